@@ -1,0 +1,103 @@
+// Package data holds what a run reads and writes: documents and where they
+// come from, the tables that go to Parquet, and files that appear under their
+// final name only when they are complete. The formats live in its
+// sub-packages; this package never imports them, and never computes a
+// fingerprint.
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Document is one page of the dump.
+//
+// A Reader overwrites all fields and reuses the capacity of the byte slices,
+// so one Document can be read into again and again without allocation; who
+// keeps a slice beyond the next Read copies it.
+type Document struct {
+	ID    []byte  // URL or record id; empty when the input has none
+	Title []byte  // the document's own title field, UTF-8 not guaranteed
+	Text  []byte  // plain text, UTF-8 not guaranteed
+	Date  int64   // Unix milliseconds; NoDate when unknown
+	Rank  float64 // value of the rank column; NaN when there is none
+
+	// Offset is where the document starts in its source: a byte offset (of
+	// the compressed member for record-wise gzip, else of the uncompressed
+	// stream), or the row number for Parquet.
+	Offset int64
+
+	// Raw is the record in the input's own form, without its line end (JSONL
+	// line, CSV row); filled only when ReaderOptions.KeepRaw asks for it.
+	Raw []byte
+}
+
+// NoDate is the Date of a document that has none.
+const NoDate = math.MinInt64
+
+// Reset empties doc and keeps the capacity of its slices.
+func (d *Document) Reset() {
+	d.ID, d.Title, d.Text, d.Raw = d.ID[:0], d.Title[:0], d.Text[:0], d.Raw[:0]
+	d.Date, d.Rank, d.Offset = NoDate, math.NaN(), 0
+}
+
+// Reader yields the documents of one split, in the order of the input.
+//
+// Read fills doc. It returns io.EOF after the last document, a *BadRecord for
+// a record that cannot be used (Read may be called again and goes on behind
+// it), and any other error, with file and offset in its text, when the rest
+// of the split cannot be read. A Reader is used by one goroutine at a time.
+type Reader interface {
+	Read(doc *Document) error
+	Close() error
+}
+
+// Reasons a record is skipped for; they are the names that counts, the
+// quarantine and the summary use.
+const (
+	ReasonMalformed   = "malformed"    // not a record of its format
+	ReasonTruncated   = "truncated"    // the record ends before its length
+	ReasonTooLarge    = "too_large"    // longer than the record limit
+	ReasonNoText      = "no_text"      // no text field, or no text in the page
+	ReasonNotPage     = "not_page"     // a WARC record that is no page: request, metadata, image …
+	ReasonHTTPStatus  = "http_status"  // a response that is an error or redirect
+	ReasonDuplicateID = "duplicate_id" // the id appeared earlier in the dump
+)
+
+// BadRecord reports one record that was skipped.
+type BadRecord struct {
+	Source string // path of the input
+	Offset int64  // where the record starts, as Document.Offset
+	Reason string // one of the Reason constants
+	Err    error  // detail; may be nil
+	Raw    []byte // the record's bytes as far as they were read; valid until the next Read
+}
+
+// Error gives file, offset and reason.
+func (b *BadRecord) Error() string {
+	if b.Err == nil {
+		return fmt.Sprintf("%s at offset %d: %s", b.Source, b.Offset, b.Reason)
+	}
+	return fmt.Sprintf("%s at offset %d: %s: %v", b.Source, b.Offset, b.Reason, b.Err)
+}
+
+// Unwrap returns the detail.
+func (b *BadRecord) Unwrap() error { return b.Err }
+
+// IsBadRecord reports whether err is a skipped record, and returns it.
+func IsBadRecord(err error) (*BadRecord, bool) {
+	var b *BadRecord
+	ok := errors.As(err, &b)
+	return b, ok
+}
+
+// Split is the piece of the input that one task reads. Splits depend on the
+// input alone, never on the number of workers.
+type Split struct {
+	Path   string `json:"path"`   // as the user named it; "-" is standard input
+	Format string `json:"format"` // "warc", "wet", "jsonl", "csv", "tsv", "parquet"
+	Size   int64  `json:"size"`   // of the whole file in bytes; -1 when unknown
+	Start  int64  `json:"start"`  // first byte (or row group) of the split
+	End    int64  `json:"end"`    // one past the last; -1: to the end
+}
