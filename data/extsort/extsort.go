@@ -1,0 +1,285 @@
+// Package extsort sorts more byte strings than fit in memory: it collects
+// them up to a limit, spills sorted runs into a folder and merges the runs.
+// It never interprets the strings and leaves no file behind.
+package extsort
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+)
+
+// Sorter collects items and yields them in ascending order of key, then of
+// value. Add and Sorted are called by one goroutine.
+type Sorter struct {
+	dir     string
+	limit   int
+	workers int
+
+	text  []byte // keys and values, back to back
+	items []item
+	runs  []*os.File
+}
+
+// item is a key in Sorter.text with its value behind it; prefix holds the
+// first eight bytes after those that all keys of a chunk share.
+type item struct {
+	prefix     uint64
+	start      int
+	key, value uint32 // lengths
+}
+
+const itemBytes = 24
+
+// New returns a sorter that holds about limit bytes in memory, spills into
+// dir and sorts on workers goroutines.
+func New(dir string, limit, workers int) *Sorter {
+	return &Sorter{dir: dir, limit: max(limit, 1<<16), workers: max(workers, 1)}
+}
+
+// Add takes one item; key and value are copied.
+func (s *Sorter) Add(key, value []byte) error {
+	if len(s.text)+len(key)+len(value)+itemBytes*(len(s.items)+1) > s.limit && len(s.items) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	start := len(s.text)
+	s.text = append(append(s.text, key...), value...)
+	s.items = append(s.items, item{start: start, key: uint32(len(key)), value: uint32(len(value))})
+	return nil
+}
+
+// Close removes what was spilled.
+func (s *Sorter) Close() error {
+	var errs []error
+	for _, f := range s.runs {
+		errs = append(errs, f.Close(), os.Remove(f.Name()))
+	}
+	s.runs, s.items, s.text = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// Sorted calls yield with every item in order and stops at its first error.
+// key and value are valid until yield returns. Sorted is called once, after the last
+// Add.
+func (s *Sorter) Sorted(ctx context.Context, yield func(key, value []byte) error) error {
+	if len(s.runs) == 0 {
+		s.sortItems()
+		for i, it := range s.items {
+			if i&0xffff == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := yield(s.keyOf(it), s.valueOf(it)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(s.items) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	s.items, s.text = nil, nil
+
+	var merged runHeap
+	for _, f := range s.runs {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("sort: %w", err)
+		}
+		r := &run{in: bufio.NewReaderSize(f, 1<<18), name: f.Name()}
+		if err := r.next(); err == nil {
+			merged = append(merged, r)
+		} else if err != io.EOF {
+			return err
+		}
+	}
+	heap.Init(&merged)
+	for n := 0; len(merged) > 0; n++ {
+		if n&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r := merged[0]
+		if err := yield(r.key, r.value); err != nil {
+			return err
+		}
+		switch err := r.next(); err {
+		case nil:
+			heap.Fix(&merged, 0)
+		case io.EOF:
+			heap.Pop(&merged)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// sortItems sorts the items in memory: each worker a stretch, then merged
+// pairwise.
+func (s *Sorter) sortItems() {
+	if len(s.items) == 0 {
+		return
+	}
+	shared := s.keyOf(s.items[0])
+	for _, it := range s.items[1:] {
+		shared = shared[:commonPrefix(shared, s.keyOf(it))]
+	}
+	skip := len(shared)
+	for i := range s.items {
+		it := &s.items[i]
+		var b [8]byte
+		copy(b[:], s.keyOf(*it)[skip:])
+		it.prefix = binary.BigEndian.Uint64(b[:])
+	}
+	compare := func(a, b item) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		if c := bytes.Compare(s.keyOf(a)[skip:], s.keyOf(b)[skip:]); c != 0 {
+			return c
+		}
+		return bytes.Compare(s.valueOf(a), s.valueOf(b))
+	}
+	parts := cut(s.items, s.workers)
+	var wg sync.WaitGroup
+	for _, p := range parts {
+		wg.Go(func() { slices.SortFunc(p, compare) })
+	}
+	wg.Wait()
+	for len(parts) > 1 {
+		var next [][]item
+		for i := 0; i+1 < len(parts); i += 2 {
+			next = append(next, merge(parts[i], parts[i+1], compare))
+		}
+		if len(parts)%2 == 1 {
+			next = append(next, parts[len(parts)-1])
+		}
+		parts = next
+	}
+	s.items = parts[0]
+}
+
+func (s *Sorter) keyOf(it item) []byte { return s.text[it.start:][:it.key] }
+
+func (s *Sorter) valueOf(it item) []byte { return s.text[it.start+int(it.key):][:it.value] }
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+func cut(items []item, n int) [][]item {
+	size := (len(items) + n - 1) / n
+	return slices.Collect(slices.Chunk(items, max(size, 1)))
+}
+
+func merge(a, b []item, compare func(a, b item) int) []item {
+	out := make([]item, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if compare(a[0], b[0]) <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// spill writes the items in memory as one sorted run: the two lengths, then
+// key and value.
+func (s *Sorter) spill() (err error) {
+	s.sortItems()
+	f, err := os.CreateTemp(s.dir, "sort-*")
+	if err != nil {
+		return fmt.Errorf("sort: %w", err)
+	}
+	s.runs = append(s.runs, f)
+	out := bufio.NewWriterSize(f, 1<<20)
+	var head [2 * binary.MaxVarintLen64]byte
+	for _, it := range s.items {
+		n := binary.PutUvarint(head[:], uint64(it.key))
+		n += binary.PutUvarint(head[n:], uint64(it.value))
+		if _, err := out.Write(head[:n]); err != nil {
+			return fmt.Errorf("sort: %w", err)
+		}
+		if _, err := out.Write(s.text[it.start:][:it.key+it.value]); err != nil {
+			return fmt.Errorf("sort: %w", err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("sort: %w", err)
+	}
+	s.items, s.text = s.items[:0], s.text[:0]
+	return nil
+}
+
+// run is one spilled run and the item that it stands at.
+type run struct {
+	in         *bufio.Reader
+	name       string
+	text       []byte // backs both
+	key, value []byte
+}
+
+// next moves to the next item; io.EOF behind the last.
+func (r *run) next() error {
+	key, err := binary.ReadUvarint(r.in)
+	if err == io.EOF {
+		return io.EOF
+	}
+	var value uint64
+	if err == nil {
+		value, err = binary.ReadUvarint(r.in)
+	}
+	if err == nil {
+		r.text = slices.Grow(r.text[:0], int(key+value))[:key+value]
+		_, err = io.ReadFull(r.in, r.text)
+		r.key, r.value = r.text[:key], r.text[key:]
+	}
+	if err != nil {
+		return fmt.Errorf("sort: %s: %w", r.name, noEOF(err))
+	}
+	return nil
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// runHeap orders runs by the item that they stand at.
+type runHeap []*run
+
+func (h runHeap) Len() int { return len(h) }
+func (h runHeap) Less(i, j int) bool {
+	if c := bytes.Compare(h[i].key, h[j].key); c != 0 {
+		return c < 0
+	}
+	return bytes.Compare(h[i].value, h[j].value) < 0
+}
+func (h runHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *runHeap) Push(x any)   { *h = append(*h, x.(*run)) }
+func (h *runHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,158 @@
+package reducer
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Components joins documents into connected components: a lock-free
+// union-find in which a larger root always hangs below a smaller one, so that
+// a component's root is its smallest document, whatever the order of the
+// pairs. Four bytes a document.
+type Components struct {
+	parent []atomic.Uint32
+}
+
+// NewComponents returns documents 0 to n-1, each alone.
+func NewComponents(n int) *Components {
+	c := &Components{parent: make([]atomic.Uint32, n)}
+	for i := range c.parent {
+		c.parent[i].Store(uint32(i))
+	}
+	return c
+}
+
+// Add connects the pair's documents. Safe for concurrent use.
+func (c *Components) Add(p data.Pair) {
+	a, b := p.A, p.B
+	for {
+		a, b = c.Root(a), c.Root(b)
+		if a == b {
+			return
+		}
+		if a > b {
+			a, b = b, a
+		}
+		if c.parent[b].CompareAndSwap(b, a) {
+			return
+		}
+	}
+}
+
+// Root returns the smallest document connected to doc so far, and shortens
+// the path to it.
+func (c *Components) Root(doc uint32) uint32 {
+	for {
+		up := c.parent[doc].Load()
+		if up == doc {
+			return doc
+		}
+		top := c.parent[up].Load()
+		if top != up {
+			c.parent[doc].CompareAndSwap(up, top)
+		}
+		doc = up
+	}
+}
+
+// Len is the number of documents.
+func (c *Components) Len() int { return len(c.parent) }
+
+// Centred cuts one component into clusters around centres: the node with the
+// largest weight (ties to the smaller document) takes all of its neighbours,
+// the heaviest of the rest takes its free neighbours, and so on until none is
+// left. In a cluster every node is thus within the match distance of the
+// centre, which a chain of near-likes is not. nodes are the component's
+// representatives, ascending; weights says how many documents each stands
+// for; pairs are all pairs among them. The result gives each node's centre,
+// aligned with nodes.
+func Centred(nodes []uint32, weights []int, pairs []data.Pair) []uint32 {
+	place := func(doc uint32) int {
+		i, _ := slices.BinarySearch(nodes, doc)
+		return i
+	}
+	// Neighbours in one array: those of node i are at first[i] to first[i+1].
+	first := make([]int, len(nodes)+1)
+	for _, p := range pairs {
+		first[place(p.A)+1]++
+		first[place(p.B)+1]++
+	}
+	for i := range nodes {
+		first[i+1] += first[i]
+	}
+	neighbours := make([]uint32, 2*len(pairs))
+	fill := slices.Clone(first)
+	for _, p := range pairs {
+		a, b := place(p.A), place(p.B)
+		neighbours[fill[a]], neighbours[fill[b]] = uint32(b), uint32(a)
+		fill[a]++
+		fill[b]++
+	}
+
+	order := make([]int, len(nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+
+	centres := make([]uint32, len(nodes))
+	taken := make([]bool, len(nodes))
+	for _, c := range order {
+		if taken[c] {
+			continue
+		}
+		taken[c], centres[c] = true, nodes[c]
+		for _, n := range neighbours[first[c]:first[c+1]] {
+			if !taken[n] {
+				taken[n], centres[n] = true, nodes[c]
+			}
+		}
+	}
+	return centres
+}
+
+// Keep is a rule that chooses the document of a cluster that stays.
+type Keep int
+
+const (
+	// KeepSmallest keeps the smallest id.
+	KeepSmallest Keep = iota
+	// KeepLargest keeps the highest value; a document without one comes last.
+	KeepLargest
+	// KeepLeast keeps the lowest value; a document without one comes last.
+	KeepLeast
+)
+
+// Candidate is a document as a keep rule sees it.
+type Candidate struct {
+	Doc   uint32
+	Value float64 // length, date or rank; NaN: none
+}
+
+// Keeper returns the candidate that stays, ties to the smaller document; the
+// order of the candidates does not matter. Candidates must not be empty.
+func Keeper(rule Keep, candidates []Candidate) Candidate {
+	best := candidates[0]
+	for _, c := range candidates[1:] {
+		if rule.prefers(c, best) {
+			best = c
+		}
+	}
+	return best
+}
+
+func (k Keep) prefers(a, b Candidate) bool {
+	aNone, bNone := a.Value != a.Value, b.Value != b.Value
+	switch {
+	case k == KeepSmallest || aNone && bNone || a.Value == b.Value:
+		return a.Doc < b.Doc
+	case aNone || bNone:
+		return bNone
+	case k == KeepLargest:
+		return a.Value > b.Value
+	}
+	return a.Value < b.Value
+}

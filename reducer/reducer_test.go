@@ -1,0 +1,288 @@
+package reducer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+)
+
+func drawRecords(t *rapid.T) []data.Keyed {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) data.Keyed {
+		return data.Keyed{
+			Key: rapid.Uint64Range(0, 4).Draw(t, "key"),
+			Hi:  rapid.Uint64Range(0, 1).Draw(t, "hi"),
+			Lo:  rapid.Uint64Range(0, 6).Draw(t, "lo"),
+			Doc: rapid.Uint32Range(0, 30).Draw(t, "doc"),
+		}
+	}), 0, 200).Draw(t, "records")
+}
+
+// grouped is the obvious two-level grouping that both phases must come to.
+func grouped(records []data.Keyed) []data.Entry {
+	byBits := map[[3]uint64]map[uint32]bool{}
+	for _, r := range records {
+		id := [3]uint64{r.Key, r.Hi, r.Lo}
+		if byBits[id] == nil {
+			byBits[id] = map[uint32]bool{}
+		}
+		byBits[id][r.Doc] = true
+	}
+	var out []data.Entry
+	for id, docs := range byBits {
+		e := data.Entry{Key: id[0], Hi: id[1], Lo: id[2]}
+		for d := range docs {
+			e.Docs = append(e.Docs, d)
+		}
+		slices.Sort(e.Docs)
+		out = append(out, e)
+	}
+	slices.SortFunc(out, compareEntries)
+	return out
+}
+
+func TestPartialCollapses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := drawRecords(t)
+		want := grouped(records)
+		if got := Partial(slices.Clone(records)); !equalEntries(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func equalEntries(a, b []data.Entry) bool {
+	return slices.EqualFunc(a, b, func(a, b data.Entry) bool { return reflect.DeepEqual(a, b) })
+}
+
+// However the records are spread over salts, even against the rule that equal
+// fingerprints share one, the final groups are the same.
+func TestFinalIgnoresSalts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := drawRecords(t)
+		salts := make([][]data.Keyed, rapid.IntRange(1, 5).Draw(t, "salts"))
+		for _, r := range records {
+			s := rapid.IntRange(0, len(salts)-1).Draw(t, "salt")
+			salts[s] = append(salts[s], r)
+		}
+		parts := make([][]data.Entry, len(salts))
+		for i := range salts {
+			parts[i] = Partial(salts[i])
+		}
+		var got []data.Entry
+		keys := map[uint64]bool{}
+		err := Final(parts, func(group []data.Entry) error {
+			for _, e := range group {
+				if e.Key != group[0].Key {
+					t.Fatalf("group of two keys: %v", group)
+				}
+				got = append(got, e)
+			}
+			if keys[group[0].Key] {
+				t.Fatalf("key %d came twice", group[0].Key)
+			}
+			keys[group[0].Key] = true
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := grouped(records); !equalEntries(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func TestFinalStopsAtError(t *testing.T) {
+	stop := errors.New("stop")
+	calls := 0
+	err := Final([][]data.Entry{{{Key: 1, Docs: []uint32{0}}, {Key: 2, Docs: []uint32{1}}}}, func([]data.Entry) error {
+		calls++
+		return stop
+	})
+	if !errors.Is(err, stop) || calls != 1 {
+		t.Fatalf("got %v after %d calls, want the group's error after 1", err, calls)
+	}
+}
+
+func drawPairs(t *rapid.T, n int) []data.Pair {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) data.Pair {
+		a := rapid.Uint32Range(0, uint32(n)-2).Draw(t, "a")
+		b := rapid.Uint32Range(a+1, uint32(n)-1).Draw(t, "b")
+		return data.Pair{A: a, B: b, Distance: uint8(rapid.IntRange(0, 3).Draw(t, "distance"))}
+	}), 0, 80).Draw(t, "pairs")
+}
+
+func TestBestIsTheSmallest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 20
+		pairs := drawPairs(t, n)
+		best := NewBest(n)
+		addConcurrently(pairs, best.Add)
+		for doc := range uint32(n) {
+			type candidate struct {
+				distance uint8
+				match    uint32
+			}
+			var all []candidate
+			for _, p := range pairs {
+				if p.A == doc {
+					all = append(all, candidate{p.Distance, p.B})
+				}
+				if p.B == doc {
+					all = append(all, candidate{p.Distance, p.A})
+				}
+			}
+			match, distance, ok := best.Match(doc)
+			if ok != (len(all) > 0) {
+				t.Fatalf("document %d: matched %t with %d candidates", doc, ok, len(all))
+			}
+			if !ok {
+				continue
+			}
+			want := slices.MinFunc(all, func(a, b candidate) int {
+				return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.match, b.match))
+			})
+			if want.match != match || want.distance != distance {
+				t.Fatalf("document %d: got %d at %d, want %+v", doc, match, distance, want)
+			}
+		}
+	})
+}
+
+// addConcurrently feeds pairs from three goroutines.
+func addConcurrently(pairs []data.Pair, add func(data.Pair)) {
+	var wg sync.WaitGroup
+	for w := range 3 {
+		wg.Go(func() {
+			for i := w; i < len(pairs); i += 3 {
+				add(pairs[i])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestComponentsEqualFlood(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 20
+		pairs := drawPairs(t, n)
+		c := NewComponents(n)
+		addConcurrently(pairs, c.Add)
+		label := make([]uint32, n)
+		for i := range label {
+			label[i] = uint32(i)
+		}
+		for changed := true; changed; {
+			changed = false
+			for _, p := range pairs {
+				low := min(label[p.A], label[p.B])
+				changed = changed || label[p.A] != low || label[p.B] != low
+				label[p.A], label[p.B] = low, low
+			}
+		}
+		for doc := range uint32(n) {
+			if got := c.Root(doc); got != label[doc] {
+				t.Fatalf("document %d: root %d, want %d", doc, got, label[doc])
+			}
+		}
+	})
+}
+
+func TestComponentsLongChain(t *testing.T) {
+	const n = 100_000
+	c := NewComponents(n)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(n - 1)
+	for _, i := range order {
+		c.Add(data.Pair{A: uint32(i), B: uint32(i) + 1, Distance: 1})
+	}
+	for _, doc := range []uint32{0, 1, n / 2, n - 1} {
+		if got := c.Root(doc); got != 0 {
+			t.Fatalf("document %d: root %d, want 0", doc, got)
+		}
+	}
+}
+
+func TestCentredCutsChains(t *testing.T) {
+	// 10 – 20 – 30 – 40 – 50, where 40 stands for many documents.
+	nodes := []uint32{10, 20, 30, 40, 50}
+	pairs := []data.Pair{{A: 10, B: 20, Distance: 3}, {A: 20, B: 30, Distance: 3}, {A: 30, B: 40, Distance: 3}, {A: 40, B: 50, Distance: 3}}
+	got := Centred(nodes, []int{1, 1, 1, 9, 1}, pairs)
+	if want := []uint32{10, 10, 40, 40, 40}; !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
+func TestCentredMembersTouchTheirCentre(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 20
+		pairs := drawPairs(t, n)
+		nodes, weights := make([]uint32, n), make([]int, n)
+		for i := range nodes {
+			nodes[i], weights[i] = uint32(i), rapid.IntRange(1, 3).Draw(t, "weight")
+		}
+		touch := func(a, b uint32) bool {
+			return slices.ContainsFunc(pairs, func(p data.Pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
+		}
+		centres := Centred(nodes, weights, pairs)
+		for i, c := range centres {
+			if centres[c] != c {
+				t.Fatalf("%d has centre %d, which has centre %d", i, c, centres[c])
+			}
+			if uint32(i) != c && !touch(uint32(i), c) {
+				t.Fatalf("%d does not touch its centre %d", i, c)
+			}
+			if uint32(i) == c {
+				for j, other := range centres {
+					if uint32(j) == other && i != j && touch(c, other) {
+						t.Fatalf("two centres touch: %d and %d", c, other)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestKeeper(t *testing.T) {
+	none := math.NaN()
+	all := []Candidate{{4, 7}, {2, none}, {9, 7}, {5, 3}, {6, 3}}
+	for rule, want := range map[Keep]uint32{KeepSmallest: 2, KeepLargest: 4, KeepLeast: 5} {
+		for range 5 {
+			rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			if got := Keeper(rule, all).Doc; got != want {
+				t.Errorf("rule %d: kept %d of %v, want %d", rule, got, all, want)
+			}
+		}
+	}
+	if got := Keeper(KeepLargest, []Candidate{{8, none}, {3, none}}).Doc; got != 3 {
+		t.Errorf("without values: kept %d, want the smaller document 3", got)
+	}
+}
+
+func Example() {
+	// One partition of one salt: the same fingerprint twice collapses.
+	part := Partial([]data.Keyed{{Key: 1, Lo: 0xab, Doc: 5}, {Key: 1, Lo: 0xab, Doc: 2}, {Key: 1, Lo: 0xaf, Doc: 3}})
+	_ = Final([][]data.Entry{part}, func(group []data.Entry) error {
+		for _, e := range group {
+			fmt.Printf("%x %v\n", e.Lo, e.Docs)
+		}
+		return nil
+	})
+	best := NewBest(6)
+	best.Add(data.Pair{A: 2, B: 5, Distance: 0})
+	best.Add(data.Pair{A: 2, B: 3, Distance: 1})
+	fmt.Println(best.Match(3))
+	// Output:
+	// ab [2 5]
+	// af [3]
+	// 2 1 true
+}
