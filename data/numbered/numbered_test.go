@@ -1,0 +1,152 @@
+package numbered
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		wide := rapid.Bool().Draw(t, "wide")
+		docs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Document {
+			d := Document{
+				ID:    rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "id"),
+				Lo:    rapid.Uint64().Draw(t, "lo"),
+				Row:   rapid.Uint64().Draw(t, "row"),
+				Value: rapid.Float64().Draw(t, "value"),
+			}
+			if wide {
+				d.Hi = rapid.Uint64().Draw(t, "hi")
+			}
+			return d
+		}), 0, 50).Draw(t, "documents")
+		write(t, dir, wide, docs)
+		f, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		if f.Len() != len(docs) {
+			t.Fatalf("%d documents, want %d", f.Len(), len(docs))
+		}
+		for i, d := range docs {
+			if id, err := f.AppendID([]byte("x"), uint32(i)); err != nil || string(id) != "x"+string(d.ID) {
+				t.Fatalf("id %d is %q (%v), want %q", i, id, err, d.ID)
+			}
+		}
+		seen := 0
+		check := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(f.Fingerprints(func(doc uint32, hi, lo uint64) {
+			if d := docs[doc]; hi != d.Hi || lo != d.Lo {
+				t.Fatalf("fingerprint %d is %x %x, want %x %x", doc, hi, lo, d.Hi, d.Lo)
+			}
+			seen++
+		}))
+		check(f.Rows(func(doc uint32, row uint64) {
+			if docs[doc].Row != row {
+				t.Fatalf("row %d is %d", doc, row)
+			}
+			seen++
+		}))
+		check(f.Values(func(doc uint32, v float64) {
+			if want := docs[doc].Value; v != want && !(math.IsNaN(v) && math.IsNaN(want)) {
+				t.Fatalf("value %d is %v, want %v", doc, v, want)
+			}
+			seen++
+		}))
+		if seen != 3*len(docs) {
+			t.Fatalf("%d values seen of %d", seen, 3*len(docs))
+		}
+	})
+}
+
+func write(t interface{ Fatal(...any) }, dir string, wide bool, docs []Document) {
+	w, err := Create(dir, wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range docs {
+		if err := w.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedFolderIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, false, []Document{{ID: []byte("a")}, {ID: []byte("b")}})
+	if err := os.Truncate(filepath.Join(dir, fingerprintsFile), 9); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil {
+		t.Fatal("a cut file went unnoticed")
+	}
+	if _, err := Open(filepath.Join(dir, "missing")); err == nil {
+		t.Fatal("a missing folder went unnoticed")
+	}
+}
+
+func TestAbortLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Add(Document{ID: []byte("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Fatalf("left behind: %v, %v", left, err)
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "numbered")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	w, err := Create(dir, false)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, id := range []string{"apple", "fig"} {
+		if err := w.Add(Document{ID: []byte(id), Lo: 42}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(w.Commit())
+	f, err := Open(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	id, err := f.AppendID(nil, 1)
+	fmt.Println(f.Len(), string(id), err)
+	fmt.Println(f.Close(), os.RemoveAll(dir))
+	// Output:
+	// <nil>
+	// 2 fig <nil>
+	// <nil> <nil>
+}
