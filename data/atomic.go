@@ -1,0 +1,167 @@
+package data
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// FS is what an atomic file asks of the file system. OS is the real one;
+// tests put one in its place whose i-th operation fails.
+type FS interface {
+	CreateTemp(dir, pattern string) (File, error)
+	Rename(from, to string) error
+	Remove(path string) error
+	SyncDir(dir string) error // makes the directory's entries durable
+}
+
+// File is an open temporary file.
+type File interface {
+	io.Writer
+	Name() string
+	Sync() error
+	Close() error
+}
+
+// OS is the operating system's file system.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) CreateTemp(dir, pattern string) (File, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
+func (osFS) Remove(path string) error     { return os.Remove(path) }
+
+func (osFS) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// AtomicFile is a file that appears under its final name complete, or not at
+// all. Writes are buffered. The first failed write is kept: every later call
+// returns it, and Commit then removes what there is.
+type AtomicFile struct {
+	fs   FS
+	path string
+	file File // nil once committed or aborted
+	buf  *bufio.Writer
+	err  error // of the first failed write
+}
+
+// ErrDone is returned for a file that was committed or aborted before.
+var ErrDone = errors.New("file is already committed or aborted")
+
+// CreateAtomic starts a file that will appear at path. Its temporary file
+// stands in the same folder, under a name that starts with a dot and ends in
+// ".tmp".
+func CreateAtomic(path string) (*AtomicFile, error) { return CreateAtomicIn(OS, path) }
+
+// CreateAtomicIn is CreateAtomic on another file system.
+func CreateAtomicIn(fsys FS, path string) (*AtomicFile, error) {
+	f, err := fsys.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &AtomicFile{fs: fsys, path: path, file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+}
+
+// Path returns the final path.
+func (a *AtomicFile) Path() string { return a.path }
+
+// Write appends p.
+func (a *AtomicFile) Write(p []byte) (int, error) {
+	if a.file == nil {
+		return 0, fmt.Errorf("%s: %w", a.path, ErrDone)
+	}
+	n, err := a.buf.Write(p)
+	if err != nil && a.err == nil {
+		a.err = fmt.Errorf("%s: %w", a.path, err)
+	}
+	return n, a.err
+}
+
+// Commit flushes, syncs and closes the file, gives it its final name, over a
+// file that is there, and syncs the folder. After an error the final name is
+// untouched, or, when only the folder's sync failed, holds the complete file.
+func (a *AtomicFile) Commit() error {
+	if a.file == nil {
+		return fmt.Errorf("%s: %w", a.path, ErrDone)
+	}
+	if a.err != nil {
+		return errors.Join(a.err, a.Abort())
+	}
+	if err := a.buf.Flush(); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.Abort())
+	}
+	if err := a.file.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.Abort())
+	}
+	f := a.file
+	a.file = nil
+	if err := f.Close(); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.remove(f.Name()))
+	}
+	if err := a.fs.Rename(f.Name(), a.path); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.remove(f.Name()))
+	}
+	if err := a.fs.SyncDir(filepath.Dir(a.path)); err != nil {
+		return fmt.Errorf("%s: %w", a.path, err)
+	}
+	return nil
+}
+
+// Abort removes the temporary file. After Commit or Abort it does nothing, so
+// it may be deferred.
+func (a *AtomicFile) Abort() error {
+	if a.file == nil {
+		return nil
+	}
+	f := a.file
+	a.file = nil
+	err := f.Close()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", a.path, err)
+	}
+	return errors.Join(err, a.remove(f.Name()))
+}
+
+func (a *AtomicFile) remove(name string) error {
+	if err := a.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", a.path, err)
+	}
+	return nil
+}
+
+// WriteFileAtomic puts content at path at once.
+func WriteFileAtomic(path string, content []byte) error {
+	return WriteFileAtomicIn(OS, path, content)
+}
+
+// WriteFileAtomicIn is WriteFileAtomic on another file system.
+func WriteFileAtomicIn(fsys FS, path string, content []byte) error {
+	f, err := CreateAtomicIn(fsys, path)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(content); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit()
+}

@@ -1,0 +1,80 @@
+package data
+
+import (
+	"io"
+	"path/filepath"
+	"strconv"
+)
+
+// Columns names the columns (or keys) that a document's fields are read from.
+// An empty name tries the usual ones, in the order of the Candidates; a name
+// that is given must be there, else opening fails with the names that are.
+type Columns struct {
+	ID, Title, Text, Date, Rank string
+}
+
+// Candidates are the names that an empty name in Columns stands for: the
+// first that the input has is taken, letter case ignored when no name fits
+// exactly. There is none for the rank.
+var Candidates = struct {
+	ID, Title, Text, Date []string
+}{
+	ID:    []string{"id", "doc_id", "docid", "url", "uri", "link"},
+	Title: []string{"title", "headline"},
+	Text:  []string{"text", "content", "body", "raw_content", "article"},
+	Date:  []string{"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
+}
+
+// DefaultMaxRecord is ReaderOptions.MaxRecord when it is 0.
+const DefaultMaxRecord = 32 << 20
+
+// Values of ReaderOptions.WARCID and ReaderOptions.HTTPStatus.
+const (
+	WARCIDURL     = "url"    // a WARC document's id is its target URI
+	WARCIDRecord  = "record" // … is its WARC-Record-ID without the angle brackets
+	HTTPStatusOK  = "ok"     // only responses with a status from 200 to 299 are documents
+	HTTPStatusAll = "all"    // a response of any status is one
+)
+
+// ReaderOptions says how documents are read. The zero value is the default.
+type ReaderOptions struct {
+	Columns    Columns
+	KeepRaw    bool      // fill Document.Raw (JSONL and CSV)
+	MaxRecord  int64     // bytes; a longer record is skipped as too large; 0: DefaultMaxRecord
+	WARCID     string    // WARCIDURL (default) or WARCIDRecord
+	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll
+	MaxPage    int64     // bytes of an HTML page that are parsed; 0: the WARC reader's default
+	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
+}
+
+// RecordLimit is MaxRecord with its default.
+func (o ReaderOptions) RecordLimit() int64 {
+	if o.MaxRecord > 0 {
+		return o.MaxRecord
+	}
+	return DefaultMaxRecord
+}
+
+// SourceReader is a Reader that knows its place in the input file; every
+// reader of the source packages is one.
+type SourceReader interface {
+	Reader
+	// Consumed is the number of bytes of the input file, compressed as they
+	// stand, that were read so far: for progress.
+	Consumed() int64
+	// Digest is the SHA-256, in hexadecimal, of the split's bytes as they
+	// stand in the file; of a split that is the whole file, what sha256sum
+	// says. It is empty before Read returned io.EOF.
+	Digest() string
+}
+
+// AppendDefaultID appends the id of a document that has none,
+// "<base name of source>#<offset>", to dst.
+func AppendDefaultID(dst []byte, source string, offset int64) []byte {
+	if source == "-" {
+		source = "stdin"
+	}
+	dst = append(dst, filepath.Base(source)...)
+	dst = append(dst, '#')
+	return strconv.AppendInt(dst, offset, 10)
+}

@@ -1,0 +1,82 @@
+package data
+
+// Rows of the tables that a run writes. The byte slices of a row that was
+// read are valid until the next read; a sink copies what it is given.
+
+// Names of the tables, as their files' metadata says them.
+const (
+	TableFingerprints = "fingerprints"
+	TableMatches      = "matches"
+	TableClusters     = "clusters"
+)
+
+// FingerprintRow is one document with its fingerprint: what the ingest stage
+// writes, and what an earlier night's library is made of.
+type FingerprintRow struct {
+	DocID    []byte  // the document's id; never empty, unique in a run
+	Hi, Lo   uint64  // the fingerprint; 32 and 64 bits stand in Lo, Hi is the upper half of 128
+	Lane     string  // how the document is judged by its length: normal, short or empty
+	Features int32   // features that the fingerprint was made of
+	Length   int32   // of the text in characters
+	Title    []byte  // the document's title; may be empty
+	Source   string  // path of the input, as the split names it
+	Offset   int64   // where the document starts in its source, as Document.Offset
+	Date     int64   // Unix milliseconds; NoDate is written as null
+	Rank     float64 // value of the rank column; NaN is written as null
+}
+
+// MatchRow is a document with a similar one: its best match, or one of all
+// its matches.
+type MatchRow struct {
+	DocID      []byte  // the document's id
+	MatchID    []byte  // the other document's id
+	Distance   int32   // Hamming distance of the two fingerprints
+	Similarity float64 // 1 − Distance / bits
+	MatchFrom  string  // where the other document is from: "run", or the name of the library
+}
+
+// ClusterRow is a document's place in a cluster.
+type ClusterRow struct {
+	DocID     []byte // the document's id
+	ClusterID []byte // the smallest id in the cluster
+	Size      int32  // documents in the cluster
+	Keeper    bool   // true for the one document that the clean dump keeps
+}
+
+// Column documents one column of a table.
+type Column struct {
+	Name string // as in the Parquet schema
+	Type string // as an analyst sees it
+	Doc  string // what it holds
+}
+
+// FingerprintColumns documents the fingerprints table, in its order.
+var FingerprintColumns = []Column{
+	{"doc_id", "string", "id of the document: its URL or record id, else <file name>#<offset>"},
+	{"fingerprint", "uint64 or 16 bytes", "SimHash of the text; of 128 bits, the upper half first, big-endian"},
+	{"lane", "string", "how the document is judged by its length: normal, short or empty"},
+	{"features", "int32", "features that the fingerprint was made of"},
+	{"length", "int32", "length of the text in characters"},
+	{"title", "string", "title of the document; empty when it has none"},
+	{"source", "string", "path of the input file, as it was named to the run"},
+	{"offset", "int64", "where the document starts in its source: byte offset, or row number for Parquet"},
+	{"date", "timestamp(ms, UTC), nullable", "date of the document; null when unknown"},
+	{"rank", "double, nullable", "value of the rank column; null when there is none"},
+}
+
+// MatchColumns documents the matches table, in its order.
+var MatchColumns = []Column{
+	{"doc_id", "string", "id of the document"},
+	{"match_id", "string", "id of the similar document"},
+	{"distance", "int32", "Hamming distance of the two fingerprints"},
+	{"similarity", "double", "1 - distance / bits"},
+	{"match_from", "string", "where the similar document is from: run, or the name of the library"},
+}
+
+// ClusterColumns documents the clusters table, in its order.
+var ClusterColumns = []Column{
+	{"doc_id", "string", "id of the document"},
+	{"cluster_id", "string", "smallest id in the cluster"},
+	{"size", "int32", "number of documents in the cluster"},
+	{"keeper", "boolean", "true for the one document of the cluster that the clean dump keeps"},
+}
