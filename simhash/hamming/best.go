@@ -1,0 +1,100 @@
+package hamming
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Matches holds the best match of each document.
+type Matches struct {
+	Match    []uint32 // the most similar other document, the smallest of equals; None if there is none within k
+	Distance []uint8  // its distance; 0 without a match
+}
+
+// Best returns, for each of fps, whose index is the document number, the most
+// similar other document within distance k; of equally similar ones the one
+// with the smallest number. An identical document is at distance 0.
+func Best[F Fingerprint](ctx context.Context, fps []F, k int, opt Options) (*Matches, error) {
+	s, err := Collapse(fps, opt)
+	if err != nil {
+		return nil, err
+	}
+	return s.Best(ctx, k, opt)
+}
+
+// Best is the function [Best] for the documents of a Set.
+func (s *Set[F]) Best(ctx context.Context, k int, opt Options) (*Matches, error) {
+	r := NewReducer(s)
+	if err := s.Pairs(ctx, k, opt, r.Visit); err != nil {
+		return nil, err
+	}
+	return r.Matches(), nil
+}
+
+// A Reducer finds best matches from the pairs of one pass over a Set, so that
+// a caller can use the same pass for more:
+//
+//	best := hamming.NewReducer(set)
+//	err := set.Pairs(ctx, k, opt, func(worker int, i, j uint32, distance int) {
+//		best.Visit(worker, i, j, distance)
+//		clusters.Union(i, j)
+//	})
+//	matches := best.Matches()
+//
+// The result does not depend on the order of the pairs.
+type Reducer[F Fingerprint] struct {
+	set *Set[F]
+	// best[d] is, for the smallest member d of each fingerprint, the least
+	// distance<<32|document; noMatch if none.
+	best []atomic.Uint64
+}
+
+const noMatch = ^uint64(0)
+
+// NewReducer returns a Reducer that has seen no pair.
+func NewReducer[F Fingerprint](s *Set[F]) *Reducer[F] {
+	r := &Reducer[F]{set: s, best: makeLarge[atomic.Uint64](s.Len())}
+	for i := range r.best {
+		r.best[i].Store(noMatch)
+	}
+	return r
+}
+
+// Visit takes in a pair of fingerprints. It may be called concurrently, and
+// has the form of the function that [Set.Pairs] calls.
+func (r *Reducer[F]) Visit(_ int, i, j uint32, distance int) {
+	r.offer(i, uint64(distance)<<32|uint64(r.set.Smallest(int(j))))
+	r.offer(j, uint64(distance)<<32|uint64(r.set.Smallest(int(i))))
+}
+
+func (r *Reducer[F]) offer(i uint32, match uint64) {
+	for p := &r.best[i]; ; {
+		old := p.Load()
+		if match >= old || p.CompareAndSwap(old, match) {
+			return
+		}
+	}
+}
+
+// Matches returns the best match of each document, identical ones included.
+func (r *Reducer[F]) Matches() *Matches {
+	n := r.set.Documents()
+	m := &Matches{Match: makeLarge[uint32](n), Distance: makeLarge[uint8](n)}
+	for i := range r.set.Len() {
+		members := r.set.Members(i)
+		if len(members) == 1 {
+			d := members[0]
+			best := r.best[i].Load()
+			m.Match[d] = uint32(best)
+			if best != noMatch {
+				m.Distance[d] = uint8(best >> 32)
+			}
+			continue
+		}
+		for _, d := range members {
+			m.Match[d] = members[0]
+		}
+		m.Match[members[0]] = members[1]
+	}
+	return m
+}

@@ -1,0 +1,377 @@
+package hamming
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// A Set holds fingerprints with the identical ones collapsed: the distinct
+// values in ascending order and, for each, the documents that have it (its
+// members). It is immutable and safe for concurrent use.
+type Set[F Fingerprint] struct {
+	bits   int
+	values []F
+	docs   []uint32 // document numbers in order of (value, number)
+	starts []uint32 // the members of value i are docs[starts[i]:starts[i+1]]; nil: docs[i] alone
+
+	// dir[v>>dirShift] is the index of the first value that has those top
+	// bits or higher ones.
+	dir      []uint32
+	dirShift int
+
+	spare atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
+}
+
+// Collapse builds the Set of fps, in which the index is the document number.
+// It fails if there are more than [MaxDocuments], or if a fingerprint has more
+// than opt.Bits bits.
+func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
+	width, err := width[F](opt)
+	if err != nil {
+		return nil, err
+	}
+	n := len(fps)
+	if uint64(n) > MaxDocuments {
+		return nil, fmt.Errorf("hamming: %d fingerprints: %w", n, ErrTooMany)
+	}
+	s := &Set[F]{bits: width}
+	workers := opt.workers()
+
+	// One pass through memory brings the fingerprints to buckets of about
+	// sortBucket by their leading bits; the buckets are sorted in cache.
+	lead := min(width, max(0, min(12, bits.Len(uint(n/sortBucket)))))
+	shift := width - lead
+	work := makeLarge[F](n)
+	s.docs = makeLarge[uint32](n)
+	bounds, over := scatterDocs(fps, shift, lead, workers, work, s.docs)
+	if over != 0 && over>>width != 0 || unsafeWide[F](fps, width) {
+		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
+	}
+
+	buckets := len(bounds) - 1
+	distinct := make([]uint32, buckets+1)
+	each(workers, buckets, func() func(int) {
+		var st sorter[F]
+		return func(b int) {
+			lo, hi := bounds[b], bounds[b+1]
+			distinct[b+1] = uint32(st.sort(work[lo:hi], s.docs[lo:hi]))
+		}
+	})
+	for b := range buckets {
+		distinct[b+1] += distinct[b]
+	}
+	m := int(distinct[buckets])
+	dirBits := min(width, max(lead, bits.Len(uint(m))-3))
+	s.dirShift = width - dirBits
+	s.dir = makeLarge[uint32](1<<dirBits + 1)
+	s.dir[1<<dirBits] = uint32(m)
+	if m == n {
+		s.values = work
+	} else {
+		s.values = makeLarge[F](m)
+		s.starts = makeLarge[uint32](m + 1)
+		s.starts[m] = uint32(n)
+	}
+	each(workers, buckets, func() func(int) {
+		return func(b int) {
+			lo, hi := bounds[b], bounds[b+1]
+			at := int(distinct[b])
+			if s.starts != nil {
+				at = 0
+				values := s.values[distinct[b]:distinct[b+1]]
+				starts := s.starts[distinct[b]:distinct[b+1]]
+				for i := lo; i < hi; i++ {
+					if i == lo || work[i] != work[i-1] {
+						values[at], starts[at] = work[i], uint32(i)
+						at++
+					}
+				}
+			}
+			first, last := distinct[b], distinct[b+1]
+			d, dEnd := b<<(dirBits-lead), (b+1)<<(dirBits-lead)
+			for i := first; i < last; i++ {
+				for top := int(lowBits(&s.values[i], s.dirShift)); d <= top; d++ {
+					s.dir[d] = i
+				}
+			}
+			for ; d < dEnd; d++ {
+				s.dir[d] = last
+			}
+		}
+	})
+	if s.starts != nil {
+		s.spare.Store(&work)
+	}
+	return s, nil
+}
+
+// sortBucket fingerprints with their documents sort within a core's cache.
+const sortBucket = 24 << 10
+
+// lowBits returns the low 64 bits of a fingerprint shifted right.
+func lowBits[F Fingerprint](p *F, shift int) uint64 {
+	w := word(p)
+	if shift < 64 && w.Hi == 0 {
+		return w.Lo >> (shift & 63)
+	}
+	return w.shr(min(shift, 127)).Lo
+}
+
+func unsafeWide[F Fingerprint](fps []F, width int) bool {
+	for i := range fps {
+		if w := word(&fps[i]); width < 128 && !w.shr(width).isZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// scatterDocs brings fps with their indices to buckets by the lead bits above
+// shift, keeping the order inside a bucket. It returns the buckets' bounds.
+func scatterDocs[F Fingerprint](fps []F, shift, lead, workers int, out []F, docs []uint32) ([]int, uint64) {
+	size := 1 << lead
+	counts := make([][]int, workers)
+	mask := uint64(size - 1)
+	each(workers, workers, func() func(int) {
+		return func(w int) {
+			c := make([]int, size)
+			lo, hi := len(fps)*w/workers, len(fps)*(w+1)/workers
+			for i := lo; i < hi; i++ {
+				c[lowBits(&fps[i], shift)&mask]++
+			}
+			counts[w] = c
+		}
+	})
+	bounds := make([]int, size+1)
+	at := 0
+	for b := range size {
+		bounds[b] = at
+		for w := range counts {
+			at, counts[w][b] = at+counts[w][b], at
+		}
+	}
+	bounds[size] = at
+	each(workers, workers, func() func(int) {
+		return func(w int) {
+			c := counts[w]
+			lo, hi := len(fps)*w/workers, len(fps)*(w+1)/workers
+			for i := lo; i < hi; i++ {
+				b := lowBits(&fps[i], shift) & mask
+				at := c[b]
+				c[b]++
+				out[at], docs[at] = fps[i], uint32(i)
+			}
+		}
+	})
+	return bounds, 0
+}
+
+// each calls do(i) for every i below n on up to workers goroutines, which take
+// the next i as they become free. start makes each goroutine's do.
+func each(workers, n int, start func() func(i int)) {
+	var next atomic.Int64
+	run := func() {
+		do := start()
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(workers, n) - 1 {
+		wg.Go(run)
+	}
+	run()
+	wg.Wait()
+}
+
+// A sorter sorts pairs of fingerprint and document by fingerprint, keeping the
+// order of equal ones.
+type sorter[F Fingerprint] struct {
+	values []F
+	docs   []uint32
+	counts [][]uint32 // by depth of recursion
+}
+
+const insertionMax = 32
+
+// sort returns the number of distinct values.
+func (s *sorter[F]) sort(v []F, docs []uint32) int {
+	if len(v) == 0 {
+		return 0
+	}
+	if cap(s.values) < len(v) {
+		s.values, s.docs = make([]F, len(v)+len(v)/4), make([]uint32, len(v)+len(v)/4)
+	}
+	s.radix(v, docs, 0)
+	distinct := 1
+	for i := 1; i < len(v); i++ {
+		if v[i] != v[i-1] {
+			distinct++
+		}
+	}
+	return distinct
+}
+
+func (s *sorter[F]) radix(v []F, docs []uint32, depth int) {
+	if len(v) <= insertionMax {
+		insertion(v, docs)
+		return
+	}
+	var vary Uint128
+	for i := range v {
+		vary = vary.or(diff(&v[0], &v[i]))
+	}
+	top := 64 + bits.Len64(vary.Hi)
+	if vary.Hi == 0 {
+		top = bits.Len64(vary.Lo)
+	}
+	if top == 0 {
+		return
+	}
+	digit := min(top, max(4, min(14, bits.Len(uint(len(v)))-1)))
+	shift, mask := top-digit, uint64(1)<<digit-1
+	if depth == len(s.counts) {
+		s.counts = append(s.counts, nil)
+	}
+	if len(s.counts[depth]) <= 1<<digit {
+		s.counts[depth] = make([]uint32, 1<<digit+1)
+	}
+	c := s.counts[depth][:1<<digit+1]
+	clear(c)
+	for i := range v {
+		c[lowBits(&v[i], shift)&mask]++
+	}
+	at := uint32(0)
+	for b, n := range c {
+		c[b] = at
+		at += n
+	}
+	tv, td := s.values[:len(v)], s.docs[:len(v)]
+	for i := range v {
+		b := lowBits(&v[i], shift) & mask
+		at := c[b]
+		c[b]++
+		tv[at], td[at] = v[i], docs[i]
+	}
+	copy(v, tv)
+	copy(docs, td)
+	lo := uint32(0)
+	for b := range 1 << digit {
+		hi := c[b]
+		if hi-lo > 1 {
+			s.radix(v[lo:hi], docs[lo:hi], depth+1)
+		}
+		lo = hi
+	}
+}
+
+func insertion[F Fingerprint](v []F, docs []uint32) {
+	for i := 1; i < len(v); i++ {
+		x, d := v[i], docs[i]
+		j := i
+		for ; j > 0 && less(&x, &v[j-1]); j-- {
+			v[j], docs[j] = v[j-1], docs[j-1]
+		}
+		v[j], docs[j] = x, d
+	}
+}
+
+// Len returns the number of distinct fingerprints.
+func (s *Set[F]) Len() int { return len(s.values) }
+
+// Documents returns the number of documents.
+func (s *Set[F]) Documents() int { return len(s.docs) }
+
+// Bits returns the width of the fingerprints.
+func (s *Set[F]) Bits() int { return s.bits }
+
+// Value returns the i-th smallest distinct fingerprint.
+func (s *Set[F]) Value(i int) F { return s.values[i] }
+
+// Members returns the documents that have fingerprint i, ascending. The caller
+// must not change them.
+func (s *Set[F]) Members(i int) []uint32 {
+	if s.starts == nil {
+		return s.docs[i : i+1 : i+1]
+	}
+	return s.docs[s.starts[i]:s.starts[i+1]:s.starts[i+1]]
+}
+
+// Smallest returns the smallest document that has fingerprint i.
+func (s *Set[F]) Smallest(i int) uint32 {
+	if s.starts == nil {
+		return s.docs[i]
+	}
+	return s.docs[s.starts[i]]
+}
+
+// Index returns the index of a fingerprint, and whether it is in the set.
+func (s *Set[F]) Index(fp F) (int, bool) {
+	if w := word(&fp); s.bits < 128 && !w.shr(s.bits).isZero() {
+		return 0, false
+	}
+	i := s.index(&fp)
+	return i, i < len(s.values) && s.values[i] == fp
+}
+
+// index returns the index of the first value not below *fp, which has at most
+// s.bits bits.
+func (s *Set[F]) index(fp *F) int {
+	top := lowBits(fp, s.dirShift)
+	lo, hi := int(s.dir[top]), int(s.dir[top+1])
+	for hi-lo > 8 {
+		mid := int(uint(lo+hi) / 2)
+		if less(&s.values[mid], fp) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	for lo < hi && less(&s.values[lo], fp) {
+		lo++
+	}
+	return lo
+}
+
+// Pairs calls visit for every unordered pair of distinct fingerprints whose
+// distance is 1 to k, exactly once, with their indices i < j, in no particular
+// order. Workers, numbered from 0, call visit at the same time, but never
+// twice at once with the same number. When ctx is cancelled, Pairs soon
+// returns its error, some of the pairs having been visited.
+func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worker int, i, j uint32, distance int)) error {
+	plan, err := s.plan(k, opt)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil || k == 0 || len(s.values) < 2 {
+		return err
+	}
+	var work []F
+	if p := s.spare.Swap(nil); p != nil {
+		work = *p
+	}
+	j := join[F]{ctx: ctx, plan: plan, k: k, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, work: work}
+	j.emit = func(worker int) func(a, b *F, distance int) {
+		return func(a, b *F, distance int) {
+			x, y := s.index(a), s.index(b)
+			visit(worker, uint32(min(x, y)), uint32(max(x, y)), distance)
+		}
+	}
+	return j.run(s.values)
+}
+
+func (s *Set[F]) plan(k int, opt Options) (*Plan, error) {
+	if k < 0 || k > MaxDistance(s.bits) {
+		return nil, fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
+	}
+	if opt.Plan == nil {
+		return ChoosePlan(s.bits, k, len(s.values))
+	}
+	if opt.Plan.k < k || opt.Plan.bits != s.bits {
+		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", opt.Plan, s.bits, k, ErrPlan)
+	}
+	return opt.Plan, nil
+}

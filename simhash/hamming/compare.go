@@ -1,0 +1,268 @@
+package hamming
+
+import (
+	"math/bits"
+)
+
+// A frame says what the fingerprints at hand have in common: they agree on one
+// of keys[from:to]. A pair is reported if the first of keys it agrees on is
+// one of these, in this frame and in those around it: in one place only.
+type frame struct {
+	keys     []Uint128
+	from, to int
+	outer    *frame
+}
+
+func (f *frame) owns(x Uint128) bool {
+	for ; f != nil; f = f.outer {
+		t := 0
+		for t < f.to && !f.keys[t].and(x).isZero() {
+			t++
+		}
+		if t < f.from || t == f.to {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	lanes      = 8    // fingerprints compared at once
+	largeGroup = 2048 // groups from here on are split further
+	maxDepth   = 6
+)
+
+// A comparer finds the pairs of a bucket. It is the workspace of one worker.
+type comparer[F Fingerprint] struct {
+	k      int
+	simd   bool
+	pool   *pool[F]
+	emit   func(a, b *F, distance int)
+	levels [maxDepth + 1]level[F]
+	hits   [4096]hit
+}
+
+// level is the workspace of one depth of recursion.
+type level[F Fingerprint] struct {
+	values []F      // in order of group
+	ends   []uint32 // of the groups
+	reach  []uint32 // by block of lanes: how far ahead its fingerprints have one of their group
+	large  []large
+}
+
+type large struct{ from, to uint32 }
+
+// A hit is block<<32 | offset<<8 | lanes: a bit for each lane l at which
+// fingerprints block*8+l and block*8+l+offset are within k.
+type hit uint64
+
+const maxOffset = 1<<24 - 1
+
+// key compares those of v that agree on key f.from.
+func (c *comparer[F]) key(v []F, f frame, depth int) {
+	n := len(v)
+	if n < 2 {
+		return
+	}
+	mask := f.keys[f.from]
+	width := min(mask.ones(), bits.Len(uint(n/groupTarget)))
+	l := &c.levels[depth]
+	if cap(l.values) < n+2*lanes {
+		l.values = make([]F, n+n/8+2*lanes)
+		l.reach = make([]uint32, (n+n/8)/lanes+2)
+	}
+	l.values = l.values[:n+2*lanes]
+	if width == 0 {
+		copy(l.values, v)
+		l.group(c, []uint32{uint32(n)}, n, &f, depth)
+		return
+	}
+	if len(l.ends) < 1<<width {
+		l.ends = make([]uint32, 1<<width)
+	}
+	ends := l.ends[:1<<width]
+	clear(ends)
+	shift := uint(64 - width)
+	for i := range v {
+		ends[hash(&v[i], &mask, shift)]++
+	}
+	at := uint32(0)
+	for g, size := range ends {
+		ends[g] = at
+		at += size
+	}
+	out := l.values
+	for i := range v {
+		g := hash(&v[i], &mask, shift)
+		out[ends[g]] = v[i]
+		ends[g]++
+	}
+	l.group(c, ends, n, &f, depth)
+}
+
+// group compares inside the groups of l.values[:n].
+func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *frame, depth int) {
+	blocks := (n + lanes - 1) / lanes
+	reach := l.reach[:blocks]
+	clear(reach)
+	l.large = l.large[:0]
+	from := uint32(0)
+	for _, end := range ends {
+		if size := end - from; size > 1 {
+			if size >= largeGroup && depth < maxDepth {
+				l.large = append(l.large, large{from, end})
+			} else {
+				b := from / lanes
+				reach[b] = max(reach[b], size-1)
+				for b++; b*lanes < end; b++ {
+					reach[b] = max(reach[b], end-1-b*lanes)
+				}
+			}
+		}
+		from = end
+	}
+	c.compare(l, n, f)
+	for _, g := range l.large {
+		values := l.values[g.from:g.to]
+		if c.pool != nil && c.pool.ctx.Err() != nil {
+			return
+		}
+		if len(values) < 4*largeGroup || !c.pool.offer(values, *f) {
+			c.split(values, *f, depth+1)
+		}
+	}
+}
+
+// compare finds the pairs that l.reach asks for.
+func (c *comparer[F]) compare(l *level[F], n int, f *frame) {
+	block, offset := 0, 1
+	for block < len(l.reach[:(n+lanes-1)/lanes]) {
+		var found int
+		block, offset, found = near(l.values, l.reach[:(n+lanes-1)/lanes], c.k, block, offset, c.hits[:])
+		for _, h := range c.hits[:found] {
+			first, ahead := int(h>>32)*lanes, int(h>>8&maxOffset)
+			for m := uint8(h); m != 0; m &= m - 1 {
+				i := first + bits.TrailingZeros8(m)
+				j := i + ahead
+				if j >= n || len(l.large) > 0 && l.inLarge(uint32(i), uint32(j)) {
+					continue
+				}
+				a, b := &l.values[i], &l.values[j]
+				if f.owns(diff(a, b)) {
+					c.emit(a, b, distance(a, b))
+				}
+			}
+		}
+	}
+}
+
+// inLarge says whether i < j are of one large group.
+func (l *level[F]) inLarge(i, j uint32) bool {
+	for _, g := range l.large {
+		if i >= g.from && j < g.to {
+			return true
+		}
+	}
+	return false
+}
+
+// near looks for fingerprints within k: for each block b of lanes of v, from
+// the given block and offset on, at the offsets up to reach[b]. It returns
+// where it stopped, for want of room in hits or at the end, and the number of
+// hits.
+func near[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit) (int, int, int) {
+	found := 0
+	for ; block < len(reach); block++ {
+		a := v[block*lanes : block*lanes+lanes]
+		for ; offset <= int(reach[block]); offset++ {
+			if found == len(hits) {
+				return block, offset, found
+			}
+			b := v[block*lanes+offset : block*lanes+offset+lanes]
+			var m hit
+			for i := range a {
+				if distance(&a[i], &b[i]) <= k {
+					m |= 1 << i
+				}
+			}
+			if m != 0 {
+				hits[found] = hit(block)<<32 | hit(offset)<<8 | m
+				found++
+			}
+		}
+		offset = 1
+	}
+	return block, 1, found
+}
+
+// all compares every two of v.
+func (c *comparer[F]) all(v []F, f *frame, depth int) {
+	l := &c.levels[depth]
+	n := len(v)
+	if cap(l.values) < n+2*lanes {
+		l.values = make([]F, n+n/8+2*lanes)
+		l.reach = make([]uint32, (n+n/8)/lanes+2)
+	}
+	l.values = l.values[:n+2*lanes]
+	copy(l.values, v)
+	l.large = l.large[:0]
+	blocks := (n + lanes - 1) / lanes
+	for b := range blocks {
+		l.reach[b] = uint32(n - 1 - b*lanes)
+	}
+	c.compare(l, n, f)
+}
+
+// split compares every two of a large group by a plan for the bits that vary
+// in it, or directly if no plan would do less work.
+func (c *comparer[F]) split(v []F, f frame, depth int) {
+	var vary Uint128
+	for i := range v {
+		vary = vary.or(diff(&v[0], &v[i]))
+	}
+	width := vary.ones()
+	if width <= c.k || depth >= maxDepth {
+		c.all(v, &f, depth)
+		return
+	}
+	plan, err := ChoosePlan(width, min(c.k, MaxDistance(width)), len(v))
+	if err != nil || len(plan.regions) == 0 {
+		c.all(v, &f, depth)
+		return
+	}
+	keys := plan.deposit(vary)
+	if !worthwhile(v, keys) {
+		c.all(v, &f, depth)
+		return
+	}
+	for t := range keys {
+		c.key(v, frame{keys: keys, from: t, to: t + 1, outer: &f}, depth)
+	}
+}
+
+// worthwhile estimates from a sample whether comparing by keys is less work
+// than comparing all.
+func worthwhile[F Fingerprint](v []F, keys []Uint128) bool {
+	const size, width = 256, 12
+	var counts [1 << width]uint8
+	step := len(v) / size
+	if step == 0 {
+		return false
+	}
+	n := float64(len(v))
+	together := 0
+	for t := range keys {
+		for i := range size {
+			h := hash(&v[i*step], &keys[t], 64-width)
+			together += int(counts[h])
+			if counts[h] < 255 {
+				counts[h]++
+			}
+		}
+		for i := range size {
+			counts[hash(&v[i*step], &keys[t], 64-width)] = 0
+		}
+	}
+	share := float64(together) / (size * (size - 1) / 2)
+	return share*n/2*compareCost+float64(len(keys))*keyCost < 0.8*n/2*compareCost
+}

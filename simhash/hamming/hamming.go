@@ -1,0 +1,144 @@
+// Package hamming finds, exactly and in memory, every pair of fingerprints
+// within a Hamming distance k, and the best match of each fingerprint.
+//
+// Identical fingerprints are collapsed into a [Set] first. A [Plan] then lists
+// keys, groups of bits chosen so that any two fingerprints within k agree on
+// at least one of them: fingerprints that share a key are compared, all others
+// never meet, and a pair is reported for the first key that it agrees on, so
+// once. The plan decides the speed only; every plan finds the same pairs.
+//
+// The package computes: it opens no file, prints nothing, keeps no state
+// between calls except in a [Joiner] the caller owns, and knows nothing of
+// documents but their number.
+package hamming
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"unsafe"
+)
+
+// None stands in Matches.Match for a document without a match.
+const None = ^uint32(0)
+
+// MaxDocuments is the largest number of fingerprints a Set holds: document
+// numbers are 32 bits wide, and None is not one of them.
+const MaxDocuments = 1<<32 - 1
+
+// Errors a caller may want to tell apart.
+var (
+	ErrBits     = errors.New("fingerprint width must be 1 to 64 bits, or 1 to 128 for Uint128")
+	ErrDistance = errors.New("distance must be 0 to 15, or 0 to 31 for more than 64 bits")
+	ErrPlan     = errors.New("plan does not fit")
+	ErrTooMany  = errors.New("too many fingerprints")
+)
+
+// Uint128 is a fingerprint of up to 128 bits; Hi holds the more significant
+// half.
+type Uint128 struct{ Hi, Lo uint64 }
+
+func (a Uint128) and(b Uint128) Uint128 { return Uint128{a.Hi & b.Hi, a.Lo & b.Lo} }
+func (a Uint128) or(b Uint128) Uint128  { return Uint128{a.Hi | b.Hi, a.Lo | b.Lo} }
+func (a Uint128) isZero() bool          { return a.Hi|a.Lo == 0 }
+func (a Uint128) ones() int             { return bits.OnesCount64(a.Hi) + bits.OnesCount64(a.Lo) }
+func (a Uint128) less(b Uint128) bool   { return a.Hi < b.Hi || a.Hi == b.Hi && a.Lo < b.Lo }
+
+// shr returns a shifted right by n < 128 bits.
+func (a Uint128) shr(n int) Uint128 {
+	if n >= 64 {
+		return Uint128{Lo: a.Hi >> (n - 64)}
+	}
+	return Uint128{a.Hi >> n, a.Lo>>n | a.Hi<<(64-n)}
+}
+
+// span returns the mask of width bits from bit shift on.
+func span(shift, width int) Uint128 {
+	var m Uint128
+	for b := shift; b < shift+width; b++ {
+		m = m.or(bit(b))
+	}
+	return m
+}
+
+func bit(b int) Uint128 {
+	if b >= 64 {
+		return Uint128{Hi: 1 << (b - 64)}
+	}
+	return Uint128{Lo: 1 << b}
+}
+
+// Fingerprint is the type of a fingerprint. Narrower ones (32 bits) are
+// uint64s whose high bits are zero; Options.Bits says so.
+type Fingerprint interface{ uint64 | Uint128 }
+
+// Options of a call. The zero value is right for full-width fingerprints.
+type Options struct {
+	Workers int   // goroutines; 0: GOMAXPROCS
+	Bits    int   // width of the fingerprints; 0: that of their type, 64 or 128
+	Plan    *Plan // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
+	NoSIMD  bool  // compare in portable Go even where AVX-512 is there; the result is the same
+}
+
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// width returns the checked width in bits of fingerprints of type F.
+func width[F Fingerprint](o Options) (int, error) {
+	full := int(8 * unsafe.Sizeof(*new(F)))
+	if o.Bits == 0 {
+		return full, nil
+	}
+	if o.Bits < 1 || o.Bits > full {
+		return 0, fmt.Errorf("hamming: bits %d: %w", o.Bits, ErrBits)
+	}
+	return o.Bits, nil
+}
+
+// The accessors below read a fingerprint of either type through its address.
+// The size test is constant in each instantiation, so they cost nothing.
+
+func word[F Fingerprint](p *F) Uint128 {
+	if unsafe.Sizeof(*p) == 8 {
+		return Uint128{Lo: *(*uint64)(unsafe.Pointer(p))}
+	}
+	return *(*Uint128)(unsafe.Pointer(p))
+}
+
+func diff[F Fingerprint](p, q *F) Uint128 {
+	if unsafe.Sizeof(*p) == 8 {
+		return Uint128{Lo: *(*uint64)(unsafe.Pointer(p)) ^ *(*uint64)(unsafe.Pointer(q))}
+	}
+	a, b := (*Uint128)(unsafe.Pointer(p)), (*Uint128)(unsafe.Pointer(q))
+	return Uint128{a.Hi ^ b.Hi, a.Lo ^ b.Lo}
+}
+
+func distance[F Fingerprint](p, q *F) int {
+	if unsafe.Sizeof(*p) == 8 {
+		return bits.OnesCount64(*(*uint64)(unsafe.Pointer(p)) ^ *(*uint64)(unsafe.Pointer(q)))
+	}
+	return diff(p, q).ones()
+}
+
+func less[F Fingerprint](p, q *F) bool {
+	if unsafe.Sizeof(*p) == 8 {
+		return *(*uint64)(unsafe.Pointer(p)) < *(*uint64)(unsafe.Pointer(q))
+	}
+	return word(p).less(word(q))
+}
+
+// hash spreads the masked bits of a fingerprint over 64-shift bits, shift < 64
+// (multiplicative hashing, Knuth vol. 3, 6.4). Equal bits give equal hashes;
+// that is all the join relies on.
+func hash[F Fingerprint](p *F, m *Uint128, shift uint) uint64 {
+	if unsafe.Sizeof(*p) == 8 {
+		return *(*uint64)(unsafe.Pointer(p)) & m.Lo * 0x9E3779B97F4A7C15 >> (shift & 63)
+	}
+	q := (*Uint128)(unsafe.Pointer(p))
+	return (q.Lo&m.Lo*0x9E3779B97F4A7C15 + q.Hi&m.Hi*0xC2B2AE3D27D4EB4F) >> (shift & 63)
+}

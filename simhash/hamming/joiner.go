@@ -1,0 +1,91 @@
+package hamming
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+)
+
+// A Joiner is reusable workspace for joins whose data someone else moves: a
+// bucket of a table at a time ([Joiner.Bucket]) or a group that shares a
+// segment key ([Joiner.Within]). It must not be used concurrently.
+type Joiner[F Fingerprint] struct {
+	c comparer[F]
+}
+
+// NewJoiner returns a Joiner. Of opt, only NoSIMD counts.
+func NewJoiner[F Fingerprint](opt Options) *Joiner[F] {
+	return &Joiner[F]{c: comparer[F]{simd: haveSIMD && !opt.NoSIMD}}
+}
+
+// Bucket visits the pairs within plan.Distance of values that belong to table
+// t: those whose first table with a common key is t. The values must be
+// distinct, and values with equal blocks of table t (see [Block]) must come in
+// the same bucket. Then all buckets of all tables together visit every pair
+// within the distance exactly once.
+func (j *Joiner[F]) Bucket(plan *Plan, t int, values []F, visit func(a, b F, distance int)) error {
+	if t < 0 || t >= len(plan.tables) {
+		return fmt.Errorf("hamming: table %d of plan %v: %w", t, plan, ErrPlan)
+	}
+	j.c.k = plan.k
+	if plan.k == 0 {
+		return nil
+	}
+	j.c.emit = func(a, b *F, distance int) { visit(*a, *b, distance) }
+	tb := plan.tables[t]
+	for key := tb.from; key < tb.to; key++ {
+		j.c.key(values, frame{keys: plan.keys, from: key, to: key + 1}, 0)
+	}
+	return nil
+}
+
+// Within visits every pair of a group within distance k, exactly once, by
+// their indices a < b in group, which may have any order. The values must be
+// distinct. Bits that all of them share, such as a common segment, cost
+// nothing: a group of g is split by the bits that vary in it and costs about
+// g, not g*g, unless its values are so alike that most pairs are to be visited.
+func (j *Joiner[F]) Within(group []F, k int, visit func(a, b, distance int)) error {
+	if k < 0 || k > MaxDistance(8*int(unsafe.Sizeof(*new(F)))) {
+		return fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
+	}
+	if k == 0 || len(group) < 2 {
+		return nil
+	}
+	order := make([]int, len(group))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case less(&group[a], &group[b]):
+			return -1
+		case less(&group[b], &group[a]):
+			return 1
+		}
+		return 0
+	})
+	find := func(p *F) int {
+		i, _ := slices.BinarySearchFunc(order, p, func(at int, p *F) int {
+			switch {
+			case less(&group[at], p):
+				return -1
+			case less(p, &group[at]):
+				return 1
+			}
+			return 0
+		})
+		return order[i]
+	}
+	j.c.k = k
+	j.c.emit = func(p, q *F, distance int) {
+		a, b := find(p), find(q)
+		visit(min(a, b), max(a, b), distance)
+	}
+	f := frame{keys: []Uint128{{}}, to: 1}
+	if len(group) < largeGroup {
+		j.c.all(group, &f, 0)
+		return nil
+	}
+	j.c.split(group, f, 0)
+	return nil
+}

@@ -1,0 +1,317 @@
+package hamming
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+	"sync"
+)
+
+// MaxDistance is the largest k for fingerprints of the given width.
+func MaxDistance(width int) int {
+	if width > 64 {
+		return 31
+	}
+	return 15
+}
+
+// A Region is a run of bits cut into Errors+Agree blocks of nearly equal
+// width. Two fingerprints that differ in at most Errors bits of the region
+// agree on at least Agree of its blocks.
+type Region struct {
+	Bits   int
+	Errors int
+	Agree  int
+}
+
+// A Plan says how fingerprints within distance k are brought together. Its
+// regions lie side by side from the most significant bit down. If the sum of
+// (Errors+1) over the regions exceeds k, then two fingerprints within k differ
+// in at most Errors bits of at least one region, and so agree on some
+// combination of Agree of its blocks: a key.
+//
+// Keys that begin with the same block make up a table: fingerprints are
+// brought together by a table's block first (see [Block]), and by its keys
+// inside a bucket ([Joiner.Bucket]).
+//
+// A Plan without a region compares everything with everything. Plans are
+// immutable.
+type Plan struct {
+	bits    int
+	k       int
+	regions []Region
+	keys    []Uint128
+	tables  []table
+}
+
+type table struct {
+	shift, width int // the block
+	block        Uint128
+	from, to     int // its keys
+}
+
+// maxKeys bounds the size of a plan.
+const maxKeys = 1 << 16
+
+// NewPlan builds a plan from its regions. The regions may leave low bits
+// unused.
+func NewPlan(width, k int, regions ...Region) (*Plan, error) {
+	if width < 1 || width > 128 {
+		return nil, fmt.Errorf("hamming: plan for %d bits: %w", width, ErrBits)
+	}
+	if k < 0 || k > MaxDistance(width) {
+		return nil, fmt.Errorf("hamming: plan for distance %d: %w", k, ErrDistance)
+	}
+	p := &Plan{bits: width, k: k, regions: append([]Region(nil), regions...)}
+	if len(regions) == 0 {
+		p.keys = []Uint128{{}}
+		p.tables = []table{{to: 1}}
+		return p, nil
+	}
+	top, budget, keys := width, 0, 0
+	for _, r := range regions {
+		n := r.Errors + r.Agree
+		if r.Errors < 0 || r.Agree < 1 || r.Bits < n {
+			return nil, fmt.Errorf("hamming: region %+v: %w", r, ErrPlan)
+		}
+		top -= r.Bits
+		budget += r.Errors + 1
+		if c := choose(n, r.Agree); c > maxKeys {
+			return nil, fmt.Errorf("hamming: region %+v has %.3g keys: %w", r, c, ErrPlan)
+		}
+		keys += int(choose(n, r.Agree))
+	}
+	if top < 0 || budget <= k || keys > maxKeys {
+		return nil, fmt.Errorf("hamming: regions %+v for %d bits and distance %d: %w", regions, width, k, ErrPlan)
+	}
+	top = width
+	for _, r := range regions {
+		p.add(top, r)
+		top -= r.Bits
+	}
+	return p, nil
+}
+
+// add appends the tables of region r, whose most significant bit is top-1.
+func (p *Plan) add(top int, r Region) {
+	n := r.Errors + r.Agree
+	blocks := make([]table, n)
+	for i := range blocks {
+		high, low := top-r.Bits*i/n, top-r.Bits*(i+1)/n
+		blocks[i] = table{shift: low, width: high - low, block: span(low, high-low)}
+	}
+	var combine func(from, left int, key Uint128)
+	combine = func(from, left int, key Uint128) {
+		if left == 0 {
+			p.keys = append(p.keys, key)
+			return
+		}
+		for i := from; i+left <= n; i++ {
+			combine(i+1, left-1, key.or(blocks[i].block))
+		}
+	}
+	for i := 0; i+r.Agree <= n; i++ {
+		t := blocks[i]
+		t.from = len(p.keys)
+		combine(i+1, r.Agree-1, t.block)
+		t.to = len(p.keys)
+		p.tables = append(p.tables, t)
+	}
+}
+
+// Bits returns the width the plan was made for.
+func (p *Plan) Bits() int { return p.bits }
+
+// Distance returns the k the plan was made for.
+func (p *Plan) Distance() int { return p.k }
+
+// Tables returns the number of tables, at least 1.
+func (p *Plan) Tables() int { return len(p.tables) }
+
+// Keys returns the number of keys over all tables.
+func (p *Plan) Keys() int { return len(p.keys) }
+
+// BlockBits returns the width of the block of table t: Block is below
+// 1<<BlockBits. It is at most 64.
+func (p *Plan) BlockBits(t int) int { return min(p.tables[t].width, 64) }
+
+// Block routes a fingerprint: it returns the value of the block of table t.
+// Fingerprints that are to be compared in table t have equal blocks. (Of a
+// block wider than 64 bits, the most significant 64.)
+func Block[F Fingerprint](p *Plan, t int, fp F) uint64 {
+	b := p.tables[t]
+	if b.width == 0 {
+		return 0
+	}
+	w := word(&fp).and(b.block).shr(b.shift)
+	if b.width > 64 {
+		w = w.shr(b.width - 64)
+	}
+	return w.Lo
+}
+
+// String describes the plan, as in "64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6 keys"
+// (a region is bits/errors/agree).
+func (p *Plan) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%d bits, k=%d: ", p.bits, p.k)
+	for i, r := range p.regions {
+		if i > 0 {
+			s.WriteByte('+')
+		}
+		fmt.Fprintf(&s, "%d/%d/%d", r.Bits, r.Errors, r.Agree)
+	}
+	if len(p.regions) == 0 {
+		s.WriteString("all pairs")
+	}
+	fmt.Fprintf(&s, ", %d tables, %d keys", len(p.tables), len(p.keys))
+	return s.String()
+}
+
+func choose(n, m int) float64 {
+	c := 1.0
+	for i := range m {
+		c = c * float64(n-i) / float64(i+1)
+	}
+	return c
+}
+
+// The cost model, in nanoseconds of one core a fingerprint.
+const (
+	tableCost   = 5.0  // bring a fingerprint to its bucket of a table, in memory
+	keyCost     = 4.0  // bring it to its group of a key, in cache
+	compareCost = 0.06 // one comparison
+	groupTarget = 24   // a group is not made smaller than this on average
+)
+
+// regionCost is what a region with the given errors and agreeing blocks costs
+// when its keys are b bits wide.
+func regionCost(errs, agree int, b float64, n float64) float64 {
+	group := max(n*math.Exp2(-b), min(n, groupTarget))
+	return float64(errs+1)*tableCost + choose(errs+agree, agree)*(keyCost+compareCost*group/2)
+}
+
+// Cost returns the modelled cost of joining n evenly spread distinct
+// fingerprints, in nanoseconds of one core a fingerprint. It ranks plans; the
+// cost of what is found is not in it.
+func (p *Plan) Cost(n int) float64 {
+	if len(p.regions) == 0 {
+		return compareCost * float64(n) / 2
+	}
+	cost := 0.0
+	for _, r := range p.regions {
+		cost += regionCost(r.Errors, r.Agree, float64(r.Bits*r.Agree)/float64(r.Errors+r.Agree), float64(n))
+	}
+	return cost
+}
+
+type planKey struct{ bits, k, log int }
+
+var plans sync.Map // planKey to *Plan
+
+// ChoosePlan returns the plan of the lowest modelled cost for n distinct
+// fingerprints. Only the order of magnitude of n counts.
+func ChoosePlan(width, k, n int) (*Plan, error) {
+	if _, err := NewPlan(width, k); err != nil {
+		return nil, err
+	}
+	key := planKey{width, k, bits.Len(uint(max(n, 1) - 1))}
+	if p, ok := plans.Load(key); ok {
+		return p.(*Plan), nil
+	}
+	p := cheapest(width, k, 1<<key.log)
+	plans.Store(key, p)
+	return p, nil
+}
+
+// cheapest solves, for each key width b, a knapsack: the regions' (Errors+1)
+// have to sum to k+1 within the bits there are, at the least cost.
+func cheapest(width, k, n int) *Plan {
+	best, _ := NewPlan(width, k)
+	bestCost := best.Cost(n)
+	if n < 64 {
+		return best
+	}
+	type cell struct {
+		cost float64
+		r    Region
+	}
+	top := bits.Len(uint(n)) + 2
+	for b := max(1, top-14); b <= min(top, width); b++ {
+		f := make([][]cell, k+2)
+		for need := range f {
+			f[need] = make([]cell, width+1)
+			for w := range f[need] {
+				if need == 0 {
+					continue
+				}
+				f[need][w].cost = math.Inf(1)
+				for errs := 0; errs < need; errs++ {
+					for agree := 1; agree <= 8; agree++ {
+						blocks := errs + agree
+						wide := (b*blocks + agree - 1) / agree
+						if wide > w || wide < blocks || choose(blocks, agree) > 4096 {
+							continue
+						}
+						c := f[need-errs-1][w-wide].cost + regionCost(errs, agree, float64(b), float64(n))
+						if c < f[need][w].cost {
+							f[need][w] = cell{c, Region{wide, errs, agree}}
+						}
+						if errs == 0 {
+							break
+						}
+					}
+				}
+			}
+		}
+		var regions []Region
+		need, w := k+1, width
+		for need > 0 && !math.IsInf(f[need][w].cost, 1) {
+			r := f[need][w].r
+			regions = append(regions, r)
+			need -= r.Errors + 1
+			w -= r.Bits
+		}
+		if need > 0 {
+			continue
+		}
+		for i := 0; w > 0; i++ { // the bits left over
+			regions[i%len(regions)].Bits++
+			w--
+		}
+		p, err := NewPlan(width, k, regions...)
+		if err != nil {
+			continue
+		}
+		if c := p.Cost(n); c < bestCost {
+			best, bestCost = p, c
+		}
+	}
+	return best
+}
+
+// deposit moves the keys of a plan for as many bits as mask has onto the bits
+// of mask.
+func (p *Plan) deposit(mask Uint128) []Uint128 {
+	var at [128]Uint128
+	n := 0
+	for b := range 128 {
+		if m := bit(b); !m.and(mask).isZero() {
+			at[n] = m
+			n++
+		}
+	}
+	keys := make([]Uint128, len(p.keys))
+	for i, key := range p.keys {
+		for key.Lo != 0 {
+			keys[i] = keys[i].or(at[bits.TrailingZeros64(key.Lo)])
+			key.Lo &= key.Lo - 1
+		}
+		for key.Hi != 0 {
+			keys[i] = keys[i].or(at[64+bits.TrailingZeros64(key.Hi)])
+			key.Hi &= key.Hi - 1
+		}
+	}
+	return keys
+}

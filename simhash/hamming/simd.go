@@ -1,0 +1,3 @@
+package hamming
+
+const haveSIMD = false
