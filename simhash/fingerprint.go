@@ -1,0 +1,125 @@
+package simhash
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+)
+
+// ErrBits says that a fingerprint width is none of 32, 64 and 128.
+var ErrBits = errors.New("write 32, 64 or 128")
+
+// Fingerprint is the SimHash of a document. 32 and 64 bits stand in Lo with
+// Hi zero; Hi is the more significant half of 128.
+type Fingerprint struct{ Hi, Lo uint64 }
+
+// Distance returns the Hamming distance of two fingerprints: the number of
+// bits, 0 to 128, in which they differ.
+func Distance(a, b Fingerprint) int {
+	return bits.OnesCount64(a.Lo^b.Lo) + bits.OnesCount64(a.Hi^b.Hi)
+}
+
+// Similarity returns 1 − h/bits for two fingerprints of that many bits at
+// Hamming distance h: 1 for identical ones, about 0.5 for unrelated ones.
+func Similarity(a, b Fingerprint, bits int) float64 {
+	return 1 - float64(Distance(a, b))/float64(bits)
+}
+
+// Compare orders fingerprints as numbers: −1, 0 or +1.
+func Compare(a, b Fingerprint) int {
+	if c := cmp.Compare(a.Hi, b.Hi); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Lo, b.Lo)
+}
+
+// Hex returns the fingerprint of that many bits as bits/4 hexadecimal digits,
+// the most significant first.
+func (f Fingerprint) Hex(bits int) string {
+	switch bits {
+	case 128:
+		return fmt.Sprintf("%016x%016x", f.Hi, f.Lo)
+	case 32:
+		return fmt.Sprintf("%08x", f.Lo)
+	default:
+		return fmt.Sprintf("%016x", f.Lo)
+	}
+}
+
+// String returns 16 hexadecimal digits, or 32 when the upper half is used.
+// Hex writes a fingerprint in the width it was made with.
+func (f Fingerprint) String() string {
+	if f.Hi != 0 {
+		return f.Hex(128)
+	}
+	return f.Hex(64)
+}
+
+// Parse reads what Hex and String write: 8, 16 or 32 hexadecimal digits.
+func Parse(s string) (Fingerprint, error) {
+	var f Fingerprint
+	high, low := "", s
+	switch len(s) {
+	case 8, 16:
+	case 32:
+		high, low = s[:16], s[16:]
+	default:
+		return f, fmt.Errorf("fingerprint %q has %d digits: write 8, 16 or 32 hexadecimal digits", s, len(s))
+	}
+	for _, part := range []struct {
+		digits string
+		value  *uint64
+	}{{high, &f.Hi}, {low, &f.Lo}} {
+		if part.digits == "" {
+			continue
+		}
+		v, err := strconv.ParseUint(part.digits, 16, 64)
+		if err != nil {
+			return Fingerprint{}, fmt.Errorf("fingerprint %q: write hexadecimal digits only", s)
+		}
+		*part.value = v
+	}
+	return f, nil
+}
+
+// checkBits returns an error when bits is not a width of a fingerprint.
+func checkBits(bits int) error {
+	if bits != 32 && bits != 64 && bits != 128 {
+		return fmt.Errorf("bits %d: %w", bits, ErrBits)
+	}
+	return nil
+}
+
+// Lane is how a document is judged by its length.
+type Lane uint8
+
+// The lanes. Only normal documents are matched by fingerprint: a fingerprint
+// of few features says too little, and all documents without a feature share
+// the fingerprint zero.
+const (
+	LaneNormal Lane = iota // at least Options.MinFeatures features
+	LaneShort              // fewer
+	LaneEmpty              // none
+)
+
+var laneNames = [...]string{"normal", "short", "empty"}
+
+// String returns normal, short or empty.
+func (l Lane) String() string {
+	if int(l) < len(laneNames) {
+		return laneNames[l]
+	}
+	return "Lane(" + strconv.Itoa(int(l)) + ")"
+}
+
+// ParseLane reads what Lane.String writes.
+func ParseLane(s string) (Lane, error) {
+	for i, name := range laneNames {
+		if s == name {
+			return Lane(i), nil
+		}
+	}
+	return 0, fmt.Errorf("lane %q: write normal, short or empty", s)
+}
