@@ -1,0 +1,142 @@
+// Package gojieba cuts text with github.com/yanyiwu/gojieba, the C++ segmenter
+// that package jieba follows: as a reference, and as a choice. Its results are
+// those of package jieba, at about an eighth of the speed and for 130 MB of
+// memory outside Go's heap per Segmenter. It never panics where gojieba does.
+//
+// gojieba reads its dictionaries from the source directory it was compiled in;
+// a program that was moved to another machine does not find them.
+package gojieba
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/yanyiwu/gojieba"
+
+	"github.com/neardup/neardup/simhash/jieba"
+)
+
+// ErrNoDictionary is returned where gojieba's dictionary files are missing.
+var ErrNoDictionary = errors.New("dictionary file of gojieba not found")
+
+// ErrClosed is the panic-free end of a Segmenter: see Segmenter.Close.
+var ErrClosed = errors.New("segmenter is closed")
+
+// Segmenter is a loaded gojieba. It is safe for concurrent use.
+type Segmenter struct {
+	d  *jieba.Dictionary
+	mu sync.RWMutex // Close waits for running cuts
+	x  *gojieba.Jieba
+}
+
+// New loads gojieba's dictionaries with the user dictionary of d, which also
+// numbers the words that come out. It takes about a second and 130 MB.
+func New(d *jieba.Dictionary) (*Segmenter, error) {
+	for _, path := range []string{gojieba.DICT_PATH, gojieba.HMM_PATH, gojieba.IDF_PATH, gojieba.STOP_WORDS_PATH} {
+		if err := readable(path); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := os.MkdirTemp("", "gojieba-")
+	if err != nil {
+		return nil, fmt.Errorf("gojieba: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a leftover temporary file
+	// An empty path would mean the sample dictionary; a file may be empty.
+	path := filepath.Join(dir, "user.dict.utf8")
+	if strings.ContainsAny(path, "|;") {
+		return nil, fmt.Errorf("gojieba: it takes %q for several files; set TMPDIR to a directory without | and ;", path)
+	}
+	if err := os.WriteFile(path, userDict(d.UserWords()), 0o600); err != nil {
+		return nil, fmt.Errorf("gojieba: %w", err)
+	}
+	return &Segmenter{d: d, x: gojieba.NewJieba("", "", path, "", "")}, nil
+}
+
+// readable reports why gojieba, which ends the process, could not open a file.
+func readable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("gojieba: %w: %w: this program was built on another machine or with -trimpath; "+
+			"use the embedded segmenter, which gives the same words, or build the program here", ErrNoDictionary, err)
+	}
+	return f.Close()
+}
+
+// userDict writes words in the text form cppjieba reads. Only with a third
+// field, the tag, is the second one a frequency; no tag comes out of Cut.
+func userDict(words []jieba.UserWord) []byte {
+	var b bytes.Buffer
+	for _, w := range words {
+		if w.Weight > 0 {
+			fmt.Fprintf(&b, "%s %d x\n", w.Text, w.Weight)
+		} else {
+			fmt.Fprintln(&b, w.Text)
+		}
+	}
+	return b.Bytes()
+}
+
+// Close releases the memory. Cutters of s then return no words.
+func (s *Segmenter) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.x == nil {
+		return fmt.Errorf("gojieba: %w", ErrClosed)
+	}
+	s.x.Free()
+	s.x = nil
+	return nil
+}
+
+// Cutter cuts texts into words.
+type Cutter struct {
+	s   *Segmenter
+	hmm bool
+}
+
+// NewCutter returns a Cutter with or without the hidden Markov model.
+func (s *Segmenter) NewCutter(hmm bool) *Cutter { return &Cutter{s, hmm} }
+
+// Cut does what jieba.Cutter.Cut does. gojieba itself returns nothing for a
+// text with an invalid byte and stops at a NUL: it is given the pieces between
+// them.
+func (c *Cutter) Cut(dst []jieba.Word, text []byte) []jieba.Word {
+	c.s.mu.RLock()
+	defer c.s.mu.RUnlock()
+	if c.s.x == nil {
+		return dst
+	}
+	text = text[:min(len(text), math.MaxInt32)]
+	start := 0
+	for pos := 0; pos < len(text); {
+		r, size := utf8.DecodeRune(text[pos:])
+		if r == 0 || r == utf8.RuneError && size == 1 {
+			dst = c.piece(dst, text, start, pos)
+			dst = append(dst, jieba.Word{Start: int32(pos), End: int32(pos + 1), ID: -1})
+			start = pos + 1
+		}
+		pos += size
+	}
+	return c.piece(dst, text, start, len(text))
+}
+
+func (c *Cutter) piece(dst []jieba.Word, text []byte, start, end int) []jieba.Word {
+	if start == end {
+		return dst
+	}
+	pos := start
+	for _, w := range c.s.x.Cut(string(text[start:end]), c.hmm) {
+		id, _ := c.s.d.Lookup(text[pos : pos+len(w)])
+		dst = append(dst, jieba.Word{Start: int32(pos), End: int32(pos + len(w)), ID: id})
+		pos += len(w)
+	}
+	return dst
+}

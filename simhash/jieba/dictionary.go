@@ -1,0 +1,248 @@
+package jieba
+
+import (
+	_ "embed"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/simhash/jieba/internal/model"
+)
+
+//go:generate go run ./internal/generate model.bin
+
+//go:embed model.bin
+var embedded []byte
+
+// ErrModel is returned when the embedded model is damaged.
+var ErrModel = model.ErrDamaged
+
+// Dictionary is the words a Cutter knows, with their weights, and the hidden
+// Markov model for the words nobody listed. It is immutable and safe for
+// concurrent use.
+//
+// Words are numbered from 0 to Len()-1. Besides the words of jieba's
+// dictionary, the most frequent first, these are the words only its idf and
+// stop word lists have: Cut does not prefer them, but they may come out of it.
+type Dictionary struct {
+	runes []rune           // by character code
+	bmp   *[1 << 16]uint16 // character code by character, CodeUnknown for none
+	rest  map[rune]uint16  // the same beyond the basic multilingual plane
+
+	nodes   []model.Node
+	ids     []int32   // by slot, -1 where no word ends
+	weights []float64 // log weight by weight index
+	alone   []bool    // by code: the character is never part of an unlisted word
+
+	start [model.States]float64
+	trans [model.States][model.States]float64
+	emit  [][model.States]float64 // by code
+
+	text    string   // the words, one after the other
+	ends    []uint32 // by ID: where the word ends in text
+	tags    []string
+	tag     []uint16 // by ID
+	idfs    []float64
+	idf     []uint16 // by ID: index into idfs plus 1, 0 for none
+	meanIDF float64
+	stop    []bool // by ID
+
+	freqSum float64
+	median  float64
+	words   int // without the new words of the user dictionary
+	user    []UserWord
+	covered []covered
+}
+
+// covered is what a user word took the place of.
+type covered struct {
+	id     int32
+	weight uint32
+	tag    uint16
+}
+
+// Default returns the dictionary and the model gojieba v1.4.7 uses, its sample
+// user dictionary of four words included. They are embedded in the program and
+// decoded once.
+var Default = sync.OnceValues(func() (*Dictionary, error) { return load(embedded) })
+
+func load(file []byte) (*Dictionary, error) {
+	m, err := model.Decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("jieba: %w", err)
+	}
+	slots := m.Slots()
+	d := &Dictionary{
+		nodes:   m.Nodes,
+		weights: m.Weights,
+		start:   m.Start,
+		trans:   m.Trans,
+		emit:    m.Emit,
+		tags:    m.Tags,
+		tag:     make([]uint16, len(slots)),
+		idfs:    m.IDFs,
+		idf:     m.IDF,
+		meanIDF: m.MeanIDF,
+		stop:    make([]bool, len(slots)),
+		freqSum: m.FreqSum,
+		median:  m.Weights[m.Median],
+	}
+	d.number(m.Runes)
+	for id, t := range m.Tag {
+		d.tag[id] = uint16(t)
+	}
+	for _, id := range m.Stop {
+		d.stop[id] = true
+	}
+	d.spell(slots)
+	d.index(slots)
+
+	d.words = len(slots)
+	for _, u := range m.UserDict {
+		id, ok := d.Lookup([]byte(u.Text))
+		if !ok {
+			return nil, fmt.Errorf("jieba: %w: user word %q is missing", ErrModel, u.Text)
+		}
+		d.user = append(d.user, UserWord{Text: u.Text, Weight: int(u.Freq), Tag: u.Tag})
+		if u.Base == model.WeightNone {
+			d.words--
+		} else {
+			d.covered = append(d.covered, covered{id, u.Base, d.tag[id]})
+		}
+		d.isolate(u.Text)
+	}
+	return d, nil
+}
+
+// number sets the tables that go by character.
+func (d *Dictionary) number(runes []rune) {
+	d.runes = runes
+	d.bmp = new([1 << 16]uint16)
+	d.rest = map[rune]uint16{}
+	for c, r := range runes {
+		switch {
+		case r < 0:
+		case int(r) < len(d.bmp):
+			d.bmp[r] = uint16(c)
+		default:
+			d.rest[r] = uint16(c)
+		}
+	}
+	d.bmp[0] = model.CodeBreak
+	d.alone = make([]bool, len(runes))
+	for c := model.CodeBreak; c <= model.LastSeparator; c++ {
+		d.alone[c] = true
+	}
+}
+
+// spell sets the texts of the words from the slots they end in.
+func (d *Dictionary) spell(slots []uint32) {
+	parents := model.Parents(d.nodes)
+	var codes []uint16
+	text := make([]byte, 0, 9*len(slots))
+	d.ends = make([]uint32, len(slots))
+	for id, slot := range slots {
+		codes = model.AppendCodes(codes[:0], d.nodes, parents, slot)
+		for _, c := range codes {
+			text = utf8.AppendRune(text, d.runes[c])
+		}
+		d.ends[id] = uint32(len(text))
+	}
+	d.text = string(text)
+}
+
+// index sets the IDs by slot. A character that is no word gets the weight
+// cppjieba gives it: the smallest.
+func (d *Dictionary) index(slots []uint32) {
+	d.ids = make([]int32, len(d.nodes))
+	for i := range d.ids {
+		d.ids[i] = -1
+	}
+	for id, slot := range slots {
+		d.ids[slot] = int32(id)
+	}
+	for c := range d.runes {
+		if d.nodes[c].Weight() < model.WeightFirst {
+			d.nodes[c] = d.nodes[c].WithWeight(model.WeightFirst)
+		}
+	}
+}
+
+// isolate marks a user word of one character: it is never part of an unlisted
+// word.
+func (d *Dictionary) isolate(word string) {
+	if r, size := utf8.DecodeRuneInString(word); size == len(word) {
+		d.alone[d.code(r)] = true
+	}
+}
+
+func (d *Dictionary) code(r rune) uint16 {
+	if uint(r) < uint(len(d.bmp)) {
+		return d.bmp[r]
+	}
+	return d.rest[r]
+}
+
+// Len returns the number of words; their IDs are 0 to Len()-1.
+func (d *Dictionary) Len() int { return len(d.ends) }
+
+// Word returns the text of a word, "" for an ID that no word has.
+func (d *Dictionary) Word(id int32) string {
+	if uint(id) >= uint(len(d.ends)) {
+		return ""
+	}
+	start := uint32(0)
+	if id > 0 {
+		start = d.ends[id-1]
+	}
+	return d.text[start:d.ends[id]]
+}
+
+// Lookup returns the ID of a word.
+func (d *Dictionary) Lookup(word []byte) (id int32, ok bool) {
+	slot, base := uint32(0), uint32(0)
+	for i := 0; i < len(word); {
+		r, size := utf8.DecodeRune(word[i:])
+		c := uint32(d.code(r))
+		if r == utf8.RuneError && size == 1 {
+			return -1, false
+		}
+		slot = base + c
+		if i > 0 && d.nodes[slot].Check() != uint16(c) {
+			return -1, false
+		}
+		base = d.nodes[slot].Base()
+		i += size
+	}
+	if len(word) == 0 {
+		return -1, false
+	}
+	id = d.ids[slot]
+	return id, id >= 0
+}
+
+// IDF returns the inverse document frequency of a word, false if jieba's list
+// has none for it; jieba then takes MeanIDF.
+func (d *Dictionary) IDF(id int32) (float64, bool) {
+	if uint(id) >= uint(len(d.idf)) || d.idf[id] == 0 {
+		return 0, false
+	}
+	return d.idfs[d.idf[id]-1], true
+}
+
+// MeanIDF returns the mean of all inverse document frequencies.
+func (d *Dictionary) MeanIDF() float64 { return d.meanIDF }
+
+// Tag returns the part of speech of a word in ICTCLAS's notation, such as "n"
+// or "ns", and "" if the dictionary has none.
+func (d *Dictionary) Tag(id int32) string {
+	if uint(id) >= uint(len(d.tag)) {
+		return ""
+	}
+	return d.tags[d.tag[id]]
+}
+
+// IsStop reports whether a word is on jieba's list of stop words.
+func (d *Dictionary) IsStop(id int32) bool {
+	return uint(id) < uint(len(d.stop)) && d.stop[id]
+}
