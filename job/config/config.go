@@ -1,0 +1,319 @@
+// Package config holds the one Config of a run: it is the YAML file a user
+// writes, the manifest of the run directory and the payload of a worker. It
+// parses and checks; it never reads the input and never starts anything.
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash"
+)
+
+// Config is everything that decides a run's result (Input to Output) and how
+// it is executed (Execution, which never changes a byte of the result).
+type Config struct {
+	Input     Input     `yaml:"input" json:"input"`
+	Features  Features  `yaml:"features" json:"features"`
+	Match     Match     `yaml:"match" json:"match"`
+	Clusters  Clusters  `yaml:"clusters" json:"clusters"`
+	Output    Output    `yaml:"output" json:"output"`
+	Execution Execution `yaml:"execution" json:"-"`
+}
+
+// Input says how documents are read.
+type Input struct {
+	Format       string `yaml:"format" json:"format"`               // "" (by name and content), warc, wet, jsonl, csv, tsv, parquet
+	ID           string `yaml:"id_column" json:"id_column"`         // column names; "" tries the usual ones
+	Title        string `yaml:"title_column" json:"title_column"`   //
+	Text         string `yaml:"text_column" json:"text_column"`     //
+	Date         string `yaml:"date_column" json:"date_column"`     //
+	Rank         string `yaml:"rank_column" json:"rank_column"`     //
+	WARCID       string `yaml:"warc_id" json:"warc_id"`             // url or record
+	HTTPStatus   string `yaml:"http_status" json:"http_status"`     // ok (2xx only) or all
+	MaxRecord    int64  `yaml:"max_record" json:"max_record"`       // bytes; a longer record is skipped
+	MaxBad       string `yaml:"max_bad" json:"max_bad"`             // a count ("1000") or a share ("10%") of unusable records
+	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids"` // skip or fail
+	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes"`     // plain JSONL is cut at about this many bytes
+}
+
+// Segmenters of Chinese; both cut alike.
+const (
+	SegmenterBuiltin = "builtin" // ours, its dictionary in the program
+	SegmenterGojieba = "gojieba" // the C++ reference, its dictionaries in the module cache
+)
+
+// Features says how a text becomes a fingerprint.
+type Features struct {
+	simhash.Options `yaml:",inline"`
+
+	Segmenter string   `yaml:"segmenter" json:"segmenter"`   // builtin or gojieba
+	UserWords []string `yaml:"user_words" json:"user_words"` // files of words for the segmenter: word, frequency, tag
+	StopList  string   `yaml:"stop_list" json:"stop_list"`   // file of further stop words, one a line
+}
+
+// Match says which documents are near-duplicates.
+type Match struct {
+	Distance int   `yaml:"distance" json:"distance"` // k: the largest Hamming distance of a match
+	AllPairs bool  `yaml:"all_pairs" json:"all_pairs"`
+	MaxPairs int64 `yaml:"max_pairs" json:"max_pairs"` // all_pairs fails beyond this many rows, before it writes any
+}
+
+// Keep rules: which document of a cluster the clean dump keeps. Ties go to
+// the smaller id.
+const (
+	KeepLongest  = "longest"  // the most characters
+	KeepEarliest = "earliest" // the oldest date; without a date comes last
+	KeepRank     = "rank"     // the highest value of the rank column; without one comes last
+	KeepSmallest = "id"       // the smallest id
+)
+
+// Clusters says how matches become clusters.
+type Clusters struct {
+	Keep string `yaml:"keep" json:"keep"`
+	// MaxSpread bounds a chain: a connected component with more distinct
+	// fingerprints than this is cut into clusters around centres, in which
+	// every document is within the match distance of the centre. 0: no bound.
+	MaxSpread int `yaml:"max_spread" json:"max_spread"`
+}
+
+// Output says what is written.
+type Output struct {
+	Clean bool `yaml:"clean" json:"clean"` // the documents that stay, in the input's own form
+}
+
+// Matchers of the local engine.
+const (
+	MatcherKernel  = "kernel"  // the join in memory, without a shuffle
+	MatcherShuffle = "shuffle" // the stages a cluster runs, on this machine's cores
+)
+
+// Execution says how the run is executed; no field changes the result.
+type Execution struct {
+	Engine  string `yaml:"engine"`  // local
+	Workers int    `yaml:"workers"` // 0: one per core
+	Memory  string `yaml:"memory"`  // cap for the match phase, like 4GiB; "" half of the machine's
+	Tmp     string `yaml:"tmp"`     // where spilled data goes; "" the run directory
+	Matcher string `yaml:"matcher"` // kernel or shuffle
+	Shards  int    `yaml:"shards"`  // of the shuffle
+	Salts   int    `yaml:"salts"`   // of the shuffle's first reduce
+}
+
+// Default returns the configuration of a run without flags.
+func Default() Config {
+	return Config{
+		Input: Input{
+			WARCID:       "url",
+			HTTPStatus:   "ok",
+			MaxRecord:    32 << 20,
+			MaxBad:       "10%",
+			DuplicateIDs: "skip",
+			SplitBytes:   64 << 20,
+		},
+		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin},
+		Match:    Match{Distance: 3, MaxPairs: 1_000_000_000},
+		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
+		Output:   Output{Clean: true},
+		Execution: Execution{
+			Engine:  "local",
+			Matcher: MatcherKernel,
+			Shards:  8,
+			Salts:   4,
+		},
+	}
+}
+
+// Read overlays the YAML file at path on base. A field it does not know is an
+// error that names file and line.
+func Read(path string, base Config) (Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return base, fmt.Errorf("config: %w", err)
+	}
+	c := base
+	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
+	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return base, fmt.Errorf("config: %s: %w", path, err)
+	}
+	if reflect.ValueOf(c).IsZero() { // a file without settings is null in YAML
+		return base, nil
+	}
+	return c, nil
+}
+
+// YAML returns the configuration as a file that Read takes.
+func (c Config) YAML() ([]byte, error) { return yaml.Marshal(c) }
+
+// Check returns the first mistake, with what to write instead.
+func (c Config) Check() error {
+	if err := c.Features.Check(); err != nil {
+		return err
+	}
+	if c.Match.Distance < 0 || c.Match.Distance >= c.Features.Bits {
+		return fmt.Errorf("distance %d: write a number from 0 to %d", c.Match.Distance, c.Features.Bits-1)
+	}
+	if limit := MaxDistance(c.Features.Bits); c.Match.Distance > limit {
+		return fmt.Errorf("distance %d is beyond what %d bits are matched at: write a number from 0 to %d", c.Match.Distance, c.Features.Bits, limit)
+	}
+	for _, f := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"segmenter", c.Features.Segmenter, []string{SegmenterBuiltin, SegmenterGojieba}},
+		{"format", c.Input.Format, []string{"", "warc", "wet", "jsonl", "csv", "tsv", "parquet"}},
+		{"warc_id", c.Input.WARCID, []string{"url", "record"}},
+		{"http_status", c.Input.HTTPStatus, []string{"ok", "all"}},
+		{"duplicate_ids", c.Input.DuplicateIDs, []string{"skip", "fail"}},
+		{"keep", c.Clusters.Keep, []string{KeepLongest, KeepEarliest, KeepRank, KeepSmallest}},
+		{"engine", c.Execution.Engine, []string{"local"}},
+		{"matcher", c.Execution.Matcher, []string{MatcherKernel, MatcherShuffle}},
+	} {
+		if !slices.Contains(f.allowed, f.value) {
+			return fmt.Errorf("%s %q: write one of %s", f.name, f.value, strings.Join(slices.DeleteFunc(slices.Clone(f.allowed), func(s string) bool { return s == "" }), ", "))
+		}
+	}
+	if c.Clusters.Keep == KeepRank && c.Input.Rank == "" {
+		return errors.New("keep rank needs the column to rank by: name it with --rank-column")
+	}
+	if c.Input.MaxRecord <= 0 {
+		return fmt.Errorf("max_record %d: write a number of bytes, like 33554432", c.Input.MaxRecord)
+	}
+	if c.Input.SplitBytes <= 0 {
+		return fmt.Errorf("split_bytes %d: write a number of bytes, like 67108864", c.Input.SplitBytes)
+	}
+	if c.Clusters.MaxSpread < 0 {
+		return fmt.Errorf("max_spread %d: write 0 for no bound, or a number of distinct fingerprints, like 1000", c.Clusters.MaxSpread)
+	}
+	if c.Execution.Workers < 0 || c.Execution.Shards < 1 || c.Execution.Salts < 1 {
+		return fmt.Errorf("workers %d, shards %d, salts %d: write workers from 0 (one per core), shards and salts from 1",
+			c.Execution.Workers, c.Execution.Shards, c.Execution.Salts)
+	}
+	if _, err := c.Input.BadLimit(); err != nil {
+		return err
+	}
+	_, err := ParseBytes(c.Execution.Memory)
+	return err
+}
+
+// MaxDistance is the largest k that fingerprints of that many bits are
+// matched at: beyond it the tables' keys become too short to divide the
+// documents.
+func MaxDistance(bits int) int {
+	if bits == 128 {
+		return 31
+	}
+	return 15
+}
+
+// BadLimit returns a function that says whether bad unusable records among
+// total are too many.
+func (in Input) BadLimit() (func(bad, total int64) bool, error) {
+	if share, ok := strings.CutSuffix(in.MaxBad, "%"); ok {
+		p, err := strconv.ParseFloat(share, 64)
+		if err != nil || p < 0 || p > 100 {
+			return nil, fmt.Errorf("max_bad %q: write a count like 1000 or a share like 10%%", in.MaxBad)
+		}
+		return func(bad, total int64) bool { return float64(bad)*100 > p*float64(total) }, nil
+	}
+	n, err := strconv.ParseInt(in.MaxBad, 10, 64)
+	if err != nil || n < 0 {
+		return nil, fmt.Errorf("max_bad %q: write a count like 1000 or a share like 10%%", in.MaxBad)
+	}
+	return func(bad, _ int64) bool { return bad > n }, nil
+}
+
+// Unusable reports whether a record skipped for that reason counts towards
+// MaxBad and, with duplicate ids, makes a strict run end with exit code 3:
+// damaged records do, records that are no pages by design do not.
+func Unusable(reason string) bool {
+	return reason == data.ReasonMalformed || reason == data.ReasonTruncated || reason == data.ReasonTooLarge
+}
+
+// ReaderOptions says how the input's documents are read.
+func (in Input) ReaderOptions() data.ReaderOptions {
+	return data.ReaderOptions{
+		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Date: in.Date, Rank: in.Rank},
+		MaxRecord:  in.MaxRecord,
+		WARCID:     in.WARCID,
+		HTTPStatus: in.HTTPStatus,
+	}
+}
+
+// ParseBytes reads a size like 512MiB, 4GiB or 8000000; "" is 0.
+func ParseBytes(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	number, shift := s, 0
+	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if n, ok := strings.CutSuffix(s, unit); ok {
+			number, shift = n, 10*(i+1)
+		}
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || v <= 0 || v*float64(int64(1)<<shift) > 1<<60 {
+		return 0, fmt.Errorf("size %q: write it like 512MiB or 4GiB", s)
+	}
+	return int64(v * float64(int64(1)<<shift)), nil
+}
+
+// MemoryLimit is the memory cap in bytes: Memory, or half of the machine's.
+func (e Execution) MemoryLimit() (int64, error) {
+	n, err := ParseBytes(e.Memory)
+	if err != nil || n > 0 {
+		return n, err
+	}
+	return machineMemory() / 2, nil
+}
+
+// machineMemory is the machine's memory as Linux tells it, 8 GiB elsewhere.
+func machineMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+				if kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64); err == nil {
+					return kib << 10
+				}
+			}
+		}
+	}
+	return 8 << 30
+}
+
+// Hash identifies what decides the result: two runs with the same hash and
+// the same input write the same bytes. Execution is left out. Files that the
+// configuration names (stop list, user words) count by their content.
+func (c Config) Hash() (string, error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	if err := enc.Encode(c); err != nil {
+		return "", fmt.Errorf("config: %w", err)
+	}
+	files := slices.Clone(c.Features.UserWords)
+	if c.Features.StopList != "" {
+		files = append(files, c.Features.StopList)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("config: %w", err)
+		}
+		sum := sha256.Sum256(text)
+		h.Write(sum[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestDefaultIsValid(t *testing.T) {
+	if err := Default().Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckSaysWhatToWrite(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"distance -1: write":              func(c *Config) { c.Match.Distance = -1 },
+		"distance 16 is beyond":           func(c *Config) { c.Match.Distance = 16 },
+		`keep "newest": write one of`:     func(c *Config) { c.Clusters.Keep = "newest" },
+		"keep rank needs the column":      func(c *Config) { c.Clusters.Keep = KeepRank },
+		`engine "spark": write`:           func(c *Config) { c.Execution.Engine = "spark" },
+		`max_bad "many": write a count`:   func(c *Config) { c.Input.MaxBad = "many" },
+		`size "4 gigs": write it like`:    func(c *Config) { c.Execution.Memory = "4 gigs" },
+		"workers -1, shards 8, salts 4":   func(c *Config) { c.Execution.Workers = -1 },
+		`segmenter "python": write one`:   func(c *Config) { c.Features.Segmenter = "python" },
+		"max_spread -2: write 0":          func(c *Config) { c.Clusters.MaxSpread = -2 },
+		`warc_id "uri": write one of url`: func(c *Config) { c.Input.WARCID = "uri" },
+	} {
+		c := Default()
+		change(&c)
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want an error with %q", err, name)
+		}
+	}
+}
+
+func TestYAMLRoundTrip(t *testing.T) {
+	c := Default()
+	c.Match.Distance, c.Features.Weight, c.Features.UserWords = 5, "tfidf", []string{"a", "b"}
+	text, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "night.yaml")
+	write(t, path, string(text))
+	got, err := Read(path, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Features.Tags = nil // an empty list is written, nil is meant
+	if !reflect.DeepEqual(got, c) {
+		t.Fatalf("got %+v, want %+v", got, c)
+	}
+}
+
+func TestReadRefusesUnknownFields(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "night.yaml")
+	write(t, path, "match:\n  distanz: 4\n")
+	if _, err := Read(path, Default()); err == nil || !strings.Contains(err.Error(), "distanz") {
+		t.Fatalf("got %v, want an error that names the field", err)
+	}
+	write(t, path, "match:\n  distance: 4\n")
+	c, err := Read(path, Default())
+	if err != nil || c.Match.Distance != 4 || c.Clusters.Keep != KeepLongest {
+		t.Fatalf("got %+v, %v; want the defaults with distance 4", c, err)
+	}
+	for _, nothing := range []string{"", "# nothing yet\n", "\n\n"} {
+		write(t, path, nothing)
+		if c, err := Read(path, Default()); err != nil || !reflect.DeepEqual(c, Default()) {
+			t.Fatalf("a file without settings gave %+v, %v", c, err)
+		}
+	}
+}
+
+func TestHash(t *testing.T) {
+	hash := func(change func(*Config)) string {
+		c := Default()
+		change(&c)
+		h, err := c.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	base := hash(func(*Config) {})
+	if h := hash(func(c *Config) { c.Execution = Execution{Workers: 7, Shards: 3, Salts: 9, Memory: "1GiB"} }); h != base {
+		t.Error("execution changed the hash")
+	}
+	if h := hash(func(c *Config) { c.Match.Distance = 4 }); h == base {
+		t.Error("the distance did not change the hash")
+	}
+	if h := hash(func(c *Config) { c.Features.Bits = 128 }); h == base {
+		t.Error("the bits did not change the hash")
+	}
+	path := filepath.Join(t.TempDir(), "stop")
+	write(t, path, "a\n")
+	one := hash(func(c *Config) { c.Features.StopList = path })
+	write(t, path, "b\n")
+	if two := hash(func(c *Config) { c.Features.StopList = path }); one == two {
+		t.Error("the stop list's content did not change the hash")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBadLimit(t *testing.T) {
+	for _, c := range []struct {
+		limit      string
+		bad, total int64
+		tooMany    bool
+	}{{"10%", 10, 100, false}, {"10%", 11, 100, true}, {"5", 5, 5, false}, {"5", 6, 1000, true}, {"0", 1, 10, true}, {"100%", 9, 9, false}} {
+		tooMany, err := Input{MaxBad: c.limit}.BadLimit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tooMany(c.bad, c.total); got != c.tooMany {
+			t.Errorf("%d of %d with limit %s: too many %t, want %t", c.bad, c.total, c.limit, got, c.tooMany)
+		}
+	}
+}
+
+func FuzzParseBytes(f *testing.F) {
+	for _, s := range []string{"", "4GiB", "1.5MiB", "-1", "GiB", "1e300TiB", "8000000"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := ParseBytes(s)
+		if err == nil && (n < 0 || n > 1<<60 || n == 0 && s != "" && !strings.HasPrefix(s, "0") && !strings.Contains(s, ".") && !strings.ContainsAny(s, "eEpPxX")) {
+			t.Fatalf("%q gave %d", s, n)
+		}
+	})
+}
+
+func ExampleParseBytes() {
+	fmt.Println(ParseBytes("1.5MiB"))
+	// Output: 1572864 <nil>
+}
+
+func ExampleConfig_Check() {
+	c := Default()
+	c.Clusters.Keep = "newest"
+	fmt.Println(c.Check())
+	// Output: keep "newest": write one of longest, earliest, rank, id
+}

@@ -1,0 +1,289 @@
+// Package rundir lays out the run directory: where each table, task record
+// and marker of a run stands, how they appear there whole or not at all, and
+// who may write in it. It never interprets what the files say of documents.
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Names inside a run directory.
+const (
+	ManifestFile = "manifest.json"
+	SummaryFile  = "summary.json"
+	SuccessFile  = "_SUCCESS"
+	lockFile     = ".lock"
+
+	Fingerprints = "fingerprints" // tables for analysts
+	Matches      = "matches"
+	Pairs        = "pairs"
+	Clusters     = "clusters"
+	Clean        = "clean"
+
+	Tasks      = "tasks"      // one JSON record per finished task
+	Quarantine = "quarantine" // skipped records, one file per split
+	State      = "state"      // what a phase hands to the next
+	Scratch    = "tmp"        // spilled data; emptied at the start of a run
+)
+
+var (
+	// ErrOther is returned for a run directory of another configuration or
+	// input.
+	ErrOther = errors.New("run directory of another configuration")
+	// ErrInUse is returned when another process works in the run directory.
+	ErrInUse = errors.New("run directory in use")
+)
+
+// Dir is an opened run directory, held by a lock until Close.
+type Dir struct {
+	path string
+	lock *flock.Flock
+}
+
+// Open creates the run directory at path, or opens the one that is there, and
+// locks it. A folder that is neither empty nor a run directory is refused.
+func Open(path string) (*Dir, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	if len(entries) > 0 {
+		if _, err := os.Stat(filepath.Join(path, lockFile)); err != nil {
+			return nil, fmt.Errorf("run directory: %s holds files but no run: name a new folder", path)
+		}
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	lock := flock.New(filepath.Join(path, lockFile))
+	got, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	if !got {
+		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", ErrInUse, path)
+	}
+	d := &Dir{path: path, lock: lock}
+	if err := os.RemoveAll(d.Path(Scratch)); err != nil {
+		return nil, errors.Join(fmt.Errorf("run directory: %w", err), d.Close())
+	}
+	for _, sub := range []string{Tasks, Quarantine, State, Scratch} {
+		if err := os.MkdirAll(d.Path(sub), 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("run directory: %w", err), d.Close())
+		}
+	}
+	return d, nil
+}
+
+// Close removes the scratch folder and releases the lock.
+func (d *Dir) Close() error {
+	return errors.Join(os.RemoveAll(d.Path(Scratch)), d.lock.Unlock())
+}
+
+// Path joins names to the run directory's path.
+func (d *Dir) Path(names ...string) string {
+	return filepath.Join(append([]string{d.path}, names...)...)
+}
+
+// Part is the path of part i of a table, its folder made.
+func (d *Dir) Part(table string, i int, ext string) (string, error) {
+	if err := os.MkdirAll(d.Path(table), 0o755); err != nil {
+		return "", fmt.Errorf("run directory: %w", err)
+	}
+	return d.Path(table, PartName(i, ext)), nil
+}
+
+// PartName is the file name of part i of a table.
+func PartName(i int, ext string) string { return fmt.Sprintf("part-%05d%s", i, ext) }
+
+// Parts lists the finished parts of a table in order; none is no error.
+func (d *Dir) Parts(table string) ([]string, error) { return Parts(d.path, table) }
+
+// Parts lists the finished parts of a table of the run directory at path,
+// without opening it for writing.
+func Parts(path, table string) ([]string, error) {
+	parts, err := filepath.Glob(filepath.Join(escapeGlob(path), table, "part-*"))
+	if err != nil {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	return parts, nil
+}
+
+// escapeGlob makes path match itself alone.
+func escapeGlob(path string) string {
+	var b []byte
+	for i := range len(path) {
+		switch path[i] {
+		case '*', '?', '[', '\\':
+			b = append(b, '\\')
+		}
+		b = append(b, path[i])
+	}
+	return string(b)
+}
+
+// Manifest says what a run is: two manifests that differ are two runs.
+type Manifest struct {
+	Version    int             `json:"version"` // of the run directory's layout
+	ConfigHash string          `json:"config_hash"`
+	Command    string          `json:"command"` // run or match
+	Config     json.RawMessage `json:"config"`
+	Splits     []data.Split    `json:"splits"`
+}
+
+// LayoutVersion is the version this package writes.
+const LayoutVersion = 1
+
+// Adopt writes the manifest of a new run, or checks that the run that is there
+// has the same one; ErrOther if not.
+func (d *Dir) Adopt(m Manifest) error {
+	var have Manifest
+	err := ReadJSON(d.Path(ManifestFile), &have)
+	if errors.Is(err, fs.ErrNotExist) {
+		return WriteJSON(d.Path(ManifestFile), m)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case have.Version != m.Version:
+		return fmt.Errorf("%w: %s has layout version %d, this program writes %d: name a new folder", ErrOther, d.path, have.Version, m.Version)
+	case have.Command != m.Command:
+		return fmt.Errorf("%w: %s was made by `neardup %s`: name a new folder", ErrOther, d.path, have.Command)
+	case have.ConfigHash != m.ConfigHash:
+		return fmt.Errorf("%w: %s was made with other settings (%s): name a new folder, or run with its settings", ErrOther, d.path, firstDifference(have.Config, m.Config))
+	case len(have.Splits) != len(m.Splits):
+		return fmt.Errorf("%w: %s was made from an input of %d splits, this one has %d: name a new folder", ErrOther, d.path, len(have.Splits), len(m.Splits))
+	}
+	for i, s := range m.Splits {
+		if s != have.Splits[i] {
+			return fmt.Errorf("%w: %s was made from another input: split %d was %s (%d bytes), now %s (%d bytes): name a new folder",
+				ErrOther, d.path, i, have.Splits[i].Path, have.Splits[i].Size, s.Path, s.Size)
+		}
+	}
+	return nil
+}
+
+// firstDifference names the first setting, by section and field, in which two
+// configurations differ.
+func firstDifference(a, b json.RawMessage) string {
+	var have, want map[string]map[string]any
+	if json.Unmarshal(a, &have) != nil || json.Unmarshal(b, &want) != nil {
+		return "unreadable manifest"
+	}
+	first := ""
+	for section, fields := range want {
+		for name, w := range fields {
+			h, _ := json.Marshal(have[section][name])
+			v, _ := json.Marshal(w)
+			if s := fmt.Sprintf("%s.%s is %s there, %s here", section, name, h, v); string(h) != string(v) && (first == "" || s < first) {
+				first = s
+			}
+		}
+	}
+	if first == "" {
+		return "a file that the settings name has changed"
+	}
+	return first
+}
+
+// Finished reports whether the run has its success marker.
+func (d *Dir) Finished() bool {
+	_, err := os.Stat(d.Path(SuccessFile))
+	return err == nil
+}
+
+// Succeed writes the success marker: the run's last act.
+func (d *Dir) Succeed() error { return data.WriteFileAtomic(d.Path(SuccessFile), nil) }
+
+// WriteJSON writes v, indented, under its final name at once.
+func WriteJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return data.WriteFileAtomic(path, append(text, '\n'))
+}
+
+// ReadJSON reads what WriteJSON wrote; fs.ErrNotExist when there is none.
+func ReadJSON(path string, v any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s is damaged: %w: delete it, and the run makes it again", path, err)
+	}
+	return nil
+}
+
+// TaskRecord says that a task is done, and what went through it. It is
+// written after the task's outputs, so that its presence vouches for them.
+type TaskRecord struct {
+	Stage   string           `json:"stage"`
+	Task    int              `json:"task"`
+	Source  string           `json:"source,omitempty"` // what the task read
+	Digest  string           `json:"digest,omitempty"` // SHA-256 of the bytes it read
+	Bytes   int64            `json:"bytes"`            // of input
+	RowsIn  int64            `json:"rows_in"`
+	RowsOut int64            `json:"rows_out"`
+	Skipped map[string]int64 `json:"skipped,omitempty"` // rows that went in and not out, by reason
+	Counts  map[string]int64 `json:"counts,omitempty"`  // of rows out, by lane or kind
+	Outputs []string         `json:"outputs"`           // paths within the run directory
+	Seconds float64          `json:"seconds"`
+}
+
+// Conserved returns an error unless rows in = rows out + rows skipped.
+func (r TaskRecord) Conserved() error {
+	skipped := int64(0)
+	for _, n := range r.Skipped {
+		skipped += n
+	}
+	if r.RowsIn != r.RowsOut+skipped {
+		return fmt.Errorf("%s task %d: %w: %d rows in, %d out, %d skipped", r.Stage, r.Task, ErrNotConserved, r.RowsIn, r.RowsOut, skipped)
+	}
+	return nil
+}
+
+// ErrNotConserved is returned when a stage lost or gained rows.
+var ErrNotConserved = errors.New("rows not conserved")
+
+// RecordPath is where a task's record stands.
+func (d *Dir) RecordPath(stage string, task int) string {
+	return d.Path(Tasks, fmt.Sprintf("%s-%05d.json", stage, task))
+}
+
+// PutRecord checks and writes a task's record.
+func (d *Dir) PutRecord(r TaskRecord) error {
+	if err := r.Conserved(); err != nil {
+		return err
+	}
+	return WriteJSON(d.RecordPath(r.Stage, r.Task), r)
+}
+
+// Record returns a finished task's record; done is false when the task has
+// none, or an output that it names is missing.
+func (d *Dir) Record(stage string, task int) (r TaskRecord, done bool, err error) {
+	err = ReadJSON(d.RecordPath(stage, task), &r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, err
+	}
+	for _, out := range r.Outputs {
+		if _, err := os.Stat(d.Path(out)); err != nil {
+			return r, false, nil
+		}
+	}
+	return r, true, nil
+}

@@ -1,0 +1,137 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+)
+
+func open(t *testing.T, path string) *Dir {
+	t.Helper()
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func TestOpenRefusesStrangers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "no run") {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+}
+
+func TestLockIsExclusive(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	open(t, dir)
+	if _, err := Open(dir); !errors.Is(err, ErrInUse) {
+		t.Fatalf("got %v, want ErrInUse", err)
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "run"))
+	m := Manifest{Version: LayoutVersion, ConfigHash: "a", Command: "run", Config: []byte(`{"match":{"distance":3}}`),
+		Splits: []data.Split{{Path: "x.jsonl", Size: 7, End: -1}}}
+	if err := d.Adopt(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Adopt(m); err != nil {
+		t.Fatalf("the same manifest again: %v", err)
+	}
+	for want, change := range map[string]func(*Manifest){
+		"match.distance is 3 there, 5 here": func(m *Manifest) { m.ConfigHash, m.Config = "b", []byte(`{"match":{"distance":5}}`) },
+		"a file that the settings name":     func(m *Manifest) { m.ConfigHash = "b" },
+		"`neardup run`":                     func(m *Manifest) { m.Command = "match" },
+		"split 0 was x.jsonl (7 bytes), now x.jsonl (8 bytes)": func(m *Manifest) {
+			m.Splits = []data.Split{{Path: "x.jsonl", Size: 8, End: -1}}
+		},
+		"1 splits, this one has 0": func(m *Manifest) { m.Splits = nil },
+		"layout version":           func(m *Manifest) { m.Version++ },
+	} {
+		other := m
+		change(&other)
+		if err := d.Adopt(other); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want ErrOther with %q", err, want)
+		}
+	}
+}
+
+func TestRecords(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "run"))
+	lost := TaskRecord{Stage: "s", RowsIn: 5, RowsOut: 3, Skipped: map[string]int64{"malformed": 1}}
+	if err := d.PutRecord(lost); !errors.Is(err, ErrNotConserved) {
+		t.Fatalf("got %v, want ErrNotConserved", err)
+	}
+	r := TaskRecord{Stage: "s", Task: 2, RowsIn: 4, RowsOut: 3, Skipped: map[string]int64{"malformed": 1}, Outputs: []string{"out"}}
+	if err := d.PutRecord(r); err != nil {
+		t.Fatal(err)
+	}
+	if _, done, err := d.Record("s", 2); done || err != nil {
+		t.Fatalf("done %t, %v: the output is missing", done, err)
+	}
+	if err := os.WriteFile(d.Path("out"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, done, err := d.Record("s", 2); !done || err != nil || got.RowsOut != 3 {
+		t.Fatalf("got %+v, %t, %v", got, done, err)
+	}
+	if _, done, err := d.Record("s", 3); done || err != nil {
+		t.Fatalf("a task without a record: done %t, %v", done, err)
+	}
+	if err := os.WriteFile(d.RecordPath("s", 4), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Record("s", 4); err == nil || !strings.Contains(err.Error(), "delete it") {
+		t.Fatalf("got %v, want the remedy for a damaged record", err)
+	}
+}
+
+func TestPartsOfOddPaths(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "run [1]*"))
+	path, err := d.Part(Matches, 3, ".parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Parts(Matches); err != nil || len(got) != 1 || got[0] != path {
+		t.Fatalf("got %v, %v; want %s", got, err, path)
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "run")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := Open(filepath.Join(dir, "night1"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(d.PutRecord(TaskRecord{Stage: "fingerprint", RowsIn: 2, RowsOut: 2}))
+	rec, done, err := d.Record("fingerprint", 0)
+	fmt.Println(rec.RowsOut, done, err)
+	fmt.Println(d.Close(), os.RemoveAll(dir))
+	// Output:
+	// <nil>
+	// 2 true <nil>
+	// <nil> <nil>
+}
