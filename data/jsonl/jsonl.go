@@ -1,0 +1,388 @@
+// Package jsonl reads documents from JSON lines: one object a line, plain or
+// compressed. It checks every line in full and skips what is no JSON; it
+// never repairs a line, and never reads keys below the top level.
+package jsonl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/stream"
+)
+
+const (
+	minBuffer  = 1 << 20
+	checkLines = 1000    // a named column has to appear in so many first lines
+	keptRaw    = 1 << 20 // of a line that is too large
+)
+
+// fields of a document that a key can fill.
+const (
+	fieldID = iota
+	fieldTitle
+	fieldText
+	fieldDate
+	fieldRank
+	fields
+)
+
+// unwanted is the field of a key that fills none.
+const unwanted = -1
+
+// match is what a key fills; of several keys for one field the lowest rank
+// wins, of the same key twice the last.
+type match struct{ field, rank int }
+
+// seenKey is the key that stood at a position of an earlier line.
+type seenKey struct {
+	text  []byte
+	match match
+}
+
+// Reader reads the documents of a JSONL split; it is a data.SourceReader.
+type Reader struct {
+	path  string
+	in    *stream.Reader
+	opts  data.ReaderOptions
+	limit int
+
+	buf   []byte
+	r, w  int   // buf[r:w] is not read yet
+	base  int64 // offset of buf[0]
+	inErr error // of the input, once it ended
+	err   error // ended the reading
+
+	names   map[string]match // wanted keys, exact
+	folded  map[string]match // in lower case, for the keys that fit only so
+	seen    []seenKey        // by position in the line
+	found   [fields]span     // in the current line
+	ranks   [fields]int
+	scratch []byte
+	line    []byte
+	visit   func(at int, key, value span)
+}
+
+var _ data.SourceReader = (*Reader)(nil)
+
+// Open opens a JSONL split. Its Start and End, when they are not those of the
+// whole file, stand at line ends.
+func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
+	in, err := stream.Open(split, o.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("jsonl: %s: %w", split.Path, err)
+	}
+	r := &Reader{path: split.Path, in: in, opts: o, limit: int(o.RecordLimit()), base: split.Start, buf: make([]byte, minBuffer)}
+	r.visit = r.field
+	explicit := r.wanted()
+	if split.Start == 0 {
+		if err := r.start(explicit); err != nil {
+			return nil, errors.Join(fmt.Errorf("jsonl: %s: %w", split.Path, err), in.Close())
+		}
+	}
+	return r, nil
+}
+
+// wanted fills the tables of keys, and returns the names that were given.
+func (r *Reader) wanted() []string {
+	r.names, r.folded = make(map[string]match), make(map[string]match)
+	var explicit []string
+	for f, c := range [fields]struct {
+		name       string
+		candidates []string
+	}{
+		{r.opts.Columns.ID, data.Candidates.ID},
+		{r.opts.Columns.Title, data.Candidates.Title},
+		{r.opts.Columns.Text, data.Candidates.Text},
+		{r.opts.Columns.Date, data.Candidates.Date},
+		{r.opts.Columns.Rank, nil},
+	} {
+		if c.name != "" {
+			r.names[c.name] = match{f, 0}
+			explicit = append(explicit, c.name)
+			continue
+		}
+		for rank, name := range c.candidates {
+			if _, taken := r.names[name]; !taken {
+				r.names[name] = match{f, rank}
+				r.folded[name] = match{f, rank + len(c.candidates)}
+			}
+		}
+	}
+	return explicit
+}
+
+// start skips a byte order mark, and checks that the first lines have the
+// columns that were named.
+func (r *Reader) start(explicit []string) error {
+	for r.inErr == nil && r.w < len(r.buf) {
+		r.fill()
+	}
+	if bytes.HasPrefix(r.buf[:r.w], []byte("\xef\xbb\xbf")) {
+		r.r = 3
+	}
+	if len(explicit) == 0 {
+		return nil
+	}
+	have := make(map[string]bool)
+	var names []string
+	objects := 0
+	rest := r.buf[r.r:r.w]
+	for n := 0; n < checkLines && len(rest) > 0; n++ {
+		line, after, whole := bytes.Cut(rest, []byte{'\n'})
+		rest = after
+		if !whole && !errors.Is(r.inErr, io.EOF) {
+			break
+		}
+		if err := object(line, func(_ int, k, _ span) {
+			name := unescape(nil, line[k.start:k.end])
+			if !have[string(name)] {
+				have[string(name)] = true
+				names = append(names, string(name))
+			}
+		}); err == nil {
+			objects++
+		}
+	}
+	if objects == 0 {
+		return nil
+	}
+	for _, name := range explicit {
+		if !have[name] {
+			slices.Sort(names)
+			return fmt.Errorf("no column %q in the first %d records; there are: %s", name, objects, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// fill reads more into the buffer, which has room.
+func (r *Reader) fill() {
+	n, err := r.in.Read(r.buf[r.w:])
+	r.w += n
+	if err != nil {
+		r.inErr = err
+	}
+}
+
+// next returns the next line without its line feed, and its offset. whole
+// tells that it had one. A line beyond the limit comes back cut, with
+// tooLarge.
+func (r *Reader) next() (line []byte, offset int64, whole, tooLarge bool, err error) {
+	scanned := r.r
+	for {
+		if i := bytes.IndexByte(r.buf[scanned:r.w], '\n'); i >= 0 {
+			line, offset = r.buf[r.r:scanned+i], r.base+int64(r.r)
+			r.r = scanned + i + 1
+			return line, offset, true, len(line) > r.limit, nil
+		}
+		scanned = r.w
+		if r.inErr != nil {
+			if !errors.Is(r.inErr, io.EOF) {
+				return nil, 0, false, false, fmt.Errorf("jsonl: %s at offset %d: %w", r.path, r.base+int64(r.w), r.inErr)
+			}
+			if r.r == r.w {
+				return nil, 0, false, false, io.EOF
+			}
+			line, offset = r.buf[r.r:r.w], r.base+int64(r.r)
+			r.r = r.w
+			return line, offset, false, len(line) > r.limit, nil
+		}
+		if r.w-r.r > r.limit {
+			line, offset, err = r.discard()
+			return line, offset, true, true, err
+		}
+		if r.r > 0 {
+			copy(r.buf, r.buf[r.r:r.w])
+			r.base += int64(r.r)
+			r.w -= r.r
+			scanned -= r.r
+			r.r = 0
+		}
+		if r.w == len(r.buf) {
+			r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		}
+		r.fill()
+	}
+}
+
+// discard reads over the rest of a line that is too large, and returns its
+// first bytes.
+func (r *Reader) discard() (head []byte, offset int64, err error) {
+	offset = r.base + int64(r.r)
+	head = slices.Clone(r.buf[r.r:min(r.w, r.r+keptRaw)])
+	for {
+		r.base += int64(r.w)
+		r.r, r.w = 0, 0
+		if r.inErr != nil {
+			if errors.Is(r.inErr, io.EOF) {
+				return head, offset, nil
+			}
+			return nil, 0, fmt.Errorf("jsonl: %s at offset %d: %w", r.path, r.base, r.inErr)
+		}
+		r.fill()
+		if i := bytes.IndexByte(r.buf[:r.w], '\n'); i >= 0 {
+			r.r = i + 1
+			return head, offset, nil
+		}
+	}
+}
+
+// Read fills doc with the next line's document; see data.Reader. White-space
+// lines are no records.
+func (r *Reader) Read(doc *data.Document) error {
+	if r.err != nil {
+		return r.err
+	}
+	for {
+		line, offset, whole, tooLarge, err := r.next()
+		if err != nil {
+			r.err = err
+			return err
+		}
+		if tooLarge {
+			return r.bad(line, offset, data.ReasonTooLarge, fmt.Errorf("longer than %d bytes", r.limit))
+		}
+		if space(line, 0) == len(line) {
+			continue
+		}
+		return r.parse(doc, line, offset, whole)
+	}
+}
+
+// parse fills doc from a line.
+func (r *Reader) parse(doc *data.Document, line []byte, offset int64, whole bool) error {
+	doc.Reset()
+	doc.Offset = offset
+	r.line = line
+	r.found = [fields]span{}
+	if err := object(line, r.visit); err != nil {
+		if !whole && errors.Is(err, errEnd) {
+			return r.bad(line, offset, data.ReasonTruncated, err)
+		}
+		return r.bad(line, offset, data.ReasonMalformed, err)
+	}
+
+	text := r.found[fieldText]
+	if text.kind != kindString {
+		return r.bad(line, offset, data.ReasonNoText, r.noText(text))
+	}
+	doc.Text = r.decode(doc.Text, text)
+	if title := r.found[fieldTitle]; title.kind == kindString {
+		doc.Title = r.decode(doc.Title, title)
+	}
+	switch id := r.found[fieldID]; id.kind {
+	case kindString:
+		doc.ID = r.decode(doc.ID, id)
+	case kindNumber:
+		doc.ID = append(doc.ID, line[id.start:id.end]...)
+	case kindNone:
+	default:
+		return r.bad(line, offset, data.ReasonMalformed, errors.New("the id is neither a string nor a number"))
+	}
+	if len(doc.ID) == 0 {
+		doc.ID = data.AppendDefaultID(doc.ID, r.path, offset)
+	}
+	switch date := r.found[fieldDate]; date.kind {
+	case kindString:
+		r.scratch = r.decode(r.scratch[:0], date)
+		doc.Date = data.ParseDate(r.scratch)
+	case kindNumber:
+		doc.Date = data.UnixDate(data.ParseNumber(line[date.start:date.end]))
+	}
+	switch rank := r.found[fieldRank]; rank.kind {
+	case kindString, kindNumber:
+		doc.Rank = data.ParseNumber(line[rank.start:rank.end])
+	case kindTrue:
+		doc.Rank = 1
+	case kindFalse:
+		doc.Rank = 0
+	}
+	if r.opts.KeepRaw {
+		doc.Raw = append(doc.Raw, line...)
+	}
+	return nil
+}
+
+// noText says why a line has no text.
+func (r *Reader) noText(s span) error {
+	name := r.opts.Columns.Text
+	if name == "" {
+		name = strings.Join(data.Candidates.Text, ", ")
+	}
+	if s.kind == kindNone {
+		return fmt.Errorf("no %s", name)
+	}
+	return fmt.Errorf("%s is no string", name)
+}
+
+// field takes one key of a line.
+func (r *Reader) field(at int, k, v span) {
+	text := r.line[k.start:k.end]
+	var m match
+	if at < len(r.seen) && !k.escaped && bytes.Equal(r.seen[at].text, text) {
+		m = r.seen[at].match
+	} else {
+		m = r.lookup(at, k, text)
+	}
+	if m.field == unwanted || v.kind == kindNull {
+		return
+	}
+	if r.found[m.field].kind == kindNone || m.rank <= r.ranks[m.field] {
+		r.found[m.field], r.ranks[m.field] = v, m.rank
+	}
+}
+
+// lookup finds what a key fills, and remembers it for the next line.
+func (r *Reader) lookup(at int, k span, text []byte) match {
+	if k.escaped {
+		r.scratch = unescape(r.scratch[:0], text)
+		text = r.scratch
+	}
+	m, ok := r.names[string(text)]
+	if !ok && len(text) <= 64 {
+		if m, ok = r.folded[strings.ToLower(string(text))]; !ok {
+			m = match{field: unwanted}
+		}
+	} else if !ok {
+		m = match{field: unwanted}
+	}
+	if !k.escaped && at <= len(r.seen) && at < 64 {
+		if at == len(r.seen) {
+			r.seen = append(r.seen, seenKey{})
+		}
+		r.seen[at] = seenKey{append(r.seen[at].text[:0], text...), m}
+	}
+	return m
+}
+
+// decode appends the string at s to dst.
+func (r *Reader) decode(dst []byte, s span) []byte {
+	if s.escaped {
+		return unescape(dst, r.line[s.start:s.end])
+	}
+	return append(dst, r.line[s.start:s.end]...)
+}
+
+func (r *Reader) bad(line []byte, offset int64, reason string, err error) error {
+	return &data.BadRecord{Source: r.path, Offset: offset, Reason: reason, Err: err, Raw: line}
+}
+
+// Consumed is the number of bytes of the file read so far.
+func (r *Reader) Consumed() int64 { return r.in.Consumed() }
+
+// Digest is the SHA-256 of the split's bytes; see data.SourceReader.
+func (r *Reader) Digest() string { return r.in.Digest() }
+
+// Close ends the reading; it may be called at any time, and again.
+func (r *Reader) Close() error {
+	if r.err == nil {
+		r.err = os.ErrClosed
+	}
+	return r.in.Close()
+}

@@ -1,0 +1,206 @@
+package parquet
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Reader reads documents from a split of a Parquet file, row group by row
+// group; it is a data.SourceReader. Columns may be nested in groups (named by
+// their dotted path), not in lists. Document.Offset is the row number within
+// the file; Raw stays empty.
+type Reader struct {
+	in     *input
+	split  data.Split
+	limit  int
+	digest string
+	groups int   // row groups of the split
+	total  int64 // rows of the file
+	done   int64 // rows that were read
+
+	id, title, text, date, rank column // nil when there is none
+	dateLeaf, rankLeaf          int
+	raw                         []byte
+}
+
+var _ data.SourceReader = (*Reader)(nil)
+
+// Open opens a split of a Parquet file: the row groups from split.Start to
+// split.End.
+func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
+	if split.Path == "-" {
+		return nil, errors.New("parquet: standard input cannot be read from its end: write it to a file and name that")
+	}
+	in, err := openInput(split.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{in: in, split: split, limit: int(o.RecordLimit())}
+	if err := recovering(func() error { return r.open(o.Columns) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
+	}
+	return r, nil
+}
+
+func (r *Reader) open(names data.Columns) error {
+	if err := r.in.limit(r.split.Start, r.split.End); err != nil {
+		return err
+	}
+	r.groups, r.total = r.in.end-r.in.group, r.in.file.NumRows()
+	paths := leaves(r.in.schema())
+	for _, f := range []struct {
+		column     *column
+		leaf       *int
+		name       string
+		candidates []string
+	}{
+		{&r.id, new(int), names.ID, data.Candidates.ID},
+		{&r.title, new(int), names.Title, data.Candidates.Title},
+		{&r.text, new(int), names.Text, data.Candidates.Text},
+		{&r.date, &r.dateLeaf, names.Date, data.Candidates.Date},
+		{&r.rank, &r.rankLeaf, names.Rank, nil},
+	} {
+		leaf, err := pick(paths, f.name, f.candidates)
+		if err != nil {
+			return err
+		}
+		if *f.leaf = leaf; leaf < 0 {
+			if f.column == &r.text {
+				_, err := pick(paths, data.Candidates.Text[0], nil)
+				return fmt.Errorf("%w: name the column that holds the text", err)
+			}
+			continue
+		}
+		if *f.column, err = r.in.add(leaf); err != nil {
+			if f.name == "" && f.column != &r.text { // a guess that does not fit
+				*f.column = nil
+				continue
+			}
+			return err
+		}
+	}
+	if _, ok := r.text.(*byteArrays); !ok {
+		return errors.New("the text column holds no strings: name the one that does")
+	}
+	return nil
+}
+
+// Read fills doc with the next row's document; see data.Reader.
+func (r *Reader) Read(doc *data.Document) error {
+	row, err := r.in.nextRow()
+	if err != nil {
+		if errors.Is(err, io.EOF) && r.digest == "" {
+			err = r.finish()
+		}
+		return err
+	}
+	r.done++
+	doc.Reset()
+	doc.Offset = row
+	hasText := false
+	for _, o := range r.in.columns {
+		null, err := o.next()
+		if err != nil {
+			return r.in.fail(err)
+		}
+		if null {
+			continue
+		}
+		// One column may stand for several fields.
+		if o.column == r.id {
+			doc.ID = appendText(doc.ID, o.column)
+		}
+		if o.column == r.title {
+			doc.Title = appendText(doc.Title, o.column)
+		}
+		if o.column == r.text {
+			hasText = true
+			if text := r.text.(*byteArrays).value; len(text) <= r.limit {
+				doc.Text = append(doc.Text, text...)
+			}
+		}
+		if o.column == r.date {
+			doc.Date = dateOf(r.in.schema().Column(r.dateLeaf), o.column)
+		}
+		if o.column == r.rank {
+			doc.Rank = numberOf(r.in.schema().Column(r.rankLeaf), o.column)
+		}
+	}
+	if len(doc.ID) == 0 {
+		doc.ID = data.AppendDefaultID(doc.ID, r.in.path, row)
+	}
+	if !hasText {
+		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: errors.New("the text is null")}
+	}
+	if text := r.text.(*byteArrays).value; len(text) > r.limit {
+		r.raw = append(r.raw[:0], text[:min(len(text), 1<<20)]...)
+		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonTooLarge, Err: fmt.Errorf("longer than %d bytes", r.limit), Raw: r.raw}
+	}
+	return nil
+}
+
+// finish digests the split once all rows are read, and returns io.EOF.
+func (r *Reader) finish() error {
+	sum := sha256.New()
+	if err := r.digestTo(sum); err != nil {
+		r.in.err = fmt.Errorf("parquet: %s: %w", r.in.path, err)
+		return r.in.err
+	}
+	r.digest = hex.EncodeToString(sum.Sum(nil))
+	return io.EOF
+}
+
+// digestTo writes the split's bytes to sum: the whole file when the split is
+// all of it, else those of its row groups' column chunks.
+func (r *Reader) digestTo(sum io.Writer) error {
+	f, err := os.Open(r.in.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	start, end := r.in.end-r.groups, r.in.end
+	if start == 0 && end == r.in.file.NumRowGroups() {
+		_, err := io.Copy(sum, f)
+		return err
+	}
+	return recovering(func() error {
+		for g := start; g < end; g++ {
+			group := r.in.file.MetaData().RowGroup(g)
+			for c := range group.NumColumns() {
+				chunk, err := group.ColumnChunk(c)
+				if err != nil {
+					return err
+				}
+				from := chunk.DataPageOffset()
+				if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
+					from = min(from, chunk.DictionaryPageOffset())
+				}
+				if _, err := io.Copy(sum, io.NewSectionReader(f, from, chunk.TotalCompressedSize())); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Consumed is the split's share of the file's bytes, as its rows are read.
+func (r *Reader) Consumed() int64 {
+	return int64(float64(r.done) / float64(max(r.total, 1)) * float64(r.in.size))
+}
+
+// Digest is the SHA-256 of the split's bytes; see data.SourceReader.
+func (r *Reader) Digest() string { return r.digest }
+
+// Close ends the reading; it may be called at any time, and again.
+func (r *Reader) Close() error { return r.in.Close() }
+
+// Detect tells a Parquet file from its first bytes.
+func Detect(head []byte) bool { return bytes.HasPrefix(head, []byte("PAR1")) }

@@ -1,0 +1,207 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/compress"
+	"github.com/apache/arrow/go/v15/parquet/schema"
+
+	"github.com/neardup/neardup/data"
+)
+
+// fieldOf builds a column of the schema.
+func fieldOf(name string, rep parquet.Repetition, logical schema.LogicalType, physical parquet.Type, length int) schema.Node {
+	if logical == nil {
+		logical = schema.NoLogicalType{}
+	}
+	return schema.MustPrimitive(schema.NewPrimitiveNodeLogical(name, rep, logical, physical, length, -1))
+}
+
+func stringField(name string) schema.Node {
+	return fieldOf(name, parquet.Repetitions.Required, schema.StringLogicalType{}, parquet.Types.ByteArray, -1)
+}
+
+func plainField(name string, physical parquet.Type) schema.Node {
+	return fieldOf(name, parquet.Repetitions.Required, nil, physical, -1)
+}
+
+// FingerprintWriter writes the fingerprints table.
+type FingerprintWriter struct {
+	*table
+	docID, title     *byteValues
+	narrow           *int64s // fingerprints of up to 64 bits, else
+	wide             *wide   // of 128
+	lane, source     *names
+	features, length *int32s
+	offset, date     *int64s
+	rank             *doubles
+}
+
+// CreateFingerprints starts a file of the fingerprints table; it appears at
+// path with Commit.
+func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
+	bits, err := o.bits()
+	if err != nil {
+		return nil, err
+	}
+	w := &FingerprintWriter{
+		docID: &byteValues{stats: true}, title: &byteValues{},
+		narrow: &int64s{}, wide: &wide{},
+		lane: &names{}, source: &names{},
+		features: &int32s{}, length: &int32s{},
+		offset: &int64s{}, date: &int64s{nullable: true},
+		rank: &doubles{nullable: true},
+	}
+	fingerprint := fieldOf("fingerprint", parquet.Repetitions.Required, schema.NewIntLogicalType(64, false), parquet.Types.Int64, -1)
+	fingerprints := batch(w.narrow)
+	if bits == 128 {
+		fingerprint = plainField128("fingerprint")
+		fingerprints = w.wide
+	}
+	w.table, err = createTable(path, data.TableFingerprints, bits, o, schema.FieldList{
+		stringField("doc_id"),
+		fingerprint,
+		stringField("lane"),
+		plainField("features", parquet.Types.Int32),
+		plainField("length", parquet.Types.Int32),
+		stringField("title"),
+		stringField("source"),
+		plainField("offset", parquet.Types.Int64),
+		fieldOf("date", parquet.Repetitions.Optional, schema.NewTimestampLogicalType(true, schema.TimeUnitMillis), parquet.Types.Int64, -1),
+		fieldOf("rank", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
+	}, []batch{w.docID, fingerprints, w.lane, w.features, w.length, w.title, w.source, w.offset, w.date, w.rank},
+		parquet.WithCompressionFor("fingerprint", compress.Codecs.Uncompressed), // random bits
+		parquet.WithStatsFor("fingerprint", false),
+		parquet.WithDictionaryFor("lane", true),
+		parquet.WithDictionaryFor("source", true),
+		parquet.WithStatsFor("title", false),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// plainField128 is a column of 16 bytes.
+func plainField128(name string) schema.Node {
+	return fieldOf(name, parquet.Repetitions.Required, nil, parquet.Types.FixedLenByteArray, 16)
+}
+
+// Write appends a row. It keeps nothing of it.
+func (w *FingerprintWriter) Write(r *data.FingerprintRow) error {
+	w.docID.add(r.DocID)
+	if w.cols[1] == batch(w.wide) {
+		w.wide.add(r.Hi, r.Lo)
+	} else {
+		w.narrow.add(int64(r.Lo))
+	}
+	w.lane.add(r.Lane)
+	w.features.add(r.Features)
+	w.length.add(r.Length)
+	w.title.add(r.Title)
+	w.source.add(r.Source)
+	w.offset.add(r.Offset)
+	w.date.addNullable(r.Date, r.Date == data.NoDate)
+	w.rank.addNullable(r.Rank, math.IsNaN(r.Rank))
+	return w.added(len(r.DocID) + len(r.Title) + 64)
+}
+
+// add appends a 128-bit fingerprint.
+func (c *wide) add(hi, lo uint64) {
+	if cap(c.arena)-len(c.arena) < 16 {
+		c.arena = make([]byte, 0, batchRows*16)
+	}
+	n := len(c.arena)
+	c.arena = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(c.arena, hi), lo)
+	c.values = append(c.values, c.arena[n:n+16:n+16])
+}
+
+// MatchWriter writes the matches table.
+type MatchWriter struct {
+	*table
+	docID, matchID *byteValues
+	distance       *int32s
+	similarity     *doubles
+	from           *names
+}
+
+// CreateMatches starts a file of the matches table; it appears at path with
+// Commit.
+func CreateMatches(path string, o Options) (*MatchWriter, error) {
+	bits, err := o.bits()
+	if err != nil {
+		return nil, err
+	}
+	w := &MatchWriter{
+		docID: &byteValues{stats: true}, matchID: &byteValues{},
+		distance: &int32s{}, similarity: &doubles{}, from: &names{},
+	}
+	w.table, err = createTable(path, data.TableMatches, bits, o, schema.FieldList{
+		stringField("doc_id"),
+		stringField("match_id"),
+		plainField("distance", parquet.Types.Int32),
+		plainField("similarity", parquet.Types.Double),
+		stringField("match_from"),
+	}, []batch{w.docID, w.matchID, w.distance, w.similarity, w.from},
+		parquet.WithDictionaryFor("distance", true),
+		parquet.WithDictionaryFor("similarity", true),
+		parquet.WithDictionaryFor("match_from", true),
+		parquet.WithStatsFor("match_id", false),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Write appends a row. It keeps nothing of it.
+func (w *MatchWriter) Write(r *data.MatchRow) error {
+	w.docID.add(r.DocID)
+	w.matchID.add(r.MatchID)
+	w.distance.add(r.Distance)
+	w.similarity.add(r.Similarity)
+	w.from.add(r.MatchFrom)
+	return w.added(len(r.DocID) + len(r.MatchID) + 24)
+}
+
+// ClusterWriter writes the clusters table.
+type ClusterWriter struct {
+	*table
+	docID, clusterID *byteValues
+	size             *int32s
+	keeper           *bools
+}
+
+// CreateClusters starts a file of the clusters table; it appears at path with
+// Commit.
+func CreateClusters(path string, o Options) (*ClusterWriter, error) {
+	bits, err := o.bits()
+	if err != nil {
+		return nil, err
+	}
+	w := &ClusterWriter{
+		docID: &byteValues{stats: true}, clusterID: &byteValues{stats: true},
+		size: &int32s{}, keeper: &bools{},
+	}
+	w.table, err = createTable(path, data.TableClusters, bits, o, schema.FieldList{
+		stringField("doc_id"),
+		stringField("cluster_id"),
+		plainField("size", parquet.Types.Int32),
+		plainField("keeper", parquet.Types.Boolean),
+	}, []batch{w.docID, w.clusterID, w.size, w.keeper})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Write appends a row. It keeps nothing of it.
+func (w *ClusterWriter) Write(r *data.ClusterRow) error {
+	w.docID.add(r.DocID)
+	w.clusterID.add(r.ClusterID)
+	w.size.add(r.Size)
+	w.keeper.add(r.Keeper)
+	return w.added(len(r.DocID) + len(r.ClusterID) + 8)
+}

@@ -1,0 +1,426 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/neardup/neardup/data"
+)
+
+// ErrNotTable is returned for a Parquet file that lacks the columns asked
+// for.
+var ErrNotTable = errors.New("not the table asked for")
+
+// Info is what a table's file metadata says of it; fields of a foreign file
+// are empty.
+type Info struct {
+	Version    string
+	Table      string
+	ConfigHash string
+	Bits       int // 0 when unknown
+	Rows       int64
+}
+
+// info reads the file metadata.
+func (in *input) info() Info {
+	kv := in.file.MetaData().KeyValueMetadata()
+	get := func(key string) string {
+		if v := kv.FindValue(key); v != nil {
+			return *v
+		}
+		return ""
+	}
+	info := Info{Version: get(MetaVersion), Table: get(MetaTable), ConfigHash: get(MetaConfig), Rows: in.file.NumRows()}
+	_, _ = fmt.Sscan(get(MetaBits), &info.Bits)
+	return info
+}
+
+// ReadOptions say how a table is read.
+type ReadOptions struct {
+	// Columns are the columns to read, in any order; the fields of the others
+	// stay zero. Nil means all. Fewer columns read faster.
+	Columns []string
+	// ID and Fingerprint name the columns of a file that neardup did not
+	// write; "" means doc_id and fingerprint. A fingerprint may be a signed
+	// or unsigned 64- or 32-bit integer, 8 or 16 bytes big-endian, or a
+	// string as data.ParseFingerprint takes it, hexadecimal when Hex says so.
+	ID, Fingerprint string
+	Hex             bool
+	// Allocator is what arrow takes memory from; nil means Go's.
+	Allocator memory.Allocator
+}
+
+// reader streams the rows of a table.
+type reader struct {
+	in   *input
+	info Info
+}
+
+// Info is what the file's metadata says of the table.
+func (r *reader) Info() Info { return r.info }
+
+// Close closes the file; it may be called at any time, and again.
+func (r *reader) Close() error { return r.in.Close() }
+
+// find opens the columns of a table by name; the optional ones may be
+// missing. Entries of unwanted or missing columns stay nil.
+func (r *reader) find(want []string, table []data.Column, rename map[string]string, optional bool) (map[string]column, error) {
+	for _, w := range want {
+		if !slices.ContainsFunc(table, func(c data.Column) bool { return c.Name == w }) {
+			return nil, fmt.Errorf("the table has no column %q", w)
+		}
+	}
+	paths := leaves(r.in.schema())
+	found := make(map[string]column)
+	for i, c := range table {
+		if want != nil && !slices.Contains(want, c.Name) {
+			continue
+		}
+		name := c.Name
+		if to := rename[name]; to != "" {
+			name = to
+		}
+		leaf := slices.Index(paths, name)
+		if leaf < 0 {
+			if optional && i >= 2 {
+				continue
+			}
+			return nil, fmt.Errorf("%w: no column %q; there are: %s", ErrNotTable, name, strings.Join(paths, ", "))
+		}
+		col, err := r.in.add(leaf)
+		if err != nil {
+			return nil, err
+		}
+		found[c.Name] = col
+	}
+	return found, nil
+}
+
+// assign puts a found column into c, which stays nil when it was not asked
+// for.
+func assign[C column](c *C, found map[string]column, name string) error {
+	col, ok := found[name]
+	if !ok {
+		return nil
+	}
+	if *c, ok = col.(C); !ok {
+		return fmt.Errorf("%w: column %s has another type", ErrNotTable, name)
+	}
+	return nil
+}
+
+// FingerprintReader streams the rows of a fingerprints table, or of a foreign
+// Parquet file that has an id and a fingerprint column.
+type FingerprintReader struct {
+	reader
+	columns      []func(r *data.FingerprintRow) error // one per column read
+	lane, source string                               // of the row before
+}
+
+// OpenFingerprints opens a file of the fingerprints table, or a foreign one.
+// Columns other than id and fingerprint may be missing.
+func OpenFingerprints(path string, o ReadOptions) (*FingerprintReader, error) {
+	in, err := openInput(path, o.Allocator)
+	if err != nil {
+		return nil, err
+	}
+	r := &FingerprintReader{reader: reader{in: in}}
+	if err := recovering(func() error { return r.open(o) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
+	}
+	return r, nil
+}
+
+func (r *FingerprintReader) open(o ReadOptions) error {
+	r.info = r.in.info()
+	found, err := r.find(o.Columns, data.FingerprintColumns, map[string]string{"doc_id": o.ID, "fingerprint": o.Fingerprint}, true)
+	if err != nil {
+		return err
+	}
+	if c, ok := found["doc_id"]; ok {
+		r.columns = append(r.columns, func(row *data.FingerprintRow) error {
+			null, err := c.next()
+			if err != nil {
+				return err
+			}
+			if null {
+				return errors.New("a row without an id")
+			}
+			row.DocID = appendText(row.DocID[:0], c)
+			return nil
+		})
+	}
+	if c, ok := found["fingerprint"]; ok {
+		r.columns = append(r.columns, func(row *data.FingerprintRow) error {
+			null, err := c.next()
+			if err != nil {
+				return err
+			}
+			if null {
+				return errors.New("a row without a fingerprint")
+			}
+			row.Hi, row.Lo, err = fingerprintOf(c, o.Hex)
+			return err
+		})
+	}
+	if err := errors.Join(
+		r.name(found, "lane", func(row *data.FingerprintRow, v []byte) { r.lane = sameBytes(r.lane, v); row.Lane = r.lane }),
+		r.name(found, "source", func(row *data.FingerprintRow, v []byte) { r.source = sameBytes(r.source, v); row.Source = r.source }),
+		r.name(found, "title", func(row *data.FingerprintRow, v []byte) { row.Title = append(row.Title[:0], v...) }),
+	); err != nil {
+		return err
+	}
+	for name, set := range map[string]func(row *data.FingerprintRow, v int64){
+		"features": func(row *data.FingerprintRow, v int64) { row.Features = int32(v) },
+		"length":   func(row *data.FingerprintRow, v int64) { row.Length = int32(v) },
+		"offset":   func(row *data.FingerprintRow, v int64) { row.Offset = v },
+	} {
+		c, ok := found[name]
+		if !ok {
+			continue
+		}
+		r.columns = append(r.columns, func(row *data.FingerprintRow) error {
+			null, err := c.next()
+			switch c := c.(type) {
+			case *int32Values:
+				set(row, int64(c.value))
+			case *int64Values:
+				set(row, c.value)
+			default:
+				return fmt.Errorf("%w: column %s has another type", ErrNotTable, name)
+			}
+			if null {
+				set(row, 0)
+			}
+			return err
+		})
+	}
+	if c, ok := found["date"]; ok {
+		leaf := r.leaf(c)
+		r.columns = append(r.columns, func(row *data.FingerprintRow) error {
+			null, err := c.next()
+			row.Date = data.NoDate
+			if !null && err == nil {
+				row.Date = dateOf(r.in.schema().Column(leaf), c)
+			}
+			return err
+		})
+	}
+	if c, ok := found["rank"]; ok {
+		leaf := r.leaf(c)
+		r.columns = append(r.columns, func(row *data.FingerprintRow) error {
+			null, err := c.next()
+			row.Rank = math.NaN()
+			if !null && err == nil {
+				row.Rank = numberOf(r.in.schema().Column(leaf), c)
+			}
+			return err
+		})
+	}
+	return nil
+}
+
+// leaf is the schema index of an opened column.
+func (r *reader) leaf(c column) int {
+	return r.in.columns[slices.IndexFunc(r.in.columns, func(o opened) bool { return o.column == c })].leaf
+}
+
+// name adds a string column.
+func (r *FingerprintReader) name(found map[string]column, name string, set func(row *data.FingerprintRow, v []byte)) error {
+	var c *byteArrays
+	if err := assign(&c, found, name); err != nil || c == nil {
+		return err
+	}
+	r.columns = append(r.columns, func(row *data.FingerprintRow) error {
+		null, err := c.next()
+		if null {
+			set(row, nil)
+		} else if err == nil {
+			set(row, c.value)
+		}
+		return err
+	})
+	return nil
+}
+
+// fingerprintOf is the current value as a fingerprint.
+func fingerprintOf(c column, hexadecimal bool) (hi, lo uint64, err error) {
+	var b []byte
+	switch c := c.(type) {
+	case *int64Values:
+		return 0, uint64(c.value), nil
+	case *int32Values:
+		return 0, uint64(uint32(c.value)), nil
+	case *fixedArrays:
+		b = c.value
+	case *byteArrays:
+		return data.ParseFingerprint(c.value, hexadecimal)
+	default:
+		return 0, 0, fmt.Errorf("%w: a fingerprint must be an integer, bytes or a string", ErrNotTable)
+	}
+	switch len(b) {
+	case 4:
+		return 0, uint64(binary.BigEndian.Uint32(b)), nil
+	case 8:
+		return 0, binary.BigEndian.Uint64(b), nil
+	case 16:
+		return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), nil
+	}
+	return 0, 0, fmt.Errorf("a fingerprint of %d bytes: there must be 4, 8 or 16", len(b))
+}
+
+// Read fills row, whose byte slices it reuses, and returns io.EOF after the
+// last one. Fields of columns that are not read stay as they are.
+func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
+	if _, err := r.in.nextRow(); err != nil {
+		return err
+	}
+	for _, c := range r.columns {
+		if err := c(row); err != nil {
+			return r.in.fail(err)
+		}
+	}
+	return nil
+}
+
+// MatchReader streams the rows of a matches table.
+type MatchReader struct {
+	reader
+	docID, matchID, from *byteArrays
+	distance             *int32Values
+	similarity           *doubleVals
+	name                 string // match_from of the row before
+}
+
+// OpenMatches opens a file of the matches table.
+func OpenMatches(path string, o ReadOptions) (*MatchReader, error) {
+	in, err := openInput(path, o.Allocator)
+	if err != nil {
+		return nil, err
+	}
+	r := &MatchReader{reader: reader{in: in}}
+	if err := recovering(func() error { return r.open(o) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
+	}
+	return r, nil
+}
+
+func (r *MatchReader) open(o ReadOptions) error {
+	r.info = r.in.info()
+	found, err := r.find(o.Columns, data.MatchColumns, nil, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		assign(&r.docID, found, "doc_id"),
+		assign(&r.matchID, found, "match_id"),
+		assign(&r.distance, found, "distance"),
+		assign(&r.similarity, found, "similarity"),
+		assign(&r.from, found, "match_from"),
+	)
+}
+
+// Read fills row, whose byte slices it reuses, and returns io.EOF after the
+// last one.
+func (r *MatchReader) Read(row *data.MatchRow) error {
+	if _, err := r.in.nextRow(); err != nil {
+		return err
+	}
+	for _, o := range r.in.columns {
+		null, err := o.next()
+		if err == nil && null {
+			err = errors.New("a null in a column that has none")
+		}
+		if err != nil {
+			return r.in.fail(err)
+		}
+	}
+	if r.docID != nil {
+		row.DocID = append(row.DocID[:0], r.docID.value...)
+	}
+	if r.matchID != nil {
+		row.MatchID = append(row.MatchID[:0], r.matchID.value...)
+	}
+	if r.distance != nil {
+		row.Distance = r.distance.value
+	}
+	if r.similarity != nil {
+		row.Similarity = r.similarity.value
+	}
+	if r.from != nil {
+		r.name = sameBytes(r.name, r.from.value)
+		row.MatchFrom = r.name
+	}
+	return nil
+}
+
+// ClusterReader streams the rows of a clusters table.
+type ClusterReader struct {
+	reader
+	docID, clusterID *byteArrays
+	size             *int32Values
+	keeper           *boolValues
+}
+
+// OpenClusters opens a file of the clusters table.
+func OpenClusters(path string, o ReadOptions) (*ClusterReader, error) {
+	in, err := openInput(path, o.Allocator)
+	if err != nil {
+		return nil, err
+	}
+	r := &ClusterReader{reader: reader{in: in}}
+	if err := recovering(func() error { return r.open(o) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
+	}
+	return r, nil
+}
+
+func (r *ClusterReader) open(o ReadOptions) error {
+	r.info = r.in.info()
+	found, err := r.find(o.Columns, data.ClusterColumns, nil, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		assign(&r.docID, found, "doc_id"),
+		assign(&r.clusterID, found, "cluster_id"),
+		assign(&r.size, found, "size"),
+		assign(&r.keeper, found, "keeper"),
+	)
+}
+
+// Read fills row, whose byte slices it reuses, and returns io.EOF after the
+// last one.
+func (r *ClusterReader) Read(row *data.ClusterRow) error {
+	if _, err := r.in.nextRow(); err != nil {
+		return err
+	}
+	for _, o := range r.in.columns {
+		null, err := o.next()
+		if err == nil && null {
+			err = errors.New("a null in a column that has none")
+		}
+		if err != nil {
+			return r.in.fail(err)
+		}
+	}
+	if r.docID != nil {
+		row.DocID = append(row.DocID[:0], r.docID.value...)
+	}
+	if r.clusterID != nil {
+		row.ClusterID = append(row.ClusterID[:0], r.clusterID.value...)
+	}
+	if r.size != nil {
+		row.Size = r.size.value
+	}
+	if r.keeper != nil {
+		row.Keeper = r.keeper.value
+	}
+	return nil
+}

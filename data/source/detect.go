@@ -1,0 +1,105 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/stream"
+)
+
+// headSize is how much of a file, decompressed, its format is told from.
+const headSize = 4096
+
+// sniff returns the first decompressed bytes of a file.
+func sniff(f io.Reader) (head []byte, c stream.Compression, err error) {
+	raw := make([]byte, 4)
+	n, err := io.ReadFull(f, raw)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, stream.Plain, err
+	}
+	c = stream.Detect(raw[:n])
+	src, end, err := stream.Decompress(io.MultiReader(bytes.NewReader(raw[:n]), f), c)
+	if err != nil {
+		return nil, c, err
+	}
+	defer end()
+	head = make([]byte, headSize)
+	n, err = io.ReadFull(src, head)
+	if err != nil && n == 0 && !errors.Is(err, io.EOF) {
+		return nil, c, err
+	}
+	return head[:n], c, nil
+}
+
+// extensions of the formats; those of a compression are cut off first.
+var extensions = map[string]string{
+	".warc":      FormatWARC,
+	".wet":       FormatWET,
+	".jsonl":     FormatJSONL,
+	".ndjson":    FormatJSONL,
+	".jsonlines": FormatJSONL,
+	".csv":       FormatCSV,
+	".tsv":       FormatTSV,
+	".tab":       FormatTSV,
+	".parquet":   FormatParquet,
+	".pq":        FormatParquet,
+}
+
+// refused formats, by extension, with what to do.
+var refused = map[string]string{
+	".arc":  "ARC archives are not read: convert it to WARC first, for example with `warcio recompress`",
+	".wat":  "WAT files hold metadata and no text: name the WARC or WET files",
+	".zip":  "zip archives are not read: unpack it and name what is in it",
+	".tar":  "tar archives are not read: unpack it and name what is in it",
+	".bz2":  "bzip2 is not read: recompress it with gzip or zstd",
+	".xz":   "xz is not read: recompress it with gzip or zstd",
+	".orc":  "ORC is not read: convert it to Parquet",
+	".avro": "Avro is not read: convert it to Parquet",
+	".xlsx": "spreadsheets are not read: save it as CSV",
+}
+
+// Detect tells a file's format from its name and its first decompressed
+// bytes. Where the two disagree, content that cannot be mistaken (a WARC or
+// Parquet file's first bytes) wins. ErrFormat, with what to do, for what is
+// not read.
+func Detect(path string, head []byte) (string, error) {
+	name := strings.ToLower(filepath.Base(path))
+	for _, suffix := range []string{".gz", ".zst", ".zstd"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	ext := filepath.Ext(name)
+
+	switch {
+	case bytes.HasPrefix(head, []byte("WARC/")):
+		if remedy, ok := refused[ext]; ok && ext == ".wat" {
+			return "", fmt.Errorf("%s: %w: %s", path, ErrFormat, remedy)
+		}
+		if ext == ".wet" {
+			return FormatWET, nil
+		}
+		return FormatWARC, nil
+	case parquet.Detect(head):
+		return FormatParquet, nil
+	case bytes.HasPrefix(head, []byte("filedesc://")):
+		return "", fmt.Errorf("%s: %w: %s", path, ErrFormat, refused[".arc"])
+	}
+	if remedy, ok := refused[ext]; ok {
+		return "", fmt.Errorf("%s: %w: %s", path, ErrFormat, remedy)
+	}
+	if format, ok := extensions[ext]; ok {
+		return format, nil
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	switch {
+	case len(text) > 0 && text[0] == '{':
+		return FormatJSONL, nil
+	case len(text) > 0 && text[0] == '[' && ext == ".json":
+		return "", fmt.Errorf("%s: %w: it is one JSON array: write one object a line, for example with `jq -c '.[]'`", path, ErrFormat)
+	}
+	return "", fmt.Errorf("%s: %w: name it with --format (%s), or leave it out", path, ErrFormat, formatList)
+}

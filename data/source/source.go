@@ -1,0 +1,290 @@
+// Package source turns what a user names as input into splits, and opens a
+// split with the reader of its format. It knows the formats by name and
+// content; it never parses a record itself.
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/jsonl"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/stream"
+)
+
+// Names of the formats, as data.Split has them.
+const (
+	FormatWARC    = "warc"
+	FormatWET     = "wet"
+	FormatJSONL   = "jsonl"
+	FormatCSV     = "csv"
+	FormatTSV     = "tsv"
+	FormatParquet = "parquet"
+)
+
+// DefaultSplitBytes is ExpandOptions.SplitBytes when it is 0.
+const DefaultSplitBytes = 64 << 20
+
+var (
+	// ErrFormat is returned for input whose format is not known or not read.
+	ErrFormat = errors.New("unknown format")
+	// ErrNoInput is returned when nothing matches what was named.
+	ErrNoInput = errors.New("no input")
+)
+
+// Options says how documents are read.
+type Options = data.ReaderOptions
+
+// ExpandOptions says how input is found and cut.
+type ExpandOptions struct {
+	Format     string // of every file; "": each file's own, by name and content
+	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: DefaultSplitBytes
+}
+
+// Open opens a split with its format's reader.
+func Open(split data.Split, o Options) (data.SourceReader, error) {
+	var r data.SourceReader
+	var err error
+	switch split.Format {
+	case FormatJSONL:
+		r, err = jsonl.Open(split, o)
+	case FormatParquet:
+		r, err = parquet.Open(split, o)
+	default:
+		return nil, fmt.Errorf("%s: %w %q: write one of %s", split.Path, ErrFormat, split.Format, formatList)
+	}
+	if err != nil { // r may hold a nil pointer
+		return nil, err
+	}
+	return r, nil
+}
+
+const formatList = "warc, wet, jsonl, csv, tsv, parquet"
+
+// Expand lists the splits of the input in a fixed order: the arguments' files
+// sorted by path, each once, each file's splits in the order of the file. An
+// argument is a file, a folder (read with its folders, without names that
+// start with a dot or an underscore), a pattern as of filepath.Match, or "-"
+// for standard input, which is JSONL unless a format is given. Files of a
+// folder or a pattern whose format is unknown are an error, as is a named
+// one.
+func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
+	if o.Format != "" && !strings.Contains(", "+formatList+",", ", "+o.Format+",") {
+		return nil, fmt.Errorf("%w %q: write one of %s", ErrFormat, o.Format, formatList)
+	}
+	if o.SplitBytes <= 0 {
+		o.SplitBytes = DefaultSplitBytes
+	}
+	var paths []string
+	for _, arg := range args {
+		found, err := find(arg)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	slices.Sort(paths)
+	paths = once(paths)
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%w: name files, folders, patterns, or - for standard input", ErrNoInput)
+	}
+	var splits []data.Split
+	for _, path := range paths {
+		s, err := splitsOf(path, o)
+		if err != nil {
+			return nil, err
+		}
+		splits = append(splits, s...)
+	}
+	return splits, nil
+}
+
+// once drops paths that name the same file as an earlier one: written
+// differently, or through a link.
+func once(paths []string) []string {
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(paths, func(path string) bool {
+		key := path
+		if path != "-" {
+			if abs, err := filepath.Abs(path); err == nil {
+				key = abs
+			}
+			if real, err := filepath.EvalSymlinks(key); err == nil {
+				key = real
+			}
+		}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
+// find lists the files of one argument.
+func find(arg string) ([]string, error) {
+	if arg == "-" {
+		return []string{"-"}, nil
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return walk(arg)
+	case err == nil:
+		return []string{arg}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case !strings.ContainsAny(arg, "*?["):
+		return nil, fmt.Errorf("%w: %s does not exist", ErrNoInput, arg)
+	}
+	matches, err := filepath.Glob(arg)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %s: %w", arg, err)
+	}
+	if len(matches) == 0 {
+		return nil, fmt.Errorf("%w: nothing matches %s", ErrNoInput, arg)
+	}
+	var paths []string
+	for _, m := range matches {
+		found, err := find(m)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// walk lists the files below a folder.
+func walk(dir string) ([]string, error) {
+	var paths []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if path != dir && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")) {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			if info.IsDir() {
+				return fmt.Errorf("%s is a link to a folder: name the folder itself", path)
+			}
+		}
+		paths = append(paths, path)
+		return nil
+	})
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("%w: %s holds no files", ErrNoInput, dir)
+	}
+	return paths, err
+}
+
+// splitsOf cuts one file.
+func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
+	split := data.Split{Path: path, Format: o.Format, Size: -1, End: -1}
+	if path == "-" {
+		if split.Format == "" {
+			split.Format = FormatJSONL
+		}
+		return []data.Split{split}, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() {
+		split.Size = info.Size()
+	}
+	head, compression, err := sniff(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if split.Format == "" {
+		if split.Format, err = Detect(path, head); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case split.Format == FormatJSONL && compression == stream.Plain && split.Size > o.SplitBytes+o.SplitBytes/2:
+		return cutLines(f, split, o.SplitBytes)
+	case split.Format == FormatParquet:
+		return cutGroups(split)
+	}
+	return []data.Split{split}, nil
+}
+
+// cutGroups makes a split of every row group.
+func cutGroups(split data.Split) ([]data.Split, error) {
+	n, err := parquet.RowGroups(split.Path)
+	if err != nil {
+		return nil, err
+	}
+	if n <= 1 {
+		return []data.Split{split}, nil
+	}
+	splits := make([]data.Split, n)
+	for i := range splits {
+		splits[i] = split
+		splits[i].Start, splits[i].End = int64(i), int64(i)+1
+	}
+	return splits, nil
+}
+
+// cutLines cuts plain text behind the first line end at or after every
+// multiple of size.
+func cutLines(f io.ReaderAt, split data.Split, size int64) ([]data.Split, error) {
+	var splits []data.Split
+	buf := make([]byte, 64<<10)
+	for start := int64(0); start < split.Size; {
+		end := split.Size
+		if start+size+size/2 < split.Size {
+			var err error
+			if end, err = lineEnd(f, start+size, split.Size, buf); err != nil {
+				return nil, fmt.Errorf("%s: %w", split.Path, err)
+			}
+		}
+		piece := split
+		piece.Start, piece.End = start, end
+		splits = append(splits, piece)
+		start = end
+	}
+	return splits, nil
+}
+
+// lineEnd returns the offset behind the first line feed at or after from.
+func lineEnd(f io.ReaderAt, from, size int64, buf []byte) (int64, error) {
+	for from < size {
+		n, err := f.ReadAt(buf, from)
+		if i := strings.IndexByte(string(buf[:n]), '\n'); i >= 0 {
+			return from + int64(i) + 1, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if n == 0 {
+			break
+		}
+		from += int64(n)
+	}
+	return size, nil
+}

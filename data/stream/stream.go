@@ -1,0 +1,292 @@
+// Package stream gives the bytes of an input file to the readers of line
+// formats and archives: decompressed, read ahead, counted and digested. It
+// knows plain, gzip and zstandard, by content and not by name. It never looks
+// at what the bytes mean.
+package stream
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Compression is how a file is compressed.
+type Compression string
+
+// The compressions that are read and written.
+const (
+	Plain Compression = ""
+	Gzip  Compression = "gz"
+	Zstd  Compression = "zst"
+)
+
+// Magic numbers: RFC 1952, RFC 8878 (a frame, and a skippable frame's last
+// three bytes).
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	skippable = []byte{0x2a, 0x4d, 0x18}
+)
+
+// Detect tells the compression from a file's first bytes (4 suffice).
+func Detect(head []byte) Compression {
+	switch {
+	case bytes.HasPrefix(head, gzipMagic):
+		return Gzip
+	case bytes.HasPrefix(head, zstdMagic):
+		return Zstd
+	case len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], skippable):
+		return Zstd
+	}
+	return Plain
+}
+
+const (
+	blockSize = 256 << 10
+	blocks    = 4       // in flight between the decompressor and the reader
+	maxWindow = 1 << 31 // of zstd --long=31
+)
+
+// Raw is the bytes of a split as they stand in the file, counted and
+// digested. Read and Digest are used by one goroutine, Consumed by any.
+type Raw struct {
+	src      io.Reader
+	close    func() error
+	consumed atomic.Int64
+	sum      hash.Hash
+}
+
+// OpenRaw opens the bytes of a split. stdin is what the path "-" reads; nil
+// means os.Stdin.
+func OpenRaw(split data.Split, stdin io.Reader) (*Raw, error) {
+	r := &Raw{sum: sha256.New(), close: func() error { return nil }}
+	if split.Path == "-" {
+		if stdin == nil {
+			stdin = os.Stdin
+		}
+		r.src = stdin
+		return r, nil
+	}
+	f, err := os.Open(split.Path)
+	if err != nil {
+		return nil, err
+	}
+	r.src, r.close = f, f.Close
+	if split.Start > 0 {
+		if _, err := f.Seek(split.Start, io.SeekStart); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	if split.End >= 0 {
+		r.src = io.LimitReader(f, split.End-split.Start)
+	}
+	return r, nil
+}
+
+// Read reads on.
+func (r *Raw) Read(p []byte) (int, error) {
+	n, err := r.src.Read(p)
+	if n > 0 {
+		r.sum.Write(p[:n])
+		r.consumed.Add(int64(n))
+	}
+	return n, err
+}
+
+// Consumed is the number of bytes read.
+func (r *Raw) Consumed() int64 { return r.consumed.Load() }
+
+// Digest is the SHA-256 of the bytes read, in hexadecimal.
+func (r *Raw) Digest() string { return hex.EncodeToString(r.sum.Sum(nil)) }
+
+// Close closes the file; standard input stays open.
+func (r *Raw) Close() error { return r.close() }
+
+// Reader is the decompressed bytes of a split. Compressed input is
+// decompressed ahead, in a goroutine that Close ends.
+type Reader struct {
+	raw         *Raw
+	compression Compression
+
+	src io.Reader // plain input
+
+	// Compressed input.
+	full  chan block
+	empty chan []byte
+	quit  chan struct{}
+	done  sync.WaitGroup
+	cur   block
+	rest  []byte // of cur
+
+	err    error // ended the reading
+	digest string
+	closed bool
+}
+
+type block struct {
+	data []byte
+	err  error // behind data
+}
+
+// Open opens a split's bytes, of whatever compression they are.
+func Open(split data.Split, stdin io.Reader) (*Reader, error) {
+	raw, err := OpenRaw(split, stdin)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 4)
+	n, err := io.ReadFull(raw, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.Join(err, raw.Close())
+	}
+	r := &Reader{raw: raw, compression: Plain}
+	r.src = io.MultiReader(bytes.NewReader(head[:n]), raw)
+	if split.Start == 0 { // a later piece of a file is plain text
+		r.compression = Detect(head[:n])
+	}
+	if r.compression == Plain {
+		return r, nil
+	}
+	dec, end, err := Decompress(r.src, r.compression)
+	if err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	r.full = make(chan block, blocks)
+	r.empty = make(chan []byte, blocks)
+	r.quit = make(chan struct{})
+	for range blocks {
+		r.empty <- make([]byte, blockSize)
+	}
+	r.done.Add(1)
+	go func() {
+		defer r.done.Done()
+		defer end()
+		r.ahead(dec)
+	}()
+	return r, nil
+}
+
+// Decompress returns the decompressed bytes of src, and what to call in the
+// end. All members of a gzip file and all frames of a zstandard file are one
+// stream.
+func Decompress(src io.Reader, c Compression) (io.Reader, func(), error) {
+	switch c {
+	case Gzip:
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return nil, nil, fmt.Errorf("gzip: %w", err)
+		}
+		return z, func() {}, nil
+	case Zstd:
+		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, nil, fmt.Errorf("zstd: %w", err)
+		}
+		return z, z.Close, nil
+	}
+	return src, func() {}, nil
+}
+
+// ahead decompresses until the end, an error or Close.
+func (r *Reader) ahead(dec io.Reader) {
+	for {
+		var buf []byte
+		select {
+		case buf = <-r.empty:
+		case <-r.quit:
+			return
+		}
+		var n int
+		var err error
+		for n < blockSize && err == nil { // not io.ReadFull: it would hide whether the data was cut off
+			var m int
+			m, err = dec.Read(buf[n:blockSize])
+			n += m
+		}
+		select {
+		case r.full <- block{buf[:n], err}:
+		case <-r.quit:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Compression is how the input is compressed.
+func (r *Reader) Compression() Compression { return r.compression }
+
+// Read reads on, and returns io.EOF at the end of the split.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	if r.full == nil {
+		n, err := r.src.Read(p)
+		if err != nil {
+			r.end(err)
+		}
+		return n, err
+	}
+	for len(r.rest) == 0 {
+		if r.cur.err != nil {
+			r.end(r.cur.err)
+			return 0, r.err
+		}
+		if r.cur.data != nil {
+			r.empty <- r.cur.data
+		}
+		r.cur = <-r.full
+		r.rest = r.cur.data
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// end keeps the error that ended the reading.
+func (r *Reader) end(err error) {
+	r.err = err
+	if errors.Is(err, io.EOF) {
+		if r.full != nil {
+			r.done.Wait() // nothing reads raw any more
+		}
+		r.digest = r.raw.Digest()
+	}
+}
+
+// Consumed is the number of bytes of the file read so far.
+func (r *Reader) Consumed() int64 { return r.raw.Consumed() }
+
+// Digest is the SHA-256 of the split's bytes in the file; empty before the
+// end was read.
+func (r *Reader) Digest() string { return r.digest }
+
+// Close ends the reading; it may be called at any time, and again.
+func (r *Reader) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	if r.err == nil {
+		r.err = os.ErrClosed
+	}
+	if r.full != nil {
+		close(r.quit)
+		r.done.Wait()
+	}
+	return r.raw.Close()
+}

@@ -1,0 +1,179 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// dateLayouts are what ParseDate takes, besides numbers. A date without a
+// zone is taken as UTC.
+var dateLayouts = []string{
+	"2006-01-02T15:04:05.999999999Z07:00",
+	"2006-01-02T15:04:05.999999999Z0700",
+	"2006-01-02T15:04:05.999999999",
+	"2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04",
+	"2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02 15:04:05.999999999 Z07:00",
+	"2006-01-02 15:04:05.999999999 -0700",
+	"2006-01-02 15:04:05.999999999 MST",
+	"2006-01-02 15:04:05.999999999",
+	"2006-01-02 15:04",
+	"2006-01-02",
+	"2006/01/02 15:04:05",
+	"2006/01/02",
+	"2006年1月2日",
+	"2006-1-2",
+	"Mon, 02 Jan 2006 15:04:05 MST",
+	"Mon, 02 Jan 2006 15:04:05 -0700",
+	"2-Jan-2006 15:04:05.999999999",
+	"2-Jan-2006",
+	"2 Jan 2006",
+	"January 2, 2006",
+	"Jan 2, 2006",
+}
+
+// ParseDate reads a date as Unix milliseconds; NoDate when it is none. It
+// takes RFC 3339 and the usual forms near it, mail dates, yyyymmdd and
+// yyyymmddhhmmss, and Unix times as UnixDate does. A date without a zone is
+// taken as UTC.
+func ParseDate(b []byte) int64 {
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 || len(b) > 64 {
+		return NoDate
+	}
+	if ms, ok := rfc3339(b); ok {
+		return ms
+	}
+	if digits(b) {
+		switch len(b) {
+		case 8, 14:
+			if t, err := time.Parse("20060102150405"[:len(b)], string(b)); err == nil {
+				return t.UnixMilli()
+			}
+		case 4: // a year
+			if t, err := time.Parse("2006", string(b)); err == nil {
+				return t.UnixMilli()
+			}
+		}
+	}
+	if f := ParseNumber(b); !math.IsNaN(f) {
+		return UnixDate(f)
+	}
+	s := string(b)
+	for _, layout := range dateLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UnixMilli()
+		}
+	}
+	return NoDate
+}
+
+// rfc3339 reads the commonest form, yyyy-mm-ddThh:mm:ssZ, without allocation.
+func rfc3339(b []byte) (ms int64, ok bool) {
+	if len(b) != len("2006-01-02T15:04:05Z") || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' || b[19] != 'Z' {
+		return 0, false
+	}
+	var v [6]int
+	for i, at := range [6][2]int{{0, 4}, {5, 7}, {8, 10}, {11, 13}, {14, 16}, {17, 19}} {
+		if !digits(b[at[0]:at[1]]) {
+			return 0, false
+		}
+		for _, c := range b[at[0]:at[1]] {
+			v[i] = v[i]*10 + int(c-'0')
+		}
+	}
+	t := time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], 0, time.UTC)
+	if t.Month() != time.Month(v[1]) || t.Day() != v[2] || v[3] > 23 || v[4] > 59 || v[5] > 59 {
+		return 0, false
+	}
+	return t.UnixMilli(), true
+}
+
+func digits(b []byte) bool {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// UnixDate takes a number as a Unix time and returns it in milliseconds:
+// seconds below 1e11 (the year 5138), milliseconds below 1e14, microseconds
+// below 1e17, else nanoseconds. NoDate for what is not finite.
+func UnixDate(v float64) int64 {
+	a := math.Abs(v)
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return NoDate
+	case a < 1e11:
+		return int64(math.Floor(v * 1000))
+	case a < 1e14:
+		return int64(math.Floor(v))
+	case a < 1e17:
+		return int64(math.Floor(v / 1e3))
+	case a < 1e20:
+		return int64(math.Floor(v / 1e6))
+	}
+	return NoDate
+}
+
+// ParseNumber reads a decimal number; NaN when it is none.
+func ParseNumber(b []byte) float64 {
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 || len(b) > 64 || b[0] != '-' && b[0] != '+' && b[0] != '.' && (b[0] < '0' || b[0] > '9') {
+		return math.NaN()
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// ParseFingerprint reads a fingerprint written as text. A decimal number may
+// be unsigned or, as signed 64-bit columns print it, negative. Hexadecimal
+// has the prefix 0x, or none when hexadecimal is true; of more than 16 digits
+// it is a fingerprint of 128 bits. A column must be told to be hexadecimal:
+// one value can look like both.
+func ParseFingerprint(b []byte, hexadecimal bool) (hi, lo uint64, err error) {
+	s := bytes.TrimSpace(b)
+	if len(s) > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X') {
+		s, hexadecimal = s[2:], true
+	}
+	if hexadecimal {
+		if len(s) > 32 || len(s) == 0 {
+			return 0, 0, fmt.Errorf("fingerprint %.40q: not 1 to 32 hexadecimal digits", b)
+		}
+		for _, c := range s {
+			var d byte
+			switch {
+			case c >= '0' && c <= '9':
+				d = c - '0'
+			case c|0x20 >= 'a' && c|0x20 <= 'f':
+				d = (c | 0x20) - 'a' + 10
+			default:
+				return 0, 0, fmt.Errorf("fingerprint %.40q: not a hexadecimal number", b)
+			}
+			hi = hi<<4 | lo>>60
+			lo = lo<<4 | uint64(d)
+		}
+		return hi, lo, nil
+	}
+	if len(s) > 0 && s[0] == '-' {
+		v, err := strconv.ParseInt(string(s), 10, 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("fingerprint %.40q: not a signed 64-bit number", b)
+		}
+		return 0, uint64(v), nil
+	}
+	lo, err = strconv.ParseUint(string(s), 10, 64)
+	if err != nil {
+		return 0, 0, fmt.Errorf("fingerprint %.40q: not a decimal 64-bit number (hexadecimal ones must be told)", b)
+	}
+	return 0, lo, nil
+}
