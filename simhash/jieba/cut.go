@@ -2,6 +2,7 @@ package jieba
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/simhash/jieba/internal/model"
@@ -16,37 +17,32 @@ type Word struct {
 // Cutter cuts texts into words. It keeps its working memory from one text to
 // the next and serves one goroutine at a time.
 type Cutter struct {
-	d   *Dictionary
-	hmm bool
+	d     *Dictionary
+	hmm   bool
+	cells []cell  // a chunk of text by character: 1, 2, … n; 0 and n+1, n+2 are margins
+	path  []uint8 // see viterbi
+}
 
-	// One chunk of the text, by character.
-	codes []uint16
-	at    []int32   // byte offset; one more than there are characters
-	score []float64 // log weight of the best way to cut from here on
-	next  []int32   // the character after the best word that starts here
-	slot  []uint32  // where that word ends in the trie
-
-	path []uint8 // see viterbi
+// cell is what there is to know of one character of the chunk.
+type cell struct {
+	at   int32      // its byte offset
+	code uint16     // its character code
+	size uint16     // characters of the best word that starts here
+	slot uint32     // the slot of that word; before solve that of the pair
+	one  float64    // log weight of the character as a word
+	two  float64    // log weight of it and the next one as a word, -Inf if they are none
+	pair model.Node // node of it and the next one, 0 if no word starts with them
+	best float64    // log weight of the best way to cut from here on
 }
 
 // chunk is the number of characters worked on together, unless the text has
 // no separator there.
-const chunk = 512
+const chunk = 256
 
 // NewCutter returns a Cutter. With hmm, runs of characters that no listed word
 // covers are joined to words by the hidden Markov model.
 func (d *Dictionary) NewCutter(hmm bool) *Cutter {
-	c := &Cutter{d: d, hmm: hmm}
-	c.grow(2 * chunk)
-	return c
-}
-
-func (c *Cutter) grow(n int) {
-	codes, at := c.codes, c.at
-	c.codes, c.at = make([]uint16, n), make([]int32, n+1)
-	copy(c.codes, codes)
-	copy(c.at, at)
-	c.score, c.next, c.slot = make([]float64, n+1), make([]int32, n), make([]uint32, n)
+	return &Cutter{d: d, hmm: hmm, cells: make([]cell, 2*chunk)}
 }
 
 // Cut appends the words of text to dst and returns it. The words cover the
@@ -62,8 +58,9 @@ func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 		var n int
 		n, pos = c.decode(text, pos)
 		c.solve(n)
+		dst = slices.Grow(dst, n)
 		if c.hmm {
-			dst = c.joined(dst, text, n)
+			dst = c.joined(dst, n)
 		} else {
 			dst = c.words(dst, n)
 		}
@@ -72,86 +69,121 @@ func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 }
 
 // decode reads characters from text[pos:] up to a separator after at least
-// chunk of them. It returns their number and the position after them.
+// chunk of them, and looks each up with the one before it: these accesses to
+// the trie do not wait for each other. It returns the number of characters and
+// the position after them.
 func (c *Cutter) decode(text []byte, pos int) (int, int) {
+	nodes, weights, bmp := c.d.nodes, c.d.weights, c.d.bmp
+	cells := c.cells
 	n := 0
+	base := uint32(0) // of the previous character
 	for pos < len(text) {
-		if n == len(c.codes) {
-			c.grow(2 * n)
+		if n+3 >= len(cells) {
+			cells = append(cells, make([]cell, len(cells))...)
+			c.cells = cells
 		}
-		c.at[n] = int32(pos)
 		code, size := uint16(model.CodeBreak), 1
 		if b := text[pos]; b < utf8.RuneSelf {
-			code = c.d.bmp[b]
-		} else {
-			var r rune
-			r, size = utf8.DecodeRune(text[pos:])
-			if r != utf8.RuneError || size > 1 {
-				code = c.d.code(r)
-			}
+			code = bmp[b]
+		} else if r, ok := three(text, pos); ok {
+			code, size = bmp[r], 3
+		} else if r, n := utf8.DecodeRune(text[pos:]); n > 1 {
+			code, size = c.d.code(r), n
 		}
-		c.codes[n] = code
+		slot := base + uint32(code)
+		pair := nodes[slot]
+		if pair.Check() != code {
+			pair = 0
+		}
+		prev := &cells[n]
+		prev.slot, prev.pair, prev.two = slot, pair, weights[pair.Weight()]
 		n++
+		node := nodes[code]
+		base = node.Base()
+		cur := &cells[n]
+		cur.at, cur.code, cur.one = int32(pos), code, weights[node.Weight()]
 		pos += size
 		if n >= chunk && code-1 < model.LastSeparator {
 			break
 		}
 	}
-	c.at[n] = int32(pos)
+	last := &cells[n]
+	last.pair, last.two = 0, weights[model.WeightNone]
+	cells[n+1].at = int32(pos)
 	return n, pos
+}
+
+// three decodes a character of three bytes, as nearly all Chinese ones are.
+func three(text []byte, pos int) (uint16, bool) {
+	if len(text)-pos < 3 {
+		return 0, false
+	}
+	a, b, c := text[pos], text[pos+1], text[pos+2]
+	r := uint32(a&0x0f)<<12 | uint32(b&0x3f)<<6 | uint32(c&0x3f)
+	return uint16(r), a&0xf0 == 0xe0 && b&0xc0 == 0x80 && c&0xc0 == 0x80 && r >= 0x800 && r-0xd800 >= 0x800
 }
 
 // solve finds for each of n characters the best word that starts there.
 func (c *Cutter) solve(n int) {
 	nodes, weights := c.d.nodes, c.d.weights
-	c.score[n] = 0
-	for i := n - 1; i >= 0; i-- {
-		code := c.codes[i]
-		node := nodes[code]
-		best, next, slot := c.score[i+1]+weights[node.Weight()], i+1, uint32(code)
-		base := node.Base()
-		for j := i + 1; base != 0 && j < n; j++ {
-			s := base + uint32(c.codes[j])
-			node = nodes[s]
-			if node.Check() != c.codes[j] {
+	cells := c.cells[:n+3]
+	best1, best2 := 0.0, 0.0 // from the next character on, and from the one after that
+	cells[n+1].best = 0
+	for i := n; i > 0; i-- {
+		p := &cells[i]
+		best, size, slot := best1+p.one, 1, uint32(p.code)
+		if v := best2 + p.two; v > best {
+			best, size, slot = v, 2, p.slot
+		}
+		base := p.pair.Base()
+		for j := i + 2; base != 0 && j <= n; j++ {
+			q := &cells[j]
+			s := base + uint32(q.code)
+			node := nodes[s]
+			if node.Check() != q.code {
 				break
 			}
-			if v := c.score[j+1] + weights[node.Weight()]; v > best {
-				best, next, slot = v, j+1, s
+			if v := cells[j+1].best + weights[node.Weight()]; v > best {
+				best, size, slot = v, j+1-i, s
 			}
 			base = node.Base()
 		}
-		if code-1 < model.LastSeparator {
+		if p.code-1 < model.LastSeparator {
 			best = 0
 		}
-		c.score[i], c.next[i], c.slot[i] = best, int32(next), slot
+		p.best, p.size, p.slot = best, uint16(size), slot
+		best1, best2 = best, best1
 	}
 }
 
 // words appends the best words.
 func (c *Cutter) words(dst []Word, n int) []Word {
-	for i := 0; i < n; {
-		j := int(c.next[i])
-		dst = append(dst, Word{c.at[i], c.at[j], c.d.ids[c.slot[i]]})
-		i = j
+	for i := 1; i <= n; {
+		p := &c.cells[i]
+		i += int(p.size)
+		dst = append(dst, Word{p.at, c.cells[i].at, c.d.ids[p.slot]})
 	}
 	return dst
 }
 
 // joined appends the best words, runs of single characters joined by the
 // hidden Markov model.
-func (c *Cutter) joined(dst []Word, text []byte, n int) []Word {
-	for i := 0; i < n; {
-		j := int(c.next[i])
-		if j > i+1 || c.d.alone[c.codes[i]] {
-			dst = append(dst, Word{c.at[i], c.at[j], c.d.ids[c.slot[i]]})
-			i = j
-			continue
+func (c *Cutter) joined(dst []Word, n int) []Word {
+	cells, alone, ids := c.cells, c.d.alone, c.d.ids
+	for i := 1; i <= n; {
+		p := &cells[i]
+		j := i + int(p.size)
+		if p.size == 1 && !alone[p.code] {
+			for j <= n && cells[j].size == 1 && !alone[cells[j].code] {
+				j++
+			}
+			if j > i+1 {
+				dst = c.run(dst, i, j)
+				i = j
+				continue
+			}
 		}
-		for j < n && int(c.next[j]) == j+1 && !c.d.alone[c.codes[j]] {
-			j++
-		}
-		dst = c.run(dst, text, i, j)
+		dst = append(dst, Word{p.at, cells[j].at, ids[p.slot]})
 		i = j
 	}
 	return dst

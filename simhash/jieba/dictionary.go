@@ -33,6 +33,7 @@ type Dictionary struct {
 	ids     []int32   // by slot, -1 where no word ends
 	weights []float64 // log weight by weight index
 	alone   []bool    // by code: the character is never part of an unlisted word
+	kinds   kinds
 
 	start [model.States]float64
 	trans [model.States][model.States]float64
@@ -129,6 +130,7 @@ func (d *Dictionary) number(runes []rune) {
 		}
 	}
 	d.bmp[0] = model.CodeBreak
+	d.kinds = newKinds()
 	d.alone = make([]bool, len(runes))
 	for c := model.CodeBreak; c <= model.LastSeparator; c++ {
 		d.alone[c] = true

@@ -4,25 +4,24 @@ import "github.com/neardup/neardup/simhash/jieba/internal/model"
 
 // run appends the words of the characters i to j, none of which is in a listed
 // word: Latin words, numbers, and what the hidden Markov model joins.
-func (c *Cutter) run(dst []Word, text []byte, i, j int) []Word {
+func (c *Cutter) run(dst []Word, i, j int) []Word {
+	cells, kinds := c.cells, &c.d.kinds
 	for i < j {
-		k := i
-		if text[c.at[i]] >= 0x80 {
-			for k < j && text[c.at[k]] >= 0x80 {
+		k := i + 1
+		switch kinds.of(cells[i].code) {
+		case wide:
+			for k < j && kinds.of(cells[k].code) == wide {
 				k++
 			}
 			dst = c.viterbi(dst, i, k)
 			i = k
 			continue
-		}
-		k++
-		switch b := text[c.at[i]]; {
-		case isLetter(b):
-			for k < j && (isLetter(text[c.at[k]]) || isDigit(text[c.at[k]])) {
+		case letter:
+			for k < j && kinds.of(cells[k].code)&(letter|digit) != 0 {
 				k++
 			}
-		case isDigit(b):
-			for k < j && (isDigit(text[c.at[k]]) || text[c.at[k]] == '.') {
+		case digit:
+			for k < j && kinds.of(cells[k].code)&(digit|point) != 0 {
 				k++
 			}
 		}
@@ -32,24 +31,58 @@ func (c *Cutter) run(dst []Word, text []byte, i, j int) []Word {
 	return dst
 }
 
-func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
-func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
+// kind says how characters join outside of listed words.
+type kind uint8
+
+const (
+	other  kind = 0 // ASCII of no other kind
+	letter kind = 1 << iota
+	digit
+	point
+	wide // not ASCII: the hidden Markov model decides
+)
+
+// kinds is the kind of every ASCII code.
+type kinds [model.FirstCode]kind
+
+func (k *kinds) of(code uint16) kind {
+	if int(code) < len(k) {
+		return k[code]
+	}
+	return wide
+}
+
+func newKinds() (k kinds) {
+	for code, r := range model.FixedRunes() {
+		switch {
+		case r < 0 || r >= 0x80:
+			k[code] = wide
+		case r|0x20 >= 'a' && r|0x20 <= 'z':
+			k[code] = letter
+		case r >= '0' && r <= '9':
+			k[code] = digit
+		case r == '.':
+			k[code] = point
+		}
+	}
+	return k
+}
 
 // unlisted appends the characters i to j as one word.
 func (c *Cutter) unlisted(dst []Word, i, j int) []Word {
-	return append(dst, Word{c.at[i], c.at[j], c.d.find(c.codes[i:j])})
+	return append(dst, Word{c.cells[i].at, c.cells[j].at, c.find(i, j)})
 }
 
-// find returns the ID of the word with these character codes, -1 for none.
-func (d *Dictionary) find(codes []uint16) int32 {
-	slot := uint32(codes[0])
-	for _, code := range codes[1:] {
-		slot = d.nodes[slot].Base() + uint32(code)
-		if d.nodes[slot].Check() != code {
+// find returns the ID of the word of the characters i to j, -1 for none.
+func (c *Cutter) find(i, j int) int32 {
+	slot := uint32(c.cells[i].code)
+	for _, cell := range c.cells[i+1 : j] {
+		slot = c.d.nodes[slot].Base() + uint32(cell.code)
+		if c.d.nodes[slot].Check() != cell.code {
 			return -1
 		}
 	}
-	return d.ids[slot]
+	return c.d.ids[slot]
 }
 
 // viterbi appends the words the hidden Markov model finds in the characters i
@@ -65,13 +98,13 @@ func (c *Cutter) viterbi(dst []Word, i, j int) []Word {
 	d := c.d
 	c.path = c.path[:0]
 	var p [model.States]float64
-	for y, e := range d.emit[c.codes[i]] {
+	for y, e := range d.emit[c.cells[i].code] {
 		p[y] = d.start[y] + e
 	}
 	for x := i + 1; x < j; x++ {
 		var q [model.States]float64
 		back := uint8(0)
-		for y, e := range d.emit[c.codes[x]] {
+		for y, e := range d.emit[c.cells[x].code] {
 			q[y] = model.Unseen
 			from := model.E
 			for z := range p {

@@ -1,0 +1,111 @@
+package jieba_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	upstream "github.com/yanyiwu/gojieba"
+
+	"github.com/neardup/neardup/simhash/jieba"
+)
+
+// pieces returns about n documents of 2 KB from one of the shared files.
+func pieces(tb testing.TB, n int, files ...int) [][]byte {
+	tb.Helper()
+	dir := shared(tb)
+	const size = 2 << 10
+	var docs [][]byte
+	for _, i := range files {
+		k := 0
+		for text := range texts(tb, dir, sharedFiles[i].name, sharedFiles[i].fields) {
+			if len(text) >= size {
+				docs = append(docs, bytes.ToValidUTF8(text[:size], nil))
+				k++
+			}
+			if k == n/len(files) {
+				break
+			}
+		}
+	}
+	return docs
+}
+
+func BenchmarkCut(b *testing.B) {
+	for _, set := range []struct {
+		name  string
+		files []int
+	}{
+		{"laws", []int{0}},
+		{"blogs", []int{1}},
+		{"laws+blogs", []int{0, 1}},
+		{"reuters", []int{4}},
+	} {
+		docs := pieces(b, 1000, set.files...)
+		size := 0
+		for _, doc := range docs {
+			size += len(doc)
+		}
+		for _, p := range pairs(b) {
+			name := set.name + "/hmm"
+			if !p.hmm {
+				name = set.name + "/plain"
+			}
+			b.Run(name, func(b *testing.B) {
+				var words []jieba.Word
+				b.SetBytes(int64(size))
+				b.ReportAllocs()
+				for b.Loop() {
+					for _, doc := range docs {
+						words = p.ours.Cut(words[:0], doc)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkRatio measures the throughput of Cut against gojieba's bare Cut,
+// turn by turn in one run, on documents of 2 KB.
+func BenchmarkRatio(b *testing.B) {
+	docs := pieces(b, 2000, 0, 1)
+	for _, p := range pairs(b) {
+		name := "hmm"
+		if !p.hmm {
+			name = "plain"
+		}
+		b.Run(name, func(b *testing.B) {
+			var words []jieba.Word
+			var ours, theirs time.Duration
+			bare := upstream.NewJieba()
+			defer bare.Free()
+			size := 0
+			for b.Loop() {
+				start := time.Now()
+				for _, doc := range docs {
+					bare.Cut(string(doc), p.hmm)
+					size += len(doc)
+				}
+				theirs += time.Since(start)
+				start = time.Now()
+				for _, doc := range docs {
+					words = p.ours.Cut(words[:0], doc)
+				}
+				ours += time.Since(start)
+			}
+			b.ReportMetric(theirs.Seconds()/ours.Seconds(), "x-gojieba")
+			b.ReportMetric(float64(size)/1e6/ours.Seconds(), "MB/s")
+			b.ReportMetric(float64(size)/1e6/theirs.Seconds(), "gojieba-MB/s")
+		})
+	}
+}
+
+func BenchmarkWithUserWords(b *testing.B) {
+	d := dictionary(b)
+	words := []jieba.UserWord{{Text: "比特币"}, {Text: "深度求索", Weight: 10, Tag: "nz"}}
+	for b.Loop() {
+		if _, err := d.WithUserWords(words); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
