@@ -1,0 +1,69 @@
+package simhash_test
+
+import (
+	"fmt"
+
+	"github.com/neardup/neardup/simhash"
+)
+
+func Example() {
+	o := simhash.DefaultOptions()
+	o.MinFeatures = 4
+	analyzer, err := simhash.New(o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	w := analyzer.NewWorkspace() // one per goroutine
+	a := w.Fingerprint([]byte("标题"), []byte("我来到北京清华大学，今天的天气很好。"))
+	b := w.Fingerprint([]byte("標題"), []byte("我來到北京清華大學　今天的天氣很好！"))
+	fmt.Println(a.Lane, a.Features, a.Length)
+	fmt.Println(simhash.Distance(a.Fingerprint, b.Fingerprint), simhash.Similarity(a.Fingerprint, b.Fingerprint, 64))
+	// Output:
+	// normal 10 18
+	// 0 1
+}
+
+func ExampleWorkspace_Features() {
+	o := simhash.DefaultOptions()
+	o.TitleWeight = 3
+	analyzer, err := simhash.New(o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range analyzer.NewWorkspace().Features(nil, []byte("Go 语言"), []byte("Ｇｏ語言的標準庫、Don’t panic, カナ")) {
+		fmt.Println(f.Text, f.Weight)
+	}
+	// Output:
+	// go 4
+	// 语言 4
+	// don't 1
+	// panic 1
+	// カナ 1
+	// 库 1
+	// 标准 1
+	// 的 1
+}
+
+func ExampleLayout() {
+	layout, err := simhash.NewLayout(64, 3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	f, err := simhash.Parse("1f3c00420000abcd")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for table := range layout.Tables() {
+		key, rest := layout.Key(table, f)
+		fmt.Println(key, rest, layout.Join(key, rest) == f)
+	}
+	// Output:
+	// 00A:1f3c 000000420000abcd true
+	// 01B:0042 00001f3c0000abcd true
+	// 10C:0000 00001f3c0042abcd true
+	// 11D:abcd 00001f3c00420000 true
+}

@@ -1,0 +1,251 @@
+package simhash
+
+import (
+	"encoding/binary"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// The normal form of a text is
+//
+//	map(NFKC(lower(NFKC(strip(valid(text))))))
+//
+// where valid puts U+FFFD for every byte that is no UTF-8, strip removes NUL
+// and the default-ignorable characters (soft hyphen, zero-width spaces and
+// joiners, byte order mark, variation selectors), NFKC is Unicode's
+// compatibility composition, which also folds full-width forms, lower is
+// unicode.ToLower of each character, and map writes the apostrophes ’ and ʼ as
+// ' and, when asked to, traditional characters as simplified ones.
+//
+// It is computed piecewise. A character is plain when neither it nor what it
+// becomes ever combines with a character before it; a text may be cut before
+// every plain character and the pieces normalised apart. A piece of one plain
+// character is looked up; only a plain character that others follow, such as
+// a letter and a combining accent, is handed to package norm.
+
+// A form is what a plain character becomes: the character itself or another
+// one, or an index into expansions.
+type form uint32
+
+const (
+	formExpand form = 1 << 30 // the other bits index expansions
+	formSlow   form = 1 << 31 // not plain
+)
+
+// planes is how far the tables reach: the basic plane, and the supplementary
+// one that has the emoji. What is above is either an ideograph or rare.
+const planes = 0x20000
+
+type formTable struct {
+	forms      [planes]form
+	ascii      [128]byte // NUL for NUL
+	expansions []string
+	simplify   map[rune]rune // nil: leave traditional characters alone
+}
+
+var (
+	traditionalForms = sync.OnceValue(func() *formTable { return newFormTable(nil) })
+	simplifiedForms  = sync.OnceValue(func() *formTable { return newFormTable(traditional()) })
+)
+
+// traditional returns the simplified form of each traditional character.
+func traditional() map[rune]rune {
+	simplified := make(map[rune]rune, len(traditionalPairs)/6)
+	var from rune
+	even := true
+	for _, r := range traditionalPairs {
+		if even {
+			from = r
+		} else {
+			simplified[from] = r
+		}
+		even = !even
+	}
+	return simplified
+}
+
+func newFormTable(simplify map[rune]rune) *formTable {
+	t := &formTable{simplify: simplify}
+	var buf [utf8.UTFMax]byte
+	s := scratch{}
+	for r := rune(0); r < planes; r++ {
+		if ignorable(r) || !utf8.ValidRune(r) {
+			t.forms[r] = formSlow
+			continue
+		}
+		b := buf[:utf8.EncodeRune(buf[:], r)]
+		lower := t.mapped(unicode.ToLower(r))
+		p := norm.NFKC.Properties(b)
+		if p.BoundaryBefore() && unicode.ToLower(r) == r && norm.NFKC.IsNormal(b) {
+			t.forms[r] = form(lower)
+			continue
+		}
+		first := norm.NFKC.Bytes(b)
+		s.lower = s.lower[:0]
+		for _, c := range string(first) {
+			s.lower = utf8.AppendRune(s.lower, unicode.ToLower(c))
+		}
+		if !p.BoundaryBefore() ||
+			!norm.NFKC.Properties(first).BoundaryBefore() ||
+			!norm.NFKC.Properties(s.lower).BoundaryBefore() {
+			t.forms[r] = formSlow
+			continue
+		}
+		out := t.appendSlow(nil, b, &s)
+		if c, n := utf8.DecodeRune(out); n == len(out) {
+			t.forms[r] = form(c)
+			continue
+		}
+		t.forms[r] = formExpand | form(len(t.expansions))
+		t.expansions = append(t.expansions, string(out))
+	}
+	for c := 1; c < 128; c++ {
+		t.ascii[c] = byte(t.forms[c])
+	}
+	return t
+}
+
+// mapped is the last step of the normal form.
+func (t *formTable) mapped(r rune) rune {
+	if r == '’' || r == 'ʼ' {
+		return '\''
+	}
+	if to, ok := t.simplify[r]; ok {
+		return to
+	}
+	return r
+}
+
+// ignorable reports whether the normal form drops r: NUL, and what Unicode's
+// DerivedCoreProperties calls Default_Ignorable_Code_Point.
+func ignorable(r rune) bool {
+	switch {
+	case r == 0:
+		return true
+	case r < 0xad:
+		return false
+	case r >= 0xfff9 && r <= 0xfffb, r >= 0x13430 && r <= 0x1345f:
+		return false
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+		return false
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// scratch is a normaliser's workspace.
+type scratch struct {
+	piece, first, lower, second []byte
+}
+
+// appendSlow appends the normal form of a piece of text, step by step.
+func (t *formTable) appendSlow(dst, piece []byte, s *scratch) []byte {
+	s.piece = s.piece[:0]
+	for i := 0; i < len(piece); {
+		r, size := utf8.DecodeRune(piece[i:])
+		i += size
+		if !ignorable(r) {
+			s.piece = utf8.AppendRune(s.piece, r)
+		}
+	}
+	s.first = norm.NFKC.Append(s.first[:0], s.piece...)
+	s.lower = s.lower[:0]
+	for i := 0; i < len(s.first); {
+		r, size := utf8.DecodeRune(s.first[i:])
+		i += size
+		s.lower = utf8.AppendRune(s.lower, unicode.ToLower(r))
+	}
+	s.second = norm.NFKC.Append(s.second[:0], s.lower...)
+	for i := 0; i < len(s.second); {
+		r, size := utf8.DecodeRune(s.second[i:])
+		i += size
+		dst = utf8.AppendRune(dst, t.mapped(r))
+	}
+	return dst
+}
+
+// form returns what r becomes.
+func (t *formTable) form(r rune) form {
+	if r < planes {
+		return t.forms[r]
+	}
+	if unicode.Is(unicode.Unified_Ideograph, r) {
+		return form(t.mapped(r))
+	}
+	return formSlow
+}
+
+const (
+	ones8  = 0x0101010101010101
+	highs8 = 0x8080808080808080
+)
+
+// append appends the normal form of text.
+func (t *formTable) append(dst, text []byte, s *scratch) []byte {
+	i := 0
+	start, cut := 0, len(dst) // where the last plain character is, in and out
+	for i < len(text) {
+		c := text[i]
+		if c-1 < utf8.RuneSelf-1 {
+			for i+8 <= len(text) {
+				x := binary.LittleEndian.Uint64(text[i:])
+				if (x|(x-ones8))&highs8 != 0 { // not all ASCII, or a NUL
+					break
+				}
+				// Bit 7 of a byte: at least 'A', and not beyond 'Z'.
+				upper := (x + (0x80-'A')*ones8) &^ (x + (0x80-'Z'-1)*ones8) & highs8
+				dst = binary.LittleEndian.AppendUint64(dst, x|upper>>2)
+				i += 8
+			}
+			for i < len(text) && text[i]-1 < utf8.RuneSelf-1 {
+				dst = append(dst, t.ascii[text[i]])
+				i++
+			}
+			start, cut = i-1, len(dst)-1
+			continue
+		}
+		r, size := decode(text[i:])
+		f := t.form(r)
+		switch {
+		case f < formExpand:
+			start, cut = i, len(dst)
+			dst = appendRune(dst, rune(f))
+			i += size
+		case f < formSlow:
+			start, cut = i, len(dst)
+			dst = append(dst, t.expansions[f&^formExpand]...)
+			i += size
+		default:
+			// The piece runs from the last plain character to the next.
+			for i += size; i < len(text); i += size {
+				if r, size = decode(text[i:]); t.form(r)&formSlow == 0 {
+					break
+				}
+			}
+			dst = t.appendSlow(dst[:cut], text[start:i], s)
+			start, cut = i, len(dst)
+		}
+	}
+	return dst
+}
+
+// decode is utf8.DecodeRune, quick for what three bytes encode, as Chinese is.
+func decode(b []byte) (rune, int) {
+	if len(b) >= 3 && b[0]&0xf0 == 0xe0 && b[1]&0xc0 == 0x80 && b[2]&0xc0 == 0x80 {
+		r := rune(b[0]&0xf)<<12 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f)
+		if r >= 0x800 && (r < 0xd800 || r >= 0xe000) {
+			return r, 3
+		}
+	}
+	return utf8.DecodeRune(b)
+}
+
+// appendRune is utf8.AppendRune, quick for what three bytes encode.
+func appendRune(dst []byte, r rune) []byte {
+	if r >= 0x800 && r < 0x10000 {
+		return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+	}
+	return utf8.AppendRune(dst, r)
+}

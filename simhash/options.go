@@ -1,0 +1,145 @@
+package simhash
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kinds of feature, for Options.Kind.
+const (
+	KindWords  = "words"  // words of the segmenter, of spaced scripts, and character pairs of unspaced ones
+	KindNGrams = "ngrams" // runs of N letters and digits, of whatever script: nothing is segmented
+)
+
+// Weights of a feature, for Options.Weight. tf is how often it occurs in the
+// document, idf what the segmenter's lexicon says of its rarity.
+const (
+	WeightTF        = "tf"         // tf
+	WeightTFIDF     = "tfidf"      // tf × idf × 16, idf × 16 rounded to an integer first
+	WeightSqrtTFIDF = "sqrt-tfidf" // √tf × idf × 16, rounded
+	WeightUnit      = "unit"       // 1: the features are a set
+	WeightLevels    = "levels"     // 1 to 5 by rank of tf × idf: the upper fifth of the features weighs 5
+)
+
+// weight is a weight of weightNames, by its index.
+type weight int
+
+const (
+	weightTF weight = iota
+	weightTFIDF
+	weightSqrtTFIDF
+	weightUnit
+	weightLevels
+)
+
+var weightNames = []string{WeightTF, WeightTFIDF, WeightSqrtTFIDF, WeightUnit, WeightLevels}
+
+// Stop lists, for Options.Stop.
+const (
+	StopNone    = "none"
+	StopBuiltin = "builtin" // the lexicon's stop words and a short Chinese and English list
+)
+
+// Options say how a text becomes a fingerprint. Two analyzers with the same
+// options, stop words and segmenter give the same fingerprints, on any
+// machine.
+type Options struct {
+	Bits        int      `yaml:"bits" json:"bits"`                 // of the fingerprint: 32, 64 or 128
+	Kind        string   `yaml:"kind" json:"kind"`                 // words or ngrams
+	N           int      `yaml:"n" json:"n"`                       // characters of an n-gram, 1 to 16; words ignore it
+	HMM         bool     `yaml:"hmm" json:"hmm"`                   // the default segmenter finds words beyond its dictionary
+	Simplify    bool     `yaml:"simplify" json:"simplify"`         // traditional characters count as simplified ones
+	Weight      string   `yaml:"weight" json:"weight"`             // tf, tfidf, sqrt-tfidf, unit or levels; n-grams take tf or unit
+	TitleWeight int      `yaml:"title_weight" json:"title_weight"` // how many times a feature of the title counts, 0 to 100; 0 ignores titles
+	Top         int      `yaml:"top" json:"top"`                   // only that many features of the highest tf × idf; 0: all
+	Tags        []string `yaml:"tags" json:"tags"`                 // only dictionary words whose part of speech starts with one of these, such as n, v; empty: all
+	Stop        string   `yaml:"stop" json:"stop"`                 // none or builtin
+	MinFeatures int      `yaml:"min_features" json:"min_features"` // a document with fewer distinct features is short
+}
+
+// DefaultOptions returns the options that rank near-duplicates best among
+// those measured: 64 bits of all words by tf.
+func DefaultOptions() Options {
+	return Options{
+		Bits:        64,
+		Kind:        KindWords,
+		N:           2,
+		HMM:         true,
+		Simplify:    true,
+		Weight:      WeightTF,
+		TitleWeight: 1,
+		Stop:        StopNone,
+		MinFeatures: 16,
+	}
+}
+
+// Check returns the first mistake, with what to write instead.
+func (o Options) Check() error {
+	if err := checkBits(o.Bits); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"kind", o.Kind, []string{KindWords, KindNGrams}},
+		{"weight", o.Weight, weightNames},
+		{"stop", o.Stop, []string{StopNone, StopBuiltin}},
+	} {
+		if !slices.Contains(f.allowed, f.value) {
+			return fmt.Errorf("%s %q: write one of %s", f.name, f.value, strings.Join(f.allowed, ", "))
+		}
+	}
+	for _, f := range []struct {
+		name             string
+		value, low, high int
+	}{
+		{"n", o.N, 1, 16},
+		{"title_weight", o.TitleWeight, 0, 100},
+		{"top", o.Top, 0, 1 << 30},
+		{"min_features", o.MinFeatures, 0, 1 << 30},
+	} {
+		if f.value < f.low || f.value > f.high {
+			return fmt.Errorf("%s %d: write a number from %d to %d", f.name, f.value, f.low, f.high)
+		}
+	}
+	for _, tag := range o.Tags {
+		if tag == "" || strings.TrimSpace(tag) != tag {
+			return fmt.Errorf("tags %q: write parts of speech like n, v or nr", o.Tags)
+		}
+	}
+	if o.Kind == KindNGrams {
+		switch {
+		case o.Weight != WeightTF && o.Weight != WeightUnit:
+			return fmt.Errorf("weight %q: n-grams have no idf; write tf or unit, or kind words", o.Weight)
+		case o.Top != 0 || len(o.Tags) != 0 || o.Stop != StopNone:
+			return fmt.Errorf("top, tags and stop choose words: write kind words, or leave them out with kind ngrams")
+		}
+	}
+	return nil
+}
+
+// String describes the options in one line, those that have no effect left
+// out.
+func (o Options) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "simhash1 bits=%d kind=%s", o.Bits, o.Kind)
+	if o.Kind == KindNGrams {
+		fmt.Fprintf(&b, " n=%d", o.N)
+	} else {
+		fmt.Fprintf(&b, " hmm=%t", o.HMM)
+	}
+	fmt.Fprintf(&b, " simplify=%t weight=%s title_weight=%d", o.Simplify, o.Weight, o.TitleWeight)
+	if o.Top != 0 {
+		fmt.Fprintf(&b, " top=%d", o.Top)
+	}
+	if len(o.Tags) != 0 {
+		fmt.Fprintf(&b, " tags=%s", strings.Join(o.Tags, ","))
+	}
+	if o.Stop != StopNone {
+		fmt.Fprintf(&b, " stop=%s", o.Stop)
+	}
+	fmt.Fprintf(&b, " min_features=%d", o.MinFeatures)
+	return b.String()
+}
