@@ -84,8 +84,21 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Close removes the scratch folder and releases the lock.
+// Attach opens a run directory that another process holds, for a worker of
+// that process. It takes no lock and changes nothing.
+func Attach(path string) (*Dir, error) {
+	if _, err := os.Stat(filepath.Join(path, lockFile)); err != nil {
+		return nil, fmt.Errorf("run directory: %s is none, or this machine does not see it: %w", path, err)
+	}
+	return &Dir{path: path}, nil
+}
+
+// Close removes the scratch folder and releases the lock; an attached
+// directory is left as it is.
 func (d *Dir) Close() error {
+	if d.lock == nil {
+		return nil
+	}
 	return errors.Join(os.RemoveAll(d.Path(Scratch)), d.lock.Unlock())
 }
 
