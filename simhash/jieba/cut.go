@@ -1,6 +1,7 @@
 package jieba
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -17,32 +18,40 @@ type Word struct {
 // Cutter cuts texts into words. It keeps its working memory from one text to
 // the next and serves one goroutine at a time.
 type Cutter struct {
-	d     *Dictionary
-	hmm   bool
-	cells []cell  // a chunk of text by character: 1, 2, … n; 0 and n+1, n+2 are margins
-	path  []uint8 // see viterbi
+	d   *Dictionary
+	hmm bool
+
+	// A chunk of the text, by character. One more character than there is
+	// ends it, where no word starts.
+	codes []uint16     // character code
+	at    []int32      // byte offset
+	pairs []model.Node // node of the character and the next one, 0 if no word starts so
+	best  []float64    // log weight of the best way to cut from here on
+	size  []uint16     // characters of the best word that starts here
+	slot  []uint32     // where that word ends in the trie, if it has three or more
+
+	path []uint8 // see viterbi
 }
 
-// cell is what there is to know of one character of the chunk.
-type cell struct {
-	at   int32      // its byte offset
-	code uint16     // its character code
-	size uint16     // characters of the best word that starts here
-	slot uint32     // the slot of that word; before solve that of the pair
-	one  float64    // log weight of the character as a word
-	two  float64    // log weight of it and the next one as a word, -Inf if they are none
-	pair model.Node // node of it and the next one, 0 if no word starts with them
-	best float64    // log weight of the best way to cut from here on
-}
-
-// chunk is the number of characters worked on together, unless the text has
-// no separator there.
-const chunk = 256
+// chunk is the number of characters worked on together. A chunk ends after a
+// separator; it is only longer where the text has none.
+const chunk = 512
 
 // NewCutter returns a Cutter. With hmm, runs of characters that no listed word
 // covers are joined to words by the hidden Markov model.
 func (d *Dictionary) NewCutter(hmm bool) *Cutter {
-	return &Cutter{d: d, hmm: hmm, cells: make([]cell, 2*chunk)}
+	c := &Cutter{d: d, hmm: hmm}
+	c.grow(chunk)
+	return c
+}
+
+// grow makes room for n characters, keeping those that were decoded.
+func (c *Cutter) grow(n int) {
+	n += 2
+	c.codes = append(make([]uint16, 0, n), c.codes...)[:n]
+	c.at = append(make([]int32, 0, n), c.at...)[:n]
+	c.pairs, c.best = make([]model.Node, n), make([]float64, n)
+	c.size, c.slot = make([]uint16, n), make([]uint32, n)
 }
 
 // Cut appends the words of text to dst and returns it. The words cover the
@@ -57,6 +66,7 @@ func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 	for pos := 0; pos < len(text); {
 		var n int
 		n, pos = c.decode(text, pos)
+		c.look(n)
 		c.solve(n)
 		dst = slices.Grow(dst, n)
 		if c.hmm {
@@ -68,100 +78,131 @@ func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 	return dst
 }
 
-// decode reads characters from text[pos:] up to a separator after at least
-// chunk of them, and looks each up with the one before it: these accesses to
-// the trie do not wait for each other. It returns the number of characters and
-// the position after them.
+// decode reads the next chunk from text[pos:]. It returns the number of
+// characters and the position after them.
 func (c *Cutter) decode(text []byte, pos int) (int, int) {
-	nodes, weights, bmp := c.d.nodes, c.d.weights, c.d.bmp
-	cells := c.cells
-	n := 0
-	base := uint32(0) // of the previous character
-	for pos < len(text) {
-		if n+3 >= len(cells) {
-			cells = append(cells, make([]cell, len(cells))...)
-			c.cells = cells
+	for n := 0; ; c.grow(2 * n) {
+		n, pos = c.fill(text, pos, n, len(c.codes)-2)
+		end := n
+		if pos < len(text) {
+			for end > 0 && c.codes[end-1]-1 >= model.LastSeparator {
+				end--
+			}
 		}
-		code, size := uint16(model.CodeBreak), 1
-		if b := text[pos]; b < utf8.RuneSelf {
-			code = bmp[b]
-		} else if r, ok := three(text, pos); ok {
-			code, size = bmp[r], 3
-		} else if r, n := utf8.DecodeRune(text[pos:]); n > 1 {
-			code, size = c.d.code(r), n
-		}
-		slot := base + uint32(code)
-		pair := nodes[slot]
-		if pair.Check() != code {
-			pair = 0
-		}
-		prev := &cells[n]
-		prev.slot, prev.pair, prev.two = slot, pair, weights[pair.Weight()]
-		n++
-		node := nodes[code]
-		base = node.Base()
-		cur := &cells[n]
-		cur.at, cur.code, cur.one = int32(pos), code, weights[node.Weight()]
-		pos += size
-		if n >= chunk && code-1 < model.LastSeparator {
-			break
+		if end > 0 {
+			c.at[n] = int32(pos)
+			return end, int(c.at[end])
 		}
 	}
-	last := &cells[n]
-	last.pair, last.two = 0, weights[model.WeightNone]
-	cells[n+1].at = int32(pos)
+}
+
+// fill reads up to limit characters, after n that are there, from text[pos:].
+func (c *Cutter) fill(text []byte, pos, n, limit int) (int, int) {
+	bmp, codes := c.d.bmp, c.codes[:limit]
+	at := c.at[:len(codes)]
+	for n < len(codes) && pos < len(text) {
+		at[n] = int32(pos)
+		if b := text[pos]; b < utf8.RuneSelf {
+			codes[n] = bmp[b]
+			n++
+			pos++
+			continue
+		}
+		// Nearly all Chinese characters have three bytes: 1110xxxx 10xxxxxx 10xxxxxx.
+		if pos <= len(text)-4 {
+			x := binary.LittleEndian.Uint32(text[pos:])
+			r := x&0xf<<12 | x>>2&0xfc0 | x>>16&0x3f
+			if code := bmp[uint16(r)]; x&0xc0c0f0 == 0x8080e0 && r >= 0x800 && code != model.CodeBreak {
+				codes[n] = code
+				n++
+				pos += 3
+				continue
+			}
+		}
+		r, size := utf8.DecodeRune(text[pos:])
+		codes[n] = model.CodeBreak
+		if r != utf8.RuneError || size > 1 {
+			codes[n] = c.d.code(r)
+		}
+		n++
+		pos += size
+	}
 	return n, pos
 }
 
-// three decodes a character of three bytes, as nearly all Chinese ones are.
-func three(text []byte, pos int) (uint16, bool) {
-	if len(text)-pos < 3 {
-		return 0, false
+// look finds the nodes of all pairs of characters: accesses to the trie that
+// need not wait for each other.
+func (c *Cutter) look(n int) {
+	nodes, codes := c.d.nodes, c.codes[:n]
+	pairs := c.pairs[:len(codes)]
+	base := nodes[codes[0]].Base()
+	for i, code := range codes[1:] {
+		pair := nodes[base+uint32(code)]
+		if pair.Check() != code {
+			pair = 0
+		}
+		pairs[i] = pair
+		base = nodes[code].Base()
 	}
-	a, b, c := text[pos], text[pos+1], text[pos+2]
-	r := uint32(a&0x0f)<<12 | uint32(b&0x3f)<<6 | uint32(c&0x3f)
-	return uint16(r), a&0xf0 == 0xe0 && b&0xc0 == 0x80 && c&0xc0 == 0x80 && r >= 0x800 && r-0xd800 >= 0x800
+	pairs[n-1] = 0
 }
 
 // solve finds for each of n characters the best word that starts there.
 func (c *Cutter) solve(n int) {
-	nodes, weights := c.d.nodes, c.d.weights
-	cells := c.cells[:n+3]
+	nodes, weights, single := c.d.nodes, c.d.weights, c.d.single
+	codes, pairs, size := c.codes[:n], c.pairs[:n], c.size[:n]
+	best := c.best[:n+1]
+	best[n] = 0
 	best1, best2 := 0.0, 0.0 // from the next character on, and from the one after that
-	cells[n+1].best = 0
-	for i := n; i > 0; i-- {
-		p := &cells[i]
-		best, size, slot := best1+p.one, 1, uint32(p.code)
-		if v := best2 + p.two; v > best {
-			best, size, slot = v, 2, p.slot
-		}
-		base := p.pair.Base()
-		for j := i + 2; base != 0 && j <= n; j++ {
-			q := &cells[j]
-			s := base + uint32(q.code)
-			node := nodes[s]
-			if node.Check() != q.code {
-				break
+	for i := n - 1; i >= 0; i-- {
+		code, pair := codes[i], pairs[i]
+		v, length := best1+single[code], uint16(1)
+		if pair != 0 {
+			if w := best2 + weights[pair.Weight()]; w > v {
+				v, length = w, 2
 			}
-			if v := cells[j+1].best + weights[node.Weight()]; v > best {
-				best, size, slot = v, j+1-i, s
+			base := pair.Base()
+			for j := i + 2; base != 0 && j < len(codes); j++ {
+				s := base + uint32(codes[j])
+				node := nodes[s]
+				if node.Check() != codes[j] {
+					break
+				}
+				if w := best[j+1] + weights[node.Weight()]; w > v {
+					v, length = w, uint16(j+1-i)
+					c.slot[i] = s
+				}
+				base = node.Base()
 			}
-			base = node.Base()
 		}
-		if p.code-1 < model.LastSeparator {
-			best = 0
+		if code-1 < model.LastSeparator {
+			v = 0
 		}
-		p.best, p.size, p.slot = best, uint16(size), slot
-		best1, best2 = best, best1
+		best[i], size[i] = v, length
+		best1, best2 = v, best1
 	}
+}
+
+// id returns the ID of the best word of character i.
+func (c *Cutter) id(i int, size uint16) int32 {
+	slot := uint32(c.codes[i])
+	switch size {
+	case 1:
+	case 2:
+		slot = c.d.nodes[slot].Base() + uint32(c.codes[i+1])
+	default:
+		slot = c.slot[i]
+	}
+	return c.d.ids[slot]
 }
 
 // words appends the best words.
 func (c *Cutter) words(dst []Word, n int) []Word {
-	for i := 1; i <= n; {
-		p := &c.cells[i]
-		i += int(p.size)
-		dst = append(dst, Word{p.at, c.cells[i].at, c.d.ids[p.slot]})
+	for i := 0; i < n; {
+		size := c.size[i]
+		j := i + int(size)
+		dst = append(dst, Word{c.at[i], c.at[j], c.id(i, size)})
+		i = j
 	}
 	return dst
 }
@@ -169,12 +210,12 @@ func (c *Cutter) words(dst []Word, n int) []Word {
 // joined appends the best words, runs of single characters joined by the
 // hidden Markov model.
 func (c *Cutter) joined(dst []Word, n int) []Word {
-	cells, alone, ids := c.cells, c.d.alone, c.d.ids
-	for i := 1; i <= n; {
-		p := &cells[i]
-		j := i + int(p.size)
-		if p.size == 1 && !alone[p.code] {
-			for j <= n && cells[j].size == 1 && !alone[cells[j].code] {
+	codes, size, alone := c.codes, c.size[:n], c.d.alone
+	for i := 0; i < len(size); {
+		k := size[i]
+		j := i + int(k)
+		if k == 1 && !alone[codes[i]] {
+			for j < len(size) && size[j] == 1 && !alone[codes[j]] {
 				j++
 			}
 			if j > i+1 {
@@ -183,7 +224,7 @@ func (c *Cutter) joined(dst []Word, n int) []Word {
 				continue
 			}
 		}
-		dst = append(dst, Word{p.at, cells[j].at, ids[p.slot]})
+		dst = append(dst, Word{c.at[i], c.at[j], c.id(i, k)})
 		i = j
 	}
 	return dst

@@ -32,6 +32,7 @@ type Dictionary struct {
 	nodes   []model.Node
 	ids     []int32   // by slot, -1 where no word ends
 	weights []float64 // log weight by weight index
+	single  []float64 // by code: log weight of the character as a word
 	alone   []bool    // by code: the character is never part of an unlisted word
 	kinds   kinds
 
@@ -130,6 +131,9 @@ func (d *Dictionary) number(runes []rune) {
 		}
 	}
 	d.bmp[0] = model.CodeBreak
+	for r := 0xd800; r < 0xe000; r++ {
+		d.bmp[r] = model.CodeBreak // surrogates: not valid in UTF-8
+	}
 	d.kinds = newKinds()
 	d.alone = make([]bool, len(runes))
 	for c := model.CodeBreak; c <= model.LastSeparator; c++ {
@@ -163,10 +167,12 @@ func (d *Dictionary) index(slots []uint32) {
 	for id, slot := range slots {
 		d.ids[slot] = int32(id)
 	}
+	d.single = make([]float64, len(d.runes))
 	for c := range d.runes {
 		if d.nodes[c].Weight() < model.WeightFirst {
 			d.nodes[c] = d.nodes[c].WithWeight(model.WeightFirst)
 		}
+		d.single[c] = d.weights[d.nodes[c].Weight()]
 	}
 }
 

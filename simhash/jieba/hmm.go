@@ -5,23 +5,23 @@ import "github.com/neardup/neardup/simhash/jieba/internal/model"
 // run appends the words of the characters i to j, none of which is in a listed
 // word: Latin words, numbers, and what the hidden Markov model joins.
 func (c *Cutter) run(dst []Word, i, j int) []Word {
-	cells, kinds := c.cells, &c.d.kinds
+	codes, kinds := c.codes, &c.d.kinds
 	for i < j {
 		k := i + 1
-		switch kinds.of(cells[i].code) {
+		switch kinds.of(codes[i]) {
 		case wide:
-			for k < j && kinds.of(cells[k].code) == wide {
+			for k < j && kinds.of(codes[k]) == wide {
 				k++
 			}
 			dst = c.viterbi(dst, i, k)
 			i = k
 			continue
 		case letter:
-			for k < j && kinds.of(cells[k].code)&(letter|digit) != 0 {
+			for k < j && kinds.of(codes[k])&(letter|digit) != 0 {
 				k++
 			}
 		case digit:
-			for k < j && kinds.of(cells[k].code)&(digit|point) != 0 {
+			for k < j && kinds.of(codes[k])&(digit|point) != 0 {
 				k++
 			}
 		}
@@ -70,15 +70,15 @@ func newKinds() (k kinds) {
 
 // unlisted appends the characters i to j as one word.
 func (c *Cutter) unlisted(dst []Word, i, j int) []Word {
-	return append(dst, Word{c.cells[i].at, c.cells[j].at, c.find(i, j)})
+	return append(dst, Word{c.at[i], c.at[j], c.find(i, j)})
 }
 
 // find returns the ID of the word of the characters i to j, -1 for none.
 func (c *Cutter) find(i, j int) int32 {
-	slot := uint32(c.cells[i].code)
-	for _, cell := range c.cells[i+1 : j] {
-		slot = c.d.nodes[slot].Base() + uint32(cell.code)
-		if c.d.nodes[slot].Check() != cell.code {
+	slot := uint32(c.codes[i])
+	for _, code := range c.codes[i+1 : j] {
+		slot = c.d.nodes[slot].Base() + uint32(code)
+		if c.d.nodes[slot].Check() != code {
 			return -1
 		}
 	}
@@ -98,13 +98,13 @@ func (c *Cutter) viterbi(dst []Word, i, j int) []Word {
 	d := c.d
 	c.path = c.path[:0]
 	var p [model.States]float64
-	for y, e := range d.emit[c.cells[i].code] {
+	for y, e := range d.emit[c.codes[i]] {
 		p[y] = d.start[y] + e
 	}
 	for x := i + 1; x < j; x++ {
 		var q [model.States]float64
 		back := uint8(0)
-		for y, e := range d.emit[c.cells[x].code] {
+		for y, e := range d.emit[c.codes[x]] {
 			q[y] = model.Unseen
 			from := model.E
 			for z := range p {
