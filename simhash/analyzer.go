@@ -29,20 +29,23 @@ type Analyzer struct {
 	forms     *formTable
 	classes   *[0x10000]class
 	segmenter Segmenter
-	words     []wordInfo          // by id
-	high      []uint64            // by id: upper half of a 128-bit hash
+	hashes    []uint64            // by word id
+	highs     []uint64            // by word id: upper half of a 128-bit hash, else nil
+	infos     []wordInfo          // by word id
+	needInfo  bool                // the options ask for idf or leave words out
+	ranks     bool                // the options ask for the rank by tf × idf
 	meanIDF   uint32              // of a word without idf
 	stop      map[uint64]struct{} // hashes of stop words
 	weight    weight
 	id        string
 }
 
-// wordInfo is what the lexicon says of a word, ready to weigh.
-type wordInfo struct {
-	hash uint64
-	idf  uint32 // times idfScale
-	skip bool   // a stop word, or of another part of speech than asked for
-}
+// wordInfo is a word's idf times idfScale, and in bit 0 whether it is skipped:
+// a stop word, or of another part of speech than asked for.
+type wordInfo uint32
+
+func (i wordInfo) idf() uint32 { return uint32(i >> 1) }
+func (i wordInfo) skip() bool  { return i&1 != 0 }
 
 // An Extra is something that an analyzer needs besides its Options.
 type Extra func(*extras)
@@ -125,33 +128,34 @@ func (a *Analyzer) takeStop(words []string) {
 
 // takeLexicon fills the tables by word id.
 func (a *Analyzer) takeLexicon(l Lexicon) {
-	n := l.Len()
-	a.words = make([]wordInfo, n)
-	if a.options.Bits == 128 {
-		a.high = make([]uint64, n)
+	n, o := l.Len(), &a.options
+	a.hashes, a.infos = make([]uint64, n), make([]wordInfo, n)
+	if o.Bits == 128 {
+		a.highs = make([]uint64, n)
 	}
 	a.meanIDF = scaledIDF(l.MeanIDF())
+	a.ranks = o.Top > 0 || a.weight == weightLevels
+	a.needInfo = a.ranks || a.weight == weightTFIDF || a.weight == weightSqrtTFIDF || len(a.stop) > 0 || len(o.Tags) > 0
 	digest := uint64(0)
-	for i := range a.words {
+	for i := range n {
 		id := int32(i)
-		word := l.Word(id)
-		h := a.hash([]byte(word))
-		info := wordInfo{hash: h.Lo, idf: a.meanIDF}
-		if idf, ok := l.IDF(id); ok {
-			info.idf = scaledIDF(idf)
+		h := a.hash([]byte(l.Word(id)))
+		a.hashes[i] = h.Lo
+		if a.highs != nil {
+			a.highs[i] = h.Hi
 		}
-		_, info.skip = a.stop[h.Lo]
-		if a.options.Stop == StopBuiltin && l.IsStop(id) {
-			info.skip = true
+		idf := a.meanIDF
+		if v, ok := l.IDF(id); ok {
+			idf = scaledIDF(v)
 		}
-		if len(a.options.Tags) > 0 && !hasAnyPrefix(l.Tag(id), a.options.Tags) {
-			info.skip = true
+		_, skip := a.stop[h.Lo]
+		if skip ||
+			o.Stop == StopBuiltin && l.IsStop(id) ||
+			len(o.Tags) > 0 && !hasAnyPrefix(l.Tag(id), o.Tags) {
+			a.infos[i] = 1
 		}
-		a.words[i] = info
-		if a.high != nil {
-			a.high[i] = h.Hi
-		}
-		digest += h.Lo
+		a.infos[i] |= wordInfo(idf << 1)
+		digest += mix(h.Lo ^ uint64(a.infos[i]))
 	}
 	a.id += fmt.Sprintf(" lexicon=%d:%016x", n, digest)
 }

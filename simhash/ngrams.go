@@ -1,5 +1,7 @@
 package simhash
 
+import "math/bits"
+
 // An n-gram is N successive characters of the normal form, where separators
 // (spaces, punctuation, symbols) do not count: its text is those characters. A
 // part of fewer characters is one n-gram.
@@ -27,98 +29,188 @@ func (a *Analyzer) gramHash(rolled uint64) Fingerprint {
 	return f
 }
 
-// grams calls emit with the rolling hash of every n-gram of text, in order.
-func (a *Analyzer) grams(text []byte, emit func(rolled uint64)) {
-	n := a.options.N
-	leave := uint64(1) // gramBase^n
-	for range n {
-		leave *= gramBase
+// gramReader reads the rolling hashes of a text's n-grams, in order.
+type gramReader struct {
+	classes *[0x10000]class
+	text    []byte
+	n       int
+	leave   uint64     // gramBase^n: what the character that leaves counts
+	window  [16]uint64 // the last n characters plus 1, the oldest at position at
+	at      int
+	have    int // characters read
+	rolled  uint64
+}
+
+func (a *Analyzer) newGramReader(text []byte) gramReader {
+	g := gramReader{classes: a.classes, text: text, n: a.options.N, leave: 1}
+	for range g.n {
+		g.leave *= gramBase
 	}
-	var window [16]uint64 // the last characters, plus 1
-	rolled, have, at := uint64(0), 0, 0
-	for i := 0; i < len(text); {
-		r, size := decode(text[i:])
+	return g
+}
+
+// next fills dst, and returns how many it read; 0 at the end.
+func (g *gramReader) next(dst []uint64) int {
+	text, rolled, at, have := g.text, g.rolled, g.at, g.have
+	k, i := 0, 0
+	for i < len(text) && k < len(dst) {
+		r, size := rune(text[i]), 1
+		if r >= 0x80 {
+			r, size = decode(text[i:])
+		}
 		i += size
-		if uint(r) < uint(len(a.classes)) {
-			if a.classes[r] == classNone {
+		if r >= 0x5000 && r < 0xa000 { // ideographs throughout
+		} else if uint(r) < uint(len(g.classes)) {
+			if g.classes[r] == classNone {
 				continue
 			}
 		} else if classOf(r) == classNone {
 			continue
 		}
 		c := uint64(r) + 1
-		rolled = rolled*gramBase + c - window[at]*leave
-		window[at] = c
-		if at++; at == n {
+		rolled = rolled*gramBase + c - g.window[at&15]*g.leave
+		g.window[at&15] = c
+		if at++; at == g.n {
 			at = 0
 		}
-		if have++; have >= n {
-			emit(rolled)
+		if have++; have >= g.n {
+			dst[k] = rolled
+			k++
 		}
 	}
-	if have > 0 && have < n {
-		emit(rolled)
+	if i == len(text) && k < len(dst) && have > 0 && have < g.n {
+		dst[k], have = rolled, g.n
+		k++
 	}
+	g.text, g.rolled, g.at, g.have = text[i:], rolled, at, have
+	return k
 }
+
+// gramBlock is how many n-grams are hashed and summed at a time.
+const gramBlock = 512
 
 // sumGrams makes the fingerprint of w.text's n-grams, of which those of the
 // title, its first bytes, count TitleWeight times.
 func (w *Workspace) sumGrams(titleEnd int) (Fingerprint, int) {
 	a := w.a
-	w.nextEpoch()
-	w.hashes, w.highs, w.weights = w.hashes[:0], w.highs[:0], w.weights[:0]
 	wide, unit := a.options.Bits == 128, a.weight == weightUnit
-	features, total := 0, uint64(0)
-	var low, high slices64
-	first := func(h uint64) bool {
-		slot := w.table.find(h, w.epoch)
-		if slot.epoch == w.epoch {
-			return false
-		}
-		*slot = hashSlot{hash: h, epoch: w.epoch}
-		w.table.added(w.epoch)
-		features++
-		return true
-	}
-	if titleEnd > 0 {
-		a.grams(w.text[:titleEnd], func(rolled uint64) {
-			h, weight := a.gramHash(rolled), uint32(a.options.TitleWeight)
-			if fresh := first(h.Lo); unit {
-				if !fresh {
-					return
+	var titleLow, titleHigh, low, high slices64
+	var rolled, mixed [gramBlock]uint64
+	total := uint64(0)
+	w.set.clear(characters(w.text))
+	read := func(text []byte, times uint64, low, high *slices64) {
+		g := a.newGramReader(text)
+		for n := g.next(rolled[:]); n > 0; n = g.next(rolled[:]) {
+			w.set.reserve(n)
+			if unit {
+				fresh := 0
+				for _, r := range rolled[:n] {
+					h := mix(r)
+					rolled[fresh], mixed[fresh] = r, h
+					fresh += w.set.add(h)
 				}
-				weight = 1
+				n = fresh
+			} else {
+				for i, r := range rolled[:n] {
+					mixed[i] = mix(r)
+					w.set.add(mixed[i])
+				}
 			}
-			total += uint64(weight)
-			w.hashes, w.highs, w.weights = append(w.hashes, h.Lo), append(w.highs, h.Hi), append(w.weights, weight)
-		})
+			total += uint64(n) * times
+			low.add(mixed[:n])
+			if wide {
+				for i, r := range rolled[:n] {
+					mixed[i] = mix(r ^ gramSeed)
+				}
+				high.add(mixed[:n])
+			}
+		}
 	}
-	a.grams(w.text[titleEnd:], func(rolled uint64) {
-		h := a.gramHash(rolled)
-		if fresh := first(h.Lo); unit && !fresh {
-			return
+	times := uint64(1)
+	if !unit {
+		times = uint64(a.options.TitleWeight)
+	}
+	read(w.text[:titleEnd], times, &titleLow, &titleHigh)
+	read(w.text[titleEnd:], 1, &low, &high)
+	signs := func(title, text *slices64) uint64 {
+		var sums bitSums
+		title.addTo(&sums)
+		for i := range sums {
+			sums[i] *= times
 		}
-		total++
-		low.add(h.Lo)
-		if wide {
-			high.add(h.Hi)
-		}
-	})
-	var f Fingerprint
-	var sums bitSums
-	sums.add(w.hashes, w.weights)
-	low.drain(&sums)
-	f.Lo = sums.signs(total)
+		text.addTo(&sums)
+		return sums.signs(total)
+	}
+	f := Fingerprint{Lo: signs(&titleLow, &low)}
 	switch {
 	case wide:
-		sums = bitSums{}
-		sums.add(w.highs, w.weights)
-		high.drain(&sums)
-		f.Hi = sums.signs(total)
+		f.Hi = signs(&titleHigh, &high)
 	case a.options.Bits == 32:
 		f.Lo &= 1<<32 - 1
 	}
-	return f, features
+	return f, w.set.n
+}
+
+// hashSet counts distinct hashes: open addressing with linear probing, where
+// zero is an empty slot, so that the hash 0 counts as 1.
+type hashSet struct {
+	slots []uint64 // a power of two
+	n     int
+	old   []uint64 // of grow
+}
+
+// clear empties the set, and gives it some room for that many hashes.
+func (s *hashSet) clear(hashes int) {
+	s.resize(4 << bits.Len(uint(min(hashes, 4096)+gramBlock)/2))
+	s.n = 0
+}
+
+func (s *hashSet) resize(size int) {
+	if size > cap(s.slots) {
+		s.slots = make([]uint64, size)
+		return
+	}
+	s.slots = s.slots[:size]
+	clear(s.slots)
+}
+
+// reserve makes room for that many more hashes, with half of the slots empty.
+func (s *hashSet) reserve(hashes int) {
+	size := len(s.slots)
+	for size < 2*(s.n+hashes) {
+		size *= 2
+	}
+	if size == len(s.slots) {
+		return
+	}
+	s.old = append(s.old[:0], s.slots...)
+	s.resize(size)
+	s.n = 0
+	for _, h := range s.old {
+		if h != 0 {
+			s.add(h)
+		}
+	}
+}
+
+// add returns 1 if h is new, else 0. Room must be reserved. That it is new is
+// not to be foreseen, so no branch asks: a slot is written either way.
+func (s *hashSet) add(h uint64) int {
+	if h == 0 {
+		h = 1
+	}
+	slots := s.slots
+	for i := int(h) & (len(slots) - 1); i < len(slots); i = (i + 1) & (len(slots) - 1) {
+		v := slots[i]
+		x := v ^ h
+		if int64((v|-v)&(x|-x)) >= 0 { // v or x is 0
+			slots[i] = h
+			fresh := 1 - int((v|-v)>>63)
+			s.n += fresh
+			return fresh
+		}
+	}
+	return 0
 }
 
 // gramFeatures appends the distinct n-grams of w.text, in no order.
@@ -132,10 +224,11 @@ func (w *Workspace) gramFeatures(dst []Feature, titleEnd int) []Feature {
 				letters = append(letters, r)
 			}
 		}
-		from := 0
-		a.grams(text, func(rolled uint64) {
+		g := a.newGramReader(text)
+		var one [1]uint64
+		for from := 0; g.next(one[:]) == 1; from++ {
+			rolled := one[0]
 			gram := letters[from:min(from+a.options.N, len(letters))]
-			from++
 			i, had := index[rolled]
 			if !had {
 				i = len(dst)
@@ -147,7 +240,7 @@ func (w *Workspace) gramFeatures(dst []Feature, titleEnd int) []Feature {
 			} else {
 				dst[i].Weight = dst[i].Count
 			}
-		})
+		}
 	}
 	count(w.text[:titleEnd], a.options.TitleWeight)
 	count(w.text[titleEnd:], 1)

@@ -41,7 +41,8 @@ const planes = 0x20000
 
 type formTable struct {
 	forms      [planes]form
-	ascii      [128]byte // NUL for NUL
+	same       [0x10000 / 64]uint64 // bit r: three bytes encode r, and it becomes itself
+	ascii      [128]byte            // NUL for NUL
 	expansions []string
 	simplify   map[rune]rune // nil: leave traditional characters alone
 }
@@ -101,6 +102,11 @@ func newFormTable(simplify map[rune]rune) *formTable {
 		}
 		t.forms[r] = formExpand | form(len(t.expansions))
 		t.expansions = append(t.expansions, string(out))
+	}
+	for r := rune(0x800); r < 0x10000; r++ {
+		if t.forms[r] == form(r) {
+			t.same[r/64] |= 1 << (r % 64)
+		}
 	}
 	for c := 1; c < 128; c++ {
 		t.ascii[c] = byte(t.forms[c])
@@ -204,6 +210,20 @@ func (t *formTable) append(dst, text []byte, s *scratch) []byte {
 				i++
 			}
 			start, cut = i-1, len(dst)-1
+			continue
+		}
+		from := i
+		for i+3 <= len(text) {
+			c0, c1, c2 := text[i], text[i+1], text[i+2]
+			r := uint32(c0&0xf)<<12 | uint32(c1&0x3f)<<6 | uint32(c2&0x3f)
+			if c0&0xf0 != 0xe0 || c1&0xc0 != 0x80 || c2&0xc0 != 0x80 || t.same[r/64]>>(r%64)&1 == 0 {
+				break
+			}
+			i += 3
+		}
+		if i > from {
+			dst = append(dst, text[from:i]...)
+			start, cut = i-3, len(dst)-3
 			continue
 		}
 		r, size := decode(text[i:])

@@ -2,8 +2,10 @@ package simhash
 
 import "github.com/neardup/neardup/simhash/jieba"
 
-// Cutter cuts text, a run of ideographs in valid UTF-8, into words that cover
-// it, and appends them to dst. One goroutine uses it at a time.
+// Cutter cuts text into words that cover it without gap or overlap, and
+// appends them to dst. The text is valid UTF-8: runs of ideographs, a newline
+// after each. A newline is a word of its own, and nothing on one side of it
+// has an effect on the other. One goroutine uses a Cutter at a time.
 type Cutter interface {
 	Cut(dst []jieba.Word, text []byte) []jieba.Word
 }

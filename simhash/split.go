@@ -83,6 +83,19 @@ func nextSpan(t *[0x10000]class, text []byte, i int) span {
 		return span{start: len(text), end: len(text)}
 	}
 	for s.end < len(text) {
+		// The ideographs from U+5000 to U+9FFF, by their first byte.
+		if s.class == classHan {
+			for s.end+3 <= len(text) && text[s.end]-0xe5 <= 0xe9-0xe5 {
+				s.end += 3
+			}
+		} else if s.class == classWord {
+			for s.end < len(text) && text[s.end] < 0x80 && t[text[s.end]] == classWord {
+				s.end++
+			}
+		}
+		if s.end == len(text) {
+			break
+		}
 		c, size := at(s.end)
 		if c != s.class && (c != classMark || s.class == classHan) {
 			if s.class != classWord || text[s.end] != '\'' || s.end+1 == len(text) {

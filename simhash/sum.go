@@ -36,9 +36,12 @@ func (s *bitSums) add(hashes []uint64, weights []uint32) {
 			n++
 		}
 		var block [64]uint32
-		if hasAVX512 {
+		switch {
+		case hasAVX512:
 			addAVX512(&block, &hashes[0], &weights[0], n)
-		} else {
+		case hasAVX2:
+			addAVX2(&block, &hashes[0], &weights[0], n)
+		default:
 			addPacked(&block, hashes[:n], weights[:n])
 		}
 		for i, v := range block {
@@ -93,26 +96,25 @@ func addPacked(sums *[64]uint32, hashes []uint64, weights []uint32) {
 }
 
 // slices64 counts, for each of 64 bits, how many of the words added have it
-// set: plane i holds bit i of all 64 counters. A word joins by carry-save
+// set: plane i holds bit i of all 64 counters. Words join by carry-save
 // addition, eight at a time (Harley and Seal's population count, in columns).
-type slices64 struct {
-	planes [40]uint64
-	queue  [8]uint64
-	queued int
-}
+type slices64 [40]uint64
 
-// add counts the bits of h.
-func (s *slices64) add(h uint64) {
-	s.queue[s.queued&7] = h
-	if s.queued++; s.queued == len(s.queue) {
-		s.carry()
+// add counts the bits of each word.
+func (s *slices64) add(words []uint64) {
+	for len(words) >= 8 {
+		s.addEight((*[8]uint64)(words))
+		words = words[8:]
+	}
+	if len(words) > 0 {
+		var last [8]uint64
+		copy(last[:], words)
+		s.addEight(&last)
 	}
 }
 
-// carry empties a full queue.
-func (s *slices64) carry() {
-	q := &s.queue
-	one, two, four := s.planes[0], s.planes[1], s.planes[2]
+func (s *slices64) addEight(q *[8]uint64) {
+	one, two, four := s[0], s[1], s[2]
 	one, a := csa(one, q[0], q[1])
 	one, b := csa(one, q[2], q[3])
 	two, c := csa(two, a, b)
@@ -120,11 +122,10 @@ func (s *slices64) carry() {
 	one, b = csa(one, q[6], q[7])
 	two, d := csa(two, a, b)
 	four, carry := csa(four, c, d)
-	s.planes[0], s.planes[1], s.planes[2] = one, two, four
-	for i := 3; carry != 0 && i < len(s.planes); i++ {
-		s.planes[i], carry = s.planes[i]^carry, s.planes[i]&carry
+	s[0], s[1], s[2] = one, two, four
+	for i := 3; carry != 0 && i < len(s); i++ {
+		s[i], carry = s[i]^carry, s[i]&carry
 	}
-	s.queued = 0
 }
 
 // csa adds three bits in each of 64 columns.
@@ -133,16 +134,11 @@ func csa(a, b, c uint64) (sum, carry uint64) {
 	return u ^ c, a&b | u&c
 }
 
-// drain adds the counts to sums and starts anew.
-func (s *slices64) drain(sums *bitSums) {
-	for i := s.queued; i < len(s.queue); i++ {
-		s.queue[i] = 0
-	}
-	s.carry()
-	for i, plane := range s.planes {
+// addTo adds the counts to sums.
+func (s *slices64) addTo(sums *bitSums) {
+	for i, plane := range s {
 		for ; plane != 0; plane &= plane - 1 {
 			sums[bits.TrailingZeros64(plane)] += 1 << i
 		}
-		s.planes[i] = 0
 	}
 }

@@ -40,26 +40,36 @@ type Workspace struct {
 	cutter  Cutter
 	scratch scratch
 	text    []byte // normal form of the title, then of the text
+	han     []byte // its runs of ideographs, a line each
 	words   []jieba.Word
-	terms   []term
-	hashes  []uint64 // of the terms that are used
+
+	known []known   // the features that have an id
+	seen  []uint64  // by id: epoch, and index into known
+	other []other   // the features that have none
+	table hashTable // of other
+	epoch uint32    // of this document
+	set   hashSet   // of n-grams
+
+	picks   []pick
+	hashes  []uint64 // of the features that are used
 	highs   []uint64
 	weights []uint32
-	picks   []pick
-	seen    []uint64  // by word id: epoch, and index into terms
-	table   hashTable // of words without id, and of n-grams
-	epoch   uint32
 
-	explain bool // keep where each term occurs
-	spots   [][2]int
-	order   []int32
+	explain bool // keep what follows
+	texts   []string
+	order   []int32 // of hashes and weights: index into known, or into other, from the end of known on
 }
 
-// term is one distinct feature while a document is read.
-type term struct {
-	hash, high uint64 // of a word without id
+// known is a distinct feature that has an id, while a document is read.
+type known struct {
+	id    int32
+	count uint32
+}
+
+// other is a distinct feature that has none.
+type other struct {
+	hash, high uint64
 	count      uint32
-	id         int32 // −1 for none
 	skip       bool
 }
 
@@ -69,7 +79,7 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 	w := &Workspace{a: a}
 	if a.segmenter.NewCutter != nil {
 		w.cutter = a.segmenter.NewCutter()
-		w.seen = make([]uint64, len(a.words))
+		w.seen = make([]uint64, len(a.hashes))
 	}
 	w.table.slots = make([]hashSlot, 1<<10)
 	return w
@@ -107,20 +117,21 @@ func (w *Workspace) Features(dst []Feature, title, text []byte) []Feature {
 	if w.a.options.Kind == KindNGrams {
 		dst = w.gramFeatures(dst, titleEnd)
 	} else {
-		w.explain = true
+		w.explain, w.texts = true, w.texts[:0]
 		w.countWords(titleEnd)
 		w.weigh()
 		w.explain = false
 		for i, at := range w.order {
-			spot := w.spots[at]
-			f := Feature{
-				Text:   string(w.text[spot[0]:spot[1]]),
-				Hash:   Fingerprint{Lo: w.hashes[i]},
-				Count:  int(w.terms[at].count),
-				Weight: int(w.weights[i]),
-			}
+			f := Feature{Hash: Fingerprint{Lo: w.hashes[i]}, Weight: int(w.weights[i])}
 			if w.a.options.Bits == 128 {
 				f.Hash.Hi = w.highs[i]
+			}
+			if at < int32(len(w.known)) {
+				k := w.known[at]
+				f.Text, f.Count = w.a.segmenter.Lexicon.Word(k.id), int(k.count)
+			} else {
+				at -= int32(len(w.known))
+				f.Text, f.Count = w.texts[at], int(w.other[at].count)
 			}
 			dst = append(dst, f)
 		}
@@ -178,161 +189,181 @@ func (w *Workspace) nextEpoch() {
 	}
 }
 
-// countWords fills w.terms from w.text, of which the title is the start.
+// countWords fills w.known and w.other from w.text, of which the title is the
+// start.
 func (w *Workspace) countWords(titleEnd int) {
-	w.terms, w.spots = w.terms[:0], w.spots[:0]
+	w.known, w.other = w.known[:0], w.other[:0]
 	w.nextEpoch()
 	if titleEnd > 0 {
-		w.countPart(0, titleEnd, uint32(w.a.options.TitleWeight))
+		w.countPart(w.text[:titleEnd], uint32(w.a.options.TitleWeight))
 	}
-	w.countPart(titleEnd, len(w.text), 1)
+	w.countPart(w.text[titleEnd:], 1)
 }
 
-// countPart counts the features of w.text[i:end] times over.
-func (w *Workspace) countPart(i, end int, times uint32) {
-	text := w.text[:end]
-	for {
+// countPart counts the features of text times over.
+func (w *Workspace) countPart(text []byte, times uint32) {
+	w.han = w.han[:0]
+	for i := 0; i < len(text); {
 		s := nextSpan(w.a.classes, text, i)
+		run := text[s.start:s.end]
 		switch s.class {
 		case classHan:
-			w.countHan(text, s.start, s.end, times)
+			if len(w.han)+len(run) >= maxRun {
+				w.countHan(times)
+			}
+			for len(run) > maxRun {
+				w.han = append(w.han, cutAt(run, maxRun)...)
+				run = run[len(w.han):]
+				w.countHan(times)
+			}
+			w.han = append(append(w.han, run...), '\n')
 		case classWord:
-			w.countText(text, s.start, s.end, times)
+			w.countText(run, times)
 		case classDense:
-			w.countPairs(text, s.start, s.end, times)
-		default:
-			return
+			w.countPairs(run, times)
 		}
 		i = s.end
 	}
+	w.countHan(times)
 }
 
-func (w *Workspace) countHan(text []byte, start, end int, times uint32) {
-	for start < end {
-		stop := min(end, start+maxRun)
-		for stop < end && !utf8.RuneStart(text[stop]) {
-			stop--
-		}
-		w.words = w.cutter.Cut(w.words[:0], text[start:stop])
-		for _, word := range w.words {
-			id := word.ID
-			if id < 0 {
-				w.countText(text, start+int(word.Start), start+int(word.End), times)
-				continue
-			}
-			if s := w.seen[id]; uint32(s>>32) == w.epoch {
-				w.terms[uint32(s)].count += times
-				continue
-			}
-			w.seen[id] = uint64(w.epoch)<<32 | uint64(len(w.terms))
-			w.terms = append(w.terms, term{id: id, count: times})
-			if w.explain {
-				w.spots = append(w.spots, [2]int{start + int(word.Start), start + int(word.End)})
-			}
-		}
-		start = stop
+// cutAt returns the longest prefix of whole characters that has at most n
+// bytes.
+func cutAt(text []byte, n int) []byte {
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
 	}
+	return text[:n]
+}
+
+// countHan counts the words of w.han, and empties it. The segmenter is given
+// all runs at once: it is quicker with long texts.
+func (w *Workspace) countHan(times uint32) {
+	if len(w.han) == 0 {
+		return
+	}
+	w.words = w.cutter.Cut(w.words[:0], w.han)
+	stamp := uint64(w.epoch) << 32
+	for _, word := range w.words {
+		id := word.ID
+		switch {
+		case word.End-word.Start == 1: // the end of a run
+		case id < 0:
+			w.countText(w.han[word.Start:word.End], times)
+		case w.seen[id]&^(1<<32-1) == stamp:
+			w.known[uint32(w.seen[id])].count += times
+		default:
+			w.seen[id] = stamp | uint64(len(w.known))
+			w.known = append(w.known, known{id, times})
+		}
+	}
+	w.han = w.han[:0]
 }
 
 // countPairs counts the overlapping pairs of characters of a run, or the
 // character of a run of one.
-func (w *Workspace) countPairs(text []byte, start, end int, times uint32) {
-	_, size := decode(text[start:end])
-	second := start + size
-	if second == end {
-		w.countText(text, start, end, times)
+func (w *Workspace) countPairs(run []byte, times uint32) {
+	_, first := decode(run)
+	if first == len(run) {
+		w.countText(run, times)
 		return
 	}
-	for second < end {
-		_, size = decode(text[second:end])
-		w.countText(text, start, second+size, times)
-		start, second = second, second+size
+	for first < len(run) {
+		_, second := decode(run[first:])
+		w.countText(run[:first+second], times)
+		run, first = run[first:], second
 	}
 }
 
 // countText counts a feature that has no id.
-func (w *Workspace) countText(text []byte, start, end int, times uint32) {
-	h := w.a.hash(text[start:end])
+func (w *Workspace) countText(text []byte, times uint32) {
+	h := w.a.hash(text)
 	slot := w.table.find(h.Lo, w.epoch)
 	if slot.epoch == w.epoch {
-		w.terms[slot.index].count += times
+		w.other[slot.index].count += times
 		return
 	}
-	*slot = hashSlot{hash: h.Lo, epoch: w.epoch, index: uint32(len(w.terms))}
-	t := term{hash: h.Lo, high: h.Hi, id: -1, count: times}
+	*slot = hashSlot{hash: h.Lo, epoch: w.epoch, index: uint32(len(w.other))}
+	o := other{hash: h.Lo, high: h.Hi, count: times}
 	if len(w.a.stop) > 0 {
-		_, t.skip = w.a.stop[h.Lo]
+		_, o.skip = w.a.stop[h.Lo]
 	}
-	w.terms = append(w.terms, t)
+	w.other = append(w.other, o)
 	if w.explain {
-		w.spots = append(w.spots, [2]int{start, end})
+		w.texts = append(w.texts, string(text))
 	}
 	w.table.added(w.epoch)
 }
 
-// pick is a term on its way through the ranking.
+// pick is a feature on its way through the ranking.
 type pick struct {
 	score      uint64 // tf × idf
 	hash, high uint64
 	weight     uint32
-	term       int32
+	at         int32 // as in order
 }
 
-// weigh is the weigh step: it fills hashes, highs and weights with the terms
-// that are used, and order with their numbers.
+// weigh is the weigh step: it fills hashes, highs and weights with the
+// features that are used, and order with their places.
 func (w *Workspace) weigh() {
 	a := w.a
-	wide := a.options.Bits == 128
-	ranks := a.options.Top > 0 || a.options.Weight == WeightLevels
 	w.hashes, w.highs, w.weights, w.order, w.picks = w.hashes[:0], w.highs[:0], w.weights[:0], w.order[:0], w.picks[:0]
-	for i := range w.terms {
-		t := &w.terms[i]
-		p := pick{hash: t.hash, high: t.high, term: int32(i)}
-		idf, skip := a.meanIDF, t.skip
-		if t.id >= 0 {
-			info := &a.words[t.id]
-			p.hash, idf, skip = info.hash, info.idf, info.skip
-			if wide {
-				p.high = a.high[t.id]
+	for i, k := range w.known {
+		p := pick{hash: a.hashes[k.id], at: int32(i)}
+		idf := a.meanIDF
+		if a.needInfo {
+			info := a.infos[k.id]
+			if info.skip() {
+				continue
 			}
+			idf = info.idf()
 		}
-		if skip {
-			continue
+		if a.highs != nil {
+			p.high = a.highs[k.id]
 		}
-		weight := uint64(t.count)
-		switch a.weight {
-		case weightUnit:
-			weight = 1
-		case weightTFIDF:
-			weight *= uint64(idf)
-		case weightSqrtTFIDF:
-			weight = uint64(math.Round(math.Sqrt(float64(t.count)) * float64(idf)))
-		}
-		p.weight = uint32(min(weight, maxWeight))
-		if ranks {
-			p.score = uint64(t.count) * uint64(idf)
-			w.picks = append(w.picks, p)
-		} else {
-			w.take(&p, wide)
+		w.weighOne(&p, k.count, idf)
+	}
+	for i, o := range w.other {
+		if !o.skip {
+			w.weighOne(&pick{hash: o.hash, high: o.high, at: int32(len(w.known) + i)}, o.count, a.meanIDF)
 		}
 	}
-	if !ranks {
-		return
-	}
-	w.rank()
-	for i := range w.picks {
-		w.take(&w.picks[i], wide)
+	if a.ranks {
+		w.rank()
+		for i := range w.picks {
+			w.take(&w.picks[i])
+		}
 	}
 }
 
-func (w *Workspace) take(p *pick, wide bool) {
+// weighOne weighs one feature, and takes it or leaves it to the ranking.
+func (w *Workspace) weighOne(p *pick, count, idf uint32) {
+	weight := uint64(count)
+	switch w.a.weight {
+	case weightUnit:
+		weight = 1
+	case weightTFIDF:
+		weight *= uint64(idf)
+	case weightSqrtTFIDF:
+		weight = uint64(math.Round(math.Sqrt(float64(count)) * float64(idf)))
+	}
+	p.weight = uint32(min(weight, maxWeight))
+	if w.a.ranks {
+		p.score = uint64(count) * uint64(idf)
+		w.picks = append(w.picks, *p)
+		return
+	}
+	w.take(p)
+}
+
+func (w *Workspace) take(p *pick) {
 	w.hashes = append(w.hashes, p.hash)
 	w.weights = append(w.weights, p.weight)
-	if wide {
+	if w.a.highs != nil {
 		w.highs = append(w.highs, p.high)
 	}
 	if w.explain {
-		w.order = append(w.order, p.term)
+		w.order = append(w.order, p.at)
 	}
 }
 
