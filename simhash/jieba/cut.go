@@ -28,7 +28,7 @@ type Cutter struct {
 	pairs []model.Node // node of the character and the next one, 0 if no word starts so
 	best  []float64    // log weight of the best way to cut from here on
 	size  []uint16     // characters of the best word that starts here
-	slot  []uint32     // where that word ends in the trie, if it has three or more
+	long  []int32      // the ID of that word, if it has three or more
 
 	path []uint8 // see viterbi
 }
@@ -51,7 +51,7 @@ func (c *Cutter) grow(n int) {
 	c.codes = append(make([]uint16, 0, n), c.codes...)[:n]
 	c.at = append(make([]int32, 0, n), c.at...)[:n]
 	c.pairs, c.best = make([]model.Node, n), make([]float64, n)
-	c.size, c.slot = make([]uint16, n), make([]uint32, n)
+	c.size, c.long = make([]uint16, n), make([]int32, n)
 }
 
 // Cut appends the words of text to dst and returns it. The words cover the
@@ -150,7 +150,7 @@ func (c *Cutter) look(n int) {
 // solve finds for each of n characters the best word that starts there.
 func (c *Cutter) solve(n int) {
 	nodes, weights, single := c.d.nodes, c.d.weights, c.d.single
-	codes, pairs, size := c.codes[:n], c.pairs[:n], c.size[:n]
+	codes, pairs, size, long := c.codes[:n], c.pairs[:n], c.size[:n], c.long[:n]
 	best := c.best[:n+1]
 	best[n] = 0
 	best1, best2 := 0.0, 0.0 // from the next character on, and from the one after that
@@ -158,21 +158,19 @@ func (c *Cutter) solve(n int) {
 		code, pair := codes[i], pairs[i]
 		v, length := best1+single[code], uint16(1)
 		if pair != 0 {
-			if w := best2 + weights[pair.Weight()]; w > v {
+			if w := best2 + weights[pair.Value()]; w > v {
 				v, length = w, 2
 			}
-			base := pair.Base()
-			for j := i + 2; base != 0 && j < len(codes); j++ {
-				s := base + uint32(codes[j])
-				node := nodes[s]
+			for node, j := pair, i+2; j < len(codes) && node.May(codes[j]); j++ {
+				base := node.Base()
+				node = nodes[base+uint32(codes[j])]
 				if node.Check() != codes[j] {
 					break
 				}
-				if w := best[j+1] + weights[node.Weight()]; w > v {
+				if w := best[j+1] + weights[node.Value()]; w > v {
 					v, length = w, uint16(j+1-i)
-					c.slot[i] = s
+					long[i] = int32(node.Value()) - 1
 				}
-				base = node.Base()
 			}
 		}
 		if code-1 < model.LastSeparator {
@@ -185,15 +183,13 @@ func (c *Cutter) solve(n int) {
 
 // id returns the ID of the best word of character i.
 func (c *Cutter) id(i int, size uint16) int32 {
-	slot := uint32(c.codes[i])
 	switch size {
 	case 1:
+		return int32(c.d.nodes[c.codes[i]].Value()) - 1
 	case 2:
-		slot = c.d.nodes[slot].Base() + uint32(c.codes[i+1])
-	default:
-		slot = c.slot[i]
+		return int32(c.pairs[i].Value()) - 1
 	}
-	return c.d.ids[slot]
+	return c.long[i]
 }
 
 // words appends the best words.

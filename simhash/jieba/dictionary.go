@@ -3,6 +3,8 @@ package jieba
 import (
 	_ "embed"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -30,8 +32,7 @@ type Dictionary struct {
 	rest  map[rune]uint16  // the same beyond the basic multilingual plane
 
 	nodes   []model.Node
-	ids     []int32   // by slot, -1 where no word ends
-	weights []float64 // log weight by weight index
+	weights []float64 // by ID+1: log weight; the first is -Inf
 	single  []float64 // by code: log weight of the character as a word
 	alone   []bool    // by code: the character is never part of an unlisted word
 	kinds   kinds
@@ -51,6 +52,7 @@ type Dictionary struct {
 
 	freqSum float64
 	median  float64
+	min     float64
 	words   int // without the new words of the user dictionary
 	user    []UserWord
 	covered []covered
@@ -59,7 +61,7 @@ type Dictionary struct {
 // covered is what a user word took the place of.
 type covered struct {
 	id     int32
-	weight uint32
+	weight float64
 	tag    uint16
 }
 
@@ -73,47 +75,80 @@ func load(file []byte) (*Dictionary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jieba: %w", err)
 	}
-	slots := m.Slots()
+	words := len(m.Weight)
 	d := &Dictionary{
 		nodes:   m.Nodes,
-		weights: m.Weights,
+		weights: append([]float64{math.Inf(-1)}, m.Weight...),
+		min:     m.Min,
 		start:   m.Start,
 		trans:   m.Trans,
 		emit:    m.Emit,
 		tags:    m.Tags,
-		tag:     make([]uint16, len(slots)),
+		tag:     make([]uint16, words),
 		idfs:    m.IDFs,
 		idf:     m.IDF,
 		meanIDF: m.MeanIDF,
-		stop:    make([]bool, len(slots)),
+		stop:    make([]bool, words),
 		freqSum: m.FreqSum,
-		median:  m.Weights[m.Median],
+		median:  m.Median,
+		words:   words - m.New,
 	}
 	d.number(m.Runes)
+	d.spell()
 	for id, t := range m.Tag {
 		d.tag[id] = uint16(t)
 	}
 	for _, id := range m.Stop {
 		d.stop[id] = true
 	}
-	d.spell(slots)
-	d.index(slots)
-
-	d.words = len(slots)
-	for _, u := range m.UserDict {
-		id, ok := d.Lookup([]byte(u.Text))
-		if !ok {
-			return nil, fmt.Errorf("jieba: %w: user word %q is missing", ErrModel, u.Text)
+	for _, u := range m.User {
+		w := UserWord{Text: u.Text, Weight: int(u.Freq), Tag: u.Tag}
+		id, ok := d.Lookup([]byte(w.Text))
+		if err := w.check(); err != nil || !ok {
+			return nil, fmt.Errorf("jieba: %w: user word %q", ErrModel, w.Text)
 		}
-		d.user = append(d.user, UserWord{Text: u.Text, Weight: int(u.Freq), Tag: u.Tag})
-		if u.Base == model.WeightNone {
-			d.words--
-		} else {
-			d.covered = append(d.covered, covered{id, u.Base, d.tag[id]})
+		if err := d.use(id, w); err != nil {
+			return nil, err
 		}
-		d.isolate(u.Text)
 	}
+	d.weigh()
 	return d, nil
+}
+
+// use makes word id the user word u.
+func (d *Dictionary) use(id int32, u UserWord) error {
+	if int(id) < d.words {
+		d.covered = append(d.covered, covered{id, d.weights[id+1], d.tag[id]})
+	}
+	d.weights[id+1] = d.median
+	if u.Weight > 0 {
+		d.weights[id+1] = model.LogRatio(float64(u.Weight), d.freqSum)
+	}
+	tag := slices.Index(d.tags, u.Tag)
+	if tag < 0 {
+		if tag = len(d.tags); tag > math.MaxUint16 {
+			return fmt.Errorf("jieba: more than %d different tags", tag)
+		}
+		d.tags = append(d.tags, u.Tag)
+	}
+	d.tag[id] = uint16(tag)
+	if r, size := utf8.DecodeRuneInString(u.Text); size == len(u.Text) {
+		d.alone[d.code(r)] = true
+	}
+	d.user = append(d.user, u)
+	return nil
+}
+
+// weigh sets the weights of single characters. One that is no word gets the
+// weight cppjieba gives it: the smallest.
+func (d *Dictionary) weigh() {
+	d.single = make([]float64, len(d.runes))
+	for c := range d.single {
+		d.single[c] = d.weights[d.nodes[c].Value()]
+		if math.IsInf(d.single[c], -1) {
+			d.single[c] = d.min
+		}
+	}
 }
 
 // number sets the tables that go by character.
@@ -141,8 +176,9 @@ func (d *Dictionary) number(runes []rune) {
 	}
 }
 
-// spell sets the texts of the words from the slots they end in.
-func (d *Dictionary) spell(slots []uint32) {
+// spell sets the texts of the words from the trie.
+func (d *Dictionary) spell() {
+	slots := model.Slots(d.nodes, len(d.weights)-1)
 	parents := model.Parents(d.nodes)
 	var codes []uint16
 	text := make([]byte, 0, 9*len(slots))
@@ -155,33 +191,6 @@ func (d *Dictionary) spell(slots []uint32) {
 		d.ends[id] = uint32(len(text))
 	}
 	d.text = string(text)
-}
-
-// index sets the IDs by slot. A character that is no word gets the weight
-// cppjieba gives it: the smallest.
-func (d *Dictionary) index(slots []uint32) {
-	d.ids = make([]int32, len(d.nodes))
-	for i := range d.ids {
-		d.ids[i] = -1
-	}
-	for id, slot := range slots {
-		d.ids[slot] = int32(id)
-	}
-	d.single = make([]float64, len(d.runes))
-	for c := range d.runes {
-		if d.nodes[c].Weight() < model.WeightFirst {
-			d.nodes[c] = d.nodes[c].WithWeight(model.WeightFirst)
-		}
-		d.single[c] = d.weights[d.nodes[c].Weight()]
-	}
-}
-
-// isolate marks a user word of one character: it is never part of an unlisted
-// word.
-func (d *Dictionary) isolate(word string) {
-	if r, size := utf8.DecodeRuneInString(word); size == len(word) {
-		d.alone[d.code(r)] = true
-	}
 }
 
 func (d *Dictionary) code(r rune) uint16 {
@@ -225,7 +234,7 @@ func (d *Dictionary) Lookup(word []byte) (id int32, ok bool) {
 	if len(word) == 0 {
 		return -1, false
 	}
-	id = d.ids[slot]
+	id = int32(d.nodes[slot].Value()) - 1
 	return id, id >= 0
 }
 

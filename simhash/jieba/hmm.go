@@ -82,7 +82,7 @@ func (c *Cutter) find(i, j int) int32 {
 			return -1
 		}
 	}
-	return c.d.ids[slot]
+	return int32(c.d.nodes[slot].Value()) - 1
 }
 
 // viterbi appends the words the hidden Markov model finds in the characters i

@@ -112,100 +112,71 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	}
 	n := &Dictionary{
 		start: d.start, trans: d.trans,
-		idfs: d.idfs, idf: d.idf[:d.words:d.words], meanIDF: d.meanIDF,
-		stop:    slices.Clone(d.stop[:d.words]),
+		idfs: d.idfs, idf: d.idf[:d.words], meanIDF: d.meanIDF,
 		tags:    slices.Clone(d.tags),
-		tag:     slices.Clone(d.tag[:d.words]),
-		freqSum: d.freqSum, median: d.median,
-		words: d.words, user: slices.Clone(words),
+		freqSum: d.freqSum, median: d.median, min: d.min,
+		words: d.words,
 	}
-	// The words without a user dictionary, as they stand there.
-	log := make([]float64, d.words, d.words+len(words))
-	for slot, id := range d.ids {
-		if id >= 0 && int(id) < d.words {
-			log[id] = d.weights[d.nodes[slot].Weight()]
-		}
-	}
+	// The words as they are without a user dictionary.
+	n.weights = slices.Clone(d.weights[:d.words+1])
+	n.tag = slices.Clone(d.tag[:d.words])
+	n.stop = slices.Clone(d.stop[:d.words])
 	for _, c := range d.covered {
-		log[c.id], n.tag[c.id] = d.weights[c.weight], c.tag
+		n.weights[c.id+1], n.tag[c.id] = c.weight, c.tag
 	}
-	standing := slices.Clone(log)
+	keys := make([][]uint16, d.words, d.words+len(words))
+	for id := range keys {
+		keys[id] = appendCodes(nil, d.Word(int32(id)), d.code)
+	}
 
+	// The new ones, which may have new characters.
 	runes := slices.Clone(d.runes)
-	fresh := map[rune]uint16{} // characters d has no code for
+	fresh := map[rune]uint16{}
 	code := func(r rune) uint16 {
-		c := d.code(r)
-		if c == model.CodeUnknown {
-			if c = fresh[r]; c == model.CodeUnknown {
-				c = uint16(len(runes))
-				fresh[r] = c
-				runes = append(runes, r)
+		if c := d.code(r); c != model.CodeUnknown {
+			return c
+		}
+		if _, ok := fresh[r]; !ok {
+			fresh[r] = uint16(len(runes))
+			runes = append(runes, r)
+		}
+		return fresh[r]
+	}
+	ids := make(map[string]int32, len(words))
+	var distinct []UserWord
+	for _, u := range slices.Backward(words) {
+		if _, ok := ids[u.Text]; !ok {
+			ids[u.Text] = -1
+			distinct = append(distinct, u)
+		}
+	}
+	slices.Reverse(distinct)
+	for _, u := range distinct {
+		id, ok := d.Lookup([]byte(u.Text))
+		if !ok || int(id) >= d.words {
+			id = int32(len(keys))
+			keys = append(keys, appendCodes(nil, u.Text, code))
+			n.weights, n.tag, n.stop = append(n.weights, 0), append(n.tag, 0), append(n.stop, false)
+			if len(runes) >= model.MaxCodes {
+				return nil, fmt.Errorf("jieba: user dictionary: more than %d different characters", len(runes))
 			}
 		}
-		return c
+		ids[u.Text] = id
 	}
-	entries := make([]model.Entry, d.words, d.words+len(words))
-	for id := range entries {
-		entries[id].Key = appendCodes(nil, d.Word(int32(id)), d.code)
-	}
-	var covers []covered
-	tags := map[string]uint16{}
-	for t, tag := range n.tags {
-		tags[tag] = uint16(t)
-	}
-	added := map[string]int32{}
-	for _, u := range words {
-		id, ok := added[u.Text]
-		if !ok {
-			id, ok = d.Lookup([]byte(u.Text))
-			if ok = ok && int(id) < d.words; ok {
-				covers = append(covers, covered{id: id, tag: n.tag[id]})
-			} else {
-				id = int32(len(entries))
-				entries = append(entries, model.Entry{Key: appendCodes(nil, u.Text, code)})
-				log, n.tag, n.stop = append(log, 0), append(n.tag, 0), append(n.stop, false)
-			}
-			added[u.Text] = id
-		}
-		log[id] = n.median
-		if u.Weight > 0 {
-			log[id] = model.LogRatio(float64(u.Weight), n.freqSum)
-		}
-		tag, ok := tags[u.Tag]
-		if !ok {
-			if len(n.tags) > math.MaxUint16 {
-				return nil, fmt.Errorf("jieba: more than %d tags", math.MaxUint16)
-			}
-			tag = uint16(len(n.tags))
-			tags[u.Tag] = tag
-			n.tags = append(n.tags, u.Tag)
-		}
-		n.tag[id] = tag
-		if len(runes) >= model.MaxCodes {
-			break // Pack says so
-		}
-	}
-
-	weights, index := model.WeightTable(slices.Concat(log, standing))
-	n.weights = weights
-	for id := range entries {
-		entries[id].Weight = index(log[id])
-	}
-	for i := range covers {
-		covers[i].weight = index(standing[covers[i].id])
-	}
-	nodes, slots, err := model.Pack(entries, len(runes))
+	nodes, _, err := model.Pack(keys, len(runes))
 	if err != nil {
 		return nil, fmt.Errorf("jieba: user dictionary: %w", err)
 	}
-	n.nodes, n.covered = nodes, covers
+	n.nodes = nodes
 	n.emit = slices.Concat(d.emit, slices.Repeat([][model.States]float64{model.NoEmission}, len(runes)-len(d.runes)))
 	n.number(runes)
-	n.spell(slots)
-	n.index(slots)
-	for _, u := range words {
-		n.isolate(u.Text)
+	n.spell()
+	for _, u := range distinct {
+		if err := n.use(ids[u.Text], u); err != nil {
+			return nil, err
+		}
 	}
+	n.weigh()
 	return n, nil
 }
 

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -23,18 +27,18 @@ import (
 //
 //	runes     int32    by character code; FixedRunes first
 //	checks    uint16   Check of every slot
-//	bases     uint32   Base of every slot with the bit set in …
-//	inner     uint64   bitmap over the slots
-//	ends      uint16   Weight of every slot with a word
-//	terminal  uint64   bitmap over the slots
-//	weights   float64  log weights by index
-//	scalars   float64  FreqSum, Median, MeanIDF
-//	tags      uint32 n, then n strings
+//	inner     uint64   bitmap over the slots: those with children
+//	bases     uint32   Base of each
+//	ends      uint64   bitmap over the slots: those where a word ends
+//	weights   uint16   index into logs of each, which also gives the IDs
+//	logs      float64  NewWord, Listed, then log weights, ascending
+//	scalars   float64  FreqSum, Median, Min, MeanIDF
+//	tags      strings  one after the other, each with a newline
 //	tag       uint8    by ID
 //	idfs      float64
 //	idf       uint16   by ID
 //	stop      uint32
-//	user      uint32 n, then n × (text, tag, section of uint32 {Freq, Base})
+//	user      strings  text, tab, frequency, tab, tag, newline
 //	hmm       float64  4 start, 16 transition
 //	emissions float64  4 for every code
 const (
@@ -107,102 +111,123 @@ func Decode(file []byte) (*Model, error) {
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 func (m *Model) payload() []byte {
-	var p []byte
-	count := func(n int) { p = binary.LittleEndian.AppendUint32(p, uint32(n)) }
-	u16 := func(v uint16) { p = binary.LittleEndian.AppendUint16(p, v) }
-	u32 := func(v uint32) { p = binary.LittleEndian.AppendUint32(p, v) }
-	u64 := func(v uint64) { p = binary.LittleEndian.AppendUint64(p, v) }
-	f64 := func(v float64) { u64(math.Float64bits(v)) }
-	text := func(s string) { count(len(s)); p = append(p, s...) }
-
-	count(len(m.Runes))
-	for _, r := range m.Runes {
-		u32(uint32(r))
-	}
-	count(len(m.Nodes))
-	inner := make([]uint64, (len(m.Nodes)+63)/64)
-	terminal := make([]uint64, (len(m.Nodes)+63)/64)
-	inners, terminals := 0, 0
+	inner, ends := make([]uint64, (len(m.Nodes)+63)/64), make([]uint64, (len(m.Nodes)+63)/64)
+	var checks, weights []uint16
+	var bases []uint32
+	logs, index := m.logs()
 	for s, n := range m.Nodes {
-		u16(n.Check())
+		checks = append(checks, n.Check())
 		if n.Base() != 0 {
 			inner[s/64] |= 1 << (s % 64)
-			inners++
+			bases = append(bases, n.Base())
 		}
-		if n.Weight() != WeightNone {
-			terminal[s/64] |= 1 << (s % 64)
-			terminals++
-		}
-	}
-	count(inners)
-	for _, n := range m.Nodes {
-		if n.Base() != 0 {
-			u32(n.Base())
+		if v := n.Value(); v != 0 {
+			ends[s/64] |= 1 << (s % 64)
+			weights = append(weights, index(m.Weight[v-1]))
 		}
 	}
-	count(len(inner))
-	for _, w := range inner {
-		u64(w)
+	var user strings.Builder
+	for _, u := range m.User {
+		fmt.Fprintf(&user, "%s\t%d\t%s\n", u.Text, u.Freq, u.Tag)
 	}
-	count(terminals)
-	for _, n := range m.Nodes {
-		if n.Weight() != WeightNone {
-			u16(uint16(n.Weight()))
-		}
-	}
-	count(len(terminal))
-	for _, w := range terminal {
-		u64(w)
-	}
-	count(len(m.Weights))
-	for _, w := range m.Weights {
-		f64(w)
-	}
-	count(3)
-	f64(m.FreqSum)
-	f64(float64(m.Median))
-	f64(m.MeanIDF)
-	count(len(m.Tags))
-	for _, t := range m.Tags {
-		text(t)
-	}
-	count(len(m.Tag))
-	p = append(p, m.Tag...)
-	count(len(m.IDFs))
-	for _, v := range m.IDFs {
-		f64(v)
-	}
-	count(len(m.IDF))
-	for _, v := range m.IDF {
-		u16(v)
-	}
-	count(len(m.Stop))
-	for _, v := range m.Stop {
-		u32(v)
-	}
-	count(len(m.UserDict))
-	for _, u := range m.UserDict {
-		text(u.Text)
-		text(u.Tag)
-		count(2)
-		u32(u.Freq)
-		u32(u.Base)
-	}
-	count(States + States*States)
-	for _, v := range m.Start {
-		f64(v)
-	}
-	for _, row := range m.Trans {
-		for _, v := range row {
-			f64(v)
-		}
-	}
-	count(States * len(m.Emit))
+	var emissions []float64
 	for _, e := range m.Emit {
-		for _, v := range e {
-			f64(v)
+		emissions = append(emissions, e[:]...)
+	}
+	hmm := slices.Concat(m.Start[:], m.Trans[0][:], m.Trans[1][:], m.Trans[2][:], m.Trans[3][:])
+
+	var p []byte
+	p = appendSection(p, m.Runes)
+	p = appendSection(p, checks)
+	p = appendSection(p, inner)
+	p = appendSection(p, bases)
+	p = appendSection(p, ends)
+	p = appendSection(p, weights)
+	p = appendSection(p, logs)
+	p = appendSection(p, []float64{m.FreqSum, m.Median, m.Min, m.MeanIDF})
+	p = appendSection(p, []byte(strings.Join(m.Tags, "\n")+"\n"))
+	p = appendSection(p, m.Tag)
+	p = appendSection(p, m.IDFs)
+	p = appendSection(p, m.IDF)
+	p = appendSection(p, m.Stop)
+	p = appendSection(p, []byte(user.String()))
+	p = appendSection(p, hmm)
+	return appendSection(p, emissions)
+}
+
+// The first entries of logs.
+const (
+	logNew = iota
+	logListed
+)
+
+// logs returns the table of the distinct log weights and a function from log
+// weight to index.
+func (m *Model) logs() ([]float64, func(float64) uint16) {
+	table := slices.DeleteFunc(slices.Clone(m.Weight), func(w float64) bool {
+		return math.IsInf(w, -1) || math.IsNaN(w)
+	})
+	slices.Sort(table)
+	table = slices.Insert(slices.Compact(table), 0, NewWord, Listed)
+	return table, func(w float64) uint16 {
+		// NaN sorts before -Inf, and that before all numbers.
+		i, _ := slices.BinarySearch(table, w)
+		return uint16(i)
+	}
+}
+
+// number gives the words their IDs, given for each in order of slots the index
+// into logs, and sets their weights: a counting sort.
+func (m *Model) number(weights []uint16, logs []float64) {
+	next := make([]uint32, len(logs))
+	for _, w := range weights {
+		next[w]++
+	}
+	id := uint32(0)
+	for w := len(logs) - 1; w >= 0; w-- {
+		next[w], id = id, id+next[w]
+	}
+	m.New = len(weights) - int(next[logNew])
+	m.Weight = make([]float64, len(weights))
+	for s, n := range m.Nodes {
+		if n.Value() != 0 {
+			w := weights[0]
+			weights = weights[1:]
+			m.Weight[next[w]] = logs[w]
+			next[w]++
+			m.Nodes[s] = n.WithValue(next[w])
 		}
 	}
+}
+
+// Number gives the words the IDs of the model, in place of those that Pack
+// gave them, given their weights by the latter. It returns the new ID of each.
+func (m *Model) Number(weight []float64) []int32 {
+	var weights []uint16
+	var order []uint32
+	m.Weight = weight
+	logs, index := m.logs()
+	for _, n := range m.Nodes {
+		if v := n.Value(); v != 0 {
+			order = append(order, v-1)
+			weights = append(weights, index(weight[v-1]))
+		}
+	}
+	m.number(weights, logs)
+	ids := make([]int32, len(order))
+	i := 0
+	for _, n := range m.Nodes {
+		if v := n.Value(); v != 0 {
+			ids[order[i]] = int32(v - 1)
+			i++
+		}
+	}
+	return ids
+}
+
+func appendSection[T byte | int32 | uint16 | uint32 | uint64 | float64](p []byte, section []T) []byte {
+	p = binary.LittleEndian.AppendUint32(p, uint32(len(section)))
+	p, _ = binary.Append(p, binary.LittleEndian, section) // fails for other types only
 	return p
 }
 
@@ -227,18 +252,6 @@ func (s *sections) next(name string, size int) []byte {
 	}
 	s.err = fmt.Errorf("%w: section %s is cut short", ErrDamaged, name)
 	return nil
-}
-
-func (s *sections) count(name string) int {
-	if s.err == nil && len(s.rest) < 4 {
-		s.err = fmt.Errorf("%w: section %s is cut short", ErrDamaged, name)
-	}
-	if s.err != nil {
-		return 0
-	}
-	n := binary.LittleEndian.Uint32(s.rest)
-	s.rest = s.rest[4:]
-	return int(n)
 }
 
 func (s *sections) uint16s(name string) []uint16 {
@@ -277,31 +290,61 @@ func (s *sections) float64s(name string) []float64 {
 	return v
 }
 
-func (s *sections) nodes() []Node {
+// nodes reads the double array; its values are still 1 for every word. It also
+// returns the index of the log weight of each word.
+func (s *sections) nodes(codes int) ([]Node, []uint16) {
 	checks := s.uint16s("checks")
-	bases := s.uint32s("bases")
-	inner := s.uint64s("inner")
-	ends := s.uint16s("ends")
-	terminal := s.uint64s("terminal")
+	inner, bases := s.uint64s("inner"), s.uint32s("bases")
+	ends, weights := s.uint64s("ends"), s.uint16s("weights")
 	if s.err != nil {
-		return nil
+		return nil, nil
 	}
-	if bitmaps := (len(checks) + 63) / 64; len(inner) != bitmaps || len(terminal) != bitmaps {
-		s.err = fmt.Errorf("%w: %d slots but bitmaps of %d and %d words", ErrDamaged, len(checks), len(inner), len(terminal))
-		return nil
+	n := len(checks)
+	if len(inner) != (n+63)/64 || len(ends) != (n+63)/64 || ones(inner) != len(bases) || ones(ends) != len(weights) ||
+		n < 2*codes || n > MaxSlots || len(weights) > MaxWords {
+		s.err = fmt.Errorf("%w: sections of %d slots do not agree", ErrDamaged, n)
+		return nil, nil
 	}
-	nodes := make([]Node, len(checks))
+	nodes := make([]Node, n)
+	parents := make([]uint32, n)
 	for i, check := range checks {
-		var base, weight uint32
-		if inner[i/64]>>(i%64)&1 != 0 && len(bases) > 0 {
+		var base, value uint32
+		if inner[i/64]>>(i%64)&1 != 0 {
 			base, bases = bases[0], bases[1:]
+			if base == 0 || int(base) > n-codes || parents[base] != 0 {
+				s.err = fmt.Errorf("%w: children of slot %d at %d", ErrDamaged, i, base)
+				return nil, nil
+			}
+			parents[base] = uint32(i) + 1
 		}
-		if terminal[i/64]>>(i%64)&1 != 0 && len(ends) > 0 {
-			weight, ends = uint32(ends[0]), ends[1:]
+		if ends[i/64]>>(i%64)&1 != 0 {
+			value = 1
 		}
-		nodes[i] = NewNode(check, base, weight)
+		nodes[i] = newNode(check, base, value)
 	}
-	return nodes
+	for i := range nodes {
+		check := nodes[i].Check()
+		if check == noCheck && (i < codes || nodes[i] == Free) {
+			continue
+		}
+		// A slot belongs to the node whose children start check slots before.
+		base := i - int(check)
+		if i < codes || int(check) >= codes || base <= 0 || parents[base] == 0 {
+			s.err = fmt.Errorf("%w: slot %d has no parent", ErrDamaged, i)
+			return nil, nil
+		}
+		p := parents[base] - 1
+		nodes[p] = nodes[p].withChild(check)
+	}
+	return nodes, weights
+}
+
+func ones(bitmap []uint64) int {
+	n := 0
+	for _, w := range bitmap {
+		n += bits.OnesCount64(w)
+	}
+	return n
 }
 
 func parse(payload []byte) (*Model, error) {
@@ -310,79 +353,64 @@ func parse(payload []byte) (*Model, error) {
 	for _, r := range s.uint32s("runes") {
 		m.Runes = append(m.Runes, rune(r))
 	}
-	m.Nodes = s.nodes()
-	m.Weights = s.float64s("weights")
+	nodes, weights := s.nodes(len(m.Runes))
+	logs := s.float64s("logs")
 	scalars := s.float64s("scalars")
-	for range s.count("tags") {
-		m.Tags = append(m.Tags, string(s.next("tags", 1)))
-		if s.err != nil {
-			break
-		}
-	}
-	m.Tag = append([]uint8(nil), s.next("tag", 1)...)
+	tags := string(s.next("tags", 1))
+	m.Tag = slices.Clone(s.next("tag", 1))
 	m.IDFs = s.float64s("idfs")
 	m.IDF = s.uint16s("idf")
 	m.Stop = s.uint32s("stop")
-	for range s.count("user") {
-		u := UserWord{Text: string(s.next("user", 1)), Tag: string(s.next("user", 1))}
-		v := s.uint32s("user")
-		if s.err != nil || len(v) != 2 {
-			break
-		}
-		u.Freq, u.Base = v[0], v[1]
-		m.UserDict = append(m.UserDict, u)
-	}
+	user := string(s.next("user", 1))
 	hmm := s.float64s("hmm")
 	emissions := s.float64s("emissions")
 	if s.err != nil {
 		return nil, s.err
 	}
-	if len(scalars) != 3 || len(hmm) != States+States*States || len(emissions) != States*len(m.Runes) || len(s.rest) != 0 {
-		return nil, fmt.Errorf("%w: sections of wrong length", ErrDamaged)
+	codes, words := len(m.Runes), len(weights)
+	if len(logs) <= logListed || len(logs) > 1<<16 || len(scalars) != 4 || len(m.Tag) != words || len(m.IDF) != words ||
+		codes < FirstCode || codes >= MaxCodes || len(hmm) != States+States*States || len(emissions) != States*codes || len(s.rest) != 0 {
+		return nil, fmt.Errorf("%w: sections of %d characters and %d words do not agree", ErrDamaged, codes, words)
 	}
-	m.FreqSum, m.Median, m.MeanIDF = scalars[0], uint32(scalars[1]), scalars[2]
-	copy(m.Start[:], hmm)
-	for i := range m.Trans {
-		copy(m.Trans[i][:], hmm[States*(i+1):])
-	}
-	m.Emit = make([][States]float64, len(m.Runes))
-	for i := range m.Emit {
-		copy(m.Emit[i][:], emissions[States*i:])
-	}
-	return m, m.check()
-}
-
-// check refuses a model whose indexes lead outside its tables, so that no
-// walk over an accepted model can.
-func (m *Model) check() error {
-	codes, words := len(m.Runes), 0
-	if codes < FirstCode || codes >= MaxCodes || len(m.Nodes) < codes || len(m.Nodes) > maxSlots {
-		return fmt.Errorf("%w: %d characters in %d slots", ErrDamaged, codes, len(m.Nodes))
-	}
-	for s, n := range m.Nodes {
-		if int(n.Base())+codes > len(m.Nodes) || int(n.Weight()) >= len(m.Weights) ||
-			(s < codes) != (n.Check() == noCheck) && s < codes {
-			return fmt.Errorf("%w: slot %d leads outside", ErrDamaged, s)
-		}
-		if n.Weight() != WeightNone {
-			words++
+	for _, w := range weights {
+		if int(w) >= len(logs) {
+			return nil, fmt.Errorf("%w: log weight %d of %d", ErrDamaged, w, len(logs))
 		}
 	}
-	if len(m.Weights) <= WeightFirst || int(m.Median) >= len(m.Weights) {
-		return fmt.Errorf("%w: %d weights", ErrDamaged, len(m.Weights))
+	m.Nodes = nodes
+	m.number(weights, logs)
+	m.FreqSum, m.Median, m.Min, m.MeanIDF = scalars[0], scalars[1], scalars[2], scalars[3]
+	m.Tags = strings.Split(strings.TrimSuffix(tags, "\n"), "\n")
+	for line := range strings.Lines(user) {
+		var u UserWord
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 3 {
+			return nil, fmt.Errorf("%w: user word %q", ErrDamaged, line)
+		}
+		freq, err := strconv.ParseUint(f[1], 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%w: user word %q", ErrDamaged, line)
+		}
+		u.Text, u.Freq, u.Tag = f[0], uint32(freq), f[2]
+		m.User = append(m.User, u)
 	}
-	if len(m.Tag) != words || len(m.IDF) != words {
-		return fmt.Errorf("%w: %d words, %d tags, %d idf", ErrDamaged, words, len(m.Tag), len(m.IDF))
-	}
-	for i := range words {
-		if int(m.Tag[i]) >= len(m.Tags) || int(m.IDF[i]) > len(m.IDFs) {
-			return fmt.Errorf("%w: word %d has no tag or idf", ErrDamaged, i)
+	for id := range words {
+		if int(m.Tag[id]) >= len(m.Tags) || int(m.IDF[id]) > len(m.IDFs) {
+			return nil, fmt.Errorf("%w: word %d has no tag or idf", ErrDamaged, id)
 		}
 	}
 	for _, id := range m.Stop {
 		if int(id) >= words {
-			return fmt.Errorf("%w: stop word %d of %d", ErrDamaged, id, words)
+			return nil, fmt.Errorf("%w: stop word %d of %d", ErrDamaged, id, words)
 		}
 	}
-	return nil
+	copy(m.Start[:], hmm)
+	for i := range m.Trans {
+		copy(m.Trans[i][:], hmm[States*(i+1):])
+	}
+	m.Emit = make([][States]float64, codes)
+	for i := range m.Emit {
+		copy(m.Emit[i][:], emissions[States*i:])
+	}
+	return m, nil
 }

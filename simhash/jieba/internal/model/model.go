@@ -58,100 +58,55 @@ type UserWord struct {
 	Text string
 	Freq uint32 // 0: the median weight
 	Tag  string
-	Base uint32 // weight index without the user dictionary; WeightNone: a new word
 }
 
-// Model is everything the segmenter knows. Words are numbered by IDs, see
-// Slots.
+// Model is everything the segmenter knows, the weights and tags as they are
+// without the user dictionary.
+//
+// Words are numbered by IDs: those with the greatest log weight come first,
+// equal weights in order of their slots. So the frequent words are neighbours
+// in every table that goes by ID.
 type Model struct {
 	Runes []rune // by code
 	Nodes []Node
 
-	Weights []float64 // log weights by index, ascending from WeightFirst on
-	FreqSum float64   // sum of all frequencies: a word's weight is ln(freq/FreqSum)
-	Median  uint32    // index of the median weight: user words without a frequency
+	Weight []float64 // log weight by ID
+	New    int       // the last New words, of weight NewWord, are in the user dictionary only
 
-	Tags     []string // distinct part-of-speech tags
-	Tag      []uint8  // by ID
-	IDFs     []float64
-	IDF      []uint16 // by ID: index into IDFs plus 1, 0 for none
-	MeanIDF  float64
-	Stop     []uint32 // IDs of the stop words, ascending
-	UserDict []UserWord
+	FreqSum float64 // sum of all frequencies: a word's weight is ln(freq/FreqSum)
+	Median  float64 // log weight of user words without a frequency
+	Min     float64 // log weight of characters that are no word
+
+	Tags    []string // distinct part-of-speech tags
+	Tag     []uint8  // by ID: index into Tags
+	IDFs    []float64
+	IDF     []uint16 // by ID: index into IDFs plus 1, 0 for none
+	MeanIDF float64
+	Stop    []uint32 // IDs of the stop words, ascending
+	User    []UserWord
 
 	Start [States]float64
 	Trans [States][States]float64
 	Emit  [][States]float64 // by code
 }
 
-// Slots returns the slot of every word by ID. IDs are dense; the words with
-// the greatest log weight come first and equal weights in order of their slot.
-// User words are ranked by their Base; those that are new come last, in their
-// own order.
-func (m *Model) Slots() []uint32 {
-	codes := make(map[rune]uint16, len(m.Runes))
-	for c, r := range m.Runes {
-		codes[r] = uint16(c)
-	}
-	base := make(map[uint32]uint32, len(m.UserDict))
-	var added []uint32
-	for _, u := range m.UserDict {
-		slot, ok := m.find(u.Text, codes)
-		if _, twice := base[slot]; !ok || twice {
-			continue
-		}
-		base[slot] = u.Base
-		if u.Base == WeightNone {
-			added = append(added, slot)
-		}
-	}
-	// A counting sort by descending weight.
-	weight := func(slot int) uint32 {
-		w := m.Nodes[slot].Weight()
-		if len(base) > 0 && w != WeightNone {
-			if b, ok := base[uint32(slot)]; ok {
-				w = b
-			}
-		}
-		return w
-	}
-	starts := make([]uint32, len(m.Weights)+1)
-	for s := range m.Nodes {
-		starts[weight(s)]++
-	}
-	starts[WeightNone] = 0
-	next := uint32(0)
-	for w := len(starts) - 1; w > WeightNone; w-- {
-		starts[w], next = next, next+starts[w]
-	}
-	slots := make([]uint32, next, int(next)+len(added))
-	for s := range m.Nodes {
-		if w := weight(s); w != WeightNone {
-			slots[starts[w]] = uint32(s)
-			starts[w]++
-		}
-	}
-	return append(slots, added...)
-}
+// Listed is the log weight of a word that only the idf or stop word list has:
+// it is never the better choice. NewWord is that of a word of the user
+// dictionary alone.
+var (
+	Listed  = math.Inf(-1)
+	NewWord = math.NaN()
+)
 
-// find returns the slot of a word.
-func (m *Model) find(text string, codes map[rune]uint16) (uint32, bool) {
-	slot, base := uint32(0), uint32(0)
-	for i, r := range text {
-		c, ok := codes[r]
-		if !ok {
-			return 0, false
-		}
-		slot = base + uint32(c)
-		if i > 0 && m.Nodes[slot].Check() != c {
-			return 0, false
-		}
-		base = m.Nodes[slot].Base()
-		if base == 0 && i+len(string(r)) < len(text) {
-			return 0, false
+// Slots returns the slot of every word by ID.
+func Slots(nodes []Node, words int) []uint32 {
+	slots := make([]uint32, words)
+	for s, n := range nodes {
+		if v := n.Value(); v != 0 {
+			slots[v-1] = uint32(s)
 		}
 	}
-	return slot, text != "" && m.Nodes[slot].Weight() != WeightNone
+	return slots
 }
 
 // Parents returns for every base the slot that owns it, so that a word can be
@@ -178,21 +133,5 @@ func AppendCodes(dst []uint16, nodes []Node, parents []uint32, slot uint32) []ui
 		}
 		dst = append(dst, c)
 		slot = parents[slot-uint32(c)]
-	}
-}
-
-// WeightTable returns the table of the distinct log weights and a function
-// from a log weight to its index. -Inf is the weight of WeightKnown.
-func WeightTable(logs []float64) ([]float64, func(float64) uint32) {
-	table := slices.Clone(logs)
-	slices.Sort(table)
-	table = slices.Compact(table)
-	if len(table) == 0 || !math.IsInf(table[0], -1) {
-		table = slices.Insert(table, 0, math.Inf(-1))
-	}
-	table = slices.Insert(table, WeightNone, math.Inf(-1))
-	return table, func(log float64) uint32 {
-		i, _ := slices.BinarySearch(table[WeightKnown:], log)
-		return uint32(i) + WeightKnown
 	}
 }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -13,92 +12,98 @@ import (
 // No two nodes share a base, so Check alone tells a child from a stranger.
 //
 //	bits  0–15  Check: the code that leads here; noCheck in free slots
-//	bits 16–39  Base: where the children start; 0 if there are none
-//	bits 40–63  Weight: index into the table of log weights
+//	bits 16–36  Base: where the children start; 0 if there are none
+//	bits 37–57  Value: ID+1 of the word that ends here; 0 if none does
+//	bits 58–63  Hint: the set of the children's codes modulo 6 bits
 //
-// The root has base 0: slot c < Codes is the node of the one-character prefix c.
-// Those slots carry noCheck, so that the children of a leaf, looked up at
-// base 0, are never found and a walk needs no test for leaves.
+// The root has base 0: slot c is the node of the one-character prefix c. Those
+// slots carry noCheck, so that children of a leaf, looked up at base 0, are
+// never found and a walk needs no test for leaves.
 type Node uint64
 
 const (
 	noCheck = 0xffff
-	// MaxCodes bounds the number of character codes: a code must fit in Check
-	// and differ from noCheck.
+	// MaxCodes is the greatest number of character codes: a code must fit in
+	// Check and differ from noCheck.
 	MaxCodes = noCheck
-	maxSlots = 1 << 24
+	// MaxSlots is the greatest size of a double array, and MaxWords of a
+	// dictionary.
+	MaxSlots = 1 << 21
+	MaxWords = MaxSlots - 1
+
+	baseAt, valueAt, hintAt = 16, 37, 58
 
 	// Free is the content of an unused slot.
 	Free = Node(noCheck)
 )
 
-// The first entries of every weight table.
-const (
-	WeightNone  = 0 // no word ends here; log weight -Inf
-	WeightKnown = 1 // a word of the idf or stop word list only; log weight -Inf
-	WeightFirst = 2 // first real log weight
-)
-
-// NewNode packs the three fields.
-func NewNode(check uint16, base, weight uint32) Node {
-	return Node(check) | Node(base)<<16 | Node(weight)<<40
+func newNode(check uint16, base, value uint32) Node {
+	return Node(check) | Node(base)<<baseAt | Node(value)<<valueAt
 }
 
 // Check returns the character code that leads to this slot.
 func (n Node) Check() uint16 { return uint16(n) }
 
 // Base returns the slot the children's codes are added to, 0 for a leaf.
-func (n Node) Base() uint32 { return uint32(n>>16) & (maxSlots - 1) }
+func (n Node) Base() uint32 { return uint32(n>>baseAt) & (MaxSlots - 1) }
 
-// Weight returns the index of the log weight of the word that ends here.
-func (n Node) Weight() uint32 { return uint32(n >> 40) }
+// Value returns 1 + the ID of the word that ends here, 0 if none does.
+func (n Node) Value() uint32 { return uint32(n>>valueAt) & (MaxSlots - 1) }
 
-// WithWeight returns n with another weight index.
-func (n Node) WithWeight(weight uint32) Node { return n&(1<<40-1) | Node(weight)<<40 }
+// May reports whether n may have a child with this code: false is certain, and
+// saves the look at a slot that is probably not in the cache.
+func (n Node) May(code uint16) bool { return n>>(hintAt+code%6)&1 != 0 }
 
-// Entry is one word for Pack.
-type Entry struct {
-	Key    []uint16 // character codes, not empty
-	Weight uint32   // index into the weight table, not WeightNone
+// WithValue returns n with another value.
+func (n Node) WithValue(value uint32) Node {
+	return n&^((MaxSlots-1)<<valueAt) | Node(value)<<valueAt
 }
 
-// Pack lays the entries out as a double array over codes character codes and
-// returns it with the slot in which each entry ends. Keys must be distinct.
-// The array is long enough that base+code is inside it for any node and code.
-func Pack(entries []Entry, codes int) ([]Node, []uint32, error) {
+func (n Node) withChild(code uint16) Node { return n | 1<<(hintAt+code%6) }
+
+// Pack lays words, given as character codes below codes, out as a double array.
+// It returns the array, in which the value of words[i] is i+1, and the slots in
+// which the words end. Words must be distinct and not empty. The array is long
+// enough that base+code is inside it for any node and code.
+func Pack(words [][]uint16, codes int) ([]Node, []uint32, error) {
 	if codes >= MaxCodes {
 		return nil, nil, fmt.Errorf("%d distinct characters, at most %d are possible", codes, MaxCodes-1)
 	}
-	t := grow(entries)
+	if len(words) > MaxWords {
+		return nil, nil, fmt.Errorf("%d words, at most %d are possible", len(words), MaxWords)
+	}
+	t := grow(words)
 	bases := t.place(codes)
-	size := codes
+	size := codes + codes
 	for _, b := range bases {
 		size = max(size, int(b)+codes)
 	}
-	if size > maxSlots {
-		return nil, nil, errors.New("dictionary is too large for a double array of 24-bit slots")
+	if size > MaxSlots {
+		return nil, nil, fmt.Errorf("words of %d different beginnings need %d slots, at most %d are possible", len(t.code), size, MaxSlots)
 	}
 	nodes := make([]Node, size)
 	for i := range nodes {
 		nodes[i] = Free
 	}
 	slots := make([]uint32, len(t.code)) // by tree node
-	ends := make([]uint32, len(entries))
+	ends := make([]uint32, len(words))
 	for parent := range t.code {
 		first := int(t.child[parent])
 		for i := first; i < first+int(t.children[parent]); i++ {
-			slot := bases[parent] + uint32(t.code[i])
+			code := t.code[i]
+			slot := bases[parent] + uint32(code)
 			slots[i] = slot
-			check := t.code[i]
+			check, value := code, uint32(0)
 			if parent == 0 {
 				check = noCheck
+			} else {
+				nodes[slots[parent]] = nodes[slots[parent]].withChild(code)
 			}
-			weight := uint32(WeightNone)
-			if e := t.entry[i]; e >= 0 {
-				weight = entries[e].Weight
-				ends[e] = slot
+			if w := t.word[i]; w >= 0 {
+				value = uint32(w + 1)
+				ends[w] = slot
 			}
-			nodes[slot] = NewNode(check, bases[i], weight)
+			nodes[slot] = newNode(check, bases[i], value)
 		}
 	}
 	return nodes, ends, nil
@@ -110,39 +115,39 @@ type tree struct {
 	code     []uint16
 	child    []uint32 // first child
 	children []uint32 // number of children
-	entry    []int32  // the entry that ends here, -1 for none
+	word     []int32  // the word that ends here, -1 for none
 }
 
-func grow(entries []Entry) *tree {
-	order := make([]int32, len(entries))
+func grow(words [][]uint16) *tree {
+	order := make([]int32, len(words))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return slices.Compare(entries[a].Key, entries[b].Key) })
+	slices.SortFunc(order, func(a, b int32) int { return slices.Compare(words[a], words[b]) })
 
 	t := &tree{}
-	type span struct{ lo, hi, depth int32 } // the entries below a node
+	type span struct{ lo, hi, depth int32 } // the words below a node
 	var spans []span
 	add := func(code uint16, s span) {
-		e := int32(-1)
-		if s.lo < s.hi && len(entries[order[s.lo]].Key) == int(s.depth) {
-			e = order[s.lo]
+		w := int32(-1)
+		if s.lo < s.hi && len(words[order[s.lo]]) == int(s.depth) {
+			w = order[s.lo]
 			s.lo++
 		}
 		t.code = append(t.code, code)
 		t.child = append(t.child, 0)
 		t.children = append(t.children, 0)
-		t.entry = append(t.entry, e)
+		t.word = append(t.word, w)
 		spans = append(spans, s)
 	}
-	add(0, span{0, int32(len(entries)), 0})
+	add(0, span{0, int32(len(words)), 0})
 	for n := 0; n < len(spans); n++ {
 		s := spans[n]
 		t.child[n] = uint32(len(spans))
 		for lo := s.lo; lo < s.hi; {
-			code := entries[order[lo]].Key[s.depth]
+			code := words[order[lo]][s.depth]
 			hi := lo + 1
-			for hi < s.hi && entries[order[hi]].Key[s.depth] == code {
+			for hi < s.hi && words[order[hi]][s.depth] == code {
 				hi++
 			}
 			add(code, span{lo, hi, s.depth + 1})

@@ -27,8 +27,6 @@ type word struct {
 	idf    float64
 	hasIDF bool
 	stop   bool
-	listed bool    // without the user dictionary, and then …
-	base   float64 // … its log weight
 }
 
 // Derive builds the model from the directory with jieba.dict.utf8,
@@ -67,7 +65,7 @@ func Derive(dir string) (*model.Model, error) {
 		}
 	}
 	slices.Sort(all)
-	median := all[len(all)/2]
+	m.Min, m.Median = all[0], all[len(all)/2]
 
 	if err := readIDF(filepath.Join(dir, "idf.utf8"), m, get); err != nil {
 		return nil, err
@@ -80,17 +78,12 @@ func Derive(dir string) (*model.Model, error) {
 			heat[r] += 0
 		}
 	}
-	for _, w := range words {
-		w.listed, w.base = true, w.weight
-	}
 	if err := readUserDict(filepath.Join(dir, "user.dict.utf8"), m); err != nil {
 		return nil, err
 	}
-	for _, u := range m.UserDict {
-		w := get(u.Text)
-		w.weight, w.tag = median, u.Tag
-		if u.Freq > 0 {
-			w.weight = model.LogRatio(float64(u.Freq), m.FreqSum)
+	for _, u := range m.User {
+		if words[u.Text] == nil {
+			get(u.Text).weight = model.NewWord
 		}
 		for _, r := range u.Text {
 			heat[r] += 0
@@ -112,7 +105,7 @@ func Derive(dir string) (*model.Model, error) {
 			m.Emit[c] = e
 		}
 	}
-	return m, pack(m, words, codes, median)
+	return m, pack(m, words, codes)
 }
 
 // number gives the characters their codes, the frequent ones first.
@@ -132,51 +125,29 @@ func number(heat map[rune]float64, m *model.Model) map[rune]uint16 {
 	return codes
 }
 
-func pack(m *model.Model, words map[string]*word, codes map[rune]uint16, median float64) error {
-	var logs []float64
-	for _, w := range words {
-		logs = append(logs, w.weight)
-		if w.listed {
-			logs = append(logs, w.base)
-		}
-	}
-	weights, index := model.WeightTable(logs)
-	m.Weights, m.Median = weights, index(median)
-
+func pack(m *model.Model, words map[string]*word, codes map[rune]uint16) error {
 	texts := slices.Sorted(maps.Keys(words))
-	entries := make([]model.Entry, len(texts))
+	keys, weights := make([][]uint16, len(texts)), make([]float64, len(texts))
 	for i, text := range texts {
-		var key []uint16
 		for _, r := range text {
-			key = append(key, codes[r])
+			keys[i] = append(keys[i], codes[r])
 		}
-		entries[i] = model.Entry{Key: key, Weight: index(words[text].weight)}
+		weights[i] = words[text].weight
 	}
-	for i, u := range m.UserDict {
-		w := words[u.Text]
-		if w.listed {
-			m.UserDict[i].Base = index(w.base)
-		}
-	}
-	nodes, ends, err := model.Pack(entries, len(m.Runes))
+	nodes, _, err := model.Pack(keys, len(m.Runes))
 	if err != nil {
 		return err
 	}
 	m.Nodes = nodes
+	byID := make([]*word, len(texts))
+	for i, id := range m.Number(weights) {
+		byID[id] = words[texts[i]]
+	}
 
-	at := make(map[uint32]*word, len(ends))
-	for i, slot := range ends {
-		at[slot] = words[texts[i]]
-	}
-	slots := m.Slots()
-	if len(slots) != len(words) {
-		return fmt.Errorf("%d words but %d IDs", len(words), len(slots))
-	}
 	tags, idfs := map[string]uint8{"": 0}, map[float64]uint16{}
 	m.Tags = []string{""}
-	m.Tag, m.IDF = make([]uint8, len(slots)), make([]uint16, len(slots))
-	for id, slot := range slots {
-		w := at[slot]
+	m.Tag, m.IDF = make([]uint8, len(byID)), make([]uint16, len(byID))
+	for id, w := range byID {
 		if _, ok := tags[w.tag]; !ok {
 			if len(m.Tags) > math.MaxUint8 {
 				return fmt.Errorf("more than %d tags", math.MaxUint8)
@@ -263,7 +234,7 @@ func readUserDict(path string, m *model.Model) error {
 		default:
 			return fmt.Errorf("%d fields", len(f))
 		}
-		m.UserDict = append(m.UserDict, u)
+		m.User = append(m.User, u)
 		return nil
 	})
 }
