@@ -25,11 +25,33 @@ var Candidates = struct {
 	Date:  []string{"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
 }
 
+// ForeignColumns names the columns of fingerprints that neardup did not
+// write. An empty name tries the usual ones: ForeignCandidates.
+type ForeignColumns struct {
+	ID, Fingerprint string
+	// Hex makes fingerprints that are text hexadecimal. Otherwise they are
+	// when the first 1,000 of a file say so.
+	Hex bool
+}
+
+// ForeignCandidates are the names that an empty name in ForeignColumns stands
+// for, as in Candidates.
+var ForeignCandidates = struct {
+	ID, Fingerprint []string
+}{
+	ID:          append([]string{"doc_id"}, Candidates.ID...),
+	Fingerprint: []string{"fingerprint", "simhash", "hash"},
+}
+
 // DefaultMaxRecord is ReaderOptions.MaxRecord when it is 0.
 const DefaultMaxRecord = 32 << 20
 
-// Values of ReaderOptions.WARCID and ReaderOptions.HTTPStatus.
+// Values of ReaderOptions.WARCID, ReaderOptions.HTTPStatus and
+// ReaderOptions.HTML.
 const (
+	HTMLMain    = "main"    // a page's main text
+	HTMLVisible = "visible" // all text of a page that a reader sees; several times faster
+
 	WARCIDURL     = "url"    // a WARC document's id is its target URI
 	WARCIDRecord  = "record" // … is its WARC-Record-ID without the angle brackets
 	HTTPStatusOK  = "ok"     // only responses with a status from 200 to 299 are documents
@@ -43,6 +65,7 @@ type ReaderOptions struct {
 	MaxRecord  int64     // bytes; a longer record is skipped as too large; 0: DefaultMaxRecord
 	WARCID     string    // WARCIDURL (default) or WARCIDRecord
 	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll
+	HTML       string    // HTMLMain (default) or HTMLVisible
 	MaxPage    int64     // bytes of an HTML page that are parsed; 0: the WARC reader's default
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
 }

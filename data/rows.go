@@ -1,5 +1,7 @@
 package data
 
+import "math"
+
 // Rows of the tables that a run writes. The byte slices of a row that was
 // read are valid until the next read; a sink copies what it is given.
 
@@ -23,6 +25,12 @@ type FingerprintRow struct {
 	Offset   int64   // where the document starts in its source, as Document.Offset
 	Date     int64   // Unix milliseconds; NoDate is written as null
 	Rank     float64 // value of the rank column; NaN is written as null
+}
+
+// EmptyFingerprintRow is a row of which nothing is known: without a date and
+// a rank.
+func EmptyFingerprintRow() FingerprintRow {
+	return FingerprintRow{Date: NoDate, Rank: math.NaN()}
 }
 
 // MatchRow is a document with a similar one: its best match, or one of all

@@ -177,3 +177,10 @@ func ParseFingerprint(b []byte, hexadecimal bool) (hi, lo uint64, err error) {
 	}
 	return 0, lo, nil
 }
+
+// LooksHexadecimal reports whether a fingerprint written as text has digits
+// that only a hexadecimal number has. One in 2,000 hexadecimal numbers of 16
+// digits has none, so a column is judged by many of its values.
+func LooksHexadecimal(b []byte) bool {
+	return bytes.ContainsAny(b, "abcdefABCDEF")
+}

@@ -15,7 +15,7 @@ func ReadFingerprints(ctx context.Context, path string, o ReadOptions, yield fun
 	if err != nil {
 		return err
 	}
-	row := data.FingerprintRow{Date: data.NoDate}
+	row := data.EmptyFingerprintRow()
 	return errors.Join(each(ctx, func() error { return r.Read(&row) }, func() error { return yield(&row) }), r.Close())
 }
 

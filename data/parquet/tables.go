@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -46,12 +47,10 @@ type ReadOptions struct {
 	// Columns are the columns to read, in any order; the fields of the others
 	// stay zero. Nil means all. Fewer columns read faster.
 	Columns []string
-	// ID and Fingerprint name the columns of a file that neardup did not
-	// write; "" means doc_id and fingerprint. A fingerprint may be a signed
-	// or unsigned 64- or 32-bit integer, 8 or 16 bytes big-endian, or a
-	// string as data.ParseFingerprint takes it, hexadecimal when Hex says so.
-	ID, Fingerprint string
-	Hex             bool
+	// Foreign names the columns of a file that neardup did not write. A
+	// fingerprint may be a signed or unsigned 64- or 32-bit integer, 4, 8 or
+	// 16 bytes big-endian, or a string as data.ParseFingerprint takes it.
+	Foreign data.ForeignColumns
 	// Allocator is what arrow takes memory from; nil means Go's.
 	Allocator memory.Allocator
 }
@@ -68,9 +67,9 @@ func (r *reader) Info() Info { return r.info }
 // Close closes the file; it may be called at any time, and again.
 func (r *reader) Close() error { return r.in.Close() }
 
-// find opens the columns of a table by name; the optional ones may be
-// missing. Entries of unwanted or missing columns stay nil.
-func (r *reader) find(want []string, table []data.Column, rename map[string]string, optional bool) (map[string]column, error) {
+// find opens the columns of a table by name; unwanted ones have no entry. With
+// foreign, the first two may have other names and the others be missing.
+func (r *reader) find(want []string, table []data.Column, foreign *data.ForeignColumns) (map[string]column, error) {
 	for _, w := range want {
 		if !slices.ContainsFunc(table, func(c data.Column) bool { return c.Name == w }) {
 			return nil, fmt.Errorf("the table has no column %q", w)
@@ -82,16 +81,23 @@ func (r *reader) find(want []string, table []data.Column, rename map[string]stri
 		if want != nil && !slices.Contains(want, c.Name) {
 			continue
 		}
-		name := c.Name
-		if to := rename[name]; to != "" {
-			name = to
+		leaf := slices.Index(paths, c.Name)
+		if foreign != nil && i < 2 {
+			var err error
+			if c.Name == "doc_id" {
+				leaf, err = pick(paths, foreign.ID, data.ForeignCandidates.ID)
+			} else {
+				leaf, err = pick(paths, foreign.Fingerprint, data.ForeignCandidates.Fingerprint)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrNotTable, err)
+			}
 		}
-		leaf := slices.Index(paths, name)
 		if leaf < 0 {
-			if optional && i >= 2 {
+			if foreign != nil && i >= 2 {
 				continue
 			}
-			return nil, fmt.Errorf("%w: no column %q; there are: %s", ErrNotTable, name, strings.Join(paths, ", "))
+			return nil, fmt.Errorf("%w: no column %q; there are: %s", ErrNotTable, c.Name, strings.Join(paths, ", "))
 		}
 		col, err := r.in.add(leaf)
 		if err != nil {
@@ -139,7 +145,7 @@ func OpenFingerprints(path string, o ReadOptions) (*FingerprintReader, error) {
 
 func (r *FingerprintReader) open(o ReadOptions) error {
 	r.info = r.in.info()
-	found, err := r.find(o.Columns, data.FingerprintColumns, map[string]string{"doc_id": o.ID, "fingerprint": o.Fingerprint}, true)
+	found, err := r.find(o.Columns, data.FingerprintColumns, &o.Foreign)
 	if err != nil {
 		return err
 	}
@@ -157,6 +163,12 @@ func (r *FingerprintReader) open(o ReadOptions) error {
 		})
 	}
 	if c, ok := found["fingerprint"]; ok {
+		hexadecimal := o.Foreign.Hex
+		if _, text := c.(*byteArrays); text && !hexadecimal {
+			if hexadecimal, err = looksHexadecimal(r.in.path, r.leaf(c)); err != nil {
+				return err
+			}
+		}
 		r.columns = append(r.columns, func(row *data.FingerprintRow) error {
 			null, err := c.next()
 			if err != nil {
@@ -165,7 +177,7 @@ func (r *FingerprintReader) open(o ReadOptions) error {
 			if null {
 				return errors.New("a row without a fingerprint")
 			}
-			row.Hi, row.Lo, err = fingerprintOf(c, o.Hex)
+			row.Hi, row.Lo, err = fingerprintOf(c, hexadecimal)
 			return err
 		})
 	}
@@ -176,12 +188,15 @@ func (r *FingerprintReader) open(o ReadOptions) error {
 	); err != nil {
 		return err
 	}
-	for name, set := range map[string]func(row *data.FingerprintRow, v int64){
-		"features": func(row *data.FingerprintRow, v int64) { row.Features = int32(v) },
-		"length":   func(row *data.FingerprintRow, v int64) { row.Length = int32(v) },
-		"offset":   func(row *data.FingerprintRow, v int64) { row.Offset = v },
+	for _, f := range []struct {
+		name string
+		set  func(row *data.FingerprintRow, v int64)
+	}{
+		{"features", func(row *data.FingerprintRow, v int64) { row.Features = int32(v) }},
+		{"length", func(row *data.FingerprintRow, v int64) { row.Length = int32(v) }},
+		{"offset", func(row *data.FingerprintRow, v int64) { row.Offset = v }},
 	} {
-		c, ok := found[name]
+		c, ok := found[f.name]
 		if !ok {
 			continue
 		}
@@ -189,14 +204,14 @@ func (r *FingerprintReader) open(o ReadOptions) error {
 			null, err := c.next()
 			switch c := c.(type) {
 			case *int32Values:
-				set(row, int64(c.value))
+				f.set(row, int64(c.value))
 			case *int64Values:
-				set(row, c.value)
+				f.set(row, c.value)
 			default:
-				return fmt.Errorf("%w: column %s has another type", ErrNotTable, name)
+				return fmt.Errorf("%w: column %s has another type", ErrNotTable, f.name)
 			}
 			if null {
-				set(row, 0)
+				f.set(row, 0)
 			}
 			return err
 		})
@@ -224,6 +239,36 @@ func (r *FingerprintReader) open(o ReadOptions) error {
 		})
 	}
 	return nil
+}
+
+// looksHexadecimal tells whether a column of text holds hexadecimal numbers,
+// by its first 1,000 values.
+func looksHexadecimal(path string, leaf int) (bool, error) {
+	in, err := openInput(path, nil)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close() //nolint:errcheck // opened for reading
+	c, err := in.add(leaf)
+	if err != nil {
+		return false, err
+	}
+	for range 1000 {
+		if _, err := in.nextRow(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return false, nil
+			}
+			return false, err
+		}
+		null, err := c.next()
+		if err != nil {
+			return false, err
+		}
+		if !null && data.LooksHexadecimal(c.(*byteArrays).value) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // leaf is the schema index of an opened column.
@@ -313,7 +358,7 @@ func OpenMatches(path string, o ReadOptions) (*MatchReader, error) {
 
 func (r *MatchReader) open(o ReadOptions) error {
 	r.info = r.in.info()
-	found, err := r.find(o.Columns, data.MatchColumns, nil, false)
+	found, err := r.find(o.Columns, data.MatchColumns, nil)
 	if err != nil {
 		return err
 	}
@@ -383,7 +428,7 @@ func OpenClusters(path string, o ReadOptions) (*ClusterReader, error) {
 
 func (r *ClusterReader) open(o ReadOptions) error {
 	r.info = r.in.info()
-	found, err := r.find(o.Columns, data.ClusterColumns, nil, false)
+	found, err := r.find(o.Columns, data.ClusterColumns, nil)
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,11 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/csv"
 	"github.com/neardup/neardup/data/jsonl"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/warc"
 )
 
 // Names of the formats, as data.Split has them.
@@ -55,8 +57,12 @@ func Open(split data.Split, o Options) (data.SourceReader, error) {
 	switch split.Format {
 	case FormatJSONL:
 		r, err = jsonl.Open(split, o)
+	case FormatCSV, FormatTSV:
+		r, err = csv.Open(split, o)
 	case FormatParquet:
 		r, err = parquet.Open(split, o)
+	case FormatWARC, FormatWET:
+		r, err = warc.Open(split, o)
 	default:
 		return nil, fmt.Errorf("%s: %w %q: write one of %s", split.Path, ErrFormat, split.Format, formatList)
 	}

@@ -1,0 +1,226 @@
+// Package clean writes the documents of a split that stay, in the input's own
+// form: JSONL lines and CSV rows byte by byte as they stand there, the rows
+// of a Parquet file with all their columns. Of formats that have no such form
+// (WARC, WET) it writes JSONL. It never decides which documents stay.
+package clean
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/csv"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/data/stream"
+)
+
+// ErrStandardInput is returned for standard input, which cannot be read a
+// second time.
+var ErrStandardInput = errors.New("no clean dump of standard input: write it to a file and name that")
+
+// Extension is the file name extension that a split's clean dump has: that of
+// its format and of the input's compression, like ".jsonl.gz".
+func Extension(split data.Split) string {
+	compression, err := compressionOf(split)
+	if err != nil { // Create will say it
+		compression = stream.Plain
+	}
+	ext := ".jsonl"
+	switch split.Format {
+	case source.FormatParquet:
+		return ".parquet"
+	case source.FormatCSV, source.FormatTSV:
+		ext = "." + split.Format
+	}
+	if compression != stream.Plain {
+		ext += "." + string(compression)
+	}
+	return ext
+}
+
+// compressionOf is how a split's file is compressed.
+func compressionOf(split data.Split) (stream.Compression, error) {
+	if split.Path == "-" {
+		return stream.Plain, ErrStandardInput
+	}
+	f, err := os.Open(split.Path)
+	if err != nil {
+		return stream.Plain, err
+	}
+	head := make([]byte, 4)
+	n, err := io.ReadFull(f, head)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return stream.Detect(head[:n]), errors.Join(err, f.Close())
+}
+
+// Writer writes the clean dump of one split; it appears at its path complete,
+// with Commit, or not at all. It is used by one goroutine.
+type Writer struct {
+	path  string
+	split data.Split
+	rows  int64
+	kept  []int64 // row numbers, ascending; Parquet
+
+	file *data.AtomicFile // nil for Parquet
+	out  io.WriteCloser
+	end  []byte // of a line
+	line []byte
+}
+
+// Create starts the clean dump of a split that is read with options o, which
+// have KeepRaw set.
+func Create(path string, split data.Split, o data.ReaderOptions) (*Writer, error) {
+	if split.Path == "-" {
+		return nil, fmt.Errorf("clean: %w", ErrStandardInput)
+	}
+	w := &Writer{path: path, split: split, end: []byte{'\n'}}
+	if split.Format == source.FormatParquet {
+		return w, nil
+	}
+	compression, err := compressionOf(split)
+	if err != nil {
+		return nil, fmt.Errorf("clean: %w", err)
+	}
+	var header []byte
+	if split.Format == source.FormatCSV || split.Format == source.FormatTSV {
+		if header, err = headerOf(split, o); err != nil {
+			return nil, err
+		}
+		if n := len(header); n >= 2 && header[n-2] == '\r' {
+			w.end = []byte("\r\n")
+		}
+		if n := len(header); n > 0 && header[n-1] != '\n' {
+			header = append(header, '\n')
+		}
+	}
+	if w.file, err = data.CreateAtomic(path); err != nil {
+		return nil, fmt.Errorf("clean: %w", err)
+	}
+	switch compression {
+	case stream.Gzip:
+		w.out = gzip.NewWriter(w.file)
+	case stream.Zstd:
+		w.out, err = zstd.NewWriter(w.file, zstd.WithEncoderConcurrency(1))
+	default:
+		w.out = plain{w.file}
+	}
+	if err == nil {
+		_, err = w.out.Write(header)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
+	}
+	return w, nil
+}
+
+// headerOf is the header row of a CSV file, with its line end.
+func headerOf(split data.Split, o data.ReaderOptions) ([]byte, error) {
+	r, err := csv.Open(split, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Header(), r.Close()
+}
+
+// plain is no compression.
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
+// document is a line of the clean dump of formats that have none of their
+// own.
+type document struct {
+	ID    string  `json:"id"`
+	Title string  `json:"title,omitempty"`
+	Text  string  `json:"text"`
+	Date  *string `json:"date,omitempty"` // RFC 3339
+	Rank  float64 `json:"rank,omitempty"`
+}
+
+// Keep adds a document; documents come in the order of the split.
+func (w *Writer) Keep(doc *data.Document) error {
+	w.rows++
+	switch w.split.Format {
+	case source.FormatParquet:
+		w.kept = append(w.kept, doc.Offset)
+		return nil
+	case source.FormatJSONL, source.FormatCSV, source.FormatTSV:
+		w.line = append(append(w.line[:0], doc.Raw...), w.end...)
+	default:
+		d := document{ID: string(doc.ID), Title: string(doc.Title), Text: string(doc.Text)}
+		if doc.Date != data.NoDate {
+			s := time.UnixMilli(doc.Date).UTC().Format(time.RFC3339Nano)
+			d.Date = &s
+		}
+		if !math.IsNaN(doc.Rank) && !math.IsInf(doc.Rank, 0) {
+			d.Rank = doc.Rank
+		}
+		line, err := json.Marshal(d)
+		if err != nil {
+			return fmt.Errorf("clean: %s: %w", w.path, err)
+		}
+		w.line = append(append(w.line[:0], line...), '\n')
+	}
+	if _, err := w.out.Write(w.line); err != nil {
+		return fmt.Errorf("clean: %w", err)
+	}
+	return nil
+}
+
+// Rows is the number of documents kept.
+func (w *Writer) Rows() int64 { return w.rows }
+
+// Commit completes the file and makes it appear.
+func (w *Writer) Commit() error {
+	if w.split.Format == source.FormatParquet {
+		return w.copyRows()
+	}
+	if err := w.out.Close(); err != nil {
+		return errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
+	}
+	if err := w.file.Commit(); err != nil {
+		return fmt.Errorf("clean: %w", err)
+	}
+	return nil
+}
+
+// copyRows copies the kept rows of a Parquet file.
+func (w *Writer) copyRows() error {
+	next := 0
+	n, err := parquet.CopyRows(w.path, w.split, parquet.Options{}, func(row int64) bool {
+		if next < len(w.kept) && w.kept[next] == row {
+			next++
+			return true
+		}
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("clean: %w", err)
+	}
+	if n != w.rows {
+		return fmt.Errorf("clean: %s: %d rows to keep, %d of them in %s", w.path, w.rows, n, w.split.Path)
+	}
+	return nil
+}
+
+// Abort drops the file. After Commit it does nothing, so it may be deferred.
+func (w *Writer) Abort() error {
+	if w.file == nil {
+		return nil
+	}
+	if err := w.file.Abort(); err != nil {
+		return fmt.Errorf("clean: %w", err)
+	}
+	return nil
+}

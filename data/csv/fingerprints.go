@@ -1,0 +1,92 @@
+package csv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/neardup/neardup/data"
+)
+
+// FingerprintReader streams the fingerprints of a CSV or TSV file with an id
+// and a fingerprint column, as data.ParseFingerprint takes it.
+type FingerprintReader struct {
+	*table
+	id, fingerprint int
+	hexadecimal     bool
+}
+
+// OpenFingerprints opens a file of fingerprints. The path "-" is not read.
+func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*FingerprintReader, error) {
+	if split.Path == "-" {
+		return nil, errors.New("csv: fingerprints are not read from standard input: write them to a file and name that")
+	}
+	r, err := openFingerprints(split, columns)
+	if err != nil || columns.Hex {
+		return r, err
+	}
+	// A first look at the column tells what its numbers are.
+	for range 1000 {
+		row, _, _, err := r.next()
+		if _, bad := data.IsBadRecord(err); bad {
+			continue
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				return nil, errors.Join(err, r.Close())
+			}
+			break
+		}
+		if data.LooksHexadecimal([]byte(row[r.fingerprint])) {
+			columns.Hex = true
+			break
+		}
+	}
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	return openFingerprints(split, columns)
+}
+
+func openFingerprints(split data.Split, columns data.ForeignColumns) (*FingerprintReader, error) {
+	t, err := openTable(split, data.ReaderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r := &FingerprintReader{table: t, hexadecimal: columns.Hex}
+	r.id, err = t.column(columns.ID, data.ForeignCandidates.ID)
+	if err == nil && r.id < 0 {
+		_, err = t.column(data.ForeignCandidates.ID[0], nil)
+	}
+	if err == nil {
+		r.fingerprint, err = t.column(columns.Fingerprint, data.ForeignCandidates.Fingerprint)
+	}
+	if err == nil && r.fingerprint < 0 {
+		_, err = t.column(data.ForeignCandidates.Fingerprint[0], nil)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
+	}
+	return r, nil
+}
+
+// Read fills the row's id and fingerprint, and returns io.EOF after the last
+// row. A row without them is an error: a fingerprint table has no bad rows.
+func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
+	fields, _, offset, err := r.next()
+	if err != nil {
+		return err
+	}
+	if fields[r.id] == "" {
+		return fmt.Errorf("csv: %s at offset %d: a row without an id", r.path, offset)
+	}
+	row.DocID = append(row.DocID[:0], fields[r.id]...)
+	row.Hi, row.Lo, err = data.ParseFingerprint([]byte(fields[r.fingerprint]), r.hexadecimal)
+	if err != nil {
+		return fmt.Errorf("csv: %s at offset %d: %w", r.path, offset, err)
+	}
+	return nil
+}
+
+// Close ends the reading; it may be called at any time, and again.
+func (r *FingerprintReader) Close() error { return r.close() }

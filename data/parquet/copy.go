@@ -1,0 +1,203 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/compress"
+	"github.com/apache/arrow/go/v15/parquet/file"
+	"github.com/apache/arrow/go/v15/parquet/schema"
+
+	"github.com/neardup/neardup/data"
+)
+
+// CopyRows writes to path the rows of a split for which keep says true, with
+// the file's own schema, metadata and compression: column by column with the
+// definition and repetition levels, so that nested and null values stay what
+// they are. Row groups stay row groups; one without a kept row disappears.
+// keep is asked once for each row, in order, by its number within the file.
+// The file appears at path complete, or not at all; the number of rows kept is
+// returned.
+func CopyRows(path string, split data.Split, o Options, keep func(row int64) bool) (kept int64, err error) {
+	if o.FS == nil {
+		o.FS = data.OS
+	}
+	if o.Allocator == nil {
+		o.Allocator = memory.NewGoAllocator()
+	}
+	in, err := openInput(split.Path, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := data.CreateAtomicIn(o.FS, path)
+	if err != nil {
+		return 0, fmt.Errorf("parquet: %w", err)
+	}
+	err = recovering(func() error {
+		if err := in.limit(split.Start, split.End); err != nil {
+			return err
+		}
+		root := in.schema().Root()
+		w := file.NewParquetWriter(out, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(o)...)),
+			file.WithWriteMetadata(in.file.MetaData().KeyValueMetadata()))
+		for g := in.group; g < in.end; g++ {
+			n, err := copyGroup(w, in.file.RowGroup(g), in.schema(), in.row, keep)
+			if err != nil {
+				return fmt.Errorf("row group %d: %w", g, err)
+			}
+			kept += n
+			in.row += in.file.RowGroup(g).NumRows()
+		}
+		return w.Close()
+	})
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), out.Abort())
+	}
+	if err := out.Commit(); err != nil {
+		return 0, fmt.Errorf("parquet: %w", err)
+	}
+	return kept, nil
+}
+
+// likeness is how the file was written, by its first row group.
+func (in *input) likeness(o Options) []parquet.WriterProperty {
+	props := []parquet.WriterProperty{
+		parquet.WithAllocator(o.Allocator),
+		parquet.WithCreatedBy("neardup " + o.Version),
+		parquet.WithDataPageSize(pageSize / 4),
+		parquet.WithDictionaryDefault(false),
+		parquet.WithCompression(compress.Codecs.Zstd),
+	}
+	if in.file.NumRowGroups() == 0 {
+		return props
+	}
+	g := in.file.MetaData().RowGroup(0)
+	for i := range g.NumColumns() {
+		chunk, err := g.ColumnChunk(i)
+		if err != nil {
+			continue // copying the column will fail by name
+		}
+		path := in.schema().Column(i).Path()
+		if _, err := compress.GetCodec(chunk.Compression()); err == nil {
+			props = append(props, parquet.WithCompressionFor(path, chunk.Compression()))
+			if chunk.Compression() == compress.Codecs.Zstd {
+				props = append(props, parquet.WithCompressionLevelFor(path, zstdLevel))
+			}
+		}
+		props = append(props, parquet.WithDictionaryFor(path, chunk.HasDictionaryPage()))
+	}
+	return props
+}
+
+// copyGroup copies the kept rows of a row group whose first row is the given
+// one.
+func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first int64, keep func(row int64) bool) (int64, error) {
+	// Decided once, so that all columns agree.
+	kept, rows := int64(0), make([]bool, g.NumRows())
+	for i := range rows {
+		if rows[i] = keep(first + int64(i)); rows[i] {
+			kept++
+		}
+	}
+	if kept == 0 {
+		return 0, nil
+	}
+	out := w.AppendRowGroup()
+	for i := range s.NumColumns() {
+		from, err := g.Column(i)
+		if err != nil {
+			return 0, err
+		}
+		to, err := out.NextColumn()
+		if err != nil {
+			return 0, err
+		}
+		if err := copyColumn(to, from, rows); err != nil {
+			return 0, fmt.Errorf("column %s: %w", s.Column(i).Path(), err)
+		}
+	}
+	return kept, out.Close()
+}
+
+// copyColumn copies the kept rows of a column chunk.
+func copyColumn(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error {
+	switch r := from.(type) {
+	case *file.BooleanColumnChunkReader:
+		return copyValues(to.(*file.BooleanColumnChunkWriter), r, rows)
+	case *file.Int32ColumnChunkReader:
+		return copyValues(to.(*file.Int32ColumnChunkWriter), r, rows)
+	case *file.Int64ColumnChunkReader:
+		return copyValues(to.(*file.Int64ColumnChunkWriter), r, rows)
+	case *file.Int96ColumnChunkReader:
+		return copyValues(to.(*file.Int96ColumnChunkWriter), r, rows)
+	case *file.Float32ColumnChunkReader:
+		return copyValues(to.(*file.Float32ColumnChunkWriter), r, rows)
+	case *file.Float64ColumnChunkReader:
+		return copyValues(to.(*file.Float64ColumnChunkWriter), r, rows)
+	case *file.ByteArrayColumnChunkReader:
+		return copyValues(to.(*file.ByteArrayColumnChunkWriter), r, rows)
+	case *file.FixedLenByteArrayColumnChunkReader:
+		return copyValues(to.(*file.FixedLenByteArrayColumnChunkWriter), r, rows)
+	}
+	return fmt.Errorf("the type %s is not read", from.Type())
+}
+
+func copyValues[T any](to scalarWriter[T], from chunkReader[T], rows []bool) error {
+	maxDef, maxRep := from.Descriptor().MaxDefinitionLevel(), from.Descriptor().MaxRepetitionLevel()
+	values, defs, reps := make([]T, readRows), make([]int16, readRows), make([]int16, readRows)
+	row := -1
+	for {
+		n, read, err := from.ReadBatch(readRows, values, defs, reps)
+		if err == nil {
+			err = from.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+		var outValues []T
+		var outDefs, outReps []int16
+		at := 0
+		for i := range int(n) {
+			if maxRep == 0 || reps[i] == 0 {
+				row++
+			}
+			if row < 0 || row >= len(rows) {
+				return errors.New("more values than rows")
+			}
+			there := maxDef == 0 || defs[i] == maxDef
+			if rows[row] {
+				if there {
+					outValues = append(outValues, values[at])
+				}
+				if maxDef > 0 {
+					outDefs = append(outDefs, defs[i])
+				}
+				if maxRep > 0 {
+					outReps = append(outReps, reps[i])
+				}
+			}
+			if there {
+				at++
+			}
+		}
+		if at != read {
+			return errors.New("values and levels do not match")
+		}
+		if len(outValues)+len(outDefs) == 0 {
+			continue
+		}
+		if _, err := to.WriteBatch(outValues, outDefs, outReps); err != nil {
+			return err
+		}
+	}
+	if row+1 != len(rows) {
+		return fmt.Errorf("%d rows, the row group has %d", row+1, len(rows))
+	}
+	return nil
+}
