@@ -117,7 +117,10 @@ func lowBits[F Fingerprint](p *F, shift int) uint64 {
 	if shift < 64 && w.Hi == 0 {
 		return w.Lo >> (shift & 63)
 	}
-	return w.shr(min(shift, 127)).Lo
+	if shift >= 128 {
+		return 0
+	}
+	return w.shr(shift).Lo
 }
 
 func unsafeWide[F Fingerprint](fps []F, width int) bool {
