@@ -1,0 +1,154 @@
+package local
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// BenchmarkMatch joins fingerprints of which every tenth has a twin at
+// distance 0 to 3, in memory and by way of the disk. NEARDUP_BENCH_DOCUMENTS
+// sets their number, NEARDUP_BENCH_MEMORY the memory cap of the second, and
+// NEARDUP_BENCH_DIR a folder on the disk to be used.
+func BenchmarkMatch(b *testing.B) {
+	n := 1_000_000
+	if s := os.Getenv("NEARDUP_BENCH_DOCUMENTS"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	limit := "32MiB"
+	if s := os.Getenv("NEARDUP_BENCH_MEMORY"); s != "" {
+		limit = s
+	}
+	parent := os.Getenv("NEARDUP_BENCH_DIR")
+	if parent == "" {
+		parent = b.TempDir()
+	}
+	path, err := os.MkdirTemp(parent, "match-*")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer os.RemoveAll(path) //nolint:errcheck // the benchmark's own folder
+	dir, err := rundir.Open(filepath.Join(path, "run"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer dir.Close() //nolint:errcheck // the benchmark's own folder
+	documents := plantedFolder(b, dir.Path(rundir.State, "documents"), n)
+	defer documents.Close() //nolint:errcheck // read only
+
+	for _, c := range []struct{ name, memory string }{{"memory", ""}, {"disk", limit}} {
+		b.Run(c.name, func(b *testing.B) {
+			cfg := config.Default()
+			cfg.Execution.Memory = c.memory
+			if c.memory != "" {
+				cap, err := cfg.Execution.MemoryLimit()
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer debug.SetMemoryLimit(debug.SetMemoryLimit(cap))
+			}
+			job := &engine.Job{Config: cfg, Dir: dir, Log: slog.New(slog.DiscardHandler)}
+			var pairs atomic.Int64
+			for b.Loop() {
+				pairs.Store(0)
+				err := New(runtime.GOMAXPROCS(0)).Match(context.Background(), job, documents, func(p []data.Pair) error {
+					pairs.Add(int64(len(p)))
+					return nil
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "documents/s")
+			b.ReportMetric(float64(pairs.Load()), "pairs")
+			b.ReportMetric(peakMiB(b), "peak-MiB")
+		})
+	}
+}
+
+// peakMiB is the process's high-water mark of memory, file pages left out.
+func peakMiB(b *testing.B) float64 {
+	b.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kib / 1024
+		}
+	}
+	return 0
+}
+
+// plantedFolder writes the files that Match looks at, and holes for the rest.
+func plantedFolder(b *testing.B, path string, n int) *numbered.Folder {
+	b.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range numbered.Files() {
+		f, err := os.Create(filepath.Join(path, name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		switch name {
+		case "offsets":
+			err = f.Truncate(int64(n+1) * 8)
+		case "fingerprints":
+			out := bufio.NewWriterSize(f, 1<<20)
+			rng := rand.New(rand.NewPCG(uint64(n), 1))
+			var last uint64
+			var word [8]byte
+			for range n {
+				v := rng.Uint64()
+				if rng.IntN(10) == 0 {
+					v = last
+					for range rng.IntN(4) {
+						v ^= 1 << rng.IntN(64)
+					}
+				}
+				last = v
+				binary.LittleEndian.PutUint64(word[:], v)
+				if _, err := out.Write(word[:]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			err = out.Flush()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	documents, err := numbered.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return documents
+}
