@@ -144,6 +144,15 @@ func ignorable(r rune) bool {
 // scratch is a normaliser's workspace.
 type scratch struct {
 	piece, first, lower, second []byte
+	iter                        norm.Iter // norm.NFKC.Append would allocate
+}
+
+// nfkc appends the compatibility composition of text.
+func (s *scratch) nfkc(dst, text []byte) []byte {
+	for s.iter.Init(norm.NFKC, text); !s.iter.Done(); {
+		dst = append(dst, s.iter.Next()...)
+	}
+	return dst
 }
 
 // appendSlow appends the normal form of a piece of text, step by step.
@@ -156,14 +165,14 @@ func (t *formTable) appendSlow(dst, piece []byte, s *scratch) []byte {
 			s.piece = utf8.AppendRune(s.piece, r)
 		}
 	}
-	s.first = norm.NFKC.Append(s.first[:0], s.piece...)
+	s.first = s.nfkc(s.first[:0], s.piece)
 	s.lower = s.lower[:0]
 	for i := 0; i < len(s.first); {
 		r, size := utf8.DecodeRune(s.first[i:])
 		i += size
 		s.lower = utf8.AppendRune(s.lower, unicode.ToLower(r))
 	}
-	s.second = norm.NFKC.Append(s.second[:0], s.lower...)
+	s.second = s.nfkc(s.second[:0], s.lower)
 	for i := 0; i < len(s.second); {
 		r, size := utf8.DecodeRune(s.second[i:])
 		i += size

@@ -1,0 +1,561 @@
+package simhash
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/zeebo/xxh3"
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/simhash/gojieba"
+	"github.com/neardup/neardup/simhash/jieba"
+)
+
+func defaultDictionary(t testing.TB) *jieba.Dictionary {
+	t.Helper()
+	d, err := jieba.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// runs are the spans of a text whose characters are written as the letters of
+// their classes.
+var runs = regexp.MustCompile(`w(?:[wm]|aw)*|h+|d[dm]*`)
+
+// plainFeatures splits and counts the slow, obvious way.
+func plainFeatures(o Options, d *jieba.Dictionary, simplify map[rune]rune, title, text []byte) map[string]int {
+	counts := map[string]int{}
+	part := func(text []byte, times int) {
+		normal := []rune(normalForm(text, simplify))
+		letters := make([]byte, len(normal))
+		for i, r := range normal {
+			letters[i] = "nwhdm"[classOf(r)]
+			if r == '\'' {
+				letters[i] = 'a'
+			}
+		}
+		if o.Kind == KindNGrams {
+			var chars []rune
+			for i, r := range normal {
+				if strings.IndexByte("whdm", letters[i]) >= 0 {
+					chars = append(chars, r)
+				}
+			}
+			for i := 0; i == 0 || i+o.N <= len(chars); i++ {
+				if len(chars) > 0 {
+					counts[string(chars[i:min(i+o.N, len(chars))])] += times
+				}
+			}
+			return
+		}
+		for _, at := range runs.FindAllIndex(letters, -1) {
+			run := normal[at[0]:at[1]]
+			switch letters[at[0]] {
+			case 'w':
+				counts[string(run)] += times
+			case 'd':
+				for i := 0; i == 0 || i+2 <= len(run); i++ {
+					counts[string(run[i:min(i+2, len(run))])] += times
+				}
+			case 'h':
+				s := []byte(string(run))
+				for _, w := range d.NewCutter(o.HMM).Cut(nil, s) {
+					counts[string(s[w.Start:w.End])] += times
+				}
+			}
+		}
+	}
+	if o.TitleWeight > 0 {
+		part(title, o.TitleWeight)
+	}
+	part(text, 1)
+	return counts
+}
+
+// plainFingerprint is the whole of Workspace.Fingerprint from the
+// definitions, without tables.
+func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result {
+	var simplify map[rune]rune
+	if o.Simplify {
+		simplify = traditional()
+	}
+	type feature struct {
+		hash          Fingerprint
+		weight, score int
+	}
+	var features []feature
+	for word, count := range plainFeatures(o, d, simplify, title, text) {
+		f := feature{hash: Fingerprint{Lo: xxh3.HashString(word)}}
+		if o.Bits == 128 {
+			h := xxh3.HashString128(word)
+			f.hash = Fingerprint{Hi: h.Hi, Lo: h.Lo}
+		}
+		if o.Kind == KindNGrams {
+			rolled := uint64(0)
+			for _, r := range word {
+				rolled = rolled*gramBase + uint64(r) + 1
+			}
+			f.hash = Fingerprint{Lo: mix(rolled)}
+			if o.Bits == 128 {
+				f.hash.Hi = mix(rolled ^ gramSeed)
+			}
+		}
+		idf := d.MeanIDF()
+		id, listed := d.Lookup([]byte(word))
+		if han := []rune(word)[0]; classOf(han) != classHan {
+			listed = false // only ideographs are looked up
+		}
+		if listed {
+			if v, ok := d.IDF(id); ok {
+				idf = v
+			}
+			if o.Stop == StopBuiltin && d.IsStop(id) {
+				continue
+			}
+			if len(o.Tags) > 0 && !slices.ContainsFunc(o.Tags, func(tag string) bool { return strings.HasPrefix(d.Tag(id), tag) }) {
+				continue
+			}
+		}
+		if o.Stop == StopBuiltin && slices.Contains(strings.Fields(builtinStop), word) {
+			continue
+		}
+		scaled := int(math.Round(idf * 16))
+		f.score = count * scaled
+		switch o.Weight {
+		case WeightTF:
+			f.weight = count
+		case WeightUnit:
+			f.weight = 1
+		case WeightTFIDF:
+			f.weight = f.score
+		case WeightSqrtTFIDF:
+			f.weight = int(math.Round(math.Sqrt(float64(count)) * float64(scaled)))
+		}
+		features = append(features, f)
+	}
+	slices.SortFunc(features, func(a, b feature) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.hash.Lo, b.hash.Lo))
+	})
+	if o.Top > 0 && len(features) > o.Top {
+		features = features[:o.Top]
+	}
+	var sums [128]int
+	for _, f := range features {
+		if o.Weight == WeightLevels {
+			higher := 0
+			for _, g := range features {
+				if g.score > f.score {
+					higher++
+				}
+			}
+			f.weight = 5 - 5*higher/len(features)
+		}
+		for i := range sums {
+			half := f.hash.Lo
+			if i >= 64 {
+				half = f.hash.Hi
+			}
+			if half>>(i%64)&1 == 1 {
+				sums[i] += f.weight
+			} else {
+				sums[i] -= f.weight
+			}
+		}
+	}
+	r := Result{Features: len(features), Length: utf8.RuneCountInString(normalForm(text, simplify))}
+	for i, s := range sums[:o.Bits] {
+		if s > 0 {
+			r.Fingerprint = flip(r.Fingerprint, i)
+		}
+	}
+	switch {
+	case r.Features == 0:
+		r.Lane = LaneEmpty
+	case r.Features < o.MinFeatures:
+		r.Lane = LaneShort
+	}
+	return r
+}
+
+// analyzers caches what takes some time to make.
+var analyzers sync.Map
+
+func analyzer(t interface {
+	Helper()
+	Fatal(...any)
+}, o Options) *Analyzer {
+	t.Helper()
+	if a, ok := analyzers.Load(o.String()); ok {
+		return a.(*Analyzer)
+	}
+	a, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	analyzers.Store(o.String(), a)
+	return a
+}
+
+// variety are options that together use every branch.
+func variety() []Options {
+	var all []Options
+	add := func(change func(*Options)) {
+		o := DefaultOptions()
+		change(&o)
+		all = append(all, o)
+	}
+	add(func(*Options) {})
+	add(func(o *Options) { o.Weight, o.Bits, o.TitleWeight = WeightTFIDF, 128, 3 })
+	add(func(o *Options) { o.Weight, o.Bits, o.Simplify = WeightSqrtTFIDF, 32, false })
+	add(func(o *Options) { o.Weight, o.Top, o.TitleWeight = WeightTFIDF, 5, 0 })
+	add(func(o *Options) { o.Weight, o.Stop, o.TitleWeight = WeightLevels, StopBuiltin, 2 })
+	add(func(o *Options) { o.Weight, o.Tags, o.HMM, o.Bits = WeightUnit, []string{"n", "v"}, false, 128 })
+	add(func(o *Options) { o.Kind, o.TitleWeight = KindNGrams, 4 })
+	add(func(o *Options) { o.Kind, o.N, o.Bits, o.Weight, o.TitleWeight = KindNGrams, 5, 128, WeightUnit, 2 })
+	add(func(o *Options) { o.Kind, o.N, o.Bits, o.TitleWeight = KindNGrams, 3, 32, 0 })
+	add(func(o *Options) { o.Kind, o.N, o.Bits, o.TitleWeight = KindNGrams, 16, 128, 7 })
+	return all
+}
+
+var phrases = []string{
+	"近似重复", "文档", "的检测", "，", "。", " ", "\n", "我来到北京清华大学", "南京市長江大橋", "乾隆", "邓小平", "魑魅魍魉",
+	"Near-duplicate", "don't", "Don’t", "'quoted'", "AT&T", "2007", "3.14", "ＡＢＣ", "é", "e\u0301", "ß",
+	"カタカナ", "ひらがな", "ー", "ﾊﾟ", "สวัสดี", "ภาษาไทย", "한국어", "ລາວ", "ខ្មែរ", "မြန်မာ", "々", "〇",
+	"\x00", "\xff", "\xe4\xb8", "\u200b", "\u0301", "🤔", "\U00020000\U00020001", "…", "㎏", "龥", "一", "䶵",
+}
+
+func drawText(t *rapid.T, label string) []byte {
+	parts := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(phrases), rapid.StringN(0, 3, -1)), 0, 40).Draw(t, label)
+	return []byte(strings.Join(parts, ""))
+}
+
+func checkFingerprint(t interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}, d *jieba.Dictionary, o Options, w *Workspace, title, text []byte) {
+	t.Helper()
+	got, want := w.Fingerprint(title, text), plainFingerprint(o, d, title, text)
+	if got != want {
+		t.Fatalf("%s\ntitle %q\ntext %q:\n got %v\nwant %v", o, title, text, got, want)
+	}
+}
+
+func TestFingerprintIsThePlainOne(t *testing.T) {
+	d := defaultDictionary(t)
+	for i, o := range variety() {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			w := analyzer(t, o).NewWorkspace()
+			rapid.Check(t, func(t *rapid.T) {
+				checkFingerprint(t, d, o, w, drawText(t, "title"), drawText(t, "text"))
+			})
+		})
+	}
+}
+
+func TestFingerprintOfRealTexts(t *testing.T) {
+	d := defaultDictionary(t)
+	texts := append(sharedTexts(t, "zh/lctt_pairs.jsonl.gz", "draft", 6), sharedTexts(t, "en/reuters21578.jsonl.gz", "text", 20)...)
+	for _, o := range variety() {
+		w := analyzer(t, o).NewWorkspace()
+		for _, text := range texts {
+			checkFingerprint(t, d, o, w, text[:min(len(text), 30)], text)
+		}
+	}
+}
+
+func FuzzFingerprint(f *testing.F) {
+	for i := range len(phrases) - 3 {
+		f.Add(uint8(i), []byte(phrases[i]), []byte(strings.Join(phrases[i:], "")))
+	}
+	d := defaultDictionary(f)
+	all := variety()
+	workspaces := make([]*Workspace, len(all)) // a worker tests one input at a time
+	f.Fuzz(func(t *testing.T, choice uint8, title, text []byte) {
+		i := int(choice) % len(all)
+		if workspaces[i] == nil {
+			workspaces[i] = analyzer(t, all[i]).NewWorkspace()
+		}
+		checkFingerprint(t, d, all[i], workspaces[i], title, text)
+	})
+}
+
+// Features explains the fingerprint: its hashes and weights sum to it.
+func TestFeaturesSumToTheFingerprint(t *testing.T) {
+	d := defaultDictionary(t)
+	for i, o := range variety() {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			w := analyzer(t, o).NewWorkspace()
+			rapid.Check(t, func(t *rapid.T) {
+				title, text := drawText(t, "title"), drawText(t, "text")
+				features := w.Features(nil, title, text)
+				r := w.Fingerprint(title, text)
+				if r.Features != len(features) {
+					t.Fatalf("%d features, want %d", len(features), r.Features)
+				}
+				var sums [128]int
+				for n, f := range features {
+					if n > 0 && (f.Weight > features[n-1].Weight || f.Weight == features[n-1].Weight && f.Text <= features[n-1].Text) {
+						t.Fatalf("feature %v after %v", f, features[n-1])
+					}
+					for i := range sums {
+						if flip(f.Hash, i) != (Fingerprint{f.Hash.Hi | flip(Fingerprint{}, i).Hi, f.Hash.Lo | flip(Fingerprint{}, i).Lo}) {
+							sums[i] += f.Weight
+						} else {
+							sums[i] -= f.Weight
+						}
+					}
+				}
+				var sum Fingerprint
+				for i, s := range sums[:o.Bits] {
+					if s > 0 {
+						sum = flip(sum, i)
+					}
+				}
+				if sum != r.Fingerprint {
+					t.Fatalf("features sum to %v, fingerprint is %v", sum, r.Fingerprint)
+				}
+				if o.Top > 0 || len(o.Tags) > 0 || o.Stop != StopNone {
+					return
+				}
+				var simplify map[rune]rune
+				if o.Simplify {
+					simplify = traditional()
+				}
+				counts := map[string]int{}
+				for _, f := range features {
+					counts[f.Text] += f.Count
+				}
+				if want := plainFeatures(o, d, simplify, title, text); !maps.Equal(counts, want) {
+					t.Fatalf("features %v, want %v", counts, want)
+				}
+			})
+		})
+	}
+}
+
+// unknowing gives every word the id −1.
+type unknowing struct{ Cutter }
+
+func (c unknowing) Cut(dst []jieba.Word, text []byte) []jieba.Word {
+	n := len(dst)
+	dst = c.Cutter.Cut(dst, text)
+	for i := range dst[n:] {
+		dst[n+i].ID = -1
+	}
+	return dst
+}
+
+func TestSegmentersAgree(t *testing.T) {
+	d := defaultDictionary(t)
+	o := DefaultOptions()
+	own := analyzer(t, o)
+	reference, err := gojieba.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reference.Close() }()
+	for name, s := range map[string]Segmenter{
+		"gojieba":     {Lexicon: d, NewCutter: func() Cutter { return reference.NewCutter(true) }},
+		"without ids": {Lexicon: d, NewCutter: func() Cutter { return unknowing{d.NewCutter(true)} }},
+	} {
+		other, err := New(o, WithSegmenter(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.ID() != own.ID() {
+			t.Errorf("%s: id %q, want %q", name, other.ID(), own.ID())
+		}
+		a, b := own.NewWorkspace(), other.NewWorkspace()
+		texts := [][]byte{[]byte(strings.Join(phrases, "")), bytes.Repeat([]byte("清华大学"), maxRun/10)}
+		for _, text := range append(texts, realTexts(t)...) {
+			if got, want := b.Fingerprint(nil, text), a.Fingerprint(nil, text); got != want {
+				t.Errorf("%s: %v, want %v for %.40q", name, got, want, text)
+			}
+		}
+	}
+}
+
+// realTexts are some shared ones, or none.
+func realTexts(t *testing.T) (texts [][]byte) {
+	t.Run("shared", func(t *testing.T) {
+		texts = append(sharedTexts(t, "zh/blogs.jsonl.gz", "text", 30), sharedTexts(t, "zh/laws.jsonl.gz", "text", 30)...)
+	})
+	return texts
+}
+
+const goldenText = `近似重复文档的检测（near-duplicate detection）是网页去重的基础。它把每个文档变成一个64位的指纹，
+再比较指纹之间的汉明距離；Manku 等人在 2007 年的论文里这样做。Google's crawler doesn't fetch twice what it has seen.
+カタカナとひらがな、ภาษาไทย ก็ได้。`
+
+// A change of these values is a change of the function: fingerprints in
+// libraries of earlier nights no longer compare. Then Options.String needs a
+// new version, too.
+func TestGolden(t *testing.T) {
+	want := []string{
+		"1f4ed7a1bd809802 64 178 normal",
+		"d1056ec87a4454160b4ddd19ac32d82e 64 178 normal",
+		"b780d800 65 178 normal",
+		"1a4fdeb1ad7a8822 5 178 short",
+		"df5c17b1be809800 49 178 normal",
+		"d11524d07a46505f014dcd49a02ed02c 47 178 normal",
+		"430716d1c5a30940 140 178 normal",
+		"207ae51290bc8591cb39dda7d8fcf12f 150 178 normal",
+		"f47d6058 149 178 normal",
+		"3c9c41e97dbba740c92aec2a0040d0f4 137 178 normal",
+	}
+	for i, o := range variety() {
+		r := analyzer(t, o).NewWorkspace().Fingerprint([]byte("檢測 Duplicates"), []byte(goldenText))
+		got := fmt.Sprintf("%s %d %d %v", r.Fingerprint.Hex(o.Bits), r.Features, r.Length, r.Lane)
+		if i >= len(want) || got != want[i] {
+			t.Errorf("%s:\n%q,", o, got)
+		}
+	}
+}
+
+// The order of the sentences does not matter to words, nor do letter case,
+// width and script variant.
+func TestFingerprintDoesNotDependOnOrder(t *testing.T) {
+	w := analyzer(t, DefaultOptions()).NewWorkspace()
+	sentences := strings.SplitAfter(goldenText, "。")
+	want := w.Fingerprint(nil, []byte(goldenText)).Fingerprint
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.Permutation(sentences).Draw(t, "sentences"), "")
+		if rapid.Bool().Draw(t, "upper case") {
+			text = strings.ToUpper(text)
+		}
+		if rapid.Bool().Draw(t, "full width") {
+			text = strings.Map(func(r rune) rune {
+				if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+					return r - '!' + '！'
+				}
+				return r
+			}, text)
+		}
+		if got := w.Fingerprint(nil, []byte(text)).Fingerprint; got != want {
+			t.Fatalf("%v for %q, want %v", got, text, want)
+		}
+	})
+}
+
+func TestLanesOfDocuments(t *testing.T) {
+	o := DefaultOptions()
+	o.MinFeatures = 3
+	w := analyzer(t, o).NewWorkspace()
+	for _, c := range []struct {
+		text string
+		want Lane
+	}{
+		{"", LaneEmpty},
+		{"，。 \x00\u200b…", LaneEmpty},
+		{"hello hello hello", LaneShort},
+		{"two words", LaneShort},
+		{"now three words", LaneNormal},
+	} {
+		r := w.Fingerprint(nil, []byte(c.text))
+		if r.Lane != c.want || (r.Lane == LaneEmpty) != (r.Fingerprint == Fingerprint{}) {
+			t.Errorf("%q is %v with fingerprint %v, want %v", c.text, r.Lane, r.Fingerprint, c.want)
+		}
+	}
+}
+
+// Documents of every kind between two readings of one do not change it, not
+// even when the epoch wraps.
+func TestWorkspaceForgets(t *testing.T) {
+	for _, o := range variety() {
+		w := analyzer(t, o).NewWorkspace()
+		texts := [][]byte{[]byte(goldenText), nil, []byte("x"), bytes.Repeat([]byte("千字文 abc "), 3000), []byte(strings.Join(phrases, " "))}
+		var want []Result
+		for _, text := range texts {
+			want = append(want, w.Fingerprint(text, text))
+		}
+		w.epoch = math.MaxUint32 - 2
+		for i := range 3 * len(texts) {
+			n := i * 7 % len(texts)
+			if got := w.Fingerprint(texts[n], texts[n]); got != want[n] {
+				t.Fatalf("%s: document %d: %v, want %v", o, n, got, want[n])
+			}
+		}
+	}
+}
+
+func TestFingerprintDoesNotAllocate(t *testing.T) {
+	title := []byte("近似重复文档 e\u0301")
+	text := bytes.Repeat([]byte(goldenText+"é e\u0301…㎏ ﷺ"), 20)
+	for _, o := range variety() {
+		w := analyzer(t, o).NewWorkspace()
+		w.Fingerprint(title, text)
+		if n := testing.AllocsPerRun(20, func() { w.Fingerprint(title, text) }); n != 0 {
+			t.Errorf("%s: %v allocations, want none", o, n)
+		}
+	}
+}
+
+func TestAnalyzerIsConcurrent(t *testing.T) {
+	for _, o := range variety()[:7] {
+		a := analyzer(t, o)
+		want := a.NewWorkspace().Fingerprint(nil, []byte(goldenText))
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() {
+				w := a.NewWorkspace()
+				for i := range 50 {
+					w.Fingerprint([]byte("标题"), []byte(goldenText[i:]))
+					if got := w.Fingerprint(nil, []byte(goldenText)); got != want {
+						t.Errorf("%s: %v, want %v", o, got, want)
+						return
+					}
+				}
+			})
+		}
+		wait.Wait()
+	}
+}
+
+// A run of ideographs longer than maxRun is cut there, between characters.
+func TestLongRuns(t *testing.T) {
+	w := analyzer(t, DefaultOptions()).NewWorkspace()
+	text := []byte("ab" + strings.Repeat("龘𠀀", maxRun/3))
+	n := 0
+	for _, f := range w.Features(nil, nil, text) {
+		if !utf8.ValidString(f.Text) {
+			t.Fatalf("feature %q is not UTF-8", f.Text)
+		}
+		n += f.Count * utf8.RuneCountInString(f.Text)
+	}
+	if want := utf8.RuneCount(text); n != want {
+		t.Errorf("features have %d characters, want %d", n, want)
+	}
+}
+
+func TestCharacters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.String().Draw(t, "text")
+		if got, want := characters([]byte(s)), utf8.RuneCountInString(s); got != want {
+			t.Fatalf("%d characters in %q, want %d", got, s, want)
+		}
+	})
+}
+
+func TestNormalizeIsExported(t *testing.T) {
+	w := analyzer(t, DefaultOptions()).NewWorkspace()
+	if got := w.Normalize([]byte("x"), []byte("ＧＯ\x00語言")); string(got) != "xgo语言" {
+		t.Errorf("normal form %q", got)
+	}
+	if got := w.Normalize(nil, nil); !reflect.DeepEqual(got, []byte(nil)) {
+		t.Errorf("normal form of nothing: %q", got)
+	}
+}
