@@ -1,0 +1,93 @@
+// Package sample is a small crawl dump whose near-duplicates are known: the
+// files of this folder and, for each of their records, the truth. It is for
+// examples, tests and a first run. It parses no dump format, and never tells a
+// run what to find.
+package sample
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+)
+
+//go:generate go run ./generate -out .
+
+//go:embed *.warc.gz *.jsonl *.jsonl.gz
+var dump embed.FS
+
+//go:embed truth.json
+var truth []byte
+
+// Kind says what a record of the dump is.
+type Kind string
+
+// Kinds of documents. All but Original, Short and Empty are planted
+// near-duplicates of the document that Page.Original names.
+const (
+	Original      Kind = "original"      // unlike every other original
+	Mirror        Kind = "mirror"        // the same text under another URL
+	Advertisement Kind = "advertisement" // one paragraph was inserted
+	Counters      Kind = "counters"      // dates, views and comments are others
+	Edit          Kind = "edit"          // words were replaced and a sentence dropped
+	Truncated     Kind = "truncated"     // the end is missing
+	ErrorPage     Kind = "error_page"    // "page not found" under status 200
+	Traditional   Kind = "traditional"   // the same text in traditional characters
+	Width         Kind = "width"         // the same text with full-width letters, digits and half-width punctuation
+	Short         Kind = "short"         // a few words
+	Empty         Kind = "empty"         // no text, or none but spaces
+)
+
+// Kinds of records that a run skips.
+const (
+	DuplicateID Kind = "duplicate_id" // an id that appeared earlier in the dump
+	Malformed   Kind = "malformed"    // no JSON
+	NoText      Kind = "no_text"      // JSON without a text
+	WARCInfo    Kind = "warcinfo"
+	Request     Kind = "request"
+	Metadata    Kind = "metadata"
+	Image       Kind = "image"
+	Redirect    Kind = "redirect"
+	NotFound    Kind = "not_found" // status 404
+)
+
+// Page is the truth about one record of the dump.
+type Page struct {
+	File    string `json:"file"`              // name of the file in Files
+	Record  int    `json:"record"`            // number in the file, from 0: of the WARC record or the line
+	Offset  int64  `json:"offset"`            // where it starts: byte of the .warc.gz file, or of the uncompressed lines
+	ID      string `json:"id,omitempty"`      // the document's id in a run: its URL, or file#offset when it has none
+	Kind    Kind   `json:"kind"`              //
+	Skip    string `json:"skip,omitempty"`    // why a run that has the default options skips it, one of data's reasons; "" for a document
+	Lang    string `json:"lang,omitempty"`    // zh, zh-Hant, en, or mixed
+	Charset string `json:"charset,omitempty"` // charset of a page that is not UTF-8: gbk or big5
+
+	// Cluster names the near-duplicates that belong together; it is empty for
+	// a document that has none.
+	Cluster string `json:"cluster,omitempty"`
+
+	// Original is the id of the document this one was made from, and Jaccard
+	// the similarity of the two: of the sets of 5 successive characters of
+	// their texts, after NFKC, lower case, and simplified characters.
+	Original string  `json:"original,omitempty"`
+	Jaccard  float64 `json:"jaccard,omitempty"`
+
+	Characters int `json:"characters"` // of the text
+}
+
+// Document tells whether a run with the default options reads the record as a
+// document.
+func (p Page) Document() bool { return p.Skip == "" }
+
+// Files returns the files of the dump. They are also in the folder data/sample
+// of the module; os.CopyFS puts them elsewhere.
+func Files() fs.FS { return dump }
+
+// Truth returns what is known of the records, by file and record.
+func Truth() ([]Page, error) {
+	var pages []Page
+	if err := json.Unmarshal(truth, &pages); err != nil {
+		return nil, fmt.Errorf("sample: truth.json: %w", err)
+	}
+	return pages, nil
+}
