@@ -27,8 +27,7 @@ type Cutter struct {
 	at    []int32      // byte offset
 	pairs []model.Node // node of the character and the next one, 0 if no word starts so
 	best  []float64    // log weight of the best way to cut from here on
-	size  []uint16     // characters of the best word that starts here
-	long  []int32      // the ID of that word, if it has three or more
+	words []word       // the best word that starts here
 
 	path []uint8 // see viterbi
 }
@@ -51,7 +50,7 @@ func (c *Cutter) grow(n int) {
 	c.codes = append(make([]uint16, 0, n), c.codes...)[:n]
 	c.at = append(make([]int32, 0, n), c.at...)[:n]
 	c.pairs, c.best = make([]model.Node, n), make([]float64, n)
-	c.size, c.long = make([]uint16, n), make([]int32, n)
+	c.words = make([]word, n)
 }
 
 // Cut appends the words of text to dst and returns it. The words cover the
@@ -72,7 +71,7 @@ func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 		if c.hmm {
 			dst = c.joined(dst, n)
 		} else {
-			dst = c.words(dst, n)
+			dst = c.listed(dst, n)
 		}
 	}
 	return dst
@@ -147,57 +146,55 @@ func (c *Cutter) look(n int) {
 	pairs[n-1] = 0
 }
 
+// word is a word of a chunk: 1 + its ID, and its length in characters.
+type word uint64
+
+const lengthBits = 16
+
+func newWord(value uint32, length int) word { return word(value)<<lengthBits | word(length) }
+func (w word) id() int32                    { return int32(w>>lengthBits) - 1 }
+func (w word) length() int                  { return int(w & (1<<lengthBits - 1)) }
+
 // solve finds for each of n characters the best word that starts there.
 func (c *Cutter) solve(n int) {
 	nodes, weights, single := c.d.nodes, c.d.weights, c.d.single
-	codes, pairs, size, long := c.codes[:n], c.pairs[:n], c.size[:n], c.long[:n]
+	codes, pairs, words := c.codes[:n], c.pairs[:n], c.words[:n]
 	best := c.best[:n+1]
 	best[n] = 0
 	best1, best2 := 0.0, 0.0 // from the next character on, and from the one after that
 	for i := n - 1; i >= 0; i-- {
 		code, pair := codes[i], pairs[i]
-		v, length := best1+single[code], uint16(1)
+		v, choice := best1+single[code], newWord(nodes[code].Value(), 1)
 		if pair != 0 {
 			if w := best2 + weights[pair.Value()]; w > v {
-				v, length = w, 2
+				v, choice = w, newWord(pair.Value(), 2)
 			}
-			for node, j := pair, i+2; j < len(codes) && node.May(codes[j]); j++ {
-				base := node.Base()
-				node = nodes[base+uint32(codes[j])]
+			for base, j := pair.Base(), i+2; base != 0 && j < len(codes); j++ {
+				node := nodes[base+uint32(codes[j])]
 				if node.Check() != codes[j] {
 					break
 				}
 				if w := best[j+1] + weights[node.Value()]; w > v {
-					v, length = w, uint16(j+1-i)
-					long[i] = int32(node.Value()) - 1
+					v, choice = w, newWord(node.Value(), j+1-i)
 				}
+				base = node.Base()
 			}
 		}
 		if code-1 < model.LastSeparator {
 			v = 0
 		}
-		best[i], size[i] = v, length
+		best[i], words[i] = v, choice
 		best1, best2 = v, best1
 	}
 }
 
-// id returns the ID of the best word of character i.
-func (c *Cutter) id(i int, size uint16) int32 {
-	switch size {
-	case 1:
-		return int32(c.d.nodes[c.codes[i]].Value()) - 1
-	case 2:
-		return int32(c.pairs[i].Value()) - 1
-	}
-	return c.long[i]
-}
-
-// words appends the best words.
-func (c *Cutter) words(dst []Word, n int) []Word {
+// listed appends the best words.
+func (c *Cutter) listed(dst []Word, n int) []Word {
+	words, at := c.words, c.at
 	for i := 0; i < n; {
-		size := c.size[i]
-		j := i + int(size)
-		dst = append(dst, Word{c.at[i], c.at[j], c.id(i, size)})
+		w := words[i]
+		j := i + w.length()
+		dst = append(dst, Word{at[i], at[j], w.id()})
 		i = j
 	}
 	return dst
@@ -206,12 +203,12 @@ func (c *Cutter) words(dst []Word, n int) []Word {
 // joined appends the best words, runs of single characters joined by the
 // hidden Markov model.
 func (c *Cutter) joined(dst []Word, n int) []Word {
-	codes, size, alone := c.codes, c.size[:n], c.d.alone
-	for i := 0; i < len(size); {
-		k := size[i]
-		j := i + int(k)
-		if k == 1 && !alone[codes[i]] {
-			for j < len(size) && size[j] == 1 && !alone[codes[j]] {
+	codes, words, at, alone := c.codes, c.words[:n], c.at, c.d.alone
+	for i := 0; i < len(words); {
+		w := words[i]
+		j := i + w.length()
+		if j == i+1 && !alone[codes[i]] {
+			for j < len(words) && words[j].length() == 1 && !alone[codes[j]] {
 				j++
 			}
 			if j > i+1 {
@@ -220,7 +217,7 @@ func (c *Cutter) joined(dst []Word, n int) []Word {
 				continue
 			}
 		}
-		dst = append(dst, Word{c.at[i], c.at[j], c.id(i, k)})
+		dst = append(dst, Word{at[i], at[j], w.id()})
 		i = j
 	}
 	return dst

@@ -89,37 +89,36 @@ func (c *Cutter) find(i, j int) int32 {
 // to j, none of them ASCII.
 //
 // The sums are those of cppjieba in the same order, and so are its quirks: a
-// probability never falls below Unseen, and a state that has no way in better
-// than that counts as reached from E.
+// probability never falls below Unseen, and a state that no way leads to with
+// a better one counts as reached from E. The model allows a word only to be S
+// or to go from B over any number of M to E; Unseen, the probability of every
+// other transition, is never the better one, so these need no sum.
 func (c *Cutter) viterbi(dst []Word, i, j int) []Word {
 	if j == i+1 {
 		return c.unlisted(dst, i, j)
 	}
+	const (
+		b = model.B
+		e = model.E
+		m = model.M
+		s = model.S
+	)
 	d := c.d
+	t, emit := &d.trans, &d.emit[c.codes[i]]
+	pb, pe, pm, ps := d.start[b]+emit[b], d.start[e]+emit[e], d.start[m]+emit[m], d.start[s]+emit[s]
 	c.path = c.path[:0]
-	var p [model.States]float64
-	for y, e := range d.emit[c.codes[i]] {
-		p[y] = d.start[y] + e
+	for _, code := range c.codes[i+1 : j] {
+		emit = &d.emit[code]
+		qb, fb := better(pe+t[e][b]+emit[b], e, ps+t[s][b]+emit[b], s)
+		qe, fe := better(pb+t[b][e]+emit[e], b, pm+t[m][e]+emit[e], m)
+		qm, fm := better(pb+t[b][m]+emit[m], b, pm+t[m][m]+emit[m], m)
+		qs, fs := better(pe+t[e][s]+emit[s], e, ps+t[s][s]+emit[s], s)
+		pb, pe, pm, ps = qb, qe, qm, qs
+		c.path = append(c.path, fb<<(2*b)|fe<<(2*e)|fm<<(2*m)|fs<<(2*s))
 	}
-	for x := i + 1; x < j; x++ {
-		var q [model.States]float64
-		back := uint8(0)
-		for y, e := range d.emit[c.codes[x]] {
-			q[y] = model.Unseen
-			from := model.E
-			for z := range p {
-				if v := p[z] + d.trans[z][y] + e; v > q[y] {
-					q[y], from = v, z
-				}
-			}
-			back |= uint8(from) << (2 * y)
-		}
-		p = q
-		c.path = append(c.path, back)
-	}
-	state := uint8(model.S)
-	if p[model.E] >= p[model.S] {
-		state = model.E
+	state := uint8(s)
+	if pe >= ps {
+		state = e
 	}
 	// From here on path holds the state of each character but the last.
 	for x := len(c.path) - 1; x >= 0; x-- {
@@ -128,10 +127,22 @@ func (c *Cutter) viterbi(dst []Word, i, j int) []Word {
 	}
 	left := i
 	for x, state := range c.path {
-		if state == model.E || state == model.S {
+		if state == e || state == s {
 			dst = c.unlisted(dst, left, i+x+1)
 			left = i + x + 1
 		}
 	}
 	return c.unlisted(dst, left, j)
+}
+
+// better returns the greater of two probabilities and the state it comes from,
+// the first if they are equal.
+func better(p float64, from uint8, q float64, other uint8) (float64, uint8) {
+	if q > p {
+		p, from = q, other
+	}
+	if p > model.Unseen {
+		return p, from
+	}
+	return model.Unseen, model.E
 }

@@ -306,16 +306,16 @@ func (s *sections) nodes(codes int) ([]Node, []uint16) {
 		return nil, nil
 	}
 	nodes := make([]Node, n)
-	parents := make([]uint32, n)
+	owned := make([]bool, n)
 	for i, check := range checks {
 		var base, value uint32
 		if inner[i/64]>>(i%64)&1 != 0 {
 			base, bases = bases[0], bases[1:]
-			if base == 0 || int(base) > n-codes || parents[base] != 0 {
+			if base == 0 || int(base) > n-codes || owned[base] {
 				s.err = fmt.Errorf("%w: children of slot %d at %d", ErrDamaged, i, base)
 				return nil, nil
 			}
-			parents[base] = uint32(i) + 1
+			owned[base] = true
 		}
 		if ends[i/64]>>(i%64)&1 != 0 {
 			value = 1
@@ -329,12 +329,10 @@ func (s *sections) nodes(codes int) ([]Node, []uint16) {
 		}
 		// A slot belongs to the node whose children start check slots before.
 		base := i - int(check)
-		if i < codes || int(check) >= codes || base <= 0 || parents[base] == 0 {
+		if i < codes || int(check) >= codes || base <= 0 || !owned[base] {
 			s.err = fmt.Errorf("%w: slot %d has no parent", ErrDamaged, i)
 			return nil, nil
 		}
-		p := parents[base] - 1
-		nodes[p] = nodes[p].withChild(check)
 	}
 	return nodes, weights
 }
@@ -407,6 +405,14 @@ func parse(payload []byte) (*Model, error) {
 	copy(m.Start[:], hmm)
 	for i := range m.Trans {
 		copy(m.Trans[i][:], hmm[States*(i+1):])
+	}
+	for from, row := range m.Trans {
+		for to, p := range row {
+			// B and M go on to E and M; E and S to B and S.
+			if inside := from == B || from == M; inside != (to == E || to == M) && p != Unseen {
+				return nil, fmt.Errorf("%w: transition from state %d to %d", ErrDamaged, from, to)
+			}
+		}
 	}
 	m.Emit = make([][States]float64, codes)
 	for i := range m.Emit {

@@ -12,9 +12,8 @@ import (
 // No two nodes share a base, so Check alone tells a child from a stranger.
 //
 //	bits  0–15  Check: the code that leads here; noCheck in free slots
-//	bits 16–36  Base: where the children start; 0 if there are none
-//	bits 37–57  Value: ID+1 of the word that ends here; 0 if none does
-//	bits 58–63  Hint: the set of the children's codes modulo 6 bits
+//	bits 16–39  Base: where the children start; 0 if there are none
+//	bits 40–63  Value: ID+1 of the word that ends here; 0 if none does
 //
 // The root has base 0: slot c is the node of the one-character prefix c. Those
 // slots carry noCheck, so that children of a leaf, looked up at base 0, are
@@ -28,10 +27,10 @@ const (
 	MaxCodes = noCheck
 	// MaxSlots is the greatest size of a double array, and MaxWords of a
 	// dictionary.
-	MaxSlots = 1 << 21
+	MaxSlots = 1 << 24
 	MaxWords = MaxSlots - 1
 
-	baseAt, valueAt, hintAt = 16, 37, 58
+	baseAt, valueAt = 16, 40
 
 	// Free is the content of an unused slot.
 	Free = Node(noCheck)
@@ -48,18 +47,12 @@ func (n Node) Check() uint16 { return uint16(n) }
 func (n Node) Base() uint32 { return uint32(n>>baseAt) & (MaxSlots - 1) }
 
 // Value returns 1 + the ID of the word that ends here, 0 if none does.
-func (n Node) Value() uint32 { return uint32(n>>valueAt) & (MaxSlots - 1) }
-
-// May reports whether n may have a child with this code: false is certain, and
-// saves the look at a slot that is probably not in the cache.
-func (n Node) May(code uint16) bool { return n>>(hintAt+code%6)&1 != 0 }
+func (n Node) Value() uint32 { return uint32(n >> valueAt) }
 
 // WithValue returns n with another value.
 func (n Node) WithValue(value uint32) Node {
-	return n&^((MaxSlots-1)<<valueAt) | Node(value)<<valueAt
+	return n&(1<<valueAt-1) | Node(value)<<valueAt
 }
-
-func (n Node) withChild(code uint16) Node { return n | 1<<(hintAt+code%6) }
 
 // Pack lays words, given as character codes below codes, out as a double array.
 // It returns the array, in which the value of words[i] is i+1, and the slots in
@@ -96,8 +89,6 @@ func Pack(words [][]uint16, codes int) ([]Node, []uint32, error) {
 			check, value := code, uint32(0)
 			if parent == 0 {
 				check = noCheck
-			} else {
-				nodes[slots[parent]] = nodes[slots[parent]].withChild(code)
 			}
 			if w := t.word[i]; w >= 0 {
 				value = uint32(w + 1)
