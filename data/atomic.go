@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // FS is what an atomic file asks of the file system. OS is the real one;
@@ -72,6 +73,13 @@ var ErrDone = errors.New("file is already committed or aborted")
 // stands in the same folder, under a name that starts with a dot and ends in
 // ".tmp".
 func CreateAtomic(path string) (*AtomicFile, error) { return CreateAtomicIn(OS, path) }
+
+// IsTemporary reports whether path is named like the temporary file of an
+// AtomicFile: one that a killed process left may be removed.
+func IsTemporary(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
+}
 
 // CreateAtomicIn is CreateAtomic on another file system.
 func CreateAtomicIn(fsys FS, path string) (*AtomicFile, error) {

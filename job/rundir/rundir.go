@@ -73,7 +73,7 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", ErrInUse, path)
 	}
 	d := &Dir{path: path, lock: lock}
-	if err := os.RemoveAll(d.Path(Scratch)); err != nil {
+	if err := d.sweep(); err != nil {
 		return nil, errors.Join(fmt.Errorf("run directory: %w", err), d.Close())
 	}
 	for _, sub := range []string{Tasks, Quarantine, State, Scratch} {
@@ -82,6 +82,20 @@ func Open(path string) (*Dir, error) {
 		}
 	}
 	return d, nil
+}
+
+// sweep removes what a killed process left: spilled data, and files that have
+// not got their final name.
+func (d *Dir) sweep() error {
+	if err := os.RemoveAll(d.Path(Scratch)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && data.IsTemporary(path) && !e.IsDir() {
+			err = os.Remove(path)
+		}
+		return err
+	})
 }
 
 // Attach opens a run directory that another process holds, for a worker of

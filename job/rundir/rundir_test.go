@@ -43,6 +43,33 @@ func TestLockIsExclusive(t *testing.T) {
 	}
 }
 
+func TestOpenSweeps(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := data.CreateAtomic(d.Path(State, "x")) // never committed
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.Path(Scratch, "spilled"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.lock.Unlock(); err != nil { // as a kill does
+		t.Fatal(err)
+	}
+	open(t, dir)
+	for _, folder := range []string{State, Scratch} {
+		if entries, err := os.ReadDir(filepath.Join(dir, folder)); err != nil || len(entries) > 0 {
+			t.Errorf("%s: %v, %v", folder, entries, err)
+		}
+	}
+	if err := left.Abort(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAdopt(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "run"))
 	m := Manifest{Version: LayoutVersion, ConfigHash: "a", Command: "run", Config: []byte(`{"match":{"distance":3}}`),

@@ -1,0 +1,97 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/clean"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// cleanTask reads split task again and writes the documents that stay. first
+// is the row of the split's first document, want the number of its documents.
+func (r *run) cleanTask(ctx context.Context, task int, first, want int64) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	split := r.job.Splits[task]
+	rec = rundir.TaskRecord{Stage: stageClean, Task: task, Source: split.Path, Skipped: map[string]int64{}}
+
+	dropped, err := openBitmap(r.dir.Path(rundir.State, droppedFile), uint64(first))
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, dropped.close()) }()
+
+	options := r.config.Input.ReaderOptions()
+	options.KeepRaw = true
+	in, err := source.Open(split, options)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	path, err := r.dir.Part(rundir.Clean, task, clean.Extension(split))
+	if err != nil {
+		return rec, err
+	}
+	out, err := clean.Create(path, split, options)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+
+	var doc data.Document
+	consumed := int64(0)
+	for {
+		if rec.RowsIn&0xff == 0 {
+			if err := ctx.Err(); err != nil {
+				return rec, err
+			}
+			now := in.Consumed()
+			r.job.Advance(now - consumed)
+			consumed = now
+		}
+		err := in.Read(&doc)
+		if err == io.EOF {
+			break
+		}
+		if _, ok := data.IsBadRecord(err); ok {
+			continue // counted and kept by the fingerprint stage
+		}
+		if err != nil {
+			return rec, err
+		}
+		if rec.RowsIn == want {
+			rec.RowsIn++
+			break
+		}
+		rec.RowsIn++
+		gone, err := dropped.next()
+		if err != nil {
+			return rec, err
+		}
+		if gone {
+			rec.Skipped["dropped"]++
+			continue
+		}
+		rec.RowsOut++
+		if err := out.Keep(&doc); err != nil {
+			return rec, err
+		}
+	}
+	if rec.RowsIn != want {
+		return rec, fmt.Errorf("%s: %s: %w: %d documents when they were fingerprinted, %d or more now: the input has changed; run again into a new folder",
+			stageClean, split.Path, rundir.ErrNotConserved, want, rec.RowsIn)
+	}
+	if err := out.Commit(); err != nil {
+		return rec, err
+	}
+	rec.Bytes = in.Consumed()
+	rec.Outputs = []string{filepath.Join(rundir.Clean, filepath.Base(path))}
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, r.dir.PutRecord(rec)
+}

@@ -1,0 +1,139 @@
+// Package cli is neardup's command line: it turns flags into a Config, shows
+// progress, prints results and maps errors to exit codes. It computes nothing
+// itself.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/version"
+)
+
+// Exit codes; they are a contract.
+const (
+	ExitDone        = 0   // done; skipped records are counted and reported
+	ExitFailed      = 1   // failed
+	ExitUsage       = 2   // the command line or the configuration is wrong
+	ExitSkipped     = 3   // done, but records were skipped and --strict was given
+	ExitIncomplete  = 4   // rows not conserved
+	ExitOtherRun    = 10  // run directory of another configuration
+	ExitInterrupted = 130 // interrupted
+)
+
+const exitCodes = `
+Exit codes: 0 done; 1 failed; 2 usage; 3 done, but records were skipped and
+--strict was given; 4 incomplete or rows not conserved; 10 run directory of
+another configuration; 130 interrupted.`
+
+// errStrict ends a strict run that skipped records.
+var errStrict = errors.New("records were skipped")
+
+// usageError is a mistake in the command line or the configuration.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// Main runs the command line args (without the program's name) and returns
+// the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(streams{stdin, stdout, stderr})
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitDone
+	}
+	code := exitCode(err)
+	fmt.Fprintf(stderr, "neardup: %v\n", err)
+	if code == ExitInterrupted {
+		fmt.Fprintln(stderr, "neardup: what is finished is kept: the same command goes on from there")
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case errors.Is(err, errStrict):
+		return ExitSkipped
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.Is(err, rundir.ErrOther):
+		return ExitOtherRun
+	case errors.Is(err, rundir.ErrNotConserved):
+		return ExitIncomplete
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat):
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// streams are the process's three, so that tests can have others.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "neardup",
+		Short: "Find the near-duplicate documents of a crawl dump",
+		Long: `neardup turns the documents of a crawl dump into SimHash fingerprints, finds
+each document's best match and the clusters of near-duplicates, and writes
+Parquet and a clean dump.
+` + exitCodes,
+		Example:       "  neardup run crawl/2026-11-20/*.warc.gz --out runs/2026-11-20",
+		Version:       version.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q; see neardup --help", args[0])}
+			}
+			return c.Help()
+		},
+	}
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	root.AddCommand(newRun(std), newMatch(std), newInspect(std), newStopWords(std))
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+// needArgs is a usage error unless there is at least one argument.
+func needArgs(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{fmt.Errorf("name %s; see %s --help", what, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
+func newLog(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}

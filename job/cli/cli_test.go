@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// asProgram makes the test binary be neardup, for tests that need a process.
+const asProgram = "NEARDUP_TEST_AS_PROGRAM"
+
+func program() int { return Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(program())
+	}
+	testscript.Main(m, map[string]func(){"neardup": func() { os.Exit(program()) }})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// exits CODE COMMAND… fails unless the command exits with CODE.
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: exits CODE COMMAND…")
+				}
+				want, err := strconv.Atoi(args[0])
+				ts.Check(err)
+				err = ts.Exec(args[1], args[2:]...)
+				var exit *exec.ExitError
+				got := 0
+				if errors.As(err, &exit) {
+					got = exit.ExitCode()
+				} else {
+					ts.Check(err)
+				}
+				if got != want {
+					ts.Fatalf("%v: exit code %d, want %d", args[1:], got, want)
+				}
+			},
+		},
+	})
+}
+
+// dump writes a folder of JSONL files with near-duplicates between them.
+func dump(t testing.TB, dir string, files, documents int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var pages []string
+	for f := range files {
+		var b bytes.Buffer
+		for d := range documents {
+			var words []string
+			if len(pages) > 0 && rng.IntN(4) == 0 {
+				words = strings.Fields(pages[rng.IntN(len(pages))])
+				words[rng.IntN(len(words))] = "changed"
+			} else {
+				for range 40 + rng.IntN(200) {
+					words = append(words, strconv.FormatUint(uint64(rng.Uint32()), 36))
+				}
+			}
+			page := strings.Join(words, " ")
+			pages = append(pages, page)
+			fmt.Fprintf(&b, `{"id":"http://example.org/%d/%d","title":"page %d","text":"%s"}`+"\n", f, d, d, page)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.jsonl", f)), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func start(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, &stderr
+}
+
+// results digests what a run is judged by: its tables, its clean dump and its
+// quarantine.
+func results(t *testing.T, out string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, folder := range []string{"fingerprints", "matches", "pairs", "clusters", "clean", "quarantine", "_SUCCESS"} {
+		err := filepath.WalkDir(filepath.Join(out, folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			rel, _ := filepath.Rel(out, path)
+			fmt.Fprintf(&b, "%s %x\n", rel, sha256.Sum256(text))
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// However often and whenever a run is killed, the same command ends with the
+// bytes of an undisturbed run, and what was finished is not done again.
+func TestKilledRunsResume(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "dump")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dump(t, in, 12, 400)
+	args := func(out string) []string {
+		return []string{"run", in, "--out", filepath.Join(dir, out), "--pairs", "--workers", "1"}
+	}
+	began := time.Now()
+	cmd, stderr := start(t, args("undisturbed")...)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	whole := time.Since(began)
+	want := results(t, filepath.Join(dir, "undisturbed"))
+	if !strings.Contains(want, "_SUCCESS") || !strings.Contains(want, "clean/part-00011.jsonl") {
+		t.Fatalf("undisturbed run: %s", want)
+	}
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	rounds, kills := 3, 0
+	for round := range rounds {
+		out := fmt.Sprint("killed", round)
+		finished := map[string]time.Time{} // task records
+		for attempt := 0; ; attempt++ {
+			if attempt > 200 {
+				t.Fatal("the run does not get on")
+			}
+			cmd, stderr := start(t, args(out)...)
+			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(whole))), func() { _ = cmd.Process.Kill() })
+			err := cmd.Wait()
+			timer.Stop()
+			records, globErr := filepath.Glob(filepath.Join(dir, out, "tasks", "*.json"))
+			if globErr != nil {
+				t.Fatal(globErr)
+			}
+			for _, r := range records {
+				info, err := os.Stat(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if was, ok := finished[r]; ok && !was.Equal(info.ModTime()) {
+					t.Fatalf("%s was finished, and done again", r)
+				}
+				finished[r] = info.ModTime()
+			}
+			if err == nil {
+				break
+			}
+			if cmd.ProcessState.ExitCode() >= 0 {
+				t.Fatalf("exit code %d: %s", cmd.ProcessState.ExitCode(), stderr)
+			}
+			kills++
+		}
+		if got := results(t, filepath.Join(dir, out)); got != want {
+			t.Fatalf("after kills:\n%s\nundisturbed:\n%s", got, want)
+		}
+	}
+	if kills < rounds {
+		t.Errorf("only %d kills: the test shows nothing", kills)
+	}
+}
+
+// A write that fails at any size of file ends with exit code 1 and a message,
+// leaves nothing under a final name but complete files, and the same command
+// succeeds once there is room.
+func TestDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "dump")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dump(t, in, 2, 2000)
+	out := filepath.Join(dir, "out")
+	args := []string{"run", in, "--out", out, "--pairs"}
+	failures := 0
+	// A limit on the size of files stands for a full disk: 512-byte blocks.
+	for _, blocks := range []int{0, 8, 100, 400} {
+		cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf("ulimit -f %d; exec \"$@\"", blocks), "sh", os.Args[0]}, args...)...)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		text, err := cmd.CombinedOutput()
+		if err == nil {
+			continue
+		}
+		failures++
+		if code := cmd.ProcessState.ExitCode(); code != ExitFailed || !strings.Contains(string(text), "file too large") {
+			t.Fatalf("limit %d: exit code %d: %s", blocks, code, text)
+		}
+		if _, err := os.Stat(filepath.Join(out, "_SUCCESS")); err == nil {
+			t.Fatalf("limit %d: a failed run is marked as done", blocks)
+		}
+	}
+	if failures < 2 {
+		t.Fatalf("%d failures: the test shows nothing", failures)
+	}
+	cmd, stderr := start(t, args...)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	cmd, stderr = start(t, "run", in, "--out", filepath.Join(dir, "undisturbed"), "--pairs")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	if got, want := results(t, out), results(t, filepath.Join(dir, "undisturbed")); got != want {
+		t.Fatalf("after failures:\n%s\nundisturbed:\n%s", got, want)
+	}
+	if err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".tmp") {
+			t.Errorf("left behind: %s", path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "dump")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dump(t, in, 20, 1000)
+	cmd, stderr := start(t, "run", in, "--out", filepath.Join(dir, "out"), "--workers", "1")
+	for range 1000 { // until the first task is done
+		if records, _ := filepath.Glob(filepath.Join(dir, "out", "tasks", "*.json")); len(records) > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != ExitInterrupted {
+		t.Fatalf("exit code %d, want %d: %s", cmd.ProcessState.ExitCode(), ExitInterrupted, stderr)
+	}
+	if !strings.Contains(stderr.String(), "goes on from there") {
+		t.Fatalf("stderr %q does not say how to go on", stderr)
+	}
+}
+
+func Example() {
+	code := Main([]string{"run"}, os.Stdin, os.Stdout, os.Stdout)
+	fmt.Println(code)
+	// Output:
+	// neardup: name an input: a file, a folder, a glob, or - for standard input; see neardup run --help
+	// 2
+}

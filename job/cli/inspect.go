@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/simhash"
+)
+
+func newInspect(std streams) *cobra.Command {
+	var rows int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect PATH",
+		Short: "Print what a run directory or a table of it holds",
+		Long: `Prints a run directory's settings, progress and tables, or a table's metadata
+and first rows.
+` + exitCodes,
+		Example: `  neardup inspect night1
+  neardup inspect night1/matches/part-00000.parquet --rows 5`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("name one run directory or table; see %s --help", c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := args[0]
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			if !info.IsDir() {
+				return inspectTable(std.out, path, rows, asJSON)
+			}
+			if _, err := os.Stat(filepath.Join(path, rundir.ManifestFile)); err == nil {
+				return inspectRun(std.out, path, asJSON)
+			}
+			parts, err := filepath.Glob(filepath.Join(path, "*.parquet"))
+			if err != nil || len(parts) == 0 {
+				return errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files", path))
+			}
+			for _, part := range parts {
+				if err := inspectTable(std.out, part, rows, asJSON); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVarP(&rows, "rows", "n", 10, "rows to print of a table")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object a line")
+	return cmd
+}
+
+// runState is a run directory as inspect prints it.
+type runState struct {
+	Path     string          `json:"path"`
+	Command  string          `json:"command"`
+	Hash     string          `json:"config_hash"`
+	Finished bool            `json:"finished"`
+	Splits   int             `json:"splits"`
+	Stages   []stageState    `json:"stages"`
+	Tables   []tableState    `json:"tables"`
+	Config   json.RawMessage `json:"config"`
+}
+
+type stageState struct {
+	Stage   string `json:"stage"`
+	Done    int    `json:"done"`
+	RowsIn  int64  `json:"rows_in"`
+	RowsOut int64  `json:"rows_out"`
+}
+
+type tableState struct {
+	Table string `json:"table"`
+	Files int    `json:"files"`
+	Rows  int64  `json:"rows"`
+	Bytes int64  `json:"bytes"`
+}
+
+func inspectRun(w io.Writer, path string, asJSON bool) error {
+	var m rundir.Manifest
+	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
+		return err
+	}
+	s := runState{Path: path, Command: m.Command, Hash: m.ConfigHash, Splits: len(m.Splits), Config: m.Config}
+	_, err := os.Stat(filepath.Join(path, rundir.SuccessFile))
+	s.Finished = err == nil
+	records, err := filepath.Glob(filepath.Join(path, rundir.Tasks, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, name := range records {
+		var r rundir.TaskRecord
+		if err := rundir.ReadJSON(name, &r); err != nil {
+			return err
+		}
+		if n := len(s.Stages); n == 0 || s.Stages[n-1].Stage != r.Stage {
+			s.Stages = append(s.Stages, stageState{Stage: r.Stage})
+		}
+		stage := &s.Stages[len(s.Stages)-1]
+		stage.Done++
+		stage.RowsIn += r.RowsIn
+		stage.RowsOut += r.RowsOut
+	}
+	for _, table := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters} {
+		parts, err := rundir.Parts(path, table)
+		if err != nil {
+			return err
+		}
+		t := tableState{Table: table, Files: len(parts)}
+		for _, part := range parts {
+			info, err := parquet.ReadInfo(part)
+			if err != nil {
+				return err
+			}
+			file, err := os.Stat(part)
+			if err != nil {
+				return err
+			}
+			t.Rows += info.Rows
+			t.Bytes += file.Size()
+		}
+		if t.Files > 0 {
+			s.Tables = append(s.Tables, t)
+		}
+	}
+	if asJSON {
+		return json.NewEncoder(w).Encode(s)
+	}
+	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	state := "not finished: the same command goes on with it"
+	if s.Finished {
+		state = "finished"
+	}
+	fmt.Fprintf(out, "run directory\t%s\t(neardup %s, %s)\n", s.Path, s.Command, state)
+	fmt.Fprintf(out, "settings\t%s\t%d splits\n", s.Hash, s.Splits)
+	for _, st := range s.Stages {
+		fmt.Fprintf(out, "stage %s\t%d tasks done\t%d rows in, %d out\n", st.Stage, st.Done, st.RowsIn, st.RowsOut)
+	}
+	for _, t := range s.Tables {
+		fmt.Fprintf(out, "table %s\t%d rows\t%d files, %s\n", t.Table, t.Rows, t.Files, job.Bytes(t.Bytes))
+	}
+	return out.Flush()
+}
+
+// inspectTable prints a table's metadata and its first rows.
+func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
+	info, err := parquet.ReadInfo(path)
+	if err != nil {
+		return err
+	}
+	var header []string
+	var next func() ([]any, error)
+	var closer io.Closer
+	switch info.Table {
+	case data.TableMatches:
+		r, err := parquet.OpenMatches(path, parquet.ReadOptions{})
+		if err != nil {
+			return err
+		}
+		closer, header = r, columnNames(data.MatchColumns)
+		next = func() ([]any, error) {
+			var row data.MatchRow
+			err := r.Read(&row)
+			return []any{string(row.DocID), string(row.MatchID), row.Distance, row.Similarity, row.MatchFrom}, err
+		}
+	case data.TableClusters:
+		r, err := parquet.OpenClusters(path, parquet.ReadOptions{})
+		if err != nil {
+			return err
+		}
+		closer, header = r, columnNames(data.ClusterColumns)
+		next = func() ([]any, error) {
+			var row data.ClusterRow
+			err := r.Read(&row)
+			return []any{string(row.DocID), string(row.ClusterID), row.Size, row.Keeper}, err
+		}
+	default:
+		r, err := parquet.OpenFingerprints(path, parquet.ReadOptions{})
+		if err != nil {
+			return err
+		}
+		closer, header = r, columnNames(data.FingerprintColumns)
+		next = func() ([]any, error) {
+			var row data.FingerprintRow
+			err := r.Read(&row)
+			date := ""
+			if row.Date != data.NoDate {
+				date = time.UnixMilli(row.Date).UTC().Format(time.RFC3339)
+			}
+			rank := any(row.Rank)
+			if row.Rank != row.Rank {
+				rank = ""
+			}
+			print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.Info().Bits)
+			return []any{string(row.DocID), print, row.Lane, row.Features, row.Length, string(row.Title), row.Source, row.Offset, date, rank}, err
+		}
+	}
+	err = printRows(w, path, info, header, next, rows, asJSON)
+	return errors.Join(err, closer.Close())
+}
+
+func columnNames(columns []data.Column) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+func printRows(w io.Writer, path string, info parquet.Info, header []string, next func() ([]any, error), rows int, asJSON bool) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	if asJSON {
+		err := enc.Encode(map[string]any{"type": "table", "path": path, "table": info.Table, "rows": info.Rows, "bits": info.Bits, "version": info.Version, "config_hash": info.ConfigHash})
+		if err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(w, "%s: %s, %d rows, neardup %s, settings %s\n", path, info.Table, info.Rows, info.Version, info.ConfigHash)
+		fmt.Fprintln(out, strings.Join(header, "\t"))
+	}
+	for range rows {
+		row, err := next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			object := map[string]any{"type": "row"}
+			for i, v := range row {
+				object[header[i]] = v
+			}
+			if err := enc.Encode(object); err != nil {
+				return err
+			}
+			continue
+		}
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(fmt.Sprint(v))
+		}
+		fmt.Fprintln(out, strings.Join(cells, "\t"))
+	}
+	return out.Flush()
+}

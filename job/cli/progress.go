@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+// logEvery is how often progress is logged when stderr is no terminal.
+const logEvery = 30 * time.Second
+
+// progress shows a bar per stage on a terminal, else a log line every 30 s.
+func progress(stderr io.Writer, log *slog.Logger) func(stage string, total int64, unit string) (func(int64), func()) {
+	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return bars(stderr)
+	}
+	return func(stage string, total int64, unit string) (func(int64), func()) {
+		return logged(log, stage, total, unit)
+	}
+}
+
+func bars(w io.Writer) func(stage string, total int64, unit string) (func(int64), func()) {
+	return func(stage string, total int64, unit string) (func(int64), func()) {
+		p := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithRefreshRate(200*time.Millisecond))
+		count, speed := decor.CountersNoUnit("%d / %d"), decor.Decorator(decor.Name(""))
+		if unit == "bytes" {
+			count = decor.CountersKibiByte("% .1f / % .1f")
+			speed = decor.AverageSpeed(decor.SizeB1024(0), "  % .1f")
+		}
+		bar := p.AddBar(total,
+			mpb.PrependDecorators(decor.Name(stage, decor.WC{W: 12, C: decor.DindentRight}), count),
+			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), speed, decor.Name("  "), decor.Elapsed(decor.ET_STYLE_GO)))
+		return func(n int64) { bar.IncrInt64(n) }, func() {
+			bar.SetTotal(-1, true)
+			p.Wait()
+		}
+	}
+}
+
+func logged(log *slog.Logger, stage string, total int64, unit string) (func(int64), func()) {
+	var at atomic.Int64
+	began := time.Now()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(logEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				log.Info("progress", "stage", stage, unit, at.Load(), "of", total, "seconds", int(time.Since(began).Seconds()))
+			}
+		}
+	}()
+	var once sync.Once
+	return func(n int64) { at.Add(n) }, func() {
+		once.Do(func() { close(stop) })
+		<-stopped
+	}
+}

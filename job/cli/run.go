@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine/local"
+)
+
+// common are the flags of run and match that are no part of the Config.
+type common struct {
+	out, config string
+	printConfig bool
+	json        bool
+	strict      bool
+	verbose     bool
+	cpuProfile  string
+}
+
+func (c *common) bind(fs *pflag.FlagSet) {
+	fs.StringVarP(&c.out, "out", "o", "", "run directory to write, or to go on with")
+	fs.StringVar(&c.config, "config", "", "YAML file of settings; flags win over it")
+	fs.BoolVar(&c.printConfig, "print-config", false, "print the effective settings as such a file, and do nothing")
+	fs.BoolVar(&c.json, "json", false, "print the summary as JSON, one object a line")
+	fs.BoolVar(&c.strict, "strict", false, "exit with 3 when unusable records or duplicate ids were skipped")
+	fs.BoolVarP(&c.verbose, "verbose", "v", false, "log every task")
+	fs.StringVar(&c.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to this file")
+}
+
+func bindMatch(fs *pflag.FlagSet, c *config.Config) {
+	fs.IntVarP(&c.Match.Distance, "distance", "k", c.Match.Distance, "largest Hamming distance of a match")
+	fs.BoolVar(&c.Match.AllPairs, "pairs", c.Match.AllPairs, "write all pairs within the distance too")
+	fs.Int64Var(&c.Match.MaxPairs, "max-pairs", c.Match.MaxPairs, "fail before writing more pairs than this")
+	fs.StringVar(&c.Clusters.Keep, "keep", c.Clusters.Keep, "which document of a cluster stays: longest, earliest, rank or id")
+	fs.IntVar(&c.Clusters.MaxSpread, "max-spread", c.Clusters.MaxSpread, "cut a cluster of more distinct fingerprints around centres; 0: never")
+	fs.StringVar(&c.Input.DuplicateIDs, "duplicate-ids", c.Input.DuplicateIDs, "documents whose id appeared earlier: skip or fail")
+	fs.IntVar(&c.Features.Bits, "bits", c.Features.Bits, "width of the fingerprints: 32, 64 or 128")
+
+	fs.StringVar(&c.Execution.Engine, "engine", c.Execution.Engine, "what executes the stages: local")
+	fs.IntVar(&c.Execution.Workers, "workers", c.Execution.Workers, "goroutines that work at once; 0: one per core")
+	fs.StringVar(&c.Execution.Matcher, "matcher", c.Execution.Matcher, "how pairs are found: kernel (in memory) or shuffle (as a cluster does)")
+	fs.IntVar(&c.Execution.Shards, "shards", c.Execution.Shards, "final reduces of the shuffle")
+	fs.IntVar(&c.Execution.Salts, "salts", c.Execution.Salts, "partial reduces of each shard of the shuffle")
+}
+
+func bindInput(fs *pflag.FlagSet, c *config.Config) {
+	in := &c.Input
+	fs.StringVar(&in.Format, "format", in.Format, "format of the input: warc, wet, jsonl, csv, tsv or parquet (default by name and content)")
+	fs.StringVar(&in.ID, "id-column", in.ID, "column of the document's id (default id, doc_id, url …)")
+	fs.StringVar(&in.Title, "title-column", in.Title, "column of the title (default title, headline)")
+	fs.StringVar(&in.Text, "text-column", in.Text, "column of the text (default text, content, body …)")
+	fs.StringVar(&in.Date, "date-column", in.Date, "column of the date (default date, timestamp …)")
+	fs.StringVar(&in.Rank, "rank-column", in.Rank, "column that --keep rank compares, the highest stays")
+	fs.StringVar(&in.WARCID, "warc-id", in.WARCID, "id of a WARC document: url or record")
+	fs.StringVar(&in.HTTPStatus, "http-status", in.HTTPStatus, "WARC responses that are documents: ok (2xx) or all")
+	fs.Int64Var(&in.MaxRecord, "max-record", in.MaxRecord, "bytes; a longer record is skipped")
+	fs.StringVar(&in.MaxBad, "max-bad", in.MaxBad, "fail when more records than this are unusable: a count or a share like 10%")
+	fs.Int64Var(&in.SplitBytes, "split-bytes", in.SplitBytes, "plain JSONL is cut into splits of about this many bytes")
+	fs.BoolVar(&c.Output.Clean, "clean", c.Output.Clean, "write the documents that stay, in the input's own form")
+}
+
+func bindFeatures(fs *pflag.FlagSet, c *config.Config) {
+	f := &c.Features
+	fs.StringVar(&f.Kind, "features", f.Kind, "what is counted: words, or ngrams of characters without segmentation")
+	fs.IntVar(&f.N, "ngram", f.N, "characters of an n-gram")
+	fs.StringVar(&f.Weight, "weight", f.Weight, "weight of a feature: tf, tfidf, sqrt-tfidf, unit or levels")
+	fs.IntVar(&f.TitleWeight, "title-weight", f.TitleWeight, "how many times a feature of the title counts")
+	fs.IntVar(&f.Top, "top", f.Top, "only that many features of the highest tf × idf; 0: all")
+	fs.StringSliceVar(&f.Tags, "tags", f.Tags, "only dictionary words of these parts of speech, like n,v")
+	fs.StringVar(&f.Stop, "stop", f.Stop, "stop words that are left out: none or builtin")
+	fs.StringVar(&f.StopList, "stop-list", f.StopList, "file of further stop words, one a line")
+	fs.IntVar(&f.MinFeatures, "min-features", f.MinFeatures, "a document with fewer distinct features is not matched")
+	fs.BoolVar(&f.Simplify, "simplify", f.Simplify, "traditional characters count as simplified ones")
+	fs.BoolVar(&f.HMM, "hmm", f.HMM, "find words beyond the dictionary")
+	fs.StringVar(&f.Segmenter, "segmenter", f.Segmenter, "of Chinese: builtin or gojieba (the same words, slower)")
+	fs.StringSliceVar(&f.UserWords, "user-words", f.UserWords, "files of further dictionary words: word, frequency, tag")
+}
+
+// effective returns the Config of the file (if any) with the flags that were
+// given on top.
+func effective(given *pflag.FlagSet, parsed config.Config, path string, bind func(*pflag.FlagSet, *config.Config)) (config.Config, error) {
+	if path == "" {
+		return parsed, nil
+	}
+	cfg, err := config.Read(path, config.Default())
+	if err != nil {
+		return cfg, err
+	}
+	over := pflag.NewFlagSet("", pflag.ContinueOnError)
+	bind(over, &cfg)
+	given.Visit(func(f *pflag.Flag) {
+		to := over.Lookup(f.Name)
+		if to == nil || err != nil {
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			err = to.Value.(pflag.SliceValue).Replace(list.GetSlice())
+			return
+		}
+		err = to.Value.Set(f.Value.String())
+	})
+	return cfg, err
+}
+
+func newRun(std streams) *cobra.Command {
+	var flags common
+	cfg := config.Default()
+	bind := func(fs *pflag.FlagSet, c *config.Config) {
+		bindInput(fs, c)
+		bindFeatures(fs, c)
+		bindMatch(fs, c)
+	}
+	cmd := &cobra.Command{
+		Use:   "run INPUT… --out DIR",
+		Short: "Fingerprint a crawl dump, match its documents, write Parquet",
+		Long: `Reads the inputs (files, folders, globs, or - for standard input; WARC, WET,
+JSONL, CSV, TSV or Parquet, plain, .gz or .zst), fingerprints every document,
+finds each document's best match and the clusters, and writes tables and the
+clean dump into the run directory. The same command again goes on with what
+an interrupted run left.
+` + exitCodes,
+		Example: `  neardup run data/sample --out night1
+  neardup run crawl/2026-11-20/*.warc.gz --out runs/2026-11-20
+  zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
+		Args: needArgs("an input: a file, a folder, a glob, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return execute(cmd, std, flags, cfg, bind, job.Request{Command: job.CommandRun, Inputs: args})
+		},
+	}
+	flags.bind(cmd.Flags())
+	bind(cmd.Flags(), &cfg)
+	return cmd
+}
+
+func newMatch(std streams) *cobra.Command {
+	var flags common
+	var columns data.ForeignColumns
+	cfg := config.Default()
+	cmd := &cobra.Command{
+		Use:   "match FINGERPRINTS… --out DIR",
+		Short: "Match fingerprints that exist, without reading text again",
+		Long: `Reads fingerprints (a run directory, its fingerprints folder, or any Parquet or
+CSV file with an id and a fingerprint column) and writes matches and clusters,
+so that another distance does not cost another segmentation.
+` + exitCodes,
+		Example: `  neardup match night1 --out night1-k5 --distance 5
+  neardup match prints.parquet --id-column url --fingerprint-column simhash --out m`,
+		Args: needArgs("the fingerprints: a run directory, a folder or a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return execute(cmd, std, flags, cfg, bindMatch, job.Request{Command: job.CommandMatch, Inputs: args, Columns: columns})
+		},
+	}
+	flags.bind(cmd.Flags())
+	bindMatch(cmd.Flags(), &cfg)
+	cmd.Flags().StringVar(&columns.ID, "id-column", "", "column of the id (default doc_id, id, url …)")
+	cmd.Flags().StringVar(&columns.Fingerprint, "fingerprint-column", "", "column of the fingerprint: integer, decimal or hexadecimal text (default fingerprint, simhash, hash)")
+	cmd.Flags().BoolVar(&columns.Hex, "hex", false, "fingerprints that are text are hexadecimal (default: as the first ones look)")
+	return cmd
+}
+
+// execute runs the request and prints its summary.
+func execute(cmd *cobra.Command, std streams, flags common, parsed config.Config, bind func(*pflag.FlagSet, *config.Config), req job.Request) error {
+	cfg, err := effective(cmd.Flags(), parsed, flags.config, bind)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := cfg.Check(); err != nil {
+		return usageError{err}
+	}
+	if flags.printConfig {
+		text, err := cfg.YAML()
+		if err != nil {
+			return err
+		}
+		_, err = std.out.Write(text)
+		return err
+	}
+	if flags.out == "" {
+		return usageError{fmt.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
+	}
+	if n := cfg.Execution.Workers; n > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+	}
+	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
+	req.Engine = local.New(runtime.GOMAXPROCS(0))
+	req.Log = newLog(std.err, flags.verbose)
+	req.Progress = progress(std.err, req.Log)
+
+	stopProfile, err := startProfile(flags.cpuProfile)
+	if err != nil {
+		return err
+	}
+	summary, err := job.Run(cmd.Context(), req)
+	if err := errors.Join(err, stopProfile()); err != nil {
+		return err
+	}
+	if flags.json {
+		err = printJSON(std.out, summary)
+	} else {
+		err = summary.Print(std.out)
+	}
+	if err != nil {
+		return err
+	}
+	if flags.strict && summary.Bad > 0 {
+		return fmt.Errorf("%w (%d), and --strict was given", errStrict, summary.Bad)
+	}
+	return nil
+}
+
+// startProfile writes a CPU profile to path, if there is one, until stop.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}
+
+// printJSON writes the summary as one object a line: the summary itself, then
+// one object for each stage, large cluster and table, told apart by "type".
+func printJSON(w io.Writer, s *job.Summary) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	head := *s
+	head.Stages, head.Largest, head.Files = nil, nil, nil
+	err := enc.Encode(struct {
+		Type string `json:"type"`
+		job.Summary
+	}{"summary", head})
+	for _, stage := range s.Stages {
+		if err == nil {
+			err = enc.Encode(struct {
+				Type string `json:"type"`
+				job.StageTime
+			}{"stage", stage})
+		}
+	}
+	for _, c := range s.Largest {
+		if err == nil {
+			err = enc.Encode(struct {
+				Type string `json:"type"`
+				job.ClusterSize
+			}{"cluster", c})
+		}
+	}
+	for _, f := range s.Files {
+		if err == nil {
+			err = enc.Encode(struct {
+				Type string `json:"type"`
+				job.Output
+			}{"output", f})
+		}
+	}
+	return err
+}

@@ -1,0 +1,421 @@
+package job_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine/local"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/simhash"
+)
+
+// runJob runs the request with an engine of so many workers.
+func runJob(t *testing.T, workers int, req job.Request) *job.Summary {
+	t.Helper()
+	req.Engine = local.New(workers)
+	req.Config.Execution.Workers = workers
+	s, err := job.Run(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+type document struct {
+	id    string
+	print simhash.Fingerprint
+}
+
+// writeFingerprints writes a fingerprints table that a match can read.
+func writeFingerprints(t *testing.T, path string, bits int, docs []document) {
+	t.Helper()
+	w, err := parquet.CreateFingerprints(path, parquet.Options{Bits: bits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range docs {
+		row := data.FingerprintRow{DocID: []byte(d.id), Hi: d.print.Hi, Lo: d.print.Lo, Lane: simhash.LaneNormal.String(), Date: data.NoDate, Rank: math.NaN()}
+		if err := w.Write(&row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// randomDocuments are planted near-duplicates around random centres.
+func randomDocuments(rng *rand.Rand, bits, n int) []document {
+	mask := simhash.Fingerprint{Lo: ^uint64(0)}
+	switch bits {
+	case 32:
+		mask.Lo = 1<<32 - 1
+	case 128:
+		mask.Hi = ^uint64(0)
+	}
+	docs := make([]document, n)
+	for i := range docs {
+		f := simhash.Fingerprint{Hi: rng.Uint64() & mask.Hi, Lo: rng.Uint64() & mask.Lo}
+		if i > 0 && rng.IntN(3) > 0 {
+			f = docs[rng.IntN(i)].print
+			for range rng.IntN(6) {
+				f = flip(f, rng.IntN(bits))
+			}
+		}
+		docs[i] = document{fmt.Sprintf("http://example.org/%x", rng.Uint32()), f}
+	}
+	return docs
+}
+
+// skewedDocuments share one segment, a third of them the whole fingerprint.
+func skewedDocuments(rng *rand.Rand, bits, n int) []document {
+	docs := make([]document, n)
+	for i := range docs {
+		f := simhash.Fingerprint{Lo: rng.Uint64() & 0xffff}
+		if rng.IntN(3) == 0 {
+			f.Lo = 0xabc
+		}
+		docs[i] = document{fmt.Sprintf("d%d", (i*7919)%n), f}
+	}
+	return docs
+}
+
+func flip(f simhash.Fingerprint, bit int) simhash.Fingerprint {
+	if bit < 64 {
+		f.Lo ^= 1 << bit
+	} else {
+		f.Hi ^= 1 << (bit - 64)
+	}
+	return f
+}
+
+type match struct {
+	id, other string
+	distance  int
+}
+
+// bruteForce compares all with all.
+func bruteForce(docs []document, k int) (best []match, pairs []match) {
+	docs = slices.Clone(docs)
+	slices.SortFunc(docs, func(a, b document) int { return cmp.Compare(a.id, b.id) })
+	for i, d := range docs {
+		found := match{distance: k + 1}
+		for j, o := range docs {
+			h := simhash.Distance(d.print, o.print)
+			if i == j || h > k {
+				continue
+			}
+			if h < found.distance {
+				found = match{d.id, o.id, h}
+			}
+			if i < j {
+				pairs = append(pairs, match{d.id, o.id, h})
+			}
+		}
+		if found.distance <= k {
+			best = append(best, found)
+		}
+	}
+	return best, pairs
+}
+
+func readMatches(t *testing.T, out, table string) []match {
+	t.Helper()
+	parts, err := rundir.Parts(out, table)
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("%s: %v, %v", table, parts, err)
+	}
+	var got []match
+	for _, part := range parts {
+		r, err := parquet.OpenMatches(part, parquet.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bits := r.Info().Bits
+		var row data.MatchRow
+		for {
+			if err := r.Read(&row); err != nil {
+				break
+			}
+			if want := 1 - float64(row.Distance)/float64(bits); row.Similarity != want || row.MatchFrom != "run" {
+				t.Fatalf("similarity %v from %q at distance %d, want %v", row.Similarity, row.MatchFrom, row.Distance, want)
+			}
+			got = append(got, match{string(row.DocID), string(row.MatchID), int(row.Distance)})
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return got
+}
+
+// digests of all files below the given folders of a run directory.
+func digests(t *testing.T, out string, folders ...string) map[string][32]byte {
+	t.Helper()
+	sums := map[string][32]byte{}
+	for _, folder := range folders {
+		err := filepath.WalkDir(filepath.Join(out, folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(out, path)
+			sums[rel] = sha256.Sum256(text)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	return sums
+}
+
+var executions = []struct {
+	workers int
+	config.Execution
+}{
+	{1, config.Execution{Engine: "local", Matcher: config.MatcherKernel, Shards: 1, Salts: 1}},
+	{2, config.Execution{Engine: "local", Matcher: config.MatcherShuffle, Shards: 1, Salts: 3}},
+	{7, config.Execution{Engine: "local", Matcher: config.MatcherShuffle, Shards: 5, Salts: 2}},
+	{7, config.Execution{Engine: "local", Matcher: config.MatcherKernel, Shards: 1, Salts: 1}},
+	{2, config.Execution{Engine: "local", Matcher: config.MatcherKernel, Shards: 1, Salts: 1, Memory: "20000"}},
+}
+
+// For random and for skewed sets and every k from 0 to 8 the job's matches and
+// pairs are those of brute force, and its files the same bytes however it is
+// executed.
+func TestMatchesEqualBruteForce(t *testing.T) {
+	for _, set := range []struct {
+		name string
+		draw func(*rand.Rand, int, int) []document
+	}{{"random", randomDocuments}, {"skewed", skewedDocuments}} {
+		for k := range 9 {
+			bits := []int{64, 128, 32}[k%3]
+			t.Run(fmt.Sprintf("%s/k=%d/bits=%d", set.name, k, bits), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(uint64(k), 7))
+				docs := set.draw(rng, bits, 400)
+				dir := t.TempDir()
+				prints := filepath.Join(dir, "prints.parquet")
+				writeFingerprints(t, prints, bits, docs)
+				best, pairs := bruteForce(docs, k)
+				var first map[string][32]byte
+				for i, e := range executions {
+					out := filepath.Join(dir, fmt.Sprint("run", i))
+					cfg := config.Default()
+					cfg.Features.Bits, cfg.Match.Distance, cfg.Match.AllPairs, cfg.Execution = bits, k, true, e.Execution
+					s := runJob(t, e.workers, job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: out, Config: cfg})
+					if got := readMatches(t, out, rundir.Matches); !slices.Equal(got, best) {
+						t.Fatalf("%+v: matches %v, want %v", e, got, best)
+					}
+					if got := readMatches(t, out, rundir.Pairs); !slices.Equal(got, pairs) {
+						t.Fatalf("%+v: %d pairs, want %d", e, len(got), len(pairs))
+					}
+					if s.Matched != int64(len(best)) || s.Pairs != int64(len(pairs)) || s.Documents != int64(len(docs)) {
+						t.Fatalf("summary %+v", s)
+					}
+					sums := digests(t, out, rundir.Matches, rundir.Pairs, rundir.Clusters)
+					if first == nil {
+						first = sums
+					}
+					if len(sums) != 3 || fmt.Sprint(sums) != fmt.Sprint(first) {
+						t.Fatalf("%+v: files differ from the first execution's", e)
+					}
+				}
+			})
+		}
+	}
+}
+
+// chain is documents of which only neighbours are within distance 3.
+func chain(n int) []document {
+	docs := make([]document, n)
+	var f simhash.Fingerprint
+	for i := range docs {
+		docs[i] = document{fmt.Sprintf("%05d", i), f}
+		f = flip(flip(f, (2*i)%64), (2*i+1)%64)
+	}
+	return docs
+}
+
+func TestChainIsCutAndReported(t *testing.T) {
+	dir := t.TempDir()
+	prints := filepath.Join(dir, "prints.parquet")
+	writeFingerprints(t, prints, 64, chain(30))
+	for bound, want := range map[int]string{0: "1 cluster, 0 cut", 30: "1 cluster, 0 cut", 29: "15 cluster, 1 cut"} {
+		cfg := config.Default()
+		cfg.Clusters.MaxSpread = bound
+		s := runJob(t, 2, job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: filepath.Join(dir, fmt.Sprint(bound)), Config: cfg})
+		got := fmt.Sprintf("%d cluster, %d cut", s.Clusters, s.Cut)
+		if bound == 29 {
+			// Centres take their neighbours: 30 links in clusters of at most 3.
+			if s.Cut != 1 || s.CutSize != 30 || s.Largest[0].Size > 3 || s.Clusters < 10 {
+				t.Errorf("bound %d: %s of at most %d, largest component %d", bound, got, s.Largest[0].Size, s.CutSize)
+			}
+			continue
+		}
+		if got != want {
+			t.Errorf("bound %d: %s, want %s", bound, got, want)
+		}
+	}
+}
+
+// jsonl writes lines as a JSONL file.
+func jsonl(t *testing.T, path string, lines ...string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// text is a page of n words that no other seed has.
+func text(seed uint64, n int) string {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	words := make([]string, n)
+	for i := range words {
+		words[i] = fmt.Sprintf("w%x", rng.Uint32())
+	}
+	return strings.Join(words, " ")
+}
+
+func TestDuplicateAndMissingIDs(t *testing.T) {
+	dir := t.TempDir()
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"),
+		fmt.Sprintf(`{"id":"b","text":%q}`, text(1, 60)),
+		fmt.Sprintf(`{"id":"a","text":%q}`, text(2, 60)),
+		fmt.Sprintf(`{"id":"b","text":%q}`, text(2, 60)),
+		fmt.Sprintf(`{"text":%q}`, text(1, 60)))
+	cfg := config.Default()
+	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "out"), Config: cfg})
+	if s.Documents != 4 || s.Skipped[data.ReasonDuplicateID] != 1 || s.Bad != 1 || s.Matched != 2 {
+		t.Fatalf("summary %+v", s)
+	}
+	offset := 0
+	for _, l := range strings.SplitAfter(readFile(t, in), "\n")[:3] {
+		offset += len(l)
+	}
+	id := fmt.Sprintf("in.jsonl#%d", offset)
+	if got, want := readMatches(t, filepath.Join(dir, "out"), rundir.Matches), []match{{"b", id, 0}, {id, "b", 0}}; !slices.Equal(got, want) {
+		t.Fatalf("matches %v, want %v", got, want)
+	}
+	// The first b stays or goes by its own cluster; the second is left out.
+	if s.Kept != 2 || s.Dropped != 2 {
+		t.Fatalf("kept %d, dropped %d", s.Kept, s.Dropped)
+	}
+
+	cfg.Input.DuplicateIDs = "fail"
+	_, err := job.Run(context.Background(), job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "fail"), Config: cfg, Engine: local.New(1)})
+	if err == nil || !strings.Contains(err.Error(), `id "b" appears more than once`) {
+		t.Fatalf("got %v, want the id", err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestKeepRules(t *testing.T) {
+	dir := t.TempDir()
+	base := text(1, 80)
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"),
+		fmt.Sprintf(`{"id":"a","text":%q,"date":"2026-03-01","score":1}`, base),
+		fmt.Sprintf(`{"id":"b","text":%q,"date":"2026-01-01","score":5}`, base),
+		fmt.Sprintf(`{"id":"c","text":%q,"date":"2026-02-01","score":9}`, base+" "+strings.Split(base, " ")[0]),
+		fmt.Sprintf(`{"id":"d","text":%q,"score":2}`, base))
+	for rule, want := range map[string]string{config.KeepLongest: "c", config.KeepEarliest: "b", config.KeepRank: "c", config.KeepSmallest: "a"} {
+		cfg := config.Default()
+		cfg.Clusters.Keep, cfg.Input.Rank = rule, "score"
+		s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, rule), Config: cfg})
+		if len(s.Largest) != 1 || s.Largest[0].Example != want || s.Largest[0].Size != 4 {
+			t.Errorf("%s kept %+v, want %s", rule, s.Largest, want)
+		}
+		clean := readFile(t, filepath.Join(dir, rule, rundir.Clean, "part-00000.jsonl"))
+		if !strings.Contains(clean, fmt.Sprintf(`{"id":%q`, want)) || strings.Count(clean, "\n") != 1 {
+			t.Errorf("%s: clean dump %.60q", rule, clean)
+		}
+	}
+}
+
+func TestAnotherConfigurationIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"), fmt.Sprintf(`{"id":"a","text":%q}`, text(1, 60)))
+	out := filepath.Join(dir, "out")
+	cfg := config.Default()
+	req := job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg}
+	first := runJob(t, 1, req)
+	req.Config.Execution.Matcher = config.MatcherShuffle
+	if again := runJob(t, 3, req); again.Documents != first.Documents {
+		t.Fatalf("a finished run again: %+v", again)
+	}
+	req.Config.Match.Distance = 5
+	req.Engine = local.New(1)
+	if _, err := job.Run(context.Background(), req); !errors.Is(err, rundir.ErrOther) || !strings.Contains(err.Error(), "match.distance is 3 there, 5 here") {
+		t.Fatalf("got %v, want ErrOther with the setting", err)
+	}
+}
+
+func TestTooManyBadRecords(t *testing.T) {
+	dir := t.TempDir()
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"), fmt.Sprintf(`{"id":"a","text":%q}`, text(1, 60)), `{"id":`, `nonsense`)
+	cfg := config.Default()
+	cfg.Input.MaxBad = "1"
+	req := job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "out"), Config: cfg, Engine: local.New(1)}
+	if _, err := job.Run(context.Background(), req); !errors.Is(err, job.ErrTooManyBad) || !strings.Contains(err.Error(), "2 of 3 records") {
+		t.Fatalf("got %v, want ErrTooManyBad", err)
+	}
+	req.Config.Input.MaxBad, req.Out = "2", filepath.Join(dir, "out2")
+	s, err := job.Run(context.Background(), req)
+	if err != nil || s.Skipped[data.ReasonMalformed] != 2 || s.Documents != 1 {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	if q := readFile(t, filepath.Join(dir, "out2", rundir.Quarantine, "part-00000.jsonl")); strings.Count(q, "\n") != 2 {
+		t.Fatalf("quarantine %q", q)
+	}
+}
+
+// Many documents without features never merge; many identical ones make one
+// cluster; neither costs its square.
+func TestManyEmptyAndManyIdentical(t *testing.T) {
+	const n = 100_000
+	dir := t.TempDir()
+	for name, page := range map[string]string{"empty": "", "blank": " \\n\\t ", "identical": text(1, 40)} {
+		lines := make([]string, n)
+		for i := range lines {
+			lines[i] = fmt.Sprintf(`{"id":"%d","text":"%s"}`, i, page)
+		}
+		in := jsonl(t, filepath.Join(dir, name+".jsonl"), lines...)
+		s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, name), Config: config.Default()})
+		if name == "identical" {
+			if s.Clusters != 1 || s.Clustered != n || s.Matched != n || s.Kept != 1 || s.Cut != 0 {
+				t.Errorf("%s: %+v", name, s)
+			}
+			continue
+		}
+		if s.Matched != 0 || s.Clusters != 0 || s.Lanes["normal"] != 0 || s.Kept+s.Skipped[data.ReasonNoText] != n {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package job_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/neardup/neardup/"
+
+// layers says which of our packages each folder may depend on, directly or
+// not: a name is a package, one with /… a package and all below it.
+var layers = []struct {
+	folder string
+	may    []string
+}{
+	{"simhash", []string{"simhash/…"}},
+	{"data", []string{"data/…"}},
+	{"mapper", []string{"mapper", "data", "simhash/…"}},
+	{"reducer", []string{"reducer", "data", "simhash/…"}},
+	{"job/config", []string{"job/config", "data", "simhash/…"}},
+	{"job/rundir", []string{"job/rundir", "data"}},
+}
+
+// onlyIn says which folders may import a package that is not ours.
+var onlyIn = map[string][]string{
+	"github.com/chrislusf/gleam":             {"job/engine/gleam"},
+	"github.com/spf13/cobra":                 {"job/cli"},
+	"github.com/spf13/pflag":                 {"job/cli"},
+	"github.com/vbauerster/mpb":              {"job/cli"},
+	"github.com/apache/arrow/go/v15":         {"data/parquet", "data/clean"},
+	"github.com/yanyiwu/gojieba":             {"simhash/gojieba", "simhash/jieba"},
+	"github.com/nlnwa/gowarc":                {"data/warc"},
+	"github.com/markusmobius/go-trafilatura": {"data/warc"},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func TestLayers(t *testing.T) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", module+"...")
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module)
+		seen++
+		for _, layer := range layers {
+			if !below(name, layer.folder) || strings.Contains(name, "/generate") {
+				continue
+			}
+			for _, dep := range p.Deps {
+				ours, ok := strings.CutPrefix(dep, module)
+				if ok && !slices.ContainsFunc(layer.may, func(may string) bool { return allowed(ours, may) }) {
+					t.Errorf("%s depends on %s; %s may depend on %v", name, ours, layer.folder, layer.may)
+				}
+			}
+		}
+		for _, imported := range p.Imports {
+			for outside, folders := range onlyIn {
+				if below(imported, outside) && !slices.ContainsFunc(folders, func(f string) bool { return below(name, f) }) {
+					t.Errorf("%s imports %s, which only %v may", name, imported, folders)
+				}
+			}
+			if imported == module+"data/parquet" && (below(name, "mapper") || below(name, "reducer")) {
+				t.Errorf("%s imports a file format", name)
+			}
+			if strings.HasSuffix(imported, "/pqarrow") || strings.HasPrefix(imported, "google.golang.org/grpc") {
+				t.Errorf("%s imports %s", name, imported)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Fatalf("only %d packages listed", seen)
+	}
+}
+
+// below reports whether package p is folder or stands in it.
+func below(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
+
+func allowed(p, may string) bool {
+	if all, ok := strings.CutSuffix(may, "/…"); ok {
+		return below(p, all)
+	}
+	return p == may
+}

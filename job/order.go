@@ -1,0 +1,169 @@
+package job
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/extsort"
+	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/simhash"
+)
+
+// sortMemory bounds what the order stage holds; beyond it, it spills.
+const sortMemory = 256 << 20
+
+// Names within the state folder.
+const (
+	documentsFolder = "documents"  // numbered documents
+	duplicatesFile  = "duplicates" // rows whose id appeared earlier, uint64 little-endian
+	droppedFile     = "dropped"    // bitmap of the rows that the clean dump leaves out
+)
+
+// order sorts all rows of the fingerprints table by id and numbers the
+// documents that are matched: those of the normal lane, the first of each id
+// in the order of the input. Fingerprint rows go in; out come numbered
+// documents, the rest is counted by lane or as duplicate id.
+func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	rec = rundir.TaskRecord{Stage: stageOrder, Skipped: map[string]int64{}}
+
+	sorter := extsort.New(r.dir.Path(rundir.Scratch), sortMemory, r.workers)
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	value := keepValue(r.config.Clusters.Keep)
+	var packed []byte
+	err = rows(ctx, func(row *data.FingerprintRow) error {
+		packed = sortedRow{uint64(rec.RowsIn), row.Hi, row.Lo, value(row), row.Lane}.append(packed[:0])
+		rec.RowsIn++
+		return sorter.Add(row.DocID, packed)
+	})
+	if err != nil {
+		return rec, err
+	}
+
+	wide := r.config.Features.Bits == 128
+	out, err := numbered.Create(r.dir.Path(rundir.State, documentsFolder), wide)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	duplicates, err := data.CreateAtomic(r.dir.Path(rundir.State, duplicatesFile))
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, duplicates.Abort()) }()
+
+	var last []byte
+	first := true
+	err = sorter.Sorted(ctx, func(id, packed []byte) error {
+		row := unpackRow(packed)
+		if !first && string(id) == string(last) {
+			if r.config.Input.DuplicateIDs == "fail" {
+				return fmt.Errorf("id %q appears more than once (row %d of the dump): mend the dump, or let later ones be skipped with --duplicate-ids skip", id, row.row)
+			}
+			rec.Skipped[data.ReasonDuplicateID]++
+			_, err := duplicates.Write(binary.LittleEndian.AppendUint64(nil, row.row))
+			return err
+		}
+		first, last = false, append(last[:0], id...)
+		if row.lane != simhash.LaneNormal.String() {
+			rec.Skipped[row.lane]++
+			return nil
+		}
+		rec.RowsOut++
+		return out.Add(numbered.Document{ID: id, Hi: row.hi, Lo: row.lo, Row: row.row, Value: row.value})
+	})
+	if err != nil {
+		return rec, fmt.Errorf("%s: %w", stageOrder, err)
+	}
+	if err := duplicates.Commit(); err != nil {
+		return rec, err
+	}
+	if err := out.Commit(); err != nil {
+		return rec, err
+	}
+	for _, name := range numbered.Files() {
+		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, documentsFolder, name))
+	}
+	rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, duplicatesFile))
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, r.dir.PutRecord(rec)
+}
+
+// keepValue is what the keep rule compares, NaN where a row has none.
+func keepValue(rule string) func(*data.FingerprintRow) float64 {
+	switch rule {
+	case config.KeepLongest:
+		return func(r *data.FingerprintRow) float64 { return float64(r.Length) }
+	case config.KeepEarliest:
+		return func(r *data.FingerprintRow) float64 {
+			if r.Date == data.NoDate {
+				return math.NaN()
+			}
+			return float64(r.Date)
+		}
+	case config.KeepRank:
+		return func(r *data.FingerprintRow) float64 { return r.Rank }
+	}
+	return func(*data.FingerprintRow) float64 { return math.NaN() }
+}
+
+// keepColumns are the columns that keepValue looks at.
+func keepColumns(rule string) []string {
+	switch rule {
+	case config.KeepLongest:
+		return []string{"length"}
+	case config.KeepEarliest:
+		return []string{"date"}
+	case config.KeepRank:
+		return []string{"rank"}
+	}
+	return nil
+}
+
+// sortedRow is what travels with an id through the sort. Packed, the row
+// comes first and big-endian, so that rows of one id keep the input's order.
+type sortedRow struct {
+	row, hi, lo uint64
+	value       float64
+	lane        string
+}
+
+func (s sortedRow) append(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, s.row)
+	dst = binary.BigEndian.AppendUint64(dst, s.hi)
+	dst = binary.BigEndian.AppendUint64(dst, s.lo)
+	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(s.value))
+	return append(dst, s.lane...)
+}
+
+func unpackRow(b []byte) sortedRow {
+	return sortedRow{
+		row:   binary.BigEndian.Uint64(b),
+		hi:    binary.BigEndian.Uint64(b[8:]),
+		lo:    binary.BigEndian.Uint64(b[16:]),
+		value: math.Float64frombits(binary.BigEndian.Uint64(b[24:])),
+		lane:  string(b[32:]),
+	}
+}
+
+// readDuplicates returns the rows whose id appeared earlier.
+func readDuplicates(path string) ([]uint64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]uint64, len(b)/8)
+	for i := range rows {
+		rows[i] = binary.LittleEndian.Uint64(b[i*8:])
+	}
+	return rows, nil
+}

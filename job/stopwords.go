@@ -1,0 +1,91 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/simhash"
+)
+
+// StopWords trains a stop list from a dump: the words that occur in more than
+// maxShare of its documents, and in at least minDocuments, the most frequent
+// first. The configuration's own stop list is not applied.
+func StopWords(ctx context.Context, cfg config.Config, inputs []string, workers int, maxShare float64, minDocuments int) (_ []string, err error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if maxShare <= 0 || maxShare >= 1 || minDocuments < 1 {
+		return nil, fmt.Errorf("share %v, documents %d: write a share between 0 and 1, like 0.3, and a number of documents from 1", maxShare, minDocuments)
+	}
+	cfg.Features.Stop, cfg.Features.StopList = simhash.StopNone, ""
+	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, SplitBytes: cfg.Input.SplitBytes})
+	if err != nil {
+		return nil, err
+	}
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+
+	var all simhash.StopTrainer
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(workers, 1))
+	for _, split := range splits {
+		group.Go(func() error {
+			return engine.Guard(func() error {
+				one, err := trainSplit(ctx, cfg, analyzer, split)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				all.Merge(one)
+				return nil
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return all.List(maxShare, minDocuments), nil
+}
+
+func trainSplit(ctx context.Context, cfg config.Config, analyzer *simhash.Analyzer, split data.Split) (_ *simhash.StopTrainer, err error) {
+	in, err := source.Open(split, cfg.Input.ReaderOptions())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var trainer simhash.StopTrainer
+	var doc data.Document
+	var features []simhash.Feature
+	w := analyzer.NewWorkspace()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		err := in.Read(&doc)
+		if err == io.EOF {
+			return &trainer, nil
+		}
+		if _, bad := data.IsBadRecord(err); bad {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		features = w.Features(features[:0], doc.Title, doc.Text)
+		trainer.Add(features)
+	}
+}

@@ -1,0 +1,194 @@
+package job
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Summary is what a run did; it ends the program's standard output and stands
+// in the run directory.
+type Summary struct {
+	Command   string           `json:"command"`
+	Out       string           `json:"out"`
+	Splits    int              `json:"splits"`
+	Bytes     int64            `json:"bytes"`     // of input read
+	Records   int64            `json:"records"`   // documents + skipped
+	Documents int64            `json:"documents"` // rows of the fingerprints table
+	Skipped   map[string]int64 `json:"skipped"`   // by reason; duplicate ids are documents too
+	Bad       int64            `json:"bad"`       // skipped records that were unusable or stood twice
+	Lanes     map[string]int64 `json:"lanes"`     // documents by lane; normal ones are matched
+	Matched   int64            `json:"matched"`   // documents with a match
+	Pairs     int64            `json:"pairs"`     // rows of the pairs table, when asked for
+	Clusters  int64            `json:"clusters"`
+	Clustered int64            `json:"clustered"` // documents in clusters
+	Cut       int64            `json:"cut"`       // connected components over the spread bound, cut into clusters
+	CutSize   int64            `json:"cut_size"`  // documents of the largest of them
+	Kept      int64            `json:"kept"`      // documents in the clean dump
+	Dropped   int64            `json:"dropped"`   // documents that it leaves out
+
+	Largest []ClusterSize `json:"largest,omitempty"` // at most ten, largest first
+	Stages  []StageTime   `json:"stages,omitempty"`
+	Files   []Output      `json:"files,omitempty"`
+
+	Seconds    float64 `json:"seconds"`     // of this process
+	PeakMemory int64   `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
+}
+
+// ClusterSize is a cluster with the id of its keeper as example.
+type ClusterSize struct {
+	ID      string `json:"cluster_id"`
+	Example string `json:"example"`
+	Size    int64  `json:"size"`
+}
+
+// StageTime is the time a stage took.
+type StageTime struct {
+	Stage   string  `json:"stage"`
+	Seconds float64 `json:"seconds"`
+	Tasks   int     `json:"tasks"`
+	Resumed int     `json:"resumed"` // tasks that an earlier process had finished
+}
+
+// Output is a table or folder that the run wrote.
+type Output struct {
+	Name  string `json:"name"`
+	Path  string `json:"path"`
+	Files int    `json:"files,omitempty"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Print writes the summary for a person.
+func (s *Summary) Print(w io.Writer) error {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+
+	row("documents", "%s%s", grouped(s.Documents), counts(" (", s.Lanes, ")"))
+	if len(s.Skipped) > 0 {
+		row("skipped", "%s%s", grouped(total(s.Skipped)), counts(" (", s.Skipped, ")"))
+	}
+	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
+	if s.Pairs > 0 {
+		row("pairs", "%s", grouped(s.Pairs))
+	}
+	row("clusters", "%s of %s documents", grouped(s.Clusters), grouped(s.Clustered))
+	if s.Cut > 0 {
+		row("", "%s chained components were cut around centres, the largest had %s documents (--max-spread)", grouped(s.Cut), grouped(s.CutSize))
+	}
+	if s.Kept+s.Dropped > 0 {
+		row("clean dump", "%s documents stay, %s are left out", grouped(s.Kept), grouped(s.Dropped))
+	}
+	for i, c := range s.Largest {
+		name := ""
+		if i == 0 {
+			name = "largest"
+		}
+		row(name, "%8s  %s", grouped(c.Size), c.Example)
+	}
+	for i, st := range s.Stages {
+		name, note := "", ""
+		if i == 0 {
+			name = "time"
+		}
+		if st.Resumed > 0 {
+			note = fmt.Sprintf("  (%d of %d tasks finished earlier)", st.Resumed, st.Tasks)
+		}
+		row(name, "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
+	}
+	row("", "%8s  in all", seconds(s.Seconds))
+	if s.PeakMemory > 0 {
+		row("peak memory", "%s", Bytes(s.PeakMemory))
+	}
+	for i, f := range s.Files {
+		name := ""
+		if i == 0 {
+			name = "files"
+		}
+		row(name, "%8s  %s", Bytes(f.Bytes), f.Path)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond).String()
+}
+
+func total(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.1f %%)", 100*float64(part)/float64(whole))
+}
+
+// counts lists a map's entries, the largest first.
+func counts(open string, m map[string]int64, end string) string {
+	if len(m) == 0 {
+		return ""
+	}
+	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		if m[a] != m[b] {
+			return int(min(max(m[b]-m[a], -1), 1))
+		}
+		return strings.Compare(a, b)
+	})
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		parts[i] = grouped(m[k]) + " " + k
+	}
+	return open + strings.Join(parts, ", ") + end
+}
+
+// grouped writes 1234567 as 1,234,567.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Bytes writes a size for a person, like 12.3 MiB.
+func Bytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n)/1024, 0
+	for v >= 1024 && unit < 3 {
+		v, unit = v/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %s", v, []string{"KiB", "MiB", "GiB", "TiB"}[unit])
+}
+
+// peakMemory is the process's high-water mark of resident memory as Linux
+// tells it; 0 elsewhere.
+func peakMemory() int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kib << 10
+		}
+	}
+	return 0
+}
