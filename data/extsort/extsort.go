@@ -70,8 +70,8 @@ func (s *Sorter) Close() error {
 }
 
 // Sorted calls yield with every item in order and stops at its first error.
-// key and value are valid until yield returns. Sorted is called once, after the last
-// Add.
+// key and value are valid until yield returns. It may be called again, but no
+// Add follows it.
 func (s *Sorter) Sorted(ctx context.Context, yield func(key, value []byte) error) error {
 	if len(s.runs) == 0 {
 		s.sortItems()

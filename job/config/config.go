@@ -218,15 +218,22 @@ func MaxDistance(bits int) int {
 	return 15
 }
 
+// minBad is the number of unusable records that a share always allows: of a
+// handful of records one is a large share.
+const minBad = 10
+
 // BadLimit returns a function that says whether bad unusable records among
-// total are too many.
+// total are too many: more than the count; or more than the share and than
+// ten; or, with a share, all.
 func (in Input) BadLimit() (func(bad, total int64) bool, error) {
 	if share, ok := strings.CutSuffix(in.MaxBad, "%"); ok {
 		p, err := strconv.ParseFloat(share, 64)
 		if err != nil || p < 0 || p > 100 {
 			return nil, fmt.Errorf("max_bad %q: write a count like 1000 or a share like 10%%", in.MaxBad)
 		}
-		return func(bad, total int64) bool { return float64(bad)*100 > p*float64(total) }, nil
+		return func(bad, total int64) bool {
+			return bad > 0 && bad == total || float64(bad) > max(p*float64(total)/100, minBad)
+		}, nil
 	}
 	n, err := strconv.ParseInt(in.MaxBad, 10, 64)
 	if err != nil || n < 0 {
