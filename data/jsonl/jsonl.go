@@ -377,7 +377,12 @@ func (r *Reader) bad(line []byte, offset int64, reason string, err error) error 
 func (r *Reader) Consumed() int64 { return r.in.Consumed() }
 
 // Digest is the SHA-256 of the split's bytes; see data.SourceReader.
-func (r *Reader) Digest() string { return r.in.Digest() }
+func (r *Reader) Digest() string {
+	if !errors.Is(r.err, io.EOF) {
+		return "" // the input may have ended ahead of the last Read
+	}
+	return r.in.Digest()
+}
 
 // Close ends the reading; it may be called at any time, and again.
 func (r *Reader) Close() error {

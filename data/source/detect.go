@@ -65,8 +65,8 @@ var refused = map[string]string{
 
 // Detect tells a file's format from its name and its first decompressed
 // bytes. Where the two disagree, content that cannot be mistaken (a WARC or
-// Parquet file's first bytes) wins. ErrFormat, with what to do, for what is
-// not read.
+// Parquet file's first bytes) wins. ErrRefused, with what to do, for a known
+// format that is not read, ErrFormat for anything else.
 func Detect(path string, head []byte) (string, error) {
 	name := strings.ToLower(filepath.Base(path))
 	for _, suffix := range []string{".gz", ".zst", ".zstd"} {
@@ -77,7 +77,7 @@ func Detect(path string, head []byte) (string, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("WARC/")):
 		if remedy, ok := refused[ext]; ok && ext == ".wat" {
-			return "", fmt.Errorf("%s: %w: %s", path, ErrFormat, remedy)
+			return "", fmt.Errorf("%s: %w: %s", path, ErrRefused, remedy)
 		}
 		if ext == ".wet" {
 			return FormatWET, nil
@@ -86,10 +86,10 @@ func Detect(path string, head []byte) (string, error) {
 	case parquet.Detect(head):
 		return FormatParquet, nil
 	case bytes.HasPrefix(head, []byte("filedesc://")):
-		return "", fmt.Errorf("%s: %w: %s", path, ErrFormat, refused[".arc"])
+		return "", fmt.Errorf("%s: %w: %s", path, ErrRefused, refused[".arc"])
 	}
 	if remedy, ok := refused[ext]; ok {
-		return "", fmt.Errorf("%s: %w: %s", path, ErrFormat, remedy)
+		return "", fmt.Errorf("%s: %w: %s", path, ErrRefused, remedy)
 	}
 	if format, ok := extensions[ext]; ok {
 		return format, nil

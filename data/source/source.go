@@ -35,8 +35,10 @@ const (
 const DefaultSplitBytes = 64 << 20
 
 var (
-	// ErrFormat is returned for input whose format is not known or not read.
+	// ErrFormat is returned for input whose format is not known.
 	ErrFormat = errors.New("unknown format")
+	// ErrRefused is returned for dumps in a format that is known and not read.
+	ErrRefused = errors.New("refused")
 	// ErrNoInput is returned when nothing matches what was named.
 	ErrNoInput = errors.New("no input")
 )
@@ -48,6 +50,10 @@ type Options = data.ReaderOptions
 type ExpandOptions struct {
 	Format     string // of every file; "": each file's own, by name and content
 	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: DefaultSplitBytes
+
+	// Ignored is told of the files of a folder that are left out because
+	// their format is unknown: read-mes, checksums. It may be nil.
+	Ignored func(path string)
 }
 
 // Open opens a split with its format's reader.
@@ -78,9 +84,9 @@ const formatList = "warc, wet, jsonl, csv, tsv, parquet"
 // sorted by path, each once, each file's splits in the order of the file. An
 // argument is a file, a folder (read with its folders, without names that
 // start with a dot or an underscore), a pattern as of filepath.Match, or "-"
-// for standard input, which is JSONL unless a format is given. Files of a
-// folder or a pattern whose format is unknown are an error, as is a named
-// one.
+// for standard input, which is JSONL unless a format is given. A file whose
+// format is unknown is an error when it was named or matches a pattern, and is
+// left out of a folder.
 func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	if o.Format != "" && !strings.Contains(", "+formatList+",", ", "+o.Format+",") {
 		return nil, fmt.Errorf("%w %q: write one of %s", ErrFormat, o.Format, formatList)
@@ -89,8 +95,9 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		o.SplitBytes = DefaultSplitBytes
 	}
 	var paths []string
+	met := make(map[string]bool) // in a folder, not named
 	for _, arg := range args {
-		found, err := find(arg)
+		found, err := find(arg, met)
 		if err != nil {
 			return nil, err
 		}
@@ -104,10 +111,19 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	var splits []data.Split
 	for _, path := range paths {
 		s, err := splitsOf(path, o)
+		if met[path] && errors.Is(err, ErrFormat) {
+			if o.Ignored != nil {
+				o.Ignored(path)
+			}
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		splits = append(splits, s...)
+	}
+	if len(splits) == 0 {
+		return nil, fmt.Errorf("%w: no file in %s has a format that is read (%s)", ErrNoInput, strings.Join(args, " "), formatList)
 	}
 	return splits, nil
 }
@@ -132,15 +148,20 @@ func once(paths []string) []string {
 	})
 }
 
-// find lists the files of one argument.
-func find(arg string) ([]string, error) {
+// find lists the files of one argument, and notes in met those that a folder
+// brought.
+func find(arg string, met map[string]bool) ([]string, error) {
 	if arg == "-" {
 		return []string{"-"}, nil
 	}
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return walk(arg)
+		paths, err := walk(arg)
+		for _, p := range paths {
+			met[p] = true
+		}
+		return paths, err
 	case err == nil:
 		return []string{arg}, nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -157,7 +178,7 @@ func find(arg string) ([]string, error) {
 	}
 	var paths []string
 	for _, m := range matches {
-		found, err := find(m)
+		found, err := find(m, met)
 		if err != nil {
 			return nil, err
 		}

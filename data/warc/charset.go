@@ -31,7 +31,7 @@ func toUTF8(dst, body []byte, contentType string) []byte {
 	hasBOM := certain && (bytes.HasPrefix(body, []byte{0xef, 0xbb, 0xbf}) || bytes.HasPrefix(body, []byte{0xfe, 0xff}) || bytes.HasPrefix(body, []byte{0xff, 0xfe}))
 	if !hasBOM {
 		if validUTF8(body) && !statefulASCII(body) {
-			return append(dst, body...)
+			return append(dst, bytes.ToValidUTF8(body, nil)...) // without a character that the end cuts
 		}
 		enc, name = declared(body, contentType)
 		if enc == nil {
@@ -48,7 +48,7 @@ func toUTF8(dst, body []byte, contentType string) []byte {
 	if err != nil { // the decoders replace what they cannot decode; none is known to fail
 		return append(dst, bytes.ToValidUTF8(body, []byte("\uFFFD"))...)
 	}
-	return append(dst, out...)
+	return append(dst, bytes.TrimPrefix(out, []byte("\uFEFF"))...)
 }
 
 // declared is the encoding that the HTTP header or the page names; nil when

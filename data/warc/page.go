@@ -3,7 +3,6 @@ package warc
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,36 +29,24 @@ const (
 	minShare = 25
 )
 
-// page takes the title and the main text of an HTML page, which is UTF-8. A
-// page without a main text that can be trusted gives all its visible text, and
-// without main every page does. What the parser or the
-// extraction cannot take is an error, never a panic.
+// page takes the title and the text of an HTML page, which is UTF-8: its main
+// text, when it is asked for and has one that can be trusted, else all visible
+// text. What the extraction cannot take gives the visible text, never a panic.
 func page(title, text, body []byte, main bool) (_, _ []byte, err error) {
-	defer func() { // the libraries are others' code, and pages are anything
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the extraction failed: %v", p)
-		}
-	}()
-	root, err := html.Parse(bytes.NewReader(body))
-	if err != nil {
-		return title, text, err
-	}
-	title = clean(title, titleOf(root))
-	from := len(text)
-	text = visible(text, root)
-	if all := len(text) - from; main && all > 0 && measure(root) <= maxNodes {
-		text = mainText(text, root)
-		if own := len(text) - from - all; own*100 >= all*minShare {
-			copy(text[from:], text[from+all:])
-			text = text[:from+own]
-		} else {
-			text = text[:from+all]
-		}
-	}
-	if len(text) == from {
+	title, text = visible(title, text, body)
+	if len(text) == 0 {
 		return title, text, errors.New("the page has no text")
 	}
-	return title, text, nil
+	if !main {
+		return title, text, nil
+	}
+	all := len(text)
+	text = mainText(text, body)
+	if own := len(text) - all; own*100 >= all*minShare {
+		copy(text, text[all:])
+		return title, text[:own], nil
+	}
+	return title, text[:all], nil
 }
 
 // measure counts the nodes of a tree.
@@ -72,8 +59,27 @@ func measure(root *html.Node) int {
 }
 
 // mainText appends what the extraction takes for the page's own text; nothing
-// when it finds none.
-func mainText(dst []byte, root *html.Node) []byte {
+// when it finds none, or fails.
+func mainText(dst, body []byte) (text []byte) {
+	defer func() { // the libraries are others' code, and pages are anything
+		if recover() != nil {
+			text = dst
+		}
+	}()
+	root, err := html.Parse(bytes.NewReader(body))
+	if err != nil || measure(root) > maxNodes {
+		return dst
+	}
+	// Where the extraction takes all text, it takes the title for a part.
+	var titles []*html.Node
+	for n := range root.Descendants() {
+		if n.DataAtom == atom.Title {
+			titles = append(titles, n)
+		}
+	}
+	for _, n := range titles {
+		n.Parent.RemoveChild(n)
+	}
 	result, err := trafilatura.ExtractDocument(root, trafilatura.Options{
 		ExcludeComments:  true,
 		Focus:            trafilatura.FavorRecall,
@@ -85,25 +91,9 @@ func mainText(dst []byte, root *html.Node) []byte {
 	return clean(dst, result.ContentText)
 }
 
-// titleOf is the text of the first title element.
-func titleOf(root *html.Node) string {
-	for n := range root.Descendants() {
-		if n.Type == html.ElementNode && n.DataAtom == atom.Title && n.Namespace == "" {
-			var b strings.Builder
-			for c := n.FirstChild; c != nil; c = c.NextSibling {
-				if c.Type == html.TextNode {
-					b.WriteString(c.Data)
-				}
-			}
-			return b.String()
-		}
-	}
-	return ""
-}
-
 // unseen are the elements whose text nobody sees.
 var unseen = map[atom.Atom]bool{
-	atom.Head: true, atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true,
+	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true,
 	atom.Iframe: true, atom.Object: true, atom.Svg: true, atom.Math: true, atom.Select: true, atom.Textarea: true,
 }
 
@@ -116,32 +106,53 @@ var inline = map[atom.Atom]bool{
 	atom.Wbr: true,
 }
 
-// visible appends all text of the tree that a reader would see, a line for
-// each block.
-func visible(dst []byte, root *html.Node) []byte {
-	var b strings.Builder
-	var walk func(n *html.Node)
-	walk = func(n *html.Node) { // as deep as the parser allows, 512 elements
+// visible appends the text of the first title element to title, and all text
+// that a reader would see to text, a line for each block. It needs no tree, so
+// that no page is too deep or too large for it.
+func visible(title, text, body []byte) (_, _ []byte) {
+	z := html.NewTokenizer(bytes.NewReader(body))
+	var b, t strings.Builder
+	hidden, depth := atom.Atom(0), 0 // the unseen element around, and how often it stands in itself
+	inTitle, titled := false, false
+	for {
+		kind := z.Next()
+		switch kind {
+		case html.ErrorToken:
+			return clean(title, t.String()), clean(text, b.String())
+		case html.TextToken:
+			switch {
+			case inTitle:
+				t.Write(z.Text())
+			case depth == 0:
+				b.Write(bytes.ReplaceAll(z.Text(), []byte{'\n'}, []byte{' '}))
+			}
+			continue
+		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+		default:
+			continue
+		}
+		name, _ := z.TagName()
+		tag := atom.Lookup(name)
 		switch {
-		case n.Type == html.TextNode:
-			b.WriteString(strings.ReplaceAll(n.Data, "\n", " "))
-			return
-		case n.Type == html.ElementNode && unseen[n.DataAtom]:
-			return
+		case depth > 0:
+			if tag == hidden && kind == html.StartTagToken {
+				depth++
+			} else if tag == hidden && kind == html.EndTagToken {
+				depth--
+			}
+		case tag == atom.Title:
+			inTitle = kind == html.StartTagToken && !titled
+			titled = true
+			if kind == html.StartTagToken && !inTitle { // a second one
+				hidden, depth = tag, 1
+			}
+		case unseen[tag] && kind == html.StartTagToken:
+			hidden, depth = tag, 1
 		}
-		block := n.Type == html.ElementNode && !inline[n.DataAtom]
-		if block {
-			b.WriteByte('\n')
-		}
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			walk(c)
-		}
-		if block {
+		if !inline[tag] {
 			b.WriteByte('\n')
 		}
 	}
-	walk(root)
-	return clean(dst, b.String())
 }
 
 // clean appends s with every run of white space as one space, or one line

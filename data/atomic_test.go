@@ -1,0 +1,330 @@
+package data_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+)
+
+var errInjected = errors.New("injected")
+
+// faultyFS is the real file system, but its at-th operation fails.
+type faultyFS struct {
+	at, n int
+	hit   string // the operation that failed
+}
+
+func (f *faultyFS) op(name string) error {
+	f.n++
+	if f.n-1 == f.at {
+		f.hit = name
+		return fmt.Errorf("%s: %w", name, errInjected)
+	}
+	return nil
+}
+
+func (f *faultyFS) CreateTemp(dir, pattern string) (data.File, error) {
+	if err := f.op("create"); err != nil {
+		return nil, err
+	}
+	file, err := data.OS.CreateTemp(dir, pattern)
+	return &faultyFile{file, f}, err
+}
+
+func (f *faultyFS) Rename(from, to string) error {
+	if err := f.op("rename"); err != nil {
+		return err
+	}
+	return data.OS.Rename(from, to)
+}
+
+func (f *faultyFS) Remove(path string) error { return data.OS.Remove(path) }
+
+func (f *faultyFS) SyncDir(dir string) error {
+	if err := f.op("sync folder"); err != nil {
+		return err
+	}
+	return data.OS.SyncDir(dir)
+}
+
+type faultyFile struct {
+	data.File
+	fs *faultyFS
+}
+
+func (f *faultyFile) Write(p []byte) (int, error) {
+	if err := f.fs.op("write"); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2]) // a disk that fills up
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.fs.op("sync"); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f *faultyFile) Close() error {
+	err := f.File.Close()
+	if injected := f.fs.op("close"); injected != nil {
+		return injected
+	}
+	return err
+}
+
+// TestAtomicFaults fails every operation in turn: the file is then the old
+// one or the new one, whole, and no other file is left.
+func TestAtomicFaults(t *testing.T) {
+	content := bytes.Repeat([]byte("neardup "), 200_000) // several writes
+	for at := 0; ; at++ {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fsys := &faultyFS{at: at}
+		err := data.WriteFileAtomicIn(fsys, path, content)
+		got, readErr := os.ReadFile(path)
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		entries, readErr := os.ReadDir(dir)
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		if len(entries) != 1 {
+			t.Errorf("%s fails: left behind %v", fsys.hit, entries)
+		}
+		if err == nil {
+			if fsys.hit != "" {
+				t.Errorf("%s failed, and no error", fsys.hit)
+			}
+			if !bytes.Equal(got, content) {
+				t.Error("the file is not what was written")
+			}
+			if at < 6 {
+				t.Errorf("only %d operations could fail", at)
+			}
+			break
+		}
+		if !errors.Is(err, errInjected) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s fails: %v: want the cause and the path", fsys.hit, err)
+		}
+		if fsys.hit == "sync folder" {
+			if !bytes.Equal(got, content) {
+				t.Error("the folder's sync fails: the file is neither old nor complete")
+			}
+		} else if string(got) != "old" {
+			t.Errorf("%s fails: the file has changed", fsys.hit)
+		}
+	}
+}
+
+func TestAtomicAbort(t *testing.T) {
+	dir := t.TempDir()
+	f, err := data.CreateAtomic(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := f.Abort(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Commit(); !errors.Is(err, data.ErrDone) {
+		t.Errorf("Commit after Abort: %v", err)
+	}
+	if _, err := f.Write(nil); !errors.Is(err, data.ErrDone) {
+		t.Errorf("Write after Abort: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestAtomicFileMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := data.WriteFileAtomic(path, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v: analysts could not read it", info.Mode())
+	}
+}
+
+func TestQuarantine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "part-00000.jsonl")
+	q, err := data.CreateQuarantine(path, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := []*data.BadRecord{
+		{Source: "a.jsonl", Offset: 7, Reason: data.ReasonMalformed, Err: errors.New("unexpected <"), Raw: []byte("\xff\x00abc")},
+		{Source: "a.jsonl", Offset: 9, Reason: data.ReasonNoText},
+	}
+	for _, b := range bad {
+		if err := q.Add(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("before Commit: %v", err)
+	}
+	if err := q.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"source":"a.jsonl","offset":7,"reason":"malformed","error":"unexpected <","raw_size":5,"raw":"/wBhYg=="}
+{"source":"a.jsonl","offset":9,"reason":"no_text"}
+`
+	if string(text) != want {
+		t.Errorf("got\n%swant\n%s", text, want)
+	}
+	var row data.QuarantineRow
+	if err := json.Unmarshal(bytes.SplitN(text, []byte{'\n'}, 2)[0], &row); err != nil || !bytes.Equal(row.Raw, []byte("\xff\x00ab")) {
+		t.Errorf("read back %+v, %v", row, err)
+	}
+}
+
+func TestQuarantineWithoutRecords(t *testing.T) {
+	dir := t.TempDir()
+	q, err := data.CreateQuarantine(filepath.Join(dir, "part-00000.jsonl"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(q.Commit(), q.Abort()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestParseDate(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int64
+	}{
+		{"2024-05-18T01:58:10Z", 1715997490000},
+		{"2024-05-18T01:58:10.25Z", 1715997490250},
+		{"2024-05-18T03:58:10+02:00", 1715997490000},
+		{"2024-05-18 01:58:10", 1715997490000},
+		{"2024-05-18", 1715990400000},
+		{"20240518", 1715990400000},
+		{"20240518015810", 1715997490000},
+		{"1715997490", 1715997490000},
+		{"1715997490.5", 1715997490500},
+		{"1715997490000", 1715997490000},
+		{"1715997490000000", 1715997490000},
+		{"-1", -1000},
+		{"1987", 536457600000},
+		{"2024年5月18日", 1715990400000},
+		{"Sat, 18 May 2024 01:58:10 GMT", 1715997490000},
+		{"26-FEB-1987 15:01:01.79", 541350061790},
+		{" 2024-05-18 ", 1715990400000},
+		{"", data.NoDate},
+		{"yesterday", data.NoDate},
+		{"2024-13-18T01:58:10Z", data.NoDate},
+		{"2024-02-30T01:58:10Z", data.NoDate},
+		{"2008-10-294T05:21:46-0700", data.NoDate},
+		{"NaN", data.NoDate},
+		{"Inf", data.NoDate},
+	} {
+		if got := data.ParseDate([]byte(c.text)); got != c.want {
+			t.Errorf("ParseDate(%q) = %d, want %d", c.text, got, c.want)
+		}
+	}
+}
+
+func FuzzParseDate(f *testing.F) {
+	for _, s := range []string{"2024-05-18T01:58:10Z", "20240518", "1715997490.5", "1e300", "-", "2 Jan 2006"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ms := data.ParseDate(b)
+		if again := data.ParseDate(append([]byte(" "), b...)); again != ms && len(b) < 64 {
+			t.Errorf("ParseDate(%q) = %d, with a space in front %d", b, ms, again)
+		}
+	})
+}
+
+func TestParseFingerprint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hi, lo := rapid.Uint64().Draw(t, "hi"), rapid.Uint64().Draw(t, "lo")
+		for _, c := range []struct {
+			text  string
+			hex   bool
+			hi    uint64
+			lower bool
+		}{
+			{text: fmt.Sprint(lo)},
+			{text: fmt.Sprint(int64(lo))},
+			{text: fmt.Sprintf("0x%x", lo)},
+			{text: fmt.Sprintf("%016X", lo), hex: true},
+			{text: fmt.Sprintf("%016x%016x", hi, lo), hex: true, hi: hi},
+		} {
+			gotHi, gotLo, err := data.ParseFingerprint([]byte(c.text), c.hex)
+			if err != nil || gotHi != c.hi || gotLo != lo {
+				t.Errorf("ParseFingerprint(%q, %v) = %x, %x, %v", c.text, c.hex, gotHi, gotLo, err)
+			}
+		}
+	})
+	for _, text := range []string{"", "-", "12a", "0x", "0xg", "1.5", "99999999999999999999", "-9223372036854775809"} {
+		if _, _, err := data.ParseFingerprint([]byte(text), false); err == nil {
+			t.Errorf("ParseFingerprint(%q) has no error", text)
+		}
+	}
+}
+
+func TestParseNumber(t *testing.T) {
+	for text, want := range map[string]float64{"1": 1, "-2.5": -2.5, "1e3": 1000, " 7 ": 7, ".5": 0.5} {
+		if got := data.ParseNumber([]byte(text)); got != want {
+			t.Errorf("ParseNumber(%q) = %v, want %v", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "x", "NaN", "Inf", "-", "1,5", "infinity"} {
+		if got := data.ParseNumber([]byte(text)); !math.IsNaN(got) {
+			t.Errorf("ParseNumber(%q) = %v, want NaN", text, got)
+		}
+	}
+}
+
+func ExampleWriteFileAtomic() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // an example
+	path := filepath.Join(dir, "_SUCCESS")
+	if err := data.WriteFileAtomic(path, []byte("done\n")); err != nil {
+		panic(err)
+	}
+	text, err := os.ReadFile(path)
+	fmt.Printf("%s%v\n", text, err)
+	// Output:
+	// done
+	// <nil>
+}

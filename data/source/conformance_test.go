@@ -1,0 +1,290 @@
+package source_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// documents is how many there are in every input of the suite.
+const documents = 500
+
+func id(i int) string   { return fmt.Sprintf("https://example.org/%d", i) }
+func text(i int) string { return strings.Repeat(fmt.Sprintf("第 %d 句。", i), i%50+1) }
+
+// input is one input of the suite: the same documents in some format, with
+// bad records where the format can have them.
+type input struct {
+	name, format string
+	content      []byte // of the file, when write does not make it
+	write        func(t *testing.T, path string)
+	options      data.ReaderOptions
+	bad          []string // their reasons, in order
+}
+
+func gzipped(members ...[]byte) []byte {
+	var b bytes.Buffer
+	for _, m := range members {
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(m); err != nil {
+			panic(err)
+		}
+		if err := z.Close(); err != nil {
+			panic(err)
+		}
+	}
+	return b.Bytes()
+}
+
+func zstandard(b []byte) []byte {
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer z.Close() //nolint:errcheck // to memory
+	return z.EncodeAll(b, nil)
+}
+
+// warcRecord is one record with its end.
+func warcRecord(kind, uri, contentType, block string) []byte {
+	return fmt.Appendf(nil, "WARC/1.0\r\nWARC-Type: %s\r\nWARC-Target-URI: %s\r\nWARC-Date: 2024-05-18T01:58:10Z\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", kind, uri, contentType, len(block), block)
+}
+
+func inputs() []input {
+	var jsonl, csv, tsv bytes.Buffer
+	var warc, wet [][]byte
+	csv.WriteString("id,title,text\r\n")
+	tsv.WriteString("id\ttitle\ttext\n")
+	warc = append(warc, warcRecord("warcinfo", "", "application/warc-fields", "software: none\r\n"))
+	for i := range documents {
+		if i == documents/2 {
+			jsonl.WriteString("{broken\n\n{\"id\":\"x\"}\n")
+			csv.WriteString("too,few\r\n")
+			tsv.WriteString("a\"b\t\t\n")
+			warc = append(warc, warcRecord("request", id(i), "application/http", "GET / HTTP/1.1\r\n\r\n"),
+				warcRecord("response", id(i), "application/http", "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\nno"))
+			wet = append(wet, warcRecord("warcinfo", "", "application/warc-fields", "software: none\r\n"))
+		}
+		fmt.Fprintf(&jsonl, `{"id":%q,"title":"t%d","text":%q}`+"\n", id(i), i, text(i))
+		fmt.Fprintf(&csv, "%s,t%d,\"%s\"\r\n", id(i), i, text(i))
+		fmt.Fprintf(&tsv, "%s\tt%d\t%s\n", id(i), i, text(i))
+		warc = append(warc, warcRecord("response", id(i), "application/http; msgtype=response",
+			"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"+text(i)))
+		wet = append(wet, warcRecord("conversion", id(i), "text/plain", text(i)))
+	}
+	jsonlBad := []string{data.ReasonMalformed, data.ReasonNoText}
+	warcBad := []string{data.ReasonNotPage, data.ReasonNotPage, data.ReasonHTTPStatus}
+	return []input{
+		{name: "a.jsonl", format: source.FormatJSONL, content: jsonl.Bytes(), bad: jsonlBad},
+		{name: "a.jsonl.gz", format: source.FormatJSONL, content: gzipped(jsonl.Bytes()[:1000], jsonl.Bytes()[1000:]), bad: jsonlBad},
+		{name: "a.jsonl.zst", format: source.FormatJSONL, content: zstandard(jsonl.Bytes()), bad: jsonlBad},
+		{name: "a.csv", format: source.FormatCSV, content: csv.Bytes(), bad: []string{data.ReasonMalformed}},
+		{name: "a.csv.gz", format: source.FormatCSV, content: gzipped(csv.Bytes()), bad: []string{data.ReasonMalformed}},
+		{name: "a.tsv", format: source.FormatTSV, content: tsv.Bytes(), bad: []string{data.ReasonMalformed}},
+		{name: "a.warc", format: source.FormatWARC, content: bytes.Join(warc, nil), bad: warcBad},
+		{name: "a.warc.gz", format: source.FormatWARC, content: gzipped(warc...), bad: warcBad},
+		{name: "b.warc.gz", format: source.FormatWARC, content: gzipped(bytes.Join(warc, nil)), bad: warcBad},
+		{name: "a.warc.zst", format: source.FormatWARC, content: zstandard(bytes.Join(warc, nil)), bad: warcBad},
+		{name: "a.warc.wet.gz", format: source.FormatWET, content: gzipped(wet...), bad: []string{data.ReasonNotPage}},
+		{name: "a.parquet", format: source.FormatParquet, options: data.ReaderOptions{Columns: data.Columns{ID: "doc_id", Text: "title"}}, write: func(t *testing.T, path string) {
+			w, err := parquet.CreateFingerprints(path, parquet.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range documents {
+				if err := w.Write(&data.FingerprintRow{DocID: []byte(id(i)), Title: []byte(text(i)), Date: data.NoDate, Rank: math.NaN()}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+}
+
+// TestReaders is the contract of data.Reader and data.SourceReader, for every
+// format and compression.
+func TestReaders(t *testing.T) {
+	for _, in := range inputs() {
+		t.Run(in.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), in.name)
+			if in.write != nil {
+				in.write(t, path)
+			} else if err := os.WriteFile(path, in.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			splits, err := source.Expand([]string{path}, source.ExpandOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(splits) != 1 || splits[0].Format != in.format || splits[0].Size != int64(len(content)) {
+				t.Fatalf("Expand: %+v", splits)
+			}
+			open := func() data.SourceReader {
+				r, err := source.Open(splits[0], in.options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+
+			t.Run("all", func(t *testing.T) { readAll(t, open(), path, content, in.bad) })
+			t.Run("closed early", func(t *testing.T) {
+				for _, n := range []int{0, 1, 100} {
+					r := open()
+					var doc data.Document
+					for range n {
+						if err := r.Read(&doc); err != nil {
+							if _, bad := data.IsBadRecord(err); !bad {
+								t.Fatal(err)
+							}
+						}
+					}
+					for range 2 {
+						if err := r.Close(); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := r.Read(&doc); err == nil || errors.Is(err, io.EOF) {
+						t.Errorf("Read after Close: %v", err)
+					}
+					if r.Digest() != "" {
+						t.Error("a digest of half a file")
+					}
+					goleak.VerifyNone(t)
+				}
+			})
+			t.Run("damaged", func(t *testing.T) { readDamaged(t, splits[0], in.options, content) })
+		})
+	}
+}
+
+func readAll(t *testing.T, r data.SourceReader, path string, content []byte, wantBad []string) {
+	var doc data.Document
+	var bad []string
+	last, n := int64(-1), 0
+	for {
+		// What was in doc must not shine through, and its memory is reused.
+		doc.ID, doc.Title, doc.Text, doc.Raw = append(doc.ID, "junk"...), append(doc.Title, "junk"...), append(doc.Text, "junk"...), append(doc.Raw, "junk"...)
+		doc.Date, doc.Rank = 1, 1
+		err := r.Read(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if b, ok := data.IsBadRecord(err); ok {
+			bad = append(bad, b.Reason)
+			if b.Source != path || b.Offset <= last {
+				t.Errorf("%v: source or offset (the last was %d)", b, last)
+			}
+			last = b.Offset
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(doc.ID) != id(n) || string(doc.Text) != text(n) || len(doc.Raw) > 0 {
+			t.Fatalf("document %d: id %s, text %.100s, raw %q", n, doc.ID, doc.Text, doc.Raw)
+		}
+		if doc.Offset <= last {
+			t.Fatalf("document %d at offset %d, the last was %d", n, doc.Offset, last)
+		}
+		if !math.IsNaN(doc.Rank) || doc.Date == 1 {
+			t.Fatalf("document %d: date %d, rank %v", n, doc.Date, doc.Rank)
+		}
+		if c := r.Consumed(); c <= 0 || c > int64(len(content)) {
+			t.Fatalf("consumed %d of %d", c, len(content))
+		}
+		last = doc.Offset
+		n++
+	}
+	for range 3 {
+		if err := r.Read(&doc); !errors.Is(err, io.EOF) {
+			t.Errorf("after the end: %v", err)
+		}
+	}
+	if n != documents {
+		t.Errorf("%d documents, want %d", n, documents)
+	}
+	if strings.Join(bad, " ") != strings.Join(wantBad, " ") {
+		t.Errorf("bad records %v, want %v", bad, wantBad)
+	}
+	if r.Consumed() != int64(len(content)) {
+		t.Errorf("consumed %d of %d", r.Consumed(), len(content))
+	}
+	if sum := sha256.Sum256(content); r.Digest() != hex.EncodeToString(sum[:]) {
+		t.Errorf("digest %s, sha256sum says %x", r.Digest(), sum)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readDamaged cuts and damages the file in many places: reading it must end,
+// with bad records or an error that names the file, and without a panic.
+func readDamaged(t *testing.T, split data.Split, o data.ReaderOptions, content []byte) {
+	read := func(what string, broken []byte) {
+		path := filepath.Join(t.TempDir(), filepath.Base(split.Path))
+		if err := os.WriteFile(path, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := split
+		s.Path, s.Size = path, int64(len(broken))
+		r, err := source.Open(s, o)
+		if err != nil {
+			if !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: the error does not name the file: %v", what, err)
+			}
+			return
+		}
+		var doc data.Document
+		for n := 0; ; n++ {
+			err := r.Read(&doc)
+			if _, bad := data.IsBadRecord(err); bad || err == nil {
+				if n > 100*documents { // damaged data can hold more line ends
+					t.Fatalf("%s: it does not end", what)
+				}
+				continue
+			}
+			if !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: the error does not name the file: %v", what, err)
+			}
+			if again := r.Read(&doc); !errors.Is(again, err) && again.Error() != err.Error() {
+				t.Errorf("%s: first %v, then %v", what, err, again)
+			}
+			break
+		}
+		if err := r.Close(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for i := range 24 {
+		at := len(content) * i / 24
+		read(fmt.Sprintf("cut at %d", at), content[:at])
+		flipped := bytes.Clone(content)
+		flipped[at] ^= 0x55
+		read(fmt.Sprintf("flipped at %d", at), flipped)
+	}
+}
