@@ -170,7 +170,16 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 	if r.Command == CommandMatch {
 		return expandFingerprints(inputs)
 	}
-	return source.Expand(inputs, source.ExpandOptions{Format: r.config.Input.Format, SplitBytes: r.config.Input.SplitBytes})
+	var ignored []string
+	splits, err := source.Expand(inputs, source.ExpandOptions{
+		Format:     r.config.Input.Format,
+		SplitBytes: r.config.Input.SplitBytes,
+		Ignored:    func(path string) { ignored = append(ignored, path) },
+	})
+	if len(ignored) > 0 {
+		r.Log.Warn("files of unknown format are not read", "files", len(ignored), "first", ignored[0])
+	}
+	return splits, err
 }
 
 // stdinFile keeps what came on standard input, within the state folder.
@@ -262,7 +271,7 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 	if err := rundir.ReadJSON(r.dir.Path(rundir.State, countsFile), &counts); err != nil {
 		return err
 	}
-	s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
+	s.Checked, s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Checked, counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
 	s.Cut, s.CutSize, s.Largest = counts.Cut, counts.CutSize, counts.Largest
 
 	if r.Command == CommandRun && r.config.Output.Clean {

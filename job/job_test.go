@@ -16,9 +16,13 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/sample"
+	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash"
@@ -244,6 +248,39 @@ func TestMatchesEqualBruteForce(t *testing.T) {
 	}
 }
 
+// leaky is an engine that loses every pair, or some of them.
+type leaky struct {
+	engine.Engine
+	keep func(data.Pair) bool
+}
+
+func (l leaky) Match(ctx context.Context, j *engine.Job, documents *numbered.Folder, emit func([]data.Pair) error) error {
+	return l.Engine.Match(ctx, j, documents, func(pairs []data.Pair) error {
+		return emit(slices.DeleteFunc(slices.Clone(pairs), func(p data.Pair) bool { return !l.keep(p) }))
+	})
+}
+
+// A run notices when its engine loses pairs, and writes no tables then.
+func TestLostPairsAreNoticed(t *testing.T) {
+	dir := t.TempDir()
+	prints := filepath.Join(dir, "prints.parquet")
+	writeFingerprints(t, prints, 64, randomDocuments(rand.New(rand.NewPCG(3, 3)), 64, 60))
+	for name, keep := range map[string]func(data.Pair) bool{
+		"all":       func(data.Pair) bool { return false },
+		"identical": func(p data.Pair) bool { return p.Distance > 0 },
+		"distant":   func(p data.Pair) bool { return p.Distance < 2 },
+	} {
+		out := filepath.Join(dir, name)
+		_, err := job.Run(context.Background(), job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: out, Config: config.Default(), Engine: leaky{local.New(1), keep}})
+		if !errors.Is(err, job.ErrMissed) {
+			t.Errorf("%s pairs lost: got %v, want ErrMissed", name, err)
+		}
+		if parts, err := rundir.Parts(out, rundir.Matches); err != nil || len(parts) > 0 {
+			t.Errorf("%s pairs lost: tables %v, %v", name, parts, err)
+		}
+	}
+}
+
 // chain is documents of which only neighbours are within distance 3.
 func chain(n int) []document {
 	docs := make([]document, n)
@@ -418,4 +455,140 @@ func TestManyEmptyAndManyIdentical(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
+}
+
+// writeSample puts the sample dump into a folder of its own.
+func writeSample(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "sample")
+	if err := os.CopyFS(dir, sample.Files()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// On the sample every record is accounted for as planned, no match joins
+// pages that are not related, and most planted near-duplicates are found.
+func TestSampleAgainstItsTruth(t *testing.T) {
+	truth, err := sample.Truth()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "night1")
+	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{writeSample(t)}, Out: out, Config: config.Default()})
+
+	cluster := map[string]string{}
+	skipped := map[string]int64{}
+	kinds := map[string]sample.Kind{}
+	for _, p := range truth {
+		if p.Document() {
+			cluster[p.ID], kinds[p.ID] = p.Cluster, p.Kind
+		} else {
+			skipped[p.Skip]++
+		}
+	}
+	if fmt.Sprint(s.Skipped) != fmt.Sprint(skipped) {
+		t.Errorf("skipped %v, want %v", s.Skipped, skipped)
+	}
+	if want := int64(len(cluster)) + skipped[data.ReasonDuplicateID]; s.Documents != want {
+		t.Errorf("%d documents, want %d", s.Documents, want)
+	}
+	if s.Kept+s.Dropped != s.Documents || s.Records != int64(len(truth)) {
+		t.Errorf("%d kept and %d dropped of %d documents, %d records of %d", s.Kept, s.Dropped, s.Documents, s.Records, len(truth))
+	}
+
+	found := map[sample.Kind]int{}
+	for _, m := range readMatches(t, out, rundir.Matches) {
+		if cluster[m.id] == "" || cluster[m.id] != cluster[m.other] {
+			t.Errorf("%s and %s match at distance %d, and are not related", m.id, m.other, m.distance)
+		}
+		found[kinds[m.id]]++
+	}
+	planted := map[sample.Kind]int{}
+	for _, k := range kinds {
+		planted[k]++
+	}
+	// What distance 3 sees: see accuracy in the README.
+	for kind, share := range map[sample.Kind]float64{sample.Mirror: 0.9, sample.Counters: 0.6, sample.Advertisement: 0.6, sample.Edit: 0.5, sample.ErrorPage: 0.6} {
+		if planted[kind] == 0 || float64(found[kind]) < share*float64(planted[kind]) {
+			t.Errorf("%s: %d of %d matched, want a share of %v", kind, found[kind], planted[kind], share)
+		}
+	}
+	if found[sample.Empty]+found[sample.Short] > 0 {
+		t.Errorf("documents without enough features were matched: %v", found)
+	}
+}
+
+// Every file of the shared data goes through.
+func TestSharedData(t *testing.T) {
+	dir := os.Getenv("NEARDUP_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
+		t.Skipf("shared data not found at %s", dir)
+	}
+	for _, c := range []struct {
+		pattern   string
+		documents int64
+		text      string
+	}{
+		{"data/zh/laws.jsonl.gz", 3504, ""},
+		{"data/zh/blogs.jsonl.gz", 10000, ""},
+		{"data/zh/lctt_pairs.jsonl.gz", 2975, "published"},
+		{"data/zh/weibo_titles.jsonl.gz", 98073, ""},
+		{"data/en/reuters21578.jsonl.gz", 19043, ""},
+		{"data/warc/*.warc*", 298, ""},
+	} {
+		cfg := config.Default()
+		cfg.Input.Text = c.text
+		cfg.Output.Clean = strings.Contains(c.pattern, "warc") || strings.Contains(c.pattern, "laws")
+		s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, c.pattern)}, Out: filepath.Join(t.TempDir(), "out"), Config: cfg})
+		if s.Documents != c.documents || s.Records != s.Documents+total(s.Skipped)-s.Skipped[data.ReasonDuplicateID] {
+			t.Errorf("%s: %d documents, want %d; %d records, skipped %v", c.pattern, s.Documents, c.documents, s.Records, s.Skipped)
+		}
+	}
+	req := job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, "data", "warc")}, Out: filepath.Join(t.TempDir(), "out"), Config: config.Default(), Engine: local.New(1)}
+	if _, err := job.Run(context.Background(), req); !errors.Is(err, source.ErrRefused) || !strings.Contains(err.Error(), "blackbook.arc.gz") {
+		t.Errorf("got %v, want the ARC file refused by name", err)
+	}
+}
+
+func total(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "night")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in := filepath.Join(dir, "pages.jsonl")
+	page := `{"id":"%s","text":"one two three four five six seven eight nine ten"}` + "\n"
+	if err := os.WriteFile(in, fmt.Appendf(nil, page+page, "a", "b"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	cfg := config.Default()
+	cfg.Features.MinFeatures = 8
+	s, err := job.Run(context.Background(), job.Request{
+		Command: job.CommandRun,
+		Inputs:  []string{in},
+		Out:     filepath.Join(dir, "night1"),
+		Config:  cfg,
+		Engine:  local.New(2),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Documents, "documents,", s.Matched, "matched,", s.Clusters, "cluster,", s.Kept, "stays")
+	fmt.Println(os.RemoveAll(dir))
+	// Output:
+	// 2 documents, 2 matched, 1 cluster, 1 stays
+	// <nil>
 }

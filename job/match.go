@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"path/filepath"
 	"slices"
 	"time"
@@ -28,6 +29,7 @@ const fromRun = "run"
 
 // MatchCounts is what the match stage found.
 type MatchCounts struct {
+	Checked   int64         `json:"checked"`
 	Matched   int64         `json:"matched"`
 	Pairs     int64         `json:"pairs"`
 	Clusters  int64         `json:"clusters"`
@@ -69,6 +71,9 @@ func (r *run) match(ctx context.Context, rows int64) (rec rundir.TaskRecord, cou
 		return nil
 	})
 	if err != nil {
+		return rec, counts, err
+	}
+	if counts.Checked, err = t.check(ctx); err != nil {
 		return rec, counts, err
 	}
 	if counts.Matched, err = t.matches(ctx); err != nil {
@@ -198,6 +203,68 @@ func matchParts(t *tables, table string) *parts[data.MatchRow] {
 	return &parts[data.MatchRow]{tables: t, table: table, create: func(path string, o parquet.Options) (sink[data.MatchRow], error) {
 		return parquet.CreateMatches(path, o)
 	}}
+}
+
+// ErrMissed is returned when the join's result differs from a comparison with
+// all documents.
+var ErrMissed = errors.New("the join missed a match")
+
+// checkWork bounds the comparisons of a run's check of itself, and maxCheck
+// the documents that are checked.
+const (
+	checkWork = 100_000_000
+	maxCheck  = 64
+)
+
+// check compares some documents, spread evenly, with all others, and fails
+// unless their best matches are those that the join found. It returns how many
+// were checked.
+func (t *tables) check(ctx context.Context) (int64, error) {
+	n := t.documents.Len()
+	if n == 0 {
+		return 0, nil
+	}
+	count := min(max(checkWork/n, 2), maxCheck, n)
+	type sample struct {
+		doc, match uint32
+		hi, lo     uint64
+		distance   int
+	}
+	samples := make([]sample, count)
+	for i := range samples {
+		s := &samples[i]
+		s.doc, s.distance = uint32(i*n/count), t.run.config.Match.Distance+1
+		var err error
+		if s.hi, s.lo, err = t.documents.Fingerprint(s.doc); err != nil {
+			return 0, err
+		}
+	}
+	err := t.documents.Fingerprints(func(doc uint32, hi, lo uint64) {
+		for i := range samples {
+			s := &samples[i]
+			if d := bits.OnesCount64(hi^s.hi) + bits.OnesCount64(lo^s.lo); d < s.distance && doc != s.doc {
+				s.match, s.distance = doc, d
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range samples {
+		var match uint32
+		distance, found := uint8(0), false
+		if i, ok := t.matched.Index(s.doc); ok {
+			if match, distance, found = t.best.Match(i); found {
+				match = t.ids[match]
+			}
+		}
+		want := s.distance <= t.run.config.Match.Distance
+		if found != want || found && (match != s.match || int(distance) != s.distance) {
+			return 0, fmt.Errorf("%w: document %d has its best match in %d at distance %d, the join says %d at %d (matched: %t): this is a defect of neardup, its tables were not written",
+				ErrMissed, s.doc, s.match, s.distance, match, distance, found)
+		}
+	}
+	return int64(count), ctx.Err()
 }
 
 // matches writes every document's best match, in order of id.

@@ -24,6 +24,7 @@ type Summary struct {
 	Bad       int64            `json:"bad"`       // skipped records that were unusable or stood twice
 	Lanes     map[string]int64 `json:"lanes"`     // documents by lane; normal ones are matched
 	Matched   int64            `json:"matched"`   // documents with a match
+	Checked   int64            `json:"checked"`   // documents compared with all others, to check the join
 	Pairs     int64            `json:"pairs"`     // rows of the pairs table, when asked for
 	Clusters  int64            `json:"clusters"`
 	Clustered int64            `json:"clustered"` // documents in clusters
@@ -75,6 +76,9 @@ func (s *Summary) Print(w io.Writer) error {
 		row("skipped", "%s%s", grouped(total(s.Skipped)), counts(" (", s.Skipped, ")"))
 	}
 	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
+	if s.Checked > 0 {
+		row("", "the best matches of %s documents were checked against all documents", grouped(s.Checked))
+	}
 	if s.Pairs > 0 {
 		row("pairs", "%s", grouped(s.Pairs))
 	}

@@ -199,6 +199,23 @@ func (f *Folder) Fingerprints64() ([]uint64, error) {
 	return out, f.each(fingerprintsFile, 8, func(i int, b []byte) { out[i] = binary.LittleEndian.Uint64(b) })
 }
 
+// Fingerprint returns the fingerprint of document number doc.
+func (f *Folder) Fingerprint(doc uint32) (hi, lo uint64, err error) {
+	file, err := os.Open(filepath.Join(f.dir, fingerprintsFile))
+	if err != nil {
+		return 0, 0, fmt.Errorf("numbered documents: %w", err)
+	}
+	b := make([]byte, f.width())
+	_, err = file.ReadAt(b, int64(doc)*int64(len(b)))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return 0, 0, fmt.Errorf("numbered documents: fingerprint %d: %w", doc, err)
+	}
+	if f.wide {
+		hi = binary.LittleEndian.Uint64(b[8:])
+	}
+	return hi, binary.LittleEndian.Uint64(b), nil
+}
+
 // Fingerprints calls yield with every fingerprint in order of number.
 func (f *Folder) Fingerprints(yield func(doc uint32, hi, lo uint64)) error {
 	return f.each(fingerprintsFile, f.width(), func(i int, b []byte) {

@@ -40,6 +40,9 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%d documents, want %d", f.Len(), len(docs))
 		}
 		for i, d := range docs {
+			if hi, lo, err := f.Fingerprint(uint32(i)); err != nil || hi != d.Hi || lo != d.Lo {
+				t.Fatalf("fingerprint %d is %x %x (%v), want %x %x", i, hi, lo, err, d.Hi, d.Lo)
+			}
 			if id, err := f.AppendID([]byte("x"), uint32(i)); err != nil || string(id) != "x"+string(d.ID) {
 				t.Fatalf("id %d is %q (%v), want %q", i, id, err, d.ID)
 			}

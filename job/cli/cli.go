@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
 )
@@ -73,11 +74,11 @@ func exitCode(err error) int {
 		return ExitUsage
 	case errors.Is(err, rundir.ErrOther):
 		return ExitOtherRun
-	case errors.Is(err, rundir.ErrNotConserved):
+	case errors.Is(err, rundir.ErrNotConserved), errors.Is(err, job.ErrMissed):
 		return ExitIncomplete
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat):
+	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat), errors.Is(err, source.ErrRefused):
 		return ExitUsage
 	}
 	return ExitFailed

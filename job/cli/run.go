@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,8 @@ func bindMatch(fs *pflag.FlagSet, c *config.Config) {
 
 	fs.StringVar(&c.Execution.Engine, "engine", c.Execution.Engine, "what executes the stages: local")
 	fs.IntVar(&c.Execution.Workers, "workers", c.Execution.Workers, "goroutines that work at once; 0: one per core")
+	fs.StringVar(&c.Execution.Memory, "memory", c.Execution.Memory, "memory cap, like 4GiB: beyond it the matching goes by way of the disk (default half of the machine's)")
+	fs.StringVar(&c.Execution.Tmp, "tmp", c.Execution.Tmp, "folder for what does not fit into memory (default the run directory)")
 	fs.StringVar(&c.Execution.Matcher, "matcher", c.Execution.Matcher, "how pairs are found: kernel (in memory) or shuffle (as a cluster does)")
 	fs.IntVar(&c.Execution.Shards, "shards", c.Execution.Shards, "final reduces of the shuffle")
 	fs.IntVar(&c.Execution.Salts, "salts", c.Execution.Salts, "partial reduces of each shard of the shuffle")
@@ -64,6 +67,7 @@ func bindInput(fs *pflag.FlagSet, c *config.Config) {
 	fs.StringVar(&in.Rank, "rank-column", in.Rank, "column that --keep rank compares, the highest stays")
 	fs.StringVar(&in.WARCID, "warc-id", in.WARCID, "id of a WARC document: url or record")
 	fs.StringVar(&in.HTTPStatus, "http-status", in.HTTPStatus, "WARC responses that are documents: ok (2xx) or all")
+	fs.StringVar(&in.HTML, "html", in.HTML, "text of a WARC page: main, or visible (all of it, several times faster)")
 	fs.Int64Var(&in.MaxRecord, "max-record", in.MaxRecord, "bytes; a longer record is skipped")
 	fs.StringVar(&in.MaxBad, "max-bad", in.MaxBad, "fail when more records than this are unusable: a count or a share like 10%")
 	fs.Int64Var(&in.SplitBytes, "split-bytes", in.SplitBytes, "plain JSONL is cut into splits of about this many bytes")
@@ -192,6 +196,11 @@ func execute(cmd *cobra.Command, std streams, flags common, parsed config.Config
 	if n := cfg.Execution.Workers; n > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	}
+	limit, err := cfg.Execution.MemoryLimit()
+	if err != nil {
+		return usageError{err}
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
 	req.Engine = local.New(runtime.GOMAXPROCS(0))
 	req.Log = newLog(std.err, flags.verbose)

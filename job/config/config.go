@@ -44,6 +44,7 @@ type Input struct {
 	Rank         string `yaml:"rank_column" json:"rank_column"`     //
 	WARCID       string `yaml:"warc_id" json:"warc_id"`             // url or record
 	HTTPStatus   string `yaml:"http_status" json:"http_status"`     // ok (2xx only) or all
+	HTML         string `yaml:"html" json:"html"`                   // main text of a page, or all visible text
 	MaxRecord    int64  `yaml:"max_record" json:"max_record"`       // bytes; a longer record is skipped
 	MaxBad       string `yaml:"max_bad" json:"max_bad"`             // a count ("1000") or a share ("10%") of unusable records
 	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids"` // skip or fail
@@ -116,8 +117,9 @@ type Execution struct {
 func Default() Config {
 	return Config{
 		Input: Input{
-			WARCID:       "url",
-			HTTPStatus:   "ok",
+			WARCID:       data.WARCIDURL,
+			HTTPStatus:   data.HTTPStatusOK,
+			HTML:         data.HTMLMain,
 			MaxRecord:    32 << 20,
 			MaxBad:       "10%",
 			DuplicateIDs: "skip",
@@ -174,8 +176,9 @@ func (c Config) Check() error {
 	}{
 		{"segmenter", c.Features.Segmenter, []string{SegmenterBuiltin, SegmenterGojieba}},
 		{"format", c.Input.Format, []string{"", "warc", "wet", "jsonl", "csv", "tsv", "parquet"}},
-		{"warc_id", c.Input.WARCID, []string{"url", "record"}},
-		{"http_status", c.Input.HTTPStatus, []string{"ok", "all"}},
+		{"warc_id", c.Input.WARCID, []string{data.WARCIDURL, data.WARCIDRecord}},
+		{"http_status", c.Input.HTTPStatus, []string{data.HTTPStatusOK, data.HTTPStatusAll}},
+		{"html", c.Input.HTML, []string{data.HTMLMain, data.HTMLVisible}},
 		{"duplicate_ids", c.Input.DuplicateIDs, []string{"skip", "fail"}},
 		{"keep", c.Clusters.Keep, []string{KeepLongest, KeepEarliest, KeepRank, KeepSmallest}},
 		{"engine", c.Execution.Engine, []string{"local"}},
@@ -256,6 +259,7 @@ func (in Input) ReaderOptions() data.ReaderOptions {
 		MaxRecord:  in.MaxRecord,
 		WARCID:     in.WARCID,
 		HTTPStatus: in.HTTPStatus,
+		HTML:       in.HTML,
 	}
 }
 
