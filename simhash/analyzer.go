@@ -95,33 +95,42 @@ func New(o Options, more ...Extra) (*Analyzer, error) {
 		return nil, fmt.Errorf("simhash: %w", ErrSegmenter)
 	}
 	a.segmenter = e.segmenter
-	a.takeStop(e.stop)
+	a.takeStop(e.stop, e.segmenter.Lexicon)
 	a.takeLexicon(e.segmenter.Lexicon)
 	return a, nil
 }
 
-// takeStop fills the set of stop words' hashes.
-func (a *Analyzer) takeStop(words []string) {
+// takeStop fills the set of stop words' hashes. A user's words go into the id;
+// the built-in ones are named there by the option, and by the lexicon.
+func (a *Analyzer) takeStop(words []string, l Lexicon) {
 	var s scratch
 	a.stop = map[uint64]struct{}{}
-	digest := uint64(0)
-	take := func(word string) {
-		normal := a.forms.append(nil, []byte(word), &s)
-		h := a.hash(normal).Lo
-		if _, had := a.stop[h]; !had {
-			a.stop[h] = struct{}{}
-			digest += h // whatever the order
-		}
-	}
-	for _, word := range words {
-		take(word)
+	take := func(word string) uint64 {
+		h := a.hash(a.forms.append(nil, []byte(word), &s)).Lo
+		a.stop[h] = struct{}{}
+		return h
 	}
 	if len(words) > 0 {
-		a.id += fmt.Sprintf(" stop_words=%d:%016x", len(a.stop), digest)
+		distinct := map[uint64]struct{}{}
+		digest := uint64(0)
+		for _, word := range words {
+			h := take(word)
+			if _, had := distinct[h]; !had {
+				distinct[h] = struct{}{}
+				digest += h // whatever the order
+			}
+		}
+		a.id += fmt.Sprintf(" stop_words=%d:%016x", len(distinct), digest)
 	}
-	if a.options.Stop == StopBuiltin {
-		for _, word := range strings.Fields(builtinStop) {
-			take(word)
+	if a.options.Stop != StopBuiltin {
+		return
+	}
+	for word := range strings.FieldsSeq(builtinStop) {
+		take(word)
+	}
+	for id := range int32(l.Len()) {
+		if l.IsStop(id) {
+			take(l.Word(id))
 		}
 	}
 }
@@ -149,9 +158,7 @@ func (a *Analyzer) takeLexicon(l Lexicon) {
 			idf = scaledIDF(v)
 		}
 		_, skip := a.stop[h.Lo]
-		if skip ||
-			o.Stop == StopBuiltin && l.IsStop(id) ||
-			len(o.Tags) > 0 && !hasAnyPrefix(l.Tag(id), o.Tags) {
+		if skip || len(o.Tags) > 0 && !hasAnyPrefix(l.Tag(id), o.Tags) {
 			a.infos[i] = 1
 		}
 		a.infos[i] |= wordInfo(idf << 1)

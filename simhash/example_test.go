@@ -20,7 +20,7 @@ func Example() {
 	fmt.Println(a.Lane, a.Features, a.Length)
 	fmt.Println(simhash.Distance(a.Fingerprint, b.Fingerprint), simhash.Similarity(a.Fingerprint, b.Fingerprint, 64))
 	// Output:
-	// normal 10 18
+	// normal 6 18
 	// 0 1
 }
 
@@ -32,18 +32,16 @@ func ExampleWorkspace_Features() {
 		fmt.Println(err)
 		return
 	}
-	for _, f := range analyzer.NewWorkspace().Features(nil, []byte("Go 语言"), []byte("Ｇｏ語言的標準庫、Don’t panic, カナ")) {
+	for _, f := range analyzer.NewWorkspace().Features(nil, []byte("Golang 语言"), []byte("Ｇｏｌａｎｇ語言的標準庫、Don’t panic, カナ")) {
 		fmt.Println(f.Text, f.Weight)
 	}
 	// Output:
-	// go 4
+	// golang 4
 	// 语言 4
-	// don't 1
 	// panic 1
 	// カナ 1
 	// 库 1
 	// 标准 1
-	// 的 1
 }
 
 func ExampleLayout() {

@@ -1,6 +1,7 @@
 package simhash
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,19 +48,30 @@ const (
 type Options struct {
 	Bits        int      `yaml:"bits" json:"bits"`                 // of the fingerprint: 32, 64 or 128
 	Kind        string   `yaml:"kind" json:"kind"`                 // words or ngrams
-	N           int      `yaml:"n" json:"n"`                       // characters of an n-gram, 1 to 16; words ignore it
+	N           int      `yaml:"n" json:"n"`                       // characters of an n-gram, 1 to 16; words ignore it. 2 suits Chinese, English needs 3 or more
 	HMM         bool     `yaml:"hmm" json:"hmm"`                   // the default segmenter finds words beyond its dictionary
 	Simplify    bool     `yaml:"simplify" json:"simplify"`         // traditional characters count as simplified ones
 	Weight      string   `yaml:"weight" json:"weight"`             // tf, tfidf, sqrt-tfidf, unit or levels; n-grams take tf or unit
 	TitleWeight int      `yaml:"title_weight" json:"title_weight"` // how many times a feature of the title counts, 0 to 100; 0 ignores titles
 	Top         int      `yaml:"top" json:"top"`                   // only that many features of the highest tf × idf; 0: all
 	Tags        []string `yaml:"tags" json:"tags"`                 // only dictionary words whose part of speech starts with one of these, such as n, v; empty: all
-	Stop        string   `yaml:"stop" json:"stop"`                 // none or builtin
-	MinFeatures int      `yaml:"min_features" json:"min_features"` // a document with fewer distinct features is short
+	Stop        string   `yaml:"stop" json:"stop"`                 // none or builtin; n-grams ignore it
+	MinFeatures int      `yaml:"min_features" json:"min_features"` // a document with fewer distinct features is in LaneShort
 }
 
-// DefaultOptions returns the options that rank near-duplicates best among
-// those measured: 64 bits of all words by tf.
+// DefaultOptions returns 64 bits of all words but stop words, by tf.
+//
+// The defaults were measured (TestAccuracy) on 2,975 Chinese drafts and their
+// published edits. At distance 3, of the pairs with a Jaccard similarity of
+// character 5-grams of at least 0.9, 0.8 and 0.7 words by tf find 0.89, 0.68
+// and 0.47, and 0.96 of all they find is right; with stop words kept 0.95,
+// 0.80 and 0.62, but only 0.35 is right, for 的 and its like then decide the
+// signs. 2-grams by tf find 0.95, 0.73 and 0.55 of them with 0.97 right; among
+// 6,000 English news items, though, hardly one 2-gram match in ten is right,
+// and all 3-gram matches are.
+//
+// MinFeatures is where a fingerprint begins to bear an edit: one changed
+// feature of 8 moves it by 8.7 bits on average, of 16 by 6.2, of 64 by 3.2.
 func DefaultOptions() Options {
 	return Options{
 		Bits:        64,
@@ -69,7 +81,7 @@ func DefaultOptions() Options {
 		Simplify:    true,
 		Weight:      WeightTF,
 		TitleWeight: 1,
-		Stop:        StopNone,
+		Stop:        StopBuiltin,
 		MinFeatures: 16,
 	}
 }
@@ -113,8 +125,8 @@ func (o Options) Check() error {
 		switch {
 		case o.Weight != WeightTF && o.Weight != WeightUnit:
 			return fmt.Errorf("weight %q: n-grams have no idf; write tf or unit, or kind words", o.Weight)
-		case o.Top != 0 || len(o.Tags) != 0 || o.Stop != StopNone:
-			return fmt.Errorf("top, tags and stop choose words: write kind words, or leave them out with kind ngrams")
+		case o.Top != 0 || len(o.Tags) != 0:
+			return errors.New("top and tags choose words: write kind words, or leave them out with kind ngrams")
 		}
 	}
 	return nil
@@ -137,7 +149,7 @@ func (o Options) String() string {
 	if len(o.Tags) != 0 {
 		fmt.Fprintf(&b, " tags=%s", strings.Join(o.Tags, ","))
 	}
-	if o.Stop != StopNone {
+	if o.Stop != StopNone && o.Kind == KindWords {
 		fmt.Fprintf(&b, " stop=%s", o.Stop)
 	}
 	fmt.Fprintf(&b, " min_features=%d", o.MinFeatures)

@@ -83,12 +83,12 @@ func nextSpan(t *[0x10000]class, text []byte, i int) span {
 		return span{start: len(text), end: len(text)}
 	}
 	for s.end < len(text) {
-		// The ideographs from U+5000 to U+9FFF, by their first byte.
-		if s.class == classHan {
+		switch s.class {
+		case classHan: // the ideographs from U+5000 to U+9FFF, by their first byte
 			for s.end+3 <= len(text) && text[s.end]-0xe5 <= 0xe9-0xe5 {
 				s.end += 3
 			}
-		} else if s.class == classWord {
+		case classWord:
 			for s.end < len(text) && text[s.end] < 0x80 && t[text[s.end]] == classWord {
 				s.end++
 			}

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -17,17 +18,20 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "variants:", err)
+		os.Exit(1) //nolint:forbidigo // this is main
+	}
+}
+
+func run() error {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: variants TSCharacters.txt")
-		os.Exit(2)
+		return errors.New("usage: variants TSCharacters.txt")
 	}
 	source, err := table.Generate(os.Args[1])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "variants:", err)
-		os.Exit(1)
+		return err
 	}
-	if _, err := os.Stdout.Write(source); err != nil {
-		fmt.Fprintln(os.Stderr, "variants:", err)
-		os.Exit(1)
-	}
+	_, err = os.Stdout.Write(source)
+	return err
 }

@@ -1,0 +1,106 @@
+package simhash
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+func TestOptionsMistakes(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Bits = 48 }, "bits 48: write 32, 64 or 128"},
+		{func(o *Options) { o.Kind = "shingles" }, `kind "shingles": write one of words, ngrams`},
+		{func(o *Options) { o.Weight = "bm25" }, `weight "bm25": write one of tf, tfidf, sqrt-tfidf, unit, levels`},
+		{func(o *Options) { o.Stop = "" }, `stop "": write one of none, builtin`},
+		{func(o *Options) { o.N = 17 }, "n 17: write a number from 1 to 16"},
+		{func(o *Options) { o.TitleWeight = -1 }, "title_weight -1: write a number from 0 to 100"},
+		{func(o *Options) { o.Top = -1 }, "top -1: write a number from 0"},
+		{func(o *Options) { o.MinFeatures = -1 }, "min_features -1: write a number from 0"},
+		{func(o *Options) { o.Tags = []string{"n", ""} }, "write parts of speech like n, v or nr"},
+		{func(o *Options) { o.Kind, o.Weight = KindNGrams, WeightTFIDF }, "write tf or unit, or kind words"},
+		{func(o *Options) { o.Kind, o.Top = KindNGrams, 20 }, "write kind words, or leave them out with kind ngrams"},
+	} {
+		o := DefaultOptions()
+		c.change(&o)
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+		if a, err := New(o); err == nil || a != nil || !strings.HasPrefix(err.Error(), "simhash: ") {
+			t.Errorf("New returns %v, %v for %s", a, err, o)
+		}
+	}
+	for _, o := range variety() {
+		if err := o.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := New(Options{}); !errors.Is(err, ErrBits) {
+		t.Errorf("error %v of no options is not ErrBits", err)
+	}
+	if _, err := New(DefaultOptions(), WithSegmenter(Segmenter{Lexicon: defaultDictionary(t)})); !errors.Is(err, ErrSegmenter) {
+		t.Errorf("error %v is not ErrSegmenter", err)
+	}
+	o := DefaultOptions()
+	o.Kind = KindNGrams
+	if _, err := New(o, WithStopWords([]string{"the"})); err == nil || !strings.Contains(err.Error(), "write kind words") {
+		t.Errorf("error %v, want that n-grams take no stop words", err)
+	}
+}
+
+func TestOptionsAreRead(t *testing.T) {
+	for _, want := range variety() {
+		text, err := yaml.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := DefaultOptions()
+		if err := yaml.Unmarshal(text, &got); err != nil || got.String() != want.String() {
+			t.Errorf("YAML %s is read as %s, %v", text, got, err)
+		}
+		if text, err = json.Marshal(want); err != nil {
+			t.Fatal(err)
+		}
+		got = DefaultOptions()
+		if err := json.Unmarshal(text, &got); err != nil || got.String() != want.String() {
+			t.Errorf("JSON %s is read as %s, %v", text, got, err)
+		}
+	}
+}
+
+// Whatever changes a fingerprint changes the id, and nothing else does.
+func TestAnalyzerID(t *testing.T) {
+	ids := map[string]string{}
+	see := func(name string, a *Analyzer) {
+		if strings.ContainsAny(a.ID(), "\n\r") {
+			t.Errorf("%s: id %q has several lines", name, a.ID())
+		}
+		if other, had := ids[a.ID()]; had {
+			t.Errorf("%s and %s have the id %s", name, other, a.ID())
+		}
+		ids[a.ID()] = name
+	}
+	for _, o := range variety() {
+		see(o.String(), analyzer(t, o))
+	}
+	some := newAnalyzer(t, nil, WithStopWords([]string{"云计算", "Foo"}))
+	see("stop words", some)
+	see("other stop words", newAnalyzer(t, nil, WithStopWords([]string{"云计算", "bar"})))
+	none := func(o *Options) { o.Kind, o.Stop, o.HMM = KindNGrams, StopNone, false }
+	builtin := func(o *Options) { o.Kind, o.Stop, o.HMM = KindNGrams, StopBuiltin, true }
+	if a, b := newAnalyzer(t, none).ID(), newAnalyzer(t, builtin).ID(); a != b {
+		t.Errorf("n-grams differ by what they ignore: %s, %s", a, b)
+	}
+	again := newAnalyzer(t, nil, WithStopWords([]string{"ＦＯＯ"}), WithStopWords([]string{"雲計算", "foo"}))
+	if again.ID() != some.ID() {
+		t.Errorf("the same stop words have the ids\n%s\n%s", some.ID(), again.ID())
+	}
+	if some.Options().String() != DefaultOptions().String() {
+		t.Errorf("options %s, want the default ones", some.Options())
+	}
+}
