@@ -94,7 +94,9 @@ func load(file []byte) (*Dictionary, error) {
 		words:   words - m.New,
 	}
 	d.number(m.Runes)
-	d.spell()
+	if err := d.spell(); err != nil {
+		return nil, err
+	}
 	for id, t := range m.Tag {
 		d.tag[id] = uint16(t)
 	}
@@ -177,20 +179,24 @@ func (d *Dictionary) number(runes []rune) {
 }
 
 // spell sets the texts of the words from the trie.
-func (d *Dictionary) spell() {
+func (d *Dictionary) spell() error {
 	slots := model.Slots(d.nodes, len(d.weights)-1)
 	parents := model.Parents(d.nodes)
 	var codes []uint16
 	text := make([]byte, 0, 9*len(slots))
 	d.ends = make([]uint32, len(slots))
 	for id, slot := range slots {
-		codes = model.AppendCodes(codes[:0], d.nodes, parents, slot)
+		var ok bool
+		if codes, ok = model.AppendCodes(codes[:0], d.nodes, parents, slot); !ok {
+			return fmt.Errorf("jieba: %w: word %d is not in the trie", ErrModel, id)
+		}
 		for _, c := range codes {
 			text = utf8.AppendRune(text, d.runes[c])
 		}
 		d.ends[id] = uint32(len(text))
 	}
 	d.text = string(text)
+	return nil
 }
 
 func (d *Dictionary) code(r rune) uint16 {

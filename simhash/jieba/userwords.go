@@ -22,7 +22,7 @@ type UserWord struct {
 }
 
 // MaxWordLength is the number of characters of the longest possible word.
-const MaxWordLength = 512
+const MaxWordLength = model.MaxWordLength
 
 // ErrUserWord is returned for a user word that no text could contain.
 var ErrUserWord = errors.New("impossible user word")
@@ -170,7 +170,9 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	n.nodes = nodes
 	n.emit = slices.Concat(d.emit, slices.Repeat([][model.States]float64{model.NoEmission}, len(runes)-len(d.runes)))
 	n.number(runes)
-	n.spell()
+	if err := n.spell(); err != nil {
+		return nil, err
+	}
 	for _, u := range distinct {
 		if err := n.use(ids[u.Text], u); err != nil {
 			return nil, err

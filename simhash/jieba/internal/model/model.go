@@ -121,17 +121,24 @@ func Parents(nodes []Node) []uint32 {
 	return parents
 }
 
-// AppendCodes appends the character codes of the word that ends in slot.
-func AppendCodes(dst []uint16, nodes []Node, parents []uint32, slot uint32) []uint16 {
+// MaxWordLength is the number of characters of the longest possible word,
+// cppjieba's MAX_WORD_LENGTH.
+const MaxWordLength = 512
+
+// AppendCodes appends the character codes of the word that ends in slot. It
+// reports whether there is one: in a damaged trie a slot may be no
+// descendant of the root.
+func AppendCodes(dst []uint16, nodes []Node, parents []uint32, slot uint32) ([]uint16, bool) {
 	start := len(dst)
-	for {
+	for range MaxWordLength {
 		c := nodes[slot].Check()
 		if c == noCheck {
 			dst = append(dst, uint16(slot))
 			slices.Reverse(dst[start:])
-			return dst
+			return dst, true
 		}
 		dst = append(dst, c)
 		slot = parents[slot-uint32(c)]
 	}
+	return dst[:start], false
 }
