@@ -53,6 +53,7 @@ func bindMatch(fs *pflag.FlagSet, c *config.Config) {
 	fs.StringVar(&c.Execution.Memory, "memory", c.Execution.Memory, "memory cap, like 4GiB: beyond it the matching goes by way of the disk (default half of the machine's)")
 	fs.StringVar(&c.Execution.Tmp, "tmp", c.Execution.Tmp, "folder for what does not fit into memory (default the run directory)")
 	fs.StringVar(&c.Execution.Matcher, "matcher", c.Execution.Matcher, "how pairs are found: kernel (in memory) or shuffle (as a cluster does)")
+	fs.StringVar(&c.Execution.Plan, "plan", c.Execution.Plan, "plan of the kernel, like 32/1/2+32/1/2: bits/errors/agree by region (default by its cost model)")
 	fs.IntVar(&c.Execution.Shards, "shards", c.Execution.Shards, "final reduces of the shuffle")
 	fs.IntVar(&c.Execution.Salts, "salts", c.Execution.Salts, "partial reduces of each shard of the shuffle")
 }

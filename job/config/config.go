@@ -21,6 +21,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/hamming"
 )
 
 // Config is everything that decides a run's result (Input to Output) and how
@@ -109,6 +110,7 @@ type Execution struct {
 	Memory  string `yaml:"memory"`  // cap for the match phase, like 4GiB; "" half of the machine's
 	Tmp     string `yaml:"tmp"`     // where spilled data goes; "" the run directory
 	Matcher string `yaml:"matcher"` // kernel or shuffle
+	Plan    string `yaml:"plan"`    // of the kernel, bits/errors/agree by region; "" chosen by its cost model
 	Shards  int    `yaml:"shards"`  // of the shuffle
 	Salts   int    `yaml:"salts"`   // of the shuffle's first reduce
 }
@@ -207,8 +209,23 @@ func (c Config) Check() error {
 	if _, err := c.Input.BadLimit(); err != nil {
 		return err
 	}
+	if _, err := c.Plan(); err != nil {
+		return fmt.Errorf("plan %q: %w: write regions like 32/1/2+32/1/2, whose errors each plus one sum to more than the distance", c.Execution.Plan, err)
+	}
 	_, err := ParseBytes(c.Execution.Memory)
 	return err
+}
+
+// Plan returns the kernel's plan, nil when its cost model is to choose.
+func (c Config) Plan() (*hamming.Plan, error) {
+	if c.Execution.Plan == "" {
+		return nil, nil
+	}
+	regions, err := hamming.ParseRegions(c.Execution.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return hamming.NewPlan(c.Features.Bits, c.Match.Distance, regions...)
 }
 
 // MaxDistance is the largest k that fingerprints of that many bits are

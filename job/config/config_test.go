@@ -26,6 +26,8 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 		`size "4 gigs": write it like`:    func(c *Config) { c.Execution.Memory = "4 gigs" },
 		"workers -1, shards 8, salts 4":   func(c *Config) { c.Execution.Workers = -1 },
 		`segmenter "python": write one`:   func(c *Config) { c.Features.Segmenter = "python" },
+		`plan "16/0/1": hamming`:          func(c *Config) { c.Execution.Plan = "16/0/1" },
+		`plan "x": hamming: region`:       func(c *Config) { c.Execution.Plan = "x" },
 		"max_spread -2: write 0":          func(c *Config) { c.Clusters.MaxSpread = -2 },
 		`warc_id "uri": write one of url`: func(c *Config) { c.Input.WARCID = "uri" },
 	} {

@@ -86,7 +86,11 @@ func match[F hamming.Fingerprint](ctx context.Context, e *Engine, job *engine.Jo
 	if err != nil {
 		return err
 	}
-	options := hamming.Options{Bits: job.Config.Features.Bits, Workers: e.workers}
+	plan, err := job.Config.Plan()
+	if err != nil {
+		return err
+	}
+	options := hamming.Options{Bits: job.Config.Features.Bits, Workers: e.workers, Plan: plan}
 	set, err := hamming.Collapse(prints, options)
 	if err != nil {
 		return err

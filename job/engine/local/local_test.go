@@ -34,6 +34,7 @@ type way struct {
 var ways = []way{
 	{1, config.Execution{Matcher: config.MatcherKernel}},
 	{7, config.Execution{Matcher: config.MatcherKernel}},
+	{2, config.Execution{Matcher: config.MatcherKernel, Plan: "all pairs"}},
 	{1, config.Execution{Matcher: config.MatcherShuffle, Shards: 1, Salts: 1}},
 	{2, config.Execution{Matcher: config.MatcherShuffle, Shards: 3, Salts: 5}},
 	{7, config.Execution{Matcher: config.MatcherShuffle, Shards: 8, Salts: 2}},

@@ -36,6 +36,7 @@ type spiller[F hamming.Fingerprint] struct {
 	dir     string
 	bits    int
 	k       int
+	plan    *hamming.Plan // nil: chosen by N
 	out     *batches
 }
 
@@ -49,7 +50,11 @@ func spill[F hamming.Fingerprint](ctx context.Context, workers int, limit int64,
 		return fmt.Errorf("spill: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &spiller[F]{workers: workers, limit: limit, dir: dir, bits: job.Config.Features.Bits, k: job.Config.Match.Distance, out: newBatches(emit, workers)}
+	plan, err := job.Config.Plan()
+	if err != nil {
+		return err
+	}
+	s := &spiller[F]{plan: plan, workers: workers, limit: limit, dir: dir, bits: job.Config.Features.Bits, k: job.Config.Match.Distance, out: newBatches(emit, workers)}
 	job.Log.Info("the fingerprints do not fit under the memory cap: matching by way of the disk", "documents", documents.Len(), "cap", limit, "folder", dir)
 
 	// A bucket of the first step takes about inMemory per document, and there
@@ -173,9 +178,12 @@ func (s *spiller[F]) join(ctx context.Context, distinct, found *buckets) error {
 	for b := range distinct.files {
 		total += distinct.len(b)
 	}
-	plan, err := hamming.ChoosePlan(s.bits, s.k, int(total))
-	if err != nil {
-		return err
+	plan := s.plan
+	if plan == nil {
+		var err error
+		if plan, err = hamming.ChoosePlan(s.bits, s.k, int(total)); err != nil {
+			return err
+		}
 	}
 	for table := range plan.Tables() {
 		if err := s.joinTable(ctx, plan, table, total, distinct, found); err != nil {
