@@ -169,7 +169,7 @@ func dateOf(leaf *schema.Column, c column) int64 {
 		}
 		return data.UnixDate(float64(c.value))
 	case *int64Values:
-		if t, ok := leaf.LogicalType().(schema.TimestampLogicalType); ok {
+		if t, ok := leaf.LogicalType().(*schema.TimestampLogicalType); ok {
 			switch t.TimeUnit() {
 			case schema.TimeUnitMillis:
 				return c.value
@@ -203,7 +203,7 @@ func floorDiv(a, b int64) int64 {
 // numberOf is the current value as a number; NaN when it is none.
 func numberOf(leaf *schema.Column, c column) float64 {
 	scale := 1.0
-	if d, ok := leaf.LogicalType().(schema.DecimalLogicalType); ok {
+	if d, ok := leaf.LogicalType().(*schema.DecimalLogicalType); ok {
 		scale = math.Pow10(int(d.Scale()))
 	}
 	switch c := c.(type) {
@@ -212,7 +212,7 @@ func numberOf(leaf *schema.Column, c column) float64 {
 	case *int32Values:
 		return float64(c.value) / scale
 	case *int64Values:
-		if i, ok := leaf.LogicalType().(schema.IntLogicalType); ok && !i.IsSigned() {
+		if i, ok := leaf.LogicalType().(*schema.IntLogicalType); ok && !i.IsSigned() {
 			return float64(uint64(c.value))
 		}
 		return float64(c.value) / scale
