@@ -1,0 +1,242 @@
+package clean_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/clean"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func gz(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, s); err != nil {
+		panic(err)
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+func zst(s string) string {
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer z.Close() //nolint:errcheck // to memory
+	return string(z.EncodeAll([]byte(s), nil))
+}
+
+// unpack undoes a file's compression by its name.
+func unpack(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r io.Reader = bytes.NewReader(content)
+	switch filepath.Ext(path) {
+	case ".gz":
+		if r, err = gzip.NewReader(r); err != nil {
+			t.Fatal(err)
+		}
+	case ".zst":
+		z, err := zstd.NewReader(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		r = z
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// run cleans a file: every document whose id starts with "keep" stays.
+func run(t *testing.T, path string, o source.Options) (to string, kept int64) {
+	t.Helper()
+	splits, err := source.Expand([]string{path}, source.ExpandOptions{})
+	if err != nil || len(splits) != 1 {
+		t.Fatal(splits, err)
+	}
+	o.KeepRaw = true
+	r, err := source.Open(splits[0], o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // opened for reading
+	to = filepath.Join(t.TempDir(), "part-00000"+clean.Extension(splits[0]))
+	w, err := clean.Create(to, splits[0], o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort() //nolint:errcheck // does nothing after Commit
+	var doc data.Document
+	for {
+		err := r.Read(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if _, bad := data.IsBadRecord(err); bad {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(string(doc.ID), "keep") {
+			if err := w.Keep(&doc); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("before Commit: %v", err)
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	return to, w.Rows()
+}
+
+func TestOwnForm(t *testing.T) {
+	jsonl := `{"id":"keep1", "n":1.0, "text":"\u4e2d"}` + "\n" + `{"id":"drop","text":"x"}` + "\n{bad\n" + ` {"text":"y","id":"keep2"}`
+	jsonlKept := `{"id":"keep1", "n":1.0, "text":"\u4e2d"}` + "\n" + ` {"text":"y","id":"keep2"}` + "\n"
+	csv := "id,text,n\r\nkeep1,\"a\r\nb\",1\r\ndrop,x,2\r\n\r\n\"keep2\",y,\"3\""
+	csvKept := "id,text,n\r\nkeep1,\"a\r\nb\",1\r\n\"keep2\",y,\"3\"\r\n"
+	record := func(id, text string) string {
+		return fmt.Sprintf("WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: %s\r\nWARC-Date: 2024-05-18T01:58:10Z\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", id, len(text), text)
+	}
+	wet := gz(record("keep1", "one\n\"two\"")) + gz(record("drop", "x")) + gz(record("keep2", "中"))
+	wetKept := `{"id":"keep1","text":"one\n\"two\"","date":"2024-05-18T01:58:10Z"}` + "\n" + `{"id":"keep2","text":"中","date":"2024-05-18T01:58:10Z"}` + "\n"
+	for _, c := range []struct{ name, content, ext, want string }{
+		{"a.jsonl", jsonl, ".jsonl", jsonlKept},
+		{"a.jsonl.gz", gz(jsonl), ".jsonl.gz", jsonlKept},
+		{"a.jsonl.zst", zst(jsonl), ".jsonl.zst", jsonlKept},
+		{"crlf.jsonl", strings.ReplaceAll(jsonl, "\n", "\r\n") + "\r\n", ".jsonl", strings.ReplaceAll(jsonlKept, "\n", "\r\n")},
+		{"a.csv", csv, ".csv", csvKept},
+		{"a.csv.gz", gz(csv), ".csv.gz", csvKept},
+		{"a.tsv", "id\ttext\nkeep1\tx\ndrop\ty\n", ".tsv", "id\ttext\nkeep1\tx\n"},
+		{"none.csv", "id,text\ndrop,x\n", ".csv", "id,text\n"},
+		{"a.warc.wet.gz", wet, ".jsonl.gz", wetKept},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), c.name)
+			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			to, kept := run(t, path, source.Options{})
+			if !strings.HasSuffix(to, "part-00000"+c.ext) {
+				t.Errorf("wrote %s, want %s", to, c.ext)
+			}
+			if got := unpack(t, to); got != c.want {
+				t.Errorf("got\n%q\nwant\n%q", got, c.want)
+			}
+			if want := int64(strings.Count(c.want, "keep")); kept != want {
+				t.Errorf("kept %d, want %d", kept, want)
+			}
+			// What was written is read again as the same documents.
+			if again, n := run(t, to, source.Options{}); unpack(t, again) != c.want || n != kept {
+				t.Error("the clean dump of the clean dump differs")
+			}
+		})
+	}
+}
+
+func TestParquet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	w, err := parquet.CreateFingerprints(path, parquet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		row := data.FingerprintRow{DocID: fmt.Appendf(nil, "%s%d", []string{"keep", "drop", "drop"}[i%3], i), Title: []byte("t"), Lo: uint64(i), Date: data.NoDate, Rank: math.NaN()}
+		if err := w.Write(&row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	to, kept := run(t, path, source.Options{Columns: data.Columns{ID: "doc_id", Text: "title"}})
+	if kept != 334 || filepath.Ext(to) != ".parquet" {
+		t.Errorf("kept %d in %s", kept, to)
+	}
+	i := uint64(0)
+	if err := parquet.ReadFingerprints(t.Context(), to, parquet.ReadOptions{}, func(row *data.FingerprintRow) error {
+		if string(row.DocID) != fmt.Sprintf("keep%d", i) || row.Lo != i {
+			return fmt.Errorf("got %s, want keep%d", row.DocID, i)
+		}
+		i += 3
+		return nil
+	}); err != nil || i != 1002 {
+		t.Error(i, err)
+	}
+}
+
+func TestStandardInput(t *testing.T) {
+	if _, err := clean.Create("x", data.Split{Path: "-", Format: source.FormatJSONL}, source.Options{}); !errors.Is(err, clean.ErrStandardInput) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func ExampleCreate() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // an example
+	in := filepath.Join(dir, "pages.csv")
+	if err := os.WriteFile(in, []byte("id,text\na,one\nb,two\n"), 0o600); err != nil {
+		panic(err)
+	}
+	split := data.Split{Path: in, Format: source.FormatCSV, End: -1}
+	o := source.Options{KeepRaw: true}
+	r, err := source.Open(split, o)
+	if err != nil {
+		panic(err)
+	}
+	defer r.Close() //nolint:errcheck // opened for reading
+	path := filepath.Join(dir, "part-00000"+clean.Extension(split))
+	w, err := clean.Create(path, split, o)
+	if err != nil {
+		panic(err)
+	}
+	defer w.Abort() //nolint:errcheck // does nothing after Commit
+	var doc data.Document
+	for r.Read(&doc) == nil {
+		if string(doc.ID) != "a" {
+			if err := w.Keep(&doc); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if err := w.Commit(); err != nil {
+		panic(err)
+	}
+	text, err := os.ReadFile(path)
+	fmt.Printf("%s%v\n", text, err)
+	// Output:
+	// id,text
+	// b,two
+	// <nil>
+}
