@@ -26,7 +26,7 @@ import (
 // ErrNoDictionary is returned where gojieba's dictionary files are missing.
 var ErrNoDictionary = errors.New("dictionary file of gojieba not found")
 
-// ErrClosed is the panic-free end of a Segmenter: see Segmenter.Close.
+// ErrClosed is returned for a second Close.
 var ErrClosed = errors.New("segmenter is closed")
 
 // Segmenter is a loaded gojieba. It is safe for concurrent use.

@@ -228,7 +228,7 @@ func TestUserWords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close() //nolint:errcheck // the only one to close it
+			defer s.Close()
 			var extra []string
 			for _, w := range words {
 				extra = append(extra, w.Text)

@@ -20,7 +20,7 @@ func lines(t *testing.T, path string, f func(line string)) {
 	if err != nil {
 		t.Skipf("gojieba's dictionaries not found: %v", err)
 	}
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close()
 	s := bufio.NewScanner(file)
 	for s.Scan() {
 		f(s.Text())

@@ -44,7 +44,7 @@ func texts(tb testing.TB, dir, name string, fields []string) iter.Seq[[]byte] {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		defer f.Close() //nolint:errcheck // read only
+		defer f.Close()
 		z, err := gzip.NewReader(f)
 		if err != nil {
 			tb.Fatal(err)

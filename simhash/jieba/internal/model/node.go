@@ -25,9 +25,9 @@ const (
 	// MaxCodes is the greatest number of character codes: a code must fit in
 	// Check and differ from noCheck.
 	MaxCodes = noCheck
-	// MaxSlots is the greatest size of a double array, and MaxWords of a
-	// dictionary.
+	// MaxSlots is the greatest size of a double array.
 	MaxSlots = 1 << 24
+	// MaxWords is the greatest number of words.
 	MaxWords = MaxSlots - 1
 
 	baseAt, valueAt = 16, 40
