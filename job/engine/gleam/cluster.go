@@ -1,0 +1,198 @@
+package gleam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chrislusf/gleam/util"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// ErrCluster is returned when the cluster cannot run the flow: the master or
+// an agent does not answer, or there are too few slots.
+var ErrCluster = errors.New("cluster not ready")
+
+// Agent is an agent as the master knows it.
+type Agent struct {
+	Address string
+	Slots   int   // executors at once
+	Used    int   // of them, taken
+	Memory  int64 // bytes
+}
+
+// The master tells its agents on its status page alone.
+var (
+	agentRow  = regexp.MustCompile(`(?s)<tr>\s*<td><code>[^<]*</code></td>\s*<td>[^<]*</td>\s*<td>([^<]*)</td>\s*<td>(\d+)</td>\s*<td>[^<]*</td>\s*<td>([^<]*)</td>\s*<td>([^<]*)</td>\s*</tr>`)
+	cpuCount  = regexp.MustCompile(`cpu_count:(-?\d+)`)
+	megabytes = regexp.MustCompile(`memory_mb:(-?\d+)`)
+)
+
+// maxPage bounds the master's status page.
+const maxPage = 64 << 20
+
+// Agents asks the master at address for its agents.
+func Agents(ctx context.Context, master string) ([]Agent, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+master+"/", nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: master %q: %w: write it as HOST:PORT", ErrCluster, master, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the master at %s does not answer: %w: start it (scripts/cluster.sh status)", ErrCluster, master, err)
+	}
+	page, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, fmt.Errorf("%w: the master at %s: %w", ErrCluster, master, err)
+	}
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(page), "Gleam") {
+		return nil, fmt.Errorf("%w: what answers at %s (%s) is no gleam master", ErrCluster, master, resp.Status)
+	}
+	return parseAgents(string(page)), nil
+}
+
+func parseAgents(page string) (agents []Agent) {
+	number := func(re *regexp.Regexp, s string) int64 {
+		if m := re.FindStringSubmatch(s); m != nil {
+			n, err := strconv.ParseInt(m[1], 10, 64)
+			if err == nil {
+				return n
+			}
+		}
+		return 0
+	}
+	for _, m := range agentRow.FindAllStringSubmatch(page, -1) {
+		agents = append(agents, Agent{
+			Address: net.JoinHostPort(html.UnescapeString(m[1]), m[2]),
+			Slots:   int(number(cpuCount, m[3])),
+			Used:    int(number(cpuCount, m[4])),
+			Memory:  number(megabytes, m[3]) << 20,
+		})
+	}
+	return agents
+}
+
+// printAgents writes a line for each agent, and whether it answers.
+func printAgents(ctx context.Context, master string, w io.Writer) error {
+	agents, err := Agents(ctx, master)
+	if err != nil {
+		return err
+	}
+	dead := silent(ctx, agents)
+	for _, a := range agents {
+		state := "answers"
+		if err := dead[a.Address]; err != nil {
+			state = "silent"
+		}
+		if _, err := fmt.Fprintf(w, "%-24s %s  %d slots, %d taken, %d MiB\n", a.Address, state, a.Slots, a.Used, a.Memory>>20); err != nil {
+			return err
+		}
+	}
+	if len(agents) == 0 {
+		return fmt.Errorf("%w: the master at %s has no agents", ErrCluster, master)
+	}
+	if len(dead) > 0 {
+		return fmt.Errorf("%w: %d of %d agents do not answer", ErrCluster, len(dead), len(agents))
+	}
+	return nil
+}
+
+const probeTime = 3 * time.Second
+
+// silent returns the agents that do not do what they are there for: pass
+// rows from one connection to another.
+func silent(ctx context.Context, agents []Agent) map[string]error {
+	dead := make(map[string]error)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, a := range agents {
+		wg.Go(func() {
+			if err := probe(ctx, a.Address); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				dead[a.Address] = err
+			}
+		})
+	}
+	wg.Wait()
+	return dead
+}
+
+// probe opens a channel on the agent, ends it, and reads it to its end.
+func probe(ctx context.Context, address string) error {
+	name := fmt.Sprintf("neardup-probe-%x", rand.Uint64())
+	if err := endChannel(ctx, address, name, false); err != nil {
+		return err
+	}
+	conn, err := request(ctx, address, name, false, readRequest)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, conn)
+	return errors.Join(err, conn.Close())
+}
+
+// endChannel makes the agent drop what it holds under the name: writers and
+// readers that wait there come to their end.
+func endChannel(ctx context.Context, address, name string, onDisk bool) error {
+	conn, err := request(ctx, address, name, onDisk, writeRequest)
+	if err != nil {
+		return err
+	}
+	// An agent that reads at all closes its side when it has seen the end of
+	// ours.
+	if c, ok := conn.(*net.TCPConn); ok {
+		err = c.CloseWrite()
+	}
+	_, rerr := io.Copy(io.Discard, conn)
+	return errors.Join(err, rerr, conn.Close())
+}
+
+// Fields of gleam's ControlMessage.
+const (
+	onDiskField  = 1
+	readRequest  = 2 // channelName, readerName
+	writeRequest = 3 // channelName, writerName, readerCount
+)
+
+// request opens a connection to an agent's channel.
+func request(ctx context.Context, address, name string, onDisk bool, field protowire.Number) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: probeTime}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	var inner, message []byte
+	inner = protowire.AppendTag(inner, 1, protowire.BytesType)
+	inner = protowire.AppendString(inner, name)
+	if field == writeRequest {
+		inner = protowire.AppendTag(inner, 3, protowire.VarintType)
+		inner = protowire.AppendVarint(inner, 1)
+	}
+	if onDisk {
+		message = protowire.AppendTag(message, onDiskField, protowire.VarintType)
+		message = protowire.AppendVarint(message, 1)
+	}
+	message = protowire.AppendTag(message, field, protowire.BytesType)
+	message = protowire.AppendBytes(message, inner)
+	err = conn.SetDeadline(time.Now().Add(probeTime))
+	if err == nil {
+		err = util.WriteMessage(conn, message)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}

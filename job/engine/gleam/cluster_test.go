@@ -1,0 +1,218 @@
+package gleam
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test binary what the engine's program is: the driver,
+// the workers and the guards are this binary too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], prefix) {
+		inject = injected
+	}
+	if code, ours := Main(os.Args[1:], os.Stdin, os.Stderr); ours {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// cluster is a real gleam master with real agents on loopback.
+type cluster struct {
+	t       testing.TB
+	dir     string
+	binary  string
+	master  string
+	slots   int
+	masterP *exec.Cmd
+	agents  []*exec.Cmd
+	ports   []int
+}
+
+// gleamBinary builds the pinned module's command; the build cache keeps it.
+var gleamBinary = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("go", "tool", "-n", "github.com/chrislusf/gleam/distributed/gleam").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go tool: %w: %s", err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+})
+
+func startCluster(t testing.TB, agents, slots int) *cluster {
+	t.Helper()
+	binary, err := gleamBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, dir: t.TempDir(), binary: binary, slots: slots}
+	port := freePort(t)
+	c.master = fmt.Sprintf("127.0.0.1:%d", port)
+	c.startMaster()
+	t.Cleanup(c.stop)
+	for i := range agents {
+		c.ports = append(c.ports, freePort(t))
+		c.agents = append(c.agents, nil)
+		c.startAgent(i)
+	}
+	c.wait(agents)
+	return c
+}
+
+func (c *cluster) startMaster() {
+	c.masterP = c.start("master", "master", "--address="+c.master, "--logDirectory="+c.dir)
+	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(20 * time.Millisecond) {
+		if _, err := Agents(context.Background(), c.master); err == nil { // an agent that comes too early sleeps 30 s
+			return
+		}
+	}
+	c.t.Fatal("the master does not answer")
+}
+
+func (c *cluster) startAgent(i int) {
+	dir := filepath.Join(c.dir, fmt.Sprintf("agent-%d", i))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	c.agents[i] = c.start(fmt.Sprintf("agent-%d", i), "agent", "--host=127.0.0.1", fmt.Sprintf("--port=%d", c.ports[i]), "--dir="+dir,
+		"--master="+c.master, fmt.Sprintf("--executor.max=%d", c.slots), "--memory=4096")
+}
+
+func (c *cluster) start(name string, args ...string) *exec.Cmd {
+	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(c.binary, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return cmd
+}
+
+// wait returns once the master knows so many agents.
+func (c *cluster) wait(agents int) {
+	c.t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		known, err := Agents(context.Background(), c.master)
+		if err == nil && len(known) == agents {
+			return
+		}
+		if time.Since(began) > 45*time.Second {
+			c.t.Fatalf("master knows %v (%v), want %d agents", known, err, agents)
+		}
+	}
+}
+
+func (c *cluster) stop() {
+	for _, cmd := range append(c.agents, c.masterP) {
+		if cmd != nil && cmd.ProcessState == nil {
+			kill(cmd.Process.Pid, syscall.SIGKILL)
+			_ = cmd.Wait() // it was killed
+		}
+	}
+}
+
+func kill(pid int, sig syscall.Signal) { _ = syscall.Kill(pid, sig) }
+
+// freePort finds a port that is free, and free 10000 above it.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+		if port > 40000 {
+			port -= 15000
+		}
+		if isFree(port) && isFree(port+10000) {
+			return port
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+func isFree(port int) bool {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// process lists what runs with the text in its arguments: pid by arguments.
+func processes(text string) map[int][]string {
+	found := make(map[int][]string)
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err == nil && strings.Contains(string(line), text) {
+			found[pid] = strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+		}
+	}
+	return found
+}
+
+// left checks that nothing of the runs is left: no executor, worker, driver or
+// guard, no file in the agents' folders, no slot taken, no attempt.
+func (c *cluster) left(run string) {
+	c.t.Helper()
+	var what string
+	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(100 * time.Millisecond) {
+		what = c.remains(run)
+		if what == "" {
+			return
+		}
+	}
+	c.t.Errorf("left behind: %s", what)
+}
+
+func (c *cluster) remains(run string) string {
+	for pid, args := range processes("gleam-") {
+		if strings.Contains(strings.Join(args, " "), run) {
+			return fmt.Sprintf("process %d: %q", pid, args)
+		}
+	}
+	for pid, args := range processes(c.dir) {
+		if len(args) > 1 && args[1] != "agent" && args[1] != "master" {
+			return fmt.Sprintf("process %d: %q", pid, args)
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(c.dir, "agent-*", "*"))
+	if len(files) > 0 {
+		return fmt.Sprintf("files %q", files)
+	}
+	attempts, _ := filepath.Glob(filepath.Join(run, "tmp", "gleam-*"))
+	if len(attempts) > 0 {
+		return fmt.Sprintf("attempts %q", attempts)
+	}
+	agents, err := Agents(context.Background(), c.master)
+	if err == nil {
+		for _, a := range agents {
+			if a.Used != 0 {
+				return fmt.Sprintf("slots: %+v", a)
+			}
+		}
+	}
+	return ""
+}

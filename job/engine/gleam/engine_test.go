@@ -1,0 +1,346 @@
+package gleam
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/local"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/simhash"
+)
+
+// injected is the fault that a test asked for, in the run directory that the
+// worker's attempt stands in: stage, task and what to do.
+func injected(w *worker) error {
+	text, err := os.ReadFile(filepath.Join(w.spec.Run, "fault"))
+	if err != nil {
+		return nil
+	}
+	var stage, what string
+	var task int
+	if _, err := fmt.Sscan(string(text), &stage, &task, &what); err != nil || stage != w.stage.String() || task != w.task {
+		return nil
+	}
+	once := filepath.Join(w.spec.Run, "fault.done")
+	switch what {
+	case "error":
+		return fmt.Errorf("made to fail")
+	case "error-once", "panic", "garbage", "print", "die", "exit":
+		if _, err := os.Stat(once); err == nil {
+			return nil
+		}
+		if err := os.WriteFile(once, nil, 0o644); err != nil {
+			return err
+		}
+	}
+	switch what {
+	case "error-once":
+		return fmt.Errorf("made to fail")
+	case "panic":
+		panic("made to panic")
+	case "garbage":
+		_, err = w.out.out.Write([]byte("this is no row and has no length"))
+		return err
+	case "print":
+		fmt.Println("a stray line")
+	case "die":
+		endSelf()
+	case "exit":
+		os.Exit(3)
+	case "sleep":
+		time.Sleep(20 * time.Second)
+	}
+	return nil
+}
+
+// prints makes n fingerprints: random ones, near copies, and a hot segment
+// key that a third of them share.
+func prints(n, bits int) []simhash.Fingerprint {
+	r := rand.New(rand.NewPCG(1, uint64(bits)))
+	out := make([]simhash.Fingerprint, n)
+	for i := range out {
+		f := simhash.Fingerprint{Lo: r.Uint64()}
+		if bits == 128 {
+			f.Hi = r.Uint64()
+		}
+		switch {
+		case i > 10 && i%5 == 0: // within 3 of another
+			f = out[r.IntN(i)]
+			for range r.IntN(4) {
+				f.Lo ^= 1 << r.IntN(min(bits, 64))
+			}
+		case i%3 == 0: // the same first and last segment
+			f.Lo = 0xdead<<48 | f.Lo&0x0000ffffffff0000 | 0xbeef
+		}
+		if bits == 32 {
+			f.Lo &= 1<<32 - 1
+		}
+		out[i] = f
+	}
+	return out
+}
+
+func openRun(t testing.TB) *rundir.Dir {
+	t.Helper()
+	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func numberedFolder(t testing.TB, dir *rundir.Dir, bits int, prints []simhash.Fingerprint) *numbered.Folder {
+	t.Helper()
+	path := dir.Path(rundir.State, "documents")
+	w, err := numbered.Create(path, bits == 128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range prints {
+		if err := w.Add(numbered.Document{ID: fmt.Appendf(nil, "%08d", i), Hi: f.Hi, Lo: f.Lo}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := numbered.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+func testLog(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// findPairs returns the pairs that an engine finds, in order.
+func findPairs(t testing.TB, e engine.Engine, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) ([]data.Pair, error) {
+	t.Helper()
+	var mu sync.Mutex
+	var pairs []data.Pair
+	job := &engine.Job{Config: cfg, Dir: dir, Log: testLog(t)}
+	err := e.Match(context.Background(), job, documents, func(batch []data.Pair) error {
+		mu.Lock()
+		defer mu.Unlock()
+		pairs = append(pairs, batch...)
+		return nil
+	})
+	slices.SortFunc(pairs, comparePairs)
+	return pairs, err
+}
+
+func comparePairs(a, b data.Pair) int {
+	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+}
+
+// long says that the long form of the cluster tests was asked for.
+func long() bool { return os.Getenv("NEARDUP_CLUSTER_LONG") != "" }
+
+type variant struct{ bits, k, n, shards, salts int }
+
+func (v variant) config() config.Config {
+	cfg := config.Default()
+	cfg.Features.Bits, cfg.Match.Distance = v.bits, v.k
+	cfg.Execution.Shards, cfg.Execution.Salts = v.shards, v.salts
+	return cfg
+}
+
+func TestEqualsLocal(t *testing.T) {
+	variants := map[int][]variant{
+		3: {{64, 3, 20_000, 8, 4}, {128, 5, 3_000, 1, 1}},
+		1: {{32, 2, 5_000, 3, 5}},
+	}
+	if long() {
+		variants = map[int][]variant{
+			3: {{64, 3, 300_000, 8, 4}, {64, 3, 20_000, 1, 1}, {128, 5, 3_000, 2, 2}, {64, 0, 5_000, 8, 1}, {64, 3, 2, 8, 4}, {32, 3, 5_000, 1, 9}},
+			1: {{64, 3, 20_000, 8, 4}, {128, 3, 5_000, 5, 3}, {32, 2, 5_000, 3, 5}},
+		}
+	}
+	for agents, vs := range variants {
+		t.Run(fmt.Sprintf("%d agents", agents), func(t *testing.T) {
+			c := startCluster(t, agents, 24/agents)
+			for _, v := range vs {
+				matchEqualsLocal(t, c, v)
+			}
+			fingerprintEqualsLocal(t, c)
+		})
+	}
+}
+
+func matchEqualsLocal(t *testing.T, c *cluster, v variant) {
+	dir := openRun(t)
+	documents := numberedFolder(t, dir, v.bits, prints(v.n, v.bits))
+	want, err := findPairs(t, local.New(2), dir, v.config(), documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	got, err := findPairs(t, New(Options{Master: c.master, Stall: 20 * time.Second}), dir, v.config(), documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v: %d pairs in %v", v, len(got), time.Since(began))
+	if v.n > 100 && len(want) == 0 || !slices.Equal(got, want) {
+		t.Fatalf("%+v: got %d pairs, want %d", v, len(got), len(want))
+	}
+	c.left(dir.Path())
+}
+
+// dump writes JSONL files: several, one of them empty, one far larger than
+// the others, with records that cannot be used.
+func dump(t testing.TB, dir string) []data.Split {
+	t.Helper()
+	words := strings.Fields("crawl night page 网页 去重 指纹 相似 文档 the of near duplicate 中文 分词 cluster keeper")
+	r := rand.New(rand.NewPCG(7, 7))
+	for i, n := range []int{40, 0, 2000, 3, 60} {
+		var b strings.Builder
+		for j := range n {
+			if j%50 == 13 {
+				b.WriteString("{\"id\": broken\n")
+				continue
+			}
+			var text []string
+			for range 30 + r.IntN(50) {
+				text = append(text, words[r.IntN(len(words))])
+			}
+			fmt.Fprintf(&b, "{\"id\":\"d%d-%d\",\"title\":\"t\",\"text\":%q}\n", i, j, strings.Join(text, " "))
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	splits, err := source.Expand([]string{dir}, source.ExpandOptions{SplitBytes: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return splits
+}
+
+// fingerprintRun executes all fingerprint tasks and returns their records
+// without the times.
+func fingerprintRun(t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
+	t.Helper()
+	cfg := config.Default()
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	job := &engine.Job{Config: cfg, Hash: "cafe", Dir: dir, Splits: splits, Analyzer: analyzer, Log: testLog(t)}
+	tasks := make([]int, len(splits))
+	for i := range tasks {
+		tasks[i] = i
+	}
+	records := make([]rundir.TaskRecord, len(splits))
+	err = e.Fingerprint(context.Background(), job, tasks, func(rec rundir.TaskRecord) error {
+		if records[rec.Task].Stage != "" {
+			t.Errorf("task %d was reported twice", rec.Task)
+		}
+		rec.Seconds = 0
+		records[rec.Task] = rec
+		return nil
+	})
+	return records, err
+}
+
+// sameFiles compares all files in a folder of two run directories.
+func sameFiles(t testing.TB, a, b *rundir.Dir, folder string) {
+	t.Helper()
+	names := func(d *rundir.Dir) (names []string) {
+		entries, err := os.ReadDir(d.Path(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	want := names(a)
+	if got := names(b); !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", folder, got, want)
+		return
+	}
+	for _, name := range want {
+		x, err := os.ReadFile(a.Path(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := os.ReadFile(b.Path(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s/%s differs", folder, name)
+		}
+	}
+}
+
+// recordText is a task record as its file has it.
+func recordText(t testing.TB, rec rundir.TaskRecord) string {
+	t.Helper()
+	text, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func fingerprintEqualsLocal(t *testing.T, c *cluster) {
+	splits := dump(t, t.TempDir())
+	ours, theirs := openRun(t), openRun(t)
+	want, err := fingerprintRun(t, local.New(2), ours, splits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	got, err := fingerprintRun(t, New(Options{Master: c.master, Stall: 20 * time.Second}), theirs, splits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d splits in %v", len(splits), time.Since(began))
+	for i := range want {
+		if g, w := recordText(t, got[i]), recordText(t, want[i]); g != w {
+			t.Errorf("got %s, want %s", g, w)
+		}
+	}
+	if len(splits) < 5 {
+		t.Errorf("only %d splits", len(splits))
+	}
+	sameFiles(t, ours, theirs, rundir.Fingerprints)
+	sameFiles(t, ours, theirs, rundir.Quarantine)
+	c.left(theirs.Path())
+}

@@ -1,0 +1,138 @@
+package gleam
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
+)
+
+// Records of the shuffle travel without what the receiver can work out: the
+// table and the fingerprint stand for key and rest. Little-endian:
+//
+//	keyed  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document u32
+//	entry  table u16, fingerprint, number of documents u32, documents u32 …
+//	pair   A u32, B u32, distance u8
+
+const pairBytes = 9
+
+// entryDocs is how many documents one entry record holds at most; an entry of
+// more is sent as several, one after the other.
+const entryDocs = 64 << 10
+
+// packing packs and unpacks records of one layout.
+type packing struct {
+	layout *simhash.Layout
+	wide   bool
+}
+
+func newPacking(bits, k int) (packing, error) {
+	layout, err := simhash.NewLayout(bits, k)
+	return packing{layout: layout, wide: bits > 64}, err
+}
+
+func (p packing) printBytes() int {
+	if p.wide {
+		return 16
+	}
+	return 8
+}
+
+func (p packing) keyedBytes() int { return 2 + p.printBytes() + 4 }
+
+func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte {
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(table))
+	dst = binary.LittleEndian.AppendUint64(dst, f.Lo)
+	if p.wide {
+		dst = binary.LittleEndian.AppendUint64(dst, f.Hi)
+	}
+	return dst
+}
+
+func (p packing) head(b []byte) (table int, f simhash.Fingerprint, err error) {
+	table = int(binary.LittleEndian.Uint16(b))
+	if table >= p.layout.Tables() {
+		return 0, f, fmt.Errorf("%w: table %d of %d", errFrame, table, p.layout.Tables())
+	}
+	f.Lo = binary.LittleEndian.Uint64(b[2:])
+	if p.wide {
+		f.Hi = binary.LittleEndian.Uint64(b[10:])
+	}
+	return table, f, nil
+}
+
+// keyed appends the records of a frame to records.
+func (p packing) keyed(records []data.Keyed, f frame) ([]data.Keyed, error) {
+	size := p.keyedBytes()
+	if len(f.payload) != int(f.records)*size {
+		return records, fmt.Errorf("%w: %d bytes for %d records", errFrame, len(f.payload), f.records)
+	}
+	for b := f.payload; len(b) > 0; b = b[size:] {
+		table, print, err := p.head(b)
+		if err != nil {
+			return records, err
+		}
+		records = append(records, mapper.SegmentTable(p.layout, table, print, binary.LittleEndian.Uint32(b[size-4:])))
+	}
+	return records, nil
+}
+
+// appendEntry appends an entry with some of its documents.
+func (p packing) appendEntry(dst []byte, e data.Entry, docs []uint32) []byte {
+	key := simhash.Key(e.Key)
+	dst = p.appendHead(dst, key.Table(), p.layout.Join(key, simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(docs)))
+	for _, d := range docs {
+		dst = binary.LittleEndian.AppendUint32(dst, d)
+	}
+	return dst
+}
+
+// entries appends the entries of a frame to part, which is all that the same
+// sender sent before: an entry that was cut is put together again.
+func (p packing) entries(part []data.Entry, f frame) ([]data.Entry, error) {
+	head := 2 + p.printBytes() + 4
+	docs := make([]uint32, 0, len(f.payload)/4) // backs the entries' Docs
+	n := uint32(0)
+	for b := f.payload; len(b) > 0; n++ {
+		if len(b) < head {
+			return part, fmt.Errorf("%w: %d bytes left for an entry", errFrame, len(b))
+		}
+		table, print, err := p.head(b)
+		if err != nil {
+			return part, err
+		}
+		count := int(binary.LittleEndian.Uint32(b[head-4:]))
+		if count == 0 || count > (len(b)-head)/4 {
+			return part, fmt.Errorf("%w: an entry of %d documents in %d bytes", errFrame, count, len(b))
+		}
+		start := len(docs)
+		for i := range count {
+			docs = append(docs, binary.LittleEndian.Uint32(b[head+4*i:]))
+		}
+		b = b[head+4*count:]
+		k := mapper.SegmentTable(p.layout, table, print, 0)
+		e := data.Entry{Key: k.Key, Hi: k.Hi, Lo: k.Lo, Docs: docs[start:len(docs):len(docs)]}
+		if last := len(part) - 1; last >= 0 && part[last].Key == e.Key && part[last].Hi == e.Hi && part[last].Lo == e.Lo {
+			part[last].Docs = append(part[last].Docs, e.Docs...)
+			continue
+		}
+		part = append(part, e)
+	}
+	if n != f.records {
+		return part, fmt.Errorf("%w: %d entries, its header says %d", errFrame, n, f.records)
+	}
+	return part, nil
+}
+
+func appendPair(dst []byte, p data.Pair) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, p.A)
+	dst = binary.LittleEndian.AppendUint32(dst, p.B)
+	return append(dst, p.Distance)
+}
+
+func pairAt(b []byte) data.Pair {
+	return data.Pair{A: binary.LittleEndian.Uint32(b), B: binary.LittleEndian.Uint32(b[4:]), Distance: b[8]}
+}

@@ -1,0 +1,450 @@
+package gleam
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// Logs is the folder of the run directory with one log for each attempt: the
+// driver's words and those of all workers, as gleam passes them on.
+const Logs = "logs"
+
+// run supervises the attempts at the flows of one stage.
+type run struct {
+	o      Options
+	job    *engine.Job
+	stage  string
+	agents []Agent
+	dir    attemptDir // of the attempt under way
+	lost   string     // what an error says is missing
+	told   int64      // bytes told to Advance
+}
+
+// attempts prepares and executes a flow until accept takes its result. accept
+// is called after a failed attempt too, with a nil result, to keep what was
+// finished; its error is then of no account.
+func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accept func(*spec, *result) error) error {
+	last := ""
+	for n := 1; ; n++ {
+		err := r.attempt(ctx, prepare, accept)
+		var caller *callerError
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &caller):
+			return caller.err
+		}
+		var failure *Failure
+		again := errors.As(err, &failure) && !failure.Lost && failure.Stage+failure.Message == last
+		if n == r.o.Attempts || again {
+			return fmt.Errorf("%s: %w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
+				r.stage, ErrFailed, n, r.o.Attempts, err, r.lost, r.job.Dir.Path(Logs))
+		}
+		if last = ""; failure != nil {
+			last = failure.Stage + failure.Message
+		}
+		r.job.Log.Warn("attempt failed, trying again", "stage", r.stage, "attempt", n, "of", r.o.Attempts, "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// attempt executes the flow once.
+func (r *run) attempt(ctx context.Context, prepare func() (*spec, error), accept func(*spec, *result) error) (err error) {
+	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	s, err := prepare()
+	if err != nil {
+		return err
+	}
+	if err := r.room(ctx, s.slots()); err != nil {
+		return err
+	}
+	r.dir = attemptDir(r.job.Dir.Path(rundir.Scratch, fmt.Sprintf("gleam-%016x", s.Attempt)))
+	defer func() { err = errors.Join(err, os.RemoveAll(string(r.dir))) }()
+	if err := r.lay(s); err != nil {
+		return err
+	}
+	res, err := r.drive(ctx, s)
+	if err != nil {
+		if aerr := accept(s, nil); aerr == nil {
+			r.job.Log.Info("the flow failed after its last task: nothing is missing", "stage", r.stage, "error", err)
+			return nil
+		} else if errors.As(aerr, new(*callerError)) {
+			return aerr
+		}
+		return err
+	}
+	return accept(s, res)
+}
+
+// spec begins the description of an attempt.
+func (r *run) spec(ctx context.Context) (*spec, error) {
+	sum, err := binarySum()
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(r.job.Dir.Path())
+	if err != nil {
+		return nil, err
+	}
+	work, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	s := &spec{
+		Attempt: rand.Uint64(), Hash: rand.Uint32(), Master: r.o.Master,
+		Run: path, Work: work, Binary: sum,
+		Config: r.job.Config, Execution: r.job.Config.Execution, JobHash: r.job.Hash,
+	}
+	s.Execution.Shards, s.Execution.Salts = max(s.Execution.Shards, 1), max(s.Execution.Salts, 1)
+	f := r.job.Config.Features
+	for _, named := range append([]string{f.StopList}, f.UserWords...) {
+		s.Relative = s.Relative || named != "" && !filepath.IsAbs(named)
+	}
+	return s, ctx.Err()
+}
+
+// lay writes the attempt's folder.
+func (r *run) lay(s *spec) error {
+	path, err := filepath.Abs(string(r.dir))
+	if err != nil {
+		return err
+	}
+	r.dir = attemptDir(path)
+	for _, sub := range []string{r.dir.workers(), r.dir.guards(), r.job.Dir.Path(Logs)} {
+		if err := os.MkdirAll(sub, 0o755); err != nil {
+			return fmt.Errorf("attempt: %w", err)
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("attempt: %w", err)
+	}
+	if err := data.WriteFileAtomic(r.dir.spec(), text); err != nil {
+		return err
+	}
+	return data.WriteFileAtomic(r.dir.lease(), nil)
+}
+
+// ready waits for the master and for agents that all answer.
+func (r *run) ready(ctx context.Context) error {
+	const patience = 12 * time.Second
+	for began := time.Now(); ; {
+		agents, err := Agents(ctx, r.o.Master)
+		if err == nil && len(agents) == 0 {
+			err = fmt.Errorf("%w: the master at %s has no agents: start some (scripts/cluster.sh up)", ErrCluster, r.o.Master)
+		}
+		if err == nil {
+			for address, cause := range silent(ctx, agents) {
+				err = errors.Join(err, fmt.Errorf("%w: the agent at %s does not answer: restart it, or stop it for good: %w", ErrCluster, address, cause))
+			}
+		}
+		r.agents = agents
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(began) > patience:
+			return err
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// room waits until so many slots are free.
+func (r *run) room(ctx context.Context, wanted int) error {
+	for began := time.Now(); ; {
+		slots, used := 0, 0
+		for _, a := range r.agents {
+			slots, used = slots+a.Slots, used+max(a.Used, 0)
+		}
+		switch {
+		case slots-used >= wanted:
+			return nil
+		case slots < wanted:
+			return fmt.Errorf("%w: the flow needs %d slots at once, %d agents have %d: start more agents, or agents with more (--slots)", ErrCluster, wanted, len(r.agents), slots)
+		case time.Since(began) > r.o.Stall:
+			return fmt.Errorf("%w: the flow needs %d slots at once, %d of %d are taken: wait for the other run, or restart the agents (scripts/cluster.sh restart)", ErrCluster, wanted, used, slots)
+		}
+		if err := sleep(ctx, time.Second/2); err != nil {
+			return err
+		}
+		agents, err := Agents(ctx, r.o.Master)
+		if err != nil {
+			return err
+		}
+		r.agents = agents
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// drive runs the driver in a process group of its own, watches it, and leaves
+// nothing of the flow behind, however it ends.
+func (r *run) drive(ctx context.Context, s *spec) (res *result, err error) {
+	path, err := executable()
+	if err != nil {
+		return nil, err
+	}
+	logPath := r.job.Dir.Path(Logs, fmt.Sprintf("%s-%016x.log", r.stage, s.Attempt))
+	log, err := os.Create(logPath)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	cmd := exec.Command(path, argDir+string(r.dir), fmt.Sprintf("%s%x", argID, s.Attempt))
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("driver: %w", err)
+	}
+	r.job.Log.Debug("attempt started", "stage", r.stage, "agents", len(r.agents), "slots", s.slots(), "log", logPath)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+
+	cause := r.watch(ctx, s, ended)
+	if cause != nil {
+		if kerr := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
+			r.job.Log.Warn("the driver's process group could not be ended", "error", kerr)
+		}
+	}
+	r.clear(s, cause != nil)
+	res = new(result)
+	if rerr := rundir.ReadJSON(r.dir.result(), res); rerr == nil && res.Failure != nil {
+		return nil, res.Failure
+	} else if rerr == nil && (cause == nil || errors.Is(cause, errUntidy)) {
+		return res, nil
+	}
+	if cause == nil {
+		cause = &lostError{"the driver ended without a result"}
+	}
+	return nil, fmt.Errorf("%w%s", cause, lastWords(logPath))
+}
+
+// errUntidy is returned for a driver whose result is there, but that does not
+// end.
+var errUntidy = errors.New("the driver does not end")
+
+// watch returns when the driver ended, nil for an end in good order, or when
+// it has to be ended.
+func (r *run) watch(ctx context.Context, s *spec, ended <-chan error) error {
+	tick := time.NewTicker(beatEvery / 2)
+	defer tick.Stop()
+	began, renewed := time.Now(), time.Now()
+	w := newWatch(r.o.Stall, began)
+	var result time.Time // when the result was there first
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-ended:
+			if err != nil {
+				return &lostError{fmt.Sprintf("the driver ended: %v", err)}
+			}
+			return nil
+		case now := <-tick.C:
+			if now.Sub(renewed) > leaseRenewed {
+				renewed = now
+				if err := os.Chtimes(r.dir.lease(), now, now); err != nil {
+					return fmt.Errorf("lease: %w", err)
+				}
+			}
+			if !gone(r.dir.result()) {
+				if result.IsZero() {
+					result = now
+				}
+				if now.Sub(result) > 5*time.Second {
+					return errUntidy
+				}
+				continue
+			}
+			if now.Sub(began) > r.o.Deadline {
+				return &lostError{fmt.Sprintf("not finished within the deadline of %v", r.o.Deadline)}
+			}
+			all := readProgress(r.dir.workers())
+			r.advance(all)
+			if err := w.see(all, now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// advance tells the job of input bytes that were read; what a failed attempt
+// read and another reads again is told once.
+func (r *run) advance(all []Progress) {
+	if r.stage != engine.StageFingerprint || r.job.Advance == nil {
+		return
+	}
+	sum := int64(0)
+	for _, p := range all {
+		sum += p.Bytes
+	}
+	if sum > r.told {
+		r.job.Advance(sum - r.told)
+		r.told = sum
+	}
+}
+
+// watch notices a flow that stands still and a worker that fell silent.
+type watch struct {
+	stall   time.Duration
+	sum     int64
+	cpu     int64
+	moved   time.Time // when the sum last changed
+	beats   map[string]int64
+	changed map[string]time.Time // when a worker last told something
+}
+
+func newWatch(stall time.Duration, now time.Time) *watch {
+	return &watch{stall: stall, moved: now, beats: make(map[string]int64), changed: make(map[string]time.Time)}
+}
+
+// silence is how long a worker may tell nothing.
+const silence = 20 * time.Second
+
+// busy is the processor time that counts as progress when no counter moves: a
+// sort, or the comparison of one large group.
+const busy = 500 // milliseconds
+
+func (w *watch) see(all []Progress, now time.Time) error {
+	sum, cpu := int64(0), int64(0)
+	for _, p := range all {
+		sum += p.In + p.Out + p.Bytes
+		cpu += p.CPU
+		name := fmt.Sprintf("%s %d", p.Stage, p.Task)
+		if w.beats[name] != p.Beat {
+			w.beats[name], w.changed[name] = p.Beat, now
+		} else if quiet := now.Sub(w.changed[name]); !p.Done && quiet > min(silence, w.stall) {
+			return &lostError{fmt.Sprintf("%s task %d on %s (process %d) tells nothing for %v: it, its agent or its host is gone", p.Stage, p.Task, p.Host, p.PID, quiet.Round(time.Second))}
+		}
+	}
+	if sum != w.sum || cpu > w.cpu+busy {
+		w.sum, w.cpu, w.moved = sum, cpu, now
+	}
+	if still := now.Sub(w.moved); still > w.stall {
+		return &lostError{fmt.Sprintf("nothing moved for %v: %s", still.Round(time.Second), standing(all))}
+	}
+	return nil
+}
+
+// standing names the workers that are not done.
+func standing(all []Progress) string {
+	const limit = 5
+	var names []string
+	for _, p := range all {
+		if !p.Done && p.Stage != stageDriver.String() {
+			names = append(names, fmt.Sprintf("%s task %d on %s", p.Stage, p.Task, p.Host))
+		}
+	}
+	if len(names) == 0 {
+		return "no worker has started"
+	}
+	if len(names) > limit {
+		names = append(names[:limit], fmt.Sprintf("and %d more", len(names)-limit))
+	}
+	return "waiting are " + strings.Join(names, ", ")
+}
+
+// readProgress reads what the workers of an attempt last told.
+func readProgress(folder string) (all []Progress) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		var p Progress
+		if err == nil && json.Unmarshal(text, &p) == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// clear ends what is left of the flow: the guards see that the lease is gone
+// and kill the executors, and agents drop the rows they hold.
+func (r *run) clear(s *spec, failed bool) {
+	if err := os.Remove(r.dir.lease()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.job.Log.Warn("the lease could not be removed", "error", err)
+	}
+	const patience = 12 * time.Second
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(guardEvery / 4) {
+		if left, err := os.ReadDir(r.dir.guards()); err != nil || len(left) == 0 {
+			break
+		}
+	}
+	if !failed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, a := range r.agents {
+		if probe(ctx, a.Address) != nil {
+			continue
+		}
+		for _, d := range s.build(nil).Datasets {
+			for _, shard := range d.Shards {
+				if err := endChannel(ctx, a.Address, shard.Name(), false); err != nil {
+					r.job.Log.Debug("channel not ended", "agent", a.Address, "channel", shard.Name(), "error", err)
+				}
+			}
+		}
+	}
+	all := readProgress(r.dir.workers())
+	r.job.Log.Log(context.Background(), slog.LevelDebug, "attempt cleared", "stage", r.stage, "workers", len(all))
+}
+
+// lastWords are the last lines of an attempt's log, for the error.
+func lastWords(path string) string {
+	const lines, width = 3, 300
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	var last []string
+	for _, line := range bytes.Split(bytes.TrimSpace(text), []byte{'\n'}) {
+		if len(line) > 0 {
+			last = append(last, string(line[:min(len(line), width)]))
+		}
+	}
+	if len(last) > lines {
+		last = last[len(last)-lines:]
+	}
+	if len(last) == 0 {
+		return ""
+	}
+	return "; the log ends with: " + strings.Join(last, " | ")
+}

@@ -1,0 +1,189 @@
+package gleam
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// stageID is a step of a flow, as frames carry it.
+type stageID byte
+
+const (
+	stageDriver stageID = iota + 1
+	stageDeal
+	stageFingerprint
+	stageSegment
+	stagePartial
+	stageFinal
+)
+
+var stageNames = []string{stageDriver: "driver", stageDeal: "deal", stageFingerprint: "fingerprint", stageSegment: "segment", stagePartial: "partial", stageFinal: "final"}
+
+func (s stageID) String() string {
+	if s >= stageDriver && int(s) < len(stageNames) {
+		return stageNames[s]
+	}
+	return fmt.Sprintf("stage %d", byte(s))
+}
+
+// stageOf is the inverse of String.
+func stageOf(name string) (stageID, bool) {
+	for s, n := range stageNames {
+		if n == name && n != "" {
+			return stageID(s), true
+		}
+	}
+	return 0, false
+}
+
+// spec is what one attempt at a flow executes. It stands in the attempt's
+// folder, which the driver and all workers see.
+type spec struct {
+	Attempt   uint64 // marks frames and files of this attempt
+	Hash      uint32 // gleam's name for the flow
+	Master    string
+	Run       string // run directory, absolute
+	Work      string // working directory of the command: relative paths start there
+	Relative  bool   // there are such paths
+	Binary    uint64 // checksum of the program
+	Config    config.Config
+	Execution config.Execution
+	JobHash   string
+
+	Plan
+	Fingerprint *fingerprintSpec `json:",omitempty"`
+	Match       *matchSpec       `json:",omitempty"`
+}
+
+// fingerprintSpec is the fingerprint flow's part.
+type fingerprintSpec struct {
+	Splits  []data.Split
+	Lanes   [][]int // tasks, by the worker that executes them one by one
+	Threads int     // share of a host's cores: a worker takes 1/Threads of them
+}
+
+// matchSpec is the match flow's part: the tables from First to Last-1.
+type matchSpec struct {
+	Documents   int
+	First, Last int
+}
+
+// attemptDir is the folder of one attempt.
+type attemptDir string
+
+func (d attemptDir) spec() string   { return filepath.Join(string(d), "spec.json") }
+func (d attemptDir) lease() string  { return filepath.Join(string(d), "lease") }
+func (d attemptDir) result() string { return filepath.Join(string(d), "result.json") }
+func (d attemptDir) pairs() string  { return filepath.Join(string(d), "pairs") }
+func (d attemptDir) guards() string { return filepath.Join(string(d), "guards") }
+func (d attemptDir) workers() string {
+	return filepath.Join(string(d), "workers")
+}
+func (d attemptDir) started(s stageID, task int) string {
+	return filepath.Join(d.workers(), fmt.Sprintf("%s-%d.started", s, task))
+}
+func (d attemptDir) progress(s stageID, task int) string {
+	return filepath.Join(d.workers(), fmt.Sprintf("%s-%d.json", s, task))
+}
+
+// documentsFolder is where the run keeps its numbered documents.
+func (s *spec) openDocuments() (*numbered.Folder, error) {
+	return numbered.Open(filepath.Join(s.Run, rundir.State, "documents"))
+}
+
+// readSpec reads the attempt's spec and checks that this program is the one
+// that wrote it.
+func readSpec(dir attemptDir) (*spec, error) {
+	text, err := os.ReadFile(dir.spec())
+	if err != nil {
+		return nil, fmt.Errorf("this host does not see the run directory: %w: mount it at the same path on all hosts", err)
+	}
+	s := new(spec)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir.spec(), err)
+	}
+	s.Config.Execution = s.Execution
+	sum, err := binarySum()
+	if err != nil {
+		return nil, err
+	}
+	if sum != s.Binary {
+		return nil, fmt.Errorf("another build of the program runs here: remove the agent's folder and restart it")
+	}
+	return s, nil
+}
+
+// binarySum is the checksum of the running program.
+func binarySum() (uint64, error) {
+	path, err := executable()
+	if err != nil {
+		return 0, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("program: %w", err)
+	}
+	h := xxh3.New()
+	_, err = io.Copy(h, f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return 0, fmt.Errorf("program: %w", err)
+	}
+	return h.Sum64(), nil
+}
+
+// executable is the running program's path without symbolic links: gleam
+// ships a file by its name and starts it by the same.
+func executable() (string, error) {
+	path, err := os.Executable()
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("program: %w", err)
+	}
+	return path, nil
+}
+
+// Failure says what went wrong where, in the words of the task that failed.
+type Failure struct {
+	Stage   string // of the flow: fingerprint, segment, partial, final, driver
+	Task    int
+	Split   string `json:",omitempty"` // what the task read
+	Host    string `json:",omitempty"`
+	Message string
+	// Lost is true when the task itself did not fail: a part of its input
+	// did not arrive.
+	Lost bool `json:",omitempty"`
+}
+
+func (f *Failure) Error() string {
+	where := fmt.Sprintf("%s task %d", f.Stage, f.Task)
+	if f.Split != "" {
+		where += " (" + f.Split + ")"
+	}
+	if f.Host != "" {
+		where += " on " + f.Host
+	}
+	return where + ": " + f.Message
+}
+
+// result is what a driver found out, verified.
+type result struct {
+	Failure *Failure `json:",omitempty"`
+	Records []rundir.TaskRecord
+	Pairs   uint64 // in the attempt's pairs file
+	Sum     uint64 // XXH3-64 of that file
+}
