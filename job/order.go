@@ -19,7 +19,7 @@ import (
 )
 
 // sortMemory bounds what the order stage holds; beyond it, it spills.
-const sortMemory = 256 << 20
+const sortMemory = 64 << 20
 
 // Names within the state folder.
 const (

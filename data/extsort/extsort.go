@@ -24,6 +24,7 @@ type Sorter struct {
 	dir     string
 	limit   int
 	workers int
+	maxRuns int // open files at most
 
 	text  []byte // keys and values, back to back
 	items []item
@@ -43,7 +44,7 @@ const itemBytes = 24
 // New returns a sorter that holds about limit bytes in memory, spills into
 // dir and sorts on workers goroutines.
 func New(dir string, limit, workers int) *Sorter {
-	return &Sorter{dir: dir, limit: max(limit, 1<<16), workers: max(workers, 1)}
+	return &Sorter{dir: dir, limit: max(limit, 1<<16), workers: max(workers, 1), maxRuns: 200}
 }
 
 // Add takes one item; key and value are copied.
@@ -61,11 +62,16 @@ func (s *Sorter) Add(key, value []byte) error {
 
 // Close removes what was spilled.
 func (s *Sorter) Close() error {
+	s.items, s.text = nil, nil
+	return s.removeRuns()
+}
+
+func (s *Sorter) removeRuns() error {
 	var errs []error
 	for _, f := range s.runs {
 		errs = append(errs, f.Close(), os.Remove(f.Name()))
 	}
-	s.runs, s.items, s.text = nil, nil, nil
+	s.runs = nil
 	return errors.Join(errs...)
 }
 
@@ -91,13 +97,17 @@ func (s *Sorter) Sorted(ctx context.Context, yield func(key, value []byte) error
 		}
 	}
 	s.items, s.text = nil, nil
+	return s.merged(ctx, yield)
+}
 
+// merged yields the items of all runs in order.
+func (s *Sorter) merged(ctx context.Context, yield func(key, value []byte) error) error {
 	var merged runHeap
 	for _, f := range s.runs {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("sort: %w", err)
 		}
-		r := &run{in: bufio.NewReaderSize(f, 1<<18), name: f.Name()}
+		r := &run{in: bufio.NewReaderSize(f, 1<<17), name: f.Name()}
 		if err := r.next(); err == nil {
 			merged = append(merged, r)
 		} else if err != io.EOF {
@@ -201,32 +211,64 @@ func merge(a, b []item, compare func(a, b item) int) []item {
 	return append(append(out, a...), b...)
 }
 
-// spill writes the items in memory as one sorted run: the two lengths, then
-// key and value.
-func (s *Sorter) spill() (err error) {
+// spill writes the items in memory as a sorted run. Too many runs become one.
+func (s *Sorter) spill() error {
 	s.sortItems()
+	if err := s.writeRun(func(add func(key, value []byte) error) error {
+		for _, it := range s.items {
+			if err := add(s.keyOf(it), s.valueOf(it)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	s.items, s.text = s.items[:0], s.text[:0]
+	if len(s.runs) < s.maxRuns {
+		return nil
+	}
+	many := s.runs
+	err := s.writeRun(func(add func(key, value []byte) error) error {
+		s.runs = many
+		return s.merged(context.Background(), add)
+	})
+	if err != nil {
+		return err
+	}
+	one := s.runs[len(s.runs)-1]
+	s.runs = many
+	if err := s.removeRuns(); err != nil {
+		return errors.Join(err, one.Close(), os.Remove(one.Name()))
+	}
+	s.runs = []*os.File{one}
+	return nil
+}
+
+// writeRun appends a run of the items that each passes to add, in order: the
+// two lengths, then key and value.
+func (s *Sorter) writeRun(each func(add func(key, value []byte) error) error) error {
 	f, err := os.CreateTemp(s.dir, "sort-*")
 	if err != nil {
 		return fmt.Errorf("sort: %w", err)
 	}
-	s.runs = append(s.runs, f)
 	out := bufio.NewWriterSize(f, 1<<20)
 	var head [2 * binary.MaxVarintLen64]byte
-	for _, it := range s.items {
-		n := binary.PutUvarint(head[:], uint64(it.key))
-		n += binary.PutUvarint(head[n:], uint64(it.value))
-		if _, err := out.Write(head[:n]); err != nil {
-			return fmt.Errorf("sort: %w", err)
+	err = each(func(key, value []byte) error {
+		n := binary.PutUvarint(head[:], uint64(len(key)))
+		n += binary.PutUvarint(head[n:], uint64(len(value)))
+		for _, b := range [][]byte{head[:n], key, value} {
+			if _, err := out.Write(b); err != nil {
+				return fmt.Errorf("sort: %w", err)
+			}
 		}
-		if _, err := out.Write(s.text[it.start:][:it.key+it.value]); err != nil {
-			return fmt.Errorf("sort: %w", err)
-		}
+		return nil
+	})
+	if err == nil {
+		err = out.Flush()
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("sort: %w", err)
-	}
-	s.items, s.text = s.items[:0], s.text[:0]
-	return nil
+	s.runs = append(s.runs, f)
+	return err
 }
 
 // run is one spilled run and the item that it stands at.

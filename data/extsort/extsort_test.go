@@ -32,6 +32,7 @@ func TestSortedEqualsSlicesSort(t *testing.T) {
 			return pair{prefix + string(rapid.SliceOfN(rapid.Byte(), 0, 12).Draw(t, "key")), string(rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "value"))}
 		}), 0, 300).Draw(t, "items")
 		s := New(dir, 0, rapid.IntRange(1, 5).Draw(t, "workers"))
+		s.maxRuns = rapid.IntRange(2, 5).Draw(t, "runs")
 		s.limit = rapid.SampledFrom([]int{100, 1000, 1 << 20}).Draw(t, "limit")
 		defer func() {
 			if err := s.Close(); err != nil {
