@@ -317,7 +317,7 @@ func ExampleWriteFileAtomic() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // an example
+	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "_SUCCESS")
 	if err := data.WriteFileAtomic(path, []byte("done\n")); err != nil {
 		panic(err)

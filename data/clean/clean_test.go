@@ -40,7 +40,7 @@ func zst(s string) string {
 	if err != nil {
 		panic(err)
 	}
-	defer z.Close() //nolint:errcheck // to memory
+	defer z.Close()
 	return string(z.EncodeAll([]byte(s), nil))
 }
 
@@ -84,13 +84,13 @@ func run(t *testing.T, path string, o source.Options) (to string, kept int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // opened for reading
+	defer r.Close()
 	to = filepath.Join(t.TempDir(), "part-00000"+clean.Extension(splits[0]))
 	w, err := clean.Create(to, splits[0], o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Abort() //nolint:errcheck // does nothing after Commit
+	defer w.Abort()
 	var doc data.Document
 	for {
 		err := r.Read(&doc)
@@ -204,7 +204,7 @@ func ExampleCreate() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // an example
+	defer os.RemoveAll(dir)
 	in := filepath.Join(dir, "pages.csv")
 	if err := os.WriteFile(in, []byte("id,text\na,one\nb,two\n"), 0o600); err != nil {
 		panic(err)
@@ -215,13 +215,13 @@ func ExampleCreate() {
 	if err != nil {
 		panic(err)
 	}
-	defer r.Close() //nolint:errcheck // opened for reading
+	defer r.Close()
 	path := filepath.Join(dir, "part-00000"+clean.Extension(split))
 	w, err := clean.Create(path, split, o)
 	if err != nil {
 		panic(err)
 	}
-	defer w.Abort() //nolint:errcheck // does nothing after Commit
+	defer w.Abort()
 	var doc data.Document
 	for r.Read(&doc) == nil {
 		if string(doc.ID) != "a" {

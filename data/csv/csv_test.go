@@ -126,7 +126,7 @@ func TestAgainstWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close() //nolint:errcheck // standard input
+		defer r.Close()
 		var doc data.Document
 		for i, row := range rows {
 			if err := r.Read(&doc); err != nil {
@@ -213,7 +213,7 @@ func TestFingerprints(t *testing.T) {
 				}
 				return
 			}
-			defer r.Close() //nolint:errcheck // opened for reading
+			defer r.Close()
 			var got []string
 			for {
 				var row data.FingerprintRow
@@ -258,7 +258,7 @@ func ExampleReader() {
 	if err != nil {
 		panic(err)
 	}
-	defer r.Close() //nolint:errcheck // standard input
+	defer r.Close()
 	var doc data.Document
 	if err := r.Read(&doc); err != nil {
 		panic(err)

@@ -175,7 +175,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close() //nolint:errcheck // standard input
+		defer r.Close()
 		var doc data.Document
 		err = r.Read(&doc)
 
@@ -208,7 +208,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	line := `{"id":"https://example.org/1","title":"标题","text":"` + strings.Repeat("正文 text \\n", 100) + `","date":"2024-05-18T01:58:10Z"}` + "\n"
 	const n = 3000
 	r := open(t, strings.Repeat(line, n), data.ReaderOptions{KeepRaw: true})
-	defer r.Close() //nolint:errcheck // standard input
+	defer r.Close()
 	var doc data.Document
 	for range 10 {
 		if err := r.Read(&doc); err != nil {
@@ -251,7 +251,9 @@ func benchmark(b *testing.B, text string) {
 	}
 }
 
-func BenchmarkReadChinese(b *testing.B) { benchmark(b, strings.Repeat("这是一篇关于网页去重的文章。", 48)) }
+func BenchmarkReadChinese(b *testing.B) {
+	benchmark(b, strings.Repeat("这是一篇关于网页去重的文章。", 48))
+}
 func BenchmarkReadLines(b *testing.B) {
 	benchmark(b, strings.Repeat("这是一篇关于网页去重的文章，它有几个段落。\\n", 32))
 }
@@ -266,7 +268,7 @@ func ExampleReader() {
 	if err != nil {
 		panic(err)
 	}
-	defer r.Close() //nolint:errcheck // standard input
+	defer r.Close()
 	var doc data.Document
 	for {
 		err := r.Read(&doc)

@@ -234,7 +234,7 @@ func rowsOf(t *testing.T, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close()
 	var out []string
 	for g := range f.NumRowGroups() {
 		group := f.RowGroup(g)
@@ -291,7 +291,7 @@ func metadataOf(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close()
 	var b strings.Builder
 	schema.PrintSchema(f.MetaData().Schema.Root(), &b, 2)
 	for i, key := range f.MetaData().KeyValueMetadata().Keys() {
@@ -474,13 +474,13 @@ func ExampleCreateMatches() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // an example
+	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "part-00000.parquet")
 	w, err := parquet.CreateMatches(path, parquet.Options{Version: "v1.0.0"})
 	if err != nil {
 		panic(err)
 	}
-	defer w.Abort() //nolint:errcheck // does nothing after Commit
+	defer w.Abort()
 	if err := w.Write(&data.MatchRow{DocID: []byte("a"), MatchID: []byte("b"), Distance: 2, Similarity: 1 - 2.0/64, MatchFrom: "run"}); err != nil {
 		panic(err)
 	}
@@ -491,7 +491,7 @@ func ExampleCreateMatches() {
 	if err != nil {
 		panic(err)
 	}
-	defer r.Close() //nolint:errcheck // opened for reading
+	defer r.Close()
 	var row data.MatchRow
 	for r.Read(&row) == nil {
 		fmt.Printf("%s %s %d %.3f %s\n", row.DocID, row.MatchID, row.Distance, row.Similarity, row.MatchFrom)

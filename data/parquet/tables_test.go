@@ -148,7 +148,7 @@ func TestFingerprintsSomeColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // read only
+	defer r.Close()
 	var row data.FingerprintRow
 	for i := range 3000 {
 		if err := r.Read(&row); err != nil {
@@ -205,7 +205,7 @@ func TestMatchesRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // read only
+	defer r.Close()
 	var row data.MatchRow
 	for i := range n {
 		if err := r.Read(&row); err != nil {
@@ -245,7 +245,7 @@ func TestClustersRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // read only
+	defer r.Close()
 	var row data.ClusterRow
 	for i := range n {
 		if err := r.Read(&row); err != nil {

@@ -59,7 +59,7 @@ func zstandard(b []byte) []byte {
 	if err != nil {
 		panic(err)
 	}
-	defer z.Close() //nolint:errcheck // to memory
+	defer z.Close()
 	return z.EncodeAll(b, nil)
 }
 

@@ -231,7 +231,7 @@ func ExampleExpand() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // an example
+	defer os.RemoveAll(dir)
 	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(`{"url":"https://example.org/","text":"Hello"}`), 0o600); err != nil {
 		panic(err)
 	}

@@ -95,7 +95,7 @@ func TestSplitOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // opened for reading
+	defer r.Close()
 	got, err := io.ReadAll(r)
 	if err != nil || string(got) != "3456" || r.Digest() != fmt.Sprintf("%x", sha256.Sum256(got)) || r.Consumed() != 4 {
 		t.Errorf("got %s, %v, digest %s, consumed %d", got, err, r.Digest(), r.Consumed())
@@ -146,13 +146,17 @@ func TestErrors(t *testing.T) {
 func ExampleOpen() {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	fmt.Fprintln(z, "hello") //nolint:errcheck // to memory
-	z.Close()                //nolint:errcheck // to memory
+	if _, err := fmt.Fprintln(z, "hello"); err != nil {
+		panic(err)
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
 	r, err := stream.Open(data.Split{Path: "-", End: -1}, &b)
 	if err != nil {
 		panic(err)
 	}
-	defer r.Close() //nolint:errcheck // standard input
+	defer r.Close()
 	text, err := io.ReadAll(r)
 	fmt.Printf("%s%v %v\n", text, r.Compression(), err)
 	// Output:

@@ -234,7 +234,7 @@ func TestEncodings(t *testing.T) {
 		{"undone by the crawler", "Content-Encoding: gzip\r\n", text, text},
 		{"br undone by the crawler", "Content-Encoding: br\r\n", text, text},
 		{"unknown", "Content-Encoding: none\r\n", text, text},
-		{"gzip cut off", "Content-Encoding: gzip\r\n", gzipped[:len(gzipped)-12], text[:len(text)-1]},
+		{"gzip cut off", "Content-Encoding: gzip\r\n", gzipped[:len(gzipped)-8], text},
 		{"chunked", "Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n6;x=y\r\n there\r\n0\r\n\r\n", "hello there"},
 		{"chunked and gzip", "Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(gzipped), gzipped), text},
 		{"chunks undone by the crawler", "Transfer-Encoding: chunked\r\n", text, text},
@@ -245,7 +245,7 @@ func TestEncodings(t *testing.T) {
 			if len(docs) != 1 || len(bad) > 0 {
 				t.Fatalf("%d documents, skipped %v", len(docs), bad)
 			}
-			if got := string(docs[0].Text); got != c.want && !(c.name == "gzip cut off" && strings.HasPrefix(text, got) && len(got) > 10) {
+			if got := string(docs[0].Text); got != c.want {
 				t.Errorf("got %q", got)
 			}
 		})
@@ -409,7 +409,7 @@ func ExampleReader() {
 	if err != nil {
 		panic(err)
 	}
-	defer r.Close() //nolint:errcheck // standard input
+	defer r.Close()
 	var doc data.Document
 	if err := r.Read(&doc); err != nil {
 		panic(err)
