@@ -78,9 +78,8 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	each(workers, buckets, func() func(int) {
 		return func(b int) {
 			lo, hi := bounds[b], bounds[b+1]
-			at := int(distinct[b])
 			if s.starts != nil {
-				at = 0
+				at := 0
 				values := s.values[distinct[b]:distinct[b+1]]
 				starts := s.starts[distinct[b]:distinct[b+1]]
 				for i := lo; i < hi; i++ {

@@ -136,9 +136,14 @@ func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *frame, depth i
 // compare finds the pairs that l.reach asks for.
 func (c *comparer[F]) compare(l *level[F], n int, f *frame) {
 	block, offset := 0, 1
-	for block < len(l.reach[:(n+lanes-1)/lanes]) {
+	reach := l.reach[:(n+lanes-1)/lanes]
+	for block < len(reach) {
 		var found int
-		block, offset, found = near(l.values, l.reach[:(n+lanes-1)/lanes], c.k, block, offset, c.hits[:])
+		if c.simd {
+			block, offset, found = nearSIMD(l.values, reach, c.k, block, offset, c.hits[:])
+		} else {
+			block, offset, found = near(l.values, reach, c.k, block, offset, c.hits[:])
+		}
 		for _, h := range c.hits[:found] {
 			first, ahead := int(h>>32)*lanes, int(h>>8&maxOffset)
 			for m := uint8(h); m != 0; m &= m - 1 {

@@ -142,3 +142,13 @@ func hash[F Fingerprint](p *F, m *Uint128, shift uint) uint64 {
 	q := (*Uint128)(unsafe.Pointer(p))
 	return (q.Lo&m.Lo*0x9E3779B97F4A7C15 + q.Hi&m.Hi*0xC2B2AE3D27D4EB4F) >> (shift & 63)
 }
+
+// route is a hash like hash, but independent of it: fingerprints of one bucket
+// of a block have to spread by the hash of a key that contains the block.
+func route[F Fingerprint](p *F, m *Uint128, shift uint) uint64 {
+	if unsafe.Sizeof(*p) == 8 {
+		return *(*uint64)(unsafe.Pointer(p)) & m.Lo * 0xD6E8FEB86659FD93 >> (shift & 63)
+	}
+	q := (*Uint128)(unsafe.Pointer(p))
+	return (q.Lo&m.Lo*0xD6E8FEB86659FD93 + q.Hi&m.Hi*0xA0761D6478BD642F) >> (shift & 63)
+}

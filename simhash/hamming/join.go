@@ -83,7 +83,7 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 			mask := tb.block
 			lo, hi := len(values)*w/j.workers, len(values)*(w+1)/j.workers
 			for i := lo; i < hi; i++ {
-				c[hash(&values[i], &mask, shift)]++
+				c[route(&values[i], &mask, shift)]++
 			}
 			counts[w] = c
 		}
@@ -103,7 +103,7 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 			mask := tb.block
 			lo, hi := len(values)*w/j.workers, len(values)*(w+1)/j.workers
 			for i := lo; i < hi; i++ {
-				b := hash(&values[i], &mask, shift)
+				b := route(&values[i], &mask, shift)
 				j.work[c[b]] = values[i]
 				c[b]++
 			}

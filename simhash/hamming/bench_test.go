@@ -1,0 +1,108 @@
+//go:build unix
+
+package hamming
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// benchSet returns n fingerprints, a tenth of them twins at distance 0 to 3 of
+// an earlier one.
+func benchSet(n int) []uint64 {
+	rng := rand.New(rand.NewPCG(1, 2))
+	fps := make([]uint64, n)
+	for i := range fps {
+		x := rng.Uint64()
+		if i > 0 && x%10 == 0 {
+			y := rng.Uint64()
+			fps[i] = fps[rng.IntN(i)]
+			for range y % 4 {
+				y >>= 6
+				fps[i] ^= 1 << (y & 63)
+			}
+			continue
+		}
+		fps[i] = rng.Uint64()
+	}
+	return fps
+}
+
+// benchSkewed is benchSet with 1 % of the documents in one value of the first
+// segment, 0.5 % identical, and a dense ball of 1,000 fingerprints.
+func benchSkewed(n int) []uint64 {
+	fps := benchSet(n)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range n / 100 {
+		i := rng.IntN(n)
+		fps[i] = fps[i]&(1<<48-1) | 0xbeef<<48
+	}
+	for range n / 200 {
+		fps[rng.IntN(n)] = 0x0123456789abcdef
+	}
+	for range 1000 {
+		fps[rng.IntN(n)] = 0xfedcba9876543210 ^ 1<<rng.IntN(64) ^ 1<<rng.IntN(64)
+	}
+	return fps
+}
+
+// cpuTime is the processor time the process has used, in nanoseconds: on a
+// shared machine it says more than the clock.
+func cpuTime() int64 {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func benchLarge(b *testing.B, n int) {
+	if n > 1_000_000 && os.Getenv("NEARDUP_BENCH_LARGE") == "" {
+		b.Skip("NEARDUP_BENCH_LARGE is not set: skipping more than 1 M fingerprints")
+	}
+}
+
+func BenchmarkBest(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		make func(n int) []uint64
+		n, k int
+	}{
+		{"uniform", benchSet, 1_000_000, 3},
+		{"skewed", benchSkewed, 1_000_000, 3},
+		{"uniform", benchSet, 10_000_000, 3},
+		{"skewed", benchSkewed, 10_000_000, 3},
+		{"uniform", benchSet, 100_000_000, 3},
+		{"skewed", benchSkewed, 100_000_000, 3},
+		{"uniform", benchSet, 1_000_000, 8},
+		{"uniform", benchSet, 10_000_000, 8},
+		{"uniform", benchSet, 10_000_000, 10},
+	} {
+		b.Run(fmt.Sprintf("%s/k=%d/n=%d", c.name, c.k, c.n), func(b *testing.B) {
+			benchLarge(b, c.n)
+			fps := c.make(c.n)
+			runtime.GC()
+			found := 0
+			cpu := cpuTime()
+			for b.Loop() {
+				m, err := Best(context.Background(), fps, c.k, Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				found = 0
+				for _, j := range m.Match {
+					if j != None {
+						found++
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.n), "ns/fp")
+			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/float64(c.n), "cpu-ns/fp")
+			b.ReportMetric(float64(found), "matched")
+		})
+	}
+}

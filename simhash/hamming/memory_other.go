@@ -1,0 +1,5 @@
+//go:build !linux
+
+package hamming
+
+func adviseHuge([]byte) {}

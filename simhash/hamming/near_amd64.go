@@ -1,0 +1,29 @@
+package hamming
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// haveSIMD: the assembly uses AVX-512 F, DQ, BW and VPOPCNTDQ, and PEXT.
+var haveSIMD = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW &&
+	cpu.X86.HasAVX512VPOPCNTDQ && cpu.X86.HasBMI2
+
+// nearSIMD is near with AVX-512. It may also find pairs up to three offsets
+// beyond reach, so v needs 10 fingerprints more than blocks and reach span.
+func nearSIMD[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit) (int, int, int) {
+	if len(reach) == 0 {
+		return 0, 1, 0
+	}
+	if unsafe.Sizeof(v[0]) == 8 {
+		return near64((*uint64)(unsafe.Pointer(&v[0])), &reach[0], len(reach), k, block, offset, &hits[0], len(hits))
+	}
+	return near128((*Uint128)(unsafe.Pointer(&v[0])), &reach[0], len(reach), k, block, offset, &hits[0], len(hits))
+}
+
+//go:noescape
+func near64(v *uint64, reach *uint32, blocks, k, block, offset int, hits *hit, room int) (nextBlock, nextOffset, found int)
+
+//go:noescape
+func near128(v *Uint128, reach *uint32, blocks, k, block, offset int, hits *hit, room int) (nextBlock, nextOffset, found int)

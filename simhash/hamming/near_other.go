@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package hamming
+
+const haveSIMD = false
+
+func nearSIMD[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit) (int, int, int) {
+	return near(v, reach, k, block, offset, hits)
+}

@@ -1,3 +1,0 @@
-package hamming
-
-const haveSIMD = false
