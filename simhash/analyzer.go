@@ -194,6 +194,8 @@ func (a *Analyzer) hash(feature []byte) Fingerprint {
 func (a *Analyzer) Options() Options { return a.options }
 
 // ID describes in one line everything that decides a fingerprint: the options,
-// and number and digest of the stop words and of the lexicon. Fingerprints of
-// analyzers with different ids are not to be compared.
+// and number and digest of the stop words and of the lexicon's words, idf and
+// choice by part of speech. Fingerprints of analyzers with different ids are
+// not to be compared. How the segmenter cuts, its user words' frequencies for
+// one, is not in it.
 func (a *Analyzer) ID() string { return a.id }
