@@ -24,7 +24,7 @@ func Best[F Fingerprint](ctx context.Context, fps []F, k int, opt Options) (*Mat
 
 // Best is the function [Best] for the documents of a Set.
 func (s *Set[F]) Best(ctx context.Context, k int, opt Options) (*Matches, error) {
-	r := NewReducer(s)
+	r := NewReducer(s, opt)
 	if err := s.Pairs(ctx, k, opt, r.Visit); err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *Set[F]) Best(ctx context.Context, k int, opt Options) (*Matches, error)
 // A Reducer finds best matches from the pairs of one pass over a Set, so that
 // a caller can use the same pass for more:
 //
-//	best := hamming.NewReducer(set)
+//	best := hamming.NewReducer(set, opt)
 //	err := set.Pairs(ctx, k, opt, func(worker int, i, j uint32, distance int) {
 //		best.Visit(worker, i, j, distance)
 //		clusters.Union(i, j)
@@ -44,33 +44,29 @@ func (s *Set[F]) Best(ctx context.Context, k int, opt Options) (*Matches, error)
 // The result does not depend on the order of the pairs.
 type Reducer[F Fingerprint] struct {
 	set *Set[F]
-	// best[d] is, for the smallest member d of each fingerprint, the least
-	// distance<<32|document; noMatch if none.
-	best []atomic.Uint64
+	// best[i] is the complement of the least distance<<32|document seen with
+	// fingerprint i: 0 when there is none yet, so that fresh memory will do.
+	best    []atomic.Uint64
+	workers int
 }
 
-const noMatch = ^uint64(0)
-
-// NewReducer returns a Reducer that has seen no pair.
-func NewReducer[F Fingerprint](s *Set[F]) *Reducer[F] {
-	r := &Reducer[F]{set: s, best: makeLarge[atomic.Uint64](s.Len())}
-	for i := range r.best {
-		r.best[i].Store(noMatch)
-	}
-	return r
+// NewReducer returns a Reducer that has seen no pair. Of opt, only Workers
+// counts.
+func NewReducer[F Fingerprint](s *Set[F], opt Options) *Reducer[F] {
+	return &Reducer[F]{set: s, best: makeLarge[atomic.Uint64](s.Len()), workers: opt.workers()}
 }
 
 // Visit takes in a pair of fingerprints. It may be called concurrently, and
 // has the form of the function that [Set.Pairs] calls.
 func (r *Reducer[F]) Visit(_ int, i, j uint32, distance int) {
-	r.offer(i, uint64(distance)<<32|uint64(r.set.Smallest(int(j))))
-	r.offer(j, uint64(distance)<<32|uint64(r.set.Smallest(int(i))))
+	r.offer(i, ^(uint64(distance)<<32 | uint64(r.set.Smallest(int(j)))))
+	r.offer(j, ^(uint64(distance)<<32 | uint64(r.set.Smallest(int(i)))))
 }
 
 func (r *Reducer[F]) offer(i uint32, match uint64) {
 	for p := &r.best[i]; ; {
 		old := p.Load()
-		if match >= old || p.CompareAndSwap(old, match) {
+		if match <= old || p.CompareAndSwap(old, match) {
 			return
 		}
 	}
@@ -78,23 +74,27 @@ func (r *Reducer[F]) offer(i uint32, match uint64) {
 
 // Matches returns the best match of each document, identical ones included.
 func (r *Reducer[F]) Matches() *Matches {
-	n := r.set.Documents()
-	m := &Matches{Match: makeLarge[uint32](n), Distance: makeLarge[uint8](n)}
-	for i := range r.set.Len() {
-		members := r.set.Members(i)
-		if len(members) == 1 {
-			d := members[0]
-			best := r.best[i].Load()
-			m.Match[d] = uint32(best)
-			if best != noMatch {
-				m.Distance[d] = uint8(best >> 32)
+	s := r.set
+	m := &Matches{Match: makeLarge[uint32](s.Documents()), Distance: makeLarge[uint8](s.Documents())}
+	const chunk = 1 << 16
+	each(r.workers, (s.Len()+chunk-1)/chunk, func() func(int) {
+		return func(c int) {
+			for i := c * chunk; i < min((c+1)*chunk, s.Len()); i++ {
+				members := s.Members(i)
+				if len(members) == 1 {
+					d, best := members[0], r.best[i].Load()
+					m.Match[d] = None
+					if best != 0 {
+						m.Match[d], m.Distance[d] = uint32(^best), uint8(^best>>32)
+					}
+					continue
+				}
+				for _, d := range members {
+					m.Match[d] = members[0]
+				}
+				m.Match[members[0]] = members[1]
 			}
-			continue
 		}
-		for _, d := range members {
-			m.Match[d] = members[0]
-		}
-		m.Match[members[0]] = members[1]
-	}
+	})
 	return m
 }

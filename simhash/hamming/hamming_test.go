@@ -2,10 +2,17 @@ package hamming
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
 type pair struct {
@@ -63,7 +70,7 @@ func planted(seed uint64, n, bits, flips int) []uint64 {
 	return fps
 }
 
-func check[F Fingerprint](t *testing.T, fps []F, k int, opt Options) {
+func check[F Fingerprint](t rapid.TB, fps []F, k int, opt Options) {
 	t.Helper()
 	s, err := Collapse(fps, opt)
 	if err != nil {
@@ -107,29 +114,384 @@ func check[F Fingerprint](t *testing.T, fps []F, k int, opt Options) {
 
 func TestPlanted(t *testing.T) {
 	for k := 0; k <= 15; k++ {
-		for _, n := range []int{0, 1, 2, 100, 3000} {
+		for _, n := range []int{0, 1, 2, 100, 1500} {
 			check(t, planted(uint64(k), n, 64, k+2), k, Options{})
 		}
 		check(t, planted(uint64(k), 300, 32, k+2), k, Options{Bits: 32})
+		check(t, planted(uint64(k), 1000, 64, k+2), k, Options{NoSIMD: true, Workers: 7})
 	}
 }
 
-func TestSkewed(t *testing.T) {
+// wide spreads fingerprints over 128 bits, keeping distances of up to 64 bits.
+func wide(fps []uint64) []Uint128 {
+	w := make([]Uint128, len(fps))
+	for i, f := range fps {
+		w[i] = Uint128{f & 0xffff0000ffff0000, f & 0x0000ffff0000ffff}
+	}
+	return w
+}
+
+func TestWide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, k := range []int{1, 3, 8, 16, 24, 31} {
+		fps := make([]Uint128, 1200)
+		for i := range fps {
+			fps[i] = Uint128{rng.Uint64(), rng.Uint64()}
+			if i > 0 && i%3 == 0 {
+				fps[i] = fps[rng.IntN(i)]
+				for range rng.IntN(k + 3) {
+					w := bit(rng.IntN(128))
+					fps[i].Hi ^= w.Hi
+					fps[i].Lo ^= w.Lo
+				}
+			}
+		}
+		for _, opt := range []Options{{}, {NoSIMD: true}, {Workers: 7}} {
+			check(t, fps, k, opt)
+		}
+	}
+}
+
+// twins returns n random fingerprints, each with a copy that differs in
+// exactly d bits.
+func twins(seed uint64, n, d int) []uint64 {
+	rng := rand.New(rand.NewPCG(seed, uint64(d)))
+	var fps []uint64
+	for range n {
+		x := rng.Uint64()
+		y := x
+		for _, b := range rng.Perm(64)[:d] {
+			y ^= 1 << b
+		}
+		fps = append(fps, x, y)
+	}
+	return fps
+}
+
+func countPairs[F Fingerprint](t *testing.T, fps []F, k int, opt Options) int {
+	t.Helper()
+	s, err := Collapse(fps, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Int64
+	if err := s.Pairs(context.Background(), k, opt, func(_ int, _, _ uint32, _ int) { n.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	return int(n.Load())
+}
+
+// At the border: of pairs at exactly k none is missed, of those at k+1 none is
+// found. The sets are large enough for tables, keys and groups of every size.
+func TestBorder(t *testing.T) {
+	const n = 20_000
+	for _, k := range []int{1, 2, 3, 4, 5, 6, 8} {
+		for _, opt := range []Options{{}, {NoSIMD: true}} {
+			if got := countPairs(t, twins(1, n, k), k, opt); got != n {
+				t.Errorf("k=%d: found %d of %d pairs at distance %d", k, got, n, k)
+			}
+			if got := countPairs(t, twins(1, n, k+1), k, opt); got != 0 {
+				t.Errorf("k=%d: found %d pairs at distance %d", k, got, k+1)
+			}
+		}
+	}
+}
+
+// skewed has a hot segment, a dense ball and identical fingerprints, with
+// groups large enough to be split again and given to other workers.
+func skewed() []uint64 {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var fps []uint64
-	for range 6000 { // one segment value
+	for range 4000 { // one segment value
 		fps = append(fps, rng.Uint64()&^(0xffff<<48))
 	}
-	for range 5000 { // a dense ball
+	for range 4500 { // a dense ball
 		fps = append(fps, 0x123456789abcdef^1<<rng.IntN(64)^1<<rng.IntN(64)^1<<rng.IntN(64))
 	}
-	fps = append(fps, planted(1, 3000, 64, 4)...)
-	for _, k := range []int{1, 3, 4} {
-		check(t, fps, k, Options{})
-		wide := make([]Uint128, len(fps))
-		for i, f := range fps {
-			wide[i] = Uint128{f, f * 0x9E3779B97F4A7C15 >> 62}
-		}
-		check(t, wide, k, Options{Workers: 3})
+	for range 500 {
+		fps = append(fps, 42)
 	}
+	return append(fps, planted(1, 1000, 64, 4)...)
+}
+
+func TestSkewed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skewed sets take seconds against the oracle: skipped with -short")
+	}
+	fps := skewed()
+	check(t, fps, 3, Options{})
+	check(t, fps, 2, Options{Workers: 7, NoSIMD: true})
+	check(t, wide(fps), 3, Options{Workers: 3})
+}
+
+func TestDegenerate(t *testing.T) {
+	same := make([]uint64, 5000)
+	for i := range same {
+		same[i] = 0xdeadbeef
+	}
+	check(t, same, 3, Options{})
+	var ball []uint64 // everything within 2 of everything
+	for b := range 64 {
+		ball = append(ball, 1<<b)
+	}
+	for k := range 5 {
+		check(t, ball, k, Options{})
+	}
+	var low []uint64 // every value of the low 11 bits
+	for x := range uint64(2048) {
+		low = append(low, x|0xabc<<40)
+	}
+	for _, k := range []int{1, 3, 11, 12} {
+		check(t, low, k, Options{})
+	}
+	narrow := make([]uint64, 256)
+	for i := range narrow {
+		narrow[i] = uint64(i % 16)
+	}
+	for _, bits := range []int{4, 5, 32, 64} {
+		for k := range 6 {
+			check(t, narrow, k, Options{Bits: bits})
+		}
+	}
+}
+
+// Every plan finds the same.
+func TestPlans(t *testing.T) {
+	for _, c := range []struct {
+		k       int
+		regions []Region
+	}{
+		{3, nil},
+		{3, []Region{{64, 3, 1}}},
+		{3, []Region{{64, 3, 2}}},
+		{3, []Region{{64, 3, 5}}},
+		{3, []Region{{32, 1, 2}, {32, 1, 2}}},
+		{3, []Region{{20, 0, 1}, {44, 2, 2}}},
+		{3, []Region{{4, 0, 1}, {4, 0, 1}, {4, 0, 1}, {4, 0, 1}}},
+		{5, []Region{{64, 15, 1}}},
+		{8, []Region{{30, 3, 4}, {34, 4, 4}}},
+	} {
+		plan, err := NewPlan(64, c.k, c.regions...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{3, 2500} {
+			check(t, planted(9, n, 64, c.k+1), c.k, Options{Plan: plan})
+			check(t, planted(9, n, 64, c.k+1), c.k-1, Options{Plan: plan, Workers: 1})
+		}
+		var pairs []pair
+		joiner := NewJoiner[uint64](Options{})
+		s, _ := Collapse(planted(3, 2000, 64, c.k+1), Options{})
+		for table := range plan.Tables() {
+			buckets := map[uint64][]uint64{}
+			for i := range s.Len() {
+				b := Block(plan, table, s.Value(i))
+				if w := plan.BlockBits(table); w < 64 && b>>w != 0 {
+					t.Fatalf("block %x has more than %d bits", b, w)
+				}
+				buckets[b>>1] = append(buckets[b>>1], s.Value(i))
+			}
+			for _, values := range buckets {
+				err := joiner.Bucket(plan, table, values, func(a, b uint64, d int) {
+					i, _ := s.Index(min(a, b))
+					j, _ := s.Index(max(a, b))
+					pairs = append(pairs, pair{uint32(i), uint32(j), d})
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		sortPairs(pairs)
+		if want := brutePairs(s.values, c.k); !slices.Equal(pairs, want) {
+			t.Fatalf("plan %v: buckets gave %d pairs, want %d", plan, len(pairs), len(want))
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		want error
+		err  func() error
+	}{
+		{ErrBits, func() error { _, err := Collapse([]uint64{1}, Options{Bits: 65}); return err }},
+		{ErrBits, func() error { _, err := Collapse([]uint64{1, 1 << 32}, Options{Bits: 32}); return err }},
+		{ErrBits, func() error { _, err := Collapse([]Uint128{{Hi: 1 << 32}}, Options{Bits: 96}); return err }},
+		{ErrBits, func() error { _, err := NewPlan(129, 3); return err }},
+		{ErrDistance, func() error { _, err := Best(context.Background(), []uint64{1}, 16, Options{}); return err }},
+		{ErrDistance, func() error { _, err := Best(context.Background(), []uint64{1}, -1, Options{}); return err }},
+		{ErrDistance, func() error { return NewJoiner[Uint128](Options{}).Within(nil, 32, nil) }},
+		{ErrPlan, func() error { _, err := NewPlan(64, 3, Region{64, 2, 1}); return err }},
+		{ErrPlan, func() error { _, err := NewPlan(64, 3, Region{65, 3, 1}); return err }},
+		{ErrPlan, func() error { _, err := NewPlan(64, 15, Region{64, 15, 40}); return err }},
+		{ErrPlan, func() error {
+			p, _ := NewPlan(64, 2)
+			_, err := Best(context.Background(), []uint64{1}, 3, Options{Plan: p})
+			return err
+		}},
+	} {
+		if err := c.err(); !errors.Is(err, c.want) {
+			t.Errorf("got %v, want %v", err, c.want)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	s, err := Collapse(skewed(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var visited atomic.Int64
+	err = s.Pairs(ctx, 3, Options{Workers: 4}, func(int, uint32, uint32, int) {
+		if visited.Add(1) == 10 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || visited.Load() < 10 {
+		t.Fatalf("%v after %d pairs", err, visited.Load())
+	}
+	if _, err := s.Best(ctx, 3, Options{}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+// No worker number is in use twice at once.
+func TestWorkerNumbers(t *testing.T) {
+	s, err := Collapse(skewed(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const workers = 3
+	var busy [workers]atomic.Bool
+	err = s.Pairs(context.Background(), 3, Options{Workers: workers}, func(w int, _, _ uint32, _ int) {
+		if !busy[w].CompareAndSwap(false, true) {
+			t.Error("worker called twice at once")
+		}
+		busy[w].Store(false)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	j := NewJoiner[uint64](Options{})
+	for _, n := range []int{0, 1, 5, 500, 5000} {
+		seen := map[uint64]bool{}
+		var group []uint64
+		for len(group) < n {
+			x := rng.Uint64() >> 20 << 4
+			if len(group) > 0 && rng.IntN(4) == 0 {
+				x = group[rng.IntN(len(group))] ^ 1<<rng.IntN(60)
+			}
+			if !seen[x] {
+				seen[x] = true
+				group = append(group, x)
+			}
+		}
+		var got []pair
+		err := j.Within(group, 3, func(a, b, d int) { got = append(got, pair{uint32(a), uint32(b), d}) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		sortPairs(got)
+		if want := brutePairs(group, 3); !slices.Equal(got, want) {
+			t.Fatalf("n=%d: %d pairs, want %d", n, len(got), len(want))
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fps := rapid.SliceOfN(rapid.Uint64Range(0, 300), 0, 400).Draw(t, "fps")
+		bits := rapid.IntRange(9, 64).Draw(t, "bits")
+		s, err := Collapse(fps, Options{Bits: bits, Workers: rapid.IntRange(1, 4).Draw(t, "workers")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[uint64][]uint32{}
+		for i, f := range fps {
+			want[f] = append(want[f], uint32(i))
+		}
+		if s.Len() != len(want) || s.Documents() != len(fps) || s.Bits() != bits {
+			t.Fatalf("%d distinct of %d documents", s.Len(), s.Documents())
+		}
+		for i := range s.Len() {
+			v := s.Value(i)
+			if i > 0 && v <= s.Value(i-1) {
+				t.Fatal("values do not ascend")
+			}
+			if !slices.Equal(s.Members(i), want[v]) || s.Smallest(i) != want[v][0] {
+				t.Fatalf("members of %d: %v, want %v", v, s.Members(i), want[v])
+			}
+			if at, ok := s.Index(v); !ok || at != i {
+				t.Fatalf("index of %d: %d", v, at)
+			}
+		}
+		for x := range uint64(302) {
+			if _, ok := s.Index(x); ok != (want[x] != nil) {
+				t.Fatalf("index of %d: %v", x, ok)
+			}
+		}
+	})
+}
+
+// One pass in memory and a sort of many buckets give the order a plain sort
+// gives, evenly spread or not.
+func TestCollapseLarge(t *testing.T) {
+	even := planted(4, 200_000, 64, 1)
+	crowded := make([]uint64, len(even))
+	for i, f := range even {
+		crowded[i] = f>>44 | uint64(i%2)<<63
+	}
+	for _, fps := range [][]uint64{even, crowded} {
+		s, err := Collapse(fps, Options{Workers: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := make([]uint32, len(fps))
+		for i := range order {
+			order[i] = uint32(i)
+		}
+		sort.SliceStable(order, func(a, b int) bool { return fps[order[a]] < fps[order[b]] })
+		if !slices.Equal(order, s.docs) {
+			t.Fatal("documents are not in order of (fingerprint, number)")
+		}
+		for i := range s.Len() {
+			if at, ok := s.Index(s.Value(i)); !ok || at != i {
+				t.Fatalf("index of value %d: %d, %v", i, at, ok)
+			}
+		}
+	}
+}
+
+func TestProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(0, 120).Draw(rt, "n")
+		bits := rapid.SampledFrom([]int{8, 32, 64}).Draw(rt, "bits")
+		k := rapid.IntRange(0, 15).Draw(rt, "k")
+		opt := Options{
+			Bits:    bits,
+			Workers: rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers"),
+			NoSIMD:  rapid.Bool().Draw(rt, "portable"),
+		}
+		check(rt, planted(rapid.Uint64().Draw(rt, "seed"), n, bits, k+2), k, opt)
+	})
+}
+
+func FuzzBest(f *testing.F) {
+	f.Add([]byte("near-duplicate fingerprints of nearly equal pages"), uint8(3), false)
+	f.Add(make([]byte, 800), uint8(15), true)
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7}, uint8(1), false)
+	f.Fuzz(func(t *testing.T, data []byte, k uint8, portable bool) {
+		var fps []uint64
+		for ; len(data) >= 8 && len(fps) < 500; data = data[8:] {
+			fps = append(fps, binary.BigEndian.Uint64(data))
+		}
+		check(t, fps, int(k%16), Options{NoSIMD: portable})
+		check(t, wide(fps), int(k%32), Options{NoSIMD: portable})
+	})
 }

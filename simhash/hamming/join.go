@@ -3,6 +3,7 @@ package hamming
 import (
 	"context"
 	"math/bits"
+	"sort"
 	"sync"
 )
 
@@ -23,6 +24,7 @@ type join[F Fingerprint] struct {
 // copy a key makes of them they stay in a core's second-level cache.
 const bucketTarget = 32 << 10
 
+// run joins values, which ascend.
 func (j *join[F]) run(values []F) error {
 	p := newPool[F](j.ctx)
 	joiners := make([]*comparer[F], j.workers)
@@ -71,10 +73,22 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 	if lead == 0 {
 		return values, []int{0, len(values)}
 	}
+	size := 1 << lead
+	if t == 0 && tb.shift+tb.width == j.plan.bits {
+		// Ascending values are in order of their leading block.
+		bounds := make([]int, size+1)
+		bounds[size] = len(values)
+		for b := 1; b < size; b++ {
+			rest := values[bounds[b-1]:]
+			bounds[b] = bounds[b-1] + sort.Search(len(rest), func(i int) bool {
+				return lowBits(&rest[i], j.plan.bits-lead) >= uint64(b)
+			})
+		}
+		return values, bounds
+	}
 	if j.work == nil {
 		j.work = makeLarge[F](len(values))
 	}
-	size := 1 << lead
 	shift := uint(64 - lead)
 	counts := make([][]int, j.workers)
 	each(j.workers, j.workers, func() func(int) {
