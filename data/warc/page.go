@@ -23,9 +23,9 @@ const (
 	maxNodes = 40_000
 	// minShare is the least share, in percent, that the main text must have
 	// of all visible text. Below it the extraction took a menu that all pages
-	// of a site have in common, which would make duplicates of them: on the
-	// 242 pages that this was measured with, 116 had a main text of their own
-	// without the rule and 217 with it, of 229 whose visible text differs.
+	// of a site have in common, which would make duplicates of them: of 241
+	// real pages with 225 different visible texts, 170 kept a main text of
+	// their own without the rule, and 209 with it.
 	minShare = 25
 )
 

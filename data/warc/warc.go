@@ -4,10 +4,9 @@
 // the title and the main text. It never reads ARC files, and never repairs an
 // archive: what is damaged is skipped by name and counted.
 //
-// It has a record reader of its own. The libraries that were tried read
-// neither zstandard nor from a stream that also counts and digests, copy
-// every block through a buffer that can spill to disk, and stop at damage
-// that a crawl dump has and the next gzip member is behind.
+// It has a record reader of its own. nlnwa/gowarc v2.0.1 finds the same
+// records in sound archives, but reads no zstandard, and did not return from
+// a gzip member with damaged bytes, which a night's run has to get past.
 package warc
 
 import (
