@@ -1,0 +1,39 @@
+package sketch_test
+
+import (
+	"fmt"
+
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+func Example() {
+	a := []byte("本报讯，昨天下午三点，市图书馆新馆正式对读者开放，首日接待了两千多人，馆内新增了儿童阅览室。")
+	b := []byte("本报讯，昨天下午三点，市图书馆新馆正式对读者开放，首日接待了近三千人，馆内新增了儿童阅览室。")
+
+	var maker sketch.Maker // one per goroutine
+	var x, y sketch.Sketch
+	maker.Sketch(&x, a)
+	maker.Sketch(&y, b)
+	estimate := sketch.Estimate(&x, &y)
+	exact := sketch.Jaccard(sketch.Shingles(nil, a), sketch.Shingles(nil, b))
+	fmt.Printf("estimate %.2f, exact %.2f\n", estimate, exact)
+
+	rules := sketch.Thorough()
+	length := 46 // characters of the shorter text
+	verdict := rules.Judge(estimate, length)
+	if verdict.Open {
+		verdict = rules.Settle(exact, length)
+	}
+	fmt.Println(verdict.Same, verdict.Reason)
+	// Output:
+	// estimate 0.63, exact 0.68
+	// true texts alike
+}
+
+func ExampleShort() {
+	a, _ := sketch.ShortText(nil, []byte("陈乔恩手机号码遭泄露"))
+	b, _ := sketch.ShortText(nil, []byte("陈乔恩 手机的号码遭到泄露!"))
+	var s sketch.Short
+	fmt.Println(sketch.Edits(a, b), s.Judge(a, b).Reason)
+	// Output: 2 short, few edits
+}

@@ -1,0 +1,156 @@
+package sketch
+
+import (
+	"encoding/binary"
+	"slices"
+	"unicode"
+
+	"github.com/zeebo/xxh3"
+)
+
+// ShortMax is the most letters and digits of a short text: a shingle says too
+// little of it, and its edits can be counted.
+const ShortMax = 40
+
+// Short texts are compared by their letters, digits and marks, in normal form
+// and in order. They are the same when at most a fifth of the longer one's
+// characters, rounded down, have to be inserted, deleted or replaced, and when
+// they have the same digits: of short texts, a number that differs makes
+// another text. Those of up to four characters have to be equal.
+//
+// A Short holds a buffer; one goroutine uses it at a time.
+type Short struct {
+	segment []byte
+}
+
+// ShortText returns the letters, digits and marks of text, which is in normal
+// form, appended to dst. ok is false for a text of none or of more than
+// ShortMax of them: it is not short.
+func ShortText(dst []rune, text []byte) (_ []rune, ok bool) {
+	known, from := letters(), len(dst)
+	for len(text) > 0 {
+		c, size := decode(text)
+		text = text[size:]
+		if uint32(c) >= uint32(len(known)*64) || known[uint32(c)/64]>>(uint32(c)%64)&1 == 0 {
+			continue
+		}
+		if dst = append(dst, c); len(dst)-from > ShortMax {
+			return dst[:from], false
+		}
+	}
+	return dst, len(dst) > from
+}
+
+// ShortEdits is the most edits between short texts of which the longer one has
+// that many characters.
+func ShortEdits(length int) int { return length / 5 }
+
+// Keys appends the keys of a short text, as ShortText gives it, to dst,
+// distinct and ascending. Two short texts within ShortEdits of each other have
+// a key in common: of a text cut into e + 1 segments, e edits leave one
+// unchanged and near its place (Li, Deng, Wang, Feng: Pass-Join, VLDB 2011).
+// A text of 11 characters has about 20 keys.
+func (s *Short) Keys(dst []uint64, text []rune) []uint64 {
+	from, n := len(dst), len(text)
+	for longer := n; longer <= ShortMax && longer-n <= ShortEdits(longer); longer++ {
+		edits := ShortEdits(longer)
+		if longer > n && edits == ShortEdits(longer-1) && longer-1-n <= edits {
+			continue // the same keys
+		}
+		for i := range edits + 1 {
+			dst = append(dst, s.key(text, edits, n, i, n*i/(edits+1), n*(i+1)/(edits+1)))
+		}
+	}
+	edits := ShortEdits(n)
+	for shorter := max(1, n-edits); shorter <= n; shorter++ {
+		excess := n - shorter
+		for i := range edits + 1 {
+			at, end := shorter*i/(edits+1), shorter*(i+1)/(edits+1)
+			for p := max(0, at-i, at+excess-(edits-i)); p <= min(at+i, at+excess+(edits-i)) && p+end-at <= n; p++ {
+				dst = append(dst, s.key(text, edits, shorter, i, p, p+end-at))
+			}
+		}
+	}
+	slices.Sort(dst[from:])
+	return dst[:from+len(slices.Compact(dst[from:]))]
+}
+
+// key is that of segment i, text[from:to], of a text of length characters cut
+// for that many edits.
+func (s *Short) key(text []rune, edits, length, i, from, to int) uint64 {
+	s.segment = append(s.segment[:0], byte(edits), byte(length), byte(i))
+	for _, c := range text[from:to] {
+		s.segment = binary.LittleEndian.AppendUint32(s.segment, uint32(c))
+	}
+	return xxh3.Hash(s.segment)
+}
+
+// Judge gives the verdict on two short texts as ShortText gives them.
+func (s *Short) Judge(a, b []rune) Verdict {
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return Verdict{Reason: ReasonNothing}
+	case slices.Equal(a, b):
+		return Verdict{Same: true, Reason: ReasonShortEqual}
+	}
+	if Edits(a, b) > ShortEdits(max(len(a), len(b))) {
+		return Verdict{Reason: ReasonShortUnlike}
+	}
+	if !sameDigits(a, b) {
+		return Verdict{Reason: ReasonShortNumber}
+	}
+	return Verdict{Same: true, Reason: ReasonShortAlike}
+}
+
+// sameDigits reports whether two texts have the same digits in the same order.
+func sameDigits(a, b []rune) bool {
+	for {
+		for len(a) > 0 && !unicode.IsDigit(a[0]) {
+			a = a[1:]
+		}
+		for len(b) > 0 && !unicode.IsDigit(b[0]) {
+			b = b[1:]
+		}
+		switch {
+		case len(a) == 0 || len(b) == 0:
+			return len(a) == len(b)
+		case a[0] != b[0]:
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+}
+
+// Edits returns the Levenshtein distance of two texts of at most 64 characters
+// each: how many characters have to be inserted, deleted or replaced to make b
+// of a (Hyyrö's form of Myers: A Fast Bit-Vector Algorithm for Approximate
+// String Matching, JACM 1999). A longer text's remainder is not looked at.
+func Edits(a, b []rune) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) + len(b)
+	}
+	plus, minus := ^uint64(0), uint64(0)
+	last, distance := uint64(1)<<(len(a)-1), len(a)
+	for _, c := range b {
+		equal := uint64(0)
+		for i, d := range a {
+			if c == d {
+				equal |= 1 << i
+			}
+		}
+		zero := (equal&plus + plus) ^ plus | equal | minus
+		up := minus | ^(zero | plus)
+		down := plus & zero
+		if up&last != 0 {
+			distance++
+		}
+		if down&last != 0 {
+			distance--
+		}
+		up = up<<1 | 1
+		plus = down<<1 | ^(zero | up)
+		minus = up & zero
+	}
+	return distance
+}

@@ -1,0 +1,107 @@
+package sketch
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// levenshtein is the oracle of Edits: the textbook's table.
+func levenshtein(a, b []rune) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func TestEditsAgainstTable(t *testing.T) {
+	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("abc大")), 0, 64)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := letters.Draw(t, "a"), letters.Draw(t, "b")
+		if got, want := Edits(a, b), levenshtein(a, b); got != want {
+			t.Fatalf("%d edits, want %d", got, want)
+		}
+	})
+}
+
+// Short texts within the limit share a key, whatever the edits.
+func TestKeysMeet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.SliceOfN(rapid.SampledFrom([]rune("abcdefgh")), 1, ShortMax).Draw(t, "a")
+		b := slices.Clone(a)
+		for range rapid.IntRange(0, ShortEdits(len(a))+1).Draw(t, "edits") {
+			c := rapid.SampledFrom([]rune("abcxyz")).Draw(t, "letter")
+			at := rapid.IntRange(0, max(0, len(b)-1)).Draw(t, "at")
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
+				b = slices.Insert(b, min(at, len(b)), c)
+			case 1:
+				if len(b) > 1 {
+					b = slices.Delete(b, at, at+1)
+				}
+			default:
+				b[at] = c
+			}
+		}
+		if len(b) > ShortMax || Edits(a, b) > ShortEdits(max(len(a), len(b))) {
+			t.Skip("not within the limit")
+		}
+		var s Short
+		keys, other := s.Keys(nil, a), s.Keys(nil, b)
+		if !slices.IsSorted(keys) {
+			t.Fatal("keys are not in order")
+		}
+		if !slices.ContainsFunc(keys, func(k uint64) bool { _, ok := slices.BinarySearch(other, k); return ok }) {
+			t.Fatalf("%q and %q share no key", string(a), string(b))
+		}
+	})
+}
+
+func TestShortVerdicts(t *testing.T) {
+	for _, c := range []struct{ a, b, reason string }{
+		{"亚冠 决赛", "亚冠，决赛", ReasonShortEqual},
+		{"亚冠决赛", "亚冠联赛", ReasonShortUnlike}, // four letters have to be equal
+		{"神舟十四号飞船发射", "神舟十五号飞船发射", ReasonShortAlike},
+		{"北京新增本土确诊4例", "北京新增本土确诊5例", ReasonShortNumber},
+		{"陈乔恩手机号码遭泄露", "陈乔恩手机的号码遭到泄露", ReasonShortAlike},
+		{"陈乔恩手机号码遭泄露", "陈乔恩的手机的号码遭到泄露", ReasonShortUnlike},
+		{"……", "亚冠", ReasonNothing},
+	} {
+		a, _ := ShortText(nil, []byte(c.a))
+		b, _ := ShortText(nil, []byte(c.b))
+		var s Short
+		if got := s.Judge(a, b); got.Reason != c.reason || got.Same != (c.reason == ReasonShortEqual || c.reason == ReasonShortAlike) {
+			t.Errorf("%s, %s: %+v, want %s", c.a, c.b, got, c.reason)
+		}
+	}
+}
+
+func TestShortTextHasBounds(t *testing.T) {
+	text := make([]rune, ShortMax+1)
+	for i := range text {
+		text[i] = '长'
+	}
+	if _, ok := ShortText(nil, []byte(string(text))); ok {
+		t.Errorf("%d letters count as short", len(text))
+	}
+	if letters, ok := ShortText(nil, []byte(string(text[1:]))); !ok || len(letters) != ShortMax {
+		t.Errorf("%d letters: %d, %v", ShortMax, len(letters), ok)
+	}
+	if _, ok := ShortText(nil, []byte("!?")); ok {
+		t.Error("a text without letters counts as short")
+	}
+}
