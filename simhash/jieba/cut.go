@@ -34,7 +34,7 @@ type Cutter struct {
 
 // chunk is the number of characters worked on together. A chunk ends after a
 // separator; it is only longer where the text has none.
-const chunk = 512
+const chunk = 256
 
 // NewCutter returns a Cutter. With hmm, runs of characters that no listed word
 // covers are joined to words by the hidden Markov model.
