@@ -102,7 +102,70 @@ func BenchmarkBest(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.n), "ns/fp")
 			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/float64(c.n), "cpu-ns/fp")
+			if plan, err := ChoosePlan(64, c.k, c.n); err == nil {
+				b.ReportMetric(plan.Cost(c.n), "model-ns/fp")
+			}
 			b.ReportMetric(float64(found), "matched")
+		})
+	}
+}
+
+func BenchmarkBest128(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("k=16/n=%d", n), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			fps := make([]Uint128, n)
+			for i := range fps {
+				fps[i] = Uint128{rng.Uint64(), rng.Uint64()}
+				if i > 0 && i%10 == 0 {
+					fps[i] = fps[rng.IntN(i)]
+					for range rng.IntN(17) {
+						fps[i].Hi ^= 1 << rng.IntN(64)
+					}
+				}
+			}
+			cpu := cpuTime()
+			for b.Loop() {
+				if _, err := Best(context.Background(), fps, 16, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/float64(n), "cpu-ns/fp")
+		})
+	}
+}
+
+// BenchmarkBad has the sets that are hard on tables and groups.
+func BenchmarkBad(b *testing.B) {
+	const n = 1_000_000
+	for _, c := range []struct {
+		name string
+		make func(x uint64, i int) uint64
+	}{
+		{"uniform", func(x uint64, _ int) uint64 { return x }},
+		{"identical", func(uint64, int) uint64 { return 42 }},
+		{"one segment", func(x uint64, _ int) uint64 { return x >> 16 }},
+		{"half varies", func(x uint64, _ int) uint64 { return x & 0x5555555555555555 }},
+		{"ball of 43,745", func(x uint64, i int) uint64 {
+			if i%4 != 0 {
+				return x
+			}
+			return 0xabcdef ^ 1<<(x&63) ^ 1<<(x>>6&63) ^ 1<<(x>>12&63)
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			fps := make([]uint64, n)
+			for i := range fps {
+				fps[i] = c.make(rng.Uint64(), i)
+			}
+			cpu := cpuTime()
+			for b.Loop() {
+				if _, err := Best(context.Background(), fps, 3, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/n, "cpu-ns/fp")
 		})
 	}
 }

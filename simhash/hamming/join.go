@@ -74,7 +74,7 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 		return values, []int{0, len(values)}
 	}
 	size := 1 << lead
-	if t == 0 && tb.shift+tb.width == j.plan.bits {
+	if top := tb.pieces[0]; top.shift+top.width == j.plan.bits && top.width >= lead {
 		// Ascending values are in order of their leading block.
 		bounds := make([]int, size+1)
 		bounds[size] = len(values)

@@ -23,7 +23,10 @@ func TestParseRegions(t *testing.T) {
 			t.Fatalf("k=%d: %q gives %v (%v), want %v", k, text, again, err, plan)
 		}
 	}
-	for _, s := range []string{"32", "32/1", "a/b/c", "32/1/2+", "-1/1/1"} {
+	if r, err := ParseRegions("30/3/4/2"); err != nil || len(r) != 1 || r[0] != (Region{30, 3, 4, 2}) {
+		t.Errorf("%v, %v", r, err)
+	}
+	for _, s := range []string{"32", "32/1/2/1/1", "32/1", "a/b/c", "32/1/2+", "-1/1/1"} {
 		if r, err := ParseRegions(s); err == nil {
 			t.Errorf("%q gave %v", s, r)
 		}

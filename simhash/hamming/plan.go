@@ -23,7 +23,10 @@ type Region struct {
 	Bits   int
 	Errors int
 	Agree  int
+	Lead   int // how many blocks of a key, the first ones, make up its table's block; 0: one
 }
+
+func (r Region) lead() int { return max(r.Lead, 1) }
 
 // A Plan says how fingerprints within distance k are brought together. Its
 // regions lie side by side from the most significant bit down. If the sum of
@@ -31,9 +34,9 @@ type Region struct {
 // in at most Errors bits of at least one region, and so agree on some
 // combination of Agree of its blocks: a key.
 //
-// Keys that begin with the same block make up a table: fingerprints are
-// brought together by a table's block first (see [Block]), and by its keys
-// inside a bucket ([Joiner.Bucket]).
+// Keys that begin with the same Lead blocks, together the table's block, make
+// up a table: fingerprints are brought together by a table's block first (see
+// [Block]), and by its keys inside a bucket ([Joiner.Bucket]).
 //
 // A Plan without a region compares everything with everything. Plans are
 // immutable.
@@ -46,10 +49,13 @@ type Plan struct {
 }
 
 type table struct {
-	shift, width int // the block
-	block        Uint128
-	from, to     int // its keys
+	pieces   []piece // of the block, from the most significant
+	width    int     // of the block
+	block    Uint128
+	from, to int // its keys
 }
+
+type piece struct{ shift, width int }
 
 // maxKeys bounds the size of a plan.
 const maxKeys = 1 << 16
@@ -72,7 +78,7 @@ func NewPlan(width, k int, regions ...Region) (*Plan, error) {
 	top, budget, keys := width, 0, 0
 	for _, r := range regions {
 		n := r.Errors + r.Agree
-		if r.Errors < 0 || r.Agree < 1 || r.Bits < n {
+		if r.Errors < 0 || r.Agree < 1 || r.Bits < n || r.lead() > r.Agree || r.Lead < 0 {
 			return nil, fmt.Errorf("hamming: region %+v: %w", r, ErrPlan)
 		}
 		top -= r.Bits
@@ -96,27 +102,40 @@ func NewPlan(width, k int, regions ...Region) (*Plan, error) {
 // add appends the tables of region r, whose most significant bit is top-1.
 func (p *Plan) add(top int, r Region) {
 	n := r.Errors + r.Agree
-	blocks := make([]table, n)
+	blocks := make([]piece, n)
 	for i := range blocks {
 		high, low := top-r.Bits*i/n, top-r.Bits*(i+1)/n
-		blocks[i] = table{shift: low, width: high - low, block: span(low, high-low)}
+		blocks[i] = piece{low, high - low}
 	}
-	var combine func(from, left int, key Uint128)
-	combine = func(from, left int, key Uint128) {
-		if left == 0 {
+	// Keys come in lexicographic order of their blocks, so those of a table
+	// are next to each other.
+	combine(r.lead(), 0, n-r.Agree+r.lead(), nil, func(lead []int) {
+		t := table{from: len(p.keys)}
+		for _, b := range lead {
+			t.pieces = append(t.pieces, blocks[b])
+			t.width += blocks[b].width
+			t.block = t.block.or(span(blocks[b].shift, blocks[b].width))
+		}
+		combine(r.Agree-r.lead(), lead[len(lead)-1]+1, n, nil, func(rest []int) {
+			key := t.block
+			for _, b := range rest {
+				key = key.or(span(blocks[b].shift, blocks[b].width))
+			}
 			p.keys = append(p.keys, key)
-			return
-		}
-		for i := from; i+left <= n; i++ {
-			combine(i+1, left-1, key.or(blocks[i].block))
-		}
-	}
-	for i := 0; i+r.Agree <= n; i++ {
-		t := blocks[i]
-		t.from = len(p.keys)
-		combine(i+1, r.Agree-1, t.block)
+		})
 		t.to = len(p.keys)
 		p.tables = append(p.tables, t)
+	})
+}
+
+// combine calls do for each choice of count numbers from from up to below end.
+func combine(count, from, end int, chosen []int, do func([]int)) {
+	if count == 0 {
+		do(chosen)
+		return
+	}
+	for i := from; i+count <= end; i++ {
+		combine(count-1, i+1, end, append(chosen, i), do)
 	}
 }
 
@@ -140,19 +159,23 @@ func (p *Plan) BlockBits(t int) int { return min(p.tables[t].width, 64) }
 // Fingerprints that are to be compared in table t have equal blocks. (Of a
 // block wider than 64 bits, the most significant 64.)
 func Block[F Fingerprint](p *Plan, t int, fp F) uint64 {
-	b := p.tables[t]
-	if b.width == 0 {
-		return 0
+	w, left := word(&fp), 64
+	var v uint64
+	for _, b := range p.tables[t].pieces {
+		width := min(b.width, left)
+		x := w.shr(b.shift + b.width - width).Lo
+		if width < 64 {
+			x &= 1<<width - 1
+			v <<= width
+		}
+		v |= x
+		left -= width
 	}
-	w := word(&fp).and(b.block).shr(b.shift)
-	if b.width > 64 {
-		w = w.shr(b.width - 64)
-	}
-	return w.Lo
+	return v
 }
 
 // String describes the plan, as in "64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6 keys"
-// (a region is bits/errors/agree).
+// (a region is bits/errors/agree, and /lead if that is not 1).
 func (p *Plan) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%d bits, k=%d: ", p.bits, p.k)
@@ -161,6 +184,9 @@ func (p *Plan) String() string {
 			s.WriteByte('+')
 		}
 		fmt.Fprintf(&s, "%d/%d/%d", r.Bits, r.Errors, r.Agree)
+		if r.lead() > 1 {
+			fmt.Fprintf(&s, "/%d", r.lead())
+		}
 	}
 	if len(p.regions) == 0 {
 		s.WriteString("all pairs")
@@ -179,17 +205,26 @@ func choose(n, m int) float64 {
 
 // The cost model, in nanoseconds of one core a fingerprint.
 const (
-	tableCost   = 5.0  // bring a fingerprint to its bucket of a table, in memory
-	keyCost     = 4.0  // bring it to its group of a key, in cache
-	compareCost = 0.06 // one comparison
+	tableCost   = 6.0  // bring a fingerprint to its bucket of a table, in memory
+	keyCost     = 4.0  // bring it to its group of a key, the bucket being in cache
+	missCost    = 3.0  // more, for each doubling of a bucket beyond the cache
+	missMax     = 12.0 // at most
+	compareCost = 0.08 // one comparison
 	groupTarget = 24   // a group is not made smaller than this on average
 )
 
-// regionCost is what a region with the given errors and agreeing blocks costs
-// when its keys are b bits wide.
-func regionCost(errs, agree int, b float64, n float64) float64 {
-	group := max(n*math.Exp2(-b), min(n, groupTarget))
-	return float64(errs+1)*tableCost + choose(errs+agree, agree)*(keyCost+compareCost*group/2)
+// cost is what a region, with blocks b bits wide on average, costs for n
+// fingerprints.
+func (r Region) cost(b, n float64) float64 {
+	group := max(n*math.Exp2(-b*float64(r.Agree)), min(n, groupTarget))
+	bucket := n * math.Exp2(-b*float64(r.lead()))
+	miss := min(max(0, missCost*math.Log2(bucket/(4*bucketTarget))), missMax)
+	tables := choose(r.Errors+r.lead(), r.lead())
+	keys := choose(r.Errors+r.Agree, r.Agree)
+	if n <= bucketTarget {
+		tables = 0
+	}
+	return tables*tableCost + keys*(keyCost+miss+compareCost*group/2)
 }
 
 // Cost returns the modelled cost of joining n evenly spread distinct
@@ -201,7 +236,7 @@ func (p *Plan) Cost(n int) float64 {
 	}
 	cost := 0.0
 	for _, r := range p.regions {
-		cost += regionCost(r.Errors, r.Agree, float64(r.Bits*r.Agree)/float64(r.Errors+r.Agree), float64(n))
+		cost += r.cost(float64(r.Bits)/float64(r.Errors+r.Agree), float64(n))
 	}
 	return cost
 }
@@ -238,7 +273,23 @@ func cheapest(width, k, n int) *Plan {
 		r    Region
 	}
 	top := bits.Len(uint(n)) + 2
-	for b := max(1, top-14); b <= min(top, width); b++ {
+	for b := 1; b <= min(top, width); b++ {
+		var options [32][9]struct {
+			Region
+			cost float64
+		}
+		for errs := range k + 1 {
+			for agree := 1; agree <= 8; agree++ {
+				o := &options[errs][agree]
+				o.cost = math.Inf(1)
+				for lead := 1; lead <= agree; lead++ {
+					r := Region{Errors: errs, Agree: agree, Lead: lead}
+					if c := r.cost(float64(b)/float64(agree), float64(n)); c < o.cost {
+						o.Region, o.cost = r, c
+					}
+				}
+			}
+		}
 		f := make([][]cell, k+2)
 		for need := range f {
 			f[need] = make([]cell, width+1)
@@ -254,9 +305,11 @@ func cheapest(width, k, n int) *Plan {
 						if wide > w || wide < blocks || choose(blocks, agree) > 4096 {
 							continue
 						}
-						c := f[need-errs-1][w-wide].cost + regionCost(errs, agree, float64(b), float64(n))
+						r := options[errs][agree]
+						c := f[need-errs-1][w-wide].cost + r.cost
 						if c < f[need][w].cost {
-							f[need][w] = cell{c, Region{wide, errs, agree}}
+							r.Bits = wide
+							f[need][w] = cell{c, r.Region}
 						}
 						if errs == 0 {
 							break

@@ -2,14 +2,35 @@ package hamming
 
 import "testing"
 
-func TestChosen(t *testing.T) {
-	for _, k := range []int{3, 8, 10} {
-		for _, n := range []int{1 << 10, 1 << 14, 1 << 17, 1_000_000, 10_000_000, 100_000_000} {
-			p, err := ChoosePlan(64, k, n)
-			if err != nil {
-				t.Fatal(err)
+// The chosen plan is modelled as no dearer than those one would write down:
+// all pairs, and m of k+m equal blocks.
+func TestChosenIsCheapest(t *testing.T) {
+	for _, width := range []int{32, 64, 128} {
+		for k := 0; k <= MaxDistance(width); k += 1 + k*width/512 {
+			for _, n := range []int{2, 1 << 10, 1 << 17, 1_000_000, 1 << 27} {
+				p, err := ChoosePlan(width, k, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n = max(n, 64)
+				all, _ := NewPlan(width, k)
+				if p.Cost(n) > all.Cost(n)*1.05 {
+					t.Errorf("%v costs %.0f for %d fingerprints, all pairs %.0f", p, p.Cost(n), n, all.Cost(n))
+				}
+				for agree := 1; agree <= 4; agree++ {
+					if choose(k+agree, agree) > 4096 || k+agree > width {
+						break
+					}
+					even, err := NewPlan(width, k, Region{width, k, agree, 0})
+					if err != nil {
+						t.Fatal(err)
+					}
+					// The search is by whole bits of a block, and by powers of two of n.
+					if p.Cost(n) > even.Cost(n)*1.5 {
+						t.Errorf("%v costs %.0f for %d fingerprints, %v %.0f", p, p.Cost(n), n, even, even.Cost(n))
+					}
+				}
 			}
-			t.Logf("n=%d: %v: %.0f ns", n, p, p.Cost(n))
 		}
 	}
 }
