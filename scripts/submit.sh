@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Run neardup on a gleam cluster and return its exit code.
+set -euo pipefail
+
+usage() {
+  cat <<'USAGE'
+usage: scripts/submit.sh --master HOST:PORT --out DIR [options] INPUT…
+
+Builds neardup (or takes --binary), checks that the cluster answers, runs the
+job there and follows it. Everything else is handed to `neardup run`: see
+neardup run --help. The same command again goes on with what is left.
+
+  --master HOST:PORT  the gleam master (default 127.0.0.1:45326)
+  --out DIR           run directory, on storage that all hosts mount at the
+                      same path
+  --config FILE       settings, like night.yaml
+  --binary FILE       neardup, instead of building it
+
+Exit codes: neardup's. 0 done; 1 failed; 2 usage; 3 done, but records were
+skipped and --strict was given; 4 incomplete or rows not conserved; 10 run
+directory of another configuration; 130 interrupted.
+USAGE
+}
+
+die() { echo "submit.sh: $1" >&2; exit "${2:-1}"; }
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+master=127.0.0.1:45326 binary='' out=''
+rest=()
+while (($#)); do
+  case $1 in
+    -h | --help) usage; exit 0 ;;
+    --master=* | --binary=* | --out=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ; continue ;;
+    --master | --binary | --out | -o)
+      (($# > 1)) || die "$1 needs a value" 2
+      case $1 in
+        --master) master=$2 ;;
+        --binary) binary=$2 ;;
+        *) out=$2 ;;
+      esac
+      shift 2
+      ;;
+    *) rest+=("$1"); shift ;;
+  esac
+done
+[[ -n $out ]] || die "name the run directory: --out DIR; see scripts/submit.sh --help" 2
+((${#rest[@]})) || die "name an input; see scripts/submit.sh --help" 2
+[[ $master =~ ^[^:]+:[0-9]+$ ]] || die "master $master: write HOST:PORT" 2
+
+if [[ -z $binary ]]; then
+  mkdir -p "$root/bin"
+  binary=$root/bin/neardup
+  (cd "$root" && go build -o "$binary" ./job/neardup)
+fi
+# A path, without links: the engine ships this very file to the agents.
+file=$(readlink -f -- "$binary") || die "$binary is not there" 2
+[[ -f $file && -x $file ]] || die "$file is no program" 2
+
+if ! "$file" "-gleam.agents=$master"; then
+  die "the cluster at $master is not ready: scripts/cluster.sh status"
+fi
+
+# exec: a signal for this script reaches neardup, and its exit code is ours.
+exec "$file" run --engine gleam --master "$master" --out "$out" "${rest[@]}"
