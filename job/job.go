@@ -441,22 +441,20 @@ func (r *run) files(s *Summary) error {
 
 // bytesOf sums the sizes of the given splits, for progress; 0 when one is not
 // known.
-func bytesOf(splits []data.Split, tasks []int) int64 {
-	sizes := make([]int64, len(tasks))
-	for i, t := range tasks {
-		s := splits[t]
-		switch {
+func bytesOf(splits []data.Split, tasks []int) (n int64) {
+	for _, t := range tasks {
+		switch s := splits[t]; {
 		case s.Size < 0:
 			return 0
-		case s.Start == 0 && s.End < 0 || s.Format == source.FormatParquet:
-			sizes[i] = s.Size
+		case s.Format == source.FormatParquet:
+			if s.Start == 0 { // the first row group's split stands for the file
+				n += s.Size
+			}
+		case s.End < 0:
+			n += s.Size
 		default:
-			sizes[i] = s.End - s.Start
+			n += s.End - s.Start
 		}
-	}
-	n := int64(0)
-	for _, size := range sizes {
-		n += size
 	}
 	return n
 }
