@@ -37,6 +37,20 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 done, but records were skipped and
 --strict was given; 4 incomplete or rows not conserved; 10 run directory of
 another configuration; 130 interrupted.`
 
+// usageTemplate ends a help text with the example and the exit codes.
+const usageTemplate = `Usage:
+  {{.UseLine}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+
+Example:
+{{.Example}}
+` + exitCodes + "\n"
+
 // errStrict ends a strict run that skipped records.
 var errStrict = errors.New("records were skipped")
 
@@ -96,8 +110,7 @@ func newRoot(std streams) *cobra.Command {
 		Short: "Find the near-duplicate documents of a crawl dump",
 		Long: `neardup turns the documents of a crawl dump into SimHash fingerprints, finds
 each document's best match and the clusters of near-duplicates, and writes
-Parquet and a clean dump.
-` + exitCodes,
+Parquet and a clean dump.`,
 		Example:       "  neardup run crawl/2026-11-20/*.warc.gz --out runs/2026-11-20",
 		Version:       version.Version,
 		SilenceErrors: true,
@@ -117,6 +130,7 @@ Parquet and a clean dump.
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
 	root.AddCommand(newRun(std), newMatch(std), newInspect(std), newStopWords(std))
+	root.SetUsageTemplate(usageTemplate)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

@@ -10,12 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
 )
 
 // asProgram makes the test binary be neardup, for tests that need a process.
@@ -262,6 +264,28 @@ func TestInterrupt(t *testing.T) {
 	}
 	if !strings.Contains(stderr.String(), "goes on from there") {
 		t.Fatalf("stderr %q does not say how to go on", stderr)
+	}
+}
+
+// The README names every flag, and no other.
+func TestReadmeNamesEveryFlag(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"version": true, "help": true}
+	for _, c := range newRoot(streams{}).Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			known[f.Name] = true
+			if !strings.Contains(string(text), "--"+f.Name) {
+				t.Errorf("README.md does not name %s --%s", c.Name(), f.Name)
+			}
+		})
+	}
+	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(string(text), -1) {
+		if !known[m[1]] {
+			t.Errorf("README.md names --%s, which is no flag", m[1])
+		}
 	}
 }
 

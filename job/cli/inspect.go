@@ -27,8 +27,7 @@ func newInspect(std streams) *cobra.Command {
 		Use:   "inspect PATH",
 		Short: "Print what a run directory or a table of it holds",
 		Long: `Prints a run directory's settings, progress and tables, or a table's metadata
-and first rows.
-` + exitCodes,
+and first rows.`,
 		Example: `  neardup inspect night1
   neardup inspect night1/matches/part-00000.parquet --rows 5`,
 		Args: func(c *cobra.Command, args []string) error {

@@ -133,8 +133,7 @@ func newRun(std streams) *cobra.Command {
 JSONL, CSV, TSV or Parquet, plain, .gz or .zst), fingerprints every document,
 finds each document's best match and the clusters, and writes tables and the
 clean dump into the run directory. The same command again goes on with what
-an interrupted run left.
-` + exitCodes,
+an interrupted run left.`,
 		Example: `  neardup run data/sample --out night1
   neardup run crawl/2026-11-20/*.warc.gz --out runs/2026-11-20
   zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
@@ -157,8 +156,7 @@ func newMatch(std streams) *cobra.Command {
 		Short: "Match fingerprints that exist, without reading text again",
 		Long: `Reads fingerprints (a run directory, its fingerprints folder, or any Parquet or
 CSV file with an id and a fingerprint column) and writes matches and clusters,
-so that another distance does not cost another segmentation.
-` + exitCodes,
+so that another distance does not cost another segmentation.`,
 		Example: `  neardup match night1 --out night1-k5 --distance 5
   neardup match prints.parquet --id-column url --fingerprint-column simhash --out m`,
 		Args: needArgs("the fingerprints: a run directory, a folder or a file"),

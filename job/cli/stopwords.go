@@ -25,8 +25,7 @@ func newStopWords(std streams) *cobra.Command {
 		Use:   "stopwords INPUT…",
 		Short: "Train a stop list: the words that most documents of a dump have",
 		Long: `Prints the words that occur in more than --share of the input's documents, one a
-line, the most frequent first: a list that run takes as --stop-list.
-` + exitCodes,
+line, the most frequent first: a list that run takes as --stop-list.`,
 		Example: `  neardup stopwords crawl/2026-11-19 --share 0.3 > stop.txt
   neardup run crawl/2026-11-20 --stop-list stop.txt --out runs/2026-11-20`,
 		Args: needArgs("an input: a file, a folder, a glob, or - for standard input"),
