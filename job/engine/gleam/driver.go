@@ -19,8 +19,8 @@ import (
 )
 
 // secondThought is how long a driver that learns of lost rows waits for the
-// failure that lost them.
-const secondThought = 2 * time.Second
+// failure that lost them: rows come by many ways.
+const secondThought = 5 * time.Second
 
 // runDriver executes the attempt's flow and writes the result file, its last
 // act: all that gleam did is verified before.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -37,6 +36,15 @@ type trial struct {
 	c      *cluster
 	run    string
 	cancel context.CancelFunc
+}
+
+// stall is short, but where the agents have to find a new master: they look
+// for it every 30 s.
+func (tr *trial) stall() time.Duration {
+	if strings.Contains(tr.Name(), "again") {
+		return 40 * time.Second
+	}
+	return 6 * time.Second
 }
 
 // pids waits for processes of the run that fit and returns them.
@@ -132,14 +140,15 @@ var longFaults = []fault{
 	}},
 	{name: "agent stopped for good", inject: "partial 0 sleep", strike: func(tr *trial) { kill(tr.c.agents[0].Process.Pid, syscall.SIGSTOP) },
 		want: failed("does not answer", "restart it")},
-	{name: "master killed", inject: "partial 0 sleep", strike: func(tr *trial) { kill(tr.c.masterP.Process.Pid, syscall.SIGKILL) },
-		mend: func(tr *trial) { _ = tr.c.masterP.Wait() },
-		want: func(err error) string { // the job ends right, or says so
-			if err == nil || errors.Is(err, ErrCluster) {
-				return ""
-			}
-			return err.Error()
-		}},
+	{name: "master killed", inject: "partial 0 nap", strike: func(tr *trial) { kill(tr.c.masterP.Process.Pid, syscall.SIGKILL) }, mend: func(tr *trial) { _ = tr.c.masterP.Wait() }},
+	{name: "master killed and started again", inject: "partial 0 error-once", when: "segment", strike: func(tr *trial) { kill(tr.c.masterP.Process.Pid, syscall.SIGKILL) }, mend: func(tr *trial) {
+		_ = tr.c.masterP.Wait()
+		tr.c.startMaster()
+	}},
+	{name: "master and an agent killed", inject: "partial 0 sleep", strike: func(tr *trial) {
+		kill(tr.c.masterP.Process.Pid, syscall.SIGKILL)
+		kill(tr.c.agents[0].Process.Pid, syscall.SIGKILL)
+	}, want: failed("the master at", "start it")},
 	{name: "SIGTERM to the driver", inject: "partial 0 sleep", strike: func(tr *trial) { tr.strikeAt(tr.driver, syscall.SIGTERM) }, mend: func(tr *trial) { _ = os.Remove(tr.run + "/fault") }},
 	{name: "cancelled", inject: "partial 0 sleep", strike: func(tr *trial) { tr.cancel() }, want: func(err error) string {
 		if !errors.Is(err, context.Canceled) {
@@ -149,7 +158,7 @@ var longFaults = []fault{
 	}},
 }
 
-const faultDocuments = 20_000
+const faultDocuments = 5_000
 
 func TestFaults(t *testing.T) {
 	faults := quickFaults
@@ -162,22 +171,76 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	parent := t
 	var c *cluster
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			if c == nil || f.strike != nil && !strings.Contains(f.name, "driver") || long() {
-				c = startCluster(t, 3, 8)
-			} else {
-				c.t = t
+			if c == nil {
+				c = startCluster(parent, 3, 4)
 			}
+			c.t = t
 			began := time.Now()
 			tryFault(t, c, f, v.config(), want)
 			t.Logf("ended after %v", time.Since(began).Round(time.Second/10))
-			if t.Failed() || f.strike != nil {
+			if t.Failed() || strings.Contains(f.name, "agent") || strings.Contains(f.name, "master") {
+				c.stop()
 				c = nil
 			}
 		})
 	}
+}
+
+// TestFewSlots runs flows that have fewer slots than tasks.
+func TestFewSlots(t *testing.T) {
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	v := variant{64, 3, faultDocuments, 4, 2}
+	for _, slots := range []int{1, 2, 5, 7} {
+		t.Run(fmt.Sprint(slots), func(t *testing.T) { matchEqualsLocal(t, startCluster(t, 1, slots), v) })
+	}
+}
+
+// TestFinishedSplitsAreKept fails one split for good: the others are
+// finished, and a second run goes on with that one alone.
+func TestFinishedSplitsAreKept(t *testing.T) {
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	c := startCluster(t, 3, 4)
+	dir := openRun(t)
+	input := t.TempDir()
+	splits := dump(t, input)
+	bad := splits[len(splits)-1].Path
+	text, err := os.ReadFile(bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(bad); err != nil {
+		t.Fatal(err)
+	}
+	e := New(Options{Master: c.master, Stall: 20 * time.Second})
+	records, err := fingerprintRun(t, e, dir, splits)
+	if err == nil || !strings.Contains(err.Error(), bad) || !errors.Is(err, ErrFailed) {
+		t.Fatalf("got %v, want an error that names %s", err, bad)
+	}
+	kept := 0
+	for _, rec := range records {
+		if rec.Stage != "" {
+			kept++
+		}
+	}
+	if kept == 0 {
+		t.Error("no split was kept")
+	}
+	t.Logf("%d of %d splits are kept: %v", kept, len(splits), err)
+	if err := os.WriteFile(bad, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fingerprintRun(t, e, dir, splits); err != nil {
+		t.Fatal(err)
+	}
+	c.left(dir.Path())
 }
 
 func tryFault(t *testing.T, c *cluster, f fault, cfg config.Config, want []data.Pair) {
@@ -206,7 +269,7 @@ func tryFault(t *testing.T, c *cluster, f fault, cfg config.Config, want []data.
 			}
 		})
 	}
-	pairs, err := pairsWithin(ctx, t, New(Options{Master: c.master, Stall: 6 * time.Second, Deadline: time.Minute}), dir, cfg, documents)
+	pairs, err := pairsWithin(ctx, t, New(Options{Master: c.master, Stall: tr.stall(), Deadline: time.Minute}), dir, cfg, documents)
 	background.Wait()
 	switch {
 	case f.want != nil && f.want(err) != "":
@@ -230,7 +293,7 @@ func tryFault(t *testing.T, c *cluster, f fault, cfg config.Config, want []data.
 // pairsWithin is findPairs with a context.
 func pairsWithin(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) (pairs []data.Pair, err error) {
 	var mu sync.Mutex
-	job := &engine.Job{Config: cfg, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	job := &engine.Job{Config: cfg, Dir: dir, Log: testLog(t)}
 	err = e.Match(ctx, job, documents, func(batch []data.Pair) error {
 		mu.Lock()
 		defer mu.Unlock()

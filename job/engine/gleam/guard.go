@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // A guard stands by each flow on each agent, in a session of its own. When
@@ -34,8 +32,15 @@ func startGuard(dir attemptDir) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(guardLock(folder)); err == nil {
-		return nil // a second one would end at the lock; this saves the process
+	mark, err := os.OpenFile(filepath.Join(folder, ".guard"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := mark.Close(); err != nil {
+		return err
 	}
 	path, err := executable()
 	if err != nil {
@@ -50,14 +55,8 @@ func startGuard(dir attemptDir) error {
 	return cmd.Process.Release()
 }
 
-func guardLock(folder string) string { return filepath.Join(folder, ".guard") }
-
 // runGuard stands by until the attempt is over and nothing of it is left.
 func runGuard(dir attemptDir, folder string) (err error) {
-	lock := flock.New(guardLock(folder))
-	if got, err := lock.TryLock(); err != nil || !got {
-		return err
-	}
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -87,47 +86,50 @@ func runGuard(dir attemptDir, folder string) (err error) {
 }
 
 // clearFlow kills the flow's executors and workers on this host and removes
-// its files.
+// its files. The flow is known by the name of its folder, which is its hash:
+// agents that share a host are cleared by any of their guards.
 func clearFlow(folder string) error {
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		pids, err := flowProcesses(folder)
+	folders := map[string]bool{folder: true}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(guardEvery / 4) {
+		left, err := flowProcesses(filepath.Base(folder))
 		if err != nil {
 			return err
 		}
-		if len(pids) == 0 {
+		if len(left) == 0 {
 			break
 		}
-		for _, pid := range pids {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: processes %v do not end", folder, left)
+		}
+		for pid, dir := range left {
+			folders[dir] = true
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return fmt.Errorf("process %d: %w", pid, err)
 			}
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: processes %v do not end", folder, pids)
-		}
-		time.Sleep(guardEvery / 4)
 	}
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(folder), "f"+filepath.Base(folder)+"-d*.dat"))
-	if err != nil {
-		return err
-	}
-	for _, path := range left {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for folder := range folders {
+		left, err := filepath.Glob(filepath.Join(filepath.Dir(folder), "f"+filepath.Base(folder)+"-d*.dat"))
+		if err != nil {
 			return err
 		}
+		for _, path := range append(left, folder) {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
 	}
-	return os.RemoveAll(folder)
+	return nil
 }
 
-// flowProcesses lists the executors of the flow that has the folder, which
-// are known by it in their arguments, and the workers, whose program stands
-// in it. Zombies have no arguments and are nobody's burden.
-func flowProcesses(folder string) (pids []int, err error) {
+// flowProcesses lists the executors and workers of the flow on this host,
+// each with its folder. Zombies have no arguments and are nobody's burden.
+func flowProcesses(hash string) (map[int]string, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
 	}
+	found := make(map[int]string)
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() {
@@ -138,20 +140,22 @@ func flowProcesses(folder string) (pids []int, err error) {
 			continue // it ended
 		}
 		args := bytes.Split(bytes.TrimRight(line, "\x00"), []byte{0})
-		if ofFlow(args, folder) {
-			pids = append(pids, pid)
+		if folder := folderOf(args); folder != "" && filepath.Base(folder) == hash {
+			found[pid] = folder
 		}
 	}
-	return pids, nil
+	return found, nil
 }
 
-// ofFlow reports whether a process with these arguments is an executor or a
-// worker of the flow: gleam execute --dir FOLDER --note …, or FOLDER/program
-// -gleam.….
-func ofFlow(args [][]byte, folder string) bool {
-	if len(args) >= 4 && string(args[1]) == "execute" && string(args[2]) == "--dir" && filepath.Clean(string(args[3])) == folder {
-		return true
+// folderOf returns the flow's folder of an executor or a worker with these
+// arguments: gleam execute --dir FOLDER --note …, or FOLDER/program -gleam.…;
+// "" for any other process.
+func folderOf(args [][]byte) string {
+	switch {
+	case len(args) >= 4 && string(args[1]) == "execute" && string(args[2]) == "--dir":
+		return filepath.Clean(string(args[3]))
+	case len(args) >= 2 && bytes.HasPrefix(args[1], []byte(prefix)) && !bytes.HasPrefix(args[len(args)-1], []byte(argGuard)):
+		return filepath.Dir(string(args[0]))
 	}
-	return len(args) >= 2 && filepath.Dir(string(args[0])) == folder &&
-		bytes.HasPrefix(args[1], []byte(prefix)) && !bytes.HasPrefix(args[len(args)-1], []byte(argGuard))
+	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/chrislusf/gleam/distributed/driver/scheduler"
+	"github.com/chrislusf/gleam/pb"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/engine"
@@ -41,7 +43,7 @@ type run struct {
 func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accept func(*spec, *result) error) error {
 	last := ""
 	for n := 1; ; n++ {
-		err := r.attempt(ctx, prepare, accept)
+		err := r.attempt(ctx, n, prepare, accept)
 		var caller *callerError
 		switch {
 		case err == nil:
@@ -50,9 +52,11 @@ func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accep
 			return ctx.Err()
 		case errors.As(err, &caller):
 			return caller.err
+		case errors.Is(err, ErrCluster):
+			return fmt.Errorf("%s: %w; what is finished is kept: the same command goes on from there", r.stage, err)
 		}
 		var failure *Failure
-		again := errors.As(err, &failure) && !failure.Lost && failure.Stage+failure.Message == last
+		again := errors.As(err, &failure) && !failure.Lost && !failure.Died && failure.Stage+failure.Message == last
 		if n == r.o.Attempts || again {
 			return fmt.Errorf("%s: %w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
 				r.stage, ErrFailed, n, r.o.Attempts, err, r.lost, r.job.Dir.Path(Logs))
@@ -70,8 +74,8 @@ func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accep
 }
 
 // attempt executes the flow once.
-func (r *run) attempt(ctx context.Context, prepare func() (*spec, error), accept func(*spec, *result) error) (err error) {
-	if err := r.ready(ctx); err != nil {
+func (r *run) attempt(ctx context.Context, n int, prepare func() (*spec, error), accept func(*spec, *result) error) (err error) {
+	if err := r.ready(ctx, n); err != nil {
 		return err
 	}
 	s, err := prepare()
@@ -133,7 +137,7 @@ func (r *run) lay(s *spec) error {
 		return err
 	}
 	r.dir = attemptDir(path)
-	for _, sub := range []string{r.dir.workers(), r.dir.guards(), r.job.Dir.Path(Logs)} {
+	for _, sub := range []string{r.dir.workers(), r.dir.guards(), r.dir.failures(), r.job.Dir.Path(Logs)} {
 		if err := os.MkdirAll(sub, 0o755); err != nil {
 			return fmt.Errorf("attempt: %w", err)
 		}
@@ -148,9 +152,13 @@ func (r *run) lay(s *spec) error {
 	return data.WriteFileAtomic(r.dir.lease(), nil)
 }
 
-// ready waits for the master and for agents that all answer.
-func (r *run) ready(ctx context.Context) error {
-	const patience = 12 * time.Second
+// ready waits for the master and for agents that all answer: after a failure
+// long enough for an agent, which asks for its master every 30 s.
+func (r *run) ready(ctx context.Context, attempt int) error {
+	patience := 4 * time.Second
+	if attempt > 1 {
+		patience = max(patience, min(r.o.Stall, 45*time.Second))
+	}
 	for began := time.Now(); ; {
 		agents, err := Agents(ctx, r.o.Master)
 		if err == nil && len(agents) == 0 {
@@ -242,15 +250,41 @@ func (r *run) drive(ctx context.Context, s *spec) (res *result, err error) {
 	}
 	r.clear(s, cause != nil)
 	res = new(result)
-	if rerr := rundir.ReadJSON(r.dir.result(), res); rerr == nil && res.Failure != nil {
-		return nil, res.Failure
-	} else if rerr == nil && (cause == nil || errors.Is(cause, errUntidy)) {
+	switch rerr := rundir.ReadJSON(r.dir.result(), res); {
+	case rerr == nil && res.Failure == nil && (cause == nil || errors.Is(cause, errUntidy)):
 		return res, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case rerr == nil && res.Failure != nil:
+		cause = res.Failure
+	}
+	if f := readFailure(r.dir.failures()); f != nil {
+		return nil, f
 	}
 	if cause == nil {
 		cause = &lostError{"the driver ended without a result"}
 	}
+	var failure *Failure
+	if errors.As(cause, &failure) {
+		return nil, cause
+	}
 	return nil, fmt.Errorf("%w%s", cause, lastWords(logPath))
+}
+
+// readFailure returns a failure that a worker noted: the first that is not
+// the mere loss of rows, which follows from others.
+func readFailure(folder string) *Failure {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil
+	}
+	for _, path := range paths {
+		f := new(Failure)
+		if rundir.ReadJSON(path, f) == nil && !f.Lost {
+			return f
+		}
+	}
+	return nil
 }
 
 // errUntidy is returned for a driver whose result is there, but that does not
@@ -289,6 +323,9 @@ func (r *run) watch(ctx context.Context, s *spec, ended <-chan error) error {
 					return errUntidy
 				}
 				continue
+			}
+			if f := readFailure(r.dir.failures()); f != nil {
+				return f
 			}
 			if now.Sub(began) > r.o.Deadline {
 				return &lostError{fmt.Sprintf("not finished within the deadline of %v", r.o.Deadline)}
@@ -406,25 +443,45 @@ func (r *run) clear(s *spec, failed bool) {
 			break
 		}
 	}
+	r.job.Log.Debug("guards are done", "stage", r.stage)
 	if !failed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for _, a := range r.agents {
-		if probe(ctx, a.Address) != nil {
-			continue
+	// Where no guard stood yet, executors wait for rows that do not come:
+	// ending their channels ends them.
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Second) {
+		used := 0
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		agents, err := Agents(ctx, r.o.Master)
+		if err != nil {
+			agents = r.agents // the master is gone; they are not
 		}
-		for _, d := range s.build(nil).Datasets {
-			for _, shard := range d.Shards {
-				if err := endChannel(ctx, a.Address, shard.Name(), false); err != nil {
-					r.job.Log.Debug("channel not ended", "agent", a.Address, "channel", shard.Name(), "error", err)
-				}
+		for _, a := range agents {
+			if probe(ctx, a.Address) == nil {
+				used += a.Used
+				r.endChannels(ctx, s, a)
+			}
+		}
+		cancel()
+		r.job.Log.Debug("channels ended", "stage", r.stage, "slots taken", used)
+		if err == nil && used == 0 {
+			return
+		}
+	}
+}
+
+// endChannels makes an agent drop all that it holds of the flow.
+func (r *run) endChannels(ctx context.Context, s *spec, a Agent) {
+	for _, d := range s.build(nil).Datasets {
+		for _, shard := range d.Shards {
+			if err := endChannel(ctx, a.Address, shard.Name(), d.GetIsOnDiskIO()); err != nil {
+				r.job.Log.Debug("channel not ended", "agent", a.Address, "channel", shard.Name(), "error", err)
 			}
 		}
 	}
-	all := readProgress(r.dir.workers())
-	r.job.Log.Log(context.Background(), slog.LevelDebug, "attempt cleared", "stage", r.stage, "workers", len(all))
+	if err := scheduler.SendCleanupRequest(a.Address, &pb.CleanupRequest{FlowHashCode: s.Hash}); err != nil {
+		r.job.Log.Debug("flow's folder not removed", "agent", a.Address, "error", err)
+	}
 }
 
 // lastWords are the last lines of an attempt's log, for the error.

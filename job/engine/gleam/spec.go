@@ -81,14 +81,13 @@ type matchSpec struct {
 // attemptDir is the folder of one attempt.
 type attemptDir string
 
-func (d attemptDir) spec() string   { return filepath.Join(string(d), "spec.json") }
-func (d attemptDir) lease() string  { return filepath.Join(string(d), "lease") }
-func (d attemptDir) result() string { return filepath.Join(string(d), "result.json") }
-func (d attemptDir) pairs() string  { return filepath.Join(string(d), "pairs") }
-func (d attemptDir) guards() string { return filepath.Join(string(d), "guards") }
-func (d attemptDir) workers() string {
-	return filepath.Join(string(d), "workers")
-}
+func (d attemptDir) spec() string     { return filepath.Join(string(d), "spec.json") }
+func (d attemptDir) lease() string    { return filepath.Join(string(d), "lease") }
+func (d attemptDir) result() string   { return filepath.Join(string(d), "result.json") }
+func (d attemptDir) pairs() string    { return filepath.Join(string(d), "pairs") }
+func (d attemptDir) guards() string   { return filepath.Join(string(d), "guards") }
+func (d attemptDir) workers() string  { return filepath.Join(string(d), "workers") }
+func (d attemptDir) failures() string { return filepath.Join(string(d), "failures") }
 func (d attemptDir) started(s stageID, task int) string {
 	return filepath.Join(d.workers(), fmt.Sprintf("%s-%d.started", s, task))
 }
@@ -96,7 +95,7 @@ func (d attemptDir) progress(s stageID, task int) string {
 	return filepath.Join(d.workers(), fmt.Sprintf("%s-%d.json", s, task))
 }
 
-// documentsFolder is where the run keeps its numbered documents.
+// openDocuments opens the run's numbered documents.
 func (s *spec) openDocuments() (*numbered.Folder, error) {
 	return numbered.Open(filepath.Join(s.Run, rundir.State, "documents"))
 }
@@ -165,8 +164,10 @@ type Failure struct {
 	Host    string `json:",omitempty"`
 	Message string
 	// Lost is true when the task itself did not fail: a part of its input
-	// did not arrive.
+	// did not arrive, or arrived damaged.
 	Lost bool `json:",omitempty"`
+	// Died is true when the task's process was ended from outside.
+	Died bool `json:",omitempty"`
 }
 
 func (f *Failure) Error() string {

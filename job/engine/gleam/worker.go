@@ -8,10 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/engine"
 )
 
@@ -140,11 +142,13 @@ func (w *worker) execute(ctx context.Context) error {
 // inject is where tests make a worker fail.
 var inject = func(*worker) error { return nil }
 
-// fail tells the failure to the next stage, which passes it on.
+// fail tells the failure to the next stage, which passes it on, and notes it
+// in the attempt's folder, where the supervisor sees it even when no row moves.
 func (w *worker) fail(err error) error {
 	f := Failure{Stage: w.stage.String(), Task: w.task, Split: w.split, Host: w.host, Message: err.Error()}
 	var lost *lostError
-	f.Lost = errors.As(err, &lost) || errors.Is(err, errIncomplete) || errors.Is(err, errFrame) || errors.Is(err, errRow)
+	f.Died = errors.As(err, &lost)
+	f.Lost = errors.Is(err, errIncomplete) || errors.Is(err, errFrame) || errors.Is(err, errRow)
 	const limit = 64 << 10
 	if len(f.Message) > limit {
 		f.Message = f.Message[:limit] + " …"
@@ -153,7 +157,8 @@ func (w *worker) fail(err error) error {
 	if err != nil {
 		return err
 	}
-	return w.forward(frame{payload: text})
+	noted := data.WriteFileAtomic(filepath.Join(w.dir.failures(), fmt.Sprintf("%s-%d.json", w.stage, w.task)), text)
+	return errors.Join(w.forward(frame{payload: text}), noted)
 }
 
 // forward sends an ERR frame on at once.
