@@ -56,7 +56,7 @@ func (r *run) cleanTask(ctx context.Context, task int, first, want int64) (rec r
 			consumed = now
 		}
 		err := in.Read(&doc)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if _, ok := data.IsBadRecord(err); ok {

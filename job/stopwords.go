@@ -76,7 +76,7 @@ func trainSplit(ctx context.Context, cfg config.Config, analyzer *simhash.Analyz
 			return nil, err
 		}
 		err := in.Read(&doc)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return &trainer, nil
 		}
 		if _, bad := data.IsBadRecord(err); bad {

@@ -110,7 +110,7 @@ func (s *Sorter) merged(ctx context.Context, yield func(key, value []byte) error
 		r := &run{in: bufio.NewReaderSize(f, 1<<17), name: f.Name()}
 		if err := r.next(); err == nil {
 			merged = append(merged, r)
-		} else if err != io.EOF {
+		} else if !errors.Is(err, io.EOF) {
 			return err
 		}
 	}
@@ -123,10 +123,10 @@ func (s *Sorter) merged(ctx context.Context, yield func(key, value []byte) error
 		if err := yield(r.key, r.value); err != nil {
 			return err
 		}
-		switch err := r.next(); err {
-		case nil:
+		switch err := r.next(); {
+		case err == nil:
 			heap.Fix(&merged, 0)
-		case io.EOF:
+		case errors.Is(err, io.EOF):
 			heap.Pop(&merged)
 		default:
 			return err
@@ -282,7 +282,7 @@ type run struct {
 // next moves to the next item; io.EOF behind the last.
 func (r *run) next() error {
 	key, err := binary.ReadUvarint(r.in)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.EOF
 	}
 	var value uint64
@@ -301,7 +301,7 @@ func (r *run) next() error {
 }
 
 func noEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

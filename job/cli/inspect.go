@@ -214,6 +214,14 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 	return errors.Join(err, closer.Close())
 }
 
+// describe says what a table is.
+func describe(info parquet.Info) string {
+	if info.Table == "" {
+		return fmt.Sprintf("fingerprints of another program, %d rows", info.Rows)
+	}
+	return fmt.Sprintf("%s, %d rows, neardup %s, settings %s", info.Table, info.Rows, info.Version, info.ConfigHash)
+}
+
 func columnNames(columns []data.Column) []string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
@@ -232,12 +240,14 @@ func printRows(w io.Writer, path string, info parquet.Info, header []string, nex
 			return err
 		}
 	} else {
-		fmt.Fprintf(w, "%s: %s, %d rows, neardup %s, settings %s\n", path, info.Table, info.Rows, info.Version, info.ConfigHash)
+		if _, err := fmt.Fprintf(w, "%s: %s\n", path, describe(info)); err != nil {
+			return err
+		}
 		fmt.Fprintln(out, strings.Join(header, "\t"))
 	}
 	for range rows {
 		row, err := next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -29,7 +29,7 @@ func progress(stderr io.Writer, log *slog.Logger) func(stage string, total int64
 func bars(w io.Writer) func(stage string, total int64, unit string) (func(int64), func()) {
 	return func(stage string, total int64, unit string) (func(int64), func()) {
 		p := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithRefreshRate(200*time.Millisecond))
-		count, speed := decor.CountersNoUnit("%d / %d"), decor.Decorator(decor.Name(""))
+		count, speed := decor.CountersNoUnit("%d / %d"), decor.Name("")
 		if unit == "bytes" {
 			count = decor.CountersKibiByte("% .1f / % .1f")
 			speed = decor.AverageSpeed(decor.SizeB1024(0), "  % .1f")

@@ -173,7 +173,7 @@ func (r *splitReader) fill(b *batch) (more bool, err error) {
 	for bytes := 0; b.n < len(b.docs) && bytes < batchBytes; {
 		doc := &b.docs[b.n]
 		err := r.in.Read(doc)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return false, nil
 		}
 		if bad, ok := data.IsBadRecord(err); ok {

@@ -46,14 +46,14 @@ func BenchmarkMatch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer os.RemoveAll(path) //nolint:errcheck // the benchmark's own folder
+	defer os.RemoveAll(path)
 	dir, err := rundir.Open(filepath.Join(path, "run"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer dir.Close() //nolint:errcheck // the benchmark's own folder
+	defer dir.Close()
 	documents := plantedFolder(b, dir.Path(rundir.State, "documents"), n)
-	defer documents.Close() //nolint:errcheck // read only
+	defer documents.Close()
 
 	for _, c := range []struct{ name, memory string }{{"memory", ""}, {"disk", limit}} {
 		b.Run(c.name, func(b *testing.B) {
