@@ -1,0 +1,204 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Document is one document of the laboratory.
+type Document struct {
+	ID    string
+	Title []byte
+	Text  []byte
+}
+
+// Pair is two documents by their number, A < B.
+type Pair struct{ A, B int32 }
+
+// pairOf puts two numbers in order.
+func pairOf(a, b int32) Pair { return Pair{min(a, b), max(a, b)} }
+
+func (p Pair) compare(q Pair) int { return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B)) }
+
+// Corpus is documents and the pairs of them that are labelled as
+// near-duplicates, distinct and in order.
+type Corpus struct {
+	Documents []Document
+	Labelled  []Pair
+}
+
+// ErrUnknownID says that a label names a document that is not there.
+var ErrUnknownID = errors.New("no document of this id")
+
+// Read appends the documents of r to the corpus. Records that are no documents
+// are passed over and counted.
+func (c *Corpus) Read(r data.Reader) (skipped int, err error) {
+	var d data.Document
+	for {
+		err := r.Read(&d)
+		if errors.Is(err, io.EOF) {
+			return skipped, nil
+		}
+		if _, bad := data.IsBadRecord(err); bad {
+			skipped++
+			continue
+		}
+		if err != nil {
+			return skipped, err
+		}
+		c.Documents = append(c.Documents, Document{ID: string(d.ID), Title: bytes.Clone(d.Title), Text: bytes.Clone(d.Text)})
+	}
+}
+
+// Label adds pairs of ids to the labelled ones.
+func (c *Corpus) Label(pairs [][2]string) error {
+	number := make(map[string]int32, len(c.Documents))
+	for i, d := range c.Documents {
+		number[d.ID] = int32(i)
+	}
+	for _, p := range pairs {
+		a, okA := number[p[0]]
+		b, okB := number[p[1]]
+		switch {
+		case !okA:
+			return fmt.Errorf("labels: %q: %w", p[0], ErrUnknownID)
+		case !okB:
+			return fmt.Errorf("labels: %q: %w", p[1], ErrUnknownID)
+		case a != b:
+			c.Labelled = append(c.Labelled, pairOf(a, b))
+		}
+	}
+	slices.SortFunc(c.Labelled, Pair.compare)
+	c.Labelled = slices.Compact(c.Labelled)
+	return nil
+}
+
+// maxLabelLine is the most bytes of a line of labels.
+const maxLabelLine = 1 << 20
+
+// ReadLabels reads labelled pairs of ids, as JSON lines or as CSV with a
+// header: either two ids a row, named a and b, or one id and its cluster,
+// named id and cluster, where all documents of a cluster are pairs. The format
+// is seen from the first byte.
+func ReadLabels(r io.Reader) ([][2]string, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		c, err := in.Peek(1)
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("labels: %w", err)
+		}
+		if !strings.ContainsRune(" \t\r\n", rune(c[0])) {
+			var l labels
+			if c[0] == '{' {
+				err = l.readJSON(in)
+			} else {
+				err = l.readCSV(in)
+			}
+			return l.pairs, err
+		}
+		_, _ = in.ReadByte()
+	}
+}
+
+// labels collects pairs and clusters.
+type labels struct {
+	pairs    [][2]string
+	clusters map[string][]string
+}
+
+// ErrLabels says that a row of labels has neither a pair nor a cluster.
+var ErrLabels = errors.New("write a and b, or id and cluster")
+
+func (l *labels) add(row int, a, b, id, cluster string) error {
+	switch {
+	case a != "" && b != "":
+		l.pairs = append(l.pairs, [2]string{a, b})
+	case id != "" && cluster != "":
+		if l.clusters == nil {
+			l.clusters = map[string][]string{}
+		}
+		for _, other := range l.clusters[cluster] {
+			l.pairs = append(l.pairs, [2]string{other, id})
+		}
+		l.clusters[cluster] = append(l.clusters[cluster], id)
+	default:
+		return fmt.Errorf("labels: row %d: %w", row, ErrLabels)
+	}
+	return nil
+}
+
+func (l *labels) readJSON(in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLabelLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var row struct{ A, B, ID, Cluster string }
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return fmt.Errorf("labels: row %d: %w", n, err)
+		}
+		if err := l.add(n, row.A, row.B, row.ID, row.Cluster); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("labels: row %d: %w", n+1, err)
+	}
+	return nil
+}
+
+func (l *labels) readCSV(in io.Reader) error {
+	rows := csv.NewReader(in)
+	rows.ReuseRecord = true
+	header, err := rows.Read()
+	if err != nil {
+		return fmt.Errorf("labels: %w", err)
+	}
+	column := map[string]int{}
+	for i, name := range header {
+		column[strings.ToLower(strings.TrimSpace(name))] = i
+	}
+	for n := 2; ; n++ {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("labels: %w", err)
+		}
+		value := func(name string) string {
+			if i, ok := column[name]; ok {
+				return row[i]
+			}
+			return ""
+		}
+		if err := l.add(n, value("a"), value("b"), value("id"), value("cluster")); err != nil {
+			return err
+		}
+	}
+}
+
+// Half returns 0 or 1 by a hash of an id: what is tuned on one half of the
+// pairs is reported on the other.
+func Half(id string) int {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id)
+	return int(h.Sum64() >> 7 & 1)
+}

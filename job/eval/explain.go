@@ -1,0 +1,190 @@
+package eval
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// FeaturePair is a feature of one of two documents, or of both.
+type FeaturePair struct {
+	Text string `json:"text"`
+	A    int    `json:"a"` // its weight in the first document; 0: it is not there
+	B    int    `json:"b"` // in the second
+}
+
+// Explanation says why two documents do or do not match.
+type Explanation struct {
+	A, B         simhash.Result
+	Bits         int
+	K            int
+	Distance     int
+	Similarity   float64
+	Segments     []string      // keys of the segment tables in common
+	Shared       []FeaturePair // features of both, those of the greatest common weight first
+	OnlyA, OnlyB []FeaturePair // features of one alone, the greatest weight first
+	WeightShared float64       // Σ min(a, b) / Σ max(a, b) of the features' weights
+	Estimate     float64       // of the Jaccard similarity, by the sketches
+	Error        float64       // its standard error
+	Bands        int           // of the sketch in common, of sketch.Bands
+	ShinglesA    int           // distinct
+	ShinglesB    int
+	Jaccard      float64 // exact
+	Containment  float64 // exact, in the shorter one
+	Candidate    bool    // the pair meets: by segment, band or as short texts
+	Verdict      sketch.Verdict
+	Limit        float64 // similarity asked for; 0 for the distance alone and short texts
+}
+
+// Explain compares two documents as the method does. analyzer has the method's
+// features; nil makes one of them.
+func Explain(m *Neardup, analyzer *simhash.Analyzer, a, b *Document) (*Explanation, error) {
+	if analyzer == nil {
+		var err error
+		if analyzer, err = simhash.New(m.Features); err != nil {
+			return nil, fmt.Errorf("explain: %w", err)
+		}
+	}
+	bits := analyzer.Options().Bits
+	layout, err := simhash.NewLayout(bits, m.Distance)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	w := analyzer.NewWorkspace()
+	e := &Explanation{Bits: bits, K: m.Distance, A: w.Fingerprint(a.Title, a.Text), B: w.Fingerprint(b.Title, b.Text)}
+	e.Distance = simhash.Distance(e.A.Fingerprint, e.B.Fingerprint)
+	e.Similarity = simhash.Similarity(e.A.Fingerprint, e.B.Fingerprint, bits)
+	for t := range layout.Tables() {
+		x, _ := layout.Key(t, e.A.Fingerprint)
+		if y, _ := layout.Key(t, e.B.Fingerprint); x == y {
+			e.Segments = append(e.Segments, x.String())
+		}
+	}
+	e.features(w.Features(nil, a.Title, a.Text), w.Features(nil, b.Title, b.Text))
+
+	textA, textB := w.Normalize(nil, a.Text), w.Normalize(nil, b.Text)
+	var maker sketch.Maker
+	var x, y sketch.Sketch
+	maker.Sketch(&x, textA)
+	maker.Sketch(&y, textB)
+	e.Estimate = sketch.Estimate(&x, &y)
+	e.Error = sketch.StandardError(e.Estimate)
+	for i := range sketch.Bands {
+		if !x.IsZero() && !y.IsZero() && x.Band(i) == y.Band(i) {
+			e.Bands++
+		}
+	}
+	setA, setB := sketch.Shingles(nil, textA), sketch.Shingles(nil, textB)
+	e.ShinglesA, e.ShinglesB = len(setA), len(setB)
+	e.Jaccard, e.Containment = sketch.Jaccard(setA, setB), sketch.Containment(setA, setB)
+	e.judge(m, textA, textB)
+	return e, nil
+}
+
+// Reasons of a verdict that only a whole method gives.
+const (
+	ReasonNear = "within the distance"
+	ReasonFar  = "beyond the distance"
+	ReasonLane = "too few features"
+	ReasonMeet = "neither segment nor band in common"
+)
+
+func (e *Explanation) judge(m *Neardup, textA, textB []byte) {
+	near := e.A.Lane == simhash.LaneNormal && e.B.Lane == simhash.LaneNormal && e.Distance <= m.Distance
+	shortA, okA := sketch.ShortText(nil, textA)
+	shortB, okB := sketch.ShortText(nil, textB)
+	switch length := min(e.A.Length, e.B.Length); {
+	case m.Short && okA && okB:
+		var s sketch.Short
+		e.Verdict = s.Judge(shortA, shortB)
+		e.Candidate = e.Verdict.Same
+	case e.ShinglesA == 0 || e.ShinglesB == 0:
+		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
+	case near && m.Rules == nil:
+		e.Candidate, e.Verdict = true, sketch.Verdict{Same: true, Reason: ReasonNear}
+	case near || m.Bands && e.Bands > 0:
+		e.Candidate, e.Verdict = true, sketch.Verdict{Same: true, Reason: ReasonNear}
+		if m.Rules == nil {
+			return
+		}
+		e.Limit = m.Rules.Limit(length)
+		if e.Verdict = m.Rules.Judge(e.Estimate, length); e.Verdict.Open {
+			e.Verdict = m.Rules.Settle(e.Jaccard, length)
+		}
+	case m.Bands:
+		e.Verdict = sketch.Verdict{Reason: ReasonMeet}
+	case e.Distance <= m.Distance:
+		e.Verdict = sketch.Verdict{Reason: ReasonLane}
+	default:
+		e.Verdict = sketch.Verdict{Reason: ReasonFar}
+	}
+}
+
+func (e *Explanation) features(a, b []simhash.Feature) {
+	other := make(map[string]int, len(b))
+	for _, f := range b {
+		other[f.Text] = f.Weight
+	}
+	least, most := 0, 0
+	for _, f := range a {
+		weight := other[f.Text]
+		p := FeaturePair{Text: f.Text, A: f.Weight, B: weight}
+		least, most = least+min(p.A, p.B), most+max(p.A, p.B)
+		if weight > 0 {
+			e.Shared = append(e.Shared, p)
+			delete(other, f.Text)
+		} else {
+			e.OnlyA = append(e.OnlyA, p)
+		}
+	}
+	for _, f := range b {
+		if _, alone := other[f.Text]; alone {
+			e.OnlyB = append(e.OnlyB, FeaturePair{Text: f.Text, B: f.Weight})
+			most += f.Weight
+		}
+	}
+	slices.SortStableFunc(e.Shared, func(p, q FeaturePair) int { return min(q.A, q.B) - min(p.A, p.B) })
+	if most > 0 {
+		e.WeightShared = float64(least) / float64(most)
+	}
+}
+
+// explainedFeatures is how many features of a kind the text shows.
+const explainedFeatures = 12
+
+// WriteText writes the explanation for a person to read.
+func (e *Explanation) WriteText(w io.Writer) error {
+	var b strings.Builder
+	same := "not the same"
+	if e.Verdict.Same {
+		same = "the same"
+	}
+	fmt.Fprintf(&b, "verdict      %s: %s\n", same, e.Verdict.Reason)
+	fmt.Fprintf(&b, "distance     %d of %d bits (k = %d), similarity %.4f\n", e.Distance, e.Bits, e.K, e.Similarity)
+	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint.Hex(e.Bits), e.B.Fingerprint.Hex(e.Bits))
+	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
+	fmt.Fprintf(&b, "lanes        %s (%d features, %d characters), %s (%d features, %d characters)\n",
+		e.A.Lane, e.A.Features, e.A.Length, e.B.Lane, e.B.Features, e.B.Length)
+	fmt.Fprintf(&b, "sketches     J ≈ %.3f ± %.3f, %d of %d bands in common", e.Estimate, e.Error, e.Bands, sketch.Bands)
+	if e.Limit > 0 {
+		fmt.Fprintf(&b, ", limit %.2f", e.Limit)
+	}
+	fmt.Fprintf(&b, "\ntexts        J = %.3f, containment %.3f (%d and %d shingles)\n", e.Jaccard, e.Containment, e.ShinglesA, e.ShinglesB)
+	fmt.Fprintf(&b, "features     %d shared, %d and %d alone, weight in common %.3f\n", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared)
+	for _, list := range []struct {
+		name  string
+		pairs []FeaturePair
+	}{{"  shared    ", e.Shared}, {"  only first ", e.OnlyA}, {"  only second", e.OnlyB}} {
+		fmt.Fprintf(&b, "%s", list.name)
+		for _, p := range list.pairs[:min(len(list.pairs), explainedFeatures)] {
+			fmt.Fprintf(&b, " %s %d/%d", p.Text, p.A, p.B)
+		}
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

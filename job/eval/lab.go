@@ -1,0 +1,179 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// Options of a Lab.
+type Options struct {
+	// Alike is the Jaccard similarity of shingles from which on any two
+	// documents count as a true pair, labelled or not; 0: 0.5.
+	Alike float64
+	// Half counts only the pairs whose first document's id is of that half
+	// (see Half), 0 or 1; AllPairs counts all.
+	Half int
+	// Workers is the number of goroutines; 0: GOMAXPROCS.
+	Workers int
+	// Examples is how many false pairs and misses a result lists; 0: 10.
+	Examples int
+}
+
+// AllPairs is the Half of Options that counts every pair.
+const AllPairs = -1
+
+// Lab holds documents and the truth about their pairs. Its methods may not be
+// called concurrently.
+type Lab struct {
+	corpus  *Corpus
+	options Options
+	truth   map[Pair]True
+	lengths []int32 // in characters of the normal form
+}
+
+// True is what makes a pair a true one.
+type True struct {
+	Labelled bool
+	Jaccard  float64 // of the shingles
+}
+
+// Found is a pair that a method reports, with the method's own measure of how
+// alike it is: the more, the higher.
+type Found struct {
+	Pair
+	Score float64
+}
+
+// Method finds near-duplicates.
+type Method interface {
+	// Name is unique in a report.
+	Name() string
+	// Find returns the pairs that the method takes for near-duplicates, each
+	// once, in any order.
+	Find(ctx context.Context, l *Lab) ([]Found, error)
+}
+
+// New prepares a corpus: it finds every pair that is alike, exactly.
+func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
+	if o.Alike == 0 {
+		o.Alike = 0.5
+	}
+	if !(o.Alike > 0 && o.Alike <= 1) {
+		return nil, fmt.Errorf("eval: alike %v: write a similarity above 0 and at most 1", o.Alike)
+	}
+	if o.Half < AllPairs || o.Half > 1 {
+		return nil, fmt.Errorf("eval: half %d: write 0, 1 or %d for all pairs", o.Half, AllPairs)
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Examples <= 0 {
+		o.Examples = 10
+	}
+	l := &Lab{corpus: c, options: o, truth: map[Pair]True{}, lengths: make([]int32, len(c.Documents))}
+	sets := make([][]uint64, len(c.Documents))
+	err := l.normalized(ctx, func(i int, text []byte) {
+		sets[i] = slices.Clip(sketch.Shingles(nil, text))
+		l.lengths[i] = int32(len([]rune(string(text))))
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range c.Labelled {
+		l.truth[p] = True{Labelled: true, Jaccard: sketch.Jaccard(sets[p.A], sets[p.B])}
+	}
+	err = alike(ctx, sets, o.Alike, func(f Found) {
+		l.truth[f.Pair] = True{Labelled: l.truth[f.Pair].Labelled, Jaccard: f.Score}
+	})
+	return l, err
+}
+
+// Corpus returns what the laboratory was made of.
+func (l *Lab) Corpus() *Corpus { return l.corpus }
+
+// Truth returns whether a pair is a true one, and why.
+func (l *Lab) Truth(p Pair) (True, bool) {
+	t, ok := l.truth[p]
+	return t, ok
+}
+
+// counts reports whether a pair is of the half that is measured.
+func (l *Lab) counts(p Pair) bool {
+	return l.options.Half == AllPairs || Half(l.corpus.Documents[p.A].ID) == l.options.Half
+}
+
+// shingles returns the shingles of a document.
+func (l *Lab) shingles(w *simhash.Workspace, i int32) []uint64 {
+	return sketch.Shingles(nil, w.Normalize(nil, l.corpus.Documents[i].Text))
+}
+
+// normalized calls f with every document's text in normal form, concurrently.
+func (l *Lab) normalized(ctx context.Context, f func(i int, text []byte)) error {
+	a, err := normalizer()
+	if err != nil {
+		return err
+	}
+	return l.each(ctx, a, func(w *simhash.Workspace) func(int) {
+		var text []byte
+		return func(i int) {
+			text = w.Normalize(text[:0], l.corpus.Documents[i].Text)
+			f(i, text)
+		}
+	})
+}
+
+// normalizer returns an analyzer that serves for its normal form.
+var normalizer = sync.OnceValues(func() (*simhash.Analyzer, error) {
+	o := simhash.DefaultOptions()
+	o.Kind = simhash.KindNGrams // needs no dictionary
+	return simhash.New(o)
+})
+
+// each calls a function for every document, by workers that each have one of
+// their own.
+func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, worker func(w *simhash.Workspace) func(i int)) error {
+	const stretch = 64
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range l.options.Workers {
+		wait.Go(func() {
+			f := worker(a.NewWorkspace())
+			for from := range next {
+				for i := from; i < min(from+stretch, len(l.corpus.Documents)); i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	for from := 0; from < len(l.corpus.Documents) && ctx.Err() == nil; from += stretch {
+		next <- from
+	}
+	close(next)
+	wait.Wait()
+	return ctx.Err()
+}
+
+// Measure runs the method and compares what it finds with the truth.
+func (l *Lab) Measure(ctx context.Context, m Method) (*Result, error) {
+	began := time.Now()
+	found, err := m.Find(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("eval: %s: %w", m.Name(), err)
+	}
+	seconds := time.Since(began).Seconds()
+	slices.SortFunc(found, func(a, b Found) int { return a.compare(b.Pair) })
+	found = slices.CompactFunc(found, func(a, b Found) bool { return a.Pair == b.Pair })
+	r, err := l.compare(found)
+	if err != nil {
+		return nil, err
+	}
+	r.Method, r.Seconds = m.Name(), seconds
+	return r, nil
+}

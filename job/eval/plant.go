@@ -1,0 +1,205 @@
+package eval
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Edit is a kind of change that makes a near-duplicate of a document.
+type Edit string
+
+// The edits. Strength, 0 to 1, is the share of the document that they change.
+const (
+	EditMirror      Edit = "mirror"      // nothing but line breaks and spaces
+	EditAdvert      Edit = "advert"      // a passage of another document inserted
+	EditNumbers     Edit = "numbers"     // digits changed: counters, dates, prices
+	EditDrop        Edit = "drop"        // sentences left out
+	EditMove        Edit = "move"        // sentences moved to the front
+	EditTruncate    Edit = "truncate"    // the end cut off
+	EditBoilerplate Edit = "boilerplate" // passages that several documents share, before and after
+	EditReplace     Edit = "replace"     // the end replaced by another document's: at 0.5, half the page
+	EditTypos       Edit = "typos"       // characters replaced, inserted and deleted
+)
+
+// Edits lists every edit.
+func Edits() []Edit {
+	return []Edit{EditMirror, EditAdvert, EditNumbers, EditDrop, EditMove, EditTruncate, EditBoilerplate, EditReplace, EditTypos}
+}
+
+// Planting says how duplicates are made.
+type Planting struct {
+	Edits    []Edit  // each planted document gets one, in turn
+	Strength float64 // 0 to 1
+	Count    int     // planted documents
+	Seed     uint64
+}
+
+// ErrPlanting says what is wrong with a Planting.
+var ErrPlanting = errors.New("cannot plant")
+
+// Plant returns a corpus of the same documents and Count more, each an edited
+// copy of one of them, drawn without replacement, and labelled as its pair. An
+// id of a planted document is the original's, # and the edit. The same seed
+// makes the same corpus.
+func Plant(c *Corpus, p Planting) (*Corpus, error) {
+	for _, e := range p.Edits {
+		if !slices.Contains(Edits(), e) {
+			return nil, fmt.Errorf("%w: edit %q: write some of %v", ErrPlanting, e, Edits())
+		}
+	}
+	n := len(c.Documents)
+	switch {
+	case len(p.Edits) == 0 && p.Count > 0:
+		return nil, fmt.Errorf("%w: write some of the edits %v", ErrPlanting, Edits())
+	case !(p.Strength >= 0 && p.Strength <= 1):
+		return nil, fmt.Errorf("%w: strength %v: write a number from 0 to 1", ErrPlanting, p.Strength)
+	case p.Count < 0 || p.Count > n:
+		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", ErrPlanting, p.Count, n)
+	}
+	r := rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15))
+	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled)}
+	// Boilerplate that several planted documents share.
+	var shells []string
+	for range min(4, n) {
+		shells = append(shells, passage(r, c, 200))
+	}
+	for i, original := range r.Perm(n)[:p.Count] {
+		d := c.Documents[original]
+		edit := p.Edits[i%len(p.Edits)]
+		text := strings.ToValidUTF8(string(d.Text), "\ufffd")
+		text = edit.apply(r, c, shells, text, p.Strength)
+		out.Documents = append(out.Documents, Document{ID: d.ID + "#" + string(edit), Title: bytes.Clone(d.Title), Text: []byte(text)})
+		out.Labelled = append(out.Labelled, Pair{int32(original), int32(n + i)})
+	}
+	slices.SortFunc(out.Labelled, Pair.compare)
+	out.Labelled = slices.Compact(out.Labelled)
+	return out, nil
+}
+
+func (e Edit) apply(r *rand.Rand, c *Corpus, shells []string, text string, strength float64) string {
+	length := utf8.RuneCountInString(text)
+	share := int(strength * float64(length)) // characters to change
+	switch e {
+	case EditMirror:
+		return strings.Join(sentences(text), "\n") + "\n"
+	case EditAdvert:
+		all := sentences(text)
+		return strings.Join(slices.Insert(all, r.IntN(len(all)+1), passage(r, c, share)), "")
+	case EditNumbers:
+		return strings.Map(func(c rune) rune {
+			if c >= '0' && c <= '9' && r.Float64() < strength {
+				return '0' + (c-'0'+1+r.Int32N(9))%10
+			}
+			return c
+		}, text)
+	case EditDrop:
+		_, rest := taken(r, text, share)
+		return rest
+	case EditMove:
+		moved, rest := taken(r, text, share)
+		return moved + rest
+	case EditTruncate:
+		return cut(text, length-share)
+	case EditBoilerplate:
+		shell := shells[r.IntN(len(shells))]
+		return cut(shell, share/2) + "\n" + text + "\n" + cut(shell, share-share/2)
+	case EditReplace:
+		return cut(text, length-share) + passage(r, c, share)
+	case EditTypos:
+		return typos(r, c, text, share)
+	}
+	return text
+}
+
+// sentences cuts a text behind every character that ends one.
+func sentences(text string) []string {
+	var all []string
+	from := 0
+	for i, c := range text {
+		if isSentenceEnd(c) {
+			end := i + utf8.RuneLen(c)
+			all = append(all, text[from:end])
+			from = end
+		}
+	}
+	if from < len(text) {
+		all = append(all, text[from:])
+	}
+	return all
+}
+
+// taken takes sentences of together about share characters out of a text.
+func taken(r *rand.Rand, text string, share int) (out, rest string) {
+	all := sentences(text)
+	left := map[int]bool{}
+	for _, i := range r.Perm(len(all)) {
+		n := utf8.RuneCountInString(all[i])
+		if share < n/2 || share <= 0 {
+			break
+		}
+		share -= n
+		left[i] = true
+	}
+	var a, b strings.Builder
+	for i, s := range all {
+		if left[i] {
+			a.WriteString(s)
+		} else {
+			b.WriteString(s)
+		}
+	}
+	return a.String(), b.String()
+}
+
+// cut returns the first n characters.
+func cut(text string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}
+
+// passage returns n successive characters of a document, fewer if it is
+// shorter.
+func passage(r *rand.Rand, c *Corpus, n int) string {
+	text := []rune(strings.ToValidUTF8(string(c.Documents[r.IntN(len(c.Documents))].Text), "\ufffd"))
+	n = min(n, len(text))
+	from := r.IntN(len(text) - n + 1)
+	return string(text[from : from+n])
+}
+
+// typos replaces, deletes or inserts n letters, those that come in taken from
+// other documents.
+func typos(r *rand.Rand, c *Corpus, text string, n int) string {
+	letters := []rune(text)
+	for range n {
+		if len(letters) == 0 {
+			break
+		}
+		other := []rune(passage(r, c, 1))
+		if len(other) == 0 || !unicode.IsLetter(other[0]) {
+			other = []rune{'的'}
+		}
+		switch at := r.IntN(len(letters)); r.IntN(3) {
+		case 0:
+			letters[at] = other[0]
+		case 1:
+			letters = slices.Delete(letters, at, at+1)
+		default:
+			letters = slices.Insert(letters, at, other[0])
+		}
+	}
+	return string(letters)
+}
