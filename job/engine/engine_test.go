@@ -1,0 +1,189 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/simhash/gojieba"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newJob makes a job over one JSONL split.
+func newJob(t *testing.T, cfg config.Config, lines string) *engine.Job {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(release(), dir.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &engine.Job{Config: cfg, Dir: dir, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: int64(len(lines)), End: -1}}}
+}
+
+// page is a line with words enough for the normal lane.
+func page(id int) string {
+	var b strings.Builder
+	for w := range 30 {
+		fmt.Fprintf(&b, "word%d ", id*7+w)
+	}
+	return fmt.Sprintf(`{"id":"%d","text":"%s"}`, id, b.String())
+}
+
+func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
+	var lines strings.Builder
+	const n = 3000
+	for i := range n {
+		fmt.Fprintln(&lines, page(i))
+		if i%100 == 0 {
+			fmt.Fprintln(&lines, `{"id": broken`)
+		}
+	}
+	want := ""
+	for _, workers := range []int{1, 2, 7} {
+		job := newJob(t, config.Default(), lines.String())
+		rec, err := engine.FingerprintTask(context.Background(), job, 0, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.RowsIn != n+n/100 || rec.RowsOut != n || rec.Skipped[data.ReasonMalformed] != n/100 || rec.Counts["normal"] != n || rec.Bytes != int64(lines.Len()) {
+			t.Fatalf("%d workers: %+v", workers, rec)
+		}
+		text, err := os.ReadFile(job.Dir.Path(rec.Outputs[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The source's path is in the table: leave the folder out.
+		if want == "" {
+			want = fmt.Sprint(len(text))
+		} else if got := fmt.Sprint(len(text)); got != want {
+			t.Fatalf("%d workers: %s bytes, want %s", workers, got, want)
+		}
+		if _, done, err := job.Dir.Record(engine.StageFingerprint, 0); !done || err != nil {
+			t.Fatalf("no record: %v", err)
+		}
+	}
+}
+
+// A cancelled or failing task leaves nothing under a final name and no
+// goroutine (see TestMain).
+func TestFingerprintTaskStops(t *testing.T) {
+	var lines strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintln(&lines, page(i))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	job := newJob(t, config.Default(), lines.String())
+	job.Advance = func(int64) { cancel() } // after the first batch
+	if _, err := engine.FingerprintTask(ctx, job, 0, 2); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want the cancellation", err)
+	}
+	if parts, err := job.Dir.Parts(rundir.Fingerprints); err != nil || len(parts) > 0 {
+		t.Fatalf("left behind: %v, %v", parts, err)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	err := engine.Guard(func() error { panic("boom") })
+	if err == nil || !strings.Contains(err.Error(), "panic: boom") || !strings.Contains(err.Error(), "engine_test.go") {
+		t.Fatalf("got %v, want the panic with its stack", err)
+	}
+}
+
+func TestNewAnalyzer(t *testing.T) {
+	dir := t.TempDir()
+	words, stop := filepath.Join(dir, "words"), filepath.Join(dir, "stop")
+	for path, text := range map[string]string{words: "云原生计算 100 n\n", stop: "我们\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := []byte("我们在云原生计算大会上谈论分布式系统和数据库的未来发展方向以及工程实践")
+	var first string
+	for _, segmenter := range []string{config.SegmenterBuiltin, config.SegmenterGojieba} {
+		f := config.Default().Features
+		f.Segmenter, f.UserWords, f.StopList = segmenter, []string{words}, stop
+		analyzer, release, err := engine.NewAnalyzer(f)
+		if errors.Is(err, gojieba.ErrNoDictionary) {
+			t.Skipf("%v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%+v", analyzer.NewWorkspace().Fingerprint(nil, text))
+		if first == "" {
+			first = got
+			plain, _, err := engine.NewAnalyzer(config.Default().Features)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := fmt.Sprintf("%+v", plain.NewWorkspace().Fingerprint(nil, text)); again == got {
+				t.Error("user words and stop list changed nothing")
+			}
+		}
+		if got != first {
+			t.Errorf("%s: %s, builtin: %s", segmenter, got, first)
+		}
+		if err := release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := config.Default().Features
+	f.StopList = filepath.Join(dir, "missing")
+	if _, _, err := engine.NewAnalyzer(f); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Fatalf("got %v, want the missing file", err)
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "engine")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	path := filepath.Join(dir, "in.jsonl")
+	if err := os.WriteFile(path, []byte(page(1)+"\n"+page(2)+"\n"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	run, err := rundir.Open(filepath.Join(dir, "run"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cfg := config.Default()
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	job := &engine.Job{Config: cfg, Dir: run, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: -1, End: -1}}}
+	rec, err := engine.FingerprintTask(context.Background(), job, 0, 2)
+	fmt.Println(rec.RowsOut, "documents in", rec.Outputs, err)
+	fmt.Println(release(), run.Close(), os.RemoveAll(dir))
+	// Output:
+	// 2 documents in [fingerprints/part-00000.parquet] <nil>
+	// <nil> <nil> <nil>
+}
