@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/engine/gleam"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
 )
@@ -63,6 +64,9 @@ func (e usageError) Unwrap() error { return e.err }
 // Main runs the command line args (without the program's name) and returns
 // the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, ours := gleam.Main(args, stdin, stderr); ours { // a worker of the cluster
+		return code
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(streams{stdin, stdout, stderr})

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +17,8 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam"
 	"github.com/neardup/neardup/job/engine/local"
 )
 
@@ -48,7 +51,11 @@ func bindMatch(fs *pflag.FlagSet, c *config.Config) {
 	fs.StringVar(&c.Input.DuplicateIDs, "duplicate-ids", c.Input.DuplicateIDs, "documents whose id appeared earlier: skip or fail")
 	fs.IntVar(&c.Features.Bits, "bits", c.Features.Bits, "width of the fingerprints: 32, 64 or 128")
 
-	fs.StringVar(&c.Execution.Engine, "engine", c.Execution.Engine, "what executes the stages: local")
+	fs.StringVar(&c.Execution.Engine, "engine", c.Execution.Engine, "what executes the stages: local, or gleam, a cluster")
+	fs.StringVar(&c.Execution.Master, "master", c.Execution.Master, "HOST:PORT of the gleam master")
+	fs.IntVar(&c.Execution.Attempts, "attempts", c.Execution.Attempts, "tries at each flow on the cluster")
+	fs.StringVar(&c.Execution.Stall, "stall", c.Execution.Stall, "end a try on the cluster after so long without progress")
+	fs.StringVar(&c.Execution.Deadline, "deadline", c.Execution.Deadline, "end a try on the cluster that takes longer")
 	fs.IntVar(&c.Execution.Workers, "workers", c.Execution.Workers, "goroutines that work at once; 0: one per core")
 	fs.StringVar(&c.Execution.Memory, "memory", c.Execution.Memory, "memory cap, like 4GiB: beyond it the matching goes by way of the disk (default half of the machine's)")
 	fs.StringVar(&c.Execution.Tmp, "tmp", c.Execution.Tmp, "folder for what does not fit into memory (default the run directory)")
@@ -201,7 +208,9 @@ func execute(cmd *cobra.Command, std streams, flags common, parsed config.Config
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
-	req.Engine = local.New(runtime.GOMAXPROCS(0))
+	if req.Engine, err = newEngine(cfg.Execution); err != nil {
+		return usageError{err}
+	}
 	req.Log = newLog(std.err, flags.verbose)
 	req.Progress = progress(std.err, req.Log)
 
@@ -225,6 +234,22 @@ func execute(cmd *cobra.Command, std streams, flags common, parsed config.Config
 		return fmt.Errorf("%w (%d), and --strict was given", errStrict, summary.Bad)
 	}
 	return nil
+}
+
+// newEngine returns the engine that the settings name.
+func newEngine(e config.Execution) (engine.Engine, error) {
+	if e.Engine != config.EngineGleam {
+		return local.New(runtime.GOMAXPROCS(0)), nil
+	}
+	stall, err := time.ParseDuration(e.Stall)
+	if err != nil {
+		return nil, err
+	}
+	deadline, err := time.ParseDuration(e.Deadline)
+	if err != nil {
+		return nil, err
+	}
+	return gleam.New(gleam.Options{Master: e.Master, Attempts: e.Attempts, Stall: stall, Deadline: deadline}), nil
 }
 
 // startProfile writes a CPU profile to path, if there is one, until stop.

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -105,7 +106,7 @@ const (
 
 // Execution says how the run is executed; no field changes the result.
 type Execution struct {
-	Engine  string `yaml:"engine"`  // local
+	Engine  string `yaml:"engine"`  // local or gleam
 	Workers int    `yaml:"workers"` // 0: one per core
 	Memory  string `yaml:"memory"`  // cap for the match phase, like 4GiB; "" half of the machine's
 	Tmp     string `yaml:"tmp"`     // where spilled data goes; "" the run directory
@@ -113,7 +114,18 @@ type Execution struct {
 	Plan    string `yaml:"plan"`    // of the kernel, bits/errors/agree by region; "" chosen by its cost model
 	Shards  int    `yaml:"shards"`  // of the shuffle
 	Salts   int    `yaml:"salts"`   // of the shuffle's first reduce
+
+	Master   string `yaml:"master"`   // HOST:PORT of the gleam master
+	Attempts int    `yaml:"attempts"` // at each flow on the cluster
+	Stall    string `yaml:"stall"`    // an attempt without progress for that long, like 2m, is ended
+	Deadline string `yaml:"deadline"` // an attempt that runs longer, like 12h, is ended
 }
+
+// Engines.
+const (
+	EngineLocal = "local" // this process
+	EngineGleam = "gleam" // a gleam cluster
+)
 
 // Default returns the configuration of a run without flags.
 func Default() Config {
@@ -132,10 +144,14 @@ func Default() Config {
 		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
 		Output:   Output{Clean: true},
 		Execution: Execution{
-			Engine:  "local",
-			Matcher: MatcherKernel,
-			Shards:  8,
-			Salts:   4,
+			Engine:   EngineLocal,
+			Matcher:  MatcherKernel,
+			Shards:   8,
+			Salts:    4,
+			Master:   "127.0.0.1:45326",
+			Attempts: 3,
+			Stall:    "2m",
+			Deadline: "12h",
 		},
 	}
 }
@@ -183,7 +199,7 @@ func (c Config) Check() error {
 		{"html", c.Input.HTML, []string{data.HTMLMain, data.HTMLVisible}},
 		{"duplicate_ids", c.Input.DuplicateIDs, []string{"skip", "fail"}},
 		{"keep", c.Clusters.Keep, []string{KeepLongest, KeepEarliest, KeepRank, KeepSmallest}},
-		{"engine", c.Execution.Engine, []string{"local"}},
+		{"engine", c.Execution.Engine, []string{EngineLocal, EngineGleam}},
 		{"matcher", c.Execution.Matcher, []string{MatcherKernel, MatcherShuffle}},
 	} {
 		if !slices.Contains(f.allowed, f.value) {
@@ -208,6 +224,14 @@ func (c Config) Check() error {
 	}
 	if _, err := c.Input.BadLimit(); err != nil {
 		return err
+	}
+	for name, value := range map[string]string{"stall": c.Execution.Stall, "deadline": c.Execution.Deadline} {
+		if d, err := time.ParseDuration(value); err != nil || d <= 0 {
+			return fmt.Errorf("%s %q: write a time like 90s, 2m or 12h", name, value)
+		}
+	}
+	if c.Execution.Attempts < 1 {
+		return fmt.Errorf("attempts %d: write a number from 1", c.Execution.Attempts)
 	}
 	if _, err := c.Plan(); err != nil {
 		return fmt.Errorf("plan %q: %w: write regions like 32/1/2+32/1/2, whose errors each plus one sum to more than the distance", c.Execution.Plan, err)
