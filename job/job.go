@@ -41,6 +41,21 @@ const (
 	stageClean = "clean"
 )
 
+// Stage is a stage as progress and task records name it.
+type Stage struct {
+	Name     string
+	PerSplit bool // a task for each split, else one task
+}
+
+// Stages lists the stages of a command in their order. A run without a clean
+// dump leaves the last out.
+func Stages(command string) []Stage {
+	if command == CommandMatch {
+		return []Stage{{Name: stageOrder}, {Name: stageMatch}}
+	}
+	return []Stage{{engine.StageFingerprint, true}, {Name: stageOrder}, {Name: stageMatch}, {stageClean, true}}
+}
+
 // ErrTooManyBad is returned when more records were unusable than max_bad
 // allows.
 var ErrTooManyBad = errors.New("too many unusable records")

@@ -84,6 +84,19 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
+// InUse reports whether a process works in the run directory at path.
+func InUse(path string) (bool, error) {
+	lock := flock.New(filepath.Join(path, lockFile), flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	if err != nil {
+		return false, fmt.Errorf("run directory: %w", err)
+	}
+	if !free {
+		return true, nil
+	}
+	return false, lock.Unlock()
+}
+
 // sweep removes what a killed process left: spilled data, and files that have
 // not got their final name.
 func (d *Dir) sweep() error {

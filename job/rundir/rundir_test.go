@@ -37,9 +37,21 @@ func TestOpenRefusesStrangers(t *testing.T) {
 
 func TestLockIsExclusive(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	open(t, dir)
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := Open(dir); !errors.Is(err, ErrInUse) {
 		t.Fatalf("got %v, want ErrInUse", err)
+	}
+	if used, err := InUse(dir); !used || err != nil {
+		t.Fatalf("in use: %t, %v", used, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := InUse(dir); used || err != nil {
+		t.Fatalf("in use after Close: %t, %v", used, err)
 	}
 }
 
