@@ -77,22 +77,40 @@ func (r *Reducer[F]) Matches() *Matches {
 	s := r.set
 	m := &Matches{Match: makeLarge[uint32](s.Documents()), Distance: makeLarge[uint8](s.Documents())}
 	const chunk = 1 << 16
+	each(r.workers, (len(m.Match)+chunk-1)/chunk, func() func(int) {
+		return func(c int) {
+			part := m.Match[c*chunk : min((c+1)*chunk, len(m.Match))]
+			for i := range part {
+				part[i] = None
+			}
+		}
+	})
+	// Most documents have no match: what they are need not be looked up.
 	each(r.workers, (s.Len()+chunk-1)/chunk, func() func(int) {
 		return func(c int) {
-			for i := c * chunk; i < min((c+1)*chunk, s.Len()); i++ {
-				members := s.Members(i)
-				if len(members) == 1 {
-					d, best := members[0], r.best[i].Load()
-					m.Match[d] = None
-					if best != 0 {
-						m.Match[d], m.Distance[d] = uint32(^best), uint8(^best>>32)
+			lo, hi := c*chunk, min((c+1)*chunk, s.Len())
+			best := r.best[lo:hi]
+			if s.starts == nil {
+				for i, d := range s.docs[lo:hi] {
+					if b := best[i].Load(); b != 0 {
+						m.Match[d], m.Distance[d] = uint32(^b), uint8(^b>>32)
 					}
-					continue
 				}
-				for _, d := range members {
-					m.Match[d] = members[0]
+				return
+			}
+			from := s.starts[lo]
+			for i, to := range s.starts[lo+1 : hi+1] {
+				if b := best[i].Load(); to-from > 1 {
+					members := s.docs[from:to]
+					for _, d := range members {
+						m.Match[d] = members[0]
+					}
+					m.Match[members[0]] = members[1]
+				} else if b != 0 {
+					d := s.docs[from]
+					m.Match[d], m.Distance[d] = uint32(^b), uint8(^b>>32)
 				}
-				m.Match[members[0]] = members[1]
+				from = to
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // A Set holds fingerprints with the identical ones collapsed: the distinct
@@ -46,8 +47,8 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	shift := width - lead
 	work := makeLarge[F](n)
 	s.docs = makeLarge[uint32](n)
-	bounds, over := scatterDocs(fps, shift, lead, workers, work, s.docs)
-	if over != 0 && over>>width != 0 || unsafeWide[F](fps, width) {
+	bounds, used := scatterDocs(fps, uint(shift), lead, workers, work, s.docs)
+	if !used.shr(width).isZero() {
 		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
 	}
 
@@ -92,7 +93,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 			first, last := distinct[b], distinct[b+1]
 			d, dEnd := b<<(dirBits-lead), (b+1)<<(dirBits-lead)
 			for i := first; i < last; i++ {
-				for top := int(lowBits(&s.values[i], s.dirShift)); d <= top; d++ {
+				for top := int(lowBits(&s.values[i], uint(s.dirShift))); d <= top; d++ {
 					s.dir[d] = i
 				}
 			}
@@ -110,56 +111,43 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 // sortBucket fingerprints with their documents sort within a core's cache.
 const sortBucket = 24 << 10
 
-// lowBits returns the low 64 bits of a fingerprint shifted right.
-func lowBits[F Fingerprint](p *F, shift int) uint64 {
-	w := word(p)
-	if shift < 64 && w.Hi == 0 {
-		return w.Lo >> (shift & 63)
+// lowBits returns the low 64 bits of a fingerprint shifted right, by no more
+// than its width.
+func lowBits[F Fingerprint](p *F, shift uint) uint64 {
+	if unsafe.Sizeof(*p) == 8 {
+		return *(*uint64)(unsafe.Pointer(p)) >> shift
 	}
-	if shift >= 128 {
-		return 0
-	}
-	return w.shr(shift).Lo
-}
-
-func unsafeWide[F Fingerprint](fps []F, width int) bool {
-	for i := range fps {
-		if w := word(&fps[i]); width < 128 && !w.shr(width).isZero() {
-			return true
-		}
-	}
-	return false
+	return word(p).shr(int(shift)).Lo
 }
 
 // scatterDocs brings fps with their indices to buckets by the lead bits above
-// shift, keeping the order inside a bucket. It returns the buckets' bounds.
-func scatterDocs[F Fingerprint](fps []F, shift, lead, workers int, out []F, docs []uint32) ([]int, uint64) {
-	size := 1 << lead
-	counts := make([][]int, workers)
-	mask := uint64(size - 1)
-	each(workers, workers, func() func(int) {
-		return func(w int) {
-			c := make([]int, size)
-			lo, hi := len(fps)*w/workers, len(fps)*(w+1)/workers
+// shift, keeping the order inside a bucket. It returns the buckets' bounds and
+// the bits that occur.
+func scatterDocs[F Fingerprint](fps []F, shift uint, lead, workers int, out []F, docs []uint32) ([]int, Uint128) {
+	parts := newPartition(len(fps), 1<<lead, 1, workers)
+	mask := uint64(1)<<lead - 1
+	used := make([]Uint128, len(parts.counts))
+	each(workers, len(parts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := parts.span(p)
+			c := parts.counts[p]
+			var or Uint128
 			for i := lo; i < hi; i++ {
+				or = or.or(word(&fps[i]))
 				c[lowBits(&fps[i], shift)&mask]++
 			}
-			counts[w] = c
+			used[p] = or
 		}
 	})
-	bounds := make([]int, size+1)
-	at := 0
-	for b := range size {
-		bounds[b] = at
-		for w := range counts {
-			at, counts[w][b] = at+counts[w][b], at
-		}
+	var or Uint128
+	for _, u := range used {
+		or = or.or(u)
 	}
-	bounds[size] = at
-	each(workers, workers, func() func(int) {
-		return func(w int) {
-			c := counts[w]
-			lo, hi := len(fps)*w/workers, len(fps)*(w+1)/workers
+	bounds := parts.bounds(0)
+	each(workers, len(parts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := parts.span(p)
+			c := parts.counts[p]
 			for i := lo; i < hi; i++ {
 				b := lowBits(&fps[i], shift) & mask
 				at := c[b]
@@ -168,7 +156,46 @@ func scatterDocs[F Fingerprint](fps []F, shift, lead, workers int, out []F, docs
 			}
 		}
 	})
-	return bounds, 0
+	return bounds, or
+}
+
+// A partition counts how many of n things, in parts of about equal size, go to
+// each bucket of one or several tables.
+type partition struct {
+	n, buckets int
+	counts     [][]uint32 // of each part: by table and bucket; after bounds, the place of the next one
+}
+
+func newPartition(n, buckets, tables, workers int) *partition {
+	parts := 1
+	if n > 1<<16 && workers > 1 {
+		parts = 4 * workers // so that a worker that is held up does little of it
+	}
+	p := &partition{n: n, buckets: buckets, counts: make([][]uint32, parts)}
+	for i := range p.counts {
+		p.counts[i] = make([]uint32, tables*buckets)
+	}
+	return p
+}
+
+func (p *partition) span(part int) (lo, hi int) {
+	return p.n * part / len(p.counts), p.n * (part + 1) / len(p.counts)
+}
+
+// bounds returns where the buckets of a table begin and end, and turns its
+// counts into places.
+func (p *partition) bounds(table int) []int {
+	bounds := make([]int, p.buckets+1)
+	at := uint32(0)
+	for b := range p.buckets {
+		bounds[b] = int(at)
+		for _, c := range p.counts {
+			i := table*p.buckets + b
+			at, c[i] = at+c[i], at
+		}
+	}
+	bounds[p.buckets] = p.n
+	return bounds
 }
 
 // each calls do(i) for every i below n on up to workers goroutines, which take
@@ -234,7 +261,7 @@ func (s *sorter[F]) radix(v []F, docs []uint32, depth int) {
 		return
 	}
 	digit := min(top, max(4, min(14, bits.Len(uint(len(v)))-1)))
-	shift, mask := top-digit, uint64(1)<<digit-1
+	shift, mask := uint(top-digit), uint64(1)<<digit-1
 	if depth == len(s.counts) {
 		s.counts = append(s.counts, nil)
 	}
@@ -322,7 +349,7 @@ func (s *Set[F]) Index(fp F) (int, bool) {
 // index returns the index of the first value not below *fp, which has at most
 // s.bits bits.
 func (s *Set[F]) index(fp *F) int {
-	top := lowBits(fp, s.dirShift)
+	top := lowBits(fp, uint(s.dirShift))
 	lo, hi := int(s.dir[top]), int(s.dir[top+1])
 	for hi-lo > 8 {
 		mid := int(uint(lo+hi) / 2)

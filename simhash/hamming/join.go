@@ -81,7 +81,7 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 		for b := 1; b < size; b++ {
 			rest := values[bounds[b-1]:]
 			bounds[b] = bounds[b-1] + sort.Search(len(rest), func(i int) bool {
-				return lowBits(&rest[i], j.plan.bits-lead) >= uint64(b)
+				return lowBits(&rest[i], uint(j.plan.bits-lead)) >= uint64(b)
 			})
 		}
 		return values, bounds
