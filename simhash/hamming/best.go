@@ -47,37 +47,82 @@ type Reducer[F Fingerprint] struct {
 	// best[i] is the complement of the least distance<<32|document seen with
 	// fingerprint i: 0 when there is none yet, so that fresh memory will do.
 	best    []atomic.Uint64
-	workers int
+	pending []pending // by worker
+}
+
+// pending holds pairs yet to be taken in. Done together, their accesses wait
+// for memory at the same time.
+type pending struct {
+	n      int
+	pairs  [128]struct{ i, j, distance uint32 }
+	offers [256]offer
+}
+
+type offer struct {
+	i     uint32
+	match uint64
 }
 
 // NewReducer returns a Reducer that has seen no pair. Of opt, only Workers
 // counts.
 func NewReducer[F Fingerprint](s *Set[F], opt Options) *Reducer[F] {
-	return &Reducer[F]{set: s, best: makeLarge[atomic.Uint64](s.Len()), workers: opt.workers()}
+	return &Reducer[F]{set: s, best: makeLarge[atomic.Uint64](s.Len()), pending: make([]pending, opt.workers())}
 }
 
-// Visit takes in a pair of fingerprints. It may be called concurrently, and
-// has the form of the function that [Set.Pairs] calls.
-func (r *Reducer[F]) Visit(_ int, i, j uint32, distance int) {
-	r.offer(i, ^(uint64(distance)<<32 | uint64(r.set.Smallest(int(j)))))
-	r.offer(j, ^(uint64(distance)<<32 | uint64(r.set.Smallest(int(i)))))
+// Visit takes in a pair of fingerprints. It has the form of the function that
+// [Set.Pairs] calls: worker is below Options.Workers (if that is 0,
+// GOMAXPROCS), and calls for different workers may be concurrent.
+func (r *Reducer[F]) Visit(worker int, i, j uint32, distance int) {
+	p := &r.pending[worker]
+	if p.n == len(p.pairs) {
+		r.flush(p)
+	}
+	q := &p.pairs[p.n]
+	q.i, q.j, q.distance = i, j, uint32(distance)
+	p.n++
 }
 
-func (r *Reducer[F]) offer(i uint32, match uint64) {
-	for p := &r.best[i]; ; {
-		old := p.Load()
-		if match <= old || p.CompareAndSwap(old, match) {
-			return
+func (r *Reducer[F]) flush(p *pending) {
+	s, pairs, offers := r.set, p.pairs[:p.n], p.offers[:2*p.n]
+	for n, q := range pairs {
+		offers[2*n] = offer{q.i, uint64(q.j)}
+		offers[2*n+1] = offer{q.j, uint64(q.i)}
+	}
+	if s.starts != nil {
+		for n := range offers {
+			offers[n].match = uint64(s.starts[offers[n].match])
 		}
 	}
+	for n := range offers {
+		offers[n].match = ^(uint64(pairs[n/2].distance)<<32 | uint64(s.docs[offers[n].match]))
+	}
+	better := 0
+	for _, o := range offers {
+		offers[better] = o
+		if o.match > r.best[o.i].Load() {
+			better++
+		}
+	}
+	for _, o := range offers[:better] {
+		for b := &r.best[o.i]; ; {
+			old := b.Load()
+			if o.match <= old || b.CompareAndSwap(old, o.match) {
+				break
+			}
+		}
+	}
+	p.n = 0
 }
 
 // Matches returns the best match of each document, identical ones included.
 func (r *Reducer[F]) Matches() *Matches {
-	s := r.set
+	s, workers := r.set, len(r.pending)
+	for w := range r.pending {
+		r.flush(&r.pending[w])
+	}
 	m := &Matches{Match: makeLarge[uint32](s.Documents()), Distance: makeLarge[uint8](s.Documents())}
 	const chunk = 1 << 16
-	each(r.workers, (len(m.Match)+chunk-1)/chunk, func() func(int) {
+	each(workers, (len(m.Match)+chunk-1)/chunk, func() func(int) {
 		return func(c int) {
 			part := m.Match[c*chunk : min((c+1)*chunk, len(m.Match))]
 			for i := range part {
@@ -86,7 +131,7 @@ func (r *Reducer[F]) Matches() *Matches {
 		}
 	})
 	// Most documents have no match: what they are need not be looked up.
-	each(r.workers, (s.Len()+chunk-1)/chunk, func() func(int) {
+	each(workers, (s.Len()+chunk-1)/chunk, func() func(int) {
 		return func(c int) {
 			lo, hi := c*chunk, min((c+1)*chunk, s.Len())
 			best := r.best[lo:hi]

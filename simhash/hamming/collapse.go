@@ -383,13 +383,60 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 		work = *p
 	}
 	j := join[F]{ctx: ctx, plan: plan, k: k, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, work: work}
-	j.emit = func(worker int) func(a, b *F, distance int) {
-		return func(a, b *F, distance int) {
-			x, y := s.index(a), s.index(b)
-			visit(worker, uint32(min(x, y)), uint32(max(x, y)), distance)
+	batches := make([]*batch[F], j.workers)
+	for w := range batches {
+		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
+	}
+	j.emit = func(worker int) func(a, b *F, distance int) { return batches[worker].add }
+	err = j.run(s.values)
+	for _, b := range batches {
+		b.flush()
+	}
+	s.spare.Store(&j.work)
+	return err
+}
+
+// A batch holds pairs of fingerprints whose indices are yet to be looked up:
+// done together, the look-ups wait for memory at the same time, not one after
+// the other.
+type batch[F Fingerprint] struct {
+	set       *Set[F]
+	visit     func(i, j uint32, distance int)
+	n         int // fingerprints, two a pair
+	values    [2 * batchSize]F
+	distances [batchSize]uint8
+	at        [2 * batchSize]uint32
+	first     [2 * batchSize]F
+}
+
+const batchSize = 128
+
+func (b *batch[F]) add(x, y *F, distance int) {
+	if b.n == len(b.values) {
+		b.flush()
+	}
+	b.values[b.n], b.values[b.n+1], b.distances[b.n/2] = *x, *y, uint8(distance)
+	b.n += 2
+}
+
+func (b *batch[F]) flush() {
+	s, values := b.set, b.values[:b.n]
+	for i := range values {
+		b.at[i] = s.dir[lowBits(&values[i], uint(s.dirShift))]
+	}
+	for i := range values {
+		b.first[i] = s.values[b.at[i]]
+	}
+	for i := range values {
+		if b.first[i] != values[i] {
+			b.at[i] = uint32(s.index(&values[i]))
 		}
 	}
-	return j.run(s.values)
+	for i := 0; i < len(values); i += 2 {
+		x, y := b.at[i], b.at[i+1]
+		b.visit(min(x, y), max(x, y), int(b.distances[i/2]))
+	}
+	b.n = 0
 }
 
 func (s *Set[F]) plan(k int, opt Options) (*Plan, error) {
