@@ -38,7 +38,12 @@ func bars(w io.Writer) func(stage string, total int64, unit string) (func(int64)
 			mpb.PrependDecorators(decor.Name(stage, decor.WC{W: 12, C: decor.DindentRight}), count),
 			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), speed, decor.Name("  "), decor.Elapsed(decor.ET_STYLE_GO)))
 		return func(n int64) { bar.IncrInt64(n) }, func() {
-			bar.SetTotal(-1, true)
+			if unit == "tasks" {
+				bar.SetCurrent(total)
+			} else {
+				bar.SetTotal(-1, true) // to what was read
+			}
+			bar.Abort(false) // what did not complete would be waited for
 			p.Wait()
 		}
 	}
