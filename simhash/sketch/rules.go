@@ -13,12 +13,12 @@ type Rules struct {
 
 // Balanced returns rules that decide on sketches alone. They are meant for
 // candidates at distance 3 or less or with a band in common.
-func Balanced() Rules { return Rules{LongFrom: 800, Short: 0.58, Long: 0.46} }
+func Balanced() Rules { return Rules{LongFrom: 800, Short: 0.60, Long: 0.46} }
 
 // Thorough returns rules that have the texts settle what is within about three
 // standard errors of the limit. They are meant for candidates at distance 12
 // or less or with a band in common.
-func Thorough() Rules { return Rules{LongFrom: 800, Short: 0.50, Long: 0.46, Border: 0.14} }
+func Thorough() Rules { return Rules{LongFrom: 800, Short: 0.50, Long: 0.48, Border: 0.14} }
 
 // Reasons of a Verdict.
 const (
