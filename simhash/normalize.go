@@ -2,6 +2,7 @@ package simhash
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -35,14 +36,17 @@ const (
 	formSlow   form = 1 << 31 // not plain
 )
 
+// keeps marks in formTable.short a character that becomes itself.
+const keeps = 0x80
+
 // planes is how far the tables reach: the basic plane, and the supplementary
 // one that has the emoji. What is above is either an ideograph or rare.
 const planes = 0x20000
 
 type formTable struct {
 	forms      [planes]form
-	same       [0x10000 / 64]uint64 // bit r: three bytes encode r, and it becomes itself
-	ascii      [128]byte            // NUL for NUL
+	short      [0x10000]byte // of what three bytes encode: keeps, the ASCII character it becomes, or 0 for neither
+	ascii      [128]byte     // NUL for NUL
 	expansions []string
 	simplify   map[rune]rune // nil: leave traditional characters alone
 }
@@ -104,8 +108,11 @@ func newFormTable(simplify map[rune]rune) *formTable {
 		t.expansions = append(t.expansions, string(out))
 	}
 	for r := rune(0x800); r < 0x10000; r++ {
-		if t.forms[r] == form(r) {
-			t.same[r/64] |= 1 << (r % 64)
+		switch f := t.forms[r]; {
+		case f == form(r):
+			t.short[r] = keeps
+		case f < utf8.RuneSelf:
+			t.short[r] = byte(f)
 		}
 	}
 	for c := 1; c < 128; c++ {
@@ -221,19 +228,29 @@ func (t *formTable) append(dst, text []byte, s *scratch) []byte {
 			start, cut = i-1, len(dst)-1
 			continue
 		}
-		from := i
-		for i+3 <= len(text) {
-			c0, c1, c2 := text[i], text[i+1], text[i+2]
-			r := uint32(c0&0xf)<<12 | uint32(c1&0x3f)<<6 | uint32(c2&0x3f)
-			if c0&0xf0 != 0xe0 || c1&0xc0 != 0x80 || c2&0xc0 != 0x80 || t.same[r/64]>>(r%64)&1 == 0 {
-				break
+		if n := (len(text) - i) / 3; n > 1 {
+			// Ideographs, and full-width forms of ASCII between them.
+			dst = slices.Grow(dst, 3*n+1)
+			out, j := dst[:cap(dst)], len(dst)
+			from, size := i, 0 // size is that of the last one in out
+			for i+4 <= len(text) && j+4 <= len(out) {
+				x := binary.LittleEndian.Uint32(text[i:])
+				r := x&0xf<<12 | x>>2&0xfc0 | x>>16&0x3f
+				v := uint32(t.short[uint16(r)])
+				if x&0xc0c0f0 != 0x8080e0 || v == 0 {
+					break
+				}
+				kept := v / keeps // 1 or 0: whether x or v is written is not to be foreseen
+				binary.LittleEndian.PutUint32(out[j:], v^(v^x)&-kept)
+				size = int(1 + 2*kept)
+				i += 3
+				j += size
 			}
-			i += 3
-		}
-		if i > from {
-			dst = append(dst, text[from:i]...)
-			start, cut = i-3, len(dst)-3
-			continue
+			if i > from {
+				start, cut = i-3, j-size
+				dst = out[:j]
+				continue
+			}
 		}
 		r, size := decode(text[i:])
 		f := t.form(r)

@@ -23,8 +23,10 @@ type Cutter struct {
 
 	// A chunk of the text, by character. One more character than there is
 	// ends it, where no word starts.
-	codes []uint16     // character code
-	at    []int32      // byte offset
+	codes []uint16 // character code
+	at    []int32  // byte offset
+
+	// What is worked out for a chunk.
 	pairs []model.Node // node of the character and the next one, 0 if no word starts so
 	best  []float64    // log weight of the best way to cut from here on
 	words []word       // the best word that starts here
@@ -49,8 +51,15 @@ func (c *Cutter) grow(n int) {
 	n += 2
 	c.codes = append(make([]uint16, 0, n), c.codes...)[:n]
 	c.at = append(make([]int32, 0, n), c.at...)[:n]
-	c.pairs, c.best = make([]model.Node, n), make([]float64, n)
-	c.words = make([]word, n)
+	c.room(n)
+}
+
+// room makes room for what is worked out for a chunk of n-2 characters.
+func (c *Cutter) room(n int) {
+	if n > len(c.words) {
+		c.pairs, c.best = make([]model.Node, n), make([]float64, n)
+		c.words = make([]word, n)
+	}
 }
 
 // Cut appends the words of text to dst and returns it. The words cover the
@@ -65,16 +74,43 @@ func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 	for pos := 0; pos < len(text); {
 		var n int
 		n, pos = c.decode(text, pos)
-		c.look(n)
-		c.solve(n)
-		dst = slices.Grow(dst, n)
-		if c.hmm {
-			dst = c.joined(dst, n)
-		} else {
-			dst = c.listed(dst, n)
-		}
+		dst = c.cut(dst, c.codes[:n], c.at)
 	}
 	return dst
+}
+
+// CutCodes is Cut for a text that was decoded before: it is given the codes of
+// its characters, as Dictionary.Code returns them, and the offset of each and
+// of the end of the last, from which the Words' Start and End are taken.
+func (c *Cutter) CutCodes(dst []Word, codes []uint16, at []int32) []Word {
+	for len(codes) > 0 {
+		n := min(len(codes), chunk)
+		if n < len(codes) {
+			for n > 0 && codes[n-1]-1 >= model.LastSeparator {
+				n--
+			}
+			if n == 0 {
+				for n = chunk; n < len(codes) && codes[n-1]-1 >= model.LastSeparator; {
+					n++
+				}
+				c.room(n + 2)
+			}
+		}
+		dst = c.cut(dst, codes[:n], at)
+		codes, at = codes[n:], at[n:]
+	}
+	return dst
+}
+
+// cut appends the words of a chunk.
+func (c *Cutter) cut(dst []Word, codes []uint16, at []int32) []Word {
+	c.look(codes)
+	c.solve(codes)
+	dst = slices.Grow(dst, len(codes))
+	if c.hmm {
+		return c.joined(dst, codes, at)
+	}
+	return c.listed(dst, codes, at)
 }
 
 // decode reads the next chunk from text[pos:]. It returns the number of
@@ -131,8 +167,8 @@ func (c *Cutter) fill(text []byte, pos, n, limit int) (int, int) {
 
 // look finds the nodes of all pairs of characters: accesses to the trie that
 // need not wait for each other.
-func (c *Cutter) look(n int) {
-	nodes, codes := c.d.nodes, c.codes[:n]
+func (c *Cutter) look(codes []uint16) {
+	nodes := c.d.nodes
 	pairs := c.pairs[:len(codes)]
 	base := nodes[codes[0]].Base()
 	for i, code := range codes[1:] {
@@ -143,7 +179,7 @@ func (c *Cutter) look(n int) {
 		pairs[i] = pair
 		base = nodes[code].Base()
 	}
-	pairs[n-1] = 0
+	pairs[len(codes)-1] = 0
 }
 
 // word is a word of a chunk: 1 + its ID, and its length in characters.
@@ -155,10 +191,11 @@ func newWord(value uint32, length int) word { return word(value)<<lengthBits | w
 func (w word) id() int32                    { return int32(w>>lengthBits) - 1 }
 func (w word) length() int                  { return int(w & (1<<lengthBits - 1)) }
 
-// solve finds for each of n characters the best word that starts there.
-func (c *Cutter) solve(n int) {
+// solve finds for each character the best word that starts there.
+func (c *Cutter) solve(codes []uint16) {
+	n := len(codes)
 	nodes, weights, single := c.d.nodes, c.d.weights, c.d.single
-	codes, pairs, words := c.codes[:n], c.pairs[:n], c.words[:n]
+	pairs, words := c.pairs[:n], c.words[:n]
 	best := c.best[:n+1]
 	best[n] = 0
 	best1, best2 := 0.0, 0.0 // from the next character on, and from the one after that
@@ -189,9 +226,9 @@ func (c *Cutter) solve(n int) {
 }
 
 // listed appends the best words.
-func (c *Cutter) listed(dst []Word, n int) []Word {
-	words, at := c.words, c.at
-	for i := 0; i < n; {
+func (c *Cutter) listed(dst []Word, codes []uint16, at []int32) []Word {
+	words, at := c.words[:len(codes)], at[:len(codes)+1]
+	for i := 0; i < len(words); {
 		w := words[i]
 		j := i + w.length()
 		dst = append(dst, Word{at[i], at[j], w.id()})
@@ -202,8 +239,8 @@ func (c *Cutter) listed(dst []Word, n int) []Word {
 
 // joined appends the best words, runs of single characters joined by the
 // hidden Markov model.
-func (c *Cutter) joined(dst []Word, n int) []Word {
-	codes, words, at, alone := c.codes, c.words[:n], c.at, c.d.alone
+func (c *Cutter) joined(dst []Word, codes []uint16, at []int32) []Word {
+	words, at, alone := c.words[:len(codes)], at[:len(codes)+1], c.d.alone
 	for i := 0; i < len(words); {
 		w := words[i]
 		j := i + w.length()
@@ -212,7 +249,7 @@ func (c *Cutter) joined(dst []Word, n int) []Word {
 				j++
 			}
 			if j > i+1 {
-				dst = c.run(dst, i, j)
+				dst = c.run(dst, codes[i:j], at[i:j+1])
 				i = j
 				continue
 			}

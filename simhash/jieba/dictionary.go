@@ -199,6 +199,14 @@ func (d *Dictionary) spell() error {
 	return nil
 }
 
+// Code returns the number that stands for a character in CutCodes: one above
+// zero for the characters of the words, zero for most others. It is less than
+// MaxCode.
+func (d *Dictionary) Code(r rune) uint16 { return d.code(r) }
+
+// MaxCode is above all character codes.
+const MaxCode = model.MaxCodes - 1
+
 func (d *Dictionary) code(r rune) uint16 {
 	if uint(r) < uint(len(d.bmp)) {
 		return d.bmp[r]

@@ -2,31 +2,29 @@ package jieba
 
 import "github.com/neardup/neardup/simhash/jieba/internal/model"
 
-// run appends the words of the characters i to j, none of which is in a listed
-// word: Latin words, numbers, and what the hidden Markov model joins.
-func (c *Cutter) run(dst []Word, i, j int) []Word {
-	codes, kinds := c.codes, &c.d.kinds
-	for i < j {
-		k := i + 1
+// run appends the words of characters none of which is in a listed word: Latin
+// words, numbers, and what the hidden Markov model joins.
+func (c *Cutter) run(dst []Word, codes []uint16, at []int32) []Word {
+	kinds := &c.d.kinds
+	for i, j := 0, 0; i < len(codes); i = j {
+		j = i + 1
 		switch kinds.of(codes[i]) {
 		case wide:
-			for k < j && kinds.of(codes[k]) == wide {
-				k++
+			for j < len(codes) && kinds.of(codes[j]) == wide {
+				j++
 			}
-			dst = c.viterbi(dst, i, k)
-			i = k
+			dst = c.viterbi(dst, codes[i:j], at[i:j+1])
 			continue
 		case letter:
-			for k < j && kinds.of(codes[k])&(letter|digit) != 0 {
-				k++
+			for j < len(codes) && kinds.of(codes[j])&(letter|digit) != 0 {
+				j++
 			}
 		case digit:
-			for k < j && kinds.of(codes[k])&(digit|point) != 0 {
-				k++
+			for j < len(codes) && kinds.of(codes[j])&(digit|point) != 0 {
+				j++
 			}
 		}
-		dst = c.unlisted(dst, i, k)
-		i = k
+		dst = c.unlisted(dst, codes[i:j], at[i:j+1])
 	}
 	return dst
 }
@@ -68,15 +66,15 @@ func newKinds() (k kinds) {
 	return k
 }
 
-// unlisted appends the characters i to j as one word.
-func (c *Cutter) unlisted(dst []Word, i, j int) []Word {
-	return append(dst, Word{c.at[i], c.at[j], c.find(i, j)})
+// unlisted appends the characters as one word.
+func (c *Cutter) unlisted(dst []Word, codes []uint16, at []int32) []Word {
+	return append(dst, Word{at[0], at[len(codes)], c.find(codes)})
 }
 
-// find returns the ID of the word of the characters i to j, -1 for none.
-func (c *Cutter) find(i, j int) int32 {
-	slot := uint32(c.codes[i])
-	for _, code := range c.codes[i+1 : j] {
+// find returns the ID of the word of these characters, -1 for none.
+func (c *Cutter) find(codes []uint16) int32 {
+	slot := uint32(codes[0])
+	for _, code := range codes[1:] {
 		slot = c.d.nodes[slot].Base() + uint32(code)
 		if c.d.nodes[slot].Check() != code {
 			return -1
@@ -85,17 +83,17 @@ func (c *Cutter) find(i, j int) int32 {
 	return int32(c.d.nodes[slot].Value()) - 1
 }
 
-// viterbi appends the words the hidden Markov model finds in the characters i
-// to j, none of them ASCII.
+// viterbi appends the words the hidden Markov model finds in characters none of
+// which is ASCII.
 //
 // The sums are those of cppjieba in the same order, and so are its quirks: a
 // probability never falls below Unseen, and a state that no way leads to with
 // a better one counts as reached from E. The model allows a word only to be S
 // or to go from B over any number of M to E; Unseen, the probability of every
 // other transition, is never the better one, so these need no sum.
-func (c *Cutter) viterbi(dst []Word, i, j int) []Word {
-	if j == i+1 {
-		return c.unlisted(dst, i, j)
+func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32) []Word {
+	if len(codes) == 1 {
+		return c.unlisted(dst, codes, at)
 	}
 	const (
 		b = model.B
@@ -104,10 +102,10 @@ func (c *Cutter) viterbi(dst []Word, i, j int) []Word {
 		s = model.S
 	)
 	d := c.d
-	t, emit := &d.trans, &d.emit[c.codes[i]]
+	t, emit := &d.trans, &d.emit[codes[0]]
 	pb, pe, pm, ps := d.start[b]+emit[b], d.start[e]+emit[e], d.start[m]+emit[m], d.start[s]+emit[s]
 	c.path = c.path[:0]
-	for _, code := range c.codes[i+1 : j] {
+	for _, code := range codes[1:] {
 		emit = &d.emit[code]
 		qb, fb := better(pe+t[e][b]+emit[b], e, ps+t[s][b]+emit[b], s)
 		qe, fe := better(pb+t[b][e]+emit[e], b, pm+t[m][e]+emit[e], m)
@@ -125,14 +123,14 @@ func (c *Cutter) viterbi(dst []Word, i, j int) []Word {
 		state = c.path[x] >> (2 * state) & 3
 		c.path[x] = state
 	}
-	left := i
+	left := 0
 	for x, state := range c.path {
 		if state == e || state == s {
-			dst = c.unlisted(dst, left, i+x+1)
-			left = i + x + 1
+			dst = c.unlisted(dst, codes[left:x+1], at[left:])
+			left = x + 1
 		}
 	}
-	return c.unlisted(dst, left, j)
+	return c.unlisted(dst, codes[left:], at[left:])
 }
 
 // better returns the greater of two probabilities and the state it comes from,
