@@ -76,9 +76,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return ExitDone
 	}
 	code := exitCode(err)
-	fmt.Fprintf(stderr, "neardup: %v\n", err)
 	if code == ExitInterrupted {
-		fmt.Fprintln(stderr, "neardup: what is finished is kept: the same command goes on from there")
+		fmt.Fprintln(stderr, "neardup: interrupted; what is finished is kept: the same command goes on from there")
+	} else {
+		fmt.Fprintf(stderr, "neardup: %v\n", err)
 	}
 	return code
 }
