@@ -14,7 +14,7 @@ import (
 // members). It is immutable and safe for concurrent use.
 type Set[F Fingerprint] struct {
 	bits   int
-	values []F
+	values []F      // with slack
 	docs   []uint32 // document numbers in order of (value, number)
 	starts []uint32 // the members of value i are docs[starts[i]:starts[i+1]]; nil: docs[i] alone
 
@@ -45,7 +45,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	// sortBucket by their leading bits; the buckets are sorted in cache.
 	lead := min(width, max(0, min(12, bits.Len(uint(n/sortBucket)))))
 	shift := width - lead
-	work := makeLarge[F](n)
+	work := makeLarge[F](n + slack)[:n]
 	s.docs = makeLarge[uint32](n)
 	bounds, used := scatterDocs(fps, uint(shift), lead, workers, work, s.docs)
 	if !used.shr(width).isZero() {
@@ -72,7 +72,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	if m == n {
 		s.values = work
 	} else {
-		s.values = makeLarge[F](m)
+		s.values = makeLarge[F](m + slack)[:m]
 		s.starts = makeLarge[uint32](m + 1)
 		s.starts[m] = uint32(n)
 	}
@@ -219,7 +219,7 @@ func each(workers, n int, start func() func(i int)) {
 // A sorter sorts pairs of fingerprint and document by fingerprint, keeping the
 // order of equal ones.
 type sorter[F Fingerprint] struct {
-	values []F
+	values []F // with slack
 	docs   []uint32
 	counts [][]uint32 // by depth of recursion
 }

@@ -28,6 +28,7 @@ func (f *frame) owns(x Uint128) bool {
 
 const (
 	lanes      = 8    // fingerprints compared at once
+	slack      = 16   // that many may be read, without effect, beyond those to compare
 	largeGroup = 2048 // groups from here on are split further
 	maxDepth   = 6
 )
@@ -52,6 +53,15 @@ type level[F Fingerprint] struct {
 
 type large struct{ from, to uint32 }
 
+// reserve makes room for n fingerprints.
+func (l *level[F]) reserve(n int) {
+	if cap(l.values) < n+slack {
+		l.values = make([]F, n+n/8+slack)
+		l.reach = make([]uint32, (n+n/8)/lanes+2)
+	}
+	l.values = l.values[:n+slack]
+}
+
 // A hit is block<<32 | offset<<8 | lanes: a bit for each lane l at which
 // fingerprints block*8+l and block*8+l+offset are within k.
 type hit uint64
@@ -67,11 +77,7 @@ func (c *comparer[F]) key(v []F, f frame, depth int) {
 	mask := f.keys[f.from]
 	width := min(mask.ones(), bits.Len(uint(n/groupTarget)))
 	l := &c.levels[depth]
-	if cap(l.values) < n+2*lanes {
-		l.values = make([]F, n+n/8+2*lanes)
-		l.reach = make([]uint32, (n+n/8)/lanes+2)
-	}
-	l.values = l.values[:n+2*lanes]
+	l.reserve(n)
 	if width == 0 {
 		copy(l.values, v)
 		l.group(c, []uint32{uint32(n)}, n, &f, depth)
@@ -98,6 +104,38 @@ func (c *comparer[F]) key(v []F, f frame, depth int) {
 		ends[g]++
 	}
 	l.group(c, ends, n, &f, depth)
+}
+
+// ascending is key(v, f, 0) for a key of leading bits and values that ascend
+// and have slack: they are compared in place. Groups are of those that agree
+// above shift, which the key includes.
+func (c *comparer[F]) ascending(v []F, f frame, shift uint) {
+	n := len(v)
+	if n < 2 {
+		return
+	}
+	l := &c.levels[0]
+	l.reserve(n)
+	if len(l.ends) < n {
+		l.ends = make([]uint32, n+n/8)
+	}
+	ends := l.ends[:n]
+	groups := 0
+	last := lowBits(&v[0], shift)
+	for i := range v {
+		// Written for each, kept where a group ends: no branch.
+		ends[groups] = uint32(i)
+		next := lowBits(&v[i], shift)
+		if next != last {
+			groups++
+		}
+		last = next
+	}
+	ends[groups] = uint32(n)
+	own := l.values
+	l.values = v[:n+slack]
+	l.group(c, ends[:groups+1], n, &f, 0)
+	l.values = own
 }
 
 // group compares inside the groups of l.values[:n].
@@ -204,11 +242,7 @@ func near[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit
 func (c *comparer[F]) all(v []F, f *frame, depth int) {
 	l := &c.levels[depth]
 	n := len(v)
-	if cap(l.values) < n+2*lanes {
-		l.values = make([]F, n+n/8+2*lanes)
-		l.reach = make([]uint32, (n+n/8)/lanes+2)
-	}
-	l.values = l.values[:n+2*lanes]
+	l.reserve(n)
 	copy(l.values, v)
 	l.large = l.large[:0]
 	blocks := (n + lanes - 1) / lanes

@@ -18,13 +18,16 @@ type join[F Fingerprint] struct {
 	simd    bool
 	work    []F // as long as the list, or nil: allocated when needed
 	emit    func(worker int) func(a, b *F, distance int)
+
+	counts                 *partition // of tables from countedFrom to below countedTo
+	countedFrom, countedTo int
 }
 
 // bucketTarget is the number of fingerprints a bucket should have: with the
 // copy a key makes of them they stay in a core's second-level cache.
 const bucketTarget = 32 << 10
 
-// run joins values, which ascend.
+// run joins values, which ascend and have slack.
 func (j *join[F]) run(values []F) error {
 	p := newPool[F](j.ctx)
 	joiners := make([]*comparer[F], j.workers)
@@ -33,6 +36,7 @@ func (j *join[F]) run(values []F) error {
 	}
 	for t := range j.plan.tables {
 		list, bounds := j.route(values, t)
+		sorted := &list[0] == &values[0]
 		p.reset(len(bounds) - 1)
 		var wg sync.WaitGroup
 		run := func(c *comparer[F]) {
@@ -42,10 +46,17 @@ func (j *join[F]) run(values []F) error {
 					return
 				}
 				if next.values == nil {
-					next.values = list[bounds[next.bucket]:bounds[next.bucket+1]]
 					tb := &j.plan.tables[t]
+					lo, hi := bounds[next.bucket], bounds[next.bucket+1]
 					for key := tb.from; key < tb.to; key++ {
-						c.key(next.values, frame{keys: j.plan.keys, from: key, to: key + 1}, 0)
+						f := frame{keys: j.plan.keys, from: key, to: key + 1}
+						width := j.plan.keys[key].ones()
+						if sorted && j.plan.keys[key] == span(j.plan.bits-width, width) {
+							width = min(width, bits.Len(uint(len(values)/groupTarget)))
+							c.ascending(list[lo:hi:hi+slack], f, uint(j.plan.bits-width))
+							continue
+						}
+						c.key(list[lo:hi], f, 0)
 					}
 				} else {
 					c.split(next.values, next.frame, 0)
@@ -65,16 +76,19 @@ func (j *join[F]) run(values []F) error {
 	return nil
 }
 
+// routed is the number of tables whose buckets are counted in one pass through
+// memory.
+const routed = 4
+
 // route brings values to the buckets of table t; fingerprints of one block
 // value are in one bucket.
 func (j *join[F]) route(values []F, t int) ([]F, []int) {
-	tb := &j.plan.tables[t]
-	lead := min(tb.width, bits.Len(uint(len(values)/bucketTarget)), 14)
-	if lead == 0 {
+	lead := min(bits.Len(uint(len(values)/bucketTarget)), 14)
+	if lead == 0 || j.plan.tables[t].width == 0 {
 		return values, []int{0, len(values)}
 	}
 	size := 1 << lead
-	if top := tb.pieces[0]; top.shift+top.width == j.plan.bits && top.width >= lead {
+	if j.leads(t, lead) {
 		// Ascending values are in order of their leading block.
 		bounds := make([]int, size+1)
 		bounds[size] = len(values)
@@ -90,40 +104,53 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 		j.work = makeLarge[F](len(values))
 	}
 	shift := uint(64 - lead)
-	counts := make([][]int, j.workers)
-	each(j.workers, j.workers, func() func(int) {
-		return func(w int) {
-			c := make([]int, size)
-			mask := tb.block
-			lo, hi := len(values)*w/j.workers, len(values)*(w+1)/j.workers
-			for i := lo; i < hi; i++ {
-				c[route(&values[i], &mask, shift)]++
+	if j.counts == nil || t >= j.countedTo {
+		j.countedFrom, j.countedTo = t, min(t+routed, len(j.plan.tables))
+		j.counts = newPartition(len(values), size, j.countedTo-t, j.workers)
+		each(j.workers, len(j.counts.counts), func() func(int) {
+			return func(p int) {
+				for lo, hi := j.counts.span(p); lo < hi; lo += countBlock {
+					part := values[lo:min(lo+countBlock, hi)]
+					for i := range j.countedTo - t {
+						if j.leads(t+i, lead) {
+							continue
+						}
+						mask := j.plan.tables[t+i].block
+						c := j.counts.counts[p][i<<lead : (i+1)<<lead]
+						for i := range part {
+							c[route(&part[i], &mask, shift)]++
+						}
+					}
+				}
 			}
-			counts[w] = c
-		}
-	})
-	bounds := make([]int, size+1)
-	at := 0
-	for b := range size {
-		bounds[b] = at
-		for w := range counts {
-			at, counts[w][b] = at+counts[w][b], at
-		}
+		})
 	}
-	bounds[size] = at
-	each(j.workers, j.workers, func() func(int) {
-		return func(w int) {
-			c := counts[w]
-			mask := tb.block
-			lo, hi := len(values)*w/j.workers, len(values)*(w+1)/j.workers
+	bounds := j.counts.bounds(t - j.countedFrom)
+	each(j.workers, len(j.counts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := j.counts.span(p)
+			first := (t - j.countedFrom) << lead
+			c := j.counts.counts[p][first : first+size]
+			mask := j.plan.tables[t].block
+			out := j.work
 			for i := lo; i < hi; i++ {
 				b := route(&values[i], &mask, shift)
-				j.work[c[b]] = values[i]
+				out[c[b]] = values[i]
 				c[b]++
 			}
 		}
 	})
 	return j.work[:len(values)], bounds
+}
+
+// countBlock fingerprints stay in a core's first-level cache.
+const countBlock = 2 << 10
+
+// leads says whether the first lead bits of the fingerprints are in the block
+// of table t, so that ascending fingerprints are in order of its buckets.
+func (j *join[F]) leads(t, lead int) bool {
+	top := j.plan.tables[t].pieces[0]
+	return top.shift+top.width == j.plan.bits && top.width >= lead
 }
 
 // A task is a bucket by number, or a group a worker had no time for.
