@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -186,6 +188,31 @@ func TestFaults(t *testing.T) {
 				c.stop()
 				c = nil
 			}
+		})
+	}
+}
+
+// TestSoak runs with a random fault each, on one cluster after the other; the
+// number of runs is the value of NEARDUP_CLUSTER_SOAK.
+func TestSoak(t *testing.T) {
+	runs, err := strconv.Atoi(os.Getenv("NEARDUP_CLUSTER_SOAK"))
+	if err != nil {
+		t.Skip("NEARDUP_CLUSTER_SOAK is not a number of runs")
+	}
+	v := variant{64, 3, faultDocuments, 4, 2}
+	dir := openRun(t)
+	want, err := findPairs(t, local.New(2), dir, v.config(), numberedFolder(t, dir, v.bits, prints(v.n, v.bits)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults := append(slices.Clone(quickFaults), longFaults...)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for i := range runs {
+		f := faults[r.IntN(len(faults))]
+		t.Run(fmt.Sprintf("%d %s", i, f.name), func(t *testing.T) {
+			tryFault(t, startCluster(t, 3, 4), f, v.config(), want)
 		})
 	}
 }

@@ -40,7 +40,9 @@ func (s *spec) build(output func(io.Reader) error) *flow.Flow {
 	d.Output(output)
 	if s.OnDisk {
 		for _, ds := range fc.Datasets {
-			ds.Meta.OnDisk = flow.ModeOnDisk
+			if !ds.Step.IsOnDriverSide { // gleam waits for ever for its own end
+				ds.Meta.OnDisk = flow.ModeOnDisk
+			}
 		}
 	}
 	return fc
@@ -48,17 +50,15 @@ func (s *spec) build(output func(io.Reader) error) *flow.Flow {
 
 // slots is how many executors the flow needs at once.
 func (s *spec) slots() int {
-	groups, _ := plan.GroupTasks(s.build(nil))
-	n, most := 0, 0
-	for _, g := range groups {
-		if g.Steps[0].IsOnDriverSide {
-			continue
-		}
-		n += len(g.TaskGroups)
-		most = max(most, len(g.TaskGroups))
-	}
 	if s.OnDisk {
 		return 1
+	}
+	groups, _ := plan.GroupTasks(s.build(nil))
+	n := 0
+	for _, g := range groups {
+		if !g.Steps[0].IsOnDriverSide {
+			n += len(g.TaskGroups)
+		}
 	}
 	return n
 }

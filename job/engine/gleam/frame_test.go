@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -188,6 +190,43 @@ func TestRecordsSurvive(t *testing.T) {
 			return a.Key == b.Key && a.Hi == b.Hi && a.Lo == b.Lo && slices.Equal(a.Docs, b.Docs)
 		}) {
 			t.Fatalf("got %v, want %v", back, entries)
+		}
+	})
+}
+
+func TestByKeysEqualsFinal(t *testing.T) {
+	type group []data.Entry
+	collect := func(out *[]group) func([]data.Entry) error {
+		return func(entries []data.Entry) error {
+			var g group
+			for _, e := range entries {
+				e.Docs = slices.Clone(e.Docs)
+				g = append(g, e)
+			}
+			*out = append(*out, g)
+			return nil
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 5).Draw(t, "parts")
+		records := make([][]data.Keyed, n)
+		for doc := range uint32(rapid.IntRange(0, 200).Draw(t, "documents")) {
+			if n > 0 {
+				p := rapid.IntRange(0, n-1).Draw(t, "part")
+				records[p] = append(records[p], data.Keyed{Key: uint64(rapid.IntRange(0, 3).Draw(t, "key")), Lo: uint64(rapid.IntRange(0, 9).Draw(t, "lo")), Doc: doc})
+			}
+		}
+		parts := make([][]data.Entry, n)
+		for i, r := range records {
+			parts[i] = reducer.Partial(r)
+		}
+		var want, got []group
+		if err := reducer.Final(parts, collect(&want)); err != nil {
+			t.Fatal(err)
+		}
+		err := byKeys(parts, func(part []data.Entry) error { return reducer.Final([][]data.Entry{part}, collect(&got)) })
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("got %v, %v, want %v", got, err, want)
 		}
 	})
 }

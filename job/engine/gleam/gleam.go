@@ -81,6 +81,7 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 		for _, split := range job.Splits {
 			s.Relative = s.Relative || !filepath.IsAbs(split.Path)
 		}
+		r.onDisk(s)
 		return s, nil
 	}, func(*spec, *result) error {
 		left := missing[:0]
@@ -219,13 +220,26 @@ func (r *run) fit(s *spec) error {
 		Finals:   max(minTasks, min(unit, e.Shards)),
 	}
 	if s.slots() > free {
-		s.Plan = Plan{Sources: minTasks, Partials: minTasks, Finals: minTasks, OnDisk: true}
-		r.job.Log.Warn("too few slots to run all steps at once: they run one after the other, by way of the agents' disks", "slots", free, "wanted", 1+3*minTasks)
+		s.Plan = Plan{Sources: minTasks, Partials: minTasks, Finals: minTasks}
+		r.onDisk(s)
 	}
 	if wanted := e.Shards * e.Salts; s.Partials < wanted {
 		r.job.Log.Info("fewer reduce tasks than shards × salts: each takes several", "slots", free, "partial", s.Partials, "final", s.Finals, "shards", e.Shards, "salts", e.Salts)
 	}
 	return nil
+}
+
+// onDisk lets the steps run one after the other when there are too few slots
+// for all at once: gleam would wait for ever.
+func (r *run) onDisk(s *spec) {
+	slots := 0
+	for _, a := range r.agents {
+		slots += a.Slots
+	}
+	if wanted := s.slots(); wanted > slots {
+		s.OnDisk = true
+		r.job.Log.Warn("too few slots to run all steps at once: they run one after the other, by way of the agents' disks", "slots", slots, "wanted", wanted)
+	}
 }
 
 // readPairs passes on what the driver verified.

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -406,8 +408,11 @@ func standing(all []Progress) string {
 			names = append(names, fmt.Sprintf("%s task %d on %s", p.Stage, p.Task, p.Host))
 		}
 	}
-	if len(names) == 0 {
+	switch {
+	case len(all) == 0:
 		return "no worker has started"
+	case len(names) == 0:
+		return "all workers that started are done"
 	}
 	if len(names) > limit {
 		names = append(names[:limit], fmt.Sprintf("and %d more", len(names)-limit))
@@ -443,8 +448,8 @@ func (r *run) clear(s *spec, failed bool) {
 			break
 		}
 	}
-	r.job.Log.Debug("guards are done", "stage", r.stage)
 	if !failed {
+		r.balance(readProgress(r.dir.workers()))
 		return
 	}
 	// Where no guard stood yet, executors wait for rows that do not come:
@@ -467,6 +472,30 @@ func (r *run) clear(s *spec, failed bool) {
 		if err == nil && used == 0 {
 			return
 		}
+	}
+}
+
+// balance logs how evenly each stage's work was spread.
+func (r *run) balance(all []Progress) {
+	type load struct {
+		tasks             int
+		in, most, slowest int64
+	}
+	stages := make(map[string]*load)
+	for _, p := range all {
+		l := stages[p.Stage]
+		if l == nil {
+			l = new(load)
+			stages[p.Stage] = l
+		}
+		l.tasks++
+		l.in += p.In
+		l.most = max(l.most, p.In)
+		l.slowest = max(l.slowest, p.CPU)
+	}
+	for _, name := range slices.Sorted(maps.Keys(stages)) {
+		l := stages[name]
+		r.job.Log.Debug("stage done", "stage", name, "tasks", l.tasks, "records in", l.in, "most of one task", l.most, "slowest task's processor time", time.Duration(l.slowest)*time.Millisecond)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gleam
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -214,16 +215,60 @@ func (w *worker) final() error {
 	w.open(1)
 	compare := mapper.NewComparer(p.layout, w.spec.Config.Match.Distance)
 	var failed error
-	err = reducer.Final(parts, func(group []data.Entry) error {
-		err := compare.Group(group, func(pair data.Pair) {
-			if failed == nil {
-				failed = w.put(0, appendPair(w.record(0), pair))
+	err = byKeys(parts, func(part []data.Entry) error {
+		return reducer.Final([][]data.Entry{part}, func(group []data.Entry) error {
+			err := compare.Group(group, func(pair data.Pair) {
+				if failed == nil {
+					failed = w.put(0, appendPair(w.record(0), pair))
+				}
+			})
+			if err != nil {
+				return err
 			}
+			return failed
 		})
-		return errors.Join(err, failed)
 	})
 	if err != nil {
 		return err
 	}
 	return w.end(references)
+}
+
+// rangeEntries is about how many entries are reduced at once.
+const rangeEntries = 64 << 10
+
+// byKeys merges the parts, each in order, and calls reduce with one range of
+// the keys after the other, in order: the final reduce then sorts what fits
+// into the processor's cache and is in order already. The slice is reused.
+func byKeys(parts [][]data.Entry, reduce func([]data.Entry) error) error {
+	var merged []data.Entry
+	for {
+		from := -1 // the part whose next entry is the smallest, the first of several
+		for i, p := range parts {
+			if len(p) > 0 && (from < 0 || compareEntries(p[0], parts[from][0]) < 0) {
+				from = i
+			}
+		}
+		if n := len(merged); from < 0 || n >= rangeEntries && merged[n-1].Key != parts[from][0].Key {
+			if err := reduce(merged); err != nil {
+				return err
+			}
+			merged = merged[:0]
+		}
+		if from < 0 {
+			return nil
+		}
+		merged = append(merged, parts[from][0])
+		parts[from] = parts[from][1:]
+	}
+}
+
+func compareEntries(a, b data.Entry) int {
+	if c := cmp.Compare(a.Key, b.Key); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.Hi, b.Hi); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Lo, b.Lo)
 }
