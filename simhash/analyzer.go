@@ -29,15 +29,20 @@ type Analyzer struct {
 	forms     *formTable
 	classes   *[0x10000]class
 	segmenter Segmenter
-	hashes    []uint64            // by word id
-	highs     []uint64            // by word id: upper half of a 128-bit hash, else nil
-	infos     []wordInfo          // by word id
-	needInfo  bool                // the options ask for idf or leave words out
-	ranks     bool                // the options ask for the rank by tf × idf
-	meanIDF   uint32              // of a word without idf
-	stop      map[uint64]struct{} // hashes of stop words
+	hashes    []uint64   // by word id
+	highs     []uint64   // by word id: upper half of a 128-bit hash, else nil
+	infos     []wordInfo // by word id
+	ranks     bool       // the options ask for the rank by tf × idf
+	meanIDF   uint32     // of a word without idf
+	stop      hashTable  // hashes of stop words
 	weight    weight
 	id        string
+
+	// Of a segmenter that takes character codes.
+	dictionary    *jieba.Dictionary
+	cells         *[0x10000]uint16 // by character
+	separator     int32            // its id
+	separatorCode uint16
 }
 
 // wordInfo is a word's idf times idfScale, and in bit 0 whether it is skipped:
@@ -97,6 +102,9 @@ func New(o Options, more ...Extra) (*Analyzer, error) {
 	a.segmenter = e.segmenter
 	a.takeStop(e.stop, e.segmenter.Lexicon)
 	a.takeLexicon(e.segmenter.Lexicon)
+	if d, ok := e.segmenter.Lexicon.(*jieba.Dictionary); ok {
+		a.takeCodes(d)
+	}
 	return a, nil
 }
 
@@ -104,10 +112,9 @@ func New(o Options, more ...Extra) (*Analyzer, error) {
 // the built-in ones are named there by the option, and by the lexicon.
 func (a *Analyzer) takeStop(words []string, l Lexicon) {
 	var s scratch
-	a.stop = map[uint64]struct{}{}
 	take := func(word string) uint64 {
 		h := a.hash(a.forms.append(nil, []byte(word), &s)).Lo
-		a.stop[h] = struct{}{}
+		a.stop.add(h)
 		return h
 	}
 	if len(words) > 0 {
@@ -144,7 +151,6 @@ func (a *Analyzer) takeLexicon(l Lexicon) {
 	}
 	a.meanIDF = scaledIDF(l.MeanIDF())
 	a.ranks = o.Top > 0 || a.weight == weightLevels
-	a.needInfo = a.ranks || a.weight == weightTFIDF || a.weight == weightSqrtTFIDF || len(a.stop) > 0 || len(o.Tags) > 0
 	digest := uint64(0)
 	for i := range n {
 		id := int32(i)
@@ -157,14 +163,56 @@ func (a *Analyzer) takeLexicon(l Lexicon) {
 		if v, ok := l.IDF(id); ok {
 			idf = scaledIDF(v)
 		}
-		_, skip := a.stop[h.Lo]
-		if skip || len(o.Tags) > 0 && !hasAnyPrefix(l.Tag(id), o.Tags) {
+		if a.stop.has(h.Lo) || len(o.Tags) > 0 && !hasAnyPrefix(l.Tag(id), o.Tags) {
 			a.infos[i] = 1
 		}
 		a.infos[i] |= wordInfo(idf << 1)
 		digest += mix(h.Lo ^ uint64(a.infos[i]))
 	}
 	a.id += fmt.Sprintf(" lexicon=%d:%016x", n, digest)
+}
+
+// separator is put between runs of ideographs for a segmenter that takes
+// codes: jieba cuts there, and it is a word with an id, so that the counting
+// needs no exception for it.
+const separator = "。"
+
+// A cell of Analyzer.cells is the code of an ideograph, or one of these.
+const (
+	cellOther = jieba.MaxCode     // a character of another class: a run starts
+	cellNone  = jieba.MaxCode + 1 // separates
+)
+
+// takeCodes fills the table of characters for a segmenter that takes codes.
+func (a *Analyzer) takeCodes(d *jieba.Dictionary) {
+	id, ok := d.Lookup([]byte(separator))
+	if !ok {
+		return
+	}
+	a.separator, a.separatorCode = id, d.Code([]rune(separator)[0])
+	a.dictionary, a.cells = d, new([0x10000]uint16)
+	for r := range rune(len(a.cells)) {
+		a.cells[r] = cellOf(a.classes[r], r, d)
+	}
+}
+
+func cellOf(c class, r rune, d *jieba.Dictionary) uint16 {
+	switch c {
+	case classHan:
+		return d.Code(r)
+	case classNone, classMark:
+		return cellNone
+	}
+	return cellOther
+}
+
+// cell returns the cell of the character at the start of text, and its size.
+func (a *Analyzer) cell(text []byte) (uint16, int) {
+	r, size := decode(text)
+	if int(r) < len(a.cells) {
+		return a.cells[r], size
+	}
+	return cellOf(classOf(r), r, a.dictionary), size
 }
 
 func scaledIDF(idf float64) uint32 {

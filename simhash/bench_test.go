@@ -117,8 +117,7 @@ func BenchmarkParts(b *testing.B) {
 		w.text = append(w.text[:0], normal[0]...)
 		w.countWords(0)
 		for b.Loop() {
-			w.weigh()
-			w.sum()
+			w.sum(w.weigh())
 		}
 	})
 }

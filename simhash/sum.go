@@ -15,10 +15,8 @@ type bitSums [64]uint64
 func (s *bitSums) signs(total uint64) uint64 {
 	f := uint64(0)
 	for i, one := range s {
-		// 2·one > total, and never overflows: one ≤ total.
-		if one > total-one {
-			f |= 1 << i
-		}
+		// 2·one > total: total and one are far below 2⁶².
+		f |= (total - 2*one) >> 63 << i
 	}
 	return f
 }

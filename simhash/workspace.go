@@ -40,46 +40,69 @@ type Workspace struct {
 	cutter  Cutter
 	scratch scratch
 	text    []byte // normal form of the title, then of the text
-	han     []byte // its runs of ideographs, a line each
-	words   []jieba.Word
 
-	known []known   // the features that have an id
-	seen  []uint64  // by id: epoch, and index into known
-	other []other   // the features that have none
-	table hashTable // of other
-	epoch uint32    // of this document
-	set   hashSet   // of n-grams
+	// The runs of ideographs, one after the other with a separator after
+	// each: as text, or as character codes if the cutter takes those.
+	coder *jieba.Cutter
+	han   []byte
+	codes []uint16 // the first is a separator
+	at    []int32  // by code: where it is in the part of text that is read
+	coded int      // how many
+	words []jieba.Word
 
-	picks   []pick
-	hashes  []uint64 // of the features that are used
-	highs   []uint64
-	weights []uint32
+	// The distinct features of the document, n of them. The slices are longer,
+	// for those that a step may add.
+	n      int
+	hashes []uint64
+	highs  []uint64 // nil but for 128 bits; known for the features without id
+	counts []uint32
+	ids    []int32 // -1 for none
+
+	seen  []sighting // by word id
+	table hashTable  // of the features without id
+	epoch uint32     // of this document, below maxEpoch
+	set   hashSet    // of n-grams
+
+	picks []pick
+	used  used
 
 	explain bool // keep what follows
-	texts   []string
-	order   []int32 // of hashes and weights: index into known, or into other, from the end of known on
+	texts   map[int32]string
+	order   []int32 // of used: which feature
 }
 
-// known is a distinct feature that has an id, while a document is read.
-type known struct {
-	id    int32
-	count uint32
+// sighting says where in a document's features a word with id is.
+type sighting struct {
+	hash  uint64
+	stamp uint32 // 2·epoch + 1, 0 for a word that is skipped
+	index uint32
 }
 
-// other is a distinct feature that has none.
-type other struct {
-	hash, high uint64
-	count      uint32
-	skip       bool
+const (
+	keep     = 1 // the bit of a sighting's stamp that stays
+	maxEpoch = 1<<31 - 1
+)
+
+// used are the features a fingerprint is made of.
+type used struct {
+	hashes, highs []uint64
+	weights       []uint32
 }
 
-// NewWorkspace returns a workspace of the analyzer. It holds some 8 bytes a
-// word of the lexicon.
+// NewWorkspace returns a workspace of the analyzer. It holds some 16 bytes
+// a word of the lexicon.
 func (a *Analyzer) NewWorkspace() *Workspace {
 	w := &Workspace{a: a}
 	if a.segmenter.NewCutter != nil {
 		w.cutter = a.segmenter.NewCutter()
-		w.seen = make([]uint64, len(a.hashes))
+		if c, ok := w.cutter.(*jieba.Cutter); ok && a.cells != nil && c.Dictionary() == a.dictionary {
+			w.coder = c
+		}
+		w.seen = make([]sighting, len(a.hashes))
+		for id, h := range a.hashes {
+			w.seen[id].hash = h
+		}
+		w.forget()
 	}
 	w.table.slots = make([]hashSlot, 1<<10)
 	return w
@@ -96,8 +119,8 @@ func (w *Workspace) Fingerprint(title, text []byte) Result {
 		r.Fingerprint, r.Features = w.sumGrams(titleEnd)
 	} else {
 		w.countWords(titleEnd)
-		w.weigh()
-		r.Fingerprint, r.Features = w.sum(), len(w.weights)
+		u := w.weigh()
+		r.Fingerprint, r.Features = w.sum(u), len(u.hashes)
 	}
 	switch {
 	case r.Features == 0:
@@ -117,21 +140,19 @@ func (w *Workspace) Features(dst []Feature, title, text []byte) []Feature {
 	if w.a.options.Kind == KindNGrams {
 		dst = w.gramFeatures(dst, titleEnd)
 	} else {
-		w.explain, w.texts = true, w.texts[:0]
+		w.explain, w.texts = true, map[int32]string{}
 		w.countWords(titleEnd)
-		w.weigh()
+		u := w.weigh()
 		w.explain = false
 		for i, at := range w.order {
-			f := Feature{Hash: Fingerprint{Lo: w.hashes[i]}, Weight: int(w.weights[i])}
+			f := Feature{Hash: Fingerprint{Lo: u.hashes[i]}, Count: int(w.counts[at]), Weight: int(u.weights[i])}
 			if w.a.options.Bits == 128 {
-				f.Hash.Hi = w.highs[i]
+				f.Hash.Hi = u.highs[i]
 			}
-			if at < int32(len(w.known)) {
-				k := w.known[at]
-				f.Text, f.Count = w.a.segmenter.Lexicon.Word(k.id), int(k.count)
+			if id := w.ids[at]; id >= 0 {
+				f.Text = w.a.segmenter.Lexicon.Word(id)
 			} else {
-				at -= int32(len(w.known))
-				f.Text, f.Count = w.texts[at], int(w.other[at].count)
+				f.Text = w.texts[at]
 			}
 			dst = append(dst, f)
 		}
@@ -181,18 +202,41 @@ func characters(text []byte) int {
 
 // nextEpoch forgets what was counted.
 func (w *Workspace) nextEpoch() {
+	w.n = 0
 	w.epoch++
-	if w.epoch == 0 { // wrapped: stamps of old documents would match again
-		clear(w.seen)
+	if w.epoch >= maxEpoch { // stamps of old documents would match again
+		w.forget()
 		clear(w.table.slots)
 		w.epoch = 1
 	}
 }
 
-// countWords fills w.known and w.other from w.text, of which the title is the
-// start.
+// forget resets the stamps.
+func (w *Workspace) forget() {
+	for id := range w.seen {
+		w.seen[id].stamp = keep
+		if w.a.infos[id].skip() || w.coder != nil && int32(id) == w.a.separator {
+			w.seen[id].stamp = 0
+		}
+	}
+}
+
+// room makes room for that many features more.
+func (w *Workspace) room(n int) {
+	if n += w.n; n <= len(w.hashes) {
+		return
+	}
+	n += n / 2
+	w.hashes = append(make([]uint64, 0, n), w.hashes[:w.n]...)[:n]
+	w.counts = append(make([]uint32, 0, n), w.counts[:w.n]...)[:n]
+	w.ids = append(make([]int32, 0, n), w.ids[:w.n]...)[:n]
+	if w.a.options.Bits == 128 {
+		w.highs = append(make([]uint64, 0, n), w.highs[:w.n]...)[:n]
+	}
+}
+
+// countWords fills the features from w.text, of which the title is the start.
 func (w *Workspace) countWords(titleEnd int) {
-	w.known, w.other = w.known[:0], w.other[:0]
 	w.nextEpoch()
 	if titleEnd > 0 {
 		w.countPart(w.text[:titleEnd], uint32(w.a.options.TitleWeight))
@@ -202,8 +246,15 @@ func (w *Workspace) countWords(titleEnd int) {
 
 // countPart counts the features of text times over.
 func (w *Workspace) countPart(text []byte, times uint32) {
-	w.han = w.han[:0]
+	if w.coder != nil {
+		w.startCodes(len(text))
+	}
 	for i := 0; i < len(text); {
+		if w.coder != nil {
+			if i = w.readCodes(text, i, times); i == len(text) {
+				break
+			}
+		}
 		s := nextSpan(w.a.classes, text, i)
 		run := text[s.start:s.end]
 		switch s.class {
@@ -224,7 +275,11 @@ func (w *Workspace) countPart(text []byte, times uint32) {
 		}
 		i = s.end
 	}
-	w.countHan(times)
+	if w.coder != nil {
+		w.countCodes(text, len(text), times)
+	} else {
+		w.countHan(times)
+	}
 }
 
 // cutAt returns the longest prefix of whole characters that has at most n
@@ -239,25 +294,118 @@ func cutAt(text []byte, n int) []byte {
 // countHan counts the words of w.han, and empties it. The segmenter is given
 // all runs at once: it is quicker with long texts.
 func (w *Workspace) countHan(times uint32) {
-	if len(w.han) == 0 {
-		return
+	if len(w.han) > 0 {
+		w.words = w.cutter.Cut(w.words[:0], w.han)
+		w.countCut(w.han, times)
+		w.han = w.han[:0]
 	}
-	w.words = w.cutter.Cut(w.words[:0], w.han)
-	stamp := uint64(w.epoch) << 32
-	for _, word := range w.words {
-		id := word.ID
-		switch {
-		case word.End-word.Start == 1: // the end of a run
-		case id < 0:
-			w.countText(w.han[word.Start:word.End], times)
-		case w.seen[id]&^(1<<32-1) == stamp:
-			w.known[uint32(w.seen[id])].count += times
-		default:
-			w.seen[id] = stamp | uint64(len(w.known))
-			w.known = append(w.known, known{id, times})
+}
+
+// maxCodes is how many codes are cut together, but for a run of more.
+const maxCodes = 1 << 14
+
+// startCodes makes room for the codes of a text of that many bytes. A run of
+// one ideograph, 3 bytes, and what separates it, 1 byte, have two codes.
+func (w *Workspace) startCodes(size int) {
+	if n := min(size/2, maxCodes+maxRun/3) + 8; n > len(w.codes) {
+		w.codes, w.at = make([]uint16, n), make([]int32, n)
+	}
+	w.codes[0], w.coded = w.a.separatorCode, 1
+}
+
+// readCodes reads the ideographs of text from i on, and returns the start of
+// the next run of something else, or the end. It does what nextSpan does, and
+// decodes the characters for the segmenter as it passes them.
+func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
+	cells, codes, n := w.a.cells, w.codes, w.coded
+	at, end := w.at[:len(codes)], w.a.separatorCode
+	limit := i + maxRun
+	for i < len(text) {
+		cell, size := uint16(0), 3
+		if c := text[i]; c < utf8.RuneSelf {
+			cell, size = cells[c], 1
+		} else if c>>4 == 0xe && i+2 < len(text) {
+			cell = cells[uint16(c)<<12|uint16(text[i+1]&0x3f)<<6|uint16(text[i+2]&0x3f)]
+		} else {
+			cell, size = w.a.cell(text[i:])
+		}
+		if cell < cellOther && i+size <= limit {
+			codes[n], at[n] = cell, int32(i)
+			n++
+			i += size
+			continue
+		}
+		codes[n], at[n] = end, int32(i)
+		if codes[n-1] != end {
+			n++
+		}
+		if cell == cellOther {
+			break
+		}
+		if cell == cellNone {
+			i += size
+		}
+		limit = i + maxRun
+		if n >= maxCodes {
+			w.coded = n
+			w.countCodes(text, i, times)
+			n = w.coded
 		}
 	}
-	w.han = w.han[:0]
+	w.coded = n
+	return i
+}
+
+// countCodes counts the words of w.codes, which end at end, and empties it.
+func (w *Workspace) countCodes(text []byte, end int, times uint32) {
+	if w.coded > 1 {
+		w.at[w.coded] = int32(end)
+		w.words = w.coder.CutCodes(w.words[:0], w.codes[1:w.coded], w.at[1:])
+		w.countCut(text, times)
+	}
+	w.coded = 1
+}
+
+// countCut counts w.words, which are words of text. Whether a word was seen
+// before, or is skipped, is not to be foreseen, so no branch asks: a feature
+// is written every time, and only sometimes kept.
+func (w *Workspace) countCut(text []byte, times uint32) {
+	w.room(len(w.words) + 1)
+	n, unlisted, seen := w.n, 0, w.seen
+	hashes := w.hashes
+	counts, ids := w.counts[:len(hashes)], w.ids[:len(hashes)]
+	current := w.epoch<<1 | keep
+	for _, word := range w.words {
+		if word.ID < 0 {
+			unlisted++
+			continue
+		}
+		s := &seen[word.ID]
+		at, fresh := int(s.index), int(s.stamp&keep)
+		if s.stamp != current {
+			at = n
+		}
+		count := counts[at]
+		if s.stamp != current {
+			count = 0
+		}
+		if s.stamp == current {
+			fresh = 0
+		}
+		hashes[at], counts[at], ids[at] = s.hash, count+times, word.ID
+		s.index, s.stamp = uint32(at), current&-(s.stamp&keep)
+		n += fresh
+	}
+	w.n = n
+	if unlisted == 0 {
+		return
+	}
+	for _, word := range w.words {
+		// Of one byte are only the separators.
+		if word.ID < 0 && word.End-word.Start > 1 {
+			w.countText(text[word.Start:word.End], times)
+		}
+	}
 }
 
 // countPairs counts the overlapping pairs of characters of a run, or the
@@ -275,22 +423,32 @@ func (w *Workspace) countPairs(run []byte, times uint32) {
 	}
 }
 
+// skipped is the index of a feature that does not count.
+const skipped = 1<<32 - 1
+
 // countText counts a feature that has no id.
 func (w *Workspace) countText(text []byte, times uint32) {
 	h := w.a.hash(text)
 	slot := w.table.find(h.Lo, w.epoch)
 	if slot.epoch == w.epoch {
-		w.other[slot.index].count += times
+		if slot.index != skipped {
+			w.counts[slot.index] += times
+		}
 		return
 	}
-	*slot = hashSlot{hash: h.Lo, epoch: w.epoch, index: uint32(len(w.other))}
-	o := other{hash: h.Lo, high: h.Hi, count: times}
-	if len(w.a.stop) > 0 {
-		_, o.skip = w.a.stop[h.Lo]
-	}
-	w.other = append(w.other, o)
-	if w.explain {
-		w.texts = append(w.texts, string(text))
+	*slot = hashSlot{hash: h.Lo, epoch: w.epoch, index: skipped}
+	if !w.a.stop.has(h.Lo) {
+		w.room(1)
+		n := w.n
+		slot.index = uint32(n)
+		w.hashes[n], w.counts[n], w.ids[n] = h.Lo, times, -1
+		if w.highs != nil {
+			w.highs[n] = h.Hi
+		}
+		if w.explain {
+			w.texts[int32(n)] = string(text)
+		}
+		w.n++
 	}
 	w.table.added(w.epoch)
 }
@@ -303,30 +461,36 @@ type pick struct {
 	at         int32 // as in order
 }
 
-// weigh is the weigh step: it fills hashes, highs and weights with the
-// features that are used, and order with their places.
-func (w *Workspace) weigh() {
+// weigh is the weigh step: it returns the features that are used, and puts
+// into order which they are.
+func (w *Workspace) weigh() used {
 	a := w.a
-	w.hashes, w.highs, w.weights, w.order, w.picks = w.hashes[:0], w.highs[:0], w.weights[:0], w.order[:0], w.picks[:0]
-	for i, k := range w.known {
-		p := pick{hash: a.hashes[k.id], at: int32(i)}
-		idf := a.meanIDF
-		if a.needInfo {
-			info := a.infos[k.id]
-			if info.skip() {
-				continue
+	if a.highs != nil {
+		for i, id := range w.ids[:w.n] {
+			if id >= 0 {
+				w.highs[i] = a.highs[id]
 			}
-			idf = info.idf()
+		}
+	}
+	if a.weight == weightTF && !a.ranks && !w.explain && len(w.text) < maxWeight/100 {
+		u := used{hashes: w.hashes[:w.n], weights: w.counts[:w.n]}
+		if a.highs != nil {
+			u.highs = w.highs[:w.n]
+		}
+		return u
+	}
+	u := &w.used
+	u.hashes, u.highs, u.weights, w.order, w.picks = u.hashes[:0], u.highs[:0], u.weights[:0], w.order[:0], w.picks[:0]
+	for i, id := range w.ids[:w.n] {
+		p := pick{hash: w.hashes[i], at: int32(i)}
+		idf := a.meanIDF
+		if id >= 0 {
+			idf = a.infos[id].idf()
 		}
 		if a.highs != nil {
-			p.high = a.highs[k.id]
+			p.high = w.highs[i]
 		}
-		w.weighOne(&p, k.count, idf)
-	}
-	for i, o := range w.other {
-		if !o.skip {
-			w.weighOne(&pick{hash: o.hash, high: o.high, at: int32(len(w.known) + i)}, o.count, a.meanIDF)
-		}
+		w.weighOne(&p, w.counts[i], idf)
 	}
 	if a.ranks {
 		w.rank()
@@ -334,6 +498,7 @@ func (w *Workspace) weigh() {
 			w.take(&w.picks[i])
 		}
 	}
+	return *u
 }
 
 // weighOne weighs one feature, and takes it or leaves it to the ranking.
@@ -357,10 +522,11 @@ func (w *Workspace) weighOne(p *pick, count, idf uint32) {
 }
 
 func (w *Workspace) take(p *pick) {
-	w.hashes = append(w.hashes, p.hash)
-	w.weights = append(w.weights, p.weight)
+	u := &w.used
+	u.hashes = append(u.hashes, p.hash)
+	u.weights = append(u.weights, p.weight)
 	if w.a.highs != nil {
-		w.highs = append(w.highs, p.high)
+		u.highs = append(u.highs, p.high)
 	}
 	if w.explain {
 		w.order = append(w.order, p.at)
@@ -393,23 +559,22 @@ func (w *Workspace) rank() {
 	}
 }
 
-// sum makes the fingerprint of hashes, highs and weights: the steps sum and
-// sign.
-func (w *Workspace) sum() Fingerprint {
+// sum makes the fingerprint: the steps sum and sign.
+func (w *Workspace) sum(u used) Fingerprint {
 	total := uint64(0)
-	for _, weight := range w.weights {
+	for _, weight := range u.weights {
 		total += uint64(weight)
 	}
 	var f Fingerprint
 	var sums bitSums
-	sums.add(w.hashes, w.weights)
+	sums.add(u.hashes, u.weights)
 	f.Lo = sums.signs(total)
 	switch w.a.options.Bits {
 	case 32:
 		f.Lo &= 1<<32 - 1
 	case 128:
 		sums = bitSums{}
-		sums.add(w.highs, w.weights)
+		sums.add(u.highs, u.weights)
 		f.Hi = sums.signs(total)
 	}
 	return f
@@ -454,4 +619,20 @@ func (t *hashTable) added(epoch uint32) {
 			}
 		}
 	}
+}
+
+// add puts hash into a set.
+func (t *hashTable) add(hash uint64) {
+	if t.slots == nil {
+		t.slots = make([]hashSlot, 1<<10)
+	}
+	if s := t.find(hash, 1); s.epoch != 1 {
+		*s = hashSlot{hash: hash, epoch: 1}
+		t.added(1)
+	}
+}
+
+// has reports whether hash is in the set that add made.
+func (t *hashTable) has(hash uint64) bool {
+	return t.used > 0 && t.find(hash, 1).epoch == 1
 }

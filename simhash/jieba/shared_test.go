@@ -28,8 +28,9 @@ func shared(tb testing.TB) string {
 	tb.Helper()
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
+		dir = filepath.Join("..", "..", "..", "shared")
 	}
+	dir = filepath.Join(dir, "data")
 	if _, err := os.Stat(dir); err != nil {
 		tb.Skipf("shared data not found at %s", dir)
 	}
