@@ -54,7 +54,7 @@ func originals(n int) *Corpus {
 
 func planted(t *testing.T, strength float64) *Corpus {
 	t.Helper()
-	c, err := Plant(originals(120), Planting{Edits: Edits(), Strength: strength, Count: 90, Seed: 1})
+	c, err := Plant(originals(60), Planting{Edits: Edits(), Strength: strength, Count: 45, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 // A measurement against counts made with sets.
 func TestMeasureCounts(t *testing.T) {
 	c := planted(t, 0.3)
-	for _, half := range []int{AllPairs, 0, 1} {
+	for _, half := range []int{AllPairs, 1} {
 		l := newLab(t, c, Options{Half: half})
 		w := mustNormalizer(t).NewWorkspace()
 		truth, labelled := map[Pair]bool{}, map[Pair]bool{}
@@ -121,7 +121,7 @@ func TestMeasureCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := l.Measure(t.Context(), m)
+			r, err := l.Measure(t.Context(), known{m.Name(), found})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,6 +160,15 @@ func TestMeasureCounts(t *testing.T) {
 		}
 	}
 }
+
+// known is a method whose pairs are known.
+type known struct {
+	name  string
+	found []Found
+}
+
+func (k known) Name() string                                { return k.name }
+func (k known) Find(context.Context, *Lab) ([]Found, error) { return k.found, nil }
 
 func mustNormalizer(t *testing.T) *simhash.Analyzer {
 	t.Helper()
@@ -205,7 +214,7 @@ func TestExplainAgreesWithFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		pairs := slices.Clone(c.Labelled)
-		for i := range c.Documents {
+		for i := 0; i < len(c.Documents); i += 4 {
 			pairs = append(pairs, Pair{int32(i / 2), int32(i)})
 		}
 		n := int32(len(c.Documents))
@@ -437,7 +446,7 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"planted & found: 210 documents", "classic", "J ≥ 0.9", "pairs by distance"} {
+	for _, want := range []string{"planted & found: 105 documents", "classic", "J ≥ 0.9", "pairs by distance"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

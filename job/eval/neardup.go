@@ -126,6 +126,15 @@ func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
 // judge returns the verdict on candidates.
 func (m *Neardup) judge(l *Lab, views []view, analyzer *simhash.Analyzer) func(a, b int32) (float64, bool) {
 	w := analyzer.NewWorkspace()
+	sets := map[int32][]uint64{} // shingles of the texts consulted
+	shingles := func(i int32) []uint64 {
+		set, had := sets[i]
+		if !had {
+			set = l.shingles(w, i)
+			sets[i] = set
+		}
+		return set
+	}
 	return func(a, b int32) (float64, bool) {
 		x, y := &views[a], &views[b]
 		if m.Rules == nil {
@@ -135,7 +144,7 @@ func (m *Neardup) judge(l *Lab, views []view, analyzer *simhash.Analyzer) func(a
 		score := sketch.Estimate(&x.sketch, &y.sketch)
 		v := m.Rules.Judge(score, length)
 		if v.Open {
-			score = sketch.Jaccard(l.shingles(w, a), l.shingles(w, b))
+			score = sketch.Jaccard(shingles(a), shingles(b))
 			v = m.Rules.Settle(score, length)
 		}
 		return score, v.Same
