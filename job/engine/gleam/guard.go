@@ -32,15 +32,8 @@ func startGuard(dir attemptDir) error {
 	if err != nil {
 		return err
 	}
-	mark, err := os.OpenFile(filepath.Join(folder, ".guard"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, os.ErrExist) {
+	if _, err := os.Stat(guardMark(folder)); err == nil {
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := mark.Close(); err != nil {
-		return err
 	}
 	path, err := executable()
 	if err != nil {
@@ -55,8 +48,22 @@ func startGuard(dir attemptDir) error {
 	return cmd.Process.Release()
 }
 
+// guardMark is what the first guard makes; others then end.
+func guardMark(folder string) string { return filepath.Join(folder, ".guard") }
+
 // runGuard stands by until the attempt is over and nothing of it is left.
 func runGuard(dir attemptDir, folder string) (err error) {
+	mark, err := os.OpenFile(guardMark(folder), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return nil
+	case err == nil:
+		if err := mark.Close(); err != nil {
+			return err
+		}
+	case !gone(folder): // else the attempt is over already
+		return err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -75,23 +82,27 @@ func runGuard(dir attemptDir, folder string) (err error) {
 		info, err := os.Stat(dir.lease())
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			return clearFlow(folder)
+			return clearFlow(filepath.Base(folder), folder)
 		case err == nil && !info.ModTime().Equal(last):
 			renewed, last = time.Now(), info.ModTime()
 		case time.Since(renewed) > leaseExpires:
-			return clearFlow(folder)
+			return clearFlow(filepath.Base(folder), folder)
 		}
 		time.Sleep(guardEvery)
 	}
 }
 
 // clearFlow kills the flow's executors and workers on this host and removes
-// its files. The flow is known by the name of its folder, which is its hash:
-// agents that share a host are cleared by any of their guards.
-func clearFlow(folder string) error {
-	folders := map[string]bool{folder: true}
+// its files, those in the given folders and where the processes stood. The
+// flow is known by its hash, the name of its folders: agents that share a
+// host are cleared by any of their guards.
+func clearFlow(hash string, known ...string) error {
+	folders := make(map[string]bool)
+	for _, folder := range known {
+		folders[folder] = true
+	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(guardEvery / 4) {
-		left, err := flowProcesses(filepath.Base(folder))
+		left, err := flowProcesses(hash)
 		if err != nil {
 			return err
 		}
@@ -99,7 +110,7 @@ func clearFlow(folder string) error {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: processes %v do not end", folder, left)
+			return fmt.Errorf("flow %s: processes %v do not end", hash, left)
 		}
 		for pid, dir := range left {
 			folders[dir] = true

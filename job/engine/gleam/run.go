@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -448,6 +449,7 @@ func (r *run) clear(s *spec, failed bool) {
 			break
 		}
 	}
+	r.clearHere(s)
 	if !failed {
 		r.balance(readProgress(r.dir.workers()))
 		return
@@ -455,6 +457,7 @@ func (r *run) clear(s *spec, failed bool) {
 	// Where no guard stood yet, executors wait for rows that do not come:
 	// ending their channels ends them.
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Second) {
+		r.clearHere(s)
 		used := 0
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		agents, err := Agents(ctx, r.o.Master)
@@ -496,6 +499,14 @@ func (r *run) balance(all []Progress) {
 	for _, name := range slices.Sorted(maps.Keys(stages)) {
 		l := stages[name]
 		r.job.Log.Debug("stage done", "stage", name, "tasks", l.tasks, "records in", l.in, "most of one task", l.most, "slowest task's processor time", time.Duration(l.slowest)*time.Millisecond)
+	}
+}
+
+// clearHere ends what is left of the flow on this very host: agents here need
+// no guard.
+func (r *run) clearHere(s *spec) {
+	if err := clearFlow(strconv.FormatUint(uint64(s.Hash), 10)); err != nil {
+		r.job.Log.Warn("processes of the flow are left", "stage", r.stage, "error", err)
 	}
 }
 
