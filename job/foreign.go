@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/simhash"
 )
 
 // expandFingerprints lists the fingerprint files of a match. A run directory
@@ -26,8 +27,15 @@ func expandFingerprints(inputs []string) ([]data.Split, error) {
 	return source.ExpandFingerprints(inputs)
 }
 
-// foreignRows yields the rows of the fingerprint files that were named.
+// foreignRows yields the rows of the fingerprint files that were named. Rows
+// of another program have no lane and count as normal.
 func (r *run) foreignRows(ctx context.Context, yield func(*data.FingerprintRow) error) error {
+	normal := func(row *data.FingerprintRow) error {
+		if row.Lane == "" {
+			row.Lane = simhash.LaneNormal.String()
+		}
+		return yield(row)
+	}
 	for _, split := range r.job.Splits {
 		if split.Format == source.FormatParquet {
 			info, err := parquet.ReadInfo(split.Path)
@@ -38,7 +46,7 @@ func (r *run) foreignRows(ctx context.Context, yield func(*data.FingerprintRow) 
 				return fmt.Errorf("%s holds fingerprints of %d bits, not %d: give --bits %d", split.Path, info.Bits, r.config.Features.Bits, info.Bits)
 			}
 		}
-		if err := source.ReadFingerprints(ctx, split, r.Columns, yield); err != nil {
+		if err := source.ReadFingerprints(ctx, split, r.Columns, normal); err != nil {
 			return err
 		}
 	}
