@@ -3,6 +3,7 @@ package hamming
 import (
 	"context"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Matches holds the best match of each document.
@@ -114,13 +115,28 @@ func (r *Reducer[F]) flush(p *pending) {
 	p.n = 0
 }
 
+// results returns a Matches without a distance. It uses the memory that the
+// join no longer needs, if that will do, rather than fresh pages.
+func (r *Reducer[F]) results() *Matches {
+	n := r.set.Documents()
+	m := &Matches{}
+	if p := r.set.spare.Swap(nil); p != nil && uintptr(len(*p))*unsafe.Sizeof((*p)[0]) >= 5*uintptr(n) && n > 0 {
+		m.Match = unsafe.Slice((*uint32)(unsafe.Pointer(&(*p)[0])), n)
+		m.Distance = unsafe.Slice((*uint8)(unsafe.Add(unsafe.Pointer(&(*p)[0]), 4*n)), n)
+		clear(m.Distance)
+		return m
+	}
+	m.Match, m.Distance = makeLarge[uint32](n), makeLarge[uint8](n)
+	return m
+}
+
 // Matches returns the best match of each document, identical ones included.
 func (r *Reducer[F]) Matches() *Matches {
 	s, workers := r.set, len(r.pending)
 	for w := range r.pending {
 		r.flush(&r.pending[w])
 	}
-	m := &Matches{Match: makeLarge[uint32](s.Documents()), Distance: makeLarge[uint8](s.Documents())}
+	m := r.results()
 	const chunk = 1 << 16
 	each(workers, (len(m.Match)+chunk-1)/chunk, func() func(int) {
 		return func(c int) {

@@ -148,6 +148,23 @@ func scatterDocs[F Fingerprint](fps []F, shift uint, lead, workers int, out []F,
 		return func(p int) {
 			lo, hi := parts.span(p)
 			c := parts.counts[p]
+			if lead > 0 && streams(out) && streams(docs) {
+				w, d := newLineWriter(out, c), newLineWriter(docs, c)
+				for i := lo; i < hi; i++ {
+					b := lowBits(&fps[i], shift) & mask
+					at := c[b]
+					c[b] = at + 1
+					if w.put(b, at, fps[i]) {
+						w.write(b, at)
+					}
+					if d.put(b, at, uint32(i)) {
+						d.write(b, at)
+					}
+				}
+				w.close(c)
+				d.close(c)
+				return
+			}
 			for i := lo; i < hi; i++ {
 				b := lowBits(&fps[i], shift) & mask
 				at := c[b]

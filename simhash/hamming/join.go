@@ -133,6 +133,19 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 			c := j.counts.counts[p][first : first+size]
 			mask := j.plan.tables[t].block
 			out := j.work
+			if streams(out) {
+				w := newLineWriter(out, c)
+				for i := lo; i < hi; i++ {
+					b := route(&values[i], &mask, shift)
+					at := c[b]
+					c[b] = at + 1
+					if w.put(b, at, values[i]) {
+						w.write(b, at)
+					}
+				}
+				w.close(c)
+				return
+			}
 			for i := lo; i < hi; i++ {
 				b := route(&values[i], &mask, shift)
 				out[c[b]] = values[i]
