@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/simhash/internal/huge"
 	"github.com/neardup/neardup/simhash/jieba"
 )
 
@@ -98,7 +99,7 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 		if c, ok := w.cutter.(*jieba.Cutter); ok && a.cells != nil && c.Dictionary() == a.dictionary {
 			w.coder = c
 		}
-		w.seen = make([]sighting, len(a.hashes))
+		w.seen = huge.Slice[sighting](len(a.hashes))
 		for id, h := range a.hashes {
 			w.seen[id].hash = h
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/simhash/internal/huge"
 	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
 
@@ -77,8 +78,8 @@ func load(file []byte) (*Dictionary, error) {
 	}
 	words := len(m.Weight)
 	d := &Dictionary{
-		nodes:   m.Nodes,
-		weights: append([]float64{math.Inf(-1)}, m.Weight...),
+		nodes:   inPages(m.Nodes),
+		weights: inPages(append([]float64{math.Inf(-1)}, m.Weight...)),
 		min:     m.Min,
 		start:   m.Start,
 		trans:   m.Trans,
@@ -115,6 +116,13 @@ func load(file []byte) (*Dictionary, error) {
 	}
 	d.weigh()
 	return d, nil
+}
+
+// inPages copies a table that is read all over to large pages.
+func inPages[T any](table []T) []T {
+	t := huge.Slice[T](len(table))
+	copy(t, table)
+	return t
 }
 
 // use makes word id the user word u.

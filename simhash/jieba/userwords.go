@@ -167,7 +167,7 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jieba: user dictionary: %w", err)
 	}
-	n.nodes = nodes
+	n.nodes, n.weights = inPages(nodes), inPages(n.weights)
 	n.emit = slices.Concat(d.emit, slices.Repeat([][model.States]float64{model.NoEmission}, len(runes)-len(d.runes)))
 	n.number(runes)
 	if err := n.spell(); err != nil {
