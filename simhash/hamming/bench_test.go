@@ -78,6 +78,9 @@ func BenchmarkBest(b *testing.B) {
 		{"skewed", benchSkewed, 10_000_000, 3},
 		{"uniform", benchSet, 100_000_000, 3},
 		{"skewed", benchSkewed, 100_000_000, 3},
+		{"warm", benchSet, 1_000_000, 3},
+		{"warm", benchSet, 10_000_000, 3},
+		{"warm", benchSet, 100_000_000, 3},
 		{"uniform", benchSet, 1_000_000, 8},
 		{"uniform", benchSet, 10_000_000, 8},
 		{"uniform", benchSet, 10_000_000, 10},
@@ -85,11 +88,18 @@ func BenchmarkBest(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/k=%d/n=%d", c.name, c.k, c.n), func(b *testing.B) {
 			benchLarge(b, c.n)
 			fps := c.make(c.n)
+			opt := Options{}
+			if c.name == "warm" {
+				opt.Memory = new(Memory)
+				if _, err := Best(context.Background(), fps, c.k, opt); err != nil {
+					b.Fatal(err)
+				}
+			}
 			runtime.GC()
 			found := 0
 			cpu := cpuTime()
 			for b.Loop() {
-				m, err := Best(context.Background(), fps, c.k, Options{})
+				m, err := Best(context.Background(), fps, c.k, opt)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -67,7 +67,7 @@ type offer struct {
 // NewReducer returns a Reducer that has seen no pair. Of opt, only Workers
 // counts.
 func NewReducer[F Fingerprint](s *Set[F], opt Options) *Reducer[F] {
-	return &Reducer[F]{set: s, best: makeLarge[atomic.Uint64](s.Len()), pending: make([]pending, opt.workers())}
+	return &Reducer[F]{set: s, best: takeZero[atomic.Uint64](s.memory, s.Len()), pending: make([]pending, opt.workers())}
 }
 
 // Visit takes in a pair of fingerprints. It has the form of the function that
@@ -126,7 +126,7 @@ func (r *Reducer[F]) results() *Matches {
 		clear(m.Distance)
 		return m
 	}
-	m.Match, m.Distance = makeLarge[uint32](n), makeLarge[uint8](n)
+	m.Match, m.Distance = take[uint32](r.set.memory, n), takeZero[uint8](r.set.memory, n)
 	return m
 }
 

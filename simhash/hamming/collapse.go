@@ -23,7 +23,8 @@ type Set[F Fingerprint] struct {
 	dir      []uint32
 	dirShift int
 
-	spare atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
+	memory *Memory             // may be nil
+	spare  atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
 }
 
 // Collapse builds the Set of fps, in which the index is the document number.
@@ -38,15 +39,16 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	if uint64(n) > MaxDocuments {
 		return nil, fmt.Errorf("hamming: %d fingerprints: %w", n, ErrTooMany)
 	}
-	s := &Set[F]{bits: width}
+	opt.Memory.recycle()
+	s := &Set[F]{bits: width, memory: opt.Memory}
 	workers := opt.workers()
 
 	// One pass through memory brings the fingerprints to buckets of about
 	// sortBucket by their leading bits; the buckets are sorted in cache.
 	lead := min(width, max(0, min(12, bits.Len(uint(n/sortBucket)))))
 	shift := width - lead
-	work := makeLarge[F](n + slack)[:n]
-	s.docs = makeLarge[uint32](n)
+	work := take[F](s.memory, n+slack)[:n]
+	s.docs = take[uint32](s.memory, n)
 	bounds, used := scatterDocs(fps, uint(shift), lead, workers, work, s.docs)
 	if !used.shr(width).isZero() {
 		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
@@ -67,13 +69,13 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	m := int(distinct[buckets])
 	dirBits := min(width, max(lead, bits.Len(uint(m))-3))
 	s.dirShift = width - dirBits
-	s.dir = makeLarge[uint32](1<<dirBits + 1)
+	s.dir = take[uint32](s.memory, 1<<dirBits+1)
 	s.dir[1<<dirBits] = uint32(m)
 	if m == n {
 		s.values = work
 	} else {
-		s.values = makeLarge[F](m + slack)[:m]
-		s.starts = makeLarge[uint32](m + 1)
+		s.values = take[F](s.memory, m+slack)[:m]
+		s.starts = take[uint32](s.memory, m+1)
 		s.starts[m] = uint32(n)
 	}
 	each(workers, buckets, func() func(int) {
@@ -399,7 +401,7 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if p := s.spare.Swap(nil); p != nil {
 		work = *p
 	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, work: work}
+	j := join[F]{ctx: ctx, plan: plan, k: k, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, memory: s.memory, work: work}
 	batches := make([]*batch[F], j.workers)
 	for w := range batches {
 		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}

@@ -75,10 +75,11 @@ type Fingerprint interface{ uint64 | Uint128 }
 
 // Options of a call. The zero value is right for full-width fingerprints.
 type Options struct {
-	Workers int   // goroutines; 0: GOMAXPROCS
-	Bits    int   // width of the fingerprints; 0: that of their type, 64 or 128
-	Plan    *Plan // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
-	NoSIMD  bool  // compare in portable Go even where AVX-512 is there; the result is the same
+	Workers int     // goroutines; 0: GOMAXPROCS
+	Bits    int     // width of the fingerprints; 0: that of their type, 64 or 128
+	Plan    *Plan   // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
+	Memory  *Memory // nil: fresh memory for each Set
+	NoSIMD  bool    // compare in portable Go even where AVX-512 is there; the result is the same
 }
 
 func (o Options) workers() int {

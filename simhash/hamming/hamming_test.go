@@ -531,3 +531,69 @@ func FuzzBest(f *testing.F) {
 		check(t, wide(fps), int(k%32), Options{NoSIMD: portable})
 	})
 }
+
+// Memory that other sets have used before changes nothing.
+func TestMemory(t *testing.T) {
+	memory := new(Memory)
+	for i, n := range []int{200_000, 150_000, 200_000, 260_000} {
+		fps := planted(uint64(i), n, 64, 4)
+		want, err := Best(context.Background(), fps, 3, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Best(context.Background(), fps, 3, Options{Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Match, want.Match) || !slices.Equal(got.Distance, want.Distance) {
+			t.Fatalf("set %d of %d fingerprints: other matches than with fresh memory", i, n)
+		}
+	}
+	if len(memory.used) == 0 {
+		t.Fatal("the memory was not used")
+	}
+}
+
+// The plan that is chosen for a large set, with its buckets, whole lines and
+// parts, finds what plans of other tables find, with other workers and without
+// SIMD.
+func TestPlansAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("1.5 M fingerprints take seconds: skipped with -short")
+	}
+	const n, k = 1_500_000, 3
+	fps := planted(11, n, 64, k+1)
+	for i := range n / 100 { // a hot segment, identical ones, a ball
+		fps[i*50] = fps[i*50]&(1<<48-1) | 0xbeef<<48
+		fps[i*50+1] = 42
+		if i%10 == 0 {
+			fps[i*50+2] = 0xfedcba9876543210 ^ 1<<(i%64) ^ 1<<(i/64%64)
+		}
+	}
+	want, err := Best(context.Background(), fps, k, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		regions []Region
+		opt     Options
+	}{
+		{[]Region{{64, 3, 1, 0}}, Options{Workers: 3}},
+		{[]Region{{64, 3, 2, 0}}, Options{Workers: 1}},
+		{[]Region{{20, 0, 1, 0}, {44, 2, 1, 0}}, Options{NoSIMD: true}},
+	} {
+		if c.opt.Plan, err = NewPlan(64, k, c.regions...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Best(context.Background(), fps, k, c.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range fps {
+			if got.Match[i] != want.Match[i] || got.Distance[i] != want.Distance[i] {
+				t.Fatalf("%v: document %d: match %d at %d, with the chosen plan %d at %d",
+					c.opt.Plan, i, got.Match[i], got.Distance[i], want.Match[i], want.Distance[i])
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ type join[F Fingerprint] struct {
 	k       int // at most plan.k
 	workers int
 	simd    bool
+	memory  *Memory
 	work    []F // as long as the list, or nil: allocated when needed
 	emit    func(worker int) func(a, b *F, distance int)
 
@@ -101,7 +102,7 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 		return values, bounds
 	}
 	if j.work == nil {
-		j.work = makeLarge[F](len(values))
+		j.work = take[F](j.memory, len(values))
 	}
 	shift := uint(64 - lead)
 	if j.counts == nil || t >= j.countedTo {

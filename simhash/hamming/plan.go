@@ -210,7 +210,7 @@ const (
 	missCost    = 3.0  // more, for each doubling of a bucket beyond the cache
 	missMax     = 12.0 // at most
 	compareCost = 0.08 // one comparison
-	groupTarget = 24   // a group is not made smaller than this on average
+	groupTarget = 16   // a group is not made smaller than this on average
 )
 
 // cost is what a region, with blocks b bits wide on average, costs for n
