@@ -177,11 +177,10 @@ func (a *Analyzer) takeLexicon(l Lexicon) {
 // needs no exception for it.
 const separator = "。"
 
-// A cell of Analyzer.cells is the code of an ideograph, or one of these.
-const (
-	cellOther = jieba.MaxCode     // a character of another class: a run starts
-	cellNone  = jieba.MaxCode + 1 // separates
-)
+// A cell of Analyzer.cells is the code of an ideograph, the separator's code for
+// whatever separates ideographs, or cellOther where a run of another class
+// starts.
+const cellOther = jieba.MaxCode
 
 // takeCodes fills the table of characters for a segmenter that takes codes.
 func (a *Analyzer) takeCodes(d *jieba.Dictionary) {
@@ -192,16 +191,16 @@ func (a *Analyzer) takeCodes(d *jieba.Dictionary) {
 	a.separator, a.separatorCode = id, d.Code([]rune(separator)[0])
 	a.dictionary, a.cells = d, new([0x10000]uint16)
 	for r := range rune(len(a.cells)) {
-		a.cells[r] = cellOf(a.classes[r], r, d)
+		a.cells[r] = a.cellOf(a.classes[r], r)
 	}
 }
 
-func cellOf(c class, r rune, d *jieba.Dictionary) uint16 {
+func (a *Analyzer) cellOf(c class, r rune) uint16 {
 	switch c {
 	case classHan:
-		return d.Code(r)
+		return a.dictionary.Code(r)
 	case classNone, classMark:
-		return cellNone
+		return a.separatorCode
 	}
 	return cellOther
 }
@@ -212,7 +211,7 @@ func (a *Analyzer) cell(text []byte) (uint16, int) {
 	if int(r) < len(a.cells) {
 		return a.cells[r], size
 	}
-	return cellOf(classOf(r), r, a.dictionary), size
+	return a.cellOf(classOf(r), r), size
 }
 
 func scaledIDF(idf float64) uint32 {

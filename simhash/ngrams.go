@@ -1,6 +1,9 @@
 package simhash
 
-import "math/bits"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // An n-gram is N successive characters of the normal form, where separators
 // (spaces, punctuation, symbols) do not count: its text is those characters. A
@@ -37,8 +40,8 @@ type gramReader struct {
 	leave   uint64     // gramBase^n: what the character that leaves counts
 	window  [16]uint64 // the last n characters plus 1, the oldest at position at
 	at      int
-	have    int // characters read
-	rolled  uint64
+	have    int    // characters read
+	rolled  uint64 // of n = 2, after the first character, only the last one plus 1
 }
 
 func (a *Analyzer) newGramReader(text []byte) gramReader {
@@ -51,11 +54,14 @@ func (a *Analyzer) newGramReader(text []byte) gramReader {
 
 // next fills dst, and returns how many it read; 0 at the end.
 func (g *gramReader) next(dst []uint64) int {
-	text, rolled, at, have := g.text, g.rolled, g.at, g.have
+	if g.n == 2 && g.have > 0 {
+		return g.nextPairs(dst)
+	}
+	text, n, rolled, at, have := g.text, g.n, g.rolled, g.at, g.have
 	k, i := 0, 0
 	for i < len(text) && k < len(dst) {
 		r, size := rune(text[i]), 1
-		if r >= 0x80 {
+		if r >= utf8.RuneSelf {
 			r, size = decode(text[i:])
 		}
 		i += size
@@ -70,19 +76,58 @@ func (g *gramReader) next(dst []uint64) int {
 		c := uint64(r) + 1
 		rolled = rolled*gramBase + c - g.window[at&15]*g.leave
 		g.window[at&15] = c
-		if at++; at == g.n {
+		if at++; at == n {
 			at = 0
 		}
-		if have++; have >= g.n {
+		if have++; have >= n {
 			dst[k] = rolled
 			k++
+		} else if n == 2 {
+			g.text, g.rolled, g.have = text[i:], rolled, have
+			return g.nextPairs(dst)
 		}
 	}
-	if i == len(text) && k < len(dst) && have > 0 && have < g.n {
-		dst[k], have = rolled, g.n
+	if i == len(text) && k < len(dst) && have > 0 && have < n {
+		dst[k], have = rolled, n
 		k++
 	}
 	g.text, g.rolled, g.at, g.have = text[i:], rolled, at, have
+	return k
+}
+
+// nextPairs is next for n-grams of two characters, after the first character,
+// which alone is what rolled then has. Which characters separate is not to be
+// foreseen, so no branch asks: a pair is written every time, and kept if its
+// second character does not separate.
+func (g *gramReader) nextPairs(dst []uint64) int {
+	text, last, alone := g.text, g.rolled, g.have == 1
+	k, i := 0, 0
+	for i < len(text) && k < len(dst) {
+		r, size, c := rune(text[i]), 1, classNone
+		if r >= utf8.RuneSelf {
+			r, size = decode(text[i:])
+		}
+		i += size
+		if uint(r) < uint(len(g.classes)) {
+			c = g.classes[r]
+		} else {
+			c = classOf(r)
+		}
+		next := uint64(r) + 1
+		dst[k] = last*gramBase + next
+		if c != classNone {
+			last = next
+		}
+		if c != classNone {
+			k++
+		}
+	}
+	if k > 0 {
+		g.have = 2
+	} else if alone && i == len(text) && len(dst) > 0 {
+		dst[0], g.have, k = last, 2, 1
+	}
+	g.text, g.rolled = text[i:], last
 	return k
 }
 
@@ -113,8 +158,8 @@ func (w *Workspace) sumGrams(titleEnd int) (Fingerprint, int) {
 			} else {
 				for i, r := range rolled[:n] {
 					mixed[i] = mix(r)
-					w.set.add(mixed[i])
 				}
+				w.set.addAll(mixed[:n])
 			}
 			total += uint64(n) * times
 			low.add(mixed[:n])
@@ -161,7 +206,7 @@ type hashSet struct {
 
 // clear empties the set, and gives it some room for that many hashes.
 func (s *hashSet) clear(hashes int) {
-	s.resize(4 << bits.Len(uint(min(hashes, 4096)+gramBlock)/2))
+	s.resize(2 << bits.Len(uint(min(hashes, 4096)+gramBlock)/2))
 	s.n = 0
 }
 
@@ -211,6 +256,26 @@ func (s *hashSet) add(h uint64) int {
 		}
 	}
 	return 0
+}
+
+// addAll adds each of the hashes.
+func (s *hashSet) addAll(hashes []uint64) {
+	slots, n := s.slots, s.n
+	for _, h := range hashes {
+		if h == 0 {
+			h = 1
+		}
+		for i := int(h) & (len(slots) - 1); i < len(slots); i = (i + 1) & (len(slots) - 1) {
+			v := slots[i]
+			x := v ^ h
+			if int64((v|-v)&(x|-x)) >= 0 {
+				slots[i] = h
+				n += 1 - int((v|-v)>>63)
+				break
+			}
+		}
+	}
+	s.n = n
 }
 
 // gramFeatures appends the distinct n-grams of w.text, in no order.

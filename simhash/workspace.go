@@ -316,11 +316,12 @@ func (w *Workspace) startCodes(size int) {
 
 // readCodes reads the ideographs of text from i on, and returns the start of
 // the next run of something else, or the end. It does what nextSpan does, and
-// decodes the characters for the segmenter as it passes them.
+// decodes the characters for the segmenter as it passes them. A character that
+// separates is read like an ideograph; after another one it is overwritten.
 func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
 	cells, codes, n := w.a.cells, w.codes, w.coded
-	at, end := w.at[:len(codes)], w.a.separatorCode
-	limit := i + maxRun
+	at, separator := w.at[:len(codes)], w.a.separatorCode
+	last, start := codes[n-1], i // of the run of ideographs
 	for i < len(text) {
 		cell, size := uint16(0), 3
 		if c := text[i]; c < utf8.RuneSelf {
@@ -330,28 +331,35 @@ func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
 		} else {
 			cell, size = w.a.cell(text[i:])
 		}
-		if cell < cellOther && i+size <= limit {
-			codes[n], at[n] = cell, int32(i)
-			n++
-			i += size
-			continue
-		}
-		codes[n], at[n] = end, int32(i)
-		if codes[n-1] != end {
-			n++
-		}
 		if cell == cellOther {
 			break
 		}
-		if cell == cellNone {
-			i += size
+		if i+size-start > maxRun && cell != separator {
+			cell, size = separator, 0
 		}
-		limit = i + maxRun
-		if n >= maxCodes {
+		codes[n], at[n] = cell, int32(i)
+		i += size
+		fresh := 1
+		if last == separator {
+			fresh = 0
+		}
+		if cell != separator {
+			fresh = 1
+		}
+		n += fresh
+		last = cell
+		if cell == separator {
+			start = i
+		}
+		if n >= maxCodes && cell == separator {
 			w.coded = n
 			w.countCodes(text, i, times)
 			n = w.coded
 		}
+	}
+	if last != separator {
+		codes[n], at[n] = separator, int32(i)
+		n++
 	}
 	w.coded = n
 	return i

@@ -194,6 +194,9 @@ func newWord(value uint32, length int) word { return word(value)<<lengthBits | w
 func (w word) id() int32                    { return int32(w>>lengthBits) - 1 }
 func (w word) length() int                  { return int(w & (1<<lengthBits - 1)) }
 
+// single is 1 for a word of one character, else 0.
+func (w word) single() uint8 { return uint8((w&(1<<lengthBits-1) - 2) >> 63) }
+
 // solve finds for each character the best word that starts there.
 func (c *Cutter) solve(codes []uint16) {
 	n := len(codes)
@@ -242,23 +245,26 @@ func (c *Cutter) listed(dst []Word, codes []uint16, at []int32) []Word {
 
 // joined appends the best words, runs of single characters joined by the
 // hidden Markov model.
+//
+// Which words are of one character is not to be foreseen: a branch is only
+// taken where two such follow each other, and takes the first one back.
 func (c *Cutter) joined(dst []Word, codes []uint16, at []int32) []Word {
-	words, at, alone := c.words[:len(codes)], at[:len(codes)+1], c.d.alone
+	words, at, joins := c.words[:len(codes)], at[:len(codes)+1], c.d.joins
+	before := uint8(0)
 	for i := 0; i < len(words); {
 		w := words[i]
 		j := i + w.length()
-		if j == i+1 && !alone[codes[i]] {
-			for j < len(words) && words[j].length() == 1 && !alone[codes[j]] {
-				j++
-			}
-			if j > i+1 {
-				dst = c.run(dst, codes[i:j], at[i:j+1])
-				i = j
-				continue
-			}
+		lone := joins[codes[i]] & w.single()
+		if lone&before == 0 {
+			dst = append(dst, Word{at[i], at[j], w.id()})
+			i, before = j, lone
+			continue
 		}
-		dst = append(dst, Word{at[i], at[j], w.id()})
-		i = j
+		for j < len(words) && joins[codes[j]]&words[j].single() != 0 {
+			j++
+		}
+		dst = c.run(dst[:len(dst)-1], codes[i-1:j], at[i-1:j+1])
+		i, before = j, 0
 	}
 	return dst
 }

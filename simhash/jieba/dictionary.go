@@ -35,7 +35,7 @@ type Dictionary struct {
 	nodes   []model.Node
 	weights []float64 // by ID+1: log weight; the first is -Inf
 	single  []float64 // by code: log weight of the character as a word
-	alone   []bool    // by code: the character is never part of an unlisted word
+	joins   []uint8   // by code: 1 if the character can be part of an unlisted word
 	kinds   kinds
 
 	start [model.States]float64
@@ -143,7 +143,7 @@ func (d *Dictionary) use(id int32, u UserWord) error {
 	}
 	d.tag[id] = uint16(tag)
 	if r, size := utf8.DecodeRuneInString(u.Text); size == len(u.Text) {
-		d.alone[d.code(r)] = true
+		d.joins[d.code(r)] = 0
 	}
 	d.user = append(d.user, u)
 	return nil
@@ -180,9 +180,11 @@ func (d *Dictionary) number(runes []rune) {
 		d.bmp[r] = model.CodeBreak // surrogates: not valid in UTF-8
 	}
 	d.kinds = newKinds()
-	d.alone = make([]bool, len(runes))
-	for c := model.CodeBreak; c <= model.LastSeparator; c++ {
-		d.alone[c] = true
+	d.joins = make([]uint8, len(runes))
+	for c := range d.joins {
+		if c < model.CodeBreak || c > model.LastSeparator {
+			d.joins[c] = 1
+		}
 	}
 }
 
