@@ -321,7 +321,7 @@ func (w *Workspace) startCodes(size int) {
 func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
 	cells, codes, n := w.a.cells, w.codes, w.coded
 	at, separator := w.at[:len(codes)], w.a.separatorCode
-	last, start := codes[n-1], i // of the run of ideographs
+	last, start := codes[n-1], -1
 	for i < len(text) {
 		cell, size := uint16(0), 3
 		if c := text[i]; c < utf8.RuneSelf {
@@ -334,28 +334,23 @@ func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
 		if cell == cellOther {
 			break
 		}
-		if i+size-start > maxRun && cell != separator {
-			cell, size = separator, 0
+		if n >= maxCodes {
+			if start < 0 { // of the run of ideographs
+				start = i
+				for k := n - 1; codes[k] != separator; k-- {
+					start = int(at[k])
+				}
+			}
+			if cell == separator || i+size-start > maxRun {
+				w.coded = n
+				w.countCodes(text, i, times)
+				n, last, start = w.coded, separator, -1
+			}
 		}
 		codes[n], at[n] = cell, int32(i)
+		n += int((uint32(cell^separator|last^separator) + 1<<16 - 1) >> 16) // 0 if both separate
 		i += size
-		fresh := 1
-		if last == separator {
-			fresh = 0
-		}
-		if cell != separator {
-			fresh = 1
-		}
-		n += fresh
 		last = cell
-		if cell == separator {
-			start = i
-		}
-		if n >= maxCodes && cell == separator {
-			w.coded = n
-			w.countCodes(text, i, times)
-			n = w.coded
-		}
 	}
 	if last != separator {
 		codes[n], at[n] = separator, int32(i)
@@ -375,46 +370,39 @@ func (w *Workspace) countCodes(text []byte, end int, times uint32) {
 	w.coded = 1
 }
 
-// countCut counts w.words, which are words of text. Whether a word was seen
-// before, or is skipped, is not to be foreseen, so no branch asks: a feature
-// is written every time, and only sometimes kept.
+// countCut counts w.words, which are words of text.
 func (w *Workspace) countCut(text []byte, times uint32) {
 	w.room(len(w.words) + 1)
-	n, unlisted, seen := w.n, 0, w.seen
-	hashes := w.hashes
-	counts, ids := w.counts[:len(hashes)], w.ids[:len(hashes)]
-	current := w.epoch<<1 | keep
-	for _, word := range w.words {
-		if word.ID < 0 {
-			unlisted++
-			continue
-		}
-		s := &seen[word.ID]
-		at, fresh := int(s.index), int(s.stamp&keep)
-		if s.stamp != current {
-			at = n
-		}
-		count := counts[at]
-		if s.stamp != current {
-			count = 0
-		}
-		if s.stamp == current {
-			fresh = 0
-		}
-		hashes[at], counts[at], ids[at] = s.hash, count+times, word.ID
-		s.index, s.stamp = uint32(at), current&-(s.stamp&keep)
-		n += fresh
-	}
-	w.n = n
-	if unlisted == 0 {
-		return
-	}
+	w.n = countKnown(w.words, w.seen, w.epoch<<1|keep, times, w.hashes, w.counts, w.ids, w.n)
 	for _, word := range w.words {
 		// Of one byte are only the separators.
 		if word.ID < 0 && word.End-word.Start > 1 {
 			w.countText(text[word.Start:word.End], times)
 		}
 	}
+}
+
+// countKnown counts the words that have an id among the n features that are
+// known so far, and returns how many are known then. Whether a word was seen
+// before, or is skipped, is not to be foreseen, so no branch asks: a feature
+// is written every time, and only sometimes kept.
+func countKnown(words []jieba.Word, seen []sighting, current, times uint32, hashes []uint64, counts []uint32, ids []int32, n int) int {
+	counts, ids = counts[:len(hashes)], ids[:len(hashes)]
+	for i := range words {
+		id := words[i].ID
+		if id < 0 {
+			continue
+		}
+		s := &seen[id]
+		stamp := s.stamp
+		old := int(uint64(stamp^current)-1) >> 63 // −1 if it was seen, else 0
+		at := n ^ (n^int(s.index))&old
+		hashes[at], ids[at] = s.hash, id
+		counts[at] = counts[at]&uint32(old) + times
+		s.index, s.stamp = uint32(at), current&-(stamp&keep)
+		n += int(stamp&keep) &^ old
+	}
+	return n
 }
 
 // countPairs counts the overlapping pairs of characters of a run, or the
