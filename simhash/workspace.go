@@ -348,7 +348,7 @@ func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
 			}
 		}
 		codes[n], at[n] = cell, int32(i)
-		n += int((uint32(cell^separator|last^separator) + 1<<16 - 1) >> 16) // 0 if both separate
+		n += int((uint32((cell^separator)|(last^separator)) + 1<<16 - 1) >> 16) // 0 if both separate
 		i += size
 		last = cell
 	}
