@@ -68,14 +68,14 @@ type hit uint64
 
 const maxOffset = 1<<24 - 1
 
-// key compares those of v that agree on key f.from.
-func (c *comparer[F]) key(v []F, f frame, depth int) {
+// key compares those of v that agree on key f.from. All of v are known to
+// agree outside free.
+func (c *comparer[F]) key(v []F, f frame, free Uint128, depth int) {
 	n := len(v)
 	if n < 2 {
 		return
 	}
-	mask := f.keys[f.from]
-	width := min(mask.ones(), bits.Len(uint(n/groupTarget)))
+	width := min(f.keys[f.from].ones(), bits.Len(uint(n/groupTarget)))
 	l := &c.levels[depth]
 	l.reserve(n)
 	if width == 0 {
@@ -83,14 +83,14 @@ func (c *comparer[F]) key(v []F, f frame, depth int) {
 		l.group(c, []uint32{uint32(n)}, n, &f, depth)
 		return
 	}
+	by, width := newSpread(f.keys[f.from], free, width, groupHash)
 	if len(l.ends) < 1<<width {
 		l.ends = make([]uint32, 1<<width)
 	}
 	ends := l.ends[:1<<width]
 	clear(ends)
-	shift := uint(64 - width)
 	for i := range v {
-		ends[hash(&v[i], &mask, shift)]++
+		ends[number(&v[i], &by)]++
 	}
 	at := uint32(0)
 	for g, size := range ends {
@@ -99,7 +99,7 @@ func (c *comparer[F]) key(v []F, f frame, depth int) {
 	}
 	out := l.values
 	for i := range v {
-		g := hash(&v[i], &mask, shift)
+		g := number(&v[i], &by)
 		out[ends[g]] = v[i]
 		ends[g]++
 	}
@@ -275,7 +275,7 @@ func (c *comparer[F]) split(v []F, f frame, depth int) {
 		return
 	}
 	for t := range keys {
-		c.key(v, frame{keys: keys, from: t, to: t + 1, outer: &f}, depth)
+		c.key(v, frame{keys: keys, from: t, to: t + 1, outer: &f}, vary, depth)
 	}
 }
 
@@ -291,15 +291,16 @@ func worthwhile[F Fingerprint](v []F, keys []Uint128) bool {
 	n := float64(len(v))
 	together := 0
 	for t := range keys {
+		by := spread{keys[t], groupHash, 64 - width}
 		for i := range size {
-			h := hash(&v[i*step], &keys[t], 64-width)
+			h := number(&v[i*step], &by)
 			together += int(counts[h])
 			if counts[h] < 255 {
 				counts[h]++
 			}
 		}
 		for i := range size {
-			counts[hash(&v[i*step], &keys[t], 64-width)] = 0
+			counts[number(&v[i*step], &by)] = 0
 		}
 	}
 	share := float64(together) / (size * (size - 1) / 2)

@@ -41,9 +41,13 @@ type Uint128 struct{ Hi, Lo uint64 }
 
 func (a Uint128) and(b Uint128) Uint128 { return Uint128{a.Hi & b.Hi, a.Lo & b.Lo} }
 func (a Uint128) or(b Uint128) Uint128  { return Uint128{a.Hi | b.Hi, a.Lo | b.Lo} }
+func (a Uint128) not() Uint128          { return Uint128{^a.Hi, ^a.Lo} }
 func (a Uint128) isZero() bool          { return a.Hi|a.Lo == 0 }
 func (a Uint128) ones() int             { return bits.OnesCount64(a.Hi) + bits.OnesCount64(a.Lo) }
 func (a Uint128) less(b Uint128) bool   { return a.Hi < b.Hi || a.Hi == b.Hi && a.Lo < b.Lo }
+
+// everything has all bits set.
+var everything = Uint128{}.not()
 
 // shr returns a shifted right by n < 128 bits.
 func (a Uint128) shr(n int) Uint128 {
@@ -133,23 +137,44 @@ func less[F Fingerprint](p, q *F) bool {
 	return word(p).less(word(q))
 }
 
-// hash spreads the masked bits of a fingerprint over 64-shift bits, shift < 64
-// (multiplicative hashing, Knuth vol. 3, 6.4). Equal bits give equal hashes;
-// that is all the join relies on.
-func hash[F Fingerprint](p *F, m *Uint128, shift uint) uint64 {
-	if unsafe.Sizeof(*p) == 8 {
-		return *(*uint64)(unsafe.Pointer(p)) & m.Lo * 0x9E3779B97F4A7C15 >> (shift & 63)
-	}
-	q := (*Uint128)(unsafe.Pointer(p))
-	return (q.Lo&m.Lo*0x9E3779B97F4A7C15 + q.Hi&m.Hi*0xC2B2AE3D27D4EB4F) >> (shift & 63)
+// A spread maps the masked bits of fingerprints to numbers below
+// 1<<(64-shift). Equal bits give equal numbers; that is all the join relies on.
+type spread struct {
+	mask, mul Uint128
+	shift     uint // below 64
 }
 
-// route is a hash like hash, but independent of it: fingerprints of one bucket
-// of a block have to spread by the hash of a key that contains the block.
-func route[F Fingerprint](p *F, m *Uint128, shift uint) uint64 {
+// Multipliers of two independent hashes: the fingerprints of one bucket of a
+// block have to spread by a key that contains the block.
+var (
+	bucketHash = Uint128{0xA0761D6478BD642F, 0xD6E8FEB86659FD93}
+	groupHash  = Uint128{0xC2B2AE3D27D4EB4F, 0x9E3779B97F4A7C15}
+)
+
+// newSpread returns a spread by the bits of mask to at most width > 0 bits, and
+// how many they are. Fingerprints are known to agree outside free. If the free
+// bits of mask are few and adjacent they are the number, and different bits
+// give different numbers; otherwise it is a hash (multiplicative hashing,
+// Knuth vol. 3, 6.4).
+func newSpread(mask, free Uint128, width int, hash Uint128) (spread, int) {
+	m := mask.and(free)
+	n := m.ones()
+	if m.isZero() || n > width {
+		return spread{mask, hash, uint(64 - width)}, width
+	}
+	if low := bits.TrailingZeros64(m.Lo); m.Hi == 0 && m.Lo>>low == 1<<n-1 {
+		return spread{m, Uint128{Lo: 1 << (64 - n - low)}, uint(64 - n)}, n
+	}
+	if low := bits.TrailingZeros64(m.Hi); m.Lo == 0 && m.Hi>>low == 1<<n-1 {
+		return spread{m, Uint128{Hi: 1 << (64 - n - low)}, uint(64 - n)}, n
+	}
+	return spread{mask, hash, uint(64 - width)}, width
+}
+
+func number[F Fingerprint](p *F, s *spread) uint64 {
 	if unsafe.Sizeof(*p) == 8 {
-		return *(*uint64)(unsafe.Pointer(p)) & m.Lo * 0xD6E8FEB86659FD93 >> (shift & 63)
+		return *(*uint64)(unsafe.Pointer(p)) & s.mask.Lo * s.mul.Lo >> (s.shift & 63)
 	}
 	q := (*Uint128)(unsafe.Pointer(p))
-	return (q.Lo&m.Lo*0xD6E8FEB86659FD93 + q.Hi&m.Hi*0xA0761D6478BD642F) >> (shift & 63)
+	return (q.Lo&s.mask.Lo*s.mul.Lo + q.Hi&s.mask.Hi*s.mul.Hi) >> (s.shift & 63)
 }

@@ -36,7 +36,7 @@ func (j *join[F]) run(values []F) error {
 		joiners[w] = &comparer[F]{k: j.k, simd: j.simd, emit: j.emit(w), pool: p}
 	}
 	for t := range j.plan.tables {
-		list, bounds := j.route(values, t)
+		list, bounds, free := j.route(values, t)
 		sorted := &list[0] == &values[0]
 		p.reset(len(bounds) - 1)
 		var wg sync.WaitGroup
@@ -57,7 +57,7 @@ func (j *join[F]) run(values []F) error {
 							c.ascending(list[lo:hi:hi+slack], f, uint(j.plan.bits-width))
 							continue
 						}
-						c.key(list[lo:hi], f, 0)
+						c.key(list[lo:hi], f, free, 0)
 					}
 				} else {
 					c.split(next.values, next.frame, 0)
@@ -82,15 +82,21 @@ func (j *join[F]) run(values []F) error {
 const routed = 4
 
 // route brings values to the buckets of table t; fingerprints of one block
-// value are in one bucket.
-func (j *join[F]) route(values []F, t int) ([]F, []int) {
+// value are in one bucket, in which all agree outside the free bits.
+func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128) {
 	lead := min(bits.Len(uint(len(values)/bucketTarget)), 14)
-	if lead == 0 || j.plan.tables[t].width == 0 {
-		return values, []int{0, len(values)}
+	tb := &j.plan.tables[t]
+	if lead == 0 || tb.width == 0 {
+		return values, []int{0, len(values)}, everything
 	}
-	size := 1 << lead
+	free = everything
+	if tb.width <= lead && len(tb.pieces) == 1 {
+		free = tb.block.not()
+	}
 	if j.leads(t, lead) {
 		// Ascending values are in order of their leading block.
+		lead = min(lead, tb.width)
+		size := 1 << lead
 		bounds := make([]int, size+1)
 		bounds[size] = len(values)
 		for b := 1; b < size; b++ {
@@ -99,45 +105,26 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 				return lowBits(&rest[i], uint(j.plan.bits-lead)) >= uint64(b)
 			})
 		}
-		return values, bounds
+		return values, bounds, free
 	}
 	if j.work == nil {
 		j.work = take[F](j.memory, len(values))
 	}
-	shift := uint(64 - lead)
 	if j.counts == nil || t >= j.countedTo {
-		j.countedFrom, j.countedTo = t, min(t+routed, len(j.plan.tables))
-		j.counts = newPartition(len(values), size, j.countedTo-t, j.workers)
-		each(j.workers, len(j.counts.counts), func() func(int) {
-			return func(p int) {
-				for lo, hi := j.counts.span(p); lo < hi; lo += countBlock {
-					part := values[lo:min(lo+countBlock, hi)]
-					for i := range j.countedTo - t {
-						if j.leads(t+i, lead) {
-							continue
-						}
-						mask := j.plan.tables[t+i].block
-						c := j.counts.counts[p][i<<lead : (i+1)<<lead]
-						for i := range part {
-							c[route(&part[i], &mask, shift)]++
-						}
-					}
-				}
-			}
-		})
+		j.count(values, t, lead)
 	}
-	bounds := j.counts.bounds(t - j.countedFrom)
+	bounds = j.counts.bounds(t - j.countedFrom)
 	each(j.workers, len(j.counts.counts), func() func(int) {
 		return func(p int) {
 			lo, hi := j.counts.span(p)
 			first := (t - j.countedFrom) << lead
-			c := j.counts.counts[p][first : first+size]
-			mask := j.plan.tables[t].block
+			c := j.counts.counts[p][first : first+1<<lead]
+			by, _ := newSpread(tb.block, everything, lead, bucketHash)
 			out := j.work
 			if streams(out) {
 				w := newLineWriter(out, c)
 				for i := lo; i < hi; i++ {
-					b := route(&values[i], &mask, shift)
+					b := number(&values[i], &by)
 					at := c[b]
 					c[b] = at + 1
 					if w.put(b, at, values[i]) {
@@ -148,23 +135,53 @@ func (j *join[F]) route(values []F, t int) ([]F, []int) {
 				return
 			}
 			for i := lo; i < hi; i++ {
-				b := route(&values[i], &mask, shift)
+				b := number(&values[i], &by)
 				out[c[b]] = values[i]
 				c[b]++
 			}
 		}
 	})
-	return j.work[:len(values)], bounds
+	return j.work[:len(values)], bounds, free
+}
+
+// count counts the fingerprints of the buckets of table t and the next ones.
+func (j *join[F]) count(values []F, t, lead int) {
+	j.countedFrom, j.countedTo = t, min(t+routed, len(j.plan.tables))
+	j.counts = newPartition(len(values), 1<<lead, j.countedTo-t, j.workers)
+	each(j.workers, len(j.counts.counts), func() func(int) {
+		return func(p int) {
+			for lo, hi := j.counts.span(p); lo < hi; lo += countBlock {
+				part := values[lo:min(lo+countBlock, hi)]
+				for i := range j.countedTo - t {
+					if j.leads(t+i, lead) {
+						continue
+					}
+					by, _ := newSpread(j.plan.tables[t+i].block, everything, lead, bucketHash)
+					c := j.counts.counts[p][i<<lead : (i+1)<<lead]
+					for i := range part {
+						c[number(&part[i], &by)]++
+					}
+				}
+			}
+		}
+	})
 }
 
 // countBlock fingerprints stay in a core's first-level cache.
 const countBlock = 2 << 10
 
-// leads says whether the first lead bits of the fingerprints are in the block
-// of table t, so that ascending fingerprints are in order of its buckets.
+// leads says whether ascending fingerprints are in order of the buckets of
+// table t: whether its block begins with the first bits of them, enough for
+// lead bits or for the whole block.
 func (j *join[F]) leads(t, lead int) bool {
-	top := j.plan.tables[t].pieces[0]
-	return top.shift+top.width == j.plan.bits && top.width >= lead
+	tb := &j.plan.tables[t]
+	top := j.plan.bits
+	for _, p := range tb.pieces {
+		if p.shift+p.width == top {
+			top = p.shift
+		}
+	}
+	return j.plan.bits-top >= min(lead, tb.width)
 }
 
 // A task is a bucket by number, or a group a worker had no time for.

@@ -34,7 +34,7 @@ func (j *Joiner[F]) Bucket(plan *Plan, t int, values []F, visit func(a, b F, dis
 	j.c.emit = func(a, b *F, distance int) { visit(*a, *b, distance) }
 	tb := plan.tables[t]
 	for key := tb.from; key < tb.to; key++ {
-		j.c.key(values, frame{keys: plan.keys, from: key, to: key + 1}, 0)
+		j.c.key(values, frame{keys: plan.keys, from: key, to: key + 1}, everything, 0)
 	}
 	return nil
 }

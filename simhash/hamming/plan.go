@@ -103,8 +103,8 @@ func NewPlan(width, k int, regions ...Region) (*Plan, error) {
 func (p *Plan) add(top int, r Region) {
 	n := r.Errors + r.Agree
 	blocks := make([]piece, n)
-	for i := range blocks {
-		high, low := top-r.Bits*i/n, top-r.Bits*(i+1)/n
+	for i := range blocks { // wide ones first: they lead tables
+		high, low := top-(r.Bits*i+n-1)/n, top-(r.Bits*(i+1)+n-1)/n
 		blocks[i] = piece{low, high - low}
 	}
 	// Keys come in lexicographic order of their blocks, so those of a table
