@@ -109,9 +109,10 @@ func Create(path string, split data.Split, o data.ReaderOptions) (*Writer, error
 	}
 	switch compression {
 	case stream.Gzip:
-		w.out = gzip.NewWriter(w.file)
+		// Fast: a dump is written every night, and its split on one core.
+		w.out, err = gzip.NewWriterLevel(w.file, gzip.BestSpeed)
 	case stream.Zstd:
-		w.out, err = zstd.NewWriter(w.file, zstd.WithEncoderConcurrency(1))
+		w.out, err = zstd.NewWriter(w.file, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	default:
 		w.out = plain{w.file}
 	}
