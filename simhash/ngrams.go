@@ -103,11 +103,12 @@ func (g *gramReader) nextPairs(dst []uint64) int {
 	text, last, alone := g.text, g.rolled, g.have == 1
 	k, i := 0, 0
 	for i < len(text) && k < len(dst) {
-		r, size, c := rune(text[i]), 1, classNone
+		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
 			r, size = decode(text[i:])
 		}
 		i += size
+		var c class
 		if uint(r) < uint(len(g.classes)) {
 			c = g.classes[r]
 		} else {

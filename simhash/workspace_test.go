@@ -398,6 +398,29 @@ func checkSegmenter(t *testing.T, s Segmenter) {
 	}
 }
 
+// The runs of a text of more codes than are cut together, with and without
+// separators, and around a run that is too long, are those of nextSpan.
+func TestManyCodes(t *testing.T) {
+	own, other := analyzer(t, DefaultOptions()), newAnalyzer(t, nil, WithSegmenter(Segmenter{
+		Lexicon: defaultDictionary(t), NewCutter: func() Cutter { return unknowing{defaultDictionary(t).NewCutter(true)} },
+	}))
+	a, b := own.NewWorkspace(), other.NewWorkspace()
+	if a.coder == nil || b.coder != nil {
+		t.Fatal("the default segmenter takes codes, and the other one does not")
+	}
+	for _, text := range []string{
+		strings.Repeat("我来到北京，", maxCodes/4),
+		strings.Repeat("京。", maxCodes),
+		strings.Repeat("南京市x長江\U00020000。大橋 abc 清华", maxCodes/8),
+		"前，" + strings.Repeat("\U00020000清华", maxRun/10+1) + "后，" + strings.Repeat("江大橋", maxRun/9),
+		strings.Repeat("魑魅，", maxCodes/3) + strings.Repeat("清华大学", maxRun/12+3) + "，" + strings.Repeat("魍魉，", maxCodes),
+	} {
+		if got, want := a.Fingerprint([]byte(text), []byte(text)), b.Fingerprint([]byte(text), []byte(text)); got != want {
+			t.Errorf("%v, want %v for %.40q", got, want, text)
+		}
+	}
+}
+
 // realTexts are some shared ones, or none.
 func realTexts(t *testing.T) (texts [][]byte) {
 	t.Run("shared", func(t *testing.T) {

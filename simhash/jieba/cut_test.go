@@ -122,6 +122,36 @@ func TestCutAppends(t *testing.T) {
 	}
 }
 
+// Codes and the offsets of their characters are cut as the text is.
+func TestCutCodes(t *testing.T) {
+	d := dictionary(t)
+	g := textOf(d, nil)
+	long := strings.Repeat("杭研大厦的", 400)
+	rapid.Check(t, func(t *rapid.T) {
+		text := g.Draw(t, "text")
+		if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
+			text += long + text
+		}
+		var codes []uint16
+		var at []int32
+		for i, r := range text {
+			codes, at = append(codes, d.Code(r)), append(at, int32(i))
+		}
+		at = append(at, int32(len(text)))
+		for _, hmm := range []bool{true, false} {
+			c := d.NewCutter(hmm)
+			if got, want := c.CutCodes(nil, codes, at), c.Cut(nil, []byte(text)); !slices.Equal(got, want) {
+				t.Fatalf("hmm %t: %q: got %v, want %v", hmm, text, got, want)
+			}
+		}
+	})
+	for _, code := range []rune{'的', '龘', -1, 0, 0x10ffff, '。'} {
+		if d.Code(code) >= jieba.MaxCode {
+			t.Errorf("%q has the code %d", code, d.Code(code))
+		}
+	}
+}
+
 func FuzzCut(f *testing.F) {
 	for _, seed := range []string{
 		"", "我来到北京清华大学", "小明硕士毕业于中国科学院计算所，后在日本京都大学深造。",
