@@ -99,22 +99,21 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 	s := runState{Path: path, Command: m.Command, Hash: m.ConfigHash, Splits: len(m.Splits), Config: m.Config}
 	_, err := os.Stat(filepath.Join(path, rundir.SuccessFile))
 	s.Finished = err == nil
-	records, err := filepath.Glob(filepath.Join(path, rundir.Tasks, "*.json"))
-	if err != nil {
-		return err
-	}
-	for _, name := range records {
-		var r rundir.TaskRecord
-		if err := rundir.ReadJSON(name, &r); err != nil {
+	for _, stage := range job.Stages(m.Command) {
+		records, err := filepath.Glob(filepath.Join(path, rundir.Tasks, stage.Name+"-*.json"))
+		if err != nil {
 			return err
 		}
-		if n := len(s.Stages); n == 0 || s.Stages[n-1].Stage != r.Stage {
-			s.Stages = append(s.Stages, stageState{Stage: r.Stage})
+		st := stageState{Stage: stage.Name, Done: len(records)}
+		for _, name := range records {
+			var r rundir.TaskRecord
+			if err := rundir.ReadJSON(name, &r); err != nil {
+				return err
+			}
+			st.RowsIn += r.RowsIn
+			st.RowsOut += r.RowsOut
 		}
-		stage := &s.Stages[len(s.Stages)-1]
-		stage.Done++
-		stage.RowsIn += r.RowsIn
-		stage.RowsOut += r.RowsOut
+		s.Stages = append(s.Stages, st)
 	}
 	for _, table := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters} {
 		parts, err := rundir.Parts(path, table)
