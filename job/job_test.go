@@ -568,7 +568,7 @@ func Example() {
 		return
 	}
 	in := filepath.Join(dir, "pages.jsonl")
-	page := `{"id":"%s","text":"one two three four five six seven eight nine ten"}` + "\n"
+	page := `{"id":"%s","text":"alpha bravo charlie delta echo foxtrot golf hotel india juliett"}` + "\n"
 	if err := os.WriteFile(in, fmt.Appendf(nil, page+page, "a", "b"), 0o600); err != nil {
 		fmt.Println(err)
 		return

@@ -225,19 +225,32 @@ func (c Config) Check() error {
 	if _, err := c.Input.BadLimit(); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"stall": c.Execution.Stall, "deadline": c.Execution.Deadline} {
-		if d, err := time.ParseDuration(value); err != nil || d <= 0 {
-			return fmt.Errorf("%s %q: write a time like 90s, 2m or 12h", name, value)
+	if c.Execution.Engine == EngineGleam {
+		if err := c.Execution.checkCluster(); err != nil {
+			return err
 		}
-	}
-	if c.Execution.Attempts < 1 {
-		return fmt.Errorf("attempts %d: write a number from 1", c.Execution.Attempts)
 	}
 	if _, err := c.Plan(); err != nil {
 		return fmt.Errorf("plan %q: %w: write regions like 32/1/2+32/1/2, whose errors each plus one sum to more than the distance", c.Execution.Plan, err)
 	}
 	_, err := ParseBytes(c.Execution.Memory)
 	return err
+}
+
+// checkCluster checks what only a cluster looks at.
+func (e Execution) checkCluster() error {
+	for _, f := range []struct{ name, value string }{{"stall", e.Stall}, {"deadline", e.Deadline}} {
+		if d, err := time.ParseDuration(f.value); err != nil || d <= 0 {
+			return fmt.Errorf("%s %q: write a time like 90s, 2m or 12h", f.name, f.value)
+		}
+	}
+	if e.Attempts < 1 {
+		return fmt.Errorf("attempts %d: write a number from 1", e.Attempts)
+	}
+	if host, port, ok := strings.Cut(e.Master, ":"); !ok || host == "" || port == "" {
+		return fmt.Errorf("master %q: write HOST:PORT", e.Master)
+	}
+	return nil
 }
 
 // Plan returns the kernel's plan, nil when its cost model is to choose.

@@ -28,6 +28,9 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 		`segmenter "python": write one`:   func(c *Config) { c.Features.Segmenter = "python" },
 		`plan "16/0/1": hamming`:          func(c *Config) { c.Execution.Plan = "16/0/1" },
 		`plan "x": hamming: region`:       func(c *Config) { c.Execution.Plan = "x" },
+		`stall "soon": write a time`:      func(c *Config) { c.Execution.Engine, c.Execution.Stall = EngineGleam, "soon" },
+		"attempts 0: write a number":      func(c *Config) { c.Execution.Engine, c.Execution.Attempts = EngineGleam, 0 },
+		`master "here": write HOST:PORT`:  func(c *Config) { c.Execution.Engine, c.Execution.Master = EngineGleam, "here" },
 		"max_spread -2: write 0":          func(c *Config) { c.Clusters.MaxSpread = -2 },
 		`warc_id "uri": write one of url`: func(c *Config) { c.Input.WARCID = "uri" },
 	} {
