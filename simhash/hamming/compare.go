@@ -176,6 +176,9 @@ func (c *comparer[F]) compare(l *level[F], n int, f *frame) {
 	block, offset := 0, 1
 	reach := l.reach[:(n+lanes-1)/lanes]
 	for block < len(reach) {
+		if c.pool != nil && c.pool.ctx.Err() != nil {
+			return
+		}
 		var found int
 		if c.simd {
 			block, offset, found = nearSIMD(l.values, reach, c.k, block, offset, c.hits[:])

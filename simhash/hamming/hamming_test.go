@@ -415,7 +415,7 @@ func TestWorkerNumbers(t *testing.T) {
 func TestWithin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	j := NewJoiner[uint64](Options{})
-	for _, n := range []int{0, 1, 5, 500, 5000} {
+	for _, n := range []int{0, 1, 5, directMax, directMax + 1, 500, 5000} {
 		seen := map[uint64]bool{}
 		var group []uint64
 		for len(group) < n {

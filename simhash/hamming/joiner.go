@@ -39,6 +39,9 @@ func (j *Joiner[F]) Bucket(plan *Plan, t int, values []F, visit func(a, b F, dis
 	return nil
 }
 
+// directMax is the size up to which a group is compared without any preparation.
+const directMax = 32
+
 // Within visits every pair of a group within distance k, exactly once, by
 // their indices a < b in group, which may have any order. The values must be
 // distinct. Bits that all of them share, such as a common segment, cost
@@ -49,6 +52,16 @@ func (j *Joiner[F]) Within(group []F, k int, visit func(a, b, distance int)) err
 		return fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
 	}
 	if k == 0 || len(group) < 2 {
+		return nil
+	}
+	if len(group) <= directMax {
+		for a := range group {
+			for b := a + 1; b < len(group); b++ {
+				if d := distance(&group[a], &group[b]); d <= k {
+					visit(a, b, d)
+				}
+			}
+		}
 		return nil
 	}
 	order := make([]int, len(group))
