@@ -5,6 +5,7 @@ package hamming
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -177,5 +178,37 @@ func BenchmarkBad(b *testing.B) {
 			}
 			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/n, "cpu-ns/fp")
 		})
+	}
+}
+
+// The model is within a factor of 2.5 of what is measured, its share of the
+// whole being the join.
+func TestCostModel(t *testing.T) {
+	if os.Getenv("NEARDUP_BENCH_LARGE") == "" {
+		t.Skip("NEARDUP_BENCH_LARGE is not set: skipping the timing of the cost model")
+	}
+	const n, factor = 2_000_000, 2.5
+	fps := benchSet(n)
+	for _, k := range []int{3, 5, 8, 10} {
+		s, err := Collapse(fps, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := ChoosePlan(64, k, s.Len())
+		if err != nil {
+			t.Fatal(err)
+		}
+		measured := math.Inf(1)
+		for range 3 {
+			cpu := cpuTime()
+			if err := s.Pairs(context.Background(), k, Options{}, func(int, uint32, uint32, int) {}); err != nil {
+				t.Fatal(err)
+			}
+			measured = min(measured, float64(cpuTime()-cpu)/n)
+		}
+		t.Logf("%v: modelled %.0f, measured %.0f ns a fingerprint", plan, plan.Cost(s.Len()), measured)
+		if r := measured / plan.Cost(s.Len()); r > factor || r < 1/factor {
+			t.Errorf("%v: modelled %.0f, measured %.0f ns a fingerprint", plan, plan.Cost(s.Len()), measured)
+		}
 	}
 }

@@ -31,6 +31,8 @@ const (
 	slack      = 16   // that many may be read, without effect, beyond those to compare
 	largeGroup = 2048 // groups from here on are split further
 	maxDepth   = 6
+
+	cancelBlocks = 1 << 10 // blocks of lanes compared between looks at the context
 )
 
 // A comparer finds the pairs of a bucket. It is the workspace of one worker.
@@ -180,10 +182,11 @@ func (c *comparer[F]) compare(l *level[F], n int, f *frame) {
 			return
 		}
 		var found int
+		part := reach[:min(block+cancelBlocks, len(reach))]
 		if c.simd {
-			block, offset, found = nearSIMD(l.values, reach, c.k, block, offset, c.hits[:])
+			block, offset, found = nearSIMD(l.values, part, c.k, block, offset, c.hits[:])
 		} else {
-			block, offset, found = near(l.values, reach, c.k, block, offset, c.hits[:])
+			block, offset, found = near(l.values, part, c.k, block, offset, c.hits[:])
 		}
 		for _, h := range c.hits[:found] {
 			first, ahead := int(h>>32)*lanes, int(h>>8&maxOffset)
