@@ -1,0 +1,6 @@
+//go:build !race
+
+package gleam
+
+// raceDetector says that this is a build with the race detector.
+const raceDetector = false
