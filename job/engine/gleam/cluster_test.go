@@ -48,11 +48,17 @@ var gleamBinary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 })
 
-func startCluster(t testing.TB, agents, slots int) *cluster {
+// needCluster skips a test where a cluster cannot be trusted.
+func needCluster(t testing.TB) {
 	t.Helper()
 	if raceDetector {
 		t.Skip("gleam's own code has data races, for which the detector would end our drivers: cluster tests run without it")
 	}
+}
+
+func startCluster(t testing.TB, agents, slots int) *cluster {
+	t.Helper()
+	needCluster(t)
 	binary, err := gleamBinary()
 	if err != nil {
 		t.Fatal(err)

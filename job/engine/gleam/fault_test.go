@@ -163,6 +163,7 @@ var longFaults = []fault{
 const faultDocuments = 5_000
 
 func TestFaults(t *testing.T) {
+	needCluster(t)
 	faults := quickFaults
 	if long() {
 		faults = append(slices.Clone(quickFaults), longFaults...)
