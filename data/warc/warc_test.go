@@ -62,9 +62,9 @@ func readAll(t testing.TB, r data.Reader) (docs []data.Document, bad []string) {
 func sharedData(t *testing.T) string {
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
+		dir = filepath.Join("..", "..", "..", "shared")
 	}
-	dir = filepath.Join(dir, "warc")
+	dir = filepath.Join(dir, "data", "warc")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("shared data not found at %s", dir)
 	}
