@@ -19,8 +19,9 @@ func sharedData(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
+		dir = filepath.Join("..", "..", "..", "shared")
 	}
+	dir = filepath.Join(dir, "data")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("shared data not found at %s", dir)
 	}
