@@ -436,7 +436,10 @@ func TestTooManyBadRecords(t *testing.T) {
 // Many documents without features never merge; many identical ones make one
 // cluster; neither costs its square.
 func TestManyEmptyAndManyIdentical(t *testing.T) {
-	const n = 100_000
+	n := int64(100_000)
+	if testing.Short() {
+		n = 20_000
+	}
 	dir := t.TempDir()
 	for name, page := range map[string]string{"empty": "", "blank": " \\n\\t ", "identical": text(1, 40)} {
 		lines := make([]string, n)

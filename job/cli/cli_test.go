@@ -147,6 +147,9 @@ func TestKilledRunsResume(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rounds, kills := 3, 0
+	if testing.Short() {
+		rounds = 1
+	}
 	for round := range rounds {
 		out := fmt.Sprint("killed", round)
 		finished := map[string]time.Time{} // task records
@@ -155,6 +158,10 @@ func TestKilledRunsResume(t *testing.T) {
 				t.Fatal("the run does not get on")
 			}
 			cmd, stderr := start(t, args(out)...)
+			if attempt == 0 { // for certain, once something is finished
+				waitForRecord(filepath.Join(dir, out))
+				_ = cmd.Process.Kill()
+			}
 			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(whole))), func() { _ = cmd.Process.Kill() })
 			err := cmd.Wait()
 			timer.Stop()
@@ -186,6 +193,16 @@ func TestKilledRunsResume(t *testing.T) {
 	}
 	if kills < rounds {
 		t.Errorf("only %d kills: the test shows nothing", kills)
+	}
+}
+
+// waitForRecord waits until a task of the run is done, some seconds at most.
+func waitForRecord(out string) {
+	for range 10_000 {
+		if records, _ := filepath.Glob(filepath.Join(out, "tasks", "*.json")); len(records) > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -250,12 +267,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	dump(t, in, 20, 1000)
 	cmd, stderr := start(t, "run", in, "--out", filepath.Join(dir, "out"), "--workers", "1")
-	for range 1000 { // until the first task is done
-		if records, _ := filepath.Glob(filepath.Join(dir, "out", "tasks", "*.json")); len(records) > 0 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waitForRecord(filepath.Join(dir, "out"))
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
