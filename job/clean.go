@@ -15,10 +15,11 @@ import (
 )
 
 // cleanTask reads split task again and writes the documents that stay. first
-// is the row of the split's first document, want the number of its documents.
-func (r *run) cleanTask(ctx context.Context, task int, first, want int64) (rec rundir.TaskRecord, err error) {
+// is the row of the split's first document; was is the split's record of the
+// fingerprint stage, which the input must still agree with.
+func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.TaskRecord) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
-	split := r.job.Splits[task]
+	split, want := r.job.Splits[task], was.RowsOut
 	rec = rundir.TaskRecord{Stage: stageClean, Task: task, Source: split.Path, Skipped: map[string]int64{}}
 
 	dropped, err := openBitmap(r.dir.Path(rundir.State, droppedFile), uint64(first))
@@ -86,6 +87,9 @@ func (r *run) cleanTask(ctx context.Context, task int, first, want int64) (rec r
 	if rec.RowsIn != want {
 		return rec, fmt.Errorf("%s: %s: %w: %d documents when they were fingerprinted, %d or more now: the input has changed; run again into a new folder",
 			stageClean, split.Path, rundir.ErrNotConserved, want, rec.RowsIn)
+	}
+	if in.Digest() != was.Digest {
+		return rec, fmt.Errorf("%s: %s has changed since it was fingerprinted: run again into a new folder", stageClean, split.Path)
 	}
 	if err := out.Commit(); err != nil {
 		return rec, err

@@ -397,7 +397,7 @@ func (r *run) clean(ctx context.Context, first []int64, s *Summary) error {
 		for _, task := range missing {
 			group.Go(func() error {
 				return engine.Guard(func() (err error) {
-					records[task], err = r.cleanTask(ctx, task, first[task], fingerprinted[task].RowsOut)
+					records[task], err = r.cleanTask(ctx, task, first[task], fingerprinted[task])
 					return err
 				})
 			})

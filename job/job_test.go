@@ -414,6 +414,26 @@ func TestAnotherConfigurationIsRefused(t *testing.T) {
 	}
 }
 
+// An input that changed between two processes of one run, its size the same,
+// is noticed before it gets into the clean dump.
+func TestChangedInputIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"), fmt.Sprintf(`{"id":"a","text":%q}`, text(1, 60)))
+	out := filepath.Join(dir, "out")
+	req := job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: config.Default()}
+	runJob(t, 1, req)
+	for _, name := range []string{rundir.SuccessFile, "tasks/clean-00000.json"} {
+		if err := os.Remove(filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jsonl(t, in, strings.Replace(strings.TrimSpace(readFile(t, in)), `"id":"a"`, `"id":"b"`, 1))
+	req.Engine = local.New(1)
+	if _, err := job.Run(context.Background(), req); err == nil || !strings.Contains(err.Error(), "in.jsonl has changed") {
+		t.Fatalf("got %v, want the changed file", err)
+	}
+}
+
 func TestTooManyBadRecords(t *testing.T) {
 	dir := t.TempDir()
 	in := jsonl(t, filepath.Join(dir, "in.jsonl"), fmt.Sprintf(`{"id":"a","text":%q}`, text(1, 60)), `{"id":`, `nonsense`)
