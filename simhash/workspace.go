@@ -41,6 +41,7 @@ type Workspace struct {
 	cutter  Cutter
 	scratch scratch
 	text    []byte // normal form of the title, then of the text
+	title   int    // where the title ends in it
 
 	// The runs of ideographs, one after the other with a separator after
 	// each: as text, or as character codes if the cutter takes those.
@@ -173,6 +174,12 @@ func (w *Workspace) Normalize(dst, text []byte) []byte {
 	return w.a.forms.append(dst, text, &w.scratch)
 }
 
+// Normal returns the normal form, as Normalize makes it, of the text (without
+// the title) that w was last given, so that more can be made of it without
+// normalising again. It is nil before the first document, is valid until w is
+// used again, and is not to be changed.
+func (w *Workspace) Normal() []byte { return w.text[w.title:len(w.text):len(w.text)] }
+
 // read normalises title and text into w.text and returns where the title
 // ends.
 func (w *Workspace) read(title, text []byte) int {
@@ -180,9 +187,9 @@ func (w *Workspace) read(title, text []byte) int {
 	if w.a.options.TitleWeight > 0 {
 		w.text = w.a.forms.append(w.text, title, &w.scratch)
 	}
-	end := len(w.text)
+	w.title = len(w.text)
 	w.text = w.a.forms.append(w.text, text, &w.scratch)
-	return end
+	return w.title
 }
 
 // characters counts the characters of valid UTF-8: the bytes that do not

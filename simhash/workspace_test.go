@@ -592,3 +592,30 @@ func TestNormalizeIsExported(t *testing.T) {
 		t.Errorf("normal form of nothing: %q", got)
 	}
 }
+
+// Normal is the text's normal form, title left out, for words and n-grams and
+// however the documents before it looked.
+func TestNormalIsOfTheLastText(t *testing.T) {
+	for _, o := range []Options{variety()[0], variety()[3], variety()[6]} {
+		a := analyzer(t, o)
+		w, other := a.NewWorkspace(), a.NewWorkspace()
+		if got := w.Normal(); got != nil {
+			t.Errorf("%s: %q before the first document", o, got)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			title, text := drawText(t, "title"), drawText(t, "text")
+			r := w.Fingerprint(title, text)
+			want := other.Normalize(nil, text)
+			if got := w.Normal(); !bytes.Equal(got, want) {
+				t.Fatalf("%s: normal form %q of %q, want %q", o, got, text, want)
+			}
+			if n := utf8.RuneCount(w.Normal()); n != r.Length {
+				t.Fatalf("%s: normal form of %d characters, length %d", o, n, r.Length)
+			}
+			w.Features(nil, title, text)
+			if got := w.Normal(); !bytes.Equal(got, want) {
+				t.Fatalf("%s: normal form %q of %q after Features, want %q", o, got, text, want)
+			}
+		})
+	}
+}
