@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/hamming"
 	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Neardup is our own method at any setting, as the job's stages do it:
@@ -23,6 +24,9 @@ type Neardup struct {
 	Bands    bool          // candidates by the sketch's bands too
 	Rules    *sketch.Rules // verdict on a candidate; nil: the distance alone
 	Short    bool          // the lane of short texts
+	// Templates leaves out what half of a site's pages share, as learned from
+	// the documents at hand; the host of a document's id is its site.
+	Templates bool
 }
 
 // Classic is the method of the sources: distance 3 alone.
@@ -65,6 +69,9 @@ func (m *Neardup) Name() string {
 			name += fmt.Sprintf("±%.2f", m.Rules.Border)
 		}
 	}
+	if m.Templates {
+		name += " templates"
+	}
 	return name
 }
 
@@ -81,15 +88,22 @@ func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	var templates *template.Model
+	if m.Templates {
+		if templates, err = l.templates(ctx); err != nil {
+			return nil, err
+		}
+	}
 	views := make([]view, len(l.corpus.Documents))
 	err = l.each(ctx, analyzer, func(w *simhash.Workspace) func(int) {
 		var maker sketch.Maker
-		var text []byte
+		var own, text []byte
 		return func(i int) {
 			d, v := &l.corpus.Documents[i], &views[i]
-			v.result = w.Fingerprint(d.Title, d.Text)
+			own, _ = templates.Suppress(own[:0], template.Site([]byte(d.ID)), d.Text)
+			v.result = w.Fingerprint(d.Title, own)
 			if m.Bands || m.Rules != nil || m.Short {
-				text = w.Normalize(text[:0], d.Text)
+				text = w.Normalize(text[:0], own)
 				maker.Sketch(&v.sketch, text)
 			}
 			if letters, ok := sketch.ShortText(nil, text); m.Short && ok {
@@ -102,7 +116,7 @@ func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
 	}
 
 	var found []Found
-	judge := m.judge(l, views, analyzer)
+	judge := m.judge(l, views, analyzer, templates)
 	candidate := func(a, b int32) {
 		if m.Short && views[a].short != nil && views[b].short != nil {
 			return // they meet by their edits
@@ -123,14 +137,31 @@ func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
 	return found, ctx.Err()
 }
 
+// templates learns what the pages of each site share.
+func (l *Lab) templates(ctx context.Context) (*template.Model, error) {
+	learner, err := template.NewLearner(template.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range l.corpus.Documents {
+		d := &l.corpus.Documents[i]
+		if learner.Add(template.Site([]byte(d.ID)), []byte(d.ID), d.Text); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return learner.Model(), nil
+}
+
 // judge returns the verdict on candidates.
-func (m *Neardup) judge(l *Lab, views []view, analyzer *simhash.Analyzer) func(a, b int32) (float64, bool) {
+func (m *Neardup) judge(l *Lab, views []view, analyzer *simhash.Analyzer, templates *template.Model) func(a, b int32) (float64, bool) {
 	w := analyzer.NewWorkspace()
 	sets := map[int32][]uint64{} // shingles of the texts consulted
 	shingles := func(i int32) []uint64 {
 		set, had := sets[i]
 		if !had {
-			set = l.shingles(w, i)
+			d := &l.corpus.Documents[i]
+			own, _ := templates.Suppress(nil, template.Site([]byte(d.ID)), d.Text)
+			set = sketch.Shingles(nil, w.Normalize(nil, own))
 			sets[i] = set
 		}
 		return set

@@ -1,0 +1,27 @@
+package template_test
+
+import (
+	"fmt"
+
+	"github.com/neardup/neardup/simhash/template"
+)
+
+func Example() {
+	learner, err := template.NewLearner(template.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page := func(body string) []byte {
+		return []byte("Home | News | Contact\n" + body + "\nAll rights reserved, 2026.\n")
+	}
+	for i := range 20 {
+		id := fmt.Appendf(nil, "http://news.example.org/%c", 'a'+i)
+		learner.Add(template.Site(id), id, page(fmt.Sprintf("The story of town %c and its river", 'A'+i)))
+	}
+	model := learner.Model()
+
+	own, left := model.Suppress(nil, []byte("news.example.org"), page("A flood came in May"))
+	fmt.Printf("%q, %d bytes left out\n", own, left)
+	// Output: "A flood came in May\n", 49 bytes left out
+}
