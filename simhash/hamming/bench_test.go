@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -210,5 +211,98 @@ func TestCostModel(t *testing.T) {
 		if r := measured / plan.Cost(s.Len()); r > factor || r < 1/factor {
 			t.Errorf("%v: modelled %.0f, measured %.0f ns a fingerprint", plan, plan.Cost(s.Len()), measured)
 		}
+	}
+}
+
+// benchLibrary returns n fingerprints of a library, one in ten of them of tonight's
+// with up to three bits flipped.
+func benchLibrary(fps []uint64, n int) []uint64 {
+	rng := rand.New(rand.NewPCG(5, 6))
+	library := make([]uint64, n)
+	for i := range library {
+		x := rng.Uint64()
+		if x%10 == 0 {
+			y := rng.Uint64()
+			x = fps[rng.IntN(len(fps))]
+			for range y % 4 {
+				y >>= 6
+				x ^= 1 << (y & 63)
+			}
+		}
+		library[i] = x
+	}
+	return library
+}
+
+// BenchmarkProbe streams a library past an index on one core: "map" is the
+// obvious way, a map of segments, on a hundredth of the stream.
+func BenchmarkProbe(b *testing.B) {
+	for _, c := range []struct {
+		name             string
+		index, stream, k int
+		make             func(int) []uint64
+	}{
+		{"map", 1_000_000, 10_000, 3, benchSet},
+		{"uniform", 1_000_000, 1_000_000, 3, benchSet},
+		{"portable", 1_000_000, 1_000_000, 3, benchSet},
+		{"skewed", 1_000_000, 1_000_000, 3, benchSkewed},
+		{"uniform", 1_000_000, 1_000_000, 6, benchSet},
+		{"uniform", 1_000_000, 1_000_000, 8, benchSet},
+		{"uniform", 1_000_000, 200_000, 12, benchSet},
+		{"uniform", 1_000_000, 10_000_000, 3, benchSet},
+		{"uniform", 1_000_000, 100_000_000, 3, benchSet},
+		{"uniform", 10_000_000, 10_000_000, 3, benchSet},
+		{"uniform", 100_000_000, 25_000_000, 3, benchSet},
+	} {
+		b.Run(fmt.Sprintf("%s/k=%d/index=%d/stream=%d", c.name, c.k, c.index, c.stream), func(b *testing.B) {
+			benchLarge(b, max(c.stream, c.index))
+			fps := c.make(c.index)
+			library := benchLibrary(fps, min(c.stream, 25_000_000))
+			if c.name == "skewed" {
+				for i := range library[:c.stream/2] {
+					if i%50 == 0 {
+						library[i] = library[i]&(1<<48-1) | 0xbeef<<48
+					}
+				}
+			}
+			var probe func(batch []uint64, visit func(i int, doc uint32, distance int))
+			built := time.Now()
+			if c.name == "map" {
+				probe = byMap(fps)
+			} else {
+				ix, err := NewIndex(fps, c.k, Options{NoSIMD: c.name == "portable"})
+				if err != nil {
+					b.Fatal(err)
+				}
+				p := ix.NewProber()
+				p.Probe(library[:len(library)/4], func(int, uint32, int) {}) // fresh workspace
+				defer func() {
+					b.ReportMetric(float64(ix.Bytes())/float64(c.index), "index-B/fp")
+					b.ReportMetric(ix.Plan().cost(c.index, probing(ix.maxKeys)), "model-ns/probe")
+				}()
+				probe = p.Probe
+			}
+			build := time.Since(built)
+			batch := min(1<<20, len(library))
+			if c.index > 4<<20 {
+				batch = len(library)
+			}
+			found := 0
+			cpu := cpuTime()
+			b.ResetTimer()
+			for b.Loop() {
+				found = 0
+				for done := 0; done < c.stream; {
+					at := done % len(library)
+					part := library[at:min(at+batch, at+c.stream-done, len(library))]
+					probe(part, func(int, uint32, int) { found++ })
+					done += len(part)
+				}
+			}
+			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/float64(c.stream), "cpu-ns/probe")
+			b.ReportMetric(build.Seconds(), "build-s")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.stream), "ns/probe")
+			b.ReportMetric(float64(found), "found")
+		})
 	}
 }

@@ -270,8 +270,8 @@ func (c *comparer[F]) split(v []F, f frame, depth int) {
 		c.all(v, &f, depth)
 		return
 	}
-	plan, err := ChoosePlan(width, min(c.k, MaxDistance(width)), len(v))
-	if err != nil || len(plan.regions) == 0 {
+	plan := choosePlan(width, c.k, len(v), 0)
+	if len(plan.regions) == 0 {
 		c.all(v, &f, depth)
 		return
 	}

@@ -105,3 +105,22 @@ func ExampleJoiner_Bucket() {
 	// Output:
 	// 2 pairs
 }
+
+// Tonight's fingerprints are indexed, and the library's stream past them.
+func ExampleIndex() {
+	tonight := []uint64{0xcafe, 0x1234_0000_0000_0000, 0xcafe}
+	ix, err := hamming.NewIndex(tonight, 3, hamming.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	library := []uint64{0xcaff, 0x5555_5555_5555_5555, 0x1234_0000_0000_0007}
+	prober := ix.NewProber() // one for each goroutine
+	prober.Probe(library, func(i int, doc uint32, distance int) {
+		fmt.Println("library", i, "tonight", doc, "distance", distance)
+	})
+	// Unordered output:
+	// library 0 tonight 0 distance 1
+	// library 0 tonight 2 distance 1
+	// library 2 tonight 1 distance 3
+}

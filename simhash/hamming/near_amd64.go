@@ -40,3 +40,17 @@ func stream(dst, src unsafe.Pointer)
 //
 //go:noescape
 func streamed()
+
+// probeSIMD is probe with AVX-512.
+func probeSIMD[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
+	if unsafe.Sizeof(probes[0]) == 8 {
+		return probe64((*uint64)(unsafe.Pointer(&probes[0])), len(probes), &key.lookup, next, place, &hits[0], len(hits))
+	}
+	return probe128((*Uint128)(unsafe.Pointer(&probes[0])), len(probes), &key.lookup, next, place, &hits[0], len(hits))
+}
+
+//go:noescape
+func probe64(probes *uint64, n int, key *lookup, next int, place uint64, hits *probeHit, room int) (nextProbe int, nextPlace uint64, found int)
+
+//go:noescape
+func probe128(probes *Uint128, n int, key *lookup, next int, place uint64, hits *probeHit, room int) (nextProbe int, nextPlace uint64, found int)

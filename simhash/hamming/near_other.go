@@ -15,3 +15,7 @@ const haveStream = false
 func stream(_, _ unsafe.Pointer) {}
 
 func streamed() {}
+
+func probeSIMD[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
+	return probe(probes, key, next, place, hits)
+}

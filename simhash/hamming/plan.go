@@ -69,6 +69,11 @@ func NewPlan(width, k int, regions ...Region) (*Plan, error) {
 	if k < 0 || k > MaxDistance(width) {
 		return nil, fmt.Errorf("hamming: plan for distance %d: %w", k, ErrDistance)
 	}
+	return newPlan(width, k, regions...)
+}
+
+// newPlan is NewPlan for any k: few bits of wide fingerprints may vary.
+func newPlan(width, k int, regions ...Region) (*Plan, error) {
 	p := &Plan{bits: width, k: k, regions: append([]Region(nil), regions...)}
 	if len(regions) == 0 {
 		p.keys = []Uint128{{}}
@@ -213,35 +218,49 @@ const (
 	groupTarget = 16   // a group is not made smaller than this on average
 )
 
-// cost is what a region, with blocks b bits wide on average, costs for n
-// fingerprints.
-func (r Region) cost(b, n float64) float64 {
-	group := max(n*math.Exp2(-b*float64(r.Agree)), min(n, groupTarget))
-	bucket := n * math.Exp2(-b*float64(r.lead()))
-	miss := min(max(0, missCost*math.Log2(bucket/(4*bucketTarget))), missMax)
-	tables := choose(r.Errors+r.lead(), r.lead())
-	keys := choose(r.Errors+r.Agree, r.Agree)
-	if n <= bucketTarget {
-		tables = 0
-	}
-	return tables*tableCost + keys*(keyCost+miss+compareCost*group/2)
+// A model is what plans are ranked by: what comparing all with all costs, and
+// what a region does, with blocks b bits wide on average, in nanoseconds of
+// one core for one of n fingerprints; and how many keys a plan may have.
+type model struct {
+	all     func(n float64) float64
+	region  func(r Region, b, n float64) float64
+	maxKeys int
+}
+
+// joining models a join of n fingerprints with themselves.
+var joining = model{
+	all: func(n float64) float64 { return compareCost * n / 2 },
+	region: func(r Region, b, n float64) float64 {
+		group := max(n*math.Exp2(-b*float64(r.Agree)), min(n, groupTarget))
+		bucket := n * math.Exp2(-b*float64(r.lead()))
+		miss := min(max(0, missCost*math.Log2(bucket/(4*bucketTarget))), missMax)
+		tables := choose(r.Errors+r.lead(), r.lead())
+		keys := choose(r.Errors+r.Agree, r.Agree)
+		if n <= bucketTarget {
+			tables = 0
+		}
+		return tables*tableCost + keys*(keyCost+miss+compareCost*group/2)
+	},
+	maxKeys: maxKeys,
 }
 
 // Cost returns the modelled cost of joining n evenly spread distinct
 // fingerprints, in nanoseconds of one core a fingerprint. It ranks plans; the
 // cost of what is found is not in it.
-func (p *Plan) Cost(n int) float64 {
+func (p *Plan) Cost(n int) float64 { return p.cost(n, &joining) }
+
+func (p *Plan) cost(n int, m *model) float64 {
 	if len(p.regions) == 0 {
-		return compareCost * float64(n) / 2
+		return m.all(float64(n))
 	}
 	cost := 0.0
 	for _, r := range p.regions {
-		cost += r.cost(float64(r.Bits)/float64(r.Errors+r.Agree), float64(n))
+		cost += m.region(r, float64(r.Bits)/float64(r.Errors+r.Agree), float64(n))
 	}
 	return cost
 }
 
-type planKey struct{ bits, k, log int }
+type planKey struct{ bits, k, log, keys int }
 
 var plans sync.Map // planKey to *Plan
 
@@ -251,20 +270,30 @@ func ChoosePlan(width, k, n int) (*Plan, error) {
 	if _, err := NewPlan(width, k); err != nil {
 		return nil, err
 	}
-	key := planKey{width, k, bits.Len(uint(max(n, 1) - 1))}
+	return choosePlan(width, k, n, 0), nil
+}
+
+// choosePlan is ChoosePlan for any k, or, if keys is not zero, the choice for
+// probing an index of n fingerprints by at most so many keys.
+func choosePlan(width, k, n, keys int) *Plan {
+	key := planKey{width, k, bits.Len(uint(max(n, 1) - 1)), keys}
 	if p, ok := plans.Load(key); ok {
-		return p.(*Plan), nil
+		return p.(*Plan)
 	}
-	p := cheapest(width, k, 1<<key.log)
+	m := &joining
+	if keys > 0 {
+		m = probing(keys)
+	}
+	p := cheapest(width, k, 1<<key.log, m)
 	plans.Store(key, p)
-	return p, nil
+	return p
 }
 
 // cheapest solves, for each key width b, a knapsack: the regions' (Errors+1)
 // have to sum to k+1 within the bits there are, at the least cost.
-func cheapest(width, k, n int) *Plan {
-	best, _ := NewPlan(width, k)
-	bestCost := best.Cost(n)
+func cheapest(width, k, n int, m *model) *Plan {
+	best, _ := newPlan(width, k)
+	bestCost := best.cost(n, m)
 	if n < 64 {
 		return best
 	}
@@ -284,7 +313,7 @@ func cheapest(width, k, n int) *Plan {
 				o.cost = math.Inf(1)
 				for lead := 1; lead <= agree; lead++ {
 					r := Region{Errors: errs, Agree: agree, Lead: lead}
-					if c := r.cost(float64(b)/float64(agree), float64(n)); c < o.cost {
+					if c := m.region(r, float64(b)/float64(agree), float64(n)); c < o.cost {
 						o.Region, o.cost = r, c
 					}
 				}
@@ -333,11 +362,11 @@ func cheapest(width, k, n int) *Plan {
 			regions[i%len(regions)].Bits++
 			w--
 		}
-		p, err := NewPlan(width, k, regions...)
-		if err != nil {
+		p, err := newPlan(width, k, regions...)
+		if err != nil || len(p.keys) > m.maxKeys {
 			continue
 		}
-		if c := p.Cost(n); c < bestCost {
+		if c := p.cost(n, m); c < bestCost {
 			best, bestCost = p, c
 		}
 	}
@@ -347,7 +376,43 @@ func cheapest(width, k, n int) *Plan {
 // deposit moves the keys of a plan for as many bits as mask has onto the bits
 // of mask.
 func (p *Plan) deposit(mask Uint128) []Uint128 {
-	var at [128]Uint128
+	at := places(mask)
+	keys := make([]Uint128, len(p.keys))
+	for i, key := range p.keys {
+		keys[i] = at.deposit(key)
+	}
+	return keys
+}
+
+// onto is a plan for fingerprints of width bits made of a plan for as many
+// bits as mask has: the bits of mask stand in for the plan's.
+func (p *Plan) onto(mask Uint128, width int) *Plan {
+	at := places(mask)
+	q := &Plan{bits: width, k: p.k, regions: p.regions, keys: p.deposit(mask), tables: append([]table(nil), p.tables...)}
+	for i := range q.tables {
+		t := &q.tables[i]
+		t.block = at.deposit(t.block)
+		t.pieces = nil
+		for b := 127; b >= 0; b-- {
+			if t.block.and(bit(b)).isZero() {
+				continue
+			}
+			if n := len(t.pieces); n > 0 && t.pieces[n-1].shift == b+1 {
+				t.pieces[n-1].shift--
+				t.pieces[n-1].width++
+				continue
+			}
+			t.pieces = append(t.pieces, piece{b, 1})
+		}
+	}
+	return q
+}
+
+// bitPlaces has the bits of a mask, the lowest first.
+type bitPlaces [128]Uint128
+
+func places(mask Uint128) *bitPlaces {
+	var at bitPlaces
 	n := 0
 	for b := range 128 {
 		if m := bit(b); !m.and(mask).isZero() {
@@ -355,16 +420,16 @@ func (p *Plan) deposit(mask Uint128) []Uint128 {
 			n++
 		}
 	}
-	keys := make([]Uint128, len(p.keys))
-	for i, key := range p.keys {
-		for key.Lo != 0 {
-			keys[i] = keys[i].or(at[bits.TrailingZeros64(key.Lo)])
-			key.Lo &= key.Lo - 1
-		}
-		for key.Hi != 0 {
-			keys[i] = keys[i].or(at[64+bits.TrailingZeros64(key.Hi)])
-			key.Hi &= key.Hi - 1
-		}
+	return &at
+}
+
+func (at *bitPlaces) deposit(x Uint128) Uint128 {
+	var y Uint128
+	for ; x.Lo != 0; x.Lo &= x.Lo - 1 {
+		y = y.or(at[bits.TrailingZeros64(x.Lo)])
 	}
-	return keys
+	for ; x.Hi != 0; x.Hi &= x.Hi - 1 {
+		y = y.or(at[64+bits.TrailingZeros64(x.Hi)])
+	}
+	return y
 }

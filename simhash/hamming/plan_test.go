@@ -34,3 +34,25 @@ func TestChosenIsCheapest(t *testing.T) {
 		}
 	}
 }
+
+// Plans for the few bits that vary in a group serve the whole distance, also
+// one that is out of range for fingerprints of that width.
+func TestPlanServesDistance(t *testing.T) {
+	for _, width := range []int{24, 40, 64, 128} {
+		for k := 0; k <= 31 && k < width; k++ {
+			for _, keys := range []int{0, 64} {
+				p := choosePlan(width, k, 1<<22, keys)
+				budget := 0
+				for _, r := range p.regions {
+					budget += r.Errors + 1
+				}
+				if len(p.regions) > 0 && budget <= k {
+					t.Errorf("%v, at most %d keys, misses pairs at distance %d", p, keys, k)
+				}
+				if keys > 0 && len(p.keys) > keys {
+					t.Errorf("%v has more than %d keys", p, keys)
+				}
+			}
+		}
+	}
+}

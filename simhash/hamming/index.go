@@ -1,0 +1,573 @@
+package hamming
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// An Index holds fingerprints, tonight's say, past which others stream, a
+// library's: a [Prober] finds all indexed ones within k of each of a batch. It
+// is immutable and safe for concurrent use.
+//
+// It takes 12 to 17 bytes for a distinct fingerprint of up to 64 bits (20 to
+// 25 for a [Uint128]) and 4 for each repetition, and for every key of its plan
+// 9 to 10 (17 to 18) more; [Index.Bytes] says how much it is. There are 5 or 6
+// keys for k = 3. For larger k there are more, as many as fit into 64 bytes
+// (128) a fingerprint, or into half a gigabyte if that is more. What is skewed,
+// a segment that many share, may take as much again.
+type Index[F Fingerprint] struct {
+	set     *Set[F]
+	k       int
+	simd    bool
+	plan    *Plan
+	top     *node[F]
+	bytes   int64
+	maxKeys int
+	room    int64 // for the nodes of large groups
+}
+
+// A node has distinct values in the order of each key of a plan.
+type node[F Fingerprint] struct {
+	first  F // values differ from it in the bits of vary only
+	vary   Uint128
+	tables []nodeTable[F]
+}
+
+type nodeTable[F Fingerprint] struct {
+	lead   int // there are 1<<lead buckets, in whose order the groups of all keys are
+	bucket spread
+	keys   []nodeKey[F]
+}
+
+type nodeKey[F Fingerprint] struct {
+	lookup lookup
+	frame  frame
+	starts []uint32 // of groups, and the end of the last
+	values []F      // in order of groups, with slack
+
+	large    []uint32 // groups that have a node of their own, ascending
+	children []*node[F]
+}
+
+// A lookup is what it takes to compare a fingerprint with its group. The
+// assembly knows its layout.
+type lookup struct {
+	bucket, rest spread
+	width        uint64 // of rest: the group is bucket<<width | rest
+	starts       *uint32
+	values       unsafe.Pointer
+	k            int
+	large        int // groups of that size or more are reported, not compared
+}
+
+const (
+	probeChunk    = 1 << 20 // fingerprints brought to buckets at once
+	probeBucket   = 4 << 10
+	probeGroup    = 2 // average size of a group that is aimed at
+	indexKeyBytes = 64
+	indexBytes    = 512 << 20
+)
+
+// The cost model of probing, in nanoseconds a fingerprint, measured with
+// BenchmarkProbe.
+const (
+	probeTableCost  = 6.0
+	probeKeyCost    = 5.0
+	probeVectorCost = 0.9 // comparing with 8
+)
+
+// probing models the look-up of a fingerprint in an index of n.
+func probing(keys int) *model {
+	return &model{
+		all: func(n float64) float64 { return probeVectorCost * n / lanes },
+		region: func(r Region, b, n float64) float64 {
+			group := max(n*math.Exp2(-b*float64(r.Agree)), min(n, probeGroup))
+			tables := choose(r.Errors+r.lead(), r.lead())
+			return tables*probeTableCost + choose(r.Errors+r.Agree, r.Agree)*(probeKeyCost+probeVectorCost*group/lanes)
+		},
+		maxKeys: keys,
+	}
+}
+
+// NewIndex returns an index of the fingerprints, whose places are what probes
+// are told. Of o, Plan is for the keys of the index. It fails as [Collapse]
+// does, or if k is too large for the width.
+func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], error) {
+	o.Memory = nil
+	s, err := Collapse(fingerprints, o)
+	if err != nil {
+		return nil, err
+	}
+	s.spare.Store(nil)
+	if k < 0 || k > MaxDistance(s.bits) {
+		return nil, fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
+	}
+	size := int64(unsafe.Sizeof(*new(F)))
+	n := int64(max(s.Len(), 1))
+	ix := &Index[F]{set: s, k: k, simd: haveSIMD && !o.NoSIMD}
+	ix.room = max(indexKeyBytes/8*size*n, indexBytes)
+	ix.maxKeys = int(min(ix.room/(size*n), maxKeys))
+	ix.bytes = size*int64(cap(s.values)) + 4*int64(cap(s.docs)+cap(s.starts)+cap(s.dir))
+	mask := lively(s.values, s.bits)
+	if o.Plan != nil {
+		if ix.plan, err = s.plan(k, o); err != nil {
+			return nil, err
+		}
+	} else {
+		ix.plan = choosePlan(mask.ones(), k, s.Len(), ix.maxKeys).onto(mask, s.bits)
+	}
+	ix.top = ix.node(s.values, ix.plan, nil, o.workers(), 0)
+	return ix, nil
+}
+
+// Len returns the number of fingerprints, repetitions included.
+func (ix *Index[F]) Len() int { return ix.set.Documents() }
+
+// Plan returns the plan of the index.
+func (ix *Index[F]) Plan() *Plan { return ix.plan }
+
+// Bytes returns the memory the index takes.
+func (ix *Index[F]) Bytes() int64 { return ix.bytes }
+
+// node builds the node of values, which ascend or are those of a large group.
+func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth int) *node[F] {
+	nd := &node[F]{}
+	if len(values) > 0 {
+		nd.first, nd.vary = values[0], varying(values)
+	}
+	n := len(values)
+	lead := min(bits.Len(uint(n/probeBucket)), 13)
+	width := bits.Len(uint(n / probeGroup))
+	nd.tables = make([]nodeTable[F], len(plan.tables))
+	var work []F
+	for t := range nd.tables {
+		table, from := &nd.tables[t], &plan.tables[t]
+		mask := leading(from.block, lead)
+		table.bucket, table.lead = exactly(mask, bucketHash, mask.ones())
+		bounds := []int{0, n}
+		routed := values
+		if table.lead > 0 {
+			if work == nil {
+				work = makeLarge[F](n)
+			}
+			routed, bounds = work, bring(values, work, table, workers)
+		}
+		table.keys = make([]nodeKey[F], from.to-from.from)
+		for i := range table.keys {
+			key := &table.keys[i]
+			key.frame = frame{keys: plan.keys, from: from.from + i, to: from.from + i + 1, outer: outer}
+			rest := plan.keys[from.from+i].and(mask.not())
+			spread, w := exactly(rest, groupHash, min(rest.ones(), width-table.lead))
+			key.values = makeLarge[F](n + slack)
+			key.starts = makeLarge[uint32](1<<(table.lead+w) + 1)
+			ix.bytes += int64(cap(key.values))*int64(unsafe.Sizeof(nd.first)) + 4*int64(cap(key.starts))
+			key.lookup = lookup{
+				bucket: table.bucket, rest: spread, width: uint64(w),
+				starts: &key.starts[0], values: unsafe.Pointer(&key.values[0]), k: ix.k, large: math.MaxInt,
+			}
+			each(workers, len(bounds)-1, func() func(int) {
+				return func(b int) {
+					key.place(routed[bounds[b]:bounds[b+1]], b, uint32(bounds[b]))
+				}
+			})
+			key.starts[len(key.starts)-1] = uint32(n)
+		}
+	}
+	if depth == maxDepth {
+		return nd
+	}
+	for t := range nd.tables {
+		for i := range nd.tables[t].keys {
+			ix.splitLarge(&nd.tables[t].keys[i], workers, depth)
+		}
+	}
+	return nd
+}
+
+// place brings the values of bucket b, the first of which is number base, to
+// their groups.
+func (key *nodeKey[F]) place(values []F, b int, base uint32) {
+	rest, w := &key.lookup.rest, key.lookup.width
+	ends := key.starts[b<<w : (b+1)<<w] // the next place of each group
+	for i := range values {
+		ends[number(&values[i], rest)]++
+	}
+	at := base
+	for g, size := range ends {
+		ends[g] = at
+		at += size
+	}
+	for i := range values {
+		g := number(&values[i], rest)
+		key.values[ends[g]] = values[i]
+		ends[g]++
+	}
+	copy(ends[1:], ends[:len(ends)-1])
+	ends[0] = base
+}
+
+// splitLarge gives the large groups of a key nodes of their own: keys inside
+// the group where they save work and there is room, else the group as it is.
+func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
+	for g, from := range key.starts[:len(key.starts)-1] {
+		n := key.starts[g+1] - from
+		if n < largeGroup {
+			continue
+		}
+		child := ix.group(key.values[from:from+n+slack], &key.frame, workers, depth)
+		key.large = append(key.large, uint32(g))
+		key.children = append(key.children, child)
+		key.lookup.large = largeGroup
+	}
+}
+
+// group builds the node of a large group, whose values have slack.
+func (ix *Index[F]) group(values []F, outer *frame, workers, depth int) *node[F] {
+	n := len(values) - slack
+	mask := lively(values[:n], ix.set.bits)
+	vary := varying(values[:n])
+	if mask.ones() > ix.k {
+		plan := choosePlan(mask.ones(), ix.k, n, ix.maxKeys)
+		need := int64(n) * int64(len(plan.keys)) * (int64(unsafe.Sizeof(values[0])) + 2)
+		if len(plan.regions) > 0 && need <= ix.room && worthwhile(values[:n], plan.deposit(mask)) {
+			ix.room -= need
+			return ix.node(values[:n], plan.onto(mask, ix.set.bits), outer, workers, depth+1)
+		}
+	}
+	starts := []uint32{0, uint32(n)}
+	return &node[F]{values[0], vary, []nodeTable[F]{{keys: []nodeKey[F]{{
+		lookup: lookup{starts: &starts[0], values: unsafe.Pointer(&values[0]), k: ix.k, large: math.MaxInt},
+		frame:  frame{keys: []Uint128{{}}, to: 1, outer: outer},
+		starts: starts,
+		values: values,
+	}}}}}
+}
+
+// exactly is newSpread for all the bits of a mask, or for none.
+func exactly(mask, hash Uint128, width int) (spread, int) {
+	if width <= 0 {
+		return spread{}, 0
+	}
+	return newSpread(mask, everything, width, hash)
+}
+
+// leading returns the n most significant bits of mask, or all it has.
+func leading(mask Uint128, n int) Uint128 {
+	for mask.ones() > n {
+		if mask.Lo != 0 {
+			mask.Lo &= mask.Lo - 1
+		} else {
+			mask.Hi &= mask.Hi - 1
+		}
+	}
+	return mask
+}
+
+// varying returns the bits in which not all values agree.
+func varying[F Fingerprint](values []F) Uint128 {
+	var vary Uint128
+	for i := range values {
+		vary = vary.or(diff(&values[0], &values[i]))
+	}
+	return vary
+}
+
+// lively returns the bits that tell values apart: of a sample, at least one in
+// 16 has the rarer value of the bit. If these are too few for keys, it returns
+// all bits of the width.
+func lively[F Fingerprint](values []F, width int) Uint128 {
+	all := span(0, width)
+	const sample = 2048
+	if len(values) < sample {
+		return all
+	}
+	var counts [128]int
+	for i := range sample {
+		w := word(&values[len(values)/sample*i])
+		for b := range 64 {
+			counts[b] += int(w.Lo >> b & 1)
+			counts[64+b] += int(w.Hi >> b & 1)
+		}
+	}
+	var mask Uint128
+	for b, n := range counts[:width] {
+		if min(n, sample-n) >= sample/16 {
+			mask = mask.or(bit(b))
+		}
+	}
+	if mask.ones() < min(bits.Len(uint(len(values)))+8, width) {
+		return all
+	}
+	return mask
+}
+
+// bring brings values to the buckets of a table in out.
+func bring[F Fingerprint](values, out []F, table *nodeTable[F], workers int) []int {
+	parts := newPartition(len(values), 1<<table.lead, 1, workers)
+	each(workers, len(parts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := parts.span(p)
+			c := parts.counts[p]
+			for i := lo; i < hi; i++ {
+				c[number(&values[i], &table.bucket)]++
+			}
+		}
+	})
+	bounds := parts.bounds(0)
+	each(workers, len(parts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := parts.span(p)
+			c := parts.counts[p]
+			for i := lo; i < hi; i++ {
+				b := number(&values[i], &table.bucket)
+				out[c[b]] = values[i]
+				c[b]++
+			}
+		}
+	})
+	return bounds
+}
+
+// A Prober looks fingerprints up in an index. It holds workspace, 12 bytes for
+// each fingerprint of a batch (20 for a [Uint128]), up to a million of them or
+// a quarter of the index, so one goroutine uses it at a time.
+type Prober[F Fingerprint] struct {
+	ix     *Index[F]
+	levels []probeLevel[F]
+	hits   []probeHit
+	visit  func(i int, doc uint32, distance int)
+	base   int // of the chunk at hand, in the batch
+
+	n         int // found ones yet to be named
+	values    [foundBatch]F
+	at        [foundBatch]uint32
+	first     [foundBatch]F
+	probes    [foundBatch]uint32
+	distances [foundBatch]uint8
+}
+
+const foundBatch = 256
+
+type probeLevel[F Fingerprint] struct {
+	probes []F
+	places []uint32
+	counts []uint32
+	queues [][]uint32 // by child of the key at hand
+	sub    []F
+	subs   []uint32
+}
+
+// A probeHit says that a probe is within k of those values among the 8 from
+// place on for which lanes has a bit. With no lane, place is its large group.
+// The assembly knows its layout.
+type probeHit struct {
+	probe, lanes uint32
+	place        uint64
+}
+
+// NewProber returns a Prober. Any number of them may be in use.
+func (ix *Index[F]) NewProber() *Prober[F] {
+	return &Prober[F]{ix: ix, hits: make([]probeHit, 1024)}
+}
+
+// Probe calls visit for each fingerprint of the batch and each indexed one
+// within k of it: with the place of the former in the batch, that of the
+// latter among those the index was made of, and their distance; exactly once,
+// in no particular order. Large batches cost less a fingerprint: they are
+// brought into the order of the index, so that it is read in order too. From a
+// fourth of the index on, or a million, it makes no difference.
+func (p *Prober[F]) Probe(batch []F, visit func(i int, doc uint32, distance int)) {
+	p.visit = visit
+	chunk := max(probeChunk, p.ix.set.Len()/4)
+	for p.base = 0; p.base < len(batch); p.base += chunk {
+		part := batch[p.base:min(p.base+chunk, len(batch))]
+		p.node(p.ix.top, part, nil, 0)
+		p.flush()
+	}
+	p.visit = nil
+}
+
+// node looks probes up in a node; places are theirs in the chunk, or nil if
+// that is where they are.
+func (p *Prober[F]) node(nd *node[F], probes []F, places []uint32, depth int) {
+	if depth == len(p.levels) {
+		p.levels = append(p.levels, probeLevel[F]{})
+	}
+	for t := range nd.tables {
+		table := &nd.tables[t]
+		ordered, at := probes, places
+		if table.lead > 0 && len(probes) >= 16<<table.lead {
+			ordered, at = p.levels[depth].order(probes, places, table)
+		}
+		for i := range table.keys {
+			p.key(&table.keys[i], ordered, at, depth)
+		}
+	}
+}
+
+// order brings probes with their places to the buckets of a table.
+func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) ([]F, []uint32) {
+	if cap(l.probes) < len(probes) {
+		l.probes, l.places = makeLarge[F](len(probes)), makeLarge[uint32](len(probes))
+	}
+	if len(l.counts) < 1<<table.lead {
+		l.counts = make([]uint32, 1<<table.lead)
+	}
+	counts := l.counts[:1<<table.lead]
+	clear(counts)
+	by := table.bucket
+	for i := range probes {
+		counts[number(&probes[i], &by)]++
+	}
+	at := uint32(0)
+	for b, n := range counts {
+		counts[b] = at
+		at += n
+	}
+	out, to := l.probes[:len(probes)], l.places[:len(probes)]
+	for i := range probes {
+		b := number(&probes[i], &by)
+		at := counts[b]
+		counts[b] = at + 1
+		out[at] = probes[i]
+		if places == nil {
+			to[at] = uint32(i)
+		} else {
+			to[at] = places[i]
+		}
+	}
+	return out, to
+}
+
+// key compares probes with their groups of a key.
+func (p *Prober[F]) key(key *nodeKey[F], probes []F, places []uint32, depth int) {
+	queues := p.levels[depth].queues
+	for len(queues) < len(key.large) {
+		queues = append(queues, nil)
+	}
+	p.levels[depth].queues = queues
+	next, place, found := 0, uint64(0), 0
+	for next < len(probes) {
+		if p.ix.simd {
+			next, place, found = probeSIMD(probes, key, next, place, p.hits)
+		} else {
+			next, place, found = probe(probes, key, next, place, p.hits)
+		}
+		for _, h := range p.hits[:found] {
+			x := &probes[h.probe]
+			at := h.probe
+			if places != nil {
+				at = places[at]
+			}
+			if h.lanes == 0 {
+				i, _ := slices.BinarySearch(key.large, uint32(h.place))
+				queues[i] = append(queues[i], h.probe)
+				continue
+			}
+			p.lanes(key, x, at, h.place, uint8(h.lanes))
+		}
+	}
+	for i, child := range key.children {
+		if len(queues[i]) == 0 {
+			continue
+		}
+		l := &p.levels[depth]
+		sub, subs := l.sub[:0], l.subs[:0]
+		for _, at := range queues[i] {
+			// What is far from all the child has in common needs no look.
+			if diff(&probes[at], &child.first).and(child.vary.not()).ones() > p.ix.k {
+				continue
+			}
+			sub = append(sub, probes[at])
+			if places != nil {
+				at = places[at]
+			}
+			subs = append(subs, at)
+		}
+		queues[i] = queues[i][:0]
+		l.sub, l.subs = sub, subs
+		if len(sub) > 0 {
+			p.node(child, sub, subs, depth+1)
+		}
+	}
+}
+
+// lanes takes in those of the 8 values from place on that m says.
+func (p *Prober[F]) lanes(key *nodeKey[F], x *F, at uint32, place uint64, m uint8) {
+	for ; m != 0; m &= m - 1 {
+		i := int(place) + bits.TrailingZeros8(m)
+		if i >= len(key.values)-slack {
+			return
+		}
+		// A value beyond the group is told by its key: it owns nothing.
+		if v := &key.values[i]; key.frame.owns(diff(x, v)) {
+			p.found(at, v, distance(x, v))
+		}
+	}
+}
+
+// probe compares probes from next on, that one with values from place on, with
+// their groups of a key. It returns where it stopped, for want of room in hits
+// or at the end, and the number of hits.
+func probe[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
+	found := 0
+	l := key.lookup
+	for ; next < len(probes); next++ {
+		x := &probes[next]
+		g := number(x, &l.bucket)<<l.width | number(x, &l.rest)
+		from, to := key.starts[g], key.starts[g+1]
+		if int(to-from) >= l.large {
+			if found == len(hits) {
+				return next, 0, found
+			}
+			hits[found] = probeHit{uint32(next), 0, g}
+			found++
+			continue
+		}
+		for i := max(from, uint32(place)); i < to; i++ {
+			if distance(x, &key.values[i]) <= l.k {
+				if found == len(hits) {
+					return next, uint64(i), found
+				}
+				hits[found] = probeHit{uint32(next), 1, uint64(i)}
+				found++
+			}
+		}
+		place = 0
+	}
+	return next, 0, found
+}
+
+// found takes in that a probe is within k of a value. Names are looked up
+// together: so they wait for memory at the same time.
+func (p *Prober[F]) found(probe uint32, v *F, distance int) {
+	if p.n == foundBatch {
+		p.flush()
+	}
+	p.values[p.n], p.probes[p.n], p.distances[p.n] = *v, probe, uint8(distance)
+	p.n++
+}
+
+func (p *Prober[F]) flush() {
+	s, values := p.ix.set, p.values[:p.n]
+	for i := range values {
+		p.at[i] = s.dir[lowBits(&values[i], uint(s.dirShift))]
+	}
+	for i := range values {
+		p.first[i] = s.values[p.at[i]]
+	}
+	for i := range values {
+		if p.first[i] != values[i] {
+			p.at[i] = uint32(s.index(&values[i]))
+		}
+	}
+	for i := range values {
+		for _, doc := range s.Members(int(p.at[i])) {
+			p.visit(p.base+int(p.probes[i]), doc, int(p.distances[i]))
+		}
+	}
+	p.n = 0
+}
