@@ -103,9 +103,21 @@ func (d *Dir) sweep() error {
 	if err := os.RemoveAll(d.Path(Scratch)); err != nil {
 		return err
 	}
+	return d.Tidy()
+}
+
+// Tidy removes the files that killed workers left without a final name. None
+// may work in the directory then.
+func (d *Dir) Tidy() error {
 	return filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && path == d.Path(Scratch) {
+			return fs.SkipDir
+		}
 		if err == nil && data.IsTemporary(path) && !e.IsDir() {
 			err = os.Remove(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // its writer removed it
+			return nil
 		}
 		return err
 	})

@@ -215,6 +215,9 @@ func (c *cluster) remains(run string) string {
 	if len(attempts) > 0 {
 		return fmt.Sprintf("attempts %q", attempts)
 	}
+	if files := temporaries(run); len(files) > 0 {
+		return fmt.Sprintf("temporary files %q", files)
+	}
 	agents, err := Agents(context.Background(), c.master)
 	if err == nil {
 		for _, a := range agents {

@@ -25,11 +25,7 @@ const secondThought = 5 * time.Second
 // runDriver executes the attempt's flow and writes the result file, its last
 // act: all that gleam did is verified before.
 func runDriver(dir attemptDir) error {
-	path, err := executable()
-	if err != nil {
-		return err
-	}
-	os.Args[0] = path // gleam ships this file
+	os.Args[0] = dir.launcher() // gleam ships this file
 	gio.HasInitalized = true
 	s, err := readSpec(dir)
 	if err != nil {

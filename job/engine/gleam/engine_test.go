@@ -27,31 +27,29 @@ import (
 )
 
 // injected is the fault that a test asked for, in the run directory that the
-// worker's attempt stands in: stage, task and what to do.
-func injected(w *worker) error {
+// worker's attempt stands in: stage, task, moment and what to do. It strikes
+// once, but for "error"; the marks beside it tell the test.
+func injected(w *worker, m moment) error {
 	text, err := os.ReadFile(filepath.Join(w.spec.Run, "fault"))
 	if err != nil {
 		return nil
 	}
-	var stage, what string
+	var stage, at, what string
 	var task int
-	if _, err := fmt.Sscan(string(text), &stage, &task, &what); err != nil || stage != w.stage.String() || task != w.task {
+	if _, err := fmt.Sscan(string(text), &stage, &task, &at, &what); err != nil || stage != w.stage.String() || task != w.task || moment(at) != m {
 		return nil
 	}
-	once := filepath.Join(w.spec.Run, "fault.done")
-	switch what {
-	case "error":
-		return fmt.Errorf("made to fail")
-	case "error-once", "panic", "garbage", "print", "die", "exit":
-		if _, err := os.Stat(once); err == nil {
+	mark := filepath.Join(w.spec.Run, "fault.at")
+	if what != "error" {
+		if _, err := os.Stat(mark); err == nil {
 			return nil
 		}
-		if err := os.WriteFile(once, nil, 0o644); err != nil {
-			return err
-		}
+	}
+	if err := data.WriteFileAtomic(mark, fmt.Append(nil, os.Getpid())); err != nil {
+		return err
 	}
 	switch what {
-	case "error-once":
+	case "error", "error-once":
 		return fmt.Errorf("made to fail")
 	case "panic":
 		panic("made to panic")
@@ -64,10 +62,10 @@ func injected(w *worker) error {
 		endSelf()
 	case "exit":
 		os.Exit(3)
-	case "sleep":
-		time.Sleep(20 * time.Second)
-	case "nap":
-		time.Sleep(3 * time.Second)
+	case "hold":
+		for began := time.Now(); time.Since(began) < 20*time.Second && gone(filepath.Join(w.spec.Run, "fault.go")); {
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
 	return nil
 }
@@ -251,6 +249,11 @@ func dump(t testing.TB, dir string) []data.Split {
 // without the times.
 func fingerprintRun(t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
 	t.Helper()
+	return fingerprintWithin(t.Context(), t, e, dir, splits)
+}
+
+func fingerprintWithin(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
+	t.Helper()
 	cfg := config.Default()
 	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
 	if err != nil {
@@ -267,7 +270,7 @@ func fingerprintRun(t testing.TB, e engine.Engine, dir *rundir.Dir, splits []dat
 		tasks[i] = i
 	}
 	records := make([]rundir.TaskRecord, len(splits))
-	err = e.Fingerprint(context.Background(), job, tasks, func(rec rundir.TaskRecord) error {
+	err = e.Fingerprint(ctx, job, tasks, func(rec rundir.TaskRecord) error {
 		if records[rec.Task].Stage != "" {
 			t.Errorf("task %d was reported twice", rec.Task)
 		}

@@ -1,11 +1,14 @@
 package gleam
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,12 +27,134 @@ import (
 
 // fault is something that goes wrong in a run, and how the run may end.
 type fault struct {
-	name   string
-	inject string             // what a worker does; see injected
-	strike func(*trial)       // what happens from outside, once a worker of the stage runs
-	when   string             // stage whose worker is waited for; default partial
-	mend   func(*trial)       // afterwards
+	name string
+	what string // what the worker at the point does; see injected
+	// strike is what happens from outside while the worker, of that process
+	// id, is held at the point; mend is what happens after it goes on.
+	strike func(tr *trial, pid int)
+	mend   func(*trial)
 	want   func(error) string // "" if the end is one that may be; nil: the right result
+	breaks bool               // the cluster is not the same afterwards
+	stall  time.Duration      // default 6 s
+}
+
+// point is a moment in the life of a task: where a fault strikes.
+type point struct {
+	stage  stageID
+	task   int
+	moment moment
+}
+
+func (p point) String() string { return fmt.Sprintf("%s %d %s", p.stage, p.task, p.moment) }
+
+// fingerprints reports whether the point is in the fingerprint flow.
+func (p point) fingerprints() bool { return p.stage == stageFingerprint }
+
+var fingerprintPoints = []point{{stageFingerprint, 0, early}, {stageFingerprint, 1, middle}, {stageFingerprint, 0, late}}
+
+// matchPoints are all points of the match flow, flowPoints one for each part
+// of each flow's life.
+var (
+	matchPoints = []point{
+		{stageDeal, 0, early},
+		{stageSegment, 0, early}, {stageSegment, 1, middle}, {stageSegment, 0, late},
+		{stagePartial, 1, early}, {stagePartial, 0, middle}, {stagePartial, 1, late},
+		{stageFinal, 0, early}, {stageFinal, 1, middle}, {stageFinal, 0, late},
+	}
+	flowPoints = append(slices.Clone(fingerprintPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
+)
+
+// parent is the parent of a process.
+func parent(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return -1
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	ppid, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return -1
+	}
+	return ppid
+}
+
+// agentOf is the number of the agent that a worker stands on.
+func (tr *trial) agentOf(pid int) int {
+	agent := parent(parent(pid))
+	for i, a := range tr.c.agents {
+		if a.Process.Pid == agent {
+			return i
+		}
+	}
+	tr.Errorf("process %d stands on no agent", pid)
+	return 0
+}
+
+// taskFaults are what a task does.
+var taskFaults = []fault{
+	{name: "error", what: "error-once"},
+	{name: "panic", what: "panic"},
+	{name: "bad row", what: "garbage"},
+	{name: "worker killed", strike: func(_ *trial, pid int) { kill(pid, syscall.SIGKILL) }},
+}
+
+// processFaults are what happens to the processes around the tasks.
+var processFaults = []fault{
+	{name: "executor killed", strike: func(_ *trial, pid int) { kill(parent(pid), syscall.SIGKILL) }},
+	{name: "driver killed", strike: func(tr *trial, _ int) { tr.signal(tr.driver, syscall.SIGKILL) }},
+	{name: "SIGTERM to the driver", strike: func(tr *trial, _ int) { tr.signal(tr.driver, syscall.SIGTERM) }},
+	{name: "agent killed and started again", breaks: true,
+		strike: func(tr *trial, pid int) { tr.agent = tr.agentOf(pid); tr.killAgent() },
+		mend:   func(tr *trial) { tr.c.startAgent(tr.agent) }},
+	{name: "agent killed for good", breaks: true, strike: func(tr *trial, pid int) { tr.agent = tr.agentOf(pid); tr.killAgent() }},
+	{name: "agent stopped and continued", breaks: true,
+		strike: func(tr *trial, pid int) {
+			tr.agent = tr.agentOf(pid)
+			kill(tr.c.agents[tr.agent].Process.Pid, syscall.SIGSTOP)
+		},
+		mend: func(tr *trial) {
+			time.Sleep(8 * time.Second)
+			kill(tr.c.agents[tr.agent].Process.Pid, syscall.SIGCONT)
+		}},
+	{name: "master killed and started again", breaks: true,
+		strike: func(tr *trial, _ int) { tr.killMaster() },
+		mend:   func(tr *trial) { tr.c.startMaster() }},
+	{name: "cancelled", strike: func(tr *trial, _ int) { tr.cancel() }, want: func(err error) string {
+		if !errors.Is(err, context.Canceled) {
+			return fmt.Sprintf("%v is no cancellation", err)
+		}
+		return ""
+	}},
+}
+
+// lastingFaults do not go away: the run fails, and says why.
+var lastingFaults = []fault{
+	{name: "error each time", what: "error", want: failed("task", "made to fail", "attempts", "run the same command again")},
+	{name: "agent stopped for good", breaks: true, strike: func(tr *trial, pid int) {
+		kill(tr.c.agents[tr.agentOf(pid)].Process.Pid, syscall.SIGSTOP)
+	}, want: rightOr("does not answer", "restart it")},
+	{name: "master and an agent killed", breaks: true, strike: func(tr *trial, pid int) {
+		tr.killMaster()
+		tr.agent = tr.agentOf(pid)
+		tr.killAgent()
+	}, want: rightOr("the master at", "start it")},
+}
+
+// moreFaults are tried in one place each.
+var moreFaults = []struct {
+	fault
+	point
+}{
+	{fault{name: "error", what: "error-once"}, point{stageDeal, 0, early}},
+	{fault{name: "stray line", what: "print"}, point{stagePartial, 0, early}},
+	{fault{name: "exit with 3", what: "exit"}, point{stageFinal, 0, early}},
+	{fault{name: "exit with 3", what: "exit"}, point{stageFingerprint, 0, middle}},
+	{fault{name: "worker dies by itself", what: "die"}, point{stageSegment, 1, early}},
+	{fault{name: "master killed and started again, and an error", breaks: true, stall: 40 * time.Second, what: "error-once",
+		mend: func(tr *trial) {
+			tr.killMaster()
+			tr.c.startMaster()
+		}}, point{stagePartial, 0, early}},
 }
 
 // trial is one run with a fault in it.
@@ -38,38 +163,7 @@ type trial struct {
 	c      *cluster
 	run    string
 	cancel context.CancelFunc
-}
-
-// stall is short, but where the agents have to find a new master: they look
-// for it every 30 s.
-func (tr *trial) stall() time.Duration {
-	if strings.Contains(tr.Name(), "again") {
-		return 40 * time.Second
-	}
-	return 6 * time.Second
-}
-
-// pids waits for processes of the run that fit and returns them.
-func (tr *trial) pids(fits func(args []string) bool) (pids []int) {
-	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
-		for pid, args := range processes("") {
-			if len(args) > 1 && fits(args) {
-				pids = append(pids, pid)
-			}
-		}
-		if len(pids) > 0 {
-			slices.Sort(pids)
-			return pids
-		}
-	}
-	return nil
-}
-
-func (tr *trial) worker(stage string) func([]string) bool {
-	return func(args []string) bool {
-		line := strings.Join(args, " ")
-		return strings.Contains(line, tr.run) && strings.Contains(line, argStage+" "+stage)
-	}
+	agent  int // that was struck
 }
 
 func (tr *trial) driver(args []string) bool {
@@ -77,17 +171,25 @@ func (tr *trial) driver(args []string) bool {
 	return strings.Contains(line, argDir+tr.run) && !strings.Contains(line, argStage) && !strings.Contains(line, argGuard)
 }
 
-func (tr *trial) executor(args []string) bool {
-	return args[1] == "execute" && strings.Contains(strings.Join(args, " "), tr.c.dir)
+func (tr *trial) signal(fits func(args []string) bool, sig syscall.Signal) {
+	for pid, args := range processes(tr.run) {
+		if fits(args) {
+			kill(pid, sig)
+			return
+		}
+	}
+	tr.Error("nobody to strike")
 }
 
-func (tr *trial) strikeAt(fits func([]string) bool, sig syscall.Signal) {
-	pids := tr.pids(fits)
-	if len(pids) == 0 {
-		tr.Log("nobody to strike: the run was faster")
-		return
-	}
-	kill(pids[len(pids)/2], sig)
+func (tr *trial) killAgent() {
+	a := tr.c.agents[tr.agent]
+	kill(a.Process.Pid, syscall.SIGKILL)
+	_ = a.Wait() // it was killed
+}
+
+func (tr *trial) killMaster() {
+	kill(tr.c.masterP.Process.Pid, syscall.SIGKILL)
+	_ = tr.c.masterP.Wait() // it was killed
 }
 
 func failed(words ...string) func(error) string {
@@ -95,8 +197,16 @@ func failed(words ...string) func(error) string {
 		if err == nil {
 			return "no error"
 		}
+		return rightOr(words...)(err)
+	}
+}
+
+// rightOr is an end with a result, or with an error of these words: a fault
+// may come too late to do harm.
+func rightOr(words ...string) func(error) string {
+	return func(err error) string {
 		for _, w := range words {
-			if !strings.Contains(err.Error(), w) {
+			if err != nil && !strings.Contains(err.Error(), w) {
 				return fmt.Sprintf("%q is not in %q", w, err)
 			}
 		}
@@ -104,88 +214,198 @@ func failed(words ...string) func(error) string {
 	}
 }
 
-// quickFaults end in a few seconds each.
-var quickFaults = []fault{
-	{name: "mapper error", inject: "segment 1 error", want: failed("segment task 1", "made to fail", "attempts", "run the same command again")},
-	{name: "panic in final", inject: "final 0 panic"},
-	{name: "worker killed", inject: "segment 0 sleep", when: "segment", strike: func(tr *trial) { tr.strikeAt(tr.worker("segment"), syscall.SIGKILL) }, mend: func(tr *trial) { _ = os.Remove(tr.run + "/fault") }},
-	{name: "driver killed", inject: "partial 0 sleep", strike: func(tr *trial) { tr.strikeAt(tr.driver, syscall.SIGKILL) }, mend: func(tr *trial) { _ = os.Remove(tr.run + "/fault") }},
-}
-
-var longFaults = []fault{
-	{name: "error once in partial", inject: "partial 1 error-once"},
-	{name: "error in deal", inject: "deal 0 error-once"},
-	{name: "panic in segment", inject: "segment 0 panic"},
-	{name: "bad row from segment", inject: "segment 0 garbage"},
-	{name: "bad row from partial", inject: "partial 1 garbage"},
-	{name: "bad row from final", inject: "final 1 garbage"},
-	{name: "stray line", inject: "partial 0 print"},
-	{name: "worker dies", inject: "segment 1 die"},
-	{name: "worker exits with 3", inject: "final 0 exit"},
-	{name: "partial killed", inject: "partial 0 sleep", strike: func(tr *trial) { tr.strikeAt(tr.worker("partial"), syscall.SIGKILL) }, mend: func(tr *trial) { _ = os.Remove(tr.run + "/fault") }},
-	{name: "final killed", inject: "final 0 sleep", when: "final", strike: func(tr *trial) { tr.strikeAt(tr.worker("final"), syscall.SIGKILL) }, mend: func(tr *trial) { _ = os.Remove(tr.run + "/fault") }},
-	{name: "executor killed", inject: "partial 0 sleep", strike: func(tr *trial) { tr.strikeAt(tr.executor, syscall.SIGKILL) }, mend: func(tr *trial) { _ = os.Remove(tr.run + "/fault") }},
-	{name: "agent killed", inject: "partial 0 sleep", strike: func(tr *trial) { kill(tr.c.agents[1].Process.Pid, syscall.SIGKILL) }, mend: func(tr *trial) {
-		_ = os.Remove(tr.run + "/fault")
-		_ = tr.c.agents[1].Wait()
-		tr.c.startAgent(1)
-	}},
-	{name: "agent killed for good", inject: "partial 0 sleep", strike: func(tr *trial) {
-		kill(tr.c.agents[2].Process.Pid, syscall.SIGKILL)
-		_ = tr.c.agents[2].Wait()
-		_ = os.Remove(tr.run + "/fault")
-	}},
-	{name: "agent stopped", inject: "partial 0 sleep", strike: func(tr *trial) { kill(tr.c.agents[0].Process.Pid, syscall.SIGSTOP) }, mend: func(tr *trial) {
-		_ = os.Remove(tr.run + "/fault")
-		time.Sleep(8 * time.Second)
-		kill(tr.c.agents[0].Process.Pid, syscall.SIGCONT)
-	}},
-	{name: "agent stopped for good", inject: "partial 0 sleep", strike: func(tr *trial) { kill(tr.c.agents[0].Process.Pid, syscall.SIGSTOP) },
-		want: failed("does not answer", "restart it")},
-	{name: "master killed", inject: "partial 0 nap", strike: func(tr *trial) { kill(tr.c.masterP.Process.Pid, syscall.SIGKILL) }, mend: func(tr *trial) { _ = tr.c.masterP.Wait() }},
-	{name: "master killed and started again", inject: "partial 0 error-once", when: "segment", strike: func(tr *trial) { kill(tr.c.masterP.Process.Pid, syscall.SIGKILL) }, mend: func(tr *trial) {
-		_ = tr.c.masterP.Wait()
-		tr.c.startMaster()
-	}},
-	{name: "master and an agent killed", inject: "partial 0 sleep", strike: func(tr *trial) {
-		kill(tr.c.masterP.Process.Pid, syscall.SIGKILL)
-		kill(tr.c.agents[0].Process.Pid, syscall.SIGKILL)
-	}, want: failed("the master at", "start it")},
-	{name: "SIGTERM to the driver", inject: "partial 0 sleep", strike: func(tr *trial) { tr.strikeAt(tr.driver, syscall.SIGTERM) }, mend: func(tr *trial) { _ = os.Remove(tr.run + "/fault") }},
-	{name: "cancelled", inject: "partial 0 sleep", strike: func(tr *trial) { tr.cancel() }, want: func(err error) string {
-		if !errors.Is(err, context.Canceled) {
-			return fmt.Sprintf("%v is no cancellation", err)
-		}
-		return ""
-	}},
-}
-
 const faultDocuments = 5_000
 
-func TestFaults(t *testing.T) {
-	needCluster(t)
-	faults := quickFaults
-	if long() {
-		faults = append(slices.Clone(quickFaults), longFaults...)
-	}
+// faultRuns makes runs that have a fault in them, and knows the right results.
+type faultRuns struct {
+	config  config.Config
+	pairs   []data.Pair
+	splits  []data.Split
+	records []rundir.TaskRecord
+	dir     *rundir.Dir // of the run without a fault
+}
+
+func newFaultRuns(t *testing.T) *faultRuns {
 	v := variant{64, 3, faultDocuments, 4, 2}
-	dir := openRun(t)
-	want, err := findPairs(t, local.New(2), dir, v.config(), numberedFolder(t, dir, v.bits, prints(v.n, v.bits)))
-	if err != nil {
+	r := &faultRuns{config: v.config(), splits: dump(t, t.TempDir()), dir: openRun(t)}
+	var err error
+	if r.pairs, err = findPairs(t, local.New(2), r.dir, r.config, numberedFolder(t, r.dir, v.bits, prints(v.n, v.bits))); err != nil {
 		t.Fatal(err)
 	}
-	parent := t
-	var c *cluster
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			if c == nil {
-				c = startCluster(parent, 3, 4)
+	if r.records, err = fingerprintRun(t, local.New(2), r.dir, r.splits); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// caseDeadline bounds a run with a fault in it, all attempts included.
+const caseDeadline = 3 * time.Minute
+
+// try runs the point's flow with the fault in it and checks how it ends and
+// what it leaves behind.
+func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
+	began := time.Now()
+	dir := openRun(t)
+	what := f.what
+	if f.strike != nil {
+		what = "hold"
+	}
+	if err := os.WriteFile(dir.Path("fault"), fmt.Appendf(nil, "%s %s", p, what), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.t = t
+	tr := &trial{T: t, c: c, run: dir.Path(), cancel: cancel}
+	ended := make(chan struct{})
+	var outside sync.WaitGroup
+	outside.Go(func() { tr.fromOutside(f, ended) })
+
+	stall := f.stall
+	if stall == 0 {
+		stall = 6 * time.Second
+	}
+	e := New(Options{Master: c.master, Stall: stall, Deadline: time.Minute})
+	var err error
+	var wrong string
+	if p.fingerprints() {
+		wrong, err = r.fingerprint(ctx, t, e, dir)
+	} else {
+		wrong, err = r.match(ctx, t, e, dir)
+	}
+	close(ended)
+	outside.Wait()
+	if gone(dir.Path("fault.at")) {
+		t.Errorf("no task came to %s", p)
+	}
+	switch {
+	case f.want != nil && f.want(err) != "":
+		t.Errorf("a wrong end: %s", f.want(err))
+	case f.want == nil && err != nil:
+		t.Errorf("no result: %v", err)
+	}
+	if wrong != "" {
+		t.Errorf("%s (error %v)", wrong, err)
+	}
+	if err != nil {
+		t.Logf("honest error: %v", err)
+	}
+	if took := time.Since(began); took > caseDeadline {
+		t.Errorf("it took %v", took)
+	}
+	for _, a := range c.agents {
+		kill(a.Process.Pid, syscall.SIGCONT)
+	}
+	c.left(dir.Path())
+	t.Logf("ended after %v", time.Since(began).Round(time.Second/10))
+}
+
+// fromOutside waits until a worker comes to the point and does what the fault
+// is.
+func (tr *trial) fromOutside(f fault, ended <-chan struct{}) {
+	var text []byte
+	for {
+		var err error
+		if text, err = os.ReadFile(filepath.Join(tr.run, "fault.at")); err == nil {
+			break
+		}
+		select {
+		case <-ended:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if f.strike != nil {
+		pid, err := strconv.Atoi(string(text))
+		if err != nil {
+			tr.Error(err)
+			return
+		}
+		f.strike(tr, pid)
+		if err := os.WriteFile(filepath.Join(tr.run, "fault.go"), nil, 0o644); err != nil {
+			tr.Error(err)
+		}
+	}
+	if f.mend != nil {
+		f.mend(tr)
+	}
+}
+
+// match runs the match flow and says what is wrong with the result.
+func (r *faultRuns) match(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
+	documents := numberedFolder(t, dir, 64, prints(faultDocuments, 64))
+	pairs, err := pairsWithin(ctx, t, e, dir, r.config, documents)
+	switch {
+	case err == nil && !slices.Equal(pairs, r.pairs):
+		return fmt.Sprintf("got %d pairs, want %d", len(pairs), len(r.pairs)), nil
+	case err != nil && len(pairs) > 0:
+		return fmt.Sprintf("%d pairs were passed on in a run that failed", len(pairs)), err
+	}
+	return "", err
+}
+
+// fingerprint runs the fingerprint flow and says what is wrong with the
+// result: what is finished must be right even in a run that failed.
+func (r *faultRuns) fingerprint(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
+	records, err := fingerprintWithin(ctx, t, e, dir, r.splits)
+	for i, rec := range records {
+		if rec.Stage == "" && err != nil {
+			continue
+		}
+		if got, want := recordText(t, rec), recordText(t, r.records[i]); got != want {
+			return fmt.Sprintf("got %s, want %s", got, want), err
+		}
+	}
+	if err == nil {
+		sameFiles(t, r.dir, dir, rundir.Fingerprints)
+		sameFiles(t, r.dir, dir, rundir.Quarantine)
+	}
+	return "", err
+}
+
+// TestFaults tries each fault at several moments of each flow. The short form
+// has one case of each kind.
+func TestFaults(t *testing.T) {
+	needCluster(t)
+	type try struct {
+		fault
+		point
+	}
+	tries := []try{
+		{taskFaults[1], fingerprintPoints[1]},
+		{taskFaults[3], matchPoints[1]},
+		{processFaults[1], point{stageFinal, 1, late}},
+	}
+	if long() {
+		tries = nil
+		all := append(slices.Clone(fingerprintPoints), matchPoints...)
+		for _, f := range taskFaults {
+			for _, p := range all {
+				tries = append(tries, try{f, p})
 			}
-			c.t = t
-			began := time.Now()
-			tryFault(t, c, f, v.config(), want)
-			t.Logf("ended after %v", time.Since(began).Round(time.Second/10))
-			if t.Failed() || strings.Contains(f.name, "agent") || strings.Contains(f.name, "master") {
+		}
+		for _, f := range processFaults {
+			for _, p := range flowPoints {
+				tries = append(tries, try{f, p})
+			}
+		}
+		for _, f := range lastingFaults {
+			tries = append(tries, try{f, fingerprintPoints[1]}, try{f, point{stagePartial, 0, middle}})
+		}
+		for _, f := range moreFaults {
+			tries = append(tries, try(f))
+		}
+	}
+	runs := newFaultRuns(t)
+	outer := t
+	var c *cluster
+	for _, f := range tries {
+		t.Run(fmt.Sprintf("%s/%s", f.point, f.name), func(t *testing.T) {
+			if c == nil {
+				c = startCluster(outer, 3, 4)
+			}
+			runs.try(t, c, f.fault, f.point)
+			if t.Failed() || f.breaks {
 				c.stop()
 				c = nil
 			}
@@ -193,28 +413,53 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSoak runs with a random fault each, on one cluster after the other; the
-// number of runs is the value of NEARDUP_CLUSTER_SOAK.
+// TestFaultsOnDisk tries faults where there are too few slots, so that the
+// steps run one after the other.
+func TestFaultsOnDisk(t *testing.T) {
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	runs := newFaultRuns(t)
+	for _, f := range slices.Concat(taskFaults, processFaults) {
+		if strings.Contains(f.name, "for good") { // the only agent
+			continue
+		}
+		for _, p := range flowPoints {
+			t.Run(fmt.Sprintf("%s/%s", p, f.name), func(t *testing.T) {
+				runs.try(t, startCluster(t, 1, 2), f, p)
+			})
+		}
+	}
+}
+
+// TestSoak runs with a random fault each, on one cluster after the other. The
+// value of NEARDUP_CLUSTER_SOAK is the number of runs and, after a comma, a
+// seed.
 func TestSoak(t *testing.T) {
-	runs, err := strconv.Atoi(os.Getenv("NEARDUP_CLUSTER_SOAK"))
+	number, from, _ := strings.Cut(os.Getenv("NEARDUP_CLUSTER_SOAK"), ",")
+	runs, err := strconv.Atoi(number)
 	if err != nil {
 		t.Skip("NEARDUP_CLUSTER_SOAK is not a number of runs")
 	}
-	v := variant{64, 3, faultDocuments, 4, 2}
-	dir := openRun(t)
-	want, err := findPairs(t, local.New(2), dir, v.config(), numberedFolder(t, dir, v.bits, prints(v.n, v.bits)))
+	seed, err := strconv.ParseUint(from, 10, 64)
 	if err != nil {
-		t.Fatal(err)
+		seed = uint64(time.Now().UnixNano())
 	}
-	faults := append(slices.Clone(quickFaults), longFaults...)
-	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
+	right := newFaultRuns(t)
 	r := rand.New(rand.NewPCG(seed, 0))
+	faults := slices.Concat(taskFaults, processFaults, lastingFaults)
+	points := slices.Concat(fingerprintPoints, fingerprintPoints, fingerprintPoints, matchPoints)
 	for i := range runs {
-		f := faults[r.IntN(len(faults))]
-		t.Run(fmt.Sprintf("%d %s", i, f.name), func(t *testing.T) {
-			tryFault(t, startCluster(t, 3, 4), f, v.config(), want)
-		})
+		f, p := faults[r.IntN(len(faults))], points[r.IntN(len(points))]
+		if f.strike != nil { // at any time after the point
+			delay, strike := time.Duration(r.IntN(800))*time.Millisecond, f.strike
+			f.strike = func(tr *trial, pid int) {
+				time.Sleep(delay)
+				strike(tr, pid)
+			}
+		}
+		t.Run(fmt.Sprintf("%d/%s/%s", i, p, f.name), func(t *testing.T) { right.try(t, startCluster(t, 3, 4), f, p) })
 	}
 }
 
@@ -225,7 +470,11 @@ func TestFewSlots(t *testing.T) {
 	}
 	v := variant{64, 3, faultDocuments, 4, 2}
 	for _, slots := range []int{1, 2, 5, 7} {
-		t.Run(fmt.Sprint(slots), func(t *testing.T) { matchEqualsLocal(t, startCluster(t, 1, slots), v) })
+		t.Run(fmt.Sprint(slots), func(t *testing.T) {
+			c := startCluster(t, 1, slots)
+			matchEqualsLocal(t, c, v)
+			fingerprintEqualsLocal(t, c)
+		})
 	}
 }
 
@@ -271,53 +520,6 @@ func TestFinishedSplitsAreKept(t *testing.T) {
 	c.left(dir.Path())
 }
 
-func tryFault(t *testing.T, c *cluster, f fault, cfg config.Config, want []data.Pair) {
-	dir := openRun(t)
-	documents := numberedFolder(t, dir, cfg.Features.Bits, prints(faultDocuments, cfg.Features.Bits))
-	if f.inject != "" {
-		if err := os.WriteFile(dir.Path("fault"), []byte(f.inject), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	tr := &trial{T: t, c: c, run: dir.Path(), cancel: cancel}
-	var background sync.WaitGroup
-	if f.strike != nil {
-		when := f.when
-		if when == "" {
-			when = stagePartial.String()
-		}
-		background.Go(func() {
-			tr.pids(tr.worker(when))
-			time.Sleep(300 * time.Millisecond)
-			f.strike(tr)
-			if f.mend != nil {
-				f.mend(tr)
-			}
-		})
-	}
-	pairs, err := pairsWithin(ctx, t, New(Options{Master: c.master, Stall: tr.stall(), Deadline: time.Minute}), dir, cfg, documents)
-	background.Wait()
-	switch {
-	case f.want != nil && f.want(err) != "":
-		t.Errorf("a wrong end: %s", f.want(err))
-	case f.want == nil && err != nil:
-		t.Errorf("no result: %v", err)
-	case err == nil && !slices.Equal(pairs, want):
-		t.Errorf("got %d pairs, want %d", len(pairs), len(want))
-	case err != nil && len(pairs) > 0:
-		t.Errorf("%d pairs were passed on in a run that failed: %v", len(pairs), err)
-	}
-	if err != nil {
-		t.Logf("honest error: %v", err)
-	}
-	for _, a := range c.agents {
-		kill(a.Process.Pid, syscall.SIGCONT)
-	}
-	c.left(dir.Path())
-}
-
 // pairsWithin is findPairs with a context.
 func pairsWithin(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) (pairs []data.Pair, err error) {
 	var mu sync.Mutex
@@ -330,4 +532,15 @@ func pairsWithin(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir, 
 	})
 	slices.SortFunc(pairs, comparePairs)
 	return pairs, err
+}
+
+// temporaries lists the files without a final name in a run directory.
+func temporaries(run string) (found []string) {
+	_ = filepath.WalkDir(run, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && data.IsTemporary(path) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
 }

@@ -38,6 +38,11 @@ func (s *spec) build(output func(io.Reader) error) *flow.Flow {
 			PartitionByKey("entries", s.Finals).Map(name(stageFinal))
 	}
 	d.Output(output)
+	for _, step := range fc.Steps {
+		if step.IsGoCode {
+			step.Command.Path = shipped
+		}
+	}
 	if s.OnDisk {
 		for _, ds := range fc.Datasets {
 			if !ds.Step.IsOnDriverSide { // gleam waits for ever for its own end

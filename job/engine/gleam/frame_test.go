@@ -336,7 +336,9 @@ func TestParseProcess(t *testing.T) {
 func TestFolderOf(t *testing.T) {
 	for line, want := range map[string]string{
 		"/x/gleam execute --dir /a/77 --note 3:1":                                                    "/a/77",
-		"/a/77/neardup -gleam.attempt.dir=/r -gleam.attempt.id=1 -gleam.mapper final -flow.taskId 1": "/a/77",
+		"/a/77/program -gleam.attempt.dir=/r -gleam.attempt.id=1 -gleam.mapper final -flow.taskId 1": "/a/77",
+		"/bin/sh /a/77/neardup -gleam.attempt.dir=/r -gleam.attempt.id=1 -gleam.mapper final":        "/a/77",
+		"/bin/sh /b/neardup run -gleam.attempt.dir=/r":                                               "",
 		"/b/neardup -gleam.attempt.dir=/r -gleam.guard=/a/77":                                        "",
 		"/x/gleam agent --dir /a/77":                                                                 "",
 		"vim execute":                                                                                "",

@@ -26,14 +26,23 @@ const (
 )
 
 // startGuard starts the guard of the flow whose folder is the working
-// directory, unless it has one.
-func startGuard(dir attemptDir) error {
+// directory, unless it has one. A guard holds the lock on the folder's mark
+// for as long as it lives: it is born with it.
+func startGuard(dir attemptDir) (err error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(guardMark(folder)); err == nil {
+	mark, err := os.OpenFile(filepath.Join(folder, ".guard"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, mark.Close()) }()
+	switch err := syscall.Flock(int(mark.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil
+	case err != nil:
+		return err
 	}
 	path, err := executable()
 	if err != nil {
@@ -41,6 +50,7 @@ func startGuard(dir attemptDir) error {
 	}
 	cmd := exec.Command(path, argDir+string(dir), argGuard+folder)
 	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{mark}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -48,22 +58,8 @@ func startGuard(dir attemptDir) error {
 	return cmd.Process.Release()
 }
 
-// guardMark is what the first guard makes; others then end.
-func guardMark(folder string) string { return filepath.Join(folder, ".guard") }
-
 // runGuard stands by until the attempt is over and nothing of it is left.
 func runGuard(dir attemptDir, folder string) (err error) {
-	mark, err := os.OpenFile(guardMark(folder), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	switch {
-	case errors.Is(err, os.ErrExist):
-		return nil
-	case err == nil:
-		if err := mark.Close(); err != nil {
-			return err
-		}
-	case !gone(folder): // else the attempt is over already
-		return err
-	}
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -158,13 +154,15 @@ func flowProcesses(hash string) (map[int]string, error) {
 	return found, nil
 }
 
-// folderOf returns the flow's folder of an executor or a worker with these
-// arguments: gleam execute --dir FOLDER --note …, or FOLDER/program -gleam.…;
-// "" for any other process.
+// folderOf returns the flow's folder of an executor, a worker or a launcher
+// with these arguments: gleam execute --dir FOLDER --note …, FOLDER/program
+// -gleam.…, or /bin/sh FOLDER/neardup -gleam.…; "" for any other process.
 func folderOf(args [][]byte) string {
 	switch {
 	case len(args) >= 4 && string(args[1]) == "execute" && string(args[2]) == "--dir":
 		return filepath.Clean(string(args[3]))
+	case len(args) >= 3 && filepath.Base(string(args[1])) == shipped && bytes.HasPrefix(args[2], []byte(prefix)):
+		return filepath.Dir(string(args[1]))
 	case len(args) >= 2 && bytes.HasPrefix(args[1], []byte(prefix)) && !bytes.HasPrefix(args[len(args)-1], []byte(argGuard)):
 		return filepath.Dir(string(args[0]))
 	}

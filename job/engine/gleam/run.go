@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -95,6 +96,9 @@ func (r *run) attempt(ctx context.Context, n int, prepare func() (*spec, error),
 	}
 	res, err := r.drive(ctx, s)
 	if err != nil {
+		if terr := r.job.Dir.Tidy(); terr != nil {
+			r.job.Log.Warn("files that killed workers left could not be removed", "error", terr)
+		}
 		if aerr := accept(s, nil); aerr == nil {
 			r.job.Log.Info("the flow failed after its last task: nothing is missing", "stage", r.stage, "error", err)
 			return nil
@@ -152,7 +156,41 @@ func (r *run) lay(s *spec) error {
 	if err := data.WriteFileAtomic(r.dir.spec(), text); err != nil {
 		return err
 	}
+	if err := r.layProgram(s); err != nil {
+		return err
+	}
 	return data.WriteFileAtomic(r.dir.lease(), nil)
+}
+
+// layProgram puts the program into the run directory, once for all attempts,
+// and the launcher of this attempt, which brings it to the agents.
+func (r *run) layProgram(s *spec) (err error) {
+	program := filepath.Join(filepath.Dir(string(r.dir)), fmt.Sprintf("program-%016x", s.Binary))
+	if gone(program) {
+		path, err := executable()
+		if err != nil {
+			return err
+		}
+		from, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("program: %w", err)
+		}
+		defer func() { err = errors.Join(err, from.Close()) }()
+		to, err := data.CreateAtomic(program)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(to, from); err != nil {
+			return errors.Join(fmt.Errorf("program: %w", err), to.Abort())
+		}
+		if err := to.Commit(); err != nil {
+			return err
+		}
+	}
+	if err := data.WriteFileAtomic(r.dir.launcher(), launcher(program, r.dir)); err != nil {
+		return err
+	}
+	return os.Chmod(r.dir.launcher(), 0o755) //nolint:gosec // agents start it
 }
 
 // ready waits for the master and for agents that all answer: after a failure

@@ -83,6 +83,7 @@ type attemptDir string
 
 func (d attemptDir) spec() string     { return filepath.Join(string(d), "spec.json") }
 func (d attemptDir) lease() string    { return filepath.Join(string(d), "lease") }
+func (d attemptDir) launcher() string { return filepath.Join(string(d), shipped) }
 func (d attemptDir) result() string   { return filepath.Join(string(d), "result.json") }
 func (d attemptDir) pairs() string    { return filepath.Join(string(d), "pairs") }
 func (d attemptDir) guards() string   { return filepath.Join(string(d), "guards") }
@@ -143,8 +144,7 @@ func binarySum() (uint64, error) {
 	return h.Sum64(), nil
 }
 
-// executable is the running program's path without symbolic links: gleam
-// ships a file by its name and starts it by the same.
+// executable is the running program's path without symbolic links.
 func executable() (string, error) {
 	path, err := os.Executable()
 	if err == nil {
@@ -158,7 +158,7 @@ func executable() (string, error) {
 
 // Failure says what went wrong where, in the words of the task that failed.
 type Failure struct {
-	Stage   string // of the flow: fingerprint, segment, partial, final, driver
+	Stage   string // of the flow: start, deal, fingerprint, segment, partial, final, driver
 	Task    int
 	Split   string `json:",omitempty"` // what the task read
 	Host    string `json:",omitempty"`

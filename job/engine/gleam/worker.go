@@ -38,6 +38,7 @@ type worker struct {
 	pending  [][]byte  // frame under way, by destination; nil: none
 	waiting  []uint32  // records in it
 	split    string    // what the task reads at the moment
+	halfway  bool      // middle was reached
 	counters counters
 }
 
@@ -121,7 +122,7 @@ func (w *worker) execute(ctx context.Context) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := inject(w); err != nil {
+	if err := inject(w, early); err != nil {
 		return err
 	}
 	switch w.stage {
@@ -139,8 +140,26 @@ func (w *worker) execute(ctx context.Context) error {
 	return fmt.Errorf("no such stage: %s", w.stage)
 }
 
+// moment is a point in a task's life at which tests make it fail.
+type moment string
+
+const (
+	early  moment = "early"  // nothing was read yet
+	middle moment = "middle" // the first frame of records came or left
+	late   moment = "late"   // all left but the END frames
+)
+
 // inject is where tests make a worker fail.
-var inject = func(*worker) error { return nil }
+var inject = func(*worker, moment) error { return nil }
+
+// half notes that a frame of records came or left.
+func (w *worker) half() error {
+	if w.halfway {
+		return nil
+	}
+	w.halfway = true
+	return inject(w, middle)
+}
 
 // fail tells the failure to the next stage, which passes it on, and notes it
 // in the attempt's folder, where the supervisor sees it even when no row moves.
@@ -206,6 +225,11 @@ func (w *worker) receive(from stageID, senders int, take func(frame) error) (ref
 			if err := take(f); err != nil {
 				return 0, err
 			}
+			if from != stageDriver {
+				if err := w.half(); err != nil {
+					return 0, err
+				}
+			}
 		}
 	}
 	if failed {
@@ -248,7 +272,10 @@ func (w *worker) send(to int) error {
 	w.sent[to].add(records, sum)
 	w.counters.out.Add(int64(records))
 	w.pending[to], w.waiting[to] = b[:0], 0
-	return w.out.write(uint32(to), b)
+	if err := w.out.write(uint32(to), b); err != nil {
+		return err
+	}
+	return w.half()
 }
 
 // end sends what is left and ends every destination.
@@ -259,6 +286,11 @@ func (w *worker) end(references uint64) error {
 				return err
 			}
 		}
+	}
+	if err := inject(w, late); err != nil {
+		return err
+	}
+	for to := range w.sent {
 		f := frame{kind: kindEnd, stage: w.stage, attempt: w.id, from: uint32(w.task), to: uint32(to), payload: w.sent[to].append(nil, references)}
 		b, _ := f.encode()
 		if err := w.out.write(uint32(to), b); err != nil {

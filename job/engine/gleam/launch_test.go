@@ -1,0 +1,55 @@
+package gleam
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The launcher copies the program beside itself, also when several start at
+// once, and becomes it; where it cannot, it notes a failure.
+func TestLauncher(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "it's a \"run\"")
+	dir := attemptDir(filepath.Join(run, "tmp", "gleam-1"))
+	folder := filepath.Join(t.TempDir(), "agent 1", "77")
+	program := filepath.Join(run, "tmp", "program")
+	for _, f := range []string{dir.failures(), folder} {
+		if err := os.MkdirAll(f, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range map[string]string{program: "#!/bin/sh\necho \"$0 $1\"\n", filepath.Join(folder, shipped): string(launcher(program, dir))} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // it is started
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			out, err := exec.Command(filepath.Join(folder, shipped), "-gleam.x").CombinedOutput()
+			if want := filepath.Join(folder, "program") + " -gleam.x\n"; err != nil || string(out) != want {
+				t.Errorf("got %q, %v, want %q", out, err, want)
+			}
+		})
+	}
+	wg.Wait()
+	if files, err := os.ReadDir(folder); err != nil || len(files) != 2 {
+		t.Errorf("%v, %v: want the launcher and the program", files, err)
+	}
+
+	for _, path := range []string{program, filepath.Join(folder, "program")} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command(filepath.Join(folder, shipped)).CombinedOutput(); err == nil {
+		t.Errorf("it started without a program: %s", out)
+	}
+	f := readFailure(dir.failures())
+	if f == nil || f.Stage != "start" || f.Host == "" || !strings.Contains(f.Message, "agent 1 cannot copy the program") || !strings.Contains(f.Message, "No such file") {
+		t.Errorf("noted: %+v", f)
+	}
+}
