@@ -3,6 +3,7 @@ package gleam
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -136,20 +137,12 @@ func (c *cluster) stop() {
 
 func kill(pid int, sig syscall.Signal) { _ = syscall.Kill(pid, sig) }
 
-// freePort finds a port that is free, and free 10000 above it.
+// freePort finds a port that is free, and free 10000 above it, both below
+// those that connections are given.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		if port > 40000 {
-			port -= 15000
-		}
-		if isFree(port) && isFree(port+10000) {
+		if port := 10_240 + rand.IntN(12_000); isFree(port) && isFree(port+10_000) {
 			return port
 		}
 	}
@@ -183,7 +176,8 @@ func processes(text string) map[int][]string {
 }
 
 // left checks that nothing of the runs is left: no executor, worker, driver or
-// guard, no file in the agents' folders, no slot taken, no attempt.
+// guard, no file in the agents' folders, no slot taken, no attempt, no
+// temporary file. Without a run directory it looks at the agents alone.
 func (c *cluster) left(run string) {
 	c.t.Helper()
 	var what string
@@ -198,7 +192,7 @@ func (c *cluster) left(run string) {
 
 func (c *cluster) remains(run string) string {
 	for pid, args := range processes("gleam-") {
-		if strings.Contains(strings.Join(args, " "), run) {
+		if run != "" && strings.Contains(strings.Join(args, " "), run) {
 			return fmt.Sprintf("process %d: %q", pid, args)
 		}
 	}
@@ -211,12 +205,14 @@ func (c *cluster) remains(run string) string {
 	if len(files) > 0 {
 		return fmt.Sprintf("files %q", files)
 	}
-	attempts, _ := filepath.Glob(filepath.Join(run, "tmp", "gleam-*"))
-	if len(attempts) > 0 {
-		return fmt.Sprintf("attempts %q", attempts)
-	}
-	if files := temporaries(run); len(files) > 0 {
-		return fmt.Sprintf("temporary files %q", files)
+	if run != "" {
+		attempts, _ := filepath.Glob(filepath.Join(run, "tmp", "gleam-*"))
+		if len(attempts) > 0 {
+			return fmt.Sprintf("attempts %q", attempts)
+		}
+		if files := temporaries(run); len(files) > 0 {
+			return fmt.Sprintf("temporary files %q", files)
+		}
 	}
 	agents, err := Agents(context.Background(), c.master)
 	if err == nil {

@@ -40,18 +40,9 @@ func runDriver(dir attemptDir) error {
 	} else {
 		d.book = newLedger(stageFingerprint, len(s.Fingerprint.Lanes))
 	}
-	parent := os.Getppid()
-	go func() {
-		for ; ; time.Sleep(beatEvery / 2) {
-			if os.Getppid() != parent || gone(dir.lease()) {
-				_ = os.Remove(dir.lease()) // the guards need not wait
-				endSelf()
-			}
-		}
-	}()
 	w := &worker{dir: dir, id: s.Attempt, stage: stageDriver}
 	d.worker = w
-	go w.beat(parent, nil)
+	go w.beat(os.Getppid(), nil)
 
 	ended := make(chan struct{})
 	go func() {

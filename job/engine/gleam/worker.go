@@ -314,6 +314,9 @@ func (w *worker) beat(parent int, stop <-chan struct{}) {
 		case <-tick.C:
 		}
 		if os.Getppid() != parent || gone(w.dir.lease()) {
+			if w.stage == stageDriver {
+				_ = os.Remove(w.dir.lease()) // the guards need not wait
+			}
 			endSelf()
 		}
 	}

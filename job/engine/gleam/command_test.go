@@ -1,0 +1,126 @@
+package gleam
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// root is the repository.
+const root = "../../.."
+
+// buildCommand builds the command itself.
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "neardup")
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/neardup/neardup/job/neardup").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// TestCommand sends signals to the real command, as scripts/submit.sh starts
+// it, in either flow: it ends as it promises and leaves nothing running, and
+// the same command again ends with the bytes of a run on this machine.
+func TestCommand(t *testing.T) {
+	needCluster(t)
+	if testing.Short() {
+		t.Skip("it builds the command")
+	}
+	binary := buildCommand(t)
+	sample, err := filepath.Abs(filepath.Join(root, "data", "sample"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := filepath.Join(t.TempDir(), "local"), filepath.Join(t.TempDir(), "cluster")
+	if out, err := exec.Command(binary, "run", sample, "--out", here).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	type blow struct {
+		sig   syscall.Signal
+		stage stageID // a worker of which has begun
+		code  int
+	}
+	blows := []blow{{syscall.SIGINT, stageFingerprint, 130}, {syscall.SIGTERM, stagePartial, 130}}
+	if long() {
+		blows = []blow{
+			{syscall.SIGINT, stageDeal, 130}, {syscall.SIGTERM, stageDeal, 130}, {syscall.SIGKILL, stageFingerprint, -1},
+			{syscall.SIGINT, stageFingerprint, 130}, {syscall.SIGTERM, stageFingerprint, 130},
+			{syscall.SIGINT, stageSegment, 130}, {syscall.SIGTERM, stageSegment, 130}, {syscall.SIGKILL, stagePartial, -1},
+			{syscall.SIGINT, stageFinal, 130}, {syscall.SIGTERM, stageFinal, 130},
+		}
+	}
+	c := startCluster(t, 3, 4)
+	start := func() (*exec.Cmd, *bytes.Buffer) {
+		var said bytes.Buffer
+		cmd := exec.Command(filepath.Join(root, "scripts", "submit.sh"), "--binary", binary, "--master", c.master, "--out", there, "--stall", "20s", sample)
+		cmd.Stdout, cmd.Stderr = &said, &said
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's foreground group
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, &said
+	}
+	for _, b := range blows {
+		pattern := filepath.Join(there, rundir.Scratch, "gleam-*", "workers", b.stage.String()+"-*.started")
+		old, err := filepath.Glob(pattern) // of a run that was killed
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd, said := start()
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		deadline := time.After(time.Minute)
+		for struck := false; !struck; {
+			began, err := filepath.Glob(pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-ended:
+				t.Fatalf("%v in %s: ended before: %v: %s", b.sig, b.stage, err, said)
+			case <-deadline:
+				kill(-cmd.Process.Pid, syscall.SIGKILL)
+				t.Fatalf("no worker of %s: %s", b.stage, said)
+			case <-time.After(5 * time.Millisecond):
+				struck = slices.ContainsFunc(began, func(path string) bool { return !slices.Contains(old, path) })
+			}
+		}
+		kill(-cmd.Process.Pid, b.sig)
+		at := time.Now()
+		<-ended
+		t.Logf("%v in %s: exit code %d after %v", b.sig, b.stage, cmd.ProcessState.ExitCode(), time.Since(at).Round(time.Second/10))
+		if code := cmd.ProcessState.ExitCode(); code != b.code {
+			t.Errorf("%v in %s: exit code %d, want %d: %s", b.sig, b.stage, code, b.code, said)
+		}
+		if b.code == 130 && !strings.Contains(said.String(), "the same command goes on") {
+			t.Errorf("%v in %s: it says %s", b.sig, b.stage, said)
+		}
+		if b.sig == syscall.SIGKILL { // it cannot remove its own files; the next run does
+			for began := time.Now(); c.remains("") != ""; time.Sleep(time.Second / 10) {
+				if time.Since(began) > 30*time.Second {
+					t.Fatalf("left behind: %s", c.remains(""))
+				}
+			}
+			continue
+		}
+		c.left(there)
+	}
+	cmd, said := start()
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	c.left(there)
+	for _, folder := range []string{rundir.Fingerprints, rundir.Matches, rundir.Clusters, rundir.Clean, rundir.Quarantine} {
+		if out, err := exec.Command("diff", "-r", filepath.Join(here, folder), filepath.Join(there, folder)).CombinedOutput(); err != nil {
+			t.Errorf("%s differs: %s", folder, out)
+		}
+	}
+}
