@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -286,14 +287,19 @@ func TestReadmeNamesEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{"version": true, "help": true}
-	for _, c := range newRoot(streams{}).Commands() {
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			known[f.Name] = true
 			if !strings.Contains(string(text), "--"+f.Name) {
-				t.Errorf("README.md does not name %s --%s", c.Name(), f.Name)
+				t.Errorf("README.md does not name %s --%s", c.CommandPath(), f.Name)
 			}
 		})
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
 	}
+	visit(newRoot(streams{}))
 	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(string(text), -1) {
 		if !known[m[1]] {
 			t.Errorf("README.md names --%s, which is no flag", m[1])

@@ -1,0 +1,370 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+)
+
+// Added is what Add made of a night.
+type Added struct {
+	Night
+	Replaced bool  // the library had a night of that name
+	Left     int64 // documents that were deleted for good, and so left out
+}
+
+// Add makes the documents that rows yields, in ascending order of id, the
+// night of that name, with the cluster merges that mergers, unless it is nil,
+// yields. A night of that name that is there is replaced. The library then has
+// all of it, or, after an error, what it had before.
+func (l *Library) Add(ctx context.Context, night string, rows func(yield func(*data.LibraryRow) error) error, mergers func(yield func(from, into []byte) error) error) (added Added, err error) {
+	if _, err := CheckNight(night); err != nil {
+		return added, err
+	}
+	if l.manifest.Settings == nil {
+		return added, errors.New("library: it has no settings yet")
+	}
+	next := l.manifest.copy()
+	next.Sequence++
+	w := &writer{library: l, prefix: fmt.Sprintf("%s/%s-%08d", documents, night, next.Sequence), deleted: l.manifest.Sequence, limit: l.partRows}
+	defer func() { err = errors.Join(err, w.abort()) }()
+
+	added.Night = Night{Name: night, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}}
+	var last []byte
+	n := 0
+	err = rows(func(row *data.LibraryRow) error {
+		if n++; n&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(row.DocID) == 0 || n > 1 && bytes.Compare(last, row.DocID) >= 0 {
+			return fmt.Errorf("library: night %s: document %q comes behind %q: ids must ascend", night, row.DocID, last)
+		}
+		last = append(last[:0], row.DocID...)
+		if l.hidden.Forever(row.DocID) {
+			added.Left++
+			return nil
+		}
+		row.Night = night
+		added.Rows++
+		added.Lanes[row.Lane]++
+		return w.write(row)
+	})
+	if err != nil {
+		return added, err
+	}
+	if err := w.close(); err != nil {
+		return added, err
+	}
+	added.Extents = w.extents[night]
+	next.Files = append(next.Files, w.files...)
+
+	if mergers != nil {
+		f, err := l.writeMerges(night, next.Sequence, mergers)
+		if err != nil {
+			return added, err
+		}
+		if f.Rows > 0 {
+			added.Merges = f.Name
+			next.Files = append(next.Files, f)
+		}
+	}
+	i, there := next.night(night)
+	if there {
+		added.Replaced = true
+		next.Nights[i] = added.Night
+	} else {
+		next.Nights = slices.Insert(next.Nights, i, added.Night)
+	}
+	return added, l.commit(next)
+}
+
+func (l *Library) options(h *hashing) parquet.Options {
+	return parquet.Options{Version: l.version, Bits: l.manifest.Bits, FS: h}
+}
+
+func (l *Library) writeMerges(night string, sequence int64, each func(yield func(from, into []byte) error) error) (f File, err error) {
+	name := fmt.Sprintf("%s/%s-%08d.parquet", merges, night, sequence)
+	h := newHashing(l.fs)
+	w, err := parquet.CreateMerges(l.Path(name), l.options(h))
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	if err := each(func(from, into []byte) error { return w.Write(&data.MergeRow{Night: night, From: from, Into: into}) }); err != nil {
+		return f, err
+	}
+	if w.Rows() == 0 {
+		return f, nil
+	}
+	if err := w.Commit(); err != nil {
+		return f, err
+	}
+	f = h.file(name, w.Rows())
+	f.Deleted = sequence
+	return f, nil
+}
+
+// writer writes rows, night after night, to new files.
+type writer struct {
+	library *Library
+	prefix  string
+	deleted int64 // sequence of the deletions that the rows know
+	limit   int64 // rows of a file
+
+	out     *parquet.LibraryWriter
+	sum     *hashing
+	name    string
+	files   []File
+	extents map[string][]Extent // by night
+}
+
+func (w *writer) write(row *data.LibraryRow) error {
+	if w.out != nil && w.out.Rows() >= w.limit {
+		if err := w.close(); err != nil {
+			return err
+		}
+	}
+	if w.out == nil {
+		w.name, w.sum = fmt.Sprintf("%s-%05d.parquet", w.prefix, len(w.files)), newHashing(w.library.fs)
+		var err error
+		if w.out, err = parquet.CreateLibrary(w.library.Path(w.name), w.library.options(w.sum)); err != nil {
+			return err
+		}
+	}
+	if w.extents == nil {
+		w.extents = map[string][]Extent{}
+	}
+	list := w.extents[row.Night]
+	if n := len(list); n == 0 || list[n-1].File != w.name {
+		list = append(list, Extent{File: w.name, Start: w.out.Rows()})
+		w.extents[strings.Clone(row.Night)] = list
+	}
+	list[len(list)-1].Rows++
+	return w.out.Write(row)
+}
+
+// close completes the file under way.
+func (w *writer) close() error {
+	if w.out == nil {
+		return nil
+	}
+	out := w.out
+	w.out = nil
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	f := w.sum.file(w.name, out.Rows())
+	f.Deleted = w.deleted
+	w.files = append(w.files, f)
+	return nil
+}
+
+func (w *writer) abort() error {
+	if w.out == nil {
+		return nil
+	}
+	return w.out.Abort()
+}
+
+// Compacted is what Compact did.
+type Compacted struct {
+	Files, Into int   // files that were rewritten, and what became of them
+	Erased      int64 // rows that are gone from the files
+	Bytes       int64 // that the library has become smaller; less than 0: larger
+}
+
+// Compact rewrites files: those that hold rows that do not count, so that
+// what was deleted or expired is no more on the disk, and successive small
+// ones, which become files of up to rows rows. Each file is put in the place
+// of the old ones on its own, so an interrupted compaction keeps what it did.
+func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err error) {
+	if rows <= 0 {
+		rows = l.partRows
+	}
+	before := l.manifest.Bytes()
+	for {
+		todo, err := l.nextCompaction(ctx, rows)
+		if err != nil {
+			return done, err
+		}
+		if todo == nil {
+			break
+		}
+		erased, into, err := l.rewrite(ctx, todo, rows)
+		if err != nil {
+			return done, err
+		}
+		done.Files += len(todo)
+		done.Into += into
+		done.Erased += erased
+	}
+	// Deletions that hold for what was there then are not needed any more.
+	next := l.manifest.copy()
+	oldest := next.Sequence
+	for _, f := range next.Files {
+		oldest = min(oldest, f.Deleted)
+	}
+	next.Deletions = slices.DeleteFunc(next.Deletions, func(d Deletion) bool { return d.Once && d.Sequence <= oldest })
+	if len(next.Deletions) < len(l.manifest.Deletions) {
+		next.Sequence++
+		if err := l.commit(next); err != nil {
+			return done, err
+		}
+	}
+	done.Bytes = before - l.manifest.Bytes()
+	return done, nil
+}
+
+// nextCompaction returns the files to rewrite into one next, in order of their
+// nights; nil when there is nothing to do. Files whose rows no deletion hits
+// are noted as knowing all deletions.
+func (l *Library) nextCompaction(ctx context.Context, rows int64) ([]File, error) {
+	counted := map[string]int64{} // rows that count, by file
+	var order []string
+	for _, n := range l.manifest.Nights {
+		for _, e := range n.Extents {
+			if _, ok := counted[e.File]; !ok {
+				order = append(order, e.File)
+			}
+			counted[e.File] += e.Rows
+		}
+	}
+	var small []File
+	size := int64(0)
+	for _, name := range order {
+		f, _ := l.manifest.file(name)
+		if counted[name] < f.Rows {
+			return []File{f}, nil
+		}
+		if l.hidden.latest > f.Deleted {
+			hit, err := l.hits(ctx, f)
+			if err != nil {
+				return nil, err
+			}
+			if hit {
+				return []File{f}, nil
+			}
+			next := l.manifest.copy()
+			for i := range next.Files {
+				if next.Files[i].Name == name {
+					next.Files[i].Deleted = next.Sequence
+				}
+			}
+			if err := l.commit(next); err != nil {
+				return nil, err
+			}
+			f, _ = l.manifest.file(name)
+		}
+		if f.Rows > rows/2 || size+f.Rows > rows {
+			if len(small) > 1 {
+				return small, nil
+			}
+			small, size = nil, 0
+		}
+		if f.Rows <= rows/2 {
+			small, size = append(small, f), size+f.Rows
+		}
+	}
+	if len(small) > 1 {
+		return small, nil
+	}
+	return nil, nil
+}
+
+var errHit = errors.New("hit")
+
+// hits reports whether a deletion hides a row of the file.
+func (l *Library) hits(ctx context.Context, f File) (bool, error) {
+	all := l.only(f.Name)
+	all.hidden = &Hidden{}
+	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}}, func(_ int, b *Batch) error {
+		for _, id := range b.DocID {
+			if l.hidden.After(id, f.Deleted) {
+				return errHit
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errHit) {
+		return true, nil
+	}
+	return false, err
+}
+
+// only is the library as it would be with nothing but these files.
+func (l *Library) only(files ...string) *Library {
+	some := *l
+	some.manifest = l.manifest.copy()
+	for i := range some.manifest.Nights {
+		n := &some.manifest.Nights[i]
+		n.Extents = slices.DeleteFunc(n.Extents, func(e Extent) bool { return !slices.Contains(files, e.File) })
+	}
+	return &some
+}
+
+// rewrite puts the rows of the files that count into new ones.
+func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased int64, into int, err error) {
+	if !l.writable {
+		return 0, 0, fmt.Errorf("library: %s was opened for reading", l.dir)
+	}
+	next := l.manifest.copy()
+	next.Sequence++
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Name
+		erased += f.Rows
+	}
+	w := &writer{library: l, prefix: fmt.Sprintf("%s/c-%08d", documents, next.Sequence), deleted: l.manifest.Sequence, limit: max(rows, l.partRows)}
+	defer func() { err = errors.Join(err, w.abort()) }()
+	written := map[string]int64{}
+	err = l.only(names...).Rows(ctx, StreamOptions{}, func(row *data.LibraryRow) error {
+		written[row.Night]++
+		erased--
+		return w.write(row)
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := w.close(); err != nil {
+		return 0, 0, err
+	}
+	next.Files = append(next.Files, w.files...)
+	for i := range next.Nights {
+		n := &next.Nights[i]
+		at := slices.IndexFunc(n.Extents, func(e Extent) bool { return slices.Contains(names, e.File) })
+		if at < 0 {
+			continue
+		}
+		was := n.Rows
+		// The files are successive, and so are a night's extents in them.
+		n.Extents = slices.DeleteFunc(n.Extents, func(e Extent) bool {
+			if slices.Contains(names, e.File) {
+				n.Rows -= e.Rows
+				return true
+			}
+			return false
+		})
+		n.Extents = slices.Insert(n.Extents, at, w.extents[n.Name]...)
+		n.Rows += written[n.Name]
+		n.Deleted -= was - n.Rows
+	}
+	return erased, len(w.files), l.commit(next)
+}
+
+// Lanes sums the nights' documents by lane, as they were when added.
+func (m *Manifest) Lanes() map[string]int64 {
+	sum := map[string]int64{}
+	for _, n := range m.Nights {
+		for lane, rows := range n.Lanes {
+			sum[lane] += rows
+		}
+	}
+	return sum
+}

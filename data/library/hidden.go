@@ -1,0 +1,215 @@
+package library
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+)
+
+// hashBytes is the size of an id's hash: XXH3 of 128 bits, big-endian. Two of
+// a billion ids share one with a probability of 10⁻²¹.
+const hashBytes = 16
+
+func hashID(id []byte) [hashBytes]byte { return xxh3.Hash128(id).Bytes() }
+
+// Hidden says which documents are deleted. It is safe for concurrent use.
+type Hidden struct {
+	ids      map[[hashBytes]byte]tombstone
+	prefixes []hiddenPrefix
+	latest   int64 // sequence of the last deletion
+}
+
+// tombstone tells when an id was deleted: last, and last for good.
+type tombstone struct{ last, forever int64 }
+
+type hiddenPrefix struct {
+	text []byte
+	at   int64
+	once bool
+}
+
+// ReadHidden reads the deletions that the manifest of the library at dir
+// names.
+func ReadHidden(dir string, m *Manifest) (*Hidden, error) {
+	h := &Hidden{ids: map[[hashBytes]byte]tombstone{}}
+	for _, d := range m.Deletions {
+		h.latest = max(h.latest, d.Sequence)
+		for _, p := range d.Prefixes {
+			h.prefixes = append(h.prefixes, hiddenPrefix{[]byte(p), d.Sequence, d.Once})
+		}
+		if d.File == "" {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(d.File))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%w: deletions: %w: put a backup of the file in its place", ErrDamaged, err)
+		}
+		if int64(len(text)) != d.IDs*hashBytes {
+			return nil, fmt.Errorf("%w: %s has %d bytes for %d ids: put a backup of it in its place", ErrDamaged, path, len(text), d.IDs)
+		}
+		for key := range slices.Chunk(text, hashBytes) {
+			t := h.ids[[hashBytes]byte(key)]
+			t.last = max(t.last, d.Sequence)
+			if !d.Once {
+				t.forever = max(t.forever, d.Sequence)
+			}
+			h.ids[[hashBytes]byte(key)] = t
+		}
+	}
+	return h, nil
+}
+
+// After reports whether a document with that id, in a file that knows the
+// deletions up to sequence, is deleted.
+func (h *Hidden) After(id []byte, sequence int64) bool {
+	if h.latest <= sequence {
+		return false
+	}
+	for _, p := range h.prefixes {
+		if p.at > sequence && bytes.HasPrefix(id, p.text) {
+			return true
+		}
+	}
+	return len(h.ids) > 0 && h.ids[hashID(id)].last > sequence
+}
+
+// Forever reports whether a document with that id must not come into the
+// library again.
+func (h *Hidden) Forever(id []byte) bool {
+	for _, p := range h.prefixes {
+		if !p.once && bytes.HasPrefix(id, p.text) {
+			return true
+		}
+	}
+	return len(h.ids) > 0 && h.ids[hashID(id)].forever > 0
+}
+
+// Doomed names documents to delete.
+type Doomed struct {
+	IDs      []string
+	Prefixes []string // of ids, such as http://example.org/private/
+	// Once lets later nights bring the documents back. Otherwise they stay out
+	// of the library for good.
+	Once bool
+}
+
+// Delete hides the documents from every later result, and returns how many
+// rows that were. Their bytes are in the files until Compact. Of ids a hash is
+// kept, of prefixes the text.
+func (l *Library) Delete(ctx context.Context, d Doomed) (rows int64, err error) {
+	next := l.manifest.copy()
+	next.Sequence++
+	entry := Deletion{Sequence: next.Sequence, At: l.now().UTC().Truncate(time.Second), Once: d.Once, Prefixes: slices.Clone(d.Prefixes)}
+	if slices.Contains(d.Prefixes, "") {
+		return 0, errors.New("library: an empty prefix would delete everything: name one, or remove the folder")
+	}
+	keys := make([][hashBytes]byte, 0, len(d.IDs))
+	for _, id := range d.IDs {
+		keys = append(keys, hashID([]byte(id)))
+	}
+	slices.SortFunc(keys, func(a, b [hashBytes]byte) int {
+		return cmp.Or(cmp.Compare(binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])), bytes.Compare(a[8:], b[8:]))
+	})
+	keys = slices.Compact(keys)
+	if len(keys) == 0 && len(d.Prefixes) == 0 {
+		return 0, errors.New("library: no id and no prefix to delete")
+	}
+	if !l.writable {
+		return 0, fmt.Errorf("library: %s was opened for reading", l.dir)
+	}
+	if len(keys) > 0 {
+		text := make([]byte, 0, len(keys)*hashBytes)
+		for _, k := range keys {
+			text = append(text, k[:]...)
+		}
+		entry.IDs, entry.File = int64(len(keys)), fmt.Sprintf("%s/%08d.ids", deletions, next.Sequence)
+		if err := data.WriteFileAtomicIn(l.fs, l.Path(entry.File), text); err != nil {
+			return 0, fmt.Errorf("library: %w", err)
+		}
+	}
+	next.Deletions = append(next.Deletions, entry)
+	hidden, err := ReadHidden(l.dir, next)
+	if err != nil {
+		return 0, err
+	}
+	counts, err := l.countHidden(ctx, hidden)
+	if err != nil {
+		return 0, err
+	}
+	for i := range next.Nights {
+		n := &next.Nights[i]
+		rows += counts[n.Name] - n.Deleted
+		n.Deleted = counts[n.Name]
+	}
+	return rows, l.commit(next)
+}
+
+// countHidden counts, by night, the rows that are hidden.
+func (l *Library) countHidden(ctx context.Context, hidden *Hidden) (map[string]int64, error) {
+	all := *l
+	all.hidden = &Hidden{} // sees every row
+	counts := map[string]int64{}
+	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}, Workers: 1}, func(_ int, b *Batch) error {
+		for _, id := range b.DocID {
+			if hidden.After(id, b.deleted) {
+				counts[b.Night]++
+			}
+		}
+		return nil
+	})
+	return counts, err
+}
+
+// Expire removes the nights dated before the day, and returns them.
+func (l *Library) Expire(before time.Time) ([]Night, error) {
+	return l.remove(func(n Night) bool {
+		date, err := CheckNight(n.Name)
+		return err == nil && date.Before(before)
+	})
+}
+
+// RemoveNights removes the nights of these names; it is an error if there is
+// one that the library does not have.
+func (l *Library) RemoveNights(names ...string) ([]Night, error) {
+	for _, name := range names {
+		if _, ok := l.manifest.night(name); !ok {
+			var have []string
+			for _, n := range l.manifest.Nights {
+				have = append(have, n.Name)
+			}
+			return nil, fmt.Errorf("library: it has no night %q; there are: %s", name, strings.Join(have, ", "))
+		}
+	}
+	return l.remove(func(n Night) bool { return slices.Contains(names, n.Name) })
+}
+
+// remove drops nights. Files that hold other nights too keep the rows until
+// Compact.
+func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
+	next := l.manifest.copy()
+	next.Nights = slices.DeleteFunc(next.Nights, func(n Night) bool {
+		if doomed(n) {
+			gone = append(gone, n)
+			return true
+		}
+		return false
+	})
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	next.Sequence++
+	return gone, l.commit(next)
+}

@@ -1,0 +1,247 @@
+package library
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Library is a library as one manifest describes it. Its files never change,
+// so several goroutines may read it; they are removed when another process
+// changes the library, unless it is locked.
+type Library struct {
+	dir      string
+	manifest *Manifest
+	hidden   *Hidden
+	lock     *flock.Flock
+	writable bool
+
+	fs       data.FS
+	version  string
+	now      func() time.Time
+	partRows int64 // of a file that is written, at most
+}
+
+// Options of Open and Lock.
+type Options struct {
+	Version string // of the program, noted in the files
+	// Waiting, when not nil, is called once when another process holds the
+	// library and this one has to wait for it.
+	Waiting func()
+
+	FS  data.FS          // nil: data.OS
+	Now func() time.Time // nil: time.Now
+	// PartRows bounds the rows of a file; 0: 8 Mi.
+	PartRows int64
+}
+
+const defaultPartRows = 8 << 20
+
+// Open opens the library at dir for reading. Until Close no process can change
+// it; one that changes it now is waited for until ctx ends.
+func Open(ctx context.Context, dir string, o Options) (*Library, error) {
+	if _, err := ReadManifest(dir); err != nil {
+		return nil, err
+	}
+	return open(ctx, dir, o, false)
+}
+
+// Lock opens the library at dir for changing it, and makes an empty one,
+// without settings, of a folder that is empty or not there. Until Close no
+// other process can open it; who has it now is waited for until ctx ends. What
+// a killed process left is removed.
+func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("library: %w", err)
+	}
+	if len(entries) > 0 {
+		if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
+			return nil, fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
+		}
+	}
+	for _, sub := range []string{documents, merges, deletions} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, fmt.Errorf("library: %w", err)
+		}
+	}
+	return open(ctx, dir, o, true)
+}
+
+// retry is how often a lock that another process holds is tried again.
+const retry = 100 * time.Millisecond
+
+func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
+	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, writable: writable}
+	if l.fs == nil {
+		l.fs = data.OS
+	}
+	if l.now == nil {
+		l.now = time.Now
+	}
+	if l.partRows <= 0 {
+		l.partRows = defaultPartRows
+	}
+	l.lock = flock.New(filepath.Join(dir, lockFile))
+	try, wait := l.lock.TryRLock, l.lock.TryRLockContext
+	if writable {
+		try, wait = l.lock.TryLock, l.lock.TryLockContext
+	}
+	got, err := try()
+	if err == nil && !got {
+		if o.Waiting != nil {
+			o.Waiting()
+		}
+		_, err = wait(ctx, retry)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("library: lock of %s: %w", dir, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.lock.Unlock())
+		}
+	}()
+	l.manifest, err = ReadManifest(dir)
+	if writable && errors.Is(err, ErrNone) {
+		l.manifest, err = &Manifest{Version: FormatVersion, Bits: 64}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.hidden, err = ReadHidden(dir, l.manifest); err != nil {
+		return nil, err
+	}
+	if writable {
+		l.sweep()
+	}
+	return l, nil
+}
+
+// Close lets other processes have the library.
+func (l *Library) Close() error {
+	if err := l.lock.Unlock(); err != nil {
+		return fmt.Errorf("library: %w", err)
+	}
+	return nil
+}
+
+// Manifest is what the library holds; it is not to be changed.
+func (l *Library) Manifest() *Manifest { return l.manifest }
+
+// Dir is the library's folder.
+func (l *Library) Dir() string { return l.dir }
+
+// Hidden says which documents are deleted.
+func (l *Library) Hidden() *Hidden { return l.hidden }
+
+// Path is where a file of the manifest stands.
+func (l *Library) Path(name string) string { return filepath.Join(l.dir, filepath.FromSlash(name)) }
+
+// Settle makes settings those of an empty library, or compares them with the
+// library's: ErrSettings when they differ.
+func (l *Library) Settle(bits int, settings map[string]string) error {
+	if l.manifest.Settings == nil || l.writable && len(l.manifest.Nights) == 0 {
+		if !l.writable {
+			return fmt.Errorf("%w in %s: it has no night yet", ErrNone, l.dir)
+		}
+		next := l.manifest.copy()
+		next.Bits, next.Settings = bits, settings
+		if err := next.check(); err != nil {
+			return fmt.Errorf("library: %w", err)
+		}
+		l.manifest = next // written with the first night
+		return nil
+	}
+	return CompareSettings(l.manifest.Settings, settings)
+}
+
+// commit puts the next manifest in the place of the library's, and removes the
+// files that only the old one names.
+func (l *Library) commit(next *Manifest) error {
+	if !l.writable {
+		return fmt.Errorf("library: %s was opened for reading", l.dir)
+	}
+	next.prune()
+	if err := next.check(); err != nil {
+		return fmt.Errorf("library: a manifest that contradicts itself was not written: %w", err)
+	}
+	hidden, err := ReadHidden(l.dir, next)
+	if err != nil {
+		return err
+	}
+	if err := next.write(l.fs, l.dir); err != nil {
+		return err
+	}
+	l.manifest, l.hidden = next, hidden
+	l.sweep()
+	return nil
+}
+
+// sweep removes the files that the manifest does not name. What cannot be
+// removed now is tried again by the next process that changes the library.
+func (l *Library) sweep() {
+	named := map[string]bool{}
+	for _, f := range l.manifest.Files {
+		named[f.Name] = true
+	}
+	for _, d := range l.manifest.Deletions {
+		named[d.File] = true
+	}
+	for _, sub := range []string{".", documents, merges, deletions} {
+		entries, err := os.ReadDir(filepath.Join(l.dir, sub))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if !e.IsDir() && (data.IsTemporary(e.Name()) || sub != "." && !named[sub+"/"+e.Name()]) {
+				_ = l.fs.Remove(filepath.Join(l.dir, sub, e.Name()))
+			}
+		}
+	}
+}
+
+// hashing is a file system that notes size and SHA-256 of the file that is
+// written through it.
+type hashing struct {
+	data.FS
+	sum   hash.Hash
+	bytes int64
+}
+
+func newHashing(fsys data.FS) *hashing { return &hashing{FS: fsys, sum: sha256.New()} }
+
+func (h *hashing) CreateTemp(dir, pattern string) (data.File, error) {
+	f, err := h.FS.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	return hashed{f, h}, nil
+}
+
+func (h *hashing) file(name string, rows int64) File {
+	return File{Name: name, Rows: rows, Bytes: h.bytes, SHA256: hex.EncodeToString(h.sum.Sum(nil))}
+}
+
+type hashed struct {
+	data.File
+	h *hashing
+}
+
+func (f hashed) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.h.sum.Write(p[:n])
+	f.h.bytes += int64(n)
+	return n, err
+}

@@ -1,0 +1,297 @@
+// Package library keeps the fingerprints of earlier nights: a folder of
+// Parquet files, and a manifest that says which of their rows count. A night
+// is added, replaced, expired, deleted from and compacted by writing what is
+// new under names of its own and then putting a new manifest in the place of
+// the old one, so that a library is always as it was before or after a change,
+// never between. The package never computes or compares a fingerprint.
+package library
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Names inside a library. Index is not the library's own: whoever looks up
+// single documents keeps there what it derives from the library.
+const (
+	ManifestFile = "library.json"
+	lockFile     = ".lock"
+	documents    = "documents"
+	merges       = "merges"
+	deletions    = "deletions"
+	Index        = "index"
+)
+
+// FormatVersion is the version of the manifest that this package writes, and
+// the only one it reads.
+const FormatVersion = 1
+
+var (
+	// ErrNone is returned for a folder that holds no library.
+	ErrNone = errors.New("no library")
+	// ErrSettings is returned when fingerprints of other settings are to be
+	// matched with a library's, or added to it.
+	ErrSettings = errors.New("library of other settings")
+	// ErrDamaged is returned when a file is not what the manifest says.
+	ErrDamaged = errors.New("library is damaged")
+	// ErrNight is returned for a name that is no night's.
+	ErrNight = errors.New("not a night")
+)
+
+// Manifest says what a library holds. Rows that no night's extent covers do
+// not count, nor do rows that a deletion hides.
+type Manifest struct {
+	Version   int               `json:"version"`
+	Sequence  int64             `json:"sequence"` // grows with every change
+	Bits      int               `json:"bits"`     // of a fingerprint
+	Settings  map[string]string `json:"settings"` // how fingerprints are made; they must be equal to be compared
+	Nights    []Night           `json:"nights"`   // in their order
+	Files     []File            `json:"files"`    // in order of name
+	Deletions []Deletion        `json:"deletions,omitempty"`
+}
+
+// Night is one night's documents.
+type Night struct {
+	Name    string           `json:"name"`  // YYYY-MM-DD, and more behind it if a date has several
+	Added   time.Time        `json:"added"` // UTC
+	Rows    int64            `json:"rows"`
+	Deleted int64            `json:"deleted,omitempty"` // of them hidden by deletions and still in the files
+	Lanes   map[string]int64 `json:"lanes"`             // rows by lane when the night was added
+	Extents []Extent         `json:"extents"`           // where the rows stand, in order of id
+	Merges  string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
+}
+
+// Live is the number of the night's documents that count.
+func (n Night) Live() int64 { return n.Rows - n.Deleted }
+
+// Extent is a stretch of successive rows of a file.
+type Extent struct {
+	File  string `json:"file"`
+	Start int64  `json:"start"`
+	Rows  int64  `json:"rows"`
+}
+
+// File is a Parquet file of the library. It never changes.
+type File struct {
+	Name    string `json:"name"` // within the library, with slashes
+	Rows    int64  `json:"rows"`
+	Bytes   int64  `json:"bytes"`
+	SHA256  string `json:"sha256"`
+	Deleted int64  `json:"deleted"` // deletions up to this sequence are no more among its rows
+}
+
+// Deletion hides documents of all nights: at once those that the files hold,
+// and, unless Once, those of later nights too.
+type Deletion struct {
+	Sequence int64     `json:"sequence"`
+	At       time.Time `json:"at"`
+	IDs      int64     `json:"ids,omitempty"`
+	File     string    `json:"file,omitempty"` // hashes of the ids, 16 bytes each, ascending
+	Prefixes []string  `json:"prefixes,omitempty"`
+	Once     bool      `json:"once,omitempty"`
+}
+
+// Night returns the night of that name.
+func (m *Manifest) Night(name string) (Night, bool) {
+	if i, ok := m.night(name); ok {
+		return m.Nights[i], true
+	}
+	return Night{}, false
+}
+
+func (m *Manifest) night(name string) (int, bool) {
+	return slices.BinarySearchFunc(m.Nights, name, func(n Night, name string) int { return strings.Compare(n.Name, name) })
+}
+
+// Rows is the number of documents that count.
+func (m *Manifest) Rows() (rows int64) {
+	for _, n := range m.Nights {
+		rows += n.Live()
+	}
+	return rows
+}
+
+// Bytes is the size of all files.
+func (m *Manifest) Bytes() (bytes int64) {
+	for _, f := range m.Files {
+		bytes += f.Bytes
+	}
+	return bytes
+}
+
+// file returns the entry of the file of that name.
+func (m *Manifest) file(name string) (File, bool) {
+	i, ok := slices.BinarySearchFunc(m.Files, name, func(f File, name string) int { return strings.Compare(f.Name, name) })
+	if !ok {
+		return File{}, false
+	}
+	return m.Files[i], true
+}
+
+// copy returns a manifest that may be changed without m noticing.
+func (m *Manifest) copy() *Manifest {
+	c := *m
+	c.Settings = maps.Clone(m.Settings)
+	c.Files, c.Deletions = slices.Clone(m.Files), slices.Clone(m.Deletions)
+	c.Nights = slices.Clone(m.Nights)
+	for i := range c.Nights {
+		c.Nights[i].Extents = slices.Clone(c.Nights[i].Extents)
+	}
+	return &c
+}
+
+// prune drops the files that no night refers to any more.
+func (m *Manifest) prune() {
+	used := map[string]bool{}
+	for _, n := range m.Nights {
+		used[n.Merges] = true
+		for _, e := range n.Extents {
+			used[e.File] = true
+		}
+	}
+	m.Files = slices.DeleteFunc(m.Files, func(f File) bool { return !used[f.Name] })
+	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// check returns what of the manifest contradicts itself.
+func (m *Manifest) check() error {
+	if m.Bits != 32 && m.Bits != 64 && m.Bits != 128 {
+		return fmt.Errorf("fingerprints of %d bits", m.Bits)
+	}
+	if !slices.IsSortedFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
+		return errors.New("files are not in order")
+	}
+	for i, n := range m.Nights {
+		if _, err := CheckNight(n.Name); err != nil {
+			return err
+		}
+		if i > 0 && m.Nights[i-1].Name >= n.Name {
+			return fmt.Errorf("night %s stands behind %s", n.Name, m.Nights[i-1].Name)
+		}
+		rows := int64(0)
+		for _, e := range n.Extents {
+			f, ok := m.file(e.File)
+			if !ok || e.Start < 0 || e.Rows < 0 || e.Rows > f.Rows-e.Start {
+				return fmt.Errorf("night %s: rows %d to %d of %s are not there", n.Name, e.Start, e.Start+e.Rows, e.File)
+			}
+			rows += e.Rows
+		}
+		if rows != n.Rows || n.Deleted < 0 || n.Deleted > n.Rows {
+			return fmt.Errorf("night %s: %d rows in its extents, %d of its %d deleted", n.Name, rows, n.Deleted, n.Rows)
+		}
+		if _, ok := m.file(n.Merges); n.Merges != "" && !ok {
+			return fmt.Errorf("night %s: %s is not there", n.Name, n.Merges)
+		}
+	}
+	for _, f := range m.Files {
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || f.Rows < 0 {
+			return fmt.Errorf("file %q", f.Name)
+		}
+	}
+	for _, d := range m.Deletions {
+		if d.File != "" && !filepath.IsLocal(filepath.FromSlash(d.File)) {
+			return fmt.Errorf("file %q", d.File)
+		}
+	}
+	return nil
+}
+
+// ReadManifest reads the manifest of the library at dir; ErrNone when there is
+// none.
+func ReadManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, ManifestFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s: `neardup run … --library %s` makes one", ErrNone, dir, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("library: %w", err)
+	}
+	var m Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", ErrDamaged, path, err)
+	}
+	if m.Version != FormatVersion {
+		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it", path, m.Version, FormatVersion)
+	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", ErrDamaged, path, err)
+	}
+	return &m, nil
+}
+
+func (m *Manifest) write(fsys data.FS, dir string) error {
+	text, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return fmt.Errorf("library: %w", err)
+	}
+	if err := data.WriteFileAtomicIn(fsys, filepath.Join(dir, ManifestFile), append(text, '\n')); err != nil {
+		return fmt.Errorf("library: %w", err)
+	}
+	return nil
+}
+
+var nightName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}([._-][0-9A-Za-z]+)*$`)
+
+// CheckNight returns the date of the night of that name: YYYY-MM-DD, and, if
+// a date has several nights, more behind it, like 2026-11-20.2. Nights follow
+// each other in the order of their names.
+func CheckNight(name string) (time.Time, error) {
+	if nightName.MatchString(name) && len(name) <= 64 {
+		if date, err := time.Parse(time.DateOnly, name[:10]); err == nil {
+			return date, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%w: %q: write a date like 2026-11-20, or 2026-11-20.2 for the second of a date", ErrNight, name)
+}
+
+// CompareSettings returns nil when both are equal, else ErrSettings with what
+// differs side by side.
+func CompareSettings(library, run map[string]string) error {
+	var names []string
+	for name := range library {
+		if run[name] != library[name] {
+			names = append(names, name)
+		}
+	}
+	for name := range run {
+		if _, ok := library[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	show := func(s map[string]string, name string) string {
+		if v, ok := s[name]; ok {
+			return v
+		}
+		return "-"
+	}
+	width, value := len("setting"), len("library")
+	for _, n := range names {
+		width, value = max(width, len(n)), max(value, len(show(library, n)))
+	}
+	fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", width, "setting", value, "library", "here")
+	for _, n := range names {
+		fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", width, n, value, show(library, n), show(run, n))
+	}
+	return fmt.Errorf("%w: fingerprints that are made in different ways cannot be compared: use the library's settings, or another library%s", ErrSettings, b.String())
+}
+
+// IsMerges reports whether the file of that name holds cluster merges, and not
+// documents.
+func (m *Manifest) IsMerges(name string) bool { return strings.HasPrefix(name, merges+"/") }

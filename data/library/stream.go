@@ -1,0 +1,241 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+)
+
+// StreamOptions say what Stream reads.
+type StreamOptions struct {
+	Before  string   // only nights of a smaller name; "" all
+	Nights  []string // only these; nil all
+	Columns []string // of data.LibraryColumns; nil all
+	Workers int      // goroutines; 0: GOMAXPROCS
+}
+
+// Batch is a stretch of one night's documents, column by column; columns that
+// were not asked for are empty. Rows that do not count are not among them. It
+// is valid until visit returns.
+type Batch struct {
+	Night string
+	parquet.LibraryBatch
+	deleted int64 // the file knows deletions up to this sequence
+}
+
+// stretch is a night's extent with what Stream needs of its file.
+type stretch struct {
+	night string
+	Extent
+}
+
+// group is the piece of work of one goroutine: a row group, rows first to end
+// of its file.
+type group struct {
+	file       File
+	number     int64
+	first, end int64
+	stretches  []stretch // that overlap it, in order
+}
+
+// Stream calls visit with every document of the library once, at most
+// parquet.BatchRows at a time: batches of the same worker one after another,
+// those of different workers at once, in any order. It holds a page of each
+// column for each worker, however large the library is.
+func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker int, b *Batch) error) error {
+	groups, err := l.groups(o)
+	if err != nil {
+		return err
+	}
+	workers := o.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = max(min(workers, len(groups)), 1)
+	work := make(chan group)
+	eg, ctx := errgroup.WithContext(ctx)
+	eg.Go(func() error {
+		defer close(work)
+		for _, g := range groups {
+			select {
+			case work <- g:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for worker := range workers {
+		eg.Go(func() error {
+			for g := range work {
+				if err := l.streamGroup(ctx, g, o.Columns, func(b *Batch) error { return visit(worker, b) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return eg.Wait()
+}
+
+// groups lists the row groups that hold rows of the nights asked for, the
+// nights in order.
+func (l *Library) groups(o StreamOptions) ([]group, error) {
+	byFile := map[string][]stretch{}
+	var order []string
+	for _, n := range l.manifest.Nights {
+		if o.Before != "" && n.Name >= o.Before || o.Nights != nil && !slices.Contains(o.Nights, n.Name) {
+			continue
+		}
+		for _, e := range n.Extents {
+			if byFile[e.File] == nil {
+				order = append(order, e.File)
+			}
+			byFile[e.File] = append(byFile[e.File], stretch{n.Name, e})
+		}
+	}
+	var groups []group
+	for _, name := range order {
+		f, _ := l.manifest.file(name)
+		stretches := byFile[name]
+		slices.SortFunc(stretches, func(a, b stretch) int { return int(a.Start - b.Start) })
+		rows, err := parquet.GroupRows(l.Path(name))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w: put a backup of the file in its place", ErrDamaged, err)
+		}
+		first := int64(0)
+		for number, n := range rows {
+			g := group{file: f, number: int64(number), first: first, end: first + n}
+			first = g.end
+			for _, s := range stretches {
+				if s.Start < g.end && s.Start+s.Rows > g.first {
+					g.stretches = append(g.stretches, s)
+				}
+			}
+			if len(g.stretches) > 0 {
+				groups = append(groups, g)
+			}
+		}
+		if first != f.Rows {
+			return nil, fmt.Errorf("%w: %s has %d rows, the manifest says %d: put a backup of it in its place", ErrDamaged, l.Path(name), first, f.Rows)
+		}
+	}
+	return groups, nil
+}
+
+func (l *Library) streamGroup(ctx context.Context, g group, columns []string, visit func(*Batch) error) (err error) {
+	filter := l.hidden.latest > g.file.Deleted
+	if filter && columns != nil && !slices.Contains(columns, "doc_id") {
+		columns = append(slices.Clip(columns), "doc_id")
+	}
+	r, err := parquet.OpenLibrary(l.Path(g.file.Name), g.number, g.number+1, parquet.ReadOptions{Columns: columns})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if r.Info().Bits != l.manifest.Bits {
+		return fmt.Errorf("%w: %s holds fingerprints of %d bits, not %d", ErrDamaged, l.Path(g.file.Name), r.Info().Bits, l.manifest.Bits)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rows, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, s := range g.stretches {
+			from, to := max(s.Start, rows.First)-rows.First, min(s.Start+s.Rows, rows.First+int64(rows.N))-rows.First
+			if from >= to {
+				continue
+			}
+			b := &Batch{Night: s.night, LibraryBatch: rows.Slice(int(from), int(to)), deleted: g.file.Deleted}
+			if filter {
+				b.Filter(func(i int) bool { return !l.hidden.After(b.DocID[i], g.file.Deleted) })
+			}
+			if b.N == 0 {
+				continue
+			}
+			if err := visit(b); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Rows calls yield with every document of the nights asked for, night by night
+// in order of id. The row is valid during the call.
+func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.LibraryRow) error) error {
+	var row data.LibraryRow
+	for _, n := range l.manifest.Nights {
+		if o.Before != "" && n.Name >= o.Before || o.Nights != nil && !slices.Contains(o.Nights, n.Name) {
+			continue
+		}
+		for _, e := range n.Extents {
+			one := *l
+			one.manifest = l.manifest.copy()
+			one.manifest.Nights = []Night{{Name: n.Name, Extents: []Extent{e}}}
+			err := one.Stream(ctx, StreamOptions{Columns: o.Columns, Workers: 1}, func(_ int, b *Batch) error {
+				for i := range b.N {
+					b.Row(i, &row)
+					row.Night = n.Name
+					if err := yield(&row); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Current gives the clusters of these ids today: merges of the nights of
+// smaller names than before ("": of all nights) turn an id into that of the
+// cluster that took its documents. Ids that no merge names are left out.
+func (l *Library) Current(ctx context.Context, before string, ids []string) (map[string]string, error) {
+	now := map[string]string{}
+	members := map[string][]string{} // ids by what they are now
+	for _, id := range ids {
+		if _, ok := members[id]; !ok {
+			members[id] = []string{id}
+		}
+	}
+	for _, n := range l.manifest.Nights {
+		if n.Merges == "" || before != "" && n.Name >= before {
+			continue
+		}
+		err := parquet.ReadMerges(ctx, l.Path(n.Merges), func(row *data.MergeRow) error {
+			moved, ok := members[string(row.From)]
+			if !ok {
+				return nil
+			}
+			delete(members, string(row.From))
+			into := strings.Clone(string(row.Into))
+			members[into] = append(members[into], moved...)
+			for _, id := range moved {
+				now[id] = into
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return now, nil
+}

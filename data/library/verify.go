@@ -1,0 +1,112 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Verify reads everything and returns what is wrong, one line each: files that
+// are missing or have other bytes than the manifest says, rows that are out of
+// order or not of their night.
+func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
+	sound := map[string]bool{}
+	for _, f := range l.manifest.Files {
+		if err := ctx.Err(); err != nil {
+			return wrong, err
+		}
+		if err := checkFile(l.Path(f.Name), f); err != nil {
+			wrong = append(wrong, err.Error())
+			continue
+		}
+		sound[f.Name] = true
+	}
+	counts := map[string]int64{} // hidden rows by night
+	if len(wrong) == 0 {
+		if counts, err = l.countHidden(ctx, l.hidden); err != nil {
+			return wrong, err
+		}
+	}
+	for _, n := range l.manifest.Nights {
+		whole := true
+		for _, e := range n.Extents {
+			whole = whole && sound[e.File]
+		}
+		if !whole {
+			continue
+		}
+		err := l.verifyNight(ctx, n)
+		if err == nil && len(wrong) == 0 && counts[n.Name] != n.Deleted {
+			err = fmt.Errorf("night %s: %d rows are deleted, the manifest says %d", n.Name, counts[n.Name], n.Deleted)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return wrong, ctx.Err()
+			}
+			wrong = append(wrong, err.Error())
+		}
+	}
+	return wrong, nil
+}
+
+func (l *Library) verifyNight(ctx context.Context, n Night) error {
+	rows := int64(0)
+	var last []byte
+	all := *l
+	all.hidden = &Hidden{}
+	err := all.Rows(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"doc_id", "first_seen"}}, func(row *data.LibraryRow) error {
+		rows++
+		if rows > 1 && bytes.Compare(last, row.DocID) >= 0 {
+			return fmt.Errorf("night %s: document %q comes behind %q", n.Name, row.DocID, last)
+		}
+		if row.FirstSeen > n.Name || row.FirstSeen == "" {
+			return fmt.Errorf("night %s: document %q was first seen in %q", n.Name, row.DocID, row.FirstSeen)
+		}
+		last = append(last[:0], row.DocID...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = l.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"night"}}, func(_ int, b *Batch) error {
+		for _, name := range b.LibraryBatch.Night {
+			if string(name) != n.Name {
+				return fmt.Errorf("night %s: holds a row of night %q", n.Name, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if rows != n.Rows {
+		return fmt.Errorf("night %s: %d rows, the manifest says %d", n.Name, rows, n.Rows)
+	}
+	return nil
+}
+
+// checkFile compares a file with what the manifest says of it.
+func checkFile(path string, want File) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); n != want.Bytes || !strings.EqualFold(got, want.SHA256) {
+		return fmt.Errorf("%s: %d bytes with SHA-256 %s, the manifest says %d with %s", path, n, got, want.Bytes, want.SHA256)
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/version"
+)
+
+// errNotSound ends a verification that found something.
+var errNotSound = errors.New("the library is damaged")
+
+func newLibrary(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "library COMMAND",
+		Short: "Look after the library of earlier nights",
+		Long: `The library keeps the fingerprints of earlier nights; run --library matches a
+night against it and adds the night.`,
+		Example: `  neardup library status lib/
+  neardup library expire lib/ --before 2026-08-01`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q; see neardup library --help", args[0])}
+			}
+			return c.Help()
+		},
+	}
+	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std))
+	return cmd
+}
+
+// oneLibrary is a usage error unless there is one argument.
+func oneLibrary(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError{fmt.Errorf("name one library; see %s --help", c.CommandPath())}
+	}
+	return nil
+}
+
+func libraryOptions(std streams, dir string) library.Options {
+	return library.Options{
+		Version: version.Version,
+		Waiting: func() { newLog(std.err, false).Info("another neardup has the library: waiting for it", "library", dir) },
+	}
+}
+
+// changing locks the library at dir for change.
+func changing(ctx context.Context, std streams, dir string, change func(*library.Library) error) (err error) {
+	if _, err := library.ReadManifest(dir); err != nil { // a mistyped path makes no library
+		return err
+	}
+	l, err := library.Lock(ctx, dir, libraryOptions(std, dir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return change(l)
+}
+
+func newLibraryStatus(std streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status LIBRARY",
+		Short:   "Say what a library holds",
+		Long:    `Prints nights, documents and size, and the segments that most documents share.`,
+		Example: "  neardup library status lib/",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := job.ReadLibraryStatus(cmd.Context(), args[0], libraryOptions(std, args[0]))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(std.out).Encode(s)
+			}
+			return s.Print(std.out)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newLibraryExpire(std streams) *cobra.Command {
+	var before string
+	cmd := &cobra.Command{
+		Use:   "expire LIBRARY --before DATE",
+		Short: "Forget old nights",
+		Long: `Removes the nights dated before the day. When a document was first seen is
+carried by the nights that stay.`,
+		Example: "  neardup library expire lib/ --before 2026-08-01",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			date, err := time.Parse(time.DateOnly, before)
+			if err != nil {
+				return usageError{fmt.Errorf("--before %q: write a date like 2026-08-01", before)}
+			}
+			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+				gone, err := l.Expire(date)
+				if err != nil {
+					return err
+				}
+				return printGone(std.out, gone)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&before, "before", "", "the first day whose night stays")
+	return cmd
+}
+
+func printGone(w io.Writer, gone []library.Night) error {
+	rows := int64(0)
+	for _, n := range gone {
+		rows += n.Live()
+	}
+	_, err := fmt.Fprintf(w, "%d nights with %d documents are gone\n", len(gone), rows)
+	return err
+}
+
+func newLibraryDelete(std streams) *cobra.Command {
+	var ids string
+	var doomed library.Doomed
+	var nights []string
+	cmd := &cobra.Command{
+		Use:   "delete LIBRARY",
+		Short: "Delete documents or nights",
+		Long: `Deletes documents by id (--ids: a file of one id a line, or - for standard
+input) or by the beginning of their ids (--prefix), from every night; or whole
+nights (--night). What is deleted is in no later result. A document that is
+deleted stays out of the library when a later night brings it, unless --once
+is given. The files hold its bytes until "library compact".`,
+		Example: `  neardup library delete lib/ --ids removed-urls.txt
+  neardup library delete lib/ --prefix https://example.org/private/
+  neardup library delete lib/ --night 2026-11-20`,
+		Args: oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ids == "" && len(doomed.Prefixes) == 0 && len(nights) == 0 {
+				return usageError{errors.New("name what to delete with --ids, --prefix or --night")}
+			}
+			var err error
+			if ids != "" {
+				if doomed.IDs, err = readIDs(ids, std.in); err != nil {
+					return err
+				}
+			}
+			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+				if len(doomed.IDs)+len(doomed.Prefixes) > 0 {
+					rows, err := l.Delete(cmd.Context(), doomed)
+					if err != nil {
+						return err
+					}
+					if _, err := fmt.Fprintf(std.out, "%d rows are deleted; `neardup library compact %s` erases their bytes\n", rows, args[0]); err != nil {
+						return err
+					}
+				}
+				if len(nights) == 0 {
+					return nil
+				}
+				gone, err := l.RemoveNights(nights...)
+				if err != nil {
+					return usageError{err}
+				}
+				return printGone(std.out, gone)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&ids, "ids", "", "file of the ids to delete, one a line; - for standard input")
+	cmd.Flags().StringArrayVar(&doomed.Prefixes, "prefix", nil, "delete the documents whose id begins so; may be given again")
+	cmd.Flags().StringArrayVar(&nights, "night", nil, "delete this night; may be given again")
+	cmd.Flags().BoolVar(&doomed.Once, "once", false, "let later nights bring the documents back")
+	return cmd
+}
+
+// readIDs reads one id a line; empty lines are skipped.
+func readIDs(path string, stdin io.Reader) (ids []string, err error) {
+	in := stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		in = f
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if id := strings.TrimRight(lines.Text(), "\r"); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(ids) == 0 {
+		return nil, usageError{fmt.Errorf("%s holds no id", path)}
+	}
+	return ids, nil
+}
+
+func newLibraryCompact(std streams) *cobra.Command {
+	var rows int64
+	cmd := &cobra.Command{
+		Use:   "compact LIBRARY",
+		Short: "Erase what was deleted, and join small files",
+		Long: `Rewrites the files that hold rows of deleted documents or expired nights, so
+that their bytes are gone from the disk, and joins successive small files.
+Needs room for the largest file that it makes. An interrupted compaction
+keeps what it did.`,
+		Example: "  neardup library compact lib/",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if rows < 1 {
+				return usageError{fmt.Errorf("--rows %d: write a number of rows, like 16000000", rows)}
+			}
+			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+				done, err := l.Compact(cmd.Context(), rows)
+				if err != nil {
+					return err
+				}
+				if err := os.RemoveAll(l.Path(library.Index)); err != nil { // it holds what was erased
+					return err
+				}
+				_, err = fmt.Fprintf(std.out, "%d files became %d; %d rows erased, %s saved\n", done.Files, done.Into, done.Erased, job.Bytes(max(done.Bytes, 0)))
+				return err
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&rows, "rows", 16<<20, "rows of a file that small ones are joined into, at most")
+	return cmd
+}
+
+func newLibraryVerify(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify LIBRARY",
+		Short: "Read all of a library and say what is damaged",
+		Long: `Compares every file with the digest in the manifest, and the rows with what the
+manifest says of them.`,
+		Example: "  neardup library verify lib/",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			l, err := library.Open(cmd.Context(), args[0], libraryOptions(std, args[0]))
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, l.Close()) }()
+			wrong, err := l.Verify(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, w := range wrong {
+				fmt.Fprintln(std.out, w)
+			}
+			if len(wrong) > 0 {
+				return fmt.Errorf("%w: put backups of these files in their place, or delete the nights and run them again", errNotSound)
+			}
+			m := l.Manifest()
+			_, err = fmt.Fprintf(std.out, "sound: %d documents in %d nights, %d files\n", m.Rows(), len(m.Nights), len(m.Files))
+			return err
+		},
+	}
+}

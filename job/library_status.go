@@ -1,0 +1,163 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/simhash"
+)
+
+// LibraryStatus is what a library holds.
+type LibraryStatus struct {
+	Path      string            `json:"path"`
+	Sequence  int64             `json:"sequence"`
+	Bits      int               `json:"bits"`
+	Documents int64             `json:"documents"`
+	Deleted   int64             `json:"deleted"` // rows that deletions hide and the files still hold
+	Dead      int64             `json:"dead"`    // rows of nights that are gone, in files of others
+	Bytes     int64             `json:"bytes"`
+	Files     int               `json:"files"`
+	Nights    []NightStatus     `json:"nights"`
+	Settings  map[string]string `json:"settings"`
+	Hottest   []HotSegment      `json:"hottest"` // segments that most documents share, most first
+}
+
+// NightStatus is what a library holds of a night.
+type NightStatus struct {
+	Name      string           `json:"night"`
+	Added     time.Time        `json:"added"`
+	Documents int64            `json:"documents"`
+	Deleted   int64            `json:"deleted"`
+	Lanes     map[string]int64 `json:"lanes"`
+}
+
+// HotSegment is a segment key with the documents of the normal lane that have
+// it.
+type HotSegment struct {
+	Key       string `json:"key"`
+	Documents int64  `json:"documents"`
+}
+
+// hotSegments is how many of the hottest segments the status names, and
+// statusDistance the distance that their layout serves.
+const (
+	hotSegments    = 5
+	statusDistance = 3
+)
+
+// ReadLibraryStatus reads what the library at dir holds; for the hottest
+// segments it reads every fingerprint.
+func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *LibraryStatus, err error) {
+	l, err := library.Open(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	m := l.Manifest()
+	s := &LibraryStatus{Path: dir, Sequence: m.Sequence, Bits: m.Bits, Documents: m.Rows(), Bytes: m.Bytes(), Files: len(m.Files), Settings: m.Settings}
+	rows := int64(0)
+	for _, n := range m.Nights {
+		s.Nights = append(s.Nights, NightStatus{Name: n.Name, Added: n.Added, Documents: n.Live(), Deleted: n.Deleted, Lanes: n.Lanes})
+		s.Deleted += n.Deleted
+		rows += n.Rows
+	}
+	for _, f := range m.Files {
+		if !m.IsMerges(f.Name) {
+			s.Dead += f.Rows
+		}
+	}
+	s.Dead -= rows
+	s.Hottest, err = hottest(ctx, l)
+	return s, err
+}
+
+func hottest(ctx context.Context, l *library.Library) ([]HotSegment, error) {
+	layout, err := simhash.NewLayout(l.Manifest().Bits, statusDistance)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[simhash.Key]int64{}
+	normal := simhash.LaneNormal.String()
+	err = l.Stream(ctx, library.StreamOptions{Columns: []string{"fingerprint", "lane"}, Workers: 1}, func(_ int, b *library.Batch) error {
+		for i := range b.N {
+			if string(b.Lane[i]) != normal {
+				continue
+			}
+			f := simhash.Fingerprint{Lo: b.Lo[i]}
+			if len(b.Hi) > 0 {
+				f.Hi = b.Hi[i]
+			}
+			for table := range layout.Tables() {
+				key, _ := layout.Key(table, f)
+				counts[key]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var top []HotSegment
+	most := func(a, b HotSegment) int {
+		return cmp.Or(cmp.Compare(b.Documents, a.Documents), strings.Compare(a.Key, b.Key))
+	}
+	for key, n := range counts {
+		if len(top) == hotSegments && n < top[hotSegments-1].Documents {
+			continue
+		}
+		h := HotSegment{key.String(), n}
+		at, _ := slices.BinarySearchFunc(top, h, most)
+		top = slices.Insert(top, at, h)
+		top = top[:min(len(top), hotSegments)]
+	}
+	return top, nil
+}
+
+// Print writes the status for a person.
+func (s *LibraryStatus) Print(w io.Writer) error {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("library", "%s  %d bits, change %d", s.Path, s.Bits, s.Sequence)
+	row("documents", "%s in %d nights", grouped(s.Documents), len(s.Nights))
+	perRow := ""
+	if all := s.Documents + s.Deleted + s.Dead; all > 0 {
+		perRow = fmt.Sprintf(", %d bytes a row", s.Bytes/all)
+	}
+	row("size", "%s in %d files%s", Bytes(s.Bytes), s.Files, perRow)
+	if s.Deleted+s.Dead > 0 {
+		row("to erase", "%s rows that do not count any more, until `neardup library compact %s`", grouped(s.Deleted+s.Dead), s.Path)
+	}
+	if n := len(s.Nights); n > 0 {
+		row("oldest", "%s", s.Nights[0].Name)
+		row("newest", "%s, added %s", s.Nights[n-1].Name, s.Nights[n-1].Added.Format(time.DateTime))
+	}
+	for i, h := range s.Hottest {
+		name := ""
+		if i == 0 {
+			name = "hottest"
+		}
+		row(name, "%s  %s documents", h.Key, grouped(h.Documents))
+	}
+	const shown = 31
+	for i, n := range s.Nights[max(0, len(s.Nights)-shown):] {
+		name := ""
+		if i == 0 {
+			name = "nights"
+			if len(s.Nights) > shown {
+				name = "last nights"
+			}
+		}
+		row(name, "%-12s %12s%s", n.Name, grouped(n.Documents), counts("  ", n.Lanes, ""))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
