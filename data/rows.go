@@ -20,6 +20,8 @@ type FingerprintRow struct {
 	Lane     string  // how the document is judged by its length: normal, short or empty
 	Features int32   // features that the fingerprint was made of
 	Length   int32   // of the text in characters
+	Sketch   []byte  // SketchSize bytes for the second look at a pair; empty when none was made
+	Letters  []byte  // of a short text its letters and digits in normal form; empty for other texts and when none were kept
 	Title    []byte  // the document's title; may be empty
 	Source   string  // path of the input, as the split names it
 	Offset   int64   // where the document starts in its source, as Document.Offset
@@ -41,6 +43,9 @@ type MatchRow struct {
 	Distance   int32   // Hamming distance of the two fingerprints
 	Similarity float64 // 1 − Distance / bits
 	MatchFrom  string  // where the other document is from: "run", or the name of the library
+	Estimate   float64 // estimated similarity of the texts, 0 to 1; NaN when the pair was not verified
+	Jaccard    float64 // similarity of the texts themselves; NaN when they were not consulted
+	Verdict    string  // why the pair is a match
 }
 
 // ClusterRow is a document's place in a cluster.
@@ -65,6 +70,8 @@ var FingerprintColumns = []Column{
 	{"lane", "string", "how the document is judged by its length: normal, short or empty"},
 	{"features", "int32", "features that the fingerprint was made of"},
 	{"length", "int32", "length of the text in characters"},
+	{"sketch", "64 bytes, nullable", "sketch of the text, for verification; null when the run did not verify, or the text has no letters"},
+	{"letters", "string, nullable", "letters and digits of a text of at most 40 of them, in normal form; null for other texts, or when the run did not verify"},
 	{"title", "string", "title of the document; empty when it has none"},
 	{"source", "string", "path of the input file, as it was named to the run"},
 	{"offset", "int64", "where the document starts in its source: byte offset, or row number for Parquet"},
@@ -79,6 +86,9 @@ var MatchColumns = []Column{
 	{"distance", "int32", "Hamming distance of the two fingerprints"},
 	{"similarity", "double", "1 - distance / bits"},
 	{"match_from", "string", "where the similar document is from: run, or the name of the library"},
+	{"estimate", "double, nullable", "similarity of the texts by their sketches, or of short texts by their edits, 0 to 1; null when the run did not verify"},
+	{"jaccard", "double, nullable", "Jaccard similarity of the texts' 5-grams, where they were consulted; else null"},
+	{"verdict", "string", "why the pair is a match: distance, sketches alike, texts alike, short, equal or short, few edits"},
 }
 
 // ClusterColumns documents the clusters table, in its order.

@@ -26,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			return d
 		}), 0, 50).Draw(t, "documents")
-		write(t, dir, wide, docs)
+		write(t, dir, Form{Wide: wide}, docs)
 		f, err := Open(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -77,8 +77,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-func write(t interface{ Fatal(...any) }, dir string, wide bool, docs []Document) {
-	w, err := Create(dir, wide)
+func write(t interface{ Fatal(...any) }, dir string, form Form, docs []Document) {
+	w, err := Create(dir, form)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func write(t interface{ Fatal(...any) }, dir string, wide bool, docs []Document)
 
 func TestDamagedFolderIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, false, []Document{{ID: []byte("a")}, {ID: []byte("b")}})
+	write(t, dir, Form{}, []Document{{ID: []byte("a")}, {ID: []byte("b")}})
 	if err := os.Truncate(filepath.Join(dir, fingerprintsFile), 9); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestDamagedFolderIsRefused(t *testing.T) {
 
 func TestAbortLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	w, err := Create(dir, true)
+	w, err := Create(dir, Form{Wide: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,9 +32,11 @@ type FingerprintWriter struct {
 	*table
 	docID, title     *byteValues
 	narrow           *int64s // fingerprints of up to 64 bits, else
-	wide             *wide   // of 128
+	wide             *fixed  // of 128
 	lane, source     *names
 	features, length *int32s
+	sketch           *fixed
+	letters          *byteValues
 	offset, date     *int64s
 	rank             *doubles
 }
@@ -48,9 +50,10 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 	}
 	w := &FingerprintWriter{
 		docID: &byteValues{stats: true}, title: &byteValues{},
-		narrow: &int64s{}, wide: &wide{},
+		narrow: &int64s{}, wide: &fixed{},
 		lane: &names{}, source: &names{},
 		features: &int32s{}, length: &int32s{},
+		sketch: &fixed{nullable: true}, letters: &byteValues{nullable: true},
 		offset: &int64s{}, date: &int64s{nullable: true},
 		rank: &doubles{nullable: true},
 	}
@@ -66,14 +69,19 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 		stringField("lane"),
 		plainField("features", parquet.Types.Int32),
 		plainField("length", parquet.Types.Int32),
+		fieldOf("sketch", parquet.Repetitions.Optional, nil, parquet.Types.FixedLenByteArray, data.SketchSize),
+		fieldOf("letters", parquet.Repetitions.Optional, schema.StringLogicalType{}, parquet.Types.ByteArray, -1),
 		stringField("title"),
 		stringField("source"),
 		plainField("offset", parquet.Types.Int64),
 		fieldOf("date", parquet.Repetitions.Optional, schema.NewTimestampLogicalType(true, schema.TimeUnitMillis), parquet.Types.Int64, -1),
 		fieldOf("rank", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
-	}, []batch{w.docID, fingerprints, w.lane, w.features, w.length, w.title, w.source, w.offset, w.date, w.rank},
+	}, []batch{w.docID, fingerprints, w.lane, w.features, w.length, w.sketch, w.letters, w.title, w.source, w.offset, w.date, w.rank},
 		parquet.WithCompressionFor("fingerprint", compress.Codecs.Uncompressed), // random bits
 		parquet.WithStatsFor("fingerprint", false),
+		parquet.WithCompressionFor("sketch", compress.Codecs.Uncompressed),
+		parquet.WithStatsFor("sketch", false),
+		parquet.WithStatsFor("letters", false),
 		parquet.WithDictionaryFor("lane", true),
 		parquet.WithDictionaryFor("source", true),
 		parquet.WithStatsFor("title", false),
@@ -93,38 +101,34 @@ func plainField128(name string) schema.Node {
 func (w *FingerprintWriter) Write(r *data.FingerprintRow) error {
 	w.docID.add(r.DocID)
 	if w.cols[1] == batch(w.wide) {
-		w.wide.add(r.Hi, r.Lo)
+		var b [16]byte
+		binary.BigEndian.PutUint64(b[:], r.Hi)
+		binary.BigEndian.PutUint64(b[8:], r.Lo)
+		w.wide.add(b[:])
 	} else {
 		w.narrow.add(int64(r.Lo))
 	}
 	w.lane.add(r.Lane)
 	w.features.add(r.Features)
 	w.length.add(r.Length)
+	w.sketch.add(r.Sketch)
+	w.letters.add(r.Letters)
 	w.title.add(r.Title)
 	w.source.add(r.Source)
 	w.offset.add(r.Offset)
 	w.date.addNullable(r.Date, r.Date == data.NoDate)
 	w.rank.addNullable(r.Rank, math.IsNaN(r.Rank))
-	return w.added(len(r.DocID) + len(r.Title) + 64)
-}
-
-// add appends a 128-bit fingerprint.
-func (c *wide) add(hi, lo uint64) {
-	if cap(c.arena)-len(c.arena) < 16 {
-		c.arena = make([]byte, 0, batchRows*16)
-	}
-	n := len(c.arena)
-	c.arena = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(c.arena, hi), lo)
-	c.values = append(c.values, c.arena[n:n+16:n+16])
+	return w.added(len(r.DocID) + len(r.Title) + len(r.Sketch) + len(r.Letters) + 64)
 }
 
 // MatchWriter writes the matches table.
 type MatchWriter struct {
 	*table
-	docID, matchID *byteValues
-	distance       *int32s
-	similarity     *doubles
-	from           *names
+	docID, matchID    *byteValues
+	distance          *int32s
+	similarity        *doubles
+	from, verdict     *names
+	estimate, jaccard *doubles
 }
 
 // CreateMatches starts a file of the matches table; it appears at path with
@@ -136,7 +140,8 @@ func CreateMatches(path string, o Options) (*MatchWriter, error) {
 	}
 	w := &MatchWriter{
 		docID: &byteValues{stats: true}, matchID: &byteValues{},
-		distance: &int32s{}, similarity: &doubles{}, from: &names{},
+		distance: &int32s{}, similarity: &doubles{}, from: &names{}, verdict: &names{},
+		estimate: &doubles{nullable: true}, jaccard: &doubles{nullable: true},
 	}
 	w.table, err = createTable(path, data.TableMatches, bits, o, schema.FieldList{
 		stringField("doc_id"),
@@ -144,10 +149,15 @@ func CreateMatches(path string, o Options) (*MatchWriter, error) {
 		plainField("distance", parquet.Types.Int32),
 		plainField("similarity", parquet.Types.Double),
 		stringField("match_from"),
-	}, []batch{w.docID, w.matchID, w.distance, w.similarity, w.from},
+		fieldOf("estimate", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
+		fieldOf("jaccard", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
+		stringField("verdict"),
+	}, []batch{w.docID, w.matchID, w.distance, w.similarity, w.from, w.estimate, w.jaccard, w.verdict},
 		parquet.WithDictionaryFor("distance", true),
 		parquet.WithDictionaryFor("similarity", true),
 		parquet.WithDictionaryFor("match_from", true),
+		parquet.WithDictionaryFor("estimate", true),
+		parquet.WithDictionaryFor("verdict", true),
 		parquet.WithStatsFor("match_id", false),
 	)
 	if err != nil {
@@ -163,7 +173,10 @@ func (w *MatchWriter) Write(r *data.MatchRow) error {
 	w.distance.add(r.Distance)
 	w.similarity.add(r.Similarity)
 	w.from.add(r.MatchFrom)
-	return w.added(len(r.DocID) + len(r.MatchID) + 24)
+	w.estimate.addNullable(r.Estimate, math.IsNaN(r.Estimate))
+	w.jaccard.addNullable(r.Jaccard, math.IsNaN(r.Jaccard))
+	w.verdict.add(r.Verdict)
+	return w.added(len(r.DocID) + len(r.MatchID) + 40)
 }
 
 // ClusterWriter writes the clusters table.

@@ -239,16 +239,26 @@ func (t *table) Abort() error {
 	return nil
 }
 
-// byteValues is a batch of strings, copied. With statistics on, the column
-// writer keeps references to its smallest and largest value, so that memory
-// is then not used again.
+// byteValues is a batch of strings, copied; without a value an empty one is
+// null if the column is nullable. With statistics on, the column writer keeps
+// references to its smallest and largest value, so that memory is then not
+// used again.
 type byteValues struct {
-	values []parquet.ByteArray
-	arena  []byte
-	stats  bool
+	values   []parquet.ByteArray
+	defs     []int16
+	arena    []byte
+	stats    bool
+	nullable bool
 }
 
 func (c *byteValues) add(v []byte) {
+	if c.nullable {
+		if len(v) == 0 {
+			c.defs = append(c.defs, 0)
+			return
+		}
+		c.defs = append(c.defs, 1)
+	}
 	if cap(c.arena)-len(c.arena) < len(v) {
 		c.arena = make([]byte, 0, max(len(v), 256<<10))
 	}
@@ -258,9 +268,9 @@ func (c *byteValues) add(v []byte) {
 }
 
 func (c *byteValues) flush(w file.ColumnChunkWriter) error {
-	_, err := w.(*file.ByteArrayColumnChunkWriter).WriteBatch(c.values, nil, nil)
+	_, err := w.(*file.ByteArrayColumnChunkWriter).WriteBatch(c.values, c.defs, nil)
 	clear(c.values)
-	c.values = c.values[:0]
+	c.values, c.defs = c.values[:0], c.defs[:0]
 	if c.stats {
 		c.arena = nil
 	} else {
@@ -342,14 +352,33 @@ func (c *scalars[T, W]) flush(w file.ColumnChunkWriter) error {
 	return err
 }
 
-// wide is a batch of 128-bit fingerprints.
-type wide struct {
-	values []parquet.FixedLenByteArray
-	arena  []byte
+// fixed is a batch of values of a fixed number of bytes, copied; an empty one
+// is null if the column is nullable.
+type fixed struct {
+	values   []parquet.FixedLenByteArray
+	defs     []int16
+	arena    []byte
+	nullable bool
 }
 
-func (c *wide) flush(w file.ColumnChunkWriter) error {
-	_, err := w.(*file.FixedLenByteArrayColumnChunkWriter).WriteBatch(c.values, nil, nil)
-	c.values, c.arena = c.values[:0], c.arena[:0]
+func (c *fixed) add(v []byte) {
+	if c.nullable {
+		if len(v) == 0 {
+			c.defs = append(c.defs, 0)
+			return
+		}
+		c.defs = append(c.defs, 1)
+	}
+	if cap(c.arena)-len(c.arena) < len(v) {
+		c.arena = make([]byte, 0, batchRows*len(v))
+	}
+	n := len(c.arena)
+	c.arena = append(c.arena, v...)
+	c.values = append(c.values, c.arena[n:len(c.arena):len(c.arena)])
+}
+
+func (c *fixed) flush(w file.ColumnChunkWriter) error {
+	_, err := w.(*file.FixedLenByteArrayColumnChunkWriter).WriteBatch(c.values, c.defs, nil)
+	c.values, c.defs, c.arena = c.values[:0], c.defs[:0], c.arena[:0]
 	return err
 }

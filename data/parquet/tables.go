@@ -185,8 +185,27 @@ func (r *FingerprintReader) open(o ReadOptions) error {
 		r.name(found, "lane", func(row *data.FingerprintRow, v []byte) { r.lane = sameBytes(r.lane, v); row.Lane = r.lane }),
 		r.name(found, "source", func(row *data.FingerprintRow, v []byte) { r.source = sameBytes(r.source, v); row.Source = r.source }),
 		r.name(found, "title", func(row *data.FingerprintRow, v []byte) { row.Title = append(row.Title[:0], v...) }),
+		r.name(found, "letters", func(row *data.FingerprintRow, v []byte) { row.Letters = append(row.Letters[:0], v...) }),
 	); err != nil {
 		return err
+	}
+	if c, ok := found["sketch"]; ok {
+		sketches, ok := c.(*fixedArrays)
+		if !ok {
+			return fmt.Errorf("%w: column sketch has another type", ErrNotTable)
+		}
+		r.columns = append(r.columns, func(row *data.FingerprintRow) error {
+			row.Sketch = row.Sketch[:0]
+			null, err := sketches.next()
+			if null || err != nil {
+				return err
+			}
+			if len(sketches.value) != data.SketchSize {
+				return fmt.Errorf("a sketch of %d bytes: there must be %d", len(sketches.value), data.SketchSize)
+			}
+			row.Sketch = append(row.Sketch, sketches.value...)
+			return nil
+		})
 	}
 	for _, f := range []struct {
 		name string
@@ -337,10 +356,10 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 // MatchReader streams the rows of a matches table.
 type MatchReader struct {
 	reader
-	docID, matchID, from *byteArrays
-	distance             *int32Values
-	similarity           *doubleVals
-	name                 string // match_from of the row before
+	docID, matchID, from, verdict *byteArrays
+	distance                      *int32Values
+	similarity, estimate, jaccard *doubleVals
+	name, reason                  string // match_from and verdict of the row before
 }
 
 // OpenMatches opens a file of the matches table.
@@ -368,6 +387,9 @@ func (r *MatchReader) open(o ReadOptions) error {
 		assign(&r.distance, found, "distance"),
 		assign(&r.similarity, found, "similarity"),
 		assign(&r.from, found, "match_from"),
+		assign(&r.estimate, found, "estimate"),
+		assign(&r.jaccard, found, "jaccard"),
+		assign(&r.verdict, found, "verdict"),
 	)
 }
 
@@ -377,9 +399,18 @@ func (r *MatchReader) Read(row *data.MatchRow) error {
 	if _, err := r.in.nextRow(); err != nil {
 		return err
 	}
+	row.Estimate, row.Jaccard = math.NaN(), math.NaN()
 	for _, o := range r.in.columns {
 		null, err := o.next()
-		if err == nil && null {
+		switch c := o.column; {
+		case err != nil:
+		case c == column(r.estimate) || c == column(r.jaccard):
+			if value := c.(*doubleVals).value; !null && c == column(r.estimate) {
+				row.Estimate = value
+			} else if !null {
+				row.Jaccard = value
+			}
+		case null:
 			err = errors.New("a null in a column that has none")
 		}
 		if err != nil {
@@ -401,6 +432,10 @@ func (r *MatchReader) Read(row *data.MatchRow) error {
 	if r.from != nil {
 		r.name = sameBytes(r.name, r.from.value)
 		row.MatchFrom = r.name
+	}
+	if r.verdict != nil {
+		r.reason = sameBytes(r.reason, r.verdict.value)
+		row.Verdict = r.reason
 	}
 	return nil
 }

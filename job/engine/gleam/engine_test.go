@@ -114,7 +114,7 @@ func openRun(t testing.TB) *rundir.Dir {
 func numberedFolder(t testing.TB, dir *rundir.Dir, bits int, prints []simhash.Fingerprint) *numbered.Folder {
 	t.Helper()
 	path := dir.Path(rundir.State, "documents")
-	w, err := numbered.Create(path, bits == 128)
+	w, err := numbered.Create(path, numbered.Form{Wide: bits == 128})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func plantedFolder(b *testing.B, path string, n int) *numbered.Folder {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range numbered.Files() {
+	for _, name := range (numbered.Form{}).Files() {
 		f, err := os.Create(filepath.Join(path, name))
 		if err != nil {
 			b.Fatal(err)

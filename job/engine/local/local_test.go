@@ -111,7 +111,7 @@ type fataler interface {
 
 func numberedFolder(t fataler, path string, bits int, prints []simhash.Fingerprint) *numbered.Folder {
 	t.Helper()
-	w, err := numbered.Create(path, bits == 128)
+	w, err := numbered.Create(path, numbered.Form{Wide: bits == 128})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func ExampleEngine_Match() {
 		fmt.Println(err)
 		return
 	}
-	w, err := numbered.Create(dir.Path(rundir.State, "documents"), false)
+	w, err := numbered.Create(dir.Path(rundir.State, "documents"), numbered.Form{})
 	if err != nil {
 		fmt.Println(err)
 		return
