@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash"
 )
@@ -30,13 +31,18 @@ func expandFingerprints(inputs []string) ([]data.Split, error) {
 // foreignRows yields the rows of the fingerprint files that were named. Rows
 // of another program have no lane and count as normal.
 func (r *run) foreignRows(ctx context.Context, yield func(*data.FingerprintRow) error) error {
+	verified, path := r.config.Match.Verified(), ""
 	normal := func(row *data.FingerprintRow) error {
 		if row.Lane == "" {
 			row.Lane = simhash.LaneNormal.String()
 		}
+		if verified && len(row.Sketch) == 0 && row.Lane == simhash.LaneNormal.String() {
+			return fmt.Errorf("%s has no sketches to verify by: match with --preset %s, or fingerprint the dump again with --preset %s", path, config.PresetClassic, config.PresetBalanced)
+		}
 		return yield(row)
 	}
 	for _, split := range r.job.Splits {
+		path = split.Path
 		if split.Format == source.FormatParquet {
 			info, err := parquet.ReadInfo(split.Path)
 			if err != nil {

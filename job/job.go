@@ -105,6 +105,10 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	if req.Progress == nil {
 		req.Progress = func(string, int64, string) (func(int64), func()) { return func(int64) {}, func() {} }
 	}
+	if req.Command == CommandMatch && req.Config.Match.Verify == config.VerifyTexts {
+		req.Config.Match.Verify = config.VerifySketch
+		req.Log.Info("fingerprints come without their texts: the sketches alone decide")
+	}
 	r := &run{Request: req, config: req.Config, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }}
 	if r.workers == 0 {
 		r.workers = runtime.GOMAXPROCS(0)
@@ -274,7 +278,7 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 
 	var counts MatchCounts
 	matched, err := r.single(stageMatch, func() (rec rundir.TaskRecord, err error) {
-		rec, counts, err = r.match(ctx, ordered.RowsIn)
+		rec, counts, err = r.match(ctx, ordered.RowsIn, first)
 		return rec, err
 	})
 	if err != nil {
@@ -287,7 +291,7 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 		return err
 	}
 	s.Checked, s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Checked, counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
-	s.Cut, s.CutSize, s.Largest = counts.Cut, counts.CutSize, counts.Largest
+	s.Consulted, s.Cut, s.CutSize, s.Largest = counts.Consulted, counts.Cut, counts.CutSize, counts.Largest
 
 	if r.Command == CommandRun && r.config.Output.Clean {
 		return r.clean(ctx, first, s)
@@ -423,6 +427,9 @@ func (r *run) clean(ctx context.Context, first []int64, s *Summary) error {
 // fingerprintRows yields the rows that the fingerprint stage wrote.
 func (r *run) fingerprintRows(ctx context.Context, yield func(*data.FingerprintRow) error) error {
 	columns := append([]string{"doc_id", "fingerprint", "lane"}, keepColumns(r.config.Clusters.Keep)...)
+	if r.config.Match.Verified() {
+		columns = append(columns, "length", "sketch", "letters")
+	}
 	for i := range r.job.Splits {
 		path := r.dir.Path(rundir.Fingerprints, rundir.PartName(i, ".parquet"))
 		if err := parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, yield); err != nil {

@@ -223,7 +223,7 @@ func TestMatchesEqualBruteForce(t *testing.T) {
 				var first map[string][32]byte
 				for i, e := range executions {
 					out := filepath.Join(dir, fmt.Sprint("run", i))
-					cfg := config.Default()
+					cfg := classic()
 					cfg.Features.Bits, cfg.Match.Distance, cfg.Match.AllPairs, cfg.Execution = bits, k, true, e.Execution
 					s := runJob(t, e.workers, job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: out, Config: cfg})
 					if got := readMatches(t, out, rundir.Matches); !slices.Equal(got, best) {
@@ -271,7 +271,7 @@ func TestLostPairsAreNoticed(t *testing.T) {
 		"distant":   func(p data.Pair) bool { return p.Distance < 2 },
 	} {
 		out := filepath.Join(dir, name)
-		_, err := job.Run(context.Background(), job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: out, Config: config.Default(), Engine: leaky{local.New(1), keep}})
+		_, err := job.Run(context.Background(), job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: out, Config: classic(), Engine: leaky{local.New(1), keep}})
 		if !errors.Is(err, job.ErrMissed) {
 			t.Errorf("%s pairs lost: got %v, want ErrMissed", name, err)
 		}
@@ -297,7 +297,7 @@ func TestChainIsCutAndReported(t *testing.T) {
 	prints := filepath.Join(dir, "prints.parquet")
 	writeFingerprints(t, prints, 64, chain(30))
 	for bound, want := range map[int]string{0: "1 cluster, 0 cut", 30: "1 cluster, 0 cut", 29: "15 cluster, 1 cut"} {
-		cfg := config.Default()
+		cfg := classic()
 		cfg.Clusters.MaxSpread = bound
 		s := runJob(t, 2, job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: filepath.Join(dir, fmt.Sprint(bound)), Config: cfg})
 		got := fmt.Sprintf("%d cluster, %d cut", s.Clusters, s.Cut)
@@ -493,12 +493,27 @@ func writeSample(t *testing.T) string {
 // On the sample every record is accounted for as planned, no match joins
 // pages that are not related, and most planted near-duplicates are found.
 func TestSampleAgainstItsTruth(t *testing.T) {
+	more := map[sample.Kind]float64{sample.Mirror: 1, sample.Counters: 1, sample.Advertisement: 1, sample.Edit: 0.9, sample.ErrorPage: 1, sample.Short: 0.4}
+	for preset, shares := range map[string]map[sample.Kind]float64{
+		config.PresetClassic:  {sample.Mirror: 0.9, sample.Counters: 0.5, sample.Advertisement: 0.4, sample.Edit: 0.4, sample.ErrorPage: 0.5},
+		config.PresetBalanced: more,
+		config.PresetThorough: more,
+	} {
+		t.Run(preset, func(t *testing.T) { sampleAgainstItsTruth(t, preset, shares) })
+	}
+}
+
+func sampleAgainstItsTruth(t *testing.T, preset string, shares map[sample.Kind]float64) {
 	truth, err := sample.Truth()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg, err := config.Default().WithPreset(preset)
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := filepath.Join(t.TempDir(), "night1")
-	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{writeSample(t)}, Out: out, Config: config.Default()})
+	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{writeSample(t)}, Out: out, Config: cfg})
 
 	cluster := map[string]string{}
 	skipped := map[string]int64{}
@@ -531,15 +546,16 @@ func TestSampleAgainstItsTruth(t *testing.T) {
 	for _, k := range kinds {
 		planted[k]++
 	}
-	// What distance 3 sees: see accuracy in the README.
-	for kind, share := range map[sample.Kind]float64{sample.Mirror: 0.9, sample.Counters: 0.5, sample.Advertisement: 0.4, sample.Edit: 0.4, sample.ErrorPage: 0.5} {
+	// What the preset sees: see accuracy in the README.
+	for kind, share := range shares {
 		if planted[kind] == 0 || float64(found[kind]) < share*float64(planted[kind]) {
 			t.Errorf("%s: %d of %d matched, want a share of %v", kind, found[kind], planted[kind], share)
 		}
 	}
-	if found[sample.Empty]+found[sample.Short] > 0 {
+	if found[sample.Empty] > 0 || preset == config.PresetClassic && found[sample.Short] > 0 {
 		t.Errorf("documents without enough features were matched: %v", found)
 	}
+	t.Logf("planted %v, found %v", planted, found)
 }
 
 // Every file of the shared data goes through.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"path/filepath"
 	"slices"
@@ -27,9 +28,13 @@ const partRows = 8 << 20
 // fromRun is match_from of a document of the same dump.
 const fromRun = "run"
 
+// byDistance is the verdict on a match that nothing but its distance confirms.
+const byDistance = "distance"
+
 // MatchCounts is what the match stage found.
 type MatchCounts struct {
 	Checked   int64         `json:"checked"`
+	Consulted int64         `json:"consulted"`
 	Matched   int64         `json:"matched"`
 	Pairs     int64         `json:"pairs"`
 	Clusters  int64         `json:"clusters"`
@@ -39,9 +44,10 @@ type MatchCounts struct {
 	Largest   []ClusterSize `json:"largest"`
 }
 
-// match finds the pairs, reduces them to best matches and clusters, and
-// writes their tables and the bitmap of dropped rows.
-func (r *run) match(ctx context.Context, rows int64) (rec rundir.TaskRecord, counts MatchCounts, err error) {
+// match finds the pairs, confirms them, reduces them to best matches and
+// clusters, and writes their tables and the bitmap of dropped rows. first has
+// the row at which each split starts.
+func (r *run) match(ctx context.Context, rows int64, first []int64) (rec rundir.TaskRecord, counts MatchCounts, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: stageMatch}
 	documents, err := numbered.Open(r.dir.Path(rundir.State, documentsFolder))
@@ -51,28 +57,37 @@ func (r *run) match(ctx context.Context, rows int64) (rec rundir.TaskRecord, cou
 	defer func() { err = errors.Join(err, documents.Close()) }()
 	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
 
-	found, err := createPairFile(r.dir.Path(rundir.Scratch, "pairs"), documents.Len())
+	met, err := createPairFile(r.dir.Path(rundir.Scratch, "pairs"), documents.Len())
 	if err != nil {
 		return rec, counts, err
 	}
-	defer func() { err = errors.Join(err, found.close()) }()
-	if err := r.engine.Match(ctx, r.job, documents, found.add); err != nil {
+	defer func() { err = errors.Join(err, met.close()) }()
+	found := met
+	t := &tables{run: r, rec: &rec, documents: documents}
+	if r.config.Match.Verified() {
+		if t.verify, err = newVerification(r, documents, first); err != nil {
+			return rec, counts, err
+		}
+	}
+	if err := r.engine.Match(ctx, r.job, documents, t.verify.filter(met.add)); err != nil {
 		return rec, counts, fmt.Errorf("%s: %w", stageMatch, err)
 	}
-	found.matched.Seal()
-
-	t := &tables{run: r, rec: &rec, documents: documents, matched: found.matched, ids: found.matched.Members()}
-	t.best = reducer.NewBest(len(t.ids))
-	components := reducer.NewComponents(len(t.ids))
-	err = found.each(ctx, func(p data.Pair) error {
-		p = t.renumbered(p)
-		t.best.Add(p)
-		components.Add(p)
-		return nil
-	})
-	if err != nil {
+	if t.verify != nil {
+		confirmed, err := createPairFile(r.dir.Path(rundir.Scratch, "confirmed"), documents.Len())
+		if err != nil {
+			return rec, counts, err
+		}
+		defer func() { err = errors.Join(err, confirmed.close()) }()
+		if err := t.verify.confirm(ctx, met, confirmed); err != nil {
+			return rec, counts, fmt.Errorf("%s: %w", stageMatch, err)
+		}
+		counts.Consulted = int64(len(t.verify.settled))
+		found = confirmed
+	}
+	if err := t.reduce(ctx, found); err != nil {
 		return rec, counts, err
 	}
+	components := t.components
 	if counts.Checked, err = t.check(ctx); err != nil {
 		return rec, counts, err
 	}
@@ -105,12 +120,50 @@ const countsFile = "match.json"
 // have a match anew, from 0 in order of id: an index is a document's place
 // among them.
 type tables struct {
-	run       *run
-	rec       *rundir.TaskRecord
-	documents *numbered.Folder
-	matched   *reducer.Subset
-	ids       []uint32 // document number by index
-	best      *reducer.Best
+	run        *run
+	rec        *rundir.TaskRecord
+	documents  *numbered.Folder
+	verify     *verification // nil: the distance alone decides
+	matched    *reducer.Subset
+	ids        []uint32 // document number by index
+	best       *reducer.Best
+	components *reducer.Components
+	units      []uint32 // by index: the smallest of the documents that nothing tells apart
+}
+
+// reduce gives the documents of the pairs their indices, best matches and
+// components.
+func (t *tables) reduce(ctx context.Context, found *pairFile) error {
+	found.matched.Seal()
+	t.matched, t.ids = found.matched, found.matched.Members()
+	t.best = reducer.NewBest(len(t.ids))
+	t.components = reducer.NewComponents(len(t.ids))
+	t.units = make([]uint32, len(t.ids))
+	for i := range t.units {
+		t.units[i] = uint32(i)
+	}
+	return found.each(ctx, func(p data.Pair) error {
+		same := p.Distance == 0
+		if same && t.verify != nil {
+			var err error
+			if same, err = t.verify.confirmer.Unit(p.A, p.B); err != nil {
+				return err
+			}
+		}
+		p = t.renumbered(p)
+		if same {
+			t.units[p.B] = p.A
+		}
+		t.best.Add(p)
+		t.components.Add(p)
+		return nil
+	})
+}
+
+// between reports whether the pair, in indices, is one of two units'
+// representatives: it then stands for all pairs of their documents.
+func (t *tables) between(p data.Pair) bool {
+	return t.units[p.A] == p.A && t.units[p.B] == p.B
 }
 
 // renumbered gives p in indices.
@@ -118,14 +171,6 @@ func (t *tables) renumbered(p data.Pair) data.Pair {
 	p.A, _ = t.matched.Index(p.A)
 	p.B, _ = t.matched.Index(p.B)
 	return p
-}
-
-// representative is the smallest index with the same fingerprint as i.
-func (t *tables) representative(i uint32) uint32 {
-	if match, distance, ok := t.best.Match(i); ok && distance == 0 {
-		return min(i, match)
-	}
-	return i
 }
 
 // sink is a table that takes rows of one kind.
@@ -216,6 +261,13 @@ const (
 	maxCheck  = 64
 )
 
+// sample is a document that check looks at, with its best match.
+type sample struct {
+	doc, match uint32
+	view       data.View
+	distance   int // of the match; beyond all distances without one
+}
+
 // check compares some documents, spread evenly, with all others, and fails
 // unless their best matches are those that the join found. It returns how many
 // were checked.
@@ -224,25 +276,24 @@ func (t *tables) check(ctx context.Context) (int64, error) {
 	if n == 0 {
 		return 0, nil
 	}
-	count := min(max(checkWork/n, 2), maxCheck, n)
-	type sample struct {
-		doc, match uint32
-		hi, lo     uint64
-		distance   int
+	work := checkWork
+	if t.verify != nil {
+		work /= 4 // a comparison looks at more
 	}
+	count := min(max(work/n, 2), maxCheck, n)
 	samples := make([]sample, count)
 	for i := range samples {
 		s := &samples[i]
-		s.doc, s.distance = uint32(i*n/count), t.run.config.Match.Distance+1
-		var err error
-		if s.hi, s.lo, err = t.documents.Fingerprint(s.doc); err != nil {
+		s.doc, s.distance = uint32(i*n/count), noDistance
+		if err := t.documents.View(s.doc, &s.view); err != nil {
 			return 0, err
 		}
 	}
-	err := t.documents.Fingerprints(func(doc uint32, hi, lo uint64) {
+	err := t.documents.Views(0, n, func(doc uint32, v *data.View) {
 		for i := range samples {
 			s := &samples[i]
-			if d := bits.OnesCount64(hi^s.hi) + bits.OnesCount64(lo^s.lo); d < s.distance && doc != s.doc {
+			d := bits.OnesCount64(v.Hi^s.view.Hi) + bits.OnesCount64(v.Lo^s.view.Lo)
+			if d < s.distance && doc != s.doc && t.same(s, d, doc, v) {
 				s.match, s.distance = doc, d
 			}
 		}
@@ -250,7 +301,8 @@ func (t *tables) check(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, s := range samples {
+	for i := range samples {
+		s := &samples[i]
 		var match uint32
 		distance, found := uint8(0), false
 		if i, ok := t.matched.Index(s.doc); ok {
@@ -258,13 +310,33 @@ func (t *tables) check(ctx context.Context) (int64, error) {
 				match = t.ids[match]
 			}
 		}
-		want := s.distance <= t.run.config.Match.Distance
-		if found != want || found && (match != s.match || int(distance) != s.distance) {
-			return 0, fmt.Errorf("%w: document %d has its best match in %d at distance %d, the join says %d at %d (matched: %t): this is a defect of neardup, its tables were not written",
-				ErrMissed, s.doc, s.match, s.distance, match, distance, found)
+		want := s.distance < noDistance
+		if found == want && (!found || match == s.match && int(distance) == s.distance) {
+			continue
 		}
+		if t.verify != nil {
+			if crowded, err := t.verify.crowded(s.doc); err != nil || crowded {
+				if err != nil {
+					return 0, err
+				}
+				continue
+			}
+		}
+		return 0, fmt.Errorf("%w: document %d has its best match in %d at distance %d, the join says %d at %d (matched: %t): this is a defect of neardup, its tables were not written",
+			ErrMissed, s.doc, s.match, s.distance, match, distance, found)
 	}
 	return int64(count), ctx.Err()
+}
+
+// noDistance is beyond all distances.
+const noDistance = 1 << 20
+
+// same says whether a sample and another document at distance d are a match.
+func (t *tables) same(s *sample, d int, doc uint32, v *data.View) bool {
+	if t.verify != nil {
+		return t.verify.same(s.doc, doc, &s.view, v)
+	}
+	return d <= t.run.config.Match.Distance
 }
 
 // matches writes every document's best match, in order of id.
@@ -297,6 +369,13 @@ func (t *tables) writePair(out *parts[data.MatchRow], row *data.MatchRow, p data
 	}
 	row.Distance = int32(p.Distance)
 	row.Similarity = 1 - float64(p.Distance)/float64(t.run.config.Features.Bits)
+	row.Estimate, row.Jaccard, row.Verdict = math.NaN(), math.NaN(), byDistance
+	if t.verify != nil {
+		// Of two units any two documents have the verdict of the smallest.
+		if err := t.verify.evidence(row, t.ids[t.units[p.A]], t.ids[t.units[p.B]]); err != nil {
+			return err
+		}
+	}
 	return out.write(row)
 }
 
@@ -305,8 +384,8 @@ func (t *tables) writePair(out *parts[data.MatchRow], row *data.MatchRow, p data
 // that share their fingerprints.
 func (t *tables) pairs(ctx context.Context, found *pairFile) (n int64, err error) {
 	members := map[uint32][]uint32{} // of representatives that stand for more than themselves
-	for i := range uint32(t.best.Len()) {
-		if rep := t.representative(i); rep != i {
+	for i, rep := range t.units {
+		if i := uint32(i); rep != i {
 			if members[rep] == nil {
 				members[rep] = []uint32{rep}
 			}
@@ -323,8 +402,7 @@ func (t *tables) pairs(ctx context.Context, found *pairFile) (n int64, err error
 		n += int64(len(m)) * int64(len(m)-1) / 2
 	}
 	err = found.each(ctx, func(p data.Pair) error {
-		if p.Distance > 0 {
-			p = t.renumbered(p)
+		if p = t.renumbered(p); t.between(p) {
 			n += int64(len(of(p.A))) * int64(len(of(p.B)))
 		}
 		return nil
@@ -354,10 +432,9 @@ func (t *tables) pairs(ctx context.Context, found *pairFile) (n int64, err error
 		}
 	}
 	err = found.each(ctx, func(p data.Pair) error {
-		if p.Distance == 0 {
+		if p = t.renumbered(p); !t.between(p) {
 			return nil
 		}
-		p = t.renumbered(p)
 		for _, a := range of(p.A) {
 			for _, b := range of(p.B) {
 				if err := add(a, b, p.Distance); err != nil {
@@ -391,7 +468,7 @@ func (t *tables) cluster(ctx context.Context, components *reducer.Components, fo
 	spread := make([]uint32, components.Len()) // by root: distinct fingerprints
 	for i := range uint32(len(labels)) {
 		labels[i] = components.Root(i)
-		if t.representative(i) == i {
+		if t.units[i] == i {
 			spread[labels[i]]++
 		}
 	}
@@ -408,12 +485,12 @@ func (t *tables) cluster(ctx context.Context, components *reducer.Components, fo
 
 	for i, root := range labels {
 		if c, ok := wide[root]; ok {
-			c.add(uint32(i), t.representative(uint32(i)))
+			c.add(uint32(i), t.units[i])
 		}
 	}
 	err := found.each(ctx, func(p data.Pair) error {
 		p = t.renumbered(p)
-		if c, ok := wide[labels[p.A]]; ok && p.Distance > 0 {
+		if c, ok := wide[labels[p.A]]; ok && t.between(p) {
 			c.pairs = append(c.pairs, p)
 		}
 		return nil
@@ -432,7 +509,7 @@ func (t *tables) cluster(ctx context.Context, components *reducer.Components, fo
 	smallest := map[uint32]uint32{} // index of a centre's cluster
 	for i, root := range labels {
 		if _, ok := wide[root]; ok {
-			centre := centres[t.representative(uint32(i))]
+			centre := centres[t.units[i]]
 			if _, seen := smallest[centre]; !seen {
 				smallest[centre] = uint32(i)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -29,9 +30,10 @@ const (
 )
 
 // order sorts all rows of the fingerprints table by id and numbers the
-// documents that are matched: those of the normal lane, the first of each id
-// in the order of the input. Fingerprint rows go in; out come numbered
-// documents, the rest is counted by lane or as duplicate id.
+// documents that are matched: those of the normal lane, and with verification
+// all that have a sketch, the first of each id in the order of the input.
+// Fingerprint rows go in; out come numbered documents, the rest is counted by
+// lane or as duplicate id.
 func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: stageOrder, Skipped: map[string]int64{}}
@@ -39,9 +41,14 @@ func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord,
 	sorter := extsort.New(r.dir.Path(rundir.Scratch), sortMemory, r.workers)
 	defer func() { err = errors.Join(err, sorter.Close()) }()
 	value := keepValue(r.config.Clusters.Keep)
+	verified := r.config.Match.Verified()
 	var packed []byte
 	err = rows(ctx, func(row *data.FingerprintRow) error {
-		packed = sortedRow{uint64(rec.RowsIn), row.Hi, row.Lo, value(row), row.Lane}.append(packed[:0])
+		s := sortedRow{row: uint64(rec.RowsIn), hi: row.Hi, lo: row.Lo, value: value(row), lane: row.Lane}
+		if verified {
+			s.length, s.sketch, s.letters = row.Length, row.Sketch, row.Letters
+		}
+		packed = s.append(packed[:0])
 		rec.RowsIn++
 		return sorter.Add(row.DocID, packed)
 	})
@@ -49,8 +56,8 @@ func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord,
 		return rec, err
 	}
 
-	wide := r.config.Features.Bits == 128
-	out, err := numbered.Create(r.dir.Path(rundir.State, documentsFolder), wide)
+	form := numbered.Form{Wide: r.config.Features.Bits == 128, Views: verified}
+	out, err := numbered.Create(r.dir.Path(rundir.State, documentsFolder), form)
 	if err != nil {
 		return rec, err
 	}
@@ -74,12 +81,14 @@ func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord,
 			return err
 		}
 		first, last = false, append(last[:0], id...)
-		if row.lane != simhash.LaneNormal.String() {
+		if row.lane != simhash.LaneNormal.String() && len(row.sketch) == 0 {
 			rec.Skipped[row.lane]++
 			return nil
 		}
 		rec.RowsOut++
-		return out.Add(numbered.Document{ID: id, Hi: row.hi, Lo: row.lo, Row: row.row, Value: row.value})
+		d := numbered.Document{ID: id, Hi: row.hi, Lo: row.lo, Row: row.row, Value: row.value}
+		mapper.View(&data.FingerprintRow{Lane: row.lane, Length: row.length, Sketch: row.sketch, Letters: row.letters}, &d.View)
+		return out.Add(d)
 	})
 	if err != nil {
 		return rec, fmt.Errorf("%s: %w", stageOrder, err)
@@ -90,7 +99,7 @@ func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord,
 	if err := out.Commit(); err != nil {
 		return rec, err
 	}
-	for _, name := range numbered.Files() {
+	for _, name := range form.Files() {
 		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, documentsFolder, name))
 	}
 	rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, duplicatesFile))
@@ -134,7 +143,10 @@ func keepColumns(rule string) []string {
 type sortedRow struct {
 	row, hi, lo uint64
 	value       float64
+	length      int32
 	lane        string
+	sketch      []byte // empty, or of data.SketchSize
+	letters     []byte
 }
 
 func (s sortedRow) append(dst []byte) []byte {
@@ -142,17 +154,29 @@ func (s sortedRow) append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, s.hi)
 	dst = binary.BigEndian.AppendUint64(dst, s.lo)
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(s.value))
-	return append(dst, s.lane...)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(s.length))
+	for _, part := range [][]byte{[]byte(s.lane), s.sketch} {
+		dst = append(append(dst, byte(len(part))), part...)
+	}
+	return append(dst, s.letters...)
 }
 
 func unpackRow(b []byte) sortedRow {
-	return sortedRow{
-		row:   binary.BigEndian.Uint64(b),
-		hi:    binary.BigEndian.Uint64(b[8:]),
-		lo:    binary.BigEndian.Uint64(b[16:]),
-		value: math.Float64frombits(binary.BigEndian.Uint64(b[24:])),
-		lane:  string(b[32:]),
+	s := sortedRow{
+		row:    binary.BigEndian.Uint64(b),
+		hi:     binary.BigEndian.Uint64(b[8:]),
+		lo:     binary.BigEndian.Uint64(b[16:]),
+		value:  math.Float64frombits(binary.BigEndian.Uint64(b[24:])),
+		length: int32(binary.BigEndian.Uint32(b[32:])),
 	}
+	b = b[36:]
+	part := func() (p []byte) {
+		p, b = b[1:1+b[0]], b[1+b[0]:]
+		return p
+	}
+	s.lane = string(part())
+	s.sketch, s.letters = part(), b
+	return s
 }
 
 // readDuplicates returns the rows whose id appeared earlier.

@@ -25,6 +25,7 @@ type Summary struct {
 	Lanes     map[string]int64 `json:"lanes"`     // documents by lane; normal ones are matched
 	Matched   int64            `json:"matched"`   // documents with a match
 	Checked   int64            `json:"checked"`   // documents compared with all others, to check the join
+	Consulted int64            `json:"consulted"` // pairs whose texts were consulted, their sketches near the limit
 	Pairs     int64            `json:"pairs"`     // rows of the pairs table, when asked for
 	Clusters  int64            `json:"clusters"`
 	Clustered int64            `json:"clustered"` // documents in clusters
@@ -78,6 +79,9 @@ func (s *Summary) Print(w io.Writer) error {
 	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
 	if s.Checked > 0 {
 		row("", "the best matches of %s documents were checked against all documents", grouped(s.Checked))
+	}
+	if s.Consulted > 0 {
+		row("", "the texts of %s pairs near the limit were consulted", grouped(s.Consulted))
 	}
 	if s.Pairs > 0 {
 		row("pairs", "%s", grouped(s.Pairs))

@@ -1,18 +1,36 @@
 // Package mapper holds the map stages of the job as pure functions: a document
-// becomes a fingerprint, a fingerprint its segment keys, a group its pairs.
-// They know no engine, no file format and no flag, and never start a
-// goroutine.
+// becomes a fingerprint, a fingerprint its segment keys, a group its pairs, a
+// pair its verdict. They know no engine, no file format and no flag, and never
+// start a goroutine.
 package mapper
 
 import (
+	"unicode/utf8"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Fingerprint is the first map: it fills row from doc, whose bytes row then
-// refers to. w is not safe for concurrent use.
-func Fingerprint(w *simhash.Workspace, doc *data.Document, source string, row *data.FingerprintRow) {
-	r := w.Fingerprint(doc.Title, doc.Text)
+// Fingerprinter is the first map. It holds buffers that are used again, so one
+// goroutine uses it at a time.
+type Fingerprinter struct {
+	workspace *simhash.Workspace
+	sketches  bool
+	maker     sketch.Maker
+	letters   []rune
+}
+
+// NewFingerprinter returns a Fingerprinter that works in w; sketches says that
+// rows get what a verdict looks at, sketch and letters.
+func NewFingerprinter(w *simhash.Workspace, sketches bool) *Fingerprinter {
+	return &Fingerprinter{workspace: w, sketches: sketches}
+}
+
+// Fingerprint fills row from doc, whose bytes row then refers to. It uses the
+// row's sketch and letters again.
+func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data.FingerprintRow) {
+	r := f.workspace.Fingerprint(doc.Title, doc.Text)
 	*row = data.FingerprintRow{
 		DocID:    doc.ID,
 		Hi:       r.Fingerprint.Hi,
@@ -20,10 +38,37 @@ func Fingerprint(w *simhash.Workspace, doc *data.Document, source string, row *d
 		Lane:     r.Lane.String(),
 		Features: int32(r.Features),
 		Length:   int32(r.Length),
+		Sketch:   row.Sketch[:0],
+		Letters:  row.Letters[:0],
 		Title:    doc.Title,
 		Source:   source,
 		Offset:   doc.Offset,
 		Date:     doc.Date,
 		Rank:     doc.Rank,
 	}
+	if !f.sketches {
+		return
+	}
+	var s sketch.Sketch
+	text := f.workspace.Normal()
+	if f.maker.Sketch(&s, text) > 0 {
+		row.Sketch = append(row.Sketch, s[:]...)
+	}
+	var ok bool
+	if f.letters, ok = sketch.ShortText(f.letters[:0], text); ok {
+		for _, c := range f.letters {
+			row.Letters = utf8.AppendRune(row.Letters, c)
+		}
+	}
+}
+
+// View sets v to what a verdict looks at of row. Its letters are the row's.
+func View(row *data.FingerprintRow, v *data.View) {
+	*v = data.View{
+		Hi: row.Hi, Lo: row.Lo,
+		Length:  uint32(max(row.Length, 0)),
+		Normal:  row.Lane == simhash.LaneNormal.String(),
+		Letters: row.Letters,
+	}
+	copy(v.Sketch[:], row.Sketch)
 }

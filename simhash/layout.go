@@ -27,6 +27,12 @@ func newKey(table, digits, hex int, value uint64) Key {
 	return Key(uint64(digits-1)<<60 | uint64(table)<<44 | uint64(hex)<<40 | value)
 }
 
+// NewKey returns the key of a table beyond those of a layout, for a value of
+// so many bits, at most MaxKeyBits.
+func NewKey(table, width int, value uint64) Key {
+	return newKey(table, max(1, bits.Len(uint(table))), (width+3)/4, value)
+}
+
 // Table returns the number of the key's table, from 0 on.
 func (k Key) Table() int { return int(k >> 44 & 0xffff) }
 

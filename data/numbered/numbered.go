@@ -321,6 +321,11 @@ func (f *Folder) View(doc uint32, v *data.View) (err error) {
 	return nil
 }
 
+// Normal reports whether document number doc is of the normal lane.
+func (f *Folder) Normal(doc uint32) bool {
+	return !f.form.Views || f.views.At(int(doc)*viewBytes+data.SketchSize+13) == 1
+}
+
 func (f *Folder) unpackView(v *data.View, b []byte) error {
 	copy(v.Sketch[:], b)
 	b = b[data.SketchSize:]
@@ -345,7 +350,7 @@ func (f *Folder) Fingerprints(yield func(doc uint32, hi, lo uint64)) error {
 // last − 1.
 func (f *Folder) FingerprintsBetween(first, last int, yield func(doc uint32, hi, lo uint64)) error {
 	return f.each(fingerprintsFile, f.width(), first, last, func(i int, b []byte) error {
-		if f.form.Views && f.views.At(i*viewBytes+data.SketchSize+13) == 0 {
+		if !f.Normal(uint32(i)) {
 			return nil
 		}
 		hi, lo := f.unpack(b)

@@ -129,7 +129,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	w, err := Create(dir, false)
+	w, err := Create(dir, Form{})
 	if err != nil {
 		fmt.Println(err)
 		return

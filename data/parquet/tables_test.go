@@ -33,6 +33,12 @@ func fingerprintRow(i int) data.FingerprintRow {
 		Date:     1_700_000_000_000 + int64(i),
 		Rank:     float64(i) / 8,
 	}
+	if i%3 == 0 {
+		r.Sketch = bytes.Repeat([]byte{byte(i)}, data.SketchSize)
+	}
+	if i%6 == 1 {
+		r.Letters = fmt.Appendf(nil, "短%d", i)
+	}
 	if i%5 == 0 {
 		r.Date = data.NoDate
 	}
@@ -80,11 +86,13 @@ func equalRows(a, b data.FingerprintRow) bool {
 	if math.IsNaN(a.Rank) != math.IsNaN(b.Rank) || !math.IsNaN(a.Rank) && a.Rank != b.Rank {
 		return false
 	}
-	if !bytes.Equal(a.DocID, b.DocID) || !bytes.Equal(a.Title, b.Title) {
-		return false
+	for _, v := range [][2]*[]byte{{&a.DocID, &b.DocID}, {&a.Title, &b.Title}, {&a.Sketch, &b.Sketch}, {&a.Letters, &b.Letters}} {
+		if !bytes.Equal(*v[0], *v[1]) {
+			return false
+		}
+		*v[0], *v[1] = nil, nil
 	}
 	a.Rank, b.Rank = 0, 0
-	a.DocID, b.DocID, a.Title, b.Title = nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
 }
 
@@ -105,7 +113,7 @@ func TestFingerprintsRoundTrip(t *testing.T) {
 				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 				path := filepath.Join(t.TempDir(), "part.parquet")
 				writeFingerprints(t, path, n, parquet.Options{Version: "v1", ConfigHash: "abc", Bits: bits, Allocator: mem})
-				released(t, mem, 10)
+				released(t, mem, len(data.FingerprintColumns))
 
 				r, err := parquet.OpenFingerprints(path, parquet.ReadOptions{})
 				if err != nil {
@@ -189,7 +197,15 @@ func TestMatchesRoundTrip(t *testing.T) {
 	}
 	const n = 20_000
 	want := func(i int) data.MatchRow {
-		return data.MatchRow{DocID: fmt.Appendf(nil, "a%d", i), MatchID: fmt.Appendf(nil, "b%d", i), Distance: int32(i % 4), Similarity: 1 - float64(i%4)/64, MatchFrom: []string{"run", "2026-11-20"}[i%2]}
+		row := data.MatchRow{DocID: fmt.Appendf(nil, "a%d", i), MatchID: fmt.Appendf(nil, "b%d", i), Distance: int32(i % 4), Similarity: 1 - float64(i%4)/64, MatchFrom: []string{"run", "2026-11-20"}[i%2],
+			Estimate: float64(i%7) / 7, Jaccard: 0.5, Verdict: []string{"distance", "texts alike"}[i%2]}
+		if i%3 == 0 {
+			row.Estimate = math.NaN()
+		}
+		if i%5 > 0 {
+			row.Jaccard = math.NaN()
+		}
+		return row
 	}
 	for i := range n {
 		row := want(i)
@@ -200,7 +216,7 @@ func TestMatchesRoundTrip(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	released(t, mem, 5)
+	released(t, mem, len(data.MatchColumns))
 	r, err := parquet.OpenMatches(path, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -211,8 +227,8 @@ func TestMatchesRoundTrip(t *testing.T) {
 		if err := r.Read(&row); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(row, want(i)) {
-			t.Fatalf("row %d: got %+v, want %+v", i, row, want(i))
+		if got, want := fmt.Sprintf("%+v", row), fmt.Sprintf("%+v", want(i)); got != want { // NaN equals NaN
+			t.Fatalf("row %d: got %s, want %s", i, got, want)
 		}
 	}
 	if err := r.Read(&row); !errors.Is(err, io.EOF) {
@@ -251,8 +267,8 @@ func TestClustersRoundTrip(t *testing.T) {
 		if err := r.Read(&row); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(row, want(i)) {
-			t.Fatalf("row %d: got %+v, want %+v", i, row, want(i))
+		if got, want := fmt.Sprintf("%+v", row), fmt.Sprintf("%+v", want(i)); got != want { // NaN equals NaN
+			t.Fatalf("row %d: got %s, want %s", i, got, want)
 		}
 	}
 	if _, err := parquet.OpenMatches(path, parquet.ReadOptions{}); !errors.Is(err, parquet.ErrNotTable) {
@@ -276,7 +292,7 @@ func TestAbortLeavesNothing(t *testing.T) {
 	if err := w.Abort(); err != nil {
 		t.Fatal(err)
 	}
-	released(t, mem, 10)
+	released(t, mem, len(data.FingerprintColumns))
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
@@ -303,6 +319,8 @@ assert t.num_rows == 20000, t.num_rows
 assert t.schema.field("fingerprint").type == pa.uint64(), t.schema
 assert t.schema.field("date").type == pa.timestamp("ms", tz="UTC"), t.schema
 assert t.schema.field("date").nullable and not t.schema.field("doc_id").nullable
+assert t.schema.field("sketch").type == pa.binary(64) and t.column("sketch")[3].as_py() == bytes([3]) * 64, t.schema
+assert t.column("sketch").null_count == 13333 and t.column("letters")[1].as_py() == "短1"
 assert t.column("date").null_count == 4000 and t.column("rank").null_count == 5000
 for i in (0, 1, 8191, 8192, 19999):
     assert t.column("fingerprint")[i].as_py() == i * 0x9e3779b97f4a7c15 % 2**64

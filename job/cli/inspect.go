@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,7 +177,7 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 		next = func() ([]any, error) {
 			var row data.MatchRow
 			err := r.Read(&row)
-			return []any{string(row.DocID), string(row.MatchID), row.Distance, row.Similarity, row.MatchFrom}, err
+			return []any{string(row.DocID), string(row.MatchID), row.Distance, row.Similarity, row.MatchFrom, known(row.Estimate), known(row.Jaccard), row.Verdict}, err
 		}
 	case data.TableClusters:
 		r, err := parquet.OpenClusters(path, parquet.ReadOptions{})
@@ -201,16 +203,20 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 			if row.Date != data.NoDate {
 				date = time.UnixMilli(row.Date).UTC().Format(time.RFC3339)
 			}
-			rank := any(row.Rank)
-			if row.Rank != row.Rank {
-				rank = ""
-			}
 			print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.Info().Bits)
-			return []any{string(row.DocID), print, row.Lane, row.Features, row.Length, string(row.Title), row.Source, row.Offset, date, rank}, err
+			return []any{string(row.DocID), print, row.Lane, row.Features, row.Length, hex.EncodeToString(row.Sketch), string(row.Letters), string(row.Title), row.Source, row.Offset, date, known(row.Rank)}, err
 		}
 	}
 	err = printRows(w, path, info, header, next, rows, asJSON)
 	return errors.Join(err, closer.Close())
+}
+
+// known is v, or nothing for NaN.
+func known(v float64) any {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return v
 }
 
 // describe says what a table is.

@@ -43,7 +43,12 @@ func (c *common) bind(fs *pflag.FlagSet) {
 }
 
 func bindMatch(fs *pflag.FlagSet, c *config.Config) {
-	fs.IntVarP(&c.Match.Distance, "distance", "k", c.Match.Distance, "largest Hamming distance of a match")
+	fs.StringVar(&c.Match.Preset, "preset", c.Match.Preset, "how near-duplicates are told: classic (the distance alone), balanced, or thorough; sets what the next five flags do not")
+	fs.IntVarP(&c.Match.Distance, "distance", "k", c.Match.Distance, "largest Hamming distance at which two fingerprints meet")
+	fs.StringVar(&c.Match.Verify, "verify", c.Match.Verify, "what confirms a pair that met: none, sketch, or texts where the sketch is not sure")
+	fs.BoolVar(&c.Match.Bands, "bands", c.Match.Bands, "documents whose sketches share a band meet too")
+	fs.BoolVar(&c.Match.ShortTexts, "short-texts", c.Match.ShortTexts, "texts of at most 40 letters meet and are judged by their edits")
+	fs.Float64Var(&c.Match.LimitLong, "limit", c.Match.LimitLong, "least Jaccard similarity of a confirmed pair of long texts")
 	fs.BoolVar(&c.Match.AllPairs, "pairs", c.Match.AllPairs, "write all pairs within the distance too")
 	fs.Int64Var(&c.Match.MaxPairs, "max-pairs", c.Match.MaxPairs, "fail before writing more pairs than this")
 	fs.StringVar(&c.Clusters.Keep, "keep", c.Clusters.Keep, "which document of a cluster stays: longest, earliest, rank or id")
@@ -100,12 +105,16 @@ func bindFeatures(fs *pflag.FlagSet, c *config.Config) {
 }
 
 // effective returns the Config of the file (if any) with the flags that were
-// given on top.
-func effective(given *pflag.FlagSet, parsed config.Config, path string, bind func(*pflag.FlagSet, *config.Config)) (config.Config, error) {
-	if path == "" {
-		return parsed, nil
+// given on top. What a preset stands for is overlaid by the rest of the file
+// and of the flags, wherever the preset is named.
+func effective(given *pflag.FlagSet, preset, path string, bind func(*pflag.FlagSet, *config.Config)) (config.Config, error) {
+	cfg, err := config.Default().WithPreset(preset)
+	if err == nil && path != "" {
+		cfg, err = config.Read(path, cfg)
 	}
-	cfg, err := config.Read(path, config.Default())
+	if flag := given.Lookup("preset"); err == nil && flag != nil && flag.Changed {
+		cfg, err = cfg.WithPreset(flag.Value.String())
+	}
 	if err != nil {
 		return cfg, err
 	}
@@ -146,7 +155,7 @@ an interrupted run left.`,
   zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
 		Args: needArgs("an input: a file, a folder, a glob, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return execute(cmd, std, flags, cfg, bind, job.Request{Command: job.CommandRun, Inputs: args})
+			return execute(cmd, std, flags, config.PresetBalanced, bind, job.Request{Command: job.CommandRun, Inputs: args})
 		},
 	}
 	flags.bind(cmd.Flags())
@@ -157,7 +166,7 @@ an interrupted run left.`,
 func newMatch(std streams) *cobra.Command {
 	var flags common
 	var columns data.ForeignColumns
-	cfg := config.Default()
+	cfg, _ := config.Default().WithPreset(config.PresetClassic) // it exists
 	cmd := &cobra.Command{
 		Use:   "match FINGERPRINTS… --out DIR",
 		Short: "Match fingerprints that exist, without reading text again",
@@ -168,7 +177,7 @@ so that another distance does not cost another segmentation.`,
   neardup match prints.parquet --id-column url --fingerprint-column simhash --out m`,
 		Args: needArgs("the fingerprints: a run directory, a folder or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return execute(cmd, std, flags, cfg, bindMatch, job.Request{Command: job.CommandMatch, Inputs: args, Columns: columns})
+			return execute(cmd, std, flags, config.PresetClassic, bindMatch, job.Request{Command: job.CommandMatch, Inputs: args, Columns: columns})
 		},
 	}
 	flags.bind(cmd.Flags())
@@ -180,8 +189,8 @@ so that another distance does not cost another segmentation.`,
 }
 
 // execute runs the request and prints its summary.
-func execute(cmd *cobra.Command, std streams, flags common, parsed config.Config, bind func(*pflag.FlagSet, *config.Config), req job.Request) error {
-	cfg, err := effective(cmd.Flags(), parsed, flags.config, bind)
+func execute(cmd *cobra.Command, std streams, flags common, preset string, bind func(*pflag.FlagSet, *config.Config), req job.Request) error {
+	cfg, err := effective(cmd.Flags(), preset, flags.config, bind)
 	if err != nil {
 		return usageError{err}
 	}

@@ -30,7 +30,7 @@ line, the most frequent first: a list that run takes as --stop-list.`,
   neardup run crawl/2026-11-20 --stop-list stop.txt --out runs/2026-11-20`,
 		Args: needArgs("an input: a file, a folder, a glob, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := effective(cmd.Flags(), cfg, file, bind)
+			cfg, err := effective(cmd.Flags(), config.PresetBalanced, file, bind)
 			if err == nil {
 				err = cfg.Check()
 			}

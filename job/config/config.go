@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // Config is everything that decides a run's result (Input to Output) and how
@@ -68,11 +69,66 @@ type Features struct {
 	StopList  string   `yaml:"stop_list" json:"stop_list"`   // file of further stop words, one a line
 }
 
-// Match says which documents are near-duplicates.
+// Presets: ways to tell near-duplicates that were measured, see
+// job/docs/accuracy.md.
+const (
+	PresetClassic  = "classic"  // the fingerprints within distance 3, and nothing else
+	PresetBalanced = "balanced" // more candidates, confirmed by their sketches
+	PresetThorough = "thorough" // many more, and the texts consulted near the border
+)
+
+// Ways to verify the pairs that were found.
+const (
+	VerifyNone   = "none"   // the distance alone decides
+	VerifySketch = "sketch" // the sketches' estimate decides
+	VerifyTexts  = "texts"  // where the estimate is near the limit, the texts decide
+)
+
+// Match says which documents are near-duplicates: which ones meet, and what
+// they are confirmed by. Preset stands for the fields from Distance to Border;
+// those that are given too win over it.
 type Match struct {
-	Distance int   `yaml:"distance" json:"distance"` // k: the largest Hamming distance of a match
-	AllPairs bool  `yaml:"all_pairs" json:"all_pairs"`
-	MaxPairs int64 `yaml:"max_pairs" json:"max_pairs"` // all_pairs fails beyond this many rows, before it writes any
+	Preset     string  `yaml:"preset" json:"preset"`
+	Distance   int     `yaml:"distance" json:"distance"`       // k: the largest Hamming distance at which documents of the normal lane meet
+	Verify     string  `yaml:"verify" json:"verify"`           // none, sketch or texts
+	Bands      bool    `yaml:"bands" json:"bands"`             // documents whose sketches share a band meet too
+	ShortTexts bool    `yaml:"short_texts" json:"short_texts"` // texts of at most 40 letters are judged by their edits
+	LongFrom   int     `yaml:"long_from" json:"long_from"`     // characters of the shorter text from which on it is long
+	LimitLong  float64 `yaml:"limit_long" json:"limit_long"`   // least Jaccard similarity of long texts
+	LimitShort float64 `yaml:"limit_short" json:"limit_short"` // the same of other texts
+	Border     float64 `yaml:"border" json:"border"`           // how near the limit the texts are consulted
+	AllPairs   bool    `yaml:"all_pairs" json:"all_pairs"`     // write all pairs
+	MaxPairs   int64   `yaml:"max_pairs" json:"max_pairs"`     // all_pairs fails beyond this many rows, before it writes any
+}
+
+// Verified reports whether pairs are confirmed by more than their distance.
+func (m Match) Verified() bool { return m.Verify != VerifyNone }
+
+// Rules are those of the verdict on a pair.
+func (m Match) Rules() sketch.Rules {
+	r := sketch.Rules{LongFrom: m.LongFrom, Long: m.LimitLong, Short: m.LimitShort}
+	if m.Verify == VerifyTexts {
+		r.Border = m.Border
+	}
+	return r
+}
+
+// preset sets what the preset stands for.
+func (m *Match) preset(name string) error {
+	rules := sketch.Balanced()
+	m.Distance, m.Verify, m.Bands, m.ShortTexts = 3, VerifySketch, true, true
+	switch name {
+	case PresetClassic:
+		m.Verify, m.Bands, m.ShortTexts = VerifyNone, false, false
+	case PresetBalanced:
+	case PresetThorough:
+		rules = sketch.Thorough()
+		m.Distance, m.Verify = 12, VerifyTexts
+	default:
+		return fmt.Errorf("preset %q: write one of %s, %s, %s", name, PresetClassic, PresetBalanced, PresetThorough)
+	}
+	m.Preset, m.LongFrom, m.LimitLong, m.LimitShort, m.Border = name, rules.LongFrom, rules.Long, rules.Short, rules.Border
+	return nil
 }
 
 // Keep rules: which document of a cluster the clean dump keeps. Ties go to
@@ -129,7 +185,7 @@ const (
 
 // Default returns the configuration of a run without flags.
 func Default() Config {
-	return Config{
+	c := Config{
 		Input: Input{
 			WARCID:       data.WARCIDURL,
 			HTTPStatus:   data.HTTPStatusOK,
@@ -140,7 +196,7 @@ func Default() Config {
 			SplitBytes:   64 << 20,
 		},
 		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin},
-		Match:    Match{Distance: 3, MaxPairs: 1_000_000_000},
+		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
 		Output:   Output{Clean: true},
 		Execution: Execution{
@@ -154,16 +210,34 @@ func Default() Config {
 			Deadline: "12h",
 		},
 	}
+	_ = c.Match.preset(PresetBalanced) // it exists
+	return c
 }
 
-// Read overlays the YAML file at path on base. A field it does not know is an
-// error that names file and line.
+// WithPreset returns c with what the preset of that name stands for.
+func (c Config) WithPreset(name string) (Config, error) {
+	err := c.Match.preset(name)
+	return c, err
+}
+
+// Read overlays the YAML file at path on base, first the preset that it names.
+// A field it does not know is an error that names file and line.
 func Read(path string, base Config) (Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return base, fmt.Errorf("config: %w", err)
 	}
+	var first struct {
+		Match struct {
+			Preset string `yaml:"preset"`
+		} `yaml:"match"`
+	}
 	c := base
+	if err := yaml.Unmarshal(text, &first); err == nil && first.Match.Preset != "" {
+		if c, err = base.WithPreset(first.Match.Preset); err != nil {
+			return base, fmt.Errorf("config: %s: %w", path, err)
+		}
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
 	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
 		return base, fmt.Errorf("config: %s: %w", path, err)
@@ -199,12 +273,20 @@ func (c Config) Check() error {
 		{"html", c.Input.HTML, []string{data.HTMLMain, data.HTMLVisible}},
 		{"duplicate_ids", c.Input.DuplicateIDs, []string{"skip", "fail"}},
 		{"keep", c.Clusters.Keep, []string{KeepLongest, KeepEarliest, KeepRank, KeepSmallest}},
+		{"preset", c.Match.Preset, []string{PresetClassic, PresetBalanced, PresetThorough}},
+		{"verify", c.Match.Verify, []string{VerifyNone, VerifySketch, VerifyTexts}},
 		{"engine", c.Execution.Engine, []string{EngineLocal, EngineGleam}},
 		{"matcher", c.Execution.Matcher, []string{MatcherKernel, MatcherShuffle}},
 	} {
 		if !slices.Contains(f.allowed, f.value) {
 			return fmt.Errorf("%s %q: write one of %s", f.name, f.value, strings.Join(slices.DeleteFunc(slices.Clone(f.allowed), func(s string) bool { return s == "" }), ", "))
 		}
+	}
+	if (c.Match.Bands || c.Match.ShortTexts) && !c.Match.Verified() {
+		return errors.New("bands and short_texts find candidates that must be confirmed: write verify sketch or texts, or bands false and short_texts false")
+	}
+	if err := c.Match.Rules().Check(); err != nil {
+		return err
 	}
 	if c.Clusters.Keep == KeepRank && c.Input.Rank == "" {
 		return errors.New("keep rank needs the column to rank by: name it with --rank-column")

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -16,6 +17,7 @@ import (
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
+	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -27,10 +29,39 @@ type Engine interface {
 	// at a time.
 	Fingerprint(ctx context.Context, job *Job, tasks []int, done func(rundir.TaskRecord) error) error
 
-	// Match calls emit with every pair of representatives within distance k
-	// of each other (see data.Pair), each once, a batch at a time, in any
-	// order. emit is safe for concurrent use and keeps no batch.
+	// Match calls emit with the pairs that met, a batch at a time, in any
+	// order: of the normal lane every pair of representatives within distance
+	// k of each other (see data.Pair); if the job verifies its pairs, then
+	// also the pairs that the further tables found and confirmed (see
+	// mapper.Confirmer). Each comes once. emit is safe for concurrent use and
+	// keeps no batch.
 	Match(ctx context.Context, job *Job, documents *numbered.Folder, emit func([]data.Pair) error) error
+}
+
+// NewFurther returns the map of the further tables of a verified match, and
+// how many tables its layout has before them.
+func NewFurther(cfg config.Config) (*mapper.Further, int, error) {
+	layout, err := simhash.NewLayout(cfg.Features.Bits, cfg.Match.Distance)
+	if err != nil {
+		return nil, 0, err
+	}
+	return mapper.NewFurther(layout.Tables(), cfg.Match.Bands, cfg.Match.ShortTexts), layout.Tables(), nil
+}
+
+var errNoDocuments = errors.New("there are no documents to look at")
+
+// NewConfirmer returns what confirms the pairs of documents. Without a folder
+// it judges views alone.
+func NewConfirmer(cfg config.Config, documents *numbered.Folder) (*mapper.Confirmer, error) {
+	further, _, err := NewFurther(cfg)
+	if err != nil {
+		return nil, err
+	}
+	view := func(uint32, *data.View) error { return errNoDocuments }
+	if documents != nil {
+		view = documents.View
+	}
+	return mapper.NewConfirmer(cfg.Match.Distance, further, cfg.Match.Rules(), view), nil
 }
 
 // Job is one run as its engine sees it.
@@ -46,19 +77,20 @@ type Job struct {
 	// be nil and is called concurrently.
 	Advance func(bytes int64)
 
-	workspaces sync.Pool
+	fingerprinters sync.Pool
 }
 
-// Workspace returns a workspace of the job's analyzer; Release gives it back.
-func (j *Job) Workspace() *simhash.Workspace {
-	if w, ok := j.workspaces.Get().(*simhash.Workspace); ok {
-		return w
+// Fingerprinter returns a Fingerprinter with the job's analyzer; Release gives
+// it back.
+func (j *Job) Fingerprinter() *mapper.Fingerprinter {
+	if f, ok := j.fingerprinters.Get().(*mapper.Fingerprinter); ok {
+		return f
 	}
-	return j.Analyzer.NewWorkspace()
+	return mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Verified())
 }
 
-// Release takes back a workspace.
-func (j *Job) Release(w *simhash.Workspace) { j.workspaces.Put(w) }
+// Release takes back a Fingerprinter.
+func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
 func (j *Job) advance(bytes int64) {
 	if j.Advance != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/rundir"
-	"github.com/neardup/neardup/mapper"
 )
 
 // StageFingerprint names the fingerprint stage in records and logs.
@@ -104,11 +103,11 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 	})
 	for range workers {
 		spawn(func() error {
-			w := job.Workspace()
-			defer job.Release(w)
+			f := job.Fingerprinter()
+			defer job.Release(f)
 			for b := range work {
 				for i := range b.n {
-					mapper.Fingerprint(w, &b.docs[i], split.Path, &b.rows[i])
+					f.Fingerprint(&b.docs[i], split.Path, &b.rows[i])
 				}
 				b.ready <- struct{}{}
 			}

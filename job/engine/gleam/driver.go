@@ -198,8 +198,8 @@ func (d *driver) finish() (res result, err error) {
 		return result{Records: d.records}, nil
 	}
 	m := d.spec.Match
-	if want := uint64(m.Documents) * uint64(m.Last-m.First); d.book.references != want {
-		return lost("%d documents under %d keys each are %d references, %d arrived at the final reduce", m.Documents, m.Last-m.First, want, d.book.references)
+	if d.book.references != m.References {
+		return lost("%d documents have %d references under the keys of %d tables, %d arrived at the final reduce", m.Documents, m.References, m.Last-m.First, d.book.references)
 	}
 	if err := d.pairs.Commit(); err != nil {
 		return result{}, err

@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash"
@@ -191,6 +192,7 @@ func TestEqualsLocal(t *testing.T) {
 			for _, v := range vs {
 				matchEqualsLocal(t, c, v)
 			}
+			verifiedEqualsLocal(t, c)
 			fingerprintEqualsLocal(t, c)
 		})
 	}
@@ -199,18 +201,39 @@ func TestEqualsLocal(t *testing.T) {
 func matchEqualsLocal(t *testing.T, c *cluster, v variant) {
 	dir := openRun(t)
 	documents := numberedFolder(t, dir, v.bits, prints(v.n, v.bits))
-	want, err := findPairs(t, local.New(2), dir, v.config(), documents)
+	cfg := v.config()
+	cfg.Match.Verify = config.VerifyNone
+	pairsEqualLocal(t, c, dir, cfg, documents)
+}
+
+// verifiedEqualsLocal has sketches and short texts ride the shuffle too.
+func verifiedEqualsLocal(t *testing.T, c *cluster) {
+	dir := openRun(t)
+	documents, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Views: true}, planted.Views(4000, 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := documents.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	pairsEqualLocal(t, c, dir, config.Default(), documents)
+}
+
+func pairsEqualLocal(t *testing.T, c *cluster, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) {
+	want, err := findPairs(t, local.New(2), dir, cfg, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	got, err := findPairs(t, New(Options{Master: c.master, Stall: 20 * time.Second}), dir, v.config(), documents)
+	got, err := findPairs(t, New(Options{Master: c.master, Stall: 20 * time.Second}), dir, cfg, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%+v: %d pairs in %v", v, len(got), time.Since(began))
-	if v.n > 100 && len(want) == 0 || !slices.Equal(got, want) {
-		t.Fatalf("%+v: got %d pairs, want %d", v, len(got), len(want))
+	t.Logf("%d documents, %+v: %d pairs in %v", documents.Len(), cfg.Match, len(got), time.Since(began))
+	if documents.Len() > 100 && len(want) == 0 || !slices.Equal(got, want) {
+		t.Fatalf("%d documents, %+v: got %d pairs, want %d", documents.Len(), cfg.Match, len(got), len(want))
 	}
 	c.left(dir.Path())
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
@@ -140,7 +141,9 @@ func TestLedger(t *testing.T) {
 func TestRecordsSurvive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
-		p, err := newPacking(bits, rapid.IntRange(0, 5).Draw(t, "k"))
+		cfg := config.Default()
+		cfg.Features.Bits, cfg.Match.Distance = bits, rapid.IntRange(0, 5).Draw(t, "k")
+		p, err := newPacking(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,10 +158,20 @@ func TestRecordsSurvive(t *testing.T) {
 			case 128:
 				f.Hi = rapid.Uint64().Draw(t, "hi")
 			}
-			table := rapid.IntRange(0, p.layout.Tables()-1).Draw(t, "table")
-			r := mapper.SegmentTable(p.layout, table, f, rapid.Uint32().Draw(t, "doc"))
+			table := rapid.IntRange(0, p.tables-1).Draw(t, "table")
+			var r data.Keyed
+			if first := p.layout.Tables(); table < first {
+				r = mapper.SegmentTable(p.layout, table, f, rapid.Uint32().Draw(t, "doc"))
+				keyed = binary.LittleEndian.AppendUint32(p.appendHead(keyed, table, f), r.Doc)
+			} else {
+				v := data.View{Lo: f.Lo, Sketch: [data.SketchSize]byte{40: byte(f.Lo), 63: 1}, Letters: []byte("letters")}
+				err := mapper.NewFurther(first, true, true).Table(table-first, &v, rapid.Uint32().Draw(t, "doc"), func(k data.Keyed) error { r = k; return nil })
+				if err != nil {
+					t.Fatal(err)
+				}
+				keyed = p.appendKeyed(keyed, r)
+			}
 			want = append(want, r)
-			keyed = binary.LittleEndian.AppendUint32(p.appendHead(keyed, table, f), r.Doc)
 			e := data.Entry{Key: r.Key, Hi: r.Hi, Lo: r.Lo, Docs: rapid.SliceOfN(rapid.Uint32(), 1, 5).Draw(t, "docs")}
 			if n := len(entries); n > 0 && entries[n-1].Key == e.Key && entries[n-1].Hi == e.Hi && entries[n-1].Lo == e.Lo {
 				continue
@@ -280,7 +293,7 @@ func FuzzRows(f *testing.F) {
 }
 
 func FuzzEntries(f *testing.F) {
-	p, err := newPacking(64, 3)
+	p, err := newPacking(config.Default())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -289,7 +302,7 @@ func FuzzEntries(f *testing.F) {
 	f.Add([]byte{1, 0}, uint32(1))
 	f.Fuzz(func(t *testing.T, b []byte, records uint32) {
 		for _, e := range must(p.entries(nil, frame{payload: b, records: records})) {
-			if len(e.Docs) == 0 || simhash.Key(e.Key).Table() >= p.layout.Tables() {
+			if len(e.Docs) == 0 || simhash.Key(e.Key).Table() >= p.tables {
 				t.Fatalf("entry %+v", e)
 			}
 		}

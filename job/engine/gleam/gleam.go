@@ -30,7 +30,6 @@ import (
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
-	"github.com/neardup/neardup/simhash"
 )
 
 // ErrFailed is returned when the attempts are used up; the error says what was
@@ -171,12 +170,16 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *numbered
 	if n < 2 {
 		return nil
 	}
-	layout, err := simhash.NewLayout(job.Config.Features.Bits, job.Config.Match.Distance)
+	p, err := newPacking(job.Config)
+	if err != nil {
+		return err
+	}
+	references, err := p.references(job.Config, documents)
 	if err != nil {
 		return err
 	}
 	r := &run{o: e.o, job: job, stage: "match"}
-	for first := 0; first < layout.Tables(); {
+	for first := 0; first < p.tables; {
 		next := first
 		err := r.attempts(ctx, func() (*spec, error) {
 			s, err := r.spec(ctx)
@@ -187,9 +190,17 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *numbered
 			for _, a := range r.agents {
 				memory += a.Memory
 			}
-			next = min(layout.Tables(), first+int(max(1, memory/2/(int64(n)*shuffleBytes))))
-			s.Match = &matchSpec{Documents: n, First: first, Last: next}
-			r.lost = fmt.Sprintf("the pairs of tables %d to %d of %d are not known", first+1, next, layout.Tables())
+			s.Match = &matchSpec{Documents: n, First: first, Last: first}
+			for s.Match.Last < p.tables {
+				more := references[s.Match.Last]
+				if s.Match.Last > first && int64(s.Match.References+more)*shuffleBytes > memory/2 {
+					break
+				}
+				s.Match.References += more
+				s.Match.Last++
+			}
+			next = s.Match.Last
+			r.lost = fmt.Sprintf("the pairs of tables %d to %d of %d are not known", first+1, next, p.tables)
 			return s, r.fit(s)
 		}, func(s *spec, res *result) error {
 			if res == nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
@@ -13,6 +15,7 @@ import (
 // table and the fingerprint stand for key and rest. Little-endian:
 //
 //	keyed  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document u32
+//	       (in place of the fingerprint a further table has value and rest)
 //	entry  table u16, fingerprint, number of documents u32, documents u32 …
 //	pair   A u32, B u32, distance u8
 
@@ -22,15 +25,55 @@ const pairBytes = 9
 // more is sent as several, one after the other.
 const entryDocs = 64 << 10
 
-// packing packs and unpacks records of one layout.
+// packing packs and unpacks records of one layout, and of the further tables
+// if pairs are verified.
 type packing struct {
 	layout *simhash.Layout
+	tables int
 	wide   bool
 }
 
-func newPacking(bits, k int) (packing, error) {
-	layout, err := simhash.NewLayout(bits, k)
-	return packing{layout: layout, wide: bits > 64}, err
+func newPacking(c config.Config) (packing, error) {
+	layout, err := simhash.NewLayout(c.Features.Bits, c.Match.Distance)
+	if err != nil {
+		return packing{}, err
+	}
+	p := packing{layout: layout, tables: layout.Tables(), wide: c.Features.Bits > 64}
+	if c.Match.Verified() {
+		p.tables += mapper.FurtherTables
+	}
+	return p, nil
+}
+
+// appendKeyed appends the record of a document in a further table.
+func (p packing) appendKeyed(dst []byte, r data.Keyed) []byte {
+	packed := simhash.Fingerprint{Lo: mapper.PackFurther(p.layout.Tables(), r)}
+	return binary.LittleEndian.AppendUint32(p.appendHead(dst, simhash.Key(r.Key).Table(), packed), r.Doc)
+}
+
+// references counts, for each table, the references to documents under its
+// keys.
+func (p packing) references(c config.Config, documents *numbered.Folder) ([]uint64, error) {
+	counts := make([]uint64, p.tables)
+	further := counts[p.layout.Tables():]
+	m := mapper.NewFurther(p.layout.Tables(), c.Match.Bands, c.Match.ShortTexts)
+	err := documents.Views(0, documents.Len(), func(doc uint32, v *data.View) {
+		for t := 0; v.Normal && t < p.layout.Tables(); t++ {
+			counts[t]++
+		}
+		for t := range further {
+			_ = m.Table(t, v, doc, func(data.Keyed) error { further[t]++; return nil }) // as ours
+		}
+	})
+	return counts, err
+}
+
+// record is what a head stands for, without the document.
+func (p packing) record(table int, f simhash.Fingerprint) data.Keyed {
+	if first := p.layout.Tables(); table >= first {
+		return mapper.UnpackFurther(first, table, f.Lo)
+	}
+	return mapper.SegmentTable(p.layout, table, f, 0)
 }
 
 func (p packing) printBytes() int {
@@ -53,8 +96,8 @@ func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte
 
 func (p packing) head(b []byte) (table int, f simhash.Fingerprint, err error) {
 	table = int(binary.LittleEndian.Uint16(b))
-	if table >= p.layout.Tables() {
-		return 0, f, fmt.Errorf("%w: table %d of %d", errFrame, table, p.layout.Tables())
+	if table >= p.tables {
+		return 0, f, fmt.Errorf("%w: table %d of %d", errFrame, table, p.tables)
 	}
 	f.Lo = binary.LittleEndian.Uint64(b[2:])
 	if p.wide {
@@ -74,7 +117,9 @@ func (p packing) keyed(records []data.Keyed, f frame) ([]data.Keyed, error) {
 		if err != nil {
 			return records, err
 		}
-		records = append(records, mapper.SegmentTable(p.layout, table, print, binary.LittleEndian.Uint32(b[size-4:])))
+		r := p.record(table, print)
+		r.Doc = binary.LittleEndian.Uint32(b[size-4:])
+		records = append(records, r)
 	}
 	return records, nil
 }
@@ -82,7 +127,13 @@ func (p packing) keyed(records []data.Keyed, f frame) ([]data.Keyed, error) {
 // appendEntry appends an entry with some of its documents.
 func (p packing) appendEntry(dst []byte, e data.Entry, docs []uint32) []byte {
 	key := simhash.Key(e.Key)
-	dst = p.appendHead(dst, key.Table(), p.layout.Join(key, simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}))
+	print := simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}
+	if first := p.layout.Tables(); key.Table() >= first {
+		print = simhash.Fingerprint{Lo: mapper.PackFurther(first, data.Keyed{Key: e.Key, Lo: e.Lo})}
+	} else {
+		print = p.layout.Join(key, print)
+	}
+	dst = p.appendHead(dst, key.Table(), print)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(docs)))
 	for _, d := range docs {
 		dst = binary.LittleEndian.AppendUint32(dst, d)
@@ -113,7 +164,7 @@ func (p packing) entries(part []data.Entry, f frame) ([]data.Entry, error) {
 			docs = append(docs, binary.LittleEndian.Uint32(b[head+4*i:]))
 		}
 		b = b[head+4*count:]
-		k := mapper.SegmentTable(p.layout, table, print, 0)
+		k := p.record(table, print)
 		e := data.Entry{Key: k.Key, Hi: k.Hi, Lo: k.Lo, Docs: docs[start:len(docs):len(docs)]}
 		if last := len(part) - 1; last >= 0 && part[last].Key == e.Key && part[last].Hi == e.Hi && part[last].Lo == e.Lo {
 			part[last].Docs = append(part[last].Docs, e.Docs...)

@@ -76,6 +76,7 @@ type fingerprintSpec struct {
 type matchSpec struct {
 	Documents   int
 	First, Last int
+	References  uint64 // of documents, under the keys of those tables
 }
 
 // attemptDir is the folder of one attempt.

@@ -116,7 +116,7 @@ func (w *worker) segment() (err error) {
 	if _, err := w.assigned(); err != nil {
 		return err
 	}
-	p, err := newPacking(w.spec.Config.Features.Bits, w.spec.Config.Match.Distance)
+	p, err := newPacking(w.spec.Config)
 	if err != nil {
 		return err
 	}
@@ -132,21 +132,32 @@ func (w *worker) segment() (err error) {
 	first, last := n*w.task/w.spec.Sources, n*(w.task+1)/w.spec.Sources
 	w.open(w.spec.Partials)
 	var failed error
-	err = documents.Fingerprints(func(doc uint32, hi, lo uint64) {
-		if failed != nil || int(doc) < first || int(doc) >= last {
-			return
-		}
+	segments, tables := min(w.spec.Match.Last, p.layout.Tables()), w.spec.Match.Last
+	err = documents.FingerprintsBetween(first, last, func(doc uint32, hi, lo uint64) {
 		print := simhash.Fingerprint{Hi: hi, Lo: lo}
-		for table := w.spec.Match.First; table < w.spec.Match.Last; table++ {
+		for table := w.spec.Match.First; table < segments && failed == nil; table++ {
 			to := w.partialOf(mapper.SegmentTable(p.layout, table, print, doc))
 			b := binary.LittleEndian.AppendUint32(p.appendHead(w.record(to), table, print), doc)
-			if failed = w.put(to, b); failed != nil {
-				return
-			}
+			failed = w.put(to, b)
 		}
 	})
 	if err := errors.Join(err, failed); err != nil {
 		return err
+	}
+	if tables > segments {
+		further := mapper.NewFurther(p.layout.Tables(), w.spec.Config.Match.Bands, w.spec.Config.Match.ShortTexts)
+		put := func(r data.Keyed) error {
+			to := w.partialOf(r)
+			return w.put(to, p.appendKeyed(w.record(to), r))
+		}
+		err = documents.Views(first, last, func(doc uint32, v *data.View) {
+			for table := max(segments, w.spec.Match.First); table < tables && failed == nil; table++ {
+				failed = further.Table(table-p.layout.Tables(), v, doc, put)
+			}
+		})
+		if err := errors.Join(err, failed); err != nil {
+			return err
+		}
 	}
 	w.counters.in.Add(int64(last - first))
 	return w.end(uint64(last - first))
@@ -162,7 +173,7 @@ func (w *worker) partialOf(r data.Keyed) int {
 // partial reduces by (salt, key) and sends each key's entries to its final
 // reduce.
 func (w *worker) partial() error {
-	p, err := newPacking(w.spec.Config.Features.Bits, w.spec.Config.Match.Distance)
+	p, err := newPacking(w.spec.Config)
 	if err != nil {
 		return err
 	}
@@ -193,8 +204,8 @@ func (w *worker) partial() error {
 
 // final reduces by key, compares inside each group and sends the pairs to the
 // driver.
-func (w *worker) final() error {
-	p, err := newPacking(w.spec.Config.Features.Bits, w.spec.Config.Match.Distance)
+func (w *worker) final() (err error) {
+	p, err := newPacking(w.spec.Config)
 	if err != nil {
 		return err
 	}
@@ -213,11 +224,28 @@ func (w *worker) final() error {
 		}
 	}
 	w.open(1)
-	compare := mapper.NewComparer(p.layout, w.spec.Config.Match.Distance)
+	compare := mapper.NewComparer(p.layout, w.spec.Config.Match.Distance).Group
+	confirm := compare
+	if p.tables > p.layout.Tables() {
+		documents, openErr := w.spec.openDocuments()
+		if openErr != nil {
+			return fmt.Errorf("this host does not see the run's documents: %w", openErr)
+		}
+		defer func() { err = errors.Join(err, documents.Close()) }()
+		confirmer, newErr := engine.NewConfirmer(w.spec.Config, documents)
+		if newErr != nil {
+			return newErr
+		}
+		confirm = confirmer.Group
+	}
 	var failed error
 	err = byKeys(parts, func(part []data.Entry) error {
 		return reducer.Final([][]data.Entry{part}, func(group []data.Entry) error {
-			err := compare.Group(group, func(pair data.Pair) {
+			find := compare
+			if simhash.Key(group[0].Key).Table() >= p.layout.Tables() {
+				find = confirm
+			}
+			err := find(group, func(pair data.Pair) {
 				if failed == nil {
 					failed = w.put(0, appendPair(w.record(0), pair))
 				}

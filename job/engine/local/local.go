@@ -67,6 +67,11 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *numbered
 	if job.Config.Execution.Matcher == config.MatcherShuffle {
 		return e.shuffle(ctx, job, documents, emit)
 	}
+	if job.Config.Match.Verified() {
+		if err := e.further(ctx, job, documents, emit); err != nil {
+			return err
+		}
+	}
 	if job.Config.Features.Bits > 64 {
 		return match(ctx, e, job, documents, emit, func(hi, lo uint64) hamming.Uint128 { return hamming.Uint128{Hi: hi, Lo: lo} })
 	}
@@ -81,10 +86,28 @@ func match[F hamming.Fingerprint](ctx context.Context, e *Engine, job *engine.Jo
 	if int64(documents.Len())*inMemory[F]() > limit {
 		return spill(ctx, e.workers, limit, job, documents, emit, pack)
 	}
-	prints := make([]F, documents.Len())
-	err = documents.Fingerprints(func(doc uint32, hi, lo uint64) { prints[doc] = pack(hi, lo) })
+	prints := make([]F, 0, documents.Len())
+	var numbers []uint32 // by place, once places are no longer the numbers
+	err = documents.Fingerprints(func(doc uint32, hi, lo uint64) {
+		if int(doc) != len(prints) && numbers == nil {
+			numbers = make([]uint32, len(prints), documents.Len())
+			for i := range numbers {
+				numbers[i] = uint32(i)
+			}
+		}
+		if numbers != nil {
+			numbers = append(numbers, doc)
+		}
+		prints = append(prints, pack(hi, lo))
+	})
 	if err != nil {
 		return err
+	}
+	number := func(place uint32) uint32 {
+		if numbers != nil {
+			return numbers[place]
+		}
+		return place
 	}
 	plan, err := job.Config.Plan()
 	if err != nil {
@@ -97,10 +120,10 @@ func match[F hamming.Fingerprint](ctx context.Context, e *Engine, job *engine.Jo
 	}
 	out := newBatches(emit, e.workers)
 	for i := range set.Len() {
-		mapper.Identical(set.Members(i), func(p data.Pair) { out.add(0, p) })
+		mapper.Identical(set.Members(i), func(p data.Pair) { out.add(0, data.Pair{A: number(p.A), B: number(p.B)}) })
 	}
 	err = set.Pairs(ctx, job.Config.Match.Distance, options, func(worker int, i, j uint32, distance int) {
-		a, b := set.Smallest(int(i)), set.Smallest(int(j))
+		a, b := number(set.Smallest(int(i))), number(set.Smallest(int(j)))
 		out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 	})
 	if err != nil {
@@ -150,47 +173,84 @@ func (b *batches) flush() error {
 	return errors.Join(b.errs...)
 }
 
-// shuffle takes one table of the layout after the other through the stages of
-// a cluster: segment, partial reduce by (salt, key), final reduce by key,
-// compare.
+// shuffle takes one table after the other through the stages of a cluster:
+// segment, partial reduce by (salt, key), final reduce by key, compare.
 func (e *Engine) shuffle(ctx context.Context, job *engine.Job, documents *numbered.Folder, emit func([]data.Pair) error) error {
 	layout, err := simhash.NewLayout(job.Config.Features.Bits, job.Config.Match.Distance)
 	if err != nil {
 		return err
 	}
-	salts, shards := job.Config.Execution.Salts, job.Config.Execution.Shards
 	for table := range layout.Tables() {
-		mapped := make([][]data.Keyed, shards*salts)
-		err := documents.Fingerprints(func(doc uint32, hi, lo uint64) {
-			r := mapper.SegmentTable(layout, table, simhash.Fingerprint{Hi: hi, Lo: lo}, doc)
-			p := mapper.Shard(r, shards)*salts + mapper.Salt(r, salts)
-			mapped[p] = append(mapped[p], r)
-		})
-		if err != nil {
-			return err
-		}
-		reduced := make([][]data.Entry, len(mapped))
-		err = e.each(ctx, len(mapped), func(p int) error {
-			reduced[p] = reducer.Partial(mapped[p])
-			mapped[p] = nil
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		err = e.each(ctx, shards, func(shard int) error {
-			compare := mapper.NewComparer(layout, job.Config.Match.Distance)
-			out := newBatches(emit, 1)
-			err := reducer.Final(reduced[shard*salts:][:salts], func(group []data.Entry) error {
-				return compare.Group(group, func(p data.Pair) { out.add(0, p) })
+		segments := func(put func(data.Keyed)) error {
+			return documents.Fingerprints(func(doc uint32, hi, lo uint64) {
+				put(mapper.SegmentTable(layout, table, simhash.Fingerprint{Hi: hi, Lo: lo}, doc))
 			})
-			return errors.Join(err, out.flush())
+		}
+		err := e.shuffleTable(ctx, job, segments, emit, func() (compare, error) {
+			return mapper.NewComparer(layout, job.Config.Match.Distance).Group, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !job.Config.Match.Verified() {
+		return nil
+	}
+	further := mapper.NewFurther(layout.Tables(), job.Config.Match.Bands, job.Config.Match.ShortTexts)
+	for t := range mapper.FurtherTables {
+		records := func(put func(data.Keyed)) error {
+			return documents.Views(0, documents.Len(), func(doc uint32, v *data.View) {
+				_ = further.Table(t, v, doc, func(r data.Keyed) error { put(r); return nil })
+			})
+		}
+		err := e.shuffleTable(ctx, job, records, emit, func() (compare, error) {
+			confirm, err := engine.NewConfirmer(job.Config, documents)
+			if err != nil {
+				return nil, err
+			}
+			return confirm.Group, nil
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// compare finds the pairs of a group.
+type compare func(group []data.Entry, emit func(data.Pair)) error
+
+// shuffleTable takes the records of one table through the stages.
+func (e *Engine) shuffleTable(ctx context.Context, job *engine.Job, records func(put func(data.Keyed)) error, emit func([]data.Pair) error, newCompare func() (compare, error)) error {
+	salts, shards := job.Config.Execution.Salts, job.Config.Execution.Shards
+	mapped := make([][]data.Keyed, shards*salts)
+	err := records(func(r data.Keyed) {
+		p := mapper.Shard(r, shards)*salts + mapper.Salt(r, salts)
+		mapped[p] = append(mapped[p], r)
+	})
+	if err != nil {
+		return err
+	}
+	reduced := make([][]data.Entry, len(mapped))
+	err = e.each(ctx, len(mapped), func(p int) error {
+		reduced[p] = reducer.Partial(mapped[p])
+		mapped[p] = nil
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.each(ctx, shards, func(shard int) error {
+		compare, err := newCompare()
+		if err != nil {
+			return err
+		}
+		out := newBatches(emit, 1)
+		err = reducer.Final(reduced[shard*salts:][:salts], func(group []data.Entry) error {
+			return compare(group, func(p data.Pair) { out.add(0, p) })
+		})
+		return errors.Join(err, out.flush())
+	})
 }
 
 // each calls f for 0 to n-1 on the engine's workers.

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash"
 )
@@ -257,4 +258,42 @@ func ExampleEngine_Match() {
 	// 0 3 distance 0
 	// 0 2 distance 1
 	// <nil> <nil> <nil> <nil>
+}
+
+// Verified pairs are the same in memory, in ranges of the keys and through
+// the shuffle.
+func TestFurtherTablesAreTheSameEveryWay(t *testing.T) {
+	for _, bits := range []int{64, 128} {
+		dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Wide: bits == 128, Views: true}, planted.Views(3000, bits))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []data.Pair
+		for _, e := range []config.Execution{
+			{Matcher: config.MatcherKernel, Memory: "1GiB"},
+			{Matcher: config.MatcherKernel, Memory: "100KiB"},
+			{Matcher: config.MatcherShuffle, Shards: 1, Salts: 1},
+			{Matcher: config.MatcherShuffle, Shards: 5, Salts: 3},
+		} {
+			cfg := config.Default()
+			cfg.Features.Bits, cfg.Execution = bits, e
+			got := findPairs(t, 2, dir, cfg, documents)
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got, want) || len(want) < 1000 {
+				t.Errorf("%d bits, %+v: %d pairs, want %d", bits, e, len(got), len(want))
+			}
+			if len(slices.Compact(slices.Clone(got))) != len(got) {
+				t.Errorf("%d bits, %+v: pairs that come twice", bits, e)
+			}
+		}
+		if err := errors.Join(documents.Close(), dir.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

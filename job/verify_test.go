@@ -1,0 +1,230 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/local"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// classic is the configuration of a match by the distance alone.
+func classic() config.Config {
+	cfg, err := config.Default().WithPreset(config.PresetClassic)
+	if err != nil {
+		panic(err)
+	}
+	return cfg
+}
+
+// page is a document of a made-up dump.
+type page struct{ id, text string }
+
+// pages are texts and their edits, from a changed word to half of the text,
+// exact copies, short texts and texts without a letter.
+func pages(n int) []page {
+	r := rand.New(rand.NewPCG(3, 3))
+	word := func() string { return fmt.Sprintf("w%d", r.IntN(5000)) }
+	var out []page
+	for i := range n {
+		var words []string
+		switch {
+		case i > 5 && r.IntN(2) == 0: // an edit of an earlier one
+			words = strings.Fields(out[r.IntN(i)].text)
+			for range r.IntN(1 + len(words)/3) {
+				words[r.IntN(len(words))] = word()
+			}
+		case i%9 == 0:
+			for range 2 + r.IntN(4) {
+				words = append(words, word())
+			}
+		case i%50 == 1:
+			words = []string{"!!", "??"}
+		default:
+			for range 20 + r.IntN(400) {
+				words = append(words, word())
+			}
+		}
+		if i%9 == 1 && i > 9 { // a short text with a letter changed
+			words = strings.Fields(strings.Replace(out[i-1].text, "w", "v", 1))
+		}
+		if i%20 == 3 && i > 20 {
+			words = strings.Fields(out[i-7].text)
+		}
+		out = append(out, page{fmt.Sprintf("p%04d", r.IntN(1<<30)), strings.Join(words, " ")})
+	}
+	return out
+}
+
+// verifiedPairs compares all documents with all others, texts at hand.
+func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]string]string, best map[string][2]string) {
+	t.Helper()
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	w := analyzer.NewWorkspace()
+	f := mapper.NewFingerprinter(w, true)
+	views := make([]data.View, len(docs))
+	shingles := make([][]uint64, len(docs))
+	for i, d := range docs {
+		var row data.FingerprintRow
+		f.Fingerprint(&data.Document{ID: []byte(d.id), Text: []byte(d.text)}, "", &row)
+		mapper.View(&row, &views[i])
+		shingles[i] = sketch.Shingles(nil, w.Normalize(nil, []byte(d.text)))
+	}
+	c, err := engine.NewConfirmer(cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := mapper.NewVerifier(cfg.Match.Rules())
+	pairs, best = map[[2]string]string{}, map[string][2]string{}
+	distance := map[string]int{}
+	for i, a := range docs {
+		for j, b := range docs {
+			if i == j {
+				continue
+			}
+			met, verdict := c.Judge(&views[i], &views[j])
+			if verdict.Open {
+				verdict = judge.Settle(sketch.Jaccard(shingles[i], shingles[j]), &views[i], &views[j])
+			}
+			if !met || !verdict.Same {
+				continue
+			}
+			if a.id < b.id {
+				pairs[[2]string{a.id, b.id}] = verdict.Reason
+			}
+			h := simhash.Distance(simhash.Fingerprint{Hi: views[i].Hi, Lo: views[i].Lo}, simhash.Fingerprint{Hi: views[j].Hi, Lo: views[j].Lo})
+			if old, ok := best[a.id]; !ok || h < distance[a.id] || h == distance[a.id] && b.id < old[0] {
+				best[a.id], distance[a.id] = [2]string{b.id, verdict.Reason}, h
+			}
+		}
+	}
+	return pairs, best
+}
+
+// readVerdicts returns the rows of a table of matches with their verdicts.
+func readVerdicts(t *testing.T, out, table string) map[[2]string]string {
+	t.Helper()
+	r, err := parquet.OpenMatches(filepath.Join(out, table, rundir.PartName(0, ".parquet")), parquet.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	got := map[[2]string]string{}
+	var row data.MatchRow
+	for range r.Info().Rows {
+		if err := r.Read(&row); err != nil {
+			t.Fatal(err)
+		}
+		if consulted := row.Jaccard == row.Jaccard; consulted != (row.Verdict == sketch.ReasonTextsAlike) {
+			t.Errorf("row %+v", row)
+		}
+		got[[2]string{string(row.DocID), string(row.MatchID)}] = row.Verdict
+	}
+	return got
+}
+
+// A run with verification finds what comparing all documents finds, in every
+// preset and by either way of matching.
+func TestVerifiedRunEqualsAllPairs(t *testing.T) {
+	docs := pages(600)
+	var lines []string
+	for _, d := range docs {
+		lines = append(lines, fmt.Sprintf(`{"id":%q,"text":%q}`, d.id, d.text))
+	}
+	in := jsonl(t, filepath.Join(t.TempDir(), "in.jsonl"), lines...)
+	for _, preset := range []string{config.PresetBalanced, config.PresetThorough} {
+		cfg, err := config.Default().WithPreset(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Match.AllPairs, cfg.Output.Clean = true, false
+		wantPairs, wantBest := verifiedPairs(t, cfg, docs)
+		reasons := map[string]int{}
+		for _, reason := range wantPairs {
+			reasons[reason]++
+		}
+		t.Logf("%s: %d pairs, %d matches, %v", preset, len(wantPairs), len(wantBest), reasons)
+		if len(reasons) < 3 {
+			t.Errorf("%s: only %v", preset, reasons)
+		}
+		for _, matcher := range []string{config.MatcherKernel, config.MatcherShuffle} {
+			cfg.Execution.Matcher = matcher
+			out := filepath.Join(t.TempDir(), "out")
+			s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
+			if (s.Consulted > 0) != (preset == config.PresetThorough) || int(s.Matched) != len(wantBest) {
+				t.Errorf("%s, %s: %d consulted, %d matched, want %d", preset, matcher, s.Consulted, s.Matched, len(wantBest))
+			}
+			if got := readVerdicts(t, out, rundir.Pairs); !maps.Equal(got, wantPairs) {
+				t.Errorf("%s, %s: %d pairs, want %d", preset, matcher, len(got), len(wantPairs))
+			}
+			best := map[string][2]string{}
+			for p, reason := range readVerdicts(t, out, rundir.Matches) {
+				best[p[0]] = [2]string{p[1], reason}
+			}
+			if !maps.Equal(best, wantBest) {
+				t.Errorf("%s, %s: %d best matches, want %d", preset, matcher, len(best), len(wantBest))
+			}
+		}
+
+		// The sketches are in the table, so another match needs no texts.
+		out := filepath.Join(t.TempDir(), "night")
+		runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
+		cfg.Match.Border = 0
+		wantPairs, _ = verifiedPairs(t, cfg, docs)
+		again := filepath.Join(t.TempDir(), "again")
+		runJob(t, 2, job.Request{Command: job.CommandMatch, Inputs: []string{out}, Out: again, Config: cfg})
+		if got := readVerdicts(t, again, rundir.Pairs); !maps.Equal(got, wantPairs) {
+			t.Errorf("%s, matched again: %d pairs, want %d", preset, len(got), len(wantPairs))
+		}
+	}
+}
+
+// forgetful loses what the further tables found.
+type forgetful struct{ *local.Engine }
+
+func (f forgetful) Match(ctx context.Context, j *engine.Job, documents *numbered.Folder, emit func([]data.Pair) error) error {
+	return f.Engine.Match(ctx, j, documents, func(pairs []data.Pair) error {
+		return emit(slices.DeleteFunc(slices.Clone(pairs), func(p data.Pair) bool { return int(p.Distance) > j.Config.Match.Distance }))
+	})
+}
+
+func TestLostFurtherPairsAreNoticed(t *testing.T) {
+	var lines []string
+	for _, d := range pages(60) {
+		lines = append(lines, fmt.Sprintf(`{"id":%q,"text":%q}`, d.id, d.text))
+	}
+	in := jsonl(t, filepath.Join(t.TempDir(), "in.jsonl"), lines...)
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := job.Run(context.Background(), job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: config.Default(), Engine: forgetful{local.New(1)}})
+	if !errors.Is(err, job.ErrMissed) {
+		t.Fatalf("got %v, want ErrMissed", err)
+	}
+}
