@@ -177,7 +177,7 @@ func TestHotGroupIsBounded(t *testing.T) {
 		docs[i] = uint32(i)
 	}
 	pairs := 0
-	key := simhash.Key(FurtherKey(4, 0, uint64((*sketch.Sketch)(&views[0].Sketch).Band(0))))
+	key := FurtherKey(4, 0, uint64((*sketch.Sketch)(&views[0].Sketch).Band(0)))
 	err := c.Further(key, docs, func(p data.Pair) {
 		if p.A/2 == p.B/2 {
 			pairs++

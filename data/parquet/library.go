@@ -21,7 +21,7 @@ type LibraryWriter struct {
 	*table
 	docID, sketch, letters, cluster, site *byteValues
 	narrow                                *int64s // fingerprints of up to 64 bits, else
-	wide                                  *wide   // of 128
+	wide                                  *fixed  // of 128
 	lane, night, firstSeen, language      *names
 	length                                *int32s
 	date                                  *int64s
@@ -36,7 +36,7 @@ func CreateLibrary(path string, o Options) (*LibraryWriter, error) {
 	}
 	w := &LibraryWriter{
 		docID: &byteValues{stats: true}, sketch: &byteValues{}, letters: &byteValues{}, cluster: &byteValues{}, site: &byteValues{},
-		narrow: &int64s{}, wide: &wide{},
+		narrow: &int64s{}, wide: &fixed{},
 		lane: &names{}, night: &names{}, firstSeen: &names{}, language: &names{},
 		length: &int32s{}, date: &int64s{nullable: true},
 	}
@@ -82,7 +82,7 @@ func CreateLibrary(path string, o Options) (*LibraryWriter, error) {
 func (w *LibraryWriter) Write(r *data.LibraryRow) error {
 	w.docID.add(r.DocID)
 	if w.cols[1] == batch(w.wide) {
-		w.wide.add(r.Hi, r.Lo)
+		w.wide.addPrint(r.Hi, r.Lo)
 	} else {
 		w.narrow.add(int64(r.Lo))
 	}

@@ -101,10 +101,7 @@ func plainField128(name string) schema.Node {
 func (w *FingerprintWriter) Write(r *data.FingerprintRow) error {
 	w.docID.add(r.DocID)
 	if w.cols[1] == batch(w.wide) {
-		var b [16]byte
-		binary.BigEndian.PutUint64(b[:], r.Hi)
-		binary.BigEndian.PutUint64(b[8:], r.Lo)
-		w.wide.add(b[:])
+		w.wide.addPrint(r.Hi, r.Lo)
 	} else {
 		w.narrow.add(int64(r.Lo))
 	}
@@ -119,6 +116,14 @@ func (w *FingerprintWriter) Write(r *data.FingerprintRow) error {
 	w.date.addNullable(r.Date, r.Date == data.NoDate)
 	w.rank.addNullable(r.Rank, math.IsNaN(r.Rank))
 	return w.added(len(r.DocID) + len(r.Title) + len(r.Sketch) + len(r.Letters) + 64)
+}
+
+// addPrint appends a 128-bit fingerprint.
+func (c *fixed) addPrint(hi, lo uint64) {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], hi)
+	binary.BigEndian.PutUint64(b[8:], lo)
+	c.add(b[:])
 }
 
 // MatchWriter writes the matches table.
