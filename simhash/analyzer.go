@@ -40,7 +40,7 @@ type Analyzer struct {
 
 	// Of a segmenter that takes character codes.
 	dictionary    *jieba.Dictionary
-	cells         *[0x10000]uint16 // by character
+	cells         *[0x10002]uint16 // by character, two more that codeLanes may read
 	separator     int32            // its id
 	separatorCode uint16
 }
@@ -189,8 +189,8 @@ func (a *Analyzer) takeCodes(d *jieba.Dictionary) {
 		return
 	}
 	a.separator, a.separatorCode = id, d.Code([]rune(separator)[0])
-	a.dictionary, a.cells = d, new([0x10000]uint16)
-	for r := range rune(len(a.cells)) {
+	a.dictionary, a.cells = d, new([0x10002]uint16)
+	for r := range rune(0x10000) {
 		a.cells[r] = a.cellOf(a.classes[r], r)
 	}
 }
@@ -208,7 +208,7 @@ func (a *Analyzer) cellOf(c class, r rune) uint16 {
 // cell returns the cell of the character at the start of text, and its size.
 func (a *Analyzer) cell(text []byte) (uint16, int) {
 	r, size := decode(text)
-	if int(r) < len(a.cells) {
+	if r < 0x10000 {
 		return a.cells[r], size
 	}
 	return a.cellOf(classOf(r), r), size

@@ -209,47 +209,13 @@ func (t *formTable) append(dst, text []byte, s *scratch) []byte {
 	i := 0
 	start, cut := 0, len(dst) // where the last plain character is, in and out
 	for i < len(text) {
-		c := text[i]
-		if c-1 < utf8.RuneSelf-1 {
-			for i+8 <= len(text) {
-				x := binary.LittleEndian.Uint64(text[i:])
-				if (x|(x-ones8))&highs8 != 0 { // not all ASCII, or a NUL
-					break
-				}
-				// Bit 7 of a byte: at least 'A', and not beyond 'Z'.
-				upper := (x + (0x80-'A')*ones8) &^ (x + (0x80-'Z'-1)*ones8) & highs8
-				dst = binary.LittleEndian.AppendUint64(dst, x|upper>>2)
-				i += 8
-			}
-			for i < len(text) && text[i]-1 < utf8.RuneSelf-1 {
-				dst = append(dst, t.ascii[text[i]])
-				i++
-			}
-			start, cut = i-1, len(dst)-1
-			continue
-		}
-		if n := (len(text) - i) / 3; n > 1 {
-			// Ideographs, and full-width forms of ASCII between them.
-			dst = slices.Grow(dst, 3*n+1)
-			out, j := dst[:cap(dst)], len(dst)
-			from, size := i, 0 // size is that of the last one in out
-			for i+4 <= len(text) && j+4 <= len(out) {
-				x := binary.LittleEndian.Uint32(text[i:])
-				r := x&0xf<<12 | x>>2&0xfc0 | x>>16&0x3f
-				v := uint32(t.short[uint16(r)])
-				if x&0xc0c0f0 != 0x8080e0 || v == 0 {
-					break
-				}
-				kept := v / keeps // 1 or 0: whether x or v is written is not to be foreseen
-				binary.LittleEndian.PutUint32(out[j:], v^(v^x)&-kept)
-				size = int(1 + 2*kept)
-				i += 3
-				j += size
-			}
-			if i > from {
-				start, cut = i-3, j-size
-				dst = out[:j]
-				continue
+		var read int
+		dst, read = t.appendPlain(dst, text[i:])
+		if read > 0 {
+			i += read
+			start, cut = lastStart(text[:i]), lastStart(dst)
+			if i == len(text) {
+				break
 			}
 		}
 		r, size := decode(text[i:])
@@ -275,6 +241,68 @@ func (t *formTable) append(dst, text []byte, s *scratch) []byte {
 		}
 	}
 	return dst
+}
+
+// lastStart returns where the last character of text starts.
+func lastStart(text []byte) int {
+	i := len(text) - 1
+	for text[i]&0xc0 == 0x80 {
+		i--
+	}
+	return i
+}
+
+// appendPlain appends the forms of the plain characters that text starts with,
+// as many as are quickly told to be plain and to have a form of one character,
+// and returns how many bytes of text it read.
+func (t *formTable) appendPlain(dst, text []byte) ([]byte, int) {
+	dst = slices.Grow(dst, len(text)+64)
+	if hasLanes {
+		read, written := foldLanes(&dst[:cap(dst)][len(dst)], &text[0], len(text), &t.forms[0])
+		return dst[:len(dst)+written], read
+	}
+	return t.appendCommon(dst, text)
+}
+
+// appendCommon is appendPlain in Go: ASCII, and what three bytes encode and
+// stays itself or becomes ASCII.
+func (t *formTable) appendCommon(dst, text []byte) ([]byte, int) {
+	out, i, j := dst[:cap(dst)], 0, len(dst)
+	for i < len(text) {
+		from := i
+		for i+8 <= len(text) {
+			x := binary.LittleEndian.Uint64(text[i:])
+			if (x|(x-ones8))&highs8 != 0 { // not all ASCII, or a NUL
+				break
+			}
+			// Bit 7 of a byte: at least 'A', and not beyond 'Z'.
+			upper := (x + (0x80-'A')*ones8) &^ (x + (0x80-'Z'-1)*ones8) & highs8
+			binary.LittleEndian.PutUint64(out[j:], x|upper>>2)
+			i += 8
+			j += 8
+		}
+		for i < len(text) && text[i]-1 < utf8.RuneSelf-1 {
+			out[j] = t.ascii[text[i]]
+			i++
+			j++
+		}
+		for i+4 <= len(text) {
+			x := binary.LittleEndian.Uint32(text[i:])
+			r := x&0xf<<12 | x>>2&0xfc0 | x>>16&0x3f
+			v := uint32(t.short[uint16(r)])
+			if x&0xc0c0f0 != 0x8080e0 || v == 0 {
+				break
+			}
+			kept := v / keeps // 1 or 0: whether x or v is written is not to be foreseen
+			binary.LittleEndian.PutUint32(out[j:], v^(v^x)&-kept)
+			i += 3
+			j += int(1 + 2*kept)
+		}
+		if i == from {
+			break
+		}
+	}
+	return out[:j], i
 }
 
 // decode is utf8.DecodeRune, quick for what three bytes encode, as Chinese is.

@@ -50,7 +50,10 @@ type Workspace struct {
 	codes []uint16 // the first is a separator
 	at    []int32  // by code: where it is in the part of text that is read
 	coded int      // how many
-	words []jieba.Word
+
+	others []int32 // where runs of other characters are
+	other  int     // how many
+	words  []jieba.Word
 
 	// The distinct features of the document, n of them. The slices are longer,
 	// for those that a step may add.
@@ -255,38 +258,38 @@ func (w *Workspace) countWords(titleEnd int) {
 // countPart counts the features of text times over.
 func (w *Workspace) countPart(text []byte, times uint32) {
 	if w.coder != nil {
-		w.startCodes(len(text))
+		w.countCoded(text, times)
+		return
 	}
 	for i := 0; i < len(text); {
-		if w.coder != nil {
-			if i = w.readCodes(text, i, times); i == len(text) {
-				break
-			}
-		}
 		s := nextSpan(w.a.classes, text, i)
-		run := text[s.start:s.end]
-		switch s.class {
-		case classHan:
-			if len(w.han)+len(run) >= maxRun {
-				w.countHan(times)
-			}
-			for len(run) > maxRun {
-				w.han = append(w.han, cutAt(run, maxRun)...)
-				run = run[len(w.han):]
-				w.countHan(times)
-			}
-			w.han = append(append(w.han, run...), '\n')
-		case classWord:
-			w.countText(run, times)
-		case classDense:
-			w.countPairs(run, times)
+		if s.class != classHan {
+			w.countSpan(text, s, times)
+			i = s.end
+			continue
 		}
+		run := text[s.start:s.end]
+		if len(w.han)+len(run) >= maxRun {
+			w.countHan(times)
+		}
+		for len(run) > maxRun {
+			w.han = append(w.han, cutAt(run, maxRun)...)
+			run = run[len(w.han):]
+			w.countHan(times)
+		}
+		w.han = append(append(w.han, run...), '\n')
 		i = s.end
 	}
-	if w.coder != nil {
-		w.countCodes(text, len(text), times)
-	} else {
-		w.countHan(times)
+	w.countHan(times)
+}
+
+// countSpan counts the features of a run that is not of ideographs.
+func (w *Workspace) countSpan(text []byte, s span, times uint32) {
+	switch run := text[s.start:s.end]; s.class {
+	case classWord:
+		w.countText(run, times)
+	case classDense:
+		w.countPairs(run, times)
 	}
 }
 
@@ -309,27 +312,78 @@ func (w *Workspace) countHan(times uint32) {
 	}
 }
 
-// maxCodes is how many codes are cut together, but for a run of more.
+// maxCodes is how many codes are read before they are cut, but for a run of
+// more.
 const maxCodes = 1 << 14
+
+// countCoded is countPart for a segmenter that takes codes.
+func (w *Workspace) countCoded(text []byte, times uint32) {
+	w.startCodes(len(text))
+	end := 0 // of the last run of another class
+	for i := 0; i < len(text); {
+		i = w.readCodes(text, i)
+		end = w.countOthers(text, end, times)
+		w.countCodes(text, i, times)
+	}
+}
 
 // startCodes makes room for the codes of a text of that many bytes. A run of
 // one ideograph, 3 bytes, and what separates it, 1 byte, have two codes.
 func (w *Workspace) startCodes(size int) {
-	if n := min(size/2, maxCodes+maxRun/3) + 8; n > len(w.codes) {
-		w.codes, w.at = make([]uint16, n), make([]int32, n)
+	if n := min(size/2, maxCodes+maxRun/3) + 2*lanes; n > len(w.codes) {
+		w.codes, w.at, w.others = make([]uint16, n), make([]int32, n), make([]int32, n)
 	}
 	w.codes[0], w.coded = w.a.separatorCode, 1
 }
 
-// readCodes reads the ideographs of text from i on, and returns the start of
-// the next run of something else, or the end. It does what nextSpan does, and
-// decodes the characters for the segmenter as it passes them. A character that
-// separates is read like an ideograph; after another one it is overwritten.
-func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
-	cells, codes, n := w.a.cells, w.codes, w.coded
-	at, separator := w.at[:len(codes)], w.a.separatorCode
-	last, start := codes[n-1], -1
-	for i < len(text) {
+// readCodes reads the text from i on, some maxCodes of its characters as codes
+// for the segmenter and the rest as one separator between them, and notes in
+// w.others where the runs of another class start, or some character in the
+// midst of one. It returns how far it came.
+func (w *Workspace) readCodes(text []byte, i int) int {
+	limit := w.coded + maxCodes
+	for w.other = 0; i < len(text) && w.coded < limit && w.other < limit; {
+		stop := len(text)
+		if hasLanes {
+			r := codeReader{
+				text: &text[0], i: i, end: len(text),
+				cells: &w.a.cells[0], separator: w.a.separatorCode,
+				codes: &w.codes[0], at: &w.at[0], others: &w.others[0],
+				n: w.coded, m: w.other, limit: limit,
+			}
+			codeLanes(&r)
+			w.coded, w.other = r.n, r.m
+			i, stop = r.i, min(r.i+1, len(text)) // what it does not read
+		}
+		i = w.readCells(text, i, stop, limit)
+	}
+	return i
+}
+
+// lanes is how many characters codeLanes reads, and may write, at a time.
+const lanes = 16
+
+// A codeReader is what codeLanes works on: the fields are those of a Workspace
+// and the parameters of readCells.
+type codeReader struct {
+	text       *byte
+	i, end     int
+	cells      *uint16
+	codes      *uint16
+	at, others *int32
+	n, m       int
+	limit      int
+	separator  uint16
+}
+
+// readCells is readCodes in Go, to the character that reaches stop. A character
+// that separates is read like an ideograph; after another one it is
+// overwritten.
+func (w *Workspace) readCells(text []byte, i, stop, limit int) int {
+	cells, codes, n, separator := w.a.cells, w.codes, w.coded, w.a.separatorCode
+	at, others := w.at[:len(codes)], w.others
+	last, other := codes[n-1], false
+	for i < stop && n < limit && w.other < limit {
 		cell, size := uint16(0), 3
 		if c := text[i]; c < utf8.RuneSelf {
 			cell, size = cells[c], 1
@@ -339,42 +393,70 @@ func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
 			cell, size = w.a.cell(text[i:])
 		}
 		if cell == cellOther {
-			break
-		}
-		if n >= maxCodes {
-			if start < 0 { // of the run of ideographs
-				start = i
-				for k := n - 1; codes[k] != separator; k-- {
-					start = int(at[k])
-				}
+			if cell = separator; !other {
+				others[w.other] = int32(i)
+				w.other++
 			}
-			if cell == separator || i+size-start > maxRun {
-				w.coded = n
-				w.countCodes(text, i, times)
-				n, last, start = w.coded, separator, -1
-			}
+			other = true
+		} else {
+			other = false
 		}
 		codes[n], at[n] = cell, int32(i)
 		n += int((uint32((cell^separator)|(last^separator)) + 1<<16 - 1) >> 16) // 0 if both separate
 		i += size
 		last = cell
 	}
-	if last != separator {
-		codes[n], at[n] = separator, int32(i)
-		n++
-	}
 	w.coded = n
 	return i
 }
 
-// countCodes counts the words of w.codes, which end at end, and empties it.
+// countOthers counts the features of the runs that w.others notes, those
+// before end left out, and returns where the last of them ends.
+func (w *Workspace) countOthers(text []byte, end int, times uint32) int {
+	for _, at := range w.others[:w.other] {
+		for i := int(at); i >= end && i < len(text); i = end {
+			s := nextSpan(w.a.classes, text, i)
+			if s.start > i || s.class == classHan {
+				break
+			}
+			w.countSpan(text, s, times)
+			end = s.end
+		}
+	}
+	return end
+}
+
+// countCodes counts the words of w.codes, which end at end: of a text that
+// goes on there only those up to the last separator. The rest stays.
 func (w *Workspace) countCodes(text []byte, end int, times uint32) {
-	if w.coded > 1 {
-		w.at[w.coded] = int32(end)
-		w.words = w.coder.CutCodes(w.words[:0], w.codes[1:w.coded], w.at[1:])
+	from, n, separator := 1, w.coded, w.a.separatorCode
+	w.at[n] = int32(end)
+	if end-int(w.at[1]) > maxRun {
+		start := 1 // of the run
+		for k := 1; k < n; k++ {
+			if w.codes[k] == separator {
+				start = k + 1
+			} else if w.at[k+1]-w.at[start] > maxRun {
+				w.countCodesOf(text, from, k, times)
+				from, start = k, k
+			}
+		}
+	}
+	to := n
+	for end < len(text) && to > from && w.codes[to-1] != separator {
+		to--
+	}
+	w.countCodesOf(text, from, to, times)
+	w.coded = 1 + copy(w.codes[1:], w.codes[to:n])
+	copy(w.at[1:], w.at[to:n])
+}
+
+// countCodesOf counts the words of w.codes[from:to].
+func (w *Workspace) countCodesOf(text []byte, from, to int, times uint32) {
+	if from < to {
+		w.words = w.coder.CutCodes(w.words[:0], w.codes[from:to], w.at[from:])
 		w.countCut(text, times)
 	}
-	w.coded = 1
 }
 
 // countCut counts w.words, which are words of text.

@@ -1,0 +1,21 @@
+package simhash
+
+import "golang.org/x/sys/cpu"
+
+// hasLanes: the assembly uses AVX-512 F, BW, VBMI and VBMI2, and BMI 1 and 2.
+var hasLanes = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &&
+	cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VBMI2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+
+// foldLanes writes the forms of text's characters to dst, up to the first that
+// forms alone does not decide, is no UTF-8, or has, or becomes one of, four
+// bytes. It may stop earlier. There has to be room for 64 bytes more than text
+// has.
+//
+//go:noescape
+func foldLanes(dst, text *byte, size int, forms *form) (read, written int)
+
+// codeLanes is Workspace.readCells, up to a character of four bytes, with room
+// for lanes more in codes, at and others than the limit. It may stop earlier.
+//
+//go:noescape
+func codeLanes(r *codeReader)
