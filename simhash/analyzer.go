@@ -40,7 +40,7 @@ type Analyzer struct {
 
 	// Of a segmenter that takes character codes.
 	dictionary    *jieba.Dictionary
-	cells         *[0x10002]uint16 // by character, two more that codeLanes may read
+	cells         *[0x10002]uint16 // by character, two more that codeWide may read
 	separator     int32            // its id
 	separatorCode uint16
 }

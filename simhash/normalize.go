@@ -257,8 +257,8 @@ func lastStart(text []byte) int {
 // and returns how many bytes of text it read.
 func (t *formTable) appendPlain(dst, text []byte) ([]byte, int) {
 	dst = slices.Grow(dst, len(text)+64)
-	if hasLanes {
-		read, written := foldLanes(&dst[:cap(dst)][len(dst)], &text[0], len(text), &t.forms[0])
+	if hasWide {
+		read, written := foldWide(&dst[:cap(dst)][len(dst)], &text[0], len(text), &t.forms[0])
 		return dst[:len(dst)+written], read
 	}
 	return t.appendCommon(dst, text)

@@ -1,3 +1,5 @@
+//go:build !purego
+
 package simhash
 
 import "golang.org/x/sys/cpu"

@@ -1,3 +1,5 @@
+//go:build !purego
+
 #include "textflag.h"
 
 // func addAVX512(sums *[64]uint32, hashes *uint64, weights *uint32, n int)

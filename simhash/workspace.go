@@ -330,7 +330,7 @@ func (w *Workspace) countCoded(text []byte, times uint32) {
 // startCodes makes room for the codes of a text of that many bytes. A run of
 // one ideograph, 3 bytes, and what separates it, 1 byte, have two codes.
 func (w *Workspace) startCodes(size int) {
-	if n := min(size/2, maxCodes+maxRun/3) + 2*lanes; n > len(w.codes) {
+	if n := min(size/2, maxCodes+maxRun/3) + 2*wide; n > len(w.codes) {
 		w.codes, w.at, w.others = make([]uint16, n), make([]int32, n), make([]int32, n)
 	}
 	w.codes[0], w.coded = w.a.separatorCode, 1
@@ -344,14 +344,14 @@ func (w *Workspace) readCodes(text []byte, i int) int {
 	limit := w.coded + maxCodes
 	for w.other = 0; i < len(text) && w.coded < limit && w.other < limit; {
 		stop := len(text)
-		if hasLanes {
+		if hasWide {
 			r := codeReader{
 				text: &text[0], i: i, end: len(text),
 				cells: &w.a.cells[0], separator: w.a.separatorCode,
 				codes: &w.codes[0], at: &w.at[0], others: &w.others[0],
 				n: w.coded, m: w.other, limit: limit,
 			}
-			codeLanes(&r)
+			codeWide(&r)
 			w.coded, w.other = r.n, r.m
 			i, stop = r.i, min(r.i+1, len(text)) // what it does not read
 		}
@@ -360,10 +360,10 @@ func (w *Workspace) readCodes(text []byte, i int) int {
 	return i
 }
 
-// lanes is how many characters codeLanes reads, and may write, at a time.
-const lanes = 16
+// wide is how many characters codeWide reads, and may write, at a time.
+const wide = 16
 
-// A codeReader is what codeLanes works on: the fields are those of a Workspace
+// A codeReader is what codeWide works on: the fields are those of a Workspace
 // and the parameters of readCells.
 type codeReader struct {
 	text       *byte

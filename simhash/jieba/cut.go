@@ -28,8 +28,12 @@ type Cutter struct {
 
 	// What is worked out for a chunk.
 	pairs []model.Node // node of the character and the next one, 0 if no word starts so
-	best  []float64    // log weight of the best way to cut from here on
+	best  []float64    // cost of the best way to cut from here on
 	words []word       // the best word that starts here
+
+	// Of solveFast.
+	inner  []int32 // pairs that longer words start with
+	longer []longer
 
 	path []uint8 // see viterbi
 }
@@ -59,6 +63,7 @@ func (c *Cutter) room(n int) {
 	if n > len(c.words) {
 		c.pairs, c.best = make([]model.Node, n), make([]float64, n)
 		c.words = make([]word, n)
+		c.inner, c.longer = make([]int32, n), make([]longer, n)
 	}
 }
 
@@ -107,8 +112,12 @@ func (c *Cutter) CutCodes(dst []Word, codes []uint16, at []int32) []Word {
 
 // cut appends the words of a chunk.
 func (c *Cutter) cut(dst []Word, codes []uint16, at []int32) []Word {
-	c.look(codes)
-	c.solve(codes)
+	if hasFast {
+		c.fast(codes)
+	} else {
+		c.look(codes)
+		c.solve(codes)
+	}
 	dst = slices.Grow(dst, len(codes))
 	if c.hmm {
 		return c.joined(dst, codes, at)
@@ -185,10 +194,14 @@ func (c *Cutter) look(codes []uint16) {
 	pairs[len(codes)-1] = 0
 }
 
-// word is a word of a chunk: 1 + its ID, and its length in characters.
+// word is a word of a chunk: 1 + its ID, and its length in characters. The
+// highest bit is set in that of a character that separates.
 type word uint64
 
-const lengthBits = 16
+const (
+	lengthBits = 16
+	separates  = word(1) << 63
+)
 
 func newWord(value uint32, length int) word { return word(value)<<lengthBits | word(length) }
 func (w word) id() int32                    { return int32(w>>lengthBits) - 1 }
@@ -197,19 +210,27 @@ func (w word) length() int                  { return int(w & (1<<lengthBits - 1)
 // single is 1 for a word of one character, else 0.
 func (w word) single() uint8 { return uint8((w&(1<<lengthBits-1) - 2) >> 63) }
 
-// solve finds for each character the best word that starts there.
+// character is a character as a word.
+type character struct {
+	cost float64
+	word word
+}
+
+// solve finds for each character the best word that starts there: the one that
+// the way of least cost from here on begins with, and of equal ones the
+// shortest. A cost is a log weight with its sign turned.
 func (c *Cutter) solve(codes []uint16) {
 	n := len(codes)
-	nodes, weights, single := c.d.nodes, c.d.weights, c.d.single
+	nodes, costs, characters := c.d.nodes, c.d.costs, c.d.characters
 	pairs, words := c.pairs[:n], c.words[:n]
 	best := c.best[:n+1]
 	best[n] = 0
 	best1, best2 := 0.0, 0.0 // from the next character on, and from the one after that
 	for i := n - 1; i >= 0; i-- {
-		code, pair := codes[i], pairs[i]
-		v, choice := best1+single[code], newWord(nodes[code].Value(), 1)
+		one, pair := &characters[codes[i]], pairs[i]
+		v, choice := best1+one.cost, one.word
 		if pair != 0 {
-			if w := best2 + weights[pair.Value()]; w > v {
+			if w := best2 + costs[pair.Value()]; w < v {
 				v, choice = w, newWord(pair.Value(), 2)
 			}
 			for base, j := pair.Base(), i+2; base != 0 && j < len(codes); j++ {
@@ -217,18 +238,51 @@ func (c *Cutter) solve(codes []uint16) {
 				if node.Check() != codes[j] {
 					break
 				}
-				if w := best[j+1] + weights[node.Value()]; w > v {
+				if w := best[j+1] + costs[node.Value()]; w < v {
 					v, choice = w, newWord(node.Value(), j+1-i)
 				}
 				base = node.Base()
 			}
 		}
-		if code-1 < model.LastSeparator {
+		if one.word&separates != 0 {
 			v = 0
 		}
 		best[i], words[i] = v, choice
 		best1, best2 = v, best1
 	}
+}
+
+// fast is look and solve in assembly. Which pair is a word, which word is the
+// better one and which character separates is not to be foreseen, and there no
+// branch asks; only longer words, which are rare, are branches.
+func (c *Cutter) fast(codes []uint16) {
+	d := c.d
+	solveFast(&solver{
+		codes: &codes[0], n: len(codes),
+		nodes: &d.nodes[0], costs: &d.costs[0], characters: &d.characters[0],
+		pairs: &c.pairs[0], best: &c.best[0], words: &c.words[0],
+		inner: &c.inner[0], longer: &c.longer[0],
+	})
+}
+
+// A solver is what solveFast works on: the fields of Cutter and Dictionary.
+type solver struct {
+	codes      *uint16
+	n          int
+	nodes      *model.Node
+	costs      *float64
+	characters *character
+	pairs      *model.Node
+	best       *float64
+	words      *word
+	inner      *int32
+	longer     *longer
+}
+
+// longer is a character that a word of three characters or more may start at.
+type longer struct {
+	at   int64      // -1 after the last
+	node model.Node // of it and the next two
 }
 
 // listed appends the best words.

@@ -32,11 +32,11 @@ type Dictionary struct {
 	bmp   *[1 << 16]uint16 // character code by character, CodeUnknown for none
 	rest  map[rune]uint16  // the same beyond the basic multilingual plane
 
-	nodes   []model.Node
-	weights []float64 // by ID+1: log weight; the first is -Inf
-	single  []float64 // by code: log weight of the character as a word
-	joins   []uint8   // by code: 1 if the character can be part of an unlisted word
-	kinds   kinds
+	nodes      []model.Node
+	costs      []float64   // by ID+1: log weight with its sign turned; the first is Inf
+	characters []character // by code
+	joins      []uint8     // by code: 1 if the character can be part of an unlisted word
+	kinds      kinds
 
 	start [model.States]float64
 	trans [model.States][model.States]float64
@@ -61,9 +61,9 @@ type Dictionary struct {
 
 // covered is what a user word took the place of.
 type covered struct {
-	id     int32
-	weight float64
-	tag    uint16
+	id   int32
+	cost float64
+	tag  uint16
 }
 
 // Default returns the dictionary and the model gojieba v1.4.7 uses, its sample
@@ -79,7 +79,7 @@ func load(file []byte) (*Dictionary, error) {
 	words := len(m.Weight)
 	d := &Dictionary{
 		nodes:   inPages(m.Nodes),
-		weights: inPages(append([]float64{math.Inf(-1)}, m.Weight...)),
+		costs:   inPages(costs(m.Weight)),
 		min:     m.Min,
 		start:   m.Start,
 		trans:   m.Trans,
@@ -118,6 +118,15 @@ func load(file []byte) (*Dictionary, error) {
 	return d, nil
 }
 
+// costs returns the costs of words by ID+1.
+func costs(weights []float64) []float64 {
+	costs := append(make([]float64, 0, len(weights)+1), math.Inf(1))
+	for _, w := range weights {
+		costs = append(costs, -w)
+	}
+	return costs
+}
+
 // inPages copies a table that is read all over to large pages.
 func inPages[T any](table []T) []T {
 	t := huge.Slice[T](len(table))
@@ -128,11 +137,11 @@ func inPages[T any](table []T) []T {
 // use makes word id the user word u.
 func (d *Dictionary) use(id int32, u UserWord) error {
 	if int(id) < d.words {
-		d.covered = append(d.covered, covered{id, d.weights[id+1], d.tag[id]})
+		d.covered = append(d.covered, covered{id, d.costs[id+1], d.tag[id]})
 	}
-	d.weights[id+1] = d.median
+	d.costs[id+1] = -d.median
 	if u.Weight > 0 {
-		d.weights[id+1] = model.LogRatio(float64(u.Weight), d.freqSum)
+		d.costs[id+1] = -model.LogRatio(float64(u.Weight), d.freqSum)
 	}
 	tag := slices.Index(d.tags, u.Tag)
 	if tag < 0 {
@@ -149,14 +158,19 @@ func (d *Dictionary) use(id int32, u UserWord) error {
 	return nil
 }
 
-// weigh sets the weights of single characters. One that is no word gets the
-// weight cppjieba gives it: the smallest.
+// weigh sets the characters. One that is no word costs what cppjieba has it
+// cost: the most.
 func (d *Dictionary) weigh() {
-	d.single = make([]float64, len(d.runes))
-	for c := range d.single {
-		d.single[c] = d.weights[d.nodes[c].Value()]
-		if math.IsInf(d.single[c], -1) {
-			d.single[c] = d.min
+	d.characters = make([]character, len(d.runes))
+	for code := range d.characters {
+		c := &d.characters[code]
+		value := d.nodes[code].Value()
+		c.cost, c.word = d.costs[value], newWord(value, 1)
+		if math.IsInf(c.cost, 1) {
+			c.cost = -d.min
+		}
+		if uint16(code)-1 < model.LastSeparator {
+			c.word |= separates
 		}
 	}
 }
@@ -190,7 +204,7 @@ func (d *Dictionary) number(runes []rune) {
 
 // spell sets the texts of the words from the trie.
 func (d *Dictionary) spell() error {
-	slots := model.Slots(d.nodes, len(d.weights)-1)
+	slots := model.Slots(d.nodes, len(d.costs)-1)
 	parents := model.Parents(d.nodes)
 	var codes []uint16
 	text := make([]byte, 0, 9*len(slots))

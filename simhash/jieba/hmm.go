@@ -104,6 +104,19 @@ func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32) []Word {
 	d := c.d
 	t, emit := &d.trans, &d.emit[codes[0]]
 	pb, pe, pm, ps := d.start[b]+emit[b], d.start[e]+emit[e], d.start[m]+emit[m], d.start[s]+emit[s]
+	if len(codes) == 2 {
+		// Most runs: the state of the last character says it all, and the way
+		// to E is from B or M, to S from E or S.
+		emit = &d.emit[codes[1]]
+		qe := max(pb+t[b][e]+emit[e], pm+t[m][e]+emit[e])
+		qs := max(pe+t[e][s]+emit[s], ps+t[s][s]+emit[s])
+		if min(qe, qs) > model.Unseen {
+			if qe >= qs {
+				return c.unlisted(dst, codes, at)
+			}
+			return c.unlisted(c.unlisted(dst, codes[:1], at), codes[1:], at[1:])
+		}
+	}
 	c.path = c.path[:0]
 	for _, code := range codes[1:] {
 		emit = &d.emit[code]
@@ -134,11 +147,14 @@ func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32) []Word {
 }
 
 // better returns the greater of two probabilities and the state it comes from,
-// the first if they are equal.
+// the first if they are equal. Which is greater is not to be foreseen, so no
+// branch asks.
 func better(p float64, from uint8, q float64, other uint8) (float64, uint8) {
+	second := uint8(0)
 	if q > p {
-		p, from = q, other
+		second = 1
 	}
+	p, from = max(p, q), from^(from^other)&-second
 	if p > model.Unseen {
 		return p, from
 	}

@@ -118,11 +118,11 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 		words: d.words,
 	}
 	// The words as they are without a user dictionary.
-	n.weights = slices.Clone(d.weights[:d.words+1])
+	n.costs = slices.Clone(d.costs[:d.words+1])
 	n.tag = slices.Clone(d.tag[:d.words])
 	n.stop = slices.Clone(d.stop[:d.words])
 	for _, c := range d.covered {
-		n.weights[c.id+1], n.tag[c.id] = c.weight, c.tag
+		n.costs[c.id+1], n.tag[c.id] = c.cost, c.tag
 	}
 	keys := make([][]uint16, d.words, d.words+len(words))
 	for id := range keys {
@@ -156,7 +156,7 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 		if !ok || int(id) >= d.words {
 			id = int32(len(keys))
 			keys = append(keys, appendCodes(nil, u.Text, code))
-			n.weights, n.tag, n.stop = append(n.weights, 0), append(n.tag, 0), append(n.stop, false)
+			n.costs, n.tag, n.stop = append(n.costs, 0), append(n.tag, 0), append(n.stop, false)
 			if len(runes) >= model.MaxCodes {
 				return nil, fmt.Errorf("jieba: user dictionary: more than %d different characters", len(runes))
 			}
@@ -167,7 +167,7 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jieba: user dictionary: %w", err)
 	}
-	n.nodes, n.weights = inPages(nodes), inPages(n.weights)
+	n.nodes, n.costs = inPages(nodes), inPages(n.costs)
 	n.emit = slices.Concat(d.emit, slices.Repeat([][model.States]float64{model.NoEmission}, len(runes)-len(d.runes)))
 	n.number(runes)
 	if err := n.spell(); err != nil {

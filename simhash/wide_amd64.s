@@ -1,3 +1,5 @@
+//go:build !purego
+
 #include "go_asm.h"
 #include "textflag.h"
 
@@ -90,8 +92,8 @@ GLOBL least<>(SB), RODATA|NOPTR, $64
 	PDEPQ R10, DX, DX \
 	TZCNTQ DX, DX
 
-// func foldLanes(dst, text *byte, size int, forms *form) (read, written int)
-TEXT ·foldLanes(SB), NOSPLIT, $0-48
+// func foldWide(dst, text *byte, size int, forms *form) (read, written int)
+TEXT ·foldWide(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ text+8(FP), SI
 	MOVQ size+16(FP), CX
@@ -132,15 +134,16 @@ next:
 	JZ   ascii
 
 lanes:
-	// Where what continues, and what ought to, differ first: R11.
+	// Where what continues, and what ought to, differ, is no UTF-8. R11 counts
+	// the characters that end before.
 	ADDQ R8, R8
 	SHLQ $2, R9
 	ORQ  R9, R8
 	XORQ R10, R8
 	BLSMSKQ R8, R11
-	SHRQ $3, R11
+	SHRQ $4, R11
 	NOTQ R10
-	ANDQ R10, R11 // the starts of characters before that
+	ANDQ R10, R11
 	POPCNTQ R11, R11
 	KMOVQ R10, K1
 	CHARACTERS
@@ -229,8 +232,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func codeLanes(r *codeReader)
-TEXT ·codeLanes(SB), NOSPLIT, $0-8
+// func codeWide(r *codeReader)
+TEXT ·codeWide(SB), NOSPLIT, $0-8
 	MOVQ r+0(FP), R15
 	MOVQ codeReader_text(R15), SI
 	MOVQ codeReader_i(R15), DI

@@ -1,0 +1,9 @@
+//go:build !amd64 || purego
+
+package simhash
+
+var hasWide = false
+
+func foldWide(*byte, *byte, int, *form) (int, int) { return 0, 0 }
+
+func codeWide(*codeReader) {}
