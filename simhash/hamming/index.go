@@ -321,8 +321,22 @@ func bring[F Fingerprint](values, out []F, table *nodeTable[F], workers int) []i
 		return func(p int) {
 			lo, hi := parts.span(p)
 			c := parts.counts[p]
+			by := table.bucket
+			if streams(out) {
+				w := newLineWriter(out, c)
+				for i := lo; i < hi; i++ {
+					b := number(&values[i], &by)
+					at := c[b]
+					c[b] = at + 1
+					if w.put(b, at, values[i]) {
+						w.write(b, at)
+					}
+				}
+				w.close(c)
+				return
+			}
 			for i := lo; i < hi; i++ {
-				b := number(&values[i], &table.bucket)
+				b := number(&values[i], &by)
 				out[c[b]] = values[i]
 				c[b]++
 			}
@@ -428,6 +442,23 @@ func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) 
 		at += n
 	}
 	out, to := l.probes[:len(probes)], l.places[:len(probes)]
+	if places == nil && table.lead > 8 && streams(out) && streams(to) {
+		w, d := newLineWriter(out, counts), newLineWriter(to, counts)
+		for i := range probes {
+			b := number(&probes[i], &by)
+			at := counts[b]
+			counts[b] = at + 1
+			if w.put(b, at, probes[i]) {
+				w.write(b, at)
+			}
+			if d.put(b, at, uint32(i)) {
+				d.write(b, at)
+			}
+		}
+		w.close(counts)
+		d.close(counts)
+		return out, to
+	}
 	for i := range probes {
 		b := number(&probes[i], &by)
 		at := counts[b]
