@@ -157,6 +157,18 @@ func BenchmarkBad(b *testing.B) {
 		{"uniform", func(x uint64, _ int) uint64 { return x }},
 		{"identical", func(uint64, int) uint64 { return 42 }},
 		{"one segment", func(x uint64, _ int) uint64 { return x >> 16 }},
+		{"99 % in one segment", func(x uint64, i int) uint64 {
+			if i%100 == 0 {
+				return x
+			}
+			return x>>16 | 0xbeef<<48
+		}},
+		{"half in one segment", func(x uint64, i int) uint64 {
+			if i%2 == 0 {
+				return x
+			}
+			return x>>16 | 0xbeef<<48
+		}},
 		{"half varies", func(x uint64, _ int) uint64 { return x & 0x5555555555555555 }},
 		{"ball of 43,745", func(x uint64, i int) uint64 {
 			if i%4 != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -18,8 +19,9 @@ type Set[F Fingerprint] struct {
 	docs   []uint32 // document numbers in order of (value, number)
 	starts []uint32 // the members of value i are docs[starts[i]:starts[i+1]]; nil: docs[i] alone
 
-	// dir[v>>dirShift] is the index of the first value that has those top
-	// bits or higher ones.
+	// All values agree on the bits from top on. dir[d] is the index of the
+	// first value whose bits from dirShift to below top are d or more.
+	top      int
 	dir      []uint32
 	dirShift int
 
@@ -45,14 +47,15 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 
 	// One pass through memory brings the fingerprints to buckets of about
 	// sortBucket by their leading bits; the buckets are sorted in cache.
-	lead := min(width, max(0, min(12, bits.Len(uint(n/sortBucket)))))
-	shift := width - lead
+	s.top = min(width, prefixEnd(fps, workers))
+	lead := min(s.top, max(0, min(12, bits.Len(uint(n/sortBucket)))))
 	work := take[F](s.memory, n+slack)[:n]
 	s.docs = take[uint32](s.memory, n)
-	bounds, used := scatterDocs(fps, uint(shift), lead, workers, work, s.docs)
+	bounds, used := scatterDocs(fps, uint(s.top-lead), lead, workers, work, s.docs)
 	if !used.shr(width).isZero() {
 		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
 	}
+	bounds = refine(work, s.docs, bounds, workers)
 
 	buckets := len(bounds) - 1
 	distinct := make([]uint32, buckets+1)
@@ -67,10 +70,9 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 		distinct[b+1] += distinct[b]
 	}
 	m := int(distinct[buckets])
-	dirBits := min(width, max(lead, bits.Len(uint(m))-3))
-	s.dirShift = width - dirBits
+	dirBits := min(s.top, max(lead, bits.Len(uint(m))-3))
+	s.dirShift = s.top - dirBits
 	s.dir = take[uint32](s.memory, 1<<dirBits+1)
-	s.dir[1<<dirBits] = uint32(m)
 	if m == n {
 		s.values = work
 	} else {
@@ -81,10 +83,17 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	each(workers, buckets, func() func(int) {
 		return func(b int) {
 			lo, hi := bounds[b], bounds[b+1]
+			if lo == hi {
+				return
+			}
+			d := 0 // from here on dir is to be filled
+			if lo > 0 {
+				d = s.directory(&work[lo-1]) + 1
+			}
+			first, last := distinct[b], distinct[b+1]
 			if s.starts != nil {
 				at := 0
-				values := s.values[distinct[b]:distinct[b+1]]
-				starts := s.starts[distinct[b]:distinct[b+1]]
+				values, starts := s.values[first:last], s.starts[first:last]
 				for i := lo; i < hi; i++ {
 					if i == lo || work[i] != work[i-1] {
 						values[at], starts[at] = work[i], uint32(i)
@@ -92,22 +101,148 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 					}
 				}
 			}
-			first, last := distinct[b], distinct[b+1]
-			d, dEnd := b<<(dirBits-lead), (b+1)<<(dirBits-lead)
 			for i := first; i < last; i++ {
-				for top := int(lowBits(&s.values[i], uint(s.dirShift))); d <= top; d++ {
+				for end := s.directory(&s.values[i]); d <= end; d++ {
 					s.dir[d] = i
 				}
 			}
-			for ; d < dEnd; d++ {
-				s.dir[d] = last
-			}
 		}
 	})
+	end := 0
+	if n > 0 {
+		end = s.directory(&s.values[m-1]) + 1
+	}
+	for ; end < len(s.dir); end++ {
+		s.dir[end] = uint32(m)
+	}
 	if s.starts != nil {
 		s.spare.Store(&work)
 	}
 	return s, nil
+}
+
+// directory returns the place in dir of a fingerprint that has the bits from
+// top on that all have.
+func (s *Set[F]) directory(p *F) int {
+	return int(lowBits(p, uint(s.dirShift)) & (uint64(len(s.dir) - 2)))
+}
+
+// prefixEnd returns the bit from which on all fingerprints agree, 128 if that
+// does not look worth knowing.
+func prefixEnd[F Fingerprint](fps []F, workers int) int {
+	const sample = 64
+	if len(fps) < sortBucket {
+		return 128
+	}
+	var vary Uint128
+	for i := range sample {
+		vary = vary.or(diff(&fps[0], &fps[len(fps)/sample*i]))
+	}
+	if vary.length() >= 8*int(unsafe.Sizeof(fps[0]))-1 {
+		return 128
+	}
+	var mu sync.Mutex
+	const parts = 64
+	each(workers, parts, func() func(int) {
+		return func(p int) {
+			var own Uint128
+			for i := len(fps) * p / parts; i < len(fps)*(p+1)/parts; i++ {
+				own = own.or(diff(&fps[0], &fps[i]))
+			}
+			mu.Lock()
+			vary = vary.or(own)
+			mu.Unlock()
+		}
+	})
+	return vary.length()
+}
+
+// refine cuts giant buckets at values of a sample into smaller ones, so that no
+// worker has to sort one alone.
+func refine[F Fingerprint](fps []F, docs []uint32, bounds []int, workers int) []int {
+	giant := max(8*sortBucket, len(fps)/(4*workers))
+	fine := []int{0}
+	for b, lo := range bounds[:len(bounds)-1] {
+		hi := bounds[b+1]
+		if hi-lo > giant && workers > 1 {
+			for _, at := range cut(fps[lo:hi], docs[lo:hi], workers) {
+				fine = append(fine, lo+at)
+			}
+		}
+		fine = append(fine, hi)
+	}
+	return fine
+}
+
+// cut brings a giant bucket to smaller ones, keeping the order inside them, and
+// returns where all but the first begin.
+func cut[F Fingerprint](fps []F, docs []uint32, workers int) []int {
+	const oversample = 8
+	at := make([]F, oversample*min(256, len(fps)/sortBucket))
+	for i := range at {
+		at[i] = fps[len(fps)/len(at)*i]
+	}
+	slices.SortFunc(at, order[F])
+	for i := range len(at) / oversample {
+		at[i] = at[i*oversample]
+	}
+	at = slices.Compact(at[:len(at)/oversample])
+	find := func(p *F) int { // how many of at are not above *p
+		lo, n := 0, len(at)
+		for n > 0 {
+			half := (n + 1) / 2
+			if !less(p, &at[lo+half-1]) {
+				lo += half
+			}
+			n -= half
+		}
+		return lo
+	}
+	parts := newPartition(len(fps), len(at)+1, 1, workers)
+	numbers := make([]uint16, len(fps))
+	each(workers, len(parts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := parts.span(p)
+			c := parts.counts[p]
+			for i := lo; i < hi; i++ {
+				b := find(&fps[i])
+				numbers[i] = uint16(b)
+				c[b]++
+			}
+		}
+	})
+	bounds := parts.bounds(0)
+	out, to := makeLarge[F](len(fps)), makeLarge[uint32](len(fps))
+	each(workers, len(parts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := parts.span(p)
+			c := parts.counts[p]
+			for i := lo; i < hi; i++ {
+				b := numbers[i]
+				out[c[b]], to[c[b]] = fps[i], docs[i]
+				c[b]++
+			}
+		}
+	})
+	each(workers, len(parts.counts), func() func(int) {
+		return func(p int) {
+			lo, hi := parts.span(p)
+			copy(fps[lo:hi], out[lo:hi])
+			copy(docs[lo:hi], to[lo:hi])
+		}
+	})
+	return bounds[1 : len(bounds)-1]
+}
+
+// order is the order of fingerprints as numbers.
+func order[F Fingerprint](a, b F) int {
+	switch {
+	case less(&a, &b):
+		return -1
+	case less(&b, &a):
+		return 1
+	}
+	return 0
 }
 
 // sortBucket fingerprints with their documents sort within a core's cache.
@@ -272,10 +407,7 @@ func (s *sorter[F]) radix(v []F, docs []uint32, depth int) {
 	for i := range v {
 		vary = vary.or(diff(&v[0], &v[i]))
 	}
-	top := 64 + bits.Len64(vary.Hi)
-	if vary.Hi == 0 {
-		top = bits.Len64(vary.Lo)
-	}
+	top := vary.length()
 	if top == 0 {
 		return
 	}
@@ -358,18 +490,18 @@ func (s *Set[F]) Smallest(i int) uint32 {
 
 // Index returns the index of a fingerprint, and whether it is in the set.
 func (s *Set[F]) Index(fp F) (int, bool) {
-	if w := word(&fp); s.bits < 128 && !w.shr(s.bits).isZero() {
+	if len(s.values) == 0 || s.top < 128 && !diff(&fp, &s.values[0]).shr(s.top).isZero() {
 		return 0, false
 	}
 	i := s.index(&fp)
 	return i, i < len(s.values) && s.values[i] == fp
 }
 
-// index returns the index of the first value not below *fp, which has at most
-// s.bits bits.
+// index returns the index of the first value not below *fp, which has the bits
+// from s.top on that all have.
 func (s *Set[F]) index(fp *F) int {
-	top := lowBits(fp, uint(s.dirShift))
-	lo, hi := int(s.dir[top]), int(s.dir[top+1])
+	d := s.directory(fp)
+	lo, hi := int(s.dir[d]), int(s.dir[d+1])
 	for hi-lo > 8 {
 		mid := int(uint(lo+hi) / 2)
 		if less(&s.values[mid], fp) {
@@ -401,7 +533,7 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if p := s.spare.Swap(nil); p != nil {
 		work = *p
 	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, memory: s.memory, work: work}
+	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, memory: s.memory, work: work}
 	batches := make([]*batch[F], j.workers)
 	for w := range batches {
 		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
@@ -441,7 +573,7 @@ func (b *batch[F]) add(x, y *F, distance int) {
 func (b *batch[F]) flush() {
 	s, values := b.set, b.values[:b.n]
 	for i := range values {
-		b.at[i] = s.dir[lowBits(&values[i], uint(s.dirShift))]
+		b.at[i] = s.dir[s.directory(&values[i])]
 	}
 	for i := range values {
 		b.first[i] = s.values[b.at[i]]
@@ -463,7 +595,11 @@ func (s *Set[F]) plan(k int, opt Options) (*Plan, error) {
 		return nil, fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
 	}
 	if opt.Plan == nil {
-		return ChoosePlan(s.bits, k, len(s.values))
+		mask := lively(s.values, s.bits)
+		if mask.ones() == s.bits {
+			return ChoosePlan(s.bits, k, len(s.values))
+		}
+		return choosePlan(mask.ones(), k, len(s.values), 0).onto(mask, s.bits), nil
 	}
 	if opt.Plan.k < k || opt.Plan.bits != s.bits {
 		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", opt.Plan, s.bits, k, ErrPlan)

@@ -44,7 +44,13 @@ func (a Uint128) or(b Uint128) Uint128  { return Uint128{a.Hi | b.Hi, a.Lo | b.L
 func (a Uint128) not() Uint128          { return Uint128{^a.Hi, ^a.Lo} }
 func (a Uint128) isZero() bool          { return a.Hi|a.Lo == 0 }
 func (a Uint128) ones() int             { return bits.OnesCount64(a.Hi) + bits.OnesCount64(a.Lo) }
-func (a Uint128) less(b Uint128) bool   { return a.Hi < b.Hi || a.Hi == b.Hi && a.Lo < b.Lo }
+func (a Uint128) length() int {
+	if a.Hi != 0 {
+		return 64 + bits.Len64(a.Hi)
+	}
+	return bits.Len64(a.Lo)
+}
+func (a Uint128) less(b Uint128) bool { return a.Hi < b.Hi || a.Hi == b.Hi && a.Lo < b.Lo }
 
 // everything has all bits set.
 var everything = Uint128{}.not()

@@ -483,7 +483,21 @@ func TestCollapseLarge(t *testing.T) {
 	for i, f := range even {
 		crowded[i] = f>>44 | uint64(i%2)<<63
 	}
-	for _, fps := range [][]uint64{even, crowded} {
+	hot := make([]uint64, 400_000) // most in one bucket, which is cut, and in few values
+	for i := range hot {
+		hot[i] = even[i/2]
+		if i%16 != 0 {
+			hot[i] = hot[i]>>30 | 0xabcd<<48
+		}
+		if i%7 == 0 {
+			hot[i] = 0xabcd<<48 | 42
+		}
+	}
+	prefixed := make([]uint64, len(even))
+	for i := range even {
+		prefixed[i] = even[i]>>20 | 0xbcd<<52
+	}
+	for _, fps := range [][]uint64{even, crowded, hot, prefixed} {
 		s, err := Collapse(fps, Options{Workers: 3})
 		if err != nil {
 			t.Fatal(err)
@@ -499,6 +513,12 @@ func TestCollapseLarge(t *testing.T) {
 		for i := range s.Len() {
 			if at, ok := s.Index(s.Value(i)); !ok || at != i {
 				t.Fatalf("index of value %d: %d, %v", i, at, ok)
+			}
+		}
+		for i := range 100 {
+			other := s.Value(i*50) ^ 1<<60
+			if _, ok := s.Index(other); ok != slices.Contains(fps, other) {
+				t.Fatalf("index of %x: %v", other, ok)
 			}
 		}
 	}

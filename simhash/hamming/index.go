@@ -585,7 +585,7 @@ func (p *Prober[F]) found(probe uint32, v *F, distance int) {
 func (p *Prober[F]) flush() {
 	s, values := p.ix.set, p.values[:p.n]
 	for i := range values {
-		p.at[i] = s.dir[lowBits(&values[i], uint(s.dirShift))]
+		p.at[i] = s.dir[s.directory(&values[i])]
 	}
 	for i := range values {
 		p.first[i] = s.values[p.at[i]]

@@ -14,6 +14,7 @@ type join[F Fingerprint] struct {
 	ctx     context.Context
 	plan    *Plan
 	k       int // at most plan.k
+	top     int // all values agree on the bits from here on
 	workers int
 	simd    bool
 	memory  *Memory
@@ -52,9 +53,9 @@ func (j *join[F]) run(values []F) error {
 					for key := tb.from; key < tb.to; key++ {
 						f := frame{keys: j.plan.keys, from: key, to: key + 1}
 						width := j.plan.keys[key].ones()
-						if sorted && j.plan.keys[key] == span(j.plan.bits-width, width) {
+						if sorted && width <= j.top && j.plan.keys[key] == span(j.top-width, width) {
 							width = min(width, bits.Len(uint(len(values)/groupTarget)))
-							c.ascending(list[lo:hi:hi+slack], f, uint(j.plan.bits-width))
+							c.ascending(list[lo:hi:hi+slack], f, uint(j.top-width))
 							continue
 						}
 						c.key(list[lo:hi], f, free, 0)
@@ -102,7 +103,7 @@ func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128
 		for b := 1; b < size; b++ {
 			rest := values[bounds[b-1]:]
 			bounds[b] = bounds[b-1] + sort.Search(len(rest), func(i int) bool {
-				return lowBits(&rest[i], uint(j.plan.bits-lead)) >= uint64(b)
+				return lowBits(&rest[i], uint(j.top-lead))&uint64(size-1) >= uint64(b)
 			})
 		}
 		return values, bounds, free
@@ -175,13 +176,13 @@ const countBlock = 2 << 10
 // lead bits or for the whole block.
 func (j *join[F]) leads(t, lead int) bool {
 	tb := &j.plan.tables[t]
-	top := j.plan.bits
+	top := j.top
 	for _, p := range tb.pieces {
 		if p.shift+p.width == top {
 			top = p.shift
 		}
 	}
-	return j.plan.bits-top >= min(lead, tb.width)
+	return j.top-top >= min(lead, tb.width)
 }
 
 // A task is a bucket by number, or a group a worker had no time for.

@@ -64,30 +64,14 @@ func (j *Joiner[F]) Within(group []F, k int, visit func(a, b, distance int)) err
 		}
 		return nil
 	}
-	order := make([]int, len(group))
-	for i := range order {
-		order[i] = i
+	at := make([]int, len(group))
+	for i := range at {
+		at[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case less(&group[a], &group[b]):
-			return -1
-		case less(&group[b], &group[a]):
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(at, func(a, b int) int { return order(group[a], group[b]) })
 	find := func(p *F) int {
-		i, _ := slices.BinarySearchFunc(order, p, func(at int, p *F) int {
-			switch {
-			case less(&group[at], p):
-				return -1
-			case less(p, &group[at]):
-				return 1
-			}
-			return 0
-		})
-		return order[i]
+		i, _ := slices.BinarySearchFunc(at, p, func(at int, p *F) int { return order(group[at], *p) })
+		return at[i]
 	}
 	j.c.k = k
 	j.c.emit = func(p, q *F, distance int) {
