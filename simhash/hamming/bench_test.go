@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,11 +151,19 @@ func BenchmarkBest128(b *testing.B) {
 // BenchmarkBad has the sets that are hard on tables and groups.
 func BenchmarkBad(b *testing.B) {
 	const n = 1_000_000
+	ball := func(x uint64, i int) uint64 {
+		if i%4 != 0 {
+			return x
+		}
+		return 0xabcdef ^ 1<<(x&63) ^ 1<<(x>>6&63) ^ 1<<(x>>12&63)
+	}
 	for _, c := range []struct {
 		name string
 		make func(x uint64, i int) uint64
 	}{
 		{"uniform", func(x uint64, _ int) uint64 { return x }},
+		{"uniform k=8", func(x uint64, _ int) uint64 { return x }},
+		{"ball of 41,728 k=8", ball},
 		{"identical", func(uint64, int) uint64 { return 42 }},
 		{"one segment", func(x uint64, _ int) uint64 { return x >> 16 }},
 		{"99 % in one segment", func(x uint64, i int) uint64 {
@@ -170,12 +179,8 @@ func BenchmarkBad(b *testing.B) {
 			return x>>16 | 0xbeef<<48
 		}},
 		{"half varies", func(x uint64, _ int) uint64 { return x & 0x5555555555555555 }},
-		{"ball of 43,745", func(x uint64, i int) uint64 {
-			if i%4 != 0 {
-				return x
-			}
-			return 0xabcdef ^ 1<<(x&63) ^ 1<<(x>>6&63) ^ 1<<(x>>12&63)
-		}},
+		{"ball of 41,728", ball},
+		{"ball of odd and even", func(x uint64, i int) uint64 { return ball(x, i) ^ uint64(i)>>2&1 }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -183,9 +188,13 @@ func BenchmarkBad(b *testing.B) {
 			for i := range fps {
 				fps[i] = c.make(rng.Uint64(), i)
 			}
+			k := 3
+			if strings.HasSuffix(c.name, "k=8") {
+				k = 8
+			}
 			cpu := cpuTime()
 			for b.Loop() {
-				if _, err := Best(context.Background(), fps, 3, Options{}); err != nil {
+				if _, err := Best(context.Background(), fps, k, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

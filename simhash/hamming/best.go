@@ -25,8 +25,12 @@ func Best[F Fingerprint](ctx context.Context, fps []F, k int, opt Options) (*Mat
 
 // Best is the function [Best] for the documents of a Set.
 func (s *Set[F]) Best(ctx context.Context, k int, opt Options) (*Matches, error) {
+	plan, err := s.plan(k, opt)
+	if err != nil {
+		return nil, err
+	}
 	r := NewReducer(s, opt)
-	if err := s.Pairs(ctx, k, opt, r.Visit); err != nil {
+	if err := s.pairs(ctx, k, plan, opt, s.balls(ctx, k, opt, r), r.Visit); err != nil {
 		return nil, err
 	}
 	return r.Matches(), nil
@@ -105,14 +109,24 @@ func (r *Reducer[F]) flush(p *pending) {
 		}
 	}
 	for _, o := range offers[:better] {
-		for b := &r.best[o.i]; ; {
-			old := b.Load()
-			if o.match <= old || b.CompareAndSwap(old, o.match) {
-				break
-			}
-		}
+		r.take(o)
 	}
 	p.n = 0
+}
+
+// take takes an offer if it is better than what there is.
+func (r *Reducer[F]) take(o offer) {
+	for b := &r.best[o.i]; ; {
+		old := b.Load()
+		if o.match <= old || b.CompareAndSwap(old, o.match) {
+			return
+		}
+	}
+}
+
+// offer takes in that document doc is at that distance of fingerprint i.
+func (r *Reducer[F]) offer(i, doc uint32, distance int) {
+	r.take(offer{i, ^(uint64(distance)<<32 | uint64(doc))})
 }
 
 // results returns a Matches without a distance. It uses the memory that the

@@ -24,6 +24,7 @@ type Set[F Fingerprint] struct {
 	top      int
 	dir      []uint32
 	dirShift int
+	crowds   map[int]crowd // of places of dir with many values, by place
 
 	memory *Memory             // may be nil
 	spare  atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
@@ -115,10 +116,56 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	for ; end < len(s.dir); end++ {
 		s.dir[end] = uint32(m)
 	}
+	s.findCrowds(workers)
 	if s.starts != nil {
 		s.spare.Store(&work)
 	}
 	return s, nil
+}
+
+// A crowd is a directory of the values of one place of a Set's. They agree on
+// more bits than its own: at[v>>shift&mask] is the index of the first value
+// that has those bits or higher ones.
+type crowd struct {
+	shift uint
+	mask  uint64
+	at    []uint32
+}
+
+const crowdMin = 256
+
+func (s *Set[F]) findCrowds(workers int) {
+	const chunk = 1 << 16
+	places := len(s.dir) - 1
+	var mu sync.Mutex
+	each(workers, (places+chunk-1)/chunk, func() func(int) {
+		return func(c int) {
+			for d := c * chunk; d < min((c+1)*chunk, places); d++ {
+				lo, hi := s.dir[d], s.dir[d+1]
+				if hi-lo < crowdMin {
+					continue
+				}
+				top := diff(&s.values[lo], &s.values[hi-1]).length()
+				width := min(top, bits.Len32(hi-lo)-3)
+				cr := crowd{uint(top - width), 1<<width - 1, make([]uint32, 1<<width+1)}
+				next := uint64(0)
+				for i := lo; i < hi; i++ {
+					for end := lowBits(&s.values[i], cr.shift) & cr.mask; next <= end; next++ {
+						cr.at[next] = i
+					}
+				}
+				for ; next < uint64(len(cr.at)); next++ {
+					cr.at[next] = hi
+				}
+				mu.Lock()
+				if s.crowds == nil {
+					s.crowds = map[int]crowd{}
+				}
+				s.crowds[d] = cr
+				mu.Unlock()
+			}
+		}
+	})
 }
 
 // directory returns the place in dir of a fingerprint that has the bits from
@@ -177,36 +224,69 @@ func refine[F Fingerprint](fps []F, docs []uint32, bounds []int, workers int) []
 // cut brings a giant bucket to smaller ones, keeping the order inside them, and
 // returns where all but the first begin.
 func cut[F Fingerprint](fps []F, docs []uint32, workers int) []int {
-	const oversample = 8
-	at := make([]F, oversample*min(256, len(fps)/sortBucket))
+	const oversample = 16
+	want := min(256, len(fps)/sortBucket)
+	at := make([]F, oversample*want)
 	for i := range at {
 		at[i] = fps[len(fps)/len(at)*i]
 	}
 	slices.SortFunc(at, order[F])
-	for i := range len(at) / oversample {
+
+	// Steps of a power of two between the ends of the sample are quickly
+	// found; if the sample lies too unevenly in them, values of it are cut at.
+	lo, hi := at[len(at)/64], at[len(at)-1-len(at)/64]
+	shift := uint(max(0, diff(&lo, &hi).length()-bits.Len(uint(want))-1))
+	base := lowBits(&lo, shift)
+	last := int(lowBits(&hi, shift)-base) + 2
+	step := func(p *F) int {
+		switch {
+		case less(p, &lo):
+			return 0
+		case less(&hi, p):
+			return last
+		}
+		return int(lowBits(p, shift)-base) + 1
+	}
+	counts := make([]int, last+1)
+	for i := range at {
+		counts[step(&at[i])]++
+	}
+	if slices.Max(counts) <= 8*oversample {
+		return cutBy(fps, docs, last+1, workers, func(part []F, numbers []uint16) {
+			for i := range part {
+				numbers[i] = uint16(step(&part[i]))
+			}
+		})
+	}
+	for i := range want {
 		at[i] = at[i*oversample]
 	}
-	at = slices.Compact(at[:len(at)/oversample])
-	find := func(p *F) int { // how many of at are not above *p
-		lo, n := 0, len(at)
-		for n > 0 {
-			half := (n + 1) / 2
-			if !less(p, &at[lo+half-1]) {
-				lo += half
+	at = slices.Compact(at[:want])
+	return cutBy(fps, docs, len(at)+1, workers, func(part []F, numbers []uint16) {
+		for i := range part {
+			p, lo := &part[i], 0
+			for n := len(at); n > 0; {
+				half := (n + 1) / 2
+				if !less(p, &at[lo+half-1]) {
+					lo += half
+				}
+				n -= half
 			}
-			n -= half
+			numbers[i] = uint16(lo)
 		}
-		return lo
-	}
-	parts := newPartition(len(fps), len(at)+1, 1, workers)
+	})
+}
+
+// cutBy is cut into so many buckets, which number tells.
+func cutBy[F Fingerprint](fps []F, docs []uint32, buckets, workers int, number func(part []F, numbers []uint16)) []int {
+	parts := newPartition(len(fps), buckets, 1, workers)
 	numbers := make([]uint16, len(fps))
 	each(workers, len(parts.counts), func() func(int) {
 		return func(p int) {
 			lo, hi := parts.span(p)
 			c := parts.counts[p]
-			for i := lo; i < hi; i++ {
-				b := find(&fps[i])
-				numbers[i] = uint16(b)
+			number(fps[lo:hi], numbers[lo:hi])
+			for _, b := range numbers[lo:hi] {
 				c[b]++
 			}
 		}
@@ -502,6 +582,18 @@ func (s *Set[F]) Index(fp F) (int, bool) {
 func (s *Set[F]) index(fp *F) int {
 	d := s.directory(fp)
 	lo, hi := int(s.dir[d]), int(s.dir[d+1])
+	if hi-lo >= crowdMin {
+		c := s.crowds[d]
+		if !diff(fp, &s.values[lo]).shr(int(c.shift) + bits.Len64(c.mask)).isZero() {
+			// Not of this crowd: below or above all of it.
+			if less(fp, &s.values[lo]) {
+				return lo
+			}
+			return hi
+		}
+		at := lowBits(fp, c.shift) & c.mask
+		lo, hi = int(c.at[at]), int(c.at[at+1])
+	}
 	for hi-lo > 8 {
 		mid := int(uint(lo+hi) / 2)
 		if less(&s.values[mid], fp) {
@@ -526,7 +618,12 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil || k == 0 || len(s.values) < 2 {
+	return s.pairs(ctx, k, plan, opt, s.values, visit)
+}
+
+// pairs is Pairs for some of the values, which ascend and have slack.
+func (s *Set[F]) pairs(ctx context.Context, k int, plan *Plan, opt Options, values []F, visit func(worker int, i, j uint32, distance int)) error {
+	if err := ctx.Err(); err != nil || k == 0 || len(values) < 2 {
 		return err
 	}
 	var work []F
@@ -539,7 +636,7 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
 	}
 	j.emit = func(worker int) func(a, b *F, distance int) { return batches[worker].add }
-	err = j.run(s.values)
+	err := j.run(values)
 	for _, b := range batches {
 		b.flush()
 	}
@@ -560,9 +657,28 @@ type batch[F Fingerprint] struct {
 	first     [2 * batchSize]F
 }
 
+// addPlaced is add for a pair in the set's own values: their places are their
+// indices.
+func (b *batch[F]) addPlaced(x, y *F, distance int) {
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
+	size := unsafe.Sizeof(*x)
+	i, j := uint32((uintptr(unsafe.Pointer(x))-base)/size), uint32((uintptr(unsafe.Pointer(y))-base)/size)
+	b.visit(min(i, j), max(i, j), distance)
+}
+
+// owns says whether x is one of the set's own values.
+func (b *batch[F]) owns(x *F) bool {
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
+	return uintptr(unsafe.Pointer(x))-base < uintptr(len(b.set.values))*unsafe.Sizeof(*x)
+}
+
 const batchSize = 128
 
 func (b *batch[F]) add(x, y *F, distance int) {
+	if b.owns(x) {
+		b.addPlaced(x, y, distance)
+		return
+	}
 	if b.n == len(b.values) {
 		b.flush()
 	}
@@ -595,11 +711,7 @@ func (s *Set[F]) plan(k int, opt Options) (*Plan, error) {
 		return nil, fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
 	}
 	if opt.Plan == nil {
-		mask := lively(s.values, s.bits)
-		if mask.ones() == s.bits {
-			return ChoosePlan(s.bits, k, len(s.values))
-		}
-		return choosePlan(mask.ones(), k, len(s.values), 0).onto(mask, s.bits), nil
+		return fitPlan(s.values, s.bits, k, 0), nil
 	}
 	if opt.Plan.k < k || opt.Plan.bits != s.bits {
 		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", opt.Plan, s.bits, k, ErrPlan)

@@ -55,7 +55,7 @@ func (a Uint128) less(b Uint128) bool { return a.Hi < b.Hi || a.Hi == b.Hi && a.
 // everything has all bits set.
 var everything = Uint128{}.not()
 
-// shr returns a shifted right by n < 128 bits.
+// shr returns a shifted right by n bits.
 func (a Uint128) shr(n int) Uint128 {
 	if n >= 64 {
 		return Uint128{Lo: a.Hi >> (n - 64)}

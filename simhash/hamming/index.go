@@ -111,13 +111,12 @@ func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], err
 	ix.room = max(indexKeyBytes/8*size*n, indexBytes)
 	ix.maxKeys = int(min(ix.room/(size*n), maxKeys))
 	ix.bytes = size*int64(cap(s.values)) + 4*int64(cap(s.docs)+cap(s.starts)+cap(s.dir))
-	mask := lively(s.values, s.bits)
 	if o.Plan != nil {
 		if ix.plan, err = s.plan(k, o); err != nil {
 			return nil, err
 		}
 	} else {
-		ix.plan = choosePlan(mask.ones(), k, s.Len(), ix.maxKeys).onto(mask, s.bits)
+		ix.plan = fitPlan(s.values, s.bits, k, ix.maxKeys)
 	}
 	ix.top = ix.node(s.values, ix.plan, nil, o.workers(), 0)
 	return ix, nil
@@ -227,14 +226,12 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 // group builds the node of a large group, whose values have slack.
 func (ix *Index[F]) group(values []F, outer *frame, workers, depth int) *node[F] {
 	n := len(values) - slack
-	mask := lively(values[:n], ix.set.bits)
 	vary := varying(values[:n])
-	if mask.ones() > ix.k {
-		plan := choosePlan(mask.ones(), ix.k, n, ix.maxKeys)
+	if plan := fitPlan(values[:n], ix.set.bits, ix.k, ix.maxKeys); len(plan.regions) > 0 {
 		need := int64(n) * int64(len(plan.keys)) * (int64(unsafe.Sizeof(values[0])) + 2)
-		if len(plan.regions) > 0 && need <= ix.room && worthwhile(values[:n], plan.deposit(mask)) {
+		if need <= ix.room && worthwhile(values[:n], plan.keys) {
 			ix.room -= need
-			return ix.node(values[:n], plan.onto(mask, ix.set.bits), outer, workers, depth+1)
+			return ix.node(values[:n], plan, outer, workers, depth+1)
 		}
 	}
 	starts := []uint32{0, uint32(n)}
@@ -273,35 +270,6 @@ func varying[F Fingerprint](values []F) Uint128 {
 		vary = vary.or(diff(&values[0], &values[i]))
 	}
 	return vary
-}
-
-// lively returns the bits that tell values apart: of a sample, at least one in
-// 16 has the rarer value of the bit. If these are too few for keys, it returns
-// all bits of the width.
-func lively[F Fingerprint](values []F, width int) Uint128 {
-	all := span(0, width)
-	const sample = 2048
-	if len(values) < sample {
-		return all
-	}
-	var counts [128]int
-	for i := range sample {
-		w := word(&values[len(values)/sample*i])
-		for b := range 64 {
-			counts[b] += int(w.Lo >> b & 1)
-			counts[64+b] += int(w.Hi >> b & 1)
-		}
-	}
-	var mask Uint128
-	for b, n := range counts[:width] {
-		if min(n, sample-n) >= sample/16 {
-			mask = mask.or(bit(b))
-		}
-	}
-	if mask.ones() < min(bits.Len(uint(len(values)))+8, width) {
-		return all
-	}
-	return mask
 }
 
 // bring brings values to the buckets of a table in out.
