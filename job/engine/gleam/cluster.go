@@ -15,7 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chrislusf/gleam/pb"
 	"github.com/chrislusf/gleam/util"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -195,4 +198,15 @@ func request(ctx context.Context, address, name string, onDisk bool, field proto
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+// withAgent calls f with a client of an agent's server; the first call waits
+// for the connection.
+func withAgent(address string, f func(pb.GleamAgentClient) error) (err error) {
+	conn, err := util.GleamGrpcDial(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return f(pb.NewGleamAgentClient(conn))
 }

@@ -1,6 +1,7 @@
 package gleam
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,7 +39,15 @@ type cluster struct {
 	slots   int
 	masterP *exec.Cmd
 	agents  []*exec.Cmd
-	ports   []int
+	places  []place
+}
+
+// place is where an agent stands.
+type place struct {
+	host  string   // address
+	port  int      // default a free one
+	dir   string   // default one of the cluster's folder
+	under []string // what starts it, like ip netns exec
 }
 
 // gleamBinary builds the pinned module's command; the build cache keeps it.
@@ -59,27 +69,32 @@ func needCluster(t testing.TB) {
 
 func startCluster(t testing.TB, agents, slots int) *cluster {
 	t.Helper()
+	return startClusterAt(t, "127.0.0.1", make([]place, agents), slots)
+}
+
+// startClusterAt starts a master at a host, and an agent at each place.
+func startClusterAt(t testing.TB, host string, places []place, slots int) *cluster {
+	t.Helper()
 	needCluster(t)
 	binary, err := gleamBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, dir: t.TempDir(), binary: binary, slots: slots}
-	port := freePort(t)
-	c.master = fmt.Sprintf("127.0.0.1:%d", port)
-	c.startMaster()
+	c := &cluster{t: t, dir: t.TempDir(), binary: binary, slots: slots, places: places, agents: make([]*exec.Cmd, len(places))}
+	c.master = fmt.Sprintf("%s:%d", host, freePort(t))
 	t.Cleanup(c.stop)
-	for i := range agents {
-		c.ports = append(c.ports, freePort(t))
-		c.agents = append(c.agents, nil)
+	c.startMaster()
+	for i := range places {
+		p := &c.places[i]
+		p.host, p.port, p.dir = cmp.Or(p.host, host), cmp.Or(p.port, freePort(t)), cmp.Or(p.dir, filepath.Join(c.dir, fmt.Sprintf("agent-%d", i)))
 		c.startAgent(i)
 	}
-	c.wait(agents)
+	c.wait(len(places))
 	return c
 }
 
 func (c *cluster) startMaster() {
-	c.masterP = c.start("master", "master", "--address="+c.master, "--logDirectory="+c.dir)
+	c.masterP = c.start("master", nil, "master", "--address="+c.master, "--logDirectory="+c.dir)
 	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(20 * time.Millisecond) {
 		if _, err := Agents(context.Background(), c.master); err == nil { // an agent that comes too early sleeps 30 s
 			return
@@ -89,21 +104,27 @@ func (c *cluster) startMaster() {
 }
 
 func (c *cluster) startAgent(i int) {
-	dir := filepath.Join(c.dir, fmt.Sprintf("agent-%d", i))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	p := c.places[i]
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		c.t.Fatal(err)
 	}
-	c.agents[i] = c.start(fmt.Sprintf("agent-%d", i), "agent", "--host=127.0.0.1", fmt.Sprintf("--port=%d", c.ports[i]), "--dir="+dir,
+	c.agents[i] = c.start(fmt.Sprintf("agent-%d", i), p.under, "agent", "--host="+p.host, fmt.Sprintf("--port=%d", p.port), "--dir="+p.dir,
 		"--master="+c.master, fmt.Sprintf("--executor.max=%d", c.slots), "--memory=4096")
 }
 
-func (c *cluster) start(name string, args ...string) *exec.Cmd {
+// address is an agent's.
+func (c *cluster) address(i int) string {
+	return fmt.Sprintf("%s:%d", c.places[i].host, c.places[i].port)
+}
+
+func (c *cluster) start(name string, under []string, args ...string) *exec.Cmd {
 	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(c.binary, args...)
+	line := slices.Concat(under, []string{c.binary}, args)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -120,7 +141,7 @@ func (c *cluster) wait(agents int) {
 		if err == nil && len(known) == agents {
 			return
 		}
-		if time.Since(began) > 45*time.Second {
+		if time.Since(began) > 75*time.Second { // an agent whose master was away looks for it every 30 s
 			c.t.Fatalf("master knows %v (%v), want %d agents", known, err, agents)
 		}
 	}
@@ -197,13 +218,14 @@ func (c *cluster) remains(run string) string {
 		}
 	}
 	for pid, args := range processes(c.dir) {
-		if len(args) > 1 && args[1] != "agent" && args[1] != "master" {
+		if len(args) > 1 && args[1] != "agent" && args[1] != "master" && !slices.Contains(args, "agent") {
 			return fmt.Sprintf("process %d: %q", pid, args)
 		}
 	}
-	files, _ := filepath.Glob(filepath.Join(c.dir, "agent-*", "*"))
-	if len(files) > 0 {
-		return fmt.Sprintf("files %q", files)
+	for _, p := range c.places {
+		if files, _ := filepath.Glob(filepath.Join(p.dir, "*")); len(files) > 0 {
+			return fmt.Sprintf("files %q", files)
+		}
 	}
 	if run != "" {
 		attempts, _ := filepath.Glob(filepath.Join(run, "tmp", "gleam-*"))

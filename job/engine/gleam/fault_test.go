@@ -33,6 +33,7 @@ type fault struct {
 	// id, is held at the point; mend is what happens after it goes on.
 	strike func(tr *trial, pid int)
 	mend   func(*trial)
+	after  func(*trial)       // once the run has ended
 	want   func(error) string // "" if the end is one that may be; nil: the right result
 	breaks bool               // the cluster is not the same afterwards
 	stall  time.Duration      // default 6 s
@@ -275,6 +276,9 @@ func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
 	}
 	close(ended)
 	outside.Wait()
+	if f.after != nil {
+		f.after(tr)
+	}
 	if gone(dir.Path("fault.at")) {
 		t.Errorf("no task came to %s", p)
 	}
@@ -493,7 +497,7 @@ func TestFinishedSplitsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(bad); err != nil {
+	if err := errors.Join(os.Remove(bad), os.Mkdir(bad, 0o755)); err != nil { // it opens, and cannot be read
 		t.Fatal(err)
 	}
 	e := New(Options{Master: c.master, Stall: 20 * time.Second})
@@ -511,7 +515,7 @@ func TestFinishedSplitsAreKept(t *testing.T) {
 		t.Error("no split was kept")
 	}
 	t.Logf("%d of %d splits are kept: %v", kept, len(splits), err)
-	if err := os.WriteFile(bad, text, 0o644); err != nil {
+	if err := errors.Join(os.Remove(bad), os.WriteFile(bad, text, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fingerprintRun(t, e, dir, splits); err != nil {

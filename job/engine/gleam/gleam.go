@@ -47,7 +47,10 @@ type Options struct {
 
 // Engine is the engine on a gleam cluster. The program that uses it calls
 // Main first.
-type Engine struct{ o Options }
+type Engine struct {
+	o       Options
+	checked checked
+}
 
 // New returns an engine.
 func New(o Options) *Engine {
@@ -55,7 +58,7 @@ func New(o Options) *Engine {
 	o.Attempts = cmp.Or(o.Attempts, 3)
 	o.Stall = cmp.Or(o.Stall, 2*time.Minute)
 	o.Deadline = cmp.Or(o.Deadline, 12*time.Hour)
-	return &Engine{o}
+	return &Engine{o: o, checked: checked{agents: make(map[string]bool)}}
 }
 
 var _ engine.Engine = (*Engine)(nil)
@@ -69,7 +72,7 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 		}
 	}
 	missing := slices.Clone(tasks)
-	r := &run{o: e.o, job: job, stage: engine.StageFingerprint}
+	r := &run{o: e.o, checked: &e.checked, job: job, stage: engine.StageFingerprint}
 	return r.attempts(ctx, func() (*spec, error) {
 		s, err := r.spec(ctx)
 		if err != nil {
@@ -178,7 +181,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *numbered
 	if err != nil {
 		return err
 	}
-	r := &run{o: e.o, job: job, stage: "match"}
+	r := &run{o: e.o, checked: &e.checked, job: job, stage: "match"}
 	for first := 0; first < p.tables; {
 		next := first
 		err := r.attempts(ctx, func() (*spec, error) {

@@ -73,8 +73,9 @@ func runGuard(dir attemptDir, folder string) (err error) {
 			err = errors.Join(err, rerr)
 		}
 	}()
-	renewed, last := time.Now(), time.Time{}
+	renewed, last, full := time.Now(), time.Time{}, false
 	for {
+		full = full || noteFull(dir, host, folder)
 		info, err := os.Stat(dir.lease())
 		switch {
 		case errors.Is(err, os.ErrNotExist):

@@ -22,6 +22,7 @@ const (
 	argTask    = "-flow.taskId"
 	argStepID  = "-flow.stepId"
 	argCluster = "-gleam.agents="
+	argCheck   = "-gleam.check="
 )
 
 // Main is what a program that uses the engine calls first, with its arguments
@@ -40,6 +41,8 @@ func Main(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool
 			err = printAgents(context.Background(), p.cluster, stderr)
 		case p.guard != "":
 			err = runGuard(p.dir, p.guard)
+		case p.check != "":
+			err = runCheck(p.dir, p.check)
 		case p.stage != 0:
 			err = p.work(stdin, log)
 		default:
@@ -61,6 +64,7 @@ type process struct {
 	stage   stageID
 	task    int
 	cluster string
+	check   string // address of the agent
 }
 
 func parseProcess(args []string) (p process, err error) {
@@ -83,6 +87,8 @@ func parseProcess(args []string) (p process, err error) {
 			p.guard = strings.TrimPrefix(arg, argGuard)
 		case strings.HasPrefix(arg, argCluster):
 			p.cluster = strings.TrimPrefix(arg, argCluster)
+		case strings.HasPrefix(arg, argCheck):
+			p.check = strings.TrimPrefix(arg, argCheck)
 		case arg == argStage:
 			name := value()
 			var ok bool

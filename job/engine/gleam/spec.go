@@ -3,11 +3,8 @@ package gleam
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/numbered"
@@ -60,6 +57,8 @@ type spec struct {
 	Execution config.Execution
 	JobHash   string
 
+	Files []checkFile `json:",omitempty"` // that the agents must see; of an attempt with a check
+
 	Plan
 	Fingerprint *fingerprintSpec `json:",omitempty"`
 	Match       *matchSpec       `json:",omitempty"`
@@ -90,6 +89,9 @@ func (d attemptDir) pairs() string    { return filepath.Join(string(d), "pairs")
 func (d attemptDir) guards() string   { return filepath.Join(string(d), "guards") }
 func (d attemptDir) workers() string  { return filepath.Join(string(d), "workers") }
 func (d attemptDir) failures() string { return filepath.Join(string(d), "failures") }
+func (d attemptDir) report(agent string) string {
+	return filepath.Join(string(d), "check-"+agent+".json")
+}
 func (d attemptDir) started(s stageID, task int) string {
 	return filepath.Join(d.workers(), fmt.Sprintf("%s-%d.started", s, task))
 }
@@ -130,19 +132,11 @@ func binarySum() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	f, err := os.Open(path)
+	sum, err := fileSum(path)
 	if err != nil {
 		return 0, fmt.Errorf("program: %w", err)
 	}
-	h := xxh3.New()
-	_, err = io.Copy(h, f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return 0, fmt.Errorf("program: %w", err)
-	}
-	return h.Sum64(), nil
+	return sum, nil
 }
 
 // executable is the running program's path without symbolic links.

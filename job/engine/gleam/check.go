@@ -1,0 +1,428 @@
+package gleam
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chrislusf/gleam/pb"
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// Before the first flow, a check runs on each agent: the program starts there
+// as a worker does, and looks for what the flows need. What it finds wrong is
+// said before any work is done, with the host's name and the remedy.
+
+// checkFile is a file that the agents must see as the submitting host does.
+type checkFile struct {
+	Path    string
+	Size    int64
+	ModTime time.Time
+}
+
+// checkReport is what the check on one agent found.
+type checkReport struct {
+	Host     string
+	Time     time.Time
+	Folder   string   // of the agent
+	Free     int64    // bytes on its disk
+	Gleam    uint64   // checksum of the agent's own program
+	Problems []string // each with its remedy
+}
+
+// Bounds of a check.
+const (
+	checkTime  = 30 * time.Second
+	checkFiles = 1000    // looked at on each agent at most, spread evenly
+	clockSkew  = 5       // seconds that are let pass
+	lowDisk    = 1 << 20 // a disk with less is full
+	minRunDisk = 64 << 20
+)
+
+// seenFiles lists the files that the stage's tasks read.
+func (s *spec) seenFiles() (files []checkFile, err error) {
+	var paths []string
+	if s.Fingerprint != nil {
+		for _, split := range s.Fingerprint.Splits {
+			if n := len(paths); n == 0 || paths[n-1] != split.Path { // a file's splits follow each other
+				paths = append(paths, split.Path)
+			}
+		}
+		paths = spread(paths, checkFiles)
+		paths = append(paths, s.Config.Features.UserWords...)
+		if s.Config.Features.StopList != "" {
+			paths = append(paths, s.Config.Features.StopList)
+		}
+	} else {
+		if paths, err = filepath.Glob(filepath.Join(s.Run, rundir.State, "documents", "*")); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("input: %w", err)
+		}
+		files = append(files, checkFile{path, info.Size(), info.ModTime()})
+	}
+	return files, nil
+}
+
+// spread returns at most n of the names, evenly spread.
+func spread(names []string, n int) []string {
+	if len(names) <= n {
+		return names
+	}
+	out := make([]string, n)
+	for i := range out {
+		out[i] = names[i*len(names)/n]
+	}
+	return out
+}
+
+// runCheck is the check's process on an agent.
+func runCheck(dir attemptDir, agent string) error {
+	time.AfterFunc(checkTime, endSelf) // a mount may hang
+	rep := checkReport{Time: time.Now()}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	rep.Host = host
+	folder, err := os.Getwd() // the flow's
+	if err != nil {
+		return err
+	}
+	rep.Folder = filepath.Dir(folder)
+	if rep.Free, err = freeDisk(folder); err != nil {
+		return err
+	}
+	if rep.Gleam, err = fileSum(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err != nil {
+		rep.Gleam = 0 // it is compared where it is known
+	}
+	s, err := readSpec(dir)
+	if err != nil {
+		return err
+	}
+	if s.Relative {
+		if err := os.Chdir(s.Work); err != nil {
+			rep.Problems = append(rep.Problems, fmt.Sprintf("the input is named by relative paths, and it does not see the folder that they start from: %v: mount it at the same path, or name the input by absolute paths", err))
+		}
+	}
+	for _, f := range s.Files {
+		if problem := f.look(); problem != "" {
+			rep.Problems = append(rep.Problems, problem)
+		}
+		if len(rep.Problems) == maxProblems {
+			break
+		}
+	}
+	if err := rundir.WriteJSON(dir.report(agent), rep); err != nil {
+		return fmt.Errorf("this host cannot write into the run directory: %w: run the agent as the user of the command, and mount the run directory for writing", err)
+	}
+	return nil
+}
+
+// maxProblems is how many problems one agent tells.
+const maxProblems = 3
+
+// look says what is wrong with the file here.
+func (c checkFile) look() string {
+	f, err := os.Open(c.Path)
+	if err != nil {
+		return fmt.Sprintf("it cannot read the input: %v: mount it at the same path, readable by the agent's user", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && c.Size > 0 {
+		_, err = f.Read(make([]byte, 1))
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("it cannot read the input: %v: mount it at the same path, readable by the agent's user", err)
+	case info.Size() != c.Size || !info.ModTime().Equal(c.ModTime):
+		return fmt.Sprintf("%s is another file there: %d bytes of %s, here %d bytes of %s: mount the same storage", c.Path,
+			info.Size(), info.ModTime().Format(time.RFC3339), c.Size, c.ModTime.Format(time.RFC3339))
+	}
+	return ""
+}
+
+// freeDisk is how many bytes the user may still write at path.
+func freeDisk(path string) (int64, error) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(path, &fs); err != nil {
+		return 0, fmt.Errorf("disk of %s: %w", path, err)
+	}
+	return int64(fs.Bavail) * fs.Bsize, nil
+}
+
+// fileSum is the checksum of a file.
+func fileSum(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	h := xxh3.New()
+	_, err = io.Copy(h, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	return h.Sum64(), nil
+}
+
+// checked remembers the agents that passed the check.
+type checked struct {
+	mu     sync.Mutex
+	agents map[string]bool
+}
+
+// check runs the check on the agents that were not checked before.
+func (r *run) check(ctx context.Context, s *spec) error {
+	r.checked.mu.Lock()
+	defer r.checked.mu.Unlock()
+	agents := slices.DeleteFunc(slices.Clone(r.agents), func(a Agent) bool { return r.checked.agents[a.Address] })
+	if len(agents) == 0 {
+		return nil
+	}
+	if free, err := freeDisk(s.Run); err == nil && free < minRunDisk {
+		return fmt.Errorf("%w: the disk of the run directory %s has %d MiB left: free some, or name another --out", ErrCluster, s.Run, free>>20)
+	}
+	began := time.Now()
+	reports := make([]checkReport, len(agents))
+	problems := make([]error, len(agents))
+	group := errgroup.Group{}
+	group.SetLimit(64)
+	for i, a := range agents {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, checkTime+5*time.Second)
+			defer cancel()
+			reports[i], problems[i] = r.ask(ctx, s, a)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("%w: %w", ErrCluster, err)
+	}
+	programs := make(map[uint64][]string)
+	for i, rep := range reports {
+		r.checked.agents[agents[i].Address] = true
+		name := fmt.Sprintf("%s (%s)", agents[i].Address, rep.Host)
+		programs[rep.Gleam] = append(programs[rep.Gleam], name)
+		early, late := began.Sub(rep.Time).Seconds(), rep.Time.Sub(time.Now()).Seconds()
+		if skew := max(early, late); skew > clockSkew {
+			r.job.Log.Warn("the clock of an agent's host differs from this one's: set both by NTP, or times in logs and status mislead", "agent", name, "seconds", int(skew))
+		}
+	}
+	if len(programs) > 1 {
+		r.job.Log.Warn("agents run different builds of gleam: restart them from one build (scripts/cluster.sh restart)", "builds", fmt.Sprint(programs))
+	}
+	r.job.Log.Debug("agents checked", "agents", len(agents), "seconds", time.Since(began).Seconds())
+	return nil
+}
+
+// ask runs the check on one agent, apart from gleam's scheduler, which does
+// not let choose the agent.
+func (r *run) ask(ctx context.Context, s *spec, a Agent) (rep checkReport, err error) {
+	defer func() {
+		if err != nil {
+			host := a.Address
+			if rep.Host != "" {
+				host += " (" + rep.Host + ")"
+			}
+			err = fmt.Errorf("the agent at %s: %w", host, err)
+		}
+	}()
+	err = withAgent(a.Address, func(client pb.GleamAgentClient) error {
+		rep, err = r.askClient(ctx, s, a, client)
+		return err
+	})
+	return rep, err
+}
+
+func (r *run) askClient(ctx context.Context, s *spec, a Agent, client pb.GleamAgentClient) (rep checkReport, err error) {
+	hash := rand.Uint32()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
+		defer cancel()
+		if _, cerr := client.Cleanup(ctx, &pb.CleanupRequest{FlowHashCode: hash}); cerr != nil {
+			r.job.Log.Debug("check's folder not removed", "agent", a.Address, "error", cerr)
+		}
+	}()
+	if err := ship(ctx, client, hash, r.dir.launcher()); err != nil {
+		return rep, fmt.Errorf("it does not take the program: %w: see its log, and whether its disk is full", err)
+	}
+	said, err := execute(ctx, client, hash, a.Address, []string{argDir + string(r.dir), argCheck + a.Address})
+	if rerr := rundir.ReadJSON(r.dir.report(a.Address), &rep); rerr != nil {
+		if f := readFailure(r.dir.failures()); f != nil {
+			return rep, f
+		}
+		return rep, fmt.Errorf("the program does not run there, or does not see the run directory %s: mount it at the same path, for writing: %w: %s", s.Run, cmpError(err, rerr), reason(said))
+	}
+	need := s.agentDisk(len(r.agents))
+	if rep.Free < need {
+		rep.Problems = append(rep.Problems, fmt.Sprintf("the disk of its folder %s has %d MiB left, %d MiB are needed: free some, or start the agent with another --dir", rep.Folder, rep.Free>>20, need>>20))
+	}
+	if len(rep.Problems) > 0 {
+		return rep, errors.New(strings.Join(rep.Problems, "; "))
+	}
+	return rep, nil
+}
+
+// cmpError is the first error that is one.
+func cmpError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// reason is the line of what a process said that says why it failed.
+func reason(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	for _, line := range lines {
+		if strings.Contains(line, "level=ERROR") || strings.HasPrefix(line, "the agent in ") {
+			return line
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+// agentDisk is what a flow writes on the disk of one agent of so many: the
+// program, and the rows when the steps run one after the other.
+func (s *spec) agentDisk(agents int) int64 {
+	const slack = 1 << 20
+	need := int64(slack)
+	if s.OnDisk && s.Match != nil {
+		const rows = 2 * 32 // to the partial reduces and to the final ones
+		need += 2 * rows * int64(s.Match.Documents) * int64(s.Match.Last-s.Match.First) / int64(max(agents, 1))
+	}
+	return need
+}
+
+// ship sends the launcher into the flow's folder of the agent.
+func ship(ctx context.Context, client pb.GleamAgentClient, hash uint32, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	stream, err := client.SendFileResource(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range []*pb.FileResourceRequest{{Name: shipped, FlowHashCode: hash, Hash: 1}, {Name: shipped, FlowHashCode: hash, Content: text}} {
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+		if m.Content != nil {
+			if err := stream.CloseSend(); err != nil {
+				return err
+			}
+		}
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execute runs what was shipped on the agent, without rows in or out, until
+// it ends, and returns what it said on standard error.
+func execute(ctx context.Context, client pb.GleamAgentClient, hash uint32, address string, args []string) (said string, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return "", err
+	}
+	in, out := fmt.Sprintf("neardup-check-%x-in", hash), fmt.Sprintf("neardup-check-%x-out", hash)
+	if err := endChannel(ctx, address, in, false); err != nil {
+		return "", err
+	}
+	at := func(name string) []*pb.DatasetShardLocation {
+		return []*pb.DatasetShardLocation{{Name: name, Host: host, Port: int32(port)}}
+	}
+	stream, err := client.Execute(ctx, &pb.ExecutionRequest{
+		Resource: &pb.ComputeResource{}, // it takes no slot
+		InstructionSet: &pb.InstructionSet{
+			FlowHashCode: hash, Name: "check", ReaderCount: 1,
+			Instructions: []*pb.Instruction{{
+				InputShardLocations: at(in), OutputShardLocations: at(out),
+				Script: &pb.Instruction_Script{Path: shipped, Args: args},
+			}},
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	rows, err := request(ctx, address, out, false, readRequest)
+	if err != nil {
+		return "", err
+	}
+	go func() {
+		if rows.SetDeadline(time.Now().Add(checkTime)) == nil {
+			_, _ = io.Copy(io.Discard, rows) // it ends when the program does
+		}
+		_ = rows.Close()
+	}()
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return said, nil
+		}
+		if err != nil {
+			return said, err
+		}
+		said += string(m.GetError())
+	}
+}
+
+// noteFull notes once that the disk of the agent's folder is full, beside the
+// attempt's failures: a reason for rows that were lost, not a failure of its
+// own.
+func noteFull(dir attemptDir, host, folder string) bool {
+	free, err := freeDisk(folder)
+	if err != nil || free >= lowDisk {
+		return false
+	}
+	text, err := json.Marshal(Failure{Stage: "agent", Host: host, Message: fmt.Sprintf("the disk of the agent's folder %s is full: free some, or start the agent with another --dir", filepath.Dir(folder))})
+	return err == nil && data.WriteFileAtomic(filepath.Join(string(dir), fmt.Sprintf("full-%s-%d.json", host, os.Getpid())), text) == nil
+}
+
+// fullDisk returns what a guard noted of a full disk.
+func fullDisk(dir attemptDir) *Failure {
+	paths, err := filepath.Glob(filepath.Join(string(dir), "full-*.json"))
+	if err != nil {
+		return nil
+	}
+	for _, path := range paths {
+		f := new(Failure)
+		if rundir.ReadJSON(path, f) == nil {
+			return f
+		}
+	}
+	return nil
+}
