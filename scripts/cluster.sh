@@ -198,15 +198,14 @@ remote_up() {
   local host=$1 bare=${1#*@}
   ssh -n "$host" 'mkdir -p .local/state/neardup/agent/data && chmod 700 .local/state/neardup/agent'
   ssh "$host" 'cmp -s - .local/state/neardup/agent/gleam' <"$gleam" || {
-    scp -q "$gleam" "$host:.local/state/neardup/agent/gleam.new"
-    ssh -n "$host" 'cd .local/state/neardup/agent && mv gleam.new gleam'
+    ssh "$host" 'cd .local/state/neardup/agent && cat >gleam.new && chmod 700 gleam.new && mv gleam.new gleam' <"$gleam"
   }
   ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "$slots" "$memory" <<'REMOTE'
 set -euo pipefail
 host=$1 port=$2 master=$3 slots=${4:-$(($(nproc) * 8))}
 memory=${5:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024))}
 cd .local/state/neardup/agent
-if [[ -s pid ]] && kill -0 "$(<pid)" 2>/dev/null; then
+if [[ -s pid && $(readlink "/proc/$(<pid)/exe") == "$PWD/gleam"* ]]; then
   exit 0
 fi
 setsid ./gleam agent "--host=$host" "--port=$port" "--dir=data" "--master=$master" \

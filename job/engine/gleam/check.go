@@ -230,7 +230,7 @@ func (r *run) check(ctx context.Context, s *spec) error {
 		r.checked.agents[agents[i].Address] = true
 		name := fmt.Sprintf("%s (%s)", agents[i].Address, rep.Host)
 		programs[rep.Gleam] = append(programs[rep.Gleam], name)
-		early, late := began.Sub(rep.Time).Seconds(), rep.Time.Sub(time.Now()).Seconds()
+		early, late := began.Sub(rep.Time).Seconds(), time.Until(rep.Time).Seconds()
 		if skew := max(early, late); skew > clockSkew {
 			r.job.Log.Warn("the clock of an agent's host differs from this one's: set both by NTP, or times in logs and status mislead", "agent", name, "seconds", int(skew))
 		}
