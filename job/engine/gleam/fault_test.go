@@ -428,6 +428,9 @@ func TestFaultsOnDisk(t *testing.T) {
 		if strings.Contains(f.name, "for good") { // the only agent
 			continue
 		}
+		// A master learns of a free slot within 10 s, and only then the next
+		// step starts.
+		f.stall = max(f.stall, 20*time.Second)
 		for _, p := range flowPoints {
 			t.Run(fmt.Sprintf("%s/%s", p, f.name), func(t *testing.T) {
 				runs.try(t, startCluster(t, 1, 2), f, p)

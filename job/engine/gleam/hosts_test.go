@@ -226,6 +226,7 @@ func TestFullDisk(t *testing.T) {
 				path := disk(t)
 				c := startClusterAt(t, "127.0.0.1", []place{{}, {dir: path}, {}}, slots)
 				newFaultRuns(t).try(t, c, fault{
+					stall:  20 * time.Second,
 					strike: func(tr *trial, _ int) { fillUp(tr.T, path) },
 					after:  func(tr *trial) { empty(tr.T, path) },
 					want:   rightOr("disk", path),
