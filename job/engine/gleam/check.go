@@ -316,7 +316,7 @@ func (s *spec) agentDisk(agents int) int64 {
 	need := int64(slack)
 	if s.OnDisk && s.Match != nil {
 		const rows = 2 * 32 // to the partial reduces and to the final ones
-		need += 2 * rows * int64(s.Match.Documents) * int64(s.Match.Last-s.Match.First) / int64(max(agents, 1))
+		need += 2 * rows * int64(s.Match.References) / int64(max(agents, 1))
 	}
 	return need
 }

@@ -170,7 +170,7 @@ type variant struct{ bits, k, n, shards, salts int }
 
 func (v variant) config() config.Config {
 	cfg := config.Default()
-	cfg.Features.Bits, cfg.Match.Distance = v.bits, v.k
+	cfg.Features.Bits, cfg.Match.Distance, cfg.Match.Verify = v.bits, v.k, config.VerifyNone
 	cfg.Execution.Shards, cfg.Execution.Salts = v.shards, v.salts
 	return cfg
 }
@@ -201,9 +201,7 @@ func TestEqualsLocal(t *testing.T) {
 func matchEqualsLocal(t *testing.T, c *cluster, v variant) {
 	dir := openRun(t)
 	documents := numberedFolder(t, dir, v.bits, prints(v.n, v.bits))
-	cfg := v.config()
-	cfg.Match.Verify = config.VerifyNone
-	pairsEqualLocal(t, c, dir, cfg, documents)
+	pairsEqualLocal(t, c, dir, v.config(), documents)
 }
 
 // verifiedEqualsLocal has sketches and short texts ride the shuffle too.
