@@ -63,6 +63,7 @@ const (
 	ReasonNotPage     = "not_page"     // a WARC record that is no page: request, metadata, image …
 	ReasonHTTPStatus  = "http_status"  // a response that is an error or redirect
 	ReasonDuplicateID = "duplicate_id" // the id appeared earlier in the dump
+	ReasonDeleted     = "deleted"      // the library was told to forget the id for good
 )
 
 // BadRecord reports one record that was skipped.

@@ -52,3 +52,53 @@ var MergeColumns = []Column{
 	{"from", "string", "cluster that is no more"},
 	{"into", "string", "cluster that its documents are of since"},
 }
+
+// Names of the tables that tell how a night differs from the earlier ones, as
+// their files' metadata says them.
+const (
+	TableDrift  = "drift"
+	TableGrowth = "growth"
+)
+
+// DriftRow counts the documents of a site in a language by what the library
+// knew of them.
+type DriftRow struct {
+	Night     string
+	Site      []byte
+	Language  string
+	Documents int64
+	New       int64 // neither the id nor the content was known
+	Repeated  int64 // the content was known under another id
+	Returning int64 // the id was known
+}
+
+// DriftColumns documents the drift table, in its order.
+var DriftColumns = []Column{
+	{"night", "string", "the night"},
+	{"site", "string", "host of the documents' URLs; empty for ids that are none"},
+	{"language", "string", "language of their texts; empty when it was not told"},
+	{"documents", "int64", "documents of the night"},
+	{"new", "int64", "of them those whose id and content no earlier night had"},
+	{"repeated", "int64", "those whose content an earlier night had under another id"},
+	{"returning", "int64", "those whose id an earlier night had"},
+}
+
+// GrowthRow is a fingerprint that more documents have than the night before.
+type GrowthRow struct {
+	Night     string
+	Hi, Lo    uint64
+	Documents int64 // of the night
+	Before    int64 // of the night before
+	Earlier   int64 // of all earlier nights
+	Example   []byte
+}
+
+// GrowthColumns documents the growth table, in its order.
+var GrowthColumns = []Column{
+	{"night", "string", "the night"},
+	{"fingerprint", "uint64 or 16 bytes", "SimHash that several documents of the night have"},
+	{"documents", "int64", "how many"},
+	{"before", "int64", "how many of the night before have it"},
+	{"earlier", "int64", "how many of all earlier nights"},
+	{"example", "string", "the smallest id of the night that has it"},
+}

@@ -42,7 +42,8 @@ type MatchRow struct {
 	MatchID    []byte  // the other document's id
 	Distance   int32   // Hamming distance of the two fingerprints
 	Similarity float64 // 1 − Distance / bits
-	MatchFrom  string  // where the other document is from: "run", or the name of the library
+	MatchFrom  string  // where the other document is from: "run", or an earlier night
+	FirstSeen  string  // the night in which the library first had the other document; empty when it is from this run
 	Estimate   float64 // estimated similarity of the texts, 0 to 1; NaN when the pair was not verified
 	Jaccard    float64 // similarity of the texts themselves; NaN when they were not consulted
 	Verdict    string  // why the pair is a match
@@ -51,7 +52,7 @@ type MatchRow struct {
 // ClusterRow is a document's place in a cluster.
 type ClusterRow struct {
 	DocID     []byte // the document's id
-	ClusterID []byte // the smallest id in the cluster
+	ClusterID []byte // the smallest id in the cluster; with a library, the cluster's id through all nights
 	Size      int32  // documents in the cluster
 	Keeper    bool   // true for the one document that the clean dump keeps
 }
@@ -85,16 +86,17 @@ var MatchColumns = []Column{
 	{"match_id", "string", "id of the similar document"},
 	{"distance", "int32", "Hamming distance of the two fingerprints"},
 	{"similarity", "double", "1 - distance / bits"},
-	{"match_from", "string", "where the similar document is from: run, or the name of the library"},
+	{"match_from", "string", "where the similar document is from: run, or the earlier night"},
 	{"estimate", "double, nullable", "similarity of the texts by their sketches, or of short texts by their edits, 0 to 1; null when the run did not verify"},
 	{"jaccard", "double, nullable", "Jaccard similarity of the texts' 5-grams, where they were consulted; else null"},
 	{"verdict", "string", "why the pair is a match: distance, sketches alike, texts alike, short, equal or short, few edits"},
+	{"first_seen", "string", "the night in which the library first had the similar document; empty when it is from this run"},
 }
 
 // ClusterColumns documents the clusters table, in its order.
 var ClusterColumns = []Column{
 	{"doc_id", "string", "id of the document"},
-	{"cluster_id", "string", "smallest id in the cluster"},
-	{"size", "int32", "number of documents in the cluster"},
+	{"cluster_id", "string", "smallest id in the cluster; with a library the night in which the cluster began, /, and 24 hexadecimal digits"},
+	{"size", "int32", "number of the run's documents in the cluster"},
 	{"keeper", "boolean", "true for the one document of the cluster that the clean dump keeps"},
 }

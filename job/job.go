@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/config"
@@ -47,13 +48,20 @@ type Stage struct {
 	PerSplit bool // a task for each split, else one task
 }
 
-// Stages lists the stages of a command in their order. A run without a clean
-// dump leaves the last out.
-func Stages(command string) []Stage {
-	if command == CommandMatch {
+// Stages lists the stages of the run with that manifest in their order. A run
+// without a clean dump leaves the last out.
+func Stages(m rundir.Manifest) []Stage {
+	if m.Command == CommandMatch {
 		return []Stage{{Name: stageOrder}, {Name: stageMatch}}
 	}
-	return []Stage{{engine.StageFingerprint, true}, {Name: stageOrder}, {Name: stageMatch}, {stageClean, true}}
+	stages := []Stage{{engine.StageFingerprint, true}, {Name: stageOrder}}
+	var c struct {
+		Library config.Library `json:"library"`
+	}
+	if err := json.Unmarshal(m.Config, &c); err == nil && c.Library.Path != "" {
+		stages = append(stages, Stage{Name: stageNight}, Stage{Name: stageEarlier})
+	}
+	return append(stages, Stage{Name: stageMatch}, Stage{stageClean, true})
 }
 
 // ErrTooManyBad is returned when more records were unusable than max_bad
@@ -85,7 +93,9 @@ type run struct {
 	engine  engine.Engine
 	workers int
 	stages  []StageTime
-	release func() error // the analyzer's memory
+	release func() error     // the analyzer's memory
+	library *library.Library // nil for a run without one
+	change  int64            // of the library, when this run began to read it
 }
 
 // rowSource yields the rows that a run matches, in the order of the input.
@@ -113,10 +123,20 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	if r.workers == 0 {
 		r.workers = runtime.GOMAXPROCS(0)
 	}
+	if req.Config.Library.Path != "" {
+		if err := checkLibrary(req.Config); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.release(), r.dir.Close()) }()
+	defer func() {
+		if r.library != nil {
+			err = errors.Join(err, r.library.Close())
+		}
+		err = errors.Join(err, r.release(), r.dir.Close())
+	}()
 
 	if r.dir.Finished() {
 		var s Summary
@@ -250,6 +270,11 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 	} else {
 		rows = r.foreignRows
 	}
+	if r.config.Library.Path != "" {
+		if err := r.openLibrary(ctx); err != nil {
+			return err
+		}
+	}
 
 	ordered, err := r.single(stageOrder, func() (rundir.TaskRecord, error) { return r.order(ctx, rows) })
 	if err != nil {
@@ -270,9 +295,18 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 	if n := ordered.Skipped[data.ReasonDuplicateID]; n > 0 {
 		s.Skipped[data.ReasonDuplicateID] = n
 	}
+	if n := ordered.Skipped[data.ReasonDeleted]; n > 0 {
+		s.Skipped[data.ReasonDeleted] = n
+	}
 	for reason, n := range s.Skipped {
 		if config.Unusable(reason) || reason == data.ReasonDuplicateID {
 			s.Bad += n
+		}
+	}
+
+	if r.library != nil {
+		if err := r.inherit(ctx, s); err != nil {
+			return err
 		}
 	}
 
@@ -294,7 +328,12 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 	s.Consulted, s.Cut, s.CutSize, s.Largest = counts.Consulted, counts.Cut, counts.CutSize, counts.Largest
 
 	if r.Command == CommandRun && r.config.Output.Clean {
-		return r.clean(ctx, first, s)
+		if err := r.clean(ctx, first, s); err != nil {
+			return err
+		}
+	}
+	if r.library != nil {
+		return r.addNight(ctx, s, counts)
 	}
 	return nil
 }
@@ -441,7 +480,7 @@ func (r *run) fingerprintRows(ctx context.Context, yield func(*data.FingerprintR
 
 // files lists what the run wrote.
 func (r *run) files(s *Summary) error {
-	for _, name := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Clean, rundir.Quarantine} {
+	for _, name := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Drift, rundir.Growth, rundir.Clean, rundir.Quarantine} {
 		paths, err := r.dir.Parts(name)
 		if err != nil {
 			return err

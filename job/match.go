@@ -42,6 +42,10 @@ type MatchCounts struct {
 	Cut       int64         `json:"cut"`
 	CutSize   int64         `json:"cut_size"`
 	Largest   []ClusterSize `json:"largest"`
+
+	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
+	Continued int64           `json:"continued,omitempty"` // clusters that continue an earlier one
+	Merges    []reducer.Merge `json:"merges,omitempty"`    // of earlier clusters
 }
 
 // match finds the pairs, confirms them, reduces them to best matches and
@@ -69,6 +73,11 @@ func (r *run) match(ctx context.Context, rows int64, first []int64) (rec rundir.
 			return rec, counts, err
 		}
 	}
+	if r.library != nil {
+		if t.heritage, err = r.readHeritage(ctx, documents); err != nil {
+			return rec, counts, err
+		}
+	}
 	if err := r.engine.Match(ctx, r.job, documents, t.verify.filter(met.add)); err != nil {
 		return rec, counts, fmt.Errorf("%s: %w", stageMatch, err)
 	}
@@ -91,7 +100,7 @@ func (r *run) match(ctx context.Context, rows int64, first []int64) (rec rundir.
 	if counts.Checked, err = t.check(ctx); err != nil {
 		return rec, counts, err
 	}
-	if counts.Matched, err = t.matches(ctx); err != nil {
+	if counts.Matched, counts.Earlier, err = t.matches(ctx); err != nil {
 		return rec, counts, err
 	}
 	if r.config.Match.AllPairs {
@@ -101,6 +110,9 @@ func (r *run) match(ctx context.Context, rows int64, first []int64) (rec rundir.
 	}
 	labels, err := t.cluster(ctx, components, found, &counts)
 	if err != nil {
+		return rec, counts, err
+	}
+	if labels, err = t.descend(labels, &counts); err != nil {
 		return rec, counts, err
 	}
 	if err := t.clusters(ctx, labels, rows, &counts); err != nil {
@@ -123,7 +135,9 @@ type tables struct {
 	run        *run
 	rec        *rundir.TaskRecord
 	documents  *numbered.Folder
-	verify     *verification // nil: the distance alone decides
+	verify     *verification      // nil: the distance alone decides
+	heritage   *heritage          // nil: there is no library
+	lineage    map[uint32]lineage // by label; of a run with a library
 	matched    *reducer.Subset
 	ids        []uint32 // document number by index
 	best       *reducer.Best
@@ -134,6 +148,9 @@ type tables struct {
 // reduce gives the documents of the pairs their indices, best matches and
 // components.
 func (t *tables) reduce(ctx context.Context, found *pairFile) error {
+	for _, doc := range t.heritage.documents() {
+		found.matched.Add(doc)
+	}
 	found.matched.Seal()
 	t.matched, t.ids = found.matched, found.matched.Members()
 	t.best = reducer.NewBest(len(t.ids))
@@ -339,25 +356,35 @@ func (t *tables) same(s *sample, d int, doc uint32, v *data.View) bool {
 	return d <= t.run.config.Match.Distance
 }
 
-// matches writes every document's best match, in order of id.
-func (t *tables) matches(ctx context.Context) (matched int64, err error) {
+// matches writes every document's best match, in order of id: the nearest, of
+// the equally near one of an earlier night, the earliest, then that of the
+// smallest id.
+func (t *tables) matches(ctx context.Context) (matched, earlier int64, err error) {
 	out := matchParts(t, rundir.Matches)
 	defer func() { err = errors.Join(err, out.abort()) }()
 	row := data.MatchRow{MatchFrom: fromRun}
 	for i := range uint32(t.best.Len()) {
 		if i&0xffff == 0 && ctx.Err() != nil {
-			return matched, ctx.Err()
+			return matched, earlier, ctx.Err()
 		}
 		other, distance, ok := t.best.Match(i)
+		if e := t.heritage.match(t.ids[i]); e != nil && (!ok || e.Distance <= int(distance)) {
+			matched++
+			earlier++
+			if err := t.writeEarlier(out, i, e); err != nil {
+				return matched, earlier, err
+			}
+			continue
+		}
 		if !ok {
 			continue
 		}
 		matched++
 		if err := t.writePair(out, &row, data.Pair{A: i, B: other, Distance: distance}); err != nil {
-			return matched, err
+			return matched, earlier, err
 		}
 	}
-	return matched, out.close()
+	return matched, earlier, out.close()
 }
 
 func (t *tables) writePair(out *parts[data.MatchRow], row *data.MatchRow, p data.Pair) (err error) {
@@ -539,7 +566,7 @@ func (c *component) add(i, rep uint32) {
 }
 
 // clusters writes the clusters table, the documents of clusters of at least
-// two in order of id, and the bitmap of the rows that are not kept.
+// two or that continue an earlier night's in order of id, and the bitmap of the rows that are not kept.
 func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, counts *MatchCounts) (err error) {
 	sizes := make([]uint32, len(labels))
 	for _, l := range labels {
@@ -549,7 +576,7 @@ func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, coun
 	var keepers []reducer.Candidate
 	place := make([]uint32, len(labels)) // of a cluster in keepers
 	for l, size := range sizes {
-		if size > 1 {
+		if t.isCluster(uint32(l), size) {
 			place[l] = uint32(len(keepers))
 			keepers = append(keepers, reducer.Candidate{})
 			counts.Clusters++
@@ -558,13 +585,16 @@ func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, coun
 	}
 	err = t.documents.Values(func(doc uint32, v float64) {
 		i, ok := t.matched.Index(doc)
-		if !ok || sizes[labels[i]] < 2 {
+		if !ok || !t.isCluster(labels[i], sizes[labels[i]]) {
 			return
 		}
 		l := labels[i]
 		c := reducer.Candidate{Doc: i, Value: v}
 		if i != l { // l, the smallest, comes first
 			c = reducer.Keeper(rule, []reducer.Candidate{keepers[place[l]], c})
+		}
+		if t.continues(l) && t.run.config.Clusters.Keep == config.KeepEarliest {
+			c.Doc = noDocument // the earlier night has it
 		}
 		keepers[place[l]] = c
 	})
@@ -583,13 +613,13 @@ func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, coun
 		if i&0xffff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if sizes[l] < 2 {
+		if !t.isCluster(l, sizes[l]) {
 			continue
 		}
 		if row.DocID, err = t.documents.AppendID(row.DocID[:0], t.ids[i]); err != nil {
 			return err
 		}
-		if row.ClusterID, err = t.documents.AppendID(row.ClusterID[:0], t.ids[l]); err != nil {
+		if row.ClusterID, err = t.clusterID(row.ClusterID[:0], l); err != nil {
 			return err
 		}
 		row.Size, row.Keeper = int32(sizes[l]), keepers[place[l]].Doc == uint32(i)
@@ -602,7 +632,7 @@ func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, coun
 	}
 	err = t.documents.Rows(func(doc uint32, row uint64) {
 		i, ok := t.matched.Index(doc)
-		if ok && sizes[labels[i]] > 1 && keepers[place[labels[i]]].Doc != i {
+		if ok && t.isCluster(labels[i], sizes[labels[i]]) && keepers[place[labels[i]]].Doc != i {
 			gone(row)
 		}
 	})
@@ -629,7 +659,7 @@ func (t *tables) largest(sizes []uint32, keepers []reducer.Candidate, place []ui
 	var top []uint32 // clusters
 	bySize := func(a, b uint32) int { return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a, b)) }
 	for l, size := range sizes {
-		if size < 2 || len(top) == n && size <= sizes[top[n-1]] {
+		if !t.isCluster(uint32(l), size) || len(top) == n && size <= sizes[top[n-1]] {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(top, uint32(l), bySize)
@@ -637,11 +667,15 @@ func (t *tables) largest(sizes []uint32, keepers []reducer.Candidate, place []ui
 		top = top[:min(len(top), n)]
 	}
 	for _, l := range top {
-		id, err := t.documents.AppendID(nil, t.ids[l])
+		id, err := t.clusterID(nil, l)
 		if err != nil {
 			return err
 		}
-		example, err := t.documents.AppendID(nil, t.ids[keepers[place[l]].Doc])
+		keeper := keepers[place[l]].Doc
+		if keeper == noDocument {
+			keeper = l
+		}
+		example, err := t.documents.AppendID(nil, t.ids[keeper])
 		if err != nil {
 			return err
 		}

@@ -81,6 +81,11 @@ func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord,
 			return err
 		}
 		first, last = false, append(last[:0], id...)
+		if r.deleted(id) {
+			rec.Skipped[data.ReasonDeleted]++
+			_, err := duplicates.Write(binary.LittleEndian.AppendUint64(nil, row.row))
+			return err
+		}
 		if row.lane != simhash.LaneNormal.String() && len(row.sketch) == 0 {
 			rec.Skipped[row.lane]++
 			return nil

@@ -34,6 +34,8 @@ type Summary struct {
 	Kept      int64            `json:"kept"`      // documents in the clean dump
 	Dropped   int64            `json:"dropped"`   // documents that it leaves out
 
+	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
+
 	Largest []ClusterSize `json:"largest,omitempty"` // at most ten, largest first
 	Stages  []StageTime   `json:"stages,omitempty"`
 	Files   []Output      `json:"files,omitempty"`
@@ -92,6 +94,18 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 	if s.Kept+s.Dropped > 0 {
 		row("clean dump", "%s documents stay, %s are left out", grouped(s.Kept), grouped(s.Dropped))
+	}
+	if l := s.Library; l != nil {
+		row("library", "night %s against %s documents of %s earlier nights", l.Night, grouped(l.Documents), grouped(int64(l.Nights)))
+		all := l.New + l.Repeated + l.Returning
+		row("", "%s new%s, %s repeated%s, %s returning%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returning), percent(l.Returning, all))
+		row("", "%s have their best match in an earlier night", grouped(l.Matched))
+		row("", "%s clusters continue earlier ones, %s earlier clusters were merged", grouped(l.Continued), grouped(l.Merges))
+		replaced := ""
+		if l.Replaced {
+			replaced = ", in the place of what it had of this night"
+		}
+		row("", "%s documents were added to %s%s", grouped(l.Added), l.Path, replaced)
 	}
 	for i, c := range s.Largest {
 		name := ""

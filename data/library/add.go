@@ -22,9 +22,10 @@ type Added struct {
 
 // Add makes the documents that rows yields, in ascending order of id, the
 // night of that name, with the cluster merges that mergers, unless it is nil,
-// yields. A night of that name that is there is replaced. The library then has
-// all of it, or, after an error, what it had before.
-func (l *Library) Add(ctx context.Context, night string, rows func(yield func(*data.LibraryRow) error) error, mergers func(yield func(from, into []byte) error) error) (added Added, err error) {
+// yields; run tells it from another of that name. A night of that name that is
+// there is replaced. The library then has all of it, or, after an error, what
+// it had before.
+func (l *Library) Add(ctx context.Context, night, run string, rows func(yield func(*data.LibraryRow) error) error, mergers func(yield func(from, into []byte) error) error) (added Added, err error) {
 	if _, err := CheckNight(night); err != nil {
 		return added, err
 	}
@@ -36,7 +37,7 @@ func (l *Library) Add(ctx context.Context, night string, rows func(yield func(*d
 	w := &writer{library: l, prefix: fmt.Sprintf("%s/%s-%08d", documents, night, next.Sequence), deleted: l.manifest.Sequence, limit: l.partRows}
 	defer func() { err = errors.Join(err, w.abort()) }()
 
-	added.Night = Night{Name: night, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}}
+	added.Night = Night{Name: night, Run: run, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}}
 	var last []byte
 	n := 0
 	err = rows(func(row *data.LibraryRow) error {

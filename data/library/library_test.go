@@ -50,7 +50,7 @@ func add(ctx context.Context, l *library.Library, night string, ids []int, merge
 		rows[i] = rowOf(night, id)
 	}
 	slices.SortFunc(rows, func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) })
-	return l.Add(ctx, night, func(yield func(*data.LibraryRow) error) error {
+	return l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
 		for _, r := range rows {
 			if err := yield(&r); err != nil {
 				return err
@@ -637,7 +637,7 @@ func TestAddRefuses(t *testing.T) {
 	l := lock(t, t.TempDir(), library.Options{})
 	defer l.Close()
 	for night, ids := range map[string][]string{"2026-11-01": {"b", "a"}, "2026-11-02": {"a", "a"}, "2026-11-03": {""}, "tonight": {"a"}, "2026-11-31": {"a"}, "../2026-11-01": {"a"}} {
-		_, err := l.Add(context.Background(), night, func(yield func(*data.LibraryRow) error) error {
+		_, err := l.Add(context.Background(), night, "", func(yield func(*data.LibraryRow) error) error {
 			for _, id := range ids {
 				if err := yield(&data.LibraryRow{DocID: []byte(id), FirstSeen: night}); err != nil {
 					return err

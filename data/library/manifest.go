@@ -63,8 +63,9 @@ type Manifest struct {
 
 // Night is one night's documents.
 type Night struct {
-	Name    string           `json:"name"`  // YYYY-MM-DD, and more behind it if a date has several
-	Added   time.Time        `json:"added"` // UTC
+	Name    string           `json:"name"`          // YYYY-MM-DD, and more behind it if a date has several
+	Added   time.Time        `json:"added"`         // UTC
+	Run     string           `json:"run,omitempty"` // what its run calls itself
 	Rows    int64            `json:"rows"`
 	Deleted int64            `json:"deleted,omitempty"` // of them hidden by deletions and still in the files
 	Lanes   map[string]int64 `json:"lanes"`             // rows by lane when the night was added

@@ -133,6 +133,112 @@ func (w *MergeWriter) Write(r *data.MergeRow) error {
 	return w.added(len(r.From) + len(r.Into) + 16)
 }
 
+// DriftWriter writes the drift table.
+type DriftWriter struct {
+	*table
+	night, language                     *names
+	site                                *byteValues
+	documents, fresh, repeated, returns *int64s
+}
+
+// CreateDrift starts a file of the drift table; it appears at path with
+// Commit.
+func CreateDrift(path string, o Options) (*DriftWriter, error) {
+	bits, err := o.bits()
+	if err != nil {
+		return nil, err
+	}
+	w := &DriftWriter{
+		night: &names{}, language: &names{}, site: &byteValues{stats: true},
+		documents: &int64s{}, fresh: &int64s{}, repeated: &int64s{}, returns: &int64s{},
+	}
+	w.table, err = createTable(path, data.TableDrift, bits, o, schema.FieldList{
+		stringField("night"),
+		stringField("site"),
+		stringField("language"),
+		plainField("documents", parquet.Types.Int64),
+		plainField("new", parquet.Types.Int64),
+		plainField("repeated", parquet.Types.Int64),
+		plainField("returning", parquet.Types.Int64),
+	}, []batch{w.night, w.site, w.language, w.documents, w.fresh, w.repeated, w.returns},
+		parquet.WithDictionaryFor("night", true),
+		parquet.WithDictionaryFor("language", true))
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Write appends a row. It keeps nothing of it.
+func (w *DriftWriter) Write(r *data.DriftRow) error {
+	w.night.add(r.Night)
+	w.site.add(r.Site)
+	w.language.add(r.Language)
+	w.documents.add(r.Documents)
+	w.fresh.add(r.New)
+	w.repeated.add(r.Repeated)
+	w.returns.add(r.Returning)
+	return w.added(len(r.Site) + 48)
+}
+
+// GrowthWriter writes the growth table.
+type GrowthWriter struct {
+	*table
+	night                      *names
+	narrow                     *int64s
+	wide                       *fixed
+	documents, before, earlier *int64s
+	example                    *byteValues
+}
+
+// CreateGrowth starts a file of the growth table; it appears at path with
+// Commit.
+func CreateGrowth(path string, o Options) (*GrowthWriter, error) {
+	bits, err := o.bits()
+	if err != nil {
+		return nil, err
+	}
+	w := &GrowthWriter{
+		night: &names{}, narrow: &int64s{}, wide: &fixed{},
+		documents: &int64s{}, before: &int64s{}, earlier: &int64s{}, example: &byteValues{stats: true},
+	}
+	fingerprint := fieldOf("fingerprint", parquet.Repetitions.Required, schema.NewIntLogicalType(64, false), parquet.Types.Int64, -1)
+	fingerprints := batch(w.narrow)
+	if bits == 128 {
+		fingerprint = plainField128("fingerprint")
+		fingerprints = w.wide
+	}
+	w.table, err = createTable(path, data.TableGrowth, bits, o, schema.FieldList{
+		stringField("night"),
+		fingerprint,
+		plainField("documents", parquet.Types.Int64),
+		plainField("before", parquet.Types.Int64),
+		plainField("earlier", parquet.Types.Int64),
+		stringField("example"),
+	}, []batch{w.night, fingerprints, w.documents, w.before, w.earlier, w.example},
+		parquet.WithDictionaryFor("night", true),
+		parquet.WithStatsFor("fingerprint", false))
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Write appends a row. It keeps nothing of it.
+func (w *GrowthWriter) Write(r *data.GrowthRow) error {
+	w.night.add(r.Night)
+	if w.cols[1] == batch(w.wide) {
+		w.wide.addPrint(r.Hi, r.Lo)
+	} else {
+		w.narrow.add(int64(r.Lo))
+	}
+	w.documents.add(r.Documents)
+	w.before.add(r.Before)
+	w.earlier.add(r.Earlier)
+	w.example.add(r.Example)
+	return w.added(len(r.Example) + 48)
+}
+
 // ReadMerges calls yield for every row of a file of merges. The row's bytes
 // are valid during the call.
 func ReadMerges(ctx context.Context, path string, yield func(*data.MergeRow) error) error {
@@ -168,7 +274,7 @@ func ReadMerges(ctx context.Context, path string, yield func(*data.MergeRow) err
 }
 
 // BatchRows is how many rows a LibraryReader gives at once, at most.
-const BatchRows = 16 << 10
+const BatchRows = 128 << 10
 
 // LibraryBatch is a stretch of successive rows, column by column; a column
 // that was not asked for has no values. The values are valid until the next

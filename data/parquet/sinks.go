@@ -133,6 +133,7 @@ type MatchWriter struct {
 	distance          *int32s
 	similarity        *doubles
 	from, verdict     *names
+	firstSeen         *names
 	estimate, jaccard *doubles
 }
 
@@ -145,7 +146,7 @@ func CreateMatches(path string, o Options) (*MatchWriter, error) {
 	}
 	w := &MatchWriter{
 		docID: &byteValues{stats: true}, matchID: &byteValues{},
-		distance: &int32s{}, similarity: &doubles{}, from: &names{}, verdict: &names{},
+		distance: &int32s{}, similarity: &doubles{}, from: &names{}, verdict: &names{}, firstSeen: &names{},
 		estimate: &doubles{nullable: true}, jaccard: &doubles{nullable: true},
 	}
 	w.table, err = createTable(path, data.TableMatches, bits, o, schema.FieldList{
@@ -157,12 +158,14 @@ func CreateMatches(path string, o Options) (*MatchWriter, error) {
 		fieldOf("estimate", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
 		fieldOf("jaccard", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
 		stringField("verdict"),
-	}, []batch{w.docID, w.matchID, w.distance, w.similarity, w.from, w.estimate, w.jaccard, w.verdict},
+		stringField("first_seen"),
+	}, []batch{w.docID, w.matchID, w.distance, w.similarity, w.from, w.estimate, w.jaccard, w.verdict, w.firstSeen},
 		parquet.WithDictionaryFor("distance", true),
 		parquet.WithDictionaryFor("similarity", true),
 		parquet.WithDictionaryFor("match_from", true),
 		parquet.WithDictionaryFor("estimate", true),
 		parquet.WithDictionaryFor("verdict", true),
+		parquet.WithDictionaryFor("first_seen", true),
 		parquet.WithStatsFor("match_id", false),
 	)
 	if err != nil {
@@ -181,6 +184,7 @@ func (w *MatchWriter) Write(r *data.MatchRow) error {
 	w.estimate.addNullable(r.Estimate, math.IsNaN(r.Estimate))
 	w.jaccard.addNullable(r.Jaccard, math.IsNaN(r.Jaccard))
 	w.verdict.add(r.Verdict)
+	w.firstSeen.add(r.FirstSeen)
 	return w.added(len(r.DocID) + len(r.MatchID) + 40)
 }
 

@@ -357,9 +357,10 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 type MatchReader struct {
 	reader
 	docID, matchID, from, verdict *byteArrays
+	firstSeen                     *byteArrays
 	distance                      *int32Values
 	similarity, estimate, jaccard *doubleVals
-	name, reason                  string // match_from and verdict of the row before
+	name, reason, night           string // match_from, verdict and first_seen of the row before
 }
 
 // OpenMatches opens a file of the matches table.
@@ -390,6 +391,7 @@ func (r *MatchReader) open(o ReadOptions) error {
 		assign(&r.estimate, found, "estimate"),
 		assign(&r.jaccard, found, "jaccard"),
 		assign(&r.verdict, found, "verdict"),
+		assign(&r.firstSeen, found, "first_seen"),
 	)
 }
 
@@ -436,6 +438,10 @@ func (r *MatchReader) Read(row *data.MatchRow) error {
 	if r.verdict != nil {
 		r.reason = sameBytes(r.reason, r.verdict.value)
 		row.Verdict = r.reason
+	}
+	if r.firstSeen != nil {
+		r.night = sameBytes(r.night, r.firstSeen.value)
+		row.FirstSeen = r.night
 	}
 	return nil
 }

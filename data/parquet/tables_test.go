@@ -198,7 +198,7 @@ func TestMatchesRoundTrip(t *testing.T) {
 	const n = 20_000
 	want := func(i int) data.MatchRow {
 		row := data.MatchRow{DocID: fmt.Appendf(nil, "a%d", i), MatchID: fmt.Appendf(nil, "b%d", i), Distance: int32(i % 4), Similarity: 1 - float64(i%4)/64, MatchFrom: []string{"run", "2026-11-20"}[i%2],
-			Estimate: float64(i%7) / 7, Jaccard: 0.5, Verdict: []string{"distance", "texts alike"}[i%2]}
+			Estimate: float64(i%7) / 7, Jaccard: 0.5, Verdict: []string{"distance", "texts alike"}[i%2], FirstSeen: []string{"", "2026-11-01"}[i%2]}
 		if i%3 == 0 {
 			row.Estimate = math.NaN()
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/engine/gleam"
@@ -97,7 +98,8 @@ func exitCode(err error) int {
 		return ExitIncomplete
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat), errors.Is(err, source.ErrRefused):
+	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat), errors.Is(err, source.ErrRefused),
+		errors.Is(err, library.ErrNight), errors.Is(err, library.ErrSettings):
 		return ExitUsage
 	}
 	return ExitFailed

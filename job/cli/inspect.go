@@ -101,7 +101,7 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 	s := runState{Path: path, Command: m.Command, Hash: m.ConfigHash, Splits: len(m.Splits), Config: m.Config}
 	_, err := os.Stat(filepath.Join(path, rundir.SuccessFile))
 	s.Finished = err == nil
-	for _, stage := range job.Stages(m.Command) {
+	for _, stage := range job.Stages(m) {
 		records, err := filepath.Glob(filepath.Join(path, rundir.Tasks, stage.Name+"-*.json"))
 		if err != nil {
 			return err
@@ -177,7 +177,7 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 		next = func() ([]any, error) {
 			var row data.MatchRow
 			err := r.Read(&row)
-			return []any{string(row.DocID), string(row.MatchID), row.Distance, row.Similarity, row.MatchFrom, known(row.Estimate), known(row.Jaccard), row.Verdict}, err
+			return []any{string(row.DocID), string(row.MatchID), row.Distance, row.Similarity, row.MatchFrom, known(row.Estimate), known(row.Jaccard), row.Verdict, row.FirstSeen}, err
 		}
 	case data.TableClusters:
 		r, err := parquet.OpenClusters(path, parquet.ReadOptions{})

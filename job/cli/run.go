@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
@@ -40,6 +42,11 @@ func (c *common) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.strict, "strict", false, "exit with 3 when unusable records or duplicate ids were skipped")
 	fs.BoolVarP(&c.verbose, "verbose", "v", false, "log every task")
 	fs.StringVar(&c.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to this file")
+}
+
+func bindLibrary(fs *pflag.FlagSet, c *config.Config) {
+	fs.StringVar(&c.Library.Path, "library", c.Library.Path, "folder of the earlier nights' fingerprints: match against them too, and add this night")
+	fs.StringVar(&c.Library.Night, "night", c.Library.Night, "name of this night in the library, like 2026-11-20 (default the last date in the name of --out)")
 }
 
 func bindMatch(fs *pflag.FlagSet, c *config.Config) {
@@ -141,6 +148,7 @@ func newRun(std streams) *cobra.Command {
 		bindInput(fs, c)
 		bindFeatures(fs, c)
 		bindMatch(fs, c)
+		bindLibrary(fs, c)
 	}
 	cmd := &cobra.Command{
 		Use:   "run INPUT… --out DIR",
@@ -152,7 +160,8 @@ clean dump into the run directory. The same command again goes on with what
 an interrupted run left.`,
 		Example: `  neardup run data/sample --out night1
   neardup run crawl/2026-11-20/*.warc.gz --out runs/2026-11-20
-  zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
+  zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5
+  neardup run crawl/2026-11-20 --library lib/ --out runs/2026-11-20`,
 		Args: needArgs("an input: a file, a folder, a glob, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return execute(cmd, std, flags, config.PresetBalanced, bind, job.Request{Command: job.CommandRun, Inputs: args})
@@ -193,6 +202,11 @@ func execute(cmd *cobra.Command, std streams, flags common, preset string, bind 
 	cfg, err := effective(cmd.Flags(), preset, flags.config, bind)
 	if err != nil {
 		return usageError{err}
+	}
+	if cfg.Library.Path != "" && cfg.Library.Night == "" && flags.out != "" {
+		if cfg.Library.Night, err = nightOf(flags.out); err != nil {
+			return usageError{err}
+		}
 	}
 	if err := cfg.Check(); err != nil {
 		return usageError{err}
@@ -243,6 +257,17 @@ func execute(cmd *cobra.Command, std streams, flags common, preset string, bind 
 		return fmt.Errorf("%w (%d), and --strict was given", errStrict, summary.Bad)
 	}
 	return nil
+}
+
+var date = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+
+// nightOf is the night that the name of a run directory tells: its last date.
+func nightOf(out string) (string, error) {
+	dates := date.FindAllString(filepath.Base(filepath.Clean(out)), -1)
+	if len(dates) == 0 {
+		return "", fmt.Errorf("the name of %s has no date: name the night with --night 2026-11-20", out)
+	}
+	return dates[len(dates)-1], nil
 }
 
 // newEngine returns the engine that the settings name.

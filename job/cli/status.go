@@ -93,7 +93,7 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 	if _, err := os.Stat(filepath.Join(path, rundir.SuccessFile)); err == nil {
 		s.State = stateFinished
 	}
-	for _, stage := range job.Stages(m.Command) {
+	for _, stage := range job.Stages(m) {
 		st := stageStatus{Stage: stage.Name, Tasks: 1}
 		if stage.PerSplit {
 			st.Tasks = len(m.Splits)

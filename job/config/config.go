@@ -34,6 +34,7 @@ type Config struct {
 	Match     Match     `yaml:"match" json:"match"`
 	Clusters  Clusters  `yaml:"clusters" json:"clusters"`
 	Output    Output    `yaml:"output" json:"output"`
+	Library   Library   `yaml:"library" json:"library,omitzero"`
 	Execution Execution `yaml:"execution" json:"-"`
 }
 
@@ -152,6 +153,13 @@ type Clusters struct {
 // Output says what is written.
 type Output struct {
 	Clean bool `yaml:"clean" json:"clean"` // the documents that stay, in the input's own form
+}
+
+// Library says which earlier nights a run is matched against, and what it adds
+// to them.
+type Library struct {
+	Path  string `yaml:"path" json:"path"`   // folder of the library; "" none
+	Night string `yaml:"night" json:"night"` // name of the night: YYYY-MM-DD, and more if a date has several
 }
 
 // Matchers of the local engine.
@@ -287,6 +295,9 @@ func (c Config) Check() error {
 	}
 	if err := c.Match.Rules().Check(); err != nil {
 		return err
+	}
+	if (c.Library.Path == "") != (c.Library.Night == "") {
+		return fmt.Errorf("library %q, night %q: write both, or neither", c.Library.Path, c.Library.Night)
 	}
 	if c.Clusters.Keep == KeepRank && c.Input.Rank == "" {
 		return errors.New("keep rank needs the column to rank by: name it with --rank-column")

@@ -28,6 +28,8 @@ const (
 	Pairs        = "pairs"
 	Clusters     = "clusters"
 	Clean        = "clean"
+	Drift        = "drift"  // of a run with a library
+	Growth       = "growth" //
 
 	Tasks      = "tasks"      // one JSON record per finished task
 	Quarantine = "quarantine" // skipped records, one file per split

@@ -1,0 +1,121 @@
+package mapper
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// drawView draws a document of few kinds, so that many meet.
+func drawView(t *rapid.T, bits int) data.View {
+	f := drawFingerprint(t, bits)
+	v := data.View{Hi: f.Hi, Lo: f.Lo, Length: uint32(rapid.IntRange(0, 2).Draw(t, "length")), Normal: rapid.Bool().Draw(t, "normal")}
+	if rapid.IntRange(0, 4).Draw(t, "sketched") > 0 {
+		for i := range v.Sketch {
+			v.Sketch[i] = byte(i)
+		}
+		for range rapid.IntRange(0, 8).Draw(t, "changes") {
+			v.Sketch[rapid.IntRange(40, 63).Draw(t, "at")] = rapid.Byte().Draw(t, "to")
+		}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "short") == 0 {
+		v.Letters = []byte(rapid.SampledFrom([]string{"", "机器学习", "深度学习的方法", "深度学习与方法", "the quick brown fox", "the quick brawn fox 2", "the quick brown fix", "a"}).Draw(t, "letters"))
+	}
+	return v
+}
+
+// testJudge is a verdict that depends on all of two views and not on their
+// order.
+func testJudge(a, b *data.View) (bool, Evidence) {
+	if len(a.Letters) > 0 && len(b.Letters) > 0 {
+		var short sketch.Short
+		v := short.Judge([]rune(string(a.Letters)), []rune(string(b.Letters)))
+		return v.Same, Evidence{Reason: v.Reason}
+	}
+	e := sketch.Estimate((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch))
+	return (a.Length+b.Length)%3 != 1, Evidence{Similarity: e, Reason: "test"}
+}
+
+func rowsOf(views []data.View, wide bool) *EarlierRows {
+	r := &EarlierRows{N: len(views), View: func(i int, v *data.View) { *v = views[i] }}
+	for _, v := range views {
+		if wide {
+			r.Hi = append(r.Hi, v.Hi)
+		}
+		r.Lo, r.Normal = append(r.Lo, v.Lo), append(r.Normal, v.Normal)
+	}
+	return r
+}
+
+// Every pair of an earlier document and a unit that meets, by any of the ways
+// asked for, and is judged the same is visited once, and no other.
+func TestMeetEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := MeetOptions{
+			Bits: rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits"), Distance: rapid.IntRange(0, 8).Draw(t, "k"),
+			Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts"), Workers: 2,
+		}
+		judge := Judge(testJudge)
+		if rapid.Bool().Draw(t, "classic") {
+			judge, o.Bands, o.ShortTexts = nil, false, false
+		}
+		view := rapid.Custom(func(t *rapid.T) data.View { return drawView(t, o.Bits) })
+		var units []data.View
+		for _, v := range rapid.SliceOfN(view, 0, 25).Draw(t, "units") {
+			if !slices.ContainsFunc(units, func(u data.View) bool { return u.Equal(&v) }) {
+				units = append(units, v)
+			}
+		}
+		rows := rapid.SliceOfN(view, 0, 25).Draw(t, "rows")
+		tonight, err := NewTonight(units, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want []Meeting
+		meeter := tonight.NewMeeter(judge)
+		meeter.Meet(rowsOf(rows, o.Bits == 128), func(m Meeting) { got = append(got, m) })
+		for u := range units {
+			for r := range rows {
+				a, b := &units[u], &rows[r]
+				h := distance(a, b)
+				met := a.Normal && b.Normal && h <= o.Distance
+				if judge != nil {
+					met = met || o.ShortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
+					met = met || o.Bands && FirstBand(a, b) >= 0
+				}
+				m := Meeting{Unit: uint32(u), Row: r, Distance: h}
+				if met && judge != nil {
+					met, m.Evidence = judge(a, b)
+				}
+				if met {
+					want = append(want, m)
+				}
+			}
+		}
+		order := func(a, b Meeting) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Row, b.Row)) }
+		slices.SortFunc(got, order)
+		slices.SortFunc(want, order)
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func ExampleMeeter_Meet() {
+	tonight, err := NewTonight([]data.View{{Lo: 0b1111, Normal: true}, {Lo: 0xff00, Normal: true}}, MeetOptions{Bits: 64, Distance: 3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	earlier := &EarlierRows{N: 1, Lo: []uint64{0b1101}, Normal: []bool{true}}
+	tonight.NewMeeter(nil).Meet(earlier, func(m Meeting) {
+		fmt.Printf("unit %d meets row %d at distance %d\n", m.Unit, m.Row, m.Distance)
+	})
+	// Output: unit 0 meets row 0 at distance 1
+}

@@ -1,0 +1,226 @@
+package reducer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Earlier is a document of an earlier night that one of tonight's matches.
+type Earlier struct {
+	Night, ID, FirstSeen string
+	Distance             int
+	Similarity           float64 // that the verdict rests on, if there was one beside the distance
+	Reason               string
+}
+
+// compare orders earlier documents, the best match first: by distance, then
+// by night, the earliest first, then by id.
+func (e *Earlier) compare(distance int, night string, id []byte) int {
+	return cmp.Or(cmp.Compare(e.Distance, distance), strings.Compare(e.Night, night), bytes.Compare([]byte(e.ID), id))
+}
+
+// Earliest holds, of each of n units of tonight's, the best match among the
+// documents of earlier nights, the best of another id, and the clusters that
+// all its matches are of. The order in which they arrive does not matter.
+type Earliest struct {
+	locks [256]sync.Mutex
+	units []*earliest
+}
+
+type earliest struct {
+	best, other Earlier // of different ids
+	matches     int     // 0, 1 or 2: how many of them there are
+	clusters    []string
+	seen        map[string]bool // clusters, once there are many
+}
+
+// NewEarliest returns the reducer of n units, none matched.
+func NewEarliest(n int) *Earliest { return &Earliest{units: make([]*earliest, n)} }
+
+// EarlierRow is a document of an earlier night as Add takes it; its bytes are
+// copied.
+type EarlierRow struct {
+	Night         string
+	ID, FirstSeen []byte
+	Cluster       []byte // empty: the document was alone
+	Distance      int
+	Similarity    float64
+	Reason        string
+}
+
+// Add takes in that a unit and an earlier document are the same. Safe for
+// concurrent use.
+func (e *Earliest) Add(unit uint32, row *EarlierRow) {
+	lock := &e.locks[unit%uint32(len(e.locks))]
+	lock.Lock()
+	defer lock.Unlock()
+	u := e.units[unit]
+	if u == nil {
+		u = &earliest{}
+		e.units[unit] = u
+	}
+	u.add(row)
+	u.join(row)
+}
+
+func (u *earliest) add(row *EarlierRow) {
+	made := func() Earlier {
+		return Earlier{
+			Night: row.Night, ID: string(row.ID), FirstSeen: string(row.FirstSeen),
+			Distance: row.Distance, Similarity: row.Similarity, Reason: row.Reason,
+		}
+	}
+	switch {
+	case u.matches == 0:
+		u.best, u.matches = made(), 1
+	case u.best.ID == string(row.ID):
+		if u.best.compare(row.Distance, row.Night, row.ID) > 0 {
+			u.best = made()
+		}
+	case u.best.compare(row.Distance, row.Night, row.ID) > 0:
+		u.other, u.best, u.matches = u.best, made(), 2
+	case u.matches == 1 || u.other.compare(row.Distance, row.Night, row.ID) > 0:
+		u.other, u.matches = made(), 2
+	}
+}
+
+// manyClusters is from how many clusters on they are looked up in a map.
+const manyClusters = 16
+
+func (u *earliest) join(row *EarlierRow) {
+	cluster := string(row.Cluster)
+	if cluster == "" {
+		cluster = FoundedCluster(row.Night, row.ID)
+	}
+	if u.seen != nil {
+		if !u.seen[cluster] {
+			u.seen[cluster] = true
+			u.clusters = append(u.clusters, cluster)
+		}
+		return
+	}
+	if slices.Contains(u.clusters, cluster) {
+		return
+	}
+	u.clusters = append(u.clusters, cluster)
+	if len(u.clusters) == manyClusters {
+		u.seen = make(map[string]bool)
+		for _, c := range u.clusters {
+			u.seen[c] = true
+		}
+	}
+}
+
+// Match returns the best match of a document of the unit: the best among those
+// that have another id than its own; ok is false without one.
+func (e *Earliest) Match(unit uint32, id []byte) (Earlier, bool) {
+	u := e.units[unit]
+	switch {
+	case u == nil:
+		return Earlier{}, false
+	case u.best.ID != string(id):
+		return u.best, true
+	case u.matches == 2:
+		return u.other, true
+	}
+	return Earlier{}, false
+}
+
+// Clusters returns the clusters of the unit's matches, in order.
+func (e *Earliest) Clusters(unit uint32) []string {
+	if e.units[unit] == nil {
+		return nil
+	}
+	slices.Sort(e.units[unit].clusters)
+	return e.units[unit].clusters
+}
+
+// FoundedCluster is the id of the cluster that begins with a document: its
+// night and 24 hexadecimal digits, a hash of the document's id. Two of a
+// billion documents of a night share one with a probability of 10⁻¹¹. An
+// earlier cluster's id is the smaller.
+func FoundedCluster(night string, id []byte) string {
+	sum := xxh3.Hash128(id).Bytes()
+	return night + "/" + hex.EncodeToString(sum[:12])
+}
+
+// Descent is a cluster among tonight's documents with the earlier clusters
+// that it continues.
+type Descent struct {
+	Founded string   // its id if it continues none; no other cluster has it
+	Earlier []string // ids of clusters of earlier nights
+	// Alone says that the cluster was cut from a wider one. It does not join
+	// earlier clusters with each other, and continues one of them only if no
+	// other of tonight's clusters does.
+	Alone bool
+}
+
+// Merge says that a cluster has become a part of another.
+type Merge struct{ From, Into string }
+
+// Descend gives tonight's clusters their ids. A cluster keeps its id when it
+// grows; where several earlier clusters are joined, all take the smallest id
+// among them, that of the eldest, and the merges say so, in order. The order
+// of the clusters does not matter.
+func Descend(clusters []Descent) (ids []string, merges []Merge) {
+	parent := map[string]string{} // of earlier clusters; a root is its own
+	var root func(id string) string
+	root = func(id string) string {
+		up, ok := parent[id]
+		if !ok {
+			parent[id] = id
+			return id
+		}
+		if up != id {
+			up = root(up)
+			parent[id] = up
+		}
+		return up
+	}
+	for _, c := range clusters {
+		if c.Alone {
+			continue
+		}
+		for _, id := range c.Earlier {
+			a, b := root(c.Earlier[0]), root(id)
+			parent[max(a, b)] = min(a, b)
+		}
+	}
+	ids = make([]string, len(clusters))
+	taken := map[string]bool{}
+	var alone []int
+	for i, c := range clusters {
+		switch {
+		case len(c.Earlier) == 0:
+			ids[i] = c.Founded
+		case c.Alone:
+			alone = append(alone, i)
+		default:
+			ids[i] = root(c.Earlier[0])
+			taken[ids[i]] = true
+		}
+	}
+	slices.SortFunc(alone, func(a, b int) int { return strings.Compare(clusters[a].Founded, clusters[b].Founded) })
+	for _, i := range alone {
+		ids[i] = clusters[i].Founded
+		for _, id := range clusters[i].Earlier {
+			if id = root(id); !taken[id] {
+				ids[i], taken[id] = id, true
+				break
+			}
+		}
+	}
+	for id := range parent {
+		if into := root(id); into != id {
+			merges = append(merges, Merge{id, into})
+		}
+	}
+	slices.SortFunc(merges, func(a, b Merge) int { return strings.Compare(a.From, b.From) })
+	return ids, merges
+}

@@ -1,0 +1,146 @@
+package reducer_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/reducer"
+)
+
+// Whatever the order, a document has the best of the matches that have another
+// id than its own, and its unit all their clusters.
+func TestEarliestEqualsSorting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		row := rapid.Custom(func(t *rapid.T) reducer.EarlierRow {
+			night := rapid.SampledFrom([]string{"2026-11-01", "2026-11-02", "2026-11-03"}).Draw(t, "night")
+			id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "id")
+			cluster := ""
+			if rapid.Bool().Draw(t, "clustered") {
+				cluster = fmt.Sprint("2026-11-01/", rapid.IntRange(0, 30).Draw(t, "cluster"))
+			}
+			return reducer.EarlierRow{Night: night, ID: []byte(id), FirstSeen: []byte(night), Cluster: []byte(cluster), Distance: rapid.IntRange(0, 3).Draw(t, "distance")}
+		})
+		rows := rapid.SliceOfNDistinct(row, 0, 40, func(r reducer.EarlierRow) string { return r.Night + string(r.ID) }).Draw(t, "rows")
+		e := reducer.NewEarliest(2)
+		for _, r := range rows {
+			e.Add(1, &r)
+		}
+		order := slices.Clone(rows)
+		slices.SortFunc(order, func(a, b reducer.EarlierRow) int {
+			return strings.Compare(fmt.Sprint(a.Distance, a.Night, string(a.ID)), fmt.Sprint(b.Distance, b.Night, string(b.ID)))
+		})
+		for _, id := range []string{"a", "b", "c", "d"} {
+			got, ok := e.Match(1, []byte(id))
+			at := slices.IndexFunc(order, func(r reducer.EarlierRow) bool { return string(r.ID) != id })
+			if ok != (at >= 0) || ok && (got.ID != string(order[at].ID) || got.Night != order[at].Night || got.Distance != order[at].Distance) {
+				t.Fatalf("document %s: %+v %t, want number %d of %+v", id, got, ok, at, order)
+			}
+		}
+		clusters := map[string]bool{}
+		for _, r := range rows {
+			if len(r.Cluster) == 0 {
+				clusters[reducer.FoundedCluster(r.Night, r.ID)] = true
+			} else {
+				clusters[string(r.Cluster)] = true
+			}
+		}
+		got := e.Clusters(1)
+		if len(got) != len(clusters) || !slices.IsSorted(got) {
+			t.Fatalf("clusters %v, want %v", got, clusters)
+		}
+		if _, ok := e.Match(0, []byte("d")); ok || len(e.Clusters(0)) > 0 {
+			t.Fatal("a unit without a match has one")
+		}
+	})
+}
+
+// Two of tonight's clusters have the same id exactly when earlier clusters
+// connect them, and every earlier cluster ends in the smallest of its kind.
+func TestDescendEqualsFlooding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		clusters := make([]reducer.Descent, rapid.IntRange(0, 8).Draw(t, "clusters"))
+		label := map[string]string{} // earlier cluster: smallest one connected
+		for i := range clusters {
+			clusters[i].Founded = fmt.Sprint("2026-11-09/", i)
+			for _, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 9), 0, 3, rapid.ID).Draw(t, "earlier") {
+				clusters[i].Earlier = append(clusters[i].Earlier, fmt.Sprint("2026-11-01/", id))
+			}
+			clusters[i].Alone = rapid.IntRange(0, 3).Draw(t, "alone") == 0
+			for _, id := range clusters[i].Earlier {
+				label[id] = id
+			}
+		}
+		for changed := true; changed; {
+			changed = false
+			for _, c := range clusters {
+				if c.Alone || len(c.Earlier) == 0 {
+					continue
+				}
+				least := label[c.Earlier[0]]
+				for _, id := range c.Earlier {
+					least = min(least, label[id])
+				}
+				for _, id := range c.Earlier {
+					if label[id] != least {
+						label[id], changed = least, true
+					}
+				}
+			}
+		}
+		ids, merges := reducer.Descend(clusters)
+		uses := map[string]int{}
+		for _, id := range ids {
+			uses[id]++
+		}
+		for i, c := range clusters {
+			want := c.Founded
+			if len(c.Earlier) > 0 {
+				want = label[c.Earlier[0]]
+			}
+			if c.Alone && len(c.Earlier) > 0 {
+				continues := slices.ContainsFunc(c.Earlier, func(id string) bool { return label[id] == ids[i] })
+				free := slices.ContainsFunc(c.Earlier, func(id string) bool { return uses[label[id]] == 0 })
+				if !continues && ids[i] != c.Founded || free && !continues || continues && uses[ids[i]] > 1 {
+					t.Fatalf("cluster %d of %+v has id %s: %v", i, clusters, ids[i], ids)
+				}
+				continue
+			}
+			if ids[i] != want {
+				t.Fatalf("cluster %d of %+v has id %s, want %s", i, clusters, ids[i], want)
+			}
+		}
+		into := map[string]string{}
+		for _, m := range merges {
+			into[m.From] = m.Into
+		}
+		for id, least := range label {
+			if want := least; id != least && into[id] != want || id == least && into[id] != "" {
+				t.Fatalf("%s becomes %q, want %q", id, into[id], want)
+			}
+		}
+		back := slices.Clone(clusters)
+		slices.Reverse(back)
+		reversed, same := reducer.Descend(back)
+		slices.Reverse(reversed)
+		if !slices.Equal(ids, reversed) || !slices.Equal(merges, same) {
+			t.Fatal("the order of the clusters matters")
+		}
+	})
+}
+
+func ExampleDescend() {
+	ids, merges := reducer.Descend([]reducer.Descent{
+		{Founded: "2026-11-20/aa"},
+		{Founded: "2026-11-20/bb", Earlier: []string{"2026-03-02/17"}},
+		{Founded: "2026-11-20/cc", Earlier: []string{"2026-05-11/04", "2026-03-01/99"}},
+	})
+	fmt.Println(ids)
+	fmt.Println(merges)
+	// Output:
+	// [2026-11-20/aa 2026-03-02/17 2026-03-01/99]
+	// [{2026-05-11/04 2026-03-01/99}]
+}
