@@ -31,6 +31,7 @@ const (
 	ReasonShortAlike   = "short, few edits"
 	ReasonShortUnlike  = "short, too many edits"
 	ReasonShortNumber  = "short, other numbers"
+	ReasonShortWord    = "short, another word" // one word stands where the other text has another
 	ReasonNothing      = "nothing to compare" // one of the texts has neither letter nor digit
 )
 

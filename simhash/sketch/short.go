@@ -14,9 +14,10 @@ const ShortMax = 40
 
 // Short texts are compared by their letters, digits and marks, in normal form
 // and in order. They are the same when at most a fifth of the longer one's
-// characters, rounded down, have to be inserted, deleted or replaced, and when
-// they have the same digits: of short texts, a number that differs makes
-// another text. Those of up to four characters have to be equal.
+// characters, rounded down, have to be inserted, deleted or replaced, when they
+// have the same digits, and when it is not one word in the place of another: of
+// short texts, a number or a name that differs makes another text. Those of up
+// to four characters have to be equal.
 //
 // A Short holds a buffer; one goroutine uses it at a time.
 type Short struct {
@@ -99,6 +100,9 @@ func (s *Short) Judge(a, b []rune) Verdict {
 	if !sameDigits(a, b) {
 		return Verdict{Reason: ReasonShortNumber}
 	}
+	if wordExchanged(a, b) {
+		return Verdict{Reason: ReasonShortWord}
+	}
 	return Verdict{Same: true, Reason: ReasonShortAlike}
 }
 
@@ -119,6 +123,18 @@ func sameDigits(a, b []rune) bool {
 		}
 		a, b = a[1:], b[1:]
 	}
+}
+
+// wordExchanged reports whether two texts differ in one place alone, where each
+// has two characters or more, and none that the other has there.
+func wordExchanged(a, b []rune) bool {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return len(a) > 1 && len(b) > 1 && !slices.ContainsFunc(a, func(c rune) bool { return slices.Contains(b, c) })
 }
 
 // Edits returns the Levenshtein distance of two texts of at most 64 characters
