@@ -32,7 +32,7 @@ const (
 	ReasonShortUnlike  = "short, too many edits"
 	ReasonShortNumber  = "short, other numbers"
 	ReasonShortWord    = "short, another word" // one word stands where the other text has another
-	ReasonNothing      = "nothing to compare" // one of the texts has neither letter nor digit
+	ReasonNothing      = "nothing to compare"  // one of the texts has neither letter nor digit
 )
 
 // Verdict is whether two documents are the same, and why.

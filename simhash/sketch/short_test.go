@@ -81,7 +81,7 @@ func TestShortVerdicts(t *testing.T) {
 		{"陈乔恩手机号码遭泄露", "陈乔恩的手机的号码遭到泄露", ReasonShortUnlike},
 		{"北京新增本土确诊4例", "上海新增本土确诊4例", ReasonShortWord},
 		{"黑白棋大赛昨日正式开播", "黑白棋大赛昨日正式空降", ReasonShortWord},
-		{"孟晚舟担任华为董事长", "孟晚舟卸任华为董事长", ReasonShortAlike}, // one letter: perhaps a slip
+		{"孟晚舟担任华为董事长", "孟晚舟卸任华为董事长", ReasonShortAlike},                       // one letter: perhaps a slip
 		{"the first iphone sold", "the first ihpone sold", ReasonShortAlike}, // the same letters
 		{"于正说想和杨幂再合作吗", "于正有意和杨幂合作吗", ReasonShortUnlike},
 		{"……", "亚冠", ReasonNothing},
