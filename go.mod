@@ -3,6 +3,7 @@ module github.com/neardup/neardup
 go 1.26
 
 require (
+	github.com/agnivade/levenshtein v1.2.1
 	github.com/andybalholm/brotli v1.0.5
 	github.com/apache/arrow/go/v15 v15.0.2
 	github.com/chrislusf/gleam v0.0.0-20210513221725-ec443283eab3
@@ -13,6 +14,7 @@ require (
 	github.com/markusmobius/go-htmldate v1.9.1
 	github.com/markusmobius/go-trafilatura v1.12.2
 	github.com/rogpeppe/go-internal v1.14.1
+	github.com/sergi/go-diff v1.4.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/vbauerster/mpb/v8 v8.9.3

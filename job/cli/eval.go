@@ -2,33 +2,45 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/eval"
+	"github.com/neardup/neardup/job/version"
 )
 
 // evalFlags are the flags of eval.
 type evalFlags struct {
 	labels   string
 	edits    []string
+	strength float64
 	planting eval.Planting
+	protocol string
+	category string
 	methods  []string
 	half     int
 	options  eval.Options
+	maxK     int
+	show     int
 	html     string
+	parquet  string
 	json     bool
 }
+
+// protocolPaper is the one value of --protocol.
+const protocolPaper = "paper"
 
 func newEval(std streams) *cobra.Command {
 	f := evalFlags{methods: []string{"classic", "balanced", "thorough", "minhash"}, half: eval.AllPairs}
@@ -40,38 +52,52 @@ func newEval(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval INPUT…",
 		Short: "Measure how good methods are on labelled or planted near-duplicates",
-		Long: `Compares methods on the same documents: precision, recall, F1 and time, recall by
-similarity, the worst false pairs and misses. The truth is the labelled pairs
-(--labels), or duplicates planted by edits (--plant), and any two documents
+		Long: `Compares methods on the same documents: precision, recall, F1 and time; by
+similarity, length, script, category and edit; over the threshold and over the
+distance; the worst false pairs and misses. The truth is the labelled pairs
+(--labels), or duplicates planted by edits (--edits), and any two documents
 whose character 5-grams have a Jaccard similarity of --alike or more.
 
+--protocol paper draws the test set of the method's sources: of five categories
+2,000 documents each, 500 of them near-duplicates, planted by all edits unless
+--edits says which. A document's category is the INPUT it comes from; of a
+single folder, the folder or file within it; or its --category-column.
+
+Edits: ` + strings.Join(edits, ", ") + `;
+each with the share of a document that it changes, like drop=0.2.
+
 Methods: ` + strings.Join(eval.Names(), ", ") + `, or
-k=0 to k=15 for a distance alone.`,
+k=0 to k=15 for a distance alone. +templates behind one of ours, as in
+balanced+templates, leaves out what the pages of a site share. Levenshtein,
+cosine and common-substring compare all pairs, of 5,000 documents at most.`,
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
-  neardup eval pages.jsonl --plant advert,drop --strength 0.2 --count 500 --report-html report.html`,
+  neardup eval pages.jsonl --edits advert=0.1,advert=0.3,drop=0.2 --count 500 --report-html report.html
+  neardup eval news sport law science arts --protocol paper --show 3`,
 		Args: needArgs("an input: a file, a folder or a glob"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cfg.Check(); err != nil {
 				return usageError{err}
-			}
-			for _, e := range f.edits {
-				f.planting.Edits = append(f.planting.Edits, eval.Edit(e))
 			}
 			f.options.Half = f.half
 			return runEval(cmd.Context(), std, cfg, f, args)
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.labels, "labels", "", "file of labelled pairs: JSONL or CSV with a and b, or id and cluster")
-	fs.StringSliceVar(&f.edits, "plant", nil, "plant duplicates by these edits: "+strings.Join(edits, ", "))
-	fs.Float64Var(&f.planting.Strength, "strength", 0.1, "share of a document that an edit changes")
+	fs.StringVar(&f.labels, "labels", "", "file of labelled pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
+	fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, each like drop or drop=0.2")
+	fs.Float64Var(&f.strength, "strength", 0.1, "share of a document that an edit changes that names none")
 	fs.IntVar(&f.planting.Count, "count", 500, "duplicates to plant")
 	fs.Uint64Var(&f.planting.Seed, "seed", 1, "what is planted depends on it")
+	fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
+	fs.StringVar(&f.category, "category-column", "", "column of a document's category, which is then read instead of its title")
 	fs.StringSliceVar(&f.methods, "methods", f.methods, "methods to compare")
 	fs.IntVar(&f.half, "half", f.half, "count only the pairs of this half of the ids, 0 or 1: tune on one, report on the other (default all)")
 	fs.Float64Var(&f.options.Alike, "alike", 0.5, "similarity from which on two documents count as near-duplicates")
 	fs.IntVar(&f.options.Examples, "examples", 10, "false pairs and misses to list")
+	fs.IntVar(&f.show, "show", 0, "show that many of them of each method, side by side")
+	fs.IntVar(&f.maxK, "max-k", 8, "measure our methods at every distance up to this one too; 0: do not")
 	fs.StringVar(&f.html, "report-html", "", "write the report as a page to this file too")
+	fs.StringVar(&f.parquet, "parquet", "", "write the report as measures.parquet and examples.parquet into this folder too")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 	bindColumns(fs, &cfg)
 	return cmd
@@ -95,14 +121,27 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 		}
 		methods = append(methods, m)
 	}
-	if (f.labels == "") == (len(f.planting.Edits) == 0) {
-		return usageError{errors.New("name the truth: either --labels FILE or --plant EDITS")}
+	for _, name := range f.edits {
+		edit, err := eval.ParsePlanned(name, f.strength)
+		if err != nil {
+			return usageError{err}
+		}
+		f.planting.Edits = append(f.planting.Edits, edit)
 	}
-	corpus, err := readCorpus(cfg, inputs)
+	switch {
+	case f.protocol != "" && f.protocol != protocolPaper:
+		return usageError{fmt.Errorf("protocol %q: write %s", f.protocol, protocolPaper)}
+	case (f.labels == "") == (len(f.planting.Edits) == 0 && f.protocol == ""):
+		return usageError{errors.New("name the truth: either --labels FILE, or --edits EDITS or --protocol " + protocolPaper)}
+	case f.maxK < 0 || f.maxK > 15:
+		return usageError{fmt.Errorf("max-k %d: write a number from 0 to 15", f.maxK)}
+	}
+	corpus, err := readCorpus(cfg, inputs, f.category)
 	if err != nil {
 		return err
 	}
-	if f.labels != "" {
+	switch {
+	case f.labels != "":
 		pairs, err := readLabels(f.labels)
 		if err == nil {
 			err = corpus.Label(pairs)
@@ -110,14 +149,52 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.labels, err)
 		}
-	} else if corpus, err = eval.Plant(corpus, f.planting); err != nil {
-		return usageError{err}
+	case f.protocol != "":
+		protocol := eval.PaperProtocol(f.planting.Seed)
+		if len(f.planting.Edits) > 0 {
+			protocol.Edits = f.planting.Edits
+		}
+		if corpus, err = protocol.Apply(corpus); err != nil {
+			return usageError{err}
+		}
+	default:
+		if corpus, err = eval.Plant(corpus, f.planting); err != nil {
+			return usageError{err}
+		}
 	}
 	lab, err := eval.New(ctx, corpus, f.options)
 	if err != nil {
 		return err
 	}
 	report := lab.Report(strings.Join(inputs, " "))
+	if err := measure(ctx, lab, report, methods, f.maxK); err != nil {
+		return err
+	}
+	if f.html != "" {
+		if err := writePage(f.html, report.WriteHTML); err != nil {
+			return err
+		}
+	}
+	if f.parquet != "" {
+		if err := os.MkdirAll(f.parquet, 0o777); err != nil {
+			return err
+		}
+		if err := report.WriteParquet(f.parquet, parquet.Options{Version: version.Version}); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return report.WriteJSON(std.out)
+	}
+	if err := report.WriteText(std.out); err != nil {
+		return err
+	}
+	cells, colour := terminal(std.out)
+	return report.WriteExamples(std.out, f.show, cells, colour)
+}
+
+// measure fills the report: every method, and ours at every distance to maxK.
+func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) error {
 	for _, m := range methods {
 		r, err := lab.Measure(ctx, m)
 		if err != nil {
@@ -125,123 +202,112 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 		}
 		report.Results = append(report.Results, r)
 	}
-	if f.html != "" {
-		file, err := data.CreateAtomic(f.html)
+	if maxK == 0 {
+		return nil
+	}
+	for _, m := range methods {
+		ours, ok := m.(*eval.Neardup)
+		if !ok {
+			continue
+		}
+		s, err := lab.Sweep(ctx, ours, maxK)
 		if err != nil {
 			return err
 		}
-		if err := report.WriteHTML(file); err != nil {
-			return errors.Join(err, file.Abort())
-		}
-		if err := file.Commit(); err != nil {
-			return err
-		}
+		report.Sweeps = append(report.Sweeps, s)
 	}
-	if f.json {
-		return report.WriteJSON(std.out)
+	h, err := lab.Histogram(ctx, eval.Classic().Features, maxK)
+	if err != nil {
+		return err
 	}
-	return report.WriteText(std.out)
+	report.Histograms = append(report.Histograms, h)
+	return nil
 }
 
-// readCorpus reads all documents of the inputs.
-func readCorpus(cfg config.Config, inputs []string) (*eval.Corpus, error) {
-	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format})
+// writePage writes a page to a file that appears when it is complete.
+func writePage(path string, write func(io.Writer) error) error {
+	file, err := data.CreateAtomic(path)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := write(file); err != nil {
+		return errors.Join(err, file.Abort())
+	}
+	return file.Commit()
+}
+
+// terminal says how wide a line may be, and whether it may be coloured: on a
+// terminal, unless NO_COLOR is set (https://no-color.org).
+func terminal(out io.Writer) (cells int, colour bool) {
+	const usual = 120
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return usual, false
+	}
+	if cells, _, _ = term.GetSize(int(f.Fd())); cells <= 0 {
+		cells = usual
+	}
+	return cells, os.Getenv("NO_COLOR") == ""
+}
+
+// readCorpus reads all documents of the inputs, each with its category: the
+// input it comes from, or what is in that column.
+func readCorpus(cfg config.Config, inputs []string, column string) (*eval.Corpus, error) {
+	o := cfg.Input.ReaderOptions()
+	if column != "" {
+		o.Columns.Title = column
 	}
 	var corpus eval.Corpus
-	for _, split := range splits {
-		in, err := source.Open(split, cfg.Input.ReaderOptions())
+	for _, input := range inputs {
+		splits, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format})
 		if err != nil {
 			return nil, err
 		}
-		_, err = corpus.Read(in)
-		if err := errors.Join(err, in.Close()); err != nil {
-			return nil, err
+		for _, split := range splits {
+			in, err := source.Open(split, o)
+			if err != nil {
+				return nil, err
+			}
+			from := len(corpus.Documents)
+			_, err = corpus.Read(in)
+			if err := errors.Join(err, in.Close()); err != nil {
+				return nil, err
+			}
+			for i := range corpus.Documents[from:] {
+				d := &corpus.Documents[from+i]
+				switch {
+				case column != "":
+					d.Category, d.Title = string(d.Title), nil
+				case len(inputs) > 1:
+					d.Category = input
+				default:
+					d.Category = within(input, split.Path)
+				}
+			}
 		}
 	}
 	return &corpus, nil
 }
 
+// within returns the first folder, or the file, on the way from a folder to a
+// path in it.
+func within(folder, path string) string {
+	rel, err := filepath.Rel(folder, path)
+	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
+		return ""
+	}
+	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return first
+}
+
 func readLabels(path string) (_ [][2]string, err error) {
+	if strings.HasSuffix(path, ".parquet") {
+		return eval.ReadLabelsParquet(path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return eval.ReadLabels(f)
-}
-
-func newExplain(std streams) *cobra.Command {
-	var run, method string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "explain A B",
-		Short: "Say why two documents do or do not match",
-		Long: `Prints what two documents share and do not: features with their weights, distance,
-segment keys, estimated and exact similarity, and the verdict with its rule. A
-and B are files of plain text, or with --run ids of a run, whose input is read
-again.`,
-		Example: `  neardup explain draft.txt published.txt
-  neardup explain --run night1 http://example.org/a http://example.org/b`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError{fmt.Errorf("name two files, or with --run two ids; see %s --help", c.CommandPath())}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			parsed, err := eval.Parse(method)
-			if err != nil {
-				return usageError{err}
-			}
-			m, ok := parsed.(*eval.Neardup)
-			if !ok {
-				return usageError{fmt.Errorf("method %q is a baseline: write classic, balanced, thorough or k=0 to k=15", method)}
-			}
-			var docs [2]eval.Document
-			if run != "" {
-				docs, err = documentsOfRun(cmd.Context(), run, args)
-			} else {
-				docs, err = documentsOfFiles(args)
-			}
-			if err != nil {
-				return err
-			}
-			e, err := eval.Explain(m, nil, &docs[0], &docs[1])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return json.NewEncoder(std.out).Encode(e)
-			}
-			return e.WriteText(std.out)
-		},
-	}
-	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")
-	cmd.Flags().StringVar(&method, "method", "classic", "method that judges: classic, balanced, thorough or k=0 to k=15")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-func documentsOfFiles(paths []string) (docs [2]eval.Document, err error) {
-	for i, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return docs, err
-		}
-		docs[i] = eval.Document{ID: path, Text: text}
-	}
-	return docs, nil
-}
-
-func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
-	found, err := job.ReadDocuments(ctx, run, ids)
-	if err != nil {
-		return docs, err
-	}
-	for i, d := range found {
-		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text}
-	}
-	return docs, nil
 }

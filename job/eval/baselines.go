@@ -31,6 +31,12 @@ func Baselines() []Method {
 	}
 }
 
+// SmallBaselines returns the methods that compare texts pair by pair. They
+// refuse more than SmallSet documents.
+func SmallBaselines() []Method {
+	return []Method{&Levenshtein{Alike: 0.7}, &Cosine{Alike: 0.9}, &Jaccard{Alike: 0.6}, &CommonSubstring{Alike: 0.3}}
+}
+
 // Shingling is Broder's resemblance (On the resemblance and containment of
 // documents, SEQUENCES 1997) without his sampling: the exact Jaccard
 // similarity of shingles, by an inverted index. Its memory is that of all

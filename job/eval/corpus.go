@@ -14,13 +14,15 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 )
 
 // Document is one document of the laboratory.
 type Document struct {
-	ID    string
-	Title []byte
-	Text  []byte
+	ID       string
+	Title    []byte
+	Text     []byte
+	Category string // may be empty
 }
 
 // Pair is two documents by their number, A < B.
@@ -36,6 +38,7 @@ func (p Pair) compare(q Pair) int { return cmp.Or(cmp.Compare(p.A, q.A), cmp.Com
 type Corpus struct {
 	Documents []Document
 	Labelled  []Pair
+	Kinds     map[Pair]string // how a labelled pair came about, where that is known
 }
 
 // ErrUnknownID says that a label names a document that is not there.
@@ -201,4 +204,44 @@ func Half(id string) int {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, id)
 	return int(h.Sum64() >> 7 & 1)
+}
+
+// ReadLabelsParquet reads labelled pairs from a Parquet file of the columns
+// that ReadLabels takes.
+func ReadLabelsParquet(path string) ([][2]string, error) {
+	open := func(id, text string) (*parquet.Reader, error) {
+		return parquet.Open(data.Split{Path: path, Format: "parquet", End: -1}, data.ReaderOptions{Columns: data.Columns{ID: id, Text: text}})
+	}
+	clusters := false
+	in, err := open("a", "b")
+	if err != nil {
+		clusters = true
+		var second error
+		if in, second = open("id", "cluster"); second != nil {
+			return nil, fmt.Errorf("labels: %w: %w", ErrLabels, errors.Join(err, second))
+		}
+	}
+	var l labels
+	var d data.Document
+	for row := 1; ; row++ {
+		err := in.Read(&d)
+		if errors.Is(err, io.EOF) {
+			return l.pairs, in.Close()
+		}
+		if _, bad := data.IsBadRecord(err); err != nil && !bad {
+			return nil, errors.Join(fmt.Errorf("labels: %w", err), in.Close())
+		}
+		a, b := string(d.ID), string(d.Text)
+		if err != nil { // a value is missing
+			a, b = "", ""
+		}
+		if clusters {
+			err = l.add(row, "", "", a, b)
+		} else {
+			err = l.add(row, a, b, "", "")
+		}
+		if err != nil {
+			return nil, errors.Join(err, in.Close())
+		}
+	}
 }

@@ -54,11 +54,20 @@ func originals(n int) *Corpus {
 
 func planted(t *testing.T, strength float64) *Corpus {
 	t.Helper()
-	c, err := Plant(originals(60), Planting{Edits: Edits(), Strength: strength, Count: 45, Seed: 1})
+	c, err := Plant(originals(60), Planting{Edits: atStrength(strength, Edits()...), Count: 45, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// atStrength plans edits at one strength.
+func atStrength(strength float64, edits ...Edit) []Planned {
+	var all []Planned
+	for _, e := range edits {
+		all = append(all, Planned{e, strength})
+	}
+	return all
 }
 
 func newLab(t *testing.T, c *Corpus, o Options) *Lab {
@@ -181,7 +190,7 @@ func mustNormalizer(t *testing.T) *simhash.Analyzer {
 
 // What light edits leave is found, and nothing else.
 func TestPresetsFindPlantedDuplicates(t *testing.T) {
-	l := newLab(t, planted(t, 0.05), Options{})
+	l := newLab(t, planted(t, 0.05), Options{Half: AllPairs})
 	for _, m := range []Method{Balanced(), Thorough()} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
@@ -275,7 +284,7 @@ func TestPlant(t *testing.T) {
 	for _, e := range Edits() {
 		mean := map[float64]float64{}
 		for _, strength := range []float64{0, 0.1, 0.5} {
-			p := Planting{Edits: []Edit{e}, Strength: strength, Count: 40, Seed: 3}
+			p := Planting{Edits: atStrength(strength, e), Count: 40, Seed: 3}
 			out, err := Plant(c, p)
 			if err != nil {
 				t.Fatal(err)
@@ -295,7 +304,10 @@ func TestPlant(t *testing.T) {
 		if mean[0] < 0.999 {
 			t.Errorf("%s of strength 0 leaves J = %.3f", e, mean[0])
 		}
-		if e == EditMirror {
+		if e == EditMirror || e == EditScript { // the normal form undoes them
+			if mean[0.5] < 0.99 {
+				t.Errorf("%s leaves J = %.3f", e, mean[0.5])
+			}
 			continue
 		}
 		if !(mean[0.5] < mean[0.1] && mean[0.1] < 0.999) {
@@ -303,8 +315,8 @@ func TestPlant(t *testing.T) {
 		}
 	}
 	for _, p := range []Planting{
-		{Edits: []Edit{"nonsense"}, Count: 1}, {Count: 1}, {Edits: Edits(), Strength: 1.1}, {Edits: Edits(), Strength: math.NaN()},
-		{Edits: Edits(), Count: 41}, {Edits: Edits(), Count: -1},
+		{Edits: atStrength(0.1, "nonsense"), Count: 1}, {Count: 1}, {Edits: atStrength(1.1, Edits()...)}, {Edits: atStrength(math.NaN(), Edits()...)},
+		{Edits: atStrength(0, Edits()...), Count: 41}, {Edits: atStrength(0, Edits()...), Count: -1},
 	} {
 		if _, err := Plant(c, p); !errors.Is(err, ErrPlanting) {
 			t.Errorf("%+v: %v", p, err)
@@ -317,7 +329,7 @@ func FuzzPlant(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b []byte, strength float64, seed uint64) {
 		c := &Corpus{Documents: []Document{{ID: "a", Text: a}, {ID: "b", Text: b}}}
 		for _, e := range Edits() {
-			out, err := Plant(c, Planting{Edits: []Edit{e}, Strength: strength, Count: 2, Seed: seed})
+			out, err := Plant(c, Planting{Edits: atStrength(strength, e), Count: 2, Seed: seed})
 			if err != nil {
 				if strength >= 0 && strength <= 1 {
 					t.Fatal(err)
@@ -473,13 +485,13 @@ func TestReport(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, name := range append(Names(), "k=8") {
+	for _, name := range append(Names(), "k=8", "k=8+templates", "balanced+templates") {
 		m, err := Parse(name)
 		if err != nil || m.Name() != name {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
-	for _, name := range []string{"", "k=16", "k=3x", "k=-1", "magic"} {
+	for _, name := range []string{"", "k=16", "k=3x", "k=-1", "magic", "+templates", "minhash+templates", "k=3+templates+templates"} {
 		if m, err := Parse(name); err == nil {
 			t.Errorf("%q is %v", name, m)
 		}
@@ -506,11 +518,7 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		l := newLab(t, c, Options{Workers: workers})
 		report := l.Report("twice")
-		for _, name := range Names() {
-			m, err := Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, m := range append([]Method{Classic(), Balanced(), Thorough()}, Baselines()...) {
 			r, err := l.Measure(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)

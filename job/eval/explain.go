@@ -19,6 +19,8 @@ type FeaturePair struct {
 
 // Explanation says why two documents do or do not match.
 type Explanation struct {
+	Method       string
+	NameA, NameB string // ids
 	A, B         simhash.Result
 	Bits         int
 	K            int
@@ -38,6 +40,7 @@ type Explanation struct {
 	Candidate    bool    // the pair meets: by segment, band or as short texts
 	Verdict      sketch.Verdict
 	Limit        float64 // similarity asked for; 0 for the distance alone and short texts
+	Rows         []Row   // the texts side by side
 }
 
 // Explain compares two documents as the method does. analyzer has the method's
@@ -55,7 +58,7 @@ func Explain(m *Neardup, analyzer *simhash.Analyzer, a, b *Document) (*Explanati
 		return nil, fmt.Errorf("explain: %w", err)
 	}
 	w := analyzer.NewWorkspace()
-	e := &Explanation{Bits: bits, K: m.Distance, A: w.Fingerprint(a.Title, a.Text), B: w.Fingerprint(b.Title, b.Text)}
+	e := &Explanation{Method: m.Name(), NameA: a.ID, NameB: b.ID, Bits: bits, K: m.Distance, A: w.Fingerprint(a.Title, a.Text), B: w.Fingerprint(b.Title, b.Text)}
 	e.Distance = simhash.Distance(e.A.Fingerprint, e.B.Fingerprint)
 	e.Similarity = simhash.Similarity(e.A.Fingerprint, e.B.Fingerprint, bits)
 	for t := range layout.Tables() {
@@ -82,6 +85,7 @@ func Explain(m *Neardup, analyzer *simhash.Analyzer, a, b *Document) (*Explanati
 	e.ShinglesA, e.ShinglesB = len(setA), len(setB)
 	e.Jaccard, e.Containment = sketch.Jaccard(setA, setB), sketch.Containment(setA, setB)
 	e.judge(m, textA, textB)
+	e.Rows = SideBySide(Diff(a.Text, b.Text), 0)
 	return e, nil
 }
 
@@ -156,7 +160,12 @@ func (e *Explanation) features(a, b []simhash.Feature) {
 // explainedFeatures is how many features of a kind the text shows.
 const explainedFeatures = 12
 
-// WriteText writes the explanation for a person to read.
+// WriteHTML writes the explanation as one page that needs nothing else.
+func (e *Explanation) WriteHTML(w io.Writer) error {
+	return pages.ExecuteTemplate(w, "explain.html", e)
+}
+
+// WriteText writes the explanation, without the texts, for a person to read.
 func (e *Explanation) WriteText(w io.Writer) error {
 	var b strings.Builder
 	same := "not the same"

@@ -203,7 +203,7 @@ func TestShortTitles(t *testing.T) {
 	shared(t, "zh/weibo_titles.jsonl.gz", func(field func(string) string) { c.add(field("id"), field("text")) })
 	originals := len(c.Documents)
 	for _, share := range []int{10, 4, 1} {
-		c, err := Plant(c, Planting{Edits: []Edit{EditTypos}, Strength: 0.2, Count: originals / share, Seed: 9})
+		c, err := Plant(c, Planting{Edits: atStrength(0.2, EditTypos), Count: originals / share, Seed: 9})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -35,7 +36,8 @@ type Lab struct {
 	corpus  *Corpus
 	options Options
 	truth   map[Pair]True
-	lengths []int32 // in characters of the normal form
+	lengths []int32  // in characters of the normal form
+	scripts []string // that most letters are of
 }
 
 // True is what makes a pair a true one.
@@ -77,11 +79,11 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if o.Examples <= 0 {
 		o.Examples = 10
 	}
-	l := &Lab{corpus: c, options: o, truth: map[Pair]True{}, lengths: make([]int32, len(c.Documents))}
+	l := &Lab{corpus: c, options: o, truth: map[Pair]True{}, lengths: make([]int32, len(c.Documents)), scripts: make([]string, len(c.Documents))}
 	sets := make([][]uint64, len(c.Documents))
 	err := l.normalized(ctx, func(i int, text []byte) {
 		sets[i] = slices.Clip(sketch.Shingles(nil, text))
-		l.lengths[i] = int32(len([]rune(string(text))))
+		l.lengths[i], l.scripts[i] = int32(utf8.RuneCount(text)), script(text)
 	})
 	if err != nil {
 		return nil, err

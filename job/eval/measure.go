@@ -59,6 +59,7 @@ type Example struct {
 	Jaccard float64 `json:"jaccard"`
 	TextA   string  `json:"text_a"` // the start of the texts
 	TextB   string  `json:"text_b"`
+	Rows    []Row   `json:"rows"` // the texts side by side: what differs, and what is next to it
 }
 
 // Result is one method's measurement.
@@ -70,6 +71,7 @@ type Result struct {
 	F1         float64   `json:"f1"`
 	Seconds    float64   `json:"seconds"` // from raw texts to pairs
 	Bands      []Band    `json:"bands"`
+	Groups     []Group   `json:"groups"`     // by length, script, category and edit
 	Dissimilar int       `json:"dissimilar"` // reported pairs with J below 0.3
 	Curve      []Point   `json:"curve"`      // from the strictest on
 	Best       Point     `json:"best"`       // of the curve, by F1
@@ -146,6 +148,7 @@ func (l *Lab) compare(found []Found) (*Result, error) {
 	}
 	r.Precision, r.Recall = NewShare(len(found)-len(wrong), len(found)), NewShare(have, wanted)
 	r.F1 = F1(r.Precision.Value, r.Recall.Value)
+	r.groups(l, found, reported, labelled)
 	r.curve(l, found, wanted, labelled)
 	r.falsePairs(l, w, wrong)
 	slices.SortFunc(missed, func(a, b Found) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.compare(b.Pair)) })
@@ -226,16 +229,27 @@ func (r *Result) curve(l *Lab, found []Found, wanted int, labelled bool) {
 // exampleText is how many characters of a text an example shows.
 const exampleText = 600
 
+// diffText is how many characters of the texts of an example are compared, and
+// diffRows how many rows that gives at most.
+const (
+	diffText = 2000
+	diffRows = 24
+)
+
 func (l *Lab) example(p Pair, score, jaccard float64) Example {
 	a, b := &l.corpus.Documents[p.A], &l.corpus.Documents[p.B]
-	return Example{A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, TextA: excerpt(a.Text), TextB: excerpt(b.Text)}
+	rows := SideBySide(Diff([]byte(excerpt(a.Text, diffText)), []byte(excerpt(b.Text, diffText))), diffRows)
+	return Example{
+		A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows,
+		TextA: excerpt(a.Text, exampleText), TextB: excerpt(b.Text, exampleText),
+	}
 }
 
 // excerpt returns the first characters of a text, in valid UTF-8.
-func excerpt(text []byte) string {
+func excerpt(text []byte, most int) string {
 	n := 0
 	for i := range string(text) {
-		if n++; n > exampleText {
+		if n++; n > most {
 			return string([]rune(string(text[:i]))) + "…"
 		}
 	}

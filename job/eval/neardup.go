@@ -82,8 +82,27 @@ type view struct {
 	short  []rune // letters of a text that is short
 }
 
+// met is a pair that met and was taken for the same.
+type met struct {
+	Found
+	distance int  // of the fingerprints
+	anyway   bool // it meets whatever the distance: in a band, or as short texts
+}
+
 // Find implements Method.
 func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
+	all, err := m.find(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Found, len(all))
+	for i, f := range all {
+		found[i] = f.Found
+	}
+	return found, nil
+}
+
+func (m *Neardup) find(ctx context.Context, l *Lab) ([]met, error) {
 	analyzer, err := simhash.New(m.Features)
 	if err != nil {
 		return nil, err
@@ -115,14 +134,19 @@ func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
 		return nil, err
 	}
 
-	var found []Found
+	var found []met
 	judge := m.judge(l, views, analyzer, templates)
 	candidate := func(a, b int32) {
 		if m.Short && views[a].short != nil && views[b].short != nil {
 			return // they meet by their edits
 		}
 		if score, same := judge(a, b); same {
-			found = append(found, Found{pairOf(a, b), score})
+			x, y := &views[a], &views[b]
+			found = append(found, met{
+				Found:    Found{pairOf(a, b), score},
+				distance: simhash.Distance(x.result.Fingerprint, y.result.Fingerprint),
+				anyway:   m.Bands && firstBand(&x.sketch, &y.sketch) >= 0,
+			})
 		}
 	}
 	if err := m.near(ctx, l, views, candidate); err != nil {
@@ -132,7 +156,9 @@ func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
 		m.banded(views, candidate)
 	}
 	if m.Short {
-		found = append(found, shortPairs(views)...)
+		for _, f := range shortPairs(views) {
+			found = append(found, met{Found: f, anyway: true})
+		}
 	}
 	return found, ctx.Err()
 }
@@ -256,7 +282,12 @@ func (m *Neardup) banded(views []view, visit func(a, b int32)) {
 	}
 }
 
+// firstBand returns the first band that two sketches have in common; −1 for
+// none.
 func firstBand(a, b *sketch.Sketch) int {
+	if a.IsZero() || b.IsZero() {
+		return -1
+	}
 	for i := range sketch.Bands {
 		if a.Band(i) == b.Band(i) {
 			return i
@@ -331,11 +362,19 @@ func shortPairs(views []view) []Found {
 }
 
 // Parse returns the method of a name: a preset (classic, balanced, thorough),
-// k=3 and the like for a distance alone, or a baseline with its usual
-// settings (see Baselines).
+// k=3 and the like for a distance alone, either with +templates to leave out
+// what the pages of a site share, or a baseline with its usual settings (see
+// Baselines and SmallBaselines).
 func Parse(name string) (Method, error) {
-	for _, m := range append([]Method{Classic(), Balanced(), Thorough()}, Baselines()...) {
+	for _, m := range named() {
 		if m.Name() == name {
+			return m, nil
+		}
+	}
+	if preset, ok := strings.CutSuffix(name, "+templates"); ok {
+		parsed, err := Parse(preset)
+		if m, ours := parsed.(*Neardup); err == nil && ours && !m.Templates {
+			m.Label, m.Templates = name, true
 			return m, nil
 		}
 	}
@@ -345,13 +384,18 @@ func Parse(name string) (Method, error) {
 		m.Label, m.Distance = name, k
 		return m, nil
 	}
-	return nil, fmt.Errorf("method %q: write %s, or k=0 to k=15", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("method %q: write %s, or k=0 to k=15; +templates behind one of ours leaves out what the pages of a site share", name, strings.Join(Names(), ", "))
+}
+
+// named returns the methods that have a name of their own.
+func named() []Method {
+	return slices.Concat([]Method{Classic(), Balanced(), Thorough()}, Baselines(), SmallBaselines())
 }
 
 // Names lists what Parse takes.
 func Names() []string {
 	var names []string
-	for _, m := range append([]Method{Classic(), Balanced(), Thorough()}, Baselines()...) {
+	for _, m := range named() {
 		names = append(names, m.Name())
 	}
 	return names

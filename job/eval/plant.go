@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,23 +23,60 @@ const (
 	EditNumbers     Edit = "numbers"     // digits changed: counters, dates, prices
 	EditDrop        Edit = "drop"        // sentences left out
 	EditMove        Edit = "move"        // sentences moved to the front
+	EditReword      Edit = "reword"      // sentences reworded: words of a small table exchanged, clauses turned round
 	EditTruncate    Edit = "truncate"    // the end cut off
 	EditBoilerplate Edit = "boilerplate" // passages that several documents share, before and after
 	EditReplace     Edit = "replace"     // the end replaced by another document's: at 0.5, half the page
+	EditScript      Edit = "script"      // sentences in traditional characters, or of a traditional text in simplified ones
 	EditTypos       Edit = "typos"       // characters replaced, inserted and deleted
 )
 
 // Edits lists every edit.
 func Edits() []Edit {
-	return []Edit{EditMirror, EditAdvert, EditNumbers, EditDrop, EditMove, EditTruncate, EditBoilerplate, EditReplace, EditTypos}
+	return []Edit{EditMirror, EditAdvert, EditNumbers, EditDrop, EditMove, EditReword, EditTruncate, EditBoilerplate, EditReplace, EditScript, EditTypos}
+}
+
+// Planned is an edit at a strength: the share of the document that it changes,
+// 0 to 1.
+type Planned struct {
+	Edit     Edit
+	Strength float64
+}
+
+// String writes it as ParsePlanned reads it.
+func (p Planned) String() string {
+	return string(p.Edit) + "=" + strconv.FormatFloat(p.Strength, 'g', -1, 64)
+}
+
+// ParsePlanned reads an edit with its strength, like drop=0.2. One that names
+// no strength gets the default.
+func ParsePlanned(s string, strength float64) (Planned, error) {
+	name, value, has := strings.Cut(s, "=")
+	p := Planned{Edit(name), strength}
+	if has {
+		var err error
+		if p.Strength, err = strconv.ParseFloat(value, 64); err != nil {
+			return p, fmt.Errorf("%w: %q: write an edit and a strength from 0 to 1, like drop=0.2", ErrPlanting, s)
+		}
+	}
+	return p, p.check()
+}
+
+func (p Planned) check() error {
+	if !slices.Contains(Edits(), p.Edit) {
+		return fmt.Errorf("%w: edit %q: write some of %v", ErrPlanting, p.Edit, Edits())
+	}
+	if !(p.Strength >= 0 && p.Strength <= 1) {
+		return fmt.Errorf("%w: strength %v: write a number from 0 to 1", ErrPlanting, p.Strength)
+	}
+	return nil
 }
 
 // Planting says how duplicates are made.
 type Planting struct {
-	Edits    []Edit  // each planted document gets one, in turn
-	Strength float64 // 0 to 1
-	Count    int     // planted documents
-	Seed     uint64
+	Edits []Planned // each planted document gets one, in turn
+	Count int       // planted documents
+	Seed  uint64
 }
 
 // ErrPlanting says what is wrong with a Planting.
@@ -49,21 +88,22 @@ var ErrPlanting = errors.New("cannot plant")
 // makes the same corpus.
 func Plant(c *Corpus, p Planting) (*Corpus, error) {
 	for _, e := range p.Edits {
-		if !slices.Contains(Edits(), e) {
-			return nil, fmt.Errorf("%w: edit %q: write some of %v", ErrPlanting, e, Edits())
+		if err := e.check(); err != nil {
+			return nil, err
 		}
 	}
 	n := len(c.Documents)
 	switch {
 	case len(p.Edits) == 0 && p.Count > 0:
 		return nil, fmt.Errorf("%w: write some of the edits %v", ErrPlanting, Edits())
-	case !(p.Strength >= 0 && p.Strength <= 1):
-		return nil, fmt.Errorf("%w: strength %v: write a number from 0 to 1", ErrPlanting, p.Strength)
 	case p.Count < 0 || p.Count > n:
 		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", ErrPlanting, p.Count, n)
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15))
-	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled)}
+	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: maps.Clone(c.Kinds)}
+	if out.Kinds == nil {
+		out.Kinds = make(map[Pair]string, p.Count)
+	}
 	// Boilerplate that several planted documents share.
 	var shells []string
 	for range min(4, n) {
@@ -73,9 +113,11 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 		d := c.Documents[original]
 		edit := p.Edits[i%len(p.Edits)]
 		text := strings.ToValidUTF8(string(d.Text), "\ufffd")
-		text = edit.apply(r, c, shells, text, p.Strength)
-		out.Documents = append(out.Documents, Document{ID: d.ID + "#" + string(edit), Title: bytes.Clone(d.Title), Text: []byte(text)})
-		out.Labelled = append(out.Labelled, Pair{int32(original), int32(n + i)})
+		text = edit.Edit.apply(r, c, shells, text, edit.Strength)
+		out.Documents = append(out.Documents, Document{ID: d.ID + "#" + string(edit.Edit), Title: bytes.Clone(d.Title), Category: d.Category, Text: []byte(text)})
+		pair := Pair{int32(original), int32(n + i)}
+		out.Labelled = append(out.Labelled, pair)
+		out.Kinds[pair] = edit.String()
 	}
 	slices.SortFunc(out.Labelled, Pair.compare)
 	out.Labelled = slices.Compact(out.Labelled)
@@ -104,6 +146,10 @@ func (e Edit) apply(r *rand.Rand, c *Corpus, shells []string, text string, stren
 	case EditMove:
 		moved, rest := taken(r, text, share)
 		return moved + rest
+	case EditReword:
+		return reworded(r, text, share)
+	case EditScript:
+		return converted(r, text, share)
 	case EditTruncate:
 		return cut(text, length-share)
 	case EditBoilerplate:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -19,6 +20,7 @@ type Report struct {
 	Alike      float64      `json:"alike"`      // similarity from which on a pair is a true one
 	Results    []*Result    `json:"results"`    // in the order of measuring
 	Histograms []*Histogram `json:"histograms"` // may be empty
+	Sweeps     []*Sweep     `json:"sweeps"`     // may be empty
 }
 
 // Report starts a report of the laboratory's measurements.
@@ -79,6 +81,16 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		row(cells...)
 	}
+	r.writeGroups(row)
+	if len(r.Sweeps) > 0 {
+		row()
+		row("by distance", "pairs", "precision", "recall", "F1")
+	}
+	for _, s := range r.Sweeps {
+		for _, p := range s.Points {
+			row(fmt.Sprintf("%s, k = %d", s.Method, p.K), fmt.Sprint(p.Pairs), p.Precision.String(), p.Recall.String(), fmt.Sprintf("%.4f", p.F1))
+		}
+	}
 	for _, h := range r.Histograms {
 		row()
 		row("pairs by distance", "true", "false", h.Features)
@@ -87,6 +99,95 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	return t.Flush()
+}
+
+// writeGroups writes, for each way of grouping, precision and recall of every
+// method: a row a group.
+func (r *Report) writeGroups(row func(cells ...string)) {
+	for _, by := range r.grouped() {
+		row()
+		head := []string{"precision / recall by " + by.By}
+		if by.By == ByEdit {
+			head[0] = "recall by edit"
+		}
+		for _, m := range r.Results {
+			head = append(head, m.Method)
+		}
+		row(head...)
+		for _, g := range by.Rows {
+			cells := []string{g.Name}
+			for _, c := range g.Cells {
+				if by.By == ByEdit {
+					cells = append(cells, c.Recall.String())
+				} else {
+					cells = append(cells, c.Precision.String()+" / "+c.Recall.String())
+				}
+			}
+			row(cells...)
+		}
+	}
+}
+
+// grouping is one way of grouping as a table: a row a group, a column a
+// method.
+type grouping struct {
+	By   string
+	Rows []groupRow
+}
+
+type groupRow struct {
+	Name  string
+	Cells []Group
+}
+
+// grouped brings the groups of all methods together. A grouping into one group
+// says nothing, and is left out.
+func (r *Report) grouped() []grouping {
+	var all []grouping
+	for _, by := range []string{ByLength, ByScript, ByCategory, ByEdit} {
+		g := grouping{By: by}
+		for at, m := range r.Results {
+			i := 0 // rows are in the order of every method's groups
+			for _, one := range m.Groups {
+				if one.By != by {
+					continue
+				}
+				if k := slices.IndexFunc(g.Rows, func(x groupRow) bool { return x.Name == one.Name }); k >= 0 {
+					i = k
+				} else {
+					i = min(i, len(g.Rows))
+					g.Rows = slices.Insert(g.Rows, i, groupRow{one.Name, make([]Group, len(r.Results))})
+				}
+				g.Rows[i].Cells[at] = one
+				i++
+			}
+		}
+		if len(g.Rows) > 1 {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// WriteExamples writes the worst n false pairs and the worst n misses of every
+// method, side by side, for a terminal that many cells wide.
+func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
+	for _, m := range r.Results {
+		for _, list := range []struct {
+			name     string
+			examples []Example
+		}{{"reports wrongly", m.False}, {"misses", m.Missed}} {
+			for _, e := range list.examples[:min(n, len(list.examples))] {
+				if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, list.name, e.A, e.B, e.Jaccard, e.Score); err != nil {
+					return err
+				}
+				if err := WriteSideBySide(w, e.Rows, cells, colour); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // Name writes the band as a range.
@@ -108,19 +209,32 @@ func (s Share) String() string {
 	return fmt.Sprintf("%.4f", s.Value)
 }
 
-//go:embed report.html
+//go:embed report.html explain.html style.html
 var pageFiles embed.FS
 
-var page = template.Must(template.New("report.html").Funcs(template.FuncMap{
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"curve": curvePoly,
 	"hue":   func(i int) int { return i * 137 % 360 },
 	"line":  func(i int) int { return 20 + 16*i },
 	"down":  downwards,
 	"bars":  bars,
-}).ParseFS(pageFiles, "report.html"))
+	"over":  overDistance,
+	"features": func(name string, list []FeaturePair) any {
+		return struct {
+			Name string
+			List []FeaturePair
+		}{name, list}
+	},
+	"first": func(n int, list []FeaturePair) []FeaturePair { return list[:min(n, len(list))] },
+}).ParseFS(pageFiles, "*.html"))
 
 // WriteHTML writes the report as one page that needs nothing else.
-func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
+func (r *Report) WriteHTML(w io.Writer) error {
+	return pages.ExecuteTemplate(w, "report.html", struct {
+		*Report
+		Grouped []grouping
+	}{r, r.grouped()})
+}
 
 // Sides of a plot in the page, in its own units.
 const (
@@ -134,6 +248,22 @@ func curvePoly(points []Point) string {
 	var b strings.Builder
 	for _, p := range points {
 		fmt.Fprintf(&b, "%.1f,%.1f ", p.Recall*plotSide, (1-p.Precision)*plotSide)
+	}
+	return b.String()
+}
+
+// overDistance is precision or recall of a sweep over the distance, as an SVG
+// point list.
+func overDistance(s *Sweep, recall bool) string {
+	var b strings.Builder
+	for _, p := range s.Points {
+		y := p.Precision.Value
+		if recall {
+			y = p.Recall.Value
+		} else if p.Pairs == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "%.1f,%.1f ", float64(p.K)*plotSide/float64(max(1, len(s.Points)-1)), (1-y)*plotSide)
 	}
 	return b.String()
 }

@@ -1,0 +1,313 @@
+package eval
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sergi/go-diff/diffmatchpatch"
+	"golang.org/x/text/width"
+)
+
+// Op says which of two texts has a piece.
+type Op string
+
+// The values of an Op.
+const (
+	OpBoth   Op = "="
+	OpFirst  Op = "-"
+	OpSecond Op = "+"
+)
+
+// Piece is a stretch of a text, or of both.
+type Piece struct {
+	Op   Op     `json:"op"`
+	Text string `json:"text"`
+}
+
+// Row is a sentence or a line of two texts side by side; one of the sides may
+// be empty. Where Alike is not 0, it stands for that many rows that are the
+// same in both, and has no text.
+type Row struct {
+	First  []Piece `json:"first,omitempty"`
+	Second []Piece `json:"second,omitempty"`
+	Alike  int     `json:"alike,omitempty"`
+}
+
+// diffTokens is the most words or characters of a text that are compared.
+const diffTokens = 20_000
+
+// Diff compares two texts word by word, those without spaces character by
+// character, and returns their pieces in order. Space counts as one space or
+// one line break. Of a text beyond 20,000 words or characters the rest is not
+// looked at.
+func Diff(a, b []byte) []Piece {
+	known := map[string]rune{}
+	var words []string
+	code := func(text []byte) []rune {
+		var codes []rune
+		for w := range tokens(text) {
+			c, had := known[w]
+			if !had {
+				c = firstCode + rune(len(words))
+				known[w] = c
+				words = append(words, w)
+			}
+			if codes = append(codes, c); len(codes) == diffTokens {
+				break
+			}
+		}
+		return codes
+	}
+	differ := diffmatchpatch.New()
+	differ.DiffTimeout = 0 // the same texts give the same pieces
+	x, y := code(a), code(b)
+	diffs := differ.DiffCleanupSemantic(differ.DiffMainRunes(x, y, false))
+	var pieces []Piece
+	for _, d := range diffs {
+		var text strings.Builder
+		for _, c := range d.Text {
+			text.WriteString(words[c-firstCode])
+		}
+		op := OpBoth
+		switch d.Type {
+		case diffmatchpatch.DiffDelete:
+			op = OpFirst
+		case diffmatchpatch.DiffInsert:
+			op = OpSecond
+		}
+		if text.Len() > 0 {
+			pieces = append(pieces, Piece{op, text.String()})
+		}
+	}
+	return pieces
+}
+
+// firstCode is the character that stands for the first word: beyond it there
+// are enough, and no surrogates.
+const firstCode = 0x10000
+
+// tokens yields the words of a text, runs of letters and digits of scripts
+// with spaces, and every other character by itself.
+func tokens(text []byte) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		s := strings.ToValidUTF8(string(text), "\ufffd")
+		for len(s) > 0 {
+			c, n := utf8.DecodeRuneInString(s)
+			word := s[:n]
+			switch {
+			case unicode.IsSpace(c):
+				for n < len(s) {
+					next, size := utf8.DecodeRuneInString(s[n:])
+					if !unicode.IsSpace(next) {
+						break
+					}
+					n += size
+				}
+				word = " "
+				if strings.ContainsAny(s[:n], "\n\r") {
+					word = "\n"
+				}
+			case spaced(c):
+				for n < len(s) {
+					next, size := utf8.DecodeRuneInString(s[n:])
+					if !spaced(next) {
+						break
+					}
+					n += size
+				}
+				word = s[:n]
+			case unicode.IsControl(c):
+				word = "\ufffd"
+			}
+			if !yield(word) {
+				return
+			}
+			s = s[n:]
+		}
+	}
+}
+
+// spaced reports whether c is part of a word of a script that sets spaces.
+func spaced(c rune) bool {
+	return unicode.IsDigit(c) || unicode.IsMark(c) || unicode.IsLetter(c) &&
+		!unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// SideBySide lays the pieces of a Diff out in rows, a sentence or line each. Of
+// rows that are the same in both those next to a difference stay, the others
+// are counted. No more than most rows are made, if most is not 0.
+func SideBySide(pieces []Piece, most int) []Row {
+	var rows []Row
+	var row Row
+	add := func(op Op, text string) {
+		if text == "" {
+			return
+		}
+		if op != OpSecond {
+			row.First = append(row.First, Piece{op, text})
+		}
+		if op != OpFirst {
+			row.Second = append(row.Second, Piece{op, text})
+		}
+	}
+	for _, p := range pieces {
+		if p.Op != OpBoth {
+			add(p.Op, p.Text)
+			continue
+		}
+		for _, s := range sentences(p.Text) {
+			add(OpBoth, s)
+			if last, _ := utf8.DecodeLastRuneInString(s); isSentenceEnd(last) {
+				rows = append(rows, row)
+				row = Row{}
+			}
+		}
+	}
+	if len(row.First)+len(row.Second) > 0 {
+		rows = append(rows, row)
+	}
+	var out []Row
+	for i, r := range rows {
+		if most > 0 && len(out) >= most {
+			break
+		}
+		if r.same() && (i == 0 || rows[i-1].same()) && (i == len(rows)-1 || rows[i+1].same()) {
+			if n := len(out); n > 0 && out[n-1].Alike > 0 {
+				out[n-1].Alike++
+			} else {
+				out = append(out, Row{Alike: 1})
+			}
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// same reports whether both sides are.
+func (r Row) same() bool {
+	for _, side := range [][]Piece{r.First, r.Second} {
+		for _, p := range side {
+			if p.Op != OpBoth {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// WriteSideBySide writes rows as two columns for a terminal that many cells
+// wide. What one text alone has is red or green, or without colour stands
+// between [- and -], or {+ and +}.
+func WriteSideBySide(w io.Writer, rows []Row, cells int, colour bool) error {
+	column := max(20, (cells-3)/2)
+	var b strings.Builder
+	for _, r := range rows {
+		if r.Alike > 0 {
+			fmt.Fprintf(&b, "%s\n", padded(fmt.Sprintf("… %d the same …", r.Alike), column))
+			continue
+		}
+		left, right := wrapped(r.First, column, colour), wrapped(r.Second, column, colour)
+		for i := range max(len(left), len(right)) {
+			var x, y line
+			if i < len(left) {
+				x = left[i]
+			}
+			if i < len(right) {
+				y = right[i]
+			}
+			fmt.Fprintf(&b, "%s%s │ %s\n", x.text, strings.Repeat(" ", column-x.cells), y.text)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// line is a line of a column.
+type line struct {
+	text  string
+	cells int
+}
+
+func padded(s string, column int) string {
+	n := 0
+	for _, c := range s {
+		n += cellsOf(c)
+	}
+	return strings.Repeat(" ", max(0, column-n/2)) + s
+}
+
+// wrapped breaks the pieces of a side into lines of at most column cells.
+func wrapped(pieces []Piece, column int, colour bool) []line {
+	var lines []line
+	var text strings.Builder
+	n := 0
+	flush := func() {
+		lines = append(lines, line{text.String(), n})
+		text.Reset()
+		n = 0
+	}
+	for _, p := range pieces {
+		open, end, mark := "", "", 0
+		switch {
+		case p.Op == OpBoth:
+		case colour && p.Op == OpFirst:
+			open, end = "\x1b[31m", "\x1b[0m"
+		case colour:
+			open, end = "\x1b[32m", "\x1b[0m"
+		case p.Op == OpFirst:
+			open, end, mark = "[-", "-]", 2
+		default:
+			open, end, mark = "{+", "+}", 2
+		}
+		started := false
+		for _, c := range p.Text {
+			if c == '\n' {
+				if p.Op == OpBoth {
+					continue
+				}
+				c = '⏎'
+			}
+			size := cellsOf(c)
+			if started && n+size+mark > column {
+				text.WriteString(end)
+				n += mark
+				flush()
+				started = false
+			}
+			if !started {
+				if n+mark+size+mark > column {
+					flush()
+				}
+				text.WriteString(open)
+				n += mark
+				started = true
+			}
+			text.WriteRune(c)
+			n += size
+		}
+		if started {
+			text.WriteString(end)
+			n += mark
+		}
+	}
+	if n > 0 {
+		flush()
+	}
+	return lines
+}
+
+// cellsOf is how many cells of a terminal a character takes.
+func cellsOf(c rune) int {
+	if unicode.In(c, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(c).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}

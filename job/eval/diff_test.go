@@ -1,0 +1,105 @@
+package eval
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The pieces give both texts back.
+func TestDiffGivesTheTextsBack(t *testing.T) {
+	texts := rapid.StringOfN(rapid.SampledFrom([]rune("ab 文字。\n")), 0, 40, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
+		first, second := "", ""
+		pieces := Diff([]byte(a), []byte(b))
+		for _, p := range pieces {
+			if p.Op != OpSecond {
+				first += p.Text
+			}
+			if p.Op != OpFirst {
+				second += p.Text
+			}
+		}
+		want := func(s string) string { return strings.Join(slices.Collect(tokens([]byte(s))), "") }
+		if first != want(a) || second != want(b) {
+			t.Fatalf("%q and %q from %v", first, second, pieces)
+		}
+		rowsA, rowsB, alike := "", "", 0
+		for _, r := range SideBySide(pieces, 0) {
+			for _, p := range r.First {
+				rowsA += p.Text
+			}
+			for _, p := range r.Second {
+				rowsB += p.Text
+			}
+			alike += r.Alike
+		}
+		if alike == 0 && (rowsA != first || rowsB != second) {
+			t.Fatalf("rows of %q and %q, want %q and %q", rowsA, rowsB, first, second)
+		}
+		if a == b && rowsA+rowsB != "" && strings.Count(a, "。") > 2 {
+			t.Fatalf("equal texts show %q", rowsA)
+		}
+		for _, colour := range []bool{false, true} {
+			var out bytes.Buffer
+			if err := WriteSideBySide(&out, SideBySide(pieces, 0), 60, colour); err != nil {
+				t.Fatal(err)
+			}
+			for l := range strings.Lines(out.String()) {
+				left, _, found := strings.Cut(l, " │ ")
+				if !found {
+					continue
+				}
+				n, escape := 0, false
+				for _, c := range left {
+					switch {
+					case c == '\x1b':
+						escape = true
+					case escape:
+						escape = c != 'm'
+					default:
+						n += cellsOf(c)
+					}
+				}
+				if n != 28 {
+					t.Fatalf("a left column of %d cells in %q", n, l)
+				}
+			}
+			if colour != strings.Contains(out.String(), "\x1b") && strings.ContainsAny(out.String(), "[{") {
+				t.Fatalf("colour %t: %q", colour, out.String())
+			}
+		}
+	})
+}
+
+func TestDiffIsByWord(t *testing.T) {
+	pieces := Diff([]byte("the quick brown fox"), []byte("the quiet brown fox"))
+	want := []Piece{{OpBoth, "the "}, {OpFirst, "quick"}, {OpSecond, "quiet"}, {OpBoth, " brown fox"}}
+	if !slices.Equal(pieces, want) {
+		t.Errorf("%v", pieces)
+	}
+	pieces = Diff([]byte("图书馆新馆开放"), []byte("图书馆的新馆开放"))
+	if want := []Piece{{OpBoth, "图书馆"}, {OpSecond, "的"}, {OpBoth, "新馆开放"}}; !slices.Equal(pieces, want) {
+		t.Errorf("%v", pieces)
+	}
+}
+
+func TestWriteSideBySide(t *testing.T) {
+	a := []byte("第一句相同。第二句相同。第三句相同。第四句旧的说法。第五句。")
+	b := []byte("第一句相同。第二句相同。第三句相同。第四句新的说法。第五句。")
+	var out bytes.Buffer
+	if err := WriteSideBySide(&out, SideBySide(Diff(a, b), 0), 60, false); err != nil {
+		t.Fatal(err)
+	}
+	want := "                     … 2 the same …\n" +
+		"第三句相同。                 │ 第三句相同。\n" +
+		"第四句[-旧-]的说法。         │ 第四句{+新+}的说法。\n" +
+		"第五句。                     │ 第五句。\n"
+	if out.String() != want {
+		t.Errorf("\n%swant\n%s", out.String(), want)
+	}
+}
