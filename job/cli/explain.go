@@ -74,7 +74,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 			if _, err := fmt.Fprintln(std.out); err != nil {
 				return err
 			}
-			return eval.WriteSideBySide(std.out, e.Rows, cells, colour)
+			return eval.WriteSideBySide(std.out, e.Rows(), cells, colour)
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")

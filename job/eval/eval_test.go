@@ -108,7 +108,7 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 func TestMeasureCounts(t *testing.T) {
 	c := planted(t, 0.3)
 	for _, half := range []int{AllPairs, 1} {
-		l := newLab(t, c, Options{Half: half})
+		l := newLab(t, c, Options{Half: half, Examples: 1})
 		w := mustNormalizer(t).NewWorkspace()
 		truth, labelled := map[Pair]bool{}, map[Pair]bool{}
 		in := func(p Pair) bool { return half == AllPairs || Half(c.Documents[p.A].ID) == half }
@@ -516,7 +516,7 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	c := planted(t, 0.4)
 	var first []byte
 	for _, workers := range []int{1, 4} {
-		l := newLab(t, c, Options{Workers: workers})
+		l := newLab(t, c, Options{Workers: workers, Examples: 2})
 		report := l.Report("twice")
 		for _, m := range append([]Method{Classic(), Balanced(), Thorough()}, Baselines()...) {
 			r, err := l.Measure(t.Context(), m)

@@ -40,8 +40,12 @@ type Explanation struct {
 	Candidate    bool    // the pair meets: by segment, band or as short texts
 	Verdict      sketch.Verdict
 	Limit        float64 // similarity asked for; 0 for the distance alone and short texts
-	Rows         []Row   // the texts side by side
+
+	textA, textB []byte
 }
+
+// Rows lays the texts out side by side.
+func (e *Explanation) Rows() []Row { return SideBySide(Diff(e.textA, e.textB), 0) }
 
 // Explain compares two documents as the method does. analyzer has the method's
 // features; nil makes one of them.
@@ -85,7 +89,7 @@ func Explain(m *Neardup, analyzer *simhash.Analyzer, a, b *Document) (*Explanati
 	e.ShinglesA, e.ShinglesB = len(setA), len(setB)
 	e.Jaccard, e.Containment = sketch.Jaccard(setA, setB), sketch.Containment(setA, setB)
 	e.judge(m, textA, textB)
-	e.Rows = SideBySide(Diff(a.Text, b.Text), 0)
+	e.textA, e.textB = a.Text, b.Text
 	return e, nil
 }
 

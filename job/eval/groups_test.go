@@ -46,7 +46,7 @@ func TestScript(t *testing.T) {
 
 // A sweep says at each distance what the method at that distance measures.
 func TestSweepAgainstMeasure(t *testing.T) {
-	l := newLab(t, planted(t, 0.4), Options{Half: AllPairs})
+	l := newLab(t, planted(t, 0.4), Options{Half: AllPairs, Examples: 1})
 	for _, m := range []*Neardup{Classic(), Balanced(), Thorough()} {
 		s, err := l.Sweep(t.Context(), m, 9)
 		if err != nil {

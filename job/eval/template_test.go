@@ -73,8 +73,8 @@ func TestTemplates(t *testing.T) {
 	for i := range 600 {
 		from.Documents = append(from.Documents, Document{ID: fmt.Sprint(i), Text: []byte(prose(r, 12))})
 	}
-	c := onSites(t, from, 300, 400, 800)
-	l := newLab(t, c, Options{Alike: 1, Half: AllPairs})
+	c := onSites(t, from, 200, 400, 800)
+	l := newLab(t, c, Options{Alike: 1, Half: AllPairs, Examples: 1})
 	with := Balanced()
 	with.Templates = true
 	for _, m := range []*Neardup{Balanced(), with} {
