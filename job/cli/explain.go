@@ -28,7 +28,7 @@ func newExplain(std streams) *cobra.Command {
 segment keys, estimated and exact similarity, the verdict with its rule, and
 the texts side by side. A and B are files of plain text, or with --run ids of a
 run, whose input is read again. The verdict is that of --method; without it,
-that of the run's own distance and features, or of classic.
+that of the run's own settings, or for files of balanced.
 
 What one text alone has is red or green; where the output is no terminal or
 NO_COLOR is set it stands between [- and -], or {+ and +}.`,
@@ -78,7 +78,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")
-	cmd.Flags().StringVar(&method, "method", "", "method that judges: classic, balanced, thorough or k=0 to k=15 (default as the run, or classic)")
+	cmd.Flags().StringVar(&method, "method", "", "method that judges: classic, balanced, thorough or k=0 to k=15 (default as the run, or balanced)")
 	cmd.Flags().StringVar(&page, "html", "", "write the explanation as a page to this file too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -97,12 +97,19 @@ func judge(run, method string) (m *eval.Neardup, a *simhash.Analyzer, release fu
 		if err := json.Unmarshal(manifest.Config, &cfg); err != nil {
 			return nil, nil, nil, fmt.Errorf("%s: %w", filepath.Join(run, rundir.ManifestFile), err)
 		}
-		m := &eval.Neardup{Label: "the settings of " + run, Features: cfg.Features.Options, Distance: cfg.Match.Distance}
+		m := &eval.Neardup{
+			Label: "the settings of " + run, Features: cfg.Features.Options, Distance: cfg.Match.Distance,
+			Bands: cfg.Match.Bands, Short: cfg.Match.ShortTexts,
+		}
+		if cfg.Match.Verified() {
+			rules := cfg.Match.Rules()
+			m.Rules = &rules
+		}
 		a, release, err := engine.NewAnalyzer(cfg.Features)
 		return m, a, release, err
 	}
 	if method == "" {
-		method = eval.Classic().Name()
+		method = eval.Balanced().Name()
 	}
 	parsed, err := eval.Parse(method)
 	if err != nil {
