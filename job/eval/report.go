@@ -219,6 +219,12 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"down":  downwards,
 	"bars":  bars,
 	"over":  overDistance,
+	"wanted": func(cells []Group) (n int) {
+		for _, c := range cells {
+			n = max(n, c.Recall.Of)
+		}
+		return n
+	},
 	"features": func(name string, list []FeaturePair) any {
 		return struct {
 			Name string

@@ -30,7 +30,7 @@ func TestRunFindsWhatIsMeasured(t *testing.T) {
 			}
 		})
 		var err error
-		if c, err = Plant(c, Planting{Edits: []Edit{EditTypos}, Strength: 0.2, Count: 1000, Seed: 4}); err != nil {
+		if c, err = Plant(c, Planting{Edits: atStrength(0.2, EditTypos), Count: 1000, Seed: 4}); err != nil {
 			t.Fatal(err)
 		}
 	}
