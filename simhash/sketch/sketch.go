@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -33,34 +34,43 @@ type Sketch [Size]byte
 // allocates nothing. One goroutine uses it at a time.
 type Maker struct {
 	minima [signBits]uint32
-	own    [signBits]uint16 // bins that got a shingle
+
+	// Of the bins: whether a shingle came, and the lowest bit of the minimum
+	// then; else the first attempt at which it can borrow, attempts for none.
+	have, low [8]uint64
+	attempt   [signBits]uint8
+
+	// Letters plus 1, the ShingleSize last ones of the block before, 0 for
+	// none, in front.
+	letters [ShingleSize + block + 1]uint64
 }
+
+// block is how many letters are read before their shingles are hashed.
+const block = 256
 
 // empty is the minimum of a bin without a shingle.
 const empty = math.MaxUint32
+
+var allEmpty = func() (minima [signBits]uint32) {
+	for i := range minima {
+		minima[i] = empty
+	}
+	return minima
+}()
 
 // Sketch sets dst to the sketch of text, which is in normal form
 // (simhash.Workspace.Normalize), and returns the number of its shingles,
 // repeated ones counted again. The same text gives the same sketch on any
 // machine.
 func (m *Maker) Sketch(dst *Sketch, text []byte) int {
-	for i := range m.minima {
-		m.minima[i] = empty
-	}
+	m.minima = allEmpty
 	n := m.read(text)
 	*dst = Sketch{}
 	if n == 0 {
 		return 0
 	}
 	m.bands(dst)
-	m.fill()
-	for i := range signBits / 64 {
-		word := uint64(0)
-		for j, v := range m.minima[64*i : 64*i+64] {
-			word |= uint64(v&1) << j
-		}
-		binary.LittleEndian.PutUint64(dst[8*i:], word)
-	}
+	m.signs(dst)
 	if *dst == (Sketch{}) {
 		dst[0] = 1 // the zero Sketch says something else
 	}
@@ -70,29 +80,25 @@ func (m *Maker) Sketch(dst *Sketch, text []byte) int {
 // read puts each shingle into the bin that the upper half of its hash says;
 // a bin keeps the smallest lower half.
 func (m *Maker) read(text []byte) int {
-	known := letters()
-	var h, c0, c1, c2, c3, c4 uint64
-	have := 0
-	for i := 0; i < len(text); {
-		c, size := rune(text[i]), 1
-		if c >= utf8.RuneSelf {
-			if i+3 <= len(text) && c&0xf0 == 0xe0 {
-				c, size = c&0x0f<<12|rune(text[i+1]&0x3f)<<6|rune(text[i+2]&0x3f), 3
-			} else {
-				c, size = utf8.DecodeRune(text[i:])
-			}
+	const before = ShingleSize
+	h, have := uint64(0), 0
+	clear(m.letters[:before])
+	for len(text) > 0 {
+		var n int
+		n, text = m.readBlock(text)
+		from := before
+		for ; from < n && have < ShingleSize-1; from++ { // no shingle is complete
+			h = h*shingleBase + m.letters[from]
+			have++
 		}
-		i += size
-		if uint32(c) >= uint32(len(known)*64) || known[uint32(c)/64]>>(uint32(c)%64)&1 == 0 {
-			continue
-		}
-		h = h*shingleBase + uint64(c) + 1 - c0*shingleLeave
-		c0, c1, c2, c3, c4 = c1, c2, c3, c4, uint64(c)+1
-		if have++; have >= ShingleSize {
+		for i := from; i < n; i++ {
+			h = h*shingleBase + (m.letters[i] - m.letters[i-ShingleSize]*shingleLeave)
 			x := fold(h)
 			bin := x >> 32 * signBits >> 32
 			m.minima[bin] = min(m.minima[bin], uint32(x))
 		}
+		have += n - from
+		copy(m.letters[:before], m.letters[n-before:n])
 	}
 	if have == 0 {
 		return 0
@@ -104,19 +110,42 @@ func (m *Maker) read(text []byte) int {
 	return max(1, have-ShingleSize+1)
 }
 
+// readBlock reads letters until the block is full or the text ends, and
+// returns where they end in m.letters and the rest of the text. Which
+// characters count is not to be foreseen, so no branch asks: each is written,
+// and some are overwritten.
+func (m *Maker) readBlock(text []byte) (int, []byte) {
+	known := letters()
+	n, i := ShingleSize, 0
+	for i < len(text) && n < len(m.letters)-1 {
+		c, size := rune(text[i]), 1
+		if c >= utf8.RuneSelf {
+			if i+3 <= len(text) && c&0xf0 == 0xe0 {
+				c, size = c&0x0f<<12|rune(text[i+1]&0x3f)<<6|rune(text[i+2]&0x3f), 3
+			} else if c, size = utf8.DecodeRune(text[i:]); int(c) >= len(known)*64 {
+				c = 0 // which does not count either
+			}
+		}
+		m.letters[n] = uint64(c) + 1
+		n += int(known[c>>6&rune(len(known)-1)] >> (c & 63) & 1)
+		i += size
+	}
+	return n, text[i:]
+}
+
 // bands fills in the bands: band b is a hash of the minima of the three thirds
 // of bins 40b to 40b+39, a third without a shingle borrowing from another.
 func (m *Maker) bands(dst *Sketch) {
-	var rows [Bands * bandRows]uint32
-	for i := range rows {
+	var own [Bands * bandRows]uint32
+	for i := range own {
 		band, row := i/bandRows, i%bandRows
 		from, to := band*bandBins+row*bandBins/bandRows, band*bandBins+(row+1)*bandBins/bandRows
-		rows[i] = empty
+		least := uint32(empty)
 		for _, v := range m.minima[from:to] {
-			rows[i] = min(rows[i], v)
+			least = min(least, v)
 		}
+		own[i] = least
 	}
-	own := rows
 	for b := range Bands {
 		key := uint64(0)
 		for i := b * bandRows; i < (b+1)*bandRows; i++ {
@@ -131,34 +160,88 @@ func (m *Maker) bands(dst *Sketch) {
 	}
 }
 
-// fill gives every bin without a shingle the minimum, hashed with the bin, of
-// one that has some: optimal densification, which keeps the estimate unbiased
-// for short texts.
-func (m *Maker) fill() {
-	n := 0
-	for _, v := range m.minima {
-		if v != empty {
-			n++
-		}
+// signs fills in the lowest bits of the minima. A bin without a shingle has the
+// minimum, hashed with the bin, of one that has some: optimal densification,
+// which keeps the estimate unbiased for short texts.
+func (m *Maker) signs(dst *Sketch) {
+	l := lenders()
+	if hasWide {
+		lookWide(m, l)
+	} else {
+		m.look(l)
 	}
-	if n == signBits {
-		return
-	}
-	for i, v := range m.minima {
-		m.own[i] = 0
-		if v != empty {
-			m.own[i] = 1
-		}
-	}
-	for i := range m.minima {
-		if m.own[i] != 0 {
-			continue
-		}
-		for try := uint64(0); ; try++ {
-			if j := pick(uint64(i), try, signBits); m.own[j] != 0 {
-				m.minima[i] = uint32(fold(uint64(m.minima[j])+1+uint64(i)<<32) >> 32)
-				break
+	for i, low := range m.low[:signBits/64] {
+		for rest := ^m.have[i]; rest != 0; rest &= rest - 1 {
+			j := bits.TrailingZeros64(rest)
+			bin := uint64(64*i + j)
+			lender, try := uint64(0), m.attempt[bin]
+			if try < attempts {
+				lender = uint64(l.bin[bin][try])
+			} else {
+				lender = m.lender(bin)
 			}
+			low |= fold(uint64(m.minima[lender])+1+bin<<32) >> 32 & 1 << j
+		}
+		binary.LittleEndian.PutUint64(dst[8*i:], low)
+	}
+}
+
+// lender returns the first bin with a shingle that bin i asks after its first
+// attempts.
+func (m *Maker) lender(i uint64) uint64 {
+	for try := uint64(attempts); ; try++ {
+		if j := pick(i, try, signBits); m.have[j/64]>>(j%64)&1 != 0 {
+			return j
+		}
+	}
+}
+
+// lenderTable holds, for every bin, which ones it asks at its first attempts.
+type lenderTable struct {
+	bin    [signBits][attempts]uint16
+	octet  [attempts][signBits]uint8 // bin / 8
+	member [attempts][signBits]uint8 // 1 << (bin % 8)
+}
+
+// attempts is how many are made at once. Among the bins of a text of 85
+// shingles, as 300 bytes of Chinese have, one in a hundred needs more.
+const attempts = 16
+
+var lenders = sync.OnceValue(func() *lenderTable {
+	t := new(lenderTable)
+	for i := range signBits {
+		for try := range attempts {
+			bin := pick(uint64(i), uint64(try), signBits)
+			t.bin[i][try] = uint16(bin)
+			t.octet[try][i], t.member[try][i] = uint8(bin/8), 1<<(bin%8)
+		}
+	}
+	return t
+})
+
+// look fills in have, low and, for the bins without a shingle, attempt. Which
+// attempt is the first to do is not to be foreseen: all are made.
+func (m *Maker) look(l *lenderTable) {
+	var own [signBits]uint16
+	for i := range signBits / 64 {
+		have, low := uint64(0), uint64(0)
+		for j, v := range m.minima[64*i : 64*i+64] {
+			is := (uint64(v) - empty) >> 63 // 1 if v is less
+			own[64*i+j] = uint16(is)
+			have |= is << j
+			low |= is & uint64(v) << j
+		}
+		m.have[i], m.low[i] = have, low
+	}
+	for i := range m.have[:signBits/64] {
+		for rest := ^m.have[i]; rest != 0; rest &= rest - 1 {
+			bin := 64*i + bits.TrailingZeros64(rest)
+			t := &l.bin[bin]
+			lends := own[t[0]] | own[t[1]]<<1 | own[t[2]]<<2 | own[t[3]]<<3 | own[t[4]]<<4 | own[t[5]]<<5 | own[t[6]]<<6 | own[t[7]]<<7
+			if lends == 0 {
+				lends = own[t[8]]<<8 | own[t[9]]<<9 | own[t[10]]<<10 | own[t[11]]<<11 | own[t[12]]<<12 | own[t[13]]<<13 | own[t[14]]<<14 | own[t[15]]<<15
+			}
+			m.attempt[bin] = uint8(bits.TrailingZeros16(lends)) // 16, which is attempts, for none
 		}
 	}
 }

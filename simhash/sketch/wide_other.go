@@ -1,0 +1,7 @@
+//go:build !amd64 || purego
+
+package sketch
+
+var hasWide = false
+
+func lookWide(*Maker, *lenderTable) {}
