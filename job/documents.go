@@ -81,30 +81,55 @@ func readDocuments(ctx context.Context, split data.Split, cfg config.Config, ids
 	if len(ids) == 0 {
 		return nil
 	}
-	in, err := source.Open(split, cfg.Input.ReaderOptions())
+	err = eachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
+		if id := string(doc.ID); ids[id] {
+			found[id] = *doc
+			*doc = data.Document{} // its bytes are found's now
+			delete(ids, id)
+		}
+		if len(ids) == 0 {
+			return errEnough
+		}
+		return nil
+	})
+	if err == nil && len(ids) > 0 {
+		return fmt.Errorf("%s: the input has changed since the run", split.Path)
+	}
+	return err
+}
+
+// errEnough ends eachDocument before the end of the split, without an error.
+var errEnough = errors.New("enough")
+
+// eachDocument calls yield with the documents of a split, in their order,
+// without its bad records, and stops at its first error. The document is used
+// again for the next.
+func eachDocument(ctx context.Context, split data.Split, o config.Input, yield func(*data.Document) error) (err error) {
+	in, err := source.Open(split, o.ReaderOptions())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	for len(ids) > 0 {
+	var doc data.Document
+	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var doc data.Document
 		err := in.Read(&doc)
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s: the input has changed since the run", split.Path)
+			return nil
 		}
 		if _, bad := data.IsBadRecord(err); bad {
-			continue
+			continue // the fingerprint stage counts and keeps it
+		}
+		if err == nil {
+			err = yield(&doc)
+		}
+		if errors.Is(err, errEnough) {
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if id := string(doc.ID); ids[id] {
-			found[id] = doc
-			delete(ids, id)
-		}
 	}
-	return nil
 }

@@ -199,7 +199,9 @@ func (r *run) open() (err error) {
 	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Splits: splits, Log: r.Log, Advance: func(int64) {}}
 	err = r.dir.Adopt(rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Splits: splits})
 	if err == nil && r.Command == CommandRun && !r.dir.Finished() {
-		r.job.Analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
+		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
+			r.job.Analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
+		}
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sort"
@@ -15,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -194,40 +192,30 @@ func (v *verification) consult(ctx context.Context, open []data.Pair) (_ *shingl
 }
 
 // consultSplit reads the wanted rows of a split, whose first is row first.
-func (v *verification) consultSplit(ctx context.Context, task int, first int64, rows []wantedRow, out *shingleFile) (err error) {
+func (v *verification) consultSplit(ctx context.Context, task int, first int64, rows []wantedRow, out *shingleFile) error {
 	split := v.run.job.Splits[task]
-	in, err := source.Open(split, v.run.config.Input.ReaderOptions())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
 	w := v.run.job.Analyzer.NewWorkspace()
-	var doc data.Document
+	f := v.run.job.Fingerprinter()
+	defer v.run.job.Release(f)
 	var text, buf []byte
 	var shingles []uint64
-	for row := first; len(rows) > 0; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		err := in.Read(&doc)
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s has changed since it was fingerprinted: run again into a new folder", split.Path)
-		}
-		if _, bad := data.IsBadRecord(err); bad {
-			continue // counted and kept by the fingerprint stage
-		}
-		if err != nil {
-			return err
-		}
+	row := first
+	err := eachDocument(ctx, split, v.run.config.Input, func(doc *data.Document) (err error) {
 		if row == rows[0].row {
-			text = w.Normalize(text[:0], doc.Text)
+			text = w.Normalize(text[:0], f.Text(doc))
 			shingles = sketch.Shingles(shingles[:0], text)
 			if buf, err = out.add(rows[0].doc, shingles, buf); err != nil {
 				return err
 			}
-			rows = rows[1:]
+			if rows = rows[1:]; len(rows) == 0 {
+				return errEnough
+			}
 		}
 		row++
+		return nil
+	})
+	if err == nil && len(rows) > 0 {
+		return fmt.Errorf("%s has changed since it was fingerprinted: run again into a new folder", split.Path)
 	}
-	return nil
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -38,54 +37,46 @@ func StopWords(ctx context.Context, cfg config.Config, inputs []string, workers 
 	defer func() { err = errors.Join(err, release()) }()
 
 	var all simhash.StopTrainer
+	err = eachSplit(ctx, splits, workers, func(ctx context.Context, split data.Split) (merge func() error, err error) {
+		one, err := trainSplit(ctx, cfg, analyzer, split)
+		return func() error { all.Merge(one); return nil }, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all.List(maxShare, minDocuments), nil
+}
+
+// eachSplit calls read for the splits on so many goroutines, and what it
+// returns, one call at a time.
+func eachSplit(ctx context.Context, splits []data.Split, workers int, read func(context.Context, data.Split) (merge func() error, err error)) error {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(workers, 1))
 	for _, split := range splits {
 		group.Go(func() error {
 			return engine.Guard(func() error {
-				one, err := trainSplit(ctx, cfg, analyzer, split)
+				merge, err := read(ctx, split)
 				if err != nil {
 					return err
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				all.Merge(one)
-				return nil
+				return merge()
 			})
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return all.List(maxShare, minDocuments), nil
+	return group.Wait()
 }
 
-func trainSplit(ctx context.Context, cfg config.Config, analyzer *simhash.Analyzer, split data.Split) (_ *simhash.StopTrainer, err error) {
-	in, err := source.Open(split, cfg.Input.ReaderOptions())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+func trainSplit(ctx context.Context, cfg config.Config, analyzer *simhash.Analyzer, split data.Split) (*simhash.StopTrainer, error) {
 	var trainer simhash.StopTrainer
-	var doc data.Document
 	var features []simhash.Feature
 	w := analyzer.NewWorkspace()
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		err := in.Read(&doc)
-		if errors.Is(err, io.EOF) {
-			return &trainer, nil
-		}
-		if _, bad := data.IsBadRecord(err); bad {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := eachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
 		features = w.Features(features[:0], doc.Title, doc.Text)
 		trainer.Add(features)
-	}
+		return nil
+	})
+	return &trainer, err
 }

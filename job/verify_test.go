@@ -85,7 +85,7 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 		}
 	}()
 	w := analyzer.NewWorkspace()
-	f := mapper.NewFingerprinter(w, true)
+	f := mapper.NewFingerprinter(w, true, nil)
 	views := make([]data.View, len(docs))
 	shingles := make([][]uint64, len(docs))
 	for i, d := range docs {

@@ -193,7 +193,7 @@ func TestFingerprinterMakesViews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := NewFingerprinter(analyzer.NewWorkspace(), true)
+	f := NewFingerprinter(analyzer.NewWorkspace(), true, nil)
 	var row data.FingerprintRow
 	var v data.View
 	f.Fingerprint(&data.Document{ID: []byte("a"), Text: []byte("Ｎews，头条 2026!")}, "in", &row)
@@ -214,7 +214,7 @@ func TestFingerprinterMakesViews(t *testing.T) {
 	if len(row.Letters) > 0 || len(row.Sketch) > 0 {
 		t.Fatalf("got %+v", row)
 	}
-	NewFingerprinter(analyzer.NewWorkspace(), false).Fingerprint(&data.Document{ID: []byte("a"), Text: []byte(long)}, "in", &row)
+	NewFingerprinter(analyzer.NewWorkspace(), false, nil).Fingerprint(&data.Document{ID: []byte("a"), Text: []byte(long)}, "in", &row)
 	if len(row.Sketch) > 0 {
 		t.Fatalf("a sketch that nobody asked for: %+v", row)
 	}

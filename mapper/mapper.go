@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Fingerprinter is the first map. It holds buffers that are used again, so one
@@ -17,20 +18,34 @@ import (
 type Fingerprinter struct {
 	workspace *simhash.Workspace
 	sketches  bool
+	templates *template.Model
+	text      []byte
 	maker     sketch.Maker
 	letters   []rune
 }
 
 // NewFingerprinter returns a Fingerprinter that works in w; sketches says that
-// rows get what a verdict looks at, sketch and letters.
-func NewFingerprinter(w *simhash.Workspace, sketches bool) *Fingerprinter {
-	return &Fingerprinter{workspace: w, sketches: sketches}
+// rows get what a verdict looks at, sketch and letters. What templates, which
+// may be nil, has of a document's site is left out of its text.
+func NewFingerprinter(w *simhash.Workspace, sketches bool, templates *template.Model) *Fingerprinter {
+	return &Fingerprinter{workspace: w, sketches: sketches, templates: templates}
+}
+
+// Text is the part of the document's text that is its own, valid until the
+// next call.
+func (f *Fingerprinter) Text(doc *data.Document) []byte {
+	site := template.Site(doc.ID)
+	if f.templates.Blocks(site) == 0 {
+		return doc.Text
+	}
+	f.text, _ = f.templates.Suppress(f.text[:0], site, doc.Text)
+	return f.text
 }
 
 // Fingerprint fills row from doc, whose bytes row then refers to. It uses the
 // row's sketch and letters again.
 func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data.FingerprintRow) {
-	r := f.workspace.Fingerprint(doc.Title, doc.Text)
+	r := f.workspace.Fingerprint(doc.Title, f.Text(doc))
 	*row = data.FingerprintRow{
 		DocID:    doc.ID,
 		Hi:       r.Fingerprint.Hi,

@@ -104,6 +104,7 @@ func bindFeatures(fs *pflag.FlagSet, c *config.Config) {
 	fs.StringSliceVar(&f.Tags, "tags", f.Tags, "only dictionary words of these parts of speech, like n,v")
 	fs.StringVar(&f.Stop, "stop", f.Stop, "stop words that are left out: none or builtin")
 	fs.StringVar(&f.StopList, "stop-list", f.StopList, "file of further stop words, one a line")
+	fs.StringVar(&f.Templates, "templates", f.Templates, "file of what the pages of each site share, as neardup templates learns it: left out of their texts")
 	fs.IntVar(&f.MinFeatures, "min-features", f.MinFeatures, "a document with fewer distinct features is not matched")
 	fs.BoolVar(&f.Simplify, "simplify", f.Simplify, "traditional characters count as simplified ones")
 	fs.BoolVar(&f.HMM, "hmm", f.HMM, "find words beyond the dictionary")

@@ -68,6 +68,7 @@ type Features struct {
 	Segmenter string   `yaml:"segmenter" json:"segmenter"`   // builtin or gojieba
 	UserWords []string `yaml:"user_words" json:"user_words"` // files of words for the segmenter: word, frequency, tag
 	StopList  string   `yaml:"stop_list" json:"stop_list"`   // file of further stop words, one a line
+	Templates string   `yaml:"templates" json:"templates"`   // file of the templates of sites, which are left out of their pages' texts
 }
 
 // Presets: ways to tell near-duplicates that were measured, see
@@ -84,6 +85,17 @@ const (
 	VerifySketch = "sketch" // the sketches' estimate decides
 	VerifyTexts  = "texts"  // where the estimate is near the limit, the texts decide
 )
+
+// Files lists the files that the features are made with.
+func (f Features) Files() []string {
+	files := slices.Clone(f.UserWords)
+	for _, path := range []string{f.StopList, f.Templates} {
+		if path != "" {
+			files = append(files, path)
+		}
+	}
+	return files
+}
 
 // Match says which documents are near-duplicates: which ones meet, and what
 // they are confirmed by. Preset stands for the fields from Distance to Border;
@@ -461,11 +473,7 @@ func (c Config) Hash() (string, error) {
 	if err := enc.Encode(c); err != nil {
 		return "", fmt.Errorf("config: %w", err)
 	}
-	files := slices.Clone(c.Features.UserWords)
-	if c.Features.StopList != "" {
-		files = append(files, c.Features.StopList)
-	}
-	for _, path := range files {
+	for _, path := range c.Features.Files() {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return "", fmt.Errorf("config: %w", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/gojieba"
 	"github.com/neardup/neardup/simhash/jieba"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // NewAnalyzer makes the analyzer that the configuration describes, with the
@@ -59,6 +60,22 @@ func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, 
 		return nil, nil, errors.Join(err, release())
 	}
 	return a, release, nil
+}
+
+// Templates reads the templates of sites that the configuration names; nil
+// without.
+func Templates(f config.Features) (*template.Model, error) {
+	if f.Templates == "" {
+		return nil, nil
+	}
+	return readFile(f.Templates, func(r io.Reader) (*template.Model, error) {
+		blob, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		m := new(template.Model)
+		return m, m.UnmarshalBinary(blob)
+	})
 }
 
 // readFile parses the file at path.

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/job/version"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Engine executes the two stages whose work grows with the dump. Both calls
@@ -73,6 +74,9 @@ type Job struct {
 	Analyzer *simhash.Analyzer // nil for a job that only matches
 	Log      *slog.Logger
 
+	// Templates, if not nil, are what sites share and no text is judged by.
+	Templates *template.Model
+
 	// Advance is told of input bytes as they are read, for progress. It may
 	// be nil and is called concurrently.
 	Advance func(bytes int64)
@@ -86,7 +90,7 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 	if f, ok := j.fingerprinters.Get().(*mapper.Fingerprinter); ok {
 		return f
 	}
-	return mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Verified())
+	return mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Verified(), j.Templates)
 }
 
 // Release takes back a Fingerprinter.

@@ -139,9 +139,8 @@ func (r *run) spec(ctx context.Context) (*spec, error) {
 		Config: r.job.Config, Execution: r.job.Config.Execution, JobHash: r.job.Hash,
 	}
 	s.Execution.Shards, s.Execution.Salts = max(s.Execution.Shards, 1), max(s.Execution.Salts, 1)
-	f := r.job.Config.Features
-	for _, named := range append([]string{f.StopList}, f.UserWords...) {
-		s.Relative = s.Relative || named != "" && !filepath.IsAbs(named)
+	for _, named := range r.job.Config.Features.Files() {
+		s.Relative = s.Relative || !filepath.IsAbs(named)
 	}
 	return s, ctx.Err()
 }

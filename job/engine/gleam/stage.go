@@ -81,7 +81,11 @@ func (w *worker) fingerprintTasks(ctx context.Context, tasks []int) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	job := &engine.Job{Config: w.spec.Config, Hash: w.spec.JobHash, Dir: dir, Splits: w.spec.Fingerprint.Splits, Analyzer: analyzer, Log: w.log,
+	templates, err := engine.Templates(w.spec.Config.Features)
+	if err != nil {
+		return err
+	}
+	job := &engine.Job{Templates: templates, Config: w.spec.Config, Hash: w.spec.JobHash, Dir: dir, Splits: w.spec.Fingerprint.Splits, Analyzer: analyzer, Log: w.log,
 		Advance: func(n int64) { w.counters.bytes.Add(n) }}
 	threads := max(1, runtime.GOMAXPROCS(0)/max(1, w.spec.Fingerprint.Threads))
 	for _, task := range tasks {

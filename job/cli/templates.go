@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+func newTemplates(std streams) *cobra.Command {
+	var file, out, older string
+	var o template.Options
+	cfg := config.Default()
+	bind := bindInput
+	cmd := &cobra.Command{
+		Use:   "templates INPUT… --out FILE",
+		Short: "Learn what the pages of each site share: menus, footers, notices",
+		Long: `Samples pages of every site (the host of an id that is a URL) and writes the
+blocks of text that at least --share of them have: a file that run takes as
+--templates, to compare pages by what is their own.`,
+		Example: `  neardup templates crawl/2026-11-19/*.wet.gz --out sites.templates
+  neardup run crawl/2026-11-20/*.wet.gz --templates sites.templates --out runs/2026-11-20`,
+		Args: needArgs("an input: a file, a folder or a glob"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := effective(cmd.Flags(), config.PresetBalanced, file, bind)
+			if err == nil {
+				err = o.Check()
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			if out == "" {
+				return usageError{fmt.Errorf("name the file to write with --out; see %s --help", cmd.CommandPath())}
+			}
+			known, err := engine.Templates(config.Features{Templates: older})
+			if err != nil {
+				return err
+			}
+			m, err := job.Templates(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), o)
+			if err != nil {
+				return err
+			}
+			learned := m.Sites()
+			m.Merge(known)
+			blob, err := m.MarshalBinary()
+			if err != nil {
+				return err
+			}
+			if err := data.WriteFileAtomic(out, blob); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.out, "%d sites have a template, %d of them learned from this input: %s, %s\n", m.Sites(), learned, out, job.Bytes(int64(len(blob))))
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
+	cmd.Flags().StringVar(&older, "older", "", "file of an earlier night: serves for the sites that have too few pages in this input")
+	cmd.Flags().StringVar(&file, "config", "", "YAML file of settings; flags win over it")
+	cmd.Flags().Float64Var(&o.Share, "share", 0.5, "share of a site's sampled pages that have a block of its template")
+	cmd.Flags().IntVar(&o.MinPages, "min-pages", 20, "a site of fewer sampled pages has no template")
+	bind(cmd.Flags(), &cfg)
+	return cmd
+}
