@@ -11,6 +11,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/neardup/neardup/job"
 )
 
 // logEvery is how often progress is logged when stderr is no terminal.
@@ -29,14 +31,15 @@ func progress(stderr io.Writer, log *slog.Logger) func(stage string, total int64
 func bars(w io.Writer) func(stage string, total int64, unit string) (func(int64), func()) {
 	return func(stage string, total int64, unit string) (func(int64), func()) {
 		p := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithRefreshRate(200*time.Millisecond))
-		count, speed := decor.CountersNoUnit("%d / %d"), decor.Name("")
+		count, speed, left := decor.CountersNoUnit("%d / %d"), decor.Name(""), decor.Name("")
 		if unit == "bytes" {
+			left = decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "")
 			count = decor.CountersKibiByte("% .1f / % .1f")
 			speed = decor.AverageSpeed(decor.SizeB1024(0), "  % .1f")
 		}
 		bar := p.AddBar(total,
 			mpb.PrependDecorators(decor.Name(stage, decor.WC{W: 12, C: decor.DindentRight}), count),
-			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), speed, decor.Name("  "), decor.Elapsed(decor.ET_STYLE_GO)))
+			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), speed, decor.Name("  "), decor.Elapsed(decor.ET_STYLE_GO), decor.Name("  "), left))
 		return func(n int64) { bar.IncrInt64(n) }, func() {
 			if unit == "tasks" {
 				bar.SetCurrent(total)
@@ -62,7 +65,7 @@ func logged(log *slog.Logger, stage string, total int64, unit string) (func(int6
 			case <-stop:
 				return
 			case <-tick.C:
-				log.Info("progress", "stage", stage, unit, at.Load(), "of", total, "seconds", int(time.Since(began).Seconds()))
+				log.Info("progress", pace(stage, unit, at.Load(), total, time.Since(began))...)
 			}
 		}
 	}()
@@ -71,4 +74,19 @@ func logged(log *slog.Logger, stage string, total int64, unit string) (func(int6
 		once.Do(func() { close(stop) })
 		<-stopped
 	}
+}
+
+// pace is what a log line says of a stage: how far it is, how fast, and how
+// long it will take.
+func pace(stage, unit string, at, total int64, elapsed time.Duration) []any {
+	line := []any{"stage", stage, unit, at, "of", total, "seconds", int(elapsed.Seconds())}
+	if unit != "bytes" || at <= 0 || elapsed <= 0 {
+		return line
+	}
+	rate := float64(at) / elapsed.Seconds()
+	line = append(line, "rate", job.Bytes(int64(rate))+"/s")
+	if total > at {
+		line = append(line, "left", (time.Duration(float64(total-at) / rate * float64(time.Second))).Round(time.Second))
+	}
+	return line
 }

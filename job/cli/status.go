@@ -13,7 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam"
 	"github.com/neardup/neardup/job/rundir"
 )
 
@@ -23,7 +27,8 @@ func newStatus(std streams) *cobra.Command {
 		Use:   "status RUN",
 		Short: "Say how far a run is, from anywhere that sees its directory",
 		Long: `Prints whether a run is under way, finished or left, and for each stage the
-tasks done, rows, bytes, rate and the time that is left.`,
+tasks done, rows, bytes, rate and the time that is left; on a cluster also what
+the workers of the flow under way last told.`,
 		Example: "  neardup status runs/2026-11-20",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -59,6 +64,19 @@ type runStatus struct {
 	Command string        `json:"command"`
 	State   string        `json:"state"`
 	Stages  []stageStatus `json:"stages"`
+	Flow    []flowStatus  `json:"flow,omitempty"` // on a cluster, by step of the flow under way
+}
+
+// flowStatus is how far a step of the flow under way is on the cluster.
+type flowStatus struct {
+	Step    string  `json:"step"`
+	Tasks   int     `json:"tasks"` // that began
+	Done    int     `json:"done"`
+	Hosts   int     `json:"hosts"`
+	In      int64   `json:"in"`    // records
+	Out     int64   `json:"out"`   // records
+	Bytes   int64   `json:"bytes"` // of input read
+	Seconds float64 `json:"cpu"`   // of processor time
 }
 
 type stageStatus struct {
@@ -93,6 +111,15 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 	if _, err := os.Stat(filepath.Join(path, rundir.SuccessFile)); err == nil {
 		s.State = stateFinished
 	}
+	var reading int64 // bytes of unfinished splits
+	if inUse {
+		if s.Flow, err = readFlow(path); err != nil {
+			return nil, err
+		}
+		for _, f := range s.Flow {
+			reading += f.Bytes
+		}
+	}
 	for _, stage := range job.Stages(m) {
 		st := stageStatus{Stage: stage.Name, Tasks: 1}
 		if stage.PerSplit {
@@ -115,9 +142,59 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 				st.ETA = now.Sub(st.started).Seconds() / float64(st.Done) * float64(left)
 			}
 		}
+		if stage.Name == engine.StageFingerprint {
+			st.readOn(m.Splits, reading, now)
+		}
 		s.Stages = append(s.Stages, st)
 	}
 	return s, nil
+}
+
+// readFlow sums up what the workers of a flow on the cluster last told.
+func readFlow(path string) (steps []flowStatus, err error) {
+	workers, err := gleam.Status(path)
+	if err != nil {
+		return nil, err
+	}
+	hosts := make(map[string]bool)
+	for _, w := range workers {
+		if n := len(steps); n == 0 || steps[n-1].Step != w.Stage {
+			steps = append(steps, flowStatus{Step: w.Stage})
+			clear(hosts)
+		}
+		f := &steps[len(steps)-1]
+		f.Tasks++
+		if w.Done {
+			f.Done++
+		}
+		hosts[w.Host] = true
+		f.Hosts = len(hosts)
+		f.In, f.Out, f.Bytes = f.In+w.In, f.Out+w.Out, f.Bytes+w.Bytes
+		f.Seconds += float64(w.CPU) / 1000
+	}
+	return steps, nil
+}
+
+// readOn tells the time that is left by the bytes, where the sizes of all
+// splits are known: a few large splits say little by their number. What a
+// flow's workers read counts the splits that they finished.
+func (s *stageStatus) readOn(splits []data.Split, reading int64, now time.Time) {
+	read := max(s.Bytes, reading)
+	total := int64(0)
+	for _, split := range splits {
+		switch {
+		case split.Size < 0 || split.Format == source.FormatParquet: // cut by row groups
+			return
+		case split.End < 0:
+			total += split.Size
+		default:
+			total += split.End - split.Start
+		}
+	}
+	if s.Done == 0 || s.Done == s.Tasks || read == 0 || total <= read {
+		return
+	}
+	s.ETA = now.Sub(s.started).Seconds() / float64(read) * float64(total-read)
 }
 
 // add counts the task whose record stands at path.
@@ -153,6 +230,12 @@ func (s *runStatus) print(w io.Writer) error {
 			left = time.Duration(st.ETA * float64(time.Second)).Round(time.Second).String()
 		}
 		fmt.Fprintf(out, "%s\t%d of %d\t%d\t%s\t%.0f\t%s\n", st.Stage, st.Done, st.Tasks, st.Rows, job.Bytes(st.Bytes), st.Rate, left)
+	}
+	if len(s.Flow) > 0 {
+		fmt.Fprintf(out, "on the cluster\ttasks\trecords in\tout\thosts\tCPU seconds\n")
+		for _, f := range s.Flow {
+			fmt.Fprintf(out, "%s\t%d of %d\t%d\t%d\t%d\t%.1f\n", f.Step, f.Done, f.Tasks, f.In, f.Out, f.Hosts, f.Seconds)
+		}
 	}
 	return out.Flush()
 }

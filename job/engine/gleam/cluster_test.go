@@ -196,6 +196,22 @@ func processes(text string) map[int][]string {
 	return found
 }
 
+// logged checks that the agents' words stand in the run directory.
+func (c *cluster) logged(run string) {
+	c.t.Helper()
+	logs, err := filepath.Glob(filepath.Join(run, Logs, "*-agent-*.log"))
+	if err != nil || len(logs) == 0 {
+		c.t.Errorf("no agent's log in %s: %v", run, err)
+		return
+	}
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), "in memory ") {
+			c.t.Errorf("%s: %v: %.200s", path, err, text)
+		}
+	}
+}
+
 // left checks that nothing of the runs is left: no executor, worker, driver or
 // guard, no file in the agents' folders, no slot taken, no attempt, no
 // temporary file. Without a run directory it looks at the agents alone.

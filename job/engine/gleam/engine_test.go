@@ -234,6 +234,7 @@ func pairsEqualLocal(t *testing.T, c *cluster, dir *rundir.Dir, cfg config.Confi
 		t.Fatalf("%d documents, %+v: got %d pairs, want %d", documents.Len(), cfg.Match, len(got), len(want))
 	}
 	c.left(dir.Path())
+	c.logged(dir.Path())
 }
 
 // dump writes JSONL files: several, one of them empty, one far larger than

@@ -1,7 +1,6 @@
 package gleam
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,23 +64,9 @@ var (
 	flowPoints = append(slices.Clone(fingerprintPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
 )
 
-// parent is the parent of a process.
-func parent(pid int) int {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return -1
-	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	ppid, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return -1
-	}
-	return ppid
-}
-
 // agentOf is the number of the agent that a worker stands on.
 func (tr *trial) agentOf(pid int) int {
-	agent := parent(parent(pid))
+	agent := parentOf(parentOf(pid))
 	for i, a := range tr.c.agents {
 		if a.Process.Pid == agent {
 			return i
@@ -101,7 +86,7 @@ var taskFaults = []fault{
 
 // processFaults are what happens to the processes around the tasks.
 var processFaults = []fault{
-	{name: "executor killed", strike: func(_ *trial, pid int) { kill(parent(pid), syscall.SIGKILL) }},
+	{name: "executor killed", strike: func(_ *trial, pid int) { kill(parentOf(pid), syscall.SIGKILL) }},
 	{name: "driver killed", strike: func(tr *trial, _ int) { tr.signal(tr.driver, syscall.SIGKILL) }},
 	{name: "SIGTERM to the driver", strike: func(tr *trial, _ int) { tr.signal(tr.driver, syscall.SIGTERM) }},
 	{name: "agent killed and started again", breaks: true,

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -48,7 +50,7 @@ func startGuard(dir attemptDir) (err error) {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(path, argDir+string(dir), argGuard+folder)
+	cmd := exec.Command(path, argDir+string(dir), fmt.Sprint(argAgent, parentOf(os.Getppid())), argGuard+folder)
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{mark}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -58,12 +60,14 @@ func startGuard(dir attemptDir) (err error) {
 	return cmd.Process.Release()
 }
 
-// runGuard stands by until the attempt is over and nothing of it is left.
-func runGuard(dir attemptDir, folder string) (err error) {
+// runGuard stands by until the attempt is over and nothing of it is left. It
+// then passes on what the agent, of that process id, said meanwhile.
+func runGuard(dir attemptDir, folder string, agent int) (err error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
 	}
+	log := openAgentLog(agent)
 	known := filepath.Join(dir.guards(), fmt.Sprintf("%s-%d", host, os.Getpid()))
 	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil && !gone(dir.lease()) {
 		return err
@@ -71,6 +75,12 @@ func runGuard(dir attemptDir, folder string) (err error) {
 	defer func() {
 		if rerr := os.Remove(known); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
+		}
+	}()
+	defer func() {
+		if log != nil {
+			name := fmt.Sprintf("%s-agent-%s-%s.log", strings.TrimPrefix(filepath.Base(string(dir)), "gleam-"), host, filepath.Base(filepath.Dir(folder)))
+			err = errors.Join(err, log.passOn(filepath.Join(filepath.Dir(filepath.Dir(string(dir))), Logs, name)))
 		}
 	}()
 	renewed, last, full := time.Now(), time.Time{}, false
@@ -87,6 +97,64 @@ func runGuard(dir attemptDir, folder string) (err error) {
 		}
 		time.Sleep(guardEvery)
 	}
+}
+
+// parentOf is the parent of a process, 0 if it is not known.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name, in parentheses, may hold anything; state and parent follow.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return 0
+	}
+	return parent
+}
+
+// agentLog is the file that an agent writes what it has to say to.
+type agentLog struct {
+	file *os.File
+	from int64
+}
+
+// openAgentLog finds the agent's log by its standard error; nil when that is
+// no file.
+func openAgentLog(agent int) *agentLog {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/fd/2", agent))
+	if err != nil {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // nothing was read
+		return nil
+	}
+	return &agentLog{f, info.Size()}
+}
+
+// passOn copies what came since the log was opened, of much the end.
+func (l *agentLog) passOn(path string) error {
+	defer func() { _ = l.file.Close() }() // it was only read
+	const most = 256 << 10
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	from := max(l.from, info.Size()-most)
+	text, err := io.ReadAll(io.NewSectionReader(l.file, from, info.Size()-from))
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return nil // the run directory is gone
+	}
+	return os.WriteFile(path, text, 0o644)
 }
 
 // clearFlow kills the flow's executors and workers on this host and removes

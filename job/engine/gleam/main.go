@@ -23,6 +23,7 @@ const (
 	argStepID  = "-flow.stepId"
 	argCluster = "-gleam.agents="
 	argCheck   = "-gleam.check="
+	argAgent   = "-gleam.agent.pid="
 )
 
 // Main is what a program that uses the engine calls first, with its arguments
@@ -40,7 +41,7 @@ func Main(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool
 		case p.cluster != "":
 			err = printAgents(context.Background(), p.cluster, stderr)
 		case p.guard != "":
-			err = runGuard(p.dir, p.guard)
+			err = runGuard(p.dir, p.guard, p.agent)
 		case p.check != "":
 			err = runCheck(p.dir, p.check)
 		case p.stage != 0:
@@ -61,6 +62,7 @@ type process struct {
 	dir     attemptDir
 	id      uint64
 	guard   string // folder of a flow on an agent
+	agent   int    // process id
 	stage   stageID
 	task    int
 	cluster string
@@ -87,6 +89,8 @@ func parseProcess(args []string) (p process, err error) {
 			p.guard = strings.TrimPrefix(arg, argGuard)
 		case strings.HasPrefix(arg, argCluster):
 			p.cluster = strings.TrimPrefix(arg, argCluster)
+		case strings.HasPrefix(arg, argAgent):
+			p.agent, err = strconv.Atoi(strings.TrimPrefix(arg, argAgent))
 		case strings.HasPrefix(arg, argCheck):
 			p.check = strings.TrimPrefix(arg, argCheck)
 		case arg == argStage:
