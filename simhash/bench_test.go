@@ -1,6 +1,14 @@
 package simhash
 
-import "testing"
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/simhash/jieba"
+)
 
 // pieces cuts texts into documents of about size bytes.
 func pieces(texts [][]byte, size, total int) (docs [][]byte, sum int) {
@@ -57,69 +65,68 @@ func BenchmarkFingerprint(b *testing.B) {
 	}
 }
 
-func BenchmarkParts(b *testing.B) {
-	docs, size := pieces(sharedTexts(b, "zh/blogs.jsonl.gz", "text", 800), 2048, 2<<20)
-	a := newAnalyzer(b, nil)
-	w := a.NewWorkspace()
-	b.Run("normalize", func(b *testing.B) {
-		b.SetBytes(int64(size))
-		for b.Loop() {
-			for _, d := range docs {
-				w.read(nil, d)
-			}
-		}
-	})
-	var normal [][]byte
-	for _, d := range docs {
-		normal = append(normal, w.Normalize(nil, d))
+// BenchmarkSteps says where the time of a document of 2 KB goes: the
+// microseconds of each step, the quickest turn of every document taken, so
+// that other work on the machine counts little.
+func BenchmarkSteps(b *testing.B) {
+	for _, name := range []string{"blogs", "laws"} {
+		docs, _ := pieces(sharedTexts(b, "zh/"+name+".jsonl.gz", "text", 400), 2048, 1<<20)
+		b.Run(name, func(b *testing.B) { benchmarkSteps(b, docs) })
 	}
-	b.Run("split", func(b *testing.B) {
-		b.SetBytes(int64(size))
-		for b.Loop() {
-			for _, d := range normal {
-				for s := (span{}); s.end < len(d); {
-					s = nextSpan(a.classes, d, s.end)
-				}
-			}
-		}
-	})
-	b.Run("split-cut", func(b *testing.B) {
-		b.SetBytes(int64(size))
-		for b.Loop() {
-			for _, d := range normal {
-				for s := (span{}); s.end < len(d); {
-					if s = nextSpan(a.classes, d, s.end); s.class == classHan {
-						w.words = w.cutter.Cut(w.words[:0], d[s.start:s.end])
-					}
-				}
-			}
-		}
-	})
-	b.Run("cut-whole", func(b *testing.B) {
-		b.SetBytes(int64(size))
-		for b.Loop() {
-			for _, d := range normal {
-				w.words = w.cutter.Cut(w.words[:0], d)
-			}
-		}
-	})
-	b.Run("count", func(b *testing.B) {
-		b.SetBytes(int64(size))
-		for b.Loop() {
-			for _, d := range normal {
-				w.text = append(w.text[:0], d...)
-				w.countWords(0)
-			}
-		}
-	})
-	b.Run("weigh-sum", func(b *testing.B) {
-		b.SetBytes(int64(len(normal[0])))
-		w.text = append(w.text[:0], normal[0]...)
-		w.countWords(0)
-		for b.Loop() {
+}
+
+func benchmarkSteps(b *testing.B, docs [][]byte) {
+	w := newAnalyzer(b, nil).NewWorkspace()
+	type state struct {
+		normal []byte
+		codes  []uint16
+		at     []int32
+		words  []jieba.Word
+	}
+	var states []state
+	for _, d := range docs {
+		w.read(nil, d)
+		w.startCodes(len(w.text))
+		w.readCodes(w.text, 0)
+		w.at[w.coded] = int32(len(w.text))
+		s := state{bytes.Clone(w.text), slices.Clone(w.codes[1:w.coded]), slices.Clone(w.at[1 : w.coded+1]), nil}
+		s.words = w.coder.CutCodes(nil, s.codes, s.at)
+		states = append(states, s)
+	}
+	steps := []struct {
+		name string
+		do   func(i int)
+	}{
+		{"normal", func(i int) { w.read(nil, docs[i]) }},
+		{"codes", func(i int) { w.startCodes(len(states[i].normal)); w.readCodes(states[i].normal, 0) }},
+		{"cut", func(i int) { w.words = w.coder.CutCodes(w.words[:0], states[i].codes, states[i].at) }},
+		{"count-and-sum", func(i int) {
+			w.nextEpoch()
+			w.words = append(w.words[:0], states[i].words...)
+			w.countCut(states[i].normal, 1)
 			w.sum(w.weigh())
+		}},
+		{"all", func(i int) { w.Fingerprint(nil, docs[i]) }},
+	}
+	best := slices.Repeat([]time.Duration{math.MaxInt64}, len(steps)*len(docs))
+	for b.Loop() {
+		for s := range steps {
+			for i := range docs {
+				start := time.Now()
+				steps[s].do(i)
+				at := s*len(docs) + i
+				best[at] = min(best[at], time.Since(start))
+			}
 		}
-	})
+	}
+	b.ReportMetric(0, "ns/op")
+	for s := range steps {
+		sum := time.Duration(0)
+		for _, t := range best[s*len(docs):][:len(docs)] {
+			sum += t
+		}
+		b.ReportMetric(sum.Seconds()*1e6/float64(len(docs)), steps[s].name+"-µs")
+	}
 }
 
 func BenchmarkSum(b *testing.B) {

@@ -64,9 +64,10 @@ func FuzzWide(f *testing.F) {
 	f.Add([]byte(goldenText))
 	f.Add([]byte(strings.Join(phrases, "")))
 	f.Add([]byte("近似重复\x80文档的检测是网页去重的基础\xed\xa0\x80abc"))
+	w := analyzer(f, DefaultOptions()).NewWorkspace()
 	f.Fuzz(func(t *testing.T, text []byte) {
 		needWide(t)
-		checkWide(t, analyzer(t, DefaultOptions()).NewWorkspace(), text)
+		checkWide(t, w, text)
 	})
 }
 

@@ -162,6 +162,78 @@ func TestSketchIsTheSameOnAnyMachine(t *testing.T) {
 	}
 }
 
+// plainSketch is the sketch from the definitions.
+func plainSketch(text []byte) (s Sketch) {
+	shingles := Shingles(nil, text)
+	if len(shingles) == 0 {
+		return s
+	}
+	var minima [signBits]uint32
+	var rows [Bands * bandRows]uint32
+	for i := range minima {
+		minima[i] = empty
+	}
+	for _, x := range shingles {
+		bin := x >> 32 * signBits >> 32
+		minima[bin] = min(minima[bin], uint32(x))
+	}
+	for i := range rows {
+		from, to := i/3*40+i%3*40/3, i/3*40+(i%3+1)*40/3
+		rows[i] = slices.Min(minima[from:to])
+	}
+	for b := range Bands {
+		key := uint64(0)
+		for i := 3 * b; i < 3*b+3; i++ {
+			from := uint64(i)
+			for try := uint64(0); rows[from] == empty; try++ {
+				from = pick(uint64(i)|1<<32, try, len(rows))
+			}
+			key = fold(key + uint64(rows[from]) + 1)
+		}
+		s[40+3*b], s[41+3*b], s[42+3*b] = byte(key>>56), byte(key>>48), byte(key>>40)
+	}
+	for i, v := range minima {
+		if v == empty {
+			from := uint64(i)
+			for try := uint64(0); minima[from] == empty; try++ {
+				from = pick(uint64(i), try, signBits)
+			}
+			v = uint32(fold(uint64(minima[from])+1+uint64(i)<<32) >> 32)
+		}
+		s[i/8] |= byte(v&1) << (i % 8)
+	}
+	return s
+}
+
+// checkPlain compares the sketch with plainSketch, with and without assembly.
+func checkPlain(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, m *Maker, text []byte) {
+	t.Helper()
+	want := plainSketch(text)
+	before := hasWide
+	defer func() { hasWide = before }()
+	for _, wide := range []bool{before, false} {
+		hasWide = wide
+		var s Sketch
+		if m.Sketch(&s, text); s != want {
+			t.Fatalf("assembly %t: sketch of %q is\n%x, want\n%x", wide, text, s, want)
+		}
+	}
+}
+
+func TestSketchIsThePlainOne(t *testing.T) {
+	var m Maker
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := 1; n < 3000; n += 1 + n/8 {
+		checkPlain(t, &m, []byte(string(han(r, n))))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		checkPlain(t, &m, []byte(strings.Repeat(genText.Draw(t, "text"), rapid.IntRange(1, 40).Draw(t, "times"))))
+	})
+}
+
 const golden = "近似重复的文档在网络上很常见：转载、镜像、改版，以及 the same page under another url。"
 
 const goldenSketch = "76279c89c7590910184e80eb566592ac8be00e7bb7114329bd7f9091a3055c07ee7880569c2b06469987b0ee858d884a270e93c550adc3945365d4328fff9d9c"
@@ -215,6 +287,7 @@ func FuzzSketch(f *testing.F) {
 		if again.Sketch(&b, text) != n || a != b {
 			t.Fatal("a second sketch differs")
 		}
+		checkPlain(t, &m, text)
 		set := Shingles(nil, text)
 		if len(set) > n || (n == 0) != (len(set) == 0) || !slices.IsSorted(set) {
 			t.Fatalf("%d distinct of %d shingles", len(set), n)
