@@ -87,7 +87,7 @@ func benchmarkSteps(b *testing.B, docs [][]byte) {
 	for _, d := range docs {
 		w.read(nil, d)
 		w.startCodes(len(w.text))
-		w.readCodes(w.text, 0)
+		w.readCodes(w.text, 0, 1)
 		w.at[w.coded] = int32(len(w.text))
 		s := state{bytes.Clone(w.text), slices.Clone(w.codes[1:w.coded]), slices.Clone(w.at[1 : w.coded+1]), nil}
 		s.words = w.coder.CutCodes(nil, s.codes, s.at)
@@ -98,7 +98,7 @@ func benchmarkSteps(b *testing.B, docs [][]byte) {
 		do   func(i int)
 	}{
 		{"normal", func(i int) { w.read(nil, docs[i]) }},
-		{"codes", func(i int) { w.startCodes(len(states[i].normal)); w.readCodes(states[i].normal, 0) }},
+		{"codes", func(i int) { w.startCodes(len(states[i].normal)); w.readCodes(states[i].normal, 0, 1) }},
 		{"cut", func(i int) { w.words = w.coder.CutCodes(w.words[:0], states[i].codes, states[i].at) }},
 		{"count-and-sum", func(i int) {
 			w.nextEpoch()

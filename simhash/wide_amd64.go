@@ -17,7 +17,9 @@ var hasWide = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &
 func foldWide(dst, text *byte, size int, forms *form) (read, written int)
 
 // codeWide is Workspace.readCells, up to a character of four bytes, with room
-// for wide more in codes, at and others than the limit. It may stop earlier.
+// for wide more in codes, at and others than the limit. It may stop earlier,
+// as it does before 64 characters of ASCII. It counts no words, but notes where
+// they start.
 //
 //go:noescape
 func codeWide(r *codeReader)

@@ -274,6 +274,8 @@ next:
 	VPCMPUB $5, Z22, Z0, K3 // starts four bytes
 	VPCMPB $1, Z23, Z0, K4 // continues
 	KMOVQ K4, R10
+	TESTQ R10, R10
+	JZ   done // ASCII throughout
 	ANDNQ AX, R10, R10
 	KORTESTQ K3, K3
 	JNZ  four

@@ -321,7 +321,7 @@ func (w *Workspace) countCoded(text []byte, times uint32) {
 	w.startCodes(len(text))
 	end := 0 // of the last run of another class
 	for i := 0; i < len(text); {
-		i = w.readCodes(text, i)
+		i = w.readCodes(text, i, times)
 		end = w.countOthers(text, end, times)
 		w.countCodes(text, i, times)
 	}
@@ -337,10 +337,11 @@ func (w *Workspace) startCodes(size int) {
 }
 
 // readCodes reads the text from i on, some maxCodes of its characters as codes
-// for the segmenter and the rest as one separator between them, and notes in
-// w.others where the runs of another class start, or some character in the
-// midst of one. It returns how far it came.
-func (w *Workspace) readCodes(text []byte, i int) int {
+// for the segmenter and the rest as one separator between them. Of the rest,
+// which are of other classes, it counts ASCII words, and notes in w.others
+// where other runs start, or some character in the midst of one. It returns
+// how far it came.
+func (w *Workspace) readCodes(text []byte, i int, times uint32) int {
 	limit := w.coded + maxCodes
 	for w.other = 0; i < len(text) && w.coded < limit && w.other < limit; {
 		stop := len(text)
@@ -353,9 +354,9 @@ func (w *Workspace) readCodes(text []byte, i int) int {
 			}
 			codeWide(&r)
 			w.coded, w.other = r.n, r.m
-			i, stop = r.i, min(r.i+1, len(text)) // what it does not read
+			i, stop = r.i, r.i+1 // what it does not read
 		}
-		i = w.readCells(text, i, stop, limit)
+		i = w.readCells(text, i, stop, limit, times)
 	}
 	return i
 }
@@ -376,17 +377,25 @@ type codeReader struct {
 	separator  uint16
 }
 
-// readCells is readCodes in Go, to the character that reaches stop. A character
-// that separates is read like an ideograph; after another one it is
+// readCells is readCodes in Go, up to stop and further while there is ASCII. A
+// character that separates is read like an ideograph; after another one it is
 // overwritten.
-func (w *Workspace) readCells(text []byte, i, stop, limit int) int {
+func (w *Workspace) readCells(text []byte, i, stop, limit int, times uint32) int {
 	cells, codes, n, separator := w.a.cells, w.codes, w.coded, w.a.separatorCode
 	at, others := w.at[:len(codes)], w.others
 	last, other := codes[n-1], false
-	for i < stop && n < limit && w.other < limit {
+	for i < len(text) && (i < stop || text[i] < utf8.RuneSelf) && n < limit && w.other < limit {
 		cell, size := uint16(0), 3
 		if c := text[i]; c < utf8.RuneSelf {
-			cell, size = cells[c], 1
+			if cell, size = cells[c], 1; cell == cellOther {
+				for i+size < len(text) && text[i+size] < utf8.RuneSelf && cells[text[i+size]] == cellOther {
+					size++
+				}
+				if word := text[i : i+size]; w.bounds(text, i-1) && w.bounds(text, i+size) {
+					w.countText(word, times)
+					cell = separator
+				}
+			}
 		} else if c>>4 == 0xe && i+2 < len(text) {
 			cell = cells[uint16(c)<<12|uint16(text[i+1]&0x3f)<<6|uint16(text[i+2]&0x3f)]
 		} else {
@@ -408,6 +417,16 @@ func (w *Workspace) readCells(text []byte, i, stop, limit int) int {
 	}
 	w.coded = n
 	return i
+}
+
+// bounds reports whether a run of ASCII letters and digits ends at text[i] for
+// certain: no such character, no apostrophe and no mark goes on with it there.
+func (w *Workspace) bounds(text []byte, i int) bool {
+	if uint(i) >= uint(len(text)) {
+		return true
+	}
+	c := text[i]
+	return c < utf8.RuneSelf && c != '\'' && w.a.cells[c] != cellOther
 }
 
 // countOthers counts the features of the runs that w.others notes, those
