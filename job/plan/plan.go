@@ -1,0 +1,332 @@
+// Package plan looks at a sample of a dump and says what a run over it would
+// take and find: documents, time and memory by preset, and the precision and
+// recall of each, measured on duplicates planted into the sample itself.
+//
+// What it says of time comes from timing the sample on one core of this
+// machine, and from the cost model of the matching kernel; it is an estimate,
+// and a busy machine makes it a worse one. It writes nothing.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+	"unicode"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/eval"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/hamming"
+)
+
+// Options say how much of the dump is looked at.
+type Options struct {
+	Documents int // of the sample; 0: 2,000
+	Workers   int // cores that the run would have; at least 1
+	Seed      uint64
+}
+
+// Plan is what a run would take and find.
+type Plan struct {
+	Splits      int              `json:"splits"`
+	Bytes       int64            `json:"bytes"`     // of the input, as it stands in the files
+	Documents   int64            `json:"documents"` // about
+	Sampled     int              `json:"sampled"`
+	SampledFrom int              `json:"sampled_from"` // splits
+	Skipped     int              `json:"skipped"`      // records of the sample that are no documents
+	Characters  float64          `json:"characters"`   // of a document, on average
+	Han         float64          `json:"han"`          // share of the sample's letters that are ideographs
+	Lanes       map[string]int   `json:"lanes"`        // of the sample
+	ShortTexts  int              `json:"short_texts"`  // of the sample: of at most 40 letters
+	Presets     []Preset         `json:"presets"`
+	Recommended string           `json:"recommended"` // preset
+	Why         string           `json:"why"`
+	Memory      string           `json:"memory"` // what to give --memory
+	Planted     map[string]int64 `json:"planted"`
+}
+
+// Preset is what a preset would take and find.
+type Preset struct {
+	Name        string     `json:"name"`
+	Distance    int        `json:"distance"`
+	Fingerprint float64    `json:"fingerprint_seconds"` // reading included
+	Match       float64    `json:"match_seconds"`
+	Clean       float64    `json:"clean_seconds"` // the clean dump: reading again
+	Total       float64    `json:"total_seconds"`
+	Memory      int64      `json:"memory_bytes"` // peak, all in memory
+	Precision   eval.Share `json:"precision"`    // on the planted sample
+	Recall      eval.Share `json:"recall"`
+}
+
+// ErrNothing is returned for a dump of which no document can be read.
+var ErrNothing = errors.New("no document to plan by")
+
+// Bytes of a run's peak memory, all in memory: without documents, and for each
+// of them, without and with verification. Fitted to runs over 0.5 and 2
+// million documents (job/docs/benchmarks/2026-11-21/run.md).
+var (
+	baseMemory     = [2]int64{340 << 20, 410 << 20}
+	documentMemory = [2]int64{60, 110}
+)
+
+// Seconds of one core for each document beside the fingerprint and the join:
+// order, tables and clusters, and the further tables (job/docs/benchmarks).
+const (
+	orderSeconds   = 2.0e-6
+	furtherSeconds = 4.0e-6
+)
+
+// New samples the inputs and plans a run by cfg.
+func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*Plan, error) {
+	if o.Documents <= 0 {
+		o.Documents = 2000
+	}
+	o.Workers = max(o.Workers, 1)
+	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, SplitBytes: cfg.Input.SplitBytes})
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Splits: len(splits), Lanes: map[string]int{}, Planted: map[string]int64{}}
+	s := &sampler{plan: p, cfg: cfg}
+	if err := s.read(ctx, splits, o.Documents); err != nil {
+		return nil, err
+	}
+	if p.Sampled == 0 {
+		return nil, fmt.Errorf("%w: %d splits, %d records that are none", ErrNothing, len(splits), p.Skipped)
+	}
+	if err := s.look(); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{config.PresetClassic, config.PresetBalanced, config.PresetThorough} {
+		preset, err := s.preset(name, o.Workers)
+		if err != nil {
+			return nil, err
+		}
+		p.Presets = append(p.Presets, preset)
+	}
+	if err := s.measure(ctx, o); err != nil {
+		return nil, err
+	}
+	p.recommend()
+	return p, nil
+}
+
+// sampler reads and times the sample.
+type sampler struct {
+	plan *Plan
+	cfg  config.Config
+	docs []data.Document
+
+	perByte  float64    // documents
+	reading  float64    // seconds of one core, for a document
+	printing [2]float64 // the same for fingerprints without and with sketches
+	splits   int        // that can be read at once
+}
+
+// sampleBytes is about how many bytes are read, in all, to count documents by:
+// readers read ahead, so that of a few documents too many bytes seem theirs.
+const sampleBytes = 32 << 20
+
+// read takes the first documents of splits that are spread evenly.
+func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) error {
+	const mostSplits = 64
+	n := min(len(splits), mostSplits)
+	each := (documents + n - 1) / n
+	s.splits = len(splits)
+	consumed, counted := int64(0), 0
+	began := time.Now()
+	for i := range n {
+		split := splits[i*len(splits)/n]
+		bytes, documents, err := s.readSplit(ctx, split, each, sampleBytes/int64(n))
+		if err != nil {
+			return err
+		}
+		consumed += bytes
+		counted += documents
+	}
+	s.reading = time.Since(began).Seconds() / float64(max(counted, 1))
+	s.plan.SampledFrom, s.plan.Sampled = n, len(s.docs)
+	for i, split := range splits {
+		if i == 0 || split.Path != splits[i-1].Path {
+			s.plan.Bytes += max(split.Size, 0)
+		}
+	}
+	if consumed > 0 {
+		s.perByte = float64(counted) / float64(consumed)
+	}
+	s.plan.Documents = max(int64(s.perByte*float64(s.plan.Bytes)), int64(counted))
+	return nil
+}
+
+// readSplit keeps the first documents of a split, and counts those of its
+// first bytes.
+func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64) (consumed int64, documents int, err error) {
+	in, err := source.Open(split, s.cfg.Input.ReaderOptions())
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var doc data.Document
+	for documents < keep || in.Consumed() < bytes {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		err := in.Read(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if _, bad := data.IsBadRecord(err); bad {
+			s.plan.Skipped++
+			continue
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if documents++; documents <= keep {
+			s.docs = append(s.docs, doc)
+			doc = data.Document{} // its bytes are kept
+		}
+	}
+	return in.Consumed(), documents, nil
+}
+
+// look fingerprints the sample twice over, with and without sketches, and
+// keeps the lesser time.
+func (s *sampler) look() (err error) {
+	analyzer, release, err := engine.NewAnalyzer(s.cfg.Features)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	templates, err := engine.Templates(s.cfg.Features)
+	if err != nil {
+		return err
+	}
+	letters, han, characters := 0, 0, 0
+	for pass := range 4 {
+		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), pass%2 == 1, templates)
+		var row data.FingerprintRow
+		began := time.Now()
+		for i := range s.docs {
+			f.Fingerprint(&s.docs[i], "", &row)
+			if pass == 1 {
+				s.plan.Lanes[row.Lane]++
+				characters += int(row.Length)
+				if len(row.Letters) > 0 {
+					s.plan.ShortTexts++
+				}
+			}
+		}
+		if took := time.Since(began).Seconds() / float64(len(s.docs)); pass < 2 || took < s.printing[pass%2] {
+			s.printing[pass%2] = took
+		}
+	}
+	for i := range s.docs {
+		for _, c := range string(s.docs[i].Text[:min(len(s.docs[i].Text), 2000)]) {
+			if unicode.IsLetter(c) {
+				letters++
+				if unicode.Is(unicode.Han, c) {
+					han++
+				}
+			}
+		}
+	}
+	s.plan.Characters = float64(characters) / float64(len(s.docs))
+	s.plan.Han = float64(han) / float64(max(letters, 1))
+	return nil
+}
+
+// preset estimates what a preset takes.
+func (s *sampler) preset(name string, workers int) (Preset, error) {
+	cfg, err := s.cfg.WithPreset(name)
+	if err != nil {
+		return Preset{}, err
+	}
+	m := cfg.Match
+	verified := 0
+	if m.Verified() {
+		verified = 1
+	}
+	n := float64(s.plan.Documents)
+	cores := float64(workers)
+	readers := float64(min(workers, s.splits)) // a split is read by one
+	p := Preset{Name: name, Distance: m.Distance}
+	// A split's reader and the fingerprinters work at the same time.
+	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores)
+	kernel, err := hamming.ChoosePlan(cfg.Features.Bits, m.Distance, int(min(n, 1<<31)))
+	if err != nil {
+		return p, err
+	}
+	p.Match = n*orderSeconds + n*kernel.Cost(int(min(n, 1<<31)))*1e-9/cores
+	p.Match += n * furtherSeconds / cores * float64(verified)
+	p.Memory = baseMemory[verified] + int64(n)*documentMemory[verified]
+	if m.Verify == config.VerifyTexts {
+		p.Match += s.reading * n / readers // the texts of open pairs
+	}
+	if cfg.Output.Clean {
+		p.Clean = s.reading * n / readers
+	}
+	p.Total = p.Fingerprint + p.Match + p.Clean
+	return p, nil
+}
+
+// measure plants duplicates of every kind into the sample and has the presets
+// find them.
+func (s *sampler) measure(ctx context.Context, o Options) error {
+	corpus := &eval.Corpus{}
+	for _, d := range s.docs {
+		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
+	}
+	var edits []eval.Planned
+	for _, e := range []eval.Edit{eval.EditMirror, eval.EditAdvert, eval.EditNumbers, eval.EditDrop, eval.EditMove, eval.EditReword, eval.EditTruncate} {
+		edits = append(edits, eval.Planned{Edit: e, Strength: plantStrength})
+	}
+	count := len(s.docs) / 2
+	planted, err := eval.Plant(corpus, eval.Planting{Edits: edits, Count: count, Seed: o.Seed})
+	if err != nil {
+		return err
+	}
+	for _, e := range edits {
+		s.plan.Planted[string(e.Edit)] += int64(count / len(edits))
+	}
+	lab, err := eval.New(ctx, planted, eval.Options{Half: eval.AllPairs, Workers: o.Workers})
+	if err != nil {
+		return err
+	}
+	for i, m := range []eval.Method{eval.Classic(), eval.Balanced(), eval.Thorough()} {
+		r, err := lab.Measure(ctx, m)
+		if err != nil {
+			return err
+		}
+		s.plan.Presets[i].Precision, s.plan.Presets[i].Recall = r.Precision, r.Recall
+	}
+	return nil
+}
+
+// plantStrength is how much of a page the planted edits change.
+const plantStrength = 0.2
+
+// recommend chooses the preset of the best F1, or a faster one that is within a
+// point of it.
+func (p *Plan) recommend() {
+	f1 := func(i int) float64 { return eval.F1(p.Presets[i].Precision.Value, p.Presets[i].Recall.Value) }
+	order := []int{0, 1, 2}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f1(b), f1(a)) })
+	best := order[0]
+	for _, i := range order[1:] {
+		if f1(best)-f1(i) < 0.01 && p.Presets[best].Total > 1.2*p.Presets[i].Total {
+			best = i
+		}
+	}
+	r := p.Presets[best]
+	p.Recommended = r.Name
+	p.Why = fmt.Sprintf("of the planted duplicates it finds %.1f %%, and %.1f %% of what it reports is right", 100*r.Recall.Value, 100*r.Precision.Value)
+	p.Memory = fmt.Sprintf("%dMiB", (r.Memory+r.Memory/4)>>20)
+}
