@@ -52,11 +52,16 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	lead := min(s.top, max(0, min(12, bits.Len(uint(n/sortBucket)))))
 	work := take[F](s.memory, n+slack)[:n]
 	s.docs = take[uint32](s.memory, n)
-	bounds, used := scatterDocs(fps, uint(s.top-lead), lead, workers, work, s.docs)
+	var bounds []int
+	var used Uint128
+	if c := newCut(fps, s.top, lead); c != nil {
+		bounds, used = deal(fps, c, workers, work, s.docs)
+	} else {
+		bounds, used = scatterDocs(fps, uint(s.top-lead), lead, workers, work, s.docs)
+	}
 	if !used.shr(width).isZero() {
 		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
 	}
-	bounds = refine(work, s.docs, bounds, workers)
 
 	buckets := len(bounds) - 1
 	distinct := make([]uint32, buckets+1)
@@ -204,114 +209,141 @@ func prefixEnd[F Fingerprint](fps []F, workers int) int {
 	return vary.length()
 }
 
-// refine cuts giant buckets at values of a sample into smaller ones, so that no
-// worker has to sort one alone.
-func refine[F Fingerprint](fps []F, docs []uint32, bounds []int, workers int) []int {
-	giant := max(8*sortBucket, len(fps)/(4*workers))
-	fine := []int{0}
-	for b, lo := range bounds[:len(bounds)-1] {
-		hi := bounds[b+1]
-		if hi-lo > giant && workers > 1 {
-			for _, at := range cut(fps[lo:hi], docs[lo:hi], workers) {
-				fine = append(fine, lo+at)
-			}
-		}
-		fine = append(fine, hi)
-	}
-	return fine
+// A cut deals fingerprints to buckets in their order: by the lead bits below
+// top, and those of digits that many share by further bits.
+type cut struct {
+	shift, lead uint // of the 64 bits below top
+	down        uint // to those 64 bits
+	digits      []cutDigit
+	buckets     int
 }
 
-// cut brings a giant bucket to smaller ones, keeping the order inside them, and
-// returns where all but the first begin.
-func cut[F Fingerprint](fps []F, docs []uint32, workers int) []int {
-	const oversample = 16
-	want := min(256, len(fps)/sortBucket)
-	at := make([]F, oversample*want)
-	for i := range at {
-		at[i] = fps[len(fps)/len(at)*i]
-	}
-	slices.SortFunc(at, order[F])
-
-	// Steps of a power of two between the ends of the sample are quickly
-	// found; if the sample lies too unevenly in them, values of it are cut at.
-	lo, hi := at[len(at)/64], at[len(at)-1-len(at)/64]
-	shift := uint(max(0, diff(&lo, &hi).length()-bits.Len(uint(want))-1))
-	base := lowBits(&lo, shift)
-	last := int(lowBits(&hi, shift)-base) + 2
-	step := func(p *F) int {
-		switch {
-		case less(p, &lo):
-			return 0
-		case less(&hi, p):
-			return last
-		}
-		return int(lowBits(p, shift)-base) + 1
-	}
-	counts := make([]int, last+1)
-	for i := range at {
-		counts[step(&at[i])]++
-	}
-	if slices.Max(counts) <= 8*oversample {
-		return cutBy(fps, docs, last+1, workers, func(part []F, numbers []uint16) {
-			for i := range part {
-				numbers[i] = uint16(step(&part[i]))
-			}
-		})
-	}
-	for i := range want {
-		at[i] = at[i*oversample]
-	}
-	at = slices.Compact(at[:want])
-	return cutBy(fps, docs, len(at)+1, workers, func(part []F, numbers []uint16) {
-		for i := range part {
-			p, lo := &part[i], 0
-			for n := len(at); n > 0; {
-				half := (n + 1) / 2
-				if !less(p, &at[lo+half-1]) {
-					lo += half
-				}
-				n -= half
-			}
-			numbers[i] = uint16(lo)
-		}
-	})
+// Of what is in a digit, v goes to bucket first + (v-from)>>shift, but not
+// beyond last.
+type cutDigit struct {
+	from        uint64
+	first, last uint32
+	shift       uint8
 }
 
-// cutBy is cut into so many buckets, which number tells.
-func cutBy[F Fingerprint](fps []F, docs []uint32, buckets, workers int, number func(part []F, numbers []uint16)) []int {
-	parts := newPartition(len(fps), buckets, 1, workers)
-	numbers := make([]uint16, len(fps))
+// newCut returns how to deal the fingerprints, which agree on the bits from top
+// on, if dealing them by the lead bits below top alone would make giant
+// buckets; else nil.
+func newCut[F Fingerprint](fps []F, top, lead int) *cut {
+	const size = 4096
+	n := len(fps)
+	if lead == 0 || n < 8*sortBucket {
+		return nil
+	}
+	c := &cut{lead: uint(lead), down: uint(max(0, top-64))}
+	width := uint(min(top, 64))
+	c.shift = width - c.lead
+	in := make([][]uint64, 1<<lead)
+	giant := 0
+	for i := range size {
+		v := lowBits(&fps[n/size*i], c.down) & (^uint64(0) >> (64 - width))
+		d := v >> c.shift
+		in[d] = append(in[d], v)
+		giant = max(giant, len(in[d]))
+	}
+	if giant*n/size <= 8*sortBucket {
+		return nil
+	}
+	c.digits = make([]cutDigit, len(in))
+	at := uint32(0)
+	for d, values := range in {
+		digit := &c.digits[d]
+		*digit = cutDigit{from: uint64(d) << c.shift, first: at, last: at, shift: uint8(c.shift)}
+		if parts := len(values) * n / size / sortBucket; parts > 2 {
+			// Steps of a power of two, from where most of it is.
+			slices.Sort(values)
+			few := len(values) / 64
+			from, to := values[few], values[len(values)-1-few]
+			digit.from = from
+			digit.shift = uint8(max(0, bits.Len64(to-from)-bits.Len(uint(parts))))
+			digit.last += uint32((to-from)>>digit.shift) + 2
+			digit.first++
+			at = digit.last
+		}
+		at++
+	}
+	c.buckets = int(at)
+	if c.buckets > 1<<16 {
+		return nil
+	}
+	return c
+}
+
+// numbers tells the buckets of fingerprints.
+func numbers[F Fingerprint](c *cut, fps []F, to []uint16) {
+	mask := uint64(1)<<(c.shift+c.lead) - 1
+	if c.shift+c.lead == 64 {
+		mask = ^uint64(0)
+	}
+	for i := range fps {
+		v := lowBits(&fps[i], c.down) & mask
+		d := &c.digits[v>>c.shift]
+		b := d.first + uint32(min((v-d.from)>>d.shift, uint64(d.last-d.first)))
+		if v < d.from {
+			b = d.first - 1
+		}
+		to[i] = uint16(b)
+	}
+}
+
+// deal is scatterDocs by a cut.
+func deal[F Fingerprint](fps []F, c *cut, workers int, out []F, docs []uint32) ([]int, Uint128) {
+	parts := newPartition(len(fps), c.buckets, 1, workers)
+	used := make([]Uint128, len(parts.counts))
+	places := make([]uint16, len(fps))
 	each(workers, len(parts.counts), func() func(int) {
 		return func(p int) {
 			lo, hi := parts.span(p)
-			c := parts.counts[p]
-			number(fps[lo:hi], numbers[lo:hi])
-			for _, b := range numbers[lo:hi] {
-				c[b]++
-			}
-		}
-	})
-	bounds := parts.bounds(0)
-	out, to := makeLarge[F](len(fps)), makeLarge[uint32](len(fps))
-	each(workers, len(parts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := parts.span(p)
-			c := parts.counts[p]
+			numbers(c, fps[lo:hi], places[lo:hi])
+			counts := parts.counts[p]
+			var or Uint128
 			for i := lo; i < hi; i++ {
-				b := numbers[i]
-				out[c[b]], to[c[b]] = fps[i], docs[i]
-				c[b]++
+				or = or.or(word(&fps[i]))
+				counts[places[i]]++
 			}
+			used[p] = or
 		}
 	})
+	var or Uint128
+	for _, u := range used {
+		or = or.or(u)
+	}
+	bounds := parts.bounds(0)
 	each(workers, len(parts.counts), func() func(int) {
 		return func(p int) {
 			lo, hi := parts.span(p)
-			copy(fps[lo:hi], out[lo:hi])
-			copy(docs[lo:hi], to[lo:hi])
+			counts := parts.counts[p]
+			if streams(out) && streams(docs) {
+				w, d := newLineWriter(out, counts), newLineWriter(docs, counts)
+				for i := lo; i < hi; i++ {
+					b := uint64(places[i])
+					at := counts[b]
+					counts[b] = at + 1
+					if w.put(b, at, fps[i]) {
+						w.write(b, at)
+					}
+					if d.put(b, at, uint32(i)) {
+						d.write(b, at)
+					}
+				}
+				w.close(counts)
+				d.close(counts)
+				return
+			}
+			for i := lo; i < hi; i++ {
+				b := places[i]
+				at := counts[b]
+				counts[b]++
+				out[at], docs[at] = fps[i], uint32(i)
+			}
 		}
 	})
-	return bounds[1 : len(bounds)-1]
+	return bounds, or
 }
 
 // order is the order of fingerprints as numbers.

@@ -315,7 +315,7 @@ func bring[F Fingerprint](values, out []F, table *nodeTable[F], workers int) []i
 
 // A Prober looks fingerprints up in an index. It holds workspace, 12 bytes for
 // each fingerprint of a batch (20 for a [Uint128]), up to a million of them or
-// a quarter of the index, so one goroutine uses it at a time.
+// as many as are indexed, so one goroutine uses it at a time.
 type Prober[F Fingerprint] struct {
 	ix     *Index[F]
 	levels []probeLevel[F]
@@ -359,11 +359,11 @@ func (ix *Index[F]) NewProber() *Prober[F] {
 // within k of it: with the place of the former in the batch, that of the
 // latter among those the index was made of, and their distance; exactly once,
 // in no particular order. Large batches cost less a fingerprint: they are
-// brought into the order of the index, so that it is read in order too. From a
-// fourth of the index on, or a million, it makes no difference.
+// brought into the order of the index, so that it is read in order too. From
+// the size of the index on, or a million, it makes no difference.
 func (p *Prober[F]) Probe(batch []F, visit func(i int, doc uint32, distance int)) {
 	p.visit = visit
-	chunk := max(probeChunk, p.ix.set.Len()/4)
+	chunk := max(probeChunk, p.ix.set.Len())
 	for p.base = 0; p.base < len(batch); p.base += chunk {
 		part := batch[p.base:min(p.base+chunk, len(batch))]
 		p.node(p.ix.top, part, nil, 0)
