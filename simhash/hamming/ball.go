@@ -1,7 +1,6 @@
 package hamming
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"math/bits"
@@ -37,6 +36,7 @@ const (
 	ballPairCost   = 60.0 // of a pair that the join finds
 	ballMemberCost = 150.0
 	ballScanCost   = 0.15 // of one comparison
+	ballFindScan   = 150  // comparisons take as long as finding a value
 	ballsMax       = 16
 	ballMin        = 64
 	ballMax        = 1 << 25 // the hashes are 32 bits wide
@@ -233,7 +233,14 @@ func (s *Set[F]) ball(centre F, k, reach int, taken []uint64, opt Options) (*bal
 	if m < ballMin || m > ballMax {
 		return nil, radius
 	}
-	slices.SortFunc(b.order, func(x, y uint32) int { return cmp.Compare(s.Smallest(int(x)), s.Smallest(int(y))) })
+	byDoc := make([]uint64, m)
+	for rank, i := range b.order {
+		byDoc[rank] = uint64(s.Smallest(int(i)))<<32 | uint64(i)
+	}
+	slices.Sort(byDoc)
+	for rank, d := range byDoc {
+		b.order[rank] = uint32(d)
+	}
 	b.values = make([]F, m+slack)
 	for rank, i := range b.order {
 		b.values[rank] = s.values[i]
@@ -245,7 +252,7 @@ func (s *Set[F]) ball(centre F, k, reach int, taken []uint64, opt Options) (*bal
 	pairs, scanned := 0, 0
 	for i := range sample {
 		rank := m / sample * i
-		for at := b.first(rank, 0, k); at < m; at = b.first(rank, at+lanes, k) {
+		for at := b.first(rank, 0, m, k); at < m; at = b.first(rank, at+lanes, m, k) {
 			for l := range min(lanes, m-at) {
 				if distance(&b.values[at+l], &b.values[rank]) <= k {
 					pairs++
@@ -320,26 +327,41 @@ func (b *ball[F]) find(p *F, h uint32) (int, bool) {
 // within k, and how many comparisons it took.
 func (b *ball[F]) best(rank int) (match, distance, scanned int) {
 	x := &b.values[rank]
-	match = len(b.order)
+	m := len(b.order)
+	match = m
+	var hits [128]uint8
+	n := 0
 	own, last := b.hashes[rank], uint32(64*len(b.filter)-1)
 	for i, flip := range b.flips {
-		h := own ^ flip
-		if f := h & last; b.filter[f/64]>>(f%64)&1 == 0 {
-			continue
+		f := (own ^ flip) & last
+		hits[n&127] = uint8(i)
+		n += int(b.filter[f/64] >> (f % 64) & 1) // no branch: it would be a guess
+	}
+	if n >= 4 && n*n > m/ballFindScan {
+		// Many neighbours: one of them is soon met.
+		end := min(m, 8*m/n)
+		for at := b.first(rank, 0, end, 1); at < end; at = b.first(rank, at+lanes, end, 1) {
+			for l := range min(lanes, m-at) {
+				if at+l != rank && diff(&b.values[at+l], x).ones() == 1 {
+					return at + l, 1, at
+				}
+			}
 		}
+	}
+	for _, i := range hits[:n] {
 		y := xor(x, &b.bits[i])
-		if at, ok := b.find(&y, h); ok && at < match {
+		if at, ok := b.find(&y, own^b.flips[i]); ok && at < match {
 			match = at
 		}
 	}
-	if match < len(b.order) {
+	if match < m {
 		return match, 1, 0
 	}
 	// None is at distance 1: from the smallest document on, the first at 2 is
 	// the best; else the first of the nearest.
-	m, bound, at := len(b.order), b.k, 0
+	bound, at := b.k, 0
 	for bound >= 2 {
-		if at = b.first(rank, at, bound); at >= m {
+		if at = b.first(rank, at, m, bound); at >= m {
 			break
 		}
 		for l := range min(lanes, m-at) {
@@ -362,14 +384,14 @@ func xor[F Fingerprint](p, q *F) F {
 	return f
 }
 
-// first returns the first place, at least from and a multiple of lanes beyond
-// it, where one of the next few members is within bound of the member, itself
-// included; the number of members or more if there is none.
-func (b *ball[F]) first(rank, from, bound int) int {
+// first returns the first place, from or a multiple of lanes beyond it, where
+// one of the next few members is within bound of the member, itself included;
+// to or more if there is none.
+func (b *ball[F]) first(rank, from, to, bound int) int {
 	if b.simd {
-		return firstSIMD(b.values, from, len(b.order), &b.values[rank], bound)
+		return firstSIMD(b.values, from, to, &b.values[rank], bound)
 	}
-	return firstNear(b.values, from, len(b.order), &b.values[rank], bound)
+	return firstNear(b.values, from, to, &b.values[rank], bound)
 }
 
 func firstNear[F Fingerprint](values []F, from, to int, x *F, bound int) int {

@@ -87,11 +87,14 @@ func BenchmarkBest(b *testing.B) {
 		{"uniform", benchSet, 1_000_000, 8},
 		{"uniform", benchSet, 10_000_000, 8},
 		{"uniform", benchSet, 10_000_000, 10},
+		{"portable", benchSet, 1_000_000, 3},
+		{"portable", benchSet, 10_000_000, 3},
+		{"portable", benchSet, 1_000_000, 8},
 	} {
 		b.Run(fmt.Sprintf("%s/k=%d/n=%d", c.name, c.k, c.n), func(b *testing.B) {
 			benchLarge(b, c.n)
 			fps := c.make(c.n)
-			opt := Options{}
+			opt := Options{NoSIMD: c.name == "portable"}
 			if c.name == "warm" {
 				opt.Memory = new(Memory)
 				if _, err := Best(context.Background(), fps, c.k, opt); err != nil {
