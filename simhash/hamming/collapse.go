@@ -743,7 +743,7 @@ func (s *Set[F]) plan(k int, opt Options) (*Plan, error) {
 		return nil, fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
 	}
 	if opt.Plan == nil {
-		return fitPlan(s.values, s.bits, k, 0), nil
+		return fitPlan(s.values, s.bits, k, joinBy(haveSIMD && !opt.NoSIMD)), nil
 	}
 	if opt.Plan.k < k || opt.Plan.bits != s.bits {
 		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", opt.Plan, s.bits, k, ErrPlan)

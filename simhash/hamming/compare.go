@@ -70,6 +70,13 @@ type hit uint64
 
 const maxOffset = 1<<24 - 1
 
+func (c *comparer[F]) groupTarget() int {
+	if c.simd {
+		return groupTarget
+	}
+	return portableGroupTarget
+}
+
 // key compares those of v that agree on key f.from. All of v are known to
 // agree outside free.
 func (c *comparer[F]) key(v []F, f frame, free Uint128, depth int) {
@@ -77,7 +84,7 @@ func (c *comparer[F]) key(v []F, f frame, free Uint128, depth int) {
 	if n < 2 {
 		return
 	}
-	width := min(f.keys[f.from].ones(), bits.Len(uint(n/groupTarget)))
+	width := min(f.keys[f.from].ones(), bits.Len(uint(n/c.groupTarget())))
 	l := &c.levels[depth]
 	l.reserve(n)
 	if width == 0 {
@@ -228,20 +235,27 @@ func near[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit
 				return block, offset, found
 			}
 			b := v[block*lanes+offset : block*lanes+offset+lanes]
+			if nearest((*[lanes]F)(a), (*[lanes]F)(b)) > k {
+				continue
+			}
 			var m hit
 			for i := range a {
 				if distance(&a[i], &b[i]) <= k {
 					m |= 1 << i
 				}
 			}
-			if m != 0 {
-				hits[found] = hit(block)<<32 | hit(offset)<<8 | m
-				found++
-			}
+			hits[found] = hit(block)<<32 | hit(offset)<<8 | m
+			found++
 		}
 		offset = 1
 	}
 	return block, 1, found
+}
+
+// nearest returns the least distance of a[i] and b[i].
+func nearest[F Fingerprint](a, b *[lanes]F) int {
+	return min(distance(&a[0], &b[0]), distance(&a[1], &b[1]), distance(&a[2], &b[2]), distance(&a[3], &b[3]),
+		distance(&a[4], &b[4]), distance(&a[5], &b[5]), distance(&a[6], &b[6]), distance(&a[7], &b[7]))
 }
 
 // all compares every two of v.
@@ -270,7 +284,7 @@ func (c *comparer[F]) split(v []F, f frame, depth int) {
 		c.all(v, &f, depth)
 		return
 	}
-	plan := choosePlan(width, c.k, len(v), 0)
+	plan := choosePlan(width, c.k, len(v), joinBy(c.simd))
 	if len(plan.regions) == 0 {
 		c.all(v, &f, depth)
 		return

@@ -54,7 +54,7 @@ func (j *join[F]) run(values []F) error {
 						f := frame{keys: j.plan.keys, from: key, to: key + 1}
 						width := j.plan.keys[key].ones()
 						if sorted && width <= j.top && j.plan.keys[key] == span(j.top-width, width) {
-							width = min(width, bits.Len(uint(len(values)/groupTarget)))
+							width = min(width, bits.Len(uint(len(values)/c.groupTarget())))
 							c.ascending(list[lo:hi:hi+slack], f, uint(j.top-width))
 							continue
 						}

@@ -216,6 +216,10 @@ const (
 	missMax     = 12.0 // at most
 	compareCost = 0.08 // one comparison
 	groupTarget = 16   // a group is not made smaller than this on average
+
+	// In portable Go, without SIMD.
+	portableCompareCost = 0.8
+	portableGroupTarget = 4
 )
 
 // A model is what plans are ranked by: what comparing all with all costs, and
@@ -227,21 +231,28 @@ type model struct {
 	maxKeys int
 }
 
-// joining models a join of n fingerprints with themselves.
-var joining = model{
-	all: func(n float64) float64 { return compareCost * n / 2 },
-	region: func(r Region, b, n float64) float64 {
-		group := max(n*math.Exp2(-b*float64(r.Agree)), min(n, groupTarget))
-		bucket := n * math.Exp2(-b*float64(r.lead()))
-		miss := min(max(0, missCost*math.Log2(bucket/(4*bucketTarget))), missMax)
-		tables := choose(r.Errors+r.lead(), r.lead())
-		keys := choose(r.Errors+r.Agree, r.Agree)
-		if n <= bucketTarget {
-			tables = 0
-		}
-		return tables*tableCost + keys*(keyCost+miss+compareCost*group/2)
-	},
-	maxKeys: maxKeys,
+// joining and portable model a join of n fingerprints with themselves.
+var (
+	joining  = joiningAt(compareCost, groupTarget)
+	portable = joiningAt(portableCompareCost, portableGroupTarget)
+)
+
+func joiningAt(compare, target float64) model {
+	return model{
+		all: func(n float64) float64 { return compare * n / 2 },
+		region: func(r Region, b, n float64) float64 {
+			group := max(n*math.Exp2(-b*float64(r.Agree)), min(n, target))
+			bucket := n * math.Exp2(-b*float64(r.lead()))
+			miss := min(max(0, missCost*math.Log2(bucket/(4*bucketTarget))), missMax)
+			tables := choose(r.Errors+r.lead(), r.lead())
+			keys := choose(r.Errors+r.Agree, r.Agree)
+			if n <= bucketTarget {
+				tables = 0
+			}
+			return tables*tableCost + keys*(keyCost+miss+compare*group/2)
+		},
+		maxKeys: maxKeys,
+	}
 }
 
 // Cost returns the modelled cost of joining n evenly spread distinct
@@ -273,15 +284,31 @@ func ChoosePlan(width, k, n int) (*Plan, error) {
 	return choosePlan(width, k, n, 0), nil
 }
 
-// choosePlan is ChoosePlan for any k, or, if keys is not zero, the choice for
-// probing an index of n fingerprints by at most so many keys.
+// What a plan is for, other than an index.
+const (
+	forJoin     = 0
+	forPortable = -1 // a join without SIMD
+)
+
+func joinBy(simd bool) int {
+	if simd {
+		return forJoin
+	}
+	return forPortable
+}
+
+// choosePlan is ChoosePlan for any k and what the plan is for: a join, or, if
+// that is above zero, probing an index by at most so many keys.
 func choosePlan(width, k, n, keys int) *Plan {
 	key := planKey{width, k, bits.Len(uint(max(n, 1) - 1)), keys}
 	if p, ok := plans.Load(key); ok {
 		return p.(*Plan)
 	}
 	m := &joining
-	if keys > 0 {
+	switch {
+	case keys == forPortable:
+		m = &portable
+	case keys > 0:
 		m = probing(keys)
 	}
 	p := cheapest(width, k, 1<<key.log, m)

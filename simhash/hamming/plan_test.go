@@ -40,7 +40,7 @@ func TestChosenIsCheapest(t *testing.T) {
 func TestPlanServesDistance(t *testing.T) {
 	for _, width := range []int{24, 40, 64, 128} {
 		for k := 0; k <= 31 && k < width; k++ {
-			for _, keys := range []int{0, 64} {
+			for _, keys := range []int{forJoin, forPortable, 64} {
 				p := choosePlan(width, k, 1<<22, keys)
 				budget := 0
 				for _, r := range p.regions {
