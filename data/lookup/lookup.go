@@ -1,0 +1,120 @@
+// Package lookup says what a store of single documents has to do, so that one
+// page can be compared with a library without reading the library. A store
+// keeps documents under keys and gives those back that share one with a query;
+// it never computes a key or a verdict. Implementations are in the folders
+// below; lookuptest holds what all of them must pass.
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// Table is a kind of key. A document may have any number of keys in a table.
+type Table struct {
+	// Width is how many bits a value has, 1 to 32.
+	Width int
+	// Prints says that documents which share a value are wanted only if their
+	// fingerprints are within the query's distance.
+	Prints bool
+}
+
+// Schema is what the documents of a store have in common.
+type Schema struct {
+	Bits   int // of a fingerprint: 32, 64 or 128
+	Tables []Table
+}
+
+// Check returns the first mistake.
+func (s Schema) Check() error {
+	if s.Bits != 32 && s.Bits != 64 && s.Bits != 128 {
+		return fmt.Errorf("lookup: fingerprints of %d bits: write 32, 64 or 128", s.Bits)
+	}
+	if len(s.Tables) > 64 {
+		return fmt.Errorf("lookup: %d tables: at most 64", len(s.Tables))
+	}
+	for i, t := range s.Tables {
+		if t.Width < 1 || t.Width > 32 {
+			return fmt.Errorf("lookup: table %d has values of %d bits: write 1 to 32", i, t.Width)
+		}
+	}
+	return nil
+}
+
+// Key is one of a document's keys.
+type Key struct {
+	Table int
+	Value uint32
+}
+
+// Entry is a document of a store.
+type Entry struct {
+	Row       int64 // its number within its part
+	Keys      []Key // when it is put; a store does not give them back
+	ID        []byte
+	Hi, Lo    uint64
+	Normal    bool // of the normal lane
+	Length    uint32
+	Sketch    []byte // 64 bytes or none
+	Letters   []byte
+	FirstSeen []byte
+	Cluster   []byte
+}
+
+// Query asks for documents that share a key.
+type Query struct {
+	Keys     []Key
+	Hi, Lo   uint64
+	Distance int
+	// Scan asks for every document of the normal lane within the distance,
+	// whatever its keys.
+	Scan bool
+	// Limit bounds the hits of tables with Prints, the nearest first, and
+	// those of each other key. 0: DefaultLimit.
+	Limit int
+}
+
+// DefaultLimit is Query.Limit when it is 0.
+const DefaultLimit = 1000
+
+// Limited is Limit with its default.
+func (q *Query) Limited() int {
+	if q.Limit > 0 {
+		return q.Limit
+	}
+	return DefaultLimit
+}
+
+// Apart is the distance of a fingerprint from the query's.
+func (q *Query) Apart(hi, lo uint64) int { return bits.OnesCount64(hi^q.Hi) + bits.OnesCount64(lo^q.Lo) }
+
+// Hit is a document that shares a key with a query.
+type Hit struct {
+	Part     string
+	Distance int
+	Entry
+}
+
+// ErrScan is returned by a store that cannot look at every document.
+var ErrScan = errors.New("this store finds documents by their keys only")
+
+// ErrSchema is returned for a store of another schema.
+var ErrSchema = errors.New("store of another schema")
+
+// Store keeps documents in parts: a part is put and dropped as a whole. All
+// methods are safe for concurrent use.
+type Store interface {
+	// Parts names the parts that are there, in order.
+	Parts(ctx context.Context) ([]string, error)
+	// Put makes the documents that each yields, rows ascending, a part, in the
+	// place of one of that name. A part is there only once it is complete.
+	Put(ctx context.Context, part string, each func(yield func(*Entry) error) error) error
+	// Drop removes a part; one that is not there is no error.
+	Drop(ctx context.Context, part string) error
+	// Near returns each document that shares a key with the query, or is
+	// within its distance, once: in order of distance, part and row.
+	Near(ctx context.Context, q *Query) ([]Hit, error)
+	Close() error
+}

@@ -1,0 +1,296 @@
+// Package lookuptest holds what every lookup store must pass.
+package lookuptest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/neardup/neardup/data/lookup"
+)
+
+// Schema is that of the stores to test: tables with and without fingerprints,
+// of short and long values.
+func Schema(bits int) lookup.Schema {
+	return lookup.Schema{Bits: bits, Tables: []lookup.Table{{Width: 4, Prints: true}, {Width: 20, Prints: true}, {Width: 24}, {Width: 32}}}
+}
+
+// entryOf makes up a document with few different keys.
+func entryOf(rng *rand.Rand, row int64, bits int) lookup.Entry {
+	e := lookup.Entry{
+		Row: row, ID: fmt.Appendf(nil, "http://example.org/%d/%d", row, rng.IntN(1000)), Lo: rng.Uint64N(4) * 0x9e3779b97f4a7c15,
+		Normal: rng.IntN(4) > 0, Length: rng.Uint32N(1000), FirstSeen: []byte("2026-11-01"),
+	}
+	for range rng.IntN(6) {
+		e.Lo ^= 1 << rng.IntN(64)
+	}
+	switch bits {
+	case 32:
+		e.Lo &= 1<<32 - 1
+	case 128:
+		e.Hi = rng.Uint64N(2)
+	}
+	if rng.IntN(2) == 0 {
+		e.Sketch = make([]byte, 64)
+		e.Sketch[rng.IntN(64)] = byte(row)
+	}
+	if rng.IntN(3) == 0 {
+		e.Letters, e.Cluster = []byte("学习"), fmt.Appendf(nil, "c%d", row)
+	}
+	if e.Normal {
+		e.Keys = append(e.Keys, lookup.Key{Table: 0, Value: uint32(e.Lo & 15)}, lookup.Key{Table: 1, Value: uint32(e.Lo >> 8 & (1<<20 - 1))})
+	}
+	for range rng.IntN(3) {
+		e.Keys = append(e.Keys, lookup.Key{Table: 2, Value: rng.Uint32N(3) << 22}, lookup.Key{Table: 3, Value: ^uint32(0) - rng.Uint32N(3)})
+	}
+	slices.SortFunc(e.Keys, func(a, b lookup.Key) int { return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Value, b.Value)) })
+	e.Keys = slices.Compact(e.Keys)
+	return e
+}
+
+// Run tests the stores that open makes: empty, of that schema. scans says that
+// the store can look at every document.
+func Run(t *testing.T, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	for _, bits := range []int{32, 64, 128} {
+		t.Run(fmt.Sprintf("%d bits", bits), func(t *testing.T) { againstList(t, bits, scans, open) })
+	}
+	t.Run("half a part", func(t *testing.T) { halfPart(t, open) })
+	t.Run("concurrent", func(t *testing.T) { concurrent(t, open) })
+	t.Run("limit", func(t *testing.T) { limited(t, open) })
+	t.Run("mistakes", func(t *testing.T) { mistakes(t, open) })
+}
+
+func put(ctx context.Context, s lookup.Store, part string, entries []lookup.Entry) error {
+	return s.Put(ctx, part, func(yield func(*lookup.Entry) error) error {
+		for i := range entries {
+			if err := yield(&entries[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// againstList puts, replaces and drops parts, and compares every answer with
+// what a list of the documents gives.
+func againstList(t *testing.T, bits int, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(uint64(bits), 3))
+	schema := Schema(bits)
+	s := open(t, schema)
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	model := map[string][]lookup.Entry{}
+	found := 0
+	for round := range 12 {
+		name := fmt.Sprintf("part-%d", rng.IntN(4))
+		if round%4 == 3 {
+			if err := s.Drop(ctx, name); err != nil {
+				t.Fatal(err)
+			}
+			delete(model, name)
+		} else {
+			var entries []lookup.Entry
+			row := int64(0)
+			for range rng.IntN(60) {
+				row += 1 + rng.Int64N(3)
+				entries = append(entries, entryOf(rng, row, bits))
+			}
+			if err := put(ctx, s, name, entries); err != nil {
+				t.Fatal(err)
+			}
+			model[name] = entries
+		}
+		var names []string
+		for n := range model {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		if got, err := s.Parts(ctx); err != nil || !slices.Equal(got, names) {
+			t.Fatalf("parts %q, %v, want %q", got, err, names)
+		}
+		for range 20 {
+			like := entryOf(rng, 1, bits)
+			q := lookup.Query{Keys: like.Keys, Hi: like.Hi, Lo: like.Lo, Distance: rng.IntN(8), Scan: scans && rng.IntN(4) == 0}
+			got, err := s.Near(ctx, &q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := expected(model, schema, &q)
+			found += len(want)
+			if len(got) != len(want) {
+				t.Fatalf("%d hits, want %d", len(got), len(want))
+			}
+			for i := range got {
+				if !same(got[i], want[i]) {
+					t.Fatalf("hit %d is %+v, want %+v", i, got[i], want[i])
+				}
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d hits: the test shows nothing", found)
+	}
+}
+
+// same compares hits, nil like empty.
+func same(a, b lookup.Hit) bool {
+	for _, h := range []*lookup.Hit{&a, &b} {
+		h.Keys = nil
+		for _, p := range []*[]byte{&h.ID, &h.Sketch, &h.Letters, &h.FirstSeen, &h.Cluster} {
+			if len(*p) == 0 {
+				*p = nil
+			}
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func expected(model map[string][]lookup.Entry, schema lookup.Schema, q *lookup.Query) (hits []lookup.Hit) {
+	for part, entries := range model {
+		for _, e := range entries {
+			d := q.Apart(e.Hi, e.Lo)
+			met := q.Scan && e.Normal && d <= q.Distance
+			for _, k := range e.Keys {
+				if slices.Contains(q.Keys, k) && (!schema.Tables[k.Table].Prints || d <= q.Distance) {
+					met = true
+				}
+			}
+			if met {
+				hits = append(hits, lookup.Hit{Part: part, Distance: d, Entry: e})
+			}
+		}
+	}
+	slices.SortFunc(hits, func(a, b lookup.Hit) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
+	})
+	return hits
+}
+
+// halfPart checks that a part whose documents end with an error is not there,
+// and that of a part that was there the old one stays.
+func halfPart(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	ctx := context.Background()
+	s := open(t, Schema(64))
+	defer s.Close()
+	stop := errors.New("stop")
+	e := lookup.Entry{Row: 1, ID: []byte("a"), Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}}
+	half := func(yield func(*lookup.Entry) error) error {
+		other := e
+		other.ID = []byte("b")
+		if err := yield(&other); err != nil {
+			return err
+		}
+		return stop
+	}
+	if err := s.Put(ctx, "p", half); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	if parts, err := s.Parts(ctx); err != nil || len(parts) != 0 {
+		t.Fatalf("parts %q, %v", parts, err)
+	}
+	q := lookup.Query{Keys: e.Keys, Lo: 1}
+	if hits, err := s.Near(ctx, &q); err != nil || len(hits) != 0 {
+		t.Fatalf("half a part gives %v, %v", hits, err)
+	}
+	if err := put(ctx, s, "p", []lookup.Entry{e}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(ctx, "p", half); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	if hits, err := s.Near(ctx, &q); err != nil || len(hits) != 1 || string(hits[0].ID) != "a" {
+		t.Fatalf("after half a replacement: %v, %v", hits, err)
+	}
+	if err := s.Drop(ctx, "nothing"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// concurrent looks up while parts come and go: an answer has all of a part or
+// nothing.
+func concurrent(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	ctx := context.Background()
+	s := open(t, Schema(64))
+	defer s.Close()
+	entries := make([]lookup.Entry, 20)
+	for i := range entries {
+		entries[i] = lookup.Entry{Row: int64(i), ID: []byte{byte(i)}, Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}}
+	}
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	for range 3 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 1}}, Lo: 1})
+				if err != nil || len(hits) != 0 && len(hits) != len(entries) {
+					t.Errorf("%d hits, %v", len(hits), err)
+					return
+				}
+			}
+		})
+	}
+	for range 10 {
+		if err := errors.Join(put(ctx, s, "p", entries), s.Drop(ctx, "p")); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	wg.Wait()
+}
+
+func limited(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	ctx := context.Background()
+	s := open(t, Schema(64))
+	defer s.Close()
+	var entries []lookup.Entry
+	for i := range 50 {
+		entries = append(entries, lookup.Entry{Row: int64(i), ID: fmt.Appendf(nil, "%02d", i), Lo: uint64(1)<<(4+i%3) | 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}})
+	}
+	entries = append(entries, lookup.Entry{Row: 50, ID: []byte("nearest"), Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}})
+	if err := put(ctx, s, "p", entries); err != nil {
+		t.Fatal(err)
+	}
+	hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 1}}, Lo: 1, Distance: 3, Limit: 5})
+	if err != nil || len(hits) != 5 || string(hits[0].ID) != "nearest" {
+		t.Fatalf("%d hits, %v", len(hits), err)
+	}
+}
+
+func mistakes(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	ctx := context.Background()
+	s := open(t, Schema(64))
+	defer s.Close()
+	for name, entries := range map[string][]lookup.Entry{
+		"rows that do not ascend": {{Row: 2, ID: []byte("a")}, {Row: 1, ID: []byte("b")}},
+		"no such table":           {{Row: 1, ID: []byte("a"), Keys: []lookup.Key{{Table: 4}}}},
+		"a value too wide":        {{Row: 1, ID: []byte("a"), Keys: []lookup.Key{{Table: 0, Value: 16}}}},
+	} {
+		if err := put(ctx, s, "p", entries); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, q := range []lookup.Query{{Keys: []lookup.Key{{Table: 9}}}, {Keys: []lookup.Key{{Table: -1}}}, {Keys: []lookup.Key{{Table: 0, Value: 99}}}} {
+		if err := put(ctx, s, "p", []lookup.Entry{{Row: 1, ID: []byte("a"), Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Near(ctx, &q); err == nil {
+			t.Errorf("query %+v: no error", q)
+		}
+	}
+}

@@ -1,0 +1,602 @@
+// Package sorted is a lookup store of files of its own, without a server: for
+// each part a file that is mapped into memory, in which every table's
+// documents stand in order of value and fingerprint, with an index of where
+// the leading bits of a value start. A look-up touches a few pages of each
+// part. It never changes a file.
+package sorted
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/lookup"
+)
+
+// Store is a folder of parts.
+type Store struct {
+	dir    string
+	schema lookup.Schema
+	fs     data.FS
+
+	mu    sync.RWMutex
+	parts []*part // in order of name
+}
+
+const extension = ".idx"
+
+// magic begins and ends a part's file; it changes with the format.
+const magic = "ndlookup1"
+
+// topBits is how many leading bits of a value the index of a table has.
+const topBits = 16
+
+// Open opens the folder at dir, which is made when it is not there. Files of
+// another schema or another format are removed: what a store holds is derived
+// from elsewhere.
+func Open(dir string, schema lookup.Schema) (*Store, error) { return OpenIn(data.OS, dir, schema) }
+
+// OpenIn is Open on another file system.
+func OpenIn(fsys data.FS, dir string, schema lookup.Schema) (*Store, error) {
+	if err := schema.Check(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("lookup: %w", err)
+	}
+	s := &Store{dir: dir, schema: schema, fs: fsys}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("lookup: %w", err)
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), extension)
+		path := filepath.Join(dir, e.Name())
+		if !ok {
+			continue
+		}
+		p, err := openPart(path, name, schema)
+		if errors.Is(err, lookup.ErrSchema) {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, errors.Join(fmt.Errorf("lookup: %w", err), s.Close())
+			}
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.parts = append(s.parts, p)
+	}
+	return s, nil
+}
+
+// Close unmaps the files; no look-up may be under way.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, p := range s.parts {
+		errs = append(errs, p.close())
+	}
+	s.parts = nil
+	return errors.Join(errs...)
+}
+
+// Parts names the parts.
+func (s *Store) Parts(context.Context) ([]string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	names := make([]string, len(s.parts))
+	for i, p := range s.parts {
+		names[i] = p.name
+	}
+	return names, nil
+}
+
+// Bytes is the size of all files.
+func (s *Store) Bytes() (n int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, p := range s.parts {
+		n += int64(len(p.mapped))
+	}
+	return n
+}
+
+func (s *Store) path(name string) (string, error) {
+	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return "", fmt.Errorf("lookup: part %q: a name must do as a file's", name)
+	}
+	return filepath.Join(s.dir, name+extension), nil
+}
+
+// Drop removes a part.
+func (s *Store) Drop(_ context.Context, name string) error {
+	path, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.find(name)
+	if !ok {
+		return nil
+	}
+	p := s.parts[at]
+	s.parts = slices.Delete(s.parts, at, at+1)
+	if err := errors.Join(p.close(), s.fs.Remove(path)); err != nil {
+		return fmt.Errorf("lookup: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.parts, name, func(p *part, name string) int { return strings.Compare(p.name, name) })
+}
+
+// posting is a document under a value of a table.
+type posting struct {
+	value  uint32
+	row    uint32 // place among the part's documents
+	hi, lo uint64
+}
+
+// Put writes a part. It holds 24 bytes for each key of its documents.
+func (s *Store) Put(ctx context.Context, name string, each func(yield func(*lookup.Entry) error) error) (err error) {
+	path, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	f, err := data.CreateAtomicIn(s.fs, path)
+	if err != nil {
+		return fmt.Errorf("lookup: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Abort()) }()
+	w := &writer{out: f}
+	w.bytes([]byte(magic))
+	w.align()
+
+	tables := make([][]posting, len(s.schema.Tables))
+	var offsets []uint64
+	var packed []byte
+	last := int64(-1)
+	err = each(func(e *lookup.Entry) error {
+		if len(offsets)&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if e.Row <= last || len(offsets) >= math.MaxUint32-1 {
+			return fmt.Errorf("lookup: part %s: row %d comes behind row %d", name, e.Row, last)
+		}
+		last = e.Row
+		at := uint32(len(offsets))
+		for _, k := range e.Keys {
+			if k.Table < 0 || k.Table >= len(tables) || uint64(k.Value)>>s.schema.Tables[k.Table].Width != 0 {
+				return fmt.Errorf("lookup: part %s: value %x of table %d is none", name, k.Value, k.Table)
+			}
+			tables[k.Table] = append(tables[k.Table], posting{k.Value, at, e.Hi, e.Lo})
+		}
+		offsets = append(offsets, w.at)
+		packed = pack(packed[:0], e)
+		w.bytes(packed)
+		return w.err
+	})
+	if err != nil {
+		return err
+	}
+	offsets = append(offsets, w.at)
+	w.align()
+	directory := []uint64{uint64(s.schema.Bits), uint64(len(tables)), uint64(len(offsets) - 1), w.at}
+	for _, o := range offsets {
+		w.uint64(o)
+	}
+	for i, t := range s.schema.Tables {
+		postings := tables[i]
+		tables[i] = nil
+		slices.SortFunc(postings, func(a, b posting) int {
+			return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo), cmp.Compare(a.row, b.row))
+		})
+		directory = append(directory, uint64(t.Width), flag(t.Prints), uint64(len(postings)), w.at)
+		tops := make([]uint32, 1<<topBits+1)
+		for _, p := range postings {
+			tops[top(t, p.value)+1]++
+		}
+		for j := range tops[1:] {
+			tops[j+1] += tops[j]
+		}
+		w.uint32s(len(tops), func(j int) uint32 { return tops[j] })
+		if t.Width > topBits {
+			w.uint32s(len(postings), func(j int) uint32 { return postings[j].value })
+		}
+		w.uint32s(len(postings), func(j int) uint32 { return postings[j].row })
+		if t.Prints {
+			for _, p := range postings {
+				w.uint64(p.lo)
+			}
+			if s.schema.Bits == 128 {
+				for _, p := range postings {
+					w.uint64(p.hi)
+				}
+			}
+		}
+	}
+	var tail []byte
+	for _, v := range directory {
+		tail = binary.LittleEndian.AppendUint64(tail, v)
+	}
+	tail = binary.LittleEndian.AppendUint64(tail, xxh3.Hash(tail))
+	tail = binary.LittleEndian.AppendUint64(tail, uint64(len(tail)))
+	w.bytes(tail)
+	if w.err != nil {
+		return fmt.Errorf("lookup: %w", w.err)
+	}
+	if err := f.Commit(); err != nil {
+		return fmt.Errorf("lookup: %w", err)
+	}
+	p, err := openPart(path, name, s.schema)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, there := s.find(name)
+	if there {
+		err = s.parts[at].close()
+		s.parts[at] = p
+		return err
+	}
+	s.parts = slices.Insert(s.parts, at, p)
+	return nil
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// top is a value's place in the index of its table.
+func top(t lookup.Table, value uint32) uint32 {
+	if t.Width > topBits {
+		return value >> (t.Width - topBits)
+	}
+	return value
+}
+
+// writer counts what it writes and keeps the first error.
+type writer struct {
+	out *data.AtomicFile
+	at  uint64
+	buf []byte
+	err error
+}
+
+func (w *writer) bytes(b []byte) {
+	if w.err == nil {
+		_, w.err = w.out.Write(b)
+	}
+	w.at += uint64(len(b))
+}
+
+// align fills up to a multiple of eight bytes.
+func (w *writer) align() {
+	w.bytes(make([]byte, -w.at&7))
+}
+
+func (w *writer) uint64(v uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	w.bytes(b[:])
+}
+
+func (w *writer) uint32s(n int, value func(i int) uint32) {
+	w.buf = w.buf[:0]
+	for i := range n {
+		if w.buf = binary.LittleEndian.AppendUint32(w.buf, value(i)); len(w.buf) >= 1<<16 {
+			w.bytes(w.buf)
+			w.buf = w.buf[:0]
+		}
+	}
+	w.bytes(w.buf)
+	w.align()
+}
+
+// pack writes a document: row, fingerprint, lane, length, and its texts, each
+// behind its length.
+func pack(dst []byte, e *lookup.Entry) []byte {
+	dst = binary.AppendUvarint(dst, uint64(e.Row))
+	dst = binary.LittleEndian.AppendUint64(dst, e.Lo)
+	dst = binary.LittleEndian.AppendUint64(dst, e.Hi)
+	dst = append(dst, byte(flag(e.Normal)))
+	dst = binary.AppendUvarint(dst, uint64(e.Length))
+	for _, text := range [][]byte{e.ID, e.Sketch, e.Letters, e.FirstSeen, e.Cluster} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+	}
+	return dst
+}
+
+var errPacked = errors.New("a document is damaged")
+
+// unpack reads what pack wrote; the texts are copies.
+func unpack(b []byte, e *lookup.Entry) error {
+	number := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			b = nil
+			return math.MaxUint64
+		}
+		b = b[n:]
+		return v
+	}
+	e.Row = int64(number())
+	if len(b) < 17 {
+		return errPacked
+	}
+	e.Lo, e.Hi, e.Normal = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), b[16] == 1
+	b = b[17:]
+	e.Length = uint32(number())
+	for _, text := range []*[]byte{&e.ID, &e.Sketch, &e.Letters, &e.FirstSeen, &e.Cluster} {
+		n := number()
+		if n > uint64(len(b)) {
+			return errPacked
+		}
+		*text, b = slices.Clone(b[:n]), b[n:]
+	}
+	return nil
+}
+
+// part is a mapped file.
+type part struct {
+	name    string
+	mapped  []byte
+	offsets []uint64
+	tables  []table
+}
+
+type table struct {
+	lookup.Table
+	tops   []uint32
+	values []uint32 // nil where the index tells the whole value
+	rows   []uint32
+	lo, hi []uint64 // of tables with Prints; hi of 128 bits only
+}
+
+// openPart maps a file; ErrSchema for one that is not of the schema or not
+// whole.
+func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
+	mapped, err := mapFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("lookup: %w", err)
+	}
+	p := &part{name: name, mapped: mapped}
+	if err := p.read(schema); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), p.close())
+	}
+	return p, nil
+}
+
+func (p *part) read(schema lookup.Schema) error {
+	b := p.mapped
+	if len(b) < len(magic)+8 || string(b[:len(magic)]) != magic {
+		return lookup.ErrSchema
+	}
+	size := binary.LittleEndian.Uint64(b[len(b)-8:])
+	if size < 40 || size > uint64(len(b)-8) || size%8 != 0 {
+		return lookup.ErrSchema
+	}
+	tail := b[uint64(len(b)-8)-size : len(b)-8]
+	end := uint64(len(b)-8) - size
+	sum := binary.LittleEndian.Uint64(tail[len(tail)-8:])
+	tail = tail[:len(tail)-8]
+	if xxh3.Hash(tail) != sum {
+		return lookup.ErrSchema
+	}
+	next := func() uint64 {
+		v := binary.LittleEndian.Uint64(tail)
+		tail = tail[8:]
+		return v
+	}
+	if len(tail) != 32+32*len(schema.Tables) || next() != uint64(schema.Bits) || next() != uint64(len(schema.Tables)) {
+		return lookup.ErrSchema
+	}
+	n := next()
+	at := next()
+	fits := func(bytes uint64) bool { return at <= end && bytes <= end-at && at%8 == 0 }
+	if n > math.MaxUint32 || !fits((n+1)*8) {
+		return lookup.ErrSchema
+	}
+	p.offsets = view[uint64](b, at, n+1)
+	for i := range schema.Tables {
+		t := table{Table: lookup.Table{Width: int(next()), Prints: next() == 1}}
+		count := next()
+		at = next()
+		if t.Table != schema.Tables[i] || count > 1<<40 {
+			return lookup.ErrSchema
+		}
+		take := func(n, width uint64) uint64 {
+			from := at
+			if !fits((n*width + 7) &^ 7) {
+				at = math.MaxUint64
+				return 0
+			}
+			at += (n*width + 7) &^ 7
+			return from
+		}
+		t.tops = view[uint32](b, take(1<<topBits+1, 4), 1<<topBits+1)
+		if t.Width > topBits {
+			t.values = view[uint32](b, take(count, 4), count)
+		}
+		t.rows = view[uint32](b, take(count, 4), count)
+		if t.Prints {
+			t.lo = view[uint64](b, take(count, 8), count)
+			if schema.Bits == 128 {
+				t.hi = view[uint64](b, take(count, 8), count)
+			}
+		}
+		if at == math.MaxUint64 || uint64(t.tops[len(t.tops)-1]) != count {
+			return lookup.ErrSchema
+		}
+		p.tables = append(p.tables, t)
+	}
+	return nil
+}
+
+// view is n numbers of b, from at on, where they fit.
+func view[T any](b []byte, at, n uint64) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[at])), n)
+}
+
+func (p *part) close() error { return unmap(p.mapped) }
+
+// span is where the postings of a value stand.
+func (t *table) span(value uint32) (from, to int) {
+	at := top(t.Table, value)
+	from, to = int(t.tops[at]), int(t.tops[at+1])
+	if t.values == nil {
+		return from, to
+	}
+	part := t.values[from:to]
+	start, _ := slices.BinarySearch(part, value)
+	end := start
+	if start < len(part) && part[start] == value {
+		end = len(part)
+		if value < math.MaxUint32 {
+			end, _ = slices.BinarySearch(part, value+1)
+		}
+	}
+	return from + start, from + end
+}
+
+// near is a document that a table gave.
+type near struct {
+	part     *part
+	row      uint32
+	distance int
+}
+
+// Near looks every key up in every part.
+func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var found []near // by their fingerprints
+	var others []near
+	for _, p := range s.parts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if q.Scan {
+			found = p.scan(q, found)
+		}
+		for _, k := range q.Keys {
+			if k.Table < 0 || k.Table >= len(p.tables) {
+				return nil, fmt.Errorf("lookup: no table %d", k.Table)
+			}
+			t := &p.tables[k.Table]
+			if uint64(k.Value)>>t.Width != 0 {
+				return nil, fmt.Errorf("lookup: value %x of table %d is none", k.Value, k.Table)
+			}
+			from, to := t.span(k.Value)
+			if !t.Prints {
+				for _, row := range t.rows[from:min(to, from+q.Limited())] {
+					others = append(others, near{p, row, 0})
+				}
+				continue
+			}
+			if q.Scan {
+				continue
+			}
+			for i := from; i < to; i++ {
+				if d := t.apart(q, i); d <= q.Distance {
+					found = append(found, near{p, t.rows[i], d})
+				}
+			}
+		}
+	}
+	order := func(a, b near) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.part.name, b.part.name), cmp.Compare(a.row, b.row))
+	}
+	same := func(a, b near) bool { return a.part == b.part && a.row == b.row }
+	slices.SortFunc(found, order)
+	found = slices.CompactFunc(found, same)
+	found = found[:min(len(found), q.Limited())]
+	all := append(found, others...)
+	hits := make([]lookup.Hit, 0, len(all))
+	type place struct {
+		part *part
+		row  uint32
+	}
+	seen := make(map[place]bool, len(all))
+	for _, n := range all {
+		if seen[place{n.part, n.row}] {
+			continue
+		}
+		seen[place{n.part, n.row}] = true
+		h := lookup.Hit{Part: n.part.name}
+		if err := n.part.entry(n.row, &h.Entry); err != nil {
+			return nil, err
+		}
+		h.Distance = q.Apart(h.Hi, h.Lo)
+		hits = append(hits, h)
+	}
+	slices.SortFunc(hits, func(a, b lookup.Hit) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
+	})
+	return hits, nil
+}
+
+func (t *table) apart(q *lookup.Query, i int) int {
+	d := bits.OnesCount64(t.lo[i] ^ q.Lo)
+	if t.hi != nil {
+		d += bits.OnesCount64(t.hi[i] ^ q.Hi)
+	}
+	return d
+}
+
+// scan compares all fingerprints of the first table that has them.
+func (p *part) scan(q *lookup.Query, found []near) []near {
+	for i := range p.tables {
+		t := &p.tables[i]
+		if !t.Prints {
+			continue
+		}
+		for j := range t.lo {
+			if d := t.apart(q, j); d <= q.Distance {
+				found = append(found, near{p, t.rows[j], d})
+			}
+		}
+		break
+	}
+	return found
+}
+
+// entry reads a document.
+func (p *part) entry(row uint32, e *lookup.Entry) error {
+	if uint64(row)+1 >= uint64(len(p.offsets)) {
+		return fmt.Errorf("lookup: part %s: %w", p.name, errPacked)
+	}
+	from, to := p.offsets[row], p.offsets[row+1]
+	if from > to || to > uint64(len(p.mapped)) {
+		return fmt.Errorf("lookup: part %s: %w", p.name, errPacked)
+	}
+	if err := unpack(p.mapped[from:to], e); err != nil {
+		return fmt.Errorf("lookup: part %s: %w", p.name, err)
+	}
+	return nil
+}

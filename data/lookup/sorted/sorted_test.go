@@ -1,0 +1,210 @@
+package sorted_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/lookuptest"
+	"github.com/neardup/neardup/data/lookup/sorted"
+)
+
+func TestConformance(t *testing.T) {
+	lookuptest.Run(t, true, func(t *testing.T, schema lookup.Schema) lookup.Store {
+		s, err := sorted.Open(t.TempDir(), schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+func one(yield func(*lookup.Entry) error) error {
+	return yield(&lookup.Entry{Row: 7, ID: []byte("http://example.org/"), Lo: 5, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 5}, {Table: 2, Value: 9}}})
+}
+
+// A store is there again when it is opened again; files that are cut, damaged
+// or of another schema are not parts, and are removed.
+func TestOpenAgain(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	schema := lookuptest.Schema(64)
+	open := func(schema lookup.Schema) (*sorted.Store, []string) {
+		s, err := sorted.Open(dir, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := s.Parts(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, parts
+	}
+	s, _ := open(schema)
+	if err := s.Put(ctx, "p", one); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "p.idx")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, parts := open(schema)
+	hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 5}}, Lo: 4, Distance: 1})
+	if err != nil || len(parts) != 1 || len(hits) != 1 || string(hits[0].ID) != "http://example.org/" || hits[0].Row != 7 || hits[0].Distance != 1 {
+		t.Fatalf("%q %+v %v", parts, hits, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	flipped := append([]byte(nil), whole...)
+	flipped[len(flipped)-20] ^= 1
+	for name, content := range map[string][]byte{"cut": whole[:len(whole)/2], "empty": nil, "damaged": flipped, "magic": append([]byte("x"), whole[1:]...), "tiny": whole[:12]} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, parts := open(schema)
+		if _, err := os.Stat(path); len(parts) != 0 || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: parts %q, %v", name, parts, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other, parts := open(lookuptest.Schema(128))
+	if len(parts) != 0 {
+		t.Errorf("a part of another schema: %q", parts)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stopFS fails its at-th operation and all later ones.
+type stopFS struct {
+	data.FS
+	at, n int
+}
+
+var errStop = errors.New("killed")
+
+func (f *stopFS) op() error {
+	if f.n++; f.n > f.at {
+		return errStop
+	}
+	return nil
+}
+
+func (f *stopFS) CreateTemp(dir, pattern string) (data.File, error) {
+	if err := f.op(); err != nil {
+		return nil, err
+	}
+	file, err := f.FS.CreateTemp(dir, pattern)
+	return stopFile{file, f}, err
+}
+
+func (f *stopFS) Rename(from, to string) error { return errors.Join(f.op(), f.rename(from, to)) }
+
+func (f *stopFS) rename(from, to string) error {
+	if f.n > f.at {
+		return nil
+	}
+	return f.FS.Rename(from, to)
+}
+
+func (f *stopFS) SyncDir(string) error { return f.op() }
+
+type stopFile struct {
+	data.File
+	fs *stopFS
+}
+
+func (f stopFile) Write(p []byte) (int, error) {
+	if err := f.fs.op(); err != nil {
+		return 0, err
+	}
+	return f.File.Write(p)
+}
+
+func (f stopFile) Sync() error { return f.fs.op() }
+
+func TestKilledPut(t *testing.T) {
+	ctx := context.Background()
+	failed, done := 0, 0
+	for at := 0; ; at++ {
+		dir := t.TempDir()
+		disk := &stopFS{FS: data.OS, at: at}
+		s, err := sorted.OpenIn(disk, dir, lookuptest.Schema(64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Put(ctx, "p", one)
+		if e := s.Close(); e != nil {
+			t.Fatal(e)
+		}
+		again, openErr := sorted.Open(dir, lookuptest.Schema(64))
+		if openErr != nil {
+			t.Fatal(openErr)
+		}
+		parts, _ := again.Parts(ctx)
+		if len(parts) == 1 {
+			done++
+		} else if failed++; err == nil {
+			t.Fatal("no error and no part")
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if disk.n <= at {
+			break
+		}
+	}
+	if failed < 3 || done == 0 {
+		t.Fatalf("%d failed, %d done: the test shows nothing", failed, done)
+	}
+}
+
+func Example() {
+	err := func() error {
+		dir, err := os.MkdirTemp("", "lookup-*")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		ctx := context.Background()
+		s, err := sorted.Open(dir, lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 16, Prints: true}}})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		err = s.Put(ctx, "2026-11-20", func(yield func(*lookup.Entry) error) error {
+			return yield(&lookup.Entry{Row: 0, ID: []byte("http://example.org/"), Lo: 0xabcd_0000_0000_0003, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 0xabcd}}})
+		})
+		if err != nil {
+			return err
+		}
+		hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 0xabcd}}, Lo: 0xabcd_0000_0000_0000, Distance: 3})
+		if err != nil {
+			return err
+		}
+		for _, h := range hits {
+			fmt.Printf("%s of %s at distance %d\n", h.ID, h.Part, h.Distance)
+		}
+		return nil
+	}()
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: http://example.org/ of 2026-11-20 at distance 2
+}
