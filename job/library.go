@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +38,7 @@ import (
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Stages of a run with a library.
@@ -71,8 +71,8 @@ type LibraryCounts struct {
 	Replaced  bool   `json:"replaced"`  // the library had the night
 }
 
-// librarySettings says what fingerprints have to have in common to be compared.
-func librarySettings(c config.Config) (map[string]string, error) {
+// LibrarySettings says what fingerprints have to have in common to be compared.
+func LibrarySettings(c config.Config) (map[string]string, error) {
 	text, err := json.Marshal(c.Features)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
@@ -92,27 +92,20 @@ func librarySettings(c config.Config) (map[string]string, error) {
 		}
 		s["features."+name] = strings.Trim(string(text), `"`)
 	}
-	digest := func(paths ...string) (string, error) {
+	for name, paths := range map[string][]string{"stop_list": {c.Features.StopList}, "user_words": c.Features.UserWords, "templates": {c.Features.Templates}} {
+		if len(paths) == 0 || paths[0] == "" {
+			continue
+		}
 		h := sha256.New()
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
 			if err != nil {
-				return "", fmt.Errorf("config: %w", err)
+				return nil, fmt.Errorf("config: %w", err)
 			}
 			sum := sha256.Sum256(text)
 			h.Write(sum[:])
 		}
-		return hex.EncodeToString(h.Sum(nil)[:8]), nil
-	}
-	if c.Features.StopList != "" {
-		if s["features.stop_list"], err = digest(c.Features.StopList); err != nil {
-			return nil, err
-		}
-	}
-	if len(c.Features.UserWords) > 0 {
-		if s["features.user_words"], err = digest(c.Features.UserWords...); err != nil {
-			return nil, err
-		}
+		s["features."+name] = hex.EncodeToString(h.Sum(nil)[:8]) // files count by their content
 	}
 	return s, nil
 }
@@ -129,7 +122,7 @@ func checkLibrary(c config.Config) error {
 	if err != nil || len(m.Nights) == 0 {
 		return err
 	}
-	settings, err := librarySettings(c)
+	settings, err := LibrarySettings(c)
 	if err != nil {
 		return err
 	}
@@ -148,7 +141,7 @@ const libraryFile = "library.json"
 // what the run made of it is made again.
 func (r *run) openLibrary(ctx context.Context) error {
 	c := r.config.Library
-	settings, err := librarySettings(r.config)
+	settings, err := LibrarySettings(r.config)
 	if err != nil {
 		return err
 	}
@@ -159,7 +152,11 @@ func (r *run) openLibrary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.library.Settle(r.config.Features.Bits, settings); err != nil {
+	text, err := json.Marshal(r.config)
+	if err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	if err := r.library.Settle(r.config.Features.Bits, settings, text); err != nil {
 		return err
 	}
 	m := r.library.Manifest()
@@ -401,7 +398,7 @@ func (r *run) night(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		}
 		row.DocID = append(row.DocID[:0], id...)
 		unpackNight(packed, &row)
-		row.Site = append(row.Site[:0], siteOf(id)...)
+		row.Site = append(row.Site[:0], template.Site(id)...)
 		rec.RowsOut++
 		return out.Write(&row)
 	})
@@ -447,25 +444,6 @@ func unpackNight(b []byte, row *data.LibraryRow) {
 	row.Sketch, row.Letters = part(), part()
 }
 
-// siteOf is the host of a URL, nil for an id that is none.
-func siteOf(id []byte) []byte {
-	at := bytes.Index(id, []byte("://"))
-	if at <= 0 || at > 8 {
-		return nil
-	}
-	rest := id[at+3:]
-	if end := bytes.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	if at := bytes.LastIndexByte(rest, '@'); at >= 0 {
-		rest = rest[at+1:]
-	}
-	if u := (url.URL{Host: string(rest)}); u.Hostname() != "" {
-		return bytes.ToLower([]byte(u.Hostname()))
-	}
-	return nil
-}
-
 // earlierDocument is what the library says of one of tonight's documents.
 type earlierDocument struct {
 	ID        string
@@ -481,7 +459,7 @@ type tonight struct {
 	ends    []int    // of ids
 	units   []uint32 // by row; noUnit for documents that are not matched
 	views   []data.View
-	table   []uint32 // hash table of ids: row + 1
+	table   []uint64 // hash table of ids: 32 bits of the hash, row + 1
 	mask    uint64
 	exact   []atomic.Int64 // by unit: earlier documents of the same fingerprint …
 	last    []atomic.Int64 // … and those of the night before
@@ -539,16 +517,17 @@ func (r *run) readTonight(ctx context.Context) (n *tonight, err error) {
 	}
 	n.rows = len(n.units)
 	size := uint64(4)
-	for size < 2*uint64(n.rows) {
+	for size < 3*uint64(n.rows) {
 		size *= 2
 	}
-	n.table, n.mask = make([]uint32, size), size-1
+	n.table, n.mask = make([]uint64, size), size-1
 	for row := range n.rows {
-		at := xxh3.Hash(n.id(row)) & n.mask
+		h := xxh3.Hash(n.id(row))
+		at := h & n.mask
 		for n.table[at] != 0 {
 			at = (at + 1) & n.mask
 		}
-		n.table[at] = uint32(row) + 1
+		n.table[at] = h&^(1<<32-1) | uint64(row+1)
 	}
 	n.exact, n.last = make([]atomic.Int64, len(n.views)), make([]atomic.Int64, len(n.views))
 	return n, nil
@@ -556,8 +535,13 @@ func (r *run) readTonight(ctx context.Context) (n *tonight, err error) {
 
 // find returns the row of that id, or -1.
 func (n *tonight) find(id []byte) int {
-	for at := xxh3.Hash(id) & n.mask; n.table[at] != 0; at = (at + 1) & n.mask {
-		if row := int(n.table[at] - 1); bytes.Equal(n.id(row), id) {
+	h := xxh3.Hash(id)
+	for at := h & n.mask; n.table[at] != 0; at = (at + 1) & n.mask {
+		e := n.table[at]
+		if e>>32 != h>>32 {
+			continue
+		}
+		if row := int(e&(1<<32-1)) - 1; bytes.Equal(n.id(row), id) {
 			return row
 		}
 	}

@@ -68,7 +68,7 @@ func TestLibraryScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Settle(64, map[string]string{"made up": preset}); err != nil {
+	if err := l.Settle(64, map[string]string{"made up": preset}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if have := int(l.Manifest().Rows()); have < scale {

@@ -47,7 +47,7 @@ func NewTonight(units []data.View, o MeetOptions) (*Tonight, error) {
 	byPrint := func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(units[a].Hi, units[b].Hi), cmp.Compare(units[a].Lo, units[b].Lo))
 	}
-	slices.SortStableFunc(t.sharing, byPrint)
+	slices.SortFunc(t.sharing, func(a, b uint32) int { return cmp.Or(byPrint(a, b), cmp.Compare(a, b)) })
 	var narrow []uint64
 	var wide []hamming.Uint128
 	for i, u := range t.sharing {

@@ -240,7 +240,7 @@ func (l *Library) nextCompaction(ctx context.Context, rows int64) ([]File, error
 	var small []File
 	size := int64(0)
 	for _, name := range order {
-		f, _ := l.manifest.file(name)
+		f, _ := l.manifest.File(name)
 		if counted[name] < f.Rows {
 			return []File{f}, nil
 		}
@@ -261,7 +261,7 @@ func (l *Library) nextCompaction(ctx context.Context, rows int64) ([]File, error
 			if err := l.commit(next); err != nil {
 				return nil, err
 			}
-			f, _ = l.manifest.file(name)
+			f, _ = l.manifest.File(name)
 		}
 		if f.Rows > rows/2 || size+f.Rows > rows {
 			if len(small) > 1 {

@@ -22,7 +22,7 @@ func Example() {
 			return err
 		}
 		defer l.Close()
-		if err := l.Settle(64, map[string]string{"features.kind": "words"}); err != nil {
+		if err := l.Settle(64, map[string]string{"features.kind": "words"}, nil); err != nil {
 			return err
 		}
 		for _, night := range []string{"2026-11-20", "2026-11-21"} {

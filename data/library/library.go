@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -149,15 +150,15 @@ func (l *Library) Hidden() *Hidden { return l.hidden }
 // Path is where a file of the manifest stands.
 func (l *Library) Path(name string) string { return filepath.Join(l.dir, filepath.FromSlash(name)) }
 
-// Settle makes settings those of an empty library, or compares them with the
-// library's: ErrSettings when they differ.
-func (l *Library) Settle(bits int, settings map[string]string) error {
+// Settle makes settings those of an empty library, with config, which it keeps
+// as it is, or compares them with the library's: ErrSettings when they differ.
+func (l *Library) Settle(bits int, settings map[string]string, config json.RawMessage) error {
 	if l.manifest.Settings == nil || l.writable && len(l.manifest.Nights) == 0 {
 		if !l.writable {
 			return fmt.Errorf("%w in %s: it has no night yet", ErrNone, l.dir)
 		}
 		next := l.manifest.copy()
-		next.Bits, next.Settings = bits, settings
+		next.Bits, next.Settings, next.Config = bits, settings, config
 		if err := next.check(); err != nil {
 			return fmt.Errorf("library: %w", err)
 		}

@@ -29,7 +29,7 @@ func lock(t testing.TB, dir string, o library.Options) *library.Library {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Settle(64, settings); err != nil {
+	if err := l.Settle(64, settings, nil); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -155,12 +155,12 @@ func TestLibraryAgainstModel(t *testing.T) {
 		var foreverSites []string
 		site := func(id int) string { return fmt.Sprintf("http://site%d.", id%3) }
 		gone := func(id int) bool { return forever[id] || slices.Contains(foreverSites, site(id)) }
-		for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
+		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
 			l, err := library.Lock(context.Background(), dir, library.Options{PartRows: rapid.Int64Range(10, 50).Draw(t, "part"), FS: healthy()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Settle(64, settings); err != nil {
+			if err := l.Settle(64, settings, nil); err != nil {
 				t.Fatal(err)
 			}
 			action := rapid.SampledFrom([]string{"add", "add", "add", "ids", "prefix", "expire", "compact", "night"}).Draw(t, "action")
@@ -529,7 +529,7 @@ func TestOtherSettingsAreRefused(t *testing.T) {
 	if _, err := add(context.Background(), l, "2026-11-01", []int{1}); err != nil {
 		t.Fatal(err)
 	}
-	err := l.Settle(128, map[string]string{"features.kind": "ngrams", "features.bits": "64", "features.n": "3"})
+	err := l.Settle(128, map[string]string{"features.kind": "ngrams", "features.bits": "64", "features.n": "3"}, nil)
 	if !errors.Is(err, library.ErrSettings) {
 		t.Fatal(err)
 	}

@@ -56,6 +56,7 @@ type Manifest struct {
 	Sequence  int64             `json:"sequence"` // grows with every change
 	Bits      int               `json:"bits"`     // of a fingerprint
 	Settings  map[string]string `json:"settings"` // how fingerprints are made; they must be equal to be compared
+	Config    json.RawMessage   `json:"config"`   // of the run that began the library
 	Nights    []Night           `json:"nights"`   // in their order
 	Files     []File            `json:"files"`    // in order of name
 	Deletions []Deletion        `json:"deletions,omitempty"`
@@ -71,6 +72,19 @@ type Night struct {
 	Lanes   map[string]int64 `json:"lanes"`             // rows by lane when the night was added
 	Extents []Extent         `json:"extents"`           // where the rows stand, in order of id
 	Merges  string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
+}
+
+// At returns the night that a row of a file is of; ok is false for a row that
+// does not count.
+func (m *Manifest) At(file string, row int64) (night string, ok bool) {
+	for _, n := range m.Nights {
+		for _, e := range n.Extents {
+			if e.File == file && row >= e.Start && row < e.Start+e.Rows {
+				return n.Name, true
+			}
+		}
+	}
+	return "", false
 }
 
 // Live is the number of the night's documents that count.
@@ -131,8 +145,8 @@ func (m *Manifest) Bytes() (bytes int64) {
 	return bytes
 }
 
-// file returns the entry of the file of that name.
-func (m *Manifest) file(name string) (File, bool) {
+// File returns the entry of the file of that name.
+func (m *Manifest) File(name string) (File, bool) {
 	i, ok := slices.BinarySearchFunc(m.Files, name, func(f File, name string) int { return strings.Compare(f.Name, name) })
 	if !ok {
 		return File{}, false
@@ -182,7 +196,7 @@ func (m *Manifest) check() error {
 		}
 		rows := int64(0)
 		for _, e := range n.Extents {
-			f, ok := m.file(e.File)
+			f, ok := m.File(e.File)
 			if !ok || e.Start < 0 || e.Rows < 0 || e.Rows > f.Rows-e.Start {
 				return fmt.Errorf("night %s: rows %d to %d of %s are not there", n.Name, e.Start, e.Start+e.Rows, e.File)
 			}
@@ -191,7 +205,7 @@ func (m *Manifest) check() error {
 		if rows != n.Rows || n.Deleted < 0 || n.Deleted > n.Rows {
 			return fmt.Errorf("night %s: %d rows in its extents, %d of its %d deleted", n.Name, rows, n.Deleted, n.Rows)
 		}
-		if _, ok := m.file(n.Merges); n.Merges != "" && !ok {
+		if _, ok := m.File(n.Merges); n.Merges != "" && !ok {
 			return fmt.Errorf("night %s: %s is not there", n.Name, n.Merges)
 		}
 	}

@@ -29,7 +29,8 @@ type StreamOptions struct {
 type Batch struct {
 	Night string
 	parquet.LibraryBatch
-	deleted int64 // the file knows deletions up to this sequence
+	Numbers []int64 // of the rows within their file
+	deleted int64   // the file knows deletions up to this sequence
 }
 
 // stretch is a night's extent with what Stream needs of its file.
@@ -105,7 +106,7 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 	}
 	var groups []group
 	for _, name := range order {
-		f, _ := l.manifest.file(name)
+		f, _ := l.manifest.File(name)
 		stretches := byFile[name]
 		slices.SortFunc(stretches, func(a, b stretch) int { return int(a.Start - b.Start) })
 		rows, err := parquet.GroupRows(l.Path(name))
@@ -145,6 +146,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	if r.Info().Bits != l.manifest.Bits {
 		return fmt.Errorf("%w: %s holds fingerprints of %d bits, not %d", ErrDamaged, l.Path(g.file.Name), r.Info().Bits, l.manifest.Bits)
 	}
+	numbers := make([]int64, parquet.BatchRows)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -162,8 +164,21 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 				continue
 			}
 			b := &Batch{Night: s.night, LibraryBatch: rows.Slice(int(from), int(to)), deleted: g.file.Deleted}
+			for i := range b.N {
+				numbers[i] = b.First + int64(i)
+			}
+			b.Numbers = numbers[:b.N]
 			if filter {
-				b.Filter(func(i int) bool { return !l.hidden.After(b.DocID[i], g.file.Deleted) })
+				kept := 0
+				b.Filter(func(i int) bool {
+					if l.hidden.After(b.DocID[i], g.file.Deleted) {
+						return false
+					}
+					numbers[kept] = b.First + int64(i)
+					kept++
+					return true
+				})
+				b.Numbers = numbers[:kept]
 			}
 			if b.N == 0 {
 				continue
@@ -203,6 +218,12 @@ func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.Li
 		}
 	}
 	return nil
+}
+
+// FileRows calls visit with the documents of one file of the library that
+// count, in their order, with their numbers within the file.
+func (l *Library) FileRows(ctx context.Context, file string, visit func(*Batch) error) error {
+	return l.only(file).Stream(ctx, StreamOptions{Workers: 1}, func(_ int, b *Batch) error { return visit(b) })
 }
 
 // Current gives the clusters of these ids today: merges of the nights of

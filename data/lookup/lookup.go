@@ -88,7 +88,9 @@ func (q *Query) Limited() int {
 }
 
 // Apart is the distance of a fingerprint from the query's.
-func (q *Query) Apart(hi, lo uint64) int { return bits.OnesCount64(hi^q.Hi) + bits.OnesCount64(lo^q.Lo) }
+func (q *Query) Apart(hi, lo uint64) int {
+	return bits.OnesCount64(hi^q.Hi) + bits.OnesCount64(lo^q.Lo)
+}
 
 // Hit is a document that shares a key with a query.
 type Hit struct {

@@ -11,6 +11,8 @@ import (
 	"github.com/markusmobius/go-trafilatura"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/neardup/neardup/data"
 )
 
 const (
@@ -47,6 +49,25 @@ func page(title, text, body []byte, main bool) (_, _ []byte, err error) {
 		return title, text[:own], nil
 	}
 	return title, text[:all], nil
+}
+
+// HTML sets the title and the text of doc to those of an HTML page that did not
+// come in an archive, as the reader of archives would: contentType may name
+// the page's character set. It is an error if the page has no text.
+func HTML(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) (err error) {
+	limit := int64(DefaultMaxPage)
+	if o.MaxPage > 0 {
+		limit = o.MaxPage
+	}
+	utf8 := toUTF8(nil, body[:min(int64(len(body)), limit)], contentType)
+	doc.Title, doc.Text, err = page(doc.Title[:0], doc.Text[:0], utf8, o.HTML != data.HTMLVisible)
+	return err
+}
+
+// Plain sets the text of doc to that of a page of plain text, and its title to
+// none.
+func Plain(doc *data.Document, body []byte, contentType string) {
+	doc.Title, doc.Text = doc.Title[:0], toUTF8(doc.Text[:0], body, contentType)
 }
 
 // measure counts the nodes of a tree.

@@ -136,7 +136,7 @@ Parquet and a clean dump.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newInspect(std), newPlan(std), newStopWords(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std))
+	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newInspect(std), newPlan(std), newStopWords(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
 	root.SetUsageTemplate(usageTemplate)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

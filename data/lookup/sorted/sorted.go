@@ -138,7 +138,11 @@ func (s *Store) Drop(_ context.Context, name string) error {
 	}
 	p := s.parts[at]
 	s.parts = slices.Delete(s.parts, at, at+1)
-	if err := errors.Join(p.close(), s.fs.Remove(path)); err != nil {
+	err = s.fs.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) { // another process was faster
+		err = nil
+	}
+	if err := errors.Join(p.close(), err); err != nil {
 		return fmt.Errorf("lookup: %w", err)
 	}
 	return nil

@@ -1,0 +1,340 @@
+package lookup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/warc"
+)
+
+// ServerOptions of NewServer. Zero values are the defaults.
+type ServerOptions struct {
+	MaxBody  int64         // bytes of a request; 8 MiB
+	Header   time.Duration // to send the header of a request; 5 s
+	Read     time.Duration // to send all of it; 30 s
+	Write    time.Duration // to answer it; 60 s
+	Idle     time.Duration // until a connection without requests is closed; 60 s
+	Wait     time.Duration // for a free worker, then the answer is 503; 5 s
+	Workers  int           // requests that are worked on at once; two for each core
+	Interval time.Duration // between looks at whether the library has changed; 2 s
+}
+
+func (o ServerOptions) withDefaults() ServerOptions {
+	durations := []struct {
+		value *time.Duration
+		or    time.Duration
+	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Interval, 2 * time.Second}}
+	for _, d := range durations {
+		if *d.value <= 0 {
+			*d.value = d.or
+		}
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 8 << 20
+	}
+	if o.Workers <= 0 {
+		o.Workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	return o
+}
+
+// Server answers look-ups over HTTP.
+type Server struct {
+	index   *Index
+	o       ServerOptions
+	free    chan struct{}
+	metrics *prometheus.Registry
+	stale   atomic.Pointer[string] // why the library's last change is not in the answers; nil: it is
+
+	requests  *prometheus.CounterVec
+	seconds   prometheus.Histogram
+	known     prometheus.Counter
+	waiting   prometheus.Gauge
+	refreshed prometheus.Gauge
+	failures  prometheus.Counter
+}
+
+// NewServer returns a server of the index.
+func NewServer(x *Index, o ServerOptions) *Server {
+	s := &Server{index: x, o: o.withDefaults(), metrics: prometheus.NewRegistry()}
+	s.free = make(chan struct{}, s.o.Workers)
+	name := func(n string) string { return "neardup_lookup_" + n }
+	s.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("requests_total"), Help: "Look-ups by status code."}, []string{"code"})
+	s.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{Name: name("seconds"), Help: "Time to answer a look-up, waiting included.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)})
+	s.known = prometheus.NewCounter(prometheus.CounterOpts{Name: name("known_total"), Help: "Look-ups that had a match."})
+	s.waiting = prometheus.NewGauge(prometheus.GaugeOpts{Name: name("in_flight"), Help: "Look-ups that wait or are worked on."})
+	s.refreshed = prometheus.NewGauge(prometheus.GaugeOpts{Name: name("refreshed_seconds"), Help: "Unix time at which the answers last took in a change of the library."})
+	s.failures = prometheus.NewCounter(prometheus.CounterOpts{Name: name("refresh_failures_total"), Help: "Times that a change of the library could not be taken in."})
+	s.metrics.MustRegister(s.requests, s.seconds, s.known, s.waiting, s.refreshed, s.failures,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("documents"), Help: "Documents of the library that count."}, func() float64 { return float64(x.Manifest().Rows()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("nights"), Help: "Nights of the library."}, func() float64 { return float64(len(x.Manifest().Nights)) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("library_change"), Help: "Number of the library's change that the answers have."}, func() float64 { return float64(x.Manifest().Sequence) }),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.refreshed.SetToCurrentTime()
+	return s
+}
+
+// ErrPublic is returned for an address that others than this machine reach.
+var ErrPublic = errors.New("address is not of this machine alone")
+
+// Listen listens on the address, HOST:PORT. One that is not a loopback address
+// is refused unless public is true: the service knows no passwords.
+func Listen(ctx context.Context, address string, public bool) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: write HOST:PORT, like 127.0.0.1:8080: %w", address, err)
+	}
+	if !public {
+		ip := net.ParseIP(host)
+		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, fmt.Errorf("%w: %s: the service has no passwords: put it behind a proxy that has, or give --i-know", ErrPublic, address)
+		}
+	}
+	var c net.ListenConfig
+	return c.Listen(ctx, "tcp", address)
+}
+
+// Serve answers on l until ctx ends, then lets what is under way end. It
+// follows the library.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: s.o.Header, ReadTimeout: s.o.Read, WriteTimeout: s.o.Write, IdleTimeout: s.o.Idle,
+		MaxHeaderBytes: 64 << 10,
+	}
+	following, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.follow(following)
+	}()
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Write)
+		defer cancel()
+		if err = server.Shutdown(ending); err != nil {
+			err = errors.Join(err, server.Close())
+		}
+		<-failed
+	}
+	stop()
+	<-done
+	return err
+}
+
+// follow refreshes the index whenever the library changes.
+func (s *Server) follow(ctx context.Context) {
+	was, _ := s.index.changed(time.Time{})
+	if _, err := s.index.Refresh(ctx); err != nil {
+		was = time.Time{} // try again
+	}
+	tick := time.NewTicker(s.o.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now, changed := s.index.changed(was)
+		if !changed && s.stale.Load() == nil {
+			continue
+		}
+		fresh, err := s.index.Refresh(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			why := err.Error()
+			if s.stale.Swap(&why) == nil {
+				s.index.log.Error("the library has changed, but the answers have not", "error", err)
+			}
+			s.failures.Inc()
+			continue
+		case fresh:
+			s.refreshed.SetToCurrentTime()
+			m := s.index.Manifest()
+			s.index.log.Info("the library has changed", "nights", len(m.Nights), "documents", m.Rows())
+		}
+		s.stale.Store(nil)
+		was = now
+	}
+}
+
+// Handler returns the service's handler: POST /lookup, GET /healthz and GET
+// /metrics.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /lookup", s.lookup)
+	mux.HandleFunc("GET /healthz", s.health)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// failure is an error with the status that says it.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f failure) Error() string { return f.err.Error() }
+func (f failure) Unwrap() error { return f.err }
+
+func fail(code int, format string, args ...any) error {
+	return failure{code, fmt.Errorf(format, args...)}
+}
+
+func (s *Server) lookup(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	s.waiting.Inc()
+	defer s.waiting.Dec()
+	answer, err := s.answer(w, r)
+	code := http.StatusOK
+	var f failure
+	switch {
+	case errors.As(err, &f):
+		code = f.code
+	case err != nil:
+		code = http.StatusInternalServerError
+		s.index.log.Error("look-up failed", "error", err)
+		err = errors.New("the look-up failed: the log of the service says why")
+	}
+	s.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+	s.seconds.Observe(time.Since(began).Seconds())
+	if err != nil {
+		if code == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+		writeJSON(w, code, map[string]string{"error": err.Error()})
+		return
+	}
+	if answer.Known {
+		s.known.Inc()
+	}
+	writeJSON(w, code, answer)
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		code, text = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(text, '\n')) // who asked may have gone
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	// The body is read before a worker is taken: a slow sender blocks none.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
+	case err != nil:
+		return nil, fail(http.StatusBadRequest, "the page did not arrive: %w", err)
+	}
+	wait := time.NewTimer(s.o.Wait)
+	defer wait.Stop()
+	select {
+	case s.free <- struct{}{}:
+		defer func() { <-s.free }()
+	case <-wait.C:
+		return nil, fail(http.StatusServiceUnavailable, "too many look-ups at once: try again")
+	case <-r.Context().Done():
+		return nil, fail(http.StatusServiceUnavailable, "the sender has gone")
+	}
+	doc, err := s.index.Page(body, r.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, err
+	}
+	return s.index.Find(r.Context(), doc)
+}
+
+// Page is the document that a body of that content type holds: text/html, as a
+// run reads pages; application/json, {"title": …, "text": …} with the id, if
+// any, as "id"; everything else is taken as text.
+func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
+	doc := &data.Document{}
+	doc.Reset()
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		media, _, _ = strings.Cut(contentType, ";")
+		media = strings.ToLower(strings.TrimSpace(media))
+	}
+	switch media {
+	case "text/html", "application/xhtml+xml":
+		if err := warc.HTML(doc, body, contentType, x.config.Input.ReaderOptions()); err != nil {
+			return nil, fail(http.StatusUnprocessableEntity, "%w", err)
+		}
+	case "application/json":
+		var page struct {
+			ID    string  `json:"id"`
+			Title string  `json:"title"`
+			Text  *string `json:"text"`
+		}
+		dec := json.NewDecoder(bytes.NewReader(body))
+		if err := dec.Decode(&page); err != nil {
+			return nil, fail(http.StatusBadRequest, `the body is not {"title": …, "text": …}: %w`, err)
+		}
+		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+			return nil, fail(http.StatusBadRequest, "there is something behind the JSON object")
+		}
+		if page.Text == nil {
+			return nil, fail(http.StatusBadRequest, `the object has no "text"`)
+		}
+		doc.ID, doc.Title, doc.Text = []byte(page.ID), []byte(page.Title), []byte(*page.Text)
+	case "", "text/plain", "text/markdown", "application/octet-stream", "application/x-www-form-urlencoded":
+		warc.Plain(doc, body, contentType)
+	default:
+		return nil, fail(http.StatusUnsupportedMediaType, "content type %q: send text/plain, text/html or application/json", media)
+	}
+	return doc, nil
+}
+
+// health is what GET /healthz answers.
+type health struct {
+	Status    string `json:"status"` // ok, or stale: the answers lack the library's last change
+	Error     string `json:"error,omitempty"`
+	Change    int64  `json:"change"`
+	Nights    int    `json:"nights"`
+	Documents int64  `json:"documents"`
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	m := s.index.Manifest()
+	h := health{Status: "ok", Change: m.Sequence, Nights: len(m.Nights), Documents: m.Rows()}
+	code := http.StatusOK
+	if why := s.stale.Load(); why != nil {
+		h.Status, h.Error, code = "stale", *why, http.StatusServiceUnavailable
+	}
+	writeJSON(w, code, h)
+}
