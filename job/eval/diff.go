@@ -159,6 +159,9 @@ func SideBySide(pieces []Piece, most int) []Row {
 			continue
 		}
 		for _, s := range sentences(p.Text) {
+			if strings.TrimSpace(s) == "" && len(row.First)+len(row.Second) == 0 {
+				continue // an empty line
+			}
 			add(OpBoth, s)
 			if last, _ := utf8.DecodeLastRuneInString(s); isSentenceEnd(last) {
 				rows = append(rows, row)
