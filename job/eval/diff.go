@@ -267,35 +267,50 @@ func wrapped(pieces []Piece, column int, colour bool) []line {
 			open, end, mark = "{+", "+}", 2
 		}
 		started := false
-		for _, c := range p.Text {
-			if c == '\n' {
+		stop := func() {
+			if started {
+				text.WriteString(end)
+				n += mark
+			}
+			started = false
+		}
+		for word := range tokens([]byte(p.Text)) {
+			if word == "\n" {
 				if p.Op == OpBoth {
 					continue
 				}
-				c = '⏎'
+				word = "⏎"
 			}
-			size := cellsOf(c)
-			if started && n+size+mark > column {
-				text.WriteString(end)
-				n += mark
-				flush()
-				started = false
+			size := 0
+			for _, c := range word {
+				size += cellsOf(c)
 			}
+			around := mark // cells that marks still take
 			if !started {
-				if n+mark+size+mark > column {
+				around += mark
+			}
+			if n+size+around > column && size+2*mark <= column {
+				stop()
+				flush()
+				if word == " " {
+					continue
+				}
+			}
+			for _, c := range word { // a word longer than the column is broken
+				if n+cellsOf(c)+mark > column {
+					stop()
 					flush()
 				}
-				text.WriteString(open)
-				n += mark
-				started = true
+				if !started {
+					text.WriteString(open)
+					n += mark
+					started = true
+				}
+				text.WriteRune(c)
+				n += cellsOf(c)
 			}
-			text.WriteRune(c)
-			n += size
 		}
-		if started {
-			text.WriteString(end)
-			n += mark
-		}
+		stop()
 	}
 	if n > 0 {
 		flush()
