@@ -281,8 +281,8 @@ type solver struct {
 
 // longer is a character that a word of three characters or more may start at.
 type longer struct {
-	at   int64      // -1 after the last
-	node model.Node // of it and the next two
+	at   int64      //nolint:unused // of solveFast; -1 after the last
+	node model.Node //nolint:unused // of it and the next two
 }
 
 // listed appends the best words.
