@@ -96,14 +96,14 @@ func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128
 	}
 	if j.leads(t, lead) {
 		// Ascending values are in order of their leading block.
-		lead = min(lead, tb.width)
-		size := 1 << lead
+		order := min(lead, tb.width)
+		size := 1 << order
 		bounds := make([]int, size+1)
 		bounds[size] = len(values)
 		for b := 1; b < size; b++ {
 			rest := values[bounds[b-1]:]
 			bounds[b] = bounds[b-1] + sort.Search(len(rest), func(i int) bool {
-				return lowBits(&rest[i], uint(j.top-lead))&uint64(size-1) >= uint64(b)
+				return lowBits(&rest[i], uint(j.top-order))&uint64(size-1) >= uint64(b)
 			})
 		}
 		return values, bounds, free

@@ -297,3 +297,28 @@ func TestFurtherTablesAreTheSameEveryWay(t *testing.T) {
 		}
 	}
 }
+
+// Enough fingerprints for every path that several workers take: the in-memory
+// join, compiled for this package, and the shuffle find the same pairs.
+func TestManyFingerprints(t *testing.T) {
+	for _, bits := range []int{64, 128} {
+		dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Wide: bits == 128}, planted.Prints(300_000, bits))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := config.Default()
+		cfg.Match.Verify, cfg.Features.Bits = config.VerifyNone, bits
+		want := findPairs(t, 2, dir, cfg, documents)
+		cfg.Execution.Matcher = config.MatcherShuffle
+		if got := findPairs(t, 2, dir, cfg, documents); !slices.Equal(got, want) || len(want) < 10_000 {
+			t.Errorf("%d bits: %d pairs in memory, %d by the shuffle", bits, len(want), len(got))
+		}
+		if err := errors.Join(documents.Close(), dir.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

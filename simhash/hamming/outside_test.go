@@ -1,0 +1,104 @@
+package hamming_test
+
+import (
+	"context"
+	"math/bits"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/neardup/neardup/simhash/hamming"
+)
+
+// A program instantiates the package's generic functions in a package of its
+// own, as this test does: the compiler may then treat them in another way
+// than within the package. Enough fingerprints go through for every path that
+// several workers take.
+func TestInstantiatedOutside(t *testing.T) {
+	const n, k = 200_000, 3
+	r := rand.New(rand.NewPCG(11, 11))
+	prints := make([]uint64, n)
+	for i := range prints {
+		prints[i] = r.Uint64()
+		if i > 0 && i%10 == 0 {
+			prints[i] = prints[r.IntN(i)]
+			for range r.IntN(k + 1) {
+				prints[i] ^= 1 << r.IntN(64)
+			}
+		}
+	}
+	outside(t, prints, k, func(a, b uint64) int { return bits.OnesCount64(a ^ b) }, func(f uint64) uint64 { return f })
+	wide := make([]hamming.Uint128, n)
+	for i, f := range prints {
+		wide[i] = hamming.Uint128{Lo: f, Hi: f * 0x9e3779b97f4a7c15 >> 60}
+	}
+	outside(t, wide, k, func(a, b hamming.Uint128) int { return bits.OnesCount64(a.Lo^b.Lo) + bits.OnesCount64(a.Hi^b.Hi) }, func(f hamming.Uint128) uint64 { return f.Lo })
+}
+
+func outside[F hamming.Fingerprint](t *testing.T, prints []F, k int, distance func(a, b F) int, low func(F) uint64) {
+	t.Helper()
+	// The obvious join: by each of four segments.
+	type pair struct{ a, b int }
+	want := map[pair]int{}
+	best := make([]int, len(prints))
+	for i := range best {
+		best[i] = k + 1
+	}
+	for s := range 4 {
+		groups := map[uint16][]int{}
+		for i, f := range prints {
+			key := uint16(low(f) >> (16 * s))
+			for _, j := range groups[key] {
+				if d := distance(f, prints[j]); d <= k {
+					want[pair{j, i}] = d
+					best[i], best[j] = min(best[i], d), min(best[j], d)
+				}
+			}
+			groups[key] = append(groups[key], i)
+		}
+	}
+	for _, workers := range []int{1, 2, 3} {
+		o := hamming.Options{Workers: workers}
+		set, err := hamming.Collapse(prints, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found atomic.Int64
+		for i := range set.Len() {
+			m := int64(len(set.Members(i)))
+			found.Add(m * (m - 1) / 2)
+		}
+		err = set.Pairs(context.Background(), k, o, func(_ int, i, j uint32, _ int) {
+			found.Add(int64(len(set.Members(int(i))) * len(set.Members(int(j)))))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int(found.Load()) != len(want) {
+			t.Errorf("%d workers: %d pairs, want %d", workers, found.Load(), len(want))
+		}
+		matches, err := hamming.Best(context.Background(), prints, k, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range best {
+			got := matches.Match[i]
+			if ok := got != hamming.None; ok != (d <= k) || ok && distance(prints[i], prints[got]) != d {
+				t.Fatalf("%d workers: document %d has %d, want one at %d", workers, i, got, d)
+			}
+		}
+		index, err := hamming.NewIndex(prints, k, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probed := 0
+		index.NewProber().Probe(prints, func(i int, doc uint32, _ int) {
+			if int(doc) > i {
+				probed++
+			}
+		})
+		if probed != len(want) {
+			t.Errorf("%d workers: %d pairs by the index, want %d", workers, probed, len(want))
+		}
+	}
+}
