@@ -173,8 +173,8 @@ func TestProbeLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("1.2 M probes take seconds: skipped with -short")
 	}
-	fps := planted(21, 30_000, 64, 4)
-	batch := probesOf(22, fps, 1_200_000, 64, 4)
+	fps := planted(21, 10_000, 64, 4)
+	batch := probesOf(22, fps, 1_100_000, 64, 4)
 	ix, err := NewIndex(fps, 3, Options{})
 	if err != nil {
 		t.Fatal(err)
