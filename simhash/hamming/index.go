@@ -14,7 +14,7 @@ import (
 //
 // It takes 12 to 17 bytes for a distinct fingerprint of up to 64 bits (20 to
 // 25 for a [Uint128]) and 4 for each repetition, and for every key of its plan
-// 9 to 10 (17 to 18) more; [Index.Bytes] says how much it is. There are 5 or 6
+// 8 to 10 (16 to 18) more; [Index.Bytes] says how much it is. There are 4 to 6
 // keys for k = 3. For larger k there are more, as many as fit into 64 bytes
 // (128) a fingerprint, or into half a gigabyte if that is more. What is skewed,
 // a segment that many share, may take as much again.
@@ -75,7 +75,7 @@ const (
 // BenchmarkProbe.
 const (
 	probeTableCost  = 6.0
-	probeKeyCost    = 5.0
+	probeKeyCost    = 8.0
 	probeVectorCost = 0.9 // comparing with 8
 )
 

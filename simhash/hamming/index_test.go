@@ -262,7 +262,7 @@ func TestIndexBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		per := float64(ix.Bytes()) / float64(n)
-		if keys := float64(ix.Plan().Keys()); per < 9*keys+12 || per > 10*keys+21 {
+		if keys := float64(ix.Plan().Keys()); per < 8*keys+12 || per > 10*keys+21 {
 			t.Errorf("%d fingerprints, %v: %.1f bytes each", n, ix.Plan(), per)
 		}
 	}
