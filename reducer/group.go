@@ -15,12 +15,7 @@ import (
 // The salt is taken from the fingerprint, so identical fingerprints are
 // always in the same partition and collapse here, before they travel on.
 func Partial(records []data.Keyed) []data.Entry {
-	slices.SortFunc(records, func(a, b data.Keyed) int {
-		if c := compareBits(a.Key, a.Hi, a.Lo, b.Key, b.Hi, b.Lo); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Doc, b.Doc)
-	})
+	sortKeyed(records)
 	var entries []data.Entry
 	docs := make([]uint32, 0, len(records)) // backs all entries' Docs
 	for i, r := range records {
