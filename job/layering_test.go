@@ -28,6 +28,7 @@ var layers = []struct {
 var onlyIn = map[string][]string{
 	"github.com/chrislusf/gleam":             {"job/engine/gleam"},
 	"google.golang.org/grpc":                 {"job/engine/gleam"},
+	"github.com/minio/minio-go":              {"data/object"},
 	"github.com/spf13/cobra":                 {"job/cli"},
 	"github.com/spf13/pflag":                 {"job/cli"},
 	"github.com/vbauerster/mpb":              {"job/cli"},

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/csv"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/data/stream"
@@ -52,7 +52,7 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 	if split.Path == "-" {
 		return stream.Plain, ErrStandardInput
 	}
-	f, err := os.Open(split.Path)
+	f, err := object.Open(split.Path)
 	if err != nil {
 		return stream.Plain, err
 	}

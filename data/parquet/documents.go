@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
 )
 
 // Reader reads documents from a split of a Parquet file, row group by row
@@ -160,7 +160,7 @@ func (r *Reader) finish() error {
 // digestTo writes the split's bytes to sum: the whole file when the split is
 // all of it, else those of its row groups' column chunks.
 func (r *Reader) digestTo(sum io.Writer) error {
-	f, err := os.Open(r.in.path)
+	f, err := object.Open(r.in.path)
 	if err != nil {
 		return err
 	}

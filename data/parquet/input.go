@@ -10,6 +10,8 @@ import (
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/schema"
+
+	"github.com/neardup/neardup/data/object"
 )
 
 // streamBuffer is how much of a column chunk is read ahead of its decoding: a
@@ -41,17 +43,15 @@ func openInput(path string, alloc memory.Allocator) (*input, error) {
 	if alloc == nil {
 		alloc = memory.NewGoAllocator()
 	}
-	f, err := os.Open(path)
+	f, err := object.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	in := &input{path: path}
-	err = recovering(func() error {
-		info, err := f.Stat()
-		if err != nil {
+	err = recovering(func() (err error) {
+		if in.size, err = f.Seek(0, io.SeekEnd); err != nil {
 			return err
 		}
-		in.size = info.Size()
 		props := parquet.NewReaderProperties(alloc)
 		props.BufferedStreamEnabled = true
 		props.BufferSize = streamBuffer

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/csv"
 	"github.com/neardup/neardup/data/jsonl"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/stream"
 	"github.com/neardup/neardup/data/warc"
@@ -83,8 +85,9 @@ const formatList = "warc, wet, jsonl, csv, tsv, parquet"
 // Expand lists the splits of the input in a fixed order: the arguments' files
 // sorted by path, each once, each file's splits in the order of the file. An
 // argument is a file, a folder (read with its folders, without names that
-// start with a dot or an underscore), a pattern as of filepath.Match, or "-"
-// for standard input, which is JSONL unless a format is given. A file whose
+// start with a dot or an underscore), a pattern as of filepath.Match, the
+// s3://BUCKET/KEY of an object, of a prefix or with a pattern, or "-" for
+// standard input, which is JSONL unless a format is given. A file whose
 // format is unknown is an error when it was named or matches a pattern, and is
 // left out of a folder.
 func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
@@ -134,7 +137,7 @@ func once(paths []string) []string {
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(paths, func(path string) bool {
 		key := path
-		if path != "-" {
+		if path != "-" && !object.Is(path) {
 			if abs, err := filepath.Abs(path); err == nil {
 				key = abs
 			}
@@ -153,6 +156,9 @@ func once(paths []string) []string {
 func find(arg string, met map[string]bool) ([]string, error) {
 	if arg == "-" {
 		return []string{"-"}, nil
+	}
+	if object.Is(arg) {
+		return findObjects(arg, met)
 	}
 	info, err := os.Stat(arg)
 	switch {
@@ -183,6 +189,22 @@ func find(arg string, met map[string]bool) ([]string, error) {
 			return nil, err
 		}
 		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// findObjects lists the objects of one argument.
+func findObjects(arg string, met map[string]bool) (paths []string, err error) {
+	found, err := object.Find(context.Background(), arg)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: nothing in the store matches %s", ErrNoInput, arg)
+	}
+	for _, o := range found {
+		paths = append(paths, o.Path)
+		met[o.Path] = met[o.Path] || o.Path != arg && !strings.ContainsAny(arg, "*?[")
 	}
 	return paths, nil
 }
@@ -230,18 +252,16 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 		}
 		return []data.Split{split}, nil
 	}
-	f, err := os.Open(path)
+	info, err := object.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	split.Size = info.Size
+	f, err := object.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().IsRegular() {
-		split.Size = info.Size()
-	}
 	head, compression, err := sniff(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

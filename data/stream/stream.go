@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
 )
 
 // Compression is how a file is compressed.
@@ -79,7 +80,7 @@ func OpenRaw(split data.Split, stdin io.Reader) (*Raw, error) {
 		r.src = stdin
 		return r, nil
 	}
-	f, err := os.Open(split.Path)
+	f, err := object.Open(split.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
@@ -32,6 +33,7 @@ type common struct {
 	strict      bool
 	verbose     bool
 	cpuProfile  string
+	publish     string
 }
 
 func (c *common) bind(fs *pflag.FlagSet) {
@@ -41,6 +43,7 @@ func (c *common) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.json, "json", false, "print the summary as JSON, one object a line")
 	fs.BoolVar(&c.strict, "strict", false, "exit with 3 when unusable records or duplicate ids were skipped")
 	fs.BoolVarP(&c.verbose, "verbose", "v", false, "log every task")
+	fs.StringVar(&c.publish, "publish", "", "upload the finished run to s3://BUCKET/PREFIX, _SUCCESS last")
 	fs.StringVar(&c.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to this file")
 }
 
@@ -220,6 +223,9 @@ func execute(cmd *cobra.Command, std streams, flags common, preset string, bind 
 		_, err = std.out.Write(text)
 		return err
 	}
+	if flags.publish != "" && !object.Is(flags.publish) {
+		return usageError{fmt.Errorf("--publish %s: write s3://BUCKET/PREFIX", flags.publish)}
+	}
 	if flags.out == "" {
 		return usageError{fmt.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
 	}
@@ -245,6 +251,11 @@ func execute(cmd *cobra.Command, std streams, flags common, preset string, bind 
 	summary, err := job.Run(cmd.Context(), req)
 	if err := errors.Join(err, stopProfile()); err != nil {
 		return err
+	}
+	if flags.publish != "" {
+		if err := job.Publish(cmd.Context(), flags.out, flags.publish); err != nil {
+			return err
+		}
 	}
 	if flags.json {
 		err = printJSON(std.out, summary)

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/job/rundir"
 )
 
@@ -34,6 +35,7 @@ type checkFile struct {
 	Path    string
 	Size    int64
 	ModTime time.Time
+	ETag    string `json:",omitempty"`
 }
 
 // checkReport is what the check on one agent found.
@@ -75,11 +77,11 @@ func (s *spec) seenFiles() (files []checkFile, err error) {
 		}
 	}
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		info, err := object.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("input: %w", err)
 		}
-		files = append(files, checkFile{path, info.Size(), info.ModTime()})
+		files = append(files, checkFile{path, info.Size, info.ModTime, info.ETag})
 	}
 	return files, nil
 }
@@ -144,23 +146,32 @@ const maxProblems = 3
 
 // look says what is wrong with the file here.
 func (c checkFile) look() string {
-	f, err := os.Open(c.Path)
-	if err != nil {
-		return fmt.Sprintf("it cannot read the input: %v: mount it at the same path, readable by the agent's user", err)
+	remedy := "mount it at the same path, readable by the agent's user"
+	if object.Is(c.Path) {
+		remedy = "start the agent with the store's endpoint and credentials in its environment"
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() && c.Size > 0 {
-		_, err = f.Read(make([]byte, 1))
+	info, err := object.Stat(c.Path)
+	if err == nil && info.Size > 0 {
+		err = readable(c.Path)
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("it cannot read the input: %v: mount it at the same path, readable by the agent's user", err)
-	case info.Size() != c.Size || !info.ModTime().Equal(c.ModTime):
+		return fmt.Sprintf("it cannot read the input: %v: %s", err, remedy)
+	case info.Size != c.Size || !info.ModTime.Equal(c.ModTime) || info.ETag != c.ETag:
 		return fmt.Sprintf("%s is another file there: %d bytes of %s, here %d bytes of %s: mount the same storage", c.Path,
-			info.Size(), info.ModTime().Format(time.RFC3339), c.Size, c.ModTime.Format(time.RFC3339))
+			info.Size, info.ModTime.Format(time.RFC3339), c.Size, c.ModTime.Format(time.RFC3339))
 	}
 	return ""
+}
+
+// readable reads the first byte of a file.
+func readable(path string) error {
+	f, err := object.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Read(make([]byte, 1))
+	return errors.Join(err, f.Close())
 }
 
 // freeDisk is how many bytes the user may still write at path.

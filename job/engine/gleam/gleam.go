@@ -28,6 +28,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 )
@@ -81,7 +82,7 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 		lanes, threads := lanes(r.agents, job.Config.Execution.Workers, len(missing))
 		s.Fingerprint = &fingerprintSpec{Splits: job.Splits, Lanes: deal(job.Splits, missing, lanes), Threads: threads}
 		for _, split := range job.Splits {
-			s.Relative = s.Relative || !filepath.IsAbs(split.Path)
+			s.Relative = s.Relative || !filepath.IsAbs(split.Path) && !object.Is(split.Path)
 		}
 		r.onDisk(s)
 		return s, nil

@@ -505,6 +505,7 @@ func (r *run) clear(s *spec, failed bool) {
 	}
 	// Where no guard stood yet, executors wait for rows that do not come:
 	// ending their channels ends them.
+	again := s.OnDisk // a reader that waits makes the file of a deleted channel anew
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Second) {
 		r.clearHere(s)
 		used := 0
@@ -522,7 +523,10 @@ func (r *run) clear(s *spec, failed bool) {
 		cancel()
 		r.job.Log.Debug("channels ended", "stage", r.stage, "slots taken", used)
 		if err == nil && used == 0 {
-			return
+			if !again {
+				return
+			}
+			again = false
 		}
 	}
 }

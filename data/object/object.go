@@ -1,0 +1,337 @@
+// Package object opens, lists and writes the objects of an S3-compatible
+// store, so that readers of files read them too: a path that starts with
+// s3:// names an object, any other a file. Objects are read by ranges, and a
+// read fails when the object was replaced meanwhile. It never looks at what
+// the bytes mean.
+//
+// The store is the one that the environment names: AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION as for other
+// programs, and NEARDUP_S3_ENDPOINT or AWS_ENDPOINT_URL for another store than
+// Amazon's, like http://127.0.0.1:7070.
+package object
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Scheme starts the path of an object: s3://BUCKET/KEY.
+const Scheme = "s3://"
+
+// Is reports whether path names an object.
+func Is(path string) bool { return strings.HasPrefix(path, Scheme) }
+
+// ErrPath is returned for a path that starts with s3:// and names no object.
+var ErrPath = errors.New("no object")
+
+// split returns the bucket and the key of an object's path.
+func split(name string) (bucket, key string, err error) {
+	bucket, key, _ = strings.Cut(strings.TrimPrefix(name, Scheme), "/")
+	if !Is(name) || bucket == "" {
+		return "", "", fmt.Errorf("%s: %w: write s3://BUCKET/KEY", name, ErrPath)
+	}
+	return bucket, key, nil
+}
+
+// client talks to a store: the calls of minio.Client whole, and reads that are
+// plain requests.
+type client struct {
+	*minio.Client
+	core *minio.Core
+}
+
+// store is the client of the environment's store; it is made once.
+var store = sync.OnceValues(func() (*client, error) {
+	endpoint := cmp.Or(os.Getenv("NEARDUP_S3_ENDPOINT"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("s3: endpoint %q: write http://HOST:PORT or https://HOST", endpoint)
+	}
+	core, err := minio.NewCore(u.Host, &minio.Options{
+		Creds:  credentials.NewEnvAWS(),
+		Secure: u.Scheme == "https",
+		Region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("s3: %w", err)
+	}
+	return &client{core.Client, core}, nil
+})
+
+// explained says what to do about the store's refusals.
+func explained(name string, err error) error {
+	var answer minio.ErrorResponse
+	if !errors.As(err, &answer) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	switch answer.StatusCode {
+	case http.StatusNotFound:
+		return fmt.Errorf("%s: %w: %w", name, fs.ErrNotExist, err)
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return fmt.Errorf("%s: %w: %w: see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION", name, fs.ErrPermission, err)
+	case http.StatusPreconditionFailed:
+		return fmt.Errorf("%s: the object was replaced while it was read: %w", name, err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// Info is what a store or a file system says of an object or a file.
+type Info struct {
+	Path    string
+	Size    int64 // -1 for what is no regular file
+	ModTime time.Time
+	ETag    string // of an object: it changes with the content; of a file ""
+	IsDir   bool
+}
+
+// Stat looks at a file, a folder or an object.
+func Stat(name string) (Info, error) {
+	if !Is(name) {
+		info, err := os.Stat(name)
+		if err != nil {
+			return Info{}, err
+		}
+		i := Info{Path: name, Size: -1, ModTime: info.ModTime(), IsDir: info.IsDir()}
+		if info.Mode().IsRegular() {
+			i.Size = info.Size()
+		}
+		return i, nil
+	}
+	bucket, key, err := split(name)
+	if err != nil {
+		return Info{}, err
+	}
+	s, err := store()
+	if err != nil {
+		return Info{}, err
+	}
+	o, err := s.StatObject(context.Background(), bucket, key, minio.StatObjectOptions{})
+	if err != nil {
+		return Info{}, explained(name, err)
+	}
+	return Info{Path: name, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag}, nil
+}
+
+// Find lists the objects that an argument names, by path: the object itself,
+// all below it when it names a prefix as one would a folder, or those whose
+// keys match a pattern as of path.Match. Names that start with a dot or an
+// underscore are left out, unless they were named.
+func Find(ctx context.Context, arg string) (found []Info, err error) {
+	bucket, key, err := split(arg)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store()
+	if err != nil {
+		return nil, err
+	}
+	prefix := key
+	pattern := strings.ContainsAny(key, "*?[")
+	if pattern {
+		prefix = key[:strings.IndexAny(key, "*?[")]
+		if _, err := path.Match(key, ""); err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the listing
+	for o := range s.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+		if o.Err != nil {
+			return nil, explained(arg, o.Err)
+		}
+		take := false
+		switch {
+		case strings.HasSuffix(o.Key, "/"): // a folder's mark
+		case pattern:
+			take, _ = path.Match(key, o.Key) // it was checked
+		case o.Key == key:
+			take = true
+		case key == "" || strings.HasSuffix(key, "/") || strings.HasPrefix(o.Key, key+"/"):
+			take = !hidden(strings.TrimPrefix(o.Key, key))
+		}
+		if take {
+			found = append(found, Info{Path: Scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
+		}
+	}
+	slices.SortFunc(found, func(a, b Info) int { return strings.Compare(a.Path, b.Path) })
+	return found, ctx.Err()
+}
+
+// hidden reports whether a name on the way to key starts with a dot or an
+// underscore.
+func hidden(key string) bool {
+	for name := range strings.SplitSeq(key, "/") {
+		if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+			return true
+		}
+	}
+	return false
+}
+
+// File is an open file or object. Read and Seek are used by one goroutine,
+// ReadAt by any.
+type File interface {
+	io.Reader
+	io.ReaderAt
+	io.Seeker
+	io.Closer
+}
+
+// Open opens a file or an object for reading; fs.ErrNotExist when there is
+// none.
+func Open(name string) (File, error) {
+	if !Is(name) {
+		f, err := os.Open(name)
+		if err != nil { // f holds a nil pointer
+			return nil, err
+		}
+		return f, nil
+	}
+	info, err := Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store()
+	if err != nil {
+		return nil, err
+	}
+	bucket, key, err := split(name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &reader{core: s.core, info: info, bucket: bucket, key: key, ctx: ctx, cancel: cancel}, nil
+}
+
+// reader reads an object.
+type reader struct {
+	core        *minio.Core
+	info        Info
+	bucket, key string
+	ctx         context.Context // until Close
+	cancel      func()
+
+	at   int64
+	body io.ReadCloser // the rest of the object from at on; nil: not asked for
+}
+
+// retries is how often a read that broke is taken up again.
+const retries = 3
+
+// get asks for the bytes from start to end-1.
+func (r *reader) get(start, end int64) (io.ReadCloser, error) {
+	var o minio.GetObjectOptions
+	var err error
+	if r.info.ETag != "" {
+		err = o.SetMatchETag(r.info.ETag)
+	} else { // some gateways have none
+		err = o.SetUnmodified(r.info.ModTime)
+	}
+	if err == nil {
+		err = o.SetRange(start, end-1)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.info.Path, err)
+	}
+	body, _, _, err := r.core.GetObject(r.ctx, r.bucket, r.key, o)
+	if err != nil {
+		return nil, explained(r.info.Path, err)
+	}
+	return body, nil
+}
+
+func (r *reader) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for try := 0; ; try++ {
+		if r.at >= r.info.Size {
+			return 0, io.EOF
+		}
+		if r.body == nil {
+			if r.body, err = r.get(r.at, r.info.Size); err != nil {
+				return 0, err
+			}
+		}
+		n, err = r.body.Read(p)
+		r.at += int64(n)
+		if n > 0 || err == nil {
+			return n, nil
+		}
+		// The end before the object's end is a connection that broke.
+		_ = r.body.Close()
+		r.body = nil
+		if try == retries || r.ctx.Err() != nil {
+			return 0, fmt.Errorf("%s at offset %d: %w", r.info.Path, r.at, err)
+		}
+	}
+}
+
+func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, fmt.Errorf("%s: offset %d", r.info.Path, off)
+	}
+	end := min(off+int64(len(p)), r.info.Size)
+	for try := 0; off+int64(n) < end; try++ {
+		body, err := r.get(off+int64(n), end)
+		if err != nil {
+			return n, err
+		}
+		m, err := io.ReadFull(body, p[n:end-off])
+		n += m
+		_ = body.Close()
+		if err != nil && (try == retries || r.ctx.Err() != nil) {
+			return n, fmt.Errorf("%s at offset %d: %w", r.info.Path, off+int64(n), err)
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (r *reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.info.Size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("%s: offset %d", r.info.Path, offset)
+	}
+	if offset != r.at && r.body != nil {
+		_ = r.body.Close()
+		r.body = nil
+	}
+	r.at = offset
+	return offset, nil
+}
+
+func (r *reader) Close() error {
+	r.cancel()
+	if r.body == nil {
+		return nil
+	}
+	body := r.body
+	r.body = nil
+	if err := body.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", r.info.Path, err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package object_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data/object/objecttest"
+)
+
+// A path without s3:// is a file.
+func Example() {
+	path := filepath.Join(os.TempDir(), "neardup-example.txt")
+	if err := os.WriteFile(path, []byte("a page\n"), 0o600); err != nil {
+		fmt.Println(err)
+	}
+	info, err := object.Stat(path)
+	fmt.Println(object.Is(path), info.Size, err)
+	fmt.Println(object.Is("s3://crawl/2026-11-20/a.warc.gz"), os.Remove(path))
+	// Output:
+	// false 7 <nil>
+	// true <nil>
+}
+
+// TestStore reads, lists and publishes with a real server.
+func TestStore(t *testing.T) {
+	server := objecttest.Start(t, "crawl")
+	big := make([]byte, 3<<20+17)
+	for i := range big {
+		big[i] = byte(rand.Uint32())
+	}
+	for name, content := range map[string][]byte{
+		"night/a.jsonl": []byte("one"), "night/b.jsonl": []byte("two"), "night/deep/c.jsonl": big, "night/_SUCCESS": nil, "night/.hidden/x": nil,
+		"nightly/d.jsonl": nil, "e é+%20 .jsonl": []byte("odd"),
+	} {
+		server.Put(name, content)
+	}
+
+	for arg, want := range map[string][]string{
+		"s3://crawl/night":            {"night/a.jsonl", "night/b.jsonl", "night/deep/c.jsonl"},
+		"s3://crawl/night/":           {"night/a.jsonl", "night/b.jsonl", "night/deep/c.jsonl"},
+		"s3://crawl/night/*.jsonl":    {"night/a.jsonl", "night/b.jsonl"},
+		"s3://crawl/n*/[ad].jsonl":    {"night/a.jsonl", "nightly/d.jsonl"},
+		"s3://crawl/night/a.jsonl":    {"night/a.jsonl"},
+		"s3://crawl/night/_SUCCESS":   {"night/_SUCCESS"},
+		"s3://crawl/e é+%20 .jsonl":   {"e é+%20 .jsonl"},
+		"s3://crawl/nothing":          nil,
+		"s3://crawl/night/a.json":     nil,
+		"s3://crawl/nothing/*.jsonl":  nil,
+		"s3://crawl/night/a.jsonl/**": nil,
+	} {
+		found, err := object.Find(context.Background(), arg)
+		var got []string
+		for _, o := range found {
+			got = append(got, strings.TrimPrefix(o.Path, "s3://crawl/"))
+			if info, err := object.Stat(o.Path); err != nil || info.Size != o.Size || info.ETag != o.ETag {
+				t.Errorf("%s: listed as %+v, it is %+v, %v", o.Path, o, info, err)
+			}
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, %v, want %q", arg, got, err, want)
+		}
+	}
+	for _, arg := range []string{"s3://", "s3:///key"} {
+		if _, err := object.Find(context.Background(), arg); !errors.Is(err, object.ErrPath) {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
+
+	t.Run("read", func(t *testing.T) {
+		f, err := object.Open("s3://crawl/night/deep/c.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, big) {
+			t.Errorf("got %d bytes of %d, %v", len(got), len(big), err)
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		for range 20 {
+			off, n := r.Int64N(int64(len(big))), r.IntN(100_000)
+			b := make([]byte, n)
+			m, err := f.ReadAt(b, off)
+			want := big[off:min(off+int64(n), int64(len(big)))]
+			if !bytes.Equal(b[:m], want) || (m < n) != errors.Is(err, io.EOF) {
+				t.Errorf("%d bytes at %d: got %d, %v", n, off, m, err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		small := bytes.Repeat([]byte("neardup "), 20) // it is read byte by byte
+		server.Put("small", small)
+		if f, err = object.Open("s3://crawl/small"); err != nil {
+			t.Fatal(err)
+		}
+		if err := iotest.TestReader(f, small); err != nil {
+			t.Error(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("missing", func(t *testing.T) {
+		for _, path := range []string{"s3://crawl/no", "s3://nobucket/no"} {
+			if _, err := object.Open(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	})
+
+	t.Run("replaced while it is read", func(t *testing.T) {
+		f, err := object.Open("s3://crawl/night/a.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Put("night/a.jsonl", []byte("ONE and more"))
+		if text, err := io.ReadAll(f); err == nil || !strings.Contains(err.Error(), "replaced while it was read") {
+			t.Errorf("read %q, %v", text, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("publish", func(t *testing.T) {
+		run := t.TempDir()
+		write := func(names ...string) {
+			for _, name := range names {
+				path := filepath.Join(run, name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		names := func() []string {
+			found, err := object.Find(context.Background(), "s3://crawl/out")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, o := range found {
+				names = append(names, strings.TrimPrefix(o.Path, "s3://crawl/out/"))
+			}
+			return names
+		}
+		write("summary.json", "matches/part-0", "matches/part-1", "_SUCCESS")
+		if err := object.Publish(context.Background(), run, []string{"summary.json", "matches/part-0", "matches/part-1"}, "_SUCCESS", "s3://crawl/out/"); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := names(), []string{"matches/part-0", "matches/part-1", "summary.json"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if _, err := object.Stat("s3://crawl/out/_SUCCESS"); err != nil {
+			t.Error(err)
+		}
+		// Again with less: nothing of the old stays, and a failure in between
+		// leaves no marker.
+		if err := object.Publish(context.Background(), run, []string{"summary.json", "matches/part-9"}, "_SUCCESS", "s3://crawl/out"); err == nil {
+			t.Error("a missing file was published")
+		}
+		if _, err := object.Stat("s3://crawl/out/_SUCCESS"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("half a run has its marker: %v", err)
+		}
+		if err := object.Publish(context.Background(), run, []string{"matches/part-0"}, "_SUCCESS", "s3://crawl/out"); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := names(), []string{"matches/part-0", "summary.json"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+// Package objecttest starts a real S3 server for tests: Versity's gateway over
+// a folder. It is a program of its own, which .ci/run installs.
+package objecttest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Version is the gateway's that the tests were made with.
+const Version = "v1.8.0"
+
+// Server is a running server with one bucket.
+type Server struct {
+	Folder string // of the bucket: objects are files in it
+	t      testing.TB
+	client *minio.Client
+	bucket string
+}
+
+// Put writes an object.
+func (s *Server) Put(key string, content []byte) {
+	s.t.Helper()
+	if _, err := s.client.PutObject(context.Background(), s.bucket, key, bytes.NewReader(content), int64(len(content)), minio.PutObjectOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Start starts a server that lives as long as the test, makes the bucket, and
+// sets the environment so that package object finds both: it must be called
+// before the process first uses the store. The test is skipped where the
+// server is not installed.
+func Start(t testing.TB, bucket string) *Server {
+	t.Helper()
+	program, err := exec.LookPath(cmp.Or(os.Getenv("NEARDUP_VERSITYGW"), "versitygw"))
+	if err != nil {
+		t.Skip("there is no S3 server: go install github.com/versity/versitygw/cmd/versitygw@" + Version + ", in the PATH or as NEARDUP_VERSITYGW")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder, meta := filepath.Join(t.TempDir(), "buckets"), t.TempDir()
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const user, secret = "neardup", "of-the-test-alone"
+	var said bytes.Buffer
+	cmd := exec.Command(program, "--access", user, "--secret", secret, "--port", address, "posix", "--sidecar", meta, folder)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	for name, value := range map[string]string{"NEARDUP_S3_ENDPOINT": "http://" + address, "AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	client, err := minio.New(address, &minio.Options{Creds: credentials.NewEnvAWS(), Region: "us-east-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if err = client.MakeBucket(context.Background(), bucket, minio.MakeBucketOptions{}); err == nil {
+			return &Server{filepath.Join(folder, bucket), t, client, bucket}
+		}
+		if answer := minio.ToErrorResponse(err); answer.StatusCode >= http.StatusBadRequest || time.Since(began) > 20*time.Second {
+			t.Fatal(fmt.Errorf("bucket: %w: %s", err, &said))
+		}
+	}
+}

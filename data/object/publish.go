@@ -1,0 +1,78 @@
+package object
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
+)
+
+// uploads is how many files are uploaded at once.
+const uploads = 4
+
+// Publish uploads files of the folder dir, named relative to it, below the
+// prefix s3://BUCKET/PREFIX, and then the marker, the last of all: a reader
+// that waits for the marker never sees half. A marker that is there is removed
+// first. An object of the same name is replaced; others below the prefix are
+// removed where they stand in one of the folders that files are in, so that
+// what was published before leaves nothing between the new files.
+func Publish(ctx context.Context, dir string, files []string, marker, prefix string) error {
+	bucket, key, err := split(strings.TrimSuffix(prefix, "/"))
+	if err != nil {
+		return err
+	}
+	s, err := store()
+	if err != nil {
+		return err
+	}
+	at := func(name string) string { return strings.TrimPrefix(key+"/"+filepath.ToSlash(name), "/") }
+	if err := s.RemoveObject(ctx, bucket, at(marker), minio.RemoveObjectOptions{}); err != nil {
+		return explained(prefix, err)
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(uploads)
+	fresh, folders := make(map[string]bool), make(map[string]bool)
+	for _, name := range files {
+		fresh[at(name)] = true
+		folders[at(filepath.Dir(name))] = filepath.Dir(name) != "."
+		group.Go(func() error { return s.upload(inner, filepath.Join(dir, name), bucket, at(name)) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for folder, is := range folders {
+		if !is {
+			continue
+		}
+		for o := range s.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: folder + "/", Recursive: true}) {
+			if o.Err == nil && !fresh[o.Key] {
+				o.Err = s.RemoveObject(ctx, bucket, o.Key, minio.RemoveObjectOptions{})
+			}
+			if o.Err != nil {
+				return explained(prefix, o.Err)
+			}
+		}
+	}
+	return s.upload(ctx, filepath.Join(dir, marker), bucket, at(marker))
+}
+
+// upload writes one object, which appears complete or not at all, and checks
+// its size.
+func (s *client) upload(ctx context.Context, path, bucket, key string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	done, err := s.FPutObject(ctx, bucket, key, path, minio.PutObjectOptions{})
+	if err != nil {
+		return explained(Scheme+bucket+"/"+key, err)
+	}
+	if done.Size != info.Size() {
+		return fmt.Errorf("%s%s/%s: %d bytes of %d arrived", Scheme, bucket, key, done.Size, info.Size())
+	}
+	return nil
+}
