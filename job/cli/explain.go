@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/job/eval"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 func newExplain(std streams) *cobra.Command {
@@ -41,14 +42,14 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			m, analyzer, release, err := judge(run, method)
+			m, analyzer, templates, release, err := judge(run, method)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, release()) }()
 			var docs [2]eval.Document
 			if run != "" {
-				docs, err = documentsOfRun(cmd.Context(), run, args)
+				docs, err = documentsOfRun(cmd.Context(), run, args, templates)
 			} else {
 				docs, err = documentsOfFiles(args)
 			}
@@ -86,16 +87,16 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 
 // judge returns the named method, or without a name the run's own, with its
 // analyzer, which is nil for the method's own features.
-func judge(run, method string) (m *eval.Neardup, a *simhash.Analyzer, release func() error, err error) {
+func judge(run, method string) (m *eval.Neardup, a *simhash.Analyzer, templates *template.Model, release func() error, err error) {
 	release = func() error { return nil }
 	if method == "" && run != "" {
 		var manifest rundir.Manifest
 		if err := rundir.ReadJSON(filepath.Join(run, rundir.ManifestFile), &manifest); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, nil, nil, err
 		}
 		cfg := config.Default()
 		if err := json.Unmarshal(manifest.Config, &cfg); err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", filepath.Join(run, rundir.ManifestFile), err)
+			return nil, nil, nil, nil, fmt.Errorf("%s: %w", filepath.Join(run, rundir.ManifestFile), err)
 		}
 		m := &eval.Neardup{
 			Label: "the settings of " + run, Features: cfg.Features.Options, Distance: cfg.Match.Distance,
@@ -105,21 +106,25 @@ func judge(run, method string) (m *eval.Neardup, a *simhash.Analyzer, release fu
 			rules := cfg.Match.Rules()
 			m.Rules = &rules
 		}
+		templates, err = engine.Templates(cfg.Features)
+		if err != nil {
+			return nil, nil, nil, nil, err
+		}
 		a, release, err := engine.NewAnalyzer(cfg.Features)
-		return m, a, release, err
+		return m, a, templates, release, err
 	}
 	if method == "" {
 		method = eval.Balanced().Name()
 	}
 	parsed, err := eval.Parse(method)
 	if err != nil {
-		return nil, nil, nil, usageError{err}
+		return nil, nil, nil, nil, usageError{err}
 	}
 	m, ok := parsed.(*eval.Neardup)
 	if !ok || m.Templates {
-		return nil, nil, nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+		return nil, nil, nil, nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
 	}
-	return m, nil, release, nil
+	return m, nil, nil, release, nil
 }
 
 func documentsOfFiles(paths []string) (docs [2]eval.Document, err error) {
@@ -133,13 +138,16 @@ func documentsOfFiles(paths []string) (docs [2]eval.Document, err error) {
 	return docs, nil
 }
 
-func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
+// documentsOfRun reads the documents as the run judged them: without what its
+// templates have of their sites.
+func documentsOfRun(ctx context.Context, run string, ids []string, templates *template.Model) (docs [2]eval.Document, err error) {
 	found, err := job.ReadDocuments(ctx, run, ids)
 	if err != nil {
 		return docs, err
 	}
 	for i, d := range found {
-		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text}
+		text, _ := templates.Suppress(nil, template.Site(d.ID), d.Text)
+		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: text}
 	}
 	return docs, nil
 }

@@ -52,13 +52,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	lead := min(s.top, max(0, min(12, bits.Len(uint(n/sortBucket)))))
 	work := take[F](s.memory, n+slack)[:n]
 	s.docs = take[uint32](s.memory, n)
-	var bounds []int
-	var used Uint128
-	if c := newCut(fps, s.top, lead); c != nil {
-		bounds, used = deal(fps, c, workers, work, s.docs)
-	} else {
-		bounds, used = scatterDocs(fps, uint(s.top-lead), lead, workers, work, s.docs)
-	}
+	bounds, used := intoBuckets(fps, s.top, lead, workers, work, s.docs)
 	if !used.shr(width).isZero() {
 		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
 	}
@@ -128,6 +122,16 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	return s, nil
 }
 
+// intoBuckets brings fps with their places to buckets by their lead leading
+// bits, those below top, or by finer cuts where they crowd. It returns where
+// the buckets begin and end, and the bits that are used.
+func intoBuckets[F Fingerprint](fps []F, top, lead, workers int, values []F, docs []uint32) (bounds []int, used Uint128) {
+	if c := newCut(fps, top, lead); c != nil {
+		return deal(fps, c, workers, values, docs)
+	}
+	return scatterDocs(fps, uint(top-lead), lead, workers, values, docs)
+}
+
 // A crowd is a directory of the values of one place of a Set's. They agree on
 // more bits than its own: at[v>>shift&mask] is the index of the first value
 // that has those bits or higher ones.
@@ -186,9 +190,9 @@ func prefixEnd[F Fingerprint](fps []F, workers int) int {
 	if len(fps) < sortBucket {
 		return 128
 	}
-	var vary Uint128
+	vary := new(Uint128)
 	for i := range sample {
-		vary = vary.or(diff(&fps[0], &fps[len(fps)/sample*i]))
+		*vary = vary.or(diff(&fps[0], &fps[len(fps)/sample*i]))
 	}
 	if vary.length() >= 8*int(unsafe.Sizeof(fps[0]))-1 {
 		return 128
@@ -202,7 +206,7 @@ func prefixEnd[F Fingerprint](fps []F, workers int) int {
 				own = own.or(diff(&fps[0], &fps[i]))
 			}
 			mu.Lock()
-			vary = vary.or(own)
+			*vary = vary.or(own)
 			mu.Unlock()
 		}
 	})

@@ -167,9 +167,10 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth in
 				bucket: table.bucket, rest: spread, width: uint64(w),
 				starts: &key.starts[0], values: unsafe.Pointer(&key.values[0]), k: ix.k, large: math.MaxInt,
 			}
+			values, bounds := routed, bounds
 			each(workers, len(bounds)-1, func() func(int) {
 				return func(b int) {
-					key.place(routed[bounds[b]:bounds[b+1]], b, uint32(bounds[b]))
+					key.place(values[bounds[b]:bounds[b+1]], b, uint32(bounds[b]))
 				}
 			})
 			key.starts[len(key.starts)-1] = uint32(n)
