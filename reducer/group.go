@@ -16,7 +16,13 @@ import (
 // always in the same partition and collapse here, before they travel on.
 func Partial(records []data.Keyed) []data.Entry {
 	sortKeyed(records)
-	var entries []data.Entry
+	n := 0
+	for i, r := range records {
+		if i == 0 || compareBits(r.Key, r.Hi, r.Lo, records[i-1].Key, records[i-1].Hi, records[i-1].Lo) != 0 {
+			n++
+		}
+	}
+	entries := make([]data.Entry, 0, n)     // growing it would cost more than counting
 	docs := make([]uint32, 0, len(records)) // backs all entries' Docs
 	for i, r := range records {
 		fresh := i == 0 || compareBits(r.Key, r.Hi, r.Lo, records[i-1].Key, records[i-1].Hi, records[i-1].Lo) != 0

@@ -174,6 +174,13 @@ func (w *worker) partialOf(r data.Keyed) int {
 	return (mapper.Shard(r, e.Shards)*e.Salts + mapper.Salt(r, e.Salts)) % w.spec.Partials
 }
 
+// share is about how many of the flow's references come to one of n tasks: to
+// have room for them at once spares copying them again and again.
+func (w *worker) share(n int) int {
+	even := int(w.spec.Match.References) / max(n, 1)
+	return even + even/32
+}
+
 // partial reduces by (salt, key) and sends each key's entries to its final
 // reduce.
 func (w *worker) partial() error {
@@ -181,7 +188,7 @@ func (w *worker) partial() error {
 	if err != nil {
 		return err
 	}
-	var records []data.Keyed
+	records := make([]data.Keyed, 0, w.share(w.spec.Partials))
 	_, err = w.receive(stageSegment, w.spec.Sources, func(f frame) (err error) {
 		records, err = p.keyed(records, f)
 		return err
@@ -214,6 +221,9 @@ func (w *worker) final() (err error) {
 		return err
 	}
 	parts := make([][]data.Entry, w.spec.Partials)
+	for i := range parts {
+		parts[i] = make([]data.Entry, 0, w.share(w.spec.Partials*w.spec.Finals))
+	}
 	_, err = w.receive(stagePartial, w.spec.Partials, func(f frame) (err error) {
 		parts[f.from], err = p.entries(parts[f.from], f)
 		return err
