@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+)
+
+// night starts a run of a night in folder dir, whose library is dir/lib.
+func night(t *testing.T, dir, in, name string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "run", in, "--library", "lib", "--out", "runs/"+name, "--workers", "1")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, &stderr
+}
+
+// libraryRows lists what a library holds.
+func libraryRows(t *testing.T, dir string) (rows []string) {
+	t.Helper()
+	l, err := library.Open(context.Background(), dir, library.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if wrong, err := l.Verify(context.Background()); err != nil || len(wrong) > 0 {
+		t.Fatalf("%v %v", wrong, err)
+	}
+	err = l.Rows(context.Background(), library.StreamOptions{}, func(r *data.LibraryRow) error {
+		rows = append(rows, fmt.Sprintf("%s %s %x %s %s %x", r.Night, r.DocID, r.Lo, r.FirstSeen, r.Cluster, r.Sketch))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// However often and whenever nights are killed, the same commands end with the
+// library and the results of undisturbed ones.
+func TestKilledNights(t *testing.T) {
+	base := t.TempDir()
+	names := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
+	if testing.Short() {
+		names = names[:2]
+	}
+	for i, name := range names {
+		in := filepath.Join(base, name)
+		if err := os.Mkdir(in, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		dump(t, in, 2+i, 150) // each night has what the one before had, and more
+	}
+	undisturbed := filepath.Join(base, "undisturbed")
+	killed := filepath.Join(base, "killed")
+	for _, dir := range []string{undisturbed, killed} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var longest time.Duration
+	for _, name := range names {
+		began := time.Now()
+		cmd, stderr := night(t, undisturbed, filepath.Join(base, name), name)
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		longest = max(longest, time.Since(began))
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	kills := 0
+	for _, name := range names {
+		for attempt := 0; ; attempt++ {
+			if attempt > 100 {
+				t.Fatal("the night does not get on")
+			}
+			cmd, stderr := night(t, killed, filepath.Join(base, name), name)
+			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(longest))), func() { _ = cmd.Process.Kill() })
+			err := cmd.Wait()
+			timer.Stop()
+			if err == nil {
+				break
+			}
+			if cmd.ProcessState.ExitCode() >= 0 {
+				t.Fatalf("exit code %d: %s", cmd.ProcessState.ExitCode(), stderr)
+			}
+			kills++
+		}
+	}
+	for _, name := range names {
+		if got, want := results(t, filepath.Join(killed, "runs", name)), results(t, filepath.Join(undisturbed, "runs", name)); got != want {
+			t.Errorf("night %s after kills:\n%s\nundisturbed:\n%s", name, got, want)
+		}
+	}
+	if got, want := libraryRows(t, filepath.Join(killed, "lib")), libraryRows(t, filepath.Join(undisturbed, "lib")); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("the library has %d rows after kills, %d undisturbed:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	if kills == 0 {
+		t.Log("no kill came in time: the test showed nothing this time")
+	}
+
+	// What is left of a killed night is no part of the library.
+	l, err := library.Lock(context.Background(), filepath.Join(killed, "lib"), library.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	files, err := os.ReadDir(filepath.Join(killed, "lib", "documents"))
+	if err != nil || len(files) != len(names) {
+		t.Errorf("%d files of documents, %v", len(files), err)
+	}
+}
