@@ -36,6 +36,7 @@ var onlyIn = map[string][]string{
 	"github.com/yanyiwu/gojieba":             {"simhash/gojieba", "simhash/jieba"},
 	"github.com/nlnwa/gowarc":                {"data/warc"},
 	"github.com/markusmobius/go-trafilatura": {"data/warc"},
+	"github.com/prometheus/client_golang":    {"job/lookup"},
 }
 
 type listed struct {

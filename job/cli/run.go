@@ -61,7 +61,7 @@ func bindMatch(fs *pflag.FlagSet, c *config.Config) {
 	fs.Float64Var(&c.Match.LimitLong, "limit", c.Match.LimitLong, "least Jaccard similarity of a confirmed pair of long texts")
 	fs.BoolVar(&c.Match.AllPairs, "pairs", c.Match.AllPairs, "write all pairs within the distance too")
 	fs.Int64Var(&c.Match.MaxPairs, "max-pairs", c.Match.MaxPairs, "fail before writing more pairs than this")
-	fs.StringVar(&c.Clusters.Keep, "keep", c.Clusters.Keep, "which document of a cluster stays: longest, earliest, rank or id")
+	fs.StringVar(&c.Clusters.Keep, "keep", c.Clusters.Keep, "which document of a cluster stays: longest, earliest (with a library, an earlier night's before any of this one's), rank or id")
 	fs.IntVar(&c.Clusters.MaxSpread, "max-spread", c.Clusters.MaxSpread, "cut a cluster of more distinct fingerprints around centres; 0: never")
 	fs.StringVar(&c.Input.DuplicateIDs, "duplicate-ids", c.Input.DuplicateIDs, "documents whose id appeared earlier: skip or fail")
 	fs.IntVar(&c.Features.Bits, "bits", c.Features.Bits, "width of the fingerprints: 32, 64 or 128")
