@@ -37,6 +37,7 @@ var onlyIn = map[string][]string{
 	"github.com/nlnwa/gowarc":                {"data/warc"},
 	"github.com/markusmobius/go-trafilatura": {"data/warc"},
 	"github.com/prometheus/client_golang":    {"job/lookup"},
+	"github.com/redis/rueidis":               {"data/lookup/redis"},
 }
 
 type listed struct {

@@ -13,11 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	stores "github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/job/lookup"
 )
 
 func newLookup(std streams) *cobra.Command {
-	var dir, serve, kind string
+	var dir, serve, kind, server string
 	var asJSON, iKnow, verbose bool
 	var o lookup.Options
 	cmd := &cobra.Command{
@@ -48,6 +50,11 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 			o.Log = newLog(std.err, verbose)
 			if serve == "" && !verbose {
 				o.Log = nil
+			}
+			if server != "" {
+				o.Store = func(dir string, schema stores.Schema) (stores.Store, error) {
+					return redis.Open(ctx, schema, redis.Options{Address: server, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
+				}
 			}
 			x, err := lookup.Open(ctx, dir, o)
 			if err != nil {
@@ -99,6 +106,7 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 	fs.IntVar(&o.Limit, "limit", 10, "matches of a page, at most")
 	fs.StringVar(&kind, "content-type", "", "of the pages: text/plain, text/html or application/json (default as their names and contents say)")
 	fs.BoolVar(&asJSON, "json", false, "print JSON, one object a page")
+	fs.StringVar(&server, "redis", "", "keep the index in the Redis server at this HOST:PORT and not in the library's folder; its password is that of the environment's NEARDUP_REDIS_PASSWORD")
 	fs.StringVar(&serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
 	fs.BoolVar(&iKnow, "i-know", false, "serve on an address that other machines reach: there are no passwords")
 	fs.BoolVarP(&verbose, "verbose", "v", false, "log what is indexed")

@@ -1,0 +1,403 @@
+// Package redis is a lookup store in a Redis server: one set for each table and
+// value, whose members are fingerprints with a reference to their document. The
+// documents of a part are a hash. It finds documents by their keys only, and
+// keeps everything in the server's memory: about a kilobyte a document.
+//
+// One process at a time may put and drop; any number may look up.
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/neardup/neardup/data/lookup"
+)
+
+// Options of Open.
+type Options struct {
+	Address  string // HOST:PORT
+	Username string
+	Password string
+	Prefix   string // of all keys; "" is neardup
+}
+
+// Store is what stands in the server under a prefix.
+type Store struct {
+	client rueidis.Client
+	prefix string
+	schema lookup.Schema
+}
+
+// pipelined is how many documents are sent at once.
+const pipelined = 500
+
+// Open connects to the server. What stands there in another schema is
+// removed, and so is what a killed process left.
+func Open(ctx context.Context, schema lookup.Schema, o Options) (*Store, error) {
+	if err := schema.Check(); err != nil {
+		return nil, err
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{o.Address}, Username: o.Username, Password: o.Password,
+		DisableCache: true, ForceSingleClient: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lookup: redis at %s: %w", o.Address, err)
+	}
+	s := &Store{client: client, prefix: cmp.Or(o.Prefix, "neardup") + ":", schema: schema}
+	if err := s.adopt(ctx); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("lookup: redis at %s: %w", o.Address, err)
+	}
+	return s, nil
+}
+
+// adopt makes what is there fit the schema.
+func (s *Store) adopt(ctx context.Context) error {
+	text, err := json.Marshal(s.schema)
+	if err != nil {
+		return err
+	}
+	have, err := s.client.Do(ctx, s.client.B().Get().Key(s.key("schema")).Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return err
+	}
+	versions, err := s.client.Do(ctx, s.client.B().Smembers().Key(s.key("pending")).Build()).AsStrSlice()
+	if err != nil {
+		return err
+	}
+	if have != "" && have != string(text) {
+		parts, err := s.parts(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.client.Do(ctx, s.client.B().Del().Key(s.key("parts")).Build()).Error(); err != nil {
+			return err
+		}
+		versions = append(versions, slices.Collect(maps.Values(parts))...)
+	}
+	for _, v := range versions {
+		if err := s.erase(ctx, v); err != nil {
+			return err
+		}
+	}
+	return s.client.Do(ctx, s.client.B().Set().Key(s.key("schema")).Value(string(text)).Build()).Error()
+}
+
+// Close closes the connection.
+func (s *Store) Close() error {
+	s.client.Close()
+	return nil
+}
+
+func (s *Store) key(name string) string { return s.prefix + name }
+
+// setKey is the set of a table and value, prefixed as segment keys are.
+func (s *Store) setKey(k lookup.Key) string {
+	return fmt.Sprintf("%sk:%02d:%08x", s.prefix, k.Table, k.Value)
+}
+
+func (s *Store) documents(version string) string { return s.prefix + "d:" + version }
+
+// parts gives the version of each part.
+func (s *Store) parts(ctx context.Context) (map[string]string, error) {
+	return s.client.Do(ctx, s.client.B().Hgetall().Key(s.key("parts")).Build()).AsStrMap()
+}
+
+// Parts names the parts.
+func (s *Store) Parts(ctx context.Context) ([]string, error) {
+	parts, err := s.parts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lookup: redis: %w", err)
+	}
+	return slices.Sorted(maps.Keys(parts)), nil
+}
+
+// member is what a set holds of a document: version, row and fingerprint.
+func member(version uint64, row int64, hi, lo uint64) string {
+	var b [32]byte
+	binary.BigEndian.PutUint64(b[:], version)
+	binary.BigEndian.PutUint64(b[8:], uint64(row))
+	binary.BigEndian.PutUint64(b[16:], hi)
+	binary.BigEndian.PutUint64(b[24:], lo)
+	return string(b[:])
+}
+
+type reference struct {
+	version string
+	row     int64
+	hi, lo  uint64
+}
+
+func parseMember(m string) (r reference, ok bool) {
+	if len(m) != 32 {
+		return r, false
+	}
+	b := []byte(m)
+	return reference{strconv.FormatUint(binary.BigEndian.Uint64(b), 10), int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint64(b[16:]), binary.BigEndian.Uint64(b[24:])}, true
+}
+
+// Put sends the documents under a version of their own, and then makes it the
+// part's.
+func (s *Store) Put(ctx context.Context, part string, each func(yield func(*lookup.Entry) error) error) (err error) {
+	if part == "" {
+		return errors.New("lookup: a part needs a name")
+	}
+	version, err := s.client.Do(ctx, s.client.B().Incr().Key(s.key("version")).Build()).AsUint64()
+	if err != nil {
+		return fmt.Errorf("lookup: redis: %w", err)
+	}
+	name := strconv.FormatUint(version, 10)
+	if err := s.client.Do(ctx, s.client.B().Sadd().Key(s.key("pending")).Member(name).Build()).Error(); err != nil {
+		return fmt.Errorf("lookup: redis: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.erase(context.WithoutCancel(ctx), name))
+		}
+	}()
+	var batch rueidis.Commands
+	flush := func() error {
+		for _, r := range s.client.DoMulti(ctx, batch...) {
+			if err := r.Error(); err != nil {
+				return fmt.Errorf("lookup: redis: %w", err)
+			}
+		}
+		batch = nil
+		return nil
+	}
+	last, n := int64(-1), 0
+	err = each(func(e *lookup.Entry) error {
+		if e.Row <= last {
+			return fmt.Errorf("lookup: part %s: row %d comes behind row %d", part, e.Row, last)
+		}
+		last = e.Row
+		if err := s.checkKeys(e.Keys); err != nil {
+			return err
+		}
+		text, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("lookup: %w", err)
+		}
+		batch = append(batch, s.client.B().Hset().Key(s.documents(name)).FieldValue().FieldValue(strconv.FormatInt(e.Row, 10), string(text)).Build())
+		m := member(version, e.Row, e.Hi, e.Lo)
+		for _, k := range e.Keys {
+			batch = append(batch, s.client.B().Sadd().Key(s.setKey(k)).Member(m).Build())
+		}
+		if n++; n%pipelined == 0 {
+			return flush()
+		}
+		return nil
+	})
+	if err == nil && len(batch) > 0 {
+		err = flush()
+	}
+	if err != nil {
+		return err
+	}
+	old, err := s.client.Do(ctx, s.client.B().Hget().Key(s.key("parts")).Field(part).Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return fmt.Errorf("lookup: redis: %w", err)
+	}
+	// One transaction: the new version is there and nobody's to remove, the
+	// old one is.
+	publish := rueidis.Commands{
+		s.client.B().Multi().Build(),
+		s.client.B().Hset().Key(s.key("parts")).FieldValue().FieldValue(part, name).Build(),
+		s.client.B().Srem().Key(s.key("pending")).Member(name).Build(),
+	}
+	if old != "" {
+		publish = append(publish, s.client.B().Sadd().Key(s.key("pending")).Member(old).Build())
+	}
+	for _, r := range s.client.DoMulti(ctx, append(publish, s.client.B().Exec().Build())...) {
+		if err := r.Error(); err != nil {
+			return fmt.Errorf("lookup: redis: %w", err)
+		}
+	}
+	if old != "" {
+		return s.erase(ctx, old)
+	}
+	return nil
+}
+
+func (s *Store) checkKeys(keys []lookup.Key) error {
+	for _, k := range keys {
+		if k.Table < 0 || k.Table >= len(s.schema.Tables) || uint64(k.Value)>>s.schema.Tables[k.Table].Width != 0 {
+			return fmt.Errorf("lookup: value %x of table %d is none", k.Value, k.Table)
+		}
+	}
+	return nil
+}
+
+// Drop removes a part.
+func (s *Store) Drop(ctx context.Context, part string) error {
+	version, err := s.client.Do(ctx, s.client.B().Hget().Key(s.key("parts")).Field(part).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("lookup: redis: %w", err)
+	}
+	for _, r := range s.client.DoMulti(ctx,
+		s.client.B().Multi().Build(),
+		s.client.B().Hdel().Key(s.key("parts")).Field(part).Build(),
+		s.client.B().Sadd().Key(s.key("pending")).Member(version).Build(),
+		s.client.B().Exec().Build()) {
+		if err := r.Error(); err != nil {
+			return fmt.Errorf("lookup: redis: %w", err)
+		}
+	}
+	return s.erase(ctx, version)
+}
+
+// erase removes the documents of a version that no part has, and their
+// members.
+func (s *Store) erase(ctx context.Context, version string) error {
+	number, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return fmt.Errorf("lookup: redis: version %q: %w", version, err)
+	}
+	cursor := uint64(0)
+	for {
+		page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.documents(version)).Cursor(cursor).Count(pipelined).Build()).AsScanEntry()
+		if err != nil {
+			return fmt.Errorf("lookup: redis: %w", err)
+		}
+		var batch rueidis.Commands
+		for i := 1; i < len(page.Elements); i += 2 {
+			var e lookup.Entry
+			if err := json.Unmarshal([]byte(page.Elements[i]), &e); err != nil {
+				return fmt.Errorf("lookup: redis: %w", err)
+			}
+			m := member(number, e.Row, e.Hi, e.Lo)
+			for _, k := range e.Keys {
+				batch = append(batch, s.client.B().Srem().Key(s.setKey(k)).Member(m).Build())
+			}
+		}
+		for _, r := range s.client.DoMulti(ctx, batch...) {
+			if err := r.Error(); err != nil {
+				return fmt.Errorf("lookup: redis: %w", err)
+			}
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			break
+		}
+	}
+	for _, r := range s.client.DoMulti(ctx,
+		s.client.B().Del().Key(s.documents(version)).Build(),
+		s.client.B().Srem().Key(s.key("pending")).Member(version).Build()) {
+		if err := r.Error(); err != nil {
+			return fmt.Errorf("lookup: redis: %w", err)
+		}
+	}
+	return nil
+}
+
+// Near reads the sets of the query's keys, and then the documents that it
+// wants of them. Only parts that are there before and after count.
+func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
+	if q.Scan {
+		return nil, fmt.Errorf("lookup: redis: %w", lookup.ErrScan)
+	}
+	if err := s.checkKeys(q.Keys); err != nil {
+		return nil, err
+	}
+	before, err := s.parts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lookup: redis: %w", err)
+	}
+	names := map[string]string{} // of versions
+	for part, version := range before {
+		names[version] = part
+	}
+	wanted, err := s.members(ctx, q, names)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string][]string{} // rows by version
+	for _, r := range wanted {
+		fields[r.version] = append(fields[r.version], strconv.FormatInt(r.row, 10))
+	}
+	var hits []lookup.Hit
+	for version, rows := range fields {
+		texts, err := s.client.Do(ctx, s.client.B().Hmget().Key(s.documents(version)).Field(rows...).Build()).ToArray()
+		if err != nil {
+			return nil, fmt.Errorf("lookup: redis: %w", err)
+		}
+		for _, text := range texts {
+			h := lookup.Hit{Part: names[version]}
+			if text.IsNil() { // dropped meanwhile
+				continue
+			}
+			b, err := text.AsBytes()
+			if err == nil {
+				err = json.Unmarshal(b, &h.Entry)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("lookup: redis: %w", err)
+			}
+			h.Keys = nil
+			h.Distance = q.Apart(h.Hi, h.Lo)
+			hits = append(hits, h)
+		}
+	}
+	after, err := s.parts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lookup: redis: %w", err)
+	}
+	hits = slices.DeleteFunc(hits, func(h lookup.Hit) bool { return after[h.Part] != before[h.Part] })
+	slices.SortFunc(hits, func(a, b lookup.Hit) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
+	})
+	return hits, nil
+}
+
+// members are the documents of the query's sets that are wanted, each once.
+func (s *Store) members(ctx context.Context, q *lookup.Query, names map[string]string) ([]reference, error) {
+	if len(q.Keys) == 0 {
+		return nil, nil
+	}
+	var sets rueidis.Commands
+	for _, k := range q.Keys {
+		sets = append(sets, s.client.B().Smembers().Key(s.setKey(k)).Build())
+	}
+	order := func(a, b reference) int {
+		return cmp.Or(cmp.Compare(q.Apart(a.hi, a.lo), q.Apart(b.hi, b.lo)), strings.Compare(names[a.version], names[b.version]), cmp.Compare(a.row, b.row))
+	}
+	var near, others []reference
+	for i, r := range s.client.DoMulti(ctx, sets...) {
+		members, err := r.AsStrSlice()
+		if err != nil {
+			return nil, fmt.Errorf("lookup: redis: %w", err)
+		}
+		prints := s.schema.Tables[q.Keys[i].Table].Prints
+		var here []reference
+		for _, m := range members {
+			ref, ok := parseMember(m)
+			if _, there := names[ref.version]; ok && there && (!prints || q.Apart(ref.hi, ref.lo) <= q.Distance) {
+				here = append(here, ref)
+			}
+		}
+		if prints {
+			near = append(near, here...)
+			continue
+		}
+		slices.SortFunc(here, order)
+		others = append(others, here[:min(len(here), q.Limited())]...)
+	}
+	slices.SortFunc(near, order)
+	near = slices.Compact(near)
+	all := append(near[:min(len(near), q.Limited())], others...)
+	slices.SortFunc(all, order)
+	return slices.Compact(all), nil
+}

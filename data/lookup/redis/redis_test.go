@@ -1,0 +1,123 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/lookuptest"
+	"github.com/neardup/neardup/data/lookup/redis"
+)
+
+// server starts a Redis server of its own on a free port.
+func server(t *testing.T) (address string) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("redis-server is not installed: apt-get install redis-server")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	cmd.Stdout, cmd.Stderr = t.Output(), os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for range 500 {
+		c, err := net.Dial("tcp", address) //nolint:noctx // a test
+		if err == nil {
+			_ = c.Close()
+			return address
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("redis-server does not answer at %s", address)
+	return ""
+}
+
+func TestConformance(t *testing.T) {
+	address := server(t)
+	var n atomic.Int64
+	lookuptest.Run(t, false, func(t *testing.T, schema lookup.Schema) lookup.Store {
+		s, err := redis.Open(context.Background(), schema, redis.Options{Address: address, Prefix: fmt.Sprint("test", n.Add(1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+// A store is there again when it is opened again; one of another schema is
+// emptied; a store that cannot look at everything says so.
+func TestOpenAgain(t *testing.T) {
+	ctx := context.Background()
+	address := server(t)
+	open := func(bits int) (*redis.Store, []string) {
+		s, err := redis.Open(ctx, lookuptest.Schema(bits), redis.Options{Address: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := s.Parts(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, parts
+	}
+	s, _ := open(64)
+	err := s.Put(ctx, "p", func(yield func(*lookup.Entry) error) error {
+		return yield(&lookup.Entry{Row: 3, ID: []byte("a"), Lo: 5, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 5}}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Near(ctx, &lookup.Query{Scan: true}); err == nil {
+		t.Error("a scan was answered")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, parts := open(64)
+	hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 5}}, Lo: 5})
+	if err != nil || len(parts) != 1 || len(hits) != 1 || string(hits[0].ID) != "a" {
+		t.Errorf("%q %+v %v", parts, hits, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, parts = open(128)
+	if len(parts) != 0 {
+		t.Errorf("parts of another schema: %q", parts)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	if _, err := redis.Open(context.Background(), lookuptest.Schema(64), redis.Options{Address: "127.0.0.1:1"}); err == nil {
+		t.Error("no error without a server")
+	}
+}
+
+func Example() {
+	_, err := redis.Open(context.Background(), lookup.Schema{Bits: 7}, redis.Options{})
+	fmt.Println(err)
+	// Output: lookup: fingerprints of 7 bits: write 32, 64 or 128
+}
