@@ -726,6 +726,7 @@ func (e *earlierReader) rows(b *library.Batch) *mapper.EarlierRows {
 	for i, lane := range b.Lane {
 		c.Normal[i] = bytes.Equal(lane, laneNormal)
 	}
+	c.Sketch = func(i int) []byte { return b.Sketch[i] }
 	c.View = func(i int, v *data.View) {
 		*v = data.View{Lo: b.Lo[i], Normal: c.Normal[i]}
 		if len(b.Hi) > 0 {

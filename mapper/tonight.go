@@ -165,8 +165,11 @@ type EarlierRows struct {
 	N      int
 	Hi, Lo []uint64 // Hi is nil unless fingerprints have 128 bits
 	Normal []bool
+	// Sketch is the sketch of row i, empty when it has none; nil when bands are
+	// not looked at.
+	Sketch func(i int) []byte
 	// View sets v to the view of row i. It is called for rows that are judged
-	// or meet by more than their fingerprints.
+	// or are short texts.
 	View func(i int, v *data.View)
 }
 
@@ -258,13 +261,19 @@ func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting)) {
 	if m.judge == nil || !m.t.o.Bands && !m.t.o.ShortTexts {
 		return
 	}
-	for i := range rows.N {
-		m.load(rows, i)
-		if m.t.o.Bands && m.view.Sketch != [data.SketchSize]byte{} {
-			m.bands(rows, i, visit)
+	if m.t.o.Bands {
+		// Band by band: what most rows need of a band's index stays in the cache.
+		for b := range m.t.bands {
+			for i := range rows.N {
+				m.band(rows, i, b, visit)
+			}
 		}
-		if m.t.o.ShortTexts && len(m.view.Letters) > 0 {
-			m.shorts(rows, i, visit)
+	}
+	if m.t.o.ShortTexts {
+		for i := range rows.N {
+			if m.load(rows, i); len(m.view.Letters) > 0 {
+				m.shorts(rows, i, visit)
+			}
 		}
 	}
 }
@@ -297,16 +306,23 @@ func (m *Meeter) metNear(u *data.View) bool {
 	return u.Normal && m.view.Normal && distance(u, &m.view) <= m.t.o.Distance
 }
 
-func (m *Meeter) bands(rows *EarlierRows, i int, visit func(Meeting)) {
-	s := (*sketch.Sketch)(&m.view.Sketch)
-	for b := range m.t.bands {
-		for _, e := range m.t.bands[b].find(uint64(s.Band(b))) {
-			u := &m.t.units[e.unit]
-			if m.metNear(u) || m.bothShort(u) || FirstBand(u, &m.view) != b {
-				continue
-			}
-			m.confirm(rows, e.unit, i, distance(u, &m.view), visit)
+func (m *Meeter) band(rows *EarlierRows, i, b int, visit func(Meeting)) {
+	bytes := rows.Sketch(i)
+	if len(bytes) != sketch.Size {
+		return
+	}
+	s := (*sketch.Sketch)(bytes)
+	found := m.t.bands[b].find(uint64(s.Band(b)))
+	if len(found) == 0 || s.IsZero() {
+		return
+	}
+	m.load(rows, i)
+	for _, e := range found {
+		u := &m.t.units[e.unit]
+		if m.metNear(u) || m.bothShort(u) || FirstBand(u, &m.view) != b {
+			continue
 		}
+		m.confirm(rows, e.unit, i, distance(u, &m.view), visit)
 	}
 }
 

@@ -43,7 +43,12 @@ func testJudge(a, b *data.View) (bool, Evidence) {
 }
 
 func rowsOf(views []data.View, wide bool) *EarlierRows {
-	r := &EarlierRows{N: len(views), View: func(i int, v *data.View) { *v = views[i] }}
+	r := &EarlierRows{N: len(views), View: func(i int, v *data.View) { *v = views[i] }, Sketch: func(i int) []byte {
+		if views[i].Sketch == (sketch.Sketch{}) {
+			return nil
+		}
+		return views[i].Sketch[:]
+	}}
 	for _, v := range views {
 		if wide {
 			r.Hi = append(r.Hi, v.Hi)
