@@ -332,7 +332,11 @@ func (t *tables) check(ctx context.Context) (int64, error) {
 			continue
 		}
 		if t.verify != nil {
-			if crowded, err := t.verify.crowded(s.doc); err != nil || crowded {
+			other := s.match
+			if !want {
+				other = match
+			}
+			if crowded, err := t.verify.crowded(s.doc, other); err != nil || crowded {
 				if err != nil {
 					return 0, err
 				}
@@ -499,15 +503,15 @@ func (t *tables) cluster(ctx context.Context, components *reducer.Components, fo
 			spread[labels[i]]++
 		}
 	}
-	bound := uint32(t.run.config.Clusters.MaxSpread)
+	bound := t.run.config.Clusters.MaxSpread
 	wide := map[uint32]*component{} // by root
 	for root, n := range spread {
-		if bound > 0 && n > bound {
+		if bound > 0 && int(n) > bound {
 			wide[uint32(root)] = &component{}
 		}
 	}
-	if len(wide) == 0 {
-		return labels, nil
+	if err := t.keepWide(wide, labels, bound); err != nil || len(wide) == 0 {
+		return labels, err
 	}
 
 	for i, root := range labels {
@@ -544,6 +548,36 @@ func (t *tables) cluster(ctx context.Context, components *reducer.Components, fo
 		}
 	}
 	return labels, nil
+}
+
+// keepWide drops the components of no more distinct fingerprints than bound:
+// pages of one template have many texts and few fingerprints, and are no
+// chain.
+func (t *tables) keepWide(wide map[uint32]*component, labels []uint32, bound int) error {
+	if t.verify == nil || len(wide) == 0 {
+		return nil
+	}
+	prints := make(map[uint32]map[[2]uint64]bool, len(wide))
+	for root := range wide {
+		prints[root] = map[[2]uint64]bool{}
+	}
+	for i, root := range labels {
+		seen := prints[root]
+		if t.units[i] != uint32(i) || seen == nil || len(seen) > bound {
+			continue
+		}
+		hi, lo, err := t.documents.Fingerprint(t.ids[i])
+		if err != nil {
+			return err
+		}
+		seen[[2]uint64{hi, lo}] = true
+	}
+	for root, seen := range prints {
+		if len(seen) <= bound {
+			delete(wide, root)
+		}
+	}
+	return nil
 }
 
 // component is a connected component that is to be cut.

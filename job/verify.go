@@ -193,29 +193,33 @@ func (v *verification) same(a, b uint32, x, y *data.View) bool {
 	return met && verdict.Same
 }
 
-// crowded reports whether so many documents share what document doc meets
-// others by that not all of them are compared with each other.
-func (v *verification) crowded(doc uint32) (bool, error) {
-	var d data.View
-	if err := v.documents.View(doc, &d); err != nil {
+// crowded reports whether so many documents share what two documents meet by
+// that not all of them are compared with each other.
+func (v *verification) crowded(a, b uint32) (bool, error) {
+	var of [2]data.View
+	if err := errors.Join(v.documents.View(a, &of[0]), v.documents.View(b, &of[1])); err != nil {
 		return false, err
 	}
-	var prints, short int
-	var bands [sketch.Bands]int
+	var prints [2]int
+	var bands [sketch.Bands]int // of those that they share
+	short := 0
 	err := v.documents.Views(0, v.documents.Len(), func(_ uint32, o *data.View) {
-		if o.Normal && o.Hi == d.Hi && o.Lo == d.Lo {
-			prints++
+		for i := range of {
+			if o.Normal && o.Hi == of[i].Hi && o.Lo == of[i].Lo {
+				prints[i]++
+			}
 		}
 		if len(o.Letters) > 0 {
 			short++
 		}
-		for b := range bands {
-			if (*sketch.Sketch)(&o.Sketch).Band(b) == (*sketch.Sketch)(&d.Sketch).Band(b) {
-				bands[b]++
+		for i := range bands {
+			if band := (*sketch.Sketch)(&o.Sketch).Band(i); band == (*sketch.Sketch)(&of[0].Sketch).Band(i) && band == (*sketch.Sketch)(&of[1].Sketch).Band(i) {
+				bands[i]++
 			}
 		}
 	})
-	return max(prints, slices.Max(bands[:])) > mapper.MaxGroup || len(d.Letters) > 0 && short > mapper.MaxGroup, err
+	bothShort := len(of[0].Letters) > 0 && len(of[1].Letters) > 0
+	return prints[0]*prints[1] > mapper.MaxNear || slices.Max(bands[:]) > mapper.MaxGroup || bothShort && short > mapper.MaxGroup, err
 }
 
 // pairBatch hands pairs on in batches.

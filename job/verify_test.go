@@ -228,3 +228,21 @@ func TestLostFurtherPairsAreNoticed(t *testing.T) {
 		t.Fatalf("got %v, want ErrMissed", err)
 	}
 }
+
+// Thousands of pages of one template, each with an address of its own, have
+// few fingerprints: they are one cluster, and no chain to cut.
+func TestPagesOfOneTemplateAreOneCluster(t *testing.T) {
+	const n = 3000
+	r := rand.New(rand.NewPCG(8, 8))
+	base := text(1, 120)
+	lines := make([]string, n)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(`{"id":"p%04d","text":"%s no page /%d/%d here"}`, i, base, r.IntN(1000), r.IntN(1_000_000))
+	}
+	dir := t.TempDir()
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"), lines...)
+	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "out"), Config: config.Default()})
+	if s.Matched != n || s.Clusters != 1 || s.Cut != 0 {
+		t.Errorf("%d matched in %d clusters, %d cut", s.Matched, s.Clusters, s.Cut)
+	}
+}

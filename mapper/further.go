@@ -109,13 +109,21 @@ func UnpackFurther(first, table int, packed uint64) (r data.Keyed) {
 	return data.Keyed{Key: uint64(FurtherKey(first, table-first, packed>>(64-width))), Lo: packed << width >> width}
 }
 
-// MaxGroup is the most distinct documents of a group that are all compared
-// with each other; of a larger group each is compared with the groupWindow
-// next in order of their sketches. Only hot bands and short texts have such
-// groups, and only fingerprints that so many different texts share.
+// Bounds on what is compared where very many documents that are not the same
+// share what they meet by: pages of one template, hot bands. Without them such
+// a crowd would cost the square of its size, and as many pairs.
 const (
-	MaxGroup    = 4096
+	// MaxGroup is the most units of a group that are all compared with each
+	// other; of a larger group each is compared with the groupWindow next in
+	// order of their sketches.
+	MaxGroup    = 512
 	groupWindow = 64
+
+	// MaxNear is the most pairs of units of two fingerprints that are all
+	// compared; of more, the nearUnits of the smallest documents on either
+	// side are.
+	MaxNear   = 4096
+	nearUnits = 16
 )
 
 // Confirmer is the third map where pairs are verified: it finds and confirms
@@ -192,16 +200,17 @@ func compareViews(a, b *data.View) int {
 // of the normal lane, their fingerprints within k of each other. It calls emit
 // with the pairs that are the same or open.
 func (c *Confirmer) Near(a, b []uint32, emit func(data.Pair)) error {
-	x, err := c.units(a, &c.views)
+	// More than MaxNear documents need not be looked at to find that many.
+	x, err := c.units(a[:min(len(a), MaxNear+1)], &c.views)
 	if err != nil {
 		return err
 	}
-	y, err := c.units(b, &c.spare)
+	y, err := c.units(b[:min(len(b), MaxNear+1)], &c.spare)
 	if err != nil {
 		return err
 	}
-	if len(x)*len(y) > MaxGroup*MaxGroup/2 {
-		x, y = x[:min(len(x), MaxGroup/2)], y[:min(len(y), MaxGroup)]
+	if len(x)*len(y) > MaxNear {
+		x, y = smallest(x, nearUnits), smallest(y, nearUnits)
 	}
 	for i := range x {
 		for j := range y {
@@ -209,6 +218,12 @@ func (c *Confirmer) Near(a, b []uint32, emit func(data.Pair)) error {
 		}
 	}
 	return nil
+}
+
+// smallest returns the n units of the smallest documents.
+func smallest(units []unit, n int) []unit {
+	slices.SortFunc(units, func(a, b unit) int { return cmp.Compare(a.docs[0], b.docs[0]) })
+	return units[:min(len(units), n)]
 }
 
 // Identical confirms the documents, ascending, that share a fingerprint and are

@@ -239,3 +239,30 @@ func ExampleConfirmer() {
 	// further: <nil>
 	// short, few edits, 0.9, <nil>
 }
+
+// Two fingerprints of many different texts each cost no more than the bound.
+func TestCrowdedFingerprintsAreBounded(t *testing.T) {
+	const n = 3000
+	views := make([]data.View, 2*n)
+	docs := make([]uint32, 2*n)
+	for i := range views {
+		v := &views[i]
+		v.Normal, v.Lo, v.Length = true, uint64(i/n), 1000
+		v.Sketch[0], v.Sketch[1], v.Sketch[2], v.Sketch[63] = byte(i), byte(i>>8), byte(i/n), 1
+		docs[i] = uint32(i)
+	}
+	c := NewConfirmer(3, NewFurther(4, true, true), sketch.Balanced(), viewer(views))
+	pairs := 0
+	if err := c.Near(docs[:n], docs[n:], func(p data.Pair) {
+		pairs++
+		if p.A > 15 || p.B > n+15 {
+			t.Fatalf("pair %+v: the smallest documents are compared", p)
+		}
+	}); err != nil || pairs != 16*16 {
+		t.Fatalf("%d pairs, %v", pairs, err)
+	}
+	pairs = 0
+	if err := c.Identical(docs[:n], func(data.Pair) { pairs++ }); err != nil || pairs > n*groupWindow*3 {
+		t.Fatalf("%d pairs, %v", pairs, err)
+	}
+}

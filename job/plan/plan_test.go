@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir)
 	p, err := plan.New(context.Background(), config.Default(), []string{dir}, plan.Options{Documents: 600, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
