@@ -234,7 +234,7 @@ func TestLostFurtherPairsAreNoticed(t *testing.T) {
 func TestPagesOfOneTemplateAreOneCluster(t *testing.T) {
 	const n = 3000
 	r := rand.New(rand.NewPCG(8, 8))
-	base := text(1, 120)
+	base := strings.Repeat(text(1, 60)+" ", 6) // words that weigh more than an address
 	lines := make([]string, n)
 	for i := range lines {
 		lines[i] = fmt.Sprintf(`{"id":"p%04d","text":"%s no page /%d/%d here"}`, i, base, r.IntN(1000), r.IntN(1_000_000))
