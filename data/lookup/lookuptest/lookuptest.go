@@ -67,6 +67,13 @@ func Run(t *testing.T, scans bool, open func(t *testing.T, schema lookup.Schema)
 	t.Run("mistakes", func(t *testing.T) { mistakes(t, open) })
 }
 
+func closing(t *testing.T, s lookup.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func put(ctx context.Context, s lookup.Store, part string, entries []lookup.Entry) error {
 	return s.Put(ctx, part, func(yield func(*lookup.Entry) error) error {
 		for i := range entries {
@@ -85,11 +92,7 @@ func againstList(t *testing.T, bits int, scans bool, open func(t *testing.T, sch
 	rng := rand.New(rand.NewPCG(uint64(bits), 3))
 	schema := Schema(bits)
 	s := open(t, schema)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer closing(t, s)
 	model := map[string][]lookup.Entry{}
 	found := 0
 	for round := range 12 {
@@ -182,7 +185,7 @@ func expected(model map[string][]lookup.Entry, schema lookup.Schema, q *lookup.Q
 func halfPart(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
 	s := open(t, Schema(64))
-	defer s.Close()
+	defer closing(t, s)
 	stop := errors.New("stop")
 	e := lookup.Entry{Row: 1, ID: []byte("a"), Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}}
 	half := func(yield func(*lookup.Entry) error) error {
@@ -222,7 +225,7 @@ func halfPart(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup
 func concurrent(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
 	s := open(t, Schema(64))
-	defer s.Close()
+	defer closing(t, s)
 	entries := make([]lookup.Entry, 20)
 	for i := range entries {
 		entries[i] = lookup.Entry{Row: int64(i), ID: []byte{byte(i)}, Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}}
@@ -257,7 +260,7 @@ func concurrent(t *testing.T, open func(t *testing.T, schema lookup.Schema) look
 func limited(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
 	s := open(t, Schema(64))
-	defer s.Close()
+	defer closing(t, s)
 	var entries []lookup.Entry
 	for i := range 50 {
 		entries = append(entries, lookup.Entry{Row: int64(i), ID: fmt.Appendf(nil, "%02d", i), Lo: uint64(1)<<(4+i%3) | 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}})
@@ -275,7 +278,7 @@ func limited(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.
 func mistakes(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
 	s := open(t, Schema(64))
-	defer s.Close()
+	defer closing(t, s)
 	for name, entries := range map[string][]lookup.Entry{
 		"rows that do not ascend": {{Row: 2, ID: []byte("a")}, {Row: 1, ID: []byte("b")}},
 		"no such table":           {{Row: 1, ID: []byte("a"), Keys: []lookup.Key{{Table: 4}}}},
