@@ -212,6 +212,9 @@ func TestMatchesEqualBruteForce(t *testing.T) {
 		draw func(*rand.Rand, int, int) []document
 	}{{"random", randomDocuments}, {"skewed", skewedDocuments}} {
 		for k := range 9 {
+			if testing.Short() && k > 3 {
+				break
+			}
 			bits := []int{64, 128, 32}[k%3]
 			t.Run(fmt.Sprintf("%s/k=%d/bits=%d", set.name, k, bits), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(k), 7))
@@ -560,6 +563,9 @@ func sampleAgainstItsTruth(t *testing.T, preset string, shares map[sample.Kind]f
 
 // Every file of the shared data goes through.
 func TestSharedData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("all shared files: the long tests do them")
+	}
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "shared")
