@@ -20,8 +20,7 @@ import (
 type LibraryWriter struct {
 	*table
 	docID, sketch, letters, cluster, site *byteValues
-	narrow                                *int64s // fingerprints of up to 64 bits, else
-	wide                                  *fixed  // of 128
+	print                                 *prints
 	lane, night, firstSeen, language      *names
 	length                                *int32s
 	date                                  *int64s
@@ -36,19 +35,13 @@ func CreateLibrary(path string, o Options) (*LibraryWriter, error) {
 	}
 	w := &LibraryWriter{
 		docID: &byteValues{stats: true}, sketch: &byteValues{}, letters: &byteValues{}, cluster: &byteValues{}, site: &byteValues{},
-		narrow: &int64s{}, wide: &fixed{},
-		lane: &names{}, night: &names{}, firstSeen: &names{}, language: &names{},
+		print: &prints{bits: bits},
+		lane:  &names{}, night: &names{}, firstSeen: &names{}, language: &names{},
 		length: &int32s{}, date: &int64s{nullable: true},
-	}
-	fingerprint := fieldOf("fingerprint", parquet.Repetitions.Required, schema.NewIntLogicalType(64, false), parquet.Types.Int64, -1)
-	fingerprints := batch(w.narrow)
-	if bits == 128 {
-		fingerprint = plainField128("fingerprint")
-		fingerprints = w.wide
 	}
 	w.table, err = createTable(path, data.TableLibrary, bits, o, schema.FieldList{
 		stringField("doc_id"),
-		fingerprint,
+		printField(bits),
 		stringField("lane"),
 		plainField("length", parquet.Types.Int32),
 		plainField("sketch", parquet.Types.ByteArray),
@@ -59,7 +52,7 @@ func CreateLibrary(path string, o Options) (*LibraryWriter, error) {
 		stringField("site"),
 		stringField("language"),
 		fieldOf("date", parquet.Repetitions.Optional, schema.NewTimestampLogicalType(true, schema.TimeUnitMillis), parquet.Types.Int64, -1),
-	}, []batch{w.docID, fingerprints, w.lane, w.length, w.sketch, w.letters, w.night, w.firstSeen, w.cluster, w.site, w.language, w.date},
+	}, []batch{w.docID, w.print, w.lane, w.length, w.sketch, w.letters, w.night, w.firstSeen, w.cluster, w.site, w.language, w.date},
 		parquet.WithCompressionFor("fingerprint", compress.Codecs.Uncompressed), // random bits
 		parquet.WithCompressionFor("sketch", compress.Codecs.Uncompressed),
 		parquet.WithStatsFor("fingerprint", false),
@@ -81,11 +74,7 @@ func CreateLibrary(path string, o Options) (*LibraryWriter, error) {
 // Write appends a row. It keeps nothing of it.
 func (w *LibraryWriter) Write(r *data.LibraryRow) error {
 	w.docID.add(r.DocID)
-	if w.cols[1] == batch(w.wide) {
-		w.wide.addPrint(r.Hi, r.Lo)
-	} else {
-		w.narrow.add(int64(r.Lo))
-	}
+	w.print.add(r.Hi, r.Lo)
 	w.lane.add(r.Lane)
 	w.length.add(r.Length)
 	w.sketch.add(r.Sketch)
@@ -185,8 +174,7 @@ func (w *DriftWriter) Write(r *data.DriftRow) error {
 type GrowthWriter struct {
 	*table
 	night                      *names
-	narrow                     *int64s
-	wide                       *fixed
+	print                      *prints
 	documents, before, earlier *int64s
 	example                    *byteValues
 }
@@ -199,23 +187,17 @@ func CreateGrowth(path string, o Options) (*GrowthWriter, error) {
 		return nil, err
 	}
 	w := &GrowthWriter{
-		night: &names{}, narrow: &int64s{}, wide: &fixed{},
+		night: &names{}, print: &prints{bits: bits},
 		documents: &int64s{}, before: &int64s{}, earlier: &int64s{}, example: &byteValues{stats: true},
-	}
-	fingerprint := fieldOf("fingerprint", parquet.Repetitions.Required, schema.NewIntLogicalType(64, false), parquet.Types.Int64, -1)
-	fingerprints := batch(w.narrow)
-	if bits == 128 {
-		fingerprint = plainField128("fingerprint")
-		fingerprints = w.wide
 	}
 	w.table, err = createTable(path, data.TableGrowth, bits, o, schema.FieldList{
 		stringField("night"),
-		fingerprint,
+		printField(bits),
 		plainField("documents", parquet.Types.Int64),
 		plainField("before", parquet.Types.Int64),
 		plainField("earlier", parquet.Types.Int64),
 		stringField("example"),
-	}, []batch{w.night, fingerprints, w.documents, w.before, w.earlier, w.example},
+	}, []batch{w.night, w.print, w.documents, w.before, w.earlier, w.example},
 		parquet.WithDictionaryFor("night", true),
 		parquet.WithStatsFor("fingerprint", false))
 	if err != nil {
@@ -227,11 +209,7 @@ func CreateGrowth(path string, o Options) (*GrowthWriter, error) {
 // Write appends a row. It keeps nothing of it.
 func (w *GrowthWriter) Write(r *data.GrowthRow) error {
 	w.night.add(r.Night)
-	if w.cols[1] == batch(w.wide) {
-		w.wide.addPrint(r.Hi, r.Lo)
-	} else {
-		w.narrow.add(int64(r.Lo))
-	}
+	w.print.add(r.Hi, r.Lo)
 	w.documents.add(r.Documents)
 	w.before.add(r.Before)
 	w.earlier.add(r.Earlier)

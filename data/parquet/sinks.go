@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
+	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
@@ -31,8 +32,7 @@ func plainField(name string, physical parquet.Type) schema.Node {
 type FingerprintWriter struct {
 	*table
 	docID, title     *byteValues
-	narrow           *int64s // fingerprints of up to 64 bits, else
-	wide             *fixed  // of 128
+	print            *prints
 	lane, source     *names
 	features, length *int32s
 	sketch           *fixed
@@ -50,22 +50,16 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 	}
 	w := &FingerprintWriter{
 		docID: &byteValues{stats: true}, title: &byteValues{},
-		narrow: &int64s{}, wide: &fixed{},
-		lane: &names{}, source: &names{},
+		print: &prints{bits: bits},
+		lane:  &names{}, source: &names{},
 		features: &int32s{}, length: &int32s{},
 		sketch: &fixed{nullable: true}, letters: &byteValues{nullable: true},
 		offset: &int64s{}, date: &int64s{nullable: true},
 		rank: &doubles{nullable: true},
 	}
-	fingerprint := fieldOf("fingerprint", parquet.Repetitions.Required, schema.NewIntLogicalType(64, false), parquet.Types.Int64, -1)
-	fingerprints := batch(w.narrow)
-	if bits == 128 {
-		fingerprint = plainField128("fingerprint")
-		fingerprints = w.wide
-	}
 	w.table, err = createTable(path, data.TableFingerprints, bits, o, schema.FieldList{
 		stringField("doc_id"),
-		fingerprint,
+		printField(bits),
 		stringField("lane"),
 		plainField("features", parquet.Types.Int32),
 		plainField("length", parquet.Types.Int32),
@@ -76,7 +70,7 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 		plainField("offset", parquet.Types.Int64),
 		fieldOf("date", parquet.Repetitions.Optional, schema.NewTimestampLogicalType(true, schema.TimeUnitMillis), parquet.Types.Int64, -1),
 		fieldOf("rank", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
-	}, []batch{w.docID, fingerprints, w.lane, w.features, w.length, w.sketch, w.letters, w.title, w.source, w.offset, w.date, w.rank},
+	}, []batch{w.docID, w.print, w.lane, w.features, w.length, w.sketch, w.letters, w.title, w.source, w.offset, w.date, w.rank},
 		parquet.WithCompressionFor("fingerprint", compress.Codecs.Uncompressed), // random bits
 		parquet.WithStatsFor("fingerprint", false),
 		parquet.WithCompressionFor("sketch", compress.Codecs.Uncompressed),
@@ -92,19 +86,43 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 	return w, nil
 }
 
-// plainField128 is a column of 16 bytes.
-func plainField128(name string) schema.Node {
-	return fieldOf(name, parquet.Repetitions.Required, nil, parquet.Types.FixedLenByteArray, 16)
+// printField is the column of the fingerprints of so many bits.
+func printField(bits int) schema.Node {
+	if bits == 128 {
+		return fieldOf("fingerprint", parquet.Repetitions.Required, nil, parquet.Types.FixedLenByteArray, 16)
+	}
+	return fieldOf("fingerprint", parquet.Repetitions.Required, schema.NewIntLogicalType(64, false), parquet.Types.Int64, -1)
+}
+
+// prints is a batch of fingerprints.
+type prints struct {
+	bits   int
+	narrow int64s // those of up to 64 bits
+	wide   fixed  // those of 128
+}
+
+func (c *prints) add(hi, lo uint64) {
+	if c.bits < 128 {
+		c.narrow.add(int64(lo))
+		return
+	}
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], hi)
+	binary.BigEndian.PutUint64(b[8:], lo)
+	c.wide.add(b[:])
+}
+
+func (c *prints) flush(w file.ColumnChunkWriter) error {
+	if c.bits < 128 {
+		return c.narrow.flush(w)
+	}
+	return c.wide.flush(w)
 }
 
 // Write appends a row. It keeps nothing of it.
 func (w *FingerprintWriter) Write(r *data.FingerprintRow) error {
 	w.docID.add(r.DocID)
-	if w.cols[1] == batch(w.wide) {
-		w.wide.addPrint(r.Hi, r.Lo)
-	} else {
-		w.narrow.add(int64(r.Lo))
-	}
+	w.print.add(r.Hi, r.Lo)
 	w.lane.add(r.Lane)
 	w.features.add(r.Features)
 	w.length.add(r.Length)
@@ -116,14 +134,6 @@ func (w *FingerprintWriter) Write(r *data.FingerprintRow) error {
 	w.date.addNullable(r.Date, r.Date == data.NoDate)
 	w.rank.addNullable(r.Rank, math.IsNaN(r.Rank))
 	return w.added(len(r.DocID) + len(r.Title) + len(r.Sketch) + len(r.Letters) + 64)
-}
-
-// addPrint appends a 128-bit fingerprint.
-func (c *fixed) addPrint(hi, lo uint64) {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], hi)
-	binary.BigEndian.PutUint64(b[8:], lo)
-	c.add(b[:])
 }
 
 // MatchWriter writes the matches table.

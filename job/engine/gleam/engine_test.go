@@ -71,29 +71,11 @@ func injected(w *worker, m moment) error {
 	return nil
 }
 
-// prints makes n fingerprints: random ones, near copies, and a hot segment
-// key that a third of them share.
+// prints are the fingerprints of planted.Prints.
 func prints(n, bits int) []simhash.Fingerprint {
-	r := rand.New(rand.NewPCG(1, uint64(bits)))
 	out := make([]simhash.Fingerprint, n)
-	for i := range out {
-		f := simhash.Fingerprint{Lo: r.Uint64()}
-		if bits == 128 {
-			f.Hi = r.Uint64()
-		}
-		switch {
-		case i > 10 && i%5 == 0: // within 3 of another
-			f = out[r.IntN(i)]
-			for range r.IntN(4) {
-				f.Lo ^= 1 << r.IntN(min(bits, 64))
-			}
-		case i%3 == 0: // the same first and last segment
-			f.Lo = 0xdead<<48 | f.Lo&0x0000ffffffff0000 | 0xbeef
-		}
-		if bits == 32 {
-			f.Lo &= 1<<32 - 1
-		}
-		out[i] = f
+	for i, v := range planted.Prints(n, bits) {
+		out[i] = simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}
 	}
 	return out
 }
