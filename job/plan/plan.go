@@ -76,11 +76,12 @@ var (
 	documentMemory = [2]int64{60, 110}
 )
 
-// Seconds of one core for each document beside the fingerprint and the join:
-// order, tables and clusters, and the further tables (job/docs/benchmarks).
+// Seconds for each document beside the fingerprint and the join: by the clock
+// for order, tables and clusters, of one core for the further tables. From
+// runs over a million documents (job/docs/benchmarks/2026-11-21/run.md).
 const (
-	orderSeconds   = 2.0e-6
-	furtherSeconds = 4.0e-6
+	orderSeconds   = 2.8e-6
+	furtherSeconds = 1.8e-6
 )
 
 // New samples the inputs and plans a run by cfg.
