@@ -325,7 +325,8 @@ func TestParseProcess(t *testing.T) {
 	}{
 		{[]string{argDir + "/r/tmp/g", argID + "ff"}, process{dir: "/r/tmp/g", id: 255, task: -1}},
 		{[]string{argDir + "/g", argID + "1", argStage, "partial", "-gleam.executor", "[::]:1", "-flow.hashcode", "9", "-flow.stepId", "4", "-flow.taskId", "3"}, process{dir: "/g", id: 1, stage: stagePartial, task: 3}},
-		{[]string{argDir + "/g", argGuard + "/a/9"}, process{dir: "/g", guard: "/a/9", task: -1}},
+		{[]string{argDir + "/g", argAgent + "7", argSaid + "99", argKnown + "host-8", argGuard + "/a/9"},
+			process{dir: "/g", guard: guardOf{folder: "/a/9", known: "host-8", agent: 7, said: 99}, task: -1}},
 	} {
 		got, err := parseProcess(c.args)
 		if err != nil || got != c.want {

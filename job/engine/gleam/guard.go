@@ -50,30 +50,46 @@ func startGuard(dir attemptDir) (err error) {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(path, argDir+string(dir), fmt.Sprint(argAgent, parentOf(os.Getppid())), argGuard+folder)
-	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{mark}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	return cmd.Process.Release()
-}
-
-// runGuard stands by until the attempt is over and nothing of it is left. It
-// then passes on what the agent, of that process id, said meanwhile.
-func runGuard(dir attemptDir, folder string, agent int) (err error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
 	}
-	log := openAgentLog(agent)
+	// Known from here on, and with the place in the agent's log: the guard
+	// takes its time to start, and a short flow is over before.
+	agent := parentOf(os.Getppid())
 	known := filepath.Join(dir.guards(), fmt.Sprintf("%s-%d", host, os.Getpid()))
-	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil && !gone(dir.lease()) {
+	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil {
 		return err
 	}
+	cmd := exec.Command(path, argDir+string(dir), fmt.Sprint(argAgent, agent), fmt.Sprint(argSaid, agentSaid(agent)), argKnown+filepath.Base(known), argGuard+folder)
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{mark}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, os.Remove(known))
+	}
+	return cmd.Process.Release()
+}
+
+// guardOf is what a guard is told: the flow's folder on the agent, the name
+// it is known by, the agent's process id and the length of the agent's log.
+type guardOf struct {
+	folder, known string
+	agent         int
+	said          int64
+}
+
+// runGuard stands by until the attempt is over and nothing of it is left. It
+// then passes on what the agent said meanwhile.
+func runGuard(dir attemptDir, g guardOf) (err error) {
+	folder := g.folder
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	log := openAgentLog(g.agent, g.said)
 	defer func() {
-		if rerr := os.Remove(known); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+		if rerr := os.Remove(filepath.Join(dir.guards(), g.known)); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}()
@@ -123,9 +139,18 @@ type agentLog struct {
 	from int64
 }
 
-// openAgentLog finds the agent's log by its standard error; nil when that is
-// no file.
-func openAgentLog(agent int) *agentLog {
+// agentSaid is the length of the agent's log, 0 when that is no file.
+func agentSaid(agent int) int64 {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d/fd/2", agent))
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
+// openAgentLog finds the agent's log by its standard error, from a length on;
+// nil when that is no file.
+func openAgentLog(agent int, from int64) *agentLog {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/fd/2", agent))
 	if err != nil {
 		return nil
@@ -135,10 +160,10 @@ func openAgentLog(agent int) *agentLog {
 		_ = f.Close() // nothing was read
 		return nil
 	}
-	return &agentLog{f, info.Size()}
+	return &agentLog{f, from}
 }
 
-// passOn copies what came since the log was opened, of much the end.
+// passOn copies what came since that length, of much the end.
 func (l *agentLog) passOn(path string) error {
 	defer func() { _ = l.file.Close() }() // it was only read
 	const most = 256 << 10

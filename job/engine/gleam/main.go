@@ -24,6 +24,8 @@ const (
 	argCluster = "-gleam.agents="
 	argCheck   = "-gleam.check="
 	argAgent   = "-gleam.agent.pid="
+	argSaid    = "-gleam.agent.said="
+	argKnown   = "-gleam.known="
 )
 
 // Main is what a program that uses the engine calls first, with its arguments
@@ -40,8 +42,8 @@ func Main(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool
 		switch {
 		case p.cluster != "":
 			err = printAgents(context.Background(), p.cluster, stderr)
-		case p.guard != "":
-			err = runGuard(p.dir, p.guard, p.agent)
+		case p.guard.folder != "":
+			err = runGuard(p.dir, p.guard)
 		case p.check != "":
 			err = runCheck(p.dir, p.check)
 		case p.stage != 0:
@@ -61,8 +63,7 @@ func Main(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool
 type process struct {
 	dir     attemptDir
 	id      uint64
-	guard   string // folder of a flow on an agent
-	agent   int    // process id
+	guard   guardOf
 	stage   stageID
 	task    int
 	cluster string
@@ -86,11 +87,15 @@ func parseProcess(args []string) (p process, err error) {
 		case strings.HasPrefix(arg, argID):
 			p.id, err = strconv.ParseUint(strings.TrimPrefix(arg, argID), 16, 64)
 		case strings.HasPrefix(arg, argGuard):
-			p.guard = strings.TrimPrefix(arg, argGuard)
+			p.guard.folder = strings.TrimPrefix(arg, argGuard)
 		case strings.HasPrefix(arg, argCluster):
 			p.cluster = strings.TrimPrefix(arg, argCluster)
 		case strings.HasPrefix(arg, argAgent):
-			p.agent, err = strconv.Atoi(strings.TrimPrefix(arg, argAgent))
+			p.guard.agent, err = strconv.Atoi(strings.TrimPrefix(arg, argAgent))
+		case strings.HasPrefix(arg, argSaid):
+			p.guard.said, err = strconv.ParseInt(strings.TrimPrefix(arg, argSaid), 10, 64)
+		case strings.HasPrefix(arg, argKnown):
+			p.guard.known = strings.TrimPrefix(arg, argKnown)
 		case strings.HasPrefix(arg, argCheck):
 			p.check = strings.TrimPrefix(arg, argCheck)
 		case arg == argStage:
