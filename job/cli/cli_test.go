@@ -163,7 +163,8 @@ func TestKilledRunsResume(t *testing.T) {
 				waitForRecord(filepath.Join(dir, out))
 				_ = cmd.Process.Kill()
 			}
-			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(whole))), func() { _ = cmd.Process.Kill() })
+			// At any time of a run; later and later, for a machine that slows down.
+			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(whole)*int64(10+attempt)/10)), func() { _ = cmd.Process.Kill() })
 			err := cmd.Wait()
 			timer.Stop()
 			records, globErr := filepath.Glob(filepath.Join(dir, out, "tasks", "*.json"))

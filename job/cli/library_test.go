@@ -93,7 +93,8 @@ func TestKilledNights(t *testing.T) {
 				t.Fatal("the night does not get on")
 			}
 			cmd, stderr := night(t, killed, filepath.Join(base, name), name)
-			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(longest))), func() { _ = cmd.Process.Kill() })
+			// At any time of a night; later and later, for a machine that slows down.
+			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(longest)*int64(10+attempt)/10)), func() { _ = cmd.Process.Kill() })
 			err := cmd.Wait()
 			timer.Stop()
 			if err == nil {

@@ -22,6 +22,18 @@ func server(t *testing.T) (address string) {
 	if err != nil {
 		t.Skip("redis-server is not installed: apt-get install redis-server")
 	}
+	for range 5 { // a connection may take the port before the server does
+		if address = startAt(t, program); address != "" {
+			return address
+		}
+	}
+	t.Fatal("redis-server does not start")
+	return ""
+}
+
+// startAt starts the server on a port that was free; "" when it ended.
+func startAt(t *testing.T, program string) (address string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
 	if err != nil {
 		t.Fatal(err)
@@ -36,17 +48,26 @@ func server(t *testing.T) (address string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it is killed
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 	})
-	for range 500 {
+	for began := time.Now(); time.Since(began) < time.Minute; {
 		c, err := net.Dial("tcp", address) //nolint:noctx // a test
 		if err == nil {
 			_ = c.Close()
 			return address
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-ended:
+			return ""
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 	t.Fatalf("redis-server does not answer at %s", address)
 	return ""

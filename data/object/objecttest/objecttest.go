@@ -29,6 +29,8 @@ type Server struct {
 	t      testing.TB
 	client *minio.Client
 	bucket string
+	cmd    *exec.Cmd
+	ended  chan struct{} // closed when the server's process ended
 }
 
 // Put writes an object.
@@ -37,6 +39,20 @@ func (s *Server) Put(key string, content []byte) {
 	if _, err := s.client.PutObject(context.Background(), s.bucket, key, bytes.NewReader(content), int64(len(content)), minio.PutObjectOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// Remove deletes an object.
+func (s *Server) Remove(key string) {
+	s.t.Helper()
+	if err := s.client.RemoveObject(context.Background(), s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Stop ends the server; it stays ended.
+func (s *Server) Stop() {
+	_ = s.cmd.Process.Kill() // it may have ended
+	<-s.ended
 }
 
 // Start starts a server that lives as long as the test, makes the bucket, and
@@ -49,6 +65,18 @@ func Start(t testing.TB, bucket string) *Server {
 	if err != nil {
 		t.Skip("there is no S3 server: go install github.com/versity/versitygw/cmd/versitygw@" + Version + ", in the PATH or as NEARDUP_VERSITYGW")
 	}
+	for range 5 { // a connection may take the port before the server does
+		if s := startAt(t, program, bucket); s != nil {
+			return s
+		}
+	}
+	t.Fatal("the S3 server does not start")
+	return nil
+}
+
+// startAt starts the server on a port that was free; nil when it ended.
+func startAt(t testing.TB, program, bucket string) *Server {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -69,23 +97,31 @@ func Start(t testing.TB, bucket string) *Server {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-	})
+	s := &Server{Folder: filepath.Join(folder, bucket), t: t, bucket: bucket, cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		_ = cmd.Wait() // it is killed
+	}()
+	t.Cleanup(s.Stop)
 	for name, value := range map[string]string{"NEARDUP_S3_ENDPOINT": "http://" + address, "AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_REGION": "us-east-1"} {
 		t.Setenv(name, value)
 	}
-	client, err := minio.New(address, &minio.Options{Creds: credentials.NewEnvAWS(), Region: "us-east-1"})
-	if err != nil {
+	if s.client, err = minio.New(address, &minio.Options{Creds: credentials.NewEnvAWS(), Region: "us-east-1"}); err != nil {
 		t.Fatal(err)
 	}
-	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		if err = client.MakeBucket(context.Background(), bucket, minio.MakeBucketOptions{}); err == nil {
-			return &Server{filepath.Join(folder, bucket), t, client, bucket}
+	for began := time.Now(); ; {
+		if err = s.client.MakeBucket(context.Background(), bucket, minio.MakeBucketOptions{}); err == nil {
+			return s
 		}
-		if answer := minio.ToErrorResponse(err); answer.StatusCode >= http.StatusBadRequest || time.Since(began) > 20*time.Second {
+		if answer := minio.ToErrorResponse(err); answer.StatusCode >= http.StatusBadRequest || time.Since(began) > time.Minute {
+			s.Stop()
 			t.Fatal(fmt.Errorf("bucket: %w: %s", err, &said))
+		}
+		select {
+		case <-s.ended:
+			t.Logf("the S3 server ended: %s", &said)
+			return nil
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -59,6 +59,10 @@ var gleamBinary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 })
 
+// patience is how long a test waits for what a free machine does in a second:
+// only a test that fails waits so long.
+const patience = 2 * time.Minute
+
 // needCluster skips a test where a cluster cannot be trusted.
 func needCluster(t testing.TB) {
 	t.Helper()
@@ -95,7 +99,7 @@ func startClusterAt(t testing.TB, host string, places []place, slots int) *clust
 
 func (c *cluster) startMaster() {
 	c.masterP = c.start("master", nil, "master", "--address="+c.master, "--logDirectory="+c.dir)
-	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(20 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
 		if _, err := Agents(context.Background(), c.master); err == nil { // an agent that comes too early sleeps 30 s
 			return
 		}
@@ -141,7 +145,7 @@ func (c *cluster) wait(agents int) {
 		if err == nil && len(known) == agents {
 			return
 		}
-		if time.Since(began) > 75*time.Second { // an agent whose master was away looks for it every 30 s
+		if time.Since(began) > patience { // an agent whose master was away looks for it every 30 s
 			c.t.Fatalf("master knows %v (%v), want %d agents", known, err, agents)
 		}
 	}
@@ -158,12 +162,18 @@ func (c *cluster) stop() {
 
 func kill(pid int, sig syscall.Signal) { _ = syscall.Kill(pid, sig) }
 
+// ports are those that were given to servers: one that starts has not taken
+// its own yet.
+var ports = make(map[int]bool)
+
 // freePort finds a port that is free, and free 10000 above it, both below
 // those that connections are given.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {
-		if port := 10_240 + rand.IntN(12_000); isFree(port) && isFree(port+10_000) {
+		port := 10_240 + rand.IntN(12_000)
+		if !ports[port] && !ports[port-10_000] && !ports[port+10_000] && isFree(port) && isFree(port+10_000) {
+			ports[port] = true
 			return port
 		}
 	}
@@ -219,7 +229,7 @@ func (c *cluster) logged(run string) {
 func (c *cluster) left(run string) {
 	c.t.Helper()
 	var what string
-	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(100 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(100 * time.Millisecond) {
 		what = c.remains(run)
 		if what == "" {
 			return

@@ -60,7 +60,7 @@ func TestCommand(t *testing.T) {
 	c := startCluster(t, 3, 4)
 	start := func() (*exec.Cmd, *bytes.Buffer) {
 		var said bytes.Buffer
-		cmd := exec.Command(filepath.Join(root, "scripts", "submit.sh"), "--binary", binary, "--master", c.master, "--out", there, "--stall", "20s", sample)
+		cmd := exec.Command(filepath.Join(root, "scripts", "submit.sh"), "--binary", binary, "--master", c.master, "--out", there, sample)
 		cmd.Stdout, cmd.Stderr = &said, &said
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's foreground group
 		if err := cmd.Start(); err != nil {
@@ -77,7 +77,7 @@ func TestCommand(t *testing.T) {
 		cmd, said := start()
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		deadline := time.After(time.Minute)
+		deadline := time.After(patience)
 		for struck := false; !struck; {
 			began, err := filepath.Glob(pattern)
 			if err != nil {
@@ -105,7 +105,7 @@ func TestCommand(t *testing.T) {
 		}
 		if b.sig == syscall.SIGKILL { // it cannot remove its own files; the next run does
 			for began := time.Now(); c.remains("") != ""; time.Sleep(time.Second / 10) {
-				if time.Since(began) > 30*time.Second {
+				if time.Since(began) > patience {
 					t.Fatalf("left behind: %s", c.remains(""))
 				}
 			}

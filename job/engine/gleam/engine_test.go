@@ -207,7 +207,7 @@ func pairsEqualLocal(t *testing.T, c *cluster, dir *rundir.Dir, cfg config.Confi
 		t.Fatal(err)
 	}
 	began := time.Now()
-	got, err := findPairs(t, New(Options{Master: c.master, Stall: 20 * time.Second}), dir, cfg, documents)
+	got, err := findPairs(t, New(Options{Master: c.master}), dir, cfg, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func fingerprintEqualsLocal(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	got, err := fingerprintRun(t, New(Options{Master: c.master, Stall: 20 * time.Second}), theirs, splits)
+	got, err := fingerprintRun(t, New(Options{Master: c.master}), theirs, splits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package gleam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ type fault struct {
 	after  func(*trial)       // once the run has ended
 	want   func(error) string // "" if the end is one that may be; nil: the right result
 	breaks bool               // the cluster is not the same afterwards
-	stall  time.Duration      // default 6 s
+	stall  time.Duration      // default 6 s, in the short form a minute
 }
 
 // point is a moment in the life of a task: where a fault strikes.
@@ -227,6 +228,16 @@ func newFaultRuns(t *testing.T) *faultRuns {
 // caseDeadline bounds a run with a fault in it, all attempts included.
 const caseDeadline = 3 * time.Minute
 
+// stallOf is how long nothing may move in a run with the fault in it. The
+// short form runs anywhere: on a machine that is busy with other things a
+// flow's processes take their time to start.
+func stallOf(f fault) time.Duration {
+	if !long() {
+		return time.Minute
+	}
+	return cmp.Or(f.stall, 6*time.Second)
+}
+
 // try runs the point's flow with the fault in it and checks how it ends and
 // what it leaves behind.
 func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
@@ -247,11 +258,8 @@ func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
 	var outside sync.WaitGroup
 	outside.Go(func() { tr.fromOutside(f, ended) })
 
-	stall := f.stall
-	if stall == 0 {
-		stall = 6 * time.Second
-	}
-	e := New(Options{Master: c.master, Stall: stall, Deadline: time.Minute})
+	stall := stallOf(f)
+	e := New(Options{Master: c.master, Stall: stall, Deadline: 10 * stall})
 	var err error
 	var wrong string
 	if p.fingerprints() {
