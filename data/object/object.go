@@ -76,7 +76,11 @@ var store = sync.OnceValues(func() (*client, error) {
 // explained says what to do about the store's refusals.
 func explained(name string, err error) error {
 	var answer minio.ErrorResponse
-	if !errors.As(err, &answer) {
+	var unreached *url.Error
+	switch {
+	case errors.As(err, &unreached):
+		return fmt.Errorf("%s: the store does not answer: %w: see that it runs, and NEARDUP_S3_ENDPOINT or AWS_ENDPOINT_URL", name, err)
+	case !errors.As(err, &answer):
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	switch answer.StatusCode {

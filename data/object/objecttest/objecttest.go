@@ -29,7 +29,9 @@ type Server struct {
 	t      testing.TB
 	client *minio.Client
 	bucket string
+	line   []string // command line
 	cmd    *exec.Cmd
+	said   bytes.Buffer
 	ended  chan struct{} // closed when the server's process ended
 }
 
@@ -49,10 +51,18 @@ func (s *Server) Remove(key string) {
 	}
 }
 
-// Stop ends the server; it stays ended.
+// Stop ends the server.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill() // it may have ended
 	<-s.ended
+}
+
+// Again starts a stopped server with what it had.
+func (s *Server) Again() {
+	s.t.Helper()
+	if !s.start() {
+		s.t.Fatalf("the S3 server ended: %s", &s.said)
+	}
 }
 
 // Start starts a server that lives as long as the test, makes the bucket, and
@@ -90,37 +100,51 @@ func startAt(t testing.TB, program, bucket string) *Server {
 		t.Fatal(err)
 	}
 	const user, secret = "neardup", "of-the-test-alone"
-	var said bytes.Buffer
-	cmd := exec.Command(program, "--access", user, "--secret", secret, "--port", address, "posix", "--sidecar", meta, folder)
-	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{Folder: filepath.Join(folder, bucket), t: t, bucket: bucket, cmd: cmd, ended: make(chan struct{})}
-	go func() {
-		defer close(s.ended)
-		_ = cmd.Wait() // it is killed
-	}()
-	t.Cleanup(s.Stop)
+	s := &Server{Folder: filepath.Join(folder, bucket), t: t, bucket: bucket,
+		line: []string{program, "--access", user, "--secret", secret, "--port", address, "posix", "--sidecar", meta, folder}}
 	for name, value := range map[string]string{"NEARDUP_S3_ENDPOINT": "http://" + address, "AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_REGION": "us-east-1"} {
 		t.Setenv(name, value)
 	}
 	if s.client, err = minio.New(address, &minio.Options{Creds: credentials.NewEnvAWS(), Region: "us-east-1"}); err != nil {
 		t.Fatal(err)
 	}
+	if !s.start() {
+		t.Logf("the S3 server ended: %s", &s.said)
+		return nil
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// start starts the server's process and returns when the bucket is there;
+// false when the process ended.
+func (s *Server) start() bool {
+	s.t.Helper()
+	s.cmd = exec.Command(s.line[0], s.line[1:]...)
+	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	cmd, ended := s.cmd, make(chan struct{})
+	s.ended = ended
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it is killed
+	}()
 	for began := time.Now(); ; {
-		if err = s.client.MakeBucket(context.Background(), bucket, minio.MakeBucketOptions{}); err == nil {
-			return s
-		}
-		if answer := minio.ToErrorResponse(err); answer.StatusCode >= http.StatusBadRequest || time.Since(began) > time.Minute {
+		err := s.client.MakeBucket(context.Background(), s.bucket, minio.MakeBucketOptions{})
+		answer := minio.ToErrorResponse(err)
+		switch {
+		case err == nil || answer.StatusCode == http.StatusConflict: // it has it
+			return true
+		case answer.StatusCode >= http.StatusBadRequest || time.Since(began) > time.Minute:
 			s.Stop()
-			t.Fatal(fmt.Errorf("bucket: %w: %s", err, &said))
+			s.t.Fatal(fmt.Errorf("bucket: %w: %s", err, &s.said))
 		}
 		select {
-		case <-s.ended:
-			t.Logf("the S3 server ended: %s", &said)
-			return nil
+		case <-ended:
+			return false
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

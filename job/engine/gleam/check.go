@@ -79,7 +79,7 @@ func (s *spec) seenFiles() (files []checkFile, err error) {
 	for _, path := range paths {
 		info, err := object.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("input: %w", err)
+			return nil, fmt.Errorf("input: %w: it was there when the run began: bring it back, then run the same command again: it goes on from what is finished", err)
 		}
 		files = append(files, checkFile{path, info.Size, info.ModTime, info.ETag})
 	}

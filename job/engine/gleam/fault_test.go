@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
 )
@@ -203,7 +204,8 @@ func rightOr(words ...string) func(error) string {
 
 const faultDocuments = 5_000
 
-// faultRuns makes runs that have a fault in them, and knows the right results.
+// faultRuns makes runs of the balanced preset that have a fault in them, and
+// knows the right results.
 type faultRuns struct {
 	config  config.Config
 	pairs   []data.Pair
@@ -212,17 +214,34 @@ type faultRuns struct {
 	dir     *rundir.Dir // of the run without a fault
 }
 
-func newFaultRuns(t *testing.T) *faultRuns {
-	v := variant{64, 3, faultDocuments, 4, 2}
-	r := &faultRuns{config: v.config(), splits: dump(t, t.TempDir()), dir: openRun(t)}
+func newFaultRuns(t *testing.T) *faultRuns { return newFaultRunsOf(t, dump(t, t.TempDir())) }
+
+func newFaultRunsOf(t *testing.T, splits []data.Split) *faultRuns {
+	r := &faultRuns{config: config.Default(), splits: splits, dir: openRun(t)}
+	r.config.Execution.Shards, r.config.Execution.Salts = 4, 2
 	var err error
-	if r.pairs, err = findPairs(t, local.New(2), r.dir, r.config, numberedFolder(t, r.dir, v.bits, prints(v.n, v.bits))); err != nil {
+	if r.pairs, err = findPairs(t, local.New(2), r.dir, r.config, viewsFolder(t, r.dir, faultDocuments)); err != nil {
 		t.Fatal(err)
 	}
 	if r.records, err = fingerprintRun(t, local.New(2), r.dir, r.splits); err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// viewsFolder writes documents with sketches and short texts.
+func viewsFolder(t testing.TB, dir *rundir.Dir, n int) *numbered.Folder {
+	t.Helper()
+	folder, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Views: true}, planted.Views(n, 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
 }
 
 // caseDeadline bounds a run with a fault in it, all attempts included.
@@ -330,8 +349,7 @@ func (tr *trial) fromOutside(f fault, ended <-chan struct{}) {
 
 // match runs the match flow and says what is wrong with the result.
 func (r *faultRuns) match(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
-	documents := numberedFolder(t, dir, 64, prints(faultDocuments, 64))
-	pairs, err := pairsWithin(ctx, t, e, dir, r.config, documents)
+	pairs, err := pairsWithin(ctx, t, e, dir, r.config, viewsFolder(t, dir, faultDocuments))
 	switch {
 	case err == nil && !slices.Equal(pairs, r.pairs):
 		return fmt.Sprintf("got %d pairs, want %d", len(pairs), len(r.pairs)), nil
