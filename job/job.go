@@ -80,7 +80,7 @@ type Request struct {
 	Stdin   io.Reader
 
 	// Progress, when not nil, is told when a stage starts, with its total of
-	// unit ("bytes" or "tasks"), and returns what is called as it advances.
+	// unit ("bytes", "documents" or "tasks"), and returns what is called as it advances.
 	Progress func(stage string, total int64, unit string) (advance func(int64), done func())
 }
 

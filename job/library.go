@@ -13,22 +13,21 @@ import (
 
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
 )
 
 // Stages of a run with a library.
 const (
-	stageNight   = "night"   // the night's documents in order of id, as the library keeps them
-	stageEarlier = "earlier" // tonight's documents against those of earlier nights
-	stageAdd     = "add"     // the night becomes a part of the library
+	stageNight   = "night"             // the night's documents in order of id, as the library keeps them
+	stageEarlier = engine.StageEarlier // tonight's documents against those of earlier nights
+	stageAdd     = "add"               // the night becomes a part of the library
 )
 
-// Names within the state folder.
-const (
-	nightFile   = "night.parquet" // a library's table: the night's documents
-	earlierFile = "earlier"       // what the library says of them
-)
+// earlierFile is, within the state folder, what the library says of the night's
+// documents.
+const earlierFile = "earlier"
 
 // LibraryCounts is what a run learned from its library and did to it.
 type LibraryCounts struct {

@@ -6,13 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/extsort"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -36,7 +36,7 @@ func (r *run) night(ctx context.Context) (rec rundir.TaskRecord, err error) {
 			return rec, err
 		}
 	}
-	out, err := parquet.CreateLibrary(r.dir.Path(rundir.State, nightFile), r.job.TableOptions())
+	out, err := parquet.CreateLibrary(r.dir.Path(rundir.State, engine.NightFile), r.job.TableOptions())
 	if err != nil {
 		return rec, err
 	}
@@ -63,7 +63,7 @@ func (r *run) night(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err := out.Commit(); err != nil {
 		return rec, err
 	}
-	rec.Outputs = []string{filepath.Join(rundir.State, nightFile)}
+	rec.Outputs = []string{filepath.Join(rundir.State, engine.NightFile)}
 	rec.Seconds = time.Since(began).Seconds()
 	return rec, r.dir.PutRecord(rec)
 }
@@ -100,29 +100,6 @@ func unpackNight(b []byte, row *data.LibraryRow) {
 }
 
 // eachOfNight calls yield with the night's documents in order of id.
-func (r *run) eachOfNight(ctx context.Context, yield func(*data.LibraryRow) error) (err error) {
-	in, err := parquet.OpenLibrary(r.dir.Path(rundir.State, nightFile), 0, -1, parquet.ReadOptions{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	var row data.LibraryRow
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		b, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range b.N {
-			b.Row(i, &row)
-			if err := yield(&row); err != nil {
-				return err
-			}
-		}
-	}
+func (r *run) eachOfNight(ctx context.Context, yield func(*data.LibraryRow) error) error {
+	return engine.EachOfNight(ctx, r.dir, nil, yield)
 }

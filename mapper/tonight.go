@@ -17,15 +17,17 @@ import (
 type MeetOptions struct {
 	Bits, Distance    int
 	Bands, ShortTexts bool
-	Workers           int // goroutines that build the index; 0: GOMAXPROCS
+	// Alike is an estimate below which no two documents are the same, if not
+	// both are short: those that share a band alone are then not judged.
+	Alike   float64
+	Workers int // goroutines that build the index; 0: GOMAXPROCS
 }
 
 // Tonight is an index of a night's documents, past which those of earlier
-// nights stream. Documents with equal views are one unit: what is found for it
-// is found for each of them. It never changes, and is safe for concurrent use.
+// nights stream. It never changes, and is safe for concurrent use.
 type Tonight struct {
 	o      MeetOptions
-	units  []data.View
+	units  *Units
 	narrow *hamming.Index[uint64] // of the distinct fingerprints of the normal lane
 	wide   *hamming.Index[hamming.Uint128]
 	starts []uint32 // distinct fingerprint i is that of sharing[starts[i]:starts[i+1]]
@@ -35,30 +37,38 @@ type Tonight struct {
 	short   valueIndex
 }
 
-// NewTonight returns the index of units with those views, which have to differ
-// from each other and are kept.
-func NewTonight(units []data.View, o MeetOptions) (*Tonight, error) {
+// NewTonight returns the index of the units, which are not to be added to any
+// more.
+func NewTonight(units *Units, o MeetOptions) (*Tonight, error) {
 	t := &Tonight{o: o, units: units}
-	for i := range units {
-		if units[i].Normal {
-			t.sharing = append(t.sharing, uint32(i))
+	for u := range uint32(units.Len()) {
+		if units.isNormal(u) {
+			t.sharing = append(t.sharing, u)
 		}
 	}
-	byPrint := func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(units[a].Hi, units[b].Hi), cmp.Compare(units[a].Lo, units[b].Lo))
+	hi := func(u uint32) uint64 {
+		if units.hi == nil {
+			return 0
+		}
+		return units.hi[u]
 	}
-	slices.SortFunc(t.sharing, func(a, b uint32) int { return cmp.Or(byPrint(a, b), cmp.Compare(a, b)) })
+	slices.SortFunc(t.sharing, func(a, b uint32) int {
+		if c := cmp.Compare(units.lo[a], units.lo[b]); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(hi(a), hi(b)), cmp.Compare(a, b))
+	})
 	var narrow []uint64
 	var wide []hamming.Uint128
 	for i, u := range t.sharing {
-		if i > 0 && byPrint(t.sharing[i-1], u) == 0 {
+		if i > 0 && units.lo[t.sharing[i-1]] == units.lo[u] && hi(t.sharing[i-1]) == hi(u) {
 			continue
 		}
 		t.starts = append(t.starts, uint32(i))
 		if o.Bits == 128 {
-			wide = append(wide, hamming.Uint128{Hi: units[u].Hi, Lo: units[u].Lo})
+			wide = append(wide, hamming.Uint128{Hi: hi(u), Lo: units.lo[u]})
 		} else {
-			narrow = append(narrow, units[u].Lo)
+			narrow = append(narrow, units.lo[u])
 		}
 	}
 	t.starts = append(t.starts, uint32(len(t.sharing)))
@@ -73,88 +83,110 @@ func NewTonight(units []data.View, o MeetOptions) (*Tonight, error) {
 		return nil, fmt.Errorf("tonight: %w", err)
 	}
 	if o.Bands {
-		for b := range t.bands {
-			var entries []valueEntry
-			for i := range units {
-				if s := (*sketch.Sketch)(&units[i].Sketch); *s != (sketch.Sketch{}) {
-					entries = append(entries, valueEntry{uint64(s.Band(b)), uint32(i)})
-				}
-			}
-			t.bands[b] = newValueIndex(entries, sketch.BandBits)
-		}
+		t.indexBands()
 	}
 	if o.ShortTexts {
-		var short sketch.Short
-		var letters []rune
-		var keys []uint64
-		var entries []valueEntry
-		for i := range units {
-			if len(units[i].Letters) == 0 {
-				continue
-			}
-			letters = runes(letters[:0], units[i].Letters)
-			keys = short.Keys(keys[:0], letters)
-			for _, key := range keys {
-				entries = append(entries, valueEntry{key, uint32(i)})
-			}
-		}
-		t.short = newValueIndex(entries, 64)
+		t.indexShort()
 	}
 	return t, nil
 }
 
-// Units is the number of units.
-func (t *Tonight) Units() int { return len(t.units) }
+func (t *Tonight) indexBands() {
+	entries := make([]uint64, 0, len(t.units.sketches))
+	for b := range t.bands {
+		entries = entries[:0]
+		for u := range t.units.sketches {
+			if s := (*sketch.Sketch)(&t.units.sketches[u]); !s.IsZero() {
+				entries = append(entries, uint64(s.Band(b))<<32|uint64(u))
+			}
+		}
+		t.bands[b] = newValueIndex(entries, sketch.BandBits)
+	}
+}
 
-// Unit is the view of unit u; it is not to be changed.
-func (t *Tonight) Unit(u uint32) *data.View { return &t.units[u] }
+func (t *Tonight) indexShort() {
+	var short sketch.Short
+	var letters []rune
+	var keys, entries []uint64
+	for u := range uint32(t.units.Len()) {
+		text := t.units.lettersOf(u)
+		if len(text) == 0 {
+			continue
+		}
+		letters = runes(letters[:0], text)
+		keys = short.Keys(keys[:0], letters)
+		for _, key := range keys {
+			entries = append(entries, uint64(shortValue(key))<<32|uint64(u))
+		}
+	}
+	t.short = newValueIndex(entries, 32)
+}
 
-// valueIndex finds the units that have a value.
+// shortValue is the part of a short text's key that the index knows.
+func shortValue(key uint64) uint32 { return uint32(key >> 32) }
+
+// Units are what the index is of; they are not to be changed.
+func (t *Tonight) Units() *Units { return t.units }
+
+// A valueIndex finds the units that have a value.
 type valueIndex struct {
 	shift   uint     // of a value to its place in filter
 	filter  []uint64 // a bit for each leading bits of a value that occurs
-	tops    []uint32 // where the entries of a value's leading bits start
 	top     uint     // shift of a value to its place in tops
-	entries []valueEntry
+	tops    []uint32 // where the entries of a value's leading bits start
+	entries []uint64 // value << 32 | unit, ascending, each once
 }
 
-type valueEntry struct {
-	value uint64
-	unit  uint32
-}
-
-func newValueIndex(entries []valueEntry, width int) valueIndex {
-	slices.SortFunc(entries, func(a, b valueEntry) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.unit, b.unit))
-	})
-	x := valueIndex{entries: entries}
-	filter := min(width, 24)
-	x.shift = uint(width - filter)
-	x.filter = make([]uint64, (1<<filter+63)/64)
-	top := min(width, bits.Len(uint(len(entries))))
-	x.top = uint(width - top)
-	x.tops = make([]uint32, 1<<top+1)
+// newValueIndex returns the index of entries of values of so many bits. It
+// keeps nothing of them.
+func newValueIndex(entries []uint64, width int) valueIndex {
+	const filterBits = 24 // 2 MiB: it stays in a core's cache
+	filter := min(width, filterBits)
+	top := min(width, max(1, bits.Len(uint(len(entries)))-1))
+	x := valueIndex{shift: uint(width - filter), filter: make([]uint64, (1<<filter+63)/64), top: uint(width - top), tops: make([]uint32, 1<<top+1)}
 	for _, e := range entries {
-		at := e.value >> x.shift
+		at := uint32(e>>32) >> x.shift
 		x.filter[at/64] |= 1 << (at % 64)
-		x.tops[e.value>>x.top+1]++
+		x.tops[uint32(e>>32)>>x.top]++
+	}
+	end := uint32(0)
+	for i, n := range x.tops {
+		end += n
+		x.tops[i] = end
+	}
+	x.entries = make([]uint64, len(entries))
+	for _, e := range slices.Backward(entries) {
+		at := &x.tops[uint32(e>>32)>>x.top]
+		*at--
+		x.entries[*at] = e
 	}
 	for i := range x.tops[1:] {
-		x.tops[i+1] += x.tops[i]
+		slices.Sort(x.entries[x.tops[i]:x.tops[i+1]])
+	}
+	if once := slices.Compact(x.entries); len(once) < len(entries) {
+		return newValueIndex(once, width)
 	}
 	return x
 }
 
-// find returns the entries of the value, at most maxMeeting.
-func (x *valueIndex) find(value uint64) []valueEntry {
+// may reports whether there may be units of the value; mostly it knows.
+func (x *valueIndex) may(value uint32) bool {
 	at := value >> x.shift
-	if x.filter[at/64]>>(at%64)&1 == 0 {
-		return nil
-	}
+	return x.filter[at/64]>>(at%64)&1 != 0
+}
+
+// find returns the entries of the value, at most maxMeeting.
+func (x *valueIndex) find(value uint32) []uint64 {
 	part := x.entries[x.tops[value>>x.top]:x.tops[value>>x.top+1]]
-	from, _ := slices.BinarySearchFunc(part, value, func(e valueEntry, v uint64) int { return cmp.Compare(e.value, v) })
+	from := 0
+	if len(part) > 16 {
+		from, _ = slices.BinarySearch(part, uint64(value)<<32)
+	}
+	for from < len(part) && uint32(part[from]>>32) < value {
+		from++
+	}
 	to := from
-	for to < len(part) && to-from < maxMeeting && part[to].value == value {
+	for to < len(part) && to-from < maxMeeting && uint32(part[to]>>32) == value {
 		to++
 	}
 	return part[from:to]
@@ -166,8 +198,9 @@ type EarlierRows struct {
 	Hi, Lo []uint64 // Hi is nil unless fingerprints have 128 bits
 	Normal []bool
 	// Sketch is the sketch of row i, empty when it has none; nil when bands are
-	// not looked at.
-	Sketch func(i int) []byte
+	// not looked at. Letters are those of a short text; nil when short texts
+	// are not.
+	Sketch, Letters func(i int) []byte
 	// View sets v to the view of row i. It is called for rows that are judged
 	// or are short texts.
 	View func(i int, v *data.View)
@@ -199,17 +232,25 @@ type Meeter struct {
 	narrow *hamming.Prober[uint64]
 	wide   *hamming.Prober[hamming.Uint128]
 
-	at      []int // rows of the normal lane
-	prints  []uint64
-	wides   []hamming.Uint128
-	view    data.View
-	loaded  int // row of view
+	at         []int // rows of the normal lane
+	prints     []uint64
+	wides      []hamming.Uint128
+	unit, view data.View // of the pair at hand
+	loaded     int       // row of view
+
+	sketched []uint32               // rows with a sketch
+	values   [sketch.Bands][]uint32 // of their bands
+	hits     []uint32               // of sketched: those whose value a unit may have
+	pairs    []bandPair
+
 	short   sketch.Short
 	letters []rune
 	keys    []uint64
 	other   []rune
 	others  []uint64
 }
+
+type bandPair struct{ unit, row uint32 }
 
 // NewMeeter returns a Meeter. With a nil judge documents of the normal lane
 // within the distance are the same, and others never meet.
@@ -232,49 +273,45 @@ const maxMeeting = 4096
 // order.
 func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting)) {
 	m.loaded = -1
-	m.at = m.at[:0]
-	near := func(i int, distinct uint32, distance int) {
-		row := m.at[i]
-		for _, u := range m.t.sharing[m.t.starts[distinct]:m.t.starts[distinct+1]] {
-			m.confirm(rows, u, row, distance, visit)
-		}
-	}
-	if m.wide != nil {
-		m.wides = m.wides[:0]
-		for i := range rows.N {
-			if rows.Normal[i] {
-				m.at = append(m.at, i)
-				m.wides = append(m.wides, hamming.Uint128{Hi: rows.Hi[i], Lo: rows.Lo[i]})
-			}
-		}
-		m.wide.Probe(m.wides, near)
-	} else {
-		m.prints = m.prints[:0]
-		for i := range rows.N {
-			if rows.Normal[i] {
-				m.at = append(m.at, i)
-				m.prints = append(m.prints, rows.Lo[i])
-			}
-		}
-		m.narrow.Probe(m.prints, near)
-	}
-	if m.judge == nil || !m.t.o.Bands && !m.t.o.ShortTexts {
+	m.near(rows, visit)
+	if m.judge == nil {
 		return
 	}
 	if m.t.o.Bands {
-		// Band by band: what most rows need of a band's index stays in the cache.
-		for b := range m.t.bands {
-			for i := range rows.N {
-				m.band(rows, i, b, visit)
-			}
-		}
+		m.bands(rows, visit)
 	}
 	if m.t.o.ShortTexts {
 		for i := range rows.N {
-			if m.load(rows, i); len(m.view.Letters) > 0 {
+			if len(rows.Letters(i)) > 0 {
 				m.shorts(rows, i, visit)
 			}
 		}
+	}
+}
+
+// near finds the meetings by the distance.
+func (m *Meeter) near(rows *EarlierRows, visit func(Meeting)) {
+	m.at, m.prints, m.wides = m.at[:0], m.prints[:0], m.wides[:0]
+	found := func(i int, distinct uint32, distance int) {
+		for _, u := range m.t.sharing[m.t.starts[distinct]:m.t.starts[distinct+1]] {
+			m.confirm(rows, u, m.at[i], distance, visit)
+		}
+	}
+	for i := range rows.N {
+		switch {
+		case !rows.Normal[i]:
+			continue
+		case m.wide != nil:
+			m.wides = append(m.wides, hamming.Uint128{Hi: rows.Hi[i], Lo: rows.Lo[i]})
+		default:
+			m.prints = append(m.prints, rows.Lo[i])
+		}
+		m.at = append(m.at, i)
+	}
+	if m.wide != nil {
+		m.wide.Probe(m.wides, found)
+	} else {
+		m.narrow.Probe(m.prints, found)
 	}
 }
 
@@ -289,62 +326,109 @@ func (m *Meeter) confirm(rows *EarlierRows, u uint32, row, distance int, visit f
 	met := Meeting{Unit: u, Row: row, Distance: distance}
 	if m.judge != nil {
 		m.load(rows, row)
+		m.t.units.View(u, &m.unit)
 		var same bool
-		if same, met.Evidence = m.judge(&m.t.units[u], &m.view); !same {
+		if same, met.Evidence = m.judge(&m.unit, &m.view); !same {
 			return
 		}
 	}
 	visit(met)
 }
 
-func (m *Meeter) bothShort(u *data.View) bool {
-	return m.t.o.ShortTexts && len(m.view.Letters) > 0 && len(u.Letters) > 0
+// metNear reports whether the pair at hand has met by its fingerprints.
+func (m *Meeter) metNear() bool {
+	return m.unit.Normal && m.view.Normal && distance(&m.unit, &m.view) <= m.t.o.Distance
 }
 
-// metNear reports whether unit u has met the row by their fingerprints.
-func (m *Meeter) metNear(u *data.View) bool {
-	return u.Normal && m.view.Normal && distance(u, &m.view) <= m.t.o.Distance
+// bandRows is how many rows are looked up in one band before the next: the
+// band's filter comes into the cache once for them.
+const bandRows = 128 << 10
+
+// bands finds the meetings by the bands of sketches. One night's documents have
+// a good part of the values that 24 bits can take, so every other document of
+// a large library meets one of tonight's by chance: what is done for such a
+// pair waits for memory, and is done for many at once.
+func (m *Meeter) bands(rows *EarlierRows, visit func(Meeting)) {
+	for from := 0; from < rows.N; from += bandRows {
+		m.sketched = m.sketched[:0]
+		for b := range m.values {
+			m.values[b] = m.values[b][:0]
+		}
+		for i := from; i < min(rows.N, from+bandRows); i++ {
+			bytes := rows.Sketch(i)
+			if len(bytes) != sketch.Size {
+				continue
+			}
+			s := (*sketch.Sketch)(bytes)
+			m.sketched = append(m.sketched, uint32(i))
+			for b := range m.values {
+				m.values[b] = append(m.values[b], s.Band(b))
+			}
+		}
+		m.hits = slices.Grow(m.hits[:0], len(m.sketched)+1)[:len(m.sketched)+1]
+		for b := range m.t.bands {
+			m.band(rows, b, visit)
+		}
+	}
 }
 
-func (m *Meeter) band(rows *EarlierRows, i, b int, visit func(Meeting)) {
-	bytes := rows.Sketch(i)
-	if len(bytes) != sketch.Size {
-		return
+func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
+	x, values := &m.t.bands[b], m.values[b]
+	n := 0
+	for i, v := range values {
+		m.hits[n] = uint32(i)
+		if x.may(v) {
+			n++
+		}
 	}
-	s := (*sketch.Sketch)(bytes)
-	found := m.t.bands[b].find(uint64(s.Band(b)))
-	if len(found) == 0 || s.IsZero() {
-		return
+	m.pairs = m.pairs[:0]
+	for _, i := range m.hits[:n] {
+		for _, e := range x.find(values[i]) {
+			m.pairs = append(m.pairs, bandPair{uint32(e), m.sketched[i]})
+		}
 	}
-	m.load(rows, i)
-	for _, e := range found {
-		u := &m.t.units[e.unit]
-		if m.metNear(u) || m.bothShort(u) || FirstBand(u, &m.view) != b {
+	alike := m.pairs[:0]
+	for _, p := range m.pairs {
+		s := (*sketch.Sketch)(rows.Sketch(int(p.row)))
+		if sketch.Estimate((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) >= m.t.o.Alike {
+			alike = append(alike, p)
+		}
+	}
+	for _, p := range alike {
+		m.load(rows, int(p.row))
+		m.t.units.View(p.unit, &m.unit)
+		bothShort := m.t.o.ShortTexts && len(m.view.Letters) > 0 && len(m.unit.Letters) > 0
+		if m.metNear() || bothShort || FirstBand(&m.unit, &m.view) != b {
 			continue
 		}
-		m.confirm(rows, e.unit, i, distance(u, &m.view), visit)
+		m.confirm(rows, p.unit, int(p.row), distance(&m.unit, &m.view), visit)
 	}
 }
 
 func (m *Meeter) shorts(rows *EarlierRows, i int, visit func(Meeting)) {
+	m.load(rows, i)
 	m.letters = runes(m.letters[:0], m.view.Letters)
 	m.keys = m.short.Keys(m.keys[:0], m.letters)
 	for _, key := range m.keys {
-		for _, e := range m.t.short.find(key) {
-			u := &m.t.units[e.unit]
-			if m.metNear(u) {
+		if !m.t.short.may(shortValue(key)) {
+			continue
+		}
+		for _, e := range m.t.short.find(shortValue(key)) {
+			u := uint32(e)
+			if m.t.units.View(u, &m.unit); m.metNear() {
 				continue
 			}
-			m.other = runes(m.other[:0], u.Letters)
+			m.other = runes(m.other[:0], m.unit.Letters)
 			m.others = m.short.Keys(m.others[:0], m.other)
 			if firstCommon(m.keys, m.others) == key {
-				m.confirm(rows, e.unit, i, distance(u, &m.view), visit)
+				m.confirm(rows, u, i, distance(&m.unit, &m.view), visit)
 			}
 		}
 	}
 }
 
-// firstCommon is the smallest number of both, which ascend and share one.
+// firstCommon is the smallest number of both, which ascend and share one; 0 if
+// they do not.
 func firstCommon(a, b []uint64) uint64 {
 	for len(a) > 0 && len(b) > 0 {
 		switch {

@@ -48,7 +48,7 @@ func rowsOf(views []data.View, wide bool) *EarlierRows {
 			return nil
 		}
 		return views[i].Sketch[:]
-	}}
+	}, Letters: func(i int) []byte { return views[i].Letters }}
 	for _, v := range views {
 		if wide {
 			r.Hi = append(r.Hi, v.Hi)
@@ -67,18 +67,34 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 			Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts"), Workers: 2,
 		}
 		judge := Judge(testJudge)
+		if rapid.Bool().Draw(t, "bounded") {
+			o.Alike = 0.7
+			judge = func(a, b *data.View) (bool, Evidence) {
+				same, e := testJudge(a, b)
+				return same && (e.Similarity >= o.Alike || len(a.Letters) > 0 && len(b.Letters) > 0), e
+			}
+		}
 		if rapid.Bool().Draw(t, "classic") {
 			judge, o.Bands, o.ShortTexts = nil, false, false
 		}
 		view := rapid.Custom(func(t *rapid.T) data.View { return drawView(t, o.Bits) })
 		var units []data.View
+		distinct := NewUnits(judge != nil)
 		for _, v := range rapid.SliceOfN(view, 0, 25).Draw(t, "units") {
-			if !slices.ContainsFunc(units, func(u data.View) bool { return u.Equal(&v) }) {
+			if judge == nil {
+				v = data.View{Hi: v.Hi, Lo: v.Lo, Normal: true}
+			}
+			want := slices.IndexFunc(units, func(u data.View) bool { return u.Equal(&v) })
+			if want < 0 {
+				want = len(units)
 				units = append(units, v)
+			}
+			if got := distinct.Add(&v); int(got) != want {
+				t.Fatalf("%+v is unit %d, want %d", v, got, want)
 			}
 		}
 		rows := rapid.SliceOfN(view, 0, 25).Draw(t, "rows")
-		tonight, err := NewTonight(units, o)
+		tonight, err := NewTonight(distinct, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +129,10 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 }
 
 func ExampleMeeter_Meet() {
-	tonight, err := NewTonight([]data.View{{Lo: 0b1111, Normal: true}, {Lo: 0xff00, Normal: true}}, MeetOptions{Bits: 64, Distance: 3})
+	units := NewUnits(false)
+	units.Add(&data.View{Lo: 0b1111, Normal: true})
+	units.Add(&data.View{Lo: 0xff00, Normal: true})
+	tonight, err := NewTonight(units, MeetOptions{Bits: 64, Distance: 3})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -123,4 +142,27 @@ func ExampleMeeter_Meet() {
 		fmt.Printf("unit %d meets row %d at distance %d\n", m.Unit, m.Row, m.Distance)
 	})
 	// Output: unit 0 meets row 0 at distance 1
+}
+
+// A table of ids finds the row of each that was added, and of no other.
+func TestIDsEqualMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var ids IDs
+		rows := map[string]int{}
+		id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(0, 200).Draw(t, "id")) })
+		for _, id := range rapid.SliceOfDistinct(id, rapid.ID).Draw(t, "ids") {
+			rows[id] = ids.Len()
+			ids.Add([]byte(id))
+		}
+		for i := range 201 {
+			id := fmt.Sprint(i)
+			want, ok := rows[id]
+			if !ok {
+				want = -1
+			}
+			if got := ids.Find([]byte(id)); got != want || ok && string(ids.At(got)) != id {
+				t.Fatalf("%s is in row %d, want %d", id, got, want)
+			}
+		}
+	})
 }

@@ -25,12 +25,17 @@ func (e *Earlier) compare(distance int, night string, id []byte) int {
 	return cmp.Or(cmp.Compare(e.Distance, distance), strings.Compare(e.Night, night), bytes.Compare([]byte(e.ID), id))
 }
 
-// Earliest holds, of each of n units of tonight's, the best match among the
-// documents of earlier nights, the best of another id, and the clusters that
-// all its matches are of. The order in which they arrive does not matter.
+// Earliest gathers what earlier nights know of tonight's documents: of each
+// row, a document, the night in which its id was first seen; of each unit the
+// best match among the earlier documents, the best of another id, the clusters
+// that all its matches are of, and how many have its very fingerprint. The
+// order in which they arrive does not matter, nor does it whether they arrive
+// one by one or gathered elsewhere.
 type Earliest struct {
-	locks [256]sync.Mutex
-	units []*earliest
+	before string // the night before
+	locks  [256]sync.Mutex
+	rows   []string // nights
+	units  []*earliest
 }
 
 type earliest struct {
@@ -38,10 +43,41 @@ type earliest struct {
 	matches     int     // 0, 1 or 2: how many of them there are
 	clusters    []string
 	seen        map[string]bool // clusters, once there are many
+	exact, last int64           // earlier documents of the same fingerprint, and those of the night before
 }
 
-// NewEarliest returns the reducer of n units, none matched.
-func NewEarliest(n int) *Earliest { return &Earliest{units: make([]*earliest, n)} }
+// NewEarliest gathers for so many rows and units; before is the name of the
+// night before tonight.
+func NewEarliest(rows, units int, before string) *Earliest {
+	return &Earliest{before: before, rows: make([]string, rows), units: make([]*earliest, units)}
+}
+
+// Reset forgets all that was gathered.
+func (e *Earliest) Reset() {
+	clear(e.rows)
+	clear(e.units)
+}
+
+// Rows is for how many rows it gathers.
+func (e *Earliest) Rows() int { return len(e.rows) }
+
+// Units is for how many units it gathers.
+func (e *Earliest) Units() int { return len(e.units) }
+
+// Seen takes in that an earlier document has the row's id, which was first
+// seen in the night. Safe for concurrent use.
+func (e *Earliest) Seen(row int, night string) {
+	lock := &e.locks[row%len(e.locks)]
+	lock.Lock()
+	defer lock.Unlock()
+	if e.rows[row] == "" || night < e.rows[row] {
+		e.rows[row] = night
+	}
+}
+
+// FirstSeen is the night in which the row's id was first seen, "" if it never
+// was.
+func (e *Earliest) FirstSeen(row int) string { return e.rows[row] }
 
 // EarlierRow is a document of an earlier night as Add takes it; its bytes are
 // copied.
@@ -57,16 +93,71 @@ type EarlierRow struct {
 // Add takes in that a unit and an earlier document are the same. Safe for
 // concurrent use.
 func (e *Earliest) Add(unit uint32, row *EarlierRow) {
+	u, unlock := e.unit(unit)
+	defer unlock()
+	u.add(row)
+	cluster := string(row.Cluster)
+	if cluster == "" {
+		cluster = FoundedCluster(row.Night, row.ID)
+	}
+	u.join(cluster)
+	if row.Distance == 0 {
+		u.exact++
+		if row.Night == e.before {
+			u.last++
+		}
+	}
+}
+
+// unit locks what is known of a unit.
+func (e *Earliest) unit(unit uint32) (u *earliest, unlock func()) {
 	lock := &e.locks[unit%uint32(len(e.locks))]
 	lock.Lock()
-	defer lock.Unlock()
+	if e.units[unit] == nil {
+		e.units[unit] = &earliest{}
+	}
+	return e.units[unit], lock.Unlock
+}
+
+// Gathered is what is known of one unit, to be taken in elsewhere.
+type Gathered struct {
+	Unit        uint32
+	Matches     []Earlier // the best, and the best of another id
+	Clusters    []string
+	Exact, Last int64
+}
+
+// Gathered returns what is known of a unit; ok is false if that is nothing. It
+// shares the memory.
+func (e *Earliest) Gathered(unit uint32) (g Gathered, ok bool) {
 	u := e.units[unit]
 	if u == nil {
-		u = &earliest{}
-		e.units[unit] = u
+		return g, false
 	}
-	u.add(row)
-	u.join(row)
+	return Gathered{unit, []Earlier{u.best, u.other}[:u.matches], u.clusters, u.exact, u.last}, true
+}
+
+// Take takes in what was gathered elsewhere. Safe for concurrent use.
+func (e *Earliest) Take(g *Gathered) {
+	u, unlock := e.unit(g.Unit)
+	defer unlock()
+	for _, m := range g.Matches {
+		u.add(&EarlierRow{Night: m.Night, ID: []byte(m.ID), FirstSeen: []byte(m.FirstSeen), Distance: m.Distance, Similarity: m.Similarity, Reason: m.Reason})
+	}
+	for _, c := range g.Clusters {
+		u.join(c)
+	}
+	u.exact += g.Exact
+	u.last += g.Last
+}
+
+// Exact is how many earlier documents have the fingerprint of a unit, and how
+// many of them are of the night before.
+func (e *Earliest) Exact(unit uint32) (exact, last int64) {
+	if u := e.units[unit]; u != nil {
+		return u.exact, u.last
+	}
+	return 0, 0
 }
 
 func (u *earliest) add(row *EarlierRow) {
@@ -93,11 +184,7 @@ func (u *earliest) add(row *EarlierRow) {
 // manyClusters is from how many clusters on they are looked up in a map.
 const manyClusters = 16
 
-func (u *earliest) join(row *EarlierRow) {
-	cluster := string(row.Cluster)
-	if cluster == "" {
-		cluster = FoundedCluster(row.Night, row.ID)
-	}
+func (u *earliest) join(cluster string) {
 	if u.seen != nil {
 		if !u.seen[cluster] {
 			u.seen[cluster] = true

@@ -11,8 +11,8 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// Whatever the order, a document has the best of the matches that have another
-// id than its own, and its unit all their clusters.
+// Whatever the order and wherever gathered, a document has the best of the
+// matches that have another id than its own, and its unit all their clusters.
 func TestEarliestEqualsSorting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := rapid.Custom(func(t *rapid.T) reducer.EarlierRow {
@@ -25,9 +25,49 @@ func TestEarliestEqualsSorting(t *testing.T) {
 			return reducer.EarlierRow{Night: night, ID: []byte(id), FirstSeen: []byte(night), Cluster: []byte(cluster), Distance: rapid.IntRange(0, 3).Draw(t, "distance")}
 		})
 		rows := rapid.SliceOfNDistinct(row, 0, 40, func(r reducer.EarlierRow) string { return r.Night + string(r.ID) }).Draw(t, "rows")
-		e := reducer.NewEarliest(2)
+		e := reducer.NewEarliest(1, 2, "2026-11-03")
+		parts := make([]*reducer.Earliest, rapid.IntRange(0, 3).Draw(t, "parts"))
+		for i := range parts {
+			parts[i] = reducer.NewEarliest(1, 2, "2026-11-03")
+		}
+		var exact, last int64
 		for _, r := range rows {
-			e.Add(1, &r)
+			to := e
+			if at := rapid.IntRange(0, len(parts)).Draw(t, "part"); at < len(parts) {
+				to = parts[at]
+			}
+			to.Add(1, &r)
+			to.Seen(0, r.Night)
+			if r.Distance == 0 {
+				exact++
+				if r.Night == "2026-11-03" {
+					last++
+				}
+			}
+		}
+		for _, p := range parts {
+			if g, ok := p.Gathered(1); ok {
+				e.Take(&g)
+			}
+			if night := p.FirstSeen(0); night != "" {
+				e.Seen(0, night)
+			}
+			p.Reset()
+			if _, ok := p.Gathered(1); ok || p.FirstSeen(0) != "" {
+				t.Fatal("something is left")
+			}
+		}
+		if x, l := e.Exact(1); x != exact || l != last {
+			t.Fatalf("%d of the same fingerprint, %d of them of the night before, want %d and %d", x, l, exact, last)
+		}
+		first := ""
+		for _, r := range rows {
+			if first == "" || r.Night < first {
+				first = r.Night
+			}
+		}
+		if e.FirstSeen(0) != first {
+			t.Fatalf("first seen %q, want %q", e.FirstSeen(0), first)
 		}
 		order := slices.Clone(rows)
 		slices.SortFunc(order, func(a, b reducer.EarlierRow) int {

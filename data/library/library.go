@@ -130,8 +130,28 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	return l, nil
 }
 
+// Attach opens the library at dir for reading on behalf of a process that holds
+// it, without a lock, as that process's manifest of that sequence describes it:
+// ErrChanged when it is another one. Should the library change all the same, a
+// file that is not there any more is an error.
+func Attach(dir string, sequence int64) (*Library, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if m.Sequence != sequence {
+		return nil, fmt.Errorf("%w: %s has change %d, the run reads change %d: run the same command again", ErrChanged, dir, m.Sequence, sequence)
+	}
+	l := &Library{dir: dir, manifest: m}
+	l.hidden, err = ReadHidden(dir, m)
+	return l, err
+}
+
 // Close lets other processes have the library.
 func (l *Library) Close() error {
+	if l.lock == nil {
+		return nil
+	}
 	if err := l.lock.Unlock(); err != nil {
 		return fmt.Errorf("library: %w", err)
 	}

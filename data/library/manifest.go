@@ -45,6 +45,9 @@ var (
 	ErrSettings = errors.New("library of other settings")
 	// ErrDamaged is returned when a file is not what the manifest says.
 	ErrDamaged = errors.New("library is damaged")
+	// ErrChanged is returned when the library is not any more what it was when
+	// it was read.
+	ErrChanged = errors.New("the library has changed")
 	// ErrNight is returned for a name that is no night's.
 	ErrNight = errors.New("not a night")
 )

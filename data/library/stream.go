@@ -19,8 +19,36 @@ import (
 type StreamOptions struct {
 	Before  string   // only nights of a smaller name; "" all
 	Nights  []string // only these; nil all
+	Splits  []Split  // only rows of these, which do not overlap; nil all
 	Columns []string // of data.LibraryColumns; nil all
 	Workers int      // goroutines; 0: GOMAXPROCS
+}
+
+// Split is a stretch of successive rows of one file: what one task reads.
+type Split struct {
+	File        string
+	Start, Rows int64
+}
+
+// Splits cuts what Stream would read with these options into splits of whole
+// row groups, each of one file and of about so many rows at least, unless its
+// file has less.
+func (l *Library) Splits(o StreamOptions, rows int64) ([]Split, error) {
+	groups, err := l.groups(o)
+	if err != nil {
+		return nil, err
+	}
+	var splits []Split
+	for _, g := range groups {
+		if n := len(splits); n > 0 {
+			if last := &splits[n-1]; last.File == g.file.Name && last.Rows < rows {
+				last.Rows = g.end - last.Start
+				continue
+			}
+		}
+		splits = append(splits, Split{g.file.Name, g.first, g.end - g.first})
+	}
+	return splits, nil
 }
 
 // Batch is a stretch of one night's documents, column by column; columns that
@@ -88,8 +116,8 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 	return eg.Wait()
 }
 
-// groups lists the row groups that hold rows of the nights asked for, the
-// nights in order.
+// groups lists the row groups that hold rows of the nights and splits asked
+// for, the nights in order.
 func (l *Library) groups(o StreamOptions) ([]group, error) {
 	byFile := map[string][]stretch{}
 	var order []string
@@ -98,16 +126,19 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 			continue
 		}
 		for _, e := range n.Extents {
-			if byFile[e.File] == nil {
+			if _, ok := byFile[e.File]; !ok {
 				order = append(order, e.File)
 			}
-			byFile[e.File] = append(byFile[e.File], stretch{n.Name, e})
+			byFile[e.File] = append(byFile[e.File], o.within(stretch{n.Name, e})...)
 		}
 	}
 	var groups []group
 	for _, name := range order {
 		f, _ := l.manifest.File(name)
 		stretches := byFile[name]
+		if len(stretches) == 0 {
+			continue
+		}
 		slices.SortFunc(stretches, func(a, b stretch) int { return int(a.Start - b.Start) })
 		rows, err := parquet.GroupRows(l.Path(name))
 		if err != nil {
@@ -131,6 +162,20 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 		}
 	}
 	return groups, nil
+}
+
+// within cuts the part out of a stretch that stands in the splits asked for.
+func (o *StreamOptions) within(s stretch) (parts []stretch) {
+	if o.Splits == nil {
+		return []stretch{s}
+	}
+	for _, p := range o.Splits {
+		from, to := max(s.Start, p.Start), min(s.Start+s.Rows, p.Start+p.Rows)
+		if p.File == s.File && from < to {
+			parts = append(parts, stretch{s.night, Extent{s.File, from, to - from}})
+		}
+	}
+	return parts
 }
 
 func (l *Library) streamGroup(ctx context.Context, g group, columns []string, visit func(*Batch) error) (err error) {

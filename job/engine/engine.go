@@ -12,18 +12,21 @@ import (
 	"sync"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// Engine executes the two stages whose work grows with the dump. Both calls
-// return when all is done, or at the first error, with nothing left running.
+// Engine executes the stages whose work grows with the dump or with the library
+// of earlier nights. All calls return when all is done, or at the first error,
+// with nothing left running.
 type Engine interface {
 	// Fingerprint executes the given fingerprint tasks, each as
 	// FingerprintTask does, and calls done for each as it finishes, one call
@@ -37,6 +40,12 @@ type Engine interface {
 	// mapper.Confirmer). Each comes once. emit is safe for concurrent use and
 	// keeps no batch.
 	Match(ctx context.Context, job *Job, documents *numbered.Folder, emit func([]data.Pair) error) error
+
+	// Earlier joins tonight's documents with those of earlier nights in the
+	// splits of the library, which do not overlap, each split as Tonight.Join
+	// does, and has found, which is empty, gather what they say. However the
+	// library is cut, found has the same. With an error it is of no use.
+	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error
 }
 
 // NewFurther returns the map of the further tables of a verified match, and
@@ -77,9 +86,9 @@ type Job struct {
 	// Templates, if not nil, are what sites share and no text is judged by.
 	Templates *template.Model
 
-	// Advance is told of input bytes as they are read, for progress. It may
-	// be nil and is called concurrently.
-	Advance func(bytes int64)
+	// Advance is told of input bytes as they are read, or of the library's
+	// documents, for progress. It may be nil and is called concurrently.
+	Advance func(n int64)
 
 	fingerprinters sync.Pool
 }
@@ -96,9 +105,9 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 // Release takes back a Fingerprinter.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
-func (j *Job) advance(bytes int64) {
+func (j *Job) advance(n int64) {
 	if j.Advance != nil {
-		j.Advance(bytes)
+		j.Advance(n)
 	}
 }
 

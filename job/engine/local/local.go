@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
@@ -56,6 +57,16 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 		})
 	}
 	return group.Wait()
+}
+
+// Earlier has all workers stream row groups of the library, whatever splits
+// they are of.
+func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error {
+	return tonight.Join(ctx, l, splits, e.workers, found, func(n int64) {
+		if job.Advance != nil {
+			job.Advance(n)
+		}
+	})
 }
 
 // Match finds the pairs: in memory where the fingerprints fit under the

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// StageEarlier is the stage's name in task records and progress.
+const StageEarlier = "earlier"
+
+// Names within the run directory's state folder.
+const (
+	// NightFile is a library's table: the night's documents in order of id.
+	NightFile = "night.parquet"
+	// EarlierParts is a folder in which an engine keeps what it found in
+	// splits of the library that it has finished. It is of no use, and to be
+	// removed, once the stage is done.
+	EarlierParts = "earlier.parts"
+)
+
+// Tonight is the night at hand as the join with earlier nights takes it: which
+// units there are depends on the night's documents alone. It never changes, and
+// is safe for concurrent use.
+type Tonight struct {
+	IDs   mapper.IDs
+	Units []uint32 // by row; NoUnit for documents that are not matched
+	Index *mapper.Tonight
+	match config.Match
+	bits  int
+	night string
+}
+
+// NoUnit is the unit of a document that is not matched.
+const NoUnit = ^uint32(0)
+
+// ReadTonight reads the night's documents from the run directory and indexes
+// those that are matched, on so many goroutines. each is called for every row;
+// it may be nil, and keeps nothing of it.
+func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, workers int, each func(*data.LibraryRow)) (*Tonight, error) {
+	n := &Tonight{match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night}
+	units := mapper.NewUnits(n.match.Verified())
+	columns := n.columns("doc_id")
+	if each != nil {
+		columns = nil
+	}
+	err := EachOfNight(ctx, dir, columns, func(row *data.LibraryRow) error {
+		n.IDs.Add(row.DocID)
+		unit := NoUnit
+		if v, ok := n.view(row); ok {
+			unit = units.Add(&v)
+		}
+		n.Units = append(n.Units, unit)
+		if each != nil {
+			each(row)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rules := n.match.Rules()
+	n.Index, err = mapper.NewTonight(units, mapper.MeetOptions{
+		Bits: n.bits, Distance: n.match.Distance, Bands: n.match.Bands, ShortTexts: n.match.ShortTexts,
+		Alike: min(rules.Short, rules.Long), Workers: workers,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", StageEarlier, err)
+	}
+	return n, nil
+}
+
+// EachOfNight calls yield with the night's documents in order of id; columns
+// are of data.LibraryColumns, nil all.
+func EachOfNight(ctx context.Context, dir *rundir.Dir, columns []string, yield func(*data.LibraryRow) error) (err error) {
+	in, err := parquet.OpenLibrary(dir.Path(rundir.State, NightFile), 0, -1, parquet.ReadOptions{Columns: columns})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var row data.LibraryRow
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range b.N {
+			b.Row(i, &row)
+			if err := yield(&row); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// columns are those that the join reads, with more.
+func (n *Tonight) columns(more ...string) []string {
+	columns := append([]string{"fingerprint", "lane"}, more...)
+	if n.match.Verified() {
+		columns = append(columns, "length", "sketch", "letters")
+	}
+	return columns
+}
+
+// view is what a verdict looks at of a document; ok is false for one that is
+// not matched. Its letters are the row's.
+func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
+	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.Lane == simhash.LaneNormal.String()
+	if !n.match.Verified() {
+		return v, v.Normal
+	}
+	v.Length, v.Letters = uint32(max(row.Length, 0)), row.Letters
+	copy(v.Sketch[:], row.Sketch)
+	return v, v.Normal || len(row.Sketch) > 0
+}
+
+// Before says which documents of a library are of earlier nights.
+func (n *Tonight) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
+
+// NewEarliest returns what gathers for the night what a library knows of it.
+func (n *Tonight) NewEarliest(m *library.Manifest) *reducer.Earliest {
+	before := ""
+	for _, have := range m.Nights {
+		if have.Name < n.night {
+			before = have.Name
+		}
+	}
+	return reducer.NewEarliest(n.IDs.Len(), n.Index.Units().Len(), before)
+}
+
+// Join streams the documents of earlier nights in the splits past tonight's, on
+// so many goroutines, each of which holds a batch of rows, and has found gather
+// what they say. advance is told of the documents as they pass, concurrently.
+func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *reducer.Earliest, advance func(documents int64)) error {
+	if len(splits) == 0 {
+		return nil
+	}
+	joiners := make([]*joiner, workers)
+	o := n.Before()
+	o.Splits, o.Columns, o.Workers = splits, n.columns("doc_id", "first_seen", "cluster_id"), workers
+	err := l.Stream(ctx, o, func(worker int, b *library.Batch) error {
+		j := joiners[worker]
+		if j == nil {
+			j = &joiner{night: n, meeter: n.Index.NewMeeter(judge(n.match))}
+			joiners[worker] = j
+		}
+		j.join(b, found)
+		advance(int64(b.N))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", StageEarlier, err)
+	}
+	return nil
+}
+
+// joiner joins batches of a library with tonight, one after the other.
+type joiner struct {
+	night   *Tonight
+	meeter  *mapper.Meeter
+	columns mapper.EarlierRows
+	seen    string
+}
+
+func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
+	for i, id := range b.DocID {
+		row := j.night.IDs.Find(id)
+		if row < 0 {
+			continue
+		}
+		if string(b.FirstSeen[i]) != j.seen {
+			j.seen = string(b.FirstSeen[i])
+		}
+		found.Seen(row, j.seen)
+	}
+	j.meeter.Meet(j.rows(b), func(met mapper.Meeting) {
+		found.Add(met.Unit, &reducer.EarlierRow{
+			Night: b.Night, ID: b.DocID[met.Row], FirstSeen: b.FirstSeen[met.Row], Cluster: b.Cluster[met.Row],
+			Distance: met.Distance, Similarity: met.Similarity, Reason: met.Reason,
+		})
+	})
+}
+
+var laneNormal = []byte(simhash.LaneNormal.String())
+
+// rows turns a batch into what a Meeter takes.
+func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
+	c := &j.columns
+	c.N, c.Hi, c.Lo = b.N, b.Hi, b.Lo
+	c.Normal = slices.Grow(c.Normal[:0], b.N)[:b.N]
+	for i, lane := range b.Lane {
+		c.Normal[i] = bytes.Equal(lane, laneNormal)
+	}
+	c.Sketch = func(i int) []byte { return b.Sketch[i] }
+	c.Letters = func(i int) []byte { return b.Letters[i] }
+	c.View = func(i int, v *data.View) {
+		*v = data.View{Lo: b.Lo[i], Normal: c.Normal[i]}
+		if len(b.Hi) > 0 {
+			v.Hi = b.Hi[i]
+		}
+		if len(b.Length) > 0 {
+			v.Length = uint32(max(b.Length[i], 0))
+		}
+		if len(b.Sketch) > 0 {
+			copy(v.Sketch[:], b.Sketch[i])
+		}
+		if len(b.Letters) > 0 {
+			v.Letters = b.Letters[i]
+		}
+	}
+	return c
+}
+
+// judge returns the verdict on two documents that met, for one goroutine; nil
+// when the distance alone decides. The texts of earlier nights are gone: what
+// they would settle, the estimate decides.
+func judge(m config.Match) mapper.Judge {
+	if !m.Verified() {
+		return nil
+	}
+	verifier := mapper.NewVerifier(m.Rules())
+	return func(a, b *data.View) (bool, mapper.Evidence) {
+		verdict, similarity := verifier.Judge(a, b)
+		reason := verdict.Reason
+		if verdict.Open {
+			reason = sketch.ReasonSketchAlike
+		}
+		return verdict.Same, mapper.Evidence{Similarity: similarity, Reason: reason}
+	}
+}

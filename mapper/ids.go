@@ -1,0 +1,68 @@
+package mapper
+
+import (
+	"bytes"
+
+	"github.com/zeebo/xxh3"
+)
+
+// IDs are ids in the order in which they were added, their rows, with a table
+// that finds them. Reading is safe for concurrent use.
+type IDs struct {
+	text  []byte
+	ends  []int    // of the ids in text
+	table []uint64 // upper half of an id's hash, row + 1; 0: free
+}
+
+// Add appends an id that is not there yet.
+func (x *IDs) Add(id []byte) {
+	x.text = append(x.text, id...)
+	x.ends = append(x.ends, len(x.text))
+	if 3*len(x.ends) <= 2*len(x.table) {
+		x.enter(len(x.ends) - 1)
+		return
+	}
+	x.table = make([]uint64, max(16, 2*len(x.table)))
+	for row := range x.ends {
+		x.enter(row)
+	}
+}
+
+func (x *IDs) enter(row int) {
+	h := xxh3.Hash(x.At(row))
+	at := h & uint64(len(x.table)-1)
+	for x.table[at] != 0 {
+		at = (at + 1) & uint64(len(x.table)-1)
+	}
+	x.table[at] = h&^(1<<32-1) | uint64(row+1)
+}
+
+// Len is the number of ids.
+func (x *IDs) Len() int { return len(x.ends) }
+
+// At is the id of a row; it is not to be changed.
+func (x *IDs) At(row int) []byte {
+	start := 0
+	if row > 0 {
+		start = x.ends[row-1]
+	}
+	return x.text[start:x.ends[row]]
+}
+
+// Find returns the row of an id, −1 for one that is not there.
+func (x *IDs) Find(id []byte) int {
+	if len(x.table) == 0 {
+		return -1
+	}
+	h := xxh3.Hash(id)
+	for at := h & uint64(len(x.table)-1); x.table[at] != 0; at = (at + 1) & uint64(len(x.table)-1) {
+		e := x.table[at]
+		if e>>32 != h>>32 {
+			continue
+		}
+		if row := int(e&(1<<32-1)) - 1; bytes.Equal(x.At(row), id) {
+			return row
+		}
+	}
+	return -1
+}

@@ -1,0 +1,114 @@
+package mapper
+
+import (
+	"encoding/binary"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Units are the different views of a night's documents: what is found for a
+// unit is found for each document that looks like it. Of views that no verdict
+// looks at they keep the fingerprint alone.
+type Units struct {
+	verified bool
+	hi, lo   []uint64 // hi is nil while all are 0
+	normal   []bool   // this and what follows only if verified
+	lengths  []uint32
+	sketches [][data.SketchSize]byte
+	letters  []byte
+	ends     []int // of letters
+
+	table  []uint32 // unit + 1; 0: free
+	packed []byte
+}
+
+// NewUnits returns no units. Without verification all that are added are of
+// the normal lane, and equal when their fingerprints are.
+func NewUnits(verified bool) *Units { return &Units{verified: verified} }
+
+// Len is the number of units.
+func (u *Units) Len() int { return len(u.lo) }
+
+// Add returns the unit of a view, which is a new one if no view like it was
+// added before.
+func (u *Units) Add(v *data.View) uint32 {
+	if 3*(u.Len()+1) > 2*len(u.table) {
+		u.table = make([]uint32, max(16, 2*len(u.table)))
+		var have data.View
+		for unit := range u.lo {
+			u.View(uint32(unit), &have)
+			at, _ := u.place(&have)
+			u.table[at] = uint32(unit + 1)
+		}
+	}
+	at, unit := u.place(v)
+	if unit > 0 {
+		return unit - 1
+	}
+	if v.Hi != 0 && u.hi == nil {
+		u.hi = make([]uint64, u.Len())
+	}
+	if u.hi != nil {
+		u.hi = append(u.hi, v.Hi)
+	}
+	u.lo = append(u.lo, v.Lo)
+	if u.verified {
+		u.normal, u.lengths, u.sketches = append(u.normal, v.Normal), append(u.lengths, v.Length), append(u.sketches, v.Sketch)
+		u.letters = append(u.letters, v.Letters...)
+		u.ends = append(u.ends, len(u.letters))
+	}
+	u.table[at] = uint32(u.Len())
+	return uint32(u.Len() - 1)
+}
+
+// place returns where in the table a view is, with its unit + 1, or would be,
+// with 0.
+func (u *Units) place(v *data.View) (at uint64, unit uint32) {
+	b := binary.LittleEndian.AppendUint64(u.packed[:0], v.Hi)
+	b = binary.LittleEndian.AppendUint64(b, v.Lo)
+	if u.verified {
+		b = binary.LittleEndian.AppendUint32(b, v.Length)
+		b = append(append(b, v.Sketch[:]...), v.Letters...)
+	}
+	u.packed = b
+	mask := uint64(len(u.table) - 1)
+	var have data.View
+	for at = xxh3.Hash(b) & mask; u.table[at] != 0; at = (at + 1) & mask {
+		unit = u.table[at]
+		if u.lo[unit-1] != v.Lo {
+			continue
+		}
+		if u.View(unit-1, &have); have.Hi == v.Hi && (!u.verified || have.Equal(v)) {
+			return at, unit
+		}
+	}
+	return at, 0
+}
+
+// View sets v to what a verdict looks at of a unit; its letters are not to be
+// changed.
+func (u *Units) View(unit uint32, v *data.View) {
+	*v = data.View{Lo: u.lo[unit], Normal: true}
+	if u.hi != nil {
+		v.Hi = u.hi[unit]
+	}
+	if u.verified {
+		v.Normal, v.Length, v.Sketch = u.normal[unit], u.lengths[unit], u.sketches[unit]
+		v.Letters = u.lettersOf(unit)
+	}
+}
+
+func (u *Units) isNormal(unit uint32) bool { return !u.verified || u.normal[unit] }
+
+func (u *Units) lettersOf(unit uint32) []byte {
+	if !u.verified {
+		return nil
+	}
+	start := 0
+	if unit > 0 {
+		start = u.ends[unit-1]
+	}
+	return u.letters[start:u.ends[unit]]
+}
