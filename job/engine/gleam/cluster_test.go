@@ -23,12 +23,19 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], prefix) {
 		inject = injected
+		if off, err := time.ParseDuration(os.Getenv(clockOff)); err == nil {
+			clock = func() time.Time { return time.Now().Add(off) }
+		}
 	}
 	if code, ours := Main(os.Args[1:], os.Stdin, os.Stderr); ours {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }
+
+// clockOff names a variable of an agent's environment: how far its host's
+// clock is off.
+const clockOff = "NEARDUP_TEST_CLOCK"
 
 // cluster is a real gleam master with real agents on loopback.
 type cluster struct {

@@ -1,18 +1,22 @@
 package gleam
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 )
@@ -128,6 +132,87 @@ func TestHosts(t *testing.T) {
 			runs.try(t, c, fault{what: "print"}, p) // and it goes on
 		})
 	}
+}
+
+// lose drops that share of the packets that come to host i, at random, until
+// the function that it returns is called.
+func (h *hosts) lose(t *testing.T, i int, share float64) (end func()) {
+	t.Helper()
+	tables := "ip netns exec " + h.ns(i) + " iptables "
+	orSkip(t, tables+fmt.Sprintf("-A INPUT -i eth0 -m statistic --mode random --probability %g -j DROP", share))
+	return func() {
+		out, err := exec.Command("ip", strings.Fields(tables + "-vnxL INPUT")[1:]...).CombinedOutput()
+		lost := regexp.MustCompile(`(?m)^ *([1-9]\d*) .*DROP`).FindSubmatch(out)
+		if err != nil || lost == nil {
+			t.Errorf("%s: no packet was lost: %v: %s", h.ns(i), err, out)
+		} else {
+			t.Logf("%s: %s packets lost", h.ns(i), lost[1])
+		}
+		orSkip(t, tables+"-F INPUT")
+	}
+}
+
+// TestLoss runs on several hosts whose network loses packets, and with one
+// link that is slow.
+func TestLoss(t *testing.T) {
+	h := makeHosts(t, 3)
+	c := startClusterAt(t, h.net+".1", h.places(), 4)
+	runs := newFaultRuns(t)
+	for _, share := range []float64{0.01, 0.05} {
+		t.Run(fmt.Sprintf("%g of the packets", share), func(t *testing.T) {
+			for i := range h.n {
+				defer h.lose(t, i, share)()
+			}
+			matchEqualsLocal(t, c, variant{64, 3, 100_000, 8, 4})
+			fingerprintEqualsLocal(t, c)
+		})
+	}
+	// So many that connections break.
+	for _, p := range []point{{stageFingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}} {
+		t.Run(p.String()+"/nearly all packets of a host, for a while", func(t *testing.T) {
+			c.wait(3)
+			var end func()
+			runs.try(t, c, fault{
+				stall:  20 * time.Second,
+				strike: func(tr *trial, _ int) { end = h.lose(tr.T, 1, 0.7) },
+				mend: func(*trial) {
+					time.Sleep(15 * time.Second)
+					end()
+				},
+				want: rightOr("does not answer", c.address(1)),
+			}, p)
+		})
+	}
+	t.Run("a slow link", func(t *testing.T) {
+		c.wait(3)
+		orSkip(t, "tc qdisc add dev "+h.link(1)+" root tbf rate 2mbit burst 32kbit latency 50ms") // and it drops what waits longer
+		matchEqualsLocal(t, c, variant{64, 3, 20_000, 8, 4})
+		fingerprintEqualsLocal(t, c)
+	})
+}
+
+// TestClock has an agent whose host's clock is an hour off: it is warned of,
+// and the run is right.
+func TestClock(t *testing.T) {
+	needCluster(t)
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	places := []place{{}, {under: []string{"env", clockOff + "=-1h"}}}
+	c := startClusterAt(t, "127.0.0.1", places, 4)
+	var said bytes.Buffer
+	dir := openRun(t)
+	job := &engine.Job{Config: config.Default(), Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))}
+	err := New(Options{Master: c.master}).Match(t.Context(), job, viewsFolder(t, dir, 100), func([]data.Pair) error { return nil })
+	if err != nil {
+		t.Error(err)
+	}
+	for words, want := range map[string]bool{c.address(1) + " (": true, "set both by NTP": true, c.address(0): false} {
+		if strings.Contains(said.String(), words) != want {
+			t.Errorf("%q: want %v in %s", words, want, &said)
+		}
+	}
+	c.left(dir.Path())
 }
 
 // TestChecks starts runs that cannot go well, and wants them to say so at
