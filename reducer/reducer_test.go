@@ -60,6 +60,50 @@ func TestPartialCollapses(t *testing.T) {
 	})
 }
 
+func compareEntries(a, b data.Entry) int {
+	return compareBits(a.Key, a.Hi, a.Lo, b.Key, b.Hi, b.Lo)
+}
+
+// pieces cuts entries into several, as a cluster sends what is large.
+func pieces(t *rapid.T, entries []data.Entry) (out []data.Entry) {
+	for _, e := range entries {
+		cut := rapid.IntRange(0, len(e.Docs)-1).Draw(t, "cut")
+		if cut > 0 {
+			out = append(out, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: e.Docs[:cut]})
+		}
+		out = append(out, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: e.Docs[cut:]})
+	}
+	return out
+}
+
+func TestFinalRefusesDisorder(t *testing.T) {
+	first, second := data.Entry{Key: 1, Lo: 7, Docs: []uint32{0}}, data.Entry{Key: 1, Lo: 8, Docs: []uint32{1}}
+	for _, parts := range [][]Part{
+		{PartOf([]data.Entry{second, first})},
+		{PartOf([]data.Entry{first}), PartOf([]data.Entry{first, second, first})},
+	} {
+		if err := Final(parts, func([]data.Entry) error { return nil }); !errors.Is(err, ErrOrder) {
+			t.Errorf("got %v, want %v", err, ErrOrder)
+		}
+	}
+}
+
+func TestFinalStopsAtDamage(t *testing.T) {
+	damage := errors.New("damage")
+	calls := 0
+	broken := func(e *data.Entry) (bool, error) {
+		calls++
+		*e = data.Entry{Key: uint64(calls), Docs: []uint32{0}}
+		if calls == 3 {
+			return false, damage
+		}
+		return true, nil
+	}
+	if err := Final([]Part{broken}, func([]data.Entry) error { return nil }); !errors.Is(err, damage) || calls != 3 {
+		t.Errorf("got %v after %d calls, want the part's error", err, calls)
+	}
+}
+
 func equalEntries(a, b []data.Entry) bool {
 	return slices.EqualFunc(a, b, func(a, b data.Entry) bool { return reflect.DeepEqual(a, b) })
 }
@@ -74,9 +118,9 @@ func TestFinalIgnoresSalts(t *testing.T) {
 			s := rapid.IntRange(0, len(salts)-1).Draw(t, "salt")
 			salts[s] = append(salts[s], r)
 		}
-		parts := make([][]data.Entry, len(salts))
+		parts := make([]Part, len(salts))
 		for i := range salts {
-			parts[i] = Partial(salts[i])
+			parts[i] = PartOf(pieces(t, Partial(salts[i])))
 		}
 		var got []data.Entry
 		keys := map[uint64]bool{}
@@ -85,6 +129,7 @@ func TestFinalIgnoresSalts(t *testing.T) {
 				if e.Key != group[0].Key {
 					t.Fatalf("group of two keys: %v", group)
 				}
+				e.Docs = slices.Clone(e.Docs)
 				got = append(got, e)
 			}
 			if keys[group[0].Key] {
@@ -105,7 +150,7 @@ func TestFinalIgnoresSalts(t *testing.T) {
 func TestFinalStopsAtError(t *testing.T) {
 	stop := errors.New("stop")
 	calls := 0
-	err := Final([][]data.Entry{{{Key: 1, Docs: []uint32{0}}, {Key: 2, Docs: []uint32{1}}}}, func([]data.Entry) error {
+	err := Final([]Part{PartOf([]data.Entry{{Key: 1, Docs: []uint32{0}}, {Key: 2, Docs: []uint32{1}}})}, func([]data.Entry) error {
 		calls++
 		return stop
 	})
@@ -271,7 +316,7 @@ func TestKeeper(t *testing.T) {
 func Example() {
 	// One partition of one salt: the same fingerprint twice collapses.
 	part := Partial([]data.Keyed{{Key: 1, Lo: 0xab, Doc: 5}, {Key: 1, Lo: 0xab, Doc: 2}, {Key: 1, Lo: 0xaf, Doc: 3}})
-	_ = Final([][]data.Entry{part}, func(group []data.Entry) error {
+	_ = Final([]Part{PartOf(part)}, func(group []data.Entry) error {
 		for _, e := range group {
 			fmt.Printf("%x %v\n", e.Lo, e.Docs)
 		}

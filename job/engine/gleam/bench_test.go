@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/internal/planted"
+	"github.com/neardup/neardup/job/engine/local"
+	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -57,6 +62,46 @@ func BenchmarkMatch(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(v.n)*float64(b.N)/b.Elapsed().Seconds(), "documents/s")
+			b.ReportMetric(float64(found), "pairs")
+		})
+	}
+}
+
+// BenchmarkVerified matches a million documents in the default preset, the
+// further tables included, in this process and on a cluster as above.
+func BenchmarkVerified(b *testing.B) {
+	if !long() {
+		b.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	const n = 1_000_000
+	dir := openRun(b)
+	documents, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Views: true}, planted.Alike(n))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := documents.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	c := startCluster(b, 3, 5)
+	for _, v := range []struct {
+		name   string
+		engine engine.Engine
+	}{
+		{"local", local.New(2)},
+		{"gleam", New(Options{Master: c.master, Stall: time.Minute})},
+	} {
+		b.Run(v.name, func(b *testing.B) {
+			found := 0
+			for b.Loop() {
+				pairs, err := findPairs(b, v.engine, dir, config.Default(), documents)
+				if err != nil {
+					b.Fatal(err)
+				}
+				found = len(pairs)
+			}
+			b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "documents/s")
 			b.ReportMetric(float64(found), "pairs")
 		})
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -148,7 +147,7 @@ func TestRecordsSurvive(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []data.Keyed
-		var entries []data.Entry
+		var sent []data.Entry
 		var keyed, packed []byte
 		for range rapid.IntRange(0, 20).Draw(t, "n") {
 			f := simhash.Fingerprint{Lo: rapid.Uint64().Draw(t, "lo")}
@@ -173,73 +172,44 @@ func TestRecordsSurvive(t *testing.T) {
 			}
 			want = append(want, r)
 			e := data.Entry{Key: r.Key, Hi: r.Hi, Lo: r.Lo, Docs: rapid.SliceOfN(rapid.Uint32(), 1, 5).Draw(t, "docs")}
-			if n := len(entries); n > 0 && entries[n-1].Key == e.Key && entries[n-1].Hi == e.Hi && entries[n-1].Lo == e.Lo {
-				continue
-			}
-			entries = append(entries, e)
+			sent = append(sent, e)
 		}
 		got, err := p.keyed(nil, frame{payload: keyed, records: uint32(len(want))})
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("got %v, %v, want %v", got, err, want)
 		}
-		// An entry that was cut comes together again, over two frames too.
-		var back []data.Entry
+		// Entries come as they were sent, in pieces and over several frames too.
+		back := entries{p: p}
+		var pieces []data.Entry
 		n := uint32(0)
-		for _, e := range entries {
-			cut := rapid.IntRange(1, len(e.Docs)).Draw(t, "cut")
-			packed = p.appendEntry(packed, e, e.Docs[:cut])
-			n++
-			if cut < len(e.Docs) {
-				if back, err = p.entries(back, frame{payload: packed, records: n}); err != nil {
+		send := func(e data.Entry) {
+			packed = p.appendEntry(packed, &e, e.Docs)
+			pieces = append(pieces, e)
+			if n++; rapid.Bool().Draw(t, "frame ends") {
+				if err := back.add(frame{payload: packed, records: n}); err != nil {
 					t.Fatal(err)
 				}
-				packed, n = p.appendEntry(nil, e, e.Docs[cut:]), 1
+				packed, n = nil, 0
 			}
 		}
-		if back, err = p.entries(back, frame{payload: packed, records: n}); err != nil {
+		for _, e := range sent {
+			cut := rapid.IntRange(1, len(e.Docs)).Draw(t, "cut")
+			send(data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: e.Docs[:cut]})
+			if cut < len(e.Docs) {
+				send(data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: e.Docs[cut:]})
+			}
+		}
+		if err := back.add(frame{payload: packed, records: n}); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.EqualFunc(back, entries, func(a, b data.Entry) bool {
-			return a.Key == b.Key && a.Hi == b.Hi && a.Lo == b.Lo && slices.Equal(a.Docs, b.Docs)
-		}) {
-			t.Fatalf("got %v, want %v", back, entries)
-		}
-	})
-}
-
-func TestByKeysEqualsFinal(t *testing.T) {
-	type group []data.Entry
-	collect := func(out *[]group) func([]data.Entry) error {
-		return func(entries []data.Entry) error {
-			var g group
-			for _, e := range entries {
-				e.Docs = slices.Clone(e.Docs)
-				g = append(g, e)
-			}
-			*out = append(*out, g)
-			return nil
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 5).Draw(t, "parts")
-		records := make([][]data.Keyed, n)
-		for doc := range uint32(rapid.IntRange(0, 200).Draw(t, "documents")) {
-			if n > 0 {
-				p := rapid.IntRange(0, n-1).Draw(t, "part")
-				records[p] = append(records[p], data.Keyed{Key: uint64(rapid.IntRange(0, 3).Draw(t, "key")), Lo: uint64(rapid.IntRange(0, 9).Draw(t, "lo")), Doc: doc})
+		for _, want := range pieces {
+			var e data.Entry
+			if ok, err := back.next(&e); !ok || err != nil || !reflect.DeepEqual(e, want) {
+				t.Fatalf("got %v, %t, %v, want %v", e, ok, err, want)
 			}
 		}
-		parts := make([][]data.Entry, n)
-		for i, r := range records {
-			parts[i] = reducer.Partial(r)
-		}
-		var want, got []group
-		if err := reducer.Final(parts, collect(&want)); err != nil {
-			t.Fatal(err)
-		}
-		err := byKeys(parts, func(part []data.Entry) error { return reducer.Final([][]data.Entry{part}, collect(&got)) })
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("got %v, %v, want %v", got, err, want)
+		if ok, err := back.next(new(data.Entry)); ok || err != nil {
+			t.Fatalf("behind the last entry: %t, %v", ok, err)
 		}
 	})
 }
@@ -298,24 +268,32 @@ func FuzzEntries(f *testing.F) {
 		f.Fatal(err)
 	}
 	k := mapper.SegmentTable(p.layout, 2, simhash.Fingerprint{Lo: 77}, 0)
-	f.Add(p.appendEntry(nil, data.Entry{Key: k.Key, Lo: k.Lo}, []uint32{1, 2}), uint32(1))
+	f.Add(p.appendEntry(nil, &data.Entry{Key: k.Key, Lo: k.Lo}, []uint32{1, 2}), uint32(1))
 	f.Add([]byte{1, 0}, uint32(1))
 	f.Fuzz(func(t *testing.T, b []byte, records uint32) {
-		for _, e := range must(p.entries(nil, frame{payload: b, records: records})) {
+		fr := frame{payload: b, records: records}
+		_, _ = p.keyed(nil, fr)
+		es := entries{p: p}
+		if err := es.add(fr); err != nil {
+			if !errors.Is(err, errFrame) {
+				t.Fatalf("%v is no errFrame", err)
+			}
+			return
+		}
+		for n := uint32(0); ; n++ {
+			var e data.Entry
+			ok, err := es.next(&e)
+			if err != nil || ok != (n < records) {
+				t.Fatalf("entry %d of %d: %t, %v", n, records, ok, err)
+			}
+			if !ok {
+				return
+			}
 			if len(e.Docs) == 0 || simhash.Key(e.Key).Table() >= p.tables {
 				t.Fatalf("entry %+v", e)
 			}
 		}
-		_, _ = p.keyed(nil, frame{payload: b, records: records})
 	})
-}
-
-// must drops what came with an error.
-func must(entries []data.Entry, err error) []data.Entry {
-	if err != nil {
-		return nil
-	}
-	return entries
 }
 
 func TestParseProcess(t *testing.T) {

@@ -8,11 +8,14 @@ const shipped = "neardup"
 // launcherText is what gleam ships to the agents in the program's place: the
 // program is large, gleam sends it to each agent in pieces of 4 KiB, and the
 // run directory is there anyway. The first worker of a flow on an agent copies
-// it beside itself; several that do so at once do no harm. What goes wrong is
-// noted as a worker's failure is.
+// it beside itself (or links it, on one file system); several that do so at
+// once do no harm. What goes wrong is noted as a worker's failure is. No garbage
+// is collected until Main says so: what the libraries in the program make for
+// themselves as it starts stays anyway, and to look at it in vain took a third
+// of the start.
 const launcherText = `#!/bin/sh
 folder=${0%/*}
-if ! [ -x "$folder/program" ]; then
+if ! [ -x "$folder/program" ] && ! ln PROGRAM "$folder/program" 2>/dev/null && ! [ -x "$folder/program" ]; then
   new=$folder/program.$$
   if ! said=$({ cp PROGRAM "$new" && chmod 755 "$new" && mv "$new" "$folder/program"; } 2>&1); then
     rm -f "$new"
@@ -22,7 +25,7 @@ if ! [ -x "$folder/program" ]; then
     exit 1
   fi
 fi
-exec "$folder/program" "$@"
+GOGC=off exec "$folder/program" "$@"
 `
 
 // launcher is the launcher of the attempt in dir.

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The launcher copies the program beside itself, also when several start at
-// once, and becomes it; where it cannot, it notes a failure.
+// The launcher links or copies the program beside itself, also when several start
+// at once, and becomes it; where it cannot, it notes a failure.
 func TestLauncher(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "it's a \"run\"")
 	dir := attemptDir(filepath.Join(run, "tmp", "gleam-1"))
@@ -21,21 +21,32 @@ func TestLauncher(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, text := range map[string]string{program: "#!/bin/sh\necho \"$0 $1\"\n", filepath.Join(folder, shipped): string(launcher(program, dir))} {
+	for path, text := range map[string]string{program: "#!/bin/sh\necho \"$0 $1 $GOGC\"\n", filepath.Join(folder, shipped): string(launcher(program, dir))} {
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // it is started
 			t.Fatal(err)
 		}
 	}
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			out, err := exec.Command(filepath.Join(folder, shipped), "-gleam.x").CombinedOutput()
-			if want := filepath.Join(folder, "program") + " -gleam.x\n"; err != nil || string(out) != want {
-				t.Errorf("got %q, %v, want %q", out, err, want)
-			}
-		})
+	another := t.TempDir()                                                                                   // file system: nothing can be linked
+	if err := os.WriteFile(filepath.Join(another, "ln"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // it is started
+		t.Fatal(err)
 	}
-	wg.Wait()
+	for _, path := range []string{another + ":" + os.Getenv("PATH"), os.Getenv("PATH")} {
+		if err := os.RemoveAll(filepath.Join(folder, "program")); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				start := exec.Command(filepath.Join(folder, shipped), "-gleam.x")
+				start.Env = append(os.Environ(), "PATH="+path)
+				out, err := start.CombinedOutput()
+				if want := filepath.Join(folder, "program") + " -gleam.x off\n"; err != nil || string(out) != want {
+					t.Errorf("got %q, %v, want %q", out, err, want)
+				}
+			})
+		}
+		wg.Wait()
+	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) != 2 {
 		t.Errorf("%v, %v: want the launcher and the program", files, err)
 	}

@@ -85,6 +85,9 @@ func (p packing) printBytes() int {
 
 func (p packing) keyedBytes() int { return 2 + p.printBytes() + 4 }
 
+// entryHead is what an entry has before its documents, in bytes.
+func (p packing) entryHead() int { return 2 + p.printBytes() + 4 }
+
 func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(table))
 	dst = binary.LittleEndian.AppendUint64(dst, f.Lo)
@@ -125,7 +128,7 @@ func (p packing) keyed(records []data.Keyed, f frame) ([]data.Keyed, error) {
 }
 
 // appendEntry appends an entry with some of its documents.
-func (p packing) appendEntry(dst []byte, e data.Entry, docs []uint32) []byte {
+func (p packing) appendEntry(dst []byte, e *data.Entry, docs []uint32) []byte {
 	key := simhash.Key(e.Key)
 	print := simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}
 	if first := p.layout.Tables(); key.Table() >= first {
@@ -141,41 +144,61 @@ func (p packing) appendEntry(dst []byte, e data.Entry, docs []uint32) []byte {
 	return dst
 }
 
-// entries appends the entries of a frame to part, which is all that the same
-// sender sent before: an entry that was cut is put together again.
-func (p packing) entries(part []data.Entry, f frame) ([]data.Entry, error) {
-	head := 2 + p.printBytes() + 4
-	docs := make([]uint32, 0, len(f.payload)/4) // backs the entries' Docs
+// entries are those that one partial reduce sent to a final reduce, as they
+// came: a reference takes a few bytes until it is its turn.
+type entries struct {
+	p       packing
+	frames  [][]byte // their payloads
+	current []byte   // what is left of the first
+	docs    []uint32 // of the entry that next returned
+}
+
+// add takes a frame's entries; it keeps the payload.
+func (es *entries) add(f frame) error {
+	head := es.p.entryHead()
 	n := uint32(0)
 	for b := f.payload; len(b) > 0; n++ {
 		if len(b) < head {
-			return part, fmt.Errorf("%w: %d bytes left for an entry", errFrame, len(b))
+			return fmt.Errorf("%w: %d bytes left for an entry", errFrame, len(b))
 		}
-		table, print, err := p.head(b)
-		if err != nil {
-			return part, err
+		if _, _, err := es.p.head(b); err != nil {
+			return err
 		}
 		count := int(binary.LittleEndian.Uint32(b[head-4:]))
 		if count == 0 || count > (len(b)-head)/4 {
-			return part, fmt.Errorf("%w: an entry of %d documents in %d bytes", errFrame, count, len(b))
-		}
-		start := len(docs)
-		for i := range count {
-			docs = append(docs, binary.LittleEndian.Uint32(b[head+4*i:]))
+			return fmt.Errorf("%w: an entry of %d documents in %d bytes", errFrame, count, len(b))
 		}
 		b = b[head+4*count:]
-		k := p.record(table, print)
-		e := data.Entry{Key: k.Key, Hi: k.Hi, Lo: k.Lo, Docs: docs[start:len(docs):len(docs)]}
-		if last := len(part) - 1; last >= 0 && part[last].Key == e.Key && part[last].Hi == e.Hi && part[last].Lo == e.Lo {
-			part[last].Docs = append(part[last].Docs, e.Docs...)
-			continue
-		}
-		part = append(part, e)
 	}
 	if n != f.records {
-		return part, fmt.Errorf("%w: %d entries, its header says %d", errFrame, n, f.records)
+		return fmt.Errorf("%w: %d entries, its header says %d", errFrame, n, f.records)
 	}
-	return part, nil
+	es.frames = append(es.frames, f.payload)
+	return nil
+}
+
+// next is a reducer.Part. A frame that was read is let go.
+func (es *entries) next(e *data.Entry) (bool, error) {
+	for len(es.current) == 0 {
+		if len(es.frames) == 0 {
+			return false, nil
+		}
+		es.current, es.frames[0], es.frames = es.frames[0], nil, es.frames[1:]
+	}
+	table, print, err := es.p.head(es.current)
+	if err != nil {
+		return false, err
+	}
+	head := es.p.entryHead()
+	end := head + 4*int(binary.LittleEndian.Uint32(es.current[head-4:]))
+	es.docs = es.docs[:0]
+	for b := es.current[head:end]; len(b) > 0; b = b[4:] {
+		es.docs = append(es.docs, binary.LittleEndian.Uint32(b))
+	}
+	es.current = es.current[end:]
+	k := es.p.record(table, print)
+	e.Key, e.Hi, e.Lo, e.Docs = k.Key, k.Hi, k.Lo, es.docs
+	return true, nil
 }
 
 func appendPair(dst []byte, p data.Pair) []byte {

@@ -1,7 +1,6 @@
 package gleam
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -196,11 +195,8 @@ func (w *worker) partial() error {
 	if err != nil {
 		return err
 	}
-	came := uint64(len(records))
-	entries := reducer.Partial(records)
-	records = nil
 	w.open(w.spec.Finals)
-	for _, e := range entries {
+	err = reducer.EachPartial(records, func(e *data.Entry) error {
 		to := mapper.Shard(data.Keyed{Key: e.Key}, w.spec.Execution.Shards) % w.spec.Finals
 		for docs := e.Docs; len(docs) > 0; {
 			n := min(len(docs), entryDocs)
@@ -209,8 +205,12 @@ func (w *worker) partial() error {
 			}
 			docs = docs[n:]
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return w.end(came)
+	return w.end(uint64(len(records)))
 }
 
 // final reduces by key, compares inside each group and sends the pairs to the
@@ -220,22 +220,14 @@ func (w *worker) final() (err error) {
 	if err != nil {
 		return err
 	}
-	parts := make([][]data.Entry, w.spec.Partials)
-	for i := range parts {
-		parts[i] = make([]data.Entry, 0, w.share(w.spec.Partials*w.spec.Finals))
+	came := make([]entries, w.spec.Partials)
+	parts := make([]reducer.Part, len(came))
+	for i := range came {
+		came[i].p = p
+		parts[i] = came[i].next
 	}
-	_, err = w.receive(stagePartial, w.spec.Partials, func(f frame) (err error) {
-		parts[f.from], err = p.entries(parts[f.from], f)
+	if _, err = w.receive(stagePartial, w.spec.Partials, func(f frame) error { return came[f.from].add(f) }); err != nil {
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	references := uint64(0)
-	for _, part := range parts {
-		for _, e := range part {
-			references += uint64(len(e.Docs))
-		}
 	}
 	w.open(1)
 	compare := mapper.NewComparer(p.layout, w.spec.Config.Match.Distance).Group
@@ -252,65 +244,25 @@ func (w *worker) final() (err error) {
 		}
 		confirm = confirmer.Group
 	}
+	references := uint64(0)
 	var failed error
-	err = byKeys(parts, func(part []data.Entry) error {
-		return reducer.Final([][]data.Entry{part}, func(group []data.Entry) error {
-			find := compare
-			if simhash.Key(group[0].Key).Table() >= p.layout.Tables() {
-				find = confirm
-			}
-			err := find(group, func(pair data.Pair) {
-				if failed == nil {
-					failed = w.put(0, appendPair(w.record(0), pair))
-				}
-			})
-			if err != nil {
-				return err
-			}
-			return failed
-		})
+	send := func(pair data.Pair) {
+		if failed == nil {
+			failed = w.put(0, appendPair(w.record(0), pair))
+		}
+	}
+	err = reducer.Final(parts, func(group []data.Entry) error {
+		for i := range group {
+			references += uint64(len(group[i].Docs))
+		}
+		find := compare
+		if simhash.Key(group[0].Key).Table() >= p.layout.Tables() {
+			find = confirm
+		}
+		return errors.Join(find(group, send), failed)
 	})
 	if err != nil {
 		return err
 	}
 	return w.end(references)
-}
-
-// rangeEntries is about how many entries are reduced at once.
-const rangeEntries = 64 << 10
-
-// byKeys merges the parts, each in order, and calls reduce with one range of
-// the keys after the other, in order: the final reduce then sorts what fits
-// into the processor's cache and is in order already. The slice is reused.
-func byKeys(parts [][]data.Entry, reduce func([]data.Entry) error) error {
-	var merged []data.Entry
-	for {
-		from := -1 // the part whose next entry is the smallest, the first of several
-		for i, p := range parts {
-			if len(p) > 0 && (from < 0 || compareEntries(p[0], parts[from][0]) < 0) {
-				from = i
-			}
-		}
-		if n := len(merged); from < 0 || n >= rangeEntries && merged[n-1].Key != parts[from][0].Key {
-			if err := reduce(merged); err != nil {
-				return err
-			}
-			merged = merged[:0]
-		}
-		if from < 0 {
-			return nil
-		}
-		merged = append(merged, parts[from][0])
-		parts[from] = parts[from][1:]
-	}
-}
-
-func compareEntries(a, b data.Entry) int {
-	if c := cmp.Compare(a.Key, b.Key); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(a.Hi, b.Hi); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Lo, b.Lo)
 }

@@ -257,7 +257,11 @@ func (e *Engine) shuffleTable(ctx context.Context, job *engine.Job, records func
 			return err
 		}
 		out := newBatches(emit, 1)
-		err = reducer.Final(reduced[shard*salts:][:salts], func(group []data.Entry) error {
+		parts := make([]reducer.Part, salts)
+		for salt := range parts {
+			parts[salt] = reducer.PartOf(reduced[shard*salts+salt])
+		}
+		err = reducer.Final(parts, func(group []data.Entry) error {
 			return compare(group, func(p data.Pair) { out.add(0, p) })
 		})
 		return errors.Join(err, out.flush())

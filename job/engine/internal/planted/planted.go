@@ -3,6 +3,7 @@
 package planted
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -86,6 +87,34 @@ func Views(n, bits int) []data.View {
 				}
 			}
 			last = v.Letters
+		}
+	}
+	return out
+}
+
+// Alike makes n documents as a crawl has them: of the normal lane, a fifth of
+// them like an earlier one, and none of them in a crowd.
+func Alike(n int) []data.View {
+	r := rand.New(rand.NewPCG(3, 3))
+	out := make([]data.View, n)
+	for i := range out {
+		v := &out[i]
+		*v = data.View{Lo: r.Uint64(), Length: uint32(800 + r.IntN(2000)), Normal: true}
+		for b := 0; b < len(v.Sketch); b += 8 {
+			binary.LittleEndian.PutUint64(v.Sketch[b:], r.Uint64())
+		}
+		if i%5 != 4 {
+			continue
+		}
+		of := out[r.IntN(i)]
+		v.Lo = of.Lo ^ 1<<r.IntN(64) ^ 1<<r.IntN(64)
+		v.Sketch = of.Sketch
+		for range r.IntN(40) {
+			bit := r.IntN(40 * 8)
+			v.Sketch[bit/8] ^= 1 << (bit % 8)
+		}
+		for range r.IntN(4) { // bands that they do not share
+			v.Sketch[40+r.IntN(24)]++
 		}
 	}
 	return out
