@@ -17,11 +17,12 @@ import (
 // so one Document can be read into again and again without allocation; who
 // keeps a slice beyond the next Read copies it.
 type Document struct {
-	ID    []byte  // URL or record id; empty when the input has none
-	Title []byte  // the document's own title field, UTF-8 not guaranteed
-	Text  []byte  // plain text, UTF-8 not guaranteed
-	Date  int64   // Unix milliseconds; NoDate when unknown
-	Rank  float64 // value of the rank column; NaN when there is none
+	ID       []byte  // URL or record id; empty when the input has none
+	Title    []byte  // the document's own title field, UTF-8 not guaranteed
+	Text     []byte  // plain text, UTF-8 not guaranteed
+	Language []byte  // what the input says that the text is in: a tag as it stands there, or several; empty when it says nothing
+	Date     int64   // Unix milliseconds; NoDate when unknown
+	Rank     float64 // value of the rank column; NaN when there is none
 
 	// Offset is where the document starts in its source: a byte offset (of
 	// the compressed member for record-wise gzip, else of the uncompressed
@@ -38,7 +39,7 @@ const NoDate = math.MinInt64
 
 // Reset empties doc and keeps the capacity of its slices.
 func (d *Document) Reset() {
-	d.ID, d.Title, d.Text, d.Raw = d.ID[:0], d.Title[:0], d.Text[:0], d.Raw[:0]
+	d.ID, d.Title, d.Text, d.Language, d.Raw = d.ID[:0], d.Title[:0], d.Text[:0], d.Language[:0], d.Raw[:0]
 	d.Date, d.Rank, d.Offset = NoDate, math.NaN(), 0
 }
 

@@ -16,7 +16,7 @@ type LibraryRow struct {
 	FirstSeen string // the night in which the library first had the id
 	Cluster   []byte // id of the document's cluster when the night was added; empty: it was alone
 	Site      []byte // host of the document's URL; empty when the id is none
-	Language  string // of the text; empty when it was not told
+	Language  string // of the text, as FingerprintRow.Language
 	Date      int64  // Unix milliseconds; NoDate is written as null
 }
 
@@ -32,7 +32,7 @@ var LibraryColumns = []Column{
 	{"first_seen", "string", "the night in which the library first had the id"},
 	{"cluster_id", "string", "cluster of the document when the night was added; empty: it was alone"},
 	{"site", "string", "host of the document's URL; empty when the id is none"},
-	{"language", "string", "language of the text; empty when it was not told"},
+	{"language", "string", "language of the text: zh, en and so on; empty when it is not known"},
 	{"date", "timestamp(ms, UTC), nullable", "date of the document; null when unknown"},
 }
 
@@ -76,7 +76,7 @@ type DriftRow struct {
 var DriftColumns = []Column{
 	{"night", "string", "the night"},
 	{"site", "string", "host of the documents' URLs; empty for ids that are none"},
-	{"language", "string", "language of their texts; empty when it was not told"},
+	{"language", "string", "language of their texts: zh, en and so on; empty when it is not known"},
 	{"documents", "int64", "documents of the night"},
 	{"new", "int64", "of them those whose id and content no earlier night had"},
 	{"repeated", "int64", "those whose content an earlier night had under another id"},

@@ -10,19 +10,20 @@ import (
 // An empty name tries the usual ones, in the order of the Candidates; a name
 // that is given must be there, else opening fails with the names that are.
 type Columns struct {
-	ID, Title, Text, Date, Rank string
+	ID, Title, Text, Language, Date, Rank string
 }
 
 // Candidates are the names that an empty name in Columns stands for: the
 // first that the input has is taken, letter case ignored when no name fits
 // exactly. There is none for the rank.
 var Candidates = struct {
-	ID, Title, Text, Date []string
+	ID, Title, Text, Language, Date []string
 }{
-	ID:    []string{"id", "doc_id", "docid", "url", "uri", "link"},
-	Title: []string{"title", "headline"},
-	Text:  []string{"text", "content", "body", "raw_content", "article"},
-	Date:  []string{"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
+	ID:       []string{"id", "doc_id", "docid", "url", "uri", "link"},
+	Title:    []string{"title", "headline"},
+	Text:     []string{"text", "content", "body", "raw_content", "article"},
+	Language: []string{"lang", "language", "lang_code", "language_code"},
+	Date:     []string{"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
 }
 
 // ForeignColumns names the columns of fingerprints that neardup did not

@@ -27,6 +27,7 @@ type FingerprintRow struct {
 	Offset   int64   // where the document starts in its source, as Document.Offset
 	Date     int64   // Unix milliseconds; NoDate is written as null
 	Rank     float64 // value of the rank column; NaN is written as null
+	Language string  // of the text, as a BCP 47 language subtag; empty when it is not known
 }
 
 // EmptyFingerprintRow is a row of which nothing is known: without a date and
@@ -78,6 +79,7 @@ var FingerprintColumns = []Column{
 	{"offset", "int64", "where the document starts in its source: byte offset, or row number for Parquet"},
 	{"date", "timestamp(ms, UTC), nullable", "date of the document; null when unknown"},
 	{"rank", "double, nullable", "value of the rank column; null when there is none"},
+	{"language", "string", "language of the text: zh, en and so on; empty when it is not known"},
 }
 
 // MatchColumns documents the matches table, in its order.

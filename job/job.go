@@ -146,7 +146,7 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 		req.Log.Info("this run is finished: nothing to do", "out", req.Out)
 		return &s, nil
 	}
-	s := &Summary{Command: req.Command, Out: req.Out, Splits: len(r.job.Splits), Skipped: map[string]int64{}, Lanes: map[string]int64{}}
+	s := &Summary{Command: req.Command, Out: req.Out, Splits: len(r.job.Splits), Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}}
 	if err := r.phases(ctx, s); err != nil {
 		return nil, err
 	}
@@ -268,6 +268,7 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 			s.Bytes += rec.Bytes
 			add(s.Skipped, rec.Skipped)
 			add(s.Lanes, rec.Counts)
+			add(s.Languages, rec.Languages)
 		}
 	} else {
 		rows = r.foreignRows

@@ -44,6 +44,14 @@ type LibraryCounts struct {
 	Added     int64  `json:"added"`     // documents added
 	Left      int64  `json:"left"`      // not added: they were deleted for good
 	Replaced  bool   `json:"replaced"`  // the library had the night
+
+	// The shares by language and by site, most documents first; of the sites at
+	// most ten, drift/ has them all.
+	Languages []Drift `json:"languages,omitempty"`
+	Sites     []Drift `json:"sites,omitempty"`
+	// Growing are the fingerprints that grew most since the night before, at
+	// most ten; growth/ has more.
+	Growing []Growth `json:"growing,omitempty"`
 }
 
 // LibrarySettings says what fingerprints have to have in common to be compared.
@@ -184,5 +192,5 @@ func (r *run) inherit(ctx context.Context, s *Summary) error {
 		Nights: int(rec.Counts["nights"]), Documents: rec.Counts["documents"],
 		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returning: rec.Counts["returning"],
 	}
-	return nil
+	return r.readDrift(ctx, s.Library)
 }

@@ -76,7 +76,7 @@ func packNight(dst []byte, number uint64, row *data.FingerprintRow) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, row.Lo)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(row.Date))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(row.Length))
-	for _, part := range [][]byte{[]byte(row.Lane), row.Sketch, row.Letters} {
+	for _, part := range [][]byte{[]byte(row.Lane), []byte(row.Language), row.Sketch, row.Letters} {
 		dst = append(binary.AppendUvarint(dst, uint64(len(part))), part...)
 	}
 	return dst
@@ -95,6 +95,9 @@ func unpackNight(b []byte, row *data.LibraryRow) {
 	}
 	if lane := part(); string(lane) != row.Lane {
 		row.Lane = string(lane)
+	}
+	if language := part(); string(language) != row.Language {
+		row.Language = string(language)
 	}
 	row.Sketch, row.Letters = part(), part()
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -23,6 +24,7 @@ type Summary struct {
 	Skipped   map[string]int64 `json:"skipped"`   // by reason; duplicate ids are documents too
 	Bad       int64            `json:"bad"`       // skipped records that were unusable or stood twice
 	Lanes     map[string]int64 `json:"lanes"`     // documents by lane; normal ones are matched
+	Languages map[string]int64 `json:"languages"` // documents by language; "" is not known
 	Matched   int64            `json:"matched"`   // documents with a match
 	Checked   int64            `json:"checked"`   // documents compared with all others, to check the join
 	Consulted int64            `json:"consulted"` // pairs whose texts were consulted, their sketches near the limit
@@ -75,6 +77,9 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 
 	row("documents", "%s%s", grouped(s.Documents), counts(" (", s.Lanes, ")"))
+	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
+		row("languages", "%s", counts("", languages, ""))
+	}
 	if len(s.Skipped) > 0 {
 		row("skipped", "%s%s", grouped(total(s.Skipped)), counts(" (", s.Skipped, ")"))
 	}
@@ -99,6 +104,9 @@ func (s *Summary) Print(w io.Writer) error {
 		row("library", "night %s against %s documents of %s earlier nights", l.Night, grouped(l.Documents), grouped(int64(l.Nights)))
 		all := l.New + l.Repeated + l.Returning
 		row("", "%s new%s, %s repeated%s, %s returning%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returning), percent(l.Returning, all))
+		if l.Nights > 0 {
+			l.printDrift(row)
+		}
 		row("", "%s have their best match in an earlier night", grouped(l.Matched))
 		row("", "%s clusters continue earlier ones, %s earlier clusters were merged", grouped(l.Continued), grouped(l.Merges))
 		replaced := ""
@@ -154,7 +162,12 @@ func percent(part, whole int64) string {
 	if whole == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%.1f %%)", 100*float64(part)/float64(whole))
+	return " (" + share(part, whole) + ")"
+}
+
+// share is a part of a whole that is not 0.
+func share(part, whole int64) string {
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
 // counts lists a map's entries, the largest first.
@@ -173,6 +186,26 @@ func counts(open string, m map[string]int64, end string) string {
 		parts[i] = grouped(m[k]) + " " + k
 	}
 	return open + strings.Join(parts, ", ") + end
+}
+
+// top is a map's n largest entries, with the rest as "other"; the key "" is
+// given a name. It is nil when there is no other key.
+func top(m map[string]int64, empty string, n int) map[string]int64 {
+	if len(m) == 0 || len(m) == 1 && m[""] > 0 {
+		return nil
+	}
+	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
+	})
+	largest := map[string]int64{}
+	for i, k := range keys {
+		name := cmp.Or(k, empty)
+		if i >= n {
+			name = "other"
+		}
+		largest[name] += m[k]
+	}
+	return largest
 }
 
 // grouped writes 1234567 as 1,234,567.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/language"
 	"github.com/neardup/neardup/simhash/sketch"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -60,6 +61,7 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 		Offset:   doc.Offset,
 		Date:     doc.Date,
 		Rank:     doc.Rank,
+		Language: language.Of(doc.Language, f.workspace.Normal()),
 	}
 	if !f.sketches {
 		return

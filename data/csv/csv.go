@@ -152,8 +152,8 @@ func (t *table) close() error {
 // data.SourceReader.
 type Reader struct {
 	*table
-	keepRaw                     bool
-	id, title, text, date, rank int // column indexes; -1 when there is none
+	keepRaw                               bool
+	id, title, text, language, date, rank int // column indexes; -1 when there is none
 }
 
 var _ data.SourceReader = (*Reader)(nil)
@@ -173,6 +173,7 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 		{&r.id, o.Columns.ID, data.Candidates.ID},
 		{&r.title, o.Columns.Title, data.Candidates.Title},
 		{&r.text, o.Columns.Text, data.Candidates.Text},
+		{&r.language, o.Columns.Language, data.Candidates.Language},
 		{&r.date, o.Columns.Date, data.Candidates.Date},
 		{&r.rank, o.Columns.Rank, nil},
 	} {
@@ -208,6 +209,9 @@ func (r *Reader) Read(doc *data.Document) error {
 	}
 	if r.title >= 0 {
 		doc.Title = append(doc.Title, row[r.title]...)
+	}
+	if r.language >= 0 {
+		doc.Language = append(doc.Language, row[r.language]...)
 	}
 	if r.date >= 0 {
 		doc.Date = data.ParseDate([]byte(row[r.date]))

@@ -27,6 +27,7 @@ const (
 	fieldID = iota
 	fieldTitle
 	fieldText
+	fieldLanguage
 	fieldDate
 	fieldRank
 	fields
@@ -99,6 +100,7 @@ func (r *Reader) wanted() []string {
 		{r.opts.Columns.ID, data.Candidates.ID},
 		{r.opts.Columns.Title, data.Candidates.Title},
 		{r.opts.Columns.Text, data.Candidates.Text},
+		{r.opts.Columns.Language, data.Candidates.Language},
 		{r.opts.Columns.Date, data.Candidates.Date},
 		{r.opts.Columns.Rank, nil},
 	} {
@@ -275,6 +277,9 @@ func (r *Reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 	doc.Text = r.decode(doc.Text, text)
 	if title := r.found[fieldTitle]; title.kind == kindString {
 		doc.Title = r.decode(doc.Title, title)
+	}
+	if l := r.found[fieldLanguage]; l.kind == kindString {
+		doc.Language = r.decode(doc.Language, l)
 	}
 	switch id := r.found[fieldID]; id.kind {
 	case kindString:

@@ -25,9 +25,9 @@ type Reader struct {
 	total  int64 // rows of the file
 	done   int64 // rows that were read
 
-	id, title, text, date, rank column // nil when there is none
-	dateLeaf, rankLeaf          int
-	raw                         []byte
+	id, title, text, language, date, rank column // nil when there is none
+	dateLeaf, rankLeaf                    int
+	raw                                   []byte
 }
 
 var _ data.SourceReader = (*Reader)(nil)
@@ -64,6 +64,7 @@ func (r *Reader) open(names data.Columns) error {
 		{&r.id, new(int), names.ID, data.Candidates.ID},
 		{&r.title, new(int), names.Title, data.Candidates.Title},
 		{&r.text, new(int), names.Text, data.Candidates.Text},
+		{&r.language, new(int), names.Language, data.Candidates.Language},
 		{&r.date, &r.dateLeaf, names.Date, data.Candidates.Date},
 		{&r.rank, &r.rankLeaf, names.Rank, nil},
 	} {
@@ -125,6 +126,9 @@ func (r *Reader) Read(doc *data.Document) error {
 			if text := r.text.(*byteArrays).value; len(text) <= r.limit {
 				doc.Text = append(doc.Text, text...)
 			}
+		}
+		if o.column == r.language {
+			doc.Language = appendText(doc.Language, o.column)
 		}
 		if o.column == r.date {
 			doc.Date = dateOf(r.in.schema().Column(r.dateLeaf), o.column)

@@ -220,35 +220,14 @@ func (w *GrowthWriter) Write(r *data.GrowthRow) error {
 // ReadMerges calls yield for every row of a file of merges. The row's bytes
 // are valid during the call.
 func ReadMerges(ctx context.Context, path string, yield func(*data.MergeRow) error) error {
-	in, err := openInput(path, nil)
-	if err != nil {
-		return err
-	}
-	r := reader{in: in}
-	var night, from, into *byteArrays
-	err = recovering(func() error {
-		found, err := r.find(nil, data.MergeColumns, nil)
-		if err != nil {
-			return err
-		}
-		return errors.Join(assign(&night, found, "night"), assign(&from, found, "from"), assign(&into, found, "into"))
-	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
-	}
 	var row data.MergeRow
-	return errors.Join(each(ctx, func() error {
-		if _, err := in.nextRow(); err != nil {
-			return err
-		}
-		for _, c := range in.columns {
-			if null, err := c.next(); err != nil || null {
-				return in.fail(errors.Join(err, errors.New("a merge needs all its columns")))
-			}
-		}
+	var night, from, into *byteArrays
+	return readWhole(ctx, path, data.MergeColumns, func(found map[string]column) error {
+		return errors.Join(assign(&night, found, "night"), assign(&from, found, "from"), assign(&into, found, "into"))
+	}, func() error {
 		row.Night, row.From, row.Into = sameBytes(row.Night, night.value), from.value, into.value
-		return nil
-	}, func() error { return yield(&row) }), in.Close())
+		return yield(&row)
+	})
 }
 
 // BatchRows is how many rows a LibraryReader gives at once, at most.

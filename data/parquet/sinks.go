@@ -31,14 +31,14 @@ func plainField(name string, physical parquet.Type) schema.Node {
 // FingerprintWriter writes the fingerprints table.
 type FingerprintWriter struct {
 	*table
-	docID, title     *byteValues
-	print            *prints
-	lane, source     *names
-	features, length *int32s
-	sketch           *fixed
-	letters          *byteValues
-	offset, date     *int64s
-	rank             *doubles
+	docID, title           *byteValues
+	print                  *prints
+	lane, source, language *names
+	features, length       *int32s
+	sketch                 *fixed
+	letters                *byteValues
+	offset, date           *int64s
+	rank                   *doubles
 }
 
 // CreateFingerprints starts a file of the fingerprints table; it appears at
@@ -51,7 +51,7 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 	w := &FingerprintWriter{
 		docID: &byteValues{stats: true}, title: &byteValues{},
 		print: &prints{bits: bits},
-		lane:  &names{}, source: &names{},
+		lane:  &names{}, source: &names{}, language: &names{},
 		features: &int32s{}, length: &int32s{},
 		sketch: &fixed{nullable: true}, letters: &byteValues{nullable: true},
 		offset: &int64s{}, date: &int64s{nullable: true},
@@ -70,7 +70,8 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 		plainField("offset", parquet.Types.Int64),
 		fieldOf("date", parquet.Repetitions.Optional, schema.NewTimestampLogicalType(true, schema.TimeUnitMillis), parquet.Types.Int64, -1),
 		fieldOf("rank", parquet.Repetitions.Optional, nil, parquet.Types.Double, -1),
-	}, []batch{w.docID, w.print, w.lane, w.features, w.length, w.sketch, w.letters, w.title, w.source, w.offset, w.date, w.rank},
+		stringField("language"),
+	}, []batch{w.docID, w.print, w.lane, w.features, w.length, w.sketch, w.letters, w.title, w.source, w.offset, w.date, w.rank, w.language},
 		parquet.WithCompressionFor("fingerprint", compress.Codecs.Uncompressed), // random bits
 		parquet.WithStatsFor("fingerprint", false),
 		parquet.WithCompressionFor("sketch", compress.Codecs.Uncompressed),
@@ -78,6 +79,7 @@ func CreateFingerprints(path string, o Options) (*FingerprintWriter, error) {
 		parquet.WithStatsFor("letters", false),
 		parquet.WithDictionaryFor("lane", true),
 		parquet.WithDictionaryFor("source", true),
+		parquet.WithDictionaryFor("language", true),
 		parquet.WithStatsFor("title", false),
 	)
 	if err != nil {
@@ -133,6 +135,7 @@ func (w *FingerprintWriter) Write(r *data.FingerprintRow) error {
 	w.offset.add(r.Offset)
 	w.date.addNullable(r.Date, r.Date == data.NoDate)
 	w.rank.addNullable(r.Rank, math.IsNaN(r.Rank))
+	w.language.add(r.Language)
 	return w.added(len(r.DocID) + len(r.Title) + len(r.Sketch) + len(r.Letters) + 64)
 }
 

@@ -125,8 +125,8 @@ func assign[C column](c *C, found map[string]column, name string) error {
 // Parquet file that has an id and a fingerprint column.
 type FingerprintReader struct {
 	reader
-	columns      []func(r *data.FingerprintRow) error // one per column read
-	lane, source string                               // of the row before
+	columns                []func(r *data.FingerprintRow) error // one per column read
+	lane, source, language string                               // of the row before
 }
 
 // OpenFingerprints opens a file of the fingerprints table, or a foreign one.
@@ -184,6 +184,10 @@ func (r *FingerprintReader) open(o ReadOptions) error {
 	if err := errors.Join(
 		r.name(found, "lane", func(row *data.FingerprintRow, v []byte) { r.lane = sameBytes(r.lane, v); row.Lane = r.lane }),
 		r.name(found, "source", func(row *data.FingerprintRow, v []byte) { r.source = sameBytes(r.source, v); row.Source = r.source }),
+		r.name(found, "language", func(row *data.FingerprintRow, v []byte) {
+			r.language = sameBytes(r.language, v)
+			row.Language = r.language
+		}),
 		r.name(found, "title", func(row *data.FingerprintRow, v []byte) { row.Title = append(row.Title[:0], v...) }),
 		r.name(found, "letters", func(row *data.FingerprintRow, v []byte) { row.Letters = append(row.Letters[:0], v...) }),
 	); err != nil {

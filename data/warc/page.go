@@ -31,43 +31,44 @@ const (
 	minShare = 25
 )
 
-// page takes the title and the text of an HTML page, which is UTF-8: its main
-// text, when it is asked for and has one that can be trusted, else all visible
-// text. What the extraction cannot take gives the visible text, never a panic.
-func page(title, text, body []byte, main bool) (_, _ []byte, err error) {
-	title, text = visible(title, text, body)
-	if len(text) == 0 {
-		return title, text, errors.New("the page has no text")
+// page sets the title, the language and the text of an HTML page, which is
+// UTF-8: its main text, when it is asked for and has one that can be trusted,
+// else all visible text. What the extraction cannot take gives the visible text, never a panic.
+func page(doc *data.Document, body []byte, main bool) error {
+	visible(doc, body)
+	all := len(doc.Text)
+	if all == 0 {
+		return errors.New("the page has no text")
 	}
 	if !main {
-		return title, text, nil
+		return nil
 	}
-	all := len(text)
-	text = mainText(text, body)
+	text := mainText(doc.Text, body)
 	if own := len(text) - all; own*100 >= all*minShare {
 		copy(text, text[all:])
-		return title, text[:own], nil
+		all = own
 	}
-	return title, text[:all], nil
+	doc.Text = text[:all]
+	return nil
 }
 
-// HTML sets the title and the text of doc to those of an HTML page that did not
-// come in an archive, as the reader of archives would: contentType may name
-// the page's character set. It is an error if the page has no text.
-func HTML(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) (err error) {
+// HTML sets the title, the language and the text of doc to those of an HTML
+// page that did not come in an archive, as the reader of archives would:
+// contentType may name the page's character set. It is an error if the page has no text.
+func HTML(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) error {
 	limit := int64(DefaultMaxPage)
 	if o.MaxPage > 0 {
 		limit = o.MaxPage
 	}
 	utf8 := toUTF8(nil, body[:min(int64(len(body)), limit)], contentType)
-	doc.Title, doc.Text, err = page(doc.Title[:0], doc.Text[:0], utf8, o.HTML != data.HTMLVisible)
-	return err
+	doc.Title, doc.Text, doc.Language = doc.Title[:0], doc.Text[:0], doc.Language[:0]
+	return page(doc, utf8, o.HTML != data.HTMLVisible)
 }
 
-// Plain sets the text of doc to that of a page of plain text, and its title to
-// none.
+// Plain sets the text of doc to that of a page of plain text, and its title
+// and language to none.
 func Plain(doc *data.Document, body []byte, contentType string) {
-	doc.Title, doc.Text = doc.Title[:0], toUTF8(doc.Text[:0], body, contentType)
+	doc.Title, doc.Language, doc.Text = doc.Title[:0], doc.Language[:0], toUTF8(doc.Text[:0], body, contentType)
 }
 
 // measure counts the nodes of a tree.
@@ -127,10 +128,11 @@ var inline = map[atom.Atom]bool{
 	atom.Wbr: true,
 }
 
-// visible appends the text of the first title element to title, and all text
-// that a reader would see to text, a line for each block. It needs no tree, so
+// visible appends to doc the text of the first title element as title, and all
+// text that a reader would see as text, a line for each block; and sets its
+// language to that of the root element. It needs no tree, so
 // that no page is too deep or too large for it.
-func visible(title, text, body []byte) (_, _ []byte) {
+func visible(doc *data.Document, body []byte) {
 	z := html.NewTokenizer(bytes.NewReader(body))
 	var b, t strings.Builder
 	hidden, depth := atom.Atom(0), 0 // the unseen element around, and how often it stands in itself
@@ -139,7 +141,8 @@ func visible(title, text, body []byte) (_, _ []byte) {
 		kind := z.Next()
 		switch kind {
 		case html.ErrorToken:
-			return clean(title, t.String()), clean(text, b.String())
+			doc.Title, doc.Text = clean(doc.Title, t.String()), clean(doc.Text, b.String())
+			return
 		case html.TextToken:
 			switch {
 			case inTitle:
@@ -152,8 +155,11 @@ func visible(title, text, body []byte) (_, _ []byte) {
 		default:
 			continue
 		}
-		name, _ := z.TagName()
+		name, attributes := z.TagName()
 		tag := atom.Lookup(name)
+		if tag == atom.Html && attributes && len(doc.Language) == 0 {
+			doc.Language = lang(doc.Language, z)
+		}
 		switch {
 		case depth > 0:
 			if tag == hidden && kind == html.StartTagToken {
@@ -172,6 +178,19 @@ func visible(title, text, body []byte) (_, _ []byte) {
 		}
 		if !inline[tag] {
 			b.WriteByte('\n')
+		}
+	}
+}
+
+// lang appends the language that the attributes of a tag say.
+func lang(dst []byte, z *html.Tokenizer) []byte {
+	for {
+		key, value, more := z.TagAttr()
+		if k := string(key); k == "lang" || k == "xml:lang" && len(dst) == 0 {
+			dst = append(dst[:0], value...)
+		}
+		if !more {
+			return dst
 		}
 	}
 }

@@ -155,14 +155,19 @@ func (r *Reader) document(doc *data.Document, rec *record) (err error) {
 
 	if kind == "text/html" || kind == "application/xhtml+xml" {
 		r.utf8 = toUTF8(r.utf8[:0], body[:min(int64(len(body)), r.maxPage)], contentType)
-		doc.Title, doc.Text, err = page(doc.Title, doc.Text, r.utf8, r.opts.HTML != data.HTMLVisible)
-		if err != nil {
+		if err := page(doc, r.utf8, r.opts.HTML != data.HTMLVisible); err != nil {
 			return skip(data.ReasonNoText, err)
 		}
 	} else {
 		doc.Text = toUTF8(doc.Text, body, contentType)
 	}
 	r.identify(doc, rec)
+	// The crawler looked at the text; the page says it of itself, the server of all its pages.
+	if l := rec.header.get("WARC-Identified-Content-Language"); l != "" {
+		doc.Language = append(doc.Language[:0], l...)
+	} else if len(doc.Language) == 0 && rec.kind == "response" {
+		doc.Language = append(doc.Language, r.msg.header.get("Content-Language")...)
+	}
 	return nil
 }
 

@@ -117,7 +117,7 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 		}
 		s.Stages = append(s.Stages, st)
 	}
-	for _, table := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters} {
+	for _, table := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Drift, rundir.Growth} {
 		parts, err := rundir.Parts(path, table)
 		if err != nil {
 			return err
@@ -168,29 +168,7 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 	var next func() ([]any, error)
 	var closer io.Closer
 	switch info.Table {
-	case data.TableMatches:
-		r, err := parquet.OpenMatches(path, parquet.ReadOptions{})
-		if err != nil {
-			return err
-		}
-		closer, header = r, columnNames(data.MatchColumns)
-		next = func() ([]any, error) {
-			var row data.MatchRow
-			err := r.Read(&row)
-			return []any{string(row.DocID), string(row.MatchID), row.Distance, row.Similarity, row.MatchFrom, known(row.Estimate), known(row.Jaccard), row.Verdict, row.FirstSeen}, err
-		}
-	case data.TableClusters:
-		r, err := parquet.OpenClusters(path, parquet.ReadOptions{})
-		if err != nil {
-			return err
-		}
-		closer, header = r, columnNames(data.ClusterColumns)
-		next = func() ([]any, error) {
-			var row data.ClusterRow
-			err := r.Read(&row)
-			return []any{string(row.DocID), string(row.ClusterID), row.Size, row.Keeper}, err
-		}
-	default:
+	case "", data.TableFingerprints: // another program's too
 		r, err := parquet.OpenFingerprints(path, parquet.ReadOptions{})
 		if err != nil {
 			return err
@@ -204,7 +182,22 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 				date = time.UnixMilli(row.Date).UTC().Format(time.RFC3339)
 			}
 			print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.Info().Bits)
-			return []any{string(row.DocID), print, row.Lane, row.Features, row.Length, hex.EncodeToString(row.Sketch), string(row.Letters), string(row.Title), row.Source, row.Offset, date, known(row.Rank)}, err
+			return []any{string(row.DocID), print, row.Lane, row.Features, row.Length, hex.EncodeToString(row.Sketch), string(row.Letters), string(row.Title), row.Source, row.Offset, date, known(row.Rank), row.Language}, err
+		}
+	default:
+		r, err := parquet.OpenValues(path)
+		if err != nil {
+			return err
+		}
+		closer, header = r, r.Names()
+		next = func() ([]any, error) {
+			row, err := r.Read()
+			for i, v := range row {
+				if v == nil {
+					row[i] = ""
+				}
+			}
+			return row, err
 		}
 	}
 	err = printRows(w, path, info, header, next, rows, asJSON)

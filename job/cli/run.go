@@ -87,6 +87,7 @@ func bindInput(fs *pflag.FlagSet, c *config.Config) {
 	fs.StringVar(&in.Title, "title-column", in.Title, "column of the title (default title, headline)")
 	fs.StringVar(&in.Text, "text-column", in.Text, "column of the text (default text, content, body …)")
 	fs.StringVar(&in.Date, "date-column", in.Date, "column of the date (default date, timestamp …)")
+	fs.StringVar(&in.Language, "language-column", in.Language, "column of a document's language, like zh or en-US (default: the usual names)")
 	fs.StringVar(&in.Rank, "rank-column", in.Rank, "column that --keep rank compares, the highest stays")
 	fs.StringVar(&in.WARCID, "warc-id", in.WARCID, "id of a WARC document: url or record")
 	fs.StringVar(&in.HTTPStatus, "http-status", in.HTTPStatus, "WARC responses that are documents: ok (2xx) or all")

@@ -40,19 +40,20 @@ type Config struct {
 
 // Input says how documents are read.
 type Input struct {
-	Format       string `yaml:"format" json:"format"`               // "" (by name and content), warc, wet, jsonl, csv, tsv, parquet
-	ID           string `yaml:"id_column" json:"id_column"`         // column names; "" tries the usual ones
-	Title        string `yaml:"title_column" json:"title_column"`   //
-	Text         string `yaml:"text_column" json:"text_column"`     //
-	Date         string `yaml:"date_column" json:"date_column"`     //
-	Rank         string `yaml:"rank_column" json:"rank_column"`     //
-	WARCID       string `yaml:"warc_id" json:"warc_id"`             // url or record
-	HTTPStatus   string `yaml:"http_status" json:"http_status"`     // ok (2xx only) or all
-	HTML         string `yaml:"html" json:"html"`                   // main text of a page, or all visible text
-	MaxRecord    int64  `yaml:"max_record" json:"max_record"`       // bytes; a longer record is skipped
-	MaxBad       string `yaml:"max_bad" json:"max_bad"`             // a count ("1000") or a share ("10%") of unusable records
-	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids"` // skip or fail
-	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes"`     // plain JSONL is cut at about this many bytes
+	Format       string `yaml:"format" json:"format"`                            // "" (by name and content), warc, wet, jsonl, csv, tsv, parquet
+	ID           string `yaml:"id_column" json:"id_column"`                      // column names; "" tries the usual ones
+	Title        string `yaml:"title_column" json:"title_column"`                //
+	Text         string `yaml:"text_column" json:"text_column"`                  //
+	Language     string `yaml:"language_column" json:"language_column,omitzero"` //
+	Date         string `yaml:"date_column" json:"date_column"`                  //
+	Rank         string `yaml:"rank_column" json:"rank_column"`                  //
+	WARCID       string `yaml:"warc_id" json:"warc_id"`                          // url or record
+	HTTPStatus   string `yaml:"http_status" json:"http_status"`                  // ok (2xx only) or all
+	HTML         string `yaml:"html" json:"html"`                                // main text of a page, or all visible text
+	MaxRecord    int64  `yaml:"max_record" json:"max_record"`                    // bytes; a longer record is skipped
+	MaxBad       string `yaml:"max_bad" json:"max_bad"`                          // a count ("1000") or a share ("10%") of unusable records
+	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids"`              // skip or fail
+	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes"`                  // plain JSONL is cut at about this many bytes
 }
 
 // Segmenters of Chinese; both cut alike.
@@ -414,7 +415,7 @@ func Unusable(reason string) bool {
 // ReaderOptions says how the input's documents are read.
 func (in Input) ReaderOptions() data.ReaderOptions {
 	return data.ReaderOptions{
-		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Date: in.Date, Rank: in.Rank},
+		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Language: in.Language, Date: in.Date, Rank: in.Rank},
 		MaxRecord:  in.MaxRecord,
 		WARCID:     in.WARCID,
 		HTTPStatus: in.HTTPStatus,

@@ -44,7 +44,7 @@ type batch struct {
 func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	split := job.Splits[task]
-	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}}
+	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}}
 
 	in, err := source.Open(split, job.Config.Input.ReaderOptions())
 	if err != nil {
@@ -127,6 +127,7 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 					return err
 				}
 				rec.Counts[row.Lane]++
+				rec.Languages[row.Language]++
 				rec.RowsOut++
 			}
 			free <- b

@@ -283,17 +283,18 @@ func ReadJSON(path string, v any) error {
 // TaskRecord says that a task is done, and what went through it. It is
 // written after the task's outputs, so that its presence vouches for them.
 type TaskRecord struct {
-	Stage   string           `json:"stage"`
-	Task    int              `json:"task"`
-	Source  string           `json:"source,omitempty"` // what the task read
-	Digest  string           `json:"digest,omitempty"` // SHA-256 of the bytes it read
-	Bytes   int64            `json:"bytes"`            // of input
-	RowsIn  int64            `json:"rows_in"`
-	RowsOut int64            `json:"rows_out"`
-	Skipped map[string]int64 `json:"skipped,omitempty"` // rows that went in and not out, by reason
-	Counts  map[string]int64 `json:"counts,omitempty"`  // of rows out, by lane or kind
-	Outputs []string         `json:"outputs"`           // paths within the run directory
-	Seconds float64          `json:"seconds"`
+	Stage     string           `json:"stage"`
+	Task      int              `json:"task"`
+	Source    string           `json:"source,omitempty"` // what the task read
+	Digest    string           `json:"digest,omitempty"` // SHA-256 of the bytes it read
+	Bytes     int64            `json:"bytes"`            // of input
+	RowsIn    int64            `json:"rows_in"`
+	RowsOut   int64            `json:"rows_out"`
+	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
+	Counts    map[string]int64 `json:"counts,omitempty"`    // of rows out, by lane or kind
+	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
+	Outputs   []string         `json:"outputs"`             // paths within the run directory
+	Seconds   float64          `json:"seconds"`
 }
 
 // Conserved returns an error unless rows in = rows out + rows skipped.

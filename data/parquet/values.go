@@ -1,0 +1,99 @@
+package parquet
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow/go/v15/parquet/schema"
+
+	"github.com/neardup/neardup/data"
+)
+
+// ValueReader reads the rows of any table as values that can be printed.
+type ValueReader struct {
+	reader
+	names []string
+}
+
+// OpenValues opens a file of any table without lists.
+func OpenValues(path string) (*ValueReader, error) {
+	in, err := openInput(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &ValueReader{reader: reader{in: in}}
+	err = recovering(func() error {
+		r.info, r.names = in.info(), leaves(in.schema())
+		for leaf := range r.names {
+			if _, err := in.add(leaf); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
+	}
+	return r, nil
+}
+
+// Names are those of the columns, in their order.
+func (r *ValueReader) Names() []string { return r.names }
+
+// Read returns the next row, a value a column, and io.EOF after the last one:
+// a string, a number or a bool; a date as a string in RFC 3339, and the
+// fingerprint and other bytes in hexadecimal. A null is nil.
+func (r *ValueReader) Read() ([]any, error) {
+	if _, err := r.in.nextRow(); err != nil {
+		return nil, err
+	}
+	row := make([]any, len(r.in.columns))
+	for i, c := range r.in.columns {
+		null, err := c.next()
+		if err != nil {
+			return nil, r.in.fail(err)
+		}
+		if !null {
+			row[i] = r.value(c)
+		}
+	}
+	return row, nil
+}
+
+func (r *ValueReader) value(o opened) any {
+	leaf := r.in.schema().Column(o.leaf)
+	switch c := o.column.(type) {
+	case *byteArrays:
+		switch leaf.LogicalType().(type) {
+		case schema.StringLogicalType, *schema.StringLogicalType:
+			return string(c.value)
+		}
+		return hex.EncodeToString(c.value)
+	case *fixedArrays:
+		return hex.EncodeToString(c.value)
+	case *int32Values:
+		return c.value
+	case *int64Values:
+		switch t := leaf.LogicalType().(type) {
+		case *schema.TimestampLogicalType:
+			if ms := dateOf(leaf, c); ms != data.NoDate {
+				return time.UnixMilli(ms).UTC().Format(time.RFC3339)
+			}
+		case *schema.IntLogicalType:
+			if !t.IsSigned() && leaf.Name() == "fingerprint" {
+				return fmt.Sprintf("%0*x", cmp.Or(r.info.Bits, 64)/4, uint64(c.value))
+			}
+		}
+		return c.value
+	case *floatValues:
+		return c.value
+	case *doubleVals:
+		return c.value
+	case *boolValues:
+		return c.value
+	}
+	return string(appendText(nil, o.column))
+}

@@ -1,0 +1,125 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/simhash"
+)
+
+// Drift counts documents of one kind by what the library knew of them.
+type Drift struct {
+	Name      string `json:"name"` // the language or the site; "" is not known
+	Documents int64  `json:"documents"`
+	New       int64  `json:"new"`       // neither the id nor the content was there
+	Repeated  int64  `json:"repeated"`  // another id, but the content was there
+	Returning int64  `json:"returning"` // the id was there
+}
+
+// Growth is a fingerprint that more documents have than the night before.
+type Growth struct {
+	Fingerprint string `json:"fingerprint"` // hexadecimal
+	Documents   int64  `json:"documents"`   // of the night
+	Before      int64  `json:"before"`      // of the night before
+	Earlier     int64  `json:"earlier"`     // of all earlier nights
+	Example     string `json:"example"`     // the smallest id of the night that has it
+}
+
+// summarySites is how many sites and growing fingerprints a summary names, and
+// printed how many of each kind a person is shown.
+const (
+	summarySites = 10
+	printed      = 5
+)
+
+// readDrift fills l from the drift and growth tables.
+func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
+	languages, sites := map[string]*Drift{}, map[string]*Drift{}
+	paths, err := r.dir.Parts(rundir.Drift)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		err := parquet.ReadDrift(ctx, path, func(row *data.DriftRow) error {
+			count(languages, row.Language, row)
+			count(sites, string(row.Site), row)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.Languages, l.Sites = mostDocuments(languages), mostDocuments(sites)
+	l.Sites = l.Sites[:min(len(l.Sites), summarySites)]
+
+	if paths, err = r.dir.Parts(rundir.Growth); err != nil {
+		return err
+	}
+	l.Growing = nil
+	for _, path := range paths {
+		err := parquet.ReadGrowth(ctx, path, func(row *data.GrowthRow) error {
+			if len(l.Growing) < summarySites {
+				print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.config.Features.Bits)
+				l.Growing = append(l.Growing, Growth{print, row.Documents, row.Before, row.Earlier, string(row.Example)})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func count(kinds map[string]*Drift, name string, row *data.DriftRow) {
+	d := kinds[name]
+	if d == nil {
+		d = &Drift{Name: name}
+		kinds[name] = d
+	}
+	d.Documents += row.Documents
+	d.New += row.New
+	d.Repeated += row.Repeated
+	d.Returning += row.Returning
+}
+
+func mostDocuments(kinds map[string]*Drift) []Drift {
+	var all []Drift
+	for d := range maps.Values(kinds) {
+		all = append(all, *d)
+	}
+	slices.SortFunc(all, func(a, b Drift) int {
+		return cmp.Or(cmp.Compare(b.Documents, a.Documents), strings.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// printDrift writes the shares by language and site, and what grew.
+func (l *LibraryCounts) printDrift(row func(name, format string, args ...any)) {
+	for _, kind := range []struct {
+		name, empty string
+		drift       []Drift
+	}{{"of language", "unknown", l.Languages}, {"of site", "no address", l.Sites}} {
+		for i, d := range kind.drift[:min(len(kind.drift), printed)] {
+			name := ""
+			if i == 0 {
+				name = kind.name
+			}
+			row(name, "%8s  %s: %s new, %s repeated, %s returning", grouped(d.Documents), cmp.Or(d.Name, kind.empty),
+				share(d.New, d.Documents), share(d.Repeated, d.Documents), share(d.Returning, d.Documents))
+		}
+	}
+	for i, g := range l.Growing[:min(len(l.Growing), printed)] {
+		name := ""
+		if i == 0 {
+			name = "growing"
+		}
+		row(name, "%8s  %s (%s the night before, %s in all nights before)", grouped(g.Documents), g.Example, grouped(g.Before), grouped(g.Earlier))
+	}
+}
