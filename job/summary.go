@@ -18,17 +18,17 @@ type Summary struct {
 	Command   string           `json:"command"`
 	Out       string           `json:"out"`
 	Splits    int              `json:"splits"`
-	Bytes     int64            `json:"bytes"`     // of input read
-	Records   int64            `json:"records"`   // documents + skipped
-	Documents int64            `json:"documents"` // rows of the fingerprints table
-	Skipped   map[string]int64 `json:"skipped"`   // by reason; duplicate ids are documents too
-	Bad       int64            `json:"bad"`       // skipped records that were unusable or stood twice
-	Lanes     map[string]int64 `json:"lanes"`     // documents by lane; normal ones are matched
-	Languages map[string]int64 `json:"languages"` // documents by language; "" is not known
-	Matched   int64            `json:"matched"`   // documents with a match
-	Checked   int64            `json:"checked"`   // documents compared with all others, to check the join
-	Consulted int64            `json:"consulted"` // pairs whose texts were consulted, their sketches near the limit
-	Pairs     int64            `json:"pairs"`     // rows of the pairs table, when asked for
+	Bytes     int64            `json:"bytes"`               // of input read
+	Records   int64            `json:"records"`             // documents + skipped
+	Documents int64            `json:"documents"`           // rows of the fingerprints table
+	Skipped   map[string]int64 `json:"skipped"`             // by reason; duplicate ids are documents too
+	Bad       int64            `json:"bad"`                 // skipped records that were unusable or stood twice
+	Lanes     map[string]int64 `json:"lanes"`               // documents by lane; normal ones are matched
+	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
+	Matched   int64            `json:"matched"`             // documents with a match
+	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
+	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted, their sketches near the limit
+	Pairs     int64            `json:"pairs"`               // rows of the pairs table, when asked for
 	Clusters  int64            `json:"clusters"`
 	Clustered int64            `json:"clustered"` // documents in clusters
 	Cut       int64            `json:"cut"`       // connected components over the spread bound, cut into clusters
