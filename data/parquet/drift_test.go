@@ -111,7 +111,7 @@ func TestValuesOfDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer v.Close() //nolint:errcheck // read
+	defer v.Close()
 	got, err := v.Read()
 	if err != nil {
 		t.Fatal(err)
