@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -80,16 +79,12 @@ func (r *run) earlier(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	earliest := n.NewEarliest(m)
 	advance, finish := r.Progress(stageEarlier, documents, "documents")
 	defer finish()
-	var came atomic.Int64
-	r.job.Advance = func(n int64) {
-		came.Add(n)
-		advance(n)
-	}
+	r.job.Advance = advance
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
 		return rec, err
 	}
-	if came.Load() != documents {
-		return rec, fmt.Errorf("%s: %w: the library has %d documents of earlier nights, %d came in", stageEarlier, rundir.ErrNotConserved, documents, came.Load())
+	if came := earliest.Documents(); came != documents {
+		return rec, fmt.Errorf("%s: %w: the library has %d documents of earlier nights, %d came in", stageEarlier, rundir.ErrNotConserved, documents, came)
 	}
 	rec.Counts["documents"] = documents
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 )
@@ -33,6 +34,7 @@ func (e *Earlier) compare(distance int, night string, id []byte) int {
 // one by one or gathered elsewhere.
 type Earliest struct {
 	before string // the night before
+	passed atomic.Int64
 	locks  [256]sync.Mutex
 	rows   []string // nights
 	units  []*earliest
@@ -56,7 +58,15 @@ func NewEarliest(rows, units int, before string) *Earliest {
 func (e *Earliest) Reset() {
 	clear(e.rows)
 	clear(e.units)
+	e.passed.Store(0)
 }
+
+// Pass counts earlier documents that were compared with all of tonight's. Safe
+// for concurrent use.
+func (e *Earliest) Pass(documents int64) { e.passed.Add(documents) }
+
+// Documents is how many earlier documents have passed.
+func (e *Earliest) Documents() int64 { return e.passed.Load() }
 
 // Rows is for how many rows it gathers.
 func (e *Earliest) Rows() int { return len(e.rows) }

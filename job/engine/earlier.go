@@ -164,6 +164,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 			joiners[worker] = j
 		}
 		j.join(b, found)
+		found.Pass(int64(b.N))
 		advance(int64(b.N))
 		return nil
 	})

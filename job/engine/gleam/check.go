@@ -36,6 +36,8 @@ type checkFile struct {
 	Size    int64
 	ModTime time.Time
 	ETag    string `json:",omitempty"`
+	Any     bool   `json:",omitempty"` // it need only be readable: it may be replaced meanwhile
+	Library bool   `json:",omitempty"`
 }
 
 // checkReport is what the check on one agent found.
@@ -71,17 +73,22 @@ func (s *spec) seenFiles() (files []checkFile, err error) {
 		if s.Config.Features.StopList != "" {
 			paths = append(paths, s.Config.Features.StopList)
 		}
-	} else {
+	} else if s.Match != nil {
 		if paths, err = filepath.Glob(filepath.Join(s.Run, rundir.State, "documents", "*")); err != nil {
 			return nil, err
 		}
 	}
-	for _, path := range paths {
+	inputs := len(paths)
+	more, err := s.libraryFiles()
+	if err != nil {
+		return nil, err
+	}
+	for i, path := range append(paths, more...) {
 		info, err := object.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("input: %w: it was there when the run began: bring it back, then run the same command again: it goes on from what is finished", err)
 		}
-		files = append(files, checkFile{path, info.Size, info.ModTime, info.ETag})
+		files = append(files, checkFile{Path: path, Size: info.Size, ModTime: info.ModTime, ETag: info.ETag, Library: i >= inputs, Any: i >= inputs && s.Earlier == nil})
 	}
 	return files, nil
 }
@@ -153,13 +160,19 @@ func (c checkFile) look() string {
 	if object.Is(c.Path) {
 		remedy = "start the agent with the store's endpoint and credentials in its environment"
 	}
+	what := "input"
+	if c.Library {
+		what = "library"
+	}
 	info, err := object.Stat(c.Path)
 	if err == nil && info.Size > 0 {
 		err = readable(c.Path)
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("it cannot read the input: %v: %s", err, remedy)
+		return fmt.Sprintf("it cannot read the %s: %v: %s", what, err, remedy)
+	case c.Any:
+		return ""
 	case info.Size != c.Size || !info.ModTime.Equal(c.ModTime) || info.ETag != c.ETag:
 		return fmt.Sprintf("%s is another file there: %d bytes of %s, here %d bytes of %s: mount the same storage", c.Path,
 			info.Size, info.ModTime.Format(time.RFC3339), c.Size, c.ModTime.Format(time.RFC3339))
@@ -200,7 +213,7 @@ func fileSum(path string) (uint64, error) {
 	return h.Sum64(), nil
 }
 
-// checked remembers the agents that passed the check.
+// checked remembers the agents that passed the check, of the library too.
 type checked struct {
 	mu     sync.Mutex
 	agents map[string]bool
@@ -210,7 +223,13 @@ type checked struct {
 func (r *run) check(ctx context.Context, s *spec) error {
 	r.checked.mu.Lock()
 	defer r.checked.mu.Unlock()
-	agents := slices.DeleteFunc(slices.Clone(r.agents), func(a Agent) bool { return r.checked.agents[a.Address] })
+	key := func(a Agent) string { // the library's files are known once it is locked
+		if s.Earlier != nil {
+			return a.Address + " " + s.Config.Library.Path
+		}
+		return a.Address
+	}
+	agents := slices.DeleteFunc(slices.Clone(r.agents), func(a Agent) bool { return r.checked.agents[key(a)] })
 	if len(agents) == 0 {
 		return nil
 	}
@@ -241,7 +260,7 @@ func (r *run) check(ctx context.Context, s *spec) error {
 	}
 	programs := make(map[uint64][]string)
 	for i, rep := range reports {
-		r.checked.agents[agents[i].Address] = true
+		r.checked.agents[key(agents[i])] = true
 		name := fmt.Sprintf("%s (%s)", agents[i].Address, rep.Host)
 		programs[rep.Gleam] = append(programs[rep.Gleam], name)
 		early, late := began.Sub(rep.Time).Seconds(), time.Until(rep.Time).Seconds()

@@ -32,13 +32,14 @@ func runDriver(dir attemptDir) error {
 		return err
 	}
 	d := &driver{dir: dir, spec: s, done: make(chan struct{}), failed: make(chan Failure, 1)}
-	if s.Match != nil {
+	if lanes, stage := s.dealt(); stage != 0 {
+		d.book = newLedger(stage, len(lanes))
+		d.parts, d.joined = make([]*partFile, len(lanes)), make(map[int]bool)
+	} else {
 		if d.pairs, err = data.CreateAtomic(dir.pairs()); err != nil {
 			return err
 		}
 		d.book = newLedger(stageFinal, s.Finals)
-	} else {
-		d.book = newLedger(stageFingerprint, len(s.Fingerprint.Lanes))
 	}
 	w := &worker{dir: dir, id: s.Attempt, stage: stageDriver}
 	d.worker = w
@@ -84,6 +85,8 @@ type driver struct {
 	pairs   *data.AtomicFile
 	sum     *xxh3.Hasher
 	count   uint64
+	parts   []*partFile  // of the earlier flow, by worker: the split under way
+	joined  map[int]bool // splits whose files are there
 	readers int
 	done    chan struct{} // closed when all readers ended and the book is closed
 	failed  chan Failure
@@ -158,6 +161,9 @@ func (d *driver) take(f frame, sum uint64) error {
 		d.records = append(d.records, rec)
 		return nil
 	}
+	if d.spec.Earlier != nil {
+		return d.takeEarlier(f)
+	}
 	if len(f.payload) != pairBytes*int(f.records) {
 		return fmt.Errorf("%w: %d bytes for %d pairs", errFrame, len(f.payload), f.records)
 	}
@@ -196,6 +202,12 @@ func (d *driver) finish() (res result, err error) {
 			return lost("%d tasks were not reported", len(missing))
 		}
 		return result{Records: d.records}, nil
+	}
+	if d.spec.Earlier != nil {
+		if err := d.finishEarlier(); err != nil {
+			return lost("%v", err)
+		}
+		return result{}, nil
 	}
 	m := d.spec.Match
 	if d.book.references != m.References {

@@ -176,6 +176,7 @@ func TestEqualsLocal(t *testing.T) {
 			}
 			verifiedEqualsLocal(t, c)
 			fingerprintEqualsLocal(t, c)
+			earlierEqualsLocal(t, c)
 		})
 	}
 }

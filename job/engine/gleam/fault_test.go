@@ -52,6 +52,11 @@ func (p point) String() string { return fmt.Sprintf("%s %d %s", p.stage, p.task,
 // fingerprints reports whether the point is in the fingerprint flow.
 func (p point) fingerprints() bool { return p.stage == stageFingerprint }
 
+// joins reports whether the point is in the earlier flow.
+func (p point) joins() bool { return p.stage == stageEarlier }
+
+var earlierPoints = []point{{stageEarlier, 0, early}, {stageEarlier, 1, middle}, {stageEarlier, 0, late}}
+
 var fingerprintPoints = []point{{stageFingerprint, 0, early}, {stageFingerprint, 1, middle}, {stageFingerprint, 0, late}}
 
 // matchPoints are all points of the match flow, flowPoints one for each part
@@ -63,7 +68,7 @@ var (
 		{stagePartial, 1, early}, {stagePartial, 0, middle}, {stagePartial, 1, late},
 		{stageFinal, 0, early}, {stageFinal, 1, middle}, {stageFinal, 0, late},
 	}
-	flowPoints = append(slices.Clone(fingerprintPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
+	flowPoints = append(slices.Concat(fingerprintPoints, earlierPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
 )
 
 // agentOf is the number of the agent that a worker stands on.
@@ -211,6 +216,8 @@ type faultRuns struct {
 	pairs   []data.Pair
 	splits  []data.Split
 	records []rundir.TaskRecord
+	earlier *earlierInput
+	found   string
 	dir     *rundir.Dir // of the run without a fault
 }
 
@@ -224,6 +231,10 @@ func newFaultRunsOf(t *testing.T, splits []data.Split) *faultRuns {
 		t.Fatal(err)
 	}
 	if r.records, err = fingerprintRun(t, local.New(2), r.dir, r.splits); err != nil {
+		t.Fatal(err)
+	}
+	r.earlier = newEarlierInput(t, r.config, faultDocuments)
+	if r.found, err = r.earlier.join(t.Context(), t, local.New(2), r.dir, r.earlier.splits); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -281,9 +292,12 @@ func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
 	e := New(Options{Master: c.master, Stall: stall, Deadline: 10 * stall})
 	var err error
 	var wrong string
-	if p.fingerprints() {
+	switch {
+	case p.fingerprints():
 		wrong, err = r.fingerprint(ctx, t, e, dir)
-	} else {
+	case p.joins():
+		wrong, err = r.join(ctx, t, e, dir)
+	default:
 		wrong, err = r.match(ctx, t, e, dir)
 	}
 	close(ended)
@@ -359,6 +373,15 @@ func (r *faultRuns) match(ctx context.Context, t *testing.T, e *Engine, dir *run
 	return "", err
 }
 
+// join runs the earlier flow and says what is wrong with the result.
+func (r *faultRuns) join(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
+	found, err := r.earlier.join(ctx, t, e, dir, r.earlier.cut(faultDocuments/8))
+	if err == nil && found != r.found {
+		return firstDifference(found, r.found), nil
+	}
+	return "", err
+}
+
 // fingerprint runs the fingerprint flow and says what is wrong with the
 // result: what is finished must be right even in a run that failed.
 func (r *faultRuns) fingerprint(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
@@ -390,10 +413,12 @@ func TestFaults(t *testing.T) {
 		{taskFaults[1], fingerprintPoints[1]},
 		{taskFaults[3], matchPoints[1]},
 		{processFaults[1], point{stageFinal, 1, late}},
+		{taskFaults[3], earlierPoints[1]},
+		{processFaults[1], earlierPoints[2]},
 	}
 	if long() {
 		tries = nil
-		all := append(slices.Clone(fingerprintPoints), matchPoints...)
+		all := slices.Concat(fingerprintPoints, earlierPoints, matchPoints)
 		for _, f := range taskFaults {
 			for _, p := range all {
 				tries = append(tries, try{f, p})
@@ -405,7 +430,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		for _, f := range lastingFaults {
-			tries = append(tries, try{f, fingerprintPoints[1]}, try{f, point{stagePartial, 0, middle}})
+			tries = append(tries, try{f, fingerprintPoints[1]}, try{f, earlierPoints[1]}, try{f, point{stagePartial, 0, middle}})
 		}
 		for _, f := range moreFaults {
 			tries = append(tries, try(f))
@@ -467,7 +492,7 @@ func TestSoak(t *testing.T) {
 	right := newFaultRuns(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	faults := slices.Concat(taskFaults, processFaults, lastingFaults)
-	points := slices.Concat(fingerprintPoints, fingerprintPoints, fingerprintPoints, matchPoints)
+	points := slices.Concat(fingerprintPoints, fingerprintPoints, fingerprintPoints, earlierPoints, earlierPoints, earlierPoints, matchPoints)
 	for i := range runs {
 		f, p := faults[r.IntN(len(faults))], points[r.IntN(len(points))]
 		if f.strike != nil { // at any time after the point

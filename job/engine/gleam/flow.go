@@ -30,8 +30,8 @@ func (s *spec) build(output func(io.Reader) error) *flow.Flow {
 	fc.HashCode = s.Hash
 	name := func(id stageID) (string, gio.MapperId) { return id.String(), gio.MapperId(id.String()) }
 	d := fc.Source("tasks", func(out io.Writer, _ *pb.InstructionStat) error { return s.assign(out) }).Map(name(stageDeal))
-	if s.Fingerprint != nil {
-		d = d.PartitionByKey("tasks", len(s.Fingerprint.Lanes)).Map(name(stageFingerprint))
+	if lanes, stage := s.dealt(); stage != 0 {
+		d = d.PartitionByKey("tasks", len(lanes)).Map(name(stage))
 	} else {
 		d = d.PartitionByKey("tasks", s.Sources).Map(name(stageSegment)).
 			PartitionByKey("keys", s.Partials).Map(name(stagePartial)).
@@ -71,9 +71,9 @@ func (s *spec) slots() int {
 // assign writes each first worker's tasks and ends it.
 func (s *spec) assign(out io.Writer) error {
 	w := newRowWriter(out)
-	lanes := make([][]int, s.Sources)
-	if s.Fingerprint != nil {
-		lanes = s.Fingerprint.Lanes
+	lanes, stage := s.dealt()
+	if stage == 0 {
+		lanes = make([][]int, s.Sources)
 	}
 	for to, tasks := range lanes {
 		var a account

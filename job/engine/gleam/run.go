@@ -139,6 +139,9 @@ func (r *run) spec(ctx context.Context) (*spec, error) {
 		Config: r.job.Config, Execution: r.job.Config.Execution, JobHash: r.job.Hash,
 	}
 	s.Execution.Shards, s.Execution.Salts = max(s.Execution.Shards, 1), max(s.Execution.Salts, 1)
+	if path := r.job.Config.Library.Path; path != "" {
+		s.Relative = !filepath.IsAbs(path)
+	}
 	for _, named := range r.job.Config.Features.Files() {
 		s.Relative = s.Relative || !filepath.IsAbs(named)
 	}
@@ -394,15 +397,20 @@ func (r *run) watch(ctx context.Context, s *spec, ended <-chan error) error {
 	}
 }
 
-// advance tells the job of input bytes that were read; what a failed attempt
+// advance tells the job of input bytes and documents that were read; what a failed attempt
 // read and another reads again is told once.
 func (r *run) advance(all []Progress) {
-	if r.stage != engine.StageFingerprint || r.job.Advance == nil {
+	if r.job.Advance == nil {
 		return
 	}
 	sum := int64(0)
 	for _, p := range all {
-		sum += p.Bytes
+		switch p.Stage {
+		case engine.StageFingerprint:
+			sum += p.Bytes
+		case engine.StageEarlier:
+			sum += p.In
+		}
 	}
 	if sum > r.told {
 		r.job.Advance(sum - r.told)

@@ -22,9 +22,10 @@ const (
 	stageSegment
 	stagePartial
 	stageFinal
+	stageEarlier
 )
 
-var stageNames = []string{stageDriver: "driver", stageDeal: "deal", stageFingerprint: "fingerprint", stageSegment: "segment", stagePartial: "partial", stageFinal: "final"}
+var stageNames = []string{stageDriver: "driver", stageDeal: "deal", stageFingerprint: "fingerprint", stageSegment: "segment", stagePartial: "partial", stageFinal: "final", stageEarlier: "earlier"}
 
 func (s stageID) String() string {
 	if s >= stageDriver && int(s) < len(stageNames) {
@@ -62,6 +63,7 @@ type spec struct {
 	Plan
 	Fingerprint *fingerprintSpec `json:",omitempty"`
 	Match       *matchSpec       `json:",omitempty"`
+	Earlier     *earlierSpec     `json:",omitempty"`
 }
 
 // fingerprintSpec is the fingerprint flow's part.
@@ -153,7 +155,7 @@ func executable() (string, error) {
 
 // Failure says what went wrong where, in the words of the task that failed.
 type Failure struct {
-	Stage   string // of the flow: start, deal, fingerprint, segment, partial, final, driver
+	Stage   string // of the flow: start, deal, fingerprint, segment, partial, final, earlier, driver
 	Task    int
 	Split   string `json:",omitempty"` // what the task read
 	Host    string `json:",omitempty"`

@@ -136,6 +136,8 @@ func (w *worker) execute(ctx context.Context) error {
 		return w.partial()
 	case stageFinal:
 		return w.final()
+	case stageEarlier:
+		return w.earlier(ctx)
 	}
 	return fmt.Errorf("no such stage: %s", w.stage)
 }

@@ -1,0 +1,339 @@
+package gleam
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/internal/planted"
+	"github.com/neardup/neardup/job/engine/local"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/reducer"
+)
+
+// earlierInput is a library with a night that is to be joined with it.
+type earlierInput struct {
+	config config.Config
+	l      *library.Library
+	splits []library.Split
+	night  []data.LibraryRow
+}
+
+// newEarlierInput makes a library of n documents and a night of a third as many
+// that are like them: some of the same ids, near copies, hot fingerprints, hot
+// bands and short texts. One night of the library has most of its documents, one
+// file holds several nights, some documents are deleted.
+func newEarlierInput(t testing.TB, cfg config.Config, n int) *earlierInput {
+	t.Helper()
+	ctx := context.Background()
+	in := &earlierInput{config: cfg}
+	in.config.Library = config.Library{Path: filepath.Join(t.TempDir(), "lib"), Night: "2026-11-20"}
+	l, err := library.Lock(ctx, in.config.Library.Path, library.Options{PartRows: int64(n / 3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	in.l = l
+	if err := l.Settle(cfg.Features.Bits, map[string]string{"made": "up"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	views := planted.Views(n+n/3, cfg.Features.Bits)
+	row := func(i, id int) data.LibraryRow {
+		v := &views[i]
+		if i%9 == 0 {
+			v.Hi, v.Lo = views[0].Hi, views[0].Lo // a fingerprint that many have
+		}
+		r := data.LibraryRow{DocID: fmt.Appendf(nil, "http://%d.example/%06d", id%7, id), Hi: v.Hi, Lo: v.Lo, Length: int32(v.Length), Lane: "short", Letters: v.Letters, Date: data.NoDate}
+		if v.Normal {
+			r.Lane = "normal"
+		}
+		if cfg.Match.Verified() && i%17 > 0 {
+			r.Sketch = v.Sketch[:]
+		}
+		return r
+	}
+	byID := func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) }
+	sizes := []int{n / 20, n / 40, n - n/20 - n/40 - n/10 - 1, n / 10, 1}
+	from := 0
+	for i, size := range sizes {
+		night := fmt.Sprintf("2026-11-%02d", i+1)
+		rows := make([]data.LibraryRow, size)
+		for j := range rows {
+			rows[j] = row(from+j, (from+j)*2/3) // some ids come again
+			rows[j].FirstSeen = []string{night, "2026-10-07"}[j%2]
+			if j%3 == 0 {
+				rows[j].Cluster = fmt.Appendf(nil, "2026-11-01/%d", j%40)
+			}
+		}
+		from += size
+		slices.SortFunc(rows, byID)
+		rows = slices.CompactFunc(rows, func(a, b data.LibraryRow) bool { return bytes.Equal(a.DocID, b.DocID) })
+		_, err := l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
+			for k := range rows {
+				if err := yield(&rows[k]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			if _, err := l.Compact(ctx, int64(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := l.Delete(ctx, library.Doomed{Prefixes: []string{"http://3.example/0000"}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := from; i < len(views); i++ {
+		id := i
+		if i%3 == 0 {
+			id = i % from / 2 // one that the library has
+		}
+		in.night = append(in.night, row(i, id))
+	}
+	slices.SortFunc(in.night, byID)
+	in.night = slices.CompactFunc(in.night, func(a, b data.LibraryRow) bool { return bytes.Equal(a.DocID, b.DocID) })
+	if in.splits, err = l.Splits(library.StreamOptions{Before: in.config.Library.Night}, 1); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// cut cuts the library into pieces of so many rows.
+func (in *earlierInput) cut(rows int64) (cut []library.Split) {
+	for _, s := range in.splits {
+		for at := int64(0); at < s.Rows; at += rows {
+			cut = append(cut, library.Split{File: s.File, Start: s.Start + at, Rows: min(rows, s.Rows-at)})
+		}
+	}
+	return cut
+}
+
+// join lays the night into the run directory and has an engine join it. It
+// returns what was found, as text.
+func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, splits []library.Split) (string, error) {
+	t.Helper()
+	path := dir.Path(rundir.State, engine.NightFile)
+	if gone(path) {
+		out, err := parquet.CreateLibrary(path, parquet.Options{Bits: in.config.Features.Bits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range in.night {
+			if err := out.Write(&in.night[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tonight, err := engine.ReadTonight(ctx, in.config, dir, 2, nil)
+	if err != nil {
+		return "", err
+	}
+	found := tonight.NewEarliest(in.l.Manifest())
+	job := &engine.Job{Config: in.config, Hash: "cafe", Dir: dir, Log: testLog(t)}
+	if err := e.Earlier(ctx, job, tonight, in.l, splits, found); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, found.Documents(), "documents")
+	for row := range found.Rows() {
+		fmt.Fprintln(&b, "row", row, found.FirstSeen(row))
+	}
+	for unit := range uint32(found.Units()) {
+		clusters := found.Clusters(unit) // in order
+		if g, ok := found.Gathered(unit); ok {
+			fmt.Fprintln(&b, "unit", unit, g.Matches, g.Exact, g.Last, clusters)
+		}
+	}
+	return b.String(), nil
+}
+
+// earlierConfig is of the preset.
+func earlierConfig(t testing.TB, preset string, bits int) config.Config {
+	t.Helper()
+	cfg, err := config.Default().WithPreset(preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Features.Bits = bits
+	return cfg
+}
+
+// earlierEqualsLocal joins a library in any cut on the cluster.
+func earlierEqualsLocal(t *testing.T, c *cluster) {
+	type variant struct {
+		preset string
+		bits   int
+		rows   []int64 // of a split
+	}
+	variants := []variant{{config.PresetBalanced, 64, []int64{1 << 40, 450}}}
+	if long() {
+		variants = append(variants, variant{config.PresetClassic, 64, []int64{1 << 40, 1000, 77}}, variant{config.PresetThorough, 128, []int64{1 << 40, 333}}, variant{config.PresetBalanced, 32, []int64{1}})
+	}
+	for _, v := range variants {
+		n := 6000
+		if v.rows[0] == 1 {
+			n = 200
+		}
+		in := newEarlierInput(t, earlierConfig(t, v.preset, v.bits), n)
+		want, err := in.join(t.Context(), t, local.New(1), openRun(t), in.splits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(want, "unit") < 50 || strings.Count(want, "2026-") < 100 {
+			t.Fatalf("hardly anything is found: the test shows nothing: %.200s", want)
+		}
+		for _, rows := range v.rows {
+			cut := in.cut(rows)
+			if got, err := in.join(t.Context(), t, local.New(3), openRun(t), cut); err != nil || got != want {
+				t.Errorf("%+v, %d splits, here: %v; %s", v, len(cut), err, firstDifference(got, want))
+			}
+			dir := openRun(t)
+			began := time.Now()
+			got, err := in.join(t.Context(), t, New(Options{Master: c.master}), dir, cut)
+			if err != nil || got != want {
+				t.Errorf("%+v, %d splits: %v; %s", v, len(cut), err, firstDifference(got, want))
+			}
+			t.Logf("%s, %d bits: %d splits in %v", v.preset, v.bits, len(cut), time.Since(began))
+			c.left(dir.Path())
+		}
+	}
+}
+
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d: %.300q, want %.300q", i, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(x), len(y))
+}
+
+// Splits that are joined stay joined: what one attempt, or one run, has found is
+// not looked for again, and what is of another state of the library is removed.
+func TestJoinedSplitsAreKept(t *testing.T) {
+	in := newEarlierInput(t, earlierConfig(t, config.PresetBalanced, 64), 1500)
+	cut := in.cut(100)
+	dir := openRun(t)
+	want, err := in.join(t.Context(), t, local.New(1), dir, in.splits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startCluster(t, 2, 3)
+	e := New(Options{Master: c.master})
+	if got, err := in.join(t.Context(), t, e, dir, cut); err != nil || got != want {
+		t.Fatalf("%v; %s", err, firstDifference(got, want))
+	}
+	parts, err := os.ReadDir(dir.Path(rundir.State, engine.EarlierParts))
+	if err != nil || len(parts) != len(cut) {
+		t.Fatalf("%d parts of %d splits are kept (%v)", len(parts), len(cut), err)
+	}
+	c.left(dir.Path())
+	c.stop() // nothing is left for it to do
+	stray := dir.Path(rundir.State, engine.EarlierParts, "0123456789abcdef")
+	if err := os.WriteFile(stray, []byte("of another library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := in.join(t.Context(), t, e, dir, cut); err != nil || got != want {
+		t.Fatalf("again: %v; %s", err, firstDifference(got, want))
+	}
+	if !gone(stray) {
+		t.Error("a part of another library is left")
+	}
+	// A part that is damaged is no result.
+	path := dir.Path(rundir.State, engine.EarlierParts, parts[0].Name())
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, errFrame) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a damaged part: %v", err)
+	}
+}
+
+// A part that was cut or changed, or that is not of tonight, is refused, and
+// records at random are at worst.
+func FuzzTakePart(f *testing.F) {
+	found := reducer.NewEarliest(4, 4, "2026-11-02")
+	found.Seen(2, "2026-11-01")
+	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("a"), FirstSeen: []byte("2026-11-01"), Reason: "r"})
+	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("b"), FirstSeen: []byte("2026-11-02"), Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
+	found.Pass(7)
+	var out bytes.Buffer
+	w := &worker{stage: stageEarlier, out: newRowWriter(&out)}
+	w.open(1)
+	if err := cmp.Or(w.sendPart(3, found), w.out.flush()); err != nil {
+		f.Fatal(err)
+	}
+	b, err := newRowReader(&out).next()
+	if err != nil {
+		f.Fatal(err)
+	}
+	sent, _, err := decodeFrame(b, 0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	part := slices.Clone(sent.payload[partHead:])
+	got := reducer.NewEarliest(4, 4, "2026-11-02")
+	if n, err := takePart(part, got); err != nil || n != 7 || got.FirstSeen(2) != "2026-11-01" {
+		f.Fatalf("%d, %v", n, err)
+	}
+	a, _ := found.Gathered(1)
+	if g, ok := got.Gathered(1); !ok || fmt.Sprint(a) != fmt.Sprint(g) {
+		f.Fatalf("got %v, want %v", g, a)
+	}
+	if _, err := takePart(part, reducer.NewEarliest(4, 1, "")); !errors.Is(err, errFrame) {
+		f.Errorf("a unit that is not there: %v", err)
+	}
+	for i := range part {
+		changed := slices.Clone(part)
+		changed[i] ^= 4
+		for _, b := range [][]byte{part[:i], changed} {
+			if _, err := takePart(b, reducer.NewEarliest(4, 4, "")); err == nil {
+				f.Errorf("%x was taken", b)
+			}
+		}
+	}
+	f.Add(part[:len(part)-partEnd], uint64(2))
+	f.Add([]byte{}, uint64(0))
+	f.Fuzz(func(t *testing.T, records []byte, number uint64) {
+		b := append(slices.Clone(records), recordEnd)
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, 1), number)
+		b = binary.LittleEndian.AppendUint64(b, xxh3.Hash(b))
+		if _, err := takePart(b, reducer.NewEarliest(4, 4, "2026-11-02")); err != nil && !errors.Is(err, errFrame) {
+			t.Error(err)
+		}
+	})
+}
