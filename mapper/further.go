@@ -33,6 +33,7 @@ type Further struct {
 	short      sketch.Short
 	letters    []rune
 	keys       []uint64
+	band       [1]uint64
 }
 
 // NewFurther returns the map of the further tables, of which first is the
@@ -41,27 +42,49 @@ func NewFurther(first int, bands, shortTexts bool) *Further {
 	return &Further{first: first, bands: bands, shortTexts: shortTexts}
 }
 
-// Table calls emit with the records of document doc in further table t. The
-// rest of a record brings equal documents together, as the rest of a segment's
-// record does: it is a hash of the view.
-func (f *Further) Table(t int, v *data.View, doc uint32, emit func(data.Keyed) error) error {
-	if t < TableShort {
-		if !f.bands || v.Sketch == [data.SketchSize]byte{} {
-			return nil
-		}
-		value := uint64((*sketch.Sketch)(&v.Sketch).Band(t))
-		return emit(f.record(t, value, v, doc))
+// Values are what a document meets others by in further table t: a band, the
+// keys of a short text, or nothing. They are distinct and ascending, and good
+// until the next call.
+func (f *Further) Values(t int, v *data.View) []uint64 {
+	switch {
+	case t < TableShort && f.banded(v):
+		f.band[0] = uint64((*sketch.Sketch)(&v.Sketch).Band(t))
+		return f.band[:]
+	case t == TableShort && f.isShort(v):
+		return f.shortKeys(v)
 	}
-	if !f.shortTexts || len(v.Letters) == 0 {
+	return nil
+}
+
+// Table is Tables for one table.
+func (f *Further) Table(t int, v *data.View, doc uint32, emit func(data.Keyed) error) error {
+	return f.Tables(t, t+1, v, doc, emit)
+}
+
+// Tables calls emit with the records of document doc in the further tables
+// first to last − 1, one for each value. The rest of a record brings equal
+// documents together, as the rest of a segment's record does: it is a hash of
+// the view.
+func (f *Further) Tables(first, last int, v *data.View, doc uint32, emit func(data.Keyed) error) error {
+	if !f.banded(v) && !f.isShort(v) {
 		return nil
 	}
-	for _, key := range f.shortKeys(v) {
-		if err := emit(f.record(t, key, v, doc)); err != nil {
-			return err
+	rest := hashView(v)
+	for t := first; t < last; t++ {
+		for _, value := range f.Values(t, v) {
+			if err := emit(data.Keyed{Key: uint64(FurtherKey(f.first, t, value)), Lo: rest >> furtherBits(t), Doc: doc}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// banded reports whether a document has bands to meet by.
+func (f *Further) banded(v *data.View) bool { return f.bands && v.Sketch != [data.SketchSize]byte{} }
+
+// isShort reports whether a document meets others as a short text.
+func (f *Further) isShort(v *data.View) bool { return f.shortTexts && len(v.Letters) > 0 }
 
 // shortKeys are the distinct keys of a short text, cut to shortKeyBits,
 // ascending.
@@ -82,13 +105,13 @@ func furtherBits(t int) int {
 	return shortKeyBits
 }
 
-func (f *Further) record(t int, value uint64, v *data.View, doc uint32) data.Keyed {
-	width := furtherBits(t)
+// hashView is the same for equal views.
+func hashView(v *data.View) uint64 {
 	h := v.Lo ^ mix(v.Hi+uint64(v.Length))
 	for b := v.Sketch[:]; len(b) > 0; b = b[8:] {
 		h = mix(h + binary.LittleEndian.Uint64(b))
 	}
-	return data.Keyed{Key: uint64(FurtherKey(f.first, t, value)), Lo: h >> width, Doc: doc}
+	return h
 }
 
 // FurtherKey is the key of a value in further table t.
@@ -279,7 +302,7 @@ func (c *Confirmer) Further(key simhash.Key, docs []uint32, emit func(data.Pair)
 		if a.view.Normal && b.view.Normal && distance(a.view, b.view) <= c.k {
 			return
 		}
-		bothShort := c.further.shortTexts && len(a.view.Letters) > 0 && len(b.view.Letters) > 0
+		bothShort := c.further.isShort(a.view) && c.further.isShort(b.view)
 		if bothShort != (t == TableShort) {
 			return
 		}
@@ -297,7 +320,7 @@ func (c *Confirmer) Further(key simhash.Key, docs []uint32, emit func(data.Pair)
 
 // first reports whether key is the first under which a document meets others.
 func (c *Confirmer) first(v *data.View, t int, key simhash.Key) bool {
-	if c.further.bands && v.Sketch != [data.SketchSize]byte{} {
+	if c.further.banded(v) {
 		return t == 0
 	}
 	return t == TableShort && c.further.shortKeys(v)[0] == key.Value()
@@ -392,7 +415,7 @@ func (c *Confirmer) pair(a, b uint32) (x, y *data.View, err error) {
 // Judge says whether two documents meet, in any table, and the verdict on
 // them: the obvious form of what all tables together find.
 func (c *Confirmer) Judge(a, b *data.View) (met bool, verdict sketch.Verdict) {
-	bothShort := c.further.shortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
+	bothShort := c.further.isShort(a) && c.further.isShort(b)
 	switch {
 	case a.Normal && b.Normal && distance(a, b) <= c.k, bothShort:
 	case !c.further.bands || FirstBand(a, b) < 0:

@@ -1,6 +1,7 @@
 package mapper
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -106,6 +107,34 @@ func allPairs(t fataler, c *Confirmer, further *Further, first int, views []data
 	}
 	return came
 }
+
+func TestTablesAreTheirValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const first = 4
+		further := NewFurther(first, rapid.Bool().Draw(t, "bands"), rapid.Bool().Draw(t, "short texts"))
+		for doc, v := range drawViews(t) {
+			var want, got []data.Keyed
+			for table := range FurtherTables {
+				for _, value := range slices.Clone(further.Values(table, &v)) {
+					want = append(want, data.Keyed{Key: uint64(FurtherKey(first, table, value)), Doc: uint32(doc)})
+				}
+			}
+			err := further.Tables(0, FurtherTables, &v, uint32(doc), func(r data.Keyed) error {
+				r.Lo = 0
+				got = append(got, r)
+				return nil
+			})
+			if err != nil || !slices.Equal(got, want) {
+				t.Fatalf("got %+v, %v, want %+v", got, err, want)
+			}
+			if err := further.Tables(0, FurtherTables, &v, uint32(doc), func(data.Keyed) error { return errNoView }); (err != nil) != (len(want) > 0) {
+				t.Fatalf("emit's error: %v", err)
+			}
+		}
+	})
+}
+
+var errNoView = errors.New("no view")
 
 type fataler interface {
 	Fatal(...any)

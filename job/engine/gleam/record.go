@@ -3,6 +3,9 @@ package gleam
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/numbered"
@@ -54,17 +57,32 @@ func (p packing) appendKeyed(dst []byte, r data.Keyed) []byte {
 // references counts, for each table, the references to documents under its
 // keys.
 func (p packing) references(c config.Config, documents *numbered.Folder) ([]uint64, error) {
+	n, parts := documents.Len(), runtime.GOMAXPROCS(0)
+	counted := make([][]uint64, parts)
+	var group errgroup.Group
+	for part := range parts {
+		group.Go(func() error {
+			counts := make([]uint64, p.tables)
+			counted[part] = counts
+			m := mapper.NewFurther(p.layout.Tables(), c.Match.Bands, c.Match.ShortTexts)
+			segments, further := counts[:p.layout.Tables()], counts[p.layout.Tables():]
+			return documents.Views(n*part/parts, n*(part+1)/parts, func(_ uint32, v *data.View) {
+				for t := 0; v.Normal && t < len(segments); t++ {
+					segments[t]++
+				}
+				for t := range further {
+					further[t] += uint64(len(m.Values(t, v)))
+				}
+			})
+		})
+	}
+	err := group.Wait()
 	counts := make([]uint64, p.tables)
-	further := counts[p.layout.Tables():]
-	m := mapper.NewFurther(p.layout.Tables(), c.Match.Bands, c.Match.ShortTexts)
-	err := documents.Views(0, documents.Len(), func(doc uint32, v *data.View) {
-		for t := 0; v.Normal && t < p.layout.Tables(); t++ {
-			counts[t]++
+	for _, part := range counted {
+		for t, n := range part {
+			counts[t] += n
 		}
-		for t := range further {
-			_ = m.Table(t, v, doc, func(data.Keyed) error { further[t]++; return nil }) // as ours
-		}
-	})
+	}
 	return counts, err
 }
 

@@ -154,8 +154,8 @@ func (w *worker) segment() (err error) {
 			return w.put(to, p.appendKeyed(w.record(to), r))
 		}
 		err = documents.Views(first, last, func(doc uint32, v *data.View) {
-			for table := max(segments, w.spec.Match.First); table < tables && failed == nil; table++ {
-				failed = further.Table(table-p.layout.Tables(), v, doc, put)
+			if failed == nil {
+				failed = further.Tables(max(segments, w.spec.Match.First)-p.layout.Tables(), tables-p.layout.Tables(), v, doc, put)
 			}
 		})
 		if err := errors.Join(err, failed); err != nil {

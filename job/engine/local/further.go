@@ -10,7 +10,6 @@ import (
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash"
 )
 
 // A record of a further table, in memory, is a value and a document's number
@@ -33,8 +32,8 @@ func (e *Engine) further(ctx context.Context, job *engine.Job, documents *number
 		return err
 	}
 	bands, short := 0, 0 // records of a band's table, and of the short texts'
-	err = documents.Views(0, documents.Len(), func(doc uint32, v *data.View) {
-		_ = counter.Table(0, v, doc, func(data.Keyed) error { bands++; return nil })
+	err = documents.Views(0, documents.Len(), func(_ uint32, v *data.View) {
+		bands += len(counter.Values(0, v))
 		if len(v.Letters) > 0 {
 			short += shortKeys
 		}
@@ -77,12 +76,11 @@ func (e *Engine) furtherRange(ctx context.Context, job *engine.Job, documents *n
 	}
 	var records []uint64
 	err = documents.Views(0, documents.Len(), func(doc uint32, v *data.View) {
-		_ = further.Table(t, v, doc, func(k data.Keyed) error {
-			if mapper.Shard(k, ranges) == r {
-				records = append(records, simhash.Key(k.Key).Value()<<32|uint64(doc))
+		for _, value := range further.Values(t, v) {
+			if mapper.Shard(data.Keyed{Key: uint64(mapper.FurtherKey(first, t, value))}, ranges) == r {
+				records = append(records, value<<32|uint64(doc))
 			}
-			return nil
-		})
+		}
 	})
 	if err != nil {
 		return err
