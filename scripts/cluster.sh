@@ -92,7 +92,7 @@ alive() {
   local pid started
   [[ -s $1 ]] || return 1
   read -r pid started <"$1"
-  [[ $(started_at "$pid") == "$started" ]]
+  [[ -n $started && $(started_at "$pid") == "$started" ]]
 }
 
 # started_at PID: when the process started, in ticks since the boot.
@@ -103,16 +103,31 @@ started_at() {
   cut -d' ' -f20 <<<"$stat"
 }
 
-# launch NAME ARGS…: start a server in a session of its own.
+# launch NAME PORT ARGS…: start a server in a session of its own and wait until
+# it listens. A connection of another program holds a port for up to a minute
+# after its end: that long it is tried again.
 launch() {
-  local name=$1 pid
-  shift
-  if alive "$state/$name.pid"; then
-    return
-  fi
-  setsid "$gleam" "$@" >>"$state/$name.log" 2>&1 </dev/null &
-  pid=$!
-  echo "$pid $(started_at "$pid")" >"$state/$name.pid"
+  local name=$1 port=$2 pid last told='' deadline=$((SECONDS + 75))
+  shift 2
+  until alive "$state/$name.pid"; do
+    if answers "$address" "$port" || answers "$address" "$((port + 10000))"; then
+      die "$name: something listens at $address, port $port or $((port + 10000)), already: another cluster? Choose another --port"
+    fi
+    setsid "$gleam" "$@" >>"$state/$name.log" 2>&1 </dev/null &
+    pid=$!
+    echo "$pid $(started_at "$pid")" >"$state/$name.pid"
+    until answers "$address" "$((port + 10000))" || ! alive "$state/$name.pid"; do
+      ((SECONDS < deadline)) || die "the $name does not listen; see $state/$name.log"
+      sleep 0.1
+    done
+    alive "$state/$name.pid" && return
+    last=$(tail -n 1 "$state/$name.log")
+    [[ $last == *'address already in use'* ]] || die "the $name ended: $last; see $state/$name.log"
+    ((SECONDS < deadline)) || die "the $name cannot start: $last: choose another --port, or reserve the ports (job/docs/operations.md)"
+    [[ -n $told ]] || echo "cluster.sh: $name: a port of it is taken; waiting for it" >&2
+    told=yes
+    sleep 1
+  done
 }
 
 # halt FILE: end the server of a pid file and all of its process group, which
@@ -163,13 +178,7 @@ up() {
   printf '%q ' "${given[@]}" >"$state/options"
   cores=$(nproc)
 
-  launch master master "--address=$address:$port" "--logDirectory=$state"
-  for _ in $(seq 100); do
-    answers "$address" "$port" && break
-    sleep 0.1
-  done
-  answers "$address" "$port" || die "the master does not listen; see $state/master.log"
-
+  launch master "$port" master "--address=$address:$port" "--logDirectory=$state"
   if [[ -n $hosts ]]; then
     while read -r host; do
       remote_up "$host"
@@ -179,7 +188,7 @@ up() {
     [[ -n $memory ]] || memory=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024 / agents))
     for ((i = 0; i < agents; i++)); do
       mkdir -p "$state/agent-$i"
-      launch "agent-$i" agent "--host=$address" "--port=$((port + 5 + i))" "--dir=$state/agent-$i" \
+      launch "agent-$i" "$((port + 5 + i))" agent "--host=$address" "--port=$((port + 5 + i))" "--dir=$state/agent-$i" \
         "--master=$address:$port" "--executor.max=$slots" "--memory=$memory"
     done
   fi
