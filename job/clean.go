@@ -47,14 +47,18 @@ func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.T
 
 	var doc data.Document
 	consumed := int64(0)
+	advance := func() {
+		now := in.Consumed()
+		r.job.Advance(now - consumed)
+		consumed = now
+	}
+	defer advance()
 	for {
 		if rec.RowsIn&0xff == 0 {
 			if err := ctx.Err(); err != nil {
 				return rec, err
 			}
-			now := in.Consumed()
-			r.job.Advance(now - consumed)
-			consumed = now
+			advance()
 		}
 		err := in.Read(&doc)
 		if errors.Is(err, io.EOF) {

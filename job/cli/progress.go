@@ -43,10 +43,8 @@ func bars(w io.Writer) func(stage string, total int64, unit string) (func(int64)
 		return func(n int64) { bar.IncrInt64(n) }, func() {
 			if unit == "tasks" {
 				bar.SetCurrent(total)
-			} else {
-				bar.SetTotal(-1, true) // to what was read
 			}
-			bar.Abort(false) // what did not complete would be waited for
+			bar.Abort(false) // what did not complete stays where it is: it would be waited for
 			p.Wait()
 		}
 	}

@@ -304,6 +304,7 @@ func (r *run) drive(ctx context.Context, s *spec) (res *result, err error) {
 		}
 	}
 	r.clear(s, cause != nil)
+	r.advance(readProgress(r.dir.workers()))
 	res = new(result)
 	switch rerr := rundir.ReadJSON(r.dir.result(), res); {
 	case rerr == nil && res.Failure == nil && (cause == nil || errors.Is(cause, errUntidy)):
