@@ -263,7 +263,8 @@ down() {
   for file in "$state"/agent-*.pid "$state"/master.pid; do
     [[ -e $file ]] && halt "$file"
   done
-  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat
+  # What agents hold of flows, and the master's file of each flow.
+  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/f[0-9]*.log
 }
 
 status() {
