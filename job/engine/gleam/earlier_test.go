@@ -283,6 +283,37 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	}
 }
 
+// A host that does not see the library ends the run before any work is done,
+// and one that sees another before the join.
+func TestLibraryChecks(t *testing.T) {
+	h := makeHosts(t, 2)
+	in := newEarlierInput(t, earlierConfig(t, config.PresetBalanced, 64), 500)
+	lib := in.config.Library.Path
+	refused := failed("cluster not ready", "(host1): it cannot read the library: ", lib, "mount it at the same path")
+	for _, hidden := range []string{lib, filepath.Join(lib, "documents")} {
+		t.Run(filepath.Base(hidden), func(t *testing.T) {
+			dir := openRun(t)
+			c := startClusterAt(t, h.net+".1", h.places("", "mount -t tmpfs none "+hidden), 4)
+			if hidden == lib {
+				job := &engine.Job{Config: in.config, Hash: "cafe", Dir: dir, Splits: dump(t, t.TempDir()), Log: testLog(t)}
+				err := New(Options{Master: c.master}).Fingerprint(t.Context(), job, []int{0, 1}, func(rec rundir.TaskRecord) error {
+					t.Errorf("work was done: %+v", rec)
+					return nil
+				})
+				if wrong := refused(err); wrong != "" {
+					t.Error(wrong)
+				}
+			}
+			_, err := in.join(t.Context(), t, New(Options{Master: c.master}), dir, in.splits)
+			if wrong := refused(err); wrong != "" {
+				t.Error(wrong)
+			}
+			t.Log(err)
+			c.left(dir.Path())
+		})
+	}
+}
+
 // A part that was cut or changed, or that is not of tonight, is refused, and
 // records at random are at worst.
 func FuzzTakePart(f *testing.F) {

@@ -174,7 +174,11 @@ func clustersOf(t testing.TB, lib string, all []nightDocument) map[int]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	at := map[string]int{}
 	for i, d := range all {
 		at[d.night+" "+d.id] = i
