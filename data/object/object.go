@@ -73,6 +73,9 @@ var store = sync.OnceValues(func() (*client, error) {
 	return &client{core.Client, core}, nil
 })
 
+// errReplaced is returned for an object that is not the one that was opened.
+var errReplaced = errors.New("the object was replaced while it was read")
+
 // explained says what to do about the store's refusals.
 func explained(name string, err error) error {
 	var answer minio.ErrorResponse
@@ -89,7 +92,7 @@ func explained(name string, err error) error {
 	case http.StatusForbidden, http.StatusUnauthorized:
 		return fmt.Errorf("%s: %w: %w: see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION", name, fs.ErrPermission, err)
 	case http.StatusPreconditionFailed:
-		return fmt.Errorf("%s: the object was replaced while it was read: %w", name, err)
+		return fmt.Errorf("%s: %w: %w", name, errReplaced, err)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
@@ -243,8 +246,6 @@ func (r *reader) get(start, end int64) (io.ReadCloser, error) {
 	var err error
 	if r.info.ETag != "" {
 		err = o.SetMatchETag(r.info.ETag)
-	} else { // some gateways have none
-		err = o.SetUnmodified(r.info.ModTime)
 	}
 	if err == nil {
 		err = o.SetRange(start, end-1)
@@ -252,9 +253,14 @@ func (r *reader) get(start, end int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.info.Path, err)
 	}
-	body, _, _, err := r.core.GetObject(r.ctx, r.bucket, r.key, o)
+	body, info, _, err := r.core.GetObject(r.ctx, r.bucket, r.key, o)
 	if err != nil {
 		return nil, explained(r.info.Path, err)
+	}
+	// Some gateways have no ETag; nor can they be asked for an object that was
+	// not changed since, when they know times to less than a second.
+	if r.info.ETag == "" && !info.LastModified.Equal(r.info.ModTime) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", r.info.Path, errReplaced), body.Close())
 	}
 	return body, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/object/objecttest"
@@ -117,6 +118,34 @@ func TestStore(t *testing.T) {
 			if _, err := object.Open(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s: %v", path, err)
 			}
+		}
+	})
+
+	// A file that was laid into the server's folder has no ETag, and a time that
+	// the server tells to the second only.
+	t.Run("without an ETag", func(t *testing.T) {
+		path := filepath.Join(server.Folder, "laid.jsonl")
+		lay := func(text string, at time.Time) {
+			if err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chtimes(path, at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := time.Date(2026, 11, 20, 3, 10, 0, 123456789, time.UTC)
+		lay("the first text", at)
+		f, err := object.Open("s3://crawl/laid.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, 14)
+		if _, err := f.ReadAt(text, 0); err != nil || string(text) != "the first text" {
+			t.Errorf("%q, %v", text, err)
+		}
+		lay("another's text", at.Add(time.Minute))
+		if text, err := io.ReadAll(f); err == nil || !strings.Contains(err.Error(), "replaced while it was read") {
+			t.Errorf("%q, %v", text, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 
