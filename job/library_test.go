@@ -117,6 +117,27 @@ func TestDeletedNeverAppearsAgain(t *testing.T) {
 	}
 }
 
+// A cluster that one document continues is none of the largest.
+func TestLargestHaveTwoDocuments(t *testing.T) {
+	dir := t.TempDir()
+	line := func(id string, seed uint64) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text(seed, 120)) }
+	jsonl(t, filepath.Join(dir, "2026-11-01.jsonl"), line("a", 1), line("b", 2))
+	jsonl(t, filepath.Join(dir, "2026-11-02.jsonl"), line("c", 1), line("d", 3))
+	jsonl(t, filepath.Join(dir, "2026-11-03.jsonl"), line("e", 1), line("f", 2), line("g", 2))
+	for night, want := range []int{0, 0, 1} {
+		name := fmt.Sprintf("2026-11-%02d", night+1)
+		s := libraryRun(t, config.Default(), dir, name, name)
+		var said bytes.Buffer
+		if err := s.Print(&said); err != nil {
+			t.Fatal(err)
+		}
+		none := strings.Contains(said.String(), "largest      none")
+		if len(s.Largest) != want || none != (want == 0 && s.Clusters > 0) || int(s.Clusters) != night {
+			t.Errorf("%s: %d clusters, largest %v: %s", name, s.Clusters, s.Largest, &said)
+		}
+	}
+}
+
 // With the rule that the earliest stays, the clean dump has only what no
 // earlier night had.
 func TestKeepEarliestOverNights(t *testing.T) {

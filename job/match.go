@@ -687,13 +687,14 @@ func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, coun
 	return t.largest(sizes, keepers, place, counts)
 }
 
-// largest notes the ten largest clusters, ties to the smaller id.
+// largest notes the ten largest clusters of two documents of the run or more,
+// ties to the smaller id.
 func (t *tables) largest(sizes []uint32, keepers []reducer.Candidate, place []uint32, counts *MatchCounts) error {
 	const n = 10
 	var top []uint32 // clusters
 	bySize := func(a, b uint32) int { return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a, b)) }
 	for l, size := range sizes {
-		if !t.isCluster(uint32(l), size) || len(top) == n && size <= sizes[top[n-1]] {
+		if size < 2 || len(top) == n && size <= sizes[top[n-1]] {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(top, uint32(l), bySize)

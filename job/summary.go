@@ -38,7 +38,7 @@ type Summary struct {
 
 	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
-	Largest []ClusterSize `json:"largest,omitempty"` // at most ten, largest first
+	Largest []ClusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
 	Stages  []StageTime   `json:"stages,omitempty"`
 	Files   []Output      `json:"files,omitempty"`
 
@@ -114,6 +114,9 @@ func (s *Summary) Print(w io.Writer) error {
 			replaced = ", in the place of what it had of this night"
 		}
 		row("", "%s documents were added to %s%s", grouped(l.Added), l.Path, replaced)
+	}
+	if len(s.Largest) == 0 && s.Clusters > 0 {
+		row("largest", "none: each continues an earlier cluster with one document")
 	}
 	for i, c := range s.Largest {
 		name := ""

@@ -34,6 +34,7 @@ type Tonight struct {
 	// sharing lists the units of the normal lane by fingerprint.
 	sharing []uint32
 	bands   [sketch.Bands]valueIndex
+	differ  int // bits in which two sketches may differ
 	short   valueIndex
 }
 
@@ -92,6 +93,7 @@ func NewTonight(units *Units, o MeetOptions) (*Tonight, error) {
 }
 
 func (t *Tonight) indexBands() {
+	t.differ = sketch.MostDiffer(t.o.Alike)
 	entries := make([]uint64, 0, len(t.units.sketches))
 	for b := range t.bands {
 		entries = entries[:0]
@@ -389,8 +391,7 @@ func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
 	}
 	alike := m.pairs[:0]
 	for _, p := range m.pairs {
-		s := (*sketch.Sketch)(rows.Sketch(int(p.row)))
-		if sketch.Estimate((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) >= m.t.o.Alike {
+		if sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), (*sketch.Sketch)(rows.Sketch(int(p.row)))) <= m.t.differ {
 			alike = append(alike, p)
 		}
 	}

@@ -275,11 +275,29 @@ func Estimate(a, b *Sketch) float64 {
 	if a.IsZero() || b.IsZero() {
 		return 0
 	}
+	return estimate(Differ(a, b))
+}
+
+func estimate(differ int) float64 { return max(0, 1-2*float64(differ)/signBits) }
+
+// Differ is the number of bits, of those that Estimate compares, in which two
+// sketches differ.
+func Differ(a, b *Sketch) int {
 	differ := 0
 	for i := 0; i < signBits/8; i += 8 {
 		differ += bits.OnesCount64(binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]))
 	}
-	return max(0, 1-2*float64(differ)/signBits)
+	return differ
+}
+
+// MostDiffer is the most such bits in which two sketches differ whose estimate
+// is the given one or more, and neither of which is zero; −1 if there are none.
+func MostDiffer(alike float64) int {
+	differ := signBits
+	for differ >= 0 && estimate(differ) < alike {
+		differ--
+	}
+	return differ
 }
 
 // StandardError returns that of an estimate of Jaccard similarity j: √((1 −

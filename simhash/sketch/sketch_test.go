@@ -334,3 +334,19 @@ func BenchmarkEstimate(b *testing.B) {
 		Estimate(&x, &y)
 	}
 }
+
+// The bound on differing bits says of every pair what the estimate says.
+func TestMostDifferEqualsEstimate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := Sketch{0: 1}
+		b := a
+		for range rapid.IntRange(0, 330).Draw(t, "changes") {
+			bit := rapid.IntRange(8, signBits-1).Draw(t, "bit")
+			b[bit/8] ^= 1 << (bit % 8)
+		}
+		alike := rapid.SampledFrom([]float64{0, 0.46, 0.6, 1, 1.5, rapid.Float64Range(0, 1).Draw(t, "alike")}).Draw(t, "limit")
+		if got, want := Differ(&a, &b) <= MostDiffer(alike), Estimate(&a, &b) >= alike; got != want {
+			t.Fatalf("%d bits differ, %d may for %v: estimate %v", Differ(&a, &b), MostDiffer(alike), alike, Estimate(&a, &b))
+		}
+	})
+}
