@@ -36,7 +36,7 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := newFaultRunsOf(t, splits)
+	runs := newFingerprintRuns(t, splits)
 	c := startCluster(t, 2, 4)
 	const large = "s3://crawl/dump/part-2.jsonl" // every worker reads of it
 	for _, f := range []fault{
