@@ -43,6 +43,14 @@ func (s Schema) Check() error {
 	return nil
 }
 
+// CheckKey returns an error unless the schema has such a key.
+func (s Schema) CheckKey(k Key) error {
+	if k.Table < 0 || k.Table >= len(s.Tables) || uint64(k.Value)>>s.Tables[k.Table].Width != 0 {
+		return fmt.Errorf("lookup: value %x of table %d is none", k.Value, k.Table)
+	}
+	return nil
+}
+
 // Key is one of a document's keys.
 type Key struct {
 	Table int
@@ -68,9 +76,14 @@ type Query struct {
 	Keys     []Key
 	Hi, Lo   uint64
 	Distance int
-	// Scan asks for every document of the normal lane within the distance,
-	// whatever its keys.
-	Scan bool
+	// Reach says, by key, in how many bits a value of a table with Prints may
+	// differ from the key's; nil: in none.
+	Reach []int
+	// All asks for every document of the normal lane within the distance,
+	// whatever its keys. If Reach is not nil then keys and reach are such that
+	// they find all these documents (see Reaches), so that a store need not
+	// look at every one.
+	All bool
 	// Limit bounds the hits of tables with Prints, the nearest first, and
 	// those of each other key. 0: DefaultLimit.
 	Limit int
@@ -87,6 +100,30 @@ func (q *Query) Limited() int {
 	return DefaultLimit
 }
 
+// Check returns the first mistake of a query to a store of the schema.
+func (q *Query) Check(s Schema) error {
+	if q.Reach != nil && len(q.Reach) != len(q.Keys) {
+		return fmt.Errorf("lookup: reach of %d keys, there are %d", len(q.Reach), len(q.Keys))
+	}
+	for i, k := range q.Keys {
+		if err := s.CheckKey(k); err != nil {
+			return err
+		}
+		if q.Reach != nil && (q.Reach[i] < 0 || q.Reach[i] > 0 && !s.Tables[k.Table].Prints) {
+			return fmt.Errorf("lookup: a reach of %d bits in table %d", q.Reach[i], k.Table)
+		}
+	}
+	return nil
+}
+
+// ReachOf is how far key i reaches.
+func (q *Query) ReachOf(i int) int {
+	if q.Reach == nil {
+		return 0
+	}
+	return q.Reach[i]
+}
+
 // Apart is the distance of a fingerprint from the query's.
 func (q *Query) Apart(hi, lo uint64) int {
 	return bits.OnesCount64(hi^q.Hi) + bits.OnesCount64(lo^q.Lo)
@@ -99,7 +136,8 @@ type Hit struct {
 	Entry
 }
 
-// ErrScan is returned by a store that cannot look at every document.
+// ErrScan is returned by a store that would have to look at every document and
+// cannot.
 var ErrScan = errors.New("this store finds documents by their keys only")
 
 // ErrSchema is returned for a store of another schema.

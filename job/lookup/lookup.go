@@ -34,8 +34,8 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// tableDistance is the distance that the segment tables of a store serve.
-// Larger ones are answered by looking at every fingerprint.
+// tableDistance is the distance within which two fingerprints share a value of
+// a segment table. For larger ones the values around are looked at.
 const tableDistance = 3
 
 // Options of Open.
@@ -339,13 +339,18 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	}
 	defer x.searches.Put(k)
 	match := x.config.Match
-	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, Scan: v.Normal && match.Distance > tableDistance}
+	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal}
+	reaches := lookup.Reaches(x.layout.Tables(), match.Distance)
 	for _, key := range k.of(x.layout, v) {
-		switch {
-		case key.Table < x.layout.Tables(),
-			key.Table < x.layout.Tables()+sketch.Bands && match.Bands,
-			key.Table == x.layout.Tables()+sketch.Bands && match.ShortTexts:
-			q.Keys = append(q.Keys, key)
+		reach := -1
+		switch tables := x.layout.Tables(); {
+		case key.Table < tables:
+			reach = reaches[key.Table]
+		case key.Table < tables+sketch.Bands && match.Bands, key.Table == tables+sketch.Bands && match.ShortTexts:
+			reach = 0
+		}
+		if reach >= 0 {
+			q.Keys, q.Reach = append(q.Keys, key), append(q.Reach, reach)
 		}
 	}
 	hits, err := x.store.Near(ctx, &q)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -23,7 +24,7 @@ func Schema(bits int) lookup.Schema {
 }
 
 // entryOf makes up a document with few different keys.
-func entryOf(rng *rand.Rand, row int64, bits int) lookup.Entry {
+func entryOf(rng *rand.Rand, row int64, width int) lookup.Entry {
 	e := lookup.Entry{
 		Row: row, ID: fmt.Appendf(nil, "http://example.org/%d/%d", row, rng.IntN(1000)), Lo: rng.Uint64N(4) * 0x9e3779b97f4a7c15,
 		Normal: rng.IntN(4) > 0, Length: rng.Uint32N(1000), FirstSeen: []byte("2026-11-01"),
@@ -31,7 +32,7 @@ func entryOf(rng *rand.Rand, row int64, bits int) lookup.Entry {
 	for range rng.IntN(6) {
 		e.Lo ^= 1 << rng.IntN(64)
 	}
-	switch bits {
+	switch width {
 	case 32:
 		e.Lo &= 1<<32 - 1
 	case 128:
@@ -61,6 +62,9 @@ func Run(t *testing.T, scans bool, open func(t *testing.T, schema lookup.Schema)
 	for _, bits := range []int{32, 64, 128} {
 		t.Run(fmt.Sprintf("%d bits", bits), func(t *testing.T) { againstList(t, bits, scans, open) })
 	}
+	for _, bits := range []int{32, 64, 128} {
+		t.Run(fmt.Sprintf("all of %d bits", bits), func(t *testing.T) { all(t, bits, open) })
+	}
 	t.Run("half a part", func(t *testing.T) { halfPart(t, open) })
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, open) })
 	t.Run("limit", func(t *testing.T) { limited(t, open) })
@@ -87,10 +91,10 @@ func put(ctx context.Context, s lookup.Store, part string, entries []lookup.Entr
 
 // againstList puts, replaces and drops parts, and compares every answer with
 // what a list of the documents gives.
-func againstList(t *testing.T, bits int, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+func againstList(t *testing.T, width int, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
-	rng := rand.New(rand.NewPCG(uint64(bits), 3))
-	schema := Schema(bits)
+	rng := rand.New(rand.NewPCG(uint64(width), 3))
+	schema := Schema(width)
 	s := open(t, schema)
 	defer closing(t, s)
 	model := map[string][]lookup.Entry{}
@@ -107,7 +111,7 @@ func againstList(t *testing.T, bits int, scans bool, open func(t *testing.T, sch
 			row := int64(0)
 			for range rng.IntN(60) {
 				row += 1 + rng.Int64N(3)
-				entries = append(entries, entryOf(rng, row, bits))
+				entries = append(entries, entryOf(rng, row, width))
 			}
 			if err := put(ctx, s, name, entries); err != nil {
 				t.Fatal(err)
@@ -123,8 +127,16 @@ func againstList(t *testing.T, bits int, scans bool, open func(t *testing.T, sch
 			t.Fatalf("parts %q, %v, want %q", got, err, names)
 		}
 		for range 20 {
-			like := entryOf(rng, 1, bits)
-			q := lookup.Query{Keys: like.Keys, Hi: like.Hi, Lo: like.Lo, Distance: rng.IntN(8), Scan: scans && rng.IntN(4) == 0}
+			like := entryOf(rng, 1, width)
+			q := lookup.Query{Keys: like.Keys, Hi: like.Hi, Lo: like.Lo, Distance: rng.IntN(8), All: scans && rng.IntN(4) == 0}
+			if !q.All && rng.IntN(2) == 0 {
+				q.Reach = make([]int, len(q.Keys))
+				for i, k := range q.Keys {
+					if schema.Tables[k.Table].Prints {
+						q.Reach[i] = rng.IntN(3)
+					}
+				}
+			}
 			got, err := s.Near(ctx, &q)
 			if err != nil {
 				t.Fatal(err)
@@ -163,10 +175,13 @@ func expected(model map[string][]lookup.Entry, schema lookup.Schema, q *lookup.Q
 	for part, entries := range model {
 		for _, e := range entries {
 			d := q.Apart(e.Hi, e.Lo)
-			met := q.Scan && e.Normal && d <= q.Distance
+			met := q.All && e.Normal && d <= q.Distance
 			for _, k := range e.Keys {
-				if slices.Contains(q.Keys, k) && (!schema.Tables[k.Table].Prints || d <= q.Distance) {
-					met = true
+				for i, asked := range q.Keys {
+					reached := k.Table == asked.Table && bits.OnesCount32(k.Value^asked.Value) <= q.ReachOf(i)
+					if reached && (!schema.Tables[k.Table].Prints || d <= q.Distance) {
+						met = true
+					}
 				}
 			}
 			if met {
@@ -178,6 +193,97 @@ func expected(model map[string][]lookup.Entry, schema lookup.Schema, q *lookup.Q
 		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
 	})
 	return hits
+}
+
+// all asks for every document within a distance, near and far ones in crowds
+// around a few centres, and compares with what a list gives: the tables are cut
+// from the fingerprint, and the reach of each is what lookup.Reaches says.
+func all(t *testing.T, width int, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(uint64(width), 5))
+	const tables = 4
+	schema := lookup.Schema{Bits: width}
+	for range tables {
+		schema.Tables = append(schema.Tables, lookup.Table{Width: width / tables, Prints: true})
+	}
+	s := open(t, schema)
+	defer closing(t, s)
+	keys := func(hi, lo uint64) (keys []lookup.Key) {
+		for i := range tables {
+			shift := i * width / tables
+			value := lo >> shift
+			if shift >= 64 {
+				value = hi >> (shift - 64)
+			}
+			keys = append(keys, lookup.Key{Table: i, Value: uint32(value & (1<<(width/tables) - 1))})
+		}
+		return keys
+	}
+	random := func() (hi, lo uint64) {
+		switch width {
+		case 32:
+			return 0, rng.Uint64() & (1<<32 - 1)
+		case 64:
+			return 0, rng.Uint64()
+		}
+		return rng.Uint64(), rng.Uint64()
+	}
+	flip := func(hi, lo *uint64, n int) {
+		for _, bit := range rng.Perm(width)[:n] {
+			if bit < 64 {
+				*lo ^= 1 << bit
+			} else {
+				*hi ^= 1 << (bit - 64)
+			}
+		}
+	}
+	var centres [5][2]uint64
+	for i := range centres {
+		centres[i][0], centres[i][1] = random()
+	}
+	model := map[string][]lookup.Entry{}
+	for _, part := range []string{"a", "b"} {
+		for row := range 300 {
+			e := lookup.Entry{Row: int64(row), ID: fmt.Appendf(nil, "%s%d", part, row), Normal: row%7 > 0}
+			e.Hi, e.Lo = random()
+			if row%3 > 0 {
+				e.Hi, e.Lo = centres[row%5][0], centres[row%5][1]
+				flip(&e.Hi, &e.Lo, row%16)
+			}
+			if e.Normal {
+				e.Keys = keys(e.Hi, e.Lo)
+			}
+			model[part] = append(model[part], e)
+		}
+		if err := put(ctx, s, part, model[part]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for distance := range 9 {
+		found := 0
+		for _, c := range centres {
+			q := lookup.Query{Hi: c[0], Lo: c[1], Distance: distance, All: true}
+			flip(&q.Hi, &q.Lo, rng.IntN(3))
+			reaches := lookup.Reaches(tables, distance)
+			for i, k := range keys(q.Hi, q.Lo) {
+				if reaches[i] >= 0 {
+					q.Keys, q.Reach = append(q.Keys, k), append(q.Reach, reaches[i])
+				}
+			}
+			got, err := s.Near(ctx, &q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := expected(model, schema, &q)
+			found += len(want)
+			if !slices.EqualFunc(got, want, same) {
+				t.Fatalf("distance %d: %d hits, want %d", distance, len(got), len(want))
+			}
+		}
+		if distance > 2 && found < 5 {
+			t.Errorf("%d hits within %d: the test shows nothing", found, distance)
+		}
+	}
 }
 
 // halfPart checks that a part whose documents end with an error is not there,
@@ -288,7 +394,10 @@ func mistakes(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup
 			t.Errorf("%s: no error", name)
 		}
 	}
-	for _, q := range []lookup.Query{{Keys: []lookup.Key{{Table: 9}}}, {Keys: []lookup.Key{{Table: -1}}}, {Keys: []lookup.Key{{Table: 0, Value: 99}}}} {
+	for _, q := range []lookup.Query{
+		{Keys: []lookup.Key{{Table: 9}}}, {Keys: []lookup.Key{{Table: -1}}}, {Keys: []lookup.Key{{Table: 0, Value: 99}}},
+		{Keys: []lookup.Key{{Table: 0}}, Reach: []int{-1}}, {Keys: []lookup.Key{{Table: 2}}, Reach: []int{1}}, {Reach: []int{0}},
+	} {
 		if err := put(ctx, s, "p", []lookup.Entry{{Row: 1, ID: []byte("a"), Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}}}); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,8 @@
 // Package redis is a lookup store in a Redis server: one set for each table and
 // value, whose members are fingerprints with a reference to their document. The
 // documents of a part are a hash. It finds documents by their keys only, and
-// keeps everything in the server's memory: about a kilobyte a document.
+// keeps everything in the server's memory: see
+// job/docs/benchmarks/2026-11-21/library.md for how much.
 //
 // One process at a time may put and drop; any number may look up.
 package redis
@@ -123,28 +124,59 @@ func (s *Store) Parts(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(parts)), nil
 }
 
-// member is what a set holds of a document: version, row and fingerprint.
-func member(version uint64, row int64, hi, lo uint64) string {
-	var b [32]byte
-	binary.BigEndian.PutUint64(b[:], version)
-	binary.BigEndian.PutUint64(b[8:], uint64(row))
-	binary.BigEndian.PutUint64(b[16:], hi)
-	binary.BigEndian.PutUint64(b[24:], lo)
-	return string(b[:])
+// member is what a set holds of a document: the fingerprint, then the version
+// and the row. Short ones, for there are many.
+func (s *Store) member(version uint64, row int64, hi, lo uint64) string {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 32), lo)
+	if s.schema.Bits == 128 {
+		b = binary.LittleEndian.AppendUint64(b, hi)
+	}
+	b = binary.AppendUvarint(b, version)
+	return string(binary.AppendUvarint(b, uint64(row)))
 }
 
 type reference struct {
-	version string
+	version uint64
 	row     int64
 	hi, lo  uint64
 }
 
-func parseMember(m string) (r reference, ok bool) {
-	if len(m) != 32 {
-		return r, false
-	}
+func (s *Store) parseMember(m string) (r reference, ok bool) {
 	b := []byte(m)
-	return reference{strconv.FormatUint(binary.BigEndian.Uint64(b), 10), int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint64(b[16:]), binary.BigEndian.Uint64(b[24:])}, true
+	take := func() (v uint64) {
+		if ok = ok && len(b) >= 8; ok {
+			v, b = binary.LittleEndian.Uint64(b), b[8:]
+		}
+		return v
+	}
+	number := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if ok = ok && n > 0; ok {
+			b = b[n:]
+		}
+		return v
+	}
+	ok = true
+	if r.lo = take(); s.schema.Bits == 128 {
+		r.hi = take()
+	}
+	r.version, r.row = number(), int64(number())
+	return r, ok && len(b) == 0
+}
+
+// appendKeys appends the keys of a document to the rest of it, for erase.
+func appendKeys(dst []byte, keys []lookup.Key) []byte {
+	for _, k := range keys {
+		dst = binary.LittleEndian.AppendUint32(append(dst, byte(k.Table)), k.Value)
+	}
+	return dst
+}
+
+func parseKeys(b []byte) (keys []lookup.Key) {
+	for ; len(b) >= 5; b = b[5:] {
+		keys = append(keys, lookup.Key{Table: int(b[0]), Value: binary.LittleEndian.Uint32(b[1:])})
+	}
+	return keys
 }
 
 // Put sends the documents under a version of their own, and then makes it the
@@ -182,15 +214,14 @@ func (s *Store) Put(ctx context.Context, part string, each func(yield func(*look
 			return fmt.Errorf("lookup: part %s: row %d comes behind row %d", part, e.Row, last)
 		}
 		last = e.Row
-		if err := s.checkKeys(e.Keys); err != nil {
-			return err
+		for _, k := range e.Keys {
+			if err := s.schema.CheckKey(k); err != nil {
+				return err
+			}
 		}
-		text, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("lookup: %w", err)
-		}
+		text := appendKeys(lookup.AppendEntry(nil, e), e.Keys)
 		batch = append(batch, s.client.B().Hset().Key(s.documents(name)).FieldValue().FieldValue(strconv.FormatInt(e.Row, 10), string(text)).Build())
-		m := member(version, e.Row, e.Hi, e.Lo)
+		m := s.member(version, e.Row, e.Hi, e.Lo)
 		for _, k := range e.Keys {
 			batch = append(batch, s.client.B().Sadd().Key(s.setKey(k)).Member(m).Build())
 		}
@@ -226,15 +257,6 @@ func (s *Store) Put(ctx context.Context, part string, each func(yield func(*look
 	}
 	if old != "" {
 		return s.erase(ctx, old)
-	}
-	return nil
-}
-
-func (s *Store) checkKeys(keys []lookup.Key) error {
-	for _, k := range keys {
-		if k.Table < 0 || k.Table >= len(s.schema.Tables) || uint64(k.Value)>>s.schema.Tables[k.Table].Width != 0 {
-			return fmt.Errorf("lookup: value %x of table %d is none", k.Value, k.Table)
-		}
 	}
 	return nil
 }
@@ -276,11 +298,12 @@ func (s *Store) erase(ctx context.Context, version string) error {
 		var batch rueidis.Commands
 		for i := 1; i < len(page.Elements); i += 2 {
 			var e lookup.Entry
-			if err := json.Unmarshal([]byte(page.Elements[i]), &e); err != nil {
-				return fmt.Errorf("lookup: redis: %w", err)
+			keys, err := lookup.ParseEntry([]byte(page.Elements[i]), &e)
+			if err != nil {
+				return fmt.Errorf("redis: %w", err)
 			}
-			m := member(number, e.Row, e.Hi, e.Lo)
-			for _, k := range e.Keys {
+			m := s.member(number, e.Row, e.Hi, e.Lo)
+			for _, k := range parseKeys(keys) {
 				batch = append(batch, s.client.B().Srem().Key(s.setKey(k)).Member(m).Build())
 			}
 		}
@@ -306,31 +329,35 @@ func (s *Store) erase(ctx context.Context, version string) error {
 // Near reads the sets of the query's keys, and then the documents that it
 // wants of them. Only parts that are there before and after count.
 func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
-	if q.Scan {
-		return nil, fmt.Errorf("lookup: redis: %w", lookup.ErrScan)
-	}
-	if err := s.checkKeys(q.Keys); err != nil {
+	if err := q.Check(s.schema); err != nil {
 		return nil, err
+	}
+	if sets := s.sets(q); q.All && q.Reach == nil || sets > maxSets {
+		return nil, fmt.Errorf("lookup: redis: distance %d: %w, and at most %d of them at once", q.Distance, lookup.ErrScan, maxSets)
 	}
 	before, err := s.parts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lookup: redis: %w", err)
 	}
-	names := map[string]string{} // of versions
+	names := map[uint64]string{} // of versions
 	for part, version := range before {
-		names[version] = part
+		number, err := strconv.ParseUint(version, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("lookup: redis: version %q: %w", version, err)
+		}
+		names[number] = part
 	}
 	wanted, err := s.members(ctx, q, names)
 	if err != nil {
 		return nil, err
 	}
-	fields := map[string][]string{} // rows by version
+	fields := map[uint64][]string{} // rows by version
 	for _, r := range wanted {
 		fields[r.version] = append(fields[r.version], strconv.FormatInt(r.row, 10))
 	}
 	var hits []lookup.Hit
 	for version, rows := range fields {
-		texts, err := s.client.Do(ctx, s.client.B().Hmget().Key(s.documents(version)).Field(rows...).Build()).ToArray()
+		texts, err := s.client.Do(ctx, s.client.B().Hmget().Key(s.documents(strconv.FormatUint(version, 10))).Field(rows...).Build()).ToArray()
 		if err != nil {
 			return nil, fmt.Errorf("lookup: redis: %w", err)
 		}
@@ -341,12 +368,11 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 			}
 			b, err := text.AsBytes()
 			if err == nil {
-				err = json.Unmarshal(b, &h.Entry)
+				_, err = lookup.ParseEntry(b, &h.Entry)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("lookup: redis: %w", err)
 			}
-			h.Keys = nil
 			h.Distance = q.Apart(h.Hi, h.Lo)
 			hits = append(hits, h)
 		}
@@ -362,14 +388,29 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	return hits, nil
 }
 
+// maxSets is how many sets one query reads at most.
+const maxSets = 4096
+
+// sets is how many sets a query reads.
+func (s *Store) sets(q *lookup.Query) (n int) {
+	for i, k := range q.Keys {
+		n += lookup.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
+	}
+	return n
+}
+
 // members are the documents of the query's sets that are wanted, each once.
-func (s *Store) members(ctx context.Context, q *lookup.Query, names map[string]string) ([]reference, error) {
+func (s *Store) members(ctx context.Context, q *lookup.Query, names map[uint64]string) ([]reference, error) {
 	if len(q.Keys) == 0 {
 		return nil, nil
 	}
 	var sets rueidis.Commands
-	for _, k := range q.Keys {
-		sets = append(sets, s.client.B().Smembers().Key(s.setKey(k)).Build())
+	var tables []int
+	for i, k := range q.Keys {
+		for value := range lookup.Around(k.Value, s.schema.Tables[k.Table].Width, q.ReachOf(i)) {
+			sets = append(sets, s.client.B().Smembers().Key(s.setKey(lookup.Key{Table: k.Table, Value: value})).Build())
+			tables = append(tables, k.Table)
+		}
 	}
 	order := func(a, b reference) int {
 		return cmp.Or(cmp.Compare(q.Apart(a.hi, a.lo), q.Apart(b.hi, b.lo)), strings.Compare(names[a.version], names[b.version]), cmp.Compare(a.row, b.row))
@@ -380,10 +421,10 @@ func (s *Store) members(ctx context.Context, q *lookup.Query, names map[string]s
 		if err != nil {
 			return nil, fmt.Errorf("lookup: redis: %w", err)
 		}
-		prints := s.schema.Tables[q.Keys[i].Table].Prints
+		prints := s.schema.Tables[tables[i]].Prints
 		var here []reference
 		for _, m := range members {
-			ref, ok := parseMember(m)
+			ref, ok := s.parseMember(m)
 			if _, there := names[ref.version]; ok && there && (!prints || q.Apart(ref.hi, ref.lo) <= q.Distance) {
 				here = append(here, ref)
 			}

@@ -108,7 +108,7 @@ func TestOpenAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Near(ctx, &lookup.Query{Scan: true}); err == nil {
+	if _, err := s.Near(ctx, &lookup.Query{All: true}); err == nil {
 		t.Error("a scan was answered")
 	}
 	if err := s.Close(); err != nil {

@@ -33,9 +33,17 @@ type Store struct {
 	schema lookup.Schema
 	fs     data.FS
 
+	// probeCost is how many fingerprints are compared in the time that one value
+	// of a part is looked up in.
+	probeCost int
+
 	mu    sync.RWMutex
 	parts []*part // in order of name
 }
+
+// defaultProbeCost is the probeCost that was measured; see
+// job/docs/benchmarks/2026-11-21/library.md.
+const defaultProbeCost = 100
 
 const extension = ".idx"
 
@@ -58,7 +66,7 @@ func OpenIn(fsys data.FS, dir string, schema lookup.Schema) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
-	s := &Store{dir: dir, schema: schema, fs: fsys}
+	s := &Store{dir: dir, schema: schema, fs: fsys, probeCost: defaultProbeCost}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
@@ -188,13 +196,13 @@ func (s *Store) Put(ctx context.Context, name string, each func(yield func(*look
 		last = e.Row
 		at := uint32(len(offsets))
 		for _, k := range e.Keys {
-			if k.Table < 0 || k.Table >= len(tables) || uint64(k.Value)>>s.schema.Tables[k.Table].Width != 0 {
-				return fmt.Errorf("lookup: part %s: value %x of table %d is none", name, k.Value, k.Table)
+			if err := s.schema.CheckKey(k); err != nil {
+				return fmt.Errorf("part %s: %w", name, err)
 			}
 			tables[k.Table] = append(tables[k.Table], posting{k.Value, at, e.Hi, e.Lo})
 		}
 		offsets = append(offsets, w.at)
-		packed = pack(packed[:0], e)
+		packed = lookup.AppendEntry(packed[:0], e)
 		w.bytes(packed)
 		return w.err
 	})
@@ -317,50 +325,6 @@ func (w *writer) uint32s(n int, value func(i int) uint32) {
 	}
 	w.bytes(w.buf)
 	w.align()
-}
-
-// pack writes a document: row, fingerprint, lane, length, and its texts, each
-// behind its length.
-func pack(dst []byte, e *lookup.Entry) []byte {
-	dst = binary.AppendUvarint(dst, uint64(e.Row))
-	dst = binary.LittleEndian.AppendUint64(dst, e.Lo)
-	dst = binary.LittleEndian.AppendUint64(dst, e.Hi)
-	dst = append(dst, byte(flag(e.Normal)))
-	dst = binary.AppendUvarint(dst, uint64(e.Length))
-	for _, text := range [][]byte{e.ID, e.Sketch, e.Letters, e.FirstSeen, e.Cluster} {
-		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
-	}
-	return dst
-}
-
-var errPacked = errors.New("a document is damaged")
-
-// unpack reads what pack wrote; the texts are copies.
-func unpack(b []byte, e *lookup.Entry) error {
-	number := func() uint64 {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			b = nil
-			return math.MaxUint64
-		}
-		b = b[n:]
-		return v
-	}
-	e.Row = int64(number())
-	if len(b) < 17 {
-		return errPacked
-	}
-	e.Lo, e.Hi, e.Normal = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), b[16] == 1
-	b = b[17:]
-	e.Length = uint32(number())
-	for _, text := range []*[]byte{&e.ID, &e.Sketch, &e.Letters, &e.FirstSeen, &e.Cluster} {
-		n := number()
-		if n > uint64(len(b)) {
-			return errPacked
-		}
-		*text, b = slices.Clone(b[:n]), b[n:]
-	}
-	return nil
 }
 
 // part is a mapped file.
@@ -495,8 +459,12 @@ type near struct {
 	distance int
 }
 
-// Near looks every key up in every part.
+// Near looks every key up in every part. Of a part that is asked for all near
+// documents it compares all fingerprints where that is less work.
 func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
+	if err := q.Check(s.schema); err != nil {
+		return nil, err
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var found []near // by their fingerprints
@@ -505,30 +473,28 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if q.Scan {
+		scan := q.All && (q.Reach == nil || p.scans(q, s.probeCost))
+		if scan {
 			found = p.scan(q, found)
 		}
-		for _, k := range q.Keys {
-			if k.Table < 0 || k.Table >= len(p.tables) {
-				return nil, fmt.Errorf("lookup: no table %d", k.Table)
-			}
+		for i, k := range q.Keys {
 			t := &p.tables[k.Table]
-			if uint64(k.Value)>>t.Width != 0 {
-				return nil, fmt.Errorf("lookup: value %x of table %d is none", k.Value, k.Table)
-			}
-			from, to := t.span(k.Value)
 			if !t.Prints {
+				from, to := t.span(k.Value)
 				for _, row := range t.rows[from:min(to, from+q.Limited())] {
 					others = append(others, near{p, row, 0})
 				}
 				continue
 			}
-			if q.Scan {
+			if scan {
 				continue
 			}
-			for i := from; i < to; i++ {
-				if d := t.apart(q, i); d <= q.Distance {
-					found = append(found, near{p, t.rows[i], d})
+			for value := range lookup.Around(k.Value, t.Width, q.ReachOf(i)) {
+				from, to := t.span(value)
+				for i := from; i < to; i++ {
+					if d := t.apart(q, i); d <= q.Distance {
+						found = append(found, near{p, t.rows[i], d})
+					}
 				}
 			}
 		}
@@ -573,6 +539,22 @@ func (t *table) apart(q *lookup.Query, i int) int {
 	return d
 }
 
+// scans reports whether it is less work to compare all fingerprints than to
+// look up the values that the keys reach.
+func (p *part) scans(q *lookup.Query, probeCost int) bool {
+	all, work := 0, 0.0
+	for i, k := range q.Keys {
+		t := &p.tables[k.Table]
+		if !t.Prints {
+			continue
+		}
+		all = max(all, len(t.rows))
+		values := float64(lookup.Values(t.Width, q.ReachOf(i)))
+		work += values * (float64(probeCost) + math.Ldexp(float64(len(t.rows)), -t.Width))
+	}
+	return work >= float64(all)
+}
+
 // scan compares all fingerprints of the first table that has them.
 func (p *part) scan(q *lookup.Query, found []near) []near {
 	for i := range p.tables {
@@ -593,14 +575,14 @@ func (p *part) scan(q *lookup.Query, found []near) []near {
 // entry reads a document.
 func (p *part) entry(row uint32, e *lookup.Entry) error {
 	if uint64(row)+1 >= uint64(len(p.offsets)) {
-		return fmt.Errorf("lookup: part %s: %w", p.name, errPacked)
+		return fmt.Errorf("lookup: part %s: %w", p.name, lookup.ErrEntry)
 	}
 	from, to := p.offsets[row], p.offsets[row+1]
 	if from > to || to > uint64(len(p.mapped)) {
-		return fmt.Errorf("lookup: part %s: %w", p.name, errPacked)
+		return fmt.Errorf("lookup: part %s: %w", p.name, lookup.ErrEntry)
 	}
-	if err := unpack(p.mapped[from:to], e); err != nil {
-		return fmt.Errorf("lookup: part %s: %w", p.name, err)
+	if _, err := lookup.ParseEntry(p.mapped[from:to], e); err != nil {
+		return fmt.Errorf("part %s: %w", p.name, err)
 	}
 	return nil
 }

@@ -14,14 +14,20 @@ import (
 	"github.com/neardup/neardup/data/lookup/sorted"
 )
 
+// TestConformance tests both ways to find all near documents.
 func TestConformance(t *testing.T) {
-	lookuptest.Run(t, true, func(t *testing.T, schema lookup.Schema) lookup.Store {
-		s, err := sorted.Open(t.TempDir(), schema)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	})
+	for name, cost := range map[string]int{"look up": -1 << 40, "compare all": 1 << 40} {
+		t.Run(name, func(t *testing.T) {
+			lookuptest.Run(t, true, func(t *testing.T, schema lookup.Schema) lookup.Store {
+				s, err := sorted.Open(t.TempDir(), schema)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.SetProbeCost(cost)
+				return s
+			})
+		})
+	}
 }
 
 func one(yield func(*lookup.Entry) error) error {
