@@ -181,6 +181,10 @@ type Compacted struct {
 	Bytes       int64 // that the library has become smaller; less than 0: larger
 }
 
+// onceKept is how long a deletion that holds for what was there is kept at
+// least.
+const onceKept = 24 * time.Hour
+
 // Compact rewrites files: those that hold rows that do not count, so that
 // what was deleted or expired is no more on the disk, and successive small
 // ones, which become files of up to rows rows. Each file is put in the place
@@ -206,13 +210,14 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 		done.Into += into
 		done.Erased += erased
 	}
-	// Deletions that hold for what was there then are not needed any more.
+	// Deletions that hold for what was there then are not needed any more, once
+	// everybody who looks single documents up has seen them.
 	next := l.manifest.copy()
 	oldest := next.Sequence
 	for _, f := range next.Files {
 		oldest = min(oldest, f.Deleted)
 	}
-	next.Deletions = slices.DeleteFunc(next.Deletions, func(d Deletion) bool { return d.Once && d.Sequence <= oldest })
+	next.Deletions = slices.DeleteFunc(next.Deletions, func(d Deletion) bool { return d.Once && d.Sequence <= oldest && l.now().Sub(d.At) > onceKept })
 	if len(next.Deletions) < len(l.manifest.Deletions) {
 		next.Sequence++
 		if err := l.commit(next); err != nil {

@@ -48,9 +48,6 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 			}
 			ctx := cmd.Context()
 			o.Log = newLog(std.err, verbose)
-			if serve == "" && !verbose {
-				o.Log = nil
-			}
 			if server != "" {
 				o.Store = func(dir string, schema stores.Schema) (stores.Store, error) {
 					return redis.Open(ctx, schema, redis.Options{Address: server, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
@@ -109,7 +106,7 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 	fs.StringVar(&server, "redis", "", "keep the index in the Redis server at this HOST:PORT and not in the library's folder; its password is that of the environment's NEARDUP_REDIS_PASSWORD")
 	fs.StringVar(&serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
 	fs.BoolVar(&iKnow, "i-know", false, "serve on an address that other machines reach: there are no passwords")
-	fs.BoolVarP(&verbose, "verbose", "v", false, "log what is indexed")
+	fs.BoolVarP(&verbose, "verbose", "v", false, "log more")
 	return cmd
 }
 

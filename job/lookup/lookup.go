@@ -12,13 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -62,9 +62,19 @@ type Index struct {
 
 	refreshing sync.Mutex
 	mu         sync.RWMutex
-	manifest   *library.Manifest
-	hidden     *library.Hidden
+	manifest   *library.Manifest // that the store's parts are of
 	files      map[string]string // of the library, by part
+
+	looking sync.Mutex
+	current atomic.Pointer[current]
+}
+
+// current is the library's manifest as it is now, which says what of the
+// store's parts still counts.
+type current struct {
+	info     os.FileInfo // of the manifest's file
+	manifest *library.Manifest
+	hidden   *library.Hidden
 }
 
 // Open opens the library at dir and brings its store up to date, which takes
@@ -192,48 +202,37 @@ func (k *keys) of(layout *simhash.Layout, v *data.View) []lookup.Key {
 func partOf(file string) string { return strings.TrimSuffix(path.Base(file), ".parquet") }
 
 // Refresh brings the store up to date with the library, and reports whether
-// the library had changed. While it works, Find answers from what was there.
+// the library had changed. While it works, Find answers from what was there, but
+// for what has been deleted, expired or replaced. It waits for another process
+// that has the library only if there are files that the store does not have.
 func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	x.refreshing.Lock()
 	defer x.refreshing.Unlock()
-	m, err := library.ReadManifest(x.dir)
+	now, err := x.look()
 	if err != nil {
 		return false, err
 	}
-	if have := x.Manifest(); have != nil && have.Sequence == m.Sequence {
+	if have := x.Manifest(); have != nil && have.Sequence == now.manifest.Sequence {
 		return false, nil
 	}
-	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Waiting: func() {
-		x.log.Info("another neardup has the library: waiting for it", "library", x.dir)
-	}})
+	have, err := x.store.Parts(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	m = l.Manifest()
+	m := now.manifest
+	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f.Name)) }) {
+		if m, err = x.index(ctx, have); err != nil {
+			return false, err
+		}
+	}
 	files := map[string]string{}
 	for _, f := range m.Files {
 		if !m.IsMerges(f.Name) {
 			files[partOf(f.Name)] = f.Name
 		}
 	}
-	have, err := x.store.Parts(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, part := range slices.Sorted(maps.Keys(files)) {
-		if slices.Contains(have, part) {
-			continue
-		}
-		began := time.Now()
-		if err := x.store.Put(ctx, part, x.entries(ctx, l, files[part])); err != nil {
-			return false, err
-		}
-		f, _ := m.File(files[part])
-		x.log.Info("a file of the library can be looked up", "file", f.Name, "rows", f.Rows, "seconds", time.Since(began).Seconds())
-	}
 	x.mu.Lock()
-	x.manifest, x.hidden, x.files = m, l.Hidden(), files
+	x.manifest, x.files = m, files
 	x.mu.Unlock()
 	for _, part := range have {
 		if _, ok := files[part]; !ok {
@@ -243,6 +242,70 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// index puts what the store does not have of the library, which nobody may
+// change meanwhile, and returns its manifest.
+func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, err error) {
+	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Waiting: func() {
+		x.log.Warn("another neardup has the library: waiting for it", "library", x.dir)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	m = l.Manifest()
+	for _, f := range m.Files { // in order of name
+		part := partOf(f.Name)
+		if m.IsMerges(f.Name) || slices.Contains(have, part) {
+			continue
+		}
+		began := time.Now()
+		if err := x.store.Put(ctx, part, x.entries(ctx, l, f.Name)); err != nil {
+			return nil, err
+		}
+		x.log.Info("a file of the library can be looked up", "file", f.Name, "rows", f.Rows, "seconds", time.Since(began).Seconds())
+	}
+	return m, nil
+}
+
+// looks is how often the manifest is read again when the files that it names
+// are gone: another process has changed the library in between.
+const looks = 5
+
+// look returns the library's manifest as it is now; it reads it only when its
+// file is another than the last time. With an error comes what was there the
+// last time, if anything was.
+func (x *Index) look() (*current, error) {
+	path := filepath.Join(x.dir, library.ManifestFile)
+	have := x.current.Load()
+	info, err := os.Stat(path)
+	if err == nil && have != nil && sameFile(info, have.info) {
+		return have, nil
+	}
+	x.looking.Lock()
+	defer x.looking.Unlock()
+	have = x.current.Load()
+	for range looks {
+		// The file is looked at first: if it is replaced in between, the next
+		// look sees that.
+		if info, err = os.Stat(path); err == nil && have != nil && sameFile(info, have.info) {
+			return have, nil
+		}
+		now := &current{info: info}
+		if now.manifest, err = library.ReadManifest(x.dir); err != nil {
+			break
+		}
+		if now.hidden, err = library.ReadHidden(x.dir, now.manifest); err == nil && info != nil {
+			x.current.Store(now)
+			return now, nil
+		}
+	}
+	return have, err
+}
+
+func sameFile(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // entries yields the documents of a file of the library, those that are
@@ -331,8 +394,12 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
 	x.mu.RLock()
-	m, hidden, files := x.manifest, x.hidden, x.files
+	m, files := x.manifest, x.files
 	x.mu.RUnlock()
+	now, err := x.look()
+	if now == nil {
+		return nil, err
+	} // a manifest that cannot be read is for Refresh to tell
 	k, ok := x.searches.Get().(*keys)
 	if !ok {
 		k = &keys{}
@@ -357,7 +424,7 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: fmt.Sprintf("%016x", v.Lo), Matches: []Match{}, Nights: len(m.Nights), Documents: m.Rows()}
+	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: fmt.Sprintf("%016x", v.Lo), Matches: []Match{}, Nights: len(now.manifest.Nights), Documents: now.manifest.Rows()}
 	if m.Bits == 128 {
 		a.Fingerprint = fmt.Sprintf("%016x%016x", v.Hi, v.Lo)
 	}
@@ -374,7 +441,7 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 			continue
 		}
 		night, ok := m.At(file, h.Row)
-		if f, _ := m.File(file); !ok || hidden.After(h.ID, f.Deleted) {
+		if !ok || !now.counts(m, night, file, h) {
 			continue
 		}
 		found, same := x.judge(verifier, v, h)
@@ -390,6 +457,22 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	a.Matches = a.Matches[:min(len(a.Matches), x.limit)]
 	a.Known = len(a.Matches) > 0
 	return a, nil
+}
+
+// counts reports whether a document of a night, as the manifest m has it, is
+// still one of the library's: neither it nor the night was deleted, expired or
+// replaced since.
+func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit) bool {
+	f, _ := m.File(file)
+	if c.hidden.After(h.ID, f.Deleted) {
+		return false
+	}
+	if c.manifest.Sequence == m.Sequence {
+		return true
+	}
+	was, _ := m.Night(night)
+	is, ok := c.manifest.Night(night)
+	return ok && is.Run == was.Run && is.Added.Equal(was.Added)
 }
 
 // judge gives the verdict on a hit.
@@ -423,14 +506,4 @@ func (x *Index) take(a *Answer, byID map[string]int, found Match) {
 		*have = found
 	}
 	have.FirstSeen, have.LastSeen, have.Nights = first, last, nights
-}
-
-// changed reports whether the library's manifest is another than at the time
-// was, and the time now.
-func (x *Index) changed(was time.Time) (time.Time, bool) {
-	info, err := os.Stat(filepath.Join(x.dir, library.ManifestFile))
-	if err != nil {
-		return was, false
-	}
-	return info.ModTime(), !info.ModTime().Equal(was)
 }

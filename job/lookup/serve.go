@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/warc"
@@ -34,6 +35,8 @@ type ServerOptions struct {
 	Idle     time.Duration // until a connection without requests is closed; 60 s
 	Wait     time.Duration // for a free worker, then the answer is 503; 5 s
 	Workers  int           // requests that are worked on at once; two for each core
+	Conns    int           // connections at once; more wait to be accepted; 1,024
+	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 256 MiB
 	Interval time.Duration // between looks at whether the library has changed; 2 s
 }
 
@@ -53,6 +56,12 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	if o.Workers <= 0 {
 		o.Workers = 2 * runtime.GOMAXPROCS(0)
 	}
+	if o.Conns <= 0 {
+		o.Conns = 1024
+	}
+	if o.Memory <= 0 {
+		o.Memory = 256 << 20
+	}
 	return o
 }
 
@@ -62,6 +71,7 @@ type Server struct {
 	o       ServerOptions
 	free    chan struct{}
 	metrics *prometheus.Registry
+	held    atomic.Int64           // bytes of requests that are under way
 	stale   atomic.Pointer[string] // why the library's last change is not in the answers; nil: it is
 
 	requests  *prometheus.CounterVec
@@ -84,6 +94,13 @@ func NewServer(x *Index, o ServerOptions) *Server {
 	s.refreshed = prometheus.NewGauge(prometheus.GaugeOpts{Name: name("refreshed_seconds"), Help: "Unix time at which the answers last took in a change of the library."})
 	s.failures = prometheus.NewCounter(prometheus.CounterOpts{Name: name("refresh_failures_total"), Help: "Times that a change of the library could not be taken in."})
 	s.metrics.MustRegister(s.requests, s.seconds, s.known, s.waiting, s.refreshed, s.failures,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("request_bytes"), Help: "Bytes of the look-ups that are under way."}, func() float64 { return float64(s.held.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("healthy"), Help: "1, or 0 while a change of the library cannot be taken in."}, func() float64 {
+			if s.stale.Load() != nil {
+				return 0
+			}
+			return 1
+		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("documents"), Help: "Documents of the library that count."}, func() float64 { return float64(x.Manifest().Rows()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("nights"), Help: "Nights of the library."}, func() float64 { return float64(len(x.Manifest().Nights)) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("library_change"), Help: "Number of the library's change that the answers have."}, func() float64 { return float64(x.Manifest().Sequence) }),
@@ -127,7 +144,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		s.follow(following)
 	}()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(netutil.LimitListener(l, s.o.Conns)) }()
 	var err error
 	select {
 	case err = <-failed:
@@ -146,10 +163,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // follow refreshes the index whenever the library changes.
 func (s *Server) follow(ctx context.Context) {
-	was, _ := s.index.changed(time.Time{})
-	if _, err := s.index.Refresh(ctx); err != nil {
-		was = time.Time{} // try again
-	}
 	tick := time.NewTicker(s.o.Interval)
 	defer tick.Stop()
 	for {
@@ -157,10 +170,6 @@ func (s *Server) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		now, changed := s.index.changed(was)
-		if !changed && s.stale.Load() == nil {
-			continue
 		}
 		fresh, err := s.index.Refresh(ctx)
 		switch {
@@ -179,7 +188,6 @@ func (s *Server) follow(ctx context.Context) {
 			s.index.log.Info("the library has changed", "nights", len(m.Nights), "documents", m.Rows())
 		}
 		s.stale.Store(nil)
-		was = now
 	}
 }
 
@@ -254,11 +262,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 		}
 	}()
 	// The body is read before a worker is taken: a slow sender blocks none.
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	in := &counted{in: http.MaxBytesReader(w, r.Body, s.o.MaxBody), held: &s.held, limit: s.o.Memory}
+	defer in.release()
+	body, err := io.ReadAll(in)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
+	case errors.Is(err, errFull):
+		return nil, failure{http.StatusServiceUnavailable, err}
 	case err != nil:
 		return nil, fail(http.StatusBadRequest, "the page did not arrive: %w", err)
 	}
@@ -278,6 +290,27 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	}
 	return s.index.Find(r.Context(), doc)
 }
+
+var errFull = errors.New("too many large pages at once: try again")
+
+// counted counts what is read of a request among what is read of all of them.
+type counted struct {
+	in    io.Reader
+	held  *atomic.Int64
+	limit int64
+	read  int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.read += int64(n)
+	if c.held.Add(int64(n)) > c.limit {
+		return n, errFull
+	}
+	return n, err
+}
+
+func (c *counted) release() { c.held.Add(-c.read) }
 
 // Page is the document that a body of that content type holds: text/html, as a
 // run reads pages; application/json, {"title": …, "text": …} with the id, if
