@@ -227,7 +227,7 @@ func (r *run) writeGrowth(n *tonight, earliest *reducer.Earliest) (err error) {
 		if now < 2 || now <= last {
 			continue
 		}
-		n.Index.Units().View(uint32(u), &v)
+		n.Views.View(uint32(u), &v)
 		hot = append(hot, data.GrowthRow{
 			Night: r.config.Library.Night, Hi: v.Hi, Lo: v.Lo,
 			Documents: now, Before: last, Earlier: exact, Example: bytes.Clone(n.IDs.At(first[u])),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
@@ -38,21 +39,21 @@ const (
 type Tonight struct {
 	IDs   mapper.IDs
 	Units []uint32 // by row; NoUnit for documents that are not matched
-	Index *mapper.Tonight
+	Views *mapper.Units
 	match config.Match
 	bits  int
 	night string
+	index func() (*mapper.Tonight, error) // made when it is asked for first
 }
 
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
 
-// ReadTonight reads the night's documents from the run directory and indexes
-// those that are matched, on so many goroutines. each is called for every row;
-// it may be nil, and keeps nothing of it.
+// ReadTonight reads the night's documents from the run directory. The first
+// Join indexes those that are matched, on so many goroutines. each is called for
+// every row; it may be nil, and keeps nothing of it.
 func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, workers int, each func(*data.LibraryRow)) (*Tonight, error) {
-	n := &Tonight{match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night}
-	units := mapper.NewUnits(n.match.Verified())
+	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night}
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = nil
@@ -61,7 +62,7 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, worker
 		n.IDs.Add(row.DocID)
 		unit := NoUnit
 		if v, ok := n.view(row); ok {
-			unit = units.Add(&v)
+			unit = n.Views.Add(&v)
 		}
 		n.Units = append(n.Units, unit)
 		if each != nil {
@@ -73,13 +74,12 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, worker
 		return nil, err
 	}
 	rules := n.match.Rules()
-	n.Index, err = mapper.NewTonight(units, mapper.MeetOptions{
-		Bits: n.bits, Distance: n.match.Distance, Bands: n.match.Bands, ShortTexts: n.match.ShortTexts,
-		Alike: min(rules.Short, rules.Long), Workers: workers,
+	n.index = sync.OnceValues(func() (*mapper.Tonight, error) {
+		return mapper.NewTonight(n.Views, mapper.MeetOptions{
+			Bits: n.bits, Distance: n.match.Distance, Bands: n.match.Bands, ShortTexts: n.match.ShortTexts,
+			Alike: min(rules.Short, rules.Long), Workers: workers,
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", StageEarlier, err)
-	}
 	return n, nil
 }
 
@@ -144,7 +144,7 @@ func (n *Tonight) NewEarliest(m *library.Manifest) *reducer.Earliest {
 			before = have.Name
 		}
 	}
-	return reducer.NewEarliest(n.IDs.Len(), n.Index.Units().Len(), before)
+	return reducer.NewEarliest(n.IDs.Len(), n.Views.Len(), before)
 }
 
 // Join streams the documents of earlier nights in the splits past tonight's, on
@@ -154,13 +154,17 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	if len(splits) == 0 {
 		return nil
 	}
+	index, err := n.index()
+	if err != nil {
+		return fmt.Errorf("%s: %w", StageEarlier, err)
+	}
 	joiners := make([]*joiner, workers)
 	o := n.Before()
 	o.Splits, o.Columns, o.Workers = splits, n.columns("doc_id", "first_seen", "cluster_id"), workers
-	err := l.Stream(ctx, o, func(worker int, b *library.Batch) error {
+	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
 		j := joiners[worker]
 		if j == nil {
-			j = &joiner{night: n, meeter: n.Index.NewMeeter(judge(n.match))}
+			j = &joiner{night: n, meeter: index.NewMeeter(judge(n.match))}
 			joiners[worker] = j
 		}
 		j.join(b, found)

@@ -441,7 +441,7 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 	if err != nil {
 		return err
 	}
-	if rows, units := tonight.IDs.Len(), tonight.Index.Units().Len(); rows != s.Rows || units != s.Units {
+	if rows, units := tonight.IDs.Len(), tonight.Views.Len(); rows != s.Rows || units != s.Units {
 		return fmt.Errorf("tonight has %d documents of %d kinds here, %d of %d where the run was started", rows, units, s.Rows, s.Units)
 	}
 	free := make(chan *reducer.Earliest, threads)
