@@ -144,6 +144,9 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 			return nil, err
 		}
 		req.Log.Info("this run is finished: nothing to do", "out", req.Out)
+		if r.nightGone() {
+			req.Log.Warn("the library does not have this night any more: give another --out to add it again", "night", r.config.Library.Night, "library", r.config.Library.Path)
+		}
 		return &s, nil
 	}
 	s := &Summary{Command: req.Command, Out: req.Out, Splits: len(r.job.Splits), Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}}

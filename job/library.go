@@ -168,6 +168,20 @@ func (r *run) openLibrary(ctx context.Context) error {
 // token tells the night that this run adds from others of its name.
 func (r *run) token() string { return fmt.Sprintf("%s-%d", r.job.Hash, r.change) }
 
+// nightGone reports whether the library lacks the night that a finished run
+// added: it was deleted or expired since, or the library is another.
+func (r *run) nightGone() bool {
+	if r.config.Library.Path == "" {
+		return false
+	}
+	m, err := library.ReadManifest(r.config.Library.Path)
+	if err != nil {
+		return errors.Is(err, library.ErrNone)
+	}
+	_, ok := m.Night(r.config.Library.Night)
+	return !ok
+}
+
 // deleted reports whether the library was told to forget the id for good.
 func (r *run) deleted(id []byte) bool { return r.library != nil && r.library.Hidden().Forever(id) }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/data"
@@ -24,7 +25,7 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 			return wrong, err
 		}
 		if err := checkFile(l.Path(f.Name), f); err != nil {
-			wrong = append(wrong, err.Error())
+			wrong = append(wrong, fmt.Sprintf("%v; it holds %s", err, l.manifest.nightsOf(f.Name)))
 			continue
 		}
 		sound[f.Name] = true
@@ -55,6 +56,20 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 		}
 	}
 	return wrong, nil
+}
+
+// nightsOf names the nights that have rows in a file, for a person.
+func (m *Manifest) nightsOf(file string) string {
+	var names []string
+	for _, n := range m.Nights {
+		if n.Merges == file || slices.ContainsFunc(n.Extents, func(e Extent) bool { return e.File == file }) {
+			names = append(names, n.Name)
+		}
+	}
+	if len(names) == 1 {
+		return "night " + names[0]
+	}
+	return "nights " + strings.Join(names, ", ")
 }
 
 func (l *Library) verifyNight(ctx context.Context, n Night) error {

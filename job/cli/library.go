@@ -124,7 +124,7 @@ func printGone(w io.Writer, gone []library.Night) error {
 	for _, n := range gone {
 		rows += n.Live()
 	}
-	_, err := fmt.Fprintf(w, "%d nights with %d documents are gone\n", len(gone), rows)
+	_, err := fmt.Fprintf(w, "gone: %d nights with %d documents\n", len(gone), rows)
 	return err
 }
 
@@ -160,7 +160,7 @@ is given. The files hold its bytes until "library compact".`,
 					if err != nil {
 						return err
 					}
-					if _, err := fmt.Fprintf(std.out, "%d rows are deleted; `neardup library compact %s` erases their bytes\n", rows, args[0]); err != nil {
+					if _, err := fmt.Fprintf(std.out, "deleted: %d rows; `neardup library compact %s` erases their bytes\n", rows, args[0]); err != nil {
 						return err
 					}
 				}

@@ -21,6 +21,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/neardup/neardup/data/library"
+	store "github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/lookup"
 )
@@ -344,4 +346,68 @@ func FuzzHandler(f *testing.F) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// A library that was put back from a backup may give a new file the name of one
+// that was lost: the index, which was not put back, must not take the one for
+// the other; a service that runs on must not either.
+func TestRestoredBackup(t *testing.T) {
+	dir := t.TempDir()
+	lib, backup := filepath.Join(dir, "lib"), filepath.Join(dir, "backup")
+	a, b, c := words(1, 300), words(2, 300), words(3, 300)
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": a})
+	if err := os.CopyFS(backup, os.DirFS(lib)); err != nil {
+		t.Fatal(err)
+	}
+	addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"b": b})
+	x := open(t, dir, lookup.Options{Distance: -1})
+	if !find(t, x, a).Known || !find(t, x, b).Known {
+		t.Fatal("the nights are not known")
+	}
+	before, err := library.ReadManifest(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"documents", library.ManifestFile} {
+		if err := os.RemoveAll(filepath.Join(lib, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(lib, "documents"), os.DirFS(filepath.Join(backup, "documents"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(backup, library.ManifestFile), filepath.Join(lib, library.ManifestFile)); err != nil {
+		t.Fatal(err)
+	}
+	addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"c": c})
+	after, err := library.ReadManifest(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after.Files) != 2 || after.Files[1].Name != before.Files[1].Name || after.Sequence != before.Sequence {
+		t.Fatalf("the test shows nothing: %+v, %+v", before.Files, after.Files)
+	}
+	if find(t, x, b).Known {
+		t.Error("a page that was lost is answered")
+	}
+	if _, err := x.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]*lookup.Index{"runs on": x, "new": open(t, dir, lookup.Options{Distance: -1})} {
+		if find(t, x, b).Known || !find(t, x, a).Known || !find(t, x, c).Known {
+			t.Errorf("%s: a %t, b %t, c %t", name, find(t, x, a).Known, find(t, x, b).Known, find(t, x, c).Known)
+		}
+	}
+}
+
+// A store that does not open is an error, whatever it comes with.
+func TestStoreDoesNotOpen(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": words(1, 300)})
+	_, err := lookup.Open(context.Background(), filepath.Join(dir, "lib"), lookup.Options{Distance: -1, Store: func(_ string, schema store.Schema) (store.Store, error) {
+		return redis.Open(context.Background(), schema, redis.Options{Address: "127.0.0.1:1"})
+	}})
+	if err == nil || !strings.Contains(err.Error(), "redis at 127.0.0.1:1") {
+		t.Error(err)
+	}
 }

@@ -131,9 +131,11 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 			return sorted.Open(filepath.Join(dir, library.Index), schema)
 		}
 	}
-	if x.store, err = open(dir, x.schema(m.Bits)); err != nil {
+	store, err := open(dir, x.schema(m.Bits))
+	if err != nil {
 		return nil, err
 	}
+	x.store = store
 	_, err = x.Refresh(ctx)
 	return x, err
 }
@@ -198,8 +200,12 @@ func (k *keys) of(layout *simhash.Layout, v *data.View) []lookup.Key {
 	return k.keys
 }
 
-// partOf names the store's part of a file of the library.
-func partOf(file string) string { return strings.TrimSuffix(path.Base(file), ".parquet") }
+// partOf names the store's part of a file of the library. The content's hash is
+// in the name: a library that was put back from a backup may give another file
+// the name of one that the store has seen.
+func partOf(f library.File) string {
+	return strings.TrimSuffix(path.Base(f.Name), ".parquet") + "-" + f.SHA256[:min(len(f.SHA256), 16)]
+}
 
 // Refresh brings the store up to date with the library, and reports whether
 // the library had changed. While it works, Find answers from what was there, but
@@ -212,7 +218,7 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if have := x.Manifest(); have != nil && have.Sequence == now.manifest.Sequence {
+	if x.Manifest() == now.manifest {
 		return false, nil
 	}
 	have, err := x.store.Parts(ctx)
@@ -220,7 +226,7 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	m := now.manifest
-	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f.Name)) }) {
+	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f)) }) {
 		if m, err = x.index(ctx, have); err != nil {
 			return false, err
 		}
@@ -228,7 +234,7 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	files := map[string]string{}
 	for _, f := range m.Files {
 		if !m.IsMerges(f.Name) {
-			files[partOf(f.Name)] = f.Name
+			files[partOf(f)] = f.Name
 		}
 	}
 	x.mu.Lock()
@@ -254,9 +260,13 @@ func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	m = l.Manifest()
+	now, err := x.look() // nobody changes it now
+	if err != nil {
+		return nil, err
+	}
+	m = now.manifest
 	for _, f := range m.Files { // in order of name
-		part := partOf(f.Name)
+		part := partOf(f)
 		if m.IsMerges(f.Name) || slices.Contains(have, part) {
 			continue
 		}
@@ -467,7 +477,7 @@ func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit)
 	if c.hidden.After(h.ID, f.Deleted) {
 		return false
 	}
-	if c.manifest.Sequence == m.Sequence {
+	if c.manifest == m {
 		return true
 	}
 	was, _ := m.Night(night)
