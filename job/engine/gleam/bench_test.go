@@ -1,13 +1,20 @@
 package gleam
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/internal/planted"
@@ -104,5 +111,138 @@ func BenchmarkVerified(b *testing.B) {
 			b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "documents/s")
 			b.ReportMetric(float64(found), "pairs")
 		})
+	}
+}
+
+// BenchmarkEarlier joins half a million documents of tonight with two million
+// of four earlier nights, in the default preset, in this process and on a
+// cluster as above; half of tonight's are copies. It tells the memory of the
+// largest worker.
+func BenchmarkEarlier(b *testing.B) {
+	if !long() {
+		b.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	const nights, documents = 4, 500_000
+	cfg := config.Default()
+	cfg.Library = config.Library{Path: filepath.Join(b.TempDir(), "lib"), Night: "2026-11-20"}
+	l, err := library.Lock(b.Context(), cfg.Library.Path, library.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	if err := l.Settle(64, map[string]string{"made": "up"}, nil); err != nil {
+		b.Fatal(err)
+	}
+	rows := func(first uint64) func(yield func(*data.LibraryRow) error) error {
+		return func(yield func(*data.LibraryRow) error) error {
+			row := data.LibraryRow{Lane: "normal", Length: 1000, FirstSeen: "2026-11-01", Date: data.NoDate}
+			for i := first; i < first+documents; i++ {
+				rng := rand.New(rand.NewPCG(i, 1))
+				row.DocID = fmt.Appendf(row.DocID[:0], "https://site.example/%010d.html", i)
+				row.Lo, row.Sketch = rng.Uint64(), row.Sketch[:0]
+				for range 8 {
+					row.Sketch = binary.LittleEndian.AppendUint64(row.Sketch, rng.Uint64())
+				}
+				if err := yield(&row); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for n := range uint64(nights) {
+		if _, err := l.Add(b.Context(), fmt.Sprintf("2026-11-%02d", n+1), "", rows(n*documents), nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	dir := openRun(b)
+	out, err := parquet.CreateLibrary(dir.Path(rundir.State, engine.NightFile), parquet.Options{})
+	if err == nil {
+		err = rows(nights*documents - documents/2)(func(row *data.LibraryRow) error {
+			row.DocID[8] = 't' // another site
+			return out.Write(row)
+		})
+	}
+	if err == nil {
+		err = out.Commit()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := startCluster(b, 3, 5)
+	job := &engine.Job{Config: cfg, Dir: dir, Log: testLog(b)}
+	for _, v := range []struct {
+		name   string
+		engine engine.Engine
+	}{
+		{"local", local.New(2)},
+		{"gleam", New(Options{Master: c.master})},
+	} {
+		b.Run(v.name, func(b *testing.B) {
+			most := watchMemory(b, dir.Path())
+			matched := 0
+			for b.Loop() {
+				tonight, err := engine.ReadTonight(b.Context(), cfg, dir, 2, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				splits, err := l.Splits(tonight.Before(), 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				found := tonight.NewEarliest(l.Manifest())
+				if err := v.engine.Earlier(b.Context(), job, tonight, l, splits, found); err != nil {
+					b.Fatal(err)
+				}
+				matched = 0
+				for u := range uint32(found.Units()) {
+					if _, ok := found.Gathered(u); ok {
+						matched++
+					}
+				}
+				if err := os.RemoveAll(dir.Path(rundir.State, engine.EarlierParts)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(nights*documents*float64(b.N)/b.Elapsed().Seconds(), "documents/s")
+			b.ReportMetric(float64(matched), "matched")
+			b.ReportMetric(float64(most())/1024, "worker-MiB")
+		})
+	}
+}
+
+// watchMemory returns what gives, in KiB, the most memory that a worker of the
+// earlier flow has held since.
+func watchMemory(b *testing.B, run string) func() int64 {
+	stop, most := make(chan struct{}), make(chan int64)
+	go func() {
+		peak := int64(0)
+		for {
+			select {
+			case <-stop:
+				most <- peak
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			for pid, args := range processes(run) {
+				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+				_, rest, ok := strings.Cut(string(text), "VmHWM:")
+				if err != nil || !ok || !slices.Contains(args, stageEarlier.String()) {
+					continue
+				}
+				var kib int64
+				if _, err := fmt.Sscan(rest, &kib); err == nil {
+					peak = max(peak, kib)
+				}
+			}
+		}
+	}()
+	return func() int64 {
+		close(stop)
+		return <-most
 	}
 }
