@@ -195,14 +195,10 @@ func earlierEqualsLocal(t *testing.T, c *cluster) {
 	}
 	variants := []variant{{config.PresetBalanced, 64, []int64{1 << 40, 450}}}
 	if long() {
-		variants = append(variants, variant{config.PresetClassic, 64, []int64{1 << 40, 1000, 77}}, variant{config.PresetThorough, 128, []int64{1 << 40, 333}}, variant{config.PresetBalanced, 32, []int64{1}})
+		variants = append(variants, variant{config.PresetClassic, 64, []int64{1 << 40, 1000, 77}}, variant{config.PresetThorough, 128, []int64{1 << 40, 333}}, variant{config.PresetBalanced, 32, []int64{40}})
 	}
 	for _, v := range variants {
-		n := 6000
-		if v.rows[0] == 1 {
-			n = 200
-		}
-		in := newEarlierInput(t, earlierConfig(t, v.preset, v.bits), n)
+		in := newEarlierInput(t, earlierConfig(t, v.preset, v.bits), 6000)
 		want, err := in.join(t.Context(), t, local.New(1), openRun(t), in.splits)
 		if err != nil {
 			t.Fatal(err)
