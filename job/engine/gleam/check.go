@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -109,7 +110,7 @@ func spread(names []string, n int) []string {
 var clock = time.Now
 
 // runCheck is the check's process on an agent.
-func runCheck(dir attemptDir, agent string) error {
+func runCheck(dir attemptDir, agent string) (err error) {
 	time.AfterFunc(checkTime, endSelf) // a mount may hang
 	rep := checkReport{Time: clock()}
 	host, err := os.Hostname()
@@ -121,6 +122,21 @@ func runCheck(dir attemptDir, agent string) error {
 	if err != nil {
 		return err
 	}
+	// No guard stands by a check: when its agent dies, it clears away the
+	// executor and the folder itself.
+	under := parentOf(os.Getppid())
+	clearOrphan := func() error {
+		if parentOf(os.Getppid()) == under {
+			return nil
+		}
+		return clearFlow(filepath.Base(folder), folder)
+	}
+	defer func() { err = errors.Join(err, clearOrphan()) }()
+	go func() {
+		for clearOrphan() == nil {
+			time.Sleep(guardEvery)
+		}
+	}()
 	rep.Folder = filepath.Dir(folder)
 	if rep.Free, err = freeDisk(folder); err != nil {
 		return err
@@ -130,6 +146,9 @@ func runCheck(dir attemptDir, agent string) error {
 	}
 	s, err := readSpec(dir)
 	if err != nil {
+		return err
+	}
+	if err := inject(&worker{dir: dir, spec: s, stage: stageCheck}, early); err != nil {
 		return err
 	}
 	if s.Relative {
@@ -239,13 +258,23 @@ func (r *run) check(ctx context.Context, s *spec) error {
 	began := time.Now()
 	reports := make([]checkReport, len(agents))
 	problems := make([]error, len(agents))
+	var died atomic.Bool // an agent, while it was checked
 	group := errgroup.Group{}
 	group.SetLimit(64)
 	for i, a := range agents {
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, checkTime+5*time.Second)
 			defer cancel()
-			reports[i], problems[i] = r.ask(ctx, s, a)
+			for range 2 { // what killed the check once need not do so again
+				reports[i], problems[i] = r.ask(ctx, s, a)
+				if problems[i] == nil || reports[i].Host != "" || errors.As(problems[i], new(*Failure)) {
+					break // it came to an end
+				}
+				if err := probe(ctx, a.Address); err != nil {
+					died.Store(true)
+					break
+				}
+			}
 			return nil
 		})
 	}
@@ -255,7 +284,10 @@ func (r *run) check(ctx context.Context, s *spec) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := errors.Join(problems...); err != nil {
+	switch err := errors.Join(problems...); {
+	case err != nil && died.Load(): // the others go on, or are asked again
+		return &lostError{err.Error()}
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrCluster, err)
 	}
 	programs := make(map[uint64][]string)
@@ -301,6 +333,7 @@ func (r *run) askClient(ctx context.Context, s *spec, a Agent, client pb.GleamAg
 		defer cancel()
 		if _, cerr := client.Cleanup(ctx, &pb.CleanupRequest{FlowHashCode: hash}); cerr != nil {
 			r.job.Log.Debug("check's folder not removed", "agent", a.Address, "error", cerr)
+			r.clearHere(hash)
 		}
 	}()
 	if err := ship(ctx, client, hash, r.dir.launcher()); err != nil {

@@ -2,6 +2,7 @@ package gleam
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,7 +64,7 @@ func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accep
 		again := errors.As(err, &failure) && !failure.Lost && !failure.Died && failure.Stage+failure.Message == last
 		if n == r.o.Attempts || again {
 			return fmt.Errorf("%s: %w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
-				r.stage, ErrFailed, n, r.o.Attempts, err, r.lost, r.job.Dir.Path(Logs))
+				r.stage, ErrFailed, n, r.o.Attempts, err, cmp.Or(r.lost, "no task was begun"), r.job.Dir.Path(Logs))
 		}
 		if last = ""; failure != nil {
 			last = failure.Stage + failure.Message
@@ -510,7 +511,7 @@ func (r *run) clear(s *spec, failed bool) {
 			break
 		}
 	}
-	r.clearHere(s)
+	r.clearHere(s.Hash)
 	if !failed {
 		r.balance(readProgress(r.dir.workers()))
 		return
@@ -519,7 +520,7 @@ func (r *run) clear(s *spec, failed bool) {
 	// ending their channels ends them.
 	again := s.OnDisk // a reader that waits makes the file of a deleted channel anew
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Second) {
-		r.clearHere(s)
+		r.clearHere(s.Hash)
 		used := 0
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		agents, err := Agents(ctx, r.o.Master)
@@ -572,11 +573,11 @@ var elsewhere bool
 
 // clearHere ends what is left of the flow on this very host: agents here need
 // no guard.
-func (r *run) clearHere(s *spec) {
+func (r *run) clearHere(hash uint32) {
 	if elsewhere {
 		return
 	}
-	if err := clearFlow(strconv.FormatUint(uint64(s.Hash), 10)); err != nil {
+	if err := clearFlow(strconv.FormatUint(uint64(hash), 10)); err != nil {
 		r.job.Log.Warn("processes of the flow are left", "stage", r.stage, "error", err)
 	}
 }

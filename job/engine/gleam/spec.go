@@ -23,9 +23,10 @@ const (
 	stagePartial
 	stageFinal
 	stageEarlier
+	stageCheck // before a flow: it passes no rows
 )
 
-var stageNames = []string{stageDriver: "driver", stageDeal: "deal", stageFingerprint: "fingerprint", stageSegment: "segment", stagePartial: "partial", stageFinal: "final", stageEarlier: "earlier"}
+var stageNames = []string{stageDriver: "driver", stageDeal: "deal", stageFingerprint: "fingerprint", stageSegment: "segment", stagePartial: "partial", stageFinal: "final", stageEarlier: "earlier", stageCheck: "check"}
 
 func (s stageID) String() string {
 	if s >= stageDriver && int(s) < len(stageNames) {
