@@ -30,7 +30,13 @@ func TestMain(m *testing.M) {
 	if code, ours := Main(os.Args[1:], os.Stdin, os.Stderr); ours {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if command.folder != "" {
+		if err := os.RemoveAll(command.folder); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	os.Exit(code)
 }
 
 // clockOff names a variable of an agent's environment: how far its host's

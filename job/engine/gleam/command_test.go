@@ -2,10 +2,13 @@ package gleam
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,14 +19,29 @@ import (
 // root is the repository.
 const root = "../../.."
 
+// command is the command itself, built once.
+var command struct {
+	once   sync.Once
+	folder string // TestMain removes it
+	err    error
+}
+
 // buildCommand builds the command itself.
 func buildCommand(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "neardup")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/neardup/neardup/job/neardup").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	command.once.Do(func() {
+		if command.folder, command.err = os.MkdirTemp("", "neardup-command-*"); command.err != nil {
+			return
+		}
+		out, err := exec.Command("go", "build", "-o", command.folder, "github.com/neardup/neardup/job/neardup").CombinedOutput()
+		if err != nil {
+			command.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if command.err != nil {
+		t.Fatal(command.err)
 	}
-	return path
+	return filepath.Join(command.folder, "neardup")
 }
 
 // TestCommand sends signals to the real command, as scripts/submit.sh starts
