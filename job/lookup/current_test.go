@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	store "github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/data/lookup/redis"
+	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/lookup"
 )
@@ -410,4 +411,74 @@ func TestStoreDoesNotOpen(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "redis at 127.0.0.1:1") {
 		t.Error(err)
 	}
+}
+
+// moody is a store that fails or hangs when it is told to.
+type moody struct {
+	store.Store
+	fails, hangs atomic.Bool
+}
+
+func (m *moody) mood(ctx context.Context) error {
+	if m.hangs.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if m.fails.Load() {
+		return errors.New("the store is out of order")
+	}
+	return nil
+}
+
+func (m *moody) Near(ctx context.Context, q *store.Query) ([]store.Hit, error) {
+	if err := m.mood(ctx); err != nil {
+		return nil, err
+	}
+	return m.Store.Near(ctx, q)
+}
+
+func (m *moody) Parts(ctx context.Context) ([]string, error) {
+	if err := m.mood(ctx); err != nil {
+		return nil, err
+	}
+	return m.Store.Parts(ctx)
+}
+
+// A store that fails or hangs is said, keeps nobody longer than it may, and is
+// used again when it is well.
+func TestStoreOutOfOrder(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": words(1, 300)})
+	m := &moody{}
+	x := open(t, dir, lookup.Options{Distance: -1, Store: func(dir string, schema store.Schema) (store.Store, error) {
+		s, err := sorted.Open(filepath.Join(dir, library.Index), schema)
+		m.Store = s
+		return m, err
+	}})
+	patient := lookup.NewServer(x, lookup.ServerOptions{}).Handler()
+	hasty := lookup.NewServer(x, lookup.ServerOptions{Answer: time.Millisecond, Wait: time.Millisecond}).Handler()
+	check := func(h http.Handler, path string, want int, says string) {
+		t.Helper()
+		method := http.MethodGet
+		if path == "/lookup" {
+			method = http.MethodPost
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(strings.Join(words(1, 300), " "))))
+		if w.Code != want || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s: %d %s, want %d and %q", path, w.Code, w.Body, want, says)
+		}
+	}
+	check(patient, "/lookup", 200, `"id":"a"`)
+	check(patient, "/healthz", 200, `"ok"`)
+	m.fails.Store(true)
+	check(patient, "/lookup", 500, "the log of the service says why")
+	check(patient, "/healthz", 503, "out of order")
+	m.hangs.Store(true)
+	check(hasty, "/lookup", 503, "took too long")
+	check(hasty, "/healthz", 503, `"down"`)
+	m.hangs.Store(false)
+	m.fails.Store(false)
+	check(patient, "/lookup", 200, `"id":"a"`)
+	check(patient, "/healthz", 200, `"ok"`)
 }

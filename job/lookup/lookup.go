@@ -480,6 +480,9 @@ func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit)
 	if c.manifest == m {
 		return true
 	}
+	if is, ok := c.manifest.File(file); ok && is.SHA256 != f.SHA256 { // put back from a backup, and added again
+		return false
+	}
 	was, _ := m.Night(night)
 	is, ok := c.manifest.Night(night)
 	return ok && is.Run == was.Run && is.Added.Equal(was.Added)

@@ -34,6 +34,7 @@ type ServerOptions struct {
 	Write    time.Duration // to answer it; 60 s
 	Idle     time.Duration // until a connection without requests is closed; 60 s
 	Wait     time.Duration // for a free worker, then the answer is 503; 5 s
+	Answer   time.Duration // to work on a request, then the answer is 503; 10 s
 	Workers  int           // requests that are worked on at once; two for each core
 	Conns    int           // connections at once; more wait to be accepted; 1,024
 	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 256 MiB
@@ -44,7 +45,7 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	durations := []struct {
 		value *time.Duration
 		or    time.Duration
-	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Interval, 2 * time.Second}}
+	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Answer, 10 * time.Second}, {&o.Interval, 2 * time.Second}}
 	for _, d := range durations {
 		if *d.value <= 0 {
 			*d.value = d.or
@@ -288,7 +289,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	if err != nil {
 		return nil, err
 	}
-	return s.index.Find(r.Context(), doc)
+	ctx, cancel := context.WithTimeout(r.Context(), s.o.Answer)
+	defer cancel()
+	answer, err = s.index.Find(ctx, doc)
+	if err != nil && ctx.Err() != nil {
+		return nil, fail(http.StatusServiceUnavailable, "the look-up took too long: try again")
+	}
+	return answer, err
 }
 
 var errFull = errors.New("too many large pages at once: try again")
@@ -355,19 +362,24 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 
 // health is what GET /healthz answers.
 type health struct {
-	Status    string `json:"status"` // ok, or stale: the answers lack the library's last change
+	Status    string `json:"status"` // ok; stale: the answers lack the library's last change; down: there are no answers
 	Error     string `json:"error,omitempty"`
 	Change    int64  `json:"change"`
 	Nights    int    `json:"nights"`
 	Documents int64  `json:"documents"`
 }
 
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	m := s.index.Manifest()
 	h := health{Status: "ok", Change: m.Sequence, Nights: len(m.Nights), Documents: m.Rows()}
 	code := http.StatusOK
 	if why := s.stale.Load(); why != nil {
 		h.Status, h.Error, code = "stale", *why, http.StatusServiceUnavailable
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.o.Wait)
+	defer cancel()
+	if _, err := s.index.store.Parts(ctx); err != nil {
+		h.Status, h.Error, code = "down", err.Error(), http.StatusServiceUnavailable
 	}
 	writeJSON(w, code, h)
 }
