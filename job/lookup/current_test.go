@@ -480,5 +480,32 @@ func TestStoreOutOfOrder(t *testing.T) {
 	m.hangs.Store(false)
 	m.fails.Store(false)
 	check(patient, "/lookup", 200, `"id":"a"`)
+
+	// It loses what it had, while another process has the library.
+	parts, err := m.Store.Parts(context.Background())
+	if err != nil || len(parts) != 1 {
+		t.Fatal(parts, err)
+	}
+	if err := m.Drop(context.Background(), parts[0]); err != nil {
+		t.Fatal(err)
+	}
+	check(patient, "/healthz", 503, "has lost files")
+	l, err := library.Lock(context.Background(), filepath.Join(dir, "lib"), library.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hurried, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := x.Refresh(hurried); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	check(patient, "/lookup", 503, "has lost files")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	check(patient, "/lookup", 200, `"id":"a"`)
 	check(patient, "/healthz", 200, `"ok"`)
 }

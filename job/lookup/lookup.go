@@ -65,6 +65,8 @@ type Index struct {
 	manifest   *library.Manifest // that the store's parts are of
 	files      map[string]string // of the library, by part
 
+	lacking atomic.Bool // the store has lost parts
+
 	looking sync.Mutex
 	current atomic.Pointer[current]
 }
@@ -218,14 +220,15 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if x.Manifest() == now.manifest {
-		return false, nil
-	}
 	have, err := x.store.Parts(ctx)
 	if err != nil {
 		return false, err
 	}
 	m := now.manifest
+	x.lacking.Store(x.lacks(have))
+	if x.Manifest() == m && !x.lacking.Load() {
+		return false, nil
+	}
 	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f)) }) {
 		if m, err = x.index(ctx, have); err != nil {
 			return false, err
@@ -240,6 +243,7 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	x.mu.Lock()
 	x.manifest, x.files = m, files
 	x.mu.Unlock()
+	x.lacking.Store(false)
 	for _, part := range have {
 		if _, ok := files[part]; !ok {
 			if err := x.store.Drop(ctx, part); err != nil {
@@ -248,6 +252,22 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// ErrLacking is returned while the store has lost parts of what it had, as a
+// server that keeps it in memory does when it is started again.
+var ErrLacking = errors.New("the index has lost files of the library: it is made again")
+
+// lacks reports whether parts that are answered from are not there.
+func (x *Index) lacks(have []string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for part := range x.files {
+		if !slices.Contains(have, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // index puts what the store does not have of the library, which nobody may
@@ -429,6 +449,9 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 		if reach >= 0 {
 			q.Keys, q.Reach = append(q.Keys, key), append(q.Reach, reach)
 		}
+	}
+	if x.lacking.Load() {
+		return nil, ErrLacking
 	}
 	hits, err := x.store.Near(ctx, &q)
 	if err != nil {

@@ -295,6 +295,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	if err != nil && ctx.Err() != nil {
 		return nil, fail(http.StatusServiceUnavailable, "the look-up took too long: try again")
 	}
+	if errors.Is(err, ErrLacking) {
+		return nil, failure{http.StatusServiceUnavailable, err}
+	}
 	return answer, err
 }
 
@@ -378,7 +381,11 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Wait)
 	defer cancel()
-	if _, err := s.index.store.Parts(ctx); err != nil {
+	have, err := s.index.store.Parts(ctx)
+	if err == nil && s.index.lacks(have) {
+		err = ErrLacking
+	}
+	if err != nil {
 		h.Status, h.Error, code = "down", err.Error(), http.StatusServiceUnavailable
 	}
 	writeJSON(w, code, h)
