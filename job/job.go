@@ -354,8 +354,10 @@ func (r *run) single(stage string, f func() (rundir.TaskRecord, error)) (rundir.
 	if done {
 		t.Resumed = 1
 	} else {
-		_, finish := r.Progress(stage, 1, "tasks")
-		defer finish()
+		if stage != stageEarlier { // which tells its documents
+			_, finish := r.Progress(stage, 1, "tasks")
+			defer finish()
+		}
 		err = engine.Guard(func() (err error) {
 			rec, err = f()
 			return err

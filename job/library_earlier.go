@@ -77,9 +77,11 @@ func (r *run) earlier(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return rec, fmt.Errorf("%s: %w", stageEarlier, err)
 	}
 	earliest := n.NewEarliest(m)
-	advance, finish := r.Progress(stageEarlier, documents, "documents")
-	defer finish()
-	r.job.Advance = advance
+	if documents > 0 {
+		advance, finish := r.Progress(stageEarlier, documents, "documents")
+		defer finish()
+		r.job.Advance = advance
+	}
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
 		return rec, err
 	}

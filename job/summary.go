@@ -144,7 +144,7 @@ func (s *Summary) Print(w io.Writer) error {
 		if i == 0 {
 			name = "files"
 		}
-		row(name, "%8s  %s", Bytes(f.Bytes), f.Path)
+		row(name, "%10s  %s", Bytes(f.Bytes), f.Path)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
