@@ -16,6 +16,9 @@ import (
 // linker takes one of their compilations, which need not be the one that the
 // tests of its own package run.
 func TestManyFingerprints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("400,000 documents: not in the short form")
+	}
 	const n = 400_000
 	r := rand.New(rand.NewPCG(5, 5))
 	var rows bytes.Buffer
