@@ -77,44 +77,11 @@ func TestCommand(t *testing.T) {
 	}
 	c := startCluster(t, 3, 4)
 	start := func() (*exec.Cmd, *bytes.Buffer) {
-		var said bytes.Buffer
-		cmd := exec.Command(filepath.Join(root, "scripts", "submit.sh"), "--binary", binary, "--master", c.master, "--out", there, sample)
-		cmd.Stdout, cmd.Stderr = &said, &said
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's foreground group
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return cmd, &said
+		return submit(t, binary, "--master", c.master, "--out", there, sample)
 	}
 	for _, b := range blows {
-		pattern := filepath.Join(there, rundir.Scratch, "gleam-*", "workers", b.stage.String()+"-*.started")
-		old, err := filepath.Glob(pattern) // of a run that was killed
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd, said := start()
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		deadline := time.After(patience)
-		for struck := false; !struck; {
-			began, err := filepath.Glob(pattern)
-			if err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case err := <-ended:
-				t.Fatalf("%v in %s: ended before: %v: %s", b.sig, b.stage, err, said)
-			case <-deadline:
-				kill(-cmd.Process.Pid, syscall.SIGKILL)
-				t.Fatalf("no worker of %s: %s", b.stage, said)
-			case <-time.After(5 * time.Millisecond):
-				struck = slices.ContainsFunc(began, func(path string) bool { return !slices.Contains(old, path) })
-			}
-		}
-		kill(-cmd.Process.Pid, b.sig)
-		at := time.Now()
-		<-ended
-		t.Logf("%v in %s: exit code %d after %v", b.sig, b.stage, cmd.ProcessState.ExitCode(), time.Since(at).Round(time.Second/10))
+		cmd, said, took := strike(t, start, there, b.stage, b.sig)
+		t.Logf("%v in %s: exit code %d after %v", b.sig, b.stage, cmd.ProcessState.ExitCode(), took.Round(time.Second/10))
 		if code := cmd.ProcessState.ExitCode(); code != b.code {
 			t.Errorf("%v in %s: exit code %d, want %d: %s", b.sig, b.stage, code, b.code, said)
 		}
@@ -141,4 +108,51 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s differs: %s", folder, out)
 		}
 	}
+}
+
+// submit starts submit.sh with the program, and returns what it says.
+func submit(t *testing.T, binary string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	said := new(bytes.Buffer)
+	cmd := exec.Command(filepath.Join(root, "scripts", "submit.sh"), append([]string{"--binary", binary}, args...)...)
+	cmd.Stdout, cmd.Stderr = said, said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's foreground group
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, said
+}
+
+// strike starts a command and sends it a signal once it has a worker of the
+// stage; it returns the command, what it said and how long it took to end.
+func strike(t *testing.T, start func() (*exec.Cmd, *bytes.Buffer), run string, stage stageID, sig syscall.Signal) (*exec.Cmd, *bytes.Buffer, time.Duration) {
+	t.Helper()
+	pattern := filepath.Join(run, rundir.Scratch, "gleam-*", "workers", stage.String()+"-*.started")
+	old, err := filepath.Glob(pattern) // of a run that was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, said := start()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	deadline := time.After(patience)
+	for struck := false; !struck; {
+		began, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("%v in %s: ended before: %v: %s", sig, stage, err, said)
+		case <-deadline:
+			kill(-cmd.Process.Pid, syscall.SIGKILL)
+			t.Fatalf("no worker of %s: %s", stage, said)
+		case <-time.After(5 * time.Millisecond):
+			struck = slices.ContainsFunc(began, func(path string) bool { return !slices.Contains(old, path) })
+		}
+	}
+	kill(-cmd.Process.Pid, sig)
+	at := time.Now()
+	<-ended
+	return cmd, said, time.Since(at)
 }

@@ -63,49 +63,17 @@ func TestLibraryCommand(t *testing.T) {
 
 	c := startCluster(t, 3, 4)
 	start := func() (*exec.Cmd, *bytes.Buffer) {
-		var said bytes.Buffer
-		cmd := exec.Command(filepath.Join(root, "scripts", "submit.sh"), append([]string{"--binary", binary, "--master", c.master}, arguments("2026-11-20", there)...)...)
-		cmd.Stdout, cmd.Stderr = &said, &said
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's foreground group
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return cmd, &said
+		return submit(t, binary, append([]string{"--master", c.master}, arguments("2026-11-20", there)...)...)
 	}
 	blows := []syscall.Signal{syscall.SIGTERM}
 	if long() {
 		blows = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL}
 	}
 	for _, sig := range blows {
-		pattern := filepath.Join(there, rundir.Scratch, "gleam-*", "workers", stageEarlier.String()+"-*.started")
-		old, err := filepath.Glob(pattern) // of a run that was killed
-		if err != nil {
-			t.Fatal(err)
-		}
 		if err := os.RemoveAll(filepath.Join(there, rundir.State, engine.EarlierParts)); err != nil { // what an earlier process had joined
 			t.Fatal(err)
 		}
-		cmd, said := start()
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		deadline := time.After(patience)
-		for struck := false; !struck; {
-			began, err := filepath.Glob(pattern)
-			if err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case err := <-ended:
-				t.Fatalf("%v: ended before: %v: %s", sig, err, said)
-			case <-deadline:
-				kill(-cmd.Process.Pid, syscall.SIGKILL)
-				t.Fatalf("no worker of the join: %s", said)
-			case <-time.After(5 * time.Millisecond):
-				struck = slices.ContainsFunc(began, func(path string) bool { return !slices.Contains(old, path) })
-			}
-		}
-		kill(-cmd.Process.Pid, sig)
-		<-ended
+		cmd, said, _ := strike(t, start, there, stageEarlier, sig)
 		switch sig {
 		case syscall.SIGKILL: // it cannot remove its own files; the next run does
 			for began := time.Now(); c.remains("") != ""; time.Sleep(time.Second / 10) {
