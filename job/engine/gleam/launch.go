@@ -15,7 +15,8 @@ const shipped = "neardup"
 // of the start.
 const launcherText = `#!/bin/sh
 folder=${0%/*}
-if ! [ -x "$folder/program" ] && ! ln PROGRAM "$folder/program" 2>/dev/null && ! [ -x "$folder/program" ]; then
+[ -x "$folder/program" ] || ln PROGRAM "$folder/program" 2>/dev/null
+if ! [ -x "$folder/program" ]; then
   new=$folder/program.$$
   if ! said=$({ cp PROGRAM "$new" && chmod 755 "$new" && mv "$new" "$folder/program"; } 2>&1); then
     rm -f "$new"

@@ -30,7 +30,12 @@ func TestLauncher(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(another, "ln"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // it is started
 		t.Fatal(err)
 	}
-	for _, path := range []string{another + ":" + os.Getenv("PATH"), os.Getenv("PATH")} {
+	for i, path := range []string{another + ":" + os.Getenv("PATH"), os.Getenv("PATH"), os.Getenv("PATH")} {
+		if i == 2 { // a link to it would not start
+			if err := os.Chmod(program, 0o644); err != nil { //nolint:gosec // as it may be in a run directory
+				t.Fatal(err)
+			}
+		}
 		if err := os.RemoveAll(filepath.Join(folder, "program")); err != nil {
 			t.Fatal(err)
 		}

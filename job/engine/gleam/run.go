@@ -198,9 +198,10 @@ func (r *run) layProgram(s *spec) (err error) {
 		if err := to.Commit(); err != nil {
 			return err
 		}
-		if err := os.Chmod(program, 0o755); err != nil { //nolint:gosec // agents on this file system link it
-			return fmt.Errorf("program: %w", err)
-		}
+	}
+	// Each time: who was ended before may not have come to it.
+	if err := os.Chmod(program, 0o755); err != nil { //nolint:gosec // agents on this file system link it
+		return fmt.Errorf("program: %w", err)
 	}
 	if err := data.WriteFileAtomic(r.dir.launcher(), launcher(program, r.dir)); err != nil {
 		return err
