@@ -331,6 +331,9 @@ func (x *Index) look() (*current, error) {
 			return now, nil
 		}
 	}
+	if err == nil {
+		err = fmt.Errorf("%s: it is replaced again and again: ask again", path)
+	}
 	return have, err
 }
 
@@ -427,9 +430,9 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	m, files := x.manifest, x.files
 	x.mu.RUnlock()
 	now, err := x.look()
-	if now == nil {
+	if now == nil { // else a manifest that cannot be read is for Refresh to tell
 		return nil, err
-	} // a manifest that cannot be read is for Refresh to tell
+	}
 	k, ok := x.searches.Get().(*keys)
 	if !ok {
 		k = &keys{}
