@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,9 +21,11 @@ import (
 // A stage that ends, with or without having advanced, ends its bar.
 func TestProgressEnds(t *testing.T) {
 	for name, show := range map[string]func(io.Writer) func(string, int64, string) (func(int64), func()){
-		"bars": bars,
+		"bars": func(w io.Writer) func(string, int64, string) (func(int64), func()) {
+			return (&screen{w: w}).show
+		},
 		"log": func(w io.Writer) func(string, int64, string) (func(int64), func()) {
-			return progress(w, slog.New(slog.NewTextHandler(w, nil)))
+			return (&screen{w: w}).progress(slog.New(slog.NewTextHandler(w, nil)))
 		},
 	} {
 		var out bytes.Buffer
@@ -46,6 +51,64 @@ func TestProgressEnds(t *testing.T) {
 		if name == "bars" && !strings.Contains(out.String(), "stage") {
 			t.Errorf("bars show nothing: %q", out.String())
 		}
+	}
+}
+
+// tty keeps the rows that a terminal shows of what is written to it.
+type tty struct {
+	mu   sync.Mutex
+	rows []string
+	row  string
+}
+
+var upAndErase = regexp.MustCompile("^\x1b\\[(\\d+)A\x1b\\[J")
+
+func (v *tty) Write(b []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for s := string(b); s != ""; {
+		if m := upAndErase.FindStringSubmatch(s); m != nil {
+			up, err := strconv.Atoi(m[1])
+			if err != nil {
+				return 0, err
+			}
+			v.rows, v.row, s = v.rows[:max(0, len(v.rows)-up)], "", s[len(m[0]):]
+			continue
+		}
+		if s[0] == '\n' {
+			v.rows, v.row = append(v.rows, v.row), ""
+		} else {
+			v.row += s[:1]
+		}
+		s = s[1:]
+	}
+	return len(b), nil
+}
+
+func (v *tty) shows(text string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return strings.Contains(strings.Join(v.rows, "\n"), text)
+}
+
+// A log line that comes while a bar is shown stays above it, and one that
+// comes afterwards below.
+func TestLogAboveBar(t *testing.T) {
+	v := new(tty)
+	s := &screen{w: v}
+	log := newLog(s, false)
+	advance, done := s.show("stage", 100, "bytes")
+	for began := time.Now(); !v.shows("stage"); time.Sleep(time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("no bar is shown")
+		}
+	}
+	log.Warn("first")
+	advance(50)
+	done()
+	log.Warn("second")
+	if len(v.rows) != 3 || !strings.Contains(v.rows[0], "first") || !strings.Contains(v.rows[1], "stage") || !strings.Contains(v.rows[2], "second") {
+		t.Errorf("the terminal shows %q", v.rows)
 	}
 }
 

@@ -242,8 +242,9 @@ func execute(cmd *cobra.Command, std streams, flags common, preset string, bind 
 	if req.Engine, err = newEngine(cfg.Execution); err != nil {
 		return usageError{err}
 	}
-	req.Log = newLog(std.err, flags.verbose)
-	req.Progress = progress(std.err, req.Log)
+	shown := &screen{w: std.err}
+	req.Log = newLog(shown, flags.verbose)
+	req.Progress = shown.progress(req.Log)
 
 	stopProfile, err := startProfile(flags.cpuProfile)
 	if err != nil {
