@@ -37,13 +37,9 @@ func TestAccuracy(t *testing.T) {
 		for i, text := range texts {
 			w.read(nil, text)
 			set := map[uint64]struct{}{}
-			g := w.a.newGramReader(w.text)
-			for block := make([]uint64, 512); ; {
-				n := g.next(block)
-				if n == 0 {
-					break
-				}
-				for _, h := range block[:n] {
+			w.grams.Start(w.text, o.N)
+			for block := w.grams.Next(); len(block) > 0; block = w.grams.Next() {
+				for _, h := range block {
 					set[h] = struct{}{}
 				}
 			}

@@ -2,16 +2,10 @@ package simhash
 
 import (
 	"math/bits"
-	"unicode/utf8"
+	"slices"
 )
 
-// An n-gram is N successive characters of the normal form, where separators
-// (spaces, punctuation, symbols) do not count: its text is those characters. A
-// part of fewer characters is one n-gram.
-//
-// The rolling hash is the polynomial Σ (c+1)·gramBase^i over the characters
-// from the last to the first, modulo 2⁶⁴; mix makes 64 even bits of it.
-const gramBase = 0x9e3779b97f4a7c15
+// Grams reads the n-grams of a text; mix makes 64 even bits of their hashes.
 
 // gramSeed sets the upper half of a 128-bit hash apart from the lower.
 const gramSeed = 0xd1b54a32d192ed03
@@ -24,173 +18,65 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-func (a *Analyzer) gramHash(rolled uint64) Fingerprint {
-	f := Fingerprint{Lo: mix(rolled)}
+// gramHash is an n-gram's hash, of the hash of its letters.
+func (a *Analyzer) gramHash(letters uint64) Fingerprint {
+	f := Fingerprint{Lo: mix(letters)}
 	if a.options.Bits == 128 {
-		f.Hi = mix(rolled ^ gramSeed)
+		f.Hi = mix(letters ^ gramSeed)
 	}
 	return f
 }
 
-// gramReader reads the rolling hashes of a text's n-grams, in order.
-type gramReader struct {
-	classes *[0x10000]class
-	text    []byte
-	n       int
-	leave   uint64     // gramBase^n: what the character that leaves counts
-	window  [16]uint64 // the last n characters plus 1, the oldest at position at
-	at      int
-	have    int    // characters read
-	rolled  uint64 // of n = 2, after the first character, only the last one plus 1
-}
-
-func (a *Analyzer) newGramReader(text []byte) gramReader {
-	g := gramReader{classes: a.classes, text: text, n: a.options.N, leave: 1}
-	for range g.n {
-		g.leave *= gramBase
-	}
-	return g
-}
-
-// next fills dst, and returns how many it read; 0 at the end.
-func (g *gramReader) next(dst []uint64) int {
-	if g.n == 2 && g.have > 0 {
-		return g.nextPairs(dst)
-	}
-	text, n, rolled, at, have := g.text, g.n, g.rolled, g.at, g.have
-	k, i := 0, 0
-	for i < len(text) && k < len(dst) {
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = decode(text[i:])
-		}
-		i += size
-		if r >= 0x5000 && r < 0xa000 { // ideographs throughout
-		} else if uint(r) < uint(len(g.classes)) {
-			if g.classes[r] == classNone {
-				continue
-			}
-		} else if classOf(r) == classNone {
-			continue
-		}
-		c := uint64(r) + 1
-		rolled = rolled*gramBase + c - g.window[at&15]*g.leave
-		g.window[at&15] = c
-		if at++; at == n {
-			at = 0
-		}
-		if have++; have >= n {
-			dst[k] = rolled
-			k++
-		} else if n == 2 {
-			g.text, g.rolled, g.have = text[i:], rolled, have
-			return g.nextPairs(dst)
-		}
-	}
-	if i == len(text) && k < len(dst) && have > 0 && have < n {
-		dst[k], have = rolled, n
-		k++
-	}
-	g.text, g.rolled, g.at, g.have = text[i:], rolled, at, have
-	return k
-}
-
-// nextPairs is next for n-grams of two characters, after the first character,
-// which alone is what rolled then has. Which characters separate is not to be
-// foreseen, so no branch asks: a pair is written every time, and kept if its
-// second character does not separate.
-func (g *gramReader) nextPairs(dst []uint64) int {
-	text, last, alone := g.text, g.rolled, g.have == 1
-	k, i := 0, 0
-	for i < len(text) && k < len(dst) {
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = decode(text[i:])
-		}
-		i += size
-		var c class
-		if uint(r) < uint(len(g.classes)) {
-			c = g.classes[r]
-		} else {
-			c = classOf(r)
-		}
-		next := uint64(r) + 1
-		dst[k] = last*gramBase + next
-		if c != classNone {
-			last = next
-		}
-		if c != classNone {
-			k++
-		}
-	}
-	if k > 0 {
-		g.have = 2
-	} else if alone && i == len(text) && len(dst) > 0 {
-		dst[0], g.have, k = last, 2, 1
-	}
-	g.text, g.rolled = text[i:], last
-	return k
-}
-
-// gramBlock is how many n-grams are hashed and summed at a time.
-const gramBlock = 512
-
 // sumGrams makes the fingerprint of w.text's n-grams, of which those of the
-// title, its first bytes, count TitleWeight times.
-func (w *Workspace) sumGrams(titleEnd int) (Fingerprint, int) {
-	a := w.a
+// title, its first bytes, count TitleWeight times. The text has length characters.
+func (w *Workspace) sumGrams(titleEnd, length int) (Fingerprint, int) {
+	a, g := w.a, &w.grams
 	wide, unit := a.options.Bits == 128, a.weight == weightUnit
-	var titleLow, titleHigh, low, high slices64
-	var rolled, mixed [gramBlock]uint64
+	var low, high slices64
 	total := uint64(0)
-	w.set.clear(characters(w.text))
-	read := func(text []byte, times uint64, low, high *slices64) {
-		g := a.newGramReader(text)
-		for n := g.next(rolled[:]); n > 0; n = g.next(rolled[:]) {
-			w.set.reserve(n)
-			if unit {
+	w.set.clear(titleEnd + length)
+	read := func(text []byte) {
+		g.Start(text, a.options.N)
+		for grams := g.Next(); len(grams) > 0; grams = g.Next() {
+			w.mixed = slices.Grow(w.mixed[:0], len(grams))
+			mixed := w.mixed[:len(grams)]
+			for i, h := range grams {
+				mixed[i] = mix(h)
+			}
+			w.set.reserve(len(mixed))
+			if unit { // the new ones alone
 				fresh := 0
-				for _, r := range rolled[:n] {
-					h := mix(r)
-					rolled[fresh], mixed[fresh] = r, h
+				for i, h := range mixed {
+					grams[fresh], mixed[fresh] = grams[i], h
 					fresh += w.set.add(h)
 				}
-				n = fresh
+				grams, mixed = grams[:fresh], mixed[:fresh]
 			} else {
-				for i, r := range rolled[:n] {
-					mixed[i] = mix(r)
-				}
-				w.set.addAll(mixed[:n])
+				w.set.addAll(mixed)
 			}
-			total += uint64(n) * times
-			low.add(mixed[:n])
+			total += uint64(len(mixed))
+			low.add(mixed)
 			if wide {
-				for i, r := range rolled[:n] {
-					mixed[i] = mix(r ^ gramSeed)
+				for i, h := range grams {
+					mixed[i] = mix(h ^ gramSeed)
 				}
-				high.add(mixed[:n])
+				high.add(mixed)
 			}
 		}
 	}
-	times := uint64(1)
-	if !unit {
-		times = uint64(a.options.TitleWeight)
-	}
-	read(w.text[:titleEnd], times, &titleLow, &titleHigh)
-	read(w.text[titleEnd:], 1, &low, &high)
-	signs := func(title, text *slices64) uint64 {
-		var sums bitSums
-		title.addTo(&sums)
-		for i := range sums {
-			sums[i] *= times
+	if titleEnd > 0 {
+		read(w.text[:titleEnd])
+		if times := uint64(a.options.TitleWeight); !unit && times > 1 {
+			total *= times
+			low.multiply(times)
+			high.multiply(times)
 		}
-		text.addTo(&sums)
-		return sums.signs(total)
 	}
-	f := Fingerprint{Lo: signs(&titleLow, &low)}
+	read(w.text[titleEnd:])
+	f := Fingerprint{Lo: low.above(total / 2)}
 	switch {
 	case wide:
-		f.Hi = signs(&titleHigh, &high)
+		f.Hi = high.above(total / 2)
 	case a.options.Bits == 32:
 		f.Lo &= 1<<32 - 1
 	}
@@ -281,30 +167,28 @@ func (s *hashSet) addAll(hashes []uint64) {
 
 // gramFeatures appends the distinct n-grams of w.text, in no order.
 func (w *Workspace) gramFeatures(dst []Feature, titleEnd int) []Feature {
-	a := w.a
+	a, g := w.a, &w.grams
 	index := map[uint64]int{}
 	count := func(text []byte, times int) {
-		var letters []rune
-		for _, r := range string(text) {
-			if classOf(r) != classNone {
-				letters = append(letters, r)
-			}
-		}
-		g := a.newGramReader(text)
-		var one [1]uint64
-		for from := 0; g.next(one[:]) == 1; from++ {
-			rolled := one[0]
-			gram := letters[from:min(from+a.options.N, len(letters))]
-			i, had := index[rolled]
-			if !had {
-				i = len(dst)
-				index[rolled] = i
-				dst = append(dst, Feature{Text: string(gram), Hash: a.gramHash(rolled)})
-			}
-			if dst[i].Count += times; a.weight == weightUnit {
-				dst[i].Weight = 1
-			} else {
-				dst[i].Weight = dst[i].Count
+		g.Start(text, a.options.N)
+		for grams := g.Next(); len(grams) > 0; grams = g.Next() {
+			size := g.letters - len(grams) + 1
+			for from, h := range grams {
+				i, had := index[h]
+				if !had {
+					i = len(dst)
+					index[h] = i
+					var gram []rune
+					for _, c := range g.buffer[from : from+size] {
+						gram = append(gram, rune(c-1))
+					}
+					dst = append(dst, Feature{Text: string(gram), Hash: a.gramHash(h)})
+				}
+				if dst[i].Count += times; a.weight == weightUnit {
+					dst[i].Weight = 1
+				} else {
+					dst[i].Weight = dst[i].Count
+				}
 			}
 		}
 	}

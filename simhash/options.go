@@ -111,7 +111,7 @@ func (o Options) Check() error {
 		name             string
 		value, low, high int
 	}{
-		{"n", o.N, 1, 16},
+		{"n", o.N, 1, maxGram},
 		{"title_weight", o.TitleWeight, 0, 100},
 		{"top", o.Top, 0, 1 << 30},
 		{"min_features", o.MinFeatures, 0, 1 << 30},

@@ -132,11 +132,25 @@ func csa(a, b, c uint64) (sum, carry uint64) {
 	return u ^ c, a&b | u&c
 }
 
-// addTo adds the counts to sums.
-func (s *slices64) addTo(sums *bitSums) {
-	for i, plane := range s {
-		for ; plane != 0; plane &= plane - 1 {
-			sums[bits.TrailingZeros64(plane)] += 1 << i
+// multiply counts everything that many times.
+func (s *slices64) multiply(times uint64) {
+	once := *s
+	*s = slices64{}
+	for ; times != 0; times &= times - 1 {
+		carry := uint64(0)
+		for i, shift := 0, bits.TrailingZeros64(times); i+shift < len(s); i++ {
+			s[i+shift], carry = csa(s[i+shift], once[i], carry)
 		}
 	}
+}
+
+// above returns the bits whose count is greater than limit.
+func (s *slices64) above(limit uint64) uint64 {
+	above, equal := uint64(0), ^uint64(0) // by the planes so far
+	for i := len(s) - 1; i >= 0; i-- {
+		one := -(limit >> i & 1) // limit's bit, for all
+		above |= equal & s[i] &^ one
+		equal &^= s[i] ^ one
+	}
+	return above
 }

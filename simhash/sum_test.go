@@ -99,10 +99,19 @@ func TestSlices(t *testing.T) {
 				}
 			}
 		}
-		var got bitSums
-		s.addTo(&got)
-		if got != want {
-			t.Fatalf("counts %v, want %v", got, want)
+		times, limit := rapid.Uint64Range(0, 1000).Draw(t, "times"), rapid.Uint64Range(0, 100_000).Draw(t, "limit")
+		if rapid.Bool().Draw(t, "limit of a count") {
+			limit = want[rapid.IntRange(0, 63).Draw(t, "bit")] * times
+		}
+		s.multiply(times)
+		above := uint64(0)
+		for i, count := range want {
+			if count*times > limit {
+				above |= 1 << i
+			}
+		}
+		if got := s.above(limit); got != above {
+			t.Fatalf("%v, %d times: more than %d at %x, want %x", want, times, limit, got, above)
 		}
 	})
 }

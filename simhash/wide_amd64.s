@@ -359,3 +359,187 @@ few:
 	MOVQ R14, DX
 	XORL R14, R14
 	JMP  lanes
+
+// func lettersWide(dst *uint32, limit int, text *byte, size int, known *letterBits) (n, read int)
+TEXT ·lettersWide(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DI
+	MOVQ limit+8(FP), R9
+	MOVQ text+16(FP), SI
+	MOVQ size+24(FP), CX
+	MOVQ known+32(FP), BX
+	CONSTANTS
+	BROADCAST($0xc0c0c0c0, Z23)
+	BROADCAST($0xc2c2c2c2, Z22)
+	BROADCAST($0xe0e0e0e0, Z21)
+	BROADCAST($0xf0f0f0f0, Z20)
+	BROADCAST($1, Z19)
+	BROADCAST($0x30303030, Z18) // 0
+	BROADCAST($0x0a0a0a0a, Z17) // 10 digits
+	BROADCAST($0x61616161, Z16) // a
+	BROADCAST($0x1a1a1a1a, Z15) // 26 letters
+	BROADCAST($0x20202020, Z14) // a − A
+	XORL R12, R12 // letters written
+
+letters:
+	CMPQ R12, R9
+	JGT  read
+	CMPQ CX, $64
+	JLT  end
+	VMOVDQU8 (SI), Z0
+
+bytes:
+	VPCMPB $1, Z23, Z0, K4 // continues
+	VPCMPUB $5, Z23, Z0, K2 // starts two bytes or more
+	KMOVQ K4, R10
+	KMOVQ K2, R8
+	MOVQ R8, AX
+	ORQ  R10, AX
+	JZ   plain
+
+	// As in foldWide: R11 has the bytes before which all is UTF-8, of three
+	// bytes at most.
+	VPCMPUB $5, Z21, Z0, K3 // three or more
+	VPCMPUB $5, Z20, Z0, K5 // four or more
+	VPCMPUB $1, Z22, Z0, K2, K1 // two, where one would do
+	KORQ K1, K5, K5
+	KMOVQ K3, R11
+	KMOVQ K5, DX
+	ADDQ R8, R8
+	SHLQ $2, R11
+	ORQ  R11, R8
+	XORQ R10, R8
+	BLSMSKQ R8, R11
+	SHRQ $3, R11
+	BLSMSKQ DX, DX
+	SHRQ $1, DX
+	ANDQ DX, R11
+	NOTQ R10
+	ANDQ R10, R11
+	POPCNTQ R11, R11 // characters
+	KMOVQ R10, K1
+	CHARACTERS
+	KXNORW K5, K5, K5
+	CMPQ R11, $16
+	JLT  fewer
+
+keep:
+	VPSRLD $5, Z2, Z4
+	KMOVW K5, K2
+	VPGATHERDD (BX)(Z4*4), K2, Z5
+	VPRORVD Z2, Z5, Z5
+	VPTESTMD Z19, Z5, K5, K3
+	VPADDD Z19, Z2, Z2
+	VPCOMPRESSD.Z Z2, K3, Z2
+	VMOVDQU32 Z2, (DI)(R12*4)
+	KMOVW K3, AX
+	POPCNTL AX, AX
+	ADDQ AX, R12
+	ADDQ DX, SI
+	SUBQ DX, CX
+	CMPQ R11, $16
+	JGE  letters
+
+read:
+	SUBQ text+16(FP), SI
+	CMPQ SI, size+24(FP)
+	CMOVQGT size+24(FP), SI
+	MOVQ R12, n+40(FP)
+	MOVQ SI, read+48(FP)
+	VZEROUPPER
+	RET
+
+fewer:
+	TESTQ R11, R11
+	JZ   read
+	MOVL $1, DX
+	SHLXQ R11, DX, DX
+	LEAQ -1(DX), AX
+	KMOVW AX, K5
+	PDEPQ R10, DX, DX
+	TZCNTQ DX, DX
+	JMP  keep
+
+end:
+	TESTQ CX, CX
+	JLE  read
+	MOVQ $-1, AX
+	BZHIQ CX, AX, AX
+	KMOVQ AX, K1
+	VMOVDQU8.Z (SI), K1, Z0
+	JMP  bytes
+
+plain:
+	VPSUBB Z18, Z0, Z1
+	VPCMPUB $1, Z17, Z1, K1
+	VPORD Z14, Z0, Z1
+	VPSUBB Z16, Z1, Z1
+	VPCMPUB $1, Z15, Z1, K2
+	KORQ K1, K2, K1
+	VPCOMPRESSB.Z Z0, K1, Z0
+	VPMOVZXBD X0, Z1
+	VPADDD Z19, Z1, Z1
+	VMOVDQU32 Z1, (DI)(R12*4)
+	VEXTRACTI32X4 $1, Z0, X1
+	VPMOVZXBD X1, Z1
+	VPADDD Z19, Z1, Z1
+	VMOVDQU32 Z1, 64(DI)(R12*4)
+	VEXTRACTI32X4 $2, Z0, X1
+	VPMOVZXBD X1, Z1
+	VPADDD Z19, Z1, Z1
+	VMOVDQU32 Z1, 128(DI)(R12*4)
+	VEXTRACTI32X4 $3, Z0, X1
+	VPMOVZXBD X1, Z1
+	VPADDD Z19, Z1, Z1
+	VMOVDQU32 Z1, 192(DI)(R12*4)
+	KMOVQ K1, AX
+	POPCNTQ AX, AX
+	ADDQ AX, R12
+	ADDQ $64, SI
+	SUBQ $64, CX
+	JMP  letters
+
+// func hashWide(dst *uint64, letters *uint32, n, size int)
+TEXT ·hashWide(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ letters+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ size+24(FP), DX
+	MOVQ $const_letterBase, AX
+	VPBROADCASTQ AX, Z31
+	KXNORB K1, K1, K1
+
+hashes:
+	CMPQ CX, $8
+	JLT  rest
+
+hash:
+	VPMOVZXDQ.Z (SI), K1, Z0
+	MOVQ $1, R8
+
+letter:
+	CMPQ R8, DX
+	JGE  hashed
+	VPMOVZXDQ.Z (SI)(R8*4), K1, Z1
+	VPMULLQ Z31, Z0, Z0
+	VPADDQ Z1, Z0, Z0
+	INCQ R8
+	JMP  letter
+
+hashed:
+	VMOVDQU64 Z0, K1, (DI)
+	ADDQ $64, DI
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JMP  hashes
+
+rest:
+	TESTQ CX, CX
+	JLE  end
+	MOVL $-1, AX
+	BZHIL CX, AX, AX
+	KMOVB AX, K1
+	JMP  hash
+
+end:
+	VZEROUPPER
+	RET

@@ -66,7 +66,10 @@ type Workspace struct {
 	seen  []sighting // by word id
 	table hashTable  // of the features without id
 	epoch uint32     // of this document, below maxEpoch
-	set   hashSet    // of n-grams
+
+	grams Grams
+	mixed []uint64 // the hashes of n-grams
+	set   hashSet  // of n-grams
 
 	picks []pick
 	used  used
@@ -121,7 +124,7 @@ func (w *Workspace) Fingerprint(title, text []byte) Result {
 	titleEnd := w.read(title, text)
 	r.Length = characters(w.text[titleEnd:])
 	if w.a.options.Kind == KindNGrams {
-		r.Fingerprint, r.Features = w.sumGrams(titleEnd)
+		r.Fingerprint, r.Features = w.sumGrams(titleEnd, r.Length)
 	} else {
 		w.countWords(titleEnd)
 		u := w.weigh()

@@ -105,7 +105,7 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 		if o.Kind == KindNGrams {
 			rolled := uint64(0)
 			for _, r := range word {
-				rolled = rolled*gramBase + uint64(r) + 1
+				rolled = rolled*letterBase + uint64(r) + 1
 			}
 			f.hash = Fingerprint{Lo: mix(rolled)}
 			if o.Bits == 128 {

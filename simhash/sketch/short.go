@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/simhash"
 )
 
 // ShortMax is the most letters and digits of a short text: a shingle says too
@@ -28,18 +30,15 @@ type Short struct {
 // form, appended to dst. ok is false for a text of none or of more than
 // ShortMax of them: it is not short.
 func ShortText(dst []rune, text []byte) (_ []rune, ok bool) {
-	known, from := letters(), len(dst)
-	for len(text) > 0 {
-		c, size := decode(text)
-		text = text[size:]
-		if uint32(c) >= uint32(len(known)*64) || known[uint32(c)/64]>>(uint32(c)%64)&1 == 0 {
-			continue
-		}
-		if dst = append(dst, c); len(dst)-from > ShortMax {
-			return dst[:from], false
-		}
+	var letters [ShortMax + 1 + simhash.LetterRoom]uint32
+	n, _ := simhash.ReadLetters(letters[:], text)
+	if n == 0 || n > ShortMax {
+		return dst, false
 	}
-	return dst, len(dst) > from
+	for _, c := range letters[:n] {
+		dst = append(dst, rune(c-1))
+	}
+	return dst, true
 }
 
 // ShortEdits is the most edits between short texts of which the longer one has

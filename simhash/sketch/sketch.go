@@ -5,7 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/neardup/neardup/simhash"
 )
 
 // Size is the number of bytes of a Sketch.
@@ -40,13 +41,8 @@ type Maker struct {
 	have, low [8]uint64
 	attempt   [signBits]uint8
 
-	// Letters plus 1, the ShingleSize last ones of the block before, 0 for
-	// none, in front.
-	letters [ShingleSize + block + 1]uint64
+	shingles simhash.Grams
 }
-
-// block is how many letters are read before their shingles are hashed.
-const block = 256
 
 // empty is the minimum of a bin without a shingle.
 const empty = math.MaxUint32
@@ -78,59 +74,19 @@ func (m *Maker) Sketch(dst *Sketch, text []byte) int {
 }
 
 // read puts each shingle into the bin that the upper half of its hash says;
-// a bin keeps the smallest lower half.
+// a bin keeps the smallest lower half. It returns how many shingles there are.
 func (m *Maker) read(text []byte) int {
-	const before = ShingleSize
-	h, have := uint64(0), 0
-	clear(m.letters[:before])
-	for len(text) > 0 {
-		var n int
-		n, text = m.readBlock(text)
-		from := before
-		for ; from < n && have < ShingleSize-1; from++ { // no shingle is complete
-			h = h*shingleBase + m.letters[from]
-			have++
-		}
-		for i := from; i < n; i++ {
-			h = h*shingleBase + (m.letters[i] - m.letters[i-ShingleSize]*shingleLeave)
+	n := 0
+	m.shingles.Start(text, ShingleSize)
+	for block := m.shingles.Next(); len(block) > 0; block = m.shingles.Next() {
+		for _, h := range block {
 			x := fold(h)
 			bin := x >> 32 * signBits >> 32
 			m.minima[bin] = min(m.minima[bin], uint32(x))
 		}
-		have += n - from
-		copy(m.letters[:before], m.letters[n-before:n])
+		n += len(block)
 	}
-	if have == 0 {
-		return 0
-	}
-	if have < ShingleSize {
-		x := fold(h)
-		m.minima[x>>32*signBits>>32] = uint32(x)
-	}
-	return max(1, have-ShingleSize+1)
-}
-
-// readBlock reads letters until the block is full or the text ends, and
-// returns where they end in m.letters and the rest of the text. Which
-// characters count is not to be foreseen, so no branch asks: each is written,
-// and some are overwritten.
-func (m *Maker) readBlock(text []byte) (int, []byte) {
-	known := letters()
-	n, i := ShingleSize, 0
-	for i < len(text) && n < len(m.letters)-1 {
-		c, size := rune(text[i]), 1
-		if c >= utf8.RuneSelf {
-			if i+3 <= len(text) && c&0xf0 == 0xe0 {
-				c, size = c&0x0f<<12|rune(text[i+1]&0x3f)<<6|rune(text[i+2]&0x3f), 3
-			} else if c, size = utf8.DecodeRune(text[i:]); int(c) >= len(known)*64 {
-				c = 0 // which does not count either
-			}
-		}
-		m.letters[n] = uint64(c) + 1
-		n += int(known[c>>6&rune(len(known)-1)] >> (c & 63) & 1)
-		i += size
-	}
-	return n, text[i:]
+	return n
 }
 
 // bands fills in the bands: band b is a hash of the minima of the three thirds
@@ -248,7 +204,7 @@ func (m *Maker) look(l *lenderTable) {
 
 // pick is the bin, of n, that bin i borrows from at its try-th attempt.
 func pick(i, try uint64, n int) uint64 {
-	return fold((i<<16+try+1)*shingleBase) >> 32 * uint64(n) >> 32
+	return fold((i<<16+try+1)*0x9e3779b97f4a7c15) >> 32 * uint64(n) >> 32
 }
 
 // Band returns the value of band b, 0 to Bands − 1, in BandBits bits. Two
