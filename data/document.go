@@ -18,7 +18,7 @@ import (
 // keeps a slice beyond the next Read copies it.
 type Document struct {
 	ID       []byte  // URL or record id; empty when the input has none
-	Title    []byte  // the document's own title field, UTF-8 not guaranteed
+	Title    []byte  // the document's own title field
 	Text     []byte  // plain text, UTF-8 not guaranteed
 	Language []byte  // what the input says that the text is in: a tag as it stands there, or several; empty when it says nothing
 	Date     int64   // Unix milliseconds; NoDate when unknown

@@ -1,9 +1,11 @@
 package data
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Columns names the columns (or keys) that a document's fields are read from.
@@ -90,6 +92,26 @@ type SourceReader interface {
 	// stand in the file; of a split that is the whole file, what sha256sum
 	// says. It is empty before Read returned io.EOF.
 	Digest() string
+}
+
+// ValidID returns the id as tables can hold it: with each byte that is no UTF-8
+// percent-encoded, as it stands in a URL. The id is returned as it is if there
+// is none.
+func ValidID(id []byte) []byte {
+	if utf8.Valid(id) {
+		return id
+	}
+	valid := make([]byte, 0, len(id)+16)
+	for len(id) > 0 {
+		r, n := utf8.DecodeRune(id)
+		if r == utf8.RuneError && n == 1 {
+			valid = fmt.Appendf(valid, "%%%02X", id[0])
+		} else {
+			valid = append(valid, id[:n]...)
+		}
+		id = id[n:]
+	}
+	return valid
 }
 
 // AppendDefaultID appends the id of a document that has none,

@@ -98,6 +98,9 @@ func checkLibrary(c config.Config) error {
 	if _, err := library.CheckNight(c.Library.Night); err != nil {
 		return err
 	}
+	if err := library.Check(c.Library.Path); err != nil {
+		return err
+	}
 	m, err := library.ReadManifest(c.Library.Path)
 	if errors.Is(err, library.ErrNone) {
 		return nil

@@ -63,14 +63,8 @@ func Open(ctx context.Context, dir string, o Options) (*Library, error) {
 // other process can open it; who has it now is waited for until ctx ends. What
 // a killed process left is removed.
 func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("library: %w", err)
-	}
-	if len(entries) > 0 {
-		if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
-			return nil, fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
-		}
+	if err := refuse(dir); err != nil {
+		return nil, err
 	}
 	for _, sub := range []string{documents, merges, deletions} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
@@ -78,6 +72,55 @@ func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 		}
 	}
 	return open(ctx, dir, o, true)
+}
+
+// Check returns, without waiting for anybody, why Lock would refuse the folder
+// at dir, or why no change could be written there; nil if it seems fine.
+func Check(dir string) error {
+	if err := refuse(dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(existing(dir), ".*.tmp")
+	if err != nil {
+		return fmt.Errorf("library: %s cannot be written: %w", dir, err)
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return fmt.Errorf("library: %w", err)
+	}
+	return nil
+}
+
+// existing is dir, or the nearest folder above it that is there.
+func existing(dir string) string {
+	for {
+		up := filepath.Dir(dir)
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || up == dir {
+			return dir
+		}
+		dir = up
+	}
+}
+
+// refuse returns an error for a folder that holds neither a library nor what
+// the first process of one leaves behind when it is killed.
+func refuse(dir string) error {
+	if _, err := ReadManifest(dir); !errors.Is(err, ErrNone) {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("library: %w", err)
+	}
+	for _, e := range entries {
+		switch name := e.Name(); name {
+		case lockFile, documents, merges, deletions, Index:
+		default:
+			if !data.IsTemporary(name) {
+				return fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
+			}
+		}
+	}
+	return nil
 }
 
 // retry is how often a lock that another process holds is tried again.
@@ -94,7 +137,7 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	if l.partRows <= 0 {
 		l.partRows = defaultPartRows
 	}
-	l.lock = flock.New(filepath.Join(dir, lockFile))
+	l.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // who may read the library may lock it for that
 	try, wait := l.lock.TryRLock, l.lock.TryRLockContext
 	if writable {
 		try, wait = l.lock.TryLock, l.lock.TryLockContext
@@ -116,7 +159,9 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	}()
 	l.manifest, err = ReadManifest(dir)
 	if writable && errors.Is(err, ErrNone) {
-		l.manifest, err = &Manifest{Version: FormatVersion, Bits: 64}, nil
+		// Written before any other file: files without a manifest have lost it.
+		l.manifest = &Manifest{Version: FormatVersion, Bits: 64}
+		err = l.manifest.write(l.fs, dir)
 	}
 	if err != nil {
 		return nil, err

@@ -611,6 +611,10 @@ func TestDamageIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		wrong, err := l.Verify(context.Background())
+		if err := l.Rows(context.Background(), library.StreamOptions{}, func(*data.LibraryRow) error { return nil }); !m.IsMerges(f.Name) &&
+			(!errors.Is(err, library.ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) || !strings.Contains(err.Error(), "backup")) {
+			t.Errorf("%s is read: %v", f.Name, err)
+		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -629,6 +633,105 @@ func TestDamageIsFound(t *testing.T) {
 		}
 		if _, err := library.ReadManifest(dir); err == nil || bytes.Equal(other, text) {
 			t.Errorf("no error for %s", other)
+		}
+	}
+}
+
+// A library that has lost its manifest is not taken for a new one: a night
+// that is added to it would remove all others.
+func TestLostManifest(t *testing.T) {
+	dir := t.TempDir()
+	l := lock(t, dir, library.Options{})
+	if _, err := add(context.Background(), l, "2026-11-01", []int{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, library.ManifestFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	files := listing(t, dir)
+	for name, open := range map[string]func() error{
+		"lock":  func() error { _, err := library.Lock(context.Background(), dir, library.Options{}); return err },
+		"open":  func() error { _, err := library.Open(context.Background(), dir, library.Options{}); return err },
+		"check": func() error { return library.Check(dir) },
+	} {
+		if err := open(); !errors.Is(err, library.ErrDamaged) || !strings.Contains(err.Error(), library.ManifestFile+" is missing") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := listing(t, dir); !slices.Equal(got, files) {
+		t.Errorf("%v are left of %v", got, files)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir); len(got) < 2 {
+		t.Errorf("put back, it has %v", got)
+	}
+}
+
+// A folder that was copied without the names that start with a dot is a
+// library all the same; one of other files is none.
+func TestFolders(t *testing.T) {
+	dir := t.TempDir()
+	l := lock(t, dir, library.Options{})
+	if _, err := add(context.Background(), l, "2026-11-01", []int{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, ".lock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := library.Check(dir); err != nil {
+		t.Error(err)
+	}
+	l = lock(t, dir, library.Options{})
+	if rows := l.Manifest().Rows(); rows != 2 {
+		t.Errorf("%d rows", rows)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	readable := filepath.Join(t.TempDir(), "readable")
+	if err := os.WriteFile(readable, nil, 0o644); err != nil { //nolint:gosec // as the process's mask has it
+		t.Fatal(err)
+	}
+	want, err := os.Stat(readable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, ".lock")); err != nil || info.Mode() != want.Mode() {
+		t.Errorf("others cannot lock it for reading: %v, %v", info, err)
+	}
+	fresh := filepath.Join(t.TempDir(), "a", "b")
+	if err := library.Check(fresh); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(fresh)); err == nil {
+		t.Errorf("%s was made", filepath.Dir(fresh))
+	}
+	if err := library.Check(filepath.Join(dir, library.ManifestFile, "below")); err == nil {
+		t.Error("a folder in a file can be written")
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "page.html"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func() error{
+		"lock":  func() error { _, err := library.Lock(context.Background(), other, library.Options{}); return err },
+		"check": func() error { return library.Check(other) },
+	} {
+		if err := open(); err == nil || !strings.Contains(err.Error(), "no library: name a new folder") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -56,12 +56,12 @@ var (
 // not count, nor do rows that a deletion hides.
 type Manifest struct {
 	Version   int               `json:"version"`
-	Sequence  int64             `json:"sequence"` // grows with every change
-	Bits      int               `json:"bits"`     // of a fingerprint
-	Settings  map[string]string `json:"settings"` // how fingerprints are made; they must be equal to be compared
-	Config    json.RawMessage   `json:"config"`   // of the run that began the library
-	Nights    []Night           `json:"nights"`   // in their order
-	Files     []File            `json:"files"`    // in order of name
+	Sequence  int64             `json:"sequence"`         // grows with every change
+	Bits      int               `json:"bits"`             // of a fingerprint
+	Settings  map[string]string `json:"settings"`         // how fingerprints are made; they must be equal to be compared
+	Config    json.RawMessage   `json:"config,omitempty"` // of the run that began the library
+	Nights    []Night           `json:"nights"`           // in their order
+	Files     []File            `json:"files"`            // in order of name
 	Deletions []Deletion        `json:"deletions,omitempty"`
 }
 
@@ -226,11 +226,14 @@ func (m *Manifest) check() error {
 }
 
 // ReadManifest reads the manifest of the library at dir; ErrNone when there is
-// none.
+// none, and ErrDamaged when there are files that one has named.
 func ReadManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, ManifestFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if file := orphan(dir); file != "" {
+			return nil, fmt.Errorf("%w: %s is missing, but there is %s: put a backup of it in its place, or name a new folder", ErrDamaged, path, file)
+		}
 		return nil, fmt.Errorf("%w in %s: `neardup run … --library %s` makes one", ErrNone, dir, dir)
 	}
 	if err != nil {
@@ -247,6 +250,20 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", ErrDamaged, path, err)
 	}
 	return &m, nil
+}
+
+// orphan is a complete file below the folder at dir, which has no manifest; ""
+// if there is none.
+func orphan(dir string) string {
+	for _, sub := range []string{documents, merges, deletions} {
+		entries, _ := os.ReadDir(filepath.Join(dir, sub)) // mostly it is not there
+		for _, e := range entries {
+			if !data.IsTemporary(e.Name()) {
+				return filepath.Join(dir, sub, e.Name())
+			}
+		}
+	}
+	return ""
 }
 
 func (m *Manifest) write(fsys data.FS, dir string) error {

@@ -142,7 +142,7 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 		slices.SortFunc(stretches, func(a, b stretch) int { return int(a.Start - b.Start) })
 		rows, err := parquet.GroupRows(l.Path(name))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w: put a backup of the file in its place", ErrDamaged, err)
+			return nil, l.damaged(err)
 		}
 		first := int64(0)
 		for number, n := range rows {
@@ -162,6 +162,11 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 		}
 	}
 	return groups, nil
+}
+
+// damaged is the error for a file of the library that cannot be read.
+func (l *Library) damaged(err error) error {
+	return fmt.Errorf("%w: %w: put a backup of the file in its place; `neardup library verify %s` says which nights it holds", ErrDamaged, err, l.dir)
 }
 
 // within cuts the part out of a stretch that stands in the splits asked for.
@@ -185,7 +190,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	}
 	r, err := parquet.OpenLibrary(l.Path(g.file.Name), g.number, g.number+1, parquet.ReadOptions{Columns: columns})
 	if err != nil {
-		return err
+		return l.damaged(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if r.Info().Bits != l.manifest.Bits {
@@ -201,7 +206,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 			return nil
 		}
 		if err != nil {
-			return err
+			return l.damaged(err)
 		}
 		for _, s := range g.stretches {
 			from, to := max(s.Start, rows.First)-rows.First, min(s.Start+s.Rows, rows.First+int64(rows.N))-rows.First

@@ -45,17 +45,21 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 
 // ReadFingerprints calls yield for every row of a split that
 // ExpandFingerprints listed, in order, until yield returns an error or ctx
-// ends. The row is valid during the call; of a foreign file it has id and
+// ends. The row is valid during the call, its id as of data.ValidID; of a foreign file it has id and
 // fingerprint only, besides columns named as in the fingerprints table.
 func ReadFingerprints(ctx context.Context, split data.Split, columns data.ForeignColumns, yield func(*data.FingerprintRow) error) error {
+	valid := func(row *data.FingerprintRow) error {
+		row.DocID = data.ValidID(row.DocID)
+		return yield(row)
+	}
 	if split.Format == FormatParquet {
-		return parquet.ReadFingerprints(ctx, split.Path, parquet.ReadOptions{Foreign: columns}, yield)
+		return parquet.ReadFingerprints(ctx, split.Path, parquet.ReadOptions{Foreign: columns}, valid)
 	}
 	r, err := csv.OpenFingerprints(split, columns)
 	if err != nil {
 		return err
 	}
-	return errors.Join(readAll(ctx, r, yield), r.Close())
+	return errors.Join(readAll(ctx, r, valid), r.Close())
 }
 
 func readAll(ctx context.Context, r *csv.FingerprintReader, yield func(*data.FingerprintRow) error) error {

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/csv"
@@ -58,7 +60,8 @@ type ExpandOptions struct {
 	Ignored func(path string)
 }
 
-// Open opens a split with its format's reader.
+// Open opens a split with its format's reader. The ids of documents are valid
+// UTF-8 as of data.ValidID, and so are their titles.
 func Open(split data.Split, o Options) (data.SourceReader, error) {
 	var r data.SourceReader
 	var err error
@@ -77,7 +80,23 @@ func Open(split data.Split, o Options) (data.SourceReader, error) {
 	if err != nil { // r may hold a nil pointer
 		return nil, err
 	}
-	return r, nil
+	return validReader{r}, nil
+}
+
+// validReader makes the strings of documents that go into tables valid UTF-8:
+// many readers of Parquet refuse a file for one that is not.
+type validReader struct{ data.SourceReader }
+
+func (r validReader) Read(doc *data.Document) error {
+	err := r.SourceReader.Read(doc)
+	if err != nil {
+		return err
+	}
+	doc.ID = data.ValidID(doc.ID)
+	if !utf8.Valid(doc.Title) {
+		doc.Title = bytes.ToValidUTF8(doc.Title, []byte("\uFFFD"))
+	}
+	return nil
 }
 
 const formatList = "warc, wet, jsonl, csv, tsv, parquet"

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -253,4 +254,65 @@ func ExampleExpand() {
 		}
 	}
 	// Output: jsonl https://example.org/: Hello
+}
+
+// Ids and titles are valid UTF-8 whatever the input holds: many readers of
+// Parquet refuse a file for one that is not.
+func TestStringsAreValid(t *testing.T) {
+	dir := t.TempDir()
+	raw := "http://a.example/\xd6\xd0/文\xff"
+	for name, content := range map[string]string{
+		"a.jsonl": `{"id":"` + raw + `","title":"t` + "\xd6" + `","text":"one two"}` + "\n",
+		"a.csv":   "id,title,text\n" + raw + ",t\xd6,one two\n",
+		"a.tsv":   "id\ttitle\ttext\n" + raw + "\tt\xd6\tone two\n",
+		"a.warc":  string(warcRecord("response", raw, "application/http", "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n\r\none two")),
+		"a.wet":   string(warcRecord("conversion", raw, "text/plain", "one two")),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		splits, err := source.Expand([]string{path}, source.ExpandOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := source.Open(splits[0], data.ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc data.Document
+		doc.Reset()
+		if err := r.Read(&doc); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := string(doc.ID); got != "http://a.example/%D6%D0/文%FF" {
+			t.Errorf("%s: id %q", name, got)
+		}
+		if got := string(doc.Title); got != "t\uFFFD" && got != "" {
+			t.Errorf("%s: title %q", name, got)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id := []byte("http://a.example/文 %D6"); !bytes.Equal(data.ValidID(id), id) {
+		t.Errorf("%q became %q", id, data.ValidID(id))
+	}
+	path := filepath.Join(dir, "prints.csv")
+	if err := os.WriteFile(path, []byte("id,fingerprint\n"+raw+",7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	splits, err := source.ExpandFingerprints([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = source.ReadFingerprints(t.Context(), splits[0], data.ForeignColumns{}, func(row *data.FingerprintRow) error {
+		if got := string(row.DocID); got != "http://a.example/%D6%D0/文%FF" {
+			t.Errorf("fingerprints: id %q", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
