@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/data/library"
@@ -54,6 +56,9 @@ type LibraryCounts struct {
 	Growing []Growth `json:"growing,omitempty"`
 }
 
+// settingSketches says, among a library's settings, whether there are sketches.
+const settingSketches = "match.sketches"
+
 // LibrarySettings says what fingerprints have to have in common to be compared.
 func LibrarySettings(c config.Config) (map[string]string, error) {
 	text, err := json.Marshal(c.Features)
@@ -64,7 +69,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	s := map[string]string{"input.html": c.Input.HTML, "match.sketches": fmt.Sprint(c.Match.Verified())}
+	s := map[string]string{"input.html": c.Input.HTML, settingSketches: fmt.Sprint(c.Match.Verified())}
 	for name, v := range fields {
 		if name == "segmenter" { // both cut alike
 			continue
@@ -112,7 +117,29 @@ func checkLibrary(c config.Config) error {
 	if err != nil {
 		return err
 	}
-	return library.CompareSettings(m.Settings, settings)
+	err = library.CompareSettings(m.Settings, settings)
+	if err != nil && m.Settings[settingSketches] != settings[settingSketches] {
+		err = fmt.Errorf("%w\n(%s is what a run needs that verifies: preset balanced or thorough, or --verify sketch; not classic)", err, settingSketches)
+	}
+	return err
+}
+
+// absolute is the configuration as a library keeps it: look-ups, from whatever
+// folder, find the files that it names.
+func absolute(c config.Config) (_ config.Config, err error) {
+	c.Features.UserWords = slices.Clone(c.Features.UserWords)
+	paths := []*string{&c.Features.StopList, &c.Features.Templates}
+	for i := range c.Features.UserWords {
+		paths = append(paths, &c.Features.UserWords[i])
+	}
+	for _, path := range paths {
+		if *path != "" {
+			if *path, err = filepath.Abs(*path); err != nil {
+				return c, fmt.Errorf("config: %w", err)
+			}
+		}
+	}
+	return c, nil
 }
 
 // libraryState is what the state folder keeps of the library.
@@ -138,7 +165,11 @@ func (r *run) openLibrary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(r.config)
+	kept, err := absolute(r.config)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(kept)
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}

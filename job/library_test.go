@@ -75,8 +75,8 @@ func TestDeletedNeverAppearsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows, err := l.Delete(context.Background(), library.Doomed{IDs: []string{"http://a.example/gone"}}); err != nil || rows != 2 {
-		t.Fatalf("%d rows, %v", rows, err)
+	if done, err := l.Delete(context.Background(), library.Doomed{IDs: []string{"http://a.example/gone"}}); err != nil || done.Rows != 2 {
+		t.Fatalf("%+v, %v", done, err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

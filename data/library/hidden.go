@@ -2,11 +2,10 @@ package library
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,64 +105,82 @@ type Doomed struct {
 	Once bool
 }
 
-// Delete hides the documents from every later result, and returns how many
-// rows that were. Their bytes are in the files until Compact. Of ids a hash is
-// kept, of prefixes the text.
-func (l *Library) Delete(ctx context.Context, d Doomed) (rows int64, err error) {
+// Deleted is what Delete did.
+type Deleted struct {
+	Rows    int64    // that are hidden now and were not before
+	Unknown []string // the ids, in their order, that no night has: a mistake, or deleted before
+}
+
+// Delete hides the documents from every later result. Their bytes are in the
+// files until Compact. Of ids a hash is kept, of prefixes the text.
+func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error) {
 	next := l.manifest.copy()
 	next.Sequence++
 	entry := Deletion{Sequence: next.Sequence, At: l.now().UTC().Truncate(time.Second), Once: d.Once, Prefixes: slices.Clone(d.Prefixes)}
 	if slices.Contains(d.Prefixes, "") {
-		return 0, errors.New("library: an empty prefix would delete everything: name one, or remove the folder")
+		return done, errors.New("library: an empty prefix would delete everything: name one, or remove the folder")
 	}
-	keys := make([][hashBytes]byte, 0, len(d.IDs))
+	known := make(map[[hashBytes]byte]bool, len(d.IDs))
 	for _, id := range d.IDs {
-		keys = append(keys, hashID([]byte(id)))
+		known[hashID([]byte(id))] = false
 	}
-	slices.SortFunc(keys, func(a, b [hashBytes]byte) int {
-		return cmp.Or(cmp.Compare(binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])), bytes.Compare(a[8:], b[8:]))
-	})
-	keys = slices.Compact(keys)
-	if len(keys) == 0 && len(d.Prefixes) == 0 {
-		return 0, errors.New("library: no id and no prefix to delete")
+	if len(known) == 0 && len(d.Prefixes) == 0 {
+		return done, errors.New("library: no id and no prefix to delete")
 	}
 	if !l.writable {
-		return 0, fmt.Errorf("library: %s was opened for reading", l.dir)
+		return done, fmt.Errorf("library: %s was opened for reading", l.dir)
 	}
-	if len(keys) > 0 {
+	if len(known) > 0 {
+		keys := slices.SortedFunc(maps.Keys(known), func(a, b [hashBytes]byte) int { return bytes.Compare(a[:], b[:]) })
 		text := make([]byte, 0, len(keys)*hashBytes)
 		for _, k := range keys {
 			text = append(text, k[:]...)
 		}
 		entry.IDs, entry.File = int64(len(keys)), fmt.Sprintf("%s/%08d.ids", deletions, next.Sequence)
 		if err := data.WriteFileAtomicIn(l.fs, l.Path(entry.File), text); err != nil {
-			return 0, fmt.Errorf("library: %w", err)
+			return done, fmt.Errorf("library: %w", err)
 		}
 	}
 	next.Deletions = append(next.Deletions, entry)
 	hidden, err := ReadHidden(l.dir, next)
 	if err != nil {
-		return 0, err
+		return done, err
 	}
-	counts, err := l.countHidden(ctx, hidden)
+	counts, err := l.countHidden(ctx, hidden, func(id []byte, deleted int64) {
+		if len(known) == 0 {
+			return
+		}
+		key := hashID(id)
+		if found, asked := known[key]; asked && !found {
+			known[key] = !l.hidden.After(id, deleted)
+		}
+	})
 	if err != nil {
-		return 0, err
+		return done, err
+	}
+	for _, id := range d.IDs {
+		if key := hashID([]byte(id)); !known[key] {
+			done.Unknown = append(done.Unknown, id)
+			known[key] = true // named once
+		}
 	}
 	for i := range next.Nights {
 		n := &next.Nights[i]
-		rows += counts[n.Name] - n.Deleted
+		done.Rows += counts[n.Name] - n.Deleted
 		n.Deleted = counts[n.Name]
 	}
-	return rows, l.commit(next)
+	return done, l.commit(next)
 }
 
-// countHidden counts, by night, the rows that are hidden.
-func (l *Library) countHidden(ctx context.Context, hidden *Hidden) (map[string]int64, error) {
+// countHidden counts, by night, the rows that are hidden. each is told of every
+// row, with the sequence up to which its file knows deletions.
+func (l *Library) countHidden(ctx context.Context, hidden *Hidden, each func(id []byte, deleted int64)) (map[string]int64, error) {
 	all := *l
 	all.hidden = &Hidden{} // sees every row
 	counts := map[string]int64{}
 	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}, Workers: 1}, func(_ int, b *Batch) error {
 		for _, id := range b.DocID {
+			each(id, b.deleted)
 			if hidden.After(id, b.deleted) {
 				counts[b.Night]++
 			}

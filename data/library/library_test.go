@@ -200,10 +200,20 @@ func TestLibraryAgainstModel(t *testing.T) {
 					}
 				}
 				before := len(model)
+				there := map[string]bool{}
+				for r := range model {
+					there[string(rowOf("", r.id).DocID)] = true
+				}
 				maps.DeleteFunc(model, func(r row, _ bool) bool { return hit[r.id] })
-				var rows int64
-				if rows, err = l.Delete(context.Background(), d); int(rows) != before-len(model) {
-					t.Fatalf("%d rows deleted, want %d", rows, before-len(model))
+				var unknown []string
+				for _, id := range d.IDs {
+					if !there[id] && !slices.Contains(unknown, id) {
+						unknown = append(unknown, id)
+					}
+				}
+				var done library.Deleted
+				if done, err = l.Delete(context.Background(), d); int(done.Rows) != before-len(model) || !slices.Equal(done.Unknown, unknown) {
+					t.Fatalf("%+v, want %d rows, %q unknown", done, before-len(model), unknown)
 				}
 			case "expire":
 				date := time.Date(2026, 11, rapid.IntRange(1, 4).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
@@ -275,8 +285,8 @@ func TestCompactErases(t *testing.T) {
 	}
 	doomed := rowOf("", 4)
 	before := documents(t, l)
-	if rows, err := l.Delete(context.Background(), library.Doomed{IDs: []string{string(doomed.DocID), "http://unknown.example/"}}); err != nil || rows != 3 {
-		t.Fatalf("%d rows, %v", rows, err)
+	if done, err := l.Delete(context.Background(), library.Doomed{IDs: []string{string(doomed.DocID), "http://unknown.example/"}}); err != nil || done.Rows != 3 || !slices.Equal(done.Unknown, []string{"http://unknown.example/"}) {
+		t.Fatalf("%+v, %v", done, err)
 	}
 	done, err := l.Compact(context.Background(), 0)
 	if err != nil || done.Erased != 3 || len(l.Manifest().Files) != 1 {

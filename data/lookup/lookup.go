@@ -84,6 +84,8 @@ type Query struct {
 	// they find all these documents (see Reaches), so that a store need not
 	// look at every one.
 	All bool
+	// Parts are to be there, in order of name: ErrParts if one is not.
+	Parts []string
 	// Limit bounds the hits of tables with Prints, the nearest first, and
 	// those of each other key. 0: DefaultLimit.
 	Limit int
@@ -139,6 +141,10 @@ type Hit struct {
 // ErrScan is returned by a store that would have to look at every document and
 // cannot.
 var ErrScan = errors.New("this store finds documents by their keys only")
+
+// ErrParts is returned by a store that does not have, or not any more, the parts
+// that a query is about.
+var ErrParts = errors.New("parts of this store are not there")
 
 // ErrSchema is returned for a store of another schema.
 var ErrSchema = errors.New("store of another schema")

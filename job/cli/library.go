@@ -2,17 +2,20 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/version"
@@ -139,7 +142,8 @@ func newLibraryDelete(std streams) *cobra.Command {
 input) or by the beginning of their ids (--prefix), from every night; or whole
 nights (--night). What is deleted is in no later result. A document that is
 deleted stays out of the library when a later night brings it, unless --once
-is given. The files hold its bytes until "library compact".`,
+is given. The files hold its bytes until "library compact". Ids that no night
+has are named: an id is the whole of its line, spaces and quotes too.`,
 		Example: `  neardup library delete lib/ --ids removed-urls.txt
   neardup library delete lib/ --prefix https://example.org/private/
   neardup library delete lib/ --night 2026-11-20`,
@@ -148,6 +152,12 @@ is given. The files hold its bytes until "library compact".`,
 			if ids == "" && len(doomed.Prefixes) == 0 && len(nights) == 0 {
 				return usageError{errors.New("name what to delete with --ids, --prefix or --night")}
 			}
+			if slices.Contains(doomed.Prefixes, "") {
+				return usageError{errors.New("an empty --prefix would delete everything: name one, or remove the folder")}
+			}
+			for i, prefix := range doomed.Prefixes {
+				doomed.Prefixes[i] = string(data.ValidID([]byte(prefix)))
+			}
 			var err error
 			if ids != "" {
 				if doomed.IDs, err = readIDs(ids, std.in); err != nil {
@@ -155,23 +165,23 @@ is given. The files hold its bytes until "library compact".`,
 				}
 			}
 			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
-				if len(doomed.IDs)+len(doomed.Prefixes) > 0 {
-					rows, err := l.Delete(cmd.Context(), doomed)
+				if len(nights) > 0 { // first: it refuses a name that is wrong
+					gone, err := l.RemoveNights(nights...)
 					if err != nil {
-						return err
+						return usageError{err}
 					}
-					if _, err := fmt.Fprintf(std.out, "deleted: %d rows; `neardup library compact %s` erases their bytes\n", rows, args[0]); err != nil {
+					if err := printGone(std.out, gone); err != nil {
 						return err
 					}
 				}
-				if len(nights) == 0 {
+				if len(doomed.IDs)+len(doomed.Prefixes) == 0 {
 					return nil
 				}
-				gone, err := l.RemoveNights(nights...)
+				done, err := l.Delete(cmd.Context(), doomed)
 				if err != nil {
-					return usageError{err}
+					return err
 				}
-				return printGone(std.out, gone)
+				return printDeleted(std.out, args[0], len(doomed.IDs), done)
 			})
 		},
 	}
@@ -182,7 +192,27 @@ is given. The files hold its bytes until "library compact".`,
 	return cmd
 }
 
-// readIDs reads one id a line; empty lines are skipped.
+// printDeleted says what was deleted, and what was to be and is not there.
+func printDeleted(w io.Writer, dir string, ids int, done library.Deleted) error {
+	if _, err := fmt.Fprintf(w, "deleted: %d rows; `neardup library compact %s` erases their bytes\n", done.Rows, dir); err != nil || len(done.Unknown) == 0 {
+		return err
+	}
+	const shown = 3
+	var some strings.Builder
+	for _, id := range done.Unknown[:min(len(done.Unknown), shown)] {
+		fmt.Fprintf(&some, " %q", id)
+	}
+	if len(done.Unknown) > shown {
+		some.WriteString(" …")
+	}
+	_, err := fmt.Fprintf(w, "unknown: %d of %d ids are those of no document:%s\n", len(done.Unknown), ids, &some)
+	return err
+}
+
+// maxID bounds a line of a file of ids.
+const maxID = 1 << 20
+
+// readIDs reads one id a line, as the tables have it; empty lines are skipped.
 func readIDs(path string, stdin io.Reader) (ids []string, err error) {
 	in := stdin
 	if path != "-" {
@@ -194,13 +224,24 @@ func readIDs(path string, stdin io.Reader) (ids []string, err error) {
 		in = f
 	}
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, maxID)
+	number := 0
 	for lines.Scan() {
-		if id := strings.TrimRight(lines.Text(), "\r"); id != "" {
-			ids = append(ids, id)
+		line := lines.Bytes()
+		if number++; number == 1 {
+			if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
+				return nil, usageError{fmt.Errorf("%s is UTF-16: write it as UTF-8", path)}
+			}
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark
+		}
+		if line = bytes.TrimRight(line, "\r"); len(line) > 0 {
+			ids = append(ids, string(data.ValidID(line)))
 		}
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, usageError{fmt.Errorf("%s: line %d has more than %d bytes: write one id a line", path, number+1, maxID)}
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(ids) == 0 {

@@ -15,11 +15,12 @@ import (
 
 	stores "github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/data/lookup/redis"
+	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/lookup"
 )
 
 func newLookup(std streams) *cobra.Command {
-	var dir, serve, kind, server string
+	var dir, index, serve, kind, server string
 	var asJSON, iKnow, verbose bool
 	var o lookup.Options
 	cmd := &cobra.Command{
@@ -30,8 +31,8 @@ which night each is a near-duplicate of, by the library's own settings. A file
 that is named .html or .htm, or looks like HTML, is read as a run reads the
 pages of an archive, .json as {"title": …, "text": …}, everything else as text.
 
-The look-up keeps an index in the library's folder and brings it up to date
-first. With --serve it answers HTTP instead: POST /lookup with text, text/html
+The look-up keeps an index in the library's folder, or in that of --index, and
+brings it up to date first. With --serve it answers HTTP instead: POST /lookup with text, text/html
 or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`,
 		Example: `  neardup lookup --library lib/ page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080
@@ -43,6 +44,12 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 				return usageError{errors.New("name the library with --library")}
 			case serve == "" && len(args) == 0:
 				return usageError{errors.New("name a page, - for standard input, or an address with --serve")}
+			case index != "" && server != "":
+				return usageError{errors.New("the index is in a folder or in a Redis server: give --index or --redis, not both")}
+			case o.Limit < 1:
+				return usageError{fmt.Errorf("--limit %d: write a number from 1 on", o.Limit)}
+			case cmd.Flags().Changed("distance") && o.Distance < 0:
+				return usageError{fmt.Errorf("--distance %d: write a number from 0 on", o.Distance)}
 			case serve != "" && len(args) > 0:
 				return usageError{errors.New("a service takes its pages by HTTP: name pages or --serve, not both")}
 			}
@@ -53,14 +60,20 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 					return redis.Open(ctx, schema, redis.Options{Address: server, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
 				}
 			}
+			if index != "" {
+				o.Store = func(_ string, schema stores.Schema) (stores.Store, error) { return sorted.Open(index, schema) }
+			}
 			x, err := lookup.Open(ctx, dir, o)
+			if errors.Is(err, lookup.ErrDistance) {
+				return usageError{err}
+			}
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, x.Close()) }()
 			if serve != "" {
 				l, err := lookup.Listen(ctx, serve, iKnow)
-				if errors.Is(err, lookup.ErrPublic) {
+				if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
 					return usageError{err}
 				}
 				if err != nil {
@@ -103,6 +116,7 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 	fs.IntVar(&o.Limit, "limit", 10, "matches of a page, at most")
 	fs.StringVar(&kind, "content-type", "", "of the pages: text/plain, text/html or application/json (default as their names and contents say)")
 	fs.BoolVar(&asJSON, "json", false, "print JSON, one object a page")
+	fs.StringVar(&index, "index", "", "folder of the index, of this library alone, where the library's own folder cannot be written (default LIBRARY/index)")
 	fs.StringVar(&server, "redis", "", "keep the index in the Redis server at this HOST:PORT and not in the library's folder; its password is that of the environment's NEARDUP_REDIS_PASSWORD")
 	fs.StringVar(&serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
 	fs.BoolVar(&iKnow, "i-know", false, "serve on an address that other machines reach: there are no passwords")

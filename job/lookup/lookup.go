@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,7 +44,7 @@ type Options struct {
 	Distance int // largest Hamming distance; < 0: the library's
 	Limit    int // matches of an answer; 0: 10
 	Log      *slog.Logger
-	// Store makes the store; nil: files in the library's folder.
+	// Store makes the store for the library at dir; nil: files in its folder.
 	Store func(dir string, schema lookup.Schema) (lookup.Store, error)
 }
 
@@ -64,8 +65,7 @@ type Index struct {
 	mu         sync.RWMutex
 	manifest   *library.Manifest // that the store's parts are of
 	files      map[string]string // of the library, by part
-
-	lacking atomic.Bool // the store has lost parts
+	parts      []string          // in order
 
 	looking sync.Mutex
 	current atomic.Pointer[current]
@@ -78,6 +78,9 @@ type current struct {
 	manifest *library.Manifest
 	hidden   *library.Hidden
 }
+
+// ErrDistance is returned for a distance that no look-up can have.
+var ErrDistance = errors.New("no distance of look-ups")
 
 // Open opens the library at dir and brings its store up to date, which takes
 // as long as reading what is new.
@@ -103,11 +106,14 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 		x.config.Match.Distance = o.Distance
 	}
 	if err := x.config.Check(); err != nil {
+		if o.Distance >= 0 {
+			err = fmt.Errorf("%w: %w", ErrDistance, err)
+		}
 		return nil, err
 	}
 	settings, err := job.LibrarySettings(x.config)
 	if err != nil {
-		return nil, fmt.Errorf("a file that the library's settings name is needed: %w", err)
+		return nil, fmt.Errorf("the library's settings name a file that cannot be read: %w: put it back there", err)
 	}
 	if err := library.CompareSettings(m.Settings, settings); err != nil {
 		return nil, err
@@ -225,8 +231,7 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	m := now.manifest
-	x.lacking.Store(x.lacks(have))
-	if x.Manifest() == m && !x.lacking.Load() {
+	if x.Manifest() == m && !x.lacks(have) {
 		return false, nil
 	}
 	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f)) }) {
@@ -241,9 +246,8 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 		}
 	}
 	x.mu.Lock()
-	x.manifest, x.files = m, files
+	x.manifest, x.files, x.parts = m, files, slices.Sorted(maps.Keys(files))
 	x.mu.Unlock()
-	x.lacking.Store(false)
 	for _, part := range have {
 		if _, ok := files[part]; !ok {
 			if err := x.store.Drop(ctx, part); err != nil {
@@ -262,7 +266,7 @@ var ErrLacking = errors.New("the index has lost files of the library: it is made
 func (x *Index) lacks(have []string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for part := range x.files {
+	for _, part := range x.parts {
 		if !slices.Contains(have, part) {
 			return true
 		}
@@ -426,13 +430,6 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 }
 
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
-	x.mu.RLock()
-	m, files := x.manifest, x.files
-	x.mu.RUnlock()
-	now, err := x.look()
-	if now == nil { // else a manifest that cannot be read is for Refresh to tell
-		return nil, err
-	}
 	k, ok := x.searches.Get().(*keys)
 	if !ok {
 		k = &keys{}
@@ -453,11 +450,12 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 			q.Keys, q.Reach = append(q.Keys, key), append(q.Reach, reach)
 		}
 	}
-	if x.lacking.Load() {
-		return nil, ErrLacking
-	}
-	hits, err := x.store.Near(ctx, &q)
+	m, files, hits, err := x.near(ctx, &q)
 	if err != nil {
+		return nil, err
+	}
+	now, err := x.look()
+	if now == nil { // else a manifest that cannot be read is for Refresh to tell
 		return nil, err
 	}
 	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: fmt.Sprintf("%016x", v.Lo), Matches: []Match{}, Nights: len(now.manifest.Nights), Documents: now.manifest.Rows()}
@@ -493,6 +491,24 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	a.Matches = a.Matches[:min(len(a.Matches), x.limit)]
 	a.Known = len(a.Matches) > 0
 	return a, nil
+}
+
+// near returns what the store has near the query, with the manifest and the
+// files that its parts are of. It is never an answer from less than all of
+// them.
+func (x *Index) near(ctx context.Context, q *lookup.Query) (m *library.Manifest, files map[string]string, hits []lookup.Hit, err error) {
+	for {
+		x.mu.RLock()
+		m, files, q.Parts = x.manifest, x.files, x.parts
+		x.mu.RUnlock()
+		hits, err = x.store.Near(ctx, q)
+		switch {
+		case !errors.Is(err, lookup.ErrParts):
+			return m, files, hits, err
+		case x.Manifest() == m: // else Refresh has dropped parts meanwhile
+			return nil, nil, nil, ErrLacking
+		}
+	}
 }
 
 // counts reports whether a document of a night, as the manifest m has it, is

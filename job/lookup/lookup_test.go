@@ -1,6 +1,7 @@
 package lookup_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -286,6 +287,7 @@ func TestService(t *testing.T) {
 			{"not JSON", "application/json", "{", 400, "is not"},
 			{"JSON without text", "application/json", `{"title":"x"}`, 400, `has no \"text\"`},
 			{"JSON of another form", "application/json", `{"text":[1]}`, 400, "is not"},
+			{"a JSON list", "application/json", `[]`, 400, "there is a JSON array"},
 			{"two objects", "application/json", `{"text":"x"}{}`, 400, "behind"},
 			{"deep JSON", "application/json", strings.Repeat("[", 30000), 400, "is not"},
 			{"HTML without text", "text/html", "<html><script>x</script></html>", 422, "no text"},
@@ -339,6 +341,22 @@ func TestService(t *testing.T) {
 				t.Fatal("a slow sender was not cut off")
 			}
 		}
+		// What is too large is told so, and not waited for; what is compressed
+		// is not taken for text.
+		for header, want := range map[string]string{"Content-Length: 99999999": " 413 ", "Content-Length: 1\r\nContent-Encoding: gzip\r\n\r\nx": " 415 "} {
+			c, err := net.Dial("tcp", address) //nolint:noctx // a test
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			if _, err := io.WriteString(c, "POST /lookup HTTP/1.1\r\nHost: x\r\n"+header+"\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, want) {
+				t.Errorf("%q: %q, %v", header, line, err)
+			}
+		}
+
 		// What is no HTTP.
 		c, err := net.Dial("tcp", address) //nolint:noctx // a test
 		if err != nil {
@@ -366,7 +384,7 @@ func TestService(t *testing.T) {
 			t.Errorf("%d %s", code, body)
 		}
 		_, metrics := get(t, url+"/metrics")
-		for _, want := range []string{`neardup_lookup_requests_total{code="200"}`, `neardup_lookup_requests_total{code="413"} 1`, "neardup_lookup_documents 2", "neardup_lookup_seconds_bucket", "process_resident_memory_bytes"} {
+		for _, want := range []string{`neardup_lookup_requests_total{code="200"}`, `neardup_lookup_requests_total{code="413"} 2`, "neardup_lookup_documents 2", "neardup_lookup_seconds_bucket", "process_resident_memory_bytes"} {
 			if !strings.Contains(metrics, want) {
 				t.Errorf("the metrics have no %s", want)
 			}

@@ -110,6 +110,9 @@ func NewServer(x *Index, o ServerOptions) *Server {
 	return s
 }
 
+// ErrAddress is returned for what is no HOST:PORT.
+var ErrAddress = errors.New("write HOST:PORT, like 127.0.0.1:8080")
+
 // ErrPublic is returned for an address that others than this machine reach.
 var ErrPublic = errors.New("address is not of this machine alone")
 
@@ -118,7 +121,7 @@ var ErrPublic = errors.New("address is not of this machine alone")
 func Listen(ctx context.Context, address string, public bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: write HOST:PORT, like 127.0.0.1:8080: %w", address, err)
+		return nil, fmt.Errorf("address %q: %w: %w", address, ErrAddress, err)
 	}
 	if !public {
 		ip := net.ParseIP(host)
@@ -262,6 +265,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 			answer, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return nil, fail(http.StatusUnsupportedMediaType, "content encoding %q: send the page as it is", e)
+	}
+	if r.ContentLength > s.o.MaxBody { // it is not waited for
+		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", s.o.MaxBody)
+	}
 	// The body is read before a worker is taken: a slow sender blocks none.
 	in := &counted{in: http.MaxBytesReader(w, r.Body, s.o.MaxBody), held: &s.held, limit: s.o.Memory}
 	defer in.release()
@@ -346,6 +355,10 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 		}
 		dec := json.NewDecoder(bytes.NewReader(body))
 		if err := dec.Decode(&page); err != nil {
+			var kind *json.UnmarshalTypeError // whose text names types of this program
+			if errors.As(err, &kind) {
+				err = fmt.Errorf("there is a JSON %s at offset %d", kind.Value, kind.Offset)
+			}
 			return nil, fail(http.StatusBadRequest, `the body is not {"title": …, "text": …}: %w`, err)
 		}
 		if _, err := dec.Token(); !errors.Is(err, io.EOF) {

@@ -287,7 +287,8 @@ func all(t *testing.T, width int, open func(t *testing.T, schema lookup.Schema) 
 }
 
 // halfPart checks that a part whose documents end with an error is not there,
-// and that of a part that was there the old one stays.
+// and that of a part that was there the old one stays; and that a query of a
+// part says when it is not there.
 func halfPart(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
 	s := open(t, Schema(64))
@@ -323,6 +324,22 @@ func halfPart(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup
 	}
 	if err := s.Drop(ctx, "nothing"); err != nil {
 		t.Fatal(err)
+	}
+	// Who asks of a part is told when it is not there.
+	q.Parts = []string{"p"}
+	if hits, err := s.Near(ctx, &q); err != nil || len(hits) != 1 {
+		t.Fatalf("of the part: %v, %v", hits, err)
+	}
+	q.Parts = []string{"p", "r"}
+	if hits, err := s.Near(ctx, &q); !errors.Is(err, lookup.ErrParts) {
+		t.Fatalf("of a part that is not there: %v, %v", hits, err)
+	}
+	if err := s.Drop(ctx, "p"); err != nil {
+		t.Fatal(err)
+	}
+	q.Parts = []string{"p"}
+	if hits, err := s.Near(ctx, &q); !errors.Is(err, lookup.ErrParts) {
+		t.Fatalf("of a part that was dropped: %v, %v", hits, err)
 	}
 }
 

@@ -63,8 +63,36 @@ func Open(ctx context.Context, schema lookup.Schema, o Options) (*Store, error) 
 	return s, nil
 }
 
+// keeps returns an error for a server that may throw keys away to save memory:
+// what it had would then be unknown.
+func (s *Store) keeps(ctx context.Context) error {
+	info, err := s.client.Do(ctx, s.client.B().Info().Section("memory").Build()).ToString()
+	if _, told := rueidis.IsRedisErr(err); told { // it does not say
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	bounded, policy := false, ""
+	for line := range strings.Lines(info) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
+		case "maxmemory":
+			bounded = value != "0"
+		case "maxmemory_policy":
+			policy = value
+		}
+	}
+	if bounded && policy != "noeviction" {
+		return fmt.Errorf("it throws keys away when its memory is full (maxmemory-policy %s): set noeviction", policy)
+	}
+	return nil
+}
+
 // adopt makes what is there fit the schema.
 func (s *Store) adopt(ctx context.Context) error {
+	if err := s.keeps(ctx); err != nil {
+		return err
+	}
 	text, err := json.Marshal(s.schema)
 	if err != nil {
 		return err
@@ -335,19 +363,7 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	if sets := s.sets(q); q.All && q.Reach == nil || sets > maxSets {
 		return nil, fmt.Errorf("lookup: redis: distance %d: %w, and at most %d of them at once", q.Distance, lookup.ErrScan, maxSets)
 	}
-	before, err := s.parts(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("lookup: redis: %w", err)
-	}
-	names := map[uint64]string{} // of versions
-	for part, version := range before {
-		number, err := strconv.ParseUint(version, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("lookup: redis: version %q: %w", version, err)
-		}
-		names[number] = part
-	}
-	wanted, err := s.members(ctx, q, names)
+	names, wanted, err := s.members(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -355,18 +371,42 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	for _, r := range wanted {
 		fields[r.version] = append(fields[r.version], strconv.FormatInt(r.row, 10))
 	}
+	versions := slices.Sorted(maps.Keys(fields))
+	documents := make(rueidis.Commands, 0, len(versions)+1)
+	for _, v := range versions {
+		documents = append(documents, s.client.B().Hmget().Key(s.documents(strconv.FormatUint(v, 10))).Field(fields[v]...).Build())
+	}
+	answers := s.client.DoMulti(ctx, append(documents, s.allParts())...)
+	after, err := partsOf(answers[len(versions)])
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Parts) > 0 {
+		there := map[string]bool{} // all the while
+		for version, part := range names {
+			there[part] = after[version] == part
+		}
+		for _, part := range q.Parts {
+			if !there[part] {
+				return nil, fmt.Errorf("lookup: redis: part %s: %w", part, lookup.ErrParts)
+			}
+		}
+	}
 	var hits []lookup.Hit
-	for version, rows := range fields {
-		texts, err := s.client.Do(ctx, s.client.B().Hmget().Key(s.documents(strconv.FormatUint(version, 10))).Field(rows...).Build()).ToArray()
+	for i, version := range versions {
+		texts, err := answers[i].ToArray()
 		if err != nil {
 			return nil, fmt.Errorf("lookup: redis: %w", err)
 		}
+		if after[version] != names[version] { // dropped or replaced meanwhile
+			continue
+		}
 		for _, text := range texts {
 			h := lookup.Hit{Part: names[version]}
-			if text.IsNil() { // dropped meanwhile
-				continue
-			}
 			b, err := text.AsBytes()
+			if rueidis.IsRedisNil(err) {
+				return nil, fmt.Errorf("lookup: redis: part %s has lost documents: remove what stands under %s*", h.Part, s.prefix)
+			}
 			if err == nil {
 				_, err = lookup.ParseEntry(b, &h.Entry)
 			}
@@ -377,11 +417,6 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 			hits = append(hits, h)
 		}
 	}
-	after, err := s.parts(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("lookup: redis: %w", err)
-	}
-	hits = slices.DeleteFunc(hits, func(h lookup.Hit) bool { return after[h.Part] != before[h.Part] })
 	slices.SortFunc(hits, func(a, b lookup.Hit) int {
 		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
 	})
@@ -399,33 +434,64 @@ func (s *Store) sets(q *lookup.Query) (n int) {
 	return n
 }
 
-// members are the documents of the query's sets that are wanted, each once.
-func (s *Store) members(ctx context.Context, q *lookup.Query, names map[uint64]string) ([]reference, error) {
-	if len(q.Keys) == 0 {
-		return nil, nil
+// allParts asks for the version of each part.
+func (s *Store) allParts() rueidis.Completed {
+	return s.client.B().Hgetall().Key(s.key("parts")).Build()
+}
+
+// partsOf reads the answer to allParts: parts by version.
+func partsOf(r rueidis.RedisResult) (map[uint64]string, error) {
+	parts, err := r.AsStrMap()
+	if err != nil {
+		return nil, fmt.Errorf("lookup: redis: %w", err)
 	}
-	var sets rueidis.Commands
+	names := make(map[uint64]string, len(parts))
+	for part, version := range parts {
+		number, err := strconv.ParseUint(version, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("lookup: redis: version %q: %w", version, err)
+		}
+		names[number] = part
+	}
+	return names, nil
+}
+
+// members are the documents of the query's sets that are wanted, each once, and
+// the names of all parts, by version, before the sets were read.
+func (s *Store) members(ctx context.Context, q *lookup.Query) (names map[uint64]string, wanted []reference, err error) {
+	commands := rueidis.Commands{s.allParts()}
 	var tables []int
 	for i, k := range q.Keys {
 		for value := range lookup.Around(k.Value, s.schema.Tables[k.Table].Width, q.ReachOf(i)) {
-			sets = append(sets, s.client.B().Smembers().Key(s.setKey(lookup.Key{Table: k.Table, Value: value})).Build())
+			commands = append(commands, s.client.B().Smembers().Key(s.setKey(lookup.Key{Table: k.Table, Value: value})).Build())
 			tables = append(tables, k.Table)
 		}
+	}
+	answers := s.client.DoMulti(ctx, commands...)
+	if names, err = partsOf(answers[0]); err != nil {
+		return nil, nil, err
 	}
 	order := func(a, b reference) int {
 		return cmp.Or(cmp.Compare(q.Apart(a.hi, a.lo), q.Apart(b.hi, b.lo)), strings.Compare(names[a.version], names[b.version]), cmp.Compare(a.row, b.row))
 	}
 	var near, others []reference
-	for i, r := range s.client.DoMulti(ctx, sets...) {
-		members, err := r.AsStrSlice()
+	for i, r := range answers[1:] {
+		members, err := r.ToArray()
 		if err != nil {
-			return nil, fmt.Errorf("lookup: redis: %w", err)
+			return nil, nil, fmt.Errorf("lookup: redis: %w", err)
 		}
 		prints := s.schema.Tables[tables[i]].Prints
 		var here []reference
-		for _, m := range members {
+		for j := range members {
+			m, err := members[j].ToString()
+			if err != nil {
+				return nil, nil, fmt.Errorf("lookup: redis: %w", err)
+			}
 			ref, ok := s.parseMember(m)
-			if _, there := names[ref.version]; ok && there && (!prints || q.Apart(ref.hi, ref.lo) <= q.Distance) {
+			if !ok || prints && q.Apart(ref.hi, ref.lo) > q.Distance {
+				continue
+			}
+			if _, there := names[ref.version]; there {
 				here = append(here, ref)
 			}
 		}
@@ -440,5 +506,5 @@ func (s *Store) members(ctx context.Context, q *lookup.Query, names map[uint64]s
 	near = slices.Compact(near)
 	all := append(near[:min(len(near), q.Limited())], others...)
 	slices.SortFunc(all, order)
-	return slices.Compact(all), nil
+	return names, slices.Compact(all), nil
 }

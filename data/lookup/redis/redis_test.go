@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,14 +17,14 @@ import (
 )
 
 // server starts a Redis server of its own on a free port.
-func server(t *testing.T) (address string) {
+func server(t *testing.T, args ...string) (address string) {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Skip("redis-server is not installed: apt-get install redis-server")
 	}
 	for range 5 { // a connection may take the port before the server does
-		if address = startAt(t, program); address != "" {
+		if address = startAt(t, program, args...); address != "" {
 			return address
 		}
 	}
@@ -32,7 +33,7 @@ func server(t *testing.T) (address string) {
 }
 
 // startAt starts the server on a port that was free; "" when it ended.
-func startAt(t *testing.T, program string) (address string) {
+func startAt(t *testing.T, program string, args ...string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
 	if err != nil {
@@ -43,7 +44,7 @@ func startAt(t *testing.T, program string) (address string) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	cmd := exec.Command(program, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)...)
 	cmd.Stdout, cmd.Stderr = t.Output(), os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -128,6 +129,22 @@ func TestOpenAgain(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A server that may throw keys away is refused: pages would be unknown that are
+// known.
+func TestEvictingServer(t *testing.T) {
+	for policy, refused := range map[string]bool{"allkeys-lru": true, "noeviction": false} {
+		s, err := redis.Open(context.Background(), lookuptest.Schema(64), redis.Options{Address: server(t, "--maxmemory", "100mb", "--maxmemory-policy", policy)})
+		if refused != (err != nil && strings.Contains(err.Error(), "set noeviction")) {
+			t.Errorf("%s: %v", policy, err)
+		}
+		if err == nil {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/zeebo/xxh3"
@@ -75,6 +76,7 @@ func OpenIn(fsys data.FS, dir string, schema lookup.Schema) (*Store, error) {
 		name, ok := strings.CutSuffix(e.Name(), extension)
 		path := filepath.Join(dir, e.Name())
 		if !ok {
+			removeLeft(path)
 			continue
 		}
 		p, err := openPart(path, name, schema)
@@ -90,6 +92,20 @@ func OpenIn(fsys data.FS, dir string, schema lookup.Schema) (*Store, error) {
 		s.parts = append(s.parts, p)
 	}
 	return s, nil
+}
+
+// left is how old a temporary file is of which it is certain that nobody writes
+// to it any more: other processes may be putting parts.
+const left = 24 * time.Hour
+
+// removeLeft removes the file at path if it is one that a killed process left.
+func removeLeft(path string) {
+	if !data.IsTemporary(path) {
+		return
+	}
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > left {
+		_ = os.Remove(path) // else the next one tries
+	}
 }
 
 // Close unmaps the files; no look-up may be under way.
@@ -167,11 +183,15 @@ type posting struct {
 	hi, lo uint64
 }
 
-// Put writes a part. It holds 24 bytes for each key of its documents.
+// Put writes a part. It holds 24 bytes for each key of its documents. The
+// folder is made again should it be gone.
 func (s *Store) Put(ctx context.Context, name string, each func(yield func(*lookup.Entry) error) error) (err error) {
 	path, err := s.path(name)
 	if err != nil {
 		return err
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return fmt.Errorf("lookup: %w", err)
 	}
 	f, err := data.CreateAtomicIn(s.fs, path)
 	if err != nil {
@@ -467,6 +487,11 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	for _, name := range q.Parts {
+		if _, ok := s.find(name); !ok {
+			return nil, fmt.Errorf("lookup: part %s: %w", name, lookup.ErrParts)
+		}
+	}
 	var found []near // by their fingerprints
 	var others []near
 	for _, p := range s.parts {

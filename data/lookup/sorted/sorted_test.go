@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/lookup"
@@ -144,6 +146,52 @@ func (f stopFile) Write(p []byte) (int, error) {
 }
 
 func (f stopFile) Sync() error { return f.fs.op() }
+
+// What a killed process left is removed, but for what another process may be
+// writing to; a folder that is gone is made again.
+func TestFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	open := func() *sorted.Store {
+		s, err := sorted.Open(dir, lookuptest.Schema(64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(context.Background(), "p", one); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{".old.idx.1.tmp": 25 * time.Hour, ".young.idx.2.tmp": time.Hour, "not-ours": 25 * time.Hour} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := open().Close(); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{".young.idx.2.tmp", "not-ours", "p.idx"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
 
 func TestKilledPut(t *testing.T) {
 	ctx := context.Background()
