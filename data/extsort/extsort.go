@@ -19,19 +19,29 @@ import (
 )
 
 // Sorter collects items and yields them in ascending order of key, then of
-// value. Add and Sorted are called by one goroutine.
+// value. Add and Sorted are called by one goroutine; sorting, writing and
+// merging go on beside it.
 type Sorter struct {
 	dir     string
-	limit   int
+	limit   int // of a chunk
 	workers int
 	maxRuns int // open files at most
 
-	text  []byte // keys and values, back to back
-	items []item
-	runs  []*os.File
+	chunk, spare *chunk
+	runs         []*os.File // the spill's while one is under way
+	spilling     chan error // gives its error; nil without a spill
+	err          error      // of an earlier spill
 }
 
-// item is a key in Sorter.text with its value behind it; prefix holds the
+// chunk is some items. batchBytes is the size of one that is handed on.
+type chunk struct {
+	text  []byte // keys and values, back to back
+	items []item
+}
+
+const batchBytes = 1 << 17
+
+// item is a key in chunk.text with its value behind it; prefix holds the
 // first eight bytes after those that all keys of a chunk share.
 type item struct {
 	prefix     uint64
@@ -41,28 +51,52 @@ type item struct {
 
 const itemBytes = 24
 
+func (c *chunk) size() int { return len(c.text) + itemBytes*len(c.items) }
+
+func (c *chunk) add(key, value []byte) {
+	start := len(c.text)
+	c.text = append(append(c.text, key...), value...)
+	c.items = append(c.items, item{start: start, key: uint32(len(key)), value: uint32(len(value))})
+}
+
+func (c *chunk) clear() { c.text, c.items = c.text[:0], c.items[:0] }
+
+func (c *chunk) keyOf(it item) []byte { return c.text[it.start:][:it.key] }
+
+func (c *chunk) valueOf(it item) []byte { return c.text[it.start+int(it.key):][:it.value] }
+
+// each calls yield with the items as they stand, and stops at its first error.
+func (c *chunk) each(yield func(key, value []byte) error) error {
+	for _, it := range c.items {
+		if err := yield(c.keyOf(it), c.valueOf(it)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // New returns a sorter that holds about limit bytes in memory, spills into
 // dir and sorts on workers goroutines.
 func New(dir string, limit, workers int) *Sorter {
-	return &Sorter{dir: dir, limit: max(limit, 1<<16), workers: max(workers, 1), maxRuns: 200}
+	return &Sorter{dir: dir, limit: max(limit/2, 1<<15), workers: max(workers, 1), maxRuns: 200, chunk: &chunk{}, spare: &chunk{}}
 }
 
-// Add takes one item; key and value are copied.
+// Add takes one item; key and value are copied. Its error may be that of an
+// earlier item.
 func (s *Sorter) Add(key, value []byte) error {
-	if len(s.text)+len(key)+len(value)+itemBytes*(len(s.items)+1) > s.limit && len(s.items) > 0 {
+	if s.chunk.size()+len(key)+len(value)+itemBytes > s.limit && len(s.chunk.items) > 0 {
 		if err := s.spill(); err != nil {
 			return err
 		}
 	}
-	start := len(s.text)
-	s.text = append(append(s.text, key...), value...)
-	s.items = append(s.items, item{start: start, key: uint32(len(key)), value: uint32(len(value))})
+	s.chunk.add(key, value)
 	return nil
 }
 
 // Close removes what was spilled.
 func (s *Sorter) Close() error {
-	s.items, s.text = nil, nil
+	_ = s.spilled() // its error is for Add and Sorted
+	s.chunk, s.spare = &chunk{}, &chunk{}
 	return s.removeRuns()
 }
 
@@ -79,25 +113,79 @@ func (s *Sorter) removeRuns() error {
 // key and value are valid until yield returns. It may be called again, but no
 // Add follows it.
 func (s *Sorter) Sorted(ctx context.Context, yield func(key, value []byte) error) error {
+	if err := s.spilled(); err != nil {
+		return err
+	}
 	if len(s.runs) == 0 {
-		s.sortItems()
-		for i, it := range s.items {
-			if i&0xffff == 0 && ctx.Err() != nil {
+		s.chunk.sort(s.workers)
+		n := 0
+		return s.chunk.each(func(key, value []byte) error {
+			if n++; n&0xffff == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := yield(s.keyOf(it), s.valueOf(it)); err != nil {
-				return err
-			}
-		}
-		return nil
+			return yield(key, value)
+		})
 	}
-	if len(s.items) > 0 {
+	if len(s.chunk.items) > 0 {
 		if err := s.spill(); err != nil {
 			return err
 		}
+		if err := s.spilled(); err != nil {
+			return err
+		}
 	}
-	s.items, s.text = nil, nil
-	return s.merged(ctx, yield)
+	s.chunk, s.spare = &chunk{}, &chunk{}
+	return s.ahead(ctx, yield)
+}
+
+// ahead is merged with the merging done ahead of yield, batch by batch.
+func (s *Sorter) ahead(ctx context.Context, yield func(key, value []byte) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	full, free := make(chan *chunk), make(chan *chunk, 2)
+	defer func() {
+		cancel()
+		for range full { // until the merge has ended
+		}
+	}()
+	for range cap(free) {
+		free <- &chunk{}
+	}
+	var err error // of the merge, once full is closed
+	go func() {
+		defer close(full)
+		batch := <-free
+		hand := func() error {
+			select {
+			case full <- batch:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			select {
+			case batch = <-free:
+				batch.clear()
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		err = s.merged(ctx, func(key, value []byte) error {
+			batch.add(key, value)
+			if len(batch.text) < batchBytes {
+				return nil
+			}
+			return hand()
+		})
+		if err == nil {
+			err = hand()
+		}
+	}()
+	for batch := range full {
+		if err := batch.each(yield); err != nil {
+			return err
+		}
+		free <- batch
+	}
+	return err
 }
 
 // merged yields the items of all runs in order.
@@ -135,33 +223,32 @@ func (s *Sorter) merged(ctx context.Context, yield func(key, value []byte) error
 	return nil
 }
 
-// sortItems sorts the items in memory: each worker a stretch, then merged
-// pairwise.
-func (s *Sorter) sortItems() {
-	if len(s.items) == 0 {
+// sort sorts the items: each worker a stretch, then merged pairwise.
+func (c *chunk) sort(workers int) {
+	if len(c.items) == 0 {
 		return
 	}
-	shared := s.keyOf(s.items[0])
-	for _, it := range s.items[1:] {
-		shared = shared[:commonPrefix(shared, s.keyOf(it))]
+	shared := c.keyOf(c.items[0])
+	for _, it := range c.items[1:] {
+		shared = shared[:commonPrefix(shared, c.keyOf(it))]
 	}
 	skip := len(shared)
-	for i := range s.items {
-		it := &s.items[i]
+	for i := range c.items {
+		it := &c.items[i]
 		var b [8]byte
-		copy(b[:], s.keyOf(*it)[skip:])
+		copy(b[:], c.keyOf(*it)[skip:])
 		it.prefix = binary.BigEndian.Uint64(b[:])
 	}
 	compare := func(a, b item) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		if c := bytes.Compare(s.keyOf(a)[skip:], s.keyOf(b)[skip:]); c != 0 {
-			return c
+		if order := bytes.Compare(c.keyOf(a)[skip:], c.keyOf(b)[skip:]); order != 0 {
+			return order
 		}
-		return bytes.Compare(s.valueOf(a), s.valueOf(b))
+		return bytes.Compare(c.valueOf(a), c.valueOf(b))
 	}
-	parts := cut(s.items, s.workers)
+	parts := cut(c.items, workers)
 	var wg sync.WaitGroup
 	for _, p := range parts {
 		wg.Go(func() { slices.SortFunc(p, compare) })
@@ -177,12 +264,8 @@ func (s *Sorter) sortItems() {
 		}
 		parts = next
 	}
-	s.items = parts[0]
+	c.items = parts[0]
 }
-
-func (s *Sorter) keyOf(it item) []byte { return s.text[it.start:][:it.key] }
-
-func (s *Sorter) valueOf(it item) []byte { return s.text[it.start+int(it.key):][:it.value] }
 
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
@@ -211,22 +294,33 @@ func merge(a, b []item, compare func(a, b item) int) []item {
 	return append(append(out, a...), b...)
 }
 
-// spill writes the items in memory as a sorted run. Too many runs become one.
+// spill begins to write the items in memory as a sorted run, when the spill
+// before has ended.
 func (s *Sorter) spill() error {
-	s.sortItems()
-	if err := s.writeRun(func(add func(key, value []byte) error) error {
-		for _, it := range s.items {
-			if err := add(s.keyOf(it), s.valueOf(it)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
+	if err := s.spilled(); err != nil {
 		return err
 	}
-	s.items, s.text = s.items[:0], s.text[:0]
-	if len(s.runs) < s.maxRuns {
-		return nil
+	full, done := s.chunk, make(chan error, 1)
+	s.chunk, s.spare, s.spilling = s.spare, full, done
+	s.chunk.clear()
+	go func() { done <- s.write(full) }()
+	return nil
+}
+
+// spilled waits for a spill, and returns the error of the first that failed.
+func (s *Sorter) spilled() error {
+	if s.spilling != nil {
+		err := <-s.spilling
+		s.spilling, s.err = nil, cmp.Or(s.err, err)
+	}
+	return s.err
+}
+
+// write writes the chunk as a sorted run. Too many runs become one.
+func (s *Sorter) write(c *chunk) error {
+	c.sort(s.workers)
+	if err := s.writeRun(c.each); err != nil || len(s.runs) < s.maxRuns {
+		return err
 	}
 	many := s.runs
 	err := s.writeRun(func(add func(key, value []byte) error) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"testing"
@@ -95,8 +96,14 @@ func TestErrorsReachTheCaller(t *testing.T) {
 	if err := missing.Add([]byte("a"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := missing.Add([]byte("b"), nil); err == nil {
-		t.Fatal("a spill into a missing folder went unnoticed")
+	err := missing.Add([]byte("b"), nil)
+	for range 2 {
+		if err = errors.Join(err, missing.Sorted(context.Background(), func(_, _ []byte) error { return nil })); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("a spill into a missing folder: %v", err)
+		}
+	}
+	if err := missing.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
