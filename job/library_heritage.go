@@ -85,6 +85,7 @@ func (r *run) readHeritage(ctx context.Context, documents *numbered.Folder) (_ *
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
 	h := &heritage{byDoc: map[uint32]*earlierDocument{}}
+	ids := documents.IDs()
 	var id []byte
 	for doc := range uint32(documents.Len()) {
 		if doc&0xffff == 0 && ctx.Err() != nil {
@@ -93,7 +94,7 @@ func (r *run) readHeritage(ctx context.Context, documents *numbered.Folder) (_ *
 		if in.next == nil {
 			break
 		}
-		if id, err = documents.AppendID(id[:0], doc); err != nil {
+		if id, err = ids.Append(id[:0], doc); err != nil {
 			return nil, err
 		}
 		d, err := in.of(id)
@@ -128,7 +129,7 @@ func (h *heritage) match(doc uint32) *reducer.Earlier {
 const noDocument = ^uint32(0)
 
 // writeEarlier writes the match of index i with a document of an earlier night.
-func (t *tables) writeEarlier(out *parts[data.MatchRow], i uint32, e *reducer.Earlier) error {
+func (t *tables) writeEarlier(out *parts[data.MatchRow], ids *numbered.IDs, i uint32, e *reducer.Earlier) error {
 	row := data.MatchRow{
 		MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
 		Distance: int32(e.Distance), Similarity: 1 - float64(e.Distance)/float64(t.run.config.Features.Bits),
@@ -138,7 +139,7 @@ func (t *tables) writeEarlier(out *parts[data.MatchRow], i uint32, e *reducer.Ea
 		row.Estimate, row.Verdict = e.Similarity, e.Reason
 	}
 	var err error
-	if row.DocID, err = t.documents.AppendID(nil, t.ids[i]); err != nil {
+	if row.DocID, err = ids.Append(nil, t.ids[i]); err != nil {
 		return err
 	}
 	return out.write(&row)
@@ -167,13 +168,14 @@ func (t *tables) descend(labels []uint32, counts *MatchCounts) ([]uint32, error)
 	}
 	var clusters []reducer.Descent
 	var of []uint32 // their labels
+	names := t.documents.IDs()
 	var id []byte
 	for l := range uint32(len(labels)) {
 		if sizes[l] < 2 && len(earlier[l]) == 0 {
 			continue
 		}
 		var err error
-		if id, err = t.documents.AppendID(id[:0], t.ids[l]); err != nil {
+		if id, err = names.Append(id[:0], t.ids[l]); err != nil {
 			return nil, err
 		}
 		slices.Sort(earlier[l])
@@ -225,9 +227,9 @@ func (t *tables) isCluster(label, size uint32) bool {
 func (t *tables) continues(label uint32) bool { return t.lineage[label].continues }
 
 // clusterID appends the id of a cluster.
-func (t *tables) clusterID(dst []byte, label uint32) ([]byte, error) {
+func (t *tables) clusterID(dst []byte, ids *numbered.IDs, label uint32) ([]byte, error) {
 	if l, ok := t.lineage[label]; ok {
 		return append(dst, l.id...), nil
 	}
-	return t.documents.AppendID(dst, t.ids[label])
+	return ids.AppendOther(dst, t.ids[label])
 }

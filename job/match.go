@@ -366,6 +366,7 @@ func (t *tables) same(s *sample, d int, doc uint32, v *data.View) bool {
 func (t *tables) matches(ctx context.Context) (matched, earlier int64, err error) {
 	out := matchParts(t, rundir.Matches)
 	defer func() { err = errors.Join(err, out.abort()) }()
+	ids := t.documents.IDs()
 	row := data.MatchRow{MatchFrom: fromRun}
 	for i := range uint32(t.best.Len()) {
 		if i&0xffff == 0 && ctx.Err() != nil {
@@ -375,7 +376,7 @@ func (t *tables) matches(ctx context.Context) (matched, earlier int64, err error
 		if e := t.heritage.match(t.ids[i]); e != nil && (!ok || e.Distance <= int(distance)) {
 			matched++
 			earlier++
-			if err := t.writeEarlier(out, i, e); err != nil {
+			if err := t.writeEarlier(out, ids, i, e); err != nil {
 				return matched, earlier, err
 			}
 			continue
@@ -384,18 +385,18 @@ func (t *tables) matches(ctx context.Context) (matched, earlier int64, err error
 			continue
 		}
 		matched++
-		if err := t.writePair(out, &row, data.Pair{A: i, B: other, Distance: distance}); err != nil {
+		if err := t.writePair(out, ids, &row, data.Pair{A: i, B: other, Distance: distance}); err != nil {
 			return matched, earlier, err
 		}
 	}
 	return matched, earlier, out.close()
 }
 
-func (t *tables) writePair(out *parts[data.MatchRow], row *data.MatchRow, p data.Pair) (err error) {
-	if row.DocID, err = t.documents.AppendID(row.DocID[:0], t.ids[p.A]); err != nil {
+func (t *tables) writePair(out *parts[data.MatchRow], ids *numbered.IDs, row *data.MatchRow, p data.Pair) (err error) {
+	if row.DocID, err = ids.Append(row.DocID[:0], t.ids[p.A]); err != nil {
 		return err
 	}
-	if row.MatchID, err = t.documents.AppendID(row.MatchID[:0], t.ids[p.B]); err != nil {
+	if row.MatchID, err = ids.AppendOther(row.MatchID[:0], t.ids[p.B]); err != nil {
 		return err
 	}
 	row.Distance = int32(p.Distance)
@@ -481,9 +482,10 @@ func (t *tables) pairs(ctx context.Context, found *pairFile) (n int64, err error
 
 	out := matchParts(t, rundir.Pairs)
 	defer func() { err = errors.Join(err, out.abort()) }()
+	ids := t.documents.IDs()
 	row := data.MatchRow{MatchFrom: fromRun}
 	err = all.Sorted(ctx, func(key, value []byte) error {
-		return t.writePair(out, &row, data.Pair{A: binary.BigEndian.Uint32(key), B: binary.BigEndian.Uint32(key[4:]), Distance: value[0]})
+		return t.writePair(out, ids, &row, data.Pair{A: binary.BigEndian.Uint32(key), B: binary.BigEndian.Uint32(key[4:]), Distance: value[0]})
 	})
 	if err != nil {
 		return n, err
@@ -640,6 +642,7 @@ func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, coun
 		return parquet.CreateClusters(path, o)
 	}}
 	defer func() { err = errors.Join(err, out.abort()) }()
+	ids := t.documents.IDs()
 	var row data.ClusterRow
 	dropped := make([]byte, (rows+7)/8)
 	gone := func(row uint64) { dropped[row/8] |= 1 << (row % 8) }
@@ -650,10 +653,10 @@ func (t *tables) clusters(ctx context.Context, labels []uint32, rows int64, coun
 		if !t.isCluster(l, sizes[l]) {
 			continue
 		}
-		if row.DocID, err = t.documents.AppendID(row.DocID[:0], t.ids[i]); err != nil {
+		if row.DocID, err = ids.Append(row.DocID[:0], t.ids[i]); err != nil {
 			return err
 		}
-		if row.ClusterID, err = t.clusterID(row.ClusterID[:0], l); err != nil {
+		if row.ClusterID, err = t.clusterID(row.ClusterID[:0], ids, l); err != nil {
 			return err
 		}
 		row.Size, row.Keeper = int32(sizes[l]), keepers[place[l]].Doc == uint32(i)
@@ -702,7 +705,7 @@ func (t *tables) largest(sizes []uint32, keepers []reducer.Candidate, place []ui
 		top = top[:min(len(top), n)]
 	}
 	for _, l := range top {
-		id, err := t.clusterID(nil, l)
+		id, err := t.clusterID(nil, t.documents.IDs(), l)
 		if err != nil {
 			return err
 		}

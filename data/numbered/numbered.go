@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/exp/mmap"
 
@@ -274,7 +275,7 @@ func (f *Folder) AppendID(dst []byte, doc uint32) ([]byte, error) {
 	}
 	start, end := binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])
 	if end < start || end-start > 1<<30 {
-		return dst, fmt.Errorf("numbered documents: %s: offset of id %d is damaged", f.dir, doc)
+		return dst, f.damaged(doc)
 	}
 	n := len(dst)
 	dst = append(dst, make([]byte, end-start)...)
@@ -282,6 +283,75 @@ func (f *Folder) AppendID(dst []byte, doc uint32) ([]byte, error) {
 		return dst[:n], fmt.Errorf("numbered documents: id %d: %w", doc, err)
 	}
 	return dst, nil
+}
+
+// IDs reads ids in ascending order of number, and others between: it holds
+// those of a window of documents, so that the calls of the system are few. One
+// goroutine uses it at a time.
+type IDs struct {
+	folder  *Folder
+	window  int // documents
+	first   uint32
+	offsets []byte // of the window's documents and of the one behind it, as in the file
+	text    []byte
+	buf     []byte
+}
+
+// IDs returns a reader of ids.
+func (f *Folder) IDs() *IDs { return &IDs{folder: f, window: 1024} }
+
+// Append appends the id of document number doc to dst. If that comes behind the
+// window, the window moves on to begin with it.
+func (r *IDs) Append(dst []byte, doc uint32) ([]byte, error) {
+	if n := len(r.offsets)/8 - 1; n < 0 || doc >= r.first && doc-r.first >= uint32(n) {
+		if err := r.move(doc); err != nil {
+			return dst, err
+		}
+	}
+	return r.AppendOther(dst, doc)
+}
+
+// AppendOther is Append for a document out of order: the window stays.
+func (r *IDs) AppendOther(dst []byte, doc uint32) ([]byte, error) {
+	i := int(doc) - int(r.first)
+	if n := len(r.offsets)/8 - 1; i < 0 || i >= n {
+		return r.folder.AppendID(dst, doc)
+	}
+	base := binary.LittleEndian.Uint64(r.offsets)
+	start, end := binary.LittleEndian.Uint64(r.offsets[8*i:])-base, binary.LittleEndian.Uint64(r.offsets[8*i+8:])-base
+	if start > end || end > uint64(len(r.text)) {
+		return dst, r.folder.damaged(doc)
+	}
+	return append(dst, r.text[start:end]...), nil
+}
+
+// move reads the window from doc on.
+func (r *IDs) move(doc uint32) error {
+	f := r.folder
+	if int(doc) >= f.n {
+		return fmt.Errorf("numbered documents: there is no document %d of %d", doc, f.n)
+	}
+	r.first, r.offsets = doc, r.offsets[:0]
+	size := 8 * (min(r.window, f.n-int(doc)) + 1)
+	offsets := slices.Grow(r.buf[:0], size)[:size]
+	r.buf = offsets
+	if _, err := f.offsets.ReadAt(offsets, int64(doc)*8); err != nil {
+		return fmt.Errorf("numbered documents: id %d: %w", doc, err)
+	}
+	start, end := binary.LittleEndian.Uint64(offsets), binary.LittleEndian.Uint64(offsets[size-8:])
+	if end < start || end-start > 1<<30 {
+		return f.damaged(doc)
+	}
+	r.text = slices.Grow(r.text[:0], int(end-start))[:end-start]
+	if _, err := f.ids.ReadAt(r.text, int64(start)); err != nil {
+		return fmt.Errorf("numbered documents: id %d: %w", doc, err)
+	}
+	r.offsets = offsets
+	return nil
+}
+
+func (f *Folder) damaged(doc uint32) error {
+	return fmt.Errorf("numbered documents: %s: offset of id %d is damaged: delete the folder, and the run makes it again", f.dir, doc)
 }
 
 // Fingerprint returns the fingerprint of document number doc.

@@ -47,6 +47,25 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("id %d is %q (%v), want %q", i, id, err, d.ID)
 			}
 		}
+		ids, least := f.IDs(), 0
+		ids.window = rapid.IntRange(1, 60).Draw(t, "window")
+		for range rapid.IntRange(0, 20).Draw(t, "reads") {
+			if least < len(docs) && rapid.Bool().Draw(t, "in order") {
+				i := rapid.IntRange(least, len(docs)-1).Draw(t, "document")
+				least = i
+				if id, err := ids.Append([]byte("x"), uint32(i)); err != nil || string(id) != "x"+string(docs[i].ID) {
+					t.Fatalf("in order: id %d is %q (%v), want %q", i, id, err, docs[i].ID)
+				}
+			} else if len(docs) > 0 {
+				i := rapid.IntRange(0, len(docs)-1).Draw(t, "document")
+				if id, err := ids.AppendOther([]byte("x"), uint32(i)); err != nil || string(id) != "x"+string(docs[i].ID) {
+					t.Fatalf("out of order: id %d is %q (%v), want %q", i, id, err, docs[i].ID)
+				}
+			}
+		}
+		if _, err := ids.Append(nil, uint32(len(docs))); err == nil {
+			t.Fatal("the id of a document that is none")
+		}
 		seen := 0
 		check := func(err error) {
 			if err != nil {
@@ -152,4 +171,32 @@ func Example() {
 	// <nil>
 	// 2 fig <nil>
 	// <nil> <nil>
+}
+
+func TestDamagedOffsets(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, Form{}, []Document{{ID: []byte("a")}, {ID: []byte("b")}, {ID: []byte("c")}})
+	path := filepath.Join(dir, offsetsFile)
+	offsets, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offsets[8] = 200 // where a ends
+	if err := os.WriteFile(path, offsets, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	ids := f.IDs()
+	for doc, want := range []bool{true, true, false} {
+		if _, err := f.AppendID(nil, uint32(doc)); (err != nil) != want {
+			t.Errorf("id %d: %v", doc, err)
+		}
+		if _, err := ids.Append(nil, uint32(doc)); (err != nil) != want {
+			t.Errorf("id %d in order: %v", doc, err)
+		}
+	}
 }
