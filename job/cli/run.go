@@ -53,7 +53,7 @@ func bindLibrary(fs *pflag.FlagSet, c *config.Config) {
 }
 
 func bindMatch(fs *pflag.FlagSet, c *config.Config) {
-	fs.StringVar(&c.Match.Preset, "preset", c.Match.Preset, "how near-duplicates are told: classic (the distance alone), balanced, or thorough; sets what the next five flags do not")
+	fs.StringVar(&c.Match.Preset, "preset", c.Match.Preset, "how near-duplicates are told: classic (the distance alone), balanced, or thorough; stands for --distance, --bands, --short-texts, --verify and --limit where they are not given")
 	fs.IntVarP(&c.Match.Distance, "distance", "k", c.Match.Distance, "largest Hamming distance at which two fingerprints meet")
 	fs.StringVar(&c.Match.Verify, "verify", c.Match.Verify, "what confirms a pair that met: none, sketch, or texts where the sketch is not sure")
 	fs.BoolVar(&c.Match.Bands, "bands", c.Match.Bands, "documents whose sketches share a band meet too")
