@@ -150,6 +150,8 @@ halt() {
 answers() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
 
 build() {
+  command -v go >/dev/null || PATH+=:/usr/local/go/bin # where cron does not look
+  command -v go >/dev/null || die "go is not in PATH: add its folder"
   mkdir -p "$state"
   chmod 700 "$state"
   (cd "$root" && go build -o "$gleam.new" "$tool")
@@ -175,7 +177,7 @@ up() {
   address=${address:-127.0.0.1}
   private "$address" || [[ -n $know ]] || die "$address is not a private address: whoever reaches it runs programs here. Fence the network first (job/docs/operations.md), then say --i-know" 2
   build
-  printf '%q ' "${given[@]}" >"$state/options"
+  printf '%s' "${given[*]@Q}" >"$state/options"
   cores=$(nproc)
 
   launch master "$port" master "--address=$address:$port" "--logDirectory=$state"
@@ -242,7 +244,7 @@ remember() {
   local -a saved=()
   local i
   [[ -s $state/options ]] || return 0
-  eval "saved=($(<"$state/options"))" # written with %q
+  eval "saved=($(<"$state/options"))" # written with @Q
   for ((i = 0; i < ${#saved[@]}; i++)); do
     case ${saved[i]} in
       --hosts) hosts=${hosts:-${saved[++i]}} ;;

@@ -93,6 +93,8 @@ echo "nightly.sh: $newest, log $log"
 run=("$root/scripts/submit.sh" --master "$master")
 if [[ -z $master ]]; then
   if [[ -z $binary ]]; then
+    command -v go >/dev/null || PATH+=:/usr/local/go/bin # where cron does not look
+    command -v go >/dev/null || die "go is not in PATH: add its folder, or name the program with --binary"
     mkdir -p "$root/bin"
     binary=$root/bin/neardup
     (cd "$root" && go build -o "$binary" ./job/neardup)
@@ -101,17 +103,17 @@ if [[ -z $master ]]; then
 elif [[ -n $binary ]]; then
   run+=(--binary "$binary")
 fi
-code=0
+child='' stopped=''
+trap 'stopped=yes; [[ -z $child ]] || kill -TERM "$child" 2>/dev/null || true' TERM INT
 # The lock is not handed on: what a run leaves behind must not hold it.
 "${run[@]}" --out "$runs/$newest" "${options[@]}" "$dumps/$newest" >>"$log" 2>&1 9>&- &
 child=$!
-trap 'kill -TERM "$child" 2>/dev/null || true' TERM INT
-# A signal ends the first wait; the second one gets the exit code.
+[[ -z $stopped ]] || kill -TERM "$child"
+while kill -0 "$child" 2>/dev/null; do
+  wait "$child" || true # a signal ends it
+done
+code=0
 wait "$child" || code=$?
-if ((code > 128)) && kill -0 "$child" 2>/dev/null; then
-  code=0
-  wait "$child" || code=$?
-fi
 if ((code != 0)); then
   echo "nightly.sh: $newest ended with $code:" >&2
   tail -n 20 "$log" >&2

@@ -48,6 +48,8 @@ done
 [[ $master =~ ^[^:]+:[0-9]+$ ]] || die "master $master: write HOST:PORT" 2
 
 if [[ -z $binary ]]; then
+  command -v go >/dev/null || PATH+=:/usr/local/go/bin # where cron does not look
+  command -v go >/dev/null || die "go is not in PATH: add its folder, or name the program with --binary"
   mkdir -p "$root/bin"
   binary=$root/bin/neardup
   (cd "$root" && go build -o "$binary" ./job/neardup)
@@ -56,9 +58,7 @@ fi
 file=$(readlink -f -- "$binary") || die "$binary is not there" 2
 [[ -f $file && -x $file ]] || die "$file is no program" 2
 
-if ! "$file" "-gleam.agents=$master"; then
-  die "the cluster at $master is not ready: scripts/cluster.sh status"
-fi
+"$file" "-gleam.agents=$master" || exit 1 # it says why
 
 # exec: a signal for this script reaches neardup, and its exit code is ours.
 exec "$file" run --engine gleam --master "$master" --out "$out" "${rest[@]}"

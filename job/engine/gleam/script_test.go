@@ -1,20 +1,25 @@
 package gleam
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// script runs scripts/cluster.sh with a state folder and what else the
-// environment is to hold.
+// script runs scripts/cluster.sh with a state folder, "" for the default, and
+// what else the environment is to hold.
 func script(t *testing.T, state string, environ []string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(root, "scripts", "cluster.sh"), append(args, "--state", state)...)
+	if state != "" {
+		args = append(args, "--state", state)
+	}
+	cmd := exec.Command(filepath.Join(root, "scripts", "cluster.sh"), args...)
 	cmd.Env = append(os.Environ(), environ...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -28,6 +33,144 @@ func TestScript(t *testing.T) {
 	}
 	state, port := t.TempDir(), fmt.Sprint(freePort(t))
 	cycle(t, state, nil, []string{"--agents", "3", "--slots", "4", "--port", port}, "127.0.0.1:"+port)
+}
+
+// TestScriptDefaults starts, restarts and stops a cluster without any option.
+func TestScriptDefaults(t *testing.T) {
+	needCluster(t)
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	for _, port := range []int{45326, 45331, 45332, 45333} {
+		if !isFree(port) || !isFree(port+10_000) {
+			t.Skipf("something listens at port %d or %d", port, port+10_000)
+		}
+	}
+	environ := []string{"XDG_STATE_HOME=" + t.TempDir()}
+	t.Cleanup(func() {
+		if out, err := script(t, "", environ, "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+	})
+	for _, command := range []string{"up", "restart"} {
+		if out, err := script(t, "", environ, command); err != nil || !strings.Contains(out, "knows 3 of 3 agents") {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+	}
+}
+
+// TestNightly calls scripts/nightly.sh as cron does, in a bare environment,
+// with a program that only tells what it was asked to do.
+func TestNightly(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a night")
+	dumps, runs, program := filepath.Join(folder, "dumps"), filepath.Join(folder, "runs"), filepath.Join(folder, "program")
+	if err := os.MkdirAll(dumps, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, []byte(`#!/bin/sh
+printf '[%s]' "$@"
+case $1 in -gleam.*) exit ;; esac
+while [ "$1" != --out ]; do shift; done
+mkdir -p "$2"
+for last; do :; done
+if [ -e "$last/hold" ]; then
+  trap 'exit 130' TERM
+  : >"$last/held"
+  while :; do sleep 0.05; done
+fi
+[ ! -e "$last/bad" ] || exit 4
+: >"$2/_SUCCESS"
+`), 0o755); err != nil { //nolint:gosec // it is started
+		t.Fatal(err)
+	}
+	dump := func(name string, files ...string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dumps, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(dumps, name, f), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	start := func(out *bytes.Buffer, options ...string) *exec.Cmd {
+		t.Helper()
+		script, err := filepath.Abs(filepath.Join(root, "scripts", "nightly.sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(script, append([]string{"--dumps", dumps, "--runs", runs, "--binary", program}, options...)...)
+		cmd.Env, cmd.Dir = []string{"HOME=" + folder, "PATH=/usr/bin:/bin"}, "/"
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	night := func(code int, says string, options ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		cmd := start(&out, options...)
+		_ = cmd.Wait() // its code is looked at
+		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(out.String(), says) {
+			t.Errorf("exit code %d, want %d and %q: %s", got, code, says, &out)
+		}
+	}
+	entries := func() string {
+		t.Helper()
+		found, err := os.ReadDir(runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range found {
+			names = append(names, e.Name())
+		}
+		return strings.Join(names, " ")
+	}
+	said := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(runs, name+".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+
+	night(0, "holds no dump")
+	dump("2026-11-18", "bad")
+	night(4, "2026-11-18 ended with 4:")
+	dump("2026-11-19")
+	night(0, "2026-11-19, log ", "--config", "a file.yaml", "--", "--title-weight", "2")
+	if want := fmt.Sprintf("[run][--out][%s/2026-11-19][--config][a file.yaml][--title-weight][2][%s/2026-11-19]", runs, dumps); said("2026-11-19") != want {
+		t.Errorf("the program was told %s, want %s", said("2026-11-19"), want)
+	}
+	night(0, "2026-11-19 is finished")
+	dump("2026-11-20")
+	night(0, "removed "+runs+"/2026-11-19", "--keep", "1", "--master", "10.0.0.5:45326")
+	if want := fmt.Sprintf("[-gleam.agents=10.0.0.5:45326][run][--engine][gleam][--master][10.0.0.5:45326][--out][%s/2026-11-20][%s/2026-11-20]", runs, dumps); said("2026-11-20") != want {
+		t.Errorf("the program was told %s, want %s", said("2026-11-20"), want)
+	}
+	if want := ".nightly.lock 2026-11-18 2026-11-18.log 2026-11-20 2026-11-20.log"; entries() != want { // what is not finished stays
+		t.Errorf("there are %s, want %s", entries(), want)
+	}
+
+	dump("2026-11-21", "hold")
+	var out bytes.Buffer
+	cmd := start(&out)
+	for began := time.Now(); gone(filepath.Join(dumps, "2026-11-21", "held")); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > patience {
+			kill(cmd.Process.Pid, syscall.SIGKILL)
+			t.Fatalf("the program was not started: %s", &out)
+		}
+	}
+	night(75, "another night still runs")
+	kill(cmd.Process.Pid, syscall.SIGTERM)
+	_ = cmd.Wait() // its code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("SIGTERM: exit code %d, want the program's, 130: %s", code, &out)
+	}
 }
 
 // TestScriptOverSSH does the same on three hosts, over ssh with keys of its
