@@ -26,7 +26,8 @@ import (
 // BenchmarkMatch matches on a real cluster of 3 agents on this machine: one
 // flow each time, start and end of all processes included. In the skewed
 // input a third of the documents share the first and the last segment, so
-// that salting shows in the log's balance (-v).
+// that salting shows in the log's balance (-v); in the hot ones a tenth and a
+// half share one segment, and the rest of their bits is random.
 func BenchmarkMatch(b *testing.B) {
 	if !long() {
 		b.Skip("NEARDUP_CLUSTER_LONG is not set")
@@ -42,15 +43,30 @@ func BenchmarkMatch(b *testing.B) {
 		}
 		return out
 	}
+	hot := func(percent int) func(n, bits int) []simhash.Fingerprint {
+		return func(n, bits int) []simhash.Fingerprint {
+			out := uniform(n, bits)
+			for i := range out {
+				if i%100 < percent {
+					out[i].Lo = out[i].Lo&^0xFFFF | 0xABCD
+				}
+			}
+			return out
+		}
+	}
 	for _, v := range []struct {
 		name     string
 		prints   func(n, bits int) []simhash.Fingerprint
 		n, salts int
 	}{
 		{"uniform", uniform, 1_000_000, 4},
+		{"uniform", uniform, 2_000_000, 4},
+		{"hot=10%", hot(10), 2_000_000, 4},
+		{"hot=50%", hot(50), 2_000_000, 4},
 		{"skewed", prints, 1_000_000, 1},
 		{"skewed", prints, 1_000_000, 4},
 		{"uniform", uniform, 10_000_000, 4},
+		{"hot=50%", hot(50), 10_000_000, 4},
 	} {
 		b.Run(fmt.Sprintf("%s/documents=%d/salts=%d", v.name, v.n, v.salts), func(b *testing.B) {
 			c := startCluster(b, 3, 6)

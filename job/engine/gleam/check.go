@@ -284,7 +284,7 @@ func (r *run) check(ctx context.Context, s *spec) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	switch err := errors.Join(problems...); {
+	switch err := told(agents, reports, problems); {
 	case err != nil && died.Load(): // the others go on, or are asked again
 		return &lostError{err.Error()}
 	case err != nil:
@@ -307,18 +307,49 @@ func (r *run) check(ctx context.Context, s *spec) error {
 	return nil
 }
 
+// told joins the agents' problems, each once, with the agents that have it.
+func told(agents []Agent, reports []checkReport, problems []error) error {
+	const most = 5 // of problems, and of agents named with one
+	type problem struct {
+		cause  error
+		agents []string
+	}
+	var all []problem
+	for i, cause := range problems {
+		if cause == nil {
+			continue
+		}
+		name := agents[i].Address
+		if reports[i].Host != "" {
+			name += " (" + reports[i].Host + ")"
+		}
+		at := slices.IndexFunc(all, func(p problem) bool { return p.cause.Error() == cause.Error() })
+		if at < 0 {
+			at, all = len(all), append(all, problem{cause: cause})
+		}
+		all[at].agents = append(all[at].agents, name)
+	}
+	var errs []error
+	for i, p := range all {
+		if i == most {
+			errs = append(errs, fmt.Errorf("and %d more problems", len(all)-most))
+			break
+		}
+		which, more := "the agent at ", ""
+		if n := len(p.agents); n > 1 {
+			which = "the agents at "
+			if n > most {
+				p.agents, more = p.agents[:most], fmt.Sprintf(" and %d more", n-most)
+			}
+		}
+		errs = append(errs, fmt.Errorf("%s%s%s: %w", which, strings.Join(p.agents, ", "), more, p.cause))
+	}
+	return errors.Join(errs...)
+}
+
 // ask runs the check on one agent, apart from gleam's scheduler, which does
 // not let choose the agent.
 func (r *run) ask(ctx context.Context, s *spec, a Agent) (rep checkReport, err error) {
-	defer func() {
-		if err != nil {
-			host := a.Address
-			if rep.Host != "" {
-				host += " (" + rep.Host + ")"
-			}
-			err = fmt.Errorf("the agent at %s: %w", host, err)
-		}
-	}()
 	err = withAgent(a.Address, func(client pb.GleamAgentClient) error {
 		rep, err = r.askClient(ctx, s, a, client)
 		return err

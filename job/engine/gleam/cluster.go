@@ -54,7 +54,7 @@ func Agents(ctx context.Context, master string) ([]Agent, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the master at %s does not answer: %w: start it (scripts/cluster.sh status)", ErrCluster, master, err)
+		return nil, fmt.Errorf("%w: the master at %s does not answer: %w: start it (scripts/cluster.sh up)", ErrCluster, master, err)
 	}
 	page, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
@@ -104,10 +104,10 @@ func printAgents(ctx context.Context, master string, w io.Writer) error {
 		}
 	}
 	if len(agents) == 0 {
-		return fmt.Errorf("%w: the master at %s has no agents", ErrCluster, master)
+		return fmt.Errorf("%w: the master at %s has no agents: start some (scripts/cluster.sh up)", ErrCluster, master)
 	}
 	if len(dead) > 0 {
-		return fmt.Errorf("%w: %d of %d agents do not answer", ErrCluster, len(dead), len(agents))
+		return fmt.Errorf("%w: %d of %d agents do not answer: restart them, or stop them for good", ErrCluster, len(dead), len(agents))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestCommand(t *testing.T) {
 		return submit(t, binary, "--master", c.master, "--out", there, sample)
 	}
 	for _, b := range blows {
-		cmd, said, took := strike(t, start, there, b.stage, b.sig)
+		cmd, said, took := strike(t, start, there, b.stage, signal(b.sig))
 		t.Logf("%v in %s: exit code %d after %v", b.sig, b.stage, cmd.ProcessState.ExitCode(), took.Round(time.Second/10))
 		if code := cmd.ProcessState.ExitCode(); code != b.code {
 			t.Errorf("%v in %s: exit code %d, want %d: %s", b.sig, b.stage, code, b.code, said)
@@ -123,9 +123,10 @@ func submit(t *testing.T, binary string, args ...string) (*exec.Cmd, *bytes.Buff
 	return cmd, said
 }
 
-// strike starts a command and sends it a signal once it has a worker of the
-// stage; it returns the command, what it said and how long it took to end.
-func strike(t *testing.T, start func() (*exec.Cmd, *bytes.Buffer), run string, stage stageID, sig syscall.Signal) (*exec.Cmd, *bytes.Buffer, time.Duration) {
+// strike starts a command and has blow strike its process group once it has a
+// worker of the stage; it returns the command, what it said and how long it
+// took to end.
+func strike(t *testing.T, start func() (*exec.Cmd, *bytes.Buffer), run string, stage stageID, blow func(group int)) (*exec.Cmd, *bytes.Buffer, time.Duration) {
 	t.Helper()
 	pattern := filepath.Join(run, rundir.Scratch, "gleam-*", "workers", stage.String()+"-*.started")
 	old, err := filepath.Glob(pattern) // of a run that was killed
@@ -143,7 +144,7 @@ func strike(t *testing.T, start func() (*exec.Cmd, *bytes.Buffer), run string, s
 		}
 		select {
 		case err := <-ended:
-			t.Fatalf("%v in %s: ended before: %v: %s", sig, stage, err, said)
+			t.Fatalf("it ended before a worker of %s began: %v: %s", stage, err, said)
 		case <-deadline:
 			kill(-cmd.Process.Pid, syscall.SIGKILL)
 			t.Fatalf("no worker of %s: %s", stage, said)
@@ -151,8 +152,47 @@ func strike(t *testing.T, start func() (*exec.Cmd, *bytes.Buffer), run string, s
 			struck = slices.ContainsFunc(began, func(path string) bool { return !slices.Contains(old, path) })
 		}
 	}
-	kill(-cmd.Process.Pid, sig)
+	blow(cmd.Process.Pid)
 	at := time.Now()
 	<-ended
 	return cmd, said, time.Since(at)
+}
+
+// signal is the blow that sends a signal.
+func signal(sig syscall.Signal) func(group int) {
+	return func(group int) { kill(-group, sig) }
+}
+
+// TestProgramReplaced puts another program in the running one's place, as an
+// upgrade in the middle of a night does: the run ends with the one that it
+// began with.
+func TestProgramReplaced(t *testing.T) {
+	needCluster(t)
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	text, err := os.ReadFile(buildCommand(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	program, run := filepath.Join(folder, "neardup"), filepath.Join(folder, "run")
+	put := func(text []byte) {
+		if err := os.WriteFile(program+".new", text, 0o755); err != nil { //nolint:gosec // it is a program
+			t.Fatal(err)
+		}
+		if err := os.Rename(program+".new", program); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(text)
+	c := startCluster(t, 2, 4)
+	start := func() (*exec.Cmd, *bytes.Buffer) {
+		return submit(t, program, "--master", c.master, "--out", run, filepath.Join(root, "data", "sample"))
+	}
+	cmd, said, _ := strike(t, start, run, stageFingerprint, func(int) { put([]byte("#!/bin/sh\nexit 9\n")) })
+	if code := cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(said.String(), "attempt failed") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	c.left(run)
 }

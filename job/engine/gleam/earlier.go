@@ -101,7 +101,7 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 		return nil
 	}
 	r := &run{o: e.o, checked: &e.checked, job: job, stage: engine.StageEarlier}
-	return r.attempts(ctx, func() (*spec, error) {
+	return r.named(r.attempts(ctx, func() (*spec, error) {
 		s, err := r.spec(ctx)
 		if err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 			return &lostError{fmt.Sprintf("%d splits of the library have no result in the run directory", len(p.missing))}
 		}
 		return nil
-	})
+	}))
 }
 
 // earlierLanes deals the missing splits to one worker an agent.

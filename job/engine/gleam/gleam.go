@@ -74,7 +74,7 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 	}
 	missing := slices.Clone(tasks)
 	r := &run{o: e.o, checked: &e.checked, job: job, stage: engine.StageFingerprint}
-	return r.attempts(ctx, func() (*spec, error) {
+	return r.named(r.attempts(ctx, func() (*spec, error) {
 		s, err := r.spec(ctx)
 		if err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 			return &lostError{fmt.Sprintf("%d tasks have no record in the run directory", len(missing))}
 		}
 		return nil
-	})
+	}))
 }
 
 // callerError is an error of what the engine calls; it is not tried again.

@@ -46,10 +46,6 @@ func startGuard(dir attemptDir) (err error) {
 	case err != nil:
 		return err
 	}
-	path, err := executable()
-	if err != nil {
-		return err
-	}
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -61,7 +57,8 @@ func startGuard(dir attemptDir) (err error) {
 	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.Command(path, argDir+string(dir), fmt.Sprint(argAgent, agent), fmt.Sprint(argSaid, agentSaid(agent)), argKnown+filepath.Base(known), argGuard+folder)
+	cmd := exec.Command(executable, argDir+string(dir), fmt.Sprint(argAgent, agent), fmt.Sprint(argSaid, agentSaid(agent)), argKnown+filepath.Base(known), argGuard+folder)
+	cmd.Args[0] = os.Args[0]
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{mark}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -73,7 +73,7 @@ func TestLibraryCommand(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(there, rundir.State, engine.EarlierParts)); err != nil { // what an earlier process had joined
 			t.Fatal(err)
 		}
-		cmd, said, _ := strike(t, start, there, stageEarlier, sig)
+		cmd, said, _ := strike(t, start, there, stageEarlier, signal(sig))
 		switch sig {
 		case syscall.SIGKILL: // it cannot remove its own files; the next run does
 			for began := time.Now(); c.remains("") != ""; time.Sleep(time.Second / 10) {

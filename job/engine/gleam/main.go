@@ -55,6 +55,10 @@ func Main(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool
 			err = runDriver(p.dir)
 		}
 	}
+	if err != nil && p.cluster != "" {
+		_, _ = fmt.Fprintln(stderr, "neardup:", err) // to a user, at a terminal
+		return 1, true
+	}
 	if err != nil {
 		log.Error("gleam", "error", err)
 		return 1, true

@@ -58,13 +58,13 @@ func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accep
 		case errors.As(err, &caller):
 			return caller.err
 		case errors.Is(err, ErrCluster):
-			return fmt.Errorf("%s: %w; what is finished is kept: the same command goes on from there", r.stage, err)
+			return fmt.Errorf("%w; what is finished is kept: the same command goes on from there", err)
 		}
 		var failure *Failure
 		again := errors.As(err, &failure) && !failure.Lost && !failure.Died && failure.Stage+failure.Message == last
 		if n == r.o.Attempts || again {
-			return fmt.Errorf("%s: %w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
-				r.stage, ErrFailed, n, r.o.Attempts, err, cmp.Or(r.lost, "no task was begun"), r.job.Dir.Path(Logs))
+			return fmt.Errorf("%w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
+				ErrFailed, n, r.o.Attempts, err, cmp.Or(r.lost, "no task was begun"), r.job.Dir.Path(Logs))
 		}
 		if last = ""; failure != nil {
 			last = failure.Stage + failure.Message
@@ -76,6 +76,14 @@ func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accep
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// named puts the stage before an error, for callers that do not say it.
+func (r *run) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", r.stage, err)
 }
 
 // attempt executes the flow once.
@@ -179,11 +187,7 @@ func (r *run) lay(s *spec) error {
 func (r *run) layProgram(s *spec) (err error) {
 	program := filepath.Join(filepath.Dir(string(r.dir)), fmt.Sprintf("program-%016x", s.Binary))
 	if gone(program) {
-		path, err := executable()
-		if err != nil {
-			return err
-		}
-		from, err := os.Open(path)
+		from, err := os.Open(executable)
 		if err != nil {
 			return fmt.Errorf("program: %w", err)
 		}
@@ -216,6 +220,7 @@ func (r *run) ready(ctx context.Context, attempt int) error {
 	if attempt > 1 {
 		patience = max(patience, min(r.o.Stall, 45*time.Second))
 	}
+	before := r.agents
 	for began := time.Now(); ; {
 		agents, err := Agents(ctx, r.o.Master)
 		if err == nil && len(agents) == 0 {
@@ -229,6 +234,9 @@ func (r *run) ready(ctx context.Context, attempt int) error {
 		r.agents = agents
 		switch {
 		case err == nil:
+			if lost := missing(before, agents); len(lost) > 0 {
+				r.job.Log.Warn("agents are gone since the last attempt: the others go on", "stage", r.stage, "agents", strings.Join(lost, ", "))
+			}
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -239,6 +247,16 @@ func (r *run) ready(ctx context.Context, attempt int) error {
 			return err
 		}
 	}
+}
+
+// missing are the addresses of agents that were there before and are not now.
+func missing(before, now []Agent) (lost []string) {
+	for _, a := range before {
+		if !slices.ContainsFunc(now, func(b Agent) bool { return b.Address == a.Address }) {
+			lost = append(lost, a.Address)
+		}
+	}
+	return lost
 }
 
 // room waits until so many slots are free.
@@ -279,17 +297,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 // drive runs the driver in a process group of its own, watches it, and leaves
 // nothing of the flow behind, however it ends.
 func (r *run) drive(ctx context.Context, s *spec) (res *result, err error) {
-	path, err := executable()
-	if err != nil {
-		return nil, err
-	}
 	logPath := r.job.Dir.Path(Logs, fmt.Sprintf("%s-%016x.log", r.stage, s.Attempt))
 	log, err := os.Create(logPath)
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	cmd := exec.Command(path, argDir+string(r.dir), fmt.Sprintf("%s%x", argID, s.Attempt))
+	cmd := exec.Command(executable, argDir+string(r.dir), fmt.Sprintf("%s%x", argID, s.Attempt))
+	cmd.Args[0] = os.Args[0]
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

@@ -124,34 +124,22 @@ func readSpec(dir attemptDir) (*spec, error) {
 		return nil, err
 	}
 	if sum != s.Binary {
-		return nil, fmt.Errorf("another build of the program runs here: remove the agent's folder and restart it")
+		return nil, fmt.Errorf("another build of the program runs here: restart the agent (scripts/cluster.sh restart)")
 	}
 	return s, nil
 }
 
+// executable is the running program, which stays the same when another takes
+// its place on the disk.
+const executable = "/proc/self/exe"
+
 // binarySum is the checksum of the running program.
 func binarySum() (uint64, error) {
-	path, err := executable()
-	if err != nil {
-		return 0, err
-	}
-	sum, err := fileSum(path)
+	sum, err := fileSum(executable)
 	if err != nil {
 		return 0, fmt.Errorf("program: %w", err)
 	}
 	return sum, nil
-}
-
-// executable is the running program's path without symbolic links.
-func executable() (string, error) {
-	path, err := os.Executable()
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("program: %w", err)
-	}
-	return path, nil
 }
 
 // Failure says what went wrong where, in the words of the task that failed.
