@@ -1,6 +1,7 @@
 package gleam
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -238,6 +239,13 @@ type checked struct {
 	agents map[string]bool
 }
 
+// any reports whether an agent did.
+func (c *checked) any() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.agents) > 0
+}
+
 // check runs the check on the agents that were not checked before.
 func (r *run) check(ctx context.Context, s *spec) error {
 	r.checked.mu.Lock()
@@ -375,7 +383,7 @@ func (r *run) askClient(ctx context.Context, s *spec, a Agent, client pb.GleamAg
 		if f := readFailure(r.dir.failures()); f != nil {
 			return rep, f
 		}
-		return rep, fmt.Errorf("the program does not run there, or does not see the run directory %s: mount it at the same path, for writing: %w: %s", s.Run, cmpError(err, rerr), reason(said))
+		return rep, fmt.Errorf("the program does not run there, or does not see the run directory %s: mount it at the same path, for writing: %w: %s", s.Run, cmp.Or(err, rerr), reason(said))
 	}
 	need := s.agentDisk(len(r.agents))
 	if rep.Free < need {
@@ -385,14 +393,6 @@ func (r *run) askClient(ctx context.Context, s *spec, a Agent, client pb.GleamAg
 		return rep, errors.New(strings.Join(rep.Problems, "; "))
 	}
 	return rep, nil
-}
-
-// cmpError is the first error that is one.
-func cmpError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // reason is the line of what a process said that says why it failed.

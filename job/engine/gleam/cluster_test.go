@@ -173,7 +173,13 @@ func (c *cluster) stop() {
 	}
 }
 
-func kill(pid int, sig syscall.Signal) { _ = syscall.Kill(pid, sig) }
+// kill sends a signal to a process, or with a negative number to a group. A
+// process that is not known, 0, is not this one's own group.
+func kill(pid int, sig syscall.Signal) {
+	if pid > 1 || pid < -1 {
+		_ = syscall.Kill(pid, sig) // it may have ended
+	}
+}
 
 // ports are those that were given to servers: one that starts has not taken
 // its own yet.

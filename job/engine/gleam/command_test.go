@@ -191,7 +191,7 @@ func TestProgramReplaced(t *testing.T) {
 		return submit(t, program, "--master", c.master, "--out", run, filepath.Join(root, "data", "sample"))
 	}
 	cmd, said, _ := strike(t, start, run, stageFingerprint, func(int) { put([]byte("#!/bin/sh\nexit 9\n")) })
-	if code := cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(said.String(), "attempt failed") {
+	if code := cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(said.String(), "exit status 9") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	c.left(run)

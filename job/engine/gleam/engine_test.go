@@ -64,7 +64,7 @@ func injected(w *worker, m moment) error {
 	case "exit":
 		os.Exit(3)
 	case "hold":
-		for began := time.Now(); time.Since(began) < 20*time.Second && gone(filepath.Join(w.spec.Run, "fault.go")); {
+		for began := time.Now(); time.Since(began) < patience && gone(filepath.Join(w.spec.Run, "fault.go")); {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}

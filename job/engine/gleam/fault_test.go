@@ -260,8 +260,9 @@ func viewsFolder(t testing.TB, dir *rundir.Dir, n int) *numbered.Folder {
 	return folder
 }
 
-// caseDeadline bounds a run with a fault in it, all attempts included.
-const caseDeadline = 3 * time.Minute
+// deadlineOf bounds a run with the fault in it, all attempts included: of each
+// so much as nothing may move, and what the cluster then needs.
+func deadlineOf(f fault) time.Duration { return 3*stallOf(f) + 2*time.Minute }
 
 // stallOf is how long nothing may move in a run with the fault in it. The
 // short form runs anywhere: on a machine that is busy with other things a
@@ -328,7 +329,7 @@ func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
 	if err != nil {
 		t.Logf("honest error: %v", err)
 	}
-	if took := time.Since(began); took > caseDeadline {
+	if took := time.Since(began); took > deadlineOf(f) {
 		t.Errorf("it took %v", took)
 	}
 	for _, a := range c.agents {

@@ -41,7 +41,7 @@ func TestClearFlow(t *testing.T) {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if found, err := flowProcesses(hash); err != nil || len(found) == 2 {
 			break
-		} else if time.Since(began) > 10*time.Second {
+		} else if time.Since(began) > patience {
 			t.Fatalf("found %v", found)
 		}
 	}

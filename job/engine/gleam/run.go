@@ -70,10 +70,8 @@ func (r *run) attempts(ctx context.Context, prepare func() (*spec, error), accep
 			last = failure.Stage + failure.Message
 		}
 		r.job.Log.Warn("attempt failed, trying again", "stage", r.stage, "attempt", n, "of", r.o.Attempts, "error", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
 		}
 	}
 }
@@ -213,13 +211,19 @@ func (r *run) layProgram(s *spec) (err error) {
 	return os.Chmod(r.dir.launcher(), 0o755) //nolint:gosec // agents start it
 }
 
-// ready waits for the master and for agents that all answer: after a failure
+// patience is how long the cluster may not be ready: once it was, or was tried,
 // long enough for an agent, which asks for its master every 30 s.
-func (r *run) ready(ctx context.Context, attempt int) error {
-	patience := 4 * time.Second
-	if attempt > 1 {
-		patience = max(patience, min(r.o.Stall, 45*time.Second))
+func (r *run) patience(attempt int) time.Duration {
+	const first, later = 4 * time.Second, 45 * time.Second
+	if attempt == 1 && !r.checked.any() {
+		return first
 	}
+	return max(first, min(r.o.Stall, later))
+}
+
+// ready waits for the master and for agents that all answer.
+func (r *run) ready(ctx context.Context, attempt int) error {
+	patience := r.patience(attempt)
 	before := r.agents
 	for began := time.Now(); ; {
 		agents, err := Agents(ctx, r.o.Master)
@@ -278,10 +282,14 @@ func (r *run) room(ctx context.Context, wanted int) error {
 			return err
 		}
 		agents, err := Agents(ctx, r.o.Master)
-		if err != nil {
+		switch {
+		case err == nil:
+			r.agents = agents
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(began) > r.o.Stall:
 			return err
 		}
-		r.agents = agents
 	}
 }
 
@@ -415,8 +423,8 @@ func (r *run) watch(ctx context.Context, s *spec, ended <-chan error) error {
 	}
 }
 
-// advance tells the job of input bytes and documents that were read; what a failed attempt
-// read and another reads again is told once.
+// advance tells the job of input bytes and documents that were read; what a
+// failed attempt read and another reads again is told once.
 func (r *run) advance(all []Progress) {
 	if r.job.Advance == nil {
 		return

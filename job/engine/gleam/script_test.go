@@ -238,7 +238,7 @@ func TestScriptOverSSH(t *testing.T) {
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		if out, err := exec.Command(filepath.Join(bin, "ssh"), lines[h.n-1], "true").CombinedOutput(); err == nil {
 			break
-		} else if time.Since(began) > 10*time.Second {
+		} else if time.Since(began) > patience {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

@@ -36,6 +36,30 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// A cluster that never answered is given up soon; one that did is waited for.
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		attempt int
+		seen    bool
+		stall   time.Duration
+		want    time.Duration
+	}{
+		{1, false, time.Minute, 4 * time.Second},
+		{2, false, time.Minute, 45 * time.Second},
+		{1, true, time.Minute, 45 * time.Second},
+		{1, true, 6 * time.Second, 6 * time.Second},
+		{3, true, time.Second, 4 * time.Second},
+	} {
+		r := &run{o: Options{Stall: c.stall}, checked: &checked{agents: map[string]bool{}}}
+		if c.seen {
+			r.checked.agents["10.0.0.11:45331"] = true
+		}
+		if got := r.patience(c.attempt); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
 func TestLanes(t *testing.T) {
 	three := []Agent{{Slots: 8}, {Slots: 8}, {Slots: 8}}
 	for _, c := range []struct {
