@@ -75,7 +75,10 @@ func TestShortVerdicts(t *testing.T) {
 	for _, c := range []struct{ a, b, reason string }{
 		{"亚冠 决赛", "亚冠，决赛", ReasonShortEqual},
 		{"亚冠决赛", "亚冠联赛", ReasonShortUnlike}, // four letters have to be equal
-		{"神舟十四号飞船发射", "神舟十五号飞船发射", ReasonShortAlike},
+		{"神舟十四号飞船发射", "神舟十五号飞船发射", ReasonShortNumber},
+		{"歌手新一季第十期歌单公布", "歌手新一季第十一期歌单公布", ReasonShortNumber},
+		{"雷军能不能生产一下卫生巾", "雷军能不能生产卫生巾", ReasonShortAlike}, // no number
+		{"浙江第七十一场的疫情发布会", "浙江第七十一场疫情发布会", ReasonShortAlike},
 		{"北京新增本土确诊4例", "北京新增本土确诊5例", ReasonShortNumber},
 		{"陈乔恩手机号码遭泄露", "陈乔恩手机的号码遭到泄露", ReasonShortAlike},
 		{"陈乔恩手机号码遭泄露", "陈乔恩的手机的号码遭到泄露", ReasonShortUnlike},
