@@ -61,9 +61,9 @@ const ownMedian = 20
 
 // Learner samples pages: of a site those of the smallest keys, hashes of their
 // ids. Where there are more than Pages, the pages of all sites are thinned
-// out, so small sites lose their template first. What it has sampled depends on the pages alone, not
-// on their order, nor on how they were spread over learners that are merged.
-// One goroutine uses it at a time.
+// out, so small sites lose their template first. What it has sampled depends on
+// the pages alone, not on their order, nor on how they were spread over
+// learners that are merged. One goroutine uses it at a time.
 type Learner struct {
 	options Options
 	sites   map[uint64][]page // each ascending by key
