@@ -17,6 +17,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/config"
@@ -68,12 +70,21 @@ type Preset struct {
 // ErrNothing is returned for a dump of which no document can be read.
 var ErrNothing = errors.New("no document to plan by")
 
-// Bytes of a run's peak memory, all in memory: without documents, and for each
-// of them, without and with verification. Fitted to runs over 0.5 and 2
-// million documents (job/docs/benchmarks/2026-11-21/run.md).
+// Bytes of a run's peak memory, all in memory, without and with verification:
+// of any run, of the buffers of its stages, which bufferFull documents fill, for
+// each document, and for each split that is read at once, by its format, when it
+// has readerFull documents. Fitted to runs over 130 to 2 million documents
+// (job/docs/benchmarks/2026-11-21/plan.md).
+const (
+	baseMemory = 215 << 20
+	bufferFull = 420_000
+	readerFull = 4_000
+)
+
 var (
-	baseMemory     = [2]int64{340 << 20, 410 << 20}
-	documentMemory = [2]int64{60, 110}
+	bufferMemory   = [2]float64{125 << 20, 195 << 20}
+	documentMemory = [2]float64{60, 110}
+	readerMemory   = map[string]float64{"parquet": 60 << 20, "warc": 135 << 20}
 )
 
 // Seconds for each document beside the fingerprint and the join: by the clock
@@ -119,7 +130,8 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 	return p, nil
 }
 
-// sampler reads and times the sample.
+// sampler reads and times the sample, by the clock: what else the machine does
+// slows the run down as it does the sample.
 type sampler struct {
 	plan *Plan
 	cfg  config.Config
@@ -128,24 +140,38 @@ type sampler struct {
 	perByte  float64    // documents
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
+	packing  float64    // the same for compressing the text again
 	splits   int        // that can be read at once
+	format   string     // of the first
 }
 
 // sampleBytes is about how many bytes are read, in all, to count documents by:
 // readers read ahead, so that of a few documents too many bytes seem theirs.
-const sampleBytes = 32 << 20
+// Where documents are slow to read, as the main text of pages is, no more than
+// the sample is read after sampleTime.
+const (
+	sampleBytes = 32 << 20
+	sampleTime  = 5 * time.Second
+)
 
 // read takes the first documents of splits that are spread evenly.
 func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) error {
 	const mostSplits = 64
 	n := min(len(splits), mostSplits)
 	each := (documents + n - 1) / n
-	s.splits = len(splits)
+	s.splits, s.format = len(splits), splits[0].Format
+	// What is made ready once, by the first document, is no part of the time
+	// of one.
+	if _, _, err := s.readSplit(ctx, splits[0], 1, 0, time.Time{}); err != nil {
+		return err
+	}
+	s.docs, s.plan.Skipped = nil, 0
 	consumed, counted := int64(0), 0
 	began := time.Now()
 	for i := range n {
 		split := splits[i*len(splits)/n]
-		bytes, documents, err := s.readSplit(ctx, split, each, sampleBytes/int64(n))
+		until := began.Add(sampleTime * time.Duration(i+1) / time.Duration(n))
+		bytes, documents, err := s.readSplit(ctx, split, each, sampleBytes/int64(n), until)
 		if err != nil {
 			return err
 		}
@@ -167,15 +193,15 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) 
 }
 
 // readSplit keeps the first documents of a split, and counts those of its
-// first bytes.
-func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64) (consumed int64, documents int, err error) {
+// first bytes, as far as there is time.
+func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64, until time.Time) (consumed int64, documents int, err error) {
 	in, err := source.Open(split, s.cfg.Input.ReaderOptions())
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
-	for documents < keep || in.Consumed() < bytes {
+	for documents < keep || in.Consumed() < bytes && time.Now().Before(until) {
 		if err := ctx.Err(); err != nil {
 			return 0, 0, err
 		}
@@ -198,8 +224,9 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, byt
 	return in.Consumed(), documents, nil
 }
 
-// look fingerprints the sample twice over, with and without sketches, and
-// keeps the lesser time.
+// look fingerprints the sample, with and without sketches, and packs it as the
+// clean dump is packed. It keeps the time of the second time over: the first
+// makes things ready.
 func (s *sampler) look() (err error) {
 	analyzer, release, err := engine.NewAnalyzer(s.cfg.Features)
 	if err != nil {
@@ -225,10 +252,22 @@ func (s *sampler) look() (err error) {
 				}
 			}
 		}
-		if took := time.Since(began).Seconds() / float64(len(s.docs)); pass < 2 || took < s.printing[pass%2] {
-			s.printing[pass%2] = took
+		s.printing[pass%2] = time.Since(began).Seconds() / float64(len(s.docs))
+	}
+	pack, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for i := range s.docs {
+		if _, err := pack.Write(s.docs[i].Text); err != nil {
+			return err
 		}
 	}
+	if err := pack.Close(); err != nil {
+		return err
+	}
+	s.packing = time.Since(began).Seconds() / float64(len(s.docs))
 	for i := range s.docs {
 		for _, c := range string(s.docs[i].Text[:min(len(s.docs[i].Text), 2000)]) {
 			if unicode.IsLetter(c) {
@@ -267,12 +306,12 @@ func (s *sampler) preset(name string, workers int) (Preset, error) {
 	}
 	p.Match = n*orderSeconds + n*kernel.Cost(int(min(n, 1<<31)))*1e-9/cores
 	p.Match += n * furtherSeconds / cores * float64(verified)
-	p.Memory = baseMemory[verified] + int64(n)*documentMemory[verified]
+	p.Memory = baseMemory + int64(bufferMemory[verified]*min(1, n/bufferFull)+documentMemory[verified]*n+min(readers, n/readerFull)*readerMemory[s.format])
 	if m.Verify == config.VerifyTexts {
 		p.Match += s.reading * n / readers // the texts of open pairs
 	}
 	if cfg.Output.Clean {
-		p.Clean = s.reading * n / readers
+		p.Clean = (s.reading + s.packing) * n / readers
 	}
 	p.Total = p.Fingerprint + p.Match + p.Clean
 	return p, nil
@@ -294,8 +333,8 @@ func (s *sampler) measure(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range edits {
-		s.plan.Planted[string(e.Edit)] += int64(count / len(edits))
+	for i := range count {
+		s.plan.Planted[string(edits[i%len(edits)].Edit)]++
 	}
 	lab, err := eval.New(ctx, planted, eval.Options{Half: eval.AllPairs, Workers: o.Workers})
 	if err != nil {

@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("classic %+v, balanced %+v, thorough %+v", classic, balanced, thorough)
 	}
 	for _, r := range p.Presets {
-		if !(r.Fingerprint > 0 && r.Match > 0 && r.Clean > 0) || math.Abs(r.Total-r.Fingerprint-r.Match-r.Clean) > 1e-9 || r.Memory < 300<<20 {
+		if !(r.Fingerprint > 0 && r.Match > 0 && r.Clean > 0) || math.Abs(r.Total-r.Fingerprint-r.Match-r.Clean) > 1e-9 || r.Memory < 200<<20 || r.Memory > 300<<20 {
 			t.Errorf("%+v", r)
 		}
 	}
