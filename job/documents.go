@@ -19,23 +19,32 @@ import (
 // ErrUnknownID is returned for an id that no document of a run has.
 var ErrUnknownID = errors.New("no document of this id")
 
+// RunSettings returns the manifest and the settings of the run in directory
+// path, which has read documents.
+func RunSettings(path string) (m rundir.Manifest, cfg config.Config, err error) {
+	cfg = config.Default()
+	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return m, cfg, fmt.Errorf("%s is no run directory: %w", path, err)
+		}
+		return m, cfg, err
+	}
+	if m.Command != CommandRun {
+		return m, cfg, fmt.Errorf("%s was made by `neardup %s` and has no texts: name the run that fingerprinted them", path, m.Command)
+	}
+	if err := json.Unmarshal(m.Config, &cfg); err != nil {
+		return m, cfg, fmt.Errorf("%s: %w", filepath.Join(path, rundir.ManifestFile), err)
+	}
+	return m, cfg, nil
+}
+
 // ReadDocuments returns the documents of those ids, in their order, from the
 // input of the run in directory path: the fingerprints table says in which
 // split each stands. It changes nothing in the run directory.
 func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Document, error) {
-	var m rundir.Manifest
-	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no run directory: %w", path, err)
-		}
+	m, cfg, err := RunSettings(path)
+	if err != nil {
 		return nil, err
-	}
-	if m.Command != CommandRun {
-		return nil, fmt.Errorf("%s was made by `neardup %s` and has no texts: name the run that fingerprinted them", path, m.Command)
-	}
-	cfg := config.Default()
-	if err := json.Unmarshal(m.Config, &cfg); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(path, rundir.ManifestFile), err)
 	}
 	found := make(map[string]data.Document)
 	for i, split := range m.Splits {
@@ -92,7 +101,10 @@ func readDocuments(ctx context.Context, split data.Split, cfg config.Config, ids
 		}
 		return nil
 	})
-	if err == nil && len(ids) > 0 {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(split.Path):
+		return fmt.Errorf("%w: run this in the folder that the run was started in", err)
+	case err == nil && len(ids) > 0:
 		return fmt.Errorf("%s: the input has changed since the run", split.Path)
 	}
 	return err

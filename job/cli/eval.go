@@ -27,6 +27,7 @@ type evalFlags struct {
 	edits    []string
 	strength float64
 	planting eval.Planting
+	counted  bool // --count was given
 	protocol string
 	category string
 	methods  []string
@@ -79,6 +80,7 @@ cosine and common-substring compare all pairs, of 5,000 documents at most.`,
 				return usageError{err}
 			}
 			f.options.Half = f.half
+			f.counted = cmd.Flags().Changed("count")
 			return runEval(cmd.Context(), std, cfg, f, args)
 		},
 	}
@@ -86,7 +88,7 @@ cosine and common-substring compare all pairs, of 5,000 documents at most.`,
 	fs.StringVar(&f.labels, "labels", "", "file of labelled pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
 	fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, each like drop or drop=0.2")
 	fs.Float64Var(&f.strength, "strength", 0.1, "share of a document that an edit changes that names none")
-	fs.IntVar(&f.planting.Count, "count", 500, "duplicates to plant")
+	fs.IntVar(&f.planting.Count, "count", 500, "duplicates to plant; by default as many as there are documents, where those are fewer")
 	fs.Uint64Var(&f.planting.Seed, "seed", 1, "what is planted depends on it")
 	fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
 	fs.StringVar(&f.category, "category-column", "", "column of a document's category, which is then read instead of its title")
@@ -136,17 +138,23 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	case f.maxK < 0 || f.maxK > 15:
 		return usageError{fmt.Errorf("max-k %d: write a number from 0 to 15", f.maxK)}
 	}
+	if err := f.options.Check(); err != nil {
+		return usageError{err}
+	}
+	var pairs [][2]string
+	if f.labels != "" {
+		var err error
+		if pairs, err = readLabels(f.labels); err != nil {
+			return fmt.Errorf("%s: %w", f.labels, err)
+		}
+	}
 	corpus, err := readCorpus(cfg, inputs, f.category)
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.labels != "":
-		pairs, err := readLabels(f.labels)
-		if err == nil {
-			err = corpus.Label(pairs)
-		}
-		if err != nil {
+		if err := corpus.Label(pairs); err != nil {
 			return fmt.Errorf("%s: %w", f.labels, err)
 		}
 	case f.protocol != "":
@@ -158,6 +166,9 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 			return usageError{err}
 		}
 	default:
+		if !f.counted {
+			f.planting.Count = min(f.planting.Count, len(corpus.Documents))
+		}
 		if corpus, err = eval.Plant(corpus, f.planting); err != nil {
 			return usageError{err}
 		}
@@ -205,16 +216,9 @@ func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []
 	if maxK == 0 {
 		return nil
 	}
-	for _, m := range methods {
-		ours, ok := m.(*eval.Neardup)
-		if !ok {
-			continue
-		}
-		s, err := lab.Sweep(ctx, ours, maxK)
-		if err != nil {
-			return err
-		}
-		report.Sweeps = append(report.Sweeps, s)
+	var err error
+	if report.Sweeps, err = lab.Sweeps(ctx, methods, maxK); err != nil {
+		return err
 	}
 	h, err := lab.Histogram(ctx, eval.Classic().Features, maxK)
 	if err != nil {
@@ -269,8 +273,7 @@ func readCorpus(cfg config.Config, inputs []string, column string) (*eval.Corpus
 				return nil, err
 			}
 			from := len(corpus.Documents)
-			_, err = corpus.Read(in)
-			if err := errors.Join(err, in.Close()); err != nil {
+			if err := errors.Join(corpus.Read(in), in.Close()); err != nil {
 				return nil, err
 			}
 			for i := range corpus.Documents[from:] {
@@ -300,14 +303,20 @@ func within(folder, path string) string {
 	return first
 }
 
-func readLabels(path string) (_ [][2]string, err error) {
+// readLabels reads a file of labels, which has some.
+func readLabels(path string) (pairs [][2]string, err error) {
 	if strings.HasSuffix(path, ".parquet") {
-		return eval.ReadLabelsParquet(path)
+		pairs, err = eval.ReadLabelsParquet(path)
+	} else {
+		var f *os.File
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		pairs, err = eval.ReadLabels(f)
+		err = errors.Join(err, f.Close())
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	if err == nil && len(pairs) == 0 {
+		err = fmt.Errorf("no labelled pair: %w", eval.ErrLabels)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return eval.ReadLabels(f)
+	return pairs, err
 }

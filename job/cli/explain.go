@@ -1,20 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/eval"
-	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -27,8 +28,8 @@ func newExplain(std streams) *cobra.Command {
 		Short: "Say why two documents do or do not match",
 		Long: `Prints what two documents share and do not: features with their weights, distance,
 segment keys, estimated and exact similarity, the verdict with its rule, and
-the texts side by side. A and B are files of plain text, or with --run ids of a
-run, whose input is read again. The verdict is that of --method; without it,
+the texts side by side. A and B are files of text or HTML, or with --run ids of
+a run, whose input is read again. The verdict is that of --method; without it,
 that of the run's own settings, or for files of balanced.
 
 What one text alone has is red or green; where the output is no terminal or
@@ -42,21 +43,21 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			m, analyzer, templates, release, err := judge(run, method)
+			j, err := judgeOf(run, method)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, release()) }()
+			defer func() { err = errors.Join(err, j.release()) }()
 			var docs [2]eval.Document
 			if run != "" {
-				docs, err = documentsOfRun(cmd.Context(), run, args, templates)
+				docs, err = documentsOfRun(cmd.Context(), run, args, j.templates)
 			} else {
 				docs, err = documentsOfFiles(args)
 			}
 			if err != nil {
 				return err
 			}
-			e, err := eval.Explain(m, analyzer, &docs[0], &docs[1])
+			e, err := eval.Explain(j.method, j.analyzer, &docs[0], &docs[1])
 			if err != nil {
 				return err
 			}
@@ -85,55 +86,75 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 	return cmd
 }
 
-// judge returns the named method, or without a name the run's own, with its
-// analyzer, which is nil for the method's own features.
-func judge(run, method string) (m *eval.Neardup, a *simhash.Analyzer, templates *template.Model, release func() error, err error) {
-	release = func() error { return nil }
+// judge is what a verdict is given with.
+type judge struct {
+	method    *eval.Neardup
+	analyzer  *simhash.Analyzer // nil: the method's own
+	templates *template.Model   // nil: none
+	release   func() error
+}
+
+// judgeOf returns the method of a name, or without one that of the run.
+func judgeOf(run, method string) (judge, error) {
 	if method == "" && run != "" {
-		var manifest rundir.Manifest
-		if err := rundir.ReadJSON(filepath.Join(run, rundir.ManifestFile), &manifest); err != nil {
-			return nil, nil, nil, nil, err
-		}
-		cfg := config.Default()
-		if err := json.Unmarshal(manifest.Config, &cfg); err != nil {
-			return nil, nil, nil, nil, fmt.Errorf("%s: %w", filepath.Join(run, rundir.ManifestFile), err)
-		}
-		m := &eval.Neardup{
-			Label: "the settings of " + run, Features: cfg.Features.Options, Distance: cfg.Match.Distance,
-			Bands: cfg.Match.Bands, Short: cfg.Match.ShortTexts,
-		}
-		if cfg.Match.Verified() {
-			rules := cfg.Match.Rules()
-			m.Rules = &rules
-		}
-		templates, err = engine.Templates(cfg.Features)
-		if err != nil {
-			return nil, nil, nil, nil, err
-		}
-		a, release, err := engine.NewAnalyzer(cfg.Features)
-		return m, a, templates, release, err
+		return judgeOfRun(run)
 	}
 	if method == "" {
 		method = eval.Balanced().Name()
 	}
 	parsed, err := eval.Parse(method)
 	if err != nil {
-		return nil, nil, nil, nil, usageError{err}
+		return judge{}, usageError{err}
 	}
 	m, ok := parsed.(*eval.Neardup)
 	if !ok || m.Templates {
-		return nil, nil, nil, nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+		return judge{}, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
 	}
-	return m, nil, nil, release, nil
+	return judge{method: m, release: func() error { return nil }}, nil
 }
 
+// judgeOfRun returns the method that a run's settings are.
+func judgeOfRun(run string) (judge, error) {
+	_, cfg, err := job.RunSettings(run)
+	if err != nil {
+		return judge{}, err
+	}
+	m := &eval.Neardup{
+		Label: "the settings of " + run, Features: cfg.Features.Options, Distance: cfg.Match.Distance,
+		Bands: cfg.Match.Bands, Short: cfg.Match.ShortTexts,
+	}
+	if cfg.Match.Verified() {
+		rules := cfg.Match.Rules()
+		m.Rules = &rules
+	}
+	templates, err := engine.Templates(cfg.Features)
+	if err != nil {
+		return judge{}, err
+	}
+	a, release, err := engine.NewAnalyzer(cfg.Features)
+	return judge{m, a, templates, release}, err
+}
+
+// documentsOfFiles reads text, and of a page of HTML its main text, as a run
+// does.
 func documentsOfFiles(paths []string) (docs [2]eval.Document, err error) {
 	for i, path := range paths {
-		text, err := os.ReadFile(path)
+		body, err := os.ReadFile(path)
 		if err != nil {
 			return docs, err
 		}
-		docs[i] = eval.Document{ID: path, Text: text}
+		if bytes.IndexByte(body[:min(len(body), 4096)], 0) >= 0 {
+			return docs, fmt.Errorf("%s is not text: name two files of text or HTML, or with --run two ids of a run", path)
+		}
+		var d data.Document
+		if kind := pageType("", path, body); kind == "text/html" {
+			if err := warc.HTML(&d, body, kind, config.Default().Input.ReaderOptions()); err != nil {
+				return docs, fmt.Errorf("%s: %w", path, err)
+			}
+		} else {
+			warc.Plain(&d, body, kind)
+		}
+		docs[i] = eval.Document{ID: path, Title: d.Title, Text: d.Text}
 	}
 	return docs, nil
 }

@@ -39,40 +39,57 @@ type Corpus struct {
 	Documents []Document
 	Labelled  []Pair
 	Kinds     map[Pair]string // how a labelled pair came about, where that is known
+	Skipped   int             // records that Read passed over
+
+	numbers  map[string]int32 // of the first documents by id: see number
+	numbered int              // that many
 }
 
 // ErrUnknownID says that a label names a document that is not there.
 var ErrUnknownID = errors.New("no document of this id")
 
 // Read appends the documents of r to the corpus. Records that are no documents
-// are passed over and counted.
-func (c *Corpus) Read(r data.Reader) (skipped int, err error) {
+// and documents whose id is there already are passed over and counted, as a run
+// does.
+func (c *Corpus) Read(r data.Reader) error {
 	var d data.Document
 	for {
 		err := r.Read(&d)
 		if errors.Is(err, io.EOF) {
-			return skipped, nil
+			return nil
 		}
-		if _, bad := data.IsBadRecord(err); bad {
-			skipped++
+		_, bad := data.IsBadRecord(err)
+		if err != nil && !bad {
+			return err
+		}
+		if _, had := c.number(string(d.ID)); bad || had {
+			c.Skipped++
 			continue
-		}
-		if err != nil {
-			return skipped, err
 		}
 		c.Documents = append(c.Documents, Document{ID: string(d.ID), Title: bytes.Clone(d.Title), Text: bytes.Clone(d.Text)})
 	}
 }
 
+// number returns the place of the document of an id, of several the first.
+func (c *Corpus) number(id string) (int32, bool) {
+	if c.numbers == nil {
+		c.numbers = make(map[string]int32, len(c.Documents))
+	}
+	for ; c.numbered < len(c.Documents); c.numbered++ {
+		id := c.Documents[c.numbered].ID
+		if _, had := c.numbers[id]; !had {
+			c.numbers[id] = int32(c.numbered)
+		}
+	}
+	n, ok := c.numbers[id]
+	return n, ok
+}
+
 // Label adds pairs of ids to the labelled ones.
 func (c *Corpus) Label(pairs [][2]string) error {
-	number := make(map[string]int32, len(c.Documents))
-	for i, d := range c.Documents {
-		number[d.ID] = int32(i)
-	}
 	for _, p := range pairs {
-		a, okA := number[p[0]]
-		b, okB := number[p[1]]
+		a, okA := c.number(p[0])
+		b, okB := c.number(p[1])
 		switch {
 		case !okA:
 			return fmt.Errorf("labels: %q: %w", p[0], ErrUnknownID)
@@ -90,12 +107,18 @@ func (c *Corpus) Label(pairs [][2]string) error {
 // maxLabelLine is the most bytes of a line of labels.
 const maxLabelLine = 1 << 20
 
+// byteOrderMark is what some programs put before UTF-8.
+const byteOrderMark = "\ufeff"
+
 // ReadLabels reads labelled pairs of ids, as JSON lines or as CSV with a
 // header: either two ids a row, named a and b, or one id and its cluster,
-// named id and cluster, where all documents of a cluster are pairs. The format
-// is seen from the first byte.
+// named id and cluster, where all documents of a cluster are pairs. An id may be
+// a number. The format is seen from the first byte.
 func ReadLabels(r io.Reader) ([][2]string, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
+	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = in.Discard(len(mark))
+	}
 	for {
 		c, err := in.Peek(1)
 		if errors.Is(err, io.EOF) {
@@ -121,6 +144,19 @@ func ReadLabels(r io.Reader) ([][2]string, error) {
 type labels struct {
 	pairs    [][2]string
 	clusters map[string][]string
+}
+
+// name is an id or a cluster in JSON: a string, or a number as it is written.
+type name string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *name) UnmarshalJSON(value []byte) error {
+	var number json.Number
+	if json.Unmarshal(value, &number) == nil && number != "" && value[0] != '"' {
+		*n = name(number)
+		return nil
+	}
+	return json.Unmarshal(value, (*string)(n))
 }
 
 // ErrLabels says that a row of labels has neither a pair nor a cluster.
@@ -153,11 +189,11 @@ func (l *labels) readJSON(in io.Reader) error {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		var row struct{ A, B, ID, Cluster string }
+		var row struct{ A, B, ID, Cluster name }
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			return fmt.Errorf("labels: row %d: %w", n, err)
+			return fmt.Errorf("labels: row %d: %w: %w", n, ErrLabels, err)
 		}
-		if err := l.add(n, row.A, row.B, row.ID, row.Cluster); err != nil {
+		if err := l.add(n, string(row.A), string(row.B), string(row.ID), string(row.Cluster)); err != nil {
 			return err
 		}
 	}

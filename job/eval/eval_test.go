@@ -270,6 +270,15 @@ func TestExplainText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+	blob, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`{"method":"balanced","a":{"id":"a","fingerprint":"` + e.A.Fingerprint, `"lane":"normal"`, `"verdict":{"same":true,"reason":"sketches alike"}`, `"only_a":[]`} {
+		if !strings.Contains(string(blob), want) {
+			t.Errorf("no %s in %s", want, blob)
+		}
+	}
 	if e.WeightShared <= 0.9 || e.WeightShared >= 1 || len(e.OnlyA) != 0 {
 		t.Errorf("weight in common %v, only first %v", e.WeightShared, e.OnlyA)
 	}
@@ -324,6 +333,19 @@ func TestPlant(t *testing.T) {
 	}
 }
 
+func TestSentences(t *testing.T) {
+	for text, want := range map[string][]string{
+		"一句。另一句！":                        {"一句。", "另一句！"},
+		"见 https://a.cn/x.html。版本 3.14，": {"见 https://a.cn/x.html。", "版本 3.14，"},
+		"It is. It was? Yes\nno.":        {"It is.", " It was?", " Yes\n", "no."},
+		"":                               nil,
+	} {
+		if got := sentences(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzPlant(f *testing.F) {
 	f.Add([]byte("一句话。另一句话！"), []byte("a\xff b"), 0.3, uint64(1))
 	f.Fuzz(func(t *testing.T, a, b []byte, strength float64, seed uint64) {
@@ -362,6 +384,7 @@ func TestReadLabels(t *testing.T) {
 		"clusters as JSON": "\n{\"id\":\"x\",\"cluster\":\"1\"}\n{\"id\":\"y\",\"cluster\":\"1\"}\n{\"id\":\"w\",\"cluster\":\"2\"}\n{\"id\":\"z\",\"cluster\":\"1\"}",
 		"pairs as CSV":     "A, b\nx,y\nx,z\ny,z\n",
 		"clusters as CSV":  "id,cluster\nx,1\ny,1\nz,1\n",
+		"with a mark":      "\ufeffa,b\nx,y\nx,z\ny,z\n",
 	} {
 		got, err := ReadLabels(strings.NewReader(in))
 		if err != nil || !slices.Equal(got, pairs) {
@@ -378,6 +401,10 @@ func TestReadLabels(t *testing.T) {
 	if got, err := ReadLabels(strings.NewReader(" \n")); err != nil || len(got) != 0 {
 		t.Errorf("empty: %v, %v", got, err)
 	}
+	got, err := ReadLabels(strings.NewReader(`{"a":12345678901234567890,"b":"x"}`))
+	if err != nil || !slices.Equal(got, [][2]string{{"12345678901234567890", "x"}}) {
+		t.Errorf("a number: %v, %v", got, err)
+	}
 }
 
 func FuzzReadLabels(f *testing.F) {
@@ -393,7 +420,7 @@ func FuzzReadLabels(f *testing.F) {
 	})
 }
 
-// reader yields documents and a bad record in between.
+// reader yields documents, a bad record in between, and one of them again.
 type reader struct{ n int }
 
 func (r *reader) Read(d *data.Document) error {
@@ -404,6 +431,9 @@ func (r *reader) Read(d *data.Document) error {
 		return nil
 	case 2:
 		return &data.BadRecord{Reason: data.ReasonMalformed}
+	case 4:
+		d.ID, d.Text = append(d.ID[:0], "doc1"...), append(d.Text[:0], "文字"...)
+		return nil
 	}
 	return io.EOF
 }
@@ -412,9 +442,9 @@ func (r *reader) Close() error { return nil }
 
 func TestCorpus(t *testing.T) {
 	var c Corpus
-	skipped, err := c.Read(&reader{})
-	if err != nil || skipped != 1 || len(c.Documents) != 2 || c.Documents[0].ID != "doc1" {
-		t.Fatalf("%d skipped, %+v, %v", skipped, c, err)
+	err := c.Read(&reader{})
+	if err != nil || c.Skipped != 2 || len(c.Documents) != 2 || c.Documents[0].ID != "doc1" {
+		t.Fatalf("%+v, %v", c, err)
 	}
 	if err := c.Label([][2]string{{"doc3", "doc1"}, {"doc1", "doc3"}, {"doc1", "doc1"}}); err != nil {
 		t.Fatal(err)
@@ -444,6 +474,9 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	report.Histograms = append(report.Histograms, h)
+	if report.Sweeps, err = l.Sweeps(t.Context(), []Method{Classic(), Balanced()}, 4); err != nil {
+		t.Fatal(err)
+	}
 	found := 0
 	for d := range 4 {
 		found += h.True[d] + h.False[d]
@@ -464,12 +497,12 @@ func TestReport(t *testing.T) {
 		}
 	}
 	page := html.String()
-	for _, no := range []string{"<script", "http://", "https://", "<link", "@import", "ZgotmplZ"} {
+	for _, no := range []string{"<script", "http://", "https://", "<link", "@import", "ZgotmplZ", "NaN", "Inf"} {
 		if strings.Contains(page, no) {
 			t.Errorf("the page has %s", no)
 		}
 	}
-	for _, want := range []string{"planted &amp; found", "<polyline", "punctuation-context", "</html>"} {
+	for _, want := range []string{"planted &amp; found", "<polyline", "punctuation-context, F1", "balanced, recall", "recall: share of the wanted pairs", "distance k, bits", "</html>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}

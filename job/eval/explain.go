@@ -19,29 +19,38 @@ type FeaturePair struct {
 
 // Explanation says why two documents do or do not match.
 type Explanation struct {
-	Method       string
-	NameA, NameB string // ids
-	A, B         simhash.Result
-	Bits         int
-	K            int
-	Distance     int
-	Similarity   float64
-	Segments     []string      // keys of the segment tables in common
-	Shared       []FeaturePair // features of both, those of the greatest common weight first
-	OnlyA, OnlyB []FeaturePair // features of one alone, the greatest weight first
-	WeightShared float64       // Σ min(a, b) / Σ max(a, b) of the features' weights
-	Estimate     float64       // of the Jaccard similarity, by the sketches
-	Error        float64       // its standard error
-	Bands        int           // of the sketch in common, of sketch.Bands
-	ShinglesA    int           // distinct
-	ShinglesB    int
-	Jaccard      float64 // exact
-	Containment  float64 // exact, in the shorter one
-	Candidate    bool    // the pair meets: by segment, band or as short texts
-	Verdict      sketch.Verdict
-	Limit        float64 // similarity asked for; 0 for the distance alone and short texts
+	Method       string         `json:"method"`
+	A            Side           `json:"a"`
+	B            Side           `json:"b"`
+	Bits         int            `json:"bits"`       // of the fingerprints
+	K            int            `json:"k"`          // the method's distance
+	Distance     int            `json:"distance"`   // of the fingerprints
+	Similarity   float64        `json:"similarity"` // of the fingerprints
+	Segments     []string       `json:"segments"`   // keys of the segment tables in common
+	Shared       []FeaturePair  `json:"shared"`     // features of both, those of the greatest common weight first
+	OnlyA        []FeaturePair  `json:"only_a"`     // features of one alone, the greatest weight first
+	OnlyB        []FeaturePair  `json:"only_b"`
+	WeightShared float64        `json:"weight_shared"` // Σ min(a, b) / Σ max(a, b) of the features' weights
+	Estimate     float64        `json:"estimate"`      // of the Jaccard similarity, by the sketches
+	Error        float64        `json:"error"`         // its standard error
+	Bands        int            `json:"bands"`         // of the sketch in common, of sketch.Bands
+	Jaccard      float64        `json:"jaccard"`       // exact
+	Containment  float64        `json:"containment"`   // exact, in the shorter one
+	Candidate    bool           `json:"candidate"`     // the pair meets: by segment, band or as short texts
+	Verdict      sketch.Verdict `json:"verdict"`
+	Limit        float64        `json:"limit"` // similarity asked for; 0 for the distance alone and short texts
 
 	textA, textB []byte
+}
+
+// Side is one of the two documents.
+type Side struct {
+	ID          string `json:"id"`
+	Fingerprint string `json:"fingerprint"` // in hexadecimal digits
+	Lane        string `json:"lane"`
+	Features    int    `json:"features"` // distinct, that the fingerprint is made of
+	Length      int    `json:"length"`   // characters of the normal form
+	Shingles    int    `json:"shingles"` // distinct
 }
 
 // Rows lays the texts out side by side.
@@ -62,18 +71,27 @@ func Explain(m *Neardup, analyzer *simhash.Analyzer, a, b *Document) (*Explanati
 		return nil, fmt.Errorf("explain: %w", err)
 	}
 	w := analyzer.NewWorkspace()
-	e := &Explanation{Method: m.Name(), NameA: a.ID, NameB: b.ID, Bits: bits, K: m.Distance, A: w.Fingerprint(a.Title, a.Text), B: w.Fingerprint(b.Title, b.Text)}
-	e.Distance = simhash.Distance(e.A.Fingerprint, e.B.Fingerprint)
-	e.Similarity = simhash.Similarity(e.A.Fingerprint, e.B.Fingerprint, bits)
+	textA, textB := w.Normalize(nil, a.Text), w.Normalize(nil, b.Text)
+	setA, setB := sketch.Shingles(nil, textA), sketch.Shingles(nil, textB)
+	ofA, ofB := w.Fingerprint(a.Title, a.Text), w.Fingerprint(b.Title, b.Text)
+	e := &Explanation{
+		Method: m.Name(), Bits: bits, K: m.Distance, textA: a.Text, textB: b.Text,
+		A:           Side{a.ID, ofA.Fingerprint.Hex(bits), ofA.Lane.String(), ofA.Features, ofA.Length, len(setA)},
+		B:           Side{b.ID, ofB.Fingerprint.Hex(bits), ofB.Lane.String(), ofB.Features, ofB.Length, len(setB)},
+		Distance:    simhash.Distance(ofA.Fingerprint, ofB.Fingerprint),
+		Similarity:  simhash.Similarity(ofA.Fingerprint, ofB.Fingerprint, bits),
+		Jaccard:     sketch.Jaccard(setA, setB),
+		Containment: sketch.Containment(setA, setB),
+		Segments:    []string{}, Shared: []FeaturePair{}, OnlyA: []FeaturePair{}, OnlyB: []FeaturePair{},
+	}
 	for t := range layout.Tables() {
-		x, _ := layout.Key(t, e.A.Fingerprint)
-		if y, _ := layout.Key(t, e.B.Fingerprint); x == y {
+		x, _ := layout.Key(t, ofA.Fingerprint)
+		if y, _ := layout.Key(t, ofB.Fingerprint); x == y {
 			e.Segments = append(e.Segments, x.String())
 		}
 	}
 	e.features(w.Features(nil, a.Title, a.Text), w.Features(nil, b.Title, b.Text))
 
-	textA, textB := w.Normalize(nil, a.Text), w.Normalize(nil, b.Text)
 	var maker sketch.Maker
 	var x, y sketch.Sketch
 	maker.Sketch(&x, textA)
@@ -85,11 +103,7 @@ func Explain(m *Neardup, analyzer *simhash.Analyzer, a, b *Document) (*Explanati
 			e.Bands++
 		}
 	}
-	setA, setB := sketch.Shingles(nil, textA), sketch.Shingles(nil, textB)
-	e.ShinglesA, e.ShinglesB = len(setA), len(setB)
-	e.Jaccard, e.Containment = sketch.Jaccard(setA, setB), sketch.Containment(setA, setB)
-	e.judge(m, textA, textB)
-	e.textA, e.textB = a.Text, b.Text
+	e.judge(m, ofA.Lane == simhash.LaneNormal && ofB.Lane == simhash.LaneNormal, textA, textB)
 	return e, nil
 }
 
@@ -101,8 +115,9 @@ const (
 	ReasonMeet = "neither segment nor band in common"
 )
 
-func (e *Explanation) judge(m *Neardup, textA, textB []byte) {
-	near := e.A.Lane == simhash.LaneNormal && e.B.Lane == simhash.LaneNormal && e.Distance <= m.Distance
+// judge fills in the verdict. normal: both are of the normal lane.
+func (e *Explanation) judge(m *Neardup, normal bool, textA, textB []byte) {
+	near := normal && e.Distance <= m.Distance
 	shortA, okA := sketch.ShortText(nil, textA)
 	shortB, okB := sketch.ShortText(nil, textB)
 	switch length := min(e.A.Length, e.B.Length); {
@@ -110,7 +125,7 @@ func (e *Explanation) judge(m *Neardup, textA, textB []byte) {
 		var s sketch.Short
 		e.Verdict = s.Judge(shortA, shortB)
 		e.Candidate = e.Verdict.Same
-	case e.ShinglesA == 0 || e.ShinglesB == 0:
+	case e.A.Shingles == 0 || e.B.Shingles == 0:
 		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
 	case near && m.Rules == nil:
 		e.Candidate, e.Verdict = true, sketch.Verdict{Same: true, Reason: ReasonNear}
@@ -178,7 +193,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "verdict      %s: %s\n", same, e.Verdict.Reason)
 	fmt.Fprintf(&b, "distance     %d of %d bits (k = %d), similarity %.4f\n", e.Distance, e.Bits, e.K, e.Similarity)
-	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint.Hex(e.Bits), e.B.Fingerprint.Hex(e.Bits))
+	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint, e.B.Fingerprint)
 	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
 	fmt.Fprintf(&b, "lanes        %s (%d features, %d characters), %s (%d features, %d characters)\n",
 		e.A.Lane, e.A.Features, e.A.Length, e.B.Lane, e.B.Features, e.B.Length)
@@ -186,7 +201,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	if e.Limit > 0 {
 		fmt.Fprintf(&b, ", limit %.2f", e.Limit)
 	}
-	fmt.Fprintf(&b, "\ntexts        J = %.3f, containment %.3f (%d and %d shingles)\n", e.Jaccard, e.Containment, e.ShinglesA, e.ShinglesB)
+	fmt.Fprintf(&b, "\ntexts        J = %.3f, containment %.3f (%d and %d shingles)\n", e.Jaccard, e.Containment, e.A.Shingles, e.B.Shingles)
 	fmt.Fprintf(&b, "features     %d shared, %d and %d alone, weight in common %.3f\n", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared)
 	for _, list := range []struct {
 		name  string

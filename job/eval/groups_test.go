@@ -68,6 +68,26 @@ func TestSweepAgainstMeasure(t *testing.T) {
 	}
 }
 
+// Methods that differ in the distance alone are swept once.
+func TestSweeps(t *testing.T) {
+	l := newLab(t, originals(10), Options{Half: AllPairs})
+	eight, err := Parse("k=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweeps, err := l.Sweeps(t.Context(), []Method{Classic(), eight, &Shingling{0.5}, Balanced(), Thorough()}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range sweeps {
+		names = append(names, s.Method)
+	}
+	if got := strings.Join(names, " "); got != "classic balanced thorough" {
+		t.Errorf("swept %s", got)
+	}
+}
+
 func TestProtocol(t *testing.T) {
 	c := originals(60)
 	for i := range c.Documents {

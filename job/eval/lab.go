@@ -27,6 +27,17 @@ type Options struct {
 	Examples int
 }
 
+// Check returns the first mistake, with what to write instead.
+func (o Options) Check() error {
+	switch {
+	case !(o.Alike >= 0 && o.Alike <= 1):
+		return fmt.Errorf("eval: alike %v: write a similarity above 0 and at most 1", o.Alike)
+	case o.Half < AllPairs || o.Half > 1:
+		return fmt.Errorf("eval: half %d: write 0, 1 or %d for all pairs", o.Half, AllPairs)
+	}
+	return nil
+}
+
 // AllPairs is the Half of Options that counts every pair.
 const AllPairs = -1
 
@@ -64,14 +75,11 @@ type Method interface {
 
 // New prepares a corpus: it finds every pair that is alike, exactly.
 func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	if o.Alike == 0 {
 		o.Alike = 0.5
-	}
-	if !(o.Alike > 0 && o.Alike <= 1) {
-		return nil, fmt.Errorf("eval: alike %v: write a similarity above 0 and at most 1", o.Alike)
-	}
-	if o.Half < AllPairs || o.Half > 1 {
-		return nil, fmt.Errorf("eval: half %d: write 0, 1 or %d for all pairs", o.Half, AllPairs)
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

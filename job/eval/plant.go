@@ -99,8 +99,12 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 	case p.Count < 0 || p.Count > n:
 		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", ErrPlanting, p.Count, n)
 	}
+	forms, err := scripts()
+	if err != nil {
+		return nil, err
+	}
 	r := rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15))
-	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: maps.Clone(c.Kinds)}
+	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: maps.Clone(c.Kinds), Skipped: c.Skipped}
 	if out.Kinds == nil {
 		out.Kinds = make(map[Pair]string, p.Count)
 	}
@@ -113,7 +117,7 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 		d := c.Documents[original]
 		edit := p.Edits[i%len(p.Edits)]
 		text := strings.ToValidUTF8(string(d.Text), "\ufffd")
-		text = edit.Edit.apply(r, c, shells, text, edit.Strength)
+		text = edit.Edit.apply(r, c, shells, forms, text, edit.Strength)
 		out.Documents = append(out.Documents, Document{ID: d.ID + "#" + string(edit.Edit), Title: bytes.Clone(d.Title), Category: d.Category, Text: []byte(text)})
 		pair := Pair{int32(original), int32(n + i)}
 		out.Labelled = append(out.Labelled, pair)
@@ -124,7 +128,7 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 	return out, nil
 }
 
-func (e Edit) apply(r *rand.Rand, c *Corpus, shells []string, text string, strength float64) string {
+func (e Edit) apply(r *rand.Rand, c *Corpus, shells []string, forms *scriptTable, text string, strength float64) string {
 	length := utf8.RuneCountInString(text)
 	share := int(strength * float64(length)) // characters to change
 	switch e {
@@ -149,7 +153,7 @@ func (e Edit) apply(r *rand.Rand, c *Corpus, shells []string, text string, stren
 	case EditReword:
 		return reworded(r, text, share)
 	case EditScript:
-		return converted(r, text, share)
+		return converted(r, forms, text, share)
 	case EditTruncate:
 		return cut(text, length-share)
 	case EditBoilerplate:
@@ -163,16 +167,22 @@ func (e Edit) apply(r *rand.Rand, c *Corpus, shells []string, text string, stren
 	return text
 }
 
-// sentences cuts a text behind every character that ends one.
+// sentences cuts a text behind every character that ends one. What has a letter
+// or digit right behind it, as the point of a number or an address, ends none.
 func sentences(text string) []string {
 	var all []string
 	from := 0
 	for i, c := range text {
-		if isSentenceEnd(c) {
-			end := i + utf8.RuneLen(c)
-			all = append(all, text[from:end])
-			from = end
+		if !isSentenceEnd(c) {
+			continue
 		}
+		end := i + utf8.RuneLen(c)
+		next, _ := utf8.DecodeRuneInString(text[end:])
+		if strings.ContainsRune(".!?;", c) && (unicode.IsDigit(next) || unicode.Is(unicode.Latin, next)) {
+			continue
+		}
+		all = append(all, text[from:end])
+		from = end
 	}
 	if from < len(text) {
 		all = append(all, text[from:])

@@ -61,7 +61,7 @@ func (p Protocol) Apply(c *Corpus) (*Corpus, error) {
 		return nil, fmt.Errorf("%w:%s and %d categories of %d documents or more are wanted", ErrPlanting, have, p.Categories, originals)
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 0x70726f746f636f6c))
-	out := &Corpus{Kinds: map[Pair]string{}}
+	out := &Corpus{Kinds: map[Pair]string{}, Skipped: c.Skipped}
 	for i, name := range names[:p.Categories] {
 		part := &Corpus{}
 		for _, at := range r.Perm(len(members[name]))[:originals] {

@@ -15,6 +15,7 @@ import (
 type Report struct {
 	Title      string       `json:"title"`
 	Documents  int          `json:"documents"`
+	Skipped    int          `json:"skipped"`    // records that are no documents, or of an id that is there already
 	Labelled   int          `json:"labelled"`   // pairs that count
 	True       int          `json:"true"`       // pairs that count, labelled or alike
 	Alike      float64      `json:"alike"`      // similarity from which on a pair is a true one
@@ -25,7 +26,7 @@ type Report struct {
 
 // Report starts a report of the laboratory's measurements.
 func (l *Lab) Report(title string) *Report {
-	r := &Report{Title: title, Documents: len(l.corpus.Documents), Alike: l.options.Alike}
+	r := &Report{Title: title, Documents: len(l.corpus.Documents), Skipped: l.corpus.Skipped, Alike: l.options.Alike}
 	for p, t := range l.truth {
 		if l.counts(p) {
 			r.True++
@@ -47,8 +48,12 @@ func (r *Report) WriteJSON(w io.Writer) error {
 
 // WriteText writes the report as tables of text.
 func (r *Report) WriteText(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %d documents, %d true pairs (J ≥ %.2f, or labelled), %d of them labelled\n\n",
-		r.Title, r.Documents, r.True, r.Alike, r.Labelled); err != nil {
+	skipped := ""
+	if r.Skipped > 0 {
+		skipped = fmt.Sprintf(" (%d records passed over)", r.Skipped)
+	}
+	if _, err := fmt.Fprintf(w, "%s: %d documents%s, %d true pairs (J ≥ %.2f, or labelled), %d of them labelled\n\n",
+		r.Title, r.Documents, skipped, r.True, r.Alike, r.Labelled); err != nil {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -56,8 +61,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	row("method", "pairs", "precision", "95 %", "recall", "95 %", "F1", "best F1", "from score", "seconds")
 	for _, m := range r.Results {
 		row(m.Method, fmt.Sprint(m.Pairs),
-			fmt.Sprintf("%.4f", m.Precision.Value), fmt.Sprintf("%.4f–%.4f", m.Precision.Low, m.Precision.High),
-			fmt.Sprintf("%.4f", m.Recall.Value), fmt.Sprintf("%.4f–%.4f", m.Recall.Low, m.Recall.High),
+			m.Precision.String(), fmt.Sprintf("%.4f–%.4f", m.Precision.Low, m.Precision.High),
+			m.Recall.String(), fmt.Sprintf("%.4f–%.4f", m.Recall.Low, m.Recall.High),
 			fmt.Sprintf("%.4f", m.F1), fmt.Sprintf("%.4f", m.Best.F1), fmt.Sprintf("%.3f", m.Best.Score), fmt.Sprintf("%.1f", m.Seconds))
 	}
 	row()
@@ -209,16 +214,14 @@ func (s Share) String() string {
 	return fmt.Sprintf("%.4f", s.Value)
 }
 
-//go:embed report.html explain.html style.html
+//go:embed report.html explain.html plot.html style.html
 var pageFiles embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"curve": curvePoly,
-	"hue":   func(i int) int { return i * 137 % 360 },
-	"line":  func(i int) int { return 20 + 16*i },
-	"down":  downwards,
-	"bars":  bars,
-	"over":  overDistance,
+	"down":      downwards,
+	"curves":    curves,
+	"distances": distances,
+	"bars":      bars,
 	"wanted": func(cells []Group) (n int) {
 		for _, c := range cells {
 			n = max(n, c.Recall.Of)
@@ -242,66 +245,11 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}{r, r.grouped()})
 }
 
-// Sides of a plot in the page, in its own units.
-const (
-	plotSide   = 360.0
-	plotHeight = 160.0
-)
-
-// curvePoly is a precision-recall curve as an SVG point list: recall to the
-// right, precision upwards.
-func curvePoly(points []Point) string {
-	var b strings.Builder
-	for _, p := range points {
-		fmt.Fprintf(&b, "%.1f,%.1f ", p.Recall*plotSide, (1-p.Precision)*plotSide)
-	}
-	return b.String()
-}
-
-// overDistance is precision or recall of a sweep over the distance, as an SVG
-// point list.
-func overDistance(s *Sweep, recall bool) string {
-	var b strings.Builder
-	for _, p := range s.Points {
-		y := p.Precision.Value
-		if recall {
-			y = p.Recall.Value
-		} else if p.Pairs == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "%.1f,%.1f ", float64(p.K)*plotSide/float64(max(1, len(s.Points)-1)), (1-y)*plotSide)
-	}
-	return b.String()
-}
-
 // downwards lists bands from the most alike on.
 func downwards(bands []Band) []Band {
 	out := make([]Band, 0, len(bands))
 	for i := len(bands) - 1; i >= 0; i-- {
 		out = append(out, bands[i])
-	}
-	return out
-}
-
-// bar is a column of a histogram in the page's units.
-type bar struct {
-	Distance, True, False   int
-	X, Width                float64
-	TrueHeight, FalseHeight float64
-}
-
-// bars scales a histogram: the height is the share of true and false pairs at
-// each distance.
-func bars(h *Histogram) []bar {
-	var out []bar
-	width := 2 * plotSide / float64(len(h.True))
-	for d := range h.True {
-		b := bar{Distance: d, True: h.True[d], False: h.False[d], X: float64(d) * width, Width: width - 2}
-		if n := float64(b.True + b.False); n > 0 {
-			b.TrueHeight = plotHeight * float64(b.True) / n
-			b.FalseHeight = plotHeight - b.TrueHeight
-		}
-		out = append(out, b)
 	}
 	return out
 }

@@ -106,11 +106,7 @@ type scriptTable struct{ simple, traditional map[rune]rune }
 
 // converted writes about share characters, whole sentences, in the other
 // script of Chinese: traditional, or simplified if the text is traditional.
-func converted(r *rand.Rand, text string, share int) string {
-	t, err := scripts()
-	if err != nil {
-		return text
-	}
+func converted(r *rand.Rand, t *scriptTable, text string, share int) string {
 	forms, simple, traditional := t.traditional, 0, 0
 	for _, c := range text {
 		if _, ok := t.simple[c]; ok {

@@ -2,6 +2,8 @@ package eval
 
 import (
 	"context"
+	"reflect"
+	"slices"
 )
 
 // Sweep is what a method of ours does at every distance from 0 on, all else
@@ -18,6 +20,31 @@ type KPoint struct {
 	Precision Share   `json:"precision"`
 	Recall    Share   `json:"recall"` // as that of a Result
 	F1        float64 `json:"f1"`
+}
+
+// Sweeps measures those of the methods that are ours at distances 0 to k. Of
+// several that differ in nothing but the distance it measures the first.
+func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*Sweep, error) {
+	var sweeps []*Sweep
+	var swept []Neardup
+	for _, m := range methods {
+		ours, ok := m.(*Neardup)
+		if !ok {
+			continue
+		}
+		settings := *ours
+		settings.Label, settings.Distance = "", 0
+		if slices.ContainsFunc(swept, func(other Neardup) bool { return reflect.DeepEqual(other, settings) }) {
+			continue
+		}
+		swept = append(swept, settings)
+		s, err := l.Sweep(ctx, ours, k)
+		if err != nil {
+			return nil, err
+		}
+		sweeps = append(sweeps, s)
+	}
+	return sweeps, nil
 }
 
 // Sweep measures the method at distances 0 to k, by one run at k.

@@ -51,7 +51,7 @@ func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
 		case 0: // on another site
 			site = (site + 1 + r.IntN(n-1)) % n
 		case 1: // again on this one, edited
-			edited = EditDrop.apply(r, from, nil, text, 0.1)
+			edited = EditDrop.apply(r, from, nil, nil, text, 0.1)
 		default:
 			continue
 		}

@@ -37,9 +37,9 @@ const (
 
 // Verdict is whether two documents are the same, and why.
 type Verdict struct {
-	Same   bool
-	Open   bool // Same is what the estimate says; Settle says what the texts say
-	Reason string
+	Same   bool   `json:"same"`
+	Open   bool   `json:"-"` // Same is what the estimate says; Settle says what the texts say
+	Reason string `json:"reason"`
 }
 
 // Limit returns the least similarity for a pair whose shorter document has
