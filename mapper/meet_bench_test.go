@@ -48,7 +48,7 @@ func BenchmarkMeet(b *testing.B) {
 			b.ResetTimer()
 			began := worked(b)
 			for i := range b.N {
-				m.Meet(rows[i%len(rows)], func(Meeting) {})
+				m.Meet(rows[i%len(rows)], func(Meeting) {}, func(int) {})
 			}
 			b.ReportMetric(float64(worked(b)-began)/float64(b.N)/batch, "cpu-ns/row")
 		})

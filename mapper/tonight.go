@@ -21,7 +21,12 @@ type MeetOptions struct {
 	// both are short: those that share a band alone are then not judged.
 	Alike   float64
 	Workers int // goroutines that build the index; 0: GOMAXPROCS
+	// Crowd is how many units an earlier document may be near to, or share a
+	// band or a short text's key with, before it is crowded, see Meet; 0: 64.
+	Crowd int
 }
+
+const defaultCrowd = 64
 
 // Tonight is an index of a night's documents, past which those of earlier
 // nights stream. It never changes, and is safe for concurrent use.
@@ -41,6 +46,9 @@ type Tonight struct {
 // NewTonight returns the index of the units, which are not to be added to any
 // more.
 func NewTonight(units *Units, o MeetOptions) (*Tonight, error) {
+	if o.Crowd <= 0 {
+		o.Crowd = defaultCrowd
+	}
 	t := &Tonight{o: o, units: units}
 	for u := range uint32(units.Len()) {
 		if units.isNormal(u) {
@@ -102,7 +110,7 @@ func (t *Tonight) indexBands() {
 				entries = append(entries, uint64(s.Band(b))<<32|uint64(u))
 			}
 		}
-		t.bands[b] = newValueIndex(entries, sketch.BandBits)
+		t.bands[b] = newValueIndex(entries, sketch.BandBits, t.o.Crowd)
 	}
 }
 
@@ -121,7 +129,7 @@ func (t *Tonight) indexShort() {
 			entries = append(entries, uint64(shortValue(key))<<32|uint64(u))
 		}
 	}
-	t.short = newValueIndex(entries, 32)
+	t.short = newValueIndex(entries, shortKeyBits, t.o.Crowd)
 }
 
 // shortValue is the part of a short text's key that the index knows.
@@ -132,20 +140,27 @@ func (t *Tonight) Units() *Units { return t.units }
 
 // A valueIndex finds the units that have a value.
 type valueIndex struct {
-	shift   uint     // of a value to its place in filter
-	filter  []uint64 // a bit for each leading bits of a value that occurs
-	top     uint     // shift of a value to its place in tops
-	tops    []uint32 // where the entries of a value's leading bits start
-	entries []uint64 // value << 32 | unit, ascending, each once
+	shift   uint            // of a value to its place in filter
+	filter  []uint64        // a bit for each leading bits of a value that occurs
+	top     uint            // shift of a value to its place in tops
+	tops    []uint32        // where the entries of a value's leading bits start
+	entries []uint64        // value << 32 | unit, ascending, each once
+	crowds  map[uint32]bool // values of more units than a crowd
+	hot     []uint64        // a bit for each leading crowdBits bits of theirs; nil without any
+	cool    uint            // shift of a value to its place in hot
 }
+
+// crowdBits is how many bits of a value say that it may be one of a crowd:
+// there are few, and 8 KiB stay in a core's first cache.
+const crowdBits = 16
 
 // newValueIndex returns the index of entries of values of so many bits. It
 // keeps nothing of them.
-func newValueIndex(entries []uint64, width int) valueIndex {
+func newValueIndex(entries []uint64, width, crowd int) valueIndex {
 	const filterBits = 24 // 2 MiB: it stays in a core's cache
 	filter := min(width, filterBits)
 	top := min(width, max(1, bits.Len(uint(len(entries)))-1))
-	x := valueIndex{shift: uint(width - filter), filter: make([]uint64, (1<<filter+63)/64), top: uint(width - top), tops: make([]uint32, 1<<top+1)}
+	x := valueIndex{shift: uint(width - filter), filter: make([]uint64, (1<<filter+63)/64), top: uint(width - top), tops: make([]uint32, 1<<top+1), cool: uint(width - crowdBits)}
 	for _, e := range entries {
 		at := uint32(e>>32) >> x.shift
 		x.filter[at/64] |= 1 << (at % 64)
@@ -166,9 +181,29 @@ func newValueIndex(entries []uint64, width int) valueIndex {
 		slices.Sort(x.entries[x.tops[i]:x.tops[i+1]])
 	}
 	if once := slices.Compact(x.entries); len(once) < len(entries) {
-		return newValueIndex(once, width)
+		return newValueIndex(once, width, crowd)
+	}
+	for from := 0; from+crowd < len(x.entries); from++ {
+		if value := uint32(x.entries[from] >> 32); uint32(x.entries[from+crowd]>>32) == value {
+			if x.crowds == nil {
+				x.crowds, x.hot = map[uint32]bool{}, make([]uint64, 1<<crowdBits/64)
+			}
+			x.crowds[value] = true
+			at := value >> x.cool
+			x.hot[at/64] |= 1 << (at % 64)
+			from += crowd - 1
+		}
 	}
 	return x
+}
+
+// crowded reports whether more units than a crowd have the value.
+func (x *valueIndex) crowded(value uint32) bool {
+	if x.hot == nil {
+		return false
+	}
+	at := value >> x.cool
+	return x.hot[at/64]>>(at%64)&1 != 0 && x.crowds[value]
 }
 
 // may reports whether there may be units of the value; mostly it knows.
@@ -237,6 +272,9 @@ type Meeter struct {
 	at         []int // rows of the normal lane
 	prints     []uint64
 	wides      []hamming.Uint128
+	near       []nearPair
+	counts     []uint32  // of units that a row is near to
+	crowded    []bool    // by row
 	unit, view data.View // of the pair at hand
 	loaded     int       // row of view
 
@@ -253,6 +291,13 @@ type Meeter struct {
 }
 
 type bandPair struct{ unit, row uint32 }
+
+// nearPair says that a distinct fingerprint is within the distance of a row.
+type nearPair struct {
+	distinct uint32
+	row      int
+	distance int
+}
 
 // NewMeeter returns a Meeter. With a nil judge documents of the normal lane
 // within the distance are the same, and others never meet.
@@ -271,34 +316,65 @@ func (t *Tonight) NewMeeter(judge Judge) *Meeter {
 // little. Of more, the first in the order of their places are taken.
 const maxMeeting = 4096
 
-// Meet calls visit with every meeting of the rows, each once, in no particular
-// order.
-func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting)) {
+// Meet calls visit with every meeting of the rows, some hundred thousand at
+// most, each once, in no particular order. Unless crowded is nil, it is called,
+// once, with each row that meets a crowd of units, and such a row is not
+// compared: crawls come with thousands of pages of one template night after
+// night, and rows of equal views can be compared as one.
+func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting), crowded func(row int)) {
 	m.loaded = -1
-	m.near(rows, visit)
+	near := func(distinct uint32, row, distance int) {
+		for _, u := range m.t.of(distinct) {
+			if m.mayBeSame(rows, u, row) {
+				m.confirm(rows, u, row, distance, visit)
+			}
+		}
+	}
 	if m.judge == nil {
+		m.probe(rows, near)
 		return
+	}
+	if m.t.o.Bands {
+		m.readBands(rows)
+	}
+	m.crowded = slices.Grow(m.crowded[:0], rows.N)[:rows.N]
+	clear(m.crowded)
+	if crowded == nil {
+		m.probe(rows, near)
+	} else {
+		m.findCrowded(rows)
+		for i, is := range m.crowded {
+			if is {
+				crowded(i)
+			}
+		}
+		for _, p := range m.near {
+			if !m.crowded[p.row] {
+				near(p.distinct, p.row, p.distance)
+			}
+		}
 	}
 	if m.t.o.Bands {
 		m.bands(rows, visit)
 	}
 	if m.t.o.ShortTexts {
 		for i := range rows.N {
-			if len(rows.Letters(i)) > 0 {
+			if !m.crowded[i] && len(rows.Letters(i)) > 0 {
 				m.shorts(rows, i, visit)
 			}
 		}
 	}
 }
 
-// near finds the meetings by the distance.
-func (m *Meeter) near(rows *EarlierRows, visit func(Meeting)) {
+// of lists the units of a distinct fingerprint.
+func (t *Tonight) of(distinct uint32) []uint32 {
+	return t.sharing[t.starts[distinct]:t.starts[distinct+1]]
+}
+
+// probe calls found with the distinct fingerprints within the distance of the
+// rows'.
+func (m *Meeter) probe(rows *EarlierRows, found func(distinct uint32, row, distance int)) {
 	m.at, m.prints, m.wides = m.at[:0], m.prints[:0], m.wides[:0]
-	found := func(i int, distinct uint32, distance int) {
-		for _, u := range m.t.sharing[m.t.starts[distinct]:m.t.starts[distinct+1]] {
-			m.confirm(rows, u, m.at[i], distance, visit)
-		}
-	}
 	for i := range rows.N {
 		switch {
 		case !rows.Normal[i]:
@@ -310,11 +386,61 @@ func (m *Meeter) near(rows *EarlierRows, visit func(Meeting)) {
 		}
 		m.at = append(m.at, i)
 	}
+	each := func(i int, distinct uint32, distance int) { found(distinct, m.at[i], distance) }
 	if m.wide != nil {
-		m.wide.Probe(m.wides, found)
+		m.wide.Probe(m.wides, each)
 	} else {
-		m.narrow.Probe(m.prints, found)
+		m.narrow.Probe(m.prints, each)
 	}
+}
+
+// findCrowded marks the rows that meet a crowd, and keeps what the others are
+// near to.
+func (m *Meeter) findCrowded(rows *EarlierRows) {
+	t := m.t
+	m.near = m.near[:0]
+	m.counts = slices.Grow(m.counts[:0], rows.N)[:rows.N]
+	clear(m.counts)
+	m.probe(rows, func(distinct uint32, row, distance int) {
+		n := int(m.counts[row]) + len(t.of(distinct))
+		if n > t.o.Crowd {
+			m.crowded[row] = true
+			return
+		}
+		m.counts[row] = uint32(n)
+		m.near = append(m.near, nearPair{distinct, row, distance})
+	})
+	for b := range t.bands {
+		x := &t.bands[b]
+		if x.hot == nil {
+			continue
+		}
+		for i, v := range m.values[b] {
+			if x.crowded(v) {
+				m.crowded[m.sketched[i]] = true
+			}
+		}
+	}
+	if t.short.hot == nil {
+		return
+	}
+	for i := range rows.N {
+		if len(rows.Letters(i)) == 0 || m.crowded[i] {
+			continue
+		}
+		m.shortKeys(rows, i)
+		m.crowded[i] = slices.ContainsFunc(m.keys, func(key uint64) bool { return t.short.crowded(shortValue(key)) })
+	}
+}
+
+// mayBeSame is false for a unit that is certainly not the same as a row, by
+// their sketches.
+func (m *Meeter) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
+	if !m.t.o.Bands || !m.t.o.ShortTexts || len(rows.Letters(row)) > 0 {
+		return true // short texts are the same by their letters
+	}
+	s := rows.Sketch(row)
+	return len(s) != sketch.Size || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
 }
 
 func (m *Meeter) load(rows *EarlierRows, i int) {
@@ -337,42 +463,56 @@ func (m *Meeter) confirm(rows *EarlierRows, u uint32, row, distance int, visit f
 	visit(met)
 }
 
-// metNear reports whether the pair at hand has met by its fingerprints.
-func (m *Meeter) metNear() bool {
-	return m.unit.Normal && m.view.Normal && distance(&m.unit, &m.view) <= m.t.o.Distance
+// isNear reports whether a unit and a row meet by their fingerprints.
+func (m *Meeter) isNear(rows *EarlierRows, u uint32, row int) bool {
+	units := m.t.units
+	if !rows.Normal[row] || !units.isNormal(u) {
+		return false
+	}
+	h := bits.OnesCount64(units.lo[u] ^ rows.Lo[row])
+	if units.hi != nil && len(rows.Hi) > 0 {
+		h += bits.OnesCount64(units.hi[u] ^ rows.Hi[row])
+	} else if units.hi != nil {
+		h += bits.OnesCount64(units.hi[u])
+	} else if len(rows.Hi) > 0 {
+		h += bits.OnesCount64(rows.Hi[row])
+	}
+	return h <= m.t.o.Distance
 }
 
-// bandRows is how many rows are looked up in one band before the next: the
-// band's filter comes into the cache once for them.
-const bandRows = 128 << 10
-
-// bands finds the meetings by the bands of sketches. One night's documents have
-// a good part of the values that 24 bits can take, so every other document of
-// a large library meets one of tonight's by chance: what is done for such a
-// pair waits for memory, and is done for many at once.
-func (m *Meeter) bands(rows *EarlierRows, visit func(Meeting)) {
-	for from := 0; from < rows.N; from += bandRows {
-		m.sketched = m.sketched[:0]
+// readBands reads the bands of all rows that have a sketch.
+func (m *Meeter) readBands(rows *EarlierRows) {
+	m.sketched = m.sketched[:0]
+	for b := range m.values {
+		m.values[b] = m.values[b][:0]
+	}
+	for i := range rows.N {
+		bytes := rows.Sketch(i)
+		if len(bytes) != sketch.Size {
+			continue
+		}
+		s := (*sketch.Sketch)(bytes)
+		m.sketched = append(m.sketched, uint32(i))
 		for b := range m.values {
-			m.values[b] = m.values[b][:0]
-		}
-		for i := from; i < min(rows.N, from+bandRows); i++ {
-			bytes := rows.Sketch(i)
-			if len(bytes) != sketch.Size {
-				continue
-			}
-			s := (*sketch.Sketch)(bytes)
-			m.sketched = append(m.sketched, uint32(i))
-			for b := range m.values {
-				m.values[b] = append(m.values[b], s.Band(b))
-			}
-		}
-		m.hits = slices.Grow(m.hits[:0], len(m.sketched)+1)[:len(m.sketched)+1]
-		for b := range m.t.bands {
-			m.band(rows, b, visit)
+			m.values[b] = append(m.values[b], s.Band(b))
 		}
 	}
 }
+
+// bands finds the meetings by the bands of sketches, for all rows in one band
+// before the next: the band's filter comes into the cache once for them. One
+// night's documents have a good part of the values that 24 bits can take, so
+// every other document of a large library meets one of tonight's by chance:
+// what is done for such a pair waits for memory, and is done for many at once.
+func (m *Meeter) bands(rows *EarlierRows, visit func(Meeting)) {
+	m.hits = slices.Grow(m.hits[:0], len(m.sketched)+1)[:len(m.sketched)+1]
+	for b := range m.t.bands {
+		m.band(rows, b, visit)
+	}
+}
+
+// maxPairs is how many pairs of a band are collected before they are compared.
+const maxPairs = 256 << 10
 
 func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
 	x, values := &m.t.bands[b], m.values[b]
@@ -385,40 +525,64 @@ func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
 	}
 	m.pairs = m.pairs[:0]
 	for _, i := range m.hits[:n] {
+		row := m.sketched[i]
+		if m.crowded[row] {
+			continue
+		}
 		for _, e := range x.find(values[i]) {
-			m.pairs = append(m.pairs, bandPair{uint32(e), m.sketched[i]})
+			m.pairs = append(m.pairs, bandPair{uint32(e), row})
+		}
+		if len(m.pairs) >= maxPairs {
+			m.comparePairs(rows, b, visit)
 		}
 	}
+	m.comparePairs(rows, b, visit)
+}
+
+// comparePairs compares the pairs that share band b, and forgets them.
+func (m *Meeter) comparePairs(rows *EarlierRows, b int, visit func(Meeting)) {
 	alike := m.pairs[:0]
+	var s *sketch.Sketch // of row
+	row := ^uint32(0)
 	for _, p := range m.pairs {
-		if sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), (*sketch.Sketch)(rows.Sketch(int(p.row)))) <= m.t.differ {
+		if p.row != row {
+			s, row = (*sketch.Sketch)(rows.Sketch(int(p.row))), p.row
+		}
+		if sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ && !m.isNear(rows, p.unit, int(row)) {
 			alike = append(alike, p)
 		}
 	}
+	m.pairs = m.pairs[:0]
 	for _, p := range alike {
 		m.load(rows, int(p.row))
 		m.t.units.View(p.unit, &m.unit)
 		bothShort := m.t.o.ShortTexts && len(m.view.Letters) > 0 && len(m.unit.Letters) > 0
-		if m.metNear() || bothShort || FirstBand(&m.unit, &m.view) != b {
+		if bothShort || FirstBand(&m.unit, &m.view) != b {
 			continue
 		}
 		m.confirm(rows, p.unit, int(p.row), distance(&m.unit, &m.view), visit)
 	}
 }
 
-func (m *Meeter) shorts(rows *EarlierRows, i int, visit func(Meeting)) {
+// shortKeys are the keys of a short text, in m.keys.
+func (m *Meeter) shortKeys(rows *EarlierRows, i int) {
 	m.load(rows, i)
 	m.letters = runes(m.letters[:0], m.view.Letters)
 	m.keys = m.short.Keys(m.keys[:0], m.letters)
+}
+
+func (m *Meeter) shorts(rows *EarlierRows, i int, visit func(Meeting)) {
+	m.shortKeys(rows, i)
 	for _, key := range m.keys {
 		if !m.t.short.may(shortValue(key)) {
 			continue
 		}
 		for _, e := range m.t.short.find(shortValue(key)) {
 			u := uint32(e)
-			if m.t.units.View(u, &m.unit); m.metNear() {
+			if m.isNear(rows, u, i) {
 				continue
 			}
+			m.t.units.View(u, &m.unit)
 			m.other = runes(m.other[:0], m.unit.Letters)
 			m.others = m.short.Keys(m.others[:0], m.other)
 			if firstCommon(m.keys, m.others) == key {

@@ -64,7 +64,7 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := MeetOptions{
 			Bits: rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits"), Distance: rapid.IntRange(0, 8).Draw(t, "k"),
-			Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts"), Workers: 2,
+			Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts"), Workers: 2, Crowd: rapid.IntRange(1, 3).Draw(t, "crowd"),
 		}
 		judge := Judge(testJudge)
 		if rapid.Bool().Draw(t, "bounded") {
@@ -100,7 +100,28 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 		}
 		var got, want []Meeting
 		meeter := tonight.NewMeeter(judge)
-		meeter.Meet(rowsOf(rows, o.Bits == 128), func(m Meeting) { got = append(got, m) })
+		// Crowded rows are compared as one with those that look alike.
+		var later func(int)
+		put := map[int][]int{} // rows by the first of equal views
+		if rapid.Bool().Draw(t, "crowds") {
+			later = func(row int) {
+				for first := range put {
+					if rows[first].Equal(&rows[row]) {
+						put[first] = append(put[first], row)
+						return
+					}
+				}
+				put[row] = []int{row}
+			}
+		}
+		meeter.Meet(rowsOf(rows, o.Bits == 128), func(m Meeting) { got = append(got, m) }, later)
+		for first, same := range put {
+			meeter.Meet(rowsOf(rows[first:first+1], o.Bits == 128), func(m Meeting) {
+				for _, m.Row = range same {
+					got = append(got, m)
+				}
+			}, nil)
+		}
 		for u := range units {
 			for r := range rows {
 				a, b := &units[u], &rows[r]
@@ -140,7 +161,7 @@ func ExampleMeeter_Meet() {
 	earlier := &EarlierRows{N: 1, Lo: []uint64{0b1101}, Normal: []bool{true}}
 	tonight.NewMeeter(nil).Meet(earlier, func(m Meeting) {
 		fmt.Printf("unit %d meets row %d at distance %d\n", m.Unit, m.Row, m.Distance)
-	})
+	}, nil)
 	// Output: unit 0 meets row 0 at distance 1
 }
 

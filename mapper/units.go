@@ -112,3 +112,23 @@ func (u *Units) lettersOf(unit uint32) []byte {
 	}
 	return u.letters[start:u.ends[unit]]
 }
+
+// Rows are the units as documents of earlier nights, by their numbers; units
+// are not to be added meanwhile.
+func (u *Units) Rows() *EarlierRows {
+	r := &EarlierRows{N: u.Len(), Hi: u.hi, Lo: u.lo, Normal: make([]bool, u.Len()), View: func(i int, v *data.View) { u.View(uint32(i), v) }}
+	if r.Hi == nil {
+		r.Hi = make([]uint64, r.N)
+	}
+	for i := range r.Normal {
+		r.Normal[i] = u.isNormal(uint32(i))
+	}
+	r.Sketch = func(i int) []byte {
+		if !u.verified || u.sketches[i] == [data.SketchSize]byte{} {
+			return nil
+		}
+		return u.sketches[i][:]
+	}
+	r.Letters = func(i int) []byte { return u.lettersOf(uint32(i)) }
+	return r
+}

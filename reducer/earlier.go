@@ -1,7 +1,6 @@
 package reducer
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"slices"
@@ -22,8 +21,8 @@ type Earlier struct {
 
 // compare orders earlier documents, the best match first: by distance, then
 // by night, the earliest first, then by id.
-func (e *Earlier) compare(distance int, night string, id []byte) int {
-	return cmp.Or(cmp.Compare(e.Distance, distance), strings.Compare(e.Night, night), bytes.Compare([]byte(e.ID), id))
+func (e *Earlier) compare(o *Earlier) int {
+	return cmp.Or(cmp.Compare(e.Distance, o.Distance), strings.Compare(e.Night, o.Night), strings.Compare(e.ID, o.ID))
 }
 
 // Earliest gathers what earlier nights know of tonight's documents: of each
@@ -105,7 +104,10 @@ type EarlierRow struct {
 func (e *Earliest) Add(unit uint32, row *EarlierRow) {
 	u, unlock := e.unit(unit)
 	defer unlock()
-	u.add(row)
+	u.add(&Earlier{
+		Night: row.Night, ID: string(row.ID), FirstSeen: string(row.FirstSeen),
+		Distance: row.Distance, Similarity: row.Similarity, Reason: row.Reason,
+	})
 	cluster := string(row.Cluster)
 	if cluster == "" {
 		cluster = FoundedCluster(row.Night, row.ID)
@@ -151,14 +153,35 @@ func (e *Earliest) Gathered(unit uint32) (g Gathered, ok bool) {
 func (e *Earliest) Take(g *Gathered) {
 	u, unlock := e.unit(g.Unit)
 	defer unlock()
-	for _, m := range g.Matches {
-		u.add(&EarlierRow{Night: m.Night, ID: []byte(m.ID), FirstSeen: []byte(m.FirstSeen), Distance: m.Distance, Similarity: m.Similarity, Reason: m.Reason})
+	for i := range g.Matches {
+		u.add(&g.Matches[i])
 	}
 	for _, c := range g.Clusters {
 		u.join(c)
 	}
 	u.exact += g.Exact
 	u.last += g.Last
+}
+
+// Alike returns what gathers, for so many units of earlier documents that look
+// alike, what TakeAlike takes.
+func (e *Earliest) Alike(units int) *Earliest { return NewEarliest(0, units, e.before) }
+
+// TakeAlike takes in that a unit and all documents of g, which were added at
+// distance 0, are the same, at that distance and for that reason. Safe for
+// concurrent use.
+func (e *Earliest) TakeAlike(unit uint32, g *Gathered, distance int, similarity float64, reason string) {
+	var matches [2]Earlier
+	at := *g
+	at.Unit, at.Matches = unit, matches[:copy(matches[:], g.Matches)]
+	for i := range at.Matches {
+		m := &at.Matches[i]
+		m.Distance, m.Similarity, m.Reason = distance, similarity, reason
+	}
+	if distance > 0 {
+		at.Exact, at.Last = 0, 0
+	}
+	e.Take(&at)
 }
 
 // Exact is how many earlier documents have the fingerprint of a unit, and how
@@ -170,24 +193,18 @@ func (e *Earliest) Exact(unit uint32) (exact, last int64) {
 	return 0, 0
 }
 
-func (u *earliest) add(row *EarlierRow) {
-	made := func() Earlier {
-		return Earlier{
-			Night: row.Night, ID: string(row.ID), FirstSeen: string(row.FirstSeen),
-			Distance: row.Distance, Similarity: row.Similarity, Reason: row.Reason,
-		}
-	}
+func (u *earliest) add(m *Earlier) {
 	switch {
 	case u.matches == 0:
-		u.best, u.matches = made(), 1
-	case u.best.ID == string(row.ID):
-		if u.best.compare(row.Distance, row.Night, row.ID) > 0 {
-			u.best = made()
+		u.best, u.matches = *m, 1
+	case u.best.ID == m.ID:
+		if u.best.compare(m) > 0 {
+			u.best = *m
 		}
-	case u.best.compare(row.Distance, row.Night, row.ID) > 0:
-		u.other, u.best, u.matches = u.best, made(), 2
-	case u.matches == 1 || u.other.compare(row.Distance, row.Night, row.ID) > 0:
-		u.other, u.matches = made(), 2
+	case u.best.compare(m) > 0:
+		u.other, u.best, u.matches = u.best, *m, 2
+	case u.matches == 1 || u.other.compare(m) > 0:
+		u.other, u.matches = *m, 2
 	}
 }
 

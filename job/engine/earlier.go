@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
@@ -44,7 +46,13 @@ type Tonight struct {
 	bits  int
 	night string
 	index func() (*mapper.Tonight, error) // made when it is asked for first
+
+	crowded int // different earlier documents that a joiner gathers, at most
 }
+
+// maxCrowded is how many different documents that meet a crowd of tonight's a
+// joiner gathers.
+const maxCrowded = 32 << 10
 
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
@@ -53,7 +61,7 @@ const NoUnit = ^uint32(0)
 // Join indexes those that are matched, on so many goroutines. each is called for
 // every row; it may be nil, and keeps nothing of it.
 func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, workers int, each func(*data.LibraryRow)) (*Tonight, error) {
-	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night}
+	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = nil
@@ -73,6 +81,13 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, worker
 	if err != nil {
 		return nil, err
 	}
+	n.indexOn(workers)
+	return n, nil
+}
+
+// indexOn has the first Join index the documents that are matched, on so many
+// goroutines.
+func (n *Tonight) indexOn(workers int) {
 	rules := n.match.Rules()
 	n.index = sync.OnceValues(func() (*mapper.Tonight, error) {
 		return mapper.NewTonight(n.Views, mapper.MeetOptions{
@@ -80,7 +95,6 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, worker
 			Alike: min(rules.Short, rules.Long), Workers: workers,
 		})
 	})
-	return n, nil
 }
 
 // EachOfNight calls yield with the night's documents in order of id; columns
@@ -164,7 +178,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
 		j := joiners[worker]
 		if j == nil {
-			j = &joiner{night: n, meeter: index.NewMeeter(judge(n.match))}
+			j = &joiner{night: n, index: index, meeter: index.NewMeeter(judge(n.match))}
 			joiners[worker] = j
 		}
 		j.join(b, found)
@@ -175,18 +189,33 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	if err != nil {
 		return fmt.Errorf("%s: %w", StageEarlier, err)
 	}
+	var rest errgroup.Group
+	for _, j := range joiners {
+		if j != nil {
+			rest.Go(func() error { return Guard(func() error { j.flush(found); return ctx.Err() }) })
+		}
+	}
+	if err := rest.Wait(); err != nil {
+		return fmt.Errorf("%s: %w", StageEarlier, err)
+	}
 	return nil
 }
 
 // joiner joins batches of a library with tonight, one after the other.
 type joiner struct {
 	night   *Tonight
+	index   *mapper.Tonight
 	meeter  *mapper.Meeter
 	columns mapper.EarlierRows
 	seen    string
+
+	crowded  *mapper.Units     // the different documents that meet a crowd; nil: none yet
+	gathered *reducer.Earliest // those that look like each of them
+	view     data.View
 }
 
 func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
+	rows := j.rows(b)
 	for i, id := range b.DocID {
 		row := j.night.IDs.Find(id)
 		if row < 0 {
@@ -197,12 +226,42 @@ func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
 		}
 		found.Seen(row, j.seen)
 	}
-	j.meeter.Meet(j.rows(b), func(met mapper.Meeting) {
-		found.Add(met.Unit, &reducer.EarlierRow{
-			Night: b.Night, ID: b.DocID[met.Row], FirstSeen: b.FirstSeen[met.Row], Cluster: b.Cluster[met.Row],
-			Distance: met.Distance, Similarity: met.Similarity, Reason: met.Reason,
-		})
-	})
+	j.meeter.Meet(rows, func(met mapper.Meeting) {
+		row := earlierRow(b, met.Row)
+		row.Distance, row.Similarity, row.Reason = met.Distance, met.Similarity, met.Reason
+		found.Add(met.Unit, &row)
+	}, func(i int) { j.crowd(b, i, rows, found) })
+}
+
+func earlierRow(b *library.Batch, i int) reducer.EarlierRow {
+	return reducer.EarlierRow{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
+}
+
+// crowd gathers earlier documents that look alike and meet a crowd of tonight's,
+// to be compared with it as one.
+func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found *reducer.Earliest) {
+	if j.crowded == nil {
+		j.crowded, j.gathered = mapper.NewUnits(true), found.Alike(j.night.crowded)
+	}
+	rows.View(i, &j.view)
+	row := earlierRow(b, i)
+	j.gathered.Add(j.crowded.Add(&j.view), &row)
+	if j.crowded.Len() == j.night.crowded {
+		j.flush(found)
+	}
+}
+
+// flush compares what was gathered with tonight's, and has found gather it.
+func (j *joiner) flush(found *reducer.Earliest) {
+	if j.crowded == nil {
+		return
+	}
+	j.index.NewMeeter(judge(j.night.match)).Meet(j.crowded.Rows(), func(met mapper.Meeting) {
+		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
+			found.TakeAlike(met.Unit, &g, met.Distance, met.Similarity, met.Reason)
+		}
+	}, nil)
+	j.crowded, j.gathered = nil, nil
 }
 
 var laneNormal = []byte(simhash.LaneNormal.String())
