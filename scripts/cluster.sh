@@ -149,6 +149,12 @@ halt() {
 # answers HOST PORT: something listens there.
 answers() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
 
+# speaks HOST PORT: a gRPC server greets there, which a process that is stopped
+# or hangs does not.
+speaks() {
+  [[ $(timeout 3 bash -c 'head -c 9 <"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null | wc -c) == 9 ]]
+}
+
 build() {
   command -v go >/dev/null || PATH+=:/usr/local/go/bin # where cron does not look
   command -v go >/dev/null || die "go is not in PATH: add its folder"
@@ -203,15 +209,23 @@ up() {
   status
 }
 
+# The store that the input may be in; agents read it too.
+store=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_ENDPOINT_URL NEARDUP_S3_ENDPOINT)
+
 # The same on another host, by a small program over ssh. The agent's folder
-# there is ~/.local/state/neardup/agent.
+# there is ~/.local/state/neardup/agent. What the environment says of the store
+# goes to the agent by standard input: arguments are for all to see.
 remote_up() {
-  local host=$1 bare=${1#*@}
+  local host=$1 bare=${1#*@} name
   ssh -n "$host" 'mkdir -p .local/state/neardup/agent/data && chmod 700 .local/state/neardup/agent'
   ssh "$host" 'cmp -s - .local/state/neardup/agent/gleam' <"$gleam" || {
     ssh "$host" 'cd .local/state/neardup/agent && cat >gleam.new && chmod 700 gleam.new && mv gleam.new gleam' <"$gleam"
   }
-  ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "$slots" "$memory" <<'REMOTE'
+  {
+    for name in "${store[@]}"; do
+      [[ -z ${!name:-} ]] || printf 'export %s=%q\n' "$name" "${!name}"
+    done
+    cat <<'REMOTE'
 set -euo pipefail
 host=$1 port=$2 master=$3 slots=${4:-$(($(nproc) * 8))}
 memory=${5:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024))}
@@ -223,6 +237,7 @@ setsid ./gleam agent "--host=$host" "--port=$port" "--dir=data" "--master=$maste
   "--executor.max=$slots" "--memory=$memory" >>agent.log 2>&1 </dev/null &
 echo $! >pid
 REMOTE
+  } | ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "$slots" "$memory"
 }
 
 remote_down() {
@@ -270,7 +285,8 @@ down() {
 }
 
 status() {
-  local file name ok=0 any=''
+  local file name page host at slots taken told known expected ok=0 any=''
+  command -v curl >/dev/null || die "curl is not in PATH: install it"
   remember
   for file in "$state"/master.pid "$state"/agent-*.pid; do
     [[ -e $file ]] || continue
@@ -292,9 +308,15 @@ status() {
     return 1
   fi
   # A row of the master's page: host, port, last heartbeat, resources, taken.
-  tr -d '\n' <<<"$page" | sed 's/<tr>/\n/g' |
-    sed -nE 's|.*<td><code>[^<]*</code></td> *<td>[^<]*</td> *<td>([^<]*)</td> *<td>([0-9]+)</td> *<td>[^<]*</td> *<td>cpu_count:([0-9]+)[^<]*</td> *<td>(cpu_count:([0-9]+))?.*|agent \1:\2: \3 slots, \5 taken|p' |
-    sed 's/,  taken/, 0 taken/'
+  while read -r host at slots taken; do
+    told=''
+    if ! speaks "$host" "$((at + 10000))"; then
+      told=', does not answer'
+      ok=1
+    fi
+    echo "agent $host:$at: $slots slots, ${taken:-0} taken$told"
+  done < <(tr -d '\n' <<<"$page" | sed 's/<tr>/\n/g' |
+    sed -nE 's|.*<td><code>[^<]*</code></td> *<td>[^<]*</td> *<td>([^<]*)</td> *<td>([0-9]+)</td> *<td>[^<]*</td> *<td>cpu_count:([0-9]+)[^<]*</td> *<td>(cpu_count:([0-9]+))?.*|\1 \2 \3 \5|p')
   known=$(grep -c '<td><code>' <<<"$page" || true)
   expected=$(find "$state" -maxdepth 1 -name 'agent-*.pid' | wc -l)
   if [[ -n $hosts && -r $hosts ]]; then

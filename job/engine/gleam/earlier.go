@@ -110,9 +110,11 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 		r.onDisk(s)
 		return s, nil
 	}, func(*spec, *result) error {
-		if _, err := p.take(); err != nil {
+		documents, err := p.take()
+		if err != nil {
 			return &callerError{err}
 		}
+		r.kept += documents
 		r.lost = fmt.Sprintf("%d of %d splits of the library are not joined; the others are kept", len(p.missing), len(splits))
 		if len(p.missing) > 0 {
 			return &lostError{fmt.Sprintf("%d splits of the library have no result in the run directory", len(p.missing))}

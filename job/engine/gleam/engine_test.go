@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -272,7 +273,9 @@ func fingerprintWithin(ctx context.Context, t testing.TB, e engine.Engine, dir *
 			t.Error(err)
 		}
 	}()
-	job := &engine.Job{Config: cfg, Hash: "cafe", Dir: dir, Splits: splits, Analyzer: analyzer, Log: testLog(t)}
+	var advanced, bytes atomic.Int64
+	job := &engine.Job{Config: cfg, Hash: "cafe", Dir: dir, Splits: splits, Analyzer: analyzer, Log: testLog(t),
+		Advance: func(n int64) { advanced.Add(n) }}
 	tasks := make([]int, len(splits))
 	for i := range tasks {
 		tasks[i] = i
@@ -284,8 +287,12 @@ func fingerprintWithin(ctx context.Context, t testing.TB, e engine.Engine, dir *
 		}
 		rec.Seconds = 0
 		records[rec.Task] = rec
+		bytes.Add(rec.Bytes)
 		return nil
 	})
+	if got, want := advanced.Load(), bytes.Load(); err == nil && got != want {
+		t.Errorf("it was told of %d bytes that were read, of %d", got, want)
+	}
 	return records, err
 }
 

@@ -103,6 +103,7 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 			if err := done(rec); err != nil {
 				return &callerError{err}
 			}
+			r.kept += rec.Bytes
 		}
 		missing = left
 		r.lost = fmt.Sprintf("%d of %d splits are not fingerprinted; the others are kept", len(missing), len(tasks))

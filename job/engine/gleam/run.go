@@ -39,7 +39,8 @@ type run struct {
 	agents  []Agent
 	dir     attemptDir // of the attempt under way
 	lost    string     // what an error says is missing
-	told    int64      // bytes told to Advance
+	kept    int64      // bytes or documents of what earlier attempts finished
+	told    int64      // of them, told to Advance
 }
 
 // attempts prepares and executes a flow until accept takes its result. accept
@@ -115,7 +116,9 @@ func (r *run) attempt(ctx context.Context, n int, prepare func() (*spec, error),
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if aerr := accept(s, nil); aerr == nil {
+		aerr := accept(s, nil)
+		r.advance(nil)
+		if aerr == nil {
 			r.job.Log.Info("the flow failed after its last task: nothing is missing", "stage", r.stage, "error", err)
 			return nil
 		} else if errors.As(aerr, new(*callerError)) {
@@ -123,7 +126,9 @@ func (r *run) attempt(ctx context.Context, n int, prepare func() (*spec, error),
 		}
 		return err
 	}
-	return accept(s, res)
+	err = accept(s, res)
+	r.advance(nil)
+	return err
 }
 
 // spec begins the description of an attempt.
@@ -423,13 +428,14 @@ func (r *run) watch(ctx context.Context, s *spec, ended <-chan error) error {
 	}
 }
 
-// advance tells the job of input bytes and documents that were read; what a
-// failed attempt read and another reads again is told once.
+// advance tells the job of input bytes and documents that were read: of tasks
+// that are finished, and of those under way. What a failed attempt read and
+// another reads again is told once.
 func (r *run) advance(all []Progress) {
 	if r.job.Advance == nil {
 		return
 	}
-	sum := int64(0)
+	sum := r.kept
 	for _, p := range all {
 		switch p.Stage {
 		case engine.StageFingerprint:

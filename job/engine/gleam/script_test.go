@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,7 +47,8 @@ func TestScriptDefaults(t *testing.T) {
 			t.Skipf("something listens at port %d or %d", port, port+10_000)
 		}
 	}
-	environ := []string{"XDG_STATE_HOME=" + t.TempDir()}
+	state := t.TempDir()
+	environ := []string{"XDG_STATE_HOME=" + state}
 	t.Cleanup(func() {
 		if out, err := script(t, "", environ, "down"); err != nil {
 			t.Errorf("down: %v: %s", err, out)
@@ -56,6 +58,20 @@ func TestScriptDefaults(t *testing.T) {
 		if out, err := script(t, "", environ, command); err != nil || !strings.Contains(out, "knows 3 of 3 agents") {
 			t.Fatalf("%s: %v: %s", command, err, out)
 		}
+	}
+	text, err := os.ReadFile(filepath.Join(state, "neardup", "cluster", "agent-1.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(text), &pid); err != nil {
+		t.Fatal(err)
+	}
+	kill(pid, syscall.SIGSTOP)
+	out, err := script(t, "", environ, "status")
+	kill(pid, syscall.SIGCONT)
+	if err == nil || !strings.Contains(out, "45332: ") || strings.Count(out, "does not answer") != 1 {
+		t.Errorf("status with an agent that is stopped: %v: %s", err, out)
 	}
 }
 
@@ -229,7 +245,7 @@ func TestScriptOverSSH(t *testing.T) {
 		t.Skip("there is no ssh")
 	}
 	write("bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -i %s -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes \"$@\"\n", ssh, key), 0o755)
-	environ := []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+	environ := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "AWS_SECRET_ACCESS_KEY=it's a secret"}
 	var lines []string
 	for i := range h.n {
 		lines = append(lines, "root@"+h.address(i))
@@ -255,6 +271,30 @@ func TestScriptOverSSH(t *testing.T) {
 	}
 }
 
+// handedOn checks that an agent knows the environment's secret, and that no
+// process tells it in its arguments.
+func handedOn(t *testing.T, environ []string) {
+	t.Helper()
+	at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, "AWS_SECRET_ACCESS_KEY=") })
+	if at < 0 {
+		return
+	}
+	_, secret, _ := strings.Cut(environ[at], "=")
+	knows := 0
+	for pid := range processes("gleam\x00agent") {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err == nil && strings.Contains(string(text), environ[at]+"\x00") {
+			knows++
+		}
+	}
+	if knows != 3 {
+		t.Errorf("%d agents were handed the store's key, want 3", knows)
+	}
+	if told := processes(secret); len(told) > 0 {
+		t.Errorf("it can be read in the arguments of %v", told)
+	}
+}
+
 // cycle brings a cluster up, twice, runs on it, restarts it and takes it down.
 func cycle(t *testing.T, state string, environ, options []string, master string) {
 	t.Cleanup(func() {
@@ -268,6 +308,7 @@ func cycle(t *testing.T, state string, environ, options []string, master string)
 			t.Fatalf("up: %v: %s", err, out)
 		}
 	}
+	handedOn(t, environ)
 	run := func() {
 		v := variant{64, 3, faultDocuments, 4, 2}
 		dir := openRun(t)
