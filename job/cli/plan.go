@@ -90,7 +90,8 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 	_, err := fmt.Fprintf(w, `
 precision and recall are of edited copies planted into the sample (a fifth of the page
 changed), with their 95 %% interval; what documents resemble by themselves counts as right
-when half of their character 5-grams are shared.
+when half of their character 5-grams are shared. classic has no second look: its precision
+is what remains of it among all documents.
 
 take --preset %s --memory %s: %s
 `, p.Recommended, p.Memory, p.Why)

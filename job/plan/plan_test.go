@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/eval"
 	"github.com/neardup/neardup/job/plan"
 )
 
@@ -60,6 +61,10 @@ func TestPlan(t *testing.T) {
 	classic, balanced, thorough := p.Presets[0], p.Presets[1], p.Presets[2]
 	if balanced.Recall.Value < 0.8 || balanced.Precision.Value < 0.99 || classic.Recall.Value > balanced.Recall.Value || thorough.Recall.Value < balanced.Recall.Value-0.03 {
 		t.Errorf("classic %+v, balanced %+v, thorough %+v", classic, balanced, thorough)
+	}
+	// Of five times as many documents, classic's precision is less certain.
+	if of := eval.NewShare(classic.Precision.Have, classic.Precision.Of); of.Value < 1 || classic.Precision.Value != 1 || classic.Precision.Low > 0.95*of.Low {
+		t.Errorf("precision of classic %+v, of the sample %+v", classic.Precision, of)
 	}
 	for _, r := range p.Presets {
 		if !(r.Fingerprint > 0 && r.Match > 0 && r.Clean > 0) || math.Abs(r.Total-r.Fingerprint-r.Match-r.Clean) > 1e-9 || r.Memory < 200<<20 || r.Memory > 300<<20 {
