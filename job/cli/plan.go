@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/eval"
 	"github.com/neardup/neardup/job/plan"
 )
 
@@ -40,6 +41,9 @@ sample, and which one to take. It writes nothing.`,
 			cfg, err := effective(cmd.Flags(), config.PresetBalanced, file, bind)
 			if err == nil {
 				err = cfg.Check()
+			}
+			if err == nil && o.Documents < 1 {
+				err = fmt.Errorf("documents %d: write how many the sample has, like 2000", o.Documents)
 			}
 			if err != nil {
 				return usageError{err}
@@ -69,10 +73,19 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 		}
 		return time.Duration(seconds * float64(time.Second)).Round(unit).String()
 	}
-	share := func(v, low, high float64) string { return fmt.Sprintf("%.3f (%.3f–%.3f)", v, low, high) }
+	share := func(s eval.Share) string {
+		if s.Of == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.3f (%.3f–%.3f)", s.Value, s.Low, s.High)
+	}
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(out, "input\t%s in %d splits\n", job.Bytes(p.Bytes), p.Splits)
-	fmt.Fprintf(out, "documents\tabout %d (by %d read from %d splits; %d records were none)\n", rounded(p.Documents), p.Sampled, p.SampledFrom, p.Skipped)
+	size, number := fmt.Sprintf("%s in %d splits", job.Bytes(p.Bytes), p.Splits), "about"
+	if p.Bytes == 0 {
+		size, number = "a stream, of unknown size", "at least"
+	}
+	fmt.Fprintf(out, "input\t%s\n", size)
+	fmt.Fprintf(out, "documents\t%s %d (by %d read from %d splits; %d records were none)\n", number, rounded(p.Documents), p.Sampled, p.SampledFrom, p.Skipped)
 	fmt.Fprintf(out, "texts\t%.0f characters on average, %.0f %% of the letters Han\n", p.Characters, 100*p.Han)
 	fmt.Fprintf(out, "lanes\t%d normal, %d short, %d empty of the sample; %d have at most 40 letters\n", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts)
 	if err := out.Flush(); err != nil {
@@ -82,7 +95,7 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 	fmt.Fprintln(out, "\npreset\tk\ttime\tof it matching\tmemory\tprecision\trecall")
 	for _, r := range p.Presets {
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Distance, about(r.Total), about(r.Match), job.Bytes(r.Memory),
-			share(r.Precision.Value, r.Precision.Low, r.Precision.High), share(r.Recall.Value, r.Recall.Low, r.Recall.High))
+			share(r.Precision), share(r.Recall))
 	}
 	if err := out.Flush(); err != nil {
 		return err

@@ -139,6 +139,7 @@ type sampler struct {
 	cfg  config.Config
 	docs []data.Document
 
+	first    time.Time  // when the first document had been read
 	perByte  float64    // documents
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
@@ -162,12 +163,6 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) 
 	n := min(len(splits), mostSplits)
 	each := (documents + n - 1) / n
 	s.splits, s.format = len(splits), splits[0].Format
-	// What is made ready once, by the first document, is no part of the time
-	// of one.
-	if _, _, err := s.readSplit(ctx, splits[0], 1, 0, time.Time{}); err != nil {
-		return err
-	}
-	s.docs, s.plan.Skipped = nil, 0
 	consumed, counted := int64(0), 0
 	began := time.Now()
 	for i := range n {
@@ -180,7 +175,11 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) 
 		consumed += bytes
 		counted += documents
 	}
-	s.reading = time.Since(began).Seconds() / float64(max(counted, 1))
+	// What is made ready once, for the first document, is no part of the time
+	// of one.
+	if counted > 1 {
+		s.reading = time.Since(s.first).Seconds() / float64(counted-1)
+	}
 	s.plan.SampledFrom, s.plan.Sampled = n, len(s.docs)
 	for i, split := range splits {
 		if i == 0 || split.Path != splits[i-1].Path {
@@ -217,6 +216,9 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, byt
 		}
 		if err != nil {
 			return 0, 0, err
+		}
+		if s.first.IsZero() {
+			s.first = time.Now()
 		}
 		if documents++; documents <= keep {
 			s.docs = append(s.docs, doc)
