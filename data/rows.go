@@ -91,7 +91,7 @@ var MatchColumns = []Column{
 	{"match_from", "string", "where the similar document is from: run, or the earlier night"},
 	{"estimate", "double, nullable", "similarity of the texts by their sketches, or of short texts by their edits, 0 to 1; null when the run did not verify"},
 	{"jaccard", "double, nullable", "Jaccard similarity of the texts' 5-grams, where they were consulted; else null"},
-	{"verdict", "string", "why the pair is a match: distance, sketches alike, texts alike, short, equal or short, few edits"},
+	{"verdict", "string", "why the pair is a match: distance, sketches alike, sketches near the limit, texts alike, short, equal or short, few edits"},
 	{"first_seen", "string", "the night in which the library first had the similar document; empty when it is from this run"},
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine/local"
@@ -135,6 +137,43 @@ func TestLargestHaveTwoDocuments(t *testing.T) {
 		if len(s.Largest) != want || none != (want == 0 && s.Clusters > 0) || int(s.Clusters) != night {
 			t.Errorf("%s: %d clusters, largest %v: %s", name, s.Clusters, s.Largest, &said)
 		}
+	}
+}
+
+// Where the texts would settle whether two pages are the same, they do within a
+// night; an earlier night's are gone, and the verdict says so.
+func TestVerdictsOnEarlierNights(t *testing.T) {
+	dir := t.TempDir()
+	line := func(id, text string) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text) }
+	near := func(seed uint64) string { // the first 200 of its 290 words: J is about 0.53
+		return strings.Join(strings.Fields(text(seed, 290))[:200], " ") + " " + text(seed+100, 90)
+	}
+	jsonl(t, filepath.Join(dir, "2026-11-01.jsonl"), line("old", text(1, 290)), line("older", text(2, 290)))
+	jsonl(t, filepath.Join(dir, "2026-11-02.jsonl"), line("copy", text(1, 290)), line("near", near(2)),
+		line("x", text(3, 290)), line("y", near(3)))
+	cfg, err := config.Default().WithPreset(config.PresetThorough)
+	if err != nil {
+		t.Fatal(err)
+	}
+	libraryRun(t, cfg, dir, "2026-11-01", "one")
+	libraryRun(t, cfg, dir, "2026-11-02", "two")
+	paths, err := rundir.Parts(filepath.Join(dir, "two"), rundir.Matches)
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	in, err := parquet.OpenMatches(paths[0], parquet.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var got []string
+	var row data.MatchRow
+	for in.Read(&row) == nil {
+		got = append(got, fmt.Sprintf("%s %s %s, texts %t", row.DocID, row.MatchID, row.Verdict, !math.IsNaN(row.Jaccard)))
+	}
+	want := []string{"copy old sketches alike, texts false", "near older sketches near the limit, texts false", "x y texts alike, texts true", "y x texts alike, texts true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

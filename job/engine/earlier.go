@@ -19,7 +19,6 @@ import (
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // StageEarlier is the stage's name in task records and progress.
@@ -304,10 +303,7 @@ func judge(m config.Match) mapper.Judge {
 	verifier := mapper.NewVerifier(m.Rules())
 	return func(a, b *data.View) (bool, mapper.Evidence) {
 		verdict, similarity := verifier.Judge(a, b)
-		reason := verdict.Reason
-		if verdict.Open {
-			reason = sketch.ReasonSketchAlike
-		}
-		return verdict.Same, mapper.Evidence{Similarity: similarity, Reason: reason}
+		verdict = verdict.Estimated()
+		return verdict.Same, mapper.Evidence{Similarity: similarity, Reason: verdict.Reason}
 	}
 }

@@ -539,10 +539,8 @@ func (x *Index) judge(verifier *mapper.Verifier, v *data.View, h *lookup.Hit) (f
 	o := data.View{Hi: h.Hi, Lo: h.Lo, Length: h.Length, Normal: h.Normal, Letters: h.Letters}
 	copy(o.Sketch[:], h.Sketch)
 	verdict, similarity := verifier.Judge(v, &o)
+	verdict = verdict.Estimated() // the text is gone
 	found.Estimate, found.Verdict = &similarity, verdict.Reason
-	if verdict.Open { // the text is gone: the estimate decides
-		found.Verdict = sketch.ReasonSketchAlike
-	}
 	return found, verdict.Same
 }
 

@@ -22,12 +22,13 @@ func Thorough() Rules { return Rules{LongFrom: 800, Short: 0.50, Long: 0.48, Bor
 
 // Reasons of a Verdict.
 const (
-	ReasonSketchAlike  = "sketches alike"  // the estimate reaches the limit
-	ReasonSketchUnlike = "sketches unlike" // it does not
-	ReasonTextsAlike   = "texts alike"     // the texts' similarity reaches the limit
-	ReasonTextsUnlike  = "texts unlike"    // it does not
-	ReasonOpen         = "texts wanted"    // the estimate is too near the limit
-	ReasonShortEqual   = "short, equal"    // short texts of the same letters and digits
+	ReasonSketchAlike  = "sketches alike"          // the estimate reaches the limit
+	ReasonSketchUnlike = "sketches unlike"         // it does not
+	ReasonSketchNear   = "sketches near the limit" // it does, by less than the texts may take from it, but they are gone
+	ReasonTextsAlike   = "texts alike"             // the texts' similarity reaches the limit
+	ReasonTextsUnlike  = "texts unlike"            // it does not
+	ReasonOpen         = "texts wanted"            // the estimate is too near the limit
+	ReasonShortEqual   = "short, equal"            // short texts of the same letters and digits
 	ReasonShortAlike   = "short, few edits"
 	ReasonShortUnlike  = "short, too many edits"
 	ReasonShortNumber  = "short, other numbers"
@@ -40,6 +41,18 @@ type Verdict struct {
 	Same   bool   `json:"same"`
 	Open   bool   `json:"-"` // Same is what the estimate says; Settle says what the texts say
 	Reason string `json:"reason"`
+}
+
+// Estimated is the verdict where an open one cannot be settled, for a text is
+// gone: what the estimate says.
+func (v Verdict) Estimated() Verdict {
+	if v.Open && v.Same {
+		v.Reason = ReasonSketchNear
+	} else if v.Open {
+		v.Reason = ReasonSketchUnlike
+	}
+	v.Open = false
+	return v
 }
 
 // Limit returns the least similarity for a pair whose shorter document has

@@ -29,6 +29,14 @@ func TestRules(t *testing.T) {
 	if got := r.Settle(0.59, 99); got != (Verdict{Reason: ReasonTextsUnlike}) {
 		t.Errorf("below the limit: %+v", got)
 	}
+	for estimate, want := range map[float64]Verdict{
+		0.75: {Same: true, Reason: ReasonSketchAlike}, 0.65: {Same: true, Reason: ReasonSketchNear},
+		0.55: {Reason: ReasonSketchUnlike}, 0.45: {Reason: ReasonSketchUnlike},
+	} {
+		if got := r.Judge(estimate, 99).Estimated(); got != want {
+			t.Errorf("without texts, at %v: %+v, want %+v", estimate, got, want)
+		}
+	}
 	r.Border = 0
 	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: ReasonSketchAlike}) {
 		t.Errorf("without a border: %+v", got)
