@@ -68,9 +68,10 @@ Edits: ` + strings.Join(edits, ", ") + `;
 each with the share of a document that it changes, like drop=0.2.
 
 Methods: ` + strings.Join(eval.Names(), ", ") + `, or
-k=0 to k=15 for a distance alone. +templates behind one of ours, as in
-balanced+templates, leaves out what the pages of a site share. Levenshtein,
-cosine and common-substring compare all pairs, of 5,000 documents at most.`,
+k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ,
+as in balanced+k=6+limit=0.5: ` + eval.Settings + `,
+which leaves out what the pages of a site share. Levenshtein, cosine and
+common-substring compare all pairs, of 5,000 documents at most.`,
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
   neardup eval pages.jsonl --edits advert=0.1,advert=0.3,drop=0.2 --count 500 --report-html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,

@@ -80,7 +80,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")
-	cmd.Flags().StringVar(&method, "method", "", "method that judges: classic, balanced, thorough or k=0 to k=15 (default as the run, or balanced)")
+	cmd.Flags().StringVar(&method, "method", "", "method that judges: classic, balanced, thorough or k=0 to k=15, or with settings like balanced+limit=0.5 (default as the run, or balanced)")
 	cmd.Flags().StringVar(&page, "html", "", "write the explanation as a page to this file too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/neardup/neardup/simhash"
@@ -359,44 +358,4 @@ func shortPairs(views []view) []Found {
 		from = to
 	}
 	return found
-}
-
-// Parse returns the method of a name: a preset (classic, balanced, thorough),
-// k=3 and the like for a distance alone, either with +templates to leave out
-// what the pages of a site share, or a baseline with its usual settings (see
-// Baselines and SmallBaselines).
-func Parse(name string) (Method, error) {
-	for _, m := range named() {
-		if m.Name() == name {
-			return m, nil
-		}
-	}
-	if preset, ok := strings.CutSuffix(name, "+templates"); ok {
-		parsed, err := Parse(preset)
-		if m, ours := parsed.(*Neardup); err == nil && ours && !m.Templates {
-			m.Label, m.Templates = name, true
-			return m, nil
-		}
-	}
-	var k int
-	if n, err := fmt.Sscanf(name, "k=%d", &k); n == 1 && err == nil && k >= 0 && k <= 15 && name == fmt.Sprintf("k=%d", k) {
-		m := Classic()
-		m.Label, m.Distance = name, k
-		return m, nil
-	}
-	return nil, fmt.Errorf("method %q: write %s, or k=0 to k=15; +templates behind one of ours leaves out what the pages of a site share", name, strings.Join(Names(), ", "))
-}
-
-// named returns the methods that have a name of their own.
-func named() []Method {
-	return slices.Concat([]Method{Classic(), Balanced(), Thorough()}, Baselines(), SmallBaselines())
-}
-
-// Names lists what Parse takes.
-func Names() []string {
-	var names []string
-	for _, m := range named() {
-		names = append(names, m.Name())
-	}
-	return names
 }

@@ -315,7 +315,7 @@ func (s *sampler) preset(name string, workers int) (Preset, error) {
 		p.Match += s.reading * n / readers // the texts of open pairs
 	}
 	if cfg.Output.Clean {
-		p.Clean = (s.reading + s.packing) * n / readers
+		p.Clean = max(max(s.reading, s.packing)*n/readers, (s.reading+s.packing)*n/cores)
 	}
 	p.Total = p.Fingerprint + p.Match + p.Clean
 	return p, nil
