@@ -16,17 +16,19 @@ import (
 
 // LibraryStatus is what a library holds.
 type LibraryStatus struct {
-	Path      string            `json:"path"`
-	Sequence  int64             `json:"sequence"`
-	Bits      int               `json:"bits"`
-	Documents int64             `json:"documents"`
-	Deleted   int64             `json:"deleted"` // rows that deletions hide and the files still hold
-	Dead      int64             `json:"dead"`    // rows of nights that are gone, in files of others
-	Bytes     int64             `json:"bytes"`
-	Files     int               `json:"files"`
-	Nights    []NightStatus     `json:"nights"`
-	Settings  map[string]string `json:"settings"`
-	Hottest   []HotSegment      `json:"hottest"` // segments that most documents share, most first
+	Path            string            `json:"path"`
+	Sequence        int64             `json:"sequence"`
+	Bits            int               `json:"bits"`
+	Documents       int64             `json:"documents"`
+	Deleted         int64             `json:"deleted"`          // rows that deletions hide and the files still hold
+	Dead            int64             `json:"dead"`             // rows of nights that are gone, in files of others
+	ForeverIDs      int64             `json:"forever_ids"`      // deleted for good, as often as that was said
+	ForeverPrefixes []string          `json:"forever_prefixes"` // of ids, deleted for good
+	Bytes           int64             `json:"bytes"`
+	Files           int               `json:"files"`
+	Nights          []NightStatus     `json:"nights"`
+	Settings        map[string]string `json:"settings"`
+	Hottest         []HotSegment      `json:"hottest"` // segments that most documents share, most first
 }
 
 // NightStatus is what a library holds of a night.
@@ -67,6 +69,12 @@ func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *L
 		s.Nights = append(s.Nights, NightStatus{Name: n.Name, Added: n.Added, Documents: n.Live(), Deleted: n.Deleted, Lanes: n.Lanes})
 		s.Deleted += n.Deleted
 		rows += n.Rows
+	}
+	for _, d := range m.Deletions {
+		if !d.Once {
+			s.ForeverIDs += d.IDs
+			s.ForeverPrefixes = append(s.ForeverPrefixes, d.Prefixes...)
+		}
 	}
 	for _, f := range m.Files {
 		if !m.IsMerges(f.Name) {
@@ -135,6 +143,16 @@ func (s *LibraryStatus) Print(w io.Writer) error {
 	row("size", "%s in %d files%s", Bytes(s.Bytes), s.Files, perRow)
 	if s.Deleted+s.Dead > 0 {
 		row("to erase", "%s rows that do not count any more, until `neardup library compact %s`", grouped(s.Deleted+s.Dead), s.Path)
+	}
+	if s.ForeverIDs > 0 {
+		row("stays out", "%s ids that were deleted", grouped(s.ForeverIDs))
+	}
+	const prefixes = 10
+	for _, prefix := range s.ForeverPrefixes[:min(len(s.ForeverPrefixes), prefixes)] {
+		row("stays out", "%s…", prefix)
+	}
+	if more := len(s.ForeverPrefixes) - prefixes; more > 0 {
+		row("stays out", "and %s prefixes more", grouped(int64(more)))
 	}
 	if n := len(s.Nights); n > 0 {
 		row("oldest", "%s", s.Nights[0].Name)

@@ -3,6 +3,8 @@ package library
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,6 +24,11 @@ import (
 const hashBytes = 16
 
 func hashID(id []byte) [hashBytes]byte { return xxh3.Hash128(id).Bytes() }
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
 
 // Hidden says which documents are deleted. It is safe for concurrent use.
 type Hidden struct {
@@ -58,6 +65,9 @@ func ReadHidden(dir string, m *Manifest) (*Hidden, error) {
 		}
 		if int64(len(text)) != d.IDs*hashBytes {
 			return nil, fmt.Errorf("%w: %s has %d bytes for %d ids: put a backup of it in its place", ErrDamaged, path, len(text), d.IDs)
+		}
+		if d.SHA256 != "" && d.SHA256 != digest(text) {
+			return nil, fmt.Errorf("%w: %s has other bytes than the manifest says: put a backup of it in its place", ErrDamaged, path)
 		}
 		for key := range slices.Chunk(text, hashBytes) {
 			t := h.ids[[hashBytes]byte(key)]
@@ -137,6 +147,7 @@ func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error
 			text = append(text, k[:]...)
 		}
 		entry.IDs, entry.File = int64(len(keys)), fmt.Sprintf("%s/%08d.ids", deletions, next.Sequence)
+		entry.SHA256 = digest(text)
 		if err := data.WriteFileAtomicIn(l.fs, l.Path(entry.File), text); err != nil {
 			return done, fmt.Errorf("library: %w", err)
 		}

@@ -647,6 +647,42 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
+// Deletions that are not what they were are no deletions to go by.
+func TestDamagedDeletions(t *testing.T) {
+	dir := t.TempDir()
+	l := lock(t, dir, library.Options{})
+	if _, err := add(context.Background(), l, "2026-11-01", []int{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Delete(context.Background(), library.Doomed{IDs: []string{string(rowOf("", 2).DocID)}}); err != nil {
+		t.Fatal(err)
+	}
+	path := l.Path(l.Manifest().Deletions[0].File)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(text)
+	flipped[3] ^= 1
+	for name, damaged := range map[string][]byte{"a bit": flipped, "the end": text[:8], "all": nil} {
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := library.Open(context.Background(), dir, library.Options{}); !errors.Is(err, library.ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir); len(got) != 2 {
+		t.Errorf("put back: %v", got)
+	}
+}
+
 // A library that has lost its manifest is not taken for a new one: a night
 // that is added to it would remove all others.
 func TestLostManifest(t *testing.T) {

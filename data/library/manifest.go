@@ -115,7 +115,8 @@ type Deletion struct {
 	Sequence int64     `json:"sequence"`
 	At       time.Time `json:"at"`
 	IDs      int64     `json:"ids,omitempty"`
-	File     string    `json:"file,omitempty"` // hashes of the ids, 16 bytes each, ascending
+	File     string    `json:"file,omitempty"`   // hashes of the ids, 16 bytes each, ascending
+	SHA256   string    `json:"sha256,omitempty"` // of the file
 	Prefixes []string  `json:"prefixes,omitempty"`
 	Once     bool      `json:"once,omitempty"`
 }
