@@ -185,6 +185,7 @@ up() {
   build
   printf '%s' "${given[*]@Q}" >"$state/options"
   cores=$(nproc)
+  export NO_PROXY="${NO_PROXY:-${no_proxy:-}},$address" # agents ask the master, not a proxy for it
 
   launch master "$port" master "--address=$address:$port" "--logDirectory=$state"
   if [[ -n $hosts ]]; then
@@ -229,6 +230,7 @@ remote_up() {
 set -euo pipefail
 host=$1 port=$2 master=$3 slots=${4:-$(($(nproc) * 8))}
 memory=${5:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024))}
+export NO_PROXY="${NO_PROXY:-${no_proxy:-}},${master%:*}"
 cd .local/state/neardup/agent
 if [[ -s pid && $(readlink "/proc/$(<pid)/exe") == "$PWD/gleam"* ]]; then
   exit 0
@@ -303,7 +305,7 @@ status() {
     echo "no cluster runs here"
     return 1
   fi
-  if ! page=$(curl -sf --max-time 5 "http://${address:-127.0.0.1}:$port/"); then
+  if ! page=$(curl -sf --noproxy '*' --max-time 5 "http://${address:-127.0.0.1}:$port/"); then
     echo "the master does not answer at ${address:-127.0.0.1}:$port"
     return 1
   fi

@@ -27,6 +27,9 @@ const secondThought = 5 * time.Second
 func runDriver(dir attemptDir) error {
 	os.Args[0] = dir.launcher() // gleam ships this file
 	gio.HasInitalized = true
+	if err := os.Setenv("NO_PROXY", "*"); err != nil { // gleam would ask one for its own servers
+		return err
+	}
 	s, err := readSpec(dir)
 	if err != nil {
 		return err

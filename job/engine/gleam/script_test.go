@@ -75,6 +75,29 @@ func TestScriptDefaults(t *testing.T) {
 	}
 }
 
+// TestProxy has a proxy in the environment that leads nowhere: a cluster's
+// servers are asked without it. (Nobody asks a proxy for loopback.)
+func TestProxy(t *testing.T) {
+	h := makeHosts(t, 1)
+	binary, state, master := buildCommand(t), t.TempDir(), fmt.Sprintf("%s.1:%d", h.net, freePort(t))
+	address, port, _ := strings.Cut(master, ":")
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		t.Setenv(name, "http://127.0.0.1:9")
+	}
+	t.Cleanup(func() {
+		if out, err := script(t, state, nil, "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+	})
+	if out, err := script(t, state, nil, "up", "--agents", "2", "--address", address, "--port", port); err != nil || !strings.Contains(out, "knows 2 of 2 agents") {
+		t.Fatalf("up: %v: %s", err, out)
+	}
+	cmd, said := submit(t, binary, "--master", master, "--out", filepath.Join(t.TempDir(), "run"), filepath.Join(root, "data", "sample", "pages-01.jsonl"))
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
 // TestNightly calls scripts/nightly.sh as cron does, in a bare environment,
 // with a program that only tells what it was asked to do.
 func TestNightly(t *testing.T) {
