@@ -10,7 +10,8 @@ Builds neardup (or takes --binary), checks that the cluster answers, runs the
 job there and follows it. Everything else is handed to `neardup run`: see
 neardup run --help. The same command again goes on with what is left.
 
-  --master HOST:PORT  the gleam master (default 127.0.0.1:45326)
+  --master HOST:PORT  the gleam master (default: what the settings say, else
+                      127.0.0.1:45326)
   --out DIR           run directory, on storage that all hosts mount at the
                       same path
   --config FILE       settings, like night.yaml
@@ -25,7 +26,7 @@ USAGE
 die() { echo "submit.sh: $1" >&2; exit "${2:-1}"; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-master=127.0.0.1:45326 binary='' out=''
+master='' binary='' out=''
 rest=()
 while (($#)); do
   case $1 in
@@ -45,8 +46,6 @@ while (($#)); do
 done
 [[ -n $out ]] || die "name the run directory: --out DIR; see scripts/submit.sh --help" 2
 ((${#rest[@]})) || die "name an input; see scripts/submit.sh --help" 2
-[[ $master =~ ^[^:]+:[0-9]+$ ]] || die "master $master: write HOST:PORT" 2
-
 if [[ -z $binary ]]; then
   command -v go >/dev/null || PATH+=:/usr/local/go/bin # where cron does not look
   command -v go >/dev/null || die "go is not in PATH: add its folder, or name the program with --binary"
@@ -58,6 +57,13 @@ fi
 file=$(readlink -f -- "$binary") || die "$binary is not there" 2
 [[ -f $file && -x $file ]] || die "$file is no program" 2
 
+if [[ -z $master && " ${rest[*]}" != *' --config'* ]]; then
+  master=127.0.0.1:45326
+elif [[ -z $master ]]; then
+  settings=$("$file" run --print-config "${rest[@]}") || exit
+  master=$(sed -n 's/^  master: //p' <<<"$settings" | tr -d \'\")
+fi
+[[ $master =~ ^[^:]+:[0-9]+$ ]] || die "master $master: write HOST:PORT" 2
 "$file" "-gleam.agents=$master" || exit 1 # it says why
 
 # exec: a signal for this script reaches neardup, and its exit code is ours.

@@ -98,6 +98,41 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// TestSubmit submits a program that only tells what it was asked to do: the
+// master is the command line's, else the one of the settings.
+func TestSubmit(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "a program")
+	if err := os.WriteFile(program, []byte(`#!/bin/sh
+printf '[%s]' "$@" >&2
+[ "$2" != --print-config ] || printf 'execution:\n  engine: local\n  master: "10.0.0.5:45326"\n'
+case $* in *--no-such*) exit 2 ;; esac
+case $1 in *=10.0.0.9:*) exit 1 ;; esac
+`), 0o755); err != nil { //nolint:gosec // it is started
+		t.Fatal(err)
+	}
+	const run = "[run][--engine][gleam][--master][10.0.0.5:45326][--out][a run]"
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--out", "a run", "--config", "a file", "x y"}, 0, "[run][--print-config][--config][a file][x y][-gleam.agents=10.0.0.5:45326]" + run + "[--config][a file][x y]"},
+		{[]string{"--master=10.0.0.5:45326", "--out=a run", "x"}, 0, "[-gleam.agents=10.0.0.5:45326]" + run + "[x]"},
+		{[]string{"--out", "a run", "--config=a file", "--no-such", "x"}, 2, "[run][--print-config][--config=a file][--no-such][x]"},
+		{[]string{"--out", "a run", "x"}, 0, "[-gleam.agents=127.0.0.1:45326]" + strings.Replace(run, "10.0.0.5", "127.0.0.1", 1) + "[x]"},
+		{[]string{"--master", "10.0.0.9:1", "--out", "a run", "x"}, 1, "[-gleam.agents=10.0.0.9:1]"},
+		{[]string{"--master", "10.0.0.9", "--out", "a run", "x"}, 2, "submit.sh: master 10.0.0.9: write HOST:PORT\n"},
+		{[]string{"x"}, 2, "submit.sh: name the run directory: --out DIR; see scripts/submit.sh --help\n"},
+		{[]string{"--out", "a run"}, 2, "submit.sh: name an input; see scripts/submit.sh --help\n"},
+	} {
+		cmd, said := submit(t, program, c.args...)
+		_ = cmd.Wait() // its code is looked at
+		if code := cmd.ProcessState.ExitCode(); code != c.code || said.String() != c.want {
+			t.Errorf("%q: exit code %d, want %d; it says %s, want %s", c.args, code, c.code, said, c.want)
+		}
+	}
+}
+
 // TestNightly calls scripts/nightly.sh as cron does, in a bare environment,
 // with a program that only tells what it was asked to do.
 func TestNightly(t *testing.T) {
