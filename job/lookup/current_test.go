@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -319,6 +320,10 @@ func TestMetricsAndHealth(t *testing.T) {
 	addNight(t, dir, "2026-11-01", config.PresetBalanced, map[string][]string{"a": words(1, 300)})
 	x := open(t, dir, lookup.Options{Distance: -1})
 	url := serve(t, x, lookup.ServerOptions{Interval: 5 * time.Millisecond})
+	_, text := get(t, url+"/metrics")
+	if problems, err := promlint.New(strings.NewReader(text)).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
 	value := func(name string) float64 {
 		t.Helper()
 		_, text := get(t, url+"/metrics")

@@ -16,6 +16,8 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -481,10 +483,22 @@ type near struct {
 
 // Near looks every key up in every part. Of a part that is asked for all near
 // documents it compares all fingerprints where that is less work.
-func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
+func (s *Store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, err error) {
 	if err := q.Check(s.schema); err != nil {
 		return nil, err
 	}
+	// What is in a file is not checked before it is used, and a file that was cut
+	// while it is mapped is a fault.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		var fault runtime.Error
+		if p := recover(); p != nil {
+			if e, ok := p.(error); !ok || !errors.As(e, &fault) {
+				panic(p)
+			}
+			hits, err = nil, fmt.Errorf("lookup: %s: %w: remove the folder, and the next start makes it again (%w)", s.dir, lookup.ErrEntry, fault)
+		}
+	}()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, name := range q.Parts {
@@ -532,7 +546,7 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	found = slices.CompactFunc(found, same)
 	found = found[:min(len(found), q.Limited())]
 	all := append(found, others...)
-	hits := make([]lookup.Hit, 0, len(all))
+	hits = make([]lookup.Hit, 0, len(all))
 	type place struct {
 		part *part
 		row  uint32
@@ -545,7 +559,7 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 		seen[place{n.part, n.row}] = true
 		h := lookup.Hit{Part: n.part.name}
 		if err := n.part.entry(n.row, &h.Entry); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w: remove the folder, and the next start makes it again", s.dir, err)
 		}
 		h.Distance = q.Apart(h.Hi, h.Lo)
 		hits = append(hits, h)

@@ -1,12 +1,15 @@
 package sorted_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,6 +193,74 @@ func TestFolder(t *testing.T) {
 	}
 	if want := []string{".young.idx.2.tmp", "not-ours", "p.idx"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
+	}
+}
+
+// Files that are damaged in their middle, or cut while they are mapped, are an
+// error at most: the process lives.
+func TestDamagedFile(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	open := func() *sorted.Store {
+		s, err := sorted.Open(dir, lookuptest.Schema(64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	err := s.Put(ctx, "p", func(yield func(*lookup.Entry) error) error {
+		for i := range 2000 {
+			e := lookup.Entry{Row: int64(i), ID: fmt.Appendf(nil, "http://example.org/%d", i), Lo: uint64(i), Normal: true, Keys: []lookup.Key{{Table: 0, Value: uint32(i % 7)}}}
+			if err := yield(&e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 5}}, Lo: 5, Distance: 64}
+	if hits, err := s.Near(ctx, &q); err != nil || len(hits) < 200 {
+		t.Fatalf("%d hits, %v", len(hits), err)
+	}
+	path := filepath.Join(dir, "p.idx")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Near(ctx, &q); runtime.GOOS == "linux" && (!errors.Is(err, lookup.ErrEntry) || !strings.Contains(err.Error(), "remove the folder")) {
+		t.Errorf("cut: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for at := 16; at < len(whole)-1000; at += len(whole) / 50 {
+		damaged := bytes.Clone(whole)
+		for i := range 800 {
+			damaged[at+i] ^= 0xa5
+		}
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open()
+		for value := range uint32(7) {
+			q.Keys[0].Value = value
+			if _, err := s.Near(ctx, &q); err != nil {
+				failed++
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failed == 0 {
+		t.Error("no damage was noticed: the test shows nothing")
 	}
 }
 
