@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/neardup/data/library"
 	stores "github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
@@ -64,8 +67,12 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 				o.Store = func(_ string, schema stores.Schema) (stores.Store, error) { return sorted.Open(index, schema) }
 			}
 			x, err := lookup.Open(ctx, dir, o)
-			if errors.Is(err, lookup.ErrDistance) {
+			var path *fs.PathError
+			switch own := filepath.Join(dir, library.Index); {
+			case errors.Is(err, lookup.ErrDistance):
 				return usageError{err}
+			case index == "" && errors.As(err, &path) && strings.HasPrefix(path.Path, own):
+				return fmt.Errorf("%w: the index cannot be kept in %s: name another folder with --index", err, own)
 			}
 			if err != nil {
 				return err
@@ -110,17 +117,17 @@ or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`
 			return nil
 		},
 	}
-	fs := cmd.Flags()
-	fs.StringVar(&dir, "library", "", "folder of the library")
-	fs.IntVarP(&o.Distance, "distance", "k", -1, "largest Hamming distance (default the library's)")
-	fs.IntVar(&o.Limit, "limit", 10, "matches of a page, at most")
-	fs.StringVar(&kind, "content-type", "", "of the pages: text/plain, text/html or application/json (default as their names and contents say)")
-	fs.BoolVar(&asJSON, "json", false, "print JSON, one object a page")
-	fs.StringVar(&index, "index", "", "folder of the index, of this library alone, where the library's own folder cannot be written (default LIBRARY/index)")
-	fs.StringVar(&server, "redis", "", "keep the index in the Redis server at this HOST:PORT and not in the library's folder; its password is that of the environment's NEARDUP_REDIS_PASSWORD")
-	fs.StringVar(&serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
-	fs.BoolVar(&iKnow, "i-know", false, "serve on an address that other machines reach: there are no passwords")
-	fs.BoolVarP(&verbose, "verbose", "v", false, "log more")
+	flags := cmd.Flags()
+	flags.StringVar(&dir, "library", "", "folder of the library")
+	flags.IntVarP(&o.Distance, "distance", "k", -1, "largest Hamming distance (default the library's)")
+	flags.IntVar(&o.Limit, "limit", 10, "matches of a page, at most")
+	flags.StringVar(&kind, "content-type", "", "of the pages: text/plain, text/html or application/json (default as their names and contents say)")
+	flags.BoolVar(&asJSON, "json", false, "print JSON, one object a page")
+	flags.StringVar(&index, "index", "", "folder of the index, of this library alone, where the library's own folder cannot be written (default LIBRARY/index)")
+	flags.StringVar(&server, "redis", "", "keep the index in the Redis server at this HOST:PORT and not in the library's folder; its password is that of the environment's NEARDUP_REDIS_PASSWORD")
+	flags.StringVar(&serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
+	flags.BoolVar(&iKnow, "i-know", false, "serve on an address that other machines reach: there are no passwords")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "log more")
 	return cmd
 }
 
