@@ -101,6 +101,7 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, `
+time is that of this machine when it does nothing else.
 precision and recall are of edited copies planted into the sample (a fifth of the page
 changed), with their 95 %% interval; what documents resemble by themselves counts as right
 when half of their character 5-grams are shared. classic has no second look: its precision

@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -36,13 +37,13 @@ const plotSide = 360.0
 // position is a point of a line by what the axes measure.
 type position struct{ x, y float64 }
 
-// line adds the line of the i-th method; one without points is left out. The
-// axes go from 0 to right and from low to 1.
+// line adds a line in the colour of the i-th method; one without points is left
+// out. The axes go from 0 to right and from low to 1.
 func (p *plot) line(i int, name string, dashed bool, at []position, right, low float64) {
 	if len(at) == 0 {
 		return
 	}
-	l := plotLine{Name: name, Hue: i * 137 % 360, Dashed: dashed} // neighbours differ
+	l := plotLine{Name: name, Hue: (i + 1) * 137 % 360, Dashed: dashed} // neighbours differ
 	var b strings.Builder
 	for _, q := range at {
 		l.EndX, l.EndY = q.x/right*plotSide, (1-q.y)/(1-low)*plotSide
@@ -128,8 +129,9 @@ func distances(r *Report) plot {
 		p.XTicks = append(p.XTicks, tick{float64(k) * plotSide / float64(most), fmt.Sprint(k)})
 	}
 	for i, s := range r.Sweeps {
-		p.line(i, s.Method+", precision", false, precision[i], float64(most), low)
-		p.line(i, s.Method+", recall", true, recall[i], float64(most), low)
+		colour := slices.IndexFunc(r.Results, func(m *Result) bool { return m.Method == s.Method }) // as among the curves
+		p.line(colour, s.Method+", precision", false, precision[i], float64(most), low)
+		p.line(colour, s.Method+", recall", true, recall[i], float64(most), low)
 	}
 	return p
 }

@@ -3,8 +3,9 @@
 // recall of each, measured on duplicates planted into the sample itself.
 //
 // What it says of time comes from timing the sample on one core of this
-// machine, and from the cost model of the matching kernel; it is an estimate,
-// and a busy machine makes it a worse one. It writes nothing.
+// machine, and from the cost model of the matching kernel; it is an estimate
+// for a machine that does nothing else: a busy one takes longer for the run than
+// for so short a sample. It writes nothing.
 package plan
 
 import (
@@ -132,8 +133,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 	return p, nil
 }
 
-// sampler reads and times the sample, by the clock: what else the machine does
-// slows the run down as it does the sample.
+// sampler reads and times the sample.
 type sampler struct {
 	plan *Plan
 	cfg  config.Config
