@@ -2,10 +2,9 @@
 // take and find: documents, time and memory by preset, and the precision and
 // recall of each, measured on duplicates planted into the sample itself.
 //
-// What it says of time comes from timing the sample on one core of this
+// What it says of time comes from the processor time of the sample on this
 // machine, and from the cost model of the matching kernel; it is an estimate
-// for a machine that does nothing else: a busy one takes longer for the run than
-// for so short a sample. It writes nothing.
+// for a machine that does nothing else. It writes nothing.
 package plan
 
 import (
@@ -15,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -133,13 +133,23 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 	return p, nil
 }
 
+// spent is the processor time of this process, in seconds: what else the machine
+// does is no part of it.
+func spent() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return float64(time.Now().UnixNano()) / 1e9 // nearly the same on a quiet machine
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
 // sampler reads and times the sample.
 type sampler struct {
 	plan *Plan
 	cfg  config.Config
 	docs []data.Document
 
-	first    time.Time  // when the first document had been read
+	first    float64    // spent when the first document had been read
 	perByte  float64    // documents
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
@@ -178,7 +188,7 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) 
 	// What is made ready once, for the first document, is no part of the time
 	// of one.
 	if counted > 1 {
-		s.reading = time.Since(s.first).Seconds() / float64(counted-1)
+		s.reading = (spent() - s.first) / float64(counted-1)
 	}
 	s.plan.SampledFrom, s.plan.Sampled = n, len(s.docs)
 	for i, split := range splits {
@@ -217,8 +227,8 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, byt
 		if err != nil {
 			return 0, 0, err
 		}
-		if s.first.IsZero() {
-			s.first = time.Now()
+		if s.first == 0 {
+			s.first = spent()
 		}
 		if documents++; documents <= keep {
 			s.docs = append(s.docs, doc)
@@ -245,7 +255,7 @@ func (s *sampler) look() (err error) {
 	for pass := range 4 {
 		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), pass%2 == 1, templates)
 		var row data.FingerprintRow
-		began := time.Now()
+		began := spent()
 		for i := range s.docs {
 			f.Fingerprint(&s.docs[i], "", &row)
 			if pass == 1 {
@@ -256,13 +266,13 @@ func (s *sampler) look() (err error) {
 				}
 			}
 		}
-		s.printing[pass%2] = time.Since(began).Seconds() / float64(len(s.docs))
+		s.printing[pass%2] = (spent() - began) / float64(len(s.docs))
 	}
 	pack, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	began := spent()
 	for i := range s.docs {
 		if _, err := pack.Write(s.docs[i].Text); err != nil {
 			return err
@@ -271,7 +281,7 @@ func (s *sampler) look() (err error) {
 	if err := pack.Close(); err != nil {
 		return err
 	}
-	s.packing = time.Since(began).Seconds() / float64(len(s.docs))
+	s.packing = (spent() - began) / float64(len(s.docs))
 	for i := range s.docs {
 		for _, c := range string(s.docs[i].Text[:min(len(s.docs[i].Text), 2000)]) {
 			if unicode.IsLetter(c) {
