@@ -261,7 +261,7 @@ func Read(path string, base Config) (Config, error) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
 	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return base, fmt.Errorf("config: %s: %w", path, err)
+		return base, fmt.Errorf("config: %s: %w\nneardup run --print-config shows every setting and where it stands", path, err)
 	}
 	if reflect.ValueOf(c).IsZero() { // a file without settings is null in YAML
 		return base, nil
