@@ -78,7 +78,7 @@ func (c *chunk) each(yield func(key, value []byte) error) error {
 // New returns a sorter that holds about limit bytes in memory, spills into
 // dir and sorts on workers goroutines.
 func New(dir string, limit, workers int) *Sorter {
-	return &Sorter{dir: dir, limit: max(limit/2, 1<<15), workers: max(workers, 1), maxRuns: 200, chunk: &chunk{}, spare: &chunk{}}
+	return &Sorter{dir: dir, limit: max(limit/2, 1<<15), workers: max(workers, 1), maxRuns: 400, chunk: &chunk{}, spare: &chunk{}}
 }
 
 // Add takes one item; key and value are copied. Its error may be that of an
