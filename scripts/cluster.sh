@@ -152,6 +152,7 @@ answers() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
 # speaks HOST PORT: a gRPC server greets there, which a process that is stopped
 # or hangs does not.
 speaks() {
+  # shellcheck disable=SC2016 # the inner shell expands them
   [[ $(timeout 3 bash -c 'head -c 9 <"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null | wc -c) == 9 ]]
 }
 
