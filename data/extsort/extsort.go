@@ -120,9 +120,10 @@ func (s *Sorter) Sorted(ctx context.Context, yield func(key, value []byte) error
 		s.chunk.sort(s.workers)
 		n := 0
 		return s.chunk.each(func(key, value []byte) error {
-			if n++; n&0xffff == 0 && ctx.Err() != nil {
+			if n&0xffff == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
+			n++
 			return yield(key, value)
 		})
 	}

@@ -88,6 +88,13 @@ func TestErrorsReachTheCaller(t *testing.T) {
 	if err := s.Sorted(ctx, func(_, _ []byte) error { return nil }); err == nil {
 		t.Fatal("a cancelled sort went on")
 	}
+	small := New(t.TempDir(), 1<<20, 1)
+	if err := small.Add([]byte("a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := small.Sorted(ctx, func(_, _ []byte) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a cancelled sort in memory: %v", err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
