@@ -1,0 +1,258 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func visible(html string) string {
+	var x Extractor
+	x.Parse([]byte(html))
+	return string(x.AppendVisible(nil))
+}
+
+// What a reader sees of pages as they are.
+func TestVisible(t *testing.T) {
+	long := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 4)
+	long = long[:len(long)-1]
+	for _, c := range []struct{ name, html, want string }{
+		{"blocks", "<p>one<p>two</p><div>three<div>four</div>five</div>", "one\ntwo\nthree\nfour\nfive"},
+		{"inline", "<p>a<b>b</b> <i> c</i>\n\td</p>", "ab c d"},
+		{"line break", "<p>one<br>two<br/>three", "one\ntwo\nthree"},
+		{"no markup", "a < b & c", "a < b & c"},
+		{"references", "<p>&lt;p&gt; &amp;amp; &copy;&#169;&#xA9; &eacute; &#x4e2d; AT&T &unknown; &#0; &#128;", "<p> &amp; ©©© é 中 AT&T &unknown; \uFFFD €"},
+		{"spaces", "<p>\u00a0a&nbsp;&nbsp;b\u3000c\u200bd&shy;e&zwj;f", "a b cdef"},
+		{"scripts", "<p>a<script>var s = '<p>no</p>'</script>b<style>p{}</style><textarea>no</textarea><select><option>no</select>", "ab"},
+		{"script in capitals", "<P>a<SCRIPT>no</ScRiPt >b", "ab"},
+		{"comments", "a<!-- <p>no -- no > --><!-->b<!--->c<!-- --!>d<!doctype x><?php no ?>e", "abcde"},
+		{"comment that never ends", "<p>a<!-- no <p>no", "a"},
+		{"attributes", `<p title="a > b" data-x='<p>' y=z>a<a href=/x/>b</a>`, "ab"},
+		{"list", "<ul><li>a<li>b<ul><li>c</ul><li>d</ul>", "a\nb\nc\nd"},
+		{"table", "<table><tr><td>a<td>b<tr><td>c</div>d</table>e", "a\nb\nc\nd\ne"},
+		{"preformatted", "<pre>a\n  b\n\nc</pre>", "a\nb\nc"},
+		{"hidden", "<p>" + long + "<p hidden>no<p style='color:red; display : none'>no<span style=\"visibility:hidden\">no <span>no</span> no</span><div>yes", long + "\nyes"},
+		{"template", long + "<template><p>no</template><div><template shadowrootmode=open><p>shadow</p></template></div>", long + "\nshadow"},
+		{"noscript beside text", "<p>" + long + "<noscript>no</noscript>", long},
+		{"noscript alone", "<div>Loading</div><noscript><div><p>" + long + "</div></noscript>", "Loading\n" + long},
+		{"frames", "<frameset><frame src=a><noframes><body><p>" + long + "</noframes></frameset>", long},
+		{"object", "<object data=a.swf><p>" + long + "</object>", long},
+		{"unclosed svg", "<p>a<svg><title>no</title><path d='M0'><div>" + long + "</div>", "a\n" + long},
+		{"all hidden", "<body style='display:none'><p>" + long, long},
+		{"nothing but a description", `<meta name=description content="A &amp; B"><meta property="og:description" content="A &amp; B, longer"><div id=app></div>`, "A & B, longer"},
+		{"end tags of nothing", "</div></p></table>a</span>b", "ab"},
+		{"links around blocks", "<a href=x><div>a</div><div>b</div></a>c", "a\nb\nc"},
+		{"plaintext", "<p>a<plaintext><b>b", "a\n<b>b"},
+		{"cut in a tag", "<p>a<div class='b", "a"},
+		{"empty", "", ""},
+	} {
+		if got := visible(c.html); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTitleAndLanguage(t *testing.T) {
+	for _, c := range []struct{ html, title, language string }{
+		{"<html lang=zh-CN><title>\n A &amp; <b>B\n</title><svg><title>no</title></svg><title>no</title>x", "A & <b>B", "zh-CN"},
+		{`<meta property="og:title" content="C &lt;"><meta http-equiv="Content-Language" content="de">`, "C <", "de"},
+		{`<html xml:lang="fr"><body><h1>D <i>E</i></h1>`, "D E", "fr"},
+		{`<body lang=ja>`, "", "ja"},
+		{`<title>never closed`, "never closed", ""},
+	} {
+		var x Extractor
+		x.Parse([]byte(c.html))
+		if title, language := string(x.Title()), string(x.Language()); title != c.title || language != c.language {
+			t.Errorf("%s: title %q, language %q", c.html, title, language)
+		}
+	}
+}
+
+// article is a page of a site: an article of so many paragraphs among menus,
+// related stories and a footer.
+func article(paragraphs int) (html, text string) {
+	var h, want strings.Builder
+	h.WriteString(`<html lang="en"><head><title>On foxes - Example News</title></head><body><header><nav class="menu"><ul>`)
+	for i := range 20 {
+		fmt.Fprintf(&h, `<li><a href="/s/%d">Section %d</a></li>`, i, i)
+	}
+	h.WriteString(`</ul></nav></header><main><article class="post"><h1>On foxes</h1><div class="entry-content">`)
+	for i := range paragraphs {
+		p := fmt.Sprintf("Paragraph %d says, as others do, that a quick fox jumped over %d lazy dogs; nobody knows why it did. It was seen by several people.", i, i)
+		fmt.Fprintf(&h, "<p>%s</p>\n", p)
+		want.WriteString(p + "\n")
+	}
+	h.WriteString(`</div></article></main><aside class="related"><h3>Most popular</h3><ul>`)
+	for i := range 10 {
+		fmt.Fprintf(&h, `<li><a href="/a/%d">Ten things that you never knew about number %d</a></li>`, i, i)
+	}
+	h.WriteString(`</ul></aside><footer class="footer"><p>Copyright 2026 Example News. All rights reserved.</p><a href="/privacy">Privacy policy</a></footer></body></html>`)
+	return h.String(), want.String()
+}
+
+func TestMain(t *testing.T) {
+	html, want := article(6)
+	var x Extractor
+	x.Parse([]byte(html))
+	got := string(x.AppendMain(nil))
+	for line := range strings.Lines(want) {
+		if !strings.Contains(got+"\n", line) {
+			t.Errorf("the main text lacks %q", line)
+		}
+	}
+	for _, no := range []string{"Section 3", "Ten things", "rights reserved", "Privacy"} {
+		if strings.Contains(got, no) {
+			t.Errorf("the main text has %q", no)
+		}
+	}
+	if visible := string(x.AppendVisible(nil)); !strings.Contains(visible, "Ten things") {
+		t.Errorf("the visible text lacks the related stories: %q", visible)
+	}
+}
+
+// Whatever page came before, the next gives the same.
+func TestReuse(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var used Extractor
+	for range 300 {
+		html := randomPage(r)
+		var fresh Extractor
+		fresh.Parse(html)
+		used.Parse(html)
+		for name, f := range map[string]func(*Extractor) string{
+			"title":    func(x *Extractor) string { return string(x.Title()) },
+			"language": func(x *Extractor) string { return string(x.Language()) },
+			"main":     func(x *Extractor) string { return string(x.AppendMain(nil)) },
+			"visible":  func(x *Extractor) string { return string(x.AppendVisible(nil)) },
+		} {
+			if a, b := f(&fresh), f(&used); a != b {
+				t.Fatalf("%s of %q: %q, used again %q", name, html, a, b)
+			}
+		}
+	}
+}
+
+// randomPage is markup of pieces in any order.
+func randomPage(r *rand.Rand) []byte {
+	pieces := []string{"<div>", "</div>", "<p>", "</p>", "<a href=x>", "</a>", "<ul>", "<li>", "</ul>", "<table>", "<tr>", "<td>", "</table>", "<span hidden>", "</span>",
+		"<nav class=menu>", "</nav>", "<h1>", "</h1>", "text ", "more text, and more. ", "中文文字。", "&amp;", "<br>", "<script>", "</script>", "<!--", "-->", "<svg>", "</svg>",
+		"<noscript>", "</noscript>", "<template>", "</template>", "<title>", "</title>", "<pre>\n", "</pre>", "<x-y>", "</x-y>", "<", ">", "\"", "<b style='display:none'>", "</b>",
+		"<meta name=description content='about it'>", "<html lang=en>", "<footer>", "</footer>", "<plaintext>", "<object>", "</object>"}
+	var b []byte
+	for range r.IntN(80) {
+		i := r.IntN(len(pieces))
+		if pieces[i] == "<plaintext>" && r.IntN(20) > 0 {
+			continue
+		}
+		b = append(b, pieces[i]...)
+	}
+	return b
+}
+
+// A page costs time by its length, whatever it is made of: twice the page may
+// take four times as long at the most, as a quadratic one would on average.
+func TestLinear(t *testing.T) {
+	var x Extractor
+	for name, piece := range map[string]string{
+		"nested":            "<div>",
+		"nested inline":     "<b hidden>",
+		"text":              "a ",
+		"blocks":            "<p>a",
+		"closing":           "<section><div></section>",
+		"ignored ends":      "<td></div>",
+		"list":              "<li>",
+		"attributes":        " a=b",
+		"quotes":            "<a b=\"",
+		"comments":          "<!--",
+		"comment ends":      "<!-- --",
+		"scripts":           "<script>",
+		"script ends":       "<script></",
+		"references":        "&",
+		"numbers":           "&#1",
+		"names":             "&amp",
+		"classes":           "<p class='" + strings.Repeat("nav ", 100) + "'>a",
+		"titles":            "<title>a</title>",
+		"svg":               "<svg><p>",
+		"templates":         "<template>",
+		"tables":            "<table><tr><td>",
+		"metas":             "<meta name=description content=aa>",
+		"raw":               "<textarea>a</textarea>",
+		"other":             "<x-a><x-b>",
+		"links":             "<a href=x>a",
+		"headings":          "<h1>related</h1>",
+		"declarations":      "<!",
+		"slashes":           "</",
+		"growing":           "<meta property=og:title content=a>b",
+		"Chinese":           "中文。",
+		"spaces":            " \n",
+		"hidden by style":   "<p style='display:display:'>a",
+		"repeated siblings": "<i class=x>a</i><div class=x>a</div>",
+	} {
+		measure := func(n int) time.Duration {
+			html := []byte(strings.Repeat(piece, n/len(piece)))
+			if name == "attributes" {
+				html = append([]byte("<a "), html...)
+			}
+			best := time.Hour
+			for range 3 {
+				begin := time.Now()
+				x.Parse(html)
+				_ = x.AppendMain(nil)
+				_ = x.AppendVisible(nil)
+				best = min(best, time.Since(begin))
+			}
+			return best
+		}
+		small, large := measure(1<<18), measure(1<<21) // eight times
+		if large > 40*small+50*time.Millisecond {
+			t.Errorf("%s: %v for 256 KiB, %v for 2 MiB", name, small, large)
+		}
+	}
+}
+
+// A page takes no allocation once there is room for it.
+func TestAllocations(t *testing.T) {
+	html, _ := article(40)
+	b := []byte(html + "&eacute;&hellip;")
+	var x Extractor
+	var text []byte
+	run := func() {
+		x.Parse(b)
+		text = x.AppendMain(text[:0])
+		text = x.AppendVisible(text[:0])
+	}
+	run()
+	if n := testing.AllocsPerRun(20, run); n > 0 {
+		t.Errorf("%v allocations a page", n)
+	}
+}
+
+func FuzzExtractor(f *testing.F) {
+	html, _ := article(3)
+	f.Add([]byte(html))
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 20 {
+		f.Add(randomPage(r))
+	}
+	var x Extractor
+	f.Fuzz(func(t *testing.T, html []byte) {
+		html = bytes.ToValidUTF8(html, []byte("\uFFFD"))
+		x.Parse(html)
+		main, visible := x.AppendMain(nil), x.AppendVisible(nil)
+		for name, text := range map[string][]byte{"title": x.Title(), "main": main, "visible": visible} {
+			if !utf8.Valid(text) {
+				t.Errorf("the %s of %q is no UTF-8: %q", name, html, text)
+			}
+			if len(text) > 0 && (bytes.HasPrefix(text, []byte(" ")) || bytes.HasSuffix(text, []byte(" ")) || bytes.Contains(text, []byte("  "))) {
+				t.Errorf("the %s of %q has white space to spare: %q", name, html, text)
+			}
+		}
+		if len(main) == 0 != (len(visible) == 0) {
+			t.Errorf("%q: main %q, visible %q", html, main, visible)
+		}
+	})
+}

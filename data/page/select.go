@@ -1,0 +1,97 @@
+package page
+
+import (
+	_ "embed" // the model
+	"math"
+
+	"github.com/neardup/neardup/data/page/internal/boost"
+)
+
+// The model judges blocks; `go generate` trains it, on the pages with truth
+// that the tests read.
+//
+//go:generate go test -run ^TestModel$ -update .
+//go:embed model.bin
+var packed []byte
+
+var model, errModel = boost.Decode(packed, int(featureCount))
+
+// Selection of blocks by their probabilities to be main text.
+const (
+	// bestShare is the share of the best expected F1 that a block's probability
+	// needs. For given probabilities half of the optimum is the best threshold:
+	// Lipton, Elkan, Narayanaswamy, "Optimal thresholding of classifiers to
+	// maximize F1 measure" (2014). A little more was better on pages that the
+	// model had not seen.
+	bestShare = 0.55
+	// minProbability is what a block needs in any case, on a page that has one
+	// with more.
+	minProbability = 0.15
+	// repeatedMass is the mass from which on a block is left out whose very text
+	// was taken before: players, sticky headers, versions for other screens.
+	repeatedMass = 30
+)
+
+// AppendMain appends the page's main text, a line for each block: the blocks
+// that the model takes for it, at least one if the page has any. Of a page with
+// next to no text it is the visible text.
+func (x *Extractor) AppendMain(dst []byte) []byte {
+	if _, mass := x.seen(); mass < fewSeen {
+		return x.AppendVisible(dst)
+	}
+	return x.appendMain(dst, model)
+}
+
+// appendMain is AppendMain by another model, of any page.
+func (x *Extractor) appendMain(dst []byte, m *boost.Model) []byte {
+	x.judge(m)
+	least := x.threshold()
+	return x.join(dst, func(i int) bool { return probability(x.scores[i]) >= least && !x.taken(i) })
+}
+
+// taken reports whether a block of this text was taken before; it is now.
+func (x *Extractor) taken(i int) bool {
+	if x.measures[i].repeated < 2 || x.blocks[i].mass < repeatedMass {
+		return false
+	}
+	times := &x.counter.counts[x.counter.slot(textKey(x.blockText(i)))]
+	again := *times == 0
+	*times = 0
+	return again
+}
+
+// judge scores the blocks.
+func (x *Extractor) judge(m *boost.Model) {
+	x.fill()
+	if cap(x.scores) < x.stride {
+		x.scores = make([]int32, x.stride+x.stride/4)
+	}
+	x.scores = x.scores[:x.stride]
+	m.Predict(x.scores, x.features, x.stride)
+}
+
+func probability(score int32) float64 { return 1 / (1 + math.Exp(float64(-score)/boost.Scale)) }
+
+// threshold returns the probability from which on a block is taken.
+func (x *Extractor) threshold() float64 {
+	const bins = 256
+	var masses, expected [bins]float64 // of the blocks by probability
+	all, highest := 0.0, 0.0
+	for i := range x.blocks {
+		p, mass := probability(x.scores[i]), float64(x.blocks[i].mass)
+		bin := min(int(p*bins), bins-1)
+		masses[bin] += mass
+		expected[bin] += p * mass
+		all += p * mass
+		highest = max(highest, p)
+	}
+	best, taken, right := 0.0, 0.0, 0.0
+	for bin := bins - 1; bin >= 0; bin-- {
+		taken += masses[bin]
+		right += expected[bin]
+		if taken > 0 {
+			best = max(best, 2*right/(taken+all))
+		}
+	}
+	return min(max(best*bestShare, minProbability), highest)
+}
