@@ -23,6 +23,7 @@ type Document struct {
 	Language []byte  // what the input says that the text is in: a tag as it stands there, or several; empty when it says nothing
 	Date     int64   // Unix milliseconds; NoDate when unknown
 	Rank     float64 // value of the rank column; NaN when there is none
+	Cut      bool    // the input has only the beginning of the page, and says so
 
 	// Offset is where the document starts in its source: a byte offset (of
 	// the compressed member for record-wise gzip, else of the uncompressed
@@ -40,7 +41,7 @@ const NoDate = math.MinInt64
 // Reset empties doc and keeps the capacity of its slices.
 func (d *Document) Reset() {
 	d.ID, d.Title, d.Text, d.Language, d.Raw = d.ID[:0], d.Title[:0], d.Text[:0], d.Language[:0], d.Raw[:0]
-	d.Date, d.Rank, d.Offset = NoDate, math.NaN(), 0
+	d.Date, d.Rank, d.Cut, d.Offset = NoDate, math.NaN(), false, 0
 }
 
 // Reader yields the documents of one split, in the order of the input.
@@ -61,6 +62,7 @@ const (
 	ReasonTruncated   = "truncated"    // the record ends before its length
 	ReasonTooLarge    = "too_large"    // longer than the record limit
 	ReasonNoText      = "no_text"      // no text field, or no text in the page
+	ReasonUndecodable = "undecodable"  // a page whose body is not text, or in an encoding that cannot be undone
 	ReasonNotPage     = "not_page"     // a WARC record that is no page: request, metadata, image …
 	ReasonHTTPStatus  = "http_status"  // a response that is an error or redirect
 	ReasonDuplicateID = "duplicate_id" // the id appeared earlier in the dump

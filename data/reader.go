@@ -69,7 +69,7 @@ type ReaderOptions struct {
 	WARCID     string    // WARCIDURL (default) or WARCIDRecord
 	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll
 	HTML       string    // HTMLMain (default) or HTMLVisible
-	MaxPage    int64     // bytes of an HTML page that are parsed; 0: the WARC reader's default
+	Workers    int       // goroutines that decompress and convert the pages of a WARC file; 0 or 1: none but the caller's
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
 }
 

@@ -29,7 +29,7 @@ func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.T
 	defer func() { err = errors.Join(err, dropped.close()) }()
 
 	options := r.config.Input.ReaderOptions()
-	options.KeepRaw = true
+	options.KeepRaw, options.Workers = true, r.workers
 	in, err := source.Open(split, options)
 	if err != nil {
 		return rec, err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -117,7 +118,9 @@ var errEnough = errors.New("enough")
 // without its bad records, and stops at its first error. The document is used
 // again for the next.
 func eachDocument(ctx context.Context, split data.Split, o config.Input, yield func(*data.Document) error) (err error) {
-	in, err := source.Open(split, o.ReaderOptions())
+	options := o.ReaderOptions()
+	options.Workers = runtime.GOMAXPROCS(0)
+	in, err := source.Open(split, options)
 	if err != nil {
 		return err
 	}

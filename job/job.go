@@ -269,6 +269,7 @@ func (r *run) phases(ctx context.Context, s *Summary) error {
 			s.Documents += rec.RowsOut
 			s.Records += rec.RowsIn
 			s.Bytes += rec.Bytes
+			s.CutPages += rec.Cut
 			add(s.Skipped, rec.Skipped)
 			add(s.Lanes, rec.Counts)
 			add(s.Languages, rec.Languages)

@@ -23,6 +23,7 @@ type Summary struct {
 	Documents int64            `json:"documents"`           // rows of the fingerprints table
 	Skipped   map[string]int64 `json:"skipped"`             // by reason; duplicate ids are documents too
 	Bad       int64            `json:"bad"`                 // skipped records that were unusable or stood twice
+	CutPages  int64            `json:"cut_pages"`           // documents whose page the input has only the beginning of
 	Lanes     map[string]int64 `json:"lanes"`               // documents by lane; normal ones are matched
 	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
 	Matched   int64            `json:"matched"`             // documents with a match
@@ -82,6 +83,9 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 	if len(s.Skipped) > 0 {
 		row("skipped", "%s%s", grouped(total(s.Skipped)), counts(" (", s.Skipped, ")"))
+	}
+	if s.CutPages > 0 {
+		row("", "of %s pages the input has only the beginning", grouped(s.CutPages))
 	}
 	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
 	if s.Checked > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/warc"
 )
 
 // headSize is how much of a file, decompressed, its format is told from.
@@ -75,7 +76,7 @@ func Detect(path string, head []byte) (string, error) {
 	ext := filepath.Ext(name)
 
 	switch {
-	case bytes.HasPrefix(head, []byte("WARC/")):
+	case warc.IsVersion(head):
 		if remedy, ok := refused[ext]; ok && ext == ".wat" {
 			return "", fmt.Errorf("%s: %w: %s", path, ErrRefused, remedy)
 		}

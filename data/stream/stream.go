@@ -5,6 +5,7 @@
 package stream
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,7 +18,6 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/object"
@@ -56,8 +56,7 @@ func Detect(head []byte) Compression {
 
 const (
 	blockSize = 256 << 10
-	blocks    = 4       // in flight between the decompressor and the reader
-	maxWindow = 1 << 31 // of zstd --long=31
+	blocks    = 4 // in flight between the decompressor and the reader
 )
 
 // Raw is the bytes of a split as they stand in the file, counted and
@@ -191,9 +190,14 @@ func Decompress(src io.Reader, c Compression) (io.Reader, func(), error) {
 		}
 		return z, func() {}, nil
 	case Zstd:
-		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		in := bufio.NewReader(src)
+		dictionary, err := ReadDictionary(in)
 		if err != nil {
-			return nil, nil, fmt.Errorf("zstd: %w", err)
+			return nil, nil, err
+		}
+		z, err := NewZstd(in, dictionary, 0)
+		if err != nil {
+			return nil, nil, err
 		}
 		return z, z.Close, nil
 	}

@@ -2,17 +2,18 @@ package warc
 
 import (
 	"bytes"
-	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/data/stream"
 )
 
 // message is an HTTP response as it was captured. Crawlers store what servers
@@ -23,93 +24,177 @@ type message struct {
 	body   []byte
 }
 
-// parseHTTP splits a block into status, header and body. It fails on what
-// does not start with a status line.
-func parseHTTP(m *message, block []byte) error {
-	m.header.reset()
+// parse splits a block into status, header and body. It fails on what does
+// not start with a status line.
+func (m *message) parse(block []byte) error {
 	line, rest, _ := bytes.Cut(block, []byte{'\n'})
-	words := bytes.Fields(line)
-	if len(words) < 2 || !bytes.HasPrefix(bytes.ToUpper(words[0]), []byte("HTTP")) {
+	protocol, status, _ := bytes.Cut(bytes.TrimSpace(line), []byte{' '})
+	if len(protocol) < 4 || !equalFold(protocol[:4], "HTTP") {
 		return fmt.Errorf("no HTTP status line: %.60q", line)
 	}
-	status, err := strconv.Atoi(string(words[1]))
-	if err != nil || status < 0 || status > 999 {
+	status, _, _ = bytes.Cut(bytes.TrimSpace(status), []byte{' '})
+	n, err := strconv.Atoi(string(status))
+	if err != nil || n < 0 || n > 999 {
 		return fmt.Errorf("no HTTP status: %.60q", line)
 	}
-	m.status = status
+	m.status = n
+	fields := rest
 	for len(rest) > 0 {
 		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
-		line = bytes.TrimRight(line, "\r")
-		if len(line) == 0 {
+		if len(bytes.TrimRight(line, "\r")) == 0 {
 			break
 		}
-		m.header.add(line)
 	}
-	m.body = rest
+	m.header, m.body = header(fields[:len(fields)-len(rest)]), rest
 	return nil
 }
 
 var errTooLarge = errors.New("larger than the record limit when decoded")
 
-// decodeBody undoes the transfer and content encodings. Many archives keep
-// the header of an encoding that the crawler undid: a body that is not in the
-// encoding is taken as it is, and of a body that is cut off the beginning.
-func decodeBody(m *message, limit int64) ([]byte, error) {
-	body := m.body
-	if strings.Contains(strings.ToLower(m.header.get("Transfer-Encoding")), "chunked") {
-		body = dechunk(body)
+// bodies decodes the bodies of messages; its buffers and decoders are used
+// again.
+type bodies struct {
+	limit   int64 // bytes of a decoded body
+	chunks  []byte
+	decoded [2][]byte // one is decoded from the other
+	src     bytes.Reader
+	gzip    gzip.Reader
+	zlib    io.ReadCloser
+	flate   io.ReadCloser
+	brotli  brotli.Reader
+	zstd    *zstd.Decoder
+}
+
+// decode undoes the transfer and content encodings of a message; the body is
+// valid until the next call. Many archives keep the header of an encoding that
+// the crawler undid: a body that is not in the encoding is taken as it is, and
+// encoded is the name of that encoding. Of a body that ends too early, or is
+// damaged, the beginning is returned, and cut is true.
+func (d *bodies) decode(m *message) (body []byte, encoded string, cut bool, err error) {
+	body = m.body
+	length, noLength := strconv.ParseInt(string(m.header.get("Content-Length")), 10, 64)
+	short := noLength == nil && int64(len(body)) < length
+	if bytes.Contains(bytes.ToLower(m.header.get("Transfer-Encoding")), []byte("chunked")) {
+		body, cut = d.dechunk(body)
+		short = false // there should be no length
 	}
-	encodings := strings.Split(m.header.get("Content-Encoding"), ",")
+	encodings := bytes.Split(m.header.get("Content-Encoding"), []byte{','})
 	for i := len(encodings) - 1; i >= 0; i-- {
-		src, end := decoder(strings.ToLower(strings.TrimSpace(encodings[i])), body)
-		if src == nil {
+		name := string(bytes.ToLower(bytes.TrimSpace(encodings[i])))
+		if name == "" || name == "identity" || name == "none" {
 			continue
 		}
-		decoded, err := io.ReadAll(io.LimitReader(src, limit+1))
-		end()
-		if int64(len(decoded)) > limit {
-			return nil, errTooLarge
+		out, ended, err := d.undo(name, body, &d.decoded[i&1])
+		if err != nil {
+			return nil, "", false, err
 		}
-		if err != nil && len(decoded) == 0 {
-			continue // it is not in the encoding
+		if out == nil {
+			encoded, short = name, false // the length is that of the encoded body
+			continue
 		}
-		body = decoded
+		body, cut = out, cut || !ended
 	}
-	return body, nil
+	return body, encoded, cut || short, nil
+}
+
+// undo decodes body into buf: nil if it is not in the encoding, or cannot be
+// told to be. ended is false if the body is cut off or damaged.
+func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, ended bool, err error) {
+	src := d.decoder(encoding, body)
+	if src == nil {
+		return nil, false, nil
+	}
+	out = (*buf)[:0]
+	for err == nil {
+		if int64(len(out)) > d.limit {
+			return nil, false, errTooLarge
+		}
+		if len(out) == cap(out) {
+			grown := make([]byte, len(out), min(max(2*int64(cap(out)), 64<<10), max(d.limit+1, int64(len(out))+1)))
+			copy(grown, out)
+			out = grown
+		}
+		var n int
+		n, err = src.Read(out[len(out):cap(out)])
+		out = out[:len(out)+n]
+		if errors.Is(err, io.EOF) && src == &d.gzip && d.gzip.Reset(&d.src) == nil { // another member; garbage behind the last is common
+			d.gzip.Multistream(false)
+			err = nil
+		}
+	}
+	*buf = out
+	if int64(len(out)) > d.limit {
+		return nil, false, errTooLarge
+	}
+	if ended = errors.Is(err, io.EOF); !ended && len(out) == 0 {
+		return nil, false, nil
+	}
+	return out, ended, nil
 }
 
 // decoder returns the decoder of a content encoding; nil when body is not, or
 // cannot be told to be, in it.
-func decoder(encoding string, body []byte) (io.Reader, func()) {
-	none := func() {}
+func (d *bodies) decoder(encoding string, body []byte) io.Reader {
+	d.src.Reset(body)
 	switch encoding {
 	case "gzip", "x-gzip":
-		if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
-			return z, none
+		if d.gzip.Reset(&d.src) == nil {
+			d.gzip.Multistream(false)
+			return &d.gzip
 		}
 	case "deflate": // zlib by the standard, bare by custom
-		if z, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
-			return z, none
+		if d.zlib == nil {
+			if z, err := zlib.NewReader(&d.src); err == nil {
+				d.zlib = z
+				return z
+			}
+		} else if d.zlib.(zlib.Resetter).Reset(&d.src, nil) == nil {
+			return d.zlib
 		}
-		if len(body) > 0 && !looksLikeText(body) {
-			return flate.NewReader(bytes.NewReader(body)), none
+		if looksLikeText(body) {
+			return nil
 		}
+		d.src.Reset(body)
+		if d.flate == nil {
+			d.flate = flate.NewReader(&d.src)
+		} else if d.flate.(flate.Resetter).Reset(&d.src, nil) != nil {
+			return nil
+		}
+		return d.flate
 	case "br":
-		if !looksLikeText(body) {
-			return brotli.NewReader(bytes.NewReader(body)), none
+		if !looksLikeText(body) && d.brotli.Reset(&d.src) == nil {
+			return &d.brotli
 		}
 	case "zstd":
-		if z, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30)); err == nil {
-			return z, z.Close
+		if !bytes.HasPrefix(body, zstdMagic) {
+			return nil
+		}
+		if d.zstd == nil {
+			// RFC 9659 has windows of 8 MiB; a frame of one segment has one of its own size.
+			z, err := stream.NewZstd(nil, nil, uint64(max(d.limit, 8<<20)))
+			if err != nil {
+				return nil
+			}
+			d.zstd = z
+		}
+		if d.zstd.Reset(&d.src) == nil {
+			return d.zstd
 		}
 	}
-	return nil, none
+	return nil
+}
+
+// close frees what the decoders hold.
+func (d *bodies) close() {
+	if d.zstd != nil {
+		d.zstd.Close()
+	}
 }
 
 // looksLikeText tells a body that was decoded already: its first bytes hold
 // no control characters but white space.
 func looksLikeText(body []byte) bool {
-	for _, c := range body[:min(len(body), 64)] {
+	for _, c := range body[:min(len(body), 512)] {
 		if c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != 0x1b {
 			return false
 		}
@@ -119,30 +204,31 @@ func looksLikeText(body []byte) bool {
 
 // dechunk undoes the chunked transfer encoding, RFC 9112 section 7.1; a body
 // that is not chunked comes back as it is, one that is cut off or damaged as
-// far as it goes.
-func dechunk(body []byte) []byte {
-	var out []byte
+// far as it goes, with cut true. The result is valid until the next call.
+func (d *bodies) dechunk(body []byte) (decoded []byte, cut bool) {
+	out := d.chunks[:0]
+	defer func() { d.chunks = out }()
 	for rest := body; ; {
 		line, after, ok := bytes.Cut(rest, []byte{'\n'})
-		size, _, _ := bytes.Cut(line, []byte{';'})
+		size, _, _ := bytes.Cut(line[:min(len(line), 64)], []byte{';'})
 		n, err := strconv.ParseUint(string(bytes.TrimSpace(size)), 16, 31)
-		if !ok || err != nil {
+		switch {
+		case !ok || err != nil:
 			if len(out) == 0 {
-				return body
+				return body, false
 			}
-			return out
-		}
-		if n == 0 {
+			return out, true
+		case n == 0:
 			if len(out) == 0 && len(bytes.TrimSpace(after)) > 0 {
-				return body
+				return body, false
 			}
-			return out
-		}
-		if uint64(len(after)) <= n {
+			return out, false
+		case uint64(len(after)) < n:
 			if len(out) == 0 && uint64(len(after)) < n/2 {
-				return body // a first line that just looks like a size
+				return body, false // a first line that just looks like a size
 			}
-			return append(out, after...)
+			out = append(out, after...)
+			return out, true
 		}
 		out = append(out, after[:n]...)
 		rest = bytes.TrimPrefix(bytes.TrimPrefix(after[n:], []byte{'\r'}), []byte{'\n'})

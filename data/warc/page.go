@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	// DefaultMaxPage is ReaderOptions.MaxPage when it is 0: how many bytes of
-	// an HTML page are parsed.
-	DefaultMaxPage = 4 << 20
 	// maxNodes is how large a page's tree may be for its main text to be
 	// looked for, which takes more than linear time in bad cases. Of a larger
 	// page all visible text is taken.
@@ -56,11 +53,7 @@ func page(doc *data.Document, body []byte, main bool) error {
 // page that did not come in an archive, as the reader of archives would:
 // contentType may name the page's character set. It is an error if the page has no text.
 func HTML(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) error {
-	limit := int64(DefaultMaxPage)
-	if o.MaxPage > 0 {
-		limit = o.MaxPage
-	}
-	utf8 := toUTF8(nil, body[:min(int64(len(body)), limit)], contentType)
+	utf8 := toUTF8(nil, body, contentType)
 	doc.Title, doc.Text, doc.Language = doc.Title[:0], doc.Text[:0], doc.Language[:0]
 	return page(doc, utf8, o.HTML != data.HTMLVisible)
 }

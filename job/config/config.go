@@ -409,7 +409,11 @@ func (in Input) BadLimit() (func(bad, total int64) bool, error) {
 // MaxBad and, with duplicate ids, makes a strict run end with exit code 3:
 // damaged records do, records that are no pages by design do not.
 func Unusable(reason string) bool {
-	return reason == data.ReasonMalformed || reason == data.ReasonTruncated || reason == data.ReasonTooLarge
+	switch reason {
+	case data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonUndecodable:
+		return true
+	}
+	return false
 }
 
 // ReaderOptions says how the input's documents are read.

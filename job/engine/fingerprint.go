@@ -36,8 +36,8 @@ type batch struct {
 	ready chan struct{} // receives once the rows are filled
 }
 
-// FingerprintTask reads split task of the job, fingerprints its documents on
-// workers goroutines and writes its part of the fingerprints table, the
+// FingerprintTask reads split task of the job and fingerprints its documents,
+// each on workers goroutines, and writes its part of the fingerprints table, the
 // records that it skipped, and last its record. Rows stand in the order of
 // the input, whatever the number of workers. Nothing but a complete part
 // appears under a final name.
@@ -46,7 +46,9 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 	split := job.Splits[task]
 	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}}
 
-	in, err := source.Open(split, job.Config.Input.ReaderOptions())
+	options := job.Config.Input.ReaderOptions()
+	options.Workers = workers
+	in, err := source.Open(split, options)
 	if err != nil {
 		return rec, err
 	}
@@ -186,6 +188,9 @@ func (r *splitReader) fill(b *batch) (more bool, err error) {
 			return false, err
 		}
 		r.rec.RowsIn++
+		if doc.Cut {
+			r.rec.Cut++
+		}
 		b.n++
 		bytes += len(doc.Text)
 	}

@@ -293,6 +293,7 @@ type TaskRecord struct {
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
 	Counts    map[string]int64 `json:"counts,omitempty"`    // of rows out, by lane or kind
 	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
+	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
 	Outputs   []string         `json:"outputs"`             // paths within the run directory
 	Seconds   float64          `json:"seconds"`
 }
