@@ -39,7 +39,7 @@ func TestExpand(t *testing.T) {
 	lay(t, map[string]string{
 		"b/2.jsonl": line, "b/1.csv": "text\nx\n", "b/deep/3.tsv": "text\nx\n", "b/.hidden.jsonl": line, "b/_SUCCESS": "", "b/_tmp/4.jsonl": line,
 		"a.warc.gz": string(gzipped([]byte(warc))), "c.warc.wet.gz": string(gzipped([]byte(warc))), "zst.ndjson.zst": string(zstandard([]byte(line))),
-		"sniffed": line, "misnamed.csv": warc, "empty.jsonl": "", "odd[1].jsonl": line,
+		"sniffed": line, "misnamed.csv": warc, "lower.dump": "warc/1.0\r\n", "warc.jsonl": "warc/", "empty.jsonl": "", "odd[1].jsonl": line,
 	})
 	if err := os.Symlink("sniffed", "link.jsonl"); err != nil {
 		t.Fatal(err)
@@ -52,6 +52,7 @@ func TestExpand(t *testing.T) {
 		{[]string{"b/2.jsonl", "b", "./b/2.jsonl", "b"}, "./b/2.jsonl jsonl, b/1.csv csv, b/deep/3.tsv tsv"},
 		{[]string{"*.gz", "zst*"}, "a.warc.gz warc, c.warc.wet.gz wet, zst.ndjson.zst jsonl"},
 		{[]string{"sniffed", "misnamed.csv", "empty.jsonl"}, "empty.jsonl jsonl, misnamed.csv warc, sniffed jsonl"},
+		{[]string{"lower.dump", "warc.jsonl"}, "lower.dump warc, warc.jsonl jsonl"},
 		{[]string{"link.jsonl", "sniffed"}, "link.jsonl jsonl"},
 		{[]string{"odd[1].jsonl"}, "odd[1].jsonl jsonl"},
 		{[]string{"-"}, "- jsonl"},

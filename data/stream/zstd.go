@@ -76,6 +76,9 @@ func NewZstd(src io.Reader, dictionary []byte, window uint64) (*zstd.Decoder, er
 		options = append(options, zstd.WithDecoderDicts(dictionary))
 	}
 	z, err := zstd.NewReader(src, options...)
+	if err != nil && dictionary != nil {
+		return nil, fmt.Errorf("zstd: dictionary: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)
 	}

@@ -89,7 +89,7 @@ func (c *converter) convert(doc *data.Document, r *record) error {
 		kind = sniffed
 	}
 	switch binary := isBinary(body) && !bytes.Contains(bytes.ToLower(contentType), []byte("charset=utf-16")); {
-	case binary && encoded != "":
+	case encoded != "" && (binary || sniffed == "application/x-gzip"):
 		return c.skip(r, data.ReasonUndecodable, fmt.Errorf("the body cannot be decoded: Content-Encoding %.40q", encoded))
 	case !isPage(kind) || isOther(sniffed):
 		return notPage(c.path, r.offset, sniffed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/korean"
@@ -178,6 +180,8 @@ func TestOddArchives(t *testing.T) {
 		{"cut off in the header", page + conversion[:30], data.ReaderOptions{}, "http://a/=hello" + first + "truncated"},
 		{"no HTTP", record("WARC-Type: response\r\nContent-Type: application/http\r\n", "nothing of the kind"), data.ReaderOptions{}, "0 malformed"},
 		{"folded header", record("WARC-Type: conversion\r\nContent-Type:\r\n text/plain\r\nWARC-Target-URI: http://c/\r\n", "x"), data.ReaderOptions{}, "http://c/=x"},
+		{"folded length", "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nWARC-Target-URI: http://c/\r\nContent-Length:\r\n\t1\r\n\r\nx\r\n\r\n" + page, data.ReaderOptions{}, "http://c/=x http://a/=hello"},
+		{"version in lower case", "warc/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nWARC-Target-URI: http://c/\r\nContent-Length: 1\r\n\r\nx\r\n\r\n" + page, data.ReaderOptions{}, "http://c/=x http://a/=hello"},
 		{"no URL", named + record("WARC-Type: conversion\r\nContent-Type: text/plain\r\n", "y"), data.ReaderOptions{}, fmt.Sprintf("urn:uuid:1=x stdin#%d=y", len(named))},
 		{"record ids", record("WARC-Type: conversion\r\nContent-Type: text/plain\r\nWARC-Target-URI: http://c/\r\nWARC-Record-ID: <urn:uuid:1>\r\n", "x"), data.ReaderOptions{WARCID: data.WARCIDRecord}, "urn:uuid:1=x"},
 		{"statuses", strings.Replace(page, "200", "500", 1), data.ReaderOptions{}, "0 http_status"},
@@ -203,57 +207,160 @@ func TestOddArchives(t *testing.T) {
 	}
 }
 
-func compressed(t *testing.T, w io.WriteCloser, b *bytes.Buffer, text string) string {
-	t.Helper()
-	if _, err := w.Write([]byte(text)); err != nil {
+// TestTypes has what servers send for the type of a page, and what becomes of
+// bodies that are none: "text" or the reason that it is skipped for.
+func TestTypes(t *testing.T) {
+	random := make([]byte, 3000)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range random {
+		random[i] = byte(rng.Uint32())
+	}
+	wide, err := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder().String("<html><body><p>wide 上下</p>")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
+	const html = "\n<!-- x --><section><html><p>some text"
+	for _, c := range []struct{ contentType, body, want string }{
+		{"*/*", html, "some text"},
+		{"unknown/unknown", html, "some text"},
+		{"html", html, "some text"},
+		{"text", "plain words", "plain words"},
+		{"application/octet-stream", html, "some text"},
+		{"application/octet-stream", "\xef\xbb\xbf<!DOCTYPE html>x", "x"},
+		{"application/octet-stream", string(random), data.ReasonNotPage},
+		{"application/octet-stream", "PK\x03\x04", data.ReasonNotPage},
+		{"", html, "some text"},
+		{"", "\x89PNG\r\n\x1a\n", data.ReasonNotPage},
+		{"*/*", "<?xml version='1.0'?><rss></rss>", data.ReasonNotPage},
+		{"*/*", "<?xml version='1.0'?><!DOCTYPE html><html><p>strict</html>", "strict"},
+		{"application/json", "{}", data.ReasonNotPage},
+		{"text/html", string(random), data.ReasonUndecodable},
+		{"text/plain", string(random), data.ReasonUndecodable},
+		{"text/html", "\x89PNG\r\n\x1a\n", data.ReasonNotPage},
+		{"text/html; charset=utf-16", "\xfe\xff" + wide, "wide 上下"},
+		{"text/plain", "a \x01 few \x02 stray", "a \x01 few \x02 stray"},
+	} {
+		docs, bad := readAll(t, open(t, []byte(response("http://a/", "Content-Type: "+c.contentType+"\r\n", c.body)), data.ReaderOptions{HTML: data.HTMLVisible}))
+		got := strings.Join(bad, " ")
+		if len(docs) > 0 {
+			got = "0 " + string(docs[0].Text)
+		}
+		if got != "0 "+c.want {
+			t.Errorf("%s, %.30q: got %.60q, want %q", c.contentType, c.body, got, c.want)
+		}
+	}
+}
+
+func compressed(w io.WriteCloser, b *bytes.Buffer, text string) string {
+	_, err := w.Write([]byte(text))
+	if err := errors.Join(err, w.Close()); err != nil {
+		panic(err)
 	}
 	return b.String()
 }
 
-func gz(t *testing.T, text string) string {
+func gz(text string) string {
 	var b bytes.Buffer
-	return compressed(t, gzip.NewWriter(&b), &b, text)
+	return compressed(gzip.NewWriter(&b), &b, text)
 }
 
-func TestEncodings(t *testing.T) {
-	const text = "The quick brown fox jumps over the lazy dog, again and again."
+// encoded is an HTTP body in some encoding, or said to be in one.
+type encoded struct {
+	name, fields, body string
+	want               string // what it is decoded to, with "cut " in front if it is not all; or the reason it is skipped for
+}
+
+// encodings are bodies of text in the encodings that are undone, and damaged.
+func encodings(text string) []encoded {
 	var b, d bytes.Buffer
-	br := compressed(t, brotli.NewWriter(&b), &b, text)
-	deflate := compressed(t, zlib.NewWriter(&d), &d, text)
-	gzipped := gz(t, text)
-	for _, c := range []struct{ name, fields, body, want string }{
+	br := compressed(brotli.NewWriter(&b), &b, text)
+	deflate := compressed(zlib.NewWriter(&d), &d, text)
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic(err)
+	}
+	zst := string(z.EncodeAll([]byte(text), nil))
+	gzipped := gz(text)
+	var random [300]byte
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range random {
+		random[i] = byte(rng.Uint32())
+	}
+	long := strings.Repeat(text, 3000)
+	longer := gz(long)
+	spoiled := []byte(gzipped)
+	spoiled[10] = 0xff // a block of a type that there is not
+	return []encoded{
 		{"gzip", "Content-Encoding: gzip\r\n", gzipped, text},
 		{"deflate", "Content-Encoding: deflate\r\n", deflate, text},
 		{"bare deflate", "Content-Encoding: deflate\r\n", deflate[2 : len(deflate)-4], text},
 		{"br", "content-encoding: br\r\n", br, text},
-		{"two", "Content-Encoding: deflate, gzip\r\n", gz(t, deflate), text},
+		{"two", "Content-Encoding: deflate, gzip\r\n", gz(deflate), text},
 		{"undone by the crawler", "Content-Encoding: gzip\r\n", text, text},
 		{"br undone by the crawler", "Content-Encoding: br\r\n", text, text},
-		{"unknown", "Content-Encoding: none\r\n", text, text},
-		{"gzip cut off", "Content-Encoding: gzip\r\n", gzipped[:len(gzipped)-8], text},
+		{"zstd", "Content-Encoding: zstd\r\n", zst, text},
+		{"none", "Content-Encoding: none\r\n", text, text},
+		{"gzip cut off", "Content-Encoding: gzip\r\n", gzipped[:len(gzipped)-8], "cut " + text},
+		{"gzip of two members", "Content-Encoding: gzip\r\n", gzipped + gzipped, text + text},
+		{"gzip and garbage", "Content-Encoding: gzip\r\n", gzipped + "garbage", text},
+		{"gzip damaged", "Content-Encoding: gzip\r\n", string(spoiled), data.ReasonUndecodable},
+		{"gzip by name", "Content-Encoding: gzip\r\n", string(random[:]), data.ReasonUndecodable},
+		{"br by name", "Content-Encoding: br\r\n", "\xff" + string(random[:]), data.ReasonUndecodable},
+		{"deflate by name", "Content-Encoding: deflate\r\n", "\xff" + string(random[:]), data.ReasonUndecodable},
+		{"compress", "Content-Encoding: compress\r\n", "\x1f\x9d\x90" + string(random[:]), data.ReasonUndecodable},
+		{"compress undone by the crawler", "Content-Encoding: compress\r\n", text, text},
+		{"length", fmt.Sprintf("Content-Length: %d\r\n", len(text)), text, text},
+		{"length too large", fmt.Sprintf("Content-Length: %d\r\n", len(text)), text[:30], "cut " + text[:30]},
+		{"length of what the crawler undid", "Content-Length: 1000\r\nContent-Encoding: gzip\r\n", text, text},
+		{"length of gzip", fmt.Sprintf("Content-Length: %d\r\nContent-Encoding: gzip\r\n", len(longer)), longer, long},
+		{"gzip too short", fmt.Sprintf("Content-Length: %d\r\nContent-Encoding: gzip\r\n", len(gzipped)+1), gzipped, "cut " + text},
 		{"chunked", "Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n6;x=y\r\n there\r\n0\r\n\r\n", "hello there"},
 		{"chunked and gzip", "Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(gzipped), gzipped), text},
 		{"chunks undone by the crawler", "Transfer-Encoding: chunked\r\n", text, text},
-		{"chunks cut off", "Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n6\r\n the", "hello the"},
-	} {
+		{"chunks cut off", "Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n6\r\n the", "cut hello the"},
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	for _, c := range encodings("The quick brown fox jumps over the lazy dog, again and again.") {
 		t.Run(c.name, func(t *testing.T) {
 			docs, bad := readAll(t, open(t, []byte(response("http://a/", "Content-Type: text/plain\r\n"+c.fields, c.body)), data.ReaderOptions{}))
-			if len(docs) != 1 || len(bad) > 0 {
+			if len(docs)+len(bad) != 1 {
 				t.Fatalf("%d documents, skipped %v", len(docs), bad)
 			}
-			if got := string(docs[0].Text); got != c.want {
-				t.Errorf("got %q", got)
+			got := strings.TrimPrefix(strings.Join(bad, ""), "0 ")
+			if len(docs) > 0 {
+				got = string(docs[0].Text)
+				if docs[0].Cut {
+					got = "cut " + got
+				}
+			}
+			if got != c.want {
+				t.Errorf("got %.200q", got)
 			}
 		})
 	}
 }
 
+// TestCut has a page that the crawler cut off.
+func TestCut(t *testing.T) {
+	docs, _ := readAll(t, open(t, []byte(strings.Replace(response("http://a/", "Content-Type: text/plain\r\n", "x"), "WARC-Target", "WARC-Truncated: length\r\nWARC-Target", 1)), data.ReaderOptions{}))
+	if len(docs) != 1 || !docs[0].Cut {
+		t.Errorf("%+v", docs)
+	}
+}
+
+// TestLargePage is read in full.
+func TestLargePage(t *testing.T) {
+	page := "<p>first</p>" + strings.Repeat("<p>word</p>\n", 1<<20) + "<p>last</p>"
+	docs, bad := readAll(t, open(t, []byte(response("http://a/", "Content-Type: text/html\r\n", page)), data.ReaderOptions{HTML: data.HTMLVisible}))
+	if len(docs) != 1 || docs[0].Cut || !bytes.HasSuffix(docs[0].Text, []byte("last")) {
+		t.Errorf("%d documents, skipped %v", len(docs), bad)
+	}
+}
+
 func TestDecompressionBomb(t *testing.T) {
-	bomb := gz(t, strings.Repeat("\x00", 64<<20))
+	bomb := gz(strings.Repeat("\x00", 64<<20))
 	docs, bad := readAll(t, open(t, []byte(response("http://a/", "Content-Type: text/plain\r\nContent-Encoding: gzip\r\n", bomb)), data.ReaderOptions{MaxRecord: 1 << 20}))
 	if len(docs) > 0 || len(bad) != 1 || bad[0] != "0 too_large" {
 		t.Errorf("%d documents, skipped %v", len(docs), bad)
@@ -348,23 +455,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Add(append(b.Bytes(), b.Bytes()[:40]...))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		r, err := warc.Open(data.Split{Path: "-", End: -1}, data.ReaderOptions{Stdin: bytes.NewReader(content), MaxRecord: 1 << 16})
-		if err != nil {
-			return
-		}
-		var doc data.Document
-		for n := 0; ; n++ {
-			err := r.Read(&doc)
-			if _, bad := data.IsBadRecord(err); err != nil && !bad {
-				break
-			}
-			if n > len(content)+10 {
-				t.Fatal("more records than bytes")
-			}
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		agree(t, "fuzzing", content, data.ReaderOptions{HTML: data.HTMLVisible, MaxRecord: 1 << 16})
 	})
 }
 
