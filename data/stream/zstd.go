@@ -66,9 +66,9 @@ func ReadDictionary(in *bufio.Reader) ([]byte, error) {
 
 // NewZstd returns a decoder that decompresses where it is read, without
 // goroutines. dictionary may be nil; frames whose window is larger than
-// window bytes are an error, 0 allows what zstd itself does.
+// window bytes are an error, 0 allows all that zstd writes.
 func NewZstd(src io.Reader, dictionary []byte, window uint64) (*zstd.Decoder, error) {
-	if window == 0 {
+	if window == 0 || window > maxWindow {
 		window = maxWindow
 	}
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true)}

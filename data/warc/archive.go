@@ -64,15 +64,9 @@ func openArchive(split data.Split, o data.ReaderOptions) (a *archive, err error)
 		}
 	}()
 	in := bufio.NewReaderSize(raw, blockSize)
-	head, err := in.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
+	c, err := newCodec(in)
+	if err != nil {
 		return nil, err
-	}
-	c := codec{compression: stream.Detect(head)}
-	if c.compression == stream.Zstd {
-		if c.dictionary, err = stream.ReadDictionary(in); err != nil {
-			return nil, err
-		}
 	}
 	a = &archive{path: split.Path, raw: raw}
 	if a.members, err = newMembers(in, raw.Consumed()-int64(in.Buffered()), c, o.Workers); err != nil {

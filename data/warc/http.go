@@ -1,6 +1,7 @@
 package warc
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/data/stream"
@@ -58,8 +57,8 @@ type bodies struct {
 	chunks  []byte
 	decoded [2][]byte // one is decoded from the other
 	src     bytes.Reader
-	gzip    gzip.Reader
-	zlib    io.ReadCloser
+	gzip    gzipMembers
+	in      *bufio.Reader // of gzip
 	flate   io.ReadCloser
 	brotli  brotli.Reader
 	zstd    *zstd.Decoder
@@ -117,9 +116,8 @@ func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, en
 		var n int
 		n, err = src.Read(out[len(out):cap(out)])
 		out = out[:len(out)+n]
-		if errors.Is(err, io.EOF) && src == &d.gzip && d.gzip.Reset(&d.src) == nil { // another member; garbage behind the last is common
-			d.gzip.Multistream(false)
-			err = nil
+		if errors.Is(err, io.EOF) && src == &d.gzip && d.gzip.reset(d.in) == nil {
+			err = nil // another member; garbage behind the last is common
 		}
 	}
 	*buf = out
@@ -138,29 +136,30 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 	d.src.Reset(body)
 	switch encoding {
 	case "gzip", "x-gzip":
-		if d.gzip.Reset(&d.src) == nil {
-			d.gzip.Multistream(false)
+		if d.in == nil {
+			d.in = bufio.NewReader(nil)
+		}
+		d.in.Reset(&d.src)
+		if d.gzip.reset(d.in) == nil {
 			return &d.gzip
 		}
 	case "deflate": // zlib by the standard, bare by custom
-		if d.zlib == nil {
-			if z, err := zlib.NewReader(&d.src); err == nil {
-				d.zlib = z
-				return z
-			}
-		} else if d.zlib.(zlib.Resetter).Reset(&d.src, nil) == nil {
-			return d.zlib
-		}
-		if looksLikeText(body) {
+		if len(body) > 2 && body[0]&0x0f == 8 && body[1]&0x20 == 0 && (uint(body[0])<<8|uint(body[1]))%31 == 0 { // RFC 1950 section 2.2
+			body = body[2:] // what follows the deflate stream is a checksum
+		} else if looksLikeText(body) {
 			return nil
 		}
-		d.src.Reset(body)
+		d.src.Reset(deflatePrimer)
 		if d.flate == nil {
 			d.flate = flate.NewReader(&d.src)
 		} else if d.flate.(flate.Resetter).Reset(&d.src, nil) != nil {
 			return nil
 		}
-		return d.flate
+		err := forget(d.flate, nil)
+		d.src.Reset(body)
+		if err == nil && d.flate.(flate.Resetter).Reset(&d.src, nil) == nil {
+			return d.flate
+		}
 	case "br":
 		if !looksLikeText(body) && d.brotli.Reset(&d.src) == nil {
 			return &d.brotli

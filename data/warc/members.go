@@ -19,6 +19,35 @@ import (
 type codec struct {
 	compression stream.Compression
 	dictionary  []byte // of all frames of the file; nil: none
+	window      uint64 // the largest that a frame may have
+}
+
+// usualWindow is the largest window that zstd itself accepts unless told
+// otherwise. A decoder takes the memory for it before it knows whether the
+// header that says so is damaged.
+const usualWindow = 128 << 20
+
+// newCodec looks at the beginning of a file, and reads its dictionary. in
+// needs a buffer of blockSize.
+func newCodec(in *bufio.Reader) (c codec, err error) {
+	head, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return c, err
+	}
+	c.compression = stream.Detect(head)
+	if c.compression != stream.Zstd {
+		return c, nil
+	}
+	if c.dictionary, err = stream.ReadDictionary(in); err != nil {
+		return c, err
+	}
+	c.window = usualWindow
+	if head, _ = in.Peek(blockSize); len(head) == blockSize { // less needs no large window
+		var first frame
+		first.header(head)
+		c.window = max(c.window, first.window)
+	}
+	return c, nil
 }
 
 // decoder decompresses one member after the other. What it reads of its
@@ -34,7 +63,7 @@ type decoder interface {
 }
 
 // newDecoder returns a decoder; nil for a file that is not compressed.
-// window is as of stream.NewZstd.
+// window is the largest that a frame may have.
 func (c codec) newDecoder(window uint64) (decoder, error) {
 	switch c.compression {
 	case stream.Gzip:
@@ -81,13 +110,41 @@ func skippable(head []byte) bool {
 	return len(head) == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], skippableMagic)
 }
 
-type gzipMembers struct{ gzip.Reader }
+type gzipMembers struct {
+	gzip.Reader
+	primer bytes.Reader
+}
 
 func (g *gzipMembers) reset(in *bufio.Reader) error {
+	g.primer.Reset(primer)
+	if err := forget(g, g.Reset(&g.primer)); err != nil {
+		return err
+	}
 	if err := g.Reset(in); err != nil {
 		return fmt.Errorf("gzip: %w", err)
 	}
 	g.Multistream(false)
+	return nil
+}
+
+// primer is a gzip member of no bytes. In damaged data there may be Huffman
+// trees without codes, for which the decompressor uses those that it had
+// before: what comes out depends on what it read last. Behind the primer,
+// which has a dynamic block with two trees, that is always the same.
+var primer = append(append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}, deflatePrimer...), 0, 0, 0, 0, 0, 0, 0, 0)
+
+// deflatePrimer is its deflate stream.
+var deflatePrimer = []byte{0x05, 0xc0, 0x81, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0xff, 0xd5, 0x04}
+
+// forget reads z, which was reset to a primer, to its end.
+func forget(z io.Reader, err error) error {
+	var none [1]byte
+	for err == nil {
+		_, err = z.Read(none[:])
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("deflate: the primer: %w", err)
+	}
 	return nil
 }
 
@@ -142,6 +199,7 @@ type frame struct {
 	last     bool  // no block follows
 	checksum bool  // follows the last block
 	skip     bool  // a skippable frame, which has no blocks
+	window   uint64
 }
 
 var errFrame = errors.New("no frame starts here")
@@ -161,16 +219,26 @@ func (f *frame) reset(in *bufio.Reader) error {
 	if !bytes.Equal(head[:4], zstdMagic) {
 		return errFrame
 	}
+	f.header(head)
+	return nil
+}
+
+// header takes the frame's header of which head is the beginning.
+func (f *frame) header(head []byte) {
+	if len(head) < 8 || !bytes.Equal(head[:4], zstdMagic) {
+		return
+	}
 	descriptor := head[4]
-	single := descriptor&0x20 != 0
+	single, size := descriptor&0x20 != 0, descriptor>>6
 	f.checksum = descriptor&4 != 0
-	f.left = 5 + [4]int64{0, 1, 2, 4}[descriptor&3] + [4]int64{0, 2, 4, 8}[descriptor>>6]
+	f.left = 5 + [4]int64{0, 1, 2, 4}[descriptor&3] + [4]int64{0, 2, 4, 8}[size]
 	if !single {
-		f.left++ // the window
-	} else if descriptor>>6 == 0 {
+		f.left++
+		f.window = 1 << (10 + head[5]>>3)
+		f.window += f.window / 8 * uint64(head[5]&7)
+	} else if size == 0 {
 		f.left++ // the size, which is always there
 	}
-	return nil
 }
 
 func (f *frame) Read(p []byte) (int, error) {
@@ -251,7 +319,7 @@ const (
 // newMembers goes through the file whose bytes from offset at are those of
 // from, which nobody else reads; on workers goroutines, if that is more than one.
 func newMembers(from *bufio.Reader, at int64, c codec, workers int) (*members, error) {
-	decoder, err := c.newDecoder(0)
+	decoder, err := c.newDecoder(c.window)
 	if err != nil {
 		return nil, err
 	}
