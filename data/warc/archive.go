@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/neardup/neardup/data"
@@ -356,7 +357,9 @@ func (a *archive) header(r *record) error {
 
 // read appends up to n bytes of the record's block to that of r.
 func (a *archive) read(r *record, n int64) error {
-	for n = min(n, a.left); n > 0; {
+	n = min(n, a.left)
+	r.block = slices.Grow(r.block, int(min(n, keptBuffer))) // the length may be a lie
+	for n > 0 {
 		if err := a.fill(); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = fmt.Errorf("%d of %d bytes: %w", len(r.block), r.length, io.ErrUnexpectedEOF)

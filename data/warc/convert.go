@@ -190,7 +190,7 @@ func isOther(sniffed string) bool {
 // in 100 are control characters that no text has. The bytes of UTF-16 are,
 // but those of markup have a zero at every other place.
 func isBinary(body []byte) bool {
-	sample := body[:min(len(body), 4096)]
+	sample := body[:min(len(body), 2048)]
 	controls := 0
 	var zeros [2]int // at even and odd places
 	for i, b := range sample {

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -61,7 +62,7 @@ func readAll(t testing.TB, r data.Reader) (docs []data.Document, bad []string) {
 	return docs, bad
 }
 
-func sharedData(t *testing.T) string {
+func sharedData(t testing.TB) string {
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared")
@@ -460,36 +461,39 @@ func FuzzRead(f *testing.F) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	path := filepath.Join("..", "..", "..", "shared", "data", "warc", "ipwb-sample-1.warc.gz")
-	if _, err := os.Stat(path); err != nil {
-		b.Skipf("shared data not found at %s", path)
+	path := filepath.Join(sharedData(b), "..", "html", "cctv-dev.warc.gz")
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
 	}
 	for _, html := range []string{data.HTMLMain, data.HTMLVisible} {
-		b.Run(html, func(b *testing.B) {
-			var doc data.Document
-			docs, size := 0, 0
-			for b.Loop() {
-				r, err := warc.Open(data.Split{Path: path, End: -1}, data.ReaderOptions{HTML: html})
-				if err != nil {
-					b.Fatal(err)
-				}
-				for {
-					err := r.Read(&doc)
-					if errors.Is(err, io.EOF) {
-						break
+		for _, workers := range []int{1, runtime.GOMAXPROCS(0)} {
+			b.Run(fmt.Sprintf("%s/workers=%d", html, workers), func(b *testing.B) {
+				b.SetBytes(info.Size())
+				b.ReportAllocs()
+				var doc data.Document
+				docs := 0
+				for b.Loop() {
+					r, err := warc.Open(data.Split{Path: path, End: -1}, data.ReaderOptions{HTML: html, Workers: workers})
+					if err != nil {
+						b.Fatal(err)
 					}
-					if err == nil {
-						docs++
-						size += len(doc.Text)
+					for {
+						err := r.Read(&doc)
+						if errors.Is(err, io.EOF) {
+							break
+						}
+						if err == nil {
+							docs++
+						}
+					}
+					if err := r.Close(); err != nil {
+						b.Fatal(err)
 					}
 				}
-				if err := r.Close(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "pages/s")
-			b.ReportMetric(float64(size)/b.Elapsed().Seconds()/1e6, "MB-text/s")
-		})
+				b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "pages/s")
+			})
+		}
 	}
 }
 
