@@ -17,10 +17,12 @@ func (h header) get(name string) []byte {
 		if !ok || blank(line) || !equalFold(bytes.TrimSpace(field), name) {
 			continue
 		}
-		value = bytes.TrimSpace(value)
+		if value = bytes.TrimSpace(value); blank(rest) {
+			value = bytes.Clone(value)
+		}
 		for blank(rest) {
 			line, rest, _ = bytes.Cut(rest, []byte{'\n'})
-			value = append(append(bytes.Clone(value), ' '), bytes.TrimSpace(line)...)
+			value = append(append(value, ' '), bytes.TrimSpace(line)...)
 		}
 		return bytes.TrimSpace(value)
 	}

@@ -48,6 +48,9 @@ func (m *message) parse(block []byte) error {
 	return nil
 }
 
+// maxEncodings is how many encodings of a body are undone; two are in use.
+const maxEncodings = 5
+
 var errTooLarge = errors.New("larger than the record limit when decoded")
 
 // bodies decodes the bodies of messages; its buffers and decoders are used
@@ -78,7 +81,7 @@ func (d *bodies) decode(m *message) (body []byte, encoded string, cut bool, err 
 		short = false // there should be no length
 	}
 	encodings := bytes.Split(m.header.get("Content-Encoding"), []byte{','})
-	for i := len(encodings) - 1; i >= 0; i-- {
+	for i := len(encodings) - 1; i >= max(0, len(encodings)-maxEncodings); i-- {
 		name := string(bytes.ToLower(bytes.TrimSpace(encodings[i])))
 		if name == "" || name == "identity" || name == "none" {
 			continue

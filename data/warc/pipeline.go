@@ -133,6 +133,7 @@ func (r *Reader) take(doc *data.Document) error {
 		r.cur, r.next = <-r.ordered, 0
 		<-r.cur.ready
 		if r.cur.panic != nil {
+			r.err = fmt.Errorf("warc: %s: a conversion panicked", r.archive.path)
 			panic(r.cur.panic) // as if the caller's goroutine had converted the record
 		}
 	}

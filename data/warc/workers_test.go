@@ -86,14 +86,10 @@ func TestWorkersAgreeOnRealArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	html, err := filepath.Glob(filepath.Join(dir, "..", "html", "*.warc.gz"))
-	if err != nil {
-		t.Fatal(err)
+	if !testing.Short() {
+		files = append(files, filepath.Join(dir, "..", "html", "cctv-dev.warc.gz"))
 	}
-	if testing.Short() {
-		html = nil
-	}
-	for _, path := range append(files, html...) {
+	for _, path := range files {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +207,7 @@ func TestWorkersAgree(t *testing.T) {
 		},
 		"at the end": func(rng *rand.Rand, b []byte) []byte { return b[:rng.IntN(len(b))] },
 	}
-	rounds := 3
+	rounds := 2
 	if testing.Short() {
 		rounds = 1
 	}

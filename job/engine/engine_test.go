@@ -93,6 +93,19 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 	}
 }
 
+// TestFingerprintTaskCountsCutPages reads an archive, on several goroutines.
+func TestFingerprintTaskCountsCutPages(t *testing.T) {
+	record := func(fields string) string {
+		return "WARC/1.0\r\nWARC-Type: resource\r\nContent-Type: text/plain\r\n" + fields + "Content-Length: 4\r\n\r\ntext\r\n\r\n"
+	}
+	job := newJob(t, config.Default(), record("")+record("WARC-Truncated: length\r\n")+record("WARC-Truncated: time\r\n"))
+	job.Splits[0].Format = "warc"
+	rec, err := engine.FingerprintTask(context.Background(), job, 0, 3)
+	if err != nil || rec.RowsOut != 3 || rec.Cut != 2 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+}
+
 // A cancelled or failing task leaves nothing under a final name and no
 // goroutine (see TestMain).
 func TestFingerprintTaskStops(t *testing.T) {

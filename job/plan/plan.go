@@ -310,7 +310,11 @@ func (s *sampler) preset(name string, workers int) (Preset, error) {
 	}
 	n := float64(s.plan.Documents)
 	cores := float64(workers)
-	readers := float64(min(workers, s.splits)) // a split is read by one
+	splits := float64(min(workers, s.splits)) // that are read at once
+	readers := splits
+	if s.format == source.FormatWARC || s.format == source.FormatWET {
+		readers = cores // a split is read by all
+	}
 	p := Preset{Name: name, Distance: m.Distance, verified: m.Verified()}
 	// A split's reader and the fingerprinters work at the same time.
 	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores)
@@ -320,7 +324,7 @@ func (s *sampler) preset(name string, workers int) (Preset, error) {
 	}
 	p.Match = n*orderSeconds + n*kernel.Cost(int(min(n, 1<<31)))*1e-9/cores
 	p.Match += n * furtherSeconds / cores * float64(verified)
-	p.Memory = baseMemory + int64(bufferMemory[verified]*min(1, n/bufferFull)+documentMemory[verified]*n+min(readers, n/readerFull)*readerMemory[s.format])
+	p.Memory = baseMemory + int64(bufferMemory[verified]*min(1, n/bufferFull)+documentMemory[verified]*n+min(splits, n/readerFull)*readerMemory[s.format])
 	if m.Verify == config.VerifyTexts {
 		p.Match += s.reading * n / readers // the texts of open pairs
 	}
