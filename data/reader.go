@@ -65,6 +65,7 @@ const (
 type ReaderOptions struct {
 	Columns    Columns
 	KeepRaw    bool      // fill Document.Raw (JSONL and CSV)
+	Encoding   string    // of all text, a label of the WHATWG Encoding Standard; "": told from each file or page
 	MaxRecord  int64     // bytes; a longer record is skipped as too large; 0: DefaultMaxRecord
 	WARCID     string    // WARCIDURL (default) or WARCIDRecord
 	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll

@@ -20,7 +20,7 @@ var layers = []struct {
 	{"data", []string{"data/…"}},
 	{"mapper", []string{"mapper", "data", "simhash/…"}},
 	{"reducer", []string{"reducer", "data", "simhash/…"}},
-	{"job/config", []string{"job/config", "data", "simhash/…"}},
+	{"job/config", []string{"job/config", "data", "data/charset", "simhash/…"}},
 	{"job/rundir", []string{"job/rundir", "data"}},
 }
 

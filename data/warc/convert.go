@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
 )
 
 // converter makes documents of records. It owns what is used again from one
@@ -17,24 +18,25 @@ type converter struct {
 	opts   data.ReaderOptions
 	bodies bodies
 	msg    message
-	utf8   []byte
 	raw    []byte // of the last record that was skipped
+
+	charset charset.Decoder
 }
 
-func newConverter(path string, o data.ReaderOptions) *converter {
-	return &converter{path: path, opts: o, bodies: bodies{limit: o.RecordLimit()}}
+func (r *Reader) newConverter() *converter {
+	return &converter{path: r.archive.path, opts: r.opts, bodies: bodies{limit: r.opts.RecordLimit()}, charset: r.charset}
 }
 
 func (c *converter) close() { c.bodies.close() }
 
 // text sets the title, the language and the text of doc to those of a page.
 func (c *converter) text(doc *data.Document, body []byte, contentType string, html bool) error {
+	text, _ := c.charset.Decode(body, charset.Hint{ContentType: contentType, HTML: html})
 	if !html {
-		doc.Text = toUTF8(doc.Text, body, contentType)
+		doc.Text = append(doc.Text, text...)
 		return nil
 	}
-	c.utf8 = toUTF8(c.utf8[:0], body, contentType)
-	return page(doc, c.utf8, c.opts.HTML != data.HTMLVisible)
+	return page(doc, text, c.opts.HTML != data.HTMLVisible)
 }
 
 // wanted reports whether a record may be a page; if not, what it is.

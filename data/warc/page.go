@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
 )
 
 const (
@@ -53,15 +54,25 @@ func page(doc *data.Document, body []byte, main bool) error {
 // page that did not come in an archive, as the reader of archives would:
 // contentType may name the page's character set. It is an error if the page has no text.
 func HTML(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) error {
-	utf8 := toUTF8(nil, body, contentType)
+	decoder, err := charset.NewDecoder(o.Encoding)
+	if err != nil {
+		return err
+	}
+	text, _ := decoder.Decode(body, charset.Hint{ContentType: contentType, HTML: true})
 	doc.Title, doc.Text, doc.Language = doc.Title[:0], doc.Text[:0], doc.Language[:0]
-	return page(doc, utf8, o.HTML != data.HTMLVisible)
+	return page(doc, text, o.HTML != data.HTMLVisible)
 }
 
-// Plain sets the text of doc to that of a page of plain text, and its title
-// and language to none.
-func Plain(doc *data.Document, body []byte, contentType string) {
-	doc.Title, doc.Language, doc.Text = doc.Title[:0], doc.Language[:0], toUTF8(doc.Text[:0], body, contentType)
+// Plain sets the text of doc to that of a page of plain text, as HTML does,
+// and its title and language to none.
+func Plain(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) error {
+	decoder, err := charset.NewDecoder(o.Encoding)
+	if err != nil {
+		return err
+	}
+	text, _ := decoder.Decode(body, charset.Hint{ContentType: contentType})
+	doc.Title, doc.Language, doc.Text = doc.Title[:0], doc.Language[:0], append(doc.Text[:0], text...)
+	return nil
 }
 
 // measure counts the nodes of a tree.

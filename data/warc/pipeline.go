@@ -68,7 +68,7 @@ func (r *Reader) start(workers int) {
 	})
 	for range workers {
 		r.done.Go(func() {
-			c := newConverter(r.archive.path, r.opts)
+			c := r.newConverter()
 			defer c.close()
 			for b := range r.work {
 				b.convert(c, r.quit)

@@ -23,6 +23,7 @@ import (
 	"sync"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
 )
 
 // Reader reads the documents of a WARC or WET file; it is a
@@ -31,6 +32,7 @@ import (
 type Reader struct {
 	archive *archive
 	opts    data.ReaderOptions
+	charset charset.Decoder // copied by each converter
 	err     error
 	digest  string
 	closed  bool
@@ -62,15 +64,19 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 	if o.HTML != "" && o.HTML != data.HTMLMain && o.HTML != data.HTMLVisible {
 		return nil, fmt.Errorf("warc: HTML %q: write %s or %s", o.HTML, data.HTMLMain, data.HTMLVisible)
 	}
+	decoder, err := charset.NewDecoder(o.Encoding)
+	if err != nil {
+		return nil, fmt.Errorf("warc: %w", err)
+	}
 	a, err := openArchive(split, o)
 	if err != nil {
 		return nil, fmt.Errorf("warc: %s: %w", split.Path, err)
 	}
-	r := &Reader{archive: a, opts: o}
+	r := &Reader{archive: a, opts: o, charset: decoder}
 	if o.Workers > 1 {
 		r.start(o.Workers)
 	} else {
-		r.converter = newConverter(split.Path, o)
+		r.converter = r.newConverter()
 	}
 	return r, nil
 }

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
@@ -21,7 +23,7 @@ import (
 )
 
 func newExplain(std streams) *cobra.Command {
-	var run, method, page string
+	var run, method, page, encoding string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain A B",
@@ -52,7 +54,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 			if run != "" {
 				docs, err = documentsOfRun(cmd.Context(), run, args, j.templates)
 			} else {
-				docs, err = documentsOfFiles(args)
+				docs, err = documentsOfFiles(args, encoding)
 			}
 			if err != nil {
 				return err
@@ -82,6 +84,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")
 	cmd.Flags().StringVar(&method, "method", "", "method that judges: classic, balanced, thorough or k=0 to k=15, or with settings like balanced+limit=0.5 (default as the run, or balanced)")
 	cmd.Flags().StringVar(&page, "html", "", "write the explanation as a page to this file too")
+	cmd.Flags().StringVar(&encoding, "encoding", "", "encoding of the two files, like gb18030 (default as each declares, or as its bytes look)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -137,22 +140,30 @@ func judgeOfRun(run string) (judge, error) {
 
 // documentsOfFiles reads text, and of a page of HTML its main text, as a run
 // does.
-func documentsOfFiles(paths []string) (docs [2]eval.Document, err error) {
+func documentsOfFiles(paths []string, encoding string) (docs [2]eval.Document, err error) {
+	options := config.Default().Input.ReaderOptions()
+	options.Encoding = encoding
+	decoder, err := charset.NewDecoder(encoding)
+	if err != nil {
+		return docs, usageError{fmt.Errorf("--encoding: %w", err)}
+	}
 	for i, path := range paths {
 		body, err := os.ReadFile(path)
 		if err != nil {
 			return docs, err
 		}
-		if bytes.IndexByte(body[:min(len(body), 4096)], 0) >= 0 {
+		// UTF-16 alone has zero bytes.
+		if bytes.IndexByte(body[:min(len(body), 4096)], 0) >= 0 && !strings.HasPrefix(decoder.Decide(body, charset.Hint{}).Name(), "utf-16") {
 			return docs, fmt.Errorf("%s is not text: name two files of text or HTML, or with --run two ids of a run", path)
 		}
 		var d data.Document
 		if kind := pageType("", path, body); kind == "text/html" {
-			if err := warc.HTML(&d, body, kind, config.Default().Input.ReaderOptions()); err != nil {
-				return docs, fmt.Errorf("%s: %w", path, err)
-			}
+			err = warc.HTML(&d, body, kind, options)
 		} else {
-			warc.Plain(&d, body, kind)
+			err = warc.Plain(&d, body, kind, options)
+		}
+		if err != nil {
+			return docs, fmt.Errorf("%s: %w", path, err)
 		}
 		docs[i] = eval.Document{ID: path, Title: d.Title, Text: d.Text}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/hamming"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -50,6 +51,7 @@ type Input struct {
 	WARCID       string `yaml:"warc_id" json:"warc_id"`                          // url or record
 	HTTPStatus   string `yaml:"http_status" json:"http_status"`                  // ok (2xx only) or all
 	HTML         string `yaml:"html" json:"html"`                                // main text of a page, or all visible text
+	Encoding     string `yaml:"encoding" json:"encoding,omitzero"`               // of all text; "": told from each file or page
 	MaxRecord    int64  `yaml:"max_record" json:"max_record"`                    // bytes; a longer record is skipped
 	MaxBad       string `yaml:"max_bad" json:"max_bad"`                          // a count ("1000") or a share ("10%") of unusable records
 	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids"`              // skip or fail
@@ -315,6 +317,9 @@ func (c Config) Check() error {
 	if c.Clusters.Keep == KeepRank && c.Input.Rank == "" {
 		return errors.New("keep rank needs the column to rank by: name it with --rank-column")
 	}
+	if _, err := charset.NewDecoder(c.Input.Encoding); err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
 	if c.Input.MaxRecord <= 0 {
 		return fmt.Errorf("max_record %d: write a number of bytes, like 33554432", c.Input.MaxRecord)
 	}
@@ -420,6 +425,7 @@ func Unusable(reason string) bool {
 func (in Input) ReaderOptions() data.ReaderOptions {
 	return data.ReaderOptions{
 		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Language: in.Language, Date: in.Date, Rank: in.Rank},
+		Encoding:   in.Encoding,
 		MaxRecord:  in.MaxRecord,
 		WARCID:     in.WARCID,
 		HTTPStatus: in.HTTPStatus,

@@ -342,9 +342,11 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 		media, _, _ = strings.Cut(contentType, ";")
 		media = strings.ToLower(strings.TrimSpace(media))
 	}
+	options := x.config.Input.ReaderOptions()
+	options.Encoding = "" // was that of a night's files
 	switch media {
 	case "text/html", "application/xhtml+xml":
-		if err := warc.HTML(doc, body, contentType, x.config.Input.ReaderOptions()); err != nil {
+		if err := warc.HTML(doc, body, contentType, options); err != nil {
 			return nil, fail(http.StatusUnprocessableEntity, "%w", err)
 		}
 	case "application/json":
@@ -369,7 +371,9 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 		}
 		doc.ID, doc.Title, doc.Text = []byte(page.ID), []byte(page.Title), []byte(*page.Text)
 	case "", "text/plain", "text/markdown", "application/octet-stream", "application/x-www-form-urlencoded":
-		warc.Plain(doc, body, contentType)
+		if err := warc.Plain(doc, body, contentType, options); err != nil {
+			return nil, err
+		}
 	default:
 		return nil, fail(http.StatusUnsupportedMediaType, "content type %q: send text/plain, text/html or application/json", media)
 	}
