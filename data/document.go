@@ -104,4 +104,8 @@ type Split struct {
 	Size   int64  `json:"size"`   // of the whole file in bytes; -1 when unknown
 	Start  int64  `json:"start"`  // first byte (or row group) of the split
 	End    int64  `json:"end"`    // one past the last; -1: to the end
+
+	// Encoding is that of the whole file, where the split is a piece of it:
+	// a label as of ReaderOptions.Encoding; "": told from the split.
+	Encoding string `json:"encoding,omitempty"`
 }

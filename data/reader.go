@@ -93,6 +93,10 @@ type SourceReader interface {
 	// stand in the file; of a split that is the whole file, what sha256sum
 	// says. It is empty before Read returned io.EOF.
 	Digest() string
+	// Encoding is the name of the encoding that the text of a line format is
+	// in, as far as it was read; empty for UTF-8, and for other formats, whose
+	// pages have each their own or always UTF-8.
+	Encoding() string
 }
 
 // ValidID returns the id as tables can hold it: with each byte that is no UTF-8

@@ -198,10 +198,8 @@ func (d *Decoder) decide(body []byte, hint Hint) (e *Encoding, valid bool) {
 	if e := bom(body); e != nil {
 		return e, e == UTF8 && utf8.Valid(whole(body))
 	}
-	if bytes.IndexByte(body[:min(len(body), sampleSize)], 0) >= 0 { // of ASCII in UTF-16
-		if e := wide(body, plainlyWide); e != nil {
-			return e, false
-		}
+	if e := wideASCII(body); e != nil {
+		return e, false
 	}
 	if utf8.Valid(whole(body)) {
 		if escapes(body) {

@@ -106,11 +106,10 @@ func (m *model) cost(sample []byte, limit int) int {
 	if m.enc.kind == doubleByte {
 		return m.pairs(sample, limit)
 	}
-	beside := &besideASCII
+	bytes, beside, before, sum := m.costs(), &besideASCII, other, foreignCost
 	if m.lang.latin {
-		beside = &latinBeside
+		beside, sum = &latinBeside, 0
 	}
-	bytes, before, sum := m.costs(), other, 0
 	for i, c := range sample {
 		b := bytes[c]
 		sum += int(b.cost) + beside[before][b.class]
@@ -223,6 +222,26 @@ func escapes(b []byte) bool {
 		}
 		b = b[i+1:]
 	}
+}
+
+// wideASCII returns the UTF-16 that a text with zero bytes is in, those of its
+// ASCII. It looks at texts that are UTF-8 too: letters of ASCII in UTF-16 are
+// letters and zero bytes of it, Cyrillic ones are letters and 0x04.
+func wideASCII(b []byte) *Encoding {
+	b = b[:min(len(b), sampleSize)]
+	if bytes.IndexByte(b, 0) < 0 {
+		return nil
+	}
+	controls := 0
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			controls++
+		}
+	}
+	if 5*controls < 2*len(b) && utf8.Valid(whole(b)) {
+		return nil
+	}
+	return wide(b, plainlyWide)
 }
 
 // wide returns the UTF-16 that a text without a byte order mark is in; nil

@@ -1,13 +1,16 @@
 // Package csv reads documents, and fingerprints of foreign origin, from CSV
 // and TSV files with a header row, plain or compressed. Quoting is that of
 // RFC 4180, in TSV too. Rows that do not fit the header are skipped by name;
-// it never guesses what a broken row may have meant.
+// it never guesses what a broken row may have meant, but where a quote is left
+// open and the lines behind it are rows, it reads those.
+//
+// It has a row reader of its own. encoding/csv reads the same fields from rows
+// that are sound, but holds a row of any length, and gives an open quote the
+// rest of the file.
 package csv
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -24,98 +27,236 @@ const keptRaw = 64 << 10
 // table reads the rows of a file.
 type table struct {
 	path   string
-	in     *stream.Reader
-	tail   *tail
-	rows   *csv.Reader
+	in     *stream.Text
+	scan   scanner
 	header []string
-	raw    []byte // the header's bytes
-	base   int64  // bytes in front of what rows reads
-	limit  int64
+	raw    []byte // the header row in UTF-8, with its line end
+	row    []byte // the current row in UTF-8, without its line end
+	fields []field
+	limit  int
 	err    error // ended the reading
 	digest string
 }
 
 // openTable opens a file and reads its header.
 func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
-	in, err := stream.Open(split, o.Stdin)
+	in, err := stream.OpenText(split, o)
 	if err != nil {
 		return nil, fmt.Errorf("csv: %s: %w", split.Path, err)
 	}
-	t := &table{path: split.Path, in: in, limit: o.RecordLimit()}
-	if err := t.open(split.Format); err != nil {
+	t := &table{path: split.Path, in: in, limit: int(o.RecordLimit()), scan: scanner{comma: ','}}
+	if split.Format == "tsv" {
+		t.scan.comma = '\t'
+	}
+	if err := t.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), in.Close())
 	}
 	return t, nil
 }
 
-func (t *table) open(format string) error {
-	buffered := bufio.NewReaderSize(t.in, 64<<10)
-	if head, err := buffered.Peek(3); err == nil && bytes.Equal(head, []byte("\xef\xbb\xbf")) {
-		if _, err := buffered.Discard(3); err != nil {
-			return err
-		}
-		t.base = 3
-	}
-	t.tail = &tail{src: buffered, limit: t.limit}
-	t.rows = csv.NewReader(t.tail)
-	t.rows.FieldsPerRecord = -1
-	t.rows.ReuseRecord = true
-	if format == "tsv" {
-		t.rows.Comma = '\t'
-	}
-	header, err := t.rows.Read()
-	if errors.Is(err, io.EOF) {
+// open reads the header. A file that is damaged within it has none, and no
+// rows.
+func (t *table) open() error {
+	found, err := t.scanRow()
+	switch {
+	case errors.Is(err, errDamaged):
+		return nil
+	case errors.Is(err, io.EOF):
 		return errors.New("no header row: the file is empty")
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("header row: %w", err)
+	case found == more:
+		return fmt.Errorf("header row: longer than %d bytes", t.limit)
+	case found == brokenRow:
+		return fmt.Errorf("header row: %w", t.scan.err)
 	}
-	for _, name := range header {
-		t.header = append(t.header, strings.TrimSpace(name))
+	t.take(t.in.Window()[:t.scan.at])
+	t.raw = bytes.Clone(t.in.UTF8(t.in.Window()[:t.scan.at]))
+	for i := range t.fields {
+		t.header = append(t.header, strings.TrimSpace(string(t.appendField(nil, i))))
 	}
-	t.raw = bytes.Clone(t.tail.until(t.rows.InputOffset()))
+	t.in.Advance(t.scan.at)
 	return nil
+}
+
+// errDamaged says that a compressed file is damaged within the row.
+var errDamaged = errors.New("damaged within the row")
+
+// scanRow goes to the next row, over empty lines, and scans it in the window;
+// more means that it is longer than a row may be.
+func (t *table) scanRow() (found, error) {
+	t.scan.reset()
+	for {
+		w := t.in.Window()
+		i := 0
+		for i < len(w) && (w[i] == '\n' || w[i] == '\r' && i+1 < len(w) && w[i+1] == '\n') {
+			i++
+		}
+		t.in.Advance(i)
+		if w = w[i:]; len(w) > 1 || len(w) == 1 && w[0] != '\r' {
+			break
+		}
+		if t.in.More() {
+			continue
+		}
+		if !t.in.AtEnd() {
+			return more, errDamaged
+		}
+		return more, io.EOF
+	}
+	for most := t.limit + len("\r\n"); ; {
+		w := t.in.Window()
+		if found := t.scan.scan(w[:min(len(w), most)], false); found != more || len(w) > most {
+			return found, nil
+		}
+		if t.in.More() {
+			continue
+		}
+		if t.in.AtEnd() {
+			return t.scan.scan(w, true), nil
+		}
+		return more, errDamaged
+	}
+}
+
+// take makes raw the current row.
+func (t *table) take(raw []byte) {
+	text := t.in.UTF8(raw)
+	t.fields = t.scan.fields
+	if len(text) != len(raw) || &text[0] != &raw[0] { // no encoding moves a delimiter, but other bytes
+		s := scanner{comma: t.scan.comma}
+		s.reset()
+		s.scan(text, true)
+		t.fields = s.fields
+	}
+	t.row = trimEnd(text)
 }
 
 // next reads a row, and tells where it starts in the stream. What is no row
 // that fits is a *data.BadRecord.
-func (t *table) next() (row []string, raw []byte, offset int64, err error) {
+func (t *table) next() (offset int64, err error) {
 	if t.err != nil {
-		return nil, nil, 0, t.err
+		return 0, t.err
 	}
-	start := t.rows.InputOffset()
-	t.tail.mark(start)
-	row, err = t.rows.Read()
-	end := t.rows.InputOffset()
-	raw = t.tail.until(end)
-	raw, offset = skipBlank(raw, start)
-	offset += t.base
-	raw = trimEnd(raw)
-	var syntax *csv.ParseError
+	found, err := t.scanRow()
+	offset = t.in.Offset()
+	w := t.in.Window()
 	switch {
-	case errors.Is(err, io.EOF):
-		t.err = io.EOF
-		t.digest = t.in.Digest()
-		return nil, nil, 0, t.err
-	case errors.Is(err, errTooLarge):
-		t.err = fmt.Errorf("csv: %s at offset %d: a row of more than %d bytes, perhaps an open quote", t.path, offset, t.limit)
-		return nil, nil, 0, t.err
-	case errors.As(err, &syntax):
-		return nil, raw, offset, t.bad(offset, data.ReasonMalformed, syntax.Err, raw)
+	case errors.Is(err, errDamaged):
+		if line := t.resume(len(w)); line > 0 {
+			return offset, t.skip(line, data.ReasonMalformed, errOpen)
+		}
+		fallthrough
 	case err != nil:
-		t.err = fmt.Errorf("csv: %s at offset %d: %w", t.path, offset, err)
-		return nil, nil, 0, t.err
-	case int64(len(raw)) > t.limit:
-		return nil, raw, offset, t.bad(offset, data.ReasonTooLarge, fmt.Errorf("longer than %d bytes", t.limit), raw)
-	case len(row) != len(t.header):
-		return nil, raw, offset, t.bad(offset, data.ReasonMalformed, fmt.Errorf("%d fields, the header has %d", len(row), len(t.header)), raw)
+		err = t.in.End(t.path)
+		if _, bad := data.IsBadRecord(err); bad {
+			return offset, err
+		}
+		if t.err = err; errors.Is(err, io.EOF) {
+			t.digest = t.in.Digest()
+		} else {
+			t.err = fmt.Errorf("csv: %w", err)
+		}
+		return 0, t.err
+	case found == more:
+		if line := t.resume(t.limit); line > 0 {
+			return offset, t.skip(line, data.ReasonMalformed, errOpen)
+		}
+		return offset, t.tooLarge()
+	case found == brokenRow:
+		if line := t.resume(t.scan.at); line > 0 {
+			return offset, t.skip(line, data.ReasonMalformed, errOpen)
+		}
+		return offset, t.skip(t.scan.at, data.ReasonMalformed, t.scan.err)
 	}
-	return row, raw, offset, nil
+	raw := w[:t.scan.at]
+	if len(trimEnd(raw)) > t.limit {
+		return offset, t.skip(len(raw), data.ReasonTooLarge, fmt.Errorf("longer than %d bytes", t.limit))
+	}
+	if n := len(t.scan.fields); n != len(t.header) {
+		t.scan.opened = -1
+		for _, f := range t.scan.fields { // of several lines, which another row's quote may end
+			if f.quoted && bytes.IndexByte(raw[f.from:f.to], '\n') >= 0 {
+				t.scan.opened = f.from
+				break
+			}
+		}
+		if line := t.resume(len(raw)); line > 0 {
+			return offset, t.skip(line, data.ReasonMalformed, errOpen)
+		}
+		return offset, t.skip(len(raw), data.ReasonMalformed, fmt.Errorf("%d fields, the header has %d", n, len(t.header)))
+	}
+	t.take(raw)
+	t.in.Advance(len(raw))
+	return offset, nil
+}
+
+// resume returns where to go on within the first n bytes of the window, in
+// which a quoted field was opened that does not end as it should: behind the
+// line where it was opened, if the lines that follow are rows; else 0.
+//
+// The time stays linear: a line that a quote stays open over holds an even
+// number of quotes, and one that opens a quote an odd number. So no line that
+// is read again opens another one as far as the first was followed, and none
+// is read a third time.
+func (t *table) resume(n int) int {
+	if t.scan.opened < 0 {
+		return 0
+	}
+	w := t.in.Window()[:n]
+	i := bytes.IndexByte(w[t.scan.opened:], '\n')
+	if i < 0 {
+		return 0
+	}
+	line := t.scan.opened + i + 1
+	if !areRows(w[line:], t.scan.comma, len(t.header)) {
+		return 0
+	}
+	return line
+}
+
+// tooLarge passes over a row of more bytes than the window may have, or over
+// as much of it as is no rows: a quote may be open.
+func (t *table) tooLarge() error {
+	offset := t.in.Offset()
+	head := bytes.Clone(t.in.Window()[:min(t.limit, keptRaw)])
+	t.in.Advance(t.scan.at)
+	for ended := false; ; {
+		for len(t.in.Window()) < evidenceBytes && !ended {
+			ended = !t.in.More()
+		}
+		w := t.in.Window()
+		w = w[:min(len(w), evidenceBytes)]
+		t.scan.at, t.scan.fields = 0, t.scan.fields[:0]
+		if t.scan.state == quotedField {
+			if line := bytes.IndexByte(w, '\n') + 1; line > 0 && areRows(w[line:], t.scan.comma, len(t.header)) {
+				t.in.Advance(line)
+				break
+			}
+		}
+		last := ended && len(w) == len(t.in.Window())
+		found := t.scan.scan(w, last)
+		t.in.Advance(t.scan.at)
+		if found != more || last {
+			break
+		}
+	}
+	return t.bad(offset, data.ReasonTooLarge, fmt.Errorf("longer than %d bytes", t.limit), head)
+}
+
+// skip goes over the first n bytes of the window, which are a bad record.
+func (t *table) skip(n int, reason string, err error) error {
+	bad := t.bad(t.in.Offset(), reason, err, trimEnd(t.in.Window()[:n]))
+	t.in.Advance(n)
+	return bad
 }
 
 func (t *table) bad(offset int64, reason string, err error, raw []byte) *data.BadRecord {
 	return &data.BadRecord{Source: t.path, Offset: offset, Reason: reason, Err: err, Raw: raw[:min(len(raw), keptRaw)]}
 }
+
+// appendField appends a field of the current row to dst.
+func (t *table) appendField(dst []byte, i int) []byte { return appendField(dst, t.row, t.fields[i]) }
 
 // column returns the index of the column that name asks for: the named one,
 // which must be there, or for "" the first of the candidates; -1 when there
@@ -153,6 +294,7 @@ func (t *table) close() error {
 type Reader struct {
 	*table
 	keepRaw                               bool
+	scratch                               []byte
 	id, title, text, language, date, rank int // column indexes; -1 when there is none
 }
 
@@ -165,6 +307,9 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{table: t, keepRaw: o.KeepRaw}
+	if t.header == nil {
+		return r, nil
+	}
 	for _, f := range []struct {
 		index      *int
 		name       string
@@ -188,42 +333,49 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-// Header is the header row as it stands in the file, with its line end.
+// Header is the header row as it stands in the file, in UTF-8, with its line
+// end; empty when the file is damaged within it.
 func (r *Reader) Header() []byte { return r.raw }
 
 // Read fills doc with the next row's document; see data.Reader. Empty lines
 // are no records.
 func (r *Reader) Read(doc *data.Document) error {
-	row, raw, offset, err := r.next()
+	offset, err := r.next()
 	if err != nil {
 		return err
 	}
 	doc.Reset()
 	doc.Offset = offset
-	doc.Text = append(doc.Text, row[r.text]...)
+	doc.Text = r.appendField(doc.Text, r.text)
 	if r.id >= 0 {
-		doc.ID = append(doc.ID, row[r.id]...)
+		doc.ID = r.appendField(doc.ID, r.id)
 	}
 	if len(doc.ID) == 0 {
 		doc.ID = data.AppendDefaultID(doc.ID, r.path, offset)
 	}
 	if r.title >= 0 {
-		doc.Title = append(doc.Title, row[r.title]...)
+		doc.Title = r.appendField(doc.Title, r.title)
 	}
 	if r.language >= 0 {
-		doc.Language = append(doc.Language, row[r.language]...)
+		doc.Language = r.appendField(doc.Language, r.language)
 	}
 	if r.date >= 0 {
-		doc.Date = data.ParseDate([]byte(row[r.date]))
+		r.scratch = r.appendField(r.scratch[:0], r.date)
+		doc.Date = data.ParseDate(r.scratch)
 	}
 	if r.rank >= 0 {
-		doc.Rank = data.ParseNumber([]byte(row[r.rank]))
+		r.scratch = r.appendField(r.scratch[:0], r.rank)
+		doc.Rank = data.ParseNumber(r.scratch)
 	}
 	if r.keepRaw {
-		doc.Raw = append(doc.Raw, raw...)
+		doc.Raw = append(doc.Raw, r.row...)
 	}
 	return nil
 }
+
+// Encoding is the encoding of the text, if it is not UTF-8; see
+// data.SourceReader.
+func (r *Reader) Encoding() string { return r.in.Encoding() }
 
 // Consumed is the number of bytes of the file read so far.
 func (r *Reader) Consumed() int64 { return r.in.Consumed() }
@@ -233,52 +385,6 @@ func (r *Reader) Digest() string { return r.digest }
 
 // Close ends the reading; it may be called at any time, and again.
 func (r *Reader) Close() error { return r.close() }
-
-var errTooLarge = errors.New("row too large")
-
-// tail keeps the bytes that a csv.Reader read, from a mark on, so that a row
-// can be had as it stands in the file. A row that grows far beyond the limit
-// ends the reading: encoding/csv would hold an open quote's whole file.
-type tail struct {
-	src   io.Reader
-	buf   []byte // from the mark on
-	from  int64  // offset of buf[0]
-	limit int64
-}
-
-func (t *tail) Read(p []byte) (int, error) {
-	if int64(len(t.buf)) > 2*t.limit+(1<<20) {
-		return 0, errTooLarge
-	}
-	n, err := t.src.Read(p)
-	t.buf = append(t.buf, p[:n]...)
-	return n, err
-}
-
-// mark forgets what stands in front of offset.
-func (t *tail) mark(offset int64) {
-	n := int(offset - t.from)
-	if n < len(t.buf)/2 && n < 64<<10 { // moving bytes for every row would cost
-		t.from, t.buf = offset, t.buf[n:]
-		return
-	}
-	t.buf = append(t.buf[:0], t.buf[n:]...)
-	t.from = offset
-}
-
-// until returns the bytes from the mark to offset.
-func (t *tail) until(offset int64) []byte { return t.buf[:offset-t.from] }
-
-// skipBlank passes over the empty lines in front of a row.
-func skipBlank(raw []byte, offset int64) ([]byte, int64) {
-	for {
-		line, _, ok := bytes.Cut(raw, []byte{'\n'})
-		if !ok || len(bytes.TrimRight(line, "\r")) > 0 {
-			return raw, offset
-		}
-		raw, offset = raw[len(line)+1:], offset+int64(len(line))+1
-	}
-}
 
 // trimEnd drops a row's line end.
 func trimEnd(raw []byte) []byte {

@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -62,11 +65,17 @@ func TestRead(t *testing.T) {
 		{"tabs", "id\ttext\na\tx,y\n", "tsv", data.ReaderOptions{}, []string{`8 a||x,y|"a\tx,y"`}},
 		{"ragged", "id,text\na\nb,y,z\nc,x\n", "csv", data.ReaderOptions{}, []string{`8 malformed "a"`, `10 malformed "b,y,z"`, `16 c||x|"c,x"`}},
 		{"stray quote", "id,text\na,x\"y\nb,\"x\" y\nc,x\n", "csv", data.ReaderOptions{}, []string{`8 malformed "a,x\"y"`, `14 malformed "b,\"x\" y"`, `22 c||x|"c,x"`}},
-		{"open quote", "id,text\na,x\nb,\"y\nc,z\n", "csv", data.ReaderOptions{}, []string{`8 a||x|"a,x"`, `12 malformed "b,\"y\nc,z"`}},
+		{"open quote", "id,text\na,x\nb,\"y\nc,z\n", "csv", data.ReaderOptions{}, []string{`8 a||x|"a,x"`, `12 malformed "b,\"y"`, `17 c||z|"c,z"`}},
+		{"open quote in front of a quoted field", "id,text\nb,\"y\nc,z\nd,\"w\"\n", "csv", data.ReaderOptions{}, []string{`8 malformed "b,\"y"`, `13 c||z|"c,z"`, `17 d||w|"d,\"w\""`}},
+		{"open quote behind a field of two lines", "id,n,text\na,\"1\n2\",\"y\nc,3,z\nd,4,z\n", "csv", data.ReaderOptions{}, []string{`10 malformed "a,\"1\n2\",\"y"`, `21 c||z|"c,3,z"`, `27 d||z|"d,4,z"`}},
+		{"open quote that another row's closes", "id,text\na,\"x\nb,y\nc,z\nd,w\ne,\",\n", "csv", data.ReaderOptions{}, []string{`8 malformed "a,\"x"`, `13 b||y|"b,y"`, `17 c||z|"c,z"`, `21 d||w|"d,w"`, `25 malformed "e,\","`}},
+		{"open quote, no rows behind it", "id,text\na,\"one\ntwo\nthree\n", "csv", data.ReaderOptions{}, []string{`8 malformed "a,\"one\ntwo\nthree"`}},
+		{"quotes in a text of several lines", "id,text\na,\"one\nand \"two\", ok\nb,x\n", "csv", data.ReaderOptions{}, []string{`8 malformed "a,\"one\nand \"two\", ok"`, `29 b||x|"b,x"`}},
+		{"carriage returns", "id,text\r\na,\"x\ry\r\nz\"\r\nb,y\r", "csv", data.ReaderOptions{}, []string{`9 a||x` + "\ry\nz" + `|"a,\"x\ry\r\nz\""`, `21 b||y|"b,y"`}},
 		{"no id", "text\nx\n", "csv", data.ReaderOptions{}, []string{`5 stdin#5||x|"x"`}},
 		{"names", "k,body,id,text\na,x,no,no\n", "csv", data.ReaderOptions{Columns: data.Columns{ID: "k", Text: "body"}}, []string{`15 a||x|"a,x,no,no"`}},
 		{"letter case", "URL,Content\na,x\n", "csv", data.ReaderOptions{}, []string{`12 a||x|"a,x"`}},
-		{"too large", "id,text\na," + strings.Repeat("x", 70) + "\nb,y\n", "csv", data.ReaderOptions{MaxRecord: 60}, []string{`8 too_large "a,` + strings.Repeat("x", 70) + `"`, `81 b||y|"b,y"`}},
+		{"too large", "id,text\na," + strings.Repeat("x", 70) + "\nb,y\n", "csv", data.ReaderOptions{MaxRecord: 60}, []string{`8 too_large "a,` + strings.Repeat("x", 58) + `"`, `81 b||y|"b,y"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.options.KeepRaw = true
@@ -96,15 +105,148 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestEndlessQuote must not read a whole dump into one row.
-func TestEndlessQuote(t *testing.T) {
-	r, err := open("id,text\na,\""+strings.Repeat("x\n", 4<<20), "csv", data.ReaderOptions{MaxRecord: 1 << 20})
+// TestLongFields reads rows beyond the limit, with the rows behind them, and
+// never holds much more than the limit.
+func TestLongFields(t *testing.T) {
+	const limit = 1 << 20
+	long := strings.Repeat("x", 8<<20)
+	lines := strings.Repeat("lorem ipsum dolor sit amet\n", 8<<20/27)
+	rows := strings.Repeat("c,z\n", 100_000)
+	for name, c := range map[string]struct {
+		content string
+		want    string // reasons and numbers of records
+	}{
+		"quoted":                        {"a,\"" + long + "\"\nb,y\n", "too_large 1 ok 1"},
+		"not quoted":                    {"a," + long + "\nb,y\n", "too_large 1 ok 1"},
+		"quoted lines":                  {"a,\"" + lines + "\"\nb,y\n", "too_large 1 ok 1"},
+		"quoted lines with quotes":      {"a,\"" + strings.ReplaceAll(lines, "dolor", `""dolor""`) + "\"\nb,y\n", "too_large 1 ok 1"},
+		"to the end":                    {"a,\"" + long, "too_large 1"},
+		"lines to the end":              {"a,\"" + lines, "too_large 1"},
+		"open quote, rows":              {"a,\"x\n" + rows, "malformed 1 ok 100000"},
+		"open quote, long, then rows":   {"a,\"" + long + "\n" + rows, "too_large 1 ok "},
+		"open quote, lines, then rows":  {"a,\"" + lines + rows + rows, "too_large 1 ok 1"},
+		"broken quoting in a long line": {"a,\"x\" " + long + "\nb,y\n", "too_large 1 ok 1"},
+		"many open quotes":              {strings.Repeat("a,\"x\n", 500_000), "malformed 250000"},
+		"many open quotes between rows": {strings.Repeat("a,\"x\nb,y\nc,z\n", 200_000), "malformed 200000 ok 400000"},
+		"quotes that reach to the next": {strings.Repeat("\",\"\n", 500_000), "malformed 500000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r, err := open("id,text\n"+c.content, "csv", data.ReaderOptions{MaxRecord: limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			counts := make(map[string]int)
+			var doc data.Document
+			for {
+				err := r.Read(&doc)
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if bad, ok := data.IsBadRecord(err); ok {
+					counts[bad.Reason]++
+				} else if err != nil {
+					t.Fatal(err)
+				} else {
+					counts["ok"]++
+				}
+			}
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > 16*limit+uint64(500*counts[data.ReasonMalformed]) {
+				t.Errorf("%d bytes allocated", n)
+			}
+			got := ""
+			for _, reason := range []string{data.ReasonMalformed, data.ReasonTooLarge, "ok"} {
+				if counts[reason] > 0 {
+					got += fmt.Sprintf("%s %d ", reason, counts[reason])
+				}
+			}
+			if !strings.HasPrefix(got, c.want) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAgainstEncodingCSV reads anything, in pieces of any size, as
+// encoding/csv does, up to the first row whose quoting is broken.
+func TestAgainstEncodingCSV(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b strings.Builder
+		b.WriteString("a,b,c\n")
+		pieces := []string{"a", "文", ",", ",", "\"", "\"", "\"\"", ",\"", "\",", "\n", "\r\n", "\"\n", "\r", " "}
+		for _, i := range rapid.SliceOf(rapid.IntRange(0, len(pieces)-1)).Draw(t, "pieces") {
+			b.WriteString(pieces[i])
+		}
+		againstEncodingCSV(t, b.String())
+	})
+}
+
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
+func againstEncodingCSV(t fataler, content string) {
+	want := csv.NewReader(strings.NewReader(content))
+	want.FieldsPerRecord = -1
+	header, err := want.Read()
+	if err != nil || len(header) != 3 || strings.Join(header, "") != "abc" {
+		return
+	}
+	r, err := neardupcsv.Open(data.Split{Path: "-", Format: "csv", Size: -1, End: -1},
+		data.ReaderOptions{Stdin: iotest.OneByteReader(strings.NewReader(content)), Columns: data.Columns{ID: "a", Title: "b", Text: "c"}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%q: %v", content, err)
 	}
-	if got := readAll(t, r); len(got) != 1 || !strings.Contains(got[0], "at offset 8: a row of more than 1048576 bytes, perhaps an open quote") {
-		t.Errorf("got %.200q", got)
+	defer r.Close() //nolint:errcheck // of a test
+	var doc data.Document
+	for {
+		row, wantErr := want.Read()
+		err := r.Read(&doc)
+		var syntax *csv.ParseError
+		bad, isBad := data.IsBadRecord(err)
+		switch {
+		case errors.As(wantErr, &syntax):
+			if !isBad {
+				t.Fatalf("%q: encoding/csv says %v, Read %v", content, wantErr, err)
+			}
+			return
+		case errors.Is(wantErr, io.EOF):
+			if !errors.Is(err, io.EOF) {
+				t.Fatalf("%q: encoding/csv is at the end, Read says %v", content, err)
+			}
+			return
+		case len(row) != 3:
+			if !isBad || bad.Reason != data.ReasonMalformed {
+				t.Fatalf("%q: a row of %d fields, Read says %v", content, len(row), err)
+			}
+			if strings.Contains(strings.Join(row, ""), "\n") {
+				return // it may be read otherwise
+			}
+		default:
+			if err != nil {
+				t.Fatalf("%q: %q, Read says %v", content, row, err)
+			}
+			if row[0] == "" {
+				row[0] = fmt.Sprintf("stdin#%d", doc.Offset)
+			}
+			if string(doc.ID) != row[0] || string(doc.Title) != row[1] || string(doc.Text) != row[2] {
+				t.Fatalf("%q: got %q %q %q, want %q", content, doc.ID, doc.Title, doc.Text, row)
+			}
+		}
 	}
+}
+
+func FuzzAgainstEncodingCSV(f *testing.F) {
+	f.Add("a,\"b\"\"\r\n\",c\r\n\n,,\r")
+	f.Fuzz(func(t *testing.T, rows string) {
+		if !utf8.ValidString(rows) || strings.ContainsAny(rows, "\x00\x1b") {
+			return // it would be decoded
+		}
+		againstEncodingCSV(t, "a,b,c\n"+rows)
+	})
 }
 
 // TestAgainstWriter writes rows with encoding/csv and reads them back, with

@@ -14,6 +14,7 @@ type FingerprintReader struct {
 	*table
 	id, fingerprint int
 	hexadecimal     bool
+	scratch         []byte
 }
 
 // OpenFingerprints opens a file of fingerprints. The path "-" is not read.
@@ -27,7 +28,7 @@ func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 	}
 	// A first look at the column tells what its numbers are.
 	for range 1000 {
-		row, _, _, err := r.next()
+		_, err := r.next()
 		if _, bad := data.IsBadRecord(err); bad {
 			continue
 		}
@@ -37,7 +38,7 @@ func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 			}
 			break
 		}
-		if data.LooksHexadecimal([]byte(row[r.fingerprint])) {
+		if r.scratch = r.appendField(r.scratch[:0], r.fingerprint); data.LooksHexadecimal(r.scratch) {
 			columns.Hex = true
 			break
 		}
@@ -73,15 +74,15 @@ func openFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 // Read fills the row's id and fingerprint, and returns io.EOF after the last
 // row. A row without them is an error: a fingerprint table has no bad rows.
 func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
-	fields, _, offset, err := r.next()
+	offset, err := r.next()
 	if err != nil {
 		return err
 	}
-	if fields[r.id] == "" {
+	if row.DocID = r.appendField(row.DocID[:0], r.id); len(row.DocID) == 0 {
 		return fmt.Errorf("csv: %s at offset %d: a row without an id", r.path, offset)
 	}
-	row.DocID = append(row.DocID[:0], fields[r.id]...)
-	row.Hi, row.Lo, err = data.ParseFingerprint([]byte(fields[r.fingerprint]), r.hexadecimal)
+	r.scratch = r.appendField(r.scratch[:0], r.fingerprint)
+	row.Hi, row.Lo, err = data.ParseFingerprint(r.scratch, r.hexadecimal)
 	if err != nil {
 		return fmt.Errorf("csv: %s at offset %d: %w", r.path, offset, err)
 	}

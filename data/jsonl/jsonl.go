@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	minBuffer  = 1 << 20
 	checkLines = 1000    // a named column has to appear in so many first lines
 	keptRaw    = 1 << 20 // of a line that is too large
 )
@@ -49,14 +48,9 @@ type seenKey struct {
 // Reader reads the documents of a JSONL split; it is a data.SourceReader.
 type Reader struct {
 	path  string
-	in    *stream.Reader
+	in    *stream.Text
 	opts  data.ReaderOptions
 	limit int
-
-	buf   []byte
-	r, w  int   // buf[r:w] is not read yet
-	base  int64 // offset of buf[0]
-	inErr error // of the input, once it ended
 	err   error // ended the reading
 
 	names   map[string]match // wanted keys, exact
@@ -74,15 +68,14 @@ var _ data.SourceReader = (*Reader)(nil)
 // Open opens a JSONL split. Its Start and End, when they are not those of the
 // whole file, stand at line ends.
 func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
-	in, err := stream.Open(split, o.Stdin)
+	in, err := stream.OpenText(split, o)
 	if err != nil {
 		return nil, fmt.Errorf("jsonl: %s: %w", split.Path, err)
 	}
-	r := &Reader{path: split.Path, in: in, opts: o, limit: int(o.RecordLimit()), base: split.Start, buf: make([]byte, minBuffer)}
+	r := &Reader{path: split.Path, in: in, opts: o, limit: int(o.RecordLimit())}
 	r.visit = r.field
-	explicit := r.wanted()
-	if split.Start == 0 {
-		if err := r.start(explicit); err != nil {
+	if explicit := r.wanted(); split.Start == 0 && len(explicit) > 0 {
+		if err := r.check(explicit); err != nil {
 			return nil, errors.Join(fmt.Errorf("jsonl: %s: %w", split.Path, err), in.Close())
 		}
 	}
@@ -119,28 +112,19 @@ func (r *Reader) wanted() []string {
 	return explicit
 }
 
-// start skips a byte order mark, and checks that the first lines have the
-// columns that were named.
-func (r *Reader) start(explicit []string) error {
-	for r.inErr == nil && r.w < len(r.buf) {
-		r.fill()
-	}
-	if bytes.HasPrefix(r.buf[:r.w], []byte("\xef\xbb\xbf")) {
-		r.r = 3
-	}
-	if len(explicit) == 0 {
-		return nil
-	}
+// check makes sure that the first lines have the columns that were named.
+func (r *Reader) check(explicit []string) error {
 	have := make(map[string]bool)
 	var names []string
 	objects := 0
-	rest := r.buf[r.r:r.w]
+	rest := r.in.Window()
 	for n := 0; n < checkLines && len(rest) > 0; n++ {
 		line, after, whole := bytes.Cut(rest, []byte{'\n'})
 		rest = after
-		if !whole && !errors.Is(r.inErr, io.EOF) {
+		if !whole && !r.in.AtEnd() {
 			break
 		}
+		line = r.in.UTF8(line)
 		if err := object(line, func(_ int, k, _ span) {
 			name := unescape(nil, line[k.start:k.end])
 			if !have[string(name)] {
@@ -163,75 +147,58 @@ func (r *Reader) start(explicit []string) error {
 	return nil
 }
 
-// fill reads more into the buffer, which has room.
-func (r *Reader) fill() {
-	n, err := r.in.Read(r.buf[r.w:])
-	r.w += n
-	if err != nil {
-		r.inErr = err
-	}
-}
-
 // next returns the next line without its line feed, and its offset. whole
 // tells that it had one. A line beyond the limit comes back cut, with
 // tooLarge.
 func (r *Reader) next() (line []byte, offset int64, whole, tooLarge bool, err error) {
-	scanned := r.r
-	for {
-		if i := bytes.IndexByte(r.buf[scanned:r.w], '\n'); i >= 0 {
-			line, offset = r.buf[r.r:scanned+i], r.base+int64(r.r)
-			r.r = scanned + i + 1
+	for scanned := 0; ; {
+		window := r.in.Window()
+		offset = r.in.Offset()
+		if i := bytes.IndexByte(window[scanned:], '\n'); i >= 0 {
+			line = window[:scanned+i]
+			r.in.Advance(len(line) + 1)
 			return line, offset, true, len(line) > r.limit, nil
 		}
-		scanned = r.w
-		if r.inErr != nil {
-			if !errors.Is(r.inErr, io.EOF) {
-				return nil, 0, false, false, fmt.Errorf("jsonl: %s at offset %d: %w", r.path, r.base+int64(r.w), r.inErr)
-			}
-			if r.r == r.w {
-				return nil, 0, false, false, io.EOF
-			}
-			line, offset = r.buf[r.r:r.w], r.base+int64(r.r)
-			r.r = r.w
-			return line, offset, false, len(line) > r.limit, nil
-		}
-		if r.w-r.r > r.limit {
-			line, offset, err = r.discard()
+		if scanned = len(window); scanned > r.limit {
+			line, err = r.discard()
 			return line, offset, true, true, err
 		}
-		if r.r > 0 {
-			copy(r.buf, r.buf[r.r:r.w])
-			r.base += int64(r.r)
-			r.w -= r.r
-			scanned -= r.r
-			r.r = 0
+		if r.in.More() {
+			continue
 		}
-		if r.w == len(r.buf) {
-			r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		if len(window) == 0 || !r.in.AtEnd() {
+			return nil, 0, false, false, r.end()
 		}
-		r.fill()
+		r.in.Advance(len(window))
+		return window, offset, false, false, nil
 	}
+}
+
+// end says how the input ended.
+func (r *Reader) end() error {
+	err := r.in.End(r.path)
+	if _, bad := data.IsBadRecord(err); !bad && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("jsonl: %w", err)
+	}
+	return err
 }
 
 // discard reads over the rest of a line that is too large, and returns its
 // first bytes.
-func (r *Reader) discard() (head []byte, offset int64, err error) {
-	offset = r.base + int64(r.r)
-	head = slices.Clone(r.buf[r.r:min(r.w, r.r+keptRaw)])
+func (r *Reader) discard() ([]byte, error) {
+	window := r.in.Window()
+	head := slices.Clone(window[:min(len(window), keptRaw)])
 	for {
-		r.base += int64(r.w)
-		r.r, r.w = 0, 0
-		if r.inErr != nil {
-			if errors.Is(r.inErr, io.EOF) {
-				return head, offset, nil
-			}
-			return nil, 0, fmt.Errorf("jsonl: %s at offset %d: %w", r.path, r.base, r.inErr)
+		i := bytes.IndexByte(window, '\n')
+		if i >= 0 {
+			r.in.Advance(i + 1)
+			return head, nil
 		}
-		r.fill()
-		if i := bytes.IndexByte(r.buf[:r.w], '\n'); i >= 0 {
-			r.r = i + 1
-			return head, offset, nil
+		r.in.Advance(len(window))
+		if !r.in.More() {
+			return head, nil
 		}
+		window = r.in.Window()
 	}
 }
 
@@ -244,7 +211,9 @@ func (r *Reader) Read(doc *data.Document) error {
 	for {
 		line, offset, whole, tooLarge, err := r.next()
 		if err != nil {
-			r.err = err
+			if _, bad := data.IsBadRecord(err); !bad {
+				r.err = err
+			}
 			return err
 		}
 		if tooLarge {
@@ -253,7 +222,7 @@ func (r *Reader) Read(doc *data.Document) error {
 		if space(line, 0) == len(line) {
 			continue
 		}
-		return r.parse(doc, line, offset, whole)
+		return r.parse(doc, r.in.UTF8(line), offset, whole)
 	}
 }
 
@@ -377,6 +346,10 @@ func (r *Reader) decode(dst []byte, s span) []byte {
 func (r *Reader) bad(line []byte, offset int64, reason string, err error) error {
 	return &data.BadRecord{Source: r.path, Offset: offset, Reason: reason, Err: err, Raw: line}
 }
+
+// Encoding is the encoding of the text, if it is not UTF-8; see
+// data.SourceReader.
+func (r *Reader) Encoding() string { return r.in.Encoding() }
 
 // Consumed is the number of bytes of the file read so far.
 func (r *Reader) Consumed() int64 { return r.in.Consumed() }

@@ -195,6 +195,9 @@ func (r *Reader) digestTo(sum io.Writer) error {
 	})
 }
 
+// Encoding is empty: Parquet holds UTF-8; see data.SourceReader.
+func (r *Reader) Encoding() string { return "" }
+
 // Consumed is the split's share of the file's bytes, as its rows are read.
 func (r *Reader) Consumed() int64 {
 	return int64(float64(r.done) / float64(max(r.total, 1)) * float64(r.in.size))

@@ -114,13 +114,51 @@ func (r *Raw) Digest() string { return hex.EncodeToString(r.sum.Sum(nil)) }
 // Close closes the file; standard input stays open.
 func (r *Raw) Close() error { return r.close() }
 
+// Damage ends the decompressed bytes of a file that is cut off or broken: what
+// came before it is right, and of what follows nothing can be read.
+type Damage struct {
+	Cut bool // the file ends too early
+	Err error
+}
+
+// Error says what the decompressor found.
+func (d *Damage) Error() string {
+	if d.Cut {
+		return fmt.Sprintf("the compressed file is cut off: %v", d.Err)
+	}
+	return fmt.Sprintf("the compressed file is damaged: %v", d.Err)
+}
+
+// Unwrap returns the error of the decompressor.
+func (d *Damage) Unwrap() error { return d.Err }
+
+// damage returns the error of a decompressor.
+func damage(err error) *Damage {
+	return &Damage{Cut: errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), Err: err}
+}
+
+// watched is a reader that remembers that it failed, so that a file that
+// cannot be read is told from one that is damaged.
+type watched struct {
+	io.Reader
+	failed error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.failed = err
+	}
+	return n, err
+}
+
 // Reader is the decompressed bytes of a split. Compressed input is
 // decompressed ahead, in a goroutine that Close ends.
 type Reader struct {
 	raw         *Raw
 	compression Compression
 
-	src io.Reader // plain input
+	src *watched
 
 	// Compressed input.
 	full  chan block
@@ -152,7 +190,7 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 		return nil, errors.Join(err, raw.Close())
 	}
 	r := &Reader{raw: raw, compression: Plain}
-	r.src = io.MultiReader(bytes.NewReader(head[:n]), raw)
+	r.src = &watched{Reader: io.MultiReader(bytes.NewReader(head[:n]), raw)}
 	if split.Start == 0 { // a later piece of a file is plain text
 		r.compression = Detect(head[:n])
 	}
@@ -160,8 +198,11 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 		return r, nil
 	}
 	dec, end, err := Decompress(r.src, r.compression)
-	if err != nil {
+	if r.src.failed != nil {
 		return nil, errors.Join(err, raw.Close())
+	}
+	if err != nil { // of the header: the damage is at the start
+		dec, end = failing{err}, func() {}
 	}
 	r.full = make(chan block, blocks)
 	r.empty = make(chan []byte, blocks)
@@ -177,6 +218,11 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	}()
 	return r, nil
 }
+
+// failing is a decompressor that cannot start.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // Decompress returns the decompressed bytes of src, and what to call in the
 // end. All members of a gzip file and all frames of a zstandard file are one
@@ -220,6 +266,11 @@ func (r *Reader) ahead(dec io.Reader) {
 			m, err = dec.Read(buf[n:blockSize])
 			n += m
 		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			if err = r.drain(err); err == nil {
+				return
+			}
+		}
 		select {
 		case r.full <- block{buf[:n], err}:
 		case <-r.quit:
@@ -231,10 +282,32 @@ func (r *Reader) ahead(dec io.Reader) {
 	}
 }
 
+// drain reads the rest of a file that cannot be decompressed, for its digest,
+// and returns the damage; nil when Close was called. A file that cannot be
+// read stays the error that it is.
+func (r *Reader) drain(err error) error {
+	if r.src.failed != nil {
+		return err
+	}
+	for buf := make([]byte, blockSize); ; {
+		select {
+		case <-r.quit:
+			return nil
+		default:
+		}
+		if _, readErr := r.src.Read(buf); errors.Is(readErr, io.EOF) {
+			return damage(err)
+		} else if readErr != nil {
+			return readErr
+		}
+	}
+}
+
 // Compression is how the input is compressed.
 func (r *Reader) Compression() Compression { return r.compression }
 
-// Read reads on, and returns io.EOF at the end of the split.
+// Read reads on, and returns io.EOF at the end of the split, or a *Damage
+// where what is compressed cannot be read to its end.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -265,7 +338,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 // end keeps the error that ended the reading.
 func (r *Reader) end(err error) {
 	r.err = err
-	if errors.Is(err, io.EOF) {
+	if _, damaged := err.(*Damage); damaged || errors.Is(err, io.EOF) {
 		if r.full != nil {
 			r.done.Wait() // nothing reads raw any more
 		}
@@ -276,8 +349,8 @@ func (r *Reader) end(err error) {
 // Consumed is the number of bytes of the file read so far.
 func (r *Reader) Consumed() int64 { return r.raw.Consumed() }
 
-// Digest is the SHA-256 of the split's bytes in the file; empty before the
-// end was read.
+// Digest is the SHA-256 of the split's bytes in the file, to its end also if
+// they are damaged; empty before the end was read.
 func (r *Reader) Digest() string { return r.digest }
 
 // Close ends the reading; it may be called at any time, and again.

@@ -102,7 +102,7 @@ func TestSplitOfAFile(t *testing.T) {
 	}
 }
 
-// TestCutOff must give what there is, and then an error that is not io.EOF.
+// TestCutOff must give what there is, and then the damage.
 func TestCutOff(t *testing.T) {
 	content := []byte(strings.Repeat("neardup and so on, ", 100_000))
 	for _, c := range []stream.Compression{stream.Gzip, stream.Zstd} {
@@ -113,7 +113,8 @@ func TestCutOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := io.ReadAll(r)
-			if err == nil || !bytes.HasPrefix(content, got) || r.Digest() != "" {
+			var damage *stream.Damage
+			if !errors.As(err, &damage) || !damage.Cut || !bytes.HasPrefix(content, got) || r.Digest() != fmt.Sprintf("%x", sha256.Sum256(packed[:size])) {
 				t.Errorf("%q cut at %d of %d: %d bytes, error %v, digest %q", c, size, len(packed), len(got), err, r.Digest())
 			}
 			if err := r.Close(); err != nil {
@@ -138,8 +139,24 @@ func TestErrors(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stream.Open(data.Split{Path: "-", End: -1}, strings.NewReader("\x1f\x8bno gzip")); err == nil {
-		t.Error("a damaged gzip header is no error")
+	var damage *stream.Damage
+	if r, err = stream.Open(data.Split{Path: "-", End: -1}, strings.NewReader("\x1f\x8bno gzip at all")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); len(got) > 0 || !errors.As(err, &damage) || damage.Cut || r.Consumed() != 16 {
+		t.Errorf("a damaged gzip header: got %q, %v", got, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = stream.Open(data.Split{Path: "-", End: -1}, io.MultiReader(bytes.NewReader(pack(t, stream.Gzip, []byte("text"))[:20]), iotest.ErrReader(broken))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); !errors.Is(err, broken) || errors.As(err, &damage) {
+		t.Errorf("a file that cannot be read is no damage: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -146,6 +146,9 @@ func (r *Reader) record(rec *record) error {
 	return a.verify()
 }
 
+// Encoding is empty: every page has its own; see data.SourceReader.
+func (r *Reader) Encoding() string { return "" }
+
 // Consumed is the number of bytes of the file read so far; they are read
 // ahead.
 func (r *Reader) Consumed() int64 { return r.archive.raw.Consumed() }

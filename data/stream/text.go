@@ -1,0 +1,226 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
+)
+
+const (
+	minBuffer = 1 << 20
+	// evidence is how much text an encoding is told from, from the first byte
+	// on that is not ASCII.
+	evidence = 64 << 10
+)
+
+// Text is a split of text that is cut into records: buffered, and the records
+// decoded. A file in an encoding that has no line feed of its own, UTF-16, is
+// decoded from its start, and its offsets are those of the text in UTF-8; of
+// any other file they are those of its decompressed bytes. It is used by one
+// goroutine.
+type Text struct {
+	*Reader
+	src     io.Reader // the Reader, or what it is decoded to
+	buf     []byte
+	r, w    int   // buf[r:w] is not read yet
+	base    int64 // offset of buf[0]
+	err     error // of the input, once it ended
+	decoder charset.Decoder
+	named   bool              // the encoding was named, not told from the bytes
+	whole   *charset.Encoding // of a file that is decoded from its start
+}
+
+// OpenText opens a split's text. The encoding is the one that the options or
+// the split name, else the one that the file's bytes are in.
+func OpenText(split data.Split, o data.ReaderOptions) (*Text, error) {
+	name := o.Encoding
+	if name == "" {
+		name = split.Encoding
+	}
+	decoder, err := charset.NewDecoder(name)
+	if err != nil {
+		return nil, err
+	}
+	in, err := Open(split, o.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	t := &Text{Reader: in, src: in, base: split.Start, buf: make([]byte, minBuffer), decoder: decoder, named: o.Encoding != ""}
+	if split.Start > 0 {
+		return t, nil
+	}
+	for t.w < len(t.buf) && t.err == nil {
+		t.read()
+	}
+	if t.decoder.Encoding == nil {
+		t.sniff()
+	}
+	if e := t.decoder.Encoding; e != nil && !e.PerLine() {
+		t.whole, t.decoder.Encoding = e, charset.UTF8
+		t.src = e.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(t.buf[:t.w])), &rest{in, t.err}))
+		t.w, t.err = 0, nil
+		for t.w < len(t.buf) && t.err == nil {
+			t.read()
+		}
+	}
+	if bytes.HasPrefix(t.buf[:t.w], bom) {
+		t.r = len(bom)
+	}
+	return t, nil
+}
+
+var bom = []byte("\ufeff")
+
+// rest is what is left of a reader that may have ended.
+type rest struct {
+	in  io.Reader
+	err error
+}
+
+func (r *rest) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	return r.in.Read(p)
+}
+
+// read reads more into the buffer, which has room.
+func (t *Text) read() {
+	n, err := t.src.Read(t.buf[t.w:])
+	t.w += n
+	t.err = err
+}
+
+// sniff tells the encoding at the start of a file.
+func (t *Text) sniff() {
+	head := t.buf[:min(t.w, evidence)]
+	if e := t.decoder.Decide(head, charset.Hint{}); !e.PerLine() || bytes.HasPrefix(head, bom) {
+		t.decoder.Encoding = e
+		return
+	}
+	t.decide(0)
+}
+
+// decide tells the encoding, if buf[from:w] has what is not ASCII.
+func (t *Text) decide(from int) {
+	at := beyondASCII(t.buf[from:t.w])
+	if at < 0 {
+		return
+	}
+	at += from
+	for t.w-at < evidence && t.err == nil {
+		t.grow()
+		t.read()
+	}
+	e := t.decoder.Decide(t.buf[at:t.w], charset.Hint{})
+	if !e.PerLine() { // the file would have begun in it
+		e = charset.UTF8
+	}
+	t.decoder.Encoding = e
+}
+
+// beyondASCII is the place of the first byte that is not ASCII, or -1.
+func beyondASCII(b []byte) int {
+	i := 0
+	for ; i+8 <= len(b) && binary.LittleEndian.Uint64(b[i:])&0x8080808080808080 == 0; i += 8 {
+	}
+	for ; i < len(b); i++ {
+		if b[i] >= 0x80 {
+			return i
+		}
+	}
+	return -1
+}
+
+// grow makes room in the buffer.
+func (t *Text) grow() {
+	if t.w == len(t.buf) {
+		t.buf = append(t.buf, make([]byte, len(t.buf))...)
+	}
+}
+
+// Window is the bytes that are read ahead, from the current place on; valid
+// until More.
+func (t *Text) Window() []byte { return t.buf[t.r:t.w] }
+
+// More adds to the window, which may move, and reports whether the input goes
+// on: at its end it adds nothing.
+func (t *Text) More() bool {
+	if t.err != nil {
+		return false
+	}
+	if t.r > 0 {
+		copy(t.buf, t.buf[t.r:t.w])
+		t.base += int64(t.r)
+		t.w -= t.r
+		t.r = 0
+	}
+	t.grow()
+	from := t.w
+	t.read()
+	if t.decoder.Encoding == nil {
+		t.decide(from)
+	}
+	return true
+}
+
+// Advance goes on by n bytes of the window.
+func (t *Text) Advance(n int) { t.r += n }
+
+// Offset is where the window starts in the file.
+func (t *Text) Offset() int64 { return t.base + int64(t.r) }
+
+// UTF8 returns a record decoded; valid until the next call. In a file of
+// UTF-8 it comes back as it is, with what is invalid in it; so does, where the
+// encoding was told from the bytes, a record that is UTF-8 in another file:
+// some have both.
+func (t *Text) UTF8(record []byte) []byte {
+	if t.decoder.Encoding == nil || t.decoder.Encoding == charset.UTF8 || !t.named && utf8.Valid(record) {
+		return record
+	}
+	text, _ := t.decoder.Decode(record, charset.Hint{})
+	return text
+}
+
+// Encoding is the name of the encoding that the text is in, as far as it was
+// read; empty for UTF-8.
+func (t *Text) Encoding() string {
+	switch e := t.decoder.Encoding; {
+	case t.whole != nil:
+		return t.whole.Name()
+	case e != nil && e != charset.UTF8:
+		return e.Name()
+	}
+	return ""
+}
+
+// End says how the input ended, once More has returned false: io.EOF at its
+// end. A compressed file that is damaged ends with a bad record, which holds
+// the damage and what is left of the window, and then with io.EOF. Any other
+// error, which has the offset in its text, is one of reading the file.
+func (t *Text) End(path string) error {
+	var d *Damage
+	switch {
+	case errors.As(t.err, &d):
+		reason := data.ReasonMalformed
+		if d.Cut {
+			reason = data.ReasonTruncated
+		}
+		bad := &data.BadRecord{Source: path, Offset: t.Offset(), Reason: reason, Err: d, Raw: t.Window()}
+		t.r, t.err = t.w, io.EOF
+		return bad
+	case errors.Is(t.err, io.EOF):
+		return io.EOF
+	}
+	return fmt.Errorf("%s at offset %d: %w", path, t.base+int64(t.w), t.err)
+}
+
+// AtEnd tells that the input has ended, and at its end: a last record without
+// a line end is whole.
+func (t *Text) AtEnd() bool { return errors.Is(t.err, io.EOF) }
