@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -217,6 +218,7 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 	var ignored []string
 	splits, err := source.Expand(inputs, source.ExpandOptions{
 		Format:     r.config.Input.Format,
+		Encoding:   r.config.Input.Encoding,
 		SplitBytes: r.config.Input.SplitBytes,
 		Ignored:    func(path string) { ignored = append(ignored, path) },
 	})
@@ -386,6 +388,21 @@ func (r *run) tasks(stage string) (records []rundir.TaskRecord, missing []int, e
 	return records, missing, nil
 }
 
+// tellEncodings says which files of lines were decoded, one line for each
+// encoding: it was mostly told from their bytes, and may be wrong.
+func (r *run) tellEncodings(records []rundir.TaskRecord) {
+	sources := make(map[string][]string)
+	for _, rec := range records {
+		if rec.Encoding != "" {
+			sources[rec.Encoding] = append(sources[rec.Encoding], rec.Source)
+		}
+	}
+	for _, encoding := range slices.Sorted(maps.Keys(sources)) {
+		files := slices.Compact(sources[encoding])
+		r.Log.Warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", encoding, "files", len(files), "first", files[0])
+	}
+}
+
 // fingerprint executes the fingerprint tasks that are left.
 func (r *run) fingerprint(ctx context.Context, s *Summary) ([]rundir.TaskRecord, error) {
 	began := time.Now()
@@ -411,6 +428,7 @@ func (r *run) fingerprint(ctx context.Context, s *Summary) ([]rundir.TaskRecord,
 			return nil, err
 		}
 	}
+	r.tellEncodings(records)
 	bad, total := int64(0), int64(0)
 	for _, rec := range records {
 		total += rec.RowsIn

@@ -26,7 +26,7 @@ func StopWords(ctx context.Context, cfg config.Config, inputs []string, workers 
 		return nil, fmt.Errorf("share %v, documents %d: write a share between 0 and 1, like 0.3, and a number of documents from 1", maxShare, minDocuments)
 	}
 	cfg.Features.Stop, cfg.Features.StopList = simhash.StopNone, ""
-	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, SplitBytes: cfg.Input.SplitBytes})
+	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding, SplitBytes: cfg.Input.SplitBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func Templates(ctx context.Context, cfg config.Config, inputs []string, workers 
 	if err != nil {
 		return nil, err
 	}
-	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, SplitBytes: cfg.Input.SplitBytes})
+	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding, SplitBytes: cfg.Input.SplitBytes})
 	if err != nil {
 		return nil, err
 	}

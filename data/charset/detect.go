@@ -158,19 +158,25 @@ func (m *model) pairs(sample []byte, limit int) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// ASCIIPrefix is the number of bytes in front of the first that is not ASCII.
+func ASCIIPrefix(b []byte) int {
+	i := 0
+	for i+8 <= len(b) && binary.LittleEndian.Uint64(b[i:])&notASCII == 0 {
+		i += 8
+	}
+	for i < len(b) && b[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
 // sample appends to dst the stretches of b that are not ASCII, each with the
 // byte before it and two behind it: markup is ASCII and says nothing. No
 // character is cut: of two bytes of ASCII the second starts one.
 func sample(dst, b []byte) []byte {
 	b = b[:min(len(b), sampleFrom)]
 	for i := 0; i < len(b) && len(dst) < sampleSize; {
-		for i+8 <= len(b) && binary.LittleEndian.Uint64(b[i:])&notASCII == 0 {
-			i += 8
-		}
-		for i < len(b) && b[i] < utf8.RuneSelf {
-			i++
-		}
-		if i == len(b) {
+		if i += ASCIIPrefix(b[i:]); i == len(b) {
 			break
 		}
 		if i > 0 {

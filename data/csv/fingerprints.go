@@ -50,7 +50,7 @@ func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 }
 
 func openFingerprints(split data.Split, columns data.ForeignColumns) (*FingerprintReader, error) {
-	t, err := openTable(split, data.ReaderOptions{})
+	t, err := openTable(split, data.ReaderOptions{Encoding: "utf-8"}) // an id is the bytes that it is
 	if err != nil {
 		return nil, err
 	}

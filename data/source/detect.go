@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/stream"
 	"github.com/neardup/neardup/data/warc"
@@ -16,7 +17,8 @@ import (
 // headSize is how much of a file, decompressed, its format is told from.
 const headSize = 4096
 
-// sniff returns the first decompressed bytes of a file.
+// sniff returns the first decompressed bytes of a file; of a damaged one what
+// there is.
 func sniff(f io.Reader) (head []byte, c stream.Compression, err error) {
 	raw := make([]byte, 4)
 	n, err := io.ReadFull(f, raw)
@@ -24,17 +26,15 @@ func sniff(f io.Reader) (head []byte, c stream.Compression, err error) {
 		return nil, stream.Plain, err
 	}
 	c = stream.Detect(raw[:n])
-	src, end, err := stream.Decompress(io.MultiReader(bytes.NewReader(raw[:n]), f), c)
+	src := &stream.Watched{Reader: io.MultiReader(bytes.NewReader(raw[:n]), f)}
+	dec, end, err := stream.Decompress(src, c)
 	if err != nil {
-		return nil, c, err
+		return nil, c, src.Failed
 	}
 	defer end()
 	head = make([]byte, headSize)
-	n, err = io.ReadFull(src, head)
-	if err != nil && n == 0 && !errors.Is(err, io.EOF) {
-		return nil, c, err
-	}
-	return head[:n], c, nil
+	n, _ = io.ReadFull(dec, head)
+	return head[:n], c, src.Failed
 }
 
 // extensions of the formats; those of a compression are cut off first.
@@ -95,7 +95,8 @@ func Detect(path string, head []byte) (string, error) {
 	if format, ok := extensions[ext]; ok {
 		return format, nil
 	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	text, _ := new(charset.Decoder).Decode(head, charset.Hint{})
+	text = bytes.TrimLeft(text, " \t\r\n")
 	switch {
 	case len(text) > 0 && text[0] == '{':
 		return FormatJSONL, nil

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/csv"
 	"github.com/neardup/neardup/data/jsonl"
 	"github.com/neardup/neardup/data/object"
@@ -53,6 +54,7 @@ type Options = data.ReaderOptions
 // ExpandOptions says how input is found and cut.
 type ExpandOptions struct {
 	Format     string // of every file; "": each file's own, by name and content
+	Encoding   string // as of Options; "": told from each file
 	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: DefaultSplitBytes
 
 	// Ignored is told of the files of a folder that are left out because
@@ -292,6 +294,16 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 	}
 	switch {
 	case split.Format == FormatJSONL && compression == stream.Plain && split.Size > o.SplitBytes+o.SplitBytes/2:
+		e, err := encodingOf(f, split.Size, o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if !e.PerLine() {
+			break
+		}
+		if o.Encoding == "" && e != charset.UTF8 {
+			split.Encoding = e.Name()
+		}
 		return cutLines(f, split, o.SplitBytes)
 	case split.Format == FormatParquet:
 		return cutGroups(split)
@@ -314,6 +326,39 @@ func cutGroups(split data.Split) ([]data.Split, error) {
 		splits[i].Start, splits[i].End = int64(i), int64(i)+1
 	}
 	return splits, nil
+}
+
+// encodingSample is how much of each piece of a file its encoding is told
+// from.
+const encodingSample = 64 << 10
+
+// encodingOf returns the encoding of a file that is to be cut, so that all its
+// pieces are read alike: it is told from the first of them that begins with
+// what is not ASCII.
+func encodingOf(f io.ReaderAt, size int64, o ExpandOptions) (*charset.Encoding, error) {
+	decoder, err := charset.NewDecoder(o.Encoding)
+	if err != nil || decoder.Encoding != nil {
+		return decoder.Encoding, err
+	}
+	buf := make([]byte, encodingSample)
+	for start := int64(0); start < size; start += o.SplitBytes {
+		n, err := f.ReadAt(buf, start)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		text := buf[:n]
+		if start > 0 {
+			_, text, _ = bytes.Cut(text, []byte{'\n'})
+		}
+		e := decoder.Decide(text, charset.Hint{})
+		if start > 0 && !e.PerLine() { // the file would have begun in it
+			e = charset.UTF8
+		}
+		if e != charset.UTF8 || charset.ASCIIPrefix(text) < len(text) {
+			return e, nil
+		}
+	}
+	return charset.UTF8, nil
 }
 
 // cutLines cuts plain text behind the first line end at or after every

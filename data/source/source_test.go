@@ -262,10 +262,11 @@ func ExampleExpand() {
 func TestStringsAreValid(t *testing.T) {
 	dir := t.TempDir()
 	raw := "http://a.example/\xd6\xd0/文\xff"
+	text := strings.Repeat("这是文字", 30) // so that the files are UTF-8 but for that
 	for name, content := range map[string]string{
-		"a.jsonl": `{"id":"` + raw + `","title":"t` + "\xd6" + `","text":"one two"}` + "\n",
-		"a.csv":   "id,title,text\n" + raw + ",t\xd6,one two\n",
-		"a.tsv":   "id\ttitle\ttext\n" + raw + "\tt\xd6\tone two\n",
+		"a.jsonl": `{"id":"` + raw + `","title":"t` + "\xd6" + `","text":"` + text + "\"}\n",
+		"a.csv":   "id,title,text\n" + raw + ",t\xd6," + text + "\n",
+		"a.tsv":   "id\ttitle\ttext\n" + raw + "\tt\xd6\t" + text + "\n",
 		"a.warc":  string(warcRecord("response", raw, "application/http", "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n\r\none two")),
 		"a.wet":   string(warcRecord("conversion", raw, "text/plain", "one two")),
 	} {

@@ -137,17 +137,18 @@ func damage(err error) *Damage {
 	return &Damage{Cut: errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), Err: err}
 }
 
-// watched is a reader that remembers that it failed, so that a file that
+// Watched is a reader that remembers that it failed, so that a file that
 // cannot be read is told from one that is damaged.
-type watched struct {
+type Watched struct {
 	io.Reader
-	failed error
+	Failed error // not io.EOF
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+// Read reads on.
+func (w *Watched) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		w.failed = err
+		w.Failed = err
 	}
 	return n, err
 }
@@ -158,7 +159,7 @@ type Reader struct {
 	raw         *Raw
 	compression Compression
 
-	src *watched
+	src *Watched
 
 	// Compressed input.
 	full  chan block
@@ -190,7 +191,7 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 		return nil, errors.Join(err, raw.Close())
 	}
 	r := &Reader{raw: raw, compression: Plain}
-	r.src = &watched{Reader: io.MultiReader(bytes.NewReader(head[:n]), raw)}
+	r.src = &Watched{Reader: io.MultiReader(bytes.NewReader(head[:n]), raw)}
 	if split.Start == 0 { // a later piece of a file is plain text
 		r.compression = Detect(head[:n])
 	}
@@ -198,7 +199,7 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 		return r, nil
 	}
 	dec, end, err := Decompress(r.src, r.compression)
-	if r.src.failed != nil {
+	if r.src.Failed != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
 	if err != nil { // of the header: the damage is at the start
@@ -286,7 +287,7 @@ func (r *Reader) ahead(dec io.Reader) {
 // and returns the damage; nil when Close was called. A file that cannot be
 // read stays the error that it is.
 func (r *Reader) drain(err error) error {
-	if r.src.failed != nil {
+	if r.src.Failed != nil {
 		return err
 	}
 	for buf := make([]byte, blockSize); ; {

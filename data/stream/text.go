@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -109,8 +108,8 @@ func (t *Text) sniff() {
 
 // decide tells the encoding, if buf[from:w] has what is not ASCII.
 func (t *Text) decide(from int) {
-	at := beyondASCII(t.buf[from:t.w])
-	if at < 0 {
+	at := charset.ASCIIPrefix(t.buf[from:t.w])
+	if at == t.w-from {
 		return
 	}
 	at += from
@@ -123,19 +122,6 @@ func (t *Text) decide(from int) {
 		e = charset.UTF8
 	}
 	t.decoder.Encoding = e
-}
-
-// beyondASCII is the place of the first byte that is not ASCII, or -1.
-func beyondASCII(b []byte) int {
-	i := 0
-	for ; i+8 <= len(b) && binary.LittleEndian.Uint64(b[i:])&0x8080808080808080 == 0; i += 8 {
-	}
-	for ; i < len(b); i++ {
-		if b[i] >= 0x80 {
-			return i
-		}
-	}
-	return -1
 }
 
 // grow makes room in the buffer.

@@ -264,7 +264,7 @@ func readCorpus(cfg config.Config, inputs []string, column string) (*eval.Corpus
 	}
 	var corpus eval.Corpus
 	for _, input := range inputs {
-		splits, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format})
+		splits, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding})
 		if err != nil {
 			return nil, err
 		}

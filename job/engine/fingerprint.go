@@ -140,7 +140,7 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 		return rec, fmt.Errorf("%s task %d: %w", StageFingerprint, task, err)
 	}
 
-	rec.Digest, rec.Bytes = in.Digest(), in.Consumed()
+	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
 	if err := out.Commit(); err != nil {
 		return rec, err
 	}

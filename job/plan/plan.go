@@ -104,7 +104,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		o.Documents = 2000
 	}
 	o.Workers = max(o.Workers, 1)
-	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, SplitBytes: cfg.Input.SplitBytes})
+	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding, SplitBytes: cfg.Input.SplitBytes})
 	if err != nil {
 		return nil, err
 	}

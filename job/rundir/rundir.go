@@ -285,9 +285,10 @@ func ReadJSON(path string, v any) error {
 type TaskRecord struct {
 	Stage     string           `json:"stage"`
 	Task      int              `json:"task"`
-	Source    string           `json:"source,omitempty"` // what the task read
-	Digest    string           `json:"digest,omitempty"` // SHA-256 of the bytes it read
-	Bytes     int64            `json:"bytes"`            // of input
+	Source    string           `json:"source,omitempty"`   // what the task read
+	Digest    string           `json:"digest,omitempty"`   // SHA-256 of the bytes it read
+	Bytes     int64            `json:"bytes"`              // of input
+	Encoding  string           `json:"encoding,omitempty"` // of the text that it read, where it is not UTF-8; see data.SourceReader
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
