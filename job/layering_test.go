@@ -33,6 +33,7 @@ var onlyIn = map[string][]string{
 	"github.com/spf13/pflag":                 {"job/cli"},
 	"github.com/vbauerster/mpb":              {"job/cli"},
 	"github.com/apache/arrow/go/v15":         {"data/parquet", "data/clean"},
+	"github.com/pierrec/lz4":                 {"data/parquet"},
 	"github.com/yanyiwu/gojieba":             {"simhash/gojieba", "simhash/jieba"},
 	"github.com/nlnwa/gowarc":                {"data/warc"},
 	"github.com/markusmobius/go-trafilatura": {"data/warc"},

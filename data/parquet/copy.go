@@ -81,9 +81,13 @@ func (in *input) likeness(o Options) []parquet.WriterProperty {
 			continue // copying the column will fail by name
 		}
 		path := in.schema().Column(i).Path()
-		if _, err := compress.GetCodec(chunk.Compression()); err == nil {
-			props = append(props, parquet.WithCompressionFor(path, chunk.Compression()))
-			if chunk.Compression() == compress.Codecs.Zstd {
+		codec := chunk.Compression()
+		if codec == compress.Codecs.Lz4 {
+			codec = codecLZ4Raw // which took its place
+		}
+		if _, err := compress.GetCodec(codec); err == nil {
+			props = append(props, parquet.WithCompressionFor(path, codec))
+			if codec == compress.Codecs.Zstd {
 				props = append(props, parquet.WithCompressionLevelFor(path, zstdLevel))
 			}
 		}

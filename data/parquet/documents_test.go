@@ -192,7 +192,7 @@ func TestReadDocuments(t *testing.T) {
 }
 
 func TestCopyRows(t *testing.T) {
-	for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd} {
+	for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, 7 /* LZ4_RAW */} {
 		path := writeForeign(t, codec)
 		for name, keep := range map[string]func(row int64) bool{
 			"all":         func(int64) bool { return true },
@@ -324,7 +324,8 @@ for name, args in {
   "v2": dict(data_page_version="2.0", compression="zstd", row_group_size=1024),
   "delta": dict(use_dictionary=False, column_encoding={"url": "DELTA_BYTE_ARRAY", "content": "DELTA_LENGTH_BYTE_ARRAY"}),
   "tiny": dict(data_page_size=64, write_batch_size=3, compression="gzip"),
-  "lz4": dict(compression="brotli"),
+  "brotli": dict(compression="brotli"),
+  "lz4": dict(compression="lz4", data_page_version="2.0"),
 }.items():
   pq.write_table(t, f"{dir}/docs-{name}.parquet", **args)
 ids = pa.array([f"u{i}" for i in range(n)])

@@ -48,16 +48,28 @@ func openInput(path string, alloc memory.Allocator) (*input, error) {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	in := &input{path: path}
-	err = recovering(func() (err error) {
-		if in.size, err = f.Seek(0, io.SeekEnd); err != nil {
+	props := parquet.NewReaderProperties(alloc)
+	props.BufferedStreamEnabled = true
+	props.BufferSize = streamBuffer
+	open := func(f parquet.ReaderAtSeeker) error {
+		return recovering(func() (err error) {
+			in.file, err = file.NewParquetReader(f, file.WithReadProps(props))
 			return err
+		})
+	}
+	if in.size, err = f.Seek(0, io.SeekEnd); err == nil {
+		err = open(f)
+	}
+	if err != nil {
+		changed, readErr := withoutUnknownTypes(f, in.size)
+		if changed != nil {
+			err = open(struct {
+				*io.SectionReader
+				io.Closer
+			}{changed, f})
 		}
-		props := parquet.NewReaderProperties(alloc)
-		props.BufferedStreamEnabled = true
-		props.BufferSize = streamBuffer
-		in.file, err = file.NewParquetReader(f, file.WithReadProps(props))
-		return err
-	})
+		err = errors.Join(err, readErr)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), f.Close())
 	}
