@@ -342,7 +342,7 @@ for name, col in {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	docs, err := filepath.Glob(filepath.Join(dir, "docs-*"))
-	if err != nil || len(docs) != 5 {
+	if err != nil || len(docs) != 6 {
 		t.Fatal(docs, err)
 	}
 	for _, path := range docs {

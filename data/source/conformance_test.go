@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
+	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -63,6 +64,19 @@ func zstandard(b []byte) []byte {
 	return z.EncodeAll(b, nil)
 }
 
+// encoded is text in another encoding.
+func encoded(name string, text []byte) []byte {
+	enc, err := htmlindex.Get(name)
+	if err != nil {
+		panic(err)
+	}
+	out, err := enc.NewEncoder().Bytes(text)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
 // warcRecord is one record with its end.
 func warcRecord(kind, uri, contentType, block string) []byte {
 	return fmt.Appendf(nil, "WARC/1.0\r\nWARC-Type: %s\r\nWARC-Target-URI: %s\r\nWARC-Date: 2024-05-18T01:58:10Z\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", kind, uri, contentType, len(block), block)
@@ -99,6 +113,12 @@ func inputs() []input {
 		{name: "a.csv", format: source.FormatCSV, content: csv.Bytes(), bad: []string{data.ReasonMalformed}},
 		{name: "a.csv.gz", format: source.FormatCSV, content: gzipped(csv.Bytes()), bad: []string{data.ReasonMalformed}},
 		{name: "a.tsv", format: source.FormatTSV, content: tsv.Bytes(), bad: []string{data.ReasonMalformed}},
+		{name: "gb.jsonl", format: source.FormatJSONL, content: encoded("gb18030", jsonl.Bytes()), bad: jsonlBad},
+		{name: "gb.csv.gz", format: source.FormatCSV, content: gzipped(encoded("gb18030", csv.Bytes())), bad: []string{data.ReasonMalformed}},
+		{name: "gb.tsv.zst", format: source.FormatTSV, content: zstandard(encoded("gb18030", tsv.Bytes())), bad: []string{data.ReasonMalformed}},
+		{name: "utf-16le.jsonl", format: source.FormatJSONL, content: encoded("utf-16le", append([]byte("\ufeff"), jsonl.Bytes()...)), bad: jsonlBad},
+		{name: "utf-16be.csv.gz", format: source.FormatCSV, content: gzipped(encoded("utf-16be", csv.Bytes())), bad: []string{data.ReasonMalformed}},
+		{name: "named.tsv", format: source.FormatTSV, content: encoded("euc-jp", tsv.Bytes()), bad: []string{data.ReasonMalformed}, options: data.ReaderOptions{Encoding: "euc-jp"}},
 		{name: "a.warc", format: source.FormatWARC, content: bytes.Join(warc, nil), bad: warcBad},
 		{name: "a.warc.gz", format: source.FormatWARC, content: gzipped(warc...), bad: warcBad},
 		{name: "b.warc.gz", format: source.FormatWARC, content: gzipped(bytes.Join(warc, nil)), bad: warcBad},
