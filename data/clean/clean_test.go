@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
+	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
@@ -42,6 +43,19 @@ func zst(s string) string {
 	}
 	defer z.Close()
 	return string(z.EncodeAll([]byte(s), nil))
+}
+
+// inEncoding is text in another encoding.
+func inEncoding(name, text string) string {
+	enc, err := htmlindex.Get(name)
+	if err != nil {
+		panic(err)
+	}
+	out, err := enc.NewEncoder().String(text)
+	if err != nil {
+		panic(err)
+	}
+	return out
 }
 
 // unpack undoes a file's compression by its name.
@@ -128,6 +142,12 @@ func TestOwnForm(t *testing.T) {
 	}
 	wet := gz(record("keep1", "one\n\"two\"")) + gz(record("drop", "x")) + gz(record("keep2", "中"))
 	wetKept := `{"id":"keep1","text":"one\n\"two\"","date":"2024-05-18T01:58:10Z"}` + "\n" + `{"id":"keep2","text":"中","date":"2024-05-18T01:58:10Z"}` + "\n"
+	// What is not UTF-8 is written in UTF-8.
+	const sentence = "今天天气很好，我们去公园看书和散步"
+	chinese := `{"id":"keep1","text":"` + sentence + `"}` + "\n" + `{"id":"drop","text":"x"}` + "\n" + `{"id":"keep2","标题":"` + sentence + `","text":"y"}` + "\n"
+	chineseKept := `{"id":"keep1","text":"` + sentence + `"}` + "\n" + `{"id":"keep2","标题":"` + sentence + `","text":"y"}` + "\n"
+	chineseCSV := "id,text,标题\r\nkeep1,\"" + sentence + "\r\n\",\r\ndrop,x,\r\nkeep2,y," + sentence + "\r\n"
+	chineseCSVKept := "id,text,标题\r\nkeep1,\"" + sentence + "\r\n\",\r\nkeep2,y," + sentence + "\r\n"
 	for _, c := range []struct{ name, content, ext, want string }{
 		{"a.jsonl", jsonl, ".jsonl", jsonlKept},
 		{"a.jsonl.gz", gz(jsonl), ".jsonl.gz", jsonlKept},
@@ -136,6 +156,11 @@ func TestOwnForm(t *testing.T) {
 		{"a.csv", csv, ".csv", csvKept},
 		{"a.csv.gz", gz(csv), ".csv.gz", csvKept},
 		{"a.tsv", "id\ttext\nkeep1\tx\ndrop\ty\n", ".tsv", "id\ttext\nkeep1\tx\n"},
+		{"gb18030.jsonl", inEncoding("gb18030", chinese), ".jsonl", chineseKept},
+		{"utf-16le.jsonl", inEncoding("utf-16le", "\ufeff"+chinese), ".jsonl", chineseKept},
+		{"utf-16be.jsonl.gz", gz(inEncoding("utf-16be", strings.ReplaceAll(chinese, "\n", "\r\n"))), ".jsonl.gz", strings.ReplaceAll(chineseKept, "\n", "\r\n")},
+		{"gb18030.csv", inEncoding("gb18030", chineseCSV), ".csv", chineseCSVKept},
+		{"utf-16le.csv", inEncoding("utf-16le", "\ufeff"+chineseCSV), ".csv", chineseCSVKept},
 		{"none.csv", "id,text\ndrop,x\n", ".csv", "id,text\n"},
 		{"a.warc.wet.gz", wet, ".jsonl.gz", wetKept},
 	} {

@@ -9,12 +9,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/rundir"
 )
 
-// A file that ends in the middle, and one that is damaged, fail their task
-// with file and offset; the other files' tasks are kept, and mending the file
-// is enough.
-func TestReadErrorInTheMiddle(t *testing.T) {
+// A compressed file that ends in the middle, and one that is damaged, are read
+// up to there, and counted; --strict and --max-bad see it.
+func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
 	if err := os.Mkdir(in, 0o755); err != nil {
@@ -28,30 +31,64 @@ func TestReadErrorInTheMiddle(t *testing.T) {
 	path := filepath.Join(in, "002.jsonl.gz")
 	flipped := bytes.Clone(whole)
 	flipped[len(whole)/2] ^= 0xff
-	out := filepath.Join(dir, "out")
-	for name, content := range map[string][]byte{"cut": whole[:len(whole)/2], "damaged": flipped} {
-		// The size is part of the input's identity: pad what was cut.
-		padded := append(bytes.Clone(content), make([]byte, len(whole)-len(content))...)
-		if err := os.WriteFile(path, padded, 0o600); err != nil {
+	for reason, content := range map[string][]byte{data.ReasonTruncated: whole[:len(whole)/2], data.ReasonMalformed: flipped} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, reason)
+		for _, c := range []struct {
+			args []string
+			code int
+		}{{nil, ExitDone}, {[]string{"--strict"}, ExitSkipped}} {
+			cmd, stderr := start(t, append([]string{"run", in, "--out", out}, c.args...)...)
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code {
+				t.Fatalf("%s %v: exit code %d, %v: %s", reason, c.args, cmd.ProcessState.ExitCode(), err, stderr)
+			}
+		}
+		cmd, stderr := start(t, "run", in, "--out", out+"-none", "--max-bad", "0")
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != ExitFailed || !strings.Contains(stderr.String(), "look into ") {
+			t.Errorf("%s --max-bad 0: exit code %d, %v: %s", reason, cmd.ProcessState.ExitCode(), err, stderr)
+		}
+		var summary job.Summary
+		if err := rundir.ReadJSON(filepath.Join(out, rundir.SummaryFile), &summary); err != nil {
+			t.Fatal(err)
+		}
+		if n := summary.Documents; summary.Skipped[reason] < 1 || summary.Bad < 1 || summary.Bad > 200 || // a flipped bit shows late
+			n < 1700 || n > 2400 {
+			t.Errorf("%s: %d documents, skipped %v", reason, n, summary.Skipped)
+		}
+		quarantine, err := os.ReadFile(filepath.Join(out, rundir.Quarantine, "part-00002.jsonl"))
+		if err != nil || !bytes.Contains(quarantine, []byte("002.jsonl.gz")) || !bytes.Contains(quarantine, []byte(`"reason":"`+reason+`"`)) {
+			t.Errorf("%s: quarantine %.300s, %v", reason, quarantine, err)
+		}
+	}
+}
+
+// A file that cannot be read as what it is fails its task, by name; the other
+// files' tasks are kept, and mending the file is enough.
+func TestMendedFile(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "dump")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dump(t, in, 2, 800)
+	path, out := filepath.Join(in, "002.csv"), filepath.Join(dir, "out")
+	// The size is part of the input's identity.
+	for _, c := range []struct {
+		header string
+		code   int
+	}{{"id,nope", ExitFailed}, {"id,text", ExitDone}} {
+		if err := os.WriteFile(path, []byte(c.header+"\na,some words in a row\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		cmd, stderr := start(t, "run", in, "--out", out)
-		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != ExitFailed {
-			t.Fatalf("%s: exit code %d: %s", name, cmd.ProcessState.ExitCode(), stderr)
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code || c.code == ExitFailed && !strings.Contains(stderr.String(), "002.csv: no column text") {
+			t.Fatalf("with %s: exit code %d, %v: %s", c.header, cmd.ProcessState.ExitCode(), err, stderr)
 		}
-		if !strings.Contains(stderr.String(), "002.jsonl.gz at offset ") {
-			t.Errorf("%s: %s does not name file and offset", name, stderr)
+		if parts, _ := filepath.Glob(filepath.Join(out, "fingerprints", "*2.parquet")); c.code == ExitFailed && len(parts) > 0 {
+			t.Errorf("half a part under its final name: %v", parts)
 		}
-		if parts, _ := filepath.Glob(filepath.Join(out, "fingerprints", "*2.parquet")); len(parts) > 0 {
-			t.Errorf("%s: half a part under its final name: %v", name, parts)
-		}
-	}
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd, stderr := start(t, "run", in, "--out", out)
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("with the file mended: %v: %s", err, stderr)
 	}
 }
 
