@@ -124,9 +124,9 @@ func NewDecoder(label string) (d Decoder, err error) {
 
 // Decode returns body in UTF-8, without a byte order mark, and the encoding
 // that it was in. The text is a part of body or of the decoder's own memory,
-// and valid until the next call. A character that the end of body cuts is
-// left out; other bytes that are no characters are U+FFFD. The time is linear
-// in the length of body.
+// and valid until the next call. A character of UTF-8 that the end of body
+// cuts is left out; other bytes that are no characters are U+FFFD. The time is
+// linear in the length of body.
 func (d *Decoder) Decode(body []byte, hint Hint) ([]byte, *Encoding) {
 	e := d.Encoding
 	if e == nil {
