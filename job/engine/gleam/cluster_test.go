@@ -64,10 +64,15 @@ type place struct {
 }
 
 // gleamBinary builds the pinned module's command; the build cache keeps it.
+// Its path is what go writes to stdout: stderr may name the modules that it
+// downloads.
 var gleamBinary = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("go", "tool", "-n", "github.com/chrislusf/gleam/distributed/gleam").CombinedOutput()
+	var stderr strings.Builder
+	cmd := exec.Command("go", "tool", "-n", "github.com/chrislusf/gleam/distributed/gleam")
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("go tool: %w: %s", err, out)
+		return "", fmt.Errorf("go tool: %w: %s", err, &stderr)
 	}
 	return strings.TrimSpace(string(out)), nil
 })
