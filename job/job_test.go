@@ -561,18 +561,26 @@ func sampleAgainstItsTruth(t *testing.T, preset string, shares map[sample.Kind]f
 	t.Logf("planted %v, found %v", planted, found)
 }
 
-// Every file of the shared data goes through.
-func TestSharedData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("all shared files: the long tests do them")
-	}
+// sharedData returns the folder that holds the shared data, and skips a test
+// where there is none.
+func sharedData(t *testing.T) string {
+	t.Helper()
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "shared")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
-		t.Skipf("shared data not found at %s", dir)
+		t.Skipf("shared data not found at %s: name its folder in NEARDUP_SHARED", dir)
 	}
+	return dir
+}
+
+// Every file of the shared data goes through.
+func TestSharedData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("all shared files: the long tests do them")
+	}
+	dir := sharedData(t)
 	for _, c := range []struct {
 		pattern   string
 		documents int64

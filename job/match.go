@@ -72,6 +72,7 @@ func (r *run) match(ctx context.Context, rows int64, first []int64) (rec rundir.
 		if t.verify, err = newVerification(r, documents, first); err != nil {
 			return rec, counts, err
 		}
+		t.verify.unit = t.unit
 	}
 	if r.library != nil {
 		if t.heritage, err = r.readHeritage(ctx, documents); err != nil {
@@ -175,6 +176,14 @@ func (t *tables) reduce(ctx context.Context, found *pairFile) error {
 		t.components.Add(p)
 		return nil
 	})
+}
+
+// unit returns the smallest document of doc's unit.
+func (t *tables) unit(doc uint32) uint32 {
+	if i, ok := t.matched.Index(doc); ok {
+		return t.ids[t.units[i]]
+	}
+	return doc // it has no pair, and so no equal
 }
 
 // between reports whether the pair, in indices, is one of two units'
@@ -403,8 +412,7 @@ func (t *tables) writePair(out *parts[data.MatchRow], ids *numbered.IDs, row *da
 	row.Similarity = 1 - float64(p.Distance)/float64(t.run.config.Features.Bits)
 	row.Estimate, row.Jaccard, row.Verdict = math.NaN(), math.NaN(), byDistance
 	if t.verify != nil {
-		// Of two units any two documents have the verdict of the smallest.
-		if err := t.verify.evidence(row, t.ids[t.units[p.A]], t.ids[t.units[p.B]]); err != nil {
+		if err := t.verify.evidence(row, t.ids[p.A], t.ids[p.B]); err != nil {
 			return err
 		}
 	}

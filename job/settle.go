@@ -19,7 +19,8 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// settledPair is a pair whose texts were consulted.
+// settledPair is a pair of units, as their smallest documents, whose texts were
+// consulted.
 type settledPair struct {
 	a, b    uint32
 	jaccard float32
@@ -30,9 +31,10 @@ func (p settledPair) compare(q settledPair) int {
 	return cmp.Or(cmp.Compare(p.a, q.a), cmp.Compare(p.b, q.b))
 }
 
-// find returns the pair of two documents, in any order, if its texts were
-// consulted.
+// find returns the pair of the units of two documents, in any order, if its
+// texts were consulted: any two documents of two units have the same verdict.
 func (v *verification) find(a, b uint32) (settledPair, bool) {
+	a, b = v.unit(a), v.unit(b)
 	at, ok := slices.BinarySearchFunc(v.settled, settledPair{a: min(a, b), b: max(a, b)}, settledPair.compare)
 	if !ok {
 		return settledPair{}, false

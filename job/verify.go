@@ -28,6 +28,10 @@ type verification struct {
 	pool      sync.Pool         // of *mapper.Confirmer
 	open      bool              // a verdict may be left to the texts
 	settled   []settledPair     // in order
+
+	// unit returns the smallest document of doc's unit, once the confirmed
+	// pairs are reduced.
+	unit func(doc uint32) uint32
 }
 
 func newVerification(r *run, documents *numbered.Folder, first []int64) (*verification, error) {

@@ -2,8 +2,10 @@ package job_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
@@ -204,6 +207,100 @@ func TestVerifiedRunEqualsAllPairs(t *testing.T) {
 		if got := readVerdicts(t, again, rundir.Pairs); !maps.Equal(got, wantPairs) {
 			t.Errorf("%s, matched again: %d pairs, want %d", preset, len(got), len(wantPairs))
 		}
+	}
+}
+
+// triples are each text, a copy of it, and its first part: a share of 35 to
+// 65 %, around the limit, so that the texts refuse some of them and confirm
+// others.
+func triples(texts []string) (docs []page) {
+	for i, text := range texts {
+		runes := []rune(text)
+		part := string(runes[:len(runes)*(35+i%7*5)/100])
+		for j, text := range []string{text, text, part} {
+			docs = append(docs, page{fmt.Sprintf("p%04d-%d", i, j), text})
+		}
+	}
+	return docs
+}
+
+// The texts of a pair are consulted once for all documents that equal one of
+// the two: what they say holds for a copy as well, in the tables and in the
+// check that every run ends with.
+func TestVerdictsHoldForCopies(t *testing.T) {
+	var planted, news []string
+	for i := range 140 {
+		planted = append(planted, text(uint64(i), 20+i*3))
+	}
+	t.Run("planted", func(t *testing.T) { verdictsHoldForCopies(t, triples(planted)) })
+	t.Run("news", func(t *testing.T) {
+		in, err := source.Open(data.Split{Path: filepath.Join(sharedData(t), "data", "zh", "hk-dev.jsonl.gz"), Format: source.FormatJSONL, End: -1}, config.Default().Input.ReaderOptions())
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Skipf("no Chinese news: %v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := in.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		var doc data.Document
+		for len(news) < 140 {
+			if err := in.Read(&doc); err != nil {
+				t.Fatal(err)
+			}
+			if len(doc.Text) > 600 {
+				news = append(news, string(doc.Text))
+			}
+		}
+		verdictsHoldForCopies(t, triples(news))
+	})
+}
+
+func verdictsHoldForCopies(t *testing.T, docs []page) {
+	cfg, err := config.Default().WithPreset(config.PresetThorough)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Match.AllPairs, cfg.Output.Clean = true, false
+	dir := t.TempDir()
+	alike, refused := 0, 0
+	for i := 0; len(docs) > 0; i++ {
+		// As many as the check looks at in each run, all of them.
+		some := docs[:min(len(docs), 60)]
+		docs = docs[len(some):]
+		var lines []string
+		for _, d := range some {
+			line, err := json.Marshal(map[string]string{"id": d.id, "text": d.text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, string(line))
+		}
+		in := jsonl(t, filepath.Join(dir, fmt.Sprintf("%d.jsonl", i)), lines...)
+		out := filepath.Join(dir, fmt.Sprint(i))
+		s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
+		if int(s.Checked) != len(some) {
+			t.Errorf("%d of %d documents were checked: the test shows less than it says", s.Checked, len(some))
+		}
+		want, _ := verifiedPairs(t, cfg, some)
+		if got := readVerdicts(t, out, rundir.Pairs); !maps.Equal(got, want) {
+			t.Errorf("%d pairs, want %d", len(got), len(want))
+		}
+		here := 0 // pairs of a part with a text or its copy that the texts found alike
+		for _, reason := range want {
+			if reason == sketch.ReasonTextsAlike {
+				here++
+			}
+		}
+		alike += here / 2
+		refused += int(s.Consulted) - here/2
+	}
+	t.Logf("texts alike: %d, refused: %d", alike, refused)
+	if alike < 20 || refused < 20 {
+		t.Errorf("texts alike: %d, refused: %d: too few to show anything", alike, refused)
 	}
 }
 
