@@ -8,6 +8,7 @@ import "math"
 // Names of the tables, as their files' metadata says them.
 const (
 	TableFingerprints = "fingerprints"
+	TableTexts        = "texts"
 	TableMatches      = "matches"
 	TableClusters     = "clusters"
 )
@@ -34,6 +35,15 @@ type FingerprintRow struct {
 // a rank.
 func EmptyFingerprintRow() FingerprintRow {
 	return FingerprintRow{Date: NoDate, Rank: math.NaN()}
+}
+
+// TextRow is the text of a document whose text had to be extracted. Row i of
+// a part of the texts table is the document of row i of the same part of the
+// fingerprints table.
+type TextRow struct {
+	DocID []byte // as in FingerprintRow
+	Title []byte // as in FingerprintRow
+	Text  []byte // what was extracted, before any template of its site is left out
 }
 
 // MatchRow is a document with a similar one: its best match, or one of all
@@ -80,6 +90,13 @@ var FingerprintColumns = []Column{
 	{"date", "timestamp(ms, UTC), nullable", "date of the document; null when unknown"},
 	{"rank", "double, nullable", "value of the rank column; null when there is none"},
 	{"language", "string", "language of the text: zh, en and so on; empty when it is not known"},
+}
+
+// TextColumns documents the texts table, in its order.
+var TextColumns = []Column{
+	{"doc_id", "string", "id of the document, as in the fingerprints table"},
+	{"title", "string", "title of the document; empty when it has none"},
+	{"text", "string", "text of the document, as it was extracted from the page"},
 }
 
 // MatchColumns documents the matches table, in its order.

@@ -133,6 +133,47 @@ func (in *input) nextRow() (int64, error) {
 	return in.row - 1, nil
 }
 
+// seek makes row, which the reading must not have passed, the one that nextRow
+// returns next; beyond the last one it ends the reading. Row groups before its
+// own are not read.
+func (in *input) seek(row int64) error {
+	if row < in.row {
+		return fmt.Errorf("parquet: %s: row %d was read before", in.path, row)
+	}
+	for in.err == nil && row >= in.row+in.left {
+		in.row += in.left
+		in.left = 0
+		if in.group == in.end {
+			break // nextRow says so
+		}
+		rows := int64(0)
+		in.err = recovering(func() error {
+			rows = in.file.MetaData().RowGroup(in.group).NumRows()
+			if row < in.row+rows {
+				return in.openGroup()
+			}
+			in.group++
+			return nil
+		})
+		if in.err != nil {
+			in.err = fmt.Errorf("parquet: %s at row %d: %w", in.path, in.row, in.err)
+		} else if in.left == 0 {
+			in.row += rows
+		}
+	}
+	for in.err == nil && in.left > 0 && in.row < row {
+		if _, err := in.nextRow(); err != nil {
+			return err
+		}
+		for _, o := range in.columns {
+			if _, err := o.next(); err != nil {
+				return in.fail(err)
+			}
+		}
+	}
+	return in.err
+}
+
 func (in *input) openGroup() error {
 	g := in.file.RowGroup(in.group)
 	in.group++

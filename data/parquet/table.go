@@ -70,6 +70,7 @@ type table struct {
 
 	batchRows, batchBytes int
 	groupRows, groupBytes int
+	maxGroupBytes         int // values that fill a row group
 	rows                  int64
 	err                   error // the first; every later call returns it
 }
@@ -113,7 +114,7 @@ func createTable(path, name string, bits int, o Options, fields schema.FieldList
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	t := &table{path: path, file: f, cols: cols}
+	t := &table{path: path, file: f, cols: cols, maxGroupBytes: groupBytes}
 	err = t.guard(func() error {
 		t.out = file.NewParquetWriter(f, root, file.WithWriterProps(parquet.NewWriterProperties(props...)), file.WithWriteMetadata(meta))
 		return nil
@@ -187,7 +188,7 @@ func (t *table) flush() error {
 		t.groupRows += t.batchRows
 		t.groupBytes += t.batchBytes
 		t.batchRows, t.batchBytes = 0, 0
-		if t.groupRows < groupRows && t.groupBytes < groupBytes {
+		if t.groupRows < groupRows && t.groupBytes < t.maxGroupBytes {
 			return nil
 		}
 		return t.closeGroup()

@@ -64,6 +64,11 @@ type reader struct {
 // Info is what the file's metadata says of the table.
 func (r *reader) Info() Info { return r.info }
 
+// SeekRow makes row, counted from 0 and not before the next one, the next that is
+// read; there is none if the table ends before it. It does not read the row
+// groups before.
+func (r *reader) SeekRow(row int64) error { return r.in.seek(row) }
+
 // Close closes the file; it may be called at any time, and again.
 func (r *reader) Close() error { return r.in.Close() }
 
