@@ -10,14 +10,14 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
-	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/rundir"
 )
 
-// cleanTask reads split task again and writes the documents that stay. first
-// is the row of the split's first document; was is the split's record of the
-// fingerprint stage, which the input must still agree with.
-func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.TaskRecord) (rec rundir.TaskRecord, err error) {
+// cleanTask reads split task again and writes the documents that stay, on so
+// many workers. first is the row of the split's first document; was is the
+// split's record of the fingerprint stage, which what is read must still agree
+// with.
+func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.TaskRecord, workers int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	split, want := r.job.Splits[task], was.RowsOut
 	rec = rundir.TaskRecord{Stage: stageClean, Task: task, Source: split.Path, Skipped: map[string]int64{}}
@@ -30,7 +30,7 @@ func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.T
 
 	options := r.config.Input.ReaderOptions()
 	options.KeepRaw, options.Workers = true, r.workers
-	in, err := source.Open(split, options)
+	in, err := openAgain(r.dir.Path(), r.manifest, task, options)
 	if err != nil {
 		return rec, err
 	}
@@ -39,7 +39,7 @@ func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.T
 	if err != nil {
 		return rec, err
 	}
-	out, err := clean.Create(path, split, options)
+	out, err := clean.Create(path, split, options, workers)
 	if err != nil {
 		return rec, err
 	}
@@ -60,12 +60,9 @@ func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.T
 			}
 			advance()
 		}
-		err := in.Read(&doc)
+		err := nextDocument(in, &doc)
 		if errors.Is(err, io.EOF) {
 			break
-		}
-		if _, ok := data.IsBadRecord(err); ok {
-			continue // counted and kept by the fingerprint stage
 		}
 		if err != nil {
 			return rec, err
@@ -92,8 +89,8 @@ func (r *run) cleanTask(ctx context.Context, task int, first int64, was rundir.T
 		return rec, fmt.Errorf("%s: %s: %w: %d documents when they were fingerprinted, %d or more now: the input has changed; run again into a new folder",
 			stageClean, split.Path, rundir.ErrNotConserved, want, rec.RowsIn)
 	}
-	if in.Digest() != was.Digest {
-		return rec, fmt.Errorf("%s: %s has changed since it was fingerprinted: run again into a new folder", stageClean, split.Path)
+	if !keepsTexts(r.manifest, split) && in.Digest() != was.Digest {
+		return rec, fmt.Errorf("%s: %w", stageClean, errChanged(split))
 	}
 	if err := out.Commit(); err != nil {
 		return rec, err

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -39,21 +40,30 @@ func RunSettings(path string) (m rundir.Manifest, cfg config.Config, err error) 
 	return m, cfg, nil
 }
 
-// ReadDocuments returns the documents of those ids, in their order, from the
-// input of the run in directory path: the fingerprints table says in which
-// split each stands. It changes nothing in the run directory.
+// ReadDocuments returns the documents of those ids, in their order, of the run
+// in directory path: the fingerprints table says where each stands. Documents
+// whose text was extracted come from the run, the others from its input. It
+// changes nothing in the run directory.
 func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Document, error) {
 	m, cfg, err := RunSettings(path)
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[string]data.Document)
-	for i, split := range m.Splits {
-		missing, err := idsOfPart(ctx, filepath.Join(path, rundir.Fingerprints, rundir.PartName(i, ".parquet")), ids, found)
+	for task, split := range m.Splits {
+		rows, err := rowsOfPart(ctx, filepath.Join(path, rundir.Fingerprints, rundir.PartName(task, ".parquet")), ids, found)
 		if err != nil {
 			return nil, err
 		}
-		if err := readDocuments(ctx, split, cfg, missing, found); err != nil {
+		err = eachRow(ctx, path, m, task, cfg.Input, rows, func(_ int, doc *data.Document) error {
+			if !slices.Contains(ids, string(doc.ID)) {
+				return errChanged(split)
+			}
+			found[string(doc.ID)] = *doc
+			*doc = data.Document{} // its bytes are found's now
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -68,51 +78,91 @@ func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Docum
 	return docs, nil
 }
 
-// idsOfPart returns which of the ids, not found so far, a part of the
-// fingerprints table has.
-func idsOfPart(ctx context.Context, path string, ids []string, found map[string]data.Document) (map[string]bool, error) {
-	wanted, here := make(map[string]bool), make(map[string]bool)
+// rowsOfPart returns the rows of a part of the fingerprints table that are the
+// first of their id, among those ids that are not found so far.
+func rowsOfPart(ctx context.Context, path string, ids []string, found map[string]data.Document) (rows []int64, err error) {
+	wanted := make(map[string]bool)
 	for _, id := range ids {
 		if _, ok := found[id]; !ok {
 			wanted[id] = true
 		}
 	}
-	err := parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: []string{"doc_id"}}, func(row *data.FingerprintRow) error {
-		if wanted[string(row.DocID)] {
-			here[string(row.DocID)] = true
+	row := int64(0)
+	err = parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: []string{"doc_id"}}, func(r *data.FingerprintRow) error {
+		if wanted[string(r.DocID)] {
+			rows = append(rows, row)
+			delete(wanted, string(r.DocID))
 		}
+		row++
 		return nil
 	})
-	return here, err
+	return rows, err
 }
 
-// readDocuments adds the split's documents of those ids to found.
-func readDocuments(ctx context.Context, split data.Split, cfg config.Config, ids map[string]bool, found map[string]data.Document) (err error) {
-	if len(ids) == 0 {
-		return nil
-	}
-	err = eachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
-		if id := string(doc.ID); ids[id] {
-			found[id] = *doc
-			*doc = data.Document{} // its bytes are found's now
-			delete(ids, id)
-		}
-		if len(ids) == 0 {
-			return errEnough
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(split.Path):
-		return fmt.Errorf("%w: run this in the folder that the run was started in", err)
-	case err == nil && len(ids) > 0:
-		return fmt.Errorf("%s: the input has changed since the run", split.Path)
-	}
-	return err
+func errChanged(split data.Split) error {
+	return fmt.Errorf("%s has changed since it was fingerprinted: run again into a new folder", split.Path)
 }
 
-// errEnough ends eachDocument before the end of the split, without an error.
-var errEnough = errors.New("enough")
+// openAgain opens the documents of split task of the run in folder dir once
+// more, as many as it was fingerprinted with: from the run's own texts where
+// they were extracted, else from the input, read with options o.
+func openAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (data.SourceReader, error) {
+	split := m.Splits[task]
+	if keepsTexts(m, split) {
+		return openTexts(dir, task, split)
+	}
+	in, err := source.Open(split, o)
+	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(split.Path) {
+		err = fmt.Errorf("%w: run this in the folder that the run was started in", err)
+	}
+	return in, err
+}
+
+// keepsTexts reports whether a run has the texts of a split itself.
+func keepsTexts(m rundir.Manifest, split data.Split) bool {
+	return m.HasTexts() && source.Extracts(split.Format)
+}
+
+// eachRow calls yield with the documents of those rows, ascending, of split
+// task of the run in folder dir; i counts them. The document is used again for
+// the next.
+func eachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o config.Input, rows []int64, yield func(i int, doc *data.Document) error) (err error) {
+	if len(rows) == 0 {
+		return nil
+	}
+	in, err := openAgain(dir, m, task, o.ReaderOptions())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	texts, _ := in.(*textsReader)
+	var doc data.Document
+	at := int64(0)
+	for i, row := range rows {
+		if texts != nil {
+			if err := texts.seekRow(row); err != nil {
+				return err
+			}
+			at = row
+		}
+		for ; at <= row; at++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := nextDocument(in, &doc)
+			if errors.Is(err, io.EOF) {
+				return errChanged(m.Splits[task])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := yield(i, &doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // eachDocument calls yield with the documents of a split, in their order,
 // without its bad records, and stops at its first error. The document is used
@@ -130,20 +180,25 @@ func eachDocument(ctx context.Context, split data.Split, o config.Input, yield f
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := in.Read(&doc)
+		err := nextDocument(in, &doc)
 		if errors.Is(err, io.EOF) {
 			return nil
-		}
-		if _, bad := data.IsBadRecord(err); bad {
-			continue // the fingerprint stage counts and keeps it
 		}
 		if err == nil {
 			err = yield(&doc)
 		}
-		if errors.Is(err, errEnough) {
-			return nil
-		}
 		if err != nil {
+			return err
+		}
+	}
+}
+
+// nextDocument reads the next document. It passes over bad records, which the
+// fingerprint stage counts and keeps.
+func nextDocument(in data.Reader, doc *data.Document) error {
+	for {
+		err := in.Read(doc)
+		if _, bad := data.IsBadRecord(err); !bad {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/config"
@@ -88,15 +90,16 @@ type Request struct {
 // run is a request under way.
 type run struct {
 	Request
-	config  config.Config
-	dir     *rundir.Dir
-	job     *engine.Job
-	engine  engine.Engine
-	workers int
-	stages  []StageTime
-	release func() error     // the analyzer's memory
-	library *library.Library // nil for a run without one
-	change  int64            // of the library, when this run began to read it
+	config   config.Config
+	dir      *rundir.Dir
+	manifest rundir.Manifest
+	job      *engine.Job
+	engine   engine.Engine
+	workers  int
+	stages   []StageTime
+	release  func() error     // the analyzer's memory
+	library  *library.Library // nil for a run without one
+	change   int64            // of the library, when this run began to read it
 }
 
 // rowSource yields the rows that a run matches, in the order of the input.
@@ -179,7 +182,11 @@ func (r *run) open() (err error) {
 	var splits []data.Split
 	spooled := slices.Contains(r.Inputs, "-")
 	if !spooled {
-		if splits, err = r.expand(r.Inputs); err != nil {
+		splits, err = r.expand(r.Inputs)
+		if known, ok := r.departed(splits); ok {
+			splits, err = known, nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -201,13 +208,56 @@ func (r *run) open() (err error) {
 		}
 	}
 	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Splits: splits, Log: r.Log, Advance: func(int64) {}}
-	err = r.dir.Adopt(rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Splits: splits})
+	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Splits: splits}
+	err = r.dir.Adopt(r.manifest)
 	if err == nil && r.Command == CommandRun && !r.dir.Finished() {
 		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
 			r.job.Analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
 		}
 	}
 	return err
+}
+
+// departed returns the splits of the run directory that this run is to go on
+// with, if files of them are gone from the input since they were fingerprinted
+// and the run has their texts itself. found are the splits of what there is.
+func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
+	var m rundir.Manifest
+	if r.Command != CommandRun || rundir.ReadJSON(filepath.Join(r.Out, rundir.ManifestFile), &m) != nil || slices.Equal(found, m.Splits) {
+		return nil, false
+	}
+	for _, input := range r.Inputs {
+		if !slices.ContainsFunc(m.Splits, func(s data.Split) bool { return names(input, s.Path) }) {
+			return nil, false
+		}
+	}
+	dir, err := rundir.Attach(r.Out)
+	if err != nil {
+		return nil, false
+	}
+	var here []data.Split
+	for task, split := range m.Splits {
+		if _, err := object.Stat(split.Path); !errors.Is(err, fs.ErrNotExist) {
+			here = append(here, split)
+			continue
+		}
+		named := slices.ContainsFunc(r.Inputs, func(input string) bool { return names(input, split.Path) })
+		if _, done, err := dir.Record(engine.StageFingerprint, task); err != nil || !done || !named || !keepsTexts(m, split) {
+			return nil, false
+		}
+	}
+	if !slices.Equal(found, here) {
+		return nil, false
+	}
+	r.Log.Info("files of the input are gone: their texts are kept", "files", len(m.Splits)-len(here))
+	return m.Splits, true
+}
+
+// names reports whether an input is a file, its folder, or a pattern of it.
+func names(input, path string) bool {
+	match, err := filepath.Match(input, path)
+	below, notBelow := filepath.Rel(input, path)
+	return err == nil && match || notBelow == nil && filepath.IsLocal(below)
 }
 
 // expand lists the splits of the inputs.
@@ -464,10 +514,11 @@ func (r *run) clean(ctx context.Context, first []int64, s *Summary) error {
 		r.job.Advance = advance
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(r.workers)
+		each := (r.workers + len(missing) - 1) / len(missing) // one large archive has all workers
 		for _, task := range missing {
 			group.Go(func() error {
 				return engine.Guard(func() (err error) {
-					records[task], err = r.cleanTask(ctx, task, first[task], fingerprinted[task])
+					records[task], err = r.cleanTask(ctx, task, first[task], fingerprinted[task], each)
 					return err
 				})
 			})
@@ -507,7 +558,7 @@ func (r *run) fingerprintRows(ctx context.Context, yield func(*data.FingerprintR
 
 // files lists what the run wrote.
 func (r *run) files(s *Summary) error {
-	for _, name := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Drift, rundir.Growth, rundir.Clean, rundir.Quarantine} {
+	for _, name := range rundir.Outputs {
 		paths, err := r.dir.Parts(name)
 		if err != nil {
 			return err

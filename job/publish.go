@@ -14,7 +14,7 @@ import (
 // who waits for it never sees half a run.
 func Publish(ctx context.Context, run, prefix string) error {
 	files := []string{rundir.ManifestFile, rundir.SummaryFile}
-	for _, table := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Drift, rundir.Growth, rundir.Clean, rundir.Quarantine} {
+	for _, table := range rundir.Outputs {
 		parts, err := rundir.Parts(run, table)
 		if err != nil {
 			return err

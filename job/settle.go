@@ -42,7 +42,7 @@ func (v *verification) find(a, b uint32) (settledPair, bool) {
 	return v.settled[at], true
 }
 
-// settle reads the texts of the open pairs again and puts those that are the
+// settle consults the texts of the open pairs and puts those that are the
 // same.
 func (v *verification) settle(ctx context.Context, open []data.Pair, put func(data.Pair)) (err error) {
 	if len(open) == 0 {
@@ -147,7 +147,7 @@ type wantedRow struct {
 	doc uint32
 }
 
-// consult reads the input again for the documents of the open pairs.
+// consult reads the documents of the open pairs again.
 func (v *verification) consult(ctx context.Context, open []data.Pair) (_ *shingleFile, err error) {
 	wanted := map[uint32]bool{}
 	for _, p := range open {
@@ -194,30 +194,20 @@ func (v *verification) consult(ctx context.Context, open []data.Pair) (_ *shingl
 }
 
 // consultSplit reads the wanted rows of a split, whose first is row first.
-func (v *verification) consultSplit(ctx context.Context, task int, first int64, rows []wantedRow, out *shingleFile) error {
-	split := v.run.job.Splits[task]
+func (v *verification) consultSplit(ctx context.Context, task int, first int64, wanted []wantedRow, out *shingleFile) error {
 	w := v.run.job.Analyzer.NewWorkspace()
 	f := v.run.job.Fingerprinter()
 	defer v.run.job.Release(f)
 	var text, buf []byte
 	var shingles []uint64
-	row := first
-	err := eachDocument(ctx, split, v.run.config.Input, func(doc *data.Document) (err error) {
-		if row == rows[0].row {
-			text = w.Normalize(text[:0], f.Text(doc))
-			shingles = sketch.Shingles(shingles[:0], text)
-			if buf, err = out.add(rows[0].doc, shingles, buf); err != nil {
-				return err
-			}
-			if rows = rows[1:]; len(rows) == 0 {
-				return errEnough
-			}
-		}
-		row++
-		return nil
-	})
-	if err == nil && len(rows) > 0 {
-		return fmt.Errorf("%s has changed since it was fingerprinted: run again into a new folder", split.Path)
+	rows := make([]int64, len(wanted))
+	for i := range wanted {
+		rows[i] = wanted[i].row - first
 	}
-	return err
+	return eachRow(ctx, v.run.dir.Path(), v.run.manifest, task, v.run.config.Input, rows, func(i int, doc *data.Document) (err error) {
+		text = w.Normalize(text[:0], f.Text(doc))
+		shingles = sketch.Shingles(shingles[:0], text)
+		buf, err = out.add(wanted[i].doc, shingles, buf)
+		return err
+	})
 }

@@ -5,15 +5,13 @@
 package clean
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"path/filepath"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/csv"
@@ -47,10 +45,20 @@ func Extension(split data.Split) string {
 	return ext
 }
 
-// compressionOf is how a split's file is compressed.
+// compressionOf is how a split's file is compressed: by its content, or by its
+// name where the file may be gone, as the texts of its pages are kept.
 func compressionOf(split data.Split) (stream.Compression, error) {
 	if split.Path == "-" {
 		return stream.Plain, ErrStandardInput
+	}
+	if source.Extracts(split.Format) {
+		switch filepath.Ext(split.Path) {
+		case ".gz":
+			return stream.Gzip, nil
+		case ".zst":
+			return stream.Zstd, nil
+		}
+		return stream.Plain, nil
 	}
 	f, err := object.Open(split.Path)
 	if err != nil {
@@ -65,7 +73,8 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 }
 
 // Writer writes the clean dump of one split; it appears at its path complete,
-// with Commit, or not at all. It is used by one goroutine.
+// with Commit, or not at all. Its bytes do not depend on the number of
+// workers. It is used by one goroutine.
 type Writer struct {
 	path  string
 	split data.Split
@@ -73,14 +82,16 @@ type Writer struct {
 	kept  []int64 // row numbers, ascending; Parquet
 
 	file *data.AtomicFile // nil for Parquet
-	out  io.WriteCloser
-	end  []byte // of a line
-	line []byte
+	out  io.WriteCloser   // nil once it is closed
+	end  []byte           // of a line
+	line bytes.Buffer
+	json *json.Encoder // to line
 }
 
 // Create starts the clean dump of a split that is read with options o, which
-// have KeepRaw set.
-func Create(path string, split data.Split, o data.ReaderOptions) (*Writer, error) {
+// have KeepRaw set, and is compressed on so many goroutines. Commit or Abort
+// ends them.
+func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*Writer, error) {
 	if split.Path == "-" {
 		return nil, fmt.Errorf("clean: %w", ErrStandardInput)
 	}
@@ -107,19 +118,11 @@ func Create(path string, split data.Split, o data.ReaderOptions) (*Writer, error
 	if w.file, err = data.CreateAtomic(path); err != nil {
 		return nil, fmt.Errorf("clean: %w", err)
 	}
-	switch compression {
-	case stream.Gzip:
-		// Fast: a dump is written every night, and its split on one core.
-		w.out, err = gzip.NewWriterLevel(w.file, gzip.BestSpeed)
-	case stream.Zstd:
-		w.out, err = zstd.NewWriter(w.file, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	default:
-		w.out = plain{w.file}
+	w.out = plain{w.file}
+	if pack := packers[compression]; pack != nil {
+		w.out = newBlocks(w.file, pack, workers)
 	}
-	if err == nil {
-		_, err = w.out.Write(header)
-	}
-	if err != nil {
+	if _, err := w.out.Write(header); err != nil {
 		return nil, errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
 	}
 	return w, nil
@@ -142,38 +145,37 @@ func (plain) Close() error { return nil }
 // document is a line of the clean dump of formats that have none of their
 // own.
 type document struct {
-	ID    string  `json:"id"`
-	Title string  `json:"title,omitempty"`
-	Text  string  `json:"text"`
-	Date  *string `json:"date,omitempty"` // RFC 3339
-	Rank  float64 `json:"rank,omitempty"`
+	ID    string `json:"id"`
+	Title string `json:"title,omitempty"`
+	Text  string `json:"text"`
+	Date  string `json:"date,omitempty"` // RFC 3339
 }
 
 // Keep adds a document; documents come in the order of the split.
 func (w *Writer) Keep(doc *data.Document) error {
 	w.rows++
+	w.line.Reset()
 	switch w.split.Format {
 	case source.FormatParquet:
 		w.kept = append(w.kept, doc.Offset)
 		return nil
 	case source.FormatJSONL, source.FormatCSV, source.FormatTSV:
-		w.line = append(append(w.line[:0], doc.Raw...), w.end...)
+		w.line.Write(doc.Raw)
+		w.line.Write(w.end)
 	default:
 		d := document{ID: string(doc.ID), Title: string(doc.Title), Text: string(doc.Text)}
 		if doc.Date != data.NoDate {
-			s := time.UnixMilli(doc.Date).UTC().Format(time.RFC3339Nano)
-			d.Date = &s
+			d.Date = time.UnixMilli(doc.Date).UTC().Format(time.RFC3339Nano)
 		}
-		if !math.IsNaN(doc.Rank) && !math.IsInf(doc.Rank, 0) {
-			d.Rank = doc.Rank
+		if w.json == nil {
+			w.json = json.NewEncoder(&w.line)
+			w.json.SetEscapeHTML(false)
 		}
-		line, err := json.Marshal(d)
-		if err != nil {
+		if err := w.json.Encode(d); err != nil {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
-		w.line = append(append(w.line[:0], line...), '\n')
 	}
-	if _, err := w.out.Write(w.line); err != nil {
+	if _, err := w.out.Write(w.line.Bytes()); err != nil {
 		return fmt.Errorf("clean: %w", err)
 	}
 	return nil
@@ -187,7 +189,9 @@ func (w *Writer) Commit() error {
 	if w.split.Format == source.FormatParquet {
 		return w.copyRows()
 	}
-	if err := w.out.Close(); err != nil {
+	out := w.out
+	w.out = nil
+	if err := out.Close(); err != nil {
 		return errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
 	}
 	if err := w.file.Commit(); err != nil {
@@ -219,6 +223,10 @@ func (w *Writer) copyRows() error {
 func (w *Writer) Abort() error {
 	if w.file == nil {
 		return nil
+	}
+	if w.out != nil {
+		_ = w.out.Close() // the file is dropped
+		w.out = nil
 	}
 	if err := w.file.Abort(); err != nil {
 		return fmt.Errorf("clean: %w", err)

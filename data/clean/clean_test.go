@@ -100,7 +100,7 @@ func run(t *testing.T, path string, o source.Options) (to string, kept int64) {
 	}
 	defer r.Close()
 	to = filepath.Join(t.TempDir(), "part-00000"+clean.Extension(splits[0]))
-	w, err := clean.Create(to, splits[0], o)
+	w, err := clean.Create(to, splits[0], o, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestParquet(t *testing.T) {
 }
 
 func TestStandardInput(t *testing.T) {
-	if _, err := clean.Create("x", data.Split{Path: "-", Format: source.FormatJSONL}, source.Options{}); !errors.Is(err, clean.ErrStandardInput) {
+	if _, err := clean.Create("x", data.Split{Path: "-", Format: source.FormatJSONL}, source.Options{}, 1); !errors.Is(err, clean.ErrStandardInput) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -242,7 +242,7 @@ func ExampleCreate() {
 	}
 	defer r.Close()
 	path := filepath.Join(dir, "part-00000"+clean.Extension(split))
-	w, err := clean.Create(path, split, o)
+	w, err := clean.Create(path, split, o, 1)
 	if err != nil {
 		panic(err)
 	}

@@ -36,6 +36,11 @@ const (
 	FormatParquet = "parquet"
 )
 
+// Extracts reports whether the texts of a format's documents are extracted from
+// pages, which costs so much that a run keeps them: they are in its table of
+// texts, and need not be read from the input again.
+func Extracts(format string) bool { return format == FormatWARC }
+
 // DefaultSplitBytes is ExpandOptions.SplitBytes when it is 0.
 const DefaultSplitBytes = 64 << 20
 

@@ -19,6 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/data/sample"
 )
 
 // asProgram makes the test binary be neardup, for tests that need a process.
@@ -104,7 +106,7 @@ func start(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 func results(t *testing.T, out string) string {
 	t.Helper()
 	var b strings.Builder
-	for _, folder := range []string{"fingerprints", "matches", "pairs", "clusters", "clean", "quarantine", "_SUCCESS"} {
+	for _, folder := range []string{"fingerprints", "texts", "matches", "pairs", "clusters", "clean", "quarantine", "_SUCCESS"} {
 		err := filepath.WalkDir(filepath.Join(out, folder), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
@@ -130,6 +132,13 @@ func TestKilledRunsResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	dump(t, in, 12, 400)
+	archive, err := fs.ReadFile(sample.Files(), "crawl-00.warc.gz") // its texts are a table
+	if err == nil {
+		err = os.WriteFile(filepath.Join(in, "crawl.warc.gz"), archive, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	args := func(out string) []string {
 		return []string{"run", in, "--out", filepath.Join(dir, out), "--pairs", "--workers", "1"}
 	}
@@ -140,7 +149,7 @@ func TestKilledRunsResume(t *testing.T) {
 	}
 	whole := time.Since(began)
 	want := results(t, filepath.Join(dir, "undisturbed"))
-	if !strings.Contains(want, "_SUCCESS") || !strings.Contains(want, "clean/part-00011.jsonl") {
+	if !strings.Contains(want, "_SUCCESS") || !strings.Contains(want, "clean/part-00011.jsonl") || !strings.Contains(want, "texts/part-00012.parquet") {
 		t.Fatalf("undisturbed run: %s", want)
 	}
 

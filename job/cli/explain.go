@@ -31,8 +31,9 @@ func newExplain(std streams) *cobra.Command {
 		Long: `Prints what two documents share and do not: features with their weights, distance,
 segment keys, estimated and exact similarity, the verdict with its rule, and
 the texts side by side. A and B are files of text or HTML, or with --run ids of
-a run, whose input is read again. The verdict is that of --method; without it,
-that of the run's own settings, or for files of balanced.
+a run, which has the texts of WARC pages; else its input is read again. The
+verdict is that of --method; without it, that of the run's own settings, or for
+files of balanced.
 
 What one text alone has is red or green; where the output is no terminal or
 NO_COLOR is set it stands between [- and -], or {+ and +}.`,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +118,7 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 		}
 		s.Stages = append(s.Stages, st)
 	}
-	for _, table := range []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Drift, rundir.Growth} {
+	for _, table := range rundir.Tables {
 		parts, err := rundir.Parts(path, table)
 		if err != nil {
 			return err
@@ -228,6 +229,22 @@ func columnNames(columns []data.Column) []string {
 	return names
 }
 
+// maxCell is how many characters of a value are printed for a person.
+const maxCell = 160
+
+// cell is a value as it is printed for a person: on one line, and not all of a
+// long one.
+func cell(v string) string {
+	v = strings.NewReplacer("\t", " ", "\n", " ").Replace(v[:min(len(v), maxCell*utf8.UTFMax)])
+	n := 0
+	for i := range v {
+		if n++; n > maxCell {
+			return v[:i] + "…"
+		}
+	}
+	return v
+}
+
 func printRows(w io.Writer, path string, info parquet.Info, header []string, next func() ([]any, error), rows int, asJSON bool) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -263,7 +280,7 @@ func printRows(w io.Writer, path string, info parquet.Info, header []string, nex
 		}
 		cells := make([]string, len(row))
 		for i, v := range row {
-			cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(fmt.Sprint(v))
+			cells[i] = cell(fmt.Sprint(v))
 		}
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}

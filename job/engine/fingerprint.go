@@ -37,10 +37,10 @@ type batch struct {
 }
 
 // FingerprintTask reads split task of the job and fingerprints its documents,
-// each on workers goroutines, and writes its part of the fingerprints table, the
-// records that it skipped, and last its record. Rows stand in the order of
-// the input, whatever the number of workers. Nothing but a complete part
-// appears under a final name.
+// each on workers goroutines, and writes its part of the fingerprints table,
+// that of the texts where they are extracted, the records that it skipped, and
+// last its record. Rows stand in the order of the input, whatever the number of
+// workers. Nothing but a complete part appears under a final name.
 func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	split := job.Splits[task]
@@ -64,6 +64,18 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
+	var texts *parquet.TextWriter // nil where the input can be read again as cheaply
+	if source.Extracts(split.Format) {
+		part, err := job.Dir.Part(rundir.Texts, task, ".parquet")
+		if err != nil {
+			return rec, err
+		}
+		if texts, err = parquet.CreateTexts(part, job.TableOptions()); err != nil {
+			return rec, err
+		}
+		defer func() { err = errors.Join(err, texts.Abort()) }()
+	}
+
 	quarantine, err := data.CreateQuarantine(job.Dir.Path(rundir.Quarantine, rundir.PartName(task, ".jsonl")), 0)
 	if err != nil {
 		return rec, err
@@ -77,7 +89,8 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 		free <- &batch{docs: make([]data.Document, batchDocuments), rows: make([]data.FingerprintRow, batchDocuments), ready: make(chan struct{}, 1)}
 	}
 	work := make(chan *batch, cap(free))    // to the workers
-	ordered := make(chan *batch, cap(free)) // to the writer, in the input's order
+	ordered := make(chan *batch, cap(free)) // to the writer of fingerprints, in the input's order
+	written := make(chan *batch, cap(free)) // from there to the writer of texts
 
 	spawn(func() error {
 		defer close(work)
@@ -117,6 +130,7 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 		})
 	}
 	spawn(func() error {
+		defer close(written)
 		for b := range ordered {
 			select {
 			case <-b.ready:
@@ -132,6 +146,18 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 				rec.Languages[row.Language]++
 				rec.RowsOut++
 			}
+			written <- b
+		}
+		return nil
+	})
+	spawn(func() error {
+		for b := range written {
+			for i := 0; texts != nil && i < b.n; i++ {
+				doc := &b.docs[i]
+				if err := texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text}); err != nil {
+					return err
+				}
+			}
 			free <- b
 		}
 		return nil
@@ -144,10 +170,18 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 	if err := out.Commit(); err != nil {
 		return rec, err
 	}
+	if texts != nil {
+		if err := texts.Commit(); err != nil {
+			return rec, err
+		}
+	}
 	if err := quarantine.Commit(); err != nil {
 		return rec, err
 	}
 	rec.Outputs = []string{filepath.Join(rundir.Fingerprints, rundir.PartName(task, ".parquet"))}
+	if texts != nil {
+		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.Texts, rundir.PartName(task, ".parquet")))
+	}
 	if quarantine.Rows() > 0 {
 		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.Quarantine, rundir.PartName(task, ".jsonl")))
 	}

@@ -61,7 +61,7 @@ type Preset struct {
 	Distance    int        `json:"distance"`
 	Fingerprint float64    `json:"fingerprint_seconds"` // reading included
 	Match       float64    `json:"match_seconds"`
-	Clean       float64    `json:"clean_seconds"` // the clean dump: reading again
+	Clean       float64    `json:"clean_seconds"` // the clean dump: reading again and packing
 	Total       float64    `json:"total_seconds"`
 	Memory      int64      `json:"memory_bytes"` // peak, all in memory
 	Precision   eval.Share `json:"precision"`    // on the planted sample; of a preset without verification reckoned up to the whole dump
@@ -97,6 +97,10 @@ const (
 	orderSeconds   = 2.8e-6
 	furtherSeconds = 1.8e-6
 )
+
+// unpackShare is what reading a text from the run's own table takes of what
+// packing it for the clean dump does.
+const unpackShare = 0.25
 
 // New samples the inputs and plans a run by cfg.
 func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*Plan, error) {
@@ -325,11 +329,16 @@ func (s *sampler) preset(name string, workers int) (Preset, error) {
 	p.Match = n*orderSeconds + n*kernel.Cost(int(min(n, 1<<31)))*1e-9/cores
 	p.Match += n * furtherSeconds / cores * float64(verified)
 	p.Memory = baseMemory + int64(bufferMemory[verified]*min(1, n/bufferFull)+documentMemory[verified]*n+min(splits, n/readerFull)*readerMemory[s.format])
+	again := s.reading // of a text, when it is read again
+	if source.Extracts(s.format) {
+		again = s.packing * unpackShare
+	}
 	if m.Verify == config.VerifyTexts {
-		p.Match += s.reading * n / readers // the texts of open pairs
+		p.Match += again * n / readers // the texts of open pairs
 	}
 	if cfg.Output.Clean {
-		p.Clean = max(max(s.reading, s.packing)*n/readers, (s.reading+s.packing)*n/cores)
+		// A split is read by one, and packed by all.
+		p.Clean = max(again*n/readers, (again+s.packing)*n/cores)
 	}
 	p.Total = p.Fingerprint + p.Match + p.Clean
 	return p, nil

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gofrs/flock"
 
@@ -24,6 +25,7 @@ const (
 	lockFile     = ".lock"
 
 	Fingerprints = "fingerprints" // tables for analysts
+	Texts        = "texts"        // of documents whose text was extracted
 	Matches      = "matches"
 	Pairs        = "pairs"
 	Clusters     = "clusters"
@@ -35,6 +37,13 @@ const (
 	Quarantine = "quarantine" // skipped records, one file per split
 	State      = "state"      // what a phase hands to the next
 	Scratch    = "tmp"        // spilled data; emptied at the start of a run
+)
+
+// Tables are the folders of Parquet that a run may write, Outputs all that it
+// is for: both in the order in which they are listed.
+var (
+	Tables  = []string{Fingerprints, Texts, Matches, Pairs, Clusters, Drift, Growth}
+	Outputs = append(slices.Clone(Tables), Clean, Quarantine)
 )
 
 var (
@@ -194,8 +203,13 @@ type Manifest struct {
 	Splits     []data.Split    `json:"splits"`
 }
 
-// LayoutVersion is the version this package writes.
-const LayoutVersion = 1
+// LayoutVersion is the version this package writes. Version 1 has no table of
+// texts.
+const LayoutVersion = 2
+
+// HasTexts reports whether the texts that the run extracted stand in its
+// folder Texts.
+func (m Manifest) HasTexts() bool { return m.Version >= 2 }
 
 // Adopt writes the manifest of a new run, or checks that the run that is there
 // has the same one; ErrOther if not.

@@ -103,7 +103,7 @@ func TestCommand(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	c.left(there)
-	for _, folder := range []string{rundir.Fingerprints, rundir.Matches, rundir.Clusters, rundir.Clean, rundir.Quarantine} {
+	for _, folder := range []string{rundir.Fingerprints, rundir.Texts, rundir.Matches, rundir.Clusters, rundir.Clean, rundir.Quarantine} {
 		if out, err := exec.Command("diff", "-r", filepath.Join(here, folder), filepath.Join(there, folder)).CombinedOutput(); err != nil {
 			t.Errorf("%s differs: %s", folder, out)
 		}
