@@ -2,7 +2,6 @@ package clean
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"sync"
 
@@ -138,8 +137,5 @@ func (w *blocks) Close() error {
 	close(w.work)
 	close(w.order)
 	w.group.Wait()
-	if w.err != nil {
-		return fmt.Errorf("compressing: %w", w.err)
-	}
-	return nil
+	return w.err
 }

@@ -3,7 +3,6 @@ package parquet
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/neardup/neardup/data"
 )
@@ -51,30 +50,9 @@ func ReadGrowth(ctx context.Context, path string, yield func(*data.GrowthRow) er
 // readWhole calls yield for every row of a table that has these columns, none
 // of which may be null; open takes the columns.
 func readWhole(ctx context.Context, path string, columns []data.Column, open func(found map[string]column) error, yield func() error) error {
-	in, err := openInput(path, nil)
+	r, err := openTable(path, ReadOptions{}, columns, open)
 	if err != nil {
 		return err
 	}
-	r := reader{in: in}
-	err = recovering(func() error {
-		found, err := r.find(nil, columns, nil)
-		if err != nil {
-			return err
-		}
-		return open(found)
-	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
-	}
-	return errors.Join(each(ctx, func() error {
-		if _, err := in.nextRow(); err != nil {
-			return err
-		}
-		for _, c := range in.columns {
-			if null, err := c.next(); err != nil || null {
-				return in.fail(errors.Join(err, errors.New("a null in a column that has none")))
-			}
-		}
-		return nil
-	}, yield), in.Close())
+	return errors.Join(each(ctx, r.next, yield), r.Close())
 }

@@ -113,6 +113,43 @@ func (r *reader) find(want []string, table []data.Column, foreign *data.ForeignC
 	return found, nil
 }
 
+// openTable opens a file of one of our tables; take gets the columns that are
+// asked for.
+func openTable(path string, o ReadOptions, table []data.Column, take func(found map[string]column) error) (r reader, err error) {
+	if r.in, err = openInput(path, o.Allocator); err != nil {
+		return r, err
+	}
+	err = recovering(func() error {
+		r.info = r.in.info()
+		found, err := r.find(o.Columns, table, nil)
+		if err != nil {
+			return err
+		}
+		return take(found)
+	})
+	if err != nil {
+		return r, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), r.in.Close())
+	}
+	return r, nil
+}
+
+// next moves all columns, none of which may be null, to the next row.
+func (r *reader) next() error {
+	if _, err := r.in.nextRow(); err != nil {
+		return err
+	}
+	for _, o := range r.in.columns {
+		null, err := o.next()
+		if err == nil && null {
+			err = errors.New("a null in a column that has none")
+		}
+		if err != nil {
+			return r.in.fail(err)
+		}
+	}
+	return nil
+}
+
 // assign puts a found column into c, which stays nil when it was not asked
 // for.
 func assign[C column](c *C, found map[string]column, name string) error {
@@ -373,35 +410,25 @@ type MatchReader struct {
 }
 
 // OpenMatches opens a file of the matches table.
-func OpenMatches(path string, o ReadOptions) (*MatchReader, error) {
-	in, err := openInput(path, o.Allocator)
+func OpenMatches(path string, o ReadOptions) (_ *MatchReader, err error) {
+	r := &MatchReader{}
+	r.reader, err = openTable(path, o, data.MatchColumns, func(found map[string]column) error {
+		return errors.Join(
+			assign(&r.docID, found, "doc_id"),
+			assign(&r.matchID, found, "match_id"),
+			assign(&r.distance, found, "distance"),
+			assign(&r.similarity, found, "similarity"),
+			assign(&r.from, found, "match_from"),
+			assign(&r.estimate, found, "estimate"),
+			assign(&r.jaccard, found, "jaccard"),
+			assign(&r.verdict, found, "verdict"),
+			assign(&r.firstSeen, found, "first_seen"),
+		)
+	})
 	if err != nil {
 		return nil, err
 	}
-	r := &MatchReader{reader: reader{in: in}}
-	if err := recovering(func() error { return r.open(o) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
-	}
 	return r, nil
-}
-
-func (r *MatchReader) open(o ReadOptions) error {
-	r.info = r.in.info()
-	found, err := r.find(o.Columns, data.MatchColumns, nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		assign(&r.docID, found, "doc_id"),
-		assign(&r.matchID, found, "match_id"),
-		assign(&r.distance, found, "distance"),
-		assign(&r.similarity, found, "similarity"),
-		assign(&r.from, found, "match_from"),
-		assign(&r.estimate, found, "estimate"),
-		assign(&r.jaccard, found, "jaccard"),
-		assign(&r.verdict, found, "verdict"),
-		assign(&r.firstSeen, found, "first_seen"),
-	)
 }
 
 // Read fills row, whose byte slices it reuses, and returns io.EOF after the
@@ -464,46 +491,27 @@ type ClusterReader struct {
 }
 
 // OpenClusters opens a file of the clusters table.
-func OpenClusters(path string, o ReadOptions) (*ClusterReader, error) {
-	in, err := openInput(path, o.Allocator)
+func OpenClusters(path string, o ReadOptions) (_ *ClusterReader, err error) {
+	r := &ClusterReader{}
+	r.reader, err = openTable(path, o, data.ClusterColumns, func(found map[string]column) error {
+		return errors.Join(
+			assign(&r.docID, found, "doc_id"),
+			assign(&r.clusterID, found, "cluster_id"),
+			assign(&r.size, found, "size"),
+			assign(&r.keeper, found, "keeper"),
+		)
+	})
 	if err != nil {
 		return nil, err
 	}
-	r := &ClusterReader{reader: reader{in: in}}
-	if err := recovering(func() error { return r.open(o) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
-	}
 	return r, nil
-}
-
-func (r *ClusterReader) open(o ReadOptions) error {
-	r.info = r.in.info()
-	found, err := r.find(o.Columns, data.ClusterColumns, nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		assign(&r.docID, found, "doc_id"),
-		assign(&r.clusterID, found, "cluster_id"),
-		assign(&r.size, found, "size"),
-		assign(&r.keeper, found, "keeper"),
-	)
 }
 
 // Read fills row, whose byte slices it reuses, and returns io.EOF after the
 // last one.
 func (r *ClusterReader) Read(row *data.ClusterRow) error {
-	if _, err := r.in.nextRow(); err != nil {
+	if err := r.next(); err != nil {
 		return err
-	}
-	for _, o := range r.in.columns {
-		null, err := o.next()
-		if err == nil && null {
-			err = errors.New("a null in a column that has none")
-		}
-		if err != nil {
-			return r.in.fail(err)
-		}
 	}
 	if r.docID != nil {
 		row.DocID = append(row.DocID[:0], r.docID.value...)

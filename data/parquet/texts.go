@@ -3,7 +3,6 @@ package parquet
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/parquet"
@@ -62,45 +61,26 @@ type TextReader struct {
 }
 
 // OpenTexts opens a file of the texts table.
-func OpenTexts(path string, o ReadOptions) (*TextReader, error) {
-	in, err := openInput(path, o.Allocator)
+func OpenTexts(path string, o ReadOptions) (_ *TextReader, err error) {
+	r := &TextReader{}
+	r.reader, err = openTable(path, o, data.TextColumns, func(found map[string]column) error {
+		return errors.Join(
+			assign(&r.docID, found, "doc_id"),
+			assign(&r.title, found, "title"),
+			assign(&r.text, found, "text"),
+		)
+	})
 	if err != nil {
 		return nil, err
 	}
-	r := &TextReader{reader: reader{in: in}}
-	if err := recovering(func() error { return r.open(o) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
-	}
 	return r, nil
-}
-
-func (r *TextReader) open(o ReadOptions) error {
-	r.info = r.in.info()
-	found, err := r.find(o.Columns, data.TextColumns, nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		assign(&r.docID, found, "doc_id"),
-		assign(&r.title, found, "title"),
-		assign(&r.text, found, "text"),
-	)
 }
 
 // Read fills row, whose byte slices it reuses, and returns io.EOF after the
 // last one.
 func (r *TextReader) Read(row *data.TextRow) error {
-	if _, err := r.in.nextRow(); err != nil {
+	if err := r.next(); err != nil {
 		return err
-	}
-	for _, o := range r.in.columns {
-		null, err := o.next()
-		if err == nil && null {
-			err = errors.New("a null in a column that has none")
-		}
-		if err != nil {
-			return r.in.fail(err)
-		}
 	}
 	for _, c := range []struct {
 		to   *[]byte
