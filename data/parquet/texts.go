@@ -11,9 +11,13 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// textGroupBytes is the size of a row group of texts, if no document alone is
-// larger: who wants few of them reads the row groups that they stand in.
-const textGroupBytes = 16 << 20
+// Sizes of texts, but for a document that alone is larger: of a row group, as
+// who wants few documents reads the row groups that they stand in, and of a
+// page, several of which are in memory.
+const (
+	textGroupBytes = 16 << 20
+	textPageSize   = 1 << 20
+)
 
 // TextWriter writes the texts table.
 type TextWriter struct {
@@ -33,7 +37,7 @@ func CreateTexts(path string, o Options) (*TextWriter, error) {
 		stringField("doc_id"),
 		stringField("title"),
 		stringField("text"),
-	}, []batch{w.docID, w.title, w.text}, parquet.WithStats(false))
+	}, []batch{w.docID, w.title, w.text}, parquet.WithStats(false), parquet.WithDataPageSize(textPageSize))
 	if err != nil {
 		return nil, err
 	}
