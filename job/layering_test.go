@@ -26,19 +26,18 @@ var layers = []struct {
 
 // onlyIn says which folders may import a package that is not ours.
 var onlyIn = map[string][]string{
-	"github.com/chrislusf/gleam":             {"job/engine/gleam"},
-	"google.golang.org/grpc":                 {"job/engine/gleam"},
-	"github.com/minio/minio-go":              {"data/object"},
-	"github.com/spf13/cobra":                 {"job/cli"},
-	"github.com/spf13/pflag":                 {"job/cli"},
-	"github.com/vbauerster/mpb":              {"job/cli"},
-	"github.com/apache/arrow/go/v15":         {"data/parquet", "data/clean"},
-	"github.com/pierrec/lz4":                 {"data/parquet"},
-	"github.com/yanyiwu/gojieba":             {"simhash/gojieba", "simhash/jieba"},
-	"github.com/nlnwa/gowarc":                {"data/warc"},
-	"github.com/markusmobius/go-trafilatura": {"data/warc"},
-	"github.com/prometheus/client_golang":    {"job/lookup"},
-	"github.com/redis/rueidis":               {"data/lookup/redis"},
+	"github.com/chrislusf/gleam":          {"job/engine/gleam"},
+	"google.golang.org/grpc":              {"job/engine/gleam"},
+	"github.com/minio/minio-go":           {"data/object"},
+	"github.com/spf13/cobra":              {"job/cli"},
+	"github.com/spf13/pflag":              {"job/cli"},
+	"github.com/vbauerster/mpb":           {"job/cli"},
+	"github.com/apache/arrow/go/v15":      {"data/parquet", "data/clean"},
+	"github.com/pierrec/lz4":              {"data/parquet"},
+	"github.com/yanyiwu/gojieba":          {"simhash/gojieba", "simhash/jieba"},
+	"github.com/nlnwa/gowarc":             {"data/warc"},
+	"github.com/prometheus/client_golang": {"job/lookup"},
+	"github.com/redis/rueidis":            {"data/lookup/redis"},
 }
 
 type listed struct {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/charset"
 )
 
 // converter makes documents of records. It owns what is used again from one
@@ -19,25 +18,14 @@ type converter struct {
 	bodies bodies
 	msg    message
 	raw    []byte // of the last record that was skipped
-
-	charset charset.Decoder
+	pages  *pages
 }
 
 func (r *Reader) newConverter() *converter {
-	return &converter{path: r.archive.path, opts: r.opts, bodies: bodies{limit: r.opts.RecordLimit()}, charset: r.charset}
+	return &converter{path: r.archive.path, opts: r.opts, bodies: bodies{limit: r.opts.RecordLimit()}, pages: newPages(r.opts, r.charset)}
 }
 
 func (c *converter) close() { c.bodies.close() }
-
-// text sets the title, the language and the text of doc to those of a page.
-func (c *converter) text(doc *data.Document, body []byte, contentType string, html bool) error {
-	text, _ := c.charset.Decode(body, charset.Hint{ContentType: contentType, HTML: html})
-	if !html {
-		doc.Text = append(doc.Text, text...)
-		return nil
-	}
-	return page(doc, text, c.opts.HTML != data.HTMLVisible)
-}
 
 // wanted reports whether a record may be a page; if not, what it is.
 func wanted(h header) (yes bool, what string) {
@@ -100,7 +88,7 @@ func (c *converter) convert(doc *data.Document, r *record) error {
 	case binary:
 		return c.skip(r, data.ReasonUndecodable, fmt.Errorf("the body is binary, not %s", kind))
 	}
-	if err := c.text(doc, body, string(contentType), kind == "text/html" || kind == "application/xhtml+xml"); err != nil {
+	if err := c.pages.text(doc, body, string(contentType), kind == "text/html" || kind == "application/xhtml+xml"); err != nil {
 		return c.skip(r, data.ReasonNoText, err)
 	}
 	c.identify(doc, r)

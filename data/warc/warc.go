@@ -32,7 +32,7 @@ import (
 type Reader struct {
 	archive *archive
 	opts    data.ReaderOptions
-	charset charset.Decoder // copied by each converter
+	charset charset.Decoder // new: each converter has a copy
 	err     error
 	digest  string
 	closed  bool
