@@ -233,7 +233,7 @@ func (d *Decoder) fits(e *Encoding, body []byte) bool {
 	case utf16Little, utf16Big:
 		return wide(body, plainlyWide) == e
 	}
-	return !refuted(e, d.sample)
+	return !refuted(e, d.sample, body)
 }
 
 // Labels are anything: how long they may be, and how many are remembered.

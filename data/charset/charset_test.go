@@ -210,6 +210,36 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
+// TestHostileBodies: bodies of megabytes that are all alike take no longer
+// than others; where the time is not linear, the test does not end.
+func TestHostileBodies(t *testing.T) {
+	const size = 8 << 20
+	for _, piece := range []string{
+		"<", "<!", "<!--", "<a ", "<a b", "<a '", "<meta ", "<meta charset", "<meta content=", "<meta http-equiv=content-type content='charset ",
+		"\xff", "\x81", "\x81\x30", "\x81\x30\x81", "\x8f\xa1", "\xa4", "\xa4a", "\x1b$", "\x1b$B", "\x00", "\xd8\x00", "\x00\xd8", "\xe4\xb8", "\xe4\xb8\xad\xff", "\x80<",
+	} {
+		body := []byte(strings.Repeat(piece, size/len(piece)))
+		for _, label := range []string{"", "gb18030", "big5", "shift_jis", "euc-jp", "iso-2022-jp", "utf-16", "windows-1251"} {
+			d, err := charset.NewDecoder(label)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if label == "" {
+				label = strings.Repeat("charset", 1000)
+			} else {
+				body := body[:size/16]
+				if got, _ := d.Decode(body, charset.Hint{}); !utf8.Valid(got) {
+					t.Errorf("%q in %s: no UTF-8 came out", piece, label)
+				}
+				continue
+			}
+			if got, _ := d.Decode(body, charset.Hint{ContentType: label, HTML: true}); !utf8.Valid(got) {
+				t.Errorf("%q: no UTF-8 came out", piece)
+			}
+		}
+	}
+}
+
 // pages are what the benchmarks decode.
 func pages(t testing.TB) map[string][]byte {
 	t.Helper()

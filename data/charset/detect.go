@@ -88,13 +88,16 @@ func cheapest(models []*model, sample []byte) (e *Encoding, least int) {
 	return e, least
 }
 
-// refuted tells that the sample is most certainly not in the encoding.
-func refuted(e *Encoding, sample []byte) bool {
+// refuted tells that a text is most certainly not in the encoding.
+func refuted(e *Encoding, sample, text []byte) bool {
 	least := unlimited
 	for _, m := range declarable()[e] {
 		if least = min(least, m.cost(sample, least)); least <= len(sample)*plainly {
 			return false
 		}
+	}
+	if limit := (least-refuteFixed)/len(sample) - refuteByte; wide(text, min(limit, plainlyWide)) != nil {
+		return true
 	}
 	other, cost := cheapest(candidates(), sample)
 	return other != e && least-cost > refuteFixed+refuteByte*len(sample)
@@ -124,6 +127,9 @@ func (m *model) cost(sample []byte, limit int) int {
 // pairs is cost in a double-byte encoding.
 func (m *model) pairs(sample []byte, limit int) int {
 	t, cost, sum := m.enc.tableOf(), m.lang.costs(), 0
+	if m.lang != chinese {
+		sum = foreignCost
+	}
 	for i := 0; i < len(sample) && sum <= limit; {
 		c := sample[i]
 		if c < utf8.RuneSelf {

@@ -30,7 +30,7 @@ const (
 	privateCost = 22 * bit // unassigned, private use
 	strangeCost = 13 * bit // a letter of another language, a symbol
 	controlCost = 18 * bit
-	foreignCost = 12 * bit // a text in an alphabet other than the Latin: a byte or two say nothing
+	foreignCost = 12 * bit // a text in neither Chinese nor Latin letters: a few bytes say nothing
 )
 
 // language is the characters that tell a language, the commonest first: of

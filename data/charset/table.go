@@ -61,7 +61,7 @@ func (t *table) decodeOne(src []byte) rune {
 	return r
 }
 
-// ascii tells that eight bytes are ASCII.
+// notASCII are the bits of eight bytes that those of ASCII have not.
 const notASCII = 0x8080808080808080
 
 // pieceSize is how many bytes are decoded at a time. No byte becomes more

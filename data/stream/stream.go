@@ -339,7 +339,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 // end keeps the error that ended the reading.
 func (r *Reader) end(err error) {
 	r.err = err
-	if _, damaged := err.(*Damage); damaged || errors.Is(err, io.EOF) {
+	var damaged *Damage
+	if errors.As(err, &damaged) || errors.Is(err, io.EOF) {
 		if r.full != nil {
 			r.done.Wait() // nothing reads raw any more
 		}
