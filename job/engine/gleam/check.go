@@ -65,9 +65,11 @@ const (
 func (s *spec) seenFiles() (files []checkFile, err error) {
 	var paths []string
 	if s.Fingerprint != nil {
-		for _, split := range s.Fingerprint.Splits {
-			if n := len(paths); n == 0 || paths[n-1] != split.Path { // a file's splits follow each other
-				paths = append(paths, split.Path)
+		// Those that are finished may be gone.
+		for _, task := range slices.Sorted(slices.Values(slices.Concat(s.Fingerprint.Lanes...))) {
+			path := s.Fingerprint.Splits[task].Path
+			if n := len(paths); n == 0 || paths[n-1] != path { // a file's splits follow each other
+				paths = append(paths, path)
 			}
 		}
 		paths = spread(paths, checkFiles)

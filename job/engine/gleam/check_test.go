@@ -3,8 +3,13 @@ package gleam
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/data"
 )
 
 // What several agents say is told once, and what very many say in a few lines.
@@ -48,5 +53,29 @@ func TestToldProblems(t *testing.T) {
 	}
 	if err := told(agents, reports, same(0)); err != nil {
 		t.Errorf("no problem: %v", err)
+	}
+}
+
+// The agents are asked for the files that are to be read: an archive that is
+// fingerprinted may be gone.
+func TestFinishedFilesAreNotLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	var splits []data.Split
+	for _, name := range []string{"a", "b", "b", "c", "d"} {
+		splits = append(splits, data.Split{Path: filepath.Join(dir, name)})
+	}
+	for _, name := range []string{"b", "d"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &spec{Fingerprint: &fingerprintSpec{Splits: splits, Lanes: [][]int{{4, 1}, {2}}}}
+	files, err := s.seenFiles()
+	if err != nil || len(files) != 2 || files[0].Path != splits[1].Path || files[1].Path != splits[4].Path {
+		t.Errorf("%v, %v: want b and d", files, err)
+	}
+	s.Fingerprint.Lanes[1] = []int{2, 3}
+	if _, err := s.seenFiles(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), splits[3].Path) {
+		t.Errorf("got %v, want that c is gone", err)
 	}
 }
