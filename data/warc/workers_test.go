@@ -244,7 +244,7 @@ func TestDamageStaysLocal(t *testing.T) {
 		for _, r := range records {
 			members = append(members, pack(r))
 		}
-		for range 50 {
+		for range 20 {
 			i := 1 + rng.IntN(len(members)-2)
 			spoiled := slices.Clone(members)
 			spoiled[i] = bytes.Clone(members[i])
