@@ -244,13 +244,13 @@ func TestDamageStaysLocal(t *testing.T) {
 		for _, r := range records {
 			members = append(members, pack(r))
 		}
+		whole := agree(t, name, bytes.Join(members, nil), data.ReaderOptions{HTML: data.HTMLVisible})
 		for range 20 {
 			i := 1 + rng.IntN(len(members)-2)
 			spoiled := slices.Clone(members)
 			spoiled[i] = bytes.Clone(members[i])
 			at := 12 + rng.IntN(len(members[i])-12) // the member's header may cost the place of the next
 			spoiled[i][at] ^= 0x10
-			whole := agree(t, name, bytes.Join(members, nil), data.ReaderOptions{HTML: data.HTMLVisible})
 			got := agree(t, name, bytes.Join(spoiled, nil), data.ReaderOptions{HTML: data.HTMLVisible})
 			lost := 0
 			for _, l := range whole[:len(whole)-1] {
