@@ -80,13 +80,19 @@ func (d *bodies) decode(m *message) (body []byte, encoded string, cut bool, err 
 		body, cut = d.dechunk(body)
 		short = false // there should be no length
 	}
+	for i := range d.decoded {
+		if cap(d.decoded[i]) > keptBuffer {
+			d.decoded[i] = nil
+		}
+	}
+	buf := 0
 	encodings := bytes.Split(m.header.get("Content-Encoding"), []byte{','})
 	for i := len(encodings) - 1; i >= max(0, len(encodings)-maxEncodings); i-- {
 		name := string(bytes.ToLower(bytes.TrimSpace(encodings[i])))
 		if name == "" || name == "identity" || name == "none" {
 			continue
 		}
-		out, ended, err := d.undo(name, body, &d.decoded[i&1])
+		out, ended, err := d.undo(name, body, &d.decoded[buf])
 		if err != nil {
 			return nil, "", false, err
 		}
@@ -94,7 +100,7 @@ func (d *bodies) decode(m *message) (body []byte, encoded string, cut bool, err 
 			encoded, short = name, false // the length is that of the encoded body
 			continue
 		}
-		body, cut = out, cut || !ended
+		body, cut, buf = out, cut || !ended, 1-buf
 	}
 	return body, encoded, cut || short, nil
 }

@@ -271,11 +271,16 @@ type encoded struct {
 	want               string // what it is decoded to, with "cut " in front if it is not all; or the reason it is skipped for
 }
 
+func zlibbed(text string) string {
+	var b bytes.Buffer
+	return compressed(zlib.NewWriter(&b), &b, text)
+}
+
 // encodings are bodies of text in the encodings that are undone, and damaged.
 func encodings(text string) []encoded {
-	var b, d bytes.Buffer
+	var b bytes.Buffer
 	br := compressed(brotli.NewWriter(&b), &b, text)
-	deflate := compressed(zlib.NewWriter(&d), &d, text)
+	deflate := zlibbed(text)
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		panic(err)
@@ -297,6 +302,7 @@ func encodings(text string) []encoded {
 		{"bare deflate", "Content-Encoding: deflate\r\n", deflate[2 : len(deflate)-4], text},
 		{"br", "content-encoding: br\r\n", br, text},
 		{"two", "Content-Encoding: deflate, gzip\r\n", gz(deflate), text},
+		{"three, one of them none", "Content-Encoding: gzip, identity, deflate, gzip\r\n", gz(zlibbed(gz(text))), text},
 		{"undone by the crawler", "Content-Encoding: gzip\r\n", text, text},
 		{"br undone by the crawler", "Content-Encoding: br\r\n", text, text},
 		{"zstd", "Content-Encoding: zstd\r\n", zst, text},
