@@ -222,11 +222,13 @@ const (
 )
 
 // areRows tells that lines, which stand behind a quote that is open, are rows
-// of their own, as most of them have the number of columns.
+// of their own: most of them have the number of columns, and are not equal to
+// one before, as lines of a text may be.
 func areRows(lines []byte, comma byte, columns int) bool {
 	lines = lines[:min(len(lines), evidenceBytes)]
 	s := scanner{comma: comma}
 	fit, rows := 0, 0
+	seen := make(map[string]bool)
 	for rows < evidenceRows && len(lines) > 0 {
 		s.reset()
 		switch s.scan(lines, false) {
@@ -235,8 +237,9 @@ func areRows(lines []byte, comma byte, columns int) bool {
 		case wholeRow:
 			if blank := len(bytes.TrimRight(lines[:s.at], "\r\n")) == 0; !blank {
 				rows++
-				if len(s.fields) == columns {
+				if row := string(lines[:s.at]); len(s.fields) == columns && !seen[row] {
 					fit++
+					seen[row] = true
 				}
 			}
 			lines = lines[s.at:]
