@@ -53,7 +53,7 @@ const DefaultMaxRecord = 32 << 20
 // ReaderOptions.HTML.
 const (
 	HTMLMain    = "main"    // a page's main text
-	HTMLVisible = "visible" // all text of a page that a reader sees; several times faster
+	HTMLVisible = "visible" // all text of a page that a reader sees
 
 	WARCIDURL     = "url"    // a WARC document's id is its target URI
 	WARCIDRecord  = "record" // … is its WARC-Record-ID without the angle brackets

@@ -91,7 +91,7 @@ func bindInput(fs *pflag.FlagSet, c *config.Config) {
 	fs.StringVar(&in.Rank, "rank-column", in.Rank, "column that --keep rank compares, the highest stays")
 	fs.StringVar(&in.WARCID, "warc-id", in.WARCID, "id of a WARC document: url or record")
 	fs.StringVar(&in.HTTPStatus, "http-status", in.HTTPStatus, "WARC responses that are documents: ok (2xx) or all")
-	fs.StringVar(&in.HTML, "html", in.HTML, "text of a WARC page: main, or visible (all of it, several times faster)")
+	fs.StringVar(&in.HTML, "html", in.HTML, "text of a WARC page: main, or visible (all that a reader sees)")
 	fs.StringVar(&in.Encoding, "encoding", in.Encoding, "encoding of all text, like gb18030, whatever files and pages say (default as each declares, or as its bytes look)")
 	fs.Int64Var(&in.MaxRecord, "max-record", in.MaxRecord, "bytes; a longer record is skipped")
 	fs.StringVar(&in.MaxBad, "max-bad", in.MaxBad, "fail when more records than this are unusable: a count or a share like 10%")
