@@ -205,7 +205,7 @@ func againstEncodingCSV(t fataler, content string) {
 	if err != nil {
 		t.Fatalf("%q: %v", content, err)
 	}
-	defer r.Close() //nolint:errcheck // of a test
+	defer r.Close()
 	var doc data.Document
 	for {
 		row, wantErr := want.Read()

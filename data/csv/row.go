@@ -62,10 +62,7 @@ func (s *scanner) reset() {
 // scan goes on in the window, which starts with the row. final tells that the
 // input ends with the window.
 func (s *scanner) scan(w []byte, final bool) found {
-	for {
-		if s.at == len(w) && s.state != quoteInField {
-			break
-		}
+	for s.at < len(w) || s.state == quoteInField {
 		switch s.state {
 		case fieldStart:
 			if s.from = s.at; w[s.at] == '"' {

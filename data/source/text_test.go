@@ -218,7 +218,7 @@ func FuzzDamagedLines(f *testing.F) {
 		if err != nil {
 			return // a damaged header, or what is no magic number any more
 		}
-		defer r.Close() //nolint:errcheck // of a test
+		defer r.Close()
 		// What gzip itself gives in front of the damage.
 		sound := 0
 		if broken[0] == 0x1f && broken[1] == 0x8b {

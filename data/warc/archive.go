@@ -74,12 +74,13 @@ func openArchive(split data.Split, o data.ReaderOptions) (a *archive, err error)
 		return nil, err
 	}
 	a.fresh = true
-	if c.compression == stream.Gzip { // a file that does not even start as one is none
+	switch c.compression {
+	case stream.Gzip: // a file that does not even start as one is none
 		if err := a.openMember(); err != nil {
 			a.members.close()
 			return nil, err
 		}
-	} else if c.compression == stream.Zstd {
+	case stream.Zstd:
 		a.bufErr = io.EOF // of no member
 	}
 	return a, nil
