@@ -24,6 +24,7 @@ type Extractor struct {
 	features []uint8 // by feature, then by block
 	stride   int     // blocks that a feature has room for
 	scores   []int32 // of the blocks
+	chosen   []bool  // the blocks of the main text
 	lower    []byte
 }
 

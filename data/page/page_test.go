@@ -63,6 +63,7 @@ func TestTitleAndLanguage(t *testing.T) {
 		{`<html xml:lang="fr"><body><h1>D <i>E</i></h1>`, "D E", "fr"},
 		{`<body lang=ja>`, "", "ja"},
 		{`<title>never closed`, "never closed", ""},
+		{"<title>" + strings.Repeat("中", 3000), strings.Repeat("中", 1365), ""},
 	} {
 		var x Extractor
 		x.Parse([]byte(c.html))

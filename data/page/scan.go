@@ -51,8 +51,9 @@ const (
 )
 
 const (
-	maxDepth = 250 // elements that are nested deeper are taken for text of the one they are in; browsers end at 512
-	maxMarks = 64  // words of a class or id that are looked at
+	maxDepth = 250  // elements that are nested deeper are taken for text of the one they are in; browsers end at 512
+	maxMarks = 64   // words of a class or id that are looked at
+	maxLine  = 4096 // bytes of a title or description that are looked at
 
 	// Of a page with more elements or blocks the further ones are taken for
 	// text of those they follow: it keeps memory within bounds.
@@ -85,20 +86,23 @@ type scanner struct {
 	text     []byte // of all blocks, back to back
 	title    []byte
 	language []byte
+	kinds    uint8 // what the page says that it is
 
-	stack                   []int32 // open nodes, outermost first
-	tooDeep                 int     // elements open beyond maxDepth
-	block                   int     // the open block, -1 for none
-	space                   bool    // white space came since the last character
-	newline                 bool    // … or a line break that counts
-	linked                  bool    // in a link
-	inline                  uint8   // open inline elements that matter, as in block
-	pre                     int     // pre elements that are open
-	titled                  bool
-	kinds                   uint8             // what the page says that it is
-	description, shownTitle []byte            // for those who show links to it
-	entities                map[string]string // named character references that pages used
-	scratch                 []byte
+	// What the page wants shown with links to it.
+	description, shownTitle []byte
+
+	stack   []int32 // open nodes, outermost first
+	tooDeep int     // elements open that are nested too deep for it
+	block   int     // the open block, -1 for none
+	space   bool    // white space came since the last character
+	newline bool    // … or a line break that counts
+	linked  bool    // in a link
+	inline  uint8   // open inline elements that matter, as in block
+	pre     int     // pre elements that are open
+	titled  bool    // a title element came
+
+	entities map[string]string // named character references that pages used
+	scratch  []byte
 }
 
 func (s *scanner) reset() {
@@ -276,7 +280,7 @@ func (s *scanner) meta(a *attributes) {
 	case "og:title":
 		s.shownTitle = s.line(s.shownTitle[:0], a.content)
 	case "description", "og:description":
-		if len(a.content) > len(s.description) {
+		if len(a.content) > len(s.description) && len(s.description) < maxLine/2 {
 			s.description = s.line(s.description[:0], a.content)
 		}
 	default:
@@ -962,6 +966,12 @@ var windows1252 = [32]rune{
 
 // line appends text with its references decoded and its white space folded.
 func (s *scanner) line(dst, b []byte) []byte {
+	if len(b) > maxLine {
+		for b = b[:maxLine+1]; !utf8.RuneStart(b[len(b)-1]); {
+			b = b[:len(b)-1]
+		}
+		b = b[:len(b)-1]
+	}
 	// It is made where a block's text is, and taken away again.
 	s.closeBlock()
 	from, blocks := len(s.text), len(s.blocks)

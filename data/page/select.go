@@ -45,8 +45,30 @@ func (x *Extractor) AppendMain(dst []byte) []byte {
 // appendMain is AppendMain by another model, of any page.
 func (x *Extractor) appendMain(dst []byte, m *boost.Model) []byte {
 	x.judge(m)
+	x.choose()
+	return x.join(dst, func(i int) bool { return x.chosen[i] && !x.taken(i) })
+}
+
+// choose marks the blocks of the main text: those of enough probability. A
+// page's heading goes with the text that follows it, so that pages which differ
+// a little do not differ in it too, unless there is nothing but headings.
+func (x *Extractor) choose() {
 	least := x.threshold()
-	return x.join(dst, func(i int) bool { return probability(x.scores[i]) >= least && !x.taken(i) })
+	x.chosen = append(x.chosen[:0], make([]bool, len(x.blocks))...)
+	heading := func(i int) bool { return x.nodes[x.blocks[i].node].within&(1<<tagH1) != 0 }
+	followed, any := false, false
+	for i := len(x.blocks) - 1; i >= 0; i-- {
+		if heading(i) {
+			x.chosen[i] = followed
+			continue
+		}
+		followed = probability(x.scores[i]) >= least
+		x.chosen[i] = followed
+		any = any || followed
+	}
+	for i := 0; i < len(x.blocks) && !any; i++ {
+		x.chosen[i] = probability(x.scores[i]) >= least
+	}
 }
 
 // taken reports whether a block of this text was taken before; it is now.

@@ -32,7 +32,7 @@ type sample struct {
 // trained on one of chineseStep, as they are all alike.
 const (
 	chinese     = "chinese"
-	chineseStep = 20
+	chineseStep = 5
 )
 
 const shared = "../../../shared/data/html"
