@@ -379,6 +379,9 @@ func TestModel(t *testing.T) {
 	if errModel != nil && !*update {
 		t.Fatal(errModel)
 	}
+	if testing.Short() {
+		t.Skip("trains for seconds")
+	}
 	all := gather(learn(t), func(int) bool { return true })
 	o := options
 	if *update {
