@@ -3,6 +3,7 @@ package page
 import (
 	_ "embed" // the model
 	"math"
+	"slices"
 
 	"github.com/neardup/neardup/data/page/internal/boost"
 )
@@ -54,7 +55,7 @@ func (x *Extractor) appendMain(dst []byte, m *boost.Model) []byte {
 // a little do not differ in it too, unless there is nothing but headings.
 func (x *Extractor) choose() {
 	least := x.threshold()
-	x.chosen = append(x.chosen[:0], make([]bool, len(x.blocks))...)
+	x.chosen = slices.Grow(x.chosen[:0], len(x.blocks))[:len(x.blocks)]
 	heading := func(i int) bool { return x.nodes[x.blocks[i].node].within&(1<<tagH1) != 0 }
 	followed, any := false, false
 	for i := len(x.blocks) - 1; i >= 0; i-- {

@@ -440,6 +440,9 @@ func (s *scores) log(t *testing.T) {
 // The main text is that of the truth, nearly. Most of these pages the model was
 // trained on: TestCrossValidation says what it is worth on others.
 func TestQuality(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 260 MB of pages")
+	}
 	var x Extractor
 	var s scores
 	for _, p := range samples(t, 1) {
