@@ -215,6 +215,20 @@ func TestLinear(t *testing.T) {
 	}
 }
 
+// However many elements and blocks a page has, memory is for so many.
+func TestBounds(t *testing.T) {
+	var x Extractor
+	for _, piece := range []string{"<p>a", "<div><p>a</p>", "a<meta property=og:title content=b>", "a<hr>"} {
+		x.Parse([]byte(strings.Repeat(piece, 2*maxNodes)))
+		if len(x.nodes) > maxNodes || len(x.blocks) > maxBlocks+2 {
+			t.Errorf("%s: %d nodes, %d blocks", piece, len(x.nodes), len(x.blocks))
+		}
+		if got := bytes.Count(x.AppendVisible(nil), []byte("a")); got != 2*maxNodes {
+			t.Errorf("%s: %d of %d texts are left", piece, got, 2*maxNodes)
+		}
+	}
+}
+
 // A page takes no allocation once there is room for it.
 func TestAllocations(t *testing.T) {
 	html, _ := article(40)
