@@ -208,15 +208,22 @@ func TestLinear(t *testing.T) {
 			}
 			return best
 		}
-		small, large := measure(1<<18), measure(1<<21) // eight times
+		size := 1 << 18
+		if testing.Short() {
+			size = 1 << 15
+		}
+		small, large := measure(size), measure(8*size)
 		if large > 40*small+50*time.Millisecond {
-			t.Errorf("%s: %v for 256 KiB, %v for 2 MiB", name, small, large)
+			t.Errorf("%s: %v for %d KiB, %v for eight times as much", name, small, size>>10, large)
 		}
 	}
 }
 
 // However many elements and blocks a page has, memory is for so many.
 func TestBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads pages of 20 MB")
+	}
 	var x Extractor
 	for _, piece := range []string{"<p>a", "<div><p>a</p>", "a<meta property=og:title content=b>", "a<hr>"} {
 		x.Parse([]byte(strings.Repeat(piece, 2*maxNodes)))
