@@ -110,6 +110,13 @@ func TestMain(t *testing.T) {
 			t.Errorf("the main text has %q", no)
 		}
 	}
+	// A heading that is never closed holds the article, and does not take it along.
+	open := strings.Replace(html, "<h1>On foxes</h1>", "<p>Nobody knows as much of foxes as the foxes themselves, and they do not tell; here is what others do.</p><h1>On foxes", 1)
+	x.Parse([]byte(open))
+	if got := string(x.AppendMain(nil)); !strings.Contains(got, "Nobody knows as much") || !strings.Contains(got, "Paragraph 3 says") {
+		t.Errorf("behind an open heading: %q", got)
+	}
+	x.Parse([]byte(html))
 	if visible := string(x.AppendVisible(nil)); !strings.Contains(visible, "Ten things") {
 		t.Errorf("the visible text lacks the related stories: %q", visible)
 	}

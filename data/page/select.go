@@ -56,7 +56,7 @@ func (x *Extractor) appendMain(dst []byte, m *boost.Model) []byte {
 func (x *Extractor) choose() {
 	least := x.threshold()
 	x.chosen = slices.Grow(x.chosen[:0], len(x.blocks))[:len(x.blocks)]
-	heading := func(i int) bool { return x.nodes[x.blocks[i].node].within&(1<<tagH1) != 0 }
+	heading := func(i int) bool { return x.nodes[x.blocks[i].node].tag == tagH1 } // not all that is in one which was never closed
 	followed, any := false, false
 	for i := len(x.blocks) - 1; i >= 0; i-- {
 		if heading(i) {
