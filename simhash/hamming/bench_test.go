@@ -9,12 +9,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// The benchmarks of this package are micro-benchmarks: each has one of the
+// calls that the program makes, on fingerprints drawn at random. What a user
+// can run is measured in job/docs/benchmarks by its command.
 
 // benchSet returns n fingerprints, a tenth of them twins at distance 0 to 3 of
 // an earlier one.
@@ -69,7 +72,41 @@ func benchLarge(b *testing.B, n int) {
 	}
 }
 
-func BenchmarkBest(b *testing.B) {
+func BenchmarkCollapse(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		make func(n int) []uint64
+		n    int
+	}{
+		{"uniform", benchSet, 1_000_000},
+		{"skewed", benchSkewed, 1_000_000},
+		{"uniform", benchSet, 10_000_000},
+		{"skewed", benchSkewed, 10_000_000},
+		{"uniform", benchSet, 100_000_000},
+	} {
+		b.Run(fmt.Sprintf("%s/n=%d", c.name, c.n), func(b *testing.B) {
+			benchLarge(b, c.n)
+			fps := c.make(c.n)
+			distinct := 0
+			cpu := cpuTime()
+			for b.Loop() {
+				distinct = collapsed(b, fps).Len()
+			}
+			reportEach(b, cpu, c.n)
+			b.ReportMetric(float64(distinct), "distinct")
+		})
+	}
+	b.Run("wide/n=1000000", func(b *testing.B) {
+		fps := benchWide(1_000_000)
+		cpu := cpuTime()
+		for b.Loop() {
+			collapsed(b, fps)
+		}
+		reportEach(b, cpu, len(fps))
+	})
+}
+
+func BenchmarkPairs(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		make func(n int) []uint64
@@ -77,83 +114,83 @@ func BenchmarkBest(b *testing.B) {
 	}{
 		{"uniform", benchSet, 1_000_000, 3},
 		{"skewed", benchSkewed, 1_000_000, 3},
+		{"portable", benchSet, 1_000_000, 3},
+		{"uniform", benchSet, 1_000_000, 8},
+		{"portable", benchSet, 1_000_000, 8},
 		{"uniform", benchSet, 10_000_000, 3},
 		{"skewed", benchSkewed, 10_000_000, 3},
-		{"uniform", benchSet, 100_000_000, 3},
-		{"skewed", benchSkewed, 100_000_000, 3},
-		{"warm", benchSet, 1_000_000, 3},
-		{"warm", benchSet, 10_000_000, 3},
-		{"warm", benchSet, 100_000_000, 3},
-		{"uniform", benchSet, 1_000_000, 8},
 		{"uniform", benchSet, 10_000_000, 8},
 		{"uniform", benchSet, 10_000_000, 10},
-		{"portable", benchSet, 1_000_000, 3},
-		{"portable", benchSet, 10_000_000, 3},
-		{"portable", benchSet, 1_000_000, 8},
+		{"uniform", benchSet, 100_000_000, 3},
 	} {
 		b.Run(fmt.Sprintf("%s/k=%d/n=%d", c.name, c.k, c.n), func(b *testing.B) {
 			benchLarge(b, c.n)
-			fps := c.make(c.n)
-			opt := Options{NoSIMD: c.name == "portable"}
-			if c.name == "warm" {
-				opt.Memory = new(Memory)
-				if _, err := Best(context.Background(), fps, c.k, opt); err != nil {
-					b.Fatal(err)
-				}
+			s := collapsed(b, c.make(c.n))
+			benchPairs(b, s, c.k, Options{NoSIMD: c.name == "portable"})
+			if plan, err := ChoosePlan(64, c.k, s.Len()); err == nil {
+				b.ReportMetric(plan.Cost(s.Len()), "model-ns/fp")
 			}
-			runtime.GC()
-			found := 0
-			cpu := cpuTime()
-			for b.Loop() {
-				m, err := Best(context.Background(), fps, c.k, opt)
-				if err != nil {
-					b.Fatal(err)
-				}
-				found = 0
-				for _, j := range m.Match {
-					if j != None {
-						found++
-					}
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.n), "ns/fp")
-			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/float64(c.n), "cpu-ns/fp")
-			if plan, err := ChoosePlan(64, c.k, c.n); err == nil {
-				b.ReportMetric(plan.Cost(c.n), "model-ns/fp")
-			}
-			b.ReportMetric(float64(found), "matched")
 		})
 	}
+	b.Run("wide/k=16/n=1000000", func(b *testing.B) {
+		benchPairs(b, collapsed(b, benchWide(1_000_000)), 16, Options{})
+	})
 }
 
-func BenchmarkBest128(b *testing.B) {
-	for _, n := range []int{100_000, 1_000_000} {
-		b.Run(fmt.Sprintf("k=16/n=%d", n), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(1, 2))
-			fps := make([]Uint128, n)
-			for i := range fps {
-				fps[i] = Uint128{rng.Uint64(), rng.Uint64()}
-				if i > 0 && i%10 == 0 {
-					fps[i] = fps[rng.IntN(i)]
-					for range rng.IntN(17) {
-						fps[i].Hi ^= 1 << rng.IntN(64)
-					}
-				}
+// benchWide returns n fingerprints of 128 bits, a tenth of them twins at
+// distance 0 to 16 of an earlier one.
+func benchWide(n int) []Uint128 {
+	rng := rand.New(rand.NewPCG(1, 2))
+	fps := make([]Uint128, n)
+	for i := range fps {
+		fps[i] = Uint128{rng.Uint64(), rng.Uint64()}
+		if i > 0 && i%10 == 0 {
+			fps[i] = fps[rng.IntN(i)]
+			for range rng.IntN(17) {
+				fps[i].Hi ^= 1 << rng.IntN(64)
 			}
-			cpu := cpuTime()
-			for b.Loop() {
-				if _, err := Best(context.Background(), fps, 16, Options{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/float64(n), "cpu-ns/fp")
-		})
+		}
 	}
+	return fps
 }
 
-// BenchmarkBad has the sets that are hard on tables and groups.
-func BenchmarkBad(b *testing.B) {
-	const n = 1_000_000
+func collapsed[F Fingerprint](b *testing.B, fps []F) *Set[F] {
+	s, err := Collapse(fps, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func benchPairs[F Fingerprint](b *testing.B, s *Set[F], k int, opt Options) {
+	pairs := make([][8]int, opt.workers()) // a cache line each
+	calls := 0
+	runtime.GC()
+	cpu := cpuTime()
+	for b.Loop() {
+		calls++
+		err := s.Pairs(context.Background(), k, opt, func(worker int, _, _ uint32, _ int) { pairs[worker][0]++ })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportEach(b, cpu, s.Len())
+	all := 0
+	for _, p := range pairs {
+		all += p[0]
+	}
+	b.ReportMetric(float64(all)/float64(calls), "pairs")
+}
+
+// reportEach reports the time since cpu for each of n fingerprints.
+func reportEach(b *testing.B, cpu int64, n int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/fp")
+	b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/float64(n), "cpu-ns/fp")
+}
+
+// BenchmarkPairsBad has the sets that are hard on tables and groups.
+func BenchmarkPairsBad(b *testing.B) {
+	const n, k = 1_000_000, 3
 	ball := func(x uint64, i int) uint64 {
 		if i%4 != 0 {
 			return x
@@ -165,9 +202,6 @@ func BenchmarkBad(b *testing.B) {
 		make func(x uint64, i int) uint64
 	}{
 		{"uniform", func(x uint64, _ int) uint64 { return x }},
-		{"uniform k=8", func(x uint64, _ int) uint64 { return x }},
-		{"ball of 41,728 k=8", ball},
-		{"identical", func(uint64, int) uint64 { return 42 }},
 		{"one segment", func(x uint64, _ int) uint64 { return x >> 16 }},
 		{"99 % in one segment", func(x uint64, i int) uint64 {
 			if i%100 == 0 {
@@ -191,17 +225,45 @@ func BenchmarkBad(b *testing.B) {
 			for i := range fps {
 				fps[i] = c.make(rng.Uint64(), i)
 			}
-			k := 3
-			if strings.HasSuffix(c.name, "k=8") {
-				k = 8
+			b.Run("collapse", func(b *testing.B) {
+				cpu := cpuTime()
+				for b.Loop() {
+					collapsed(b, fps)
+				}
+				reportEach(b, cpu, n)
+			})
+			b.Run("pairs", func(b *testing.B) { benchPairs(b, collapsed(b, fps), k, Options{}) })
+		})
+	}
+}
+
+// BenchmarkJoiner has what a bucket of a table and a group of a key cost.
+func BenchmarkJoiner(b *testing.B) {
+	const k = 3
+	fps := collapsed(b, benchSet(bucketTarget)).values
+	joiner := NewJoiner[uint64](Options{})
+	b.Run(fmt.Sprintf("Bucket/k=%d/n=%d", k, len(fps)), func(b *testing.B) {
+		plan, err := ChoosePlan(64, k, 1_000_000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		cpu := cpuTime()
+		for b.Loop() {
+			if err := joiner.Bucket(plan, 0, fps, func(uint64, uint64, int) {}); err != nil {
+				b.Fatal(err)
 			}
+		}
+		reportEach(b, cpu, len(fps))
+	})
+	for _, n := range []int{20, 1000, len(fps)} {
+		b.Run(fmt.Sprintf("Within/k=%d/n=%d", k, n), func(b *testing.B) {
 			cpu := cpuTime()
 			for b.Loop() {
-				if _, err := Best(context.Background(), fps, k, Options{}); err != nil {
+				if err := joiner.Within(fps[:n], k, func(_, _, _ int) {}); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/n, "cpu-ns/fp")
+			reportEach(b, cpu, n)
 		})
 	}
 }
@@ -238,8 +300,8 @@ func TestCostModel(t *testing.T) {
 	}
 }
 
-// benchLibrary returns n fingerprints of a library, one in ten of them of tonight's
-// with up to three bits flipped.
+// benchLibrary returns n fingerprints of a library, one in ten of them one of
+// fps with up to three bits flipped.
 func benchLibrary(fps []uint64, n int) []uint64 {
 	rng := rand.New(rand.NewPCG(5, 6))
 	library := make([]uint64, n)

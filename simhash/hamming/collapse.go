@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/neardup/neardup/simhash/internal/huge"
 )
 
 // A Set holds fingerprints with the identical ones collapsed: the distinct
@@ -26,12 +28,11 @@ type Set[F Fingerprint] struct {
 	dirShift int
 	crowds   map[int]crowd // of places of dir with many values, by place
 
-	memory *Memory             // may be nil
-	spare  atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
+	spare atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
 }
 
 // Collapse builds the Set of fps, in which the index is the document number.
-// It fails if there are more than [MaxDocuments], or if a fingerprint has more
+// It fails if there are more than 2³² − 1, or if a fingerprint has more
 // than opt.Bits bits.
 func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	width, err := width[F](opt)
@@ -39,19 +40,18 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 		return nil, err
 	}
 	n := len(fps)
-	if uint64(n) > MaxDocuments {
+	if uint64(n) > maxDocuments {
 		return nil, fmt.Errorf("hamming: %d fingerprints: %w", n, ErrTooMany)
 	}
-	opt.Memory.recycle()
-	s := &Set[F]{bits: width, memory: opt.Memory}
+	s := &Set[F]{bits: width}
 	workers := opt.workers()
 
 	// One pass through memory brings the fingerprints to buckets of about
 	// sortBucket by their leading bits; the buckets are sorted in cache.
 	s.top = min(width, prefixEnd(fps, workers))
 	lead := min(s.top, max(0, min(12, bits.Len(uint(n/sortBucket)))))
-	work := take[F](s.memory, n+slack)[:n]
-	s.docs = take[uint32](s.memory, n)
+	work := huge.Slice[F](n + slack)[:n]
+	s.docs = huge.Slice[uint32](n)
 	bounds, used := intoBuckets(fps, s.top, lead, workers, work, s.docs)
 	if !used.shr(width).isZero() {
 		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
@@ -72,12 +72,12 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	m := int(distinct[buckets])
 	dirBits := min(s.top, max(lead, bits.Len(uint(m))-3))
 	s.dirShift = s.top - dirBits
-	s.dir = take[uint32](s.memory, 1<<dirBits+1)
+	s.dir = huge.Slice[uint32](1<<dirBits + 1)
 	if m == n {
 		s.values = work
 	} else {
-		s.values = take[F](s.memory, m+slack)[:m]
-		s.starts = take[uint32](s.memory, m+1)
+		s.values = huge.Slice[F](m + slack)[:m]
+		s.starts = huge.Slice[uint32](m + 1)
 		s.starts[m] = uint32(n)
 	}
 	each(workers, buckets, func() func(int) {
@@ -654,25 +654,20 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if err != nil {
 		return err
 	}
-	return s.pairs(ctx, k, plan, opt, s.values, visit)
-}
-
-// pairs is Pairs for some of the values, which ascend and have slack.
-func (s *Set[F]) pairs(ctx context.Context, k int, plan *Plan, opt Options, values []F, visit func(worker int, i, j uint32, distance int)) error {
-	if err := ctx.Err(); err != nil || k == 0 || len(values) < 2 {
+	if err := ctx.Err(); err != nil || k == 0 || len(s.values) < 2 {
 		return err
 	}
 	var work []F
 	if p := s.spare.Swap(nil); p != nil {
 		work = *p
 	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, memory: s.memory, work: work}
+	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, work: work}
 	batches := make([]*batch[F], j.workers)
 	for w := range batches {
 		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
 	}
 	j.emit = func(worker int) func(a, b *F, distance int) { return batches[worker].add }
-	err := j.run(values)
+	err = j.run(s.values)
 	for _, b := range batches {
 		b.flush()
 	}

@@ -8,74 +8,26 @@ import (
 	"github.com/neardup/neardup/simhash/hamming"
 )
 
-func ExampleBest() {
+// Identical documents are collapsed, and the pairs of the distinct
+// fingerprints are found once.
+func ExampleSet_Pairs() {
 	fps := []uint64{0xcafe, 0x1234_0000_0000_0000, 0xcaff, 0xcafe, 0x5555_5555_5555_5555}
-	m, err := hamming.Best(context.Background(), fps, 3, hamming.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for d, match := range m.Match {
-		if match == hamming.None {
-			fmt.Println(d, "has no match")
-			continue
-		}
-		fmt.Println(d, "matches", match, "at distance", m.Distance[d])
-	}
-	// Output:
-	// 0 matches 3 at distance 0
-	// 1 has no match
-	// 2 matches 0 at distance 1
-	// 3 matches 0 at distance 0
-	// 4 has no match
-}
-
-// One pass gives the best matches and the clusters.
-func ExampleReducer() {
-	fps := []uint64{0xf0, 0xf1, 0xf3, 0xf7, 0xffff_0000}
 	set, err := hamming.Collapse(fps, hamming.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	best := hamming.NewReducer(set, hamming.Options{})
-	root := make([]uint32, set.Len())
-	for i := range root {
-		root[i] = uint32(i)
-	}
-	find := func(i uint32) uint32 {
-		for root[i] != i {
-			i = root[i]
-		}
-		return i
-	}
-	var mu sync.Mutex
-	err = set.Pairs(context.Background(), 1, hamming.Options{}, func(worker int, i, j uint32, distance int) {
-		best.Visit(worker, i, j, distance)
+	var mu sync.Mutex // workers call at the same time
+	err = set.Pairs(context.Background(), 3, hamming.Options{}, func(_ int, i, j uint32, distance int) {
 		mu.Lock()
 		defer mu.Unlock()
-		a, b := find(i), find(j)
-		root[max(a, b)] = min(a, b)
+		fmt.Println("documents", set.Members(int(i)), "and", set.Members(int(j)), "at distance", distance)
 	})
 	if err != nil {
 		fmt.Println(err)
-		return
-	}
-	matches := best.Matches()
-	for i := range set.Len() {
-		d := set.Smallest(i)
-		if matches.Match[d] == hamming.None {
-			fmt.Printf("%x: alone in cluster %x\n", set.Value(i), set.Value(int(find(uint32(i)))))
-			continue
-		}
-		fmt.Printf("%x: best %x, cluster %x\n", set.Value(i), fps[matches.Match[d]], set.Value(int(find(uint32(i)))))
 	}
 	// Output:
-	// f0: best f1, cluster f0
-	// f1: best f0, cluster f0
-	// f3: best f1, cluster f0
-	// f7: best f3, cluster f0
-	// ffff0000: alone in cluster ffff0000
+	// documents [0 3] and [2] at distance 1
 }
 
 // A bucket at a time, in any order, every pair is found once.
@@ -106,10 +58,10 @@ func ExampleJoiner_Bucket() {
 	// 2 pairs
 }
 
-// Tonight's fingerprints are indexed, and the library's stream past them.
+// This run's fingerprints are indexed, and the library's stream past them.
 func ExampleIndex() {
-	tonight := []uint64{0xcafe, 0x1234_0000_0000_0000, 0xcafe}
-	ix, err := hamming.NewIndex(tonight, 3, hamming.Options{})
+	run := []uint64{0xcafe, 0x1234_0000_0000_0000, 0xcafe}
+	ix, err := hamming.NewIndex(run, 3, hamming.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -117,10 +69,10 @@ func ExampleIndex() {
 	library := []uint64{0xcaff, 0x5555_5555_5555_5555, 0x1234_0000_0000_0007}
 	prober := ix.NewProber() // one for each goroutine
 	prober.Probe(library, func(i int, doc uint32, distance int) {
-		fmt.Println("library", i, "tonight", doc, "distance", distance)
+		fmt.Println("library", i, "document", doc, "distance", distance)
 	})
 	// Unordered output:
-	// library 0 tonight 0 distance 1
-	// library 0 tonight 2 distance 1
-	// library 2 tonight 1 distance 3
+	// library 0 document 0 distance 1
+	// library 0 document 2 distance 1
+	// library 2 document 1 distance 3
 }

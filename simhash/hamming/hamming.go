@@ -1,5 +1,5 @@
 // Package hamming finds, exactly and in memory, every pair of fingerprints
-// within a Hamming distance k, and the best match of each fingerprint.
+// within a Hamming distance k.
 //
 // Identical fingerprints are collapsed into a [Set] first. A [Plan] then lists
 // keys, groups of bits chosen so that any two fingerprints within k agree on
@@ -20,12 +20,8 @@ import (
 	"unsafe"
 )
 
-// None stands in Matches.Match for a document without a match.
-const None = ^uint32(0)
-
-// MaxDocuments is the largest number of fingerprints a Set holds: document
-// numbers are 32 bits wide, and None is not one of them.
-const MaxDocuments = 1<<32 - 1
+// maxDocuments is the largest number of fingerprints a Set holds.
+const maxDocuments = 1<<32 - 1
 
 // Errors a caller may want to tell apart.
 var (
@@ -85,11 +81,10 @@ type Fingerprint interface{ uint64 | Uint128 }
 
 // Options of a call. The zero value is right for full-width fingerprints.
 type Options struct {
-	Workers int     // goroutines; 0: GOMAXPROCS
-	Bits    int     // width of the fingerprints; 0: that of their type, 64 or 128
-	Plan    *Plan   // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
-	Memory  *Memory // nil: fresh memory for each Set
-	NoSIMD  bool    // compare in portable Go even where AVX-512 is there; the result is the same
+	Workers int   // goroutines; 0: GOMAXPROCS
+	Bits    int   // width of the fingerprints; 0: that of their type, 64 or 128
+	Plan    *Plan // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
+	NoSIMD  bool  // compare in portable Go even where AVX-512 is there; the result is the same
 }
 
 func (o Options) workers() int {

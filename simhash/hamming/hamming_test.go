@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -18,53 +19,6 @@ import (
 type pair struct {
 	i, j     uint32
 	distance int
-}
-
-// bruteBest compares every document with every other.
-func bruteBest[F Fingerprint](fps []F, k int) *Matches {
-	m := &Matches{Match: make([]uint32, len(fps)), Distance: make([]uint8, len(fps))}
-	for i := range fps {
-		m.Match[i] = None
-		best := k + 1
-		for j := range fps {
-			if d := distance(&fps[i], &fps[j]); i != j && d < best {
-				best = d
-				m.Match[i], m.Distance[i] = uint32(j), uint8(d)
-			}
-		}
-	}
-	return m
-}
-
-// bestOf takes best matches from all pairs, one after the other.
-func bestOf[F Fingerprint](s *Set[F], pairs []pair) *Matches {
-	m := &Matches{Match: make([]uint32, s.Documents()), Distance: make([]uint8, s.Documents())}
-	for i := range m.Match {
-		m.Match[i] = None
-	}
-	offer := func(d, match uint32, distance int) {
-		if old := m.Match[d]; old == None || distance < int(m.Distance[d]) || distance == int(m.Distance[d]) && match < old {
-			m.Match[d], m.Distance[d] = match, uint8(distance)
-		}
-	}
-	for i := range s.Len() {
-		for _, a := range s.Members(i) {
-			for _, b := range s.Members(i)[:min(2, len(s.Members(i)))] {
-				if a != b {
-					offer(a, b, 0)
-				}
-			}
-		}
-	}
-	for _, p := range pairs {
-		for _, a := range s.Members(int(p.i)) {
-			offer(a, s.Smallest(int(p.j)), p.distance)
-		}
-		for _, a := range s.Members(int(p.j)) {
-			offer(a, s.Smallest(int(p.i)), p.distance)
-		}
-	}
-	return m
 }
 
 func brutePairs[F Fingerprint](values []F, k int) []pair {
@@ -101,48 +55,61 @@ func planted(seed uint64, n, bits, flips int) []uint64 {
 	return fps
 }
 
+// check compares the pairs of fps with those of comparing all with all.
 func check[F Fingerprint](t rapid.TB, fps []F, k int, opt Options) {
 	t.Helper()
 	s, err := Collapse(fps, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
+	n, values := s.Len(), s.values
+	seen := make([]bool, n*n)
 	var mu sync.Mutex
-	var got []pair
+	var wrong, got []pair
 	err = s.Pairs(context.Background(), k, opt, func(_ int, i, j uint32, d int) {
 		mu.Lock()
-		got = append(got, pair{i, j, d})
-		mu.Unlock()
+		defer mu.Unlock()
+		if i >= j || seen[int(i)*n+int(j)] || d > k || d != distance(&values[i], &values[j]) {
+			wrong = append(wrong, pair{i, j, d})
+			return
+		}
+		seen[int(i)*n+int(j)] = true
+		if len(fps) <= 300 {
+			for _, a := range s.Members(int(i)) {
+				for _, b := range s.Members(int(j)) {
+					got = append(got, pair{min(a, b), max(a, b), d})
+				}
+			}
+		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sortPairs(got)
-	values := make([]F, s.Len())
+	if len(wrong) > 0 {
+		t.Fatalf("k=%d: pair %v is none, or was seen before", k, wrong[0])
+	}
 	for i := range values {
-		values[i] = s.Value(i)
-	}
-	want := brutePairs(values, k)
-	if len(got) != len(want) {
-		t.Fatalf("k=%d: %d pairs, want %d", k, len(got), len(want))
-	}
-	for i := range got {
-		if got[i] != want[i] {
-			t.Fatalf("k=%d: pair %v, want %v", k, got[i], want[i])
+		for j := i + 1; j < n; j++ {
+			if d := distance(&values[i], &values[j]); d <= k && !seen[i*n+j] {
+				t.Fatalf("k=%d: pair %v was not found", k, pair{uint32(i), uint32(j), d})
+			}
 		}
 	}
-	best, err := s.Best(context.Background(), k, opt)
-	if err != nil {
-		t.Fatal(err)
+	if len(fps) > 300 {
+		return
 	}
-	wantBest := bestOf(s, want)
-	if len(fps) <= 300 {
-		wantBest = bruteBest(fps, k)
-	}
-	for i := range fps {
-		if best.Match[i] != wantBest.Match[i] || best.Distance[i] != wantBest.Distance[i] {
-			t.Fatalf("k=%d: document %d: match %d at %d, want %d at %d", k, i, best.Match[i], best.Distance[i], wantBest.Match[i], wantBest.Distance[i])
+	// With the identical ones, the documents' pairs.
+	for i := range n {
+		members := s.Members(i)
+		for b := range members {
+			for a := range b {
+				got = append(got, pair{members[a], members[b], 0})
+			}
 		}
+	}
+	sortPairs(got)
+	if want := brutePairs(fps, k); !slices.Equal(got, want) {
+		t.Fatalf("k=%d: pairs of documents %v, want %v", k, got, want)
 	}
 }
 
@@ -282,9 +249,9 @@ func TestDegenerate(t *testing.T) {
 	for i := range narrow {
 		narrow[i] = uint64(i % 16)
 	}
-	for _, bits := range []int{4, 5, 32, 64} {
+	for _, width := range []int{4, 5, 32, 64} {
 		for k := range 6 {
-			check(t, narrow, k, Options{Bits: bits})
+			check(t, narrow, k, Options{Bits: width})
 		}
 	}
 }
@@ -345,6 +312,14 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+func pairsOf(fps []uint64, k int, opt Options) error {
+	s, err := Collapse(fps, opt)
+	if err != nil {
+		return err
+	}
+	return s.Pairs(context.Background(), k, opt, func(int, uint32, uint32, int) {})
+}
+
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		want error
@@ -354,16 +329,15 @@ func TestErrors(t *testing.T) {
 		{ErrBits, func() error { _, err := Collapse([]uint64{1, 1 << 32}, Options{Bits: 32}); return err }},
 		{ErrBits, func() error { _, err := Collapse([]Uint128{{Hi: 1 << 32}}, Options{Bits: 96}); return err }},
 		{ErrBits, func() error { _, err := NewPlan(129, 3); return err }},
-		{ErrDistance, func() error { _, err := Best(context.Background(), []uint64{1}, 16, Options{}); return err }},
-		{ErrDistance, func() error { _, err := Best(context.Background(), []uint64{1}, -1, Options{}); return err }},
+		{ErrDistance, func() error { return pairsOf([]uint64{1}, 16, Options{}) }},
+		{ErrDistance, func() error { return pairsOf([]uint64{1}, -1, Options{}) }},
 		{ErrDistance, func() error { return NewJoiner[Uint128](Options{}).Within(nil, 32, nil) }},
 		{ErrPlan, func() error { _, err := NewPlan(64, 3, Region{64, 2, 1, 0}); return err }},
 		{ErrPlan, func() error { _, err := NewPlan(64, 3, Region{65, 3, 1, 0}); return err }},
 		{ErrPlan, func() error { _, err := NewPlan(64, 15, Region{64, 15, 40, 0}); return err }},
 		{ErrPlan, func() error {
 			p, _ := NewPlan(64, 2)
-			_, err := Best(context.Background(), []uint64{1}, 3, Options{Plan: p})
-			return err
+			return pairsOf([]uint64{1}, 3, Options{Plan: p})
 		}},
 	} {
 		if err := c.err(); !errors.Is(err, c.want) {
@@ -388,7 +362,7 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || visited.Load() < 10 {
 		t.Fatalf("%v after %d pairs", err, visited.Load())
 	}
-	if _, err := s.Best(ctx, 3, Options{}); !errors.Is(err, context.Canceled) {
+	if err := s.Pairs(ctx, 3, Options{}, func(int, uint32, uint32, int) {}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 }
@@ -538,7 +512,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-func FuzzBest(f *testing.F) {
+func FuzzPairs(f *testing.F) {
 	f.Add([]byte("near-duplicate fingerprints of nearly equal pages"), uint8(3), false)
 	f.Add(make([]byte, 800), uint8(15), true)
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7}, uint8(1), false)
@@ -550,28 +524,6 @@ func FuzzBest(f *testing.F) {
 		check(t, fps, int(k%16), Options{NoSIMD: portable})
 		check(t, wide(fps), int(k%32), Options{NoSIMD: portable})
 	})
-}
-
-// Memory that other sets have used before changes nothing.
-func TestMemory(t *testing.T) {
-	memory := new(Memory)
-	for i, n := range []int{200_000, 150_000, 200_000, 260_000} {
-		fps := planted(uint64(i), n, 64, 4)
-		want, err := Best(context.Background(), fps, 3, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Best(context.Background(), fps, 3, Options{Memory: memory})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(got.Match, want.Match) || !slices.Equal(got.Distance, want.Distance) {
-			t.Fatalf("set %d of %d fingerprints: other matches than with fresh memory", i, n)
-		}
-	}
-	if len(memory.used) == 0 {
-		t.Fatal("the memory was not used")
-	}
 }
 
 // The plan that is chosen for a large set, with its buckets, whole lines and
@@ -590,9 +542,26 @@ func TestPlansAgree(t *testing.T) {
 			fps[i*50+2] = 0xfedcba9876543210 ^ 1<<(i%64) ^ 1<<(i/64%64)
 		}
 	}
-	want, err := Best(context.Background(), fps, k, Options{})
+	s, err := Collapse(fps, Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Number and digest of the pairs, whatever their order.
+	pairs := func(opt Options) (n, digest uint64) {
+		var found, sum atomic.Uint64
+		err := s.Pairs(context.Background(), k, opt, func(_ int, i, j uint32, d int) {
+			hi, lo := bits.Mul64(uint64(i)<<32|uint64(j), groupHash.Lo)
+			found.Add(1)
+			sum.Add((hi ^ lo) * uint64(d))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Load(), sum.Load()
+	}
+	wantN, want := pairs(Options{})
+	if wantN < n/20 {
+		t.Fatalf("only %d pairs", wantN)
 	}
 	for _, c := range []struct {
 		regions []Region
@@ -605,15 +574,69 @@ func TestPlansAgree(t *testing.T) {
 		if c.opt.Plan, err = NewPlan(64, k, c.regions...); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Best(context.Background(), fps, k, c.opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range fps {
-			if got.Match[i] != want.Match[i] || got.Distance[i] != want.Distance[i] {
-				t.Fatalf("%v: document %d: match %d at %d, with the chosen plan %d at %d",
-					c.opt.Plan, i, got.Match[i], got.Distance[i], want.Match[i], want.Distance[i])
-			}
+		if n, digest := pairs(c.opt); n != wantN || digest != want {
+			t.Errorf("%v: %d pairs of digest %x, with the chosen plan %d of digest %x", c.opt.Plan, n, digest, wantN, want)
 		}
 	}
+}
+
+// flipped returns centre with so many random bits flipped.
+func flipped(rng *rand.Rand, centre uint64, flips int) uint64 {
+	for _, b := range rng.Perm(64)[:flips] {
+		centre ^= 1 << b
+	}
+	return centre
+}
+
+// Sets with many values near a centre, as pages of one template have: of all
+// radii up to three, of one radius only (so that none has another at distance
+// 1), two that overlap, one with values just around it, a subcube, and one so
+// large that its members are far apart.
+func TestBalls(t *testing.T) {
+	const n = 4000
+	for name, member := range map[string]func(rng *rand.Rand, i int) uint64{
+		"ball":    func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, rng.IntN(4)) },
+		"sphere":  func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, 2) },
+		"overlap": func(rng *rand.Rand, i int) uint64 { return flipped(rng, 0xabcdef^uint64(i%2)*0x1f, rng.IntN(4)) },
+		"around":  func(rng *rand.Rand, i int) uint64 { return flipped(rng, ^uint64(0), rng.IntN(3)+i%7/6*4) },
+		"cube":    func(rng *rand.Rand, _ int) uint64 { return 0xabc<<50 | rng.Uint64()>>53<<20 },
+		"sparse":  func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, 8) },
+		"small":   func(rng *rand.Rand, i int) uint64 { return flipped(rng, 0x1234567<<uint(i%4*8), 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, n))
+			fps := make([]uint64, n)
+			for i := range fps {
+				fps[i] = rng.Uint64()
+				if rng.IntN(3) != 0 {
+					fps[i] = member(rng, i)
+				}
+			}
+			for _, k := range []int{1, 3, 5, 12} {
+				check(t, fps, k, Options{NoSIMD: k == 3, Workers: k})
+			}
+			check(t, wide(fps), 14, Options{})
+		})
+	}
+}
+
+func TestBallProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		balls := rapid.IntRange(1, 3).Draw(rt, "balls")
+		radius := rapid.IntRange(1, 5).Draw(rt, "radius")
+		share := rapid.IntRange(1, 10).Draw(rt, "share")
+		centres := make([]uint64, balls)
+		for i := range centres {
+			centres[i] = flipped(rng, 0x5555, rapid.SampledFrom([]int{1, 6, 40}).Draw(rt, "apart"))
+		}
+		fps := make([]uint64, 2500)
+		for i := range fps {
+			fps[i] = rng.Uint64()
+			if rng.IntN(10) < share {
+				fps[i] = flipped(rng, centres[rng.IntN(balls)], rng.IntN(radius+1))
+			}
+		}
+		check(rt, fps, rapid.IntRange(1, 15).Draw(rt, "k"), Options{NoSIMD: rapid.Bool().Draw(rt, "portable")})
+	})
 }

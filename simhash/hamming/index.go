@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
+
+	"github.com/neardup/neardup/simhash/internal/huge"
 )
 
 // An Index holds fingerprints, tonight's say, past which others stream, a
@@ -96,7 +98,6 @@ func probing(keys int) *model {
 // are told. Of o, Plan is for the keys of the index. It fails as [Collapse]
 // does, or if k is too large for the width.
 func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], error) {
-	o.Memory = nil
 	s, err := Collapse(fingerprints, o)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth in
 		routed := values
 		if table.lead > 0 {
 			if work == nil {
-				work = makeLarge[F](n)
+				work = huge.Slice[F](n)
 			}
 			routed, bounds = work, bring(values, work, table, workers)
 		}
@@ -160,8 +161,8 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth in
 			key.frame = frame{keys: plan.keys, from: from.from + i, to: from.from + i + 1, outer: outer}
 			rest := plan.keys[from.from+i].and(mask.not())
 			spread, w := exactly(rest, groupHash, min(rest.ones(), width-table.lead))
-			key.values = makeLarge[F](n + slack)
-			key.starts = makeLarge[uint32](1<<(table.lead+w) + 1)
+			key.values = huge.Slice[F](n + slack)
+			key.starts = huge.Slice[uint32](1<<(table.lead+w) + 1)
 			ix.bytes += int64(cap(key.values))*int64(unsafe.Sizeof(nd.first)) + 4*int64(cap(key.starts))
 			key.lookup = lookup{
 				bucket: table.bucket, rest: spread, width: uint64(w),
@@ -394,7 +395,7 @@ func (p *Prober[F]) node(nd *node[F], probes []F, places []uint32, depth int) {
 // order brings probes with their places to the buckets of a table.
 func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) ([]F, []uint32) {
 	if cap(l.probes) < len(probes) {
-		l.probes, l.places = makeLarge[F](len(probes)), makeLarge[uint32](len(probes))
+		l.probes, l.places = huge.Slice[F](len(probes)), huge.Slice[uint32](len(probes))
 	}
 	if len(l.counts) < 1<<table.lead {
 		l.counts = make([]uint32, 1<<table.lead)

@@ -283,7 +283,7 @@ func TestProbeProperties(t *testing.T) {
 }
 
 func FuzzProbe(f *testing.F) {
-	f.Add([]byte("tonight's fingerprints; the library's fingerprints"), uint8(3), uint8(2), false)
+	f.Add([]byte("this run's fingerprints; the library's fingerprints"), uint8(3), uint8(2), false)
 	f.Add(make([]byte, 800), uint8(15), uint8(50), true)
 	f.Fuzz(func(t *testing.T, data []byte, k, split uint8, portable bool) {
 		var fps []uint64

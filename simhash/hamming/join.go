@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sort"
 	"sync"
+
+	"github.com/neardup/neardup/simhash/internal/huge"
 )
 
 // A join finds the pairs within k of a list of distinct fingerprints:
@@ -17,7 +19,6 @@ type join[F Fingerprint] struct {
 	top     int // all values agree on the bits from here on
 	workers int
 	simd    bool
-	memory  *Memory
 	work    []F // as long as the list, or nil: allocated when needed
 	emit    func(worker int) func(a, b *F, distance int)
 
@@ -109,7 +110,7 @@ func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128
 		return values, bounds, free
 	}
 	if j.work == nil {
-		j.work = take[F](j.memory, len(values))
+		j.work = huge.Slice[F](len(values))
 	}
 	if j.counts == nil || t >= j.countedTo {
 		j.count(values, t, lead)

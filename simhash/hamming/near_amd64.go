@@ -54,17 +54,3 @@ func probe64(probes *uint64, n int, key *lookup, next int, place uint64, hits *p
 
 //go:noescape
 func probe128(probes *Uint128, n int, key *lookup, next int, place uint64, hits *probeHit, room int) (nextProbe int, nextPlace uint64, found int)
-
-// firstSIMD is firstNear with AVX-512.
-func firstSIMD[F Fingerprint](values []F, from, to int, x *F, bound int) int {
-	if unsafe.Sizeof(*x) == 8 {
-		return first64((*uint64)(unsafe.Pointer(&values[0])), from, to, (*uint64)(unsafe.Pointer(x)), bound)
-	}
-	return first128((*Uint128)(unsafe.Pointer(&values[0])), from, to, (*Uint128)(unsafe.Pointer(x)), bound)
-}
-
-//go:noescape
-func first64(values *uint64, from, to int, x *uint64, k int) int
-
-//go:noescape
-func first128(values *Uint128, from, to int, x *Uint128, k int) int

@@ -19,7 +19,3 @@ func streamed() {}
 func probeSIMD[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
 	return probe(probes, key, next, place, hits)
 }
-
-func firstSIMD[F Fingerprint](values []F, from, to int, x *F, bound int) int {
-	return firstNear(values, from, to, x, bound)
-}
