@@ -20,9 +20,9 @@ type Comparer struct {
 func NewComparer(layout *simhash.Layout, k int) *Comparer {
 	c := &Comparer{layout: layout, k: k}
 	if layout.Bits() > 64 {
-		c.wide = hamming.NewJoiner[hamming.Uint128](hamming.Options{Bits: layout.Bits()})
+		c.wide = hamming.NewJoiner[hamming.Uint128]()
 	} else {
-		c.narrow = hamming.NewJoiner[uint64](hamming.Options{Bits: layout.Bits()})
+		c.narrow = hamming.NewJoiner[uint64]()
 	}
 	return c
 }

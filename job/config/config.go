@@ -369,11 +369,7 @@ func (c Config) Plan() (*hamming.Plan, error) {
 	if c.Execution.Plan == "" {
 		return nil, nil
 	}
-	regions, err := hamming.ParseRegions(c.Execution.Plan)
-	if err != nil {
-		return nil, err
-	}
-	return hamming.NewPlan(c.Features.Bits, c.Match.Distance, regions...)
+	return hamming.ParsePlan(c.Features.Bits, c.Match.Distance, c.Execution.Plan)
 }
 
 // MaxDistance is the largest k that fingerprints of that many bits are

@@ -126,7 +126,7 @@ func BenchmarkPairs(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/k=%d/n=%d", c.name, c.k, c.n), func(b *testing.B) {
 			benchLarge(b, c.n)
 			s := collapsed(b, c.make(c.n))
-			benchPairs(b, s, c.k, Options{NoSIMD: c.name == "portable"})
+			benchPairs(b, s, c.k, Options{portable: c.name == "portable"})
 			if plan, err := ChoosePlan(64, c.k, s.Len()); err == nil {
 				b.ReportMetric(plan.Cost(s.Len()), "model-ns/fp")
 			}
@@ -241,7 +241,7 @@ func BenchmarkPairsBad(b *testing.B) {
 func BenchmarkJoiner(b *testing.B) {
 	const k = 3
 	fps := collapsed(b, benchSet(bucketTarget)).values
-	joiner := NewJoiner[uint64](Options{})
+	joiner := NewJoiner[uint64]()
 	b.Run(fmt.Sprintf("Bucket/k=%d/n=%d", k, len(fps)), func(b *testing.B) {
 		plan, err := ChoosePlan(64, k, 1_000_000)
 		if err != nil {
@@ -356,15 +356,15 @@ func BenchmarkProbe(b *testing.B) {
 			if c.name == "map" {
 				probe = byMap(fps)
 			} else {
-				ix, err := NewIndex(fps, c.k, Options{NoSIMD: c.name == "portable"})
+				ix, err := NewIndex(fps, c.k, Options{portable: c.name == "portable"})
 				if err != nil {
 					b.Fatal(err)
 				}
 				p := ix.NewProber()
 				p.Probe(library[:len(library)/4], func(int, uint32, int) {}) // fresh workspace
 				defer func() {
-					b.ReportMetric(float64(ix.Bytes())/float64(c.index), "index-B/fp")
-					b.ReportMetric(ix.Plan().cost(c.index, probing(ix.maxKeys)), "model-ns/probe")
+					b.ReportMetric(float64(indexBytesOf(ix))/float64(c.index), "index-B/fp")
+					b.ReportMetric(ix.plan.cost(c.index, ix.model), "model-ns/probe")
 				}()
 				probe = p.Probe
 			}

@@ -41,7 +41,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	}
 	n := len(fps)
 	if uint64(n) > maxDocuments {
-		return nil, fmt.Errorf("hamming: %d fingerprints: %w", n, ErrTooMany)
+		return nil, fmt.Errorf("hamming: %d fingerprints: write at most 2³² − 1", n)
 	}
 	s := &Set[F]{bits: width}
 	workers := opt.workers()
@@ -54,7 +54,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	s.docs = huge.Slice[uint32](n)
 	bounds, used := intoBuckets(fps, s.top, lead, workers, work, s.docs)
 	if !used.shr(width).isZero() {
-		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, ErrBits)
+		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, errBits)
 	}
 
 	buckets := len(bounds) - 1
@@ -578,12 +578,6 @@ func insertion[F Fingerprint](v []F, docs []uint32) {
 // Len returns the number of distinct fingerprints.
 func (s *Set[F]) Len() int { return len(s.values) }
 
-// Documents returns the number of documents.
-func (s *Set[F]) Documents() int { return len(s.docs) }
-
-// Bits returns the width of the fingerprints.
-func (s *Set[F]) Bits() int { return s.bits }
-
 // Value returns the i-th smallest distinct fingerprint.
 func (s *Set[F]) Value(i int) F { return s.values[i] }
 
@@ -604,29 +598,12 @@ func (s *Set[F]) Smallest(i int) uint32 {
 	return s.docs[s.starts[i]]
 }
 
-// Index returns the index of a fingerprint, and whether it is in the set.
-func (s *Set[F]) Index(fp F) (int, bool) {
-	if len(s.values) == 0 || s.top < 128 && !diff(&fp, &s.values[0]).shr(s.top).isZero() {
-		return 0, false
-	}
-	i := s.index(&fp)
-	return i, i < len(s.values) && s.values[i] == fp
-}
-
-// index returns the index of the first value not below *fp, which has the bits
-// from s.top on that all have.
+// index returns the index of *fp, which is in the set.
 func (s *Set[F]) index(fp *F) int {
 	d := s.directory(fp)
 	lo, hi := int(s.dir[d]), int(s.dir[d+1])
 	if hi-lo >= crowdMin {
 		c := s.crowds[d]
-		if !diff(fp, &s.values[lo]).shr(int(c.shift) + bits.Len64(c.mask)).isZero() {
-			// Not of this crowd: below or above all of it.
-			if less(fp, &s.values[lo]) {
-				return lo
-			}
-			return hi
-		}
 		at := lowBits(fp, c.shift) & c.mask
 		lo, hi = int(c.at[at]), int(c.at[at+1])
 	}
@@ -650,7 +627,7 @@ func (s *Set[F]) index(fp *F) int {
 // twice at once with the same number. When ctx is cancelled, Pairs soon
 // returns its error, some of the pairs having been visited.
 func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worker int, i, j uint32, distance int)) error {
-	plan, err := s.plan(k, opt)
+	plan, err := s.plan(k, opt.Plan, joiningBy(opt.simd()))
 	if err != nil {
 		return err
 	}
@@ -661,7 +638,7 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if p := s.spare.Swap(nil); p != nil {
 		work = *p
 	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: haveSIMD && !opt.NoSIMD, work: work}
+	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: opt.simd(), work: work}
 	batches := make([]*batch[F], j.workers)
 	for w := range batches {
 		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
@@ -737,15 +714,17 @@ func (b *batch[F]) flush() {
 	b.n = 0
 }
 
-func (s *Set[F]) plan(k int, opt Options) (*Plan, error) {
-	if k < 0 || k > MaxDistance(s.bits) {
-		return nil, fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
+// plan checks k and the plan that was asked for; if that is nil, it chooses
+// one by the model.
+func (s *Set[F]) plan(k int, asked *Plan, m *model) (*Plan, error) {
+	if err := checkDistance(s.bits, k); err != nil {
+		return nil, err
 	}
-	if opt.Plan == nil {
-		return fitPlan(s.values, s.bits, k, joinBy(haveSIMD && !opt.NoSIMD)), nil
+	if asked == nil {
+		return fitPlan(s.values, s.bits, k, m), nil
 	}
-	if opt.Plan.k < k || opt.Plan.bits != s.bits {
-		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", opt.Plan, s.bits, k, ErrPlan)
+	if asked.k < k || asked.bits != s.bits {
+		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", asked, s.bits, k, errPlan)
 	}
-	return opt.Plan, nil
+	return asked, nil
 }

@@ -71,10 +71,7 @@ type hit uint64
 const maxOffset = 1<<24 - 1
 
 func (c *comparer[F]) groupTarget() int {
-	if c.simd {
-		return groupTarget
-	}
-	return portableGroupTarget
+	return int(joiningBy(c.simd).group)
 }
 
 // key compares those of v that agree on key f.from. All of v are known to
@@ -284,7 +281,7 @@ func (c *comparer[F]) split(v []F, f frame, depth int) {
 		c.all(v, &f, depth)
 		return
 	}
-	plan := choosePlan(width, c.k, len(v), joinBy(c.simd))
+	plan := choosePlan(width, c.k, len(v), joiningBy(c.simd))
 	if len(plan.regions) == 0 {
 		c.all(v, &f, depth)
 		return
@@ -324,5 +321,5 @@ func worthwhile[F Fingerprint](v []F, keys []Uint128) bool {
 		}
 	}
 	share := float64(together) / (size * (size - 1) / 2)
-	return share*n/2*compareCost+float64(len(keys))*keyCost < 0.8*n/2*compareCost
+	return share*n*joining.compare+float64(len(keys))*joining.key < 0.8*n*joining.compare
 }

@@ -38,7 +38,7 @@ func ExampleJoiner_Bucket() {
 		fmt.Println(err)
 		return
 	}
-	joiner := hamming.NewJoiner[uint64](hamming.Options{})
+	joiner := hamming.NewJoiner[uint64]()
 	pairs := 0
 	for table := range plan.Tables() {
 		buckets := map[uint64][]uint64{} // in a job: files, by some of the bits

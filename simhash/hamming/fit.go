@@ -8,12 +8,12 @@ import (
 // fitPlan chooses a plan that suits the values: by the cost model, on bits that
 // tell them apart. If a segment or single bits are skewed, keys of them make
 // large groups; then a plan that leaves them out may be cheaper. (Any bits will
-// do: who is within k is so on any part of them.) keys is as for choosePlan.
-func fitPlan[F Fingerprint](values []F, width, k, keys int) *Plan {
+// do: who is within k is so on any part of them.)
+func fitPlan[F Fingerprint](values []F, width, k int, m *model) *Plan {
 	n := len(values)
 	s := newSample(values)
 	all := span(0, width)
-	plan := choosePlan(width, k, n, keys)
+	plan := choosePlan(width, k, n, m)
 	if s == nil || len(plan.regions) == 0 {
 		return plan
 	}
@@ -29,7 +29,7 @@ func fitPlan[F Fingerprint](values []F, width, k, keys int) *Plan {
 			least = s.cost(plan)
 		}
 		tried = mask
-		p := choosePlan(mask.ones(), k, n, keys).onto(mask, width)
+		p := choosePlan(mask.ones(), k, n, m).onto(mask, width)
 		if c := s.cost(p); c < least {
 			plan, least = p, c
 		}

@@ -7,9 +7,9 @@
 // never meet, and a pair is reported for the first key that it agrees on, so
 // once. The plan decides the speed only; every plan finds the same pairs.
 //
-// The package computes: it opens no file, prints nothing, keeps no state
-// between calls except in a [Joiner] the caller owns, and knows nothing of
-// documents but their number.
+// The package computes: it opens no file, prints nothing, and knows nothing of
+// documents but their number. Between calls it keeps the plans that it chose,
+// and nothing else but what a [Joiner] or [Prober] of the caller holds.
 package hamming
 
 import (
@@ -23,12 +23,10 @@ import (
 // maxDocuments is the largest number of fingerprints a Set holds.
 const maxDocuments = 1<<32 - 1
 
-// Errors a caller may want to tell apart.
 var (
-	ErrBits     = errors.New("fingerprint width must be 1 to 64 bits, or 1 to 128 for Uint128")
-	ErrDistance = errors.New("distance must be 0 to 15, or 0 to 31 for more than 64 bits")
-	ErrPlan     = errors.New("plan does not fit")
-	ErrTooMany  = errors.New("too many fingerprints")
+	errBits     = errors.New("fingerprint width must be 1 to 64 bits, or 1 to 128 for Uint128")
+	errDistance = errors.New("distance must be 0 to 15, or 0 to 31 for more than 64 bits")
+	errPlan     = errors.New("plan does not fit")
 )
 
 // Uint128 is a fingerprint of up to 128 bits; Hi holds the more significant
@@ -84,8 +82,11 @@ type Options struct {
 	Workers int   // goroutines; 0: GOMAXPROCS
 	Bits    int   // width of the fingerprints; 0: that of their type, 64 or 128
 	Plan    *Plan // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
-	NoSIMD  bool  // compare in portable Go even where AVX-512 is there; the result is the same
+
+	portable bool // compare in portable Go even where AVX-512 is there
 }
+
+func (o Options) simd() bool { return haveSIMD && !o.portable }
 
 func (o Options) workers() int {
 	if o.Workers > 0 {
@@ -101,7 +102,7 @@ func width[F Fingerprint](o Options) (int, error) {
 		return full, nil
 	}
 	if o.Bits < 1 || o.Bits > full {
-		return 0, fmt.Errorf("hamming: bits %d: %w", o.Bits, ErrBits)
+		return 0, fmt.Errorf("hamming: bits %d: %w", o.Bits, errBits)
 	}
 	return o.Bits, nil
 }

@@ -119,7 +119,7 @@ func TestPlanted(t *testing.T) {
 			check(t, planted(uint64(k), n, 64, k+2), k, Options{})
 		}
 		check(t, planted(uint64(k), 300, 32, k+2), k, Options{Bits: 32})
-		check(t, planted(uint64(k), 1000, 64, k+2), k, Options{NoSIMD: true, Workers: 7})
+		check(t, planted(uint64(k), 1000, 64, k+2), k, Options{portable: true, Workers: 7})
 	}
 }
 
@@ -147,7 +147,7 @@ func TestWide(t *testing.T) {
 				}
 			}
 		}
-		for _, opt := range []Options{{}, {NoSIMD: true}, {Workers: 7}} {
+		for _, opt := range []Options{{}, {portable: true}, {Workers: 7}} {
 			check(t, fps, k, opt)
 		}
 	}
@@ -187,7 +187,7 @@ func countPairs[F Fingerprint](t *testing.T, fps []F, k int, opt Options) int {
 func TestBorder(t *testing.T) {
 	const n = 20_000
 	for _, k := range []int{1, 2, 3, 4, 5, 6, 8} {
-		for _, opt := range []Options{{}, {NoSIMD: true}} {
+		for _, opt := range []Options{{}, {portable: true}} {
 			if got := countPairs(t, twins(1, n, k), k, opt); got != n {
 				t.Errorf("k=%d: found %d of %d pairs at distance %d", k, got, n, k)
 			}
@@ -221,7 +221,7 @@ func TestSkewed(t *testing.T) {
 	}
 	fps := skewed()
 	check(t, fps, 3, Options{})
-	check(t, fps, 2, Options{Workers: 7, NoSIMD: true})
+	check(t, fps, 2, Options{Workers: 7, portable: true})
 	check(t, wide(fps), 3, Options{Workers: 3})
 }
 
@@ -260,21 +260,21 @@ func TestDegenerate(t *testing.T) {
 func TestPlans(t *testing.T) {
 	for _, c := range []struct {
 		k       int
-		regions []Region
+		regions string
 	}{
-		{3, nil},
-		{3, []Region{{64, 3, 1, 0}}},
-		{3, []Region{{64, 3, 2, 0}}},
-		{3, []Region{{64, 3, 5, 0}}},
-		{3, []Region{{32, 1, 2, 0}, {32, 1, 2, 0}}},
-		{3, []Region{{20, 0, 1, 0}, {44, 2, 2, 0}}},
-		{3, []Region{{4, 0, 1, 0}, {4, 0, 1, 0}, {4, 0, 1, 0}, {4, 0, 1, 0}}},
-		{5, []Region{{64, 15, 1, 0}}},
-		{8, []Region{{30, 3, 4, 2}, {34, 4, 4, 4}}},
-		{4, []Region{{64, 4, 3, 3}}},
-		{2, []Region{{60, 2, 5, 3}}},
+		{3, "all pairs"},
+		{3, "64/3/1"},
+		{3, "64/3/2"},
+		{3, "64/3/5"},
+		{3, "32/1/2+32/1/2"},
+		{3, "20/0/1+44/2/2"},
+		{3, "4/0/1+4/0/1+4/0/1+4/0/1"},
+		{5, "64/15/1"},
+		{8, "30/3/4/2+34/4/4/4"},
+		{4, "64/4/3/3"},
+		{2, "60/2/5/3"},
 	} {
-		plan, err := NewPlan(64, c.k, c.regions...)
+		plan, err := ParsePlan(64, c.k, c.regions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,22 +283,21 @@ func TestPlans(t *testing.T) {
 			check(t, planted(9, n, 64, c.k+1), c.k-1, Options{Plan: plan, Workers: 1})
 		}
 		var pairs []pair
-		joiner := NewJoiner[uint64](Options{})
+		joiner := NewJoiner[uint64]()
 		s, _ := Collapse(planted(3, 2000, 64, c.k+1), Options{})
 		for table := range plan.Tables() {
 			buckets := map[uint64][]uint64{}
 			for i := range s.Len() {
 				b := Block(plan, table, s.Value(i))
-				if w := plan.BlockBits(table); w < 64 && b>>w != 0 {
+				if w := plan.tables[table].width; w < 64 && b>>w != 0 {
 					t.Fatalf("block %x has more than %d bits", b, w)
 				}
 				buckets[b>>1] = append(buckets[b>>1], s.Value(i))
 			}
 			for _, values := range buckets {
 				err := joiner.Bucket(plan, table, values, func(a, b uint64, d int) {
-					i, _ := s.Index(min(a, b))
-					j, _ := s.Index(max(a, b))
-					pairs = append(pairs, pair{uint32(i), uint32(j), d})
+					a, b = min(a, b), max(a, b)
+					pairs = append(pairs, pair{uint32(s.index(&a)), uint32(s.index(&b)), d})
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -325,18 +324,18 @@ func TestErrors(t *testing.T) {
 		want error
 		err  func() error
 	}{
-		{ErrBits, func() error { _, err := Collapse([]uint64{1}, Options{Bits: 65}); return err }},
-		{ErrBits, func() error { _, err := Collapse([]uint64{1, 1 << 32}, Options{Bits: 32}); return err }},
-		{ErrBits, func() error { _, err := Collapse([]Uint128{{Hi: 1 << 32}}, Options{Bits: 96}); return err }},
-		{ErrBits, func() error { _, err := NewPlan(129, 3); return err }},
-		{ErrDistance, func() error { return pairsOf([]uint64{1}, 16, Options{}) }},
-		{ErrDistance, func() error { return pairsOf([]uint64{1}, -1, Options{}) }},
-		{ErrDistance, func() error { return NewJoiner[Uint128](Options{}).Within(nil, 32, nil) }},
-		{ErrPlan, func() error { _, err := NewPlan(64, 3, Region{64, 2, 1, 0}); return err }},
-		{ErrPlan, func() error { _, err := NewPlan(64, 3, Region{65, 3, 1, 0}); return err }},
-		{ErrPlan, func() error { _, err := NewPlan(64, 15, Region{64, 15, 40, 0}); return err }},
-		{ErrPlan, func() error {
-			p, _ := NewPlan(64, 2)
+		{errBits, func() error { _, err := Collapse([]uint64{1}, Options{Bits: 65}); return err }},
+		{errBits, func() error { _, err := Collapse([]uint64{1, 1 << 32}, Options{Bits: 32}); return err }},
+		{errBits, func() error { _, err := Collapse([]Uint128{{Hi: 1 << 32}}, Options{Bits: 96}); return err }},
+		{errBits, func() error { _, err := ParsePlan(129, 3, "all pairs"); return err }},
+		{errDistance, func() error { return pairsOf([]uint64{1}, 16, Options{}) }},
+		{errDistance, func() error { return pairsOf([]uint64{1}, -1, Options{}) }},
+		{errDistance, func() error { return NewJoiner[Uint128]().Within(nil, 32, nil) }},
+		{errPlan, func() error { _, err := ParsePlan(64, 3, "64/2/1"); return err }},
+		{errPlan, func() error { _, err := ParsePlan(64, 3, "65/3/1"); return err }},
+		{errPlan, func() error { _, err := ParsePlan(64, 15, "64/15/40"); return err }},
+		{errPlan, func() error {
+			p, _ := ParsePlan(64, 2, "all pairs")
 			return pairsOf([]uint64{1}, 3, Options{Plan: p})
 		}},
 	} {
@@ -388,7 +387,7 @@ func TestWorkerNumbers(t *testing.T) {
 
 func TestWithin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	j := NewJoiner[uint64](Options{})
+	j := NewJoiner[uint64]()
 	for _, n := range []int{0, 1, 5, directMax, directMax + 1, 500, 5000} {
 		seen := map[uint64]bool{}
 		var group []uint64
@@ -426,8 +425,8 @@ func TestSet(t *testing.T) {
 		for i, f := range fps {
 			want[f] = append(want[f], uint32(i))
 		}
-		if s.Len() != len(want) || s.Documents() != len(fps) || s.Bits() != bits {
-			t.Fatalf("%d distinct of %d documents", s.Len(), s.Documents())
+		if s.Len() != len(want) || len(s.docs) != len(fps) {
+			t.Fatalf("%d distinct of %d documents", s.Len(), len(s.docs))
 		}
 		for i := range s.Len() {
 			v := s.Value(i)
@@ -437,13 +436,8 @@ func TestSet(t *testing.T) {
 			if !slices.Equal(s.Members(i), want[v]) || s.Smallest(i) != want[v][0] {
 				t.Fatalf("members of %d: %v, want %v", v, s.Members(i), want[v])
 			}
-			if at, ok := s.Index(v); !ok || at != i {
+			if at := s.index(&v); at != i {
 				t.Fatalf("index of %d: %d", v, at)
-			}
-		}
-		for x := range uint64(302) {
-			if _, ok := s.Index(x); ok != (want[x] != nil) {
-				t.Fatalf("index of %d: %v", x, ok)
 			}
 		}
 	})
@@ -485,14 +479,8 @@ func TestCollapseLarge(t *testing.T) {
 			t.Fatal("documents are not in order of (fingerprint, number)")
 		}
 		for i := range s.Len() {
-			if at, ok := s.Index(s.Value(i)); !ok || at != i {
-				t.Fatalf("index of value %d: %d, %v", i, at, ok)
-			}
-		}
-		for i := range 100 {
-			other := s.Value(i*50) ^ 1<<60
-			if _, ok := s.Index(other); ok != slices.Contains(fps, other) {
-				t.Fatalf("index of %x: %v", other, ok)
+			if at := s.index(&s.values[i]); at != i {
+				t.Fatalf("index of value %d: %d", i, at)
 			}
 		}
 	}
@@ -504,9 +492,9 @@ func TestProperties(t *testing.T) {
 		bits := rapid.SampledFrom([]int{8, 32, 64}).Draw(rt, "bits")
 		k := rapid.IntRange(0, 15).Draw(rt, "k")
 		opt := Options{
-			Bits:    bits,
-			Workers: rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers"),
-			NoSIMD:  rapid.Bool().Draw(rt, "portable"),
+			Bits:     bits,
+			Workers:  rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers"),
+			portable: rapid.Bool().Draw(rt, "portable"),
 		}
 		check(rt, planted(rapid.Uint64().Draw(rt, "seed"), n, bits, k+2), k, opt)
 	})
@@ -521,8 +509,8 @@ func FuzzPairs(f *testing.F) {
 		for ; len(data) >= 8 && len(fps) < 500; data = data[8:] {
 			fps = append(fps, binary.BigEndian.Uint64(data))
 		}
-		check(t, fps, int(k%16), Options{NoSIMD: portable})
-		check(t, wide(fps), int(k%32), Options{NoSIMD: portable})
+		check(t, fps, int(k%16), Options{portable: portable})
+		check(t, wide(fps), int(k%32), Options{portable: portable})
 	})
 }
 
@@ -564,14 +552,14 @@ func TestPlansAgree(t *testing.T) {
 		t.Fatalf("only %d pairs", wantN)
 	}
 	for _, c := range []struct {
-		regions []Region
+		regions string
 		opt     Options
 	}{
-		{[]Region{{64, 3, 1, 0}}, Options{Workers: 3}},
-		{[]Region{{64, 3, 2, 0}}, Options{Workers: 1}},
-		{[]Region{{20, 0, 1, 0}, {44, 2, 1, 0}}, Options{NoSIMD: true}},
+		{"64/3/1", Options{Workers: 3}},
+		{"64/3/2", Options{Workers: 1}},
+		{"20/0/1+44/2/1", Options{portable: true}},
 	} {
-		if c.opt.Plan, err = NewPlan(64, k, c.regions...); err != nil {
+		if c.opt.Plan, err = ParsePlan(64, k, c.regions); err != nil {
 			t.Fatal(err)
 		}
 		if n, digest := pairs(c.opt); n != wantN || digest != want {
@@ -613,7 +601,7 @@ func TestBalls(t *testing.T) {
 				}
 			}
 			for _, k := range []int{1, 3, 5, 12} {
-				check(t, fps, k, Options{NoSIMD: k == 3, Workers: k})
+				check(t, fps, k, Options{portable: k == 3, Workers: k})
 			}
 			check(t, wide(fps), 14, Options{})
 		})
@@ -637,6 +625,6 @@ func TestBallProperties(t *testing.T) {
 				fps[i] = flipped(rng, centres[rng.IntN(balls)], rng.IntN(radius+1))
 			}
 		}
-		check(rt, fps, rapid.IntRange(1, 15).Draw(rt, "k"), Options{NoSIMD: rapid.Bool().Draw(rt, "portable")})
+		check(rt, fps, rapid.IntRange(1, 15).Draw(rt, "k"), Options{portable: rapid.Bool().Draw(rt, "portable")})
 	})
 }

@@ -1,7 +1,6 @@
 package hamming
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,25 +9,24 @@ import (
 	"github.com/neardup/neardup/simhash/internal/huge"
 )
 
-// An Index holds fingerprints, tonight's say, past which others stream, a
+// An Index holds fingerprints, this run's say, past which others stream, a
 // library's: a [Prober] finds all indexed ones within k of each of a batch. It
 // is immutable and safe for concurrent use.
 //
 // It takes 12 to 17 bytes for a distinct fingerprint of up to 64 bits (20 to
 // 25 for a [Uint128]) and 4 for each repetition, and for every key of its plan
-// 8 to 10 (16 to 18) more; [Index.Bytes] says how much it is. There are 4 to 6
-// keys for k = 3. For larger k there are more, as many as fit into 64 bytes
-// (128) a fingerprint, or into half a gigabyte if that is more. What is skewed,
-// a segment that many share, may take as much again.
+// 8 to 10 (16 to 18) more. There are 4 to 6 keys for k = 3. For larger k there
+// are more, as many as fit into 64 bytes (128) a fingerprint, or into half a
+// gigabyte if that is more. Skewed data, a segment that many share, may take as
+// much again.
 type Index[F Fingerprint] struct {
-	set     *Set[F]
-	k       int
-	simd    bool
-	plan    *Plan
-	top     *node[F]
-	bytes   int64
-	maxKeys int
-	room    int64 // for the nodes of large groups
+	set   *Set[F]
+	k     int
+	simd  bool
+	plan  *Plan
+	top   *node[F]
+	model *model
+	room  int64 // in bytes, for the nodes of large groups
 }
 
 // A node has distinct values in the order of each key of a plan.
@@ -68,69 +66,28 @@ type lookup struct {
 const (
 	probeChunk    = 1 << 20 // fingerprints brought to buckets at once
 	probeBucket   = 4 << 10
-	probeGroup    = 2 // average size of a group that is aimed at
 	indexKeyBytes = 64
 	indexBytes    = 512 << 20
 )
 
-// The cost model of probing, in nanoseconds a fingerprint, measured with
-// BenchmarkProbe.
-const (
-	probeTableCost  = 6.0
-	probeKeyCost    = 8.0
-	probeVectorCost = 0.9 // comparing with 8
-)
-
-// probing models the look-up of a fingerprint in an index of n.
-func probing(keys int) *model {
-	return &model{
-		all: func(n float64) float64 { return probeVectorCost * n / lanes },
-		region: func(r Region, b, n float64) float64 {
-			group := max(n*math.Exp2(-b*float64(r.Agree)), min(n, probeGroup))
-			tables := choose(r.Errors+r.lead(), r.lead())
-			return tables*probeTableCost + choose(r.Errors+r.Agree, r.Agree)*(probeKeyCost+probeVectorCost*group/lanes)
-		},
-		maxKeys: keys,
-	}
-}
-
 // NewIndex returns an index of the fingerprints, whose places are what probes
-// are told. Of o, Plan is for the keys of the index. It fails as [Collapse]
-// does, or if k is too large for the width.
+// are told. It fails as [Collapse] does, or if k is too large for the width.
 func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], error) {
 	s, err := Collapse(fingerprints, o)
 	if err != nil {
 		return nil, err
 	}
 	s.spare.Store(nil)
-	if k < 0 || k > MaxDistance(s.bits) {
-		return nil, fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
-	}
 	size := int64(unsafe.Sizeof(*new(F)))
 	n := int64(max(s.Len(), 1))
-	ix := &Index[F]{set: s, k: k, simd: haveSIMD && !o.NoSIMD}
-	ix.room = max(indexKeyBytes/8*size*n, indexBytes)
-	ix.maxKeys = int(min(ix.room/(size*n), maxKeys))
-	ix.bytes = size*int64(cap(s.values)) + 4*int64(cap(s.docs)+cap(s.starts)+cap(s.dir))
-	if o.Plan != nil {
-		if ix.plan, err = s.plan(k, o); err != nil {
-			return nil, err
-		}
-	} else {
-		ix.plan = fitPlan(s.values, s.bits, k, ix.maxKeys)
+	ix := &Index[F]{set: s, k: k, simd: o.simd(), room: max(indexKeyBytes/8*size*n, indexBytes)}
+	ix.model = probing(int(min(ix.room/(size*n), maxKeys)))
+	if ix.plan, err = s.plan(k, o.Plan, ix.model); err != nil {
+		return nil, err
 	}
 	ix.top = ix.node(s.values, ix.plan, nil, o.workers(), 0)
 	return ix, nil
 }
-
-// Len returns the number of fingerprints, repetitions included.
-func (ix *Index[F]) Len() int { return ix.set.Documents() }
-
-// Plan returns the plan of the index.
-func (ix *Index[F]) Plan() *Plan { return ix.plan }
-
-// Bytes returns the memory the index takes.
-func (ix *Index[F]) Bytes() int64 { return ix.bytes }
 
 // node builds the node of values, which ascend or are those of a large group.
 func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth int) *node[F] {
@@ -140,7 +97,7 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth in
 	}
 	n := len(values)
 	lead := min(bits.Len(uint(n/probeBucket)), 13)
-	width := bits.Len(uint(n / probeGroup))
+	width := bits.Len(uint(n) / uint(ix.model.group))
 	nd.tables = make([]nodeTable[F], len(plan.tables))
 	var work []F
 	for t := range nd.tables {
@@ -163,7 +120,6 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth in
 			spread, w := exactly(rest, groupHash, min(rest.ones(), width-table.lead))
 			key.values = huge.Slice[F](n + slack)
 			key.starts = huge.Slice[uint32](1<<(table.lead+w) + 1)
-			ix.bytes += int64(cap(key.values))*int64(unsafe.Sizeof(nd.first)) + 4*int64(cap(key.starts))
 			key.lookup = lookup{
 				bucket: table.bucket, rest: spread, width: uint64(w),
 				starts: &key.starts[0], values: unsafe.Pointer(&key.values[0]), k: ix.k, large: math.MaxInt,
@@ -229,7 +185,7 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 func (ix *Index[F]) group(values []F, outer *frame, workers, depth int) *node[F] {
 	n := len(values) - slack
 	vary := varying(values[:n])
-	if plan := fitPlan(values[:n], ix.set.bits, ix.k, ix.maxKeys); len(plan.regions) > 0 {
+	if plan := fitPlan(values[:n], ix.set.bits, ix.k, ix.model); len(plan.regions) > 0 {
 		need := int64(n) * int64(len(plan.keys)) * (int64(unsafe.Sizeof(values[0])) + 2)
 		if need <= ix.room && worthwhile(values[:n], plan.keys) {
 			ix.room -= need

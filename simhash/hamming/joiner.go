@@ -13,9 +13,9 @@ type Joiner[F Fingerprint] struct {
 	c comparer[F]
 }
 
-// NewJoiner returns a Joiner. Of opt, only NoSIMD counts.
-func NewJoiner[F Fingerprint](opt Options) *Joiner[F] {
-	return &Joiner[F]{c: comparer[F]{simd: haveSIMD && !opt.NoSIMD}}
+// NewJoiner returns a Joiner.
+func NewJoiner[F Fingerprint]() *Joiner[F] {
+	return &Joiner[F]{c: comparer[F]{simd: haveSIMD}}
 }
 
 // Bucket visits the pairs within plan.Distance of values that belong to table
@@ -25,7 +25,7 @@ func NewJoiner[F Fingerprint](opt Options) *Joiner[F] {
 // within the distance exactly once.
 func (j *Joiner[F]) Bucket(plan *Plan, t int, values []F, visit func(a, b F, distance int)) error {
 	if t < 0 || t >= len(plan.tables) {
-		return fmt.Errorf("hamming: table %d of plan %v: %w", t, plan, ErrPlan)
+		return fmt.Errorf("hamming: table %d of plan %v: %w", t, plan, errPlan)
 	}
 	j.c.k = plan.k
 	if plan.k == 0 {
@@ -48,8 +48,8 @@ const directMax = 32
 // nothing: a group of g is split by the bits that vary in it and costs about
 // g, not g*g, unless its values are so alike that most pairs are to be visited.
 func (j *Joiner[F]) Within(group []F, k int, visit func(a, b, distance int)) error {
-	if k < 0 || k > MaxDistance(8*int(unsafe.Sizeof(*new(F)))) {
-		return fmt.Errorf("hamming: distance %d: %w", k, ErrDistance)
+	if err := checkDistance(8*int(unsafe.Sizeof(*new(F))), k); err != nil {
+		return err
 	}
 	if k == 0 || len(group) < 2 {
 		return nil

@@ -228,7 +228,7 @@ func (s *spiller[F]) joinTable(ctx context.Context, plan *hamming.Plan, table in
 			return err
 		}
 		if joiners[worker] == nil {
-			joiners[worker] = hamming.NewJoiner[F](hamming.Options{Bits: s.bits})
+			joiners[worker] = hamming.NewJoiner[F]()
 		}
 		deal := found.dealer()
 		var record []byte
