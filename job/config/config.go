@@ -282,7 +282,7 @@ func (c Config) Check() error {
 	if c.Match.Distance < 0 || c.Match.Distance >= c.Features.Bits {
 		return fmt.Errorf("distance %d: write a number from 0 to %d", c.Match.Distance, c.Features.Bits-1)
 	}
-	if limit := MaxDistance(c.Features.Bits); c.Match.Distance > limit {
+	if limit := hamming.MaxDistance(c.Features.Bits); c.Match.Distance > limit {
 		return fmt.Errorf("distance %d is beyond what %d bits are matched at: write a number from 0 to %d", c.Match.Distance, c.Features.Bits, limit)
 	}
 	for _, f := range []struct {
@@ -370,16 +370,6 @@ func (c Config) Plan() (*hamming.Plan, error) {
 		return nil, nil
 	}
 	return hamming.ParsePlan(c.Features.Bits, c.Match.Distance, c.Execution.Plan)
-}
-
-// MaxDistance is the largest k that fingerprints of that many bits are
-// matched at: beyond it the tables' keys become too short to divide the
-// documents.
-func MaxDistance(bits int) int {
-	if bits == 128 {
-		return 31
-	}
-	return 15
 }
 
 // minBad is the number of unusable records that a share always allows: of a

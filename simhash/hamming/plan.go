@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// MaxDistance is the largest k for fingerprints of the given width.
+// MaxDistance is the largest k for fingerprints of the given width: beyond it
+// the tables' keys become too short to divide the documents.
 func MaxDistance(width int) int {
 	if width > 64 {
 		return 31
