@@ -52,10 +52,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	lead := min(s.top, max(0, min(12, bits.Len(uint(n/sortBucket)))))
 	work := huge.Slice[F](n + slack)[:n]
 	s.docs = huge.Slice[uint32](n)
-	bounds, used := intoBuckets(fps, s.top, lead, workers, work, s.docs)
-	if !used.shr(width).isZero() {
-		return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, errBits)
-	}
+	bounds := intoBuckets(fps, s.top, lead, workers, work, s.docs)
 
 	buckets := len(bounds) - 1
 	distinct := make([]uint32, buckets+1)
@@ -68,6 +65,9 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	})
 	for b := range buckets {
 		distinct[b+1] += distinct[b]
+		if end := bounds[b+1]; end > bounds[b] && word(&work[end-1]).length() > width {
+			return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, errBits)
+		}
 	}
 	m := int(distinct[buckets])
 	dirBits := min(s.top, max(lead, bits.Len(uint(m))-3))
@@ -122,14 +122,22 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	return s, nil
 }
 
-// intoBuckets brings fps with their places to buckets by their lead leading
-// bits, those below top, or by finer cuts where they crowd. It returns where
-// the buckets begin and end, and the bits that are used.
-func intoBuckets[F Fingerprint](fps []F, top, lead, workers int, values []F, docs []uint32) (bounds []int, used Uint128) {
-	if c := newCut(fps, top, lead); c != nil {
-		return deal(fps, c, workers, values, docs)
+// intoBuckets brings fps to values, and their places to docs, by their lead
+// leading bits, those below top, or by finer cuts where they crowd. It returns
+// where the buckets begin and end.
+func intoBuckets[F Fingerprint](fps []F, top, lead, workers int, values []F, docs []uint32) []int {
+	buckets := 1 << lead
+	shift, mask := uint(top-lead), uint64(buckets-1)
+	by := func(fps []F, to []uint16) {
+		for i := range fps {
+			to[i] = uint16(lowBits(&fps[i], shift) & mask)
+		}
 	}
-	return scatterDocs(fps, uint(top-lead), lead, workers, values, docs)
+	if c := newCut(fps, top, lead); c != nil {
+		buckets = c.buckets
+		by = func(fps []F, to []uint16) { numbers(c, fps, to) }
+	}
+	return newPartition(fps, buckets, workers, by).scatter(0, values, nil, docs)
 }
 
 // A crowd is a directory of the values of one place of a Set's. They agree on
@@ -278,7 +286,7 @@ func newCut[F Fingerprint](fps []F, top, lead int) *cut {
 	return c
 }
 
-// numbers tells the buckets of fingerprints.
+// numbers is the numbering by a cut.
 func numbers[F Fingerprint](c *cut, fps []F, to []uint16) {
 	mask := uint64(1)<<(c.shift+c.lead) - 1
 	if c.shift+c.lead == 64 {
@@ -293,61 +301,6 @@ func numbers[F Fingerprint](c *cut, fps []F, to []uint16) {
 		}
 		to[i] = uint16(b)
 	}
-}
-
-// deal is scatterDocs by a cut.
-func deal[F Fingerprint](fps []F, c *cut, workers int, out []F, docs []uint32) ([]int, Uint128) {
-	parts := newPartition(len(fps), c.buckets, 1, workers)
-	used := make([]Uint128, len(parts.counts))
-	places := make([]uint16, len(fps))
-	each(workers, len(parts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := parts.span(p)
-			numbers(c, fps[lo:hi], places[lo:hi])
-			counts := parts.counts[p]
-			var or Uint128
-			for i := lo; i < hi; i++ {
-				or = or.or(word(&fps[i]))
-				counts[places[i]]++
-			}
-			used[p] = or
-		}
-	})
-	var or Uint128
-	for _, u := range used {
-		or = or.or(u)
-	}
-	bounds := parts.bounds(0)
-	each(workers, len(parts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := parts.span(p)
-			counts := parts.counts[p]
-			if streams(out) && streams(docs) {
-				w, d := newLineWriter(out, counts), newLineWriter(docs, counts)
-				for i := lo; i < hi; i++ {
-					b := uint64(places[i])
-					at := counts[b]
-					counts[b] = at + 1
-					if w.put(b, at, fps[i]) {
-						w.write(b, at)
-					}
-					if d.put(b, at, uint32(i)) {
-						d.write(b, at)
-					}
-				}
-				w.close(counts)
-				d.close(counts)
-				return
-			}
-			for i := lo; i < hi; i++ {
-				b := places[i]
-				at := counts[b]
-				counts[b]++
-				out[at], docs[at] = fps[i], uint32(i)
-			}
-		}
-	})
-	return bounds, or
 }
 
 // order is the order of fingerprints as numbers.
@@ -371,119 +324,6 @@ func lowBits[F Fingerprint](p *F, shift uint) uint64 {
 		return *(*uint64)(unsafe.Pointer(p)) >> shift
 	}
 	return word(p).shr(int(shift)).Lo
-}
-
-// scatterDocs brings fps with their indices to buckets by the lead bits above
-// shift, keeping the order inside a bucket. It returns the buckets' bounds and
-// the bits that occur.
-func scatterDocs[F Fingerprint](fps []F, shift uint, lead, workers int, out []F, docs []uint32) ([]int, Uint128) {
-	parts := newPartition(len(fps), 1<<lead, 1, workers)
-	mask := uint64(1)<<lead - 1
-	used := make([]Uint128, len(parts.counts))
-	each(workers, len(parts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := parts.span(p)
-			c := parts.counts[p]
-			var or Uint128
-			for i := lo; i < hi; i++ {
-				or = or.or(word(&fps[i]))
-				c[lowBits(&fps[i], shift)&mask]++
-			}
-			used[p] = or
-		}
-	})
-	var or Uint128
-	for _, u := range used {
-		or = or.or(u)
-	}
-	bounds := parts.bounds(0)
-	each(workers, len(parts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := parts.span(p)
-			c := parts.counts[p]
-			if lead > 0 && streams(out) && streams(docs) {
-				w, d := newLineWriter(out, c), newLineWriter(docs, c)
-				for i := lo; i < hi; i++ {
-					b := lowBits(&fps[i], shift) & mask
-					at := c[b]
-					c[b] = at + 1
-					if w.put(b, at, fps[i]) {
-						w.write(b, at)
-					}
-					if d.put(b, at, uint32(i)) {
-						d.write(b, at)
-					}
-				}
-				w.close(c)
-				d.close(c)
-				return
-			}
-			for i := lo; i < hi; i++ {
-				b := lowBits(&fps[i], shift) & mask
-				at := c[b]
-				c[b]++
-				out[at], docs[at] = fps[i], uint32(i)
-			}
-		}
-	})
-	return bounds, or
-}
-
-// A partition counts how many of n things, in parts of about equal size, go to
-// each bucket of one or several tables.
-type partition struct {
-	n, buckets int
-	counts     [][]uint32 // of each part: by table and bucket; after bounds, the place of the next one
-}
-
-func newPartition(n, buckets, tables, workers int) *partition {
-	parts := 1
-	if n > 1<<16 && workers > 1 {
-		parts = 4 * workers // so that a worker that is held up does little of it
-	}
-	p := &partition{n: n, buckets: buckets, counts: make([][]uint32, parts)}
-	for i := range p.counts {
-		p.counts[i] = make([]uint32, tables*buckets)
-	}
-	return p
-}
-
-func (p *partition) span(part int) (lo, hi int) {
-	return p.n * part / len(p.counts), p.n * (part + 1) / len(p.counts)
-}
-
-// bounds returns where the buckets of a table begin and end, and turns its
-// counts into places.
-func (p *partition) bounds(table int) []int {
-	bounds := make([]int, p.buckets+1)
-	at := uint32(0)
-	for b := range p.buckets {
-		bounds[b] = int(at)
-		for _, c := range p.counts {
-			i := table*p.buckets + b
-			at, c[i] = at+c[i], at
-		}
-	}
-	bounds[p.buckets] = p.n
-	return bounds
-}
-
-// each calls do(i) for every i below n on up to workers goroutines, which take
-// the next i as they become free. start makes each goroutine's do.
-func each(workers, n int, start func() func(i int)) {
-	var next atomic.Int64
-	run := func() {
-		do := start()
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(workers, n) - 1 {
-		wg.Go(run)
-	}
-	run()
-	wg.Wait()
 }
 
 // A sorter sorts pairs of fingerprint and document by fingerprint, keeping the

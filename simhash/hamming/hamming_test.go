@@ -486,6 +486,35 @@ func TestCollapseLarge(t *testing.T) {
 	}
 }
 
+// As many as are written by whole cache lines.
+func TestCollapseLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2.2 M fingerprints take seconds: skipped with -short")
+	}
+	fps := planted(5, 2_200_000, 64, 1)
+	for _, workers := range []int{1, 3} {
+		s, err := Collapse(fps, Options{Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := make([]bool, len(fps))
+		for i := range s.Len() {
+			if i > 0 && s.Value(i) <= s.Value(i-1) {
+				t.Fatalf("value %d does not ascend", i)
+			}
+			for n, doc := range s.Members(i) {
+				if fps[doc] != s.Value(i) || seen[doc] || n > 0 && doc < s.Members(i)[n-1] {
+					t.Fatalf("value %d has member %d", i, doc)
+				}
+				seen[doc] = true
+			}
+		}
+		if slices.Contains(seen, false) {
+			t.Fatal("not all documents are members")
+		}
+	}
+}
+
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 120).Draw(rt, "n")

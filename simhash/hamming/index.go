@@ -110,7 +110,7 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth in
 			if work == nil {
 				work = huge.Slice[F](n)
 			}
-			routed, bounds = work, bring(values, work, table, workers)
+			routed, bounds = work, newPartition(values, 1<<table.lead, workers, bySpread[F](table.bucket)).scatter(0, work, nil, nil)
 		}
 		table.keys = make([]nodeKey[F], from.to-from.from)
 		for i := range table.keys {
@@ -230,47 +230,6 @@ func varying[F Fingerprint](values []F) Uint128 {
 	return vary
 }
 
-// bring brings values to the buckets of a table in out.
-func bring[F Fingerprint](values, out []F, table *nodeTable[F], workers int) []int {
-	parts := newPartition(len(values), 1<<table.lead, 1, workers)
-	each(workers, len(parts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := parts.span(p)
-			c := parts.counts[p]
-			for i := lo; i < hi; i++ {
-				c[number(&values[i], &table.bucket)]++
-			}
-		}
-	})
-	bounds := parts.bounds(0)
-	each(workers, len(parts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := parts.span(p)
-			c := parts.counts[p]
-			by := table.bucket
-			if streams(out) {
-				w := newLineWriter(out, c)
-				for i := lo; i < hi; i++ {
-					b := number(&values[i], &by)
-					at := c[b]
-					c[b] = at + 1
-					if w.put(b, at, values[i]) {
-						w.write(b, at)
-					}
-				}
-				w.close(c)
-				return
-			}
-			for i := lo; i < hi; i++ {
-				b := number(&values[i], &by)
-				out[c[b]] = values[i]
-				c[b]++
-			}
-		}
-	})
-	return bounds
-}
-
 // A Prober looks fingerprints up in an index. It holds workspace, 12 bytes for
 // each fingerprint of a batch (20 for a [Uint128]), up to a million of them or
 // as many as are indexed, so one goroutine uses it at a time.
@@ -294,7 +253,6 @@ const foundBatch = 256
 type probeLevel[F Fingerprint] struct {
 	probes []F
 	places []uint32
-	counts []uint32
 	queues [][]uint32 // by child of the key at hand
 	sub    []F
 	subs   []uint32
@@ -353,49 +311,8 @@ func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) 
 	if cap(l.probes) < len(probes) {
 		l.probes, l.places = huge.Slice[F](len(probes)), huge.Slice[uint32](len(probes))
 	}
-	if len(l.counts) < 1<<table.lead {
-		l.counts = make([]uint32, 1<<table.lead)
-	}
-	counts := l.counts[:1<<table.lead]
-	clear(counts)
-	by := table.bucket
-	for i := range probes {
-		counts[number(&probes[i], &by)]++
-	}
-	at := uint32(0)
-	for b, n := range counts {
-		counts[b] = at
-		at += n
-	}
 	out, to := l.probes[:len(probes)], l.places[:len(probes)]
-	if places == nil && table.lead > 8 && streams(out) && streams(to) {
-		w, d := newLineWriter(out, counts), newLineWriter(to, counts)
-		for i := range probes {
-			b := number(&probes[i], &by)
-			at := counts[b]
-			counts[b] = at + 1
-			if w.put(b, at, probes[i]) {
-				w.write(b, at)
-			}
-			if d.put(b, at, uint32(i)) {
-				d.write(b, at)
-			}
-		}
-		w.close(counts)
-		d.close(counts)
-		return out, to
-	}
-	for i := range probes {
-		b := number(&probes[i], &by)
-		at := counts[b]
-		counts[b] = at + 1
-		out[at] = probes[i]
-		if places == nil {
-			to[at] = uint32(i)
-		} else {
-			to[at] = places[i]
-		}
-	}
+	newPartition(probes, 1<<table.lead, 1, bySpread[F](table.bucket)).scatter(0, out, places, to)
 	return out, to
 }
 

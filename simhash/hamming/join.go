@@ -22,7 +22,7 @@ type join[F Fingerprint] struct {
 	work    []F // as long as the list, or nil: allocated when needed
 	emit    func(worker int) func(a, b *F, distance int)
 
-	counts                 *partition // of tables from countedFrom to below countedTo
+	counts                 *partition[F] // of tables from countedFrom to below countedTo
 	countedFrom, countedTo int
 }
 
@@ -115,62 +115,22 @@ func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128
 	if j.counts == nil || t >= j.countedTo {
 		j.count(values, t, lead)
 	}
-	bounds = j.counts.bounds(t - j.countedFrom)
-	each(j.workers, len(j.counts.counts), func() func(int) {
-		return func(p int) {
-			lo, hi := j.counts.span(p)
-			first := (t - j.countedFrom) << lead
-			c := j.counts.counts[p][first : first+1<<lead]
-			by, _ := newSpread(tb.block, everything, lead, bucketHash)
-			out := j.work
-			if streams(out) {
-				w := newLineWriter(out, c)
-				for i := lo; i < hi; i++ {
-					b := number(&values[i], &by)
-					at := c[b]
-					c[b] = at + 1
-					if w.put(b, at, values[i]) {
-						w.write(b, at)
-					}
-				}
-				w.close(c)
-				return
-			}
-			for i := lo; i < hi; i++ {
-				b := number(&values[i], &by)
-				out[c[b]] = values[i]
-				c[b]++
-			}
-		}
-	})
+	bounds = j.counts.scatter(t-j.countedFrom, j.work, nil, nil)
 	return j.work[:len(values)], bounds, free
 }
 
 // count counts the fingerprints of the buckets of table t and the next ones.
 func (j *join[F]) count(values []F, t, lead int) {
 	j.countedFrom, j.countedTo = t, min(t+routed, len(j.plan.tables))
-	j.counts = newPartition(len(values), 1<<lead, j.countedTo-t, j.workers)
-	each(j.workers, len(j.counts.counts), func() func(int) {
-		return func(p int) {
-			for lo, hi := j.counts.span(p); lo < hi; lo += countBlock {
-				part := values[lo:min(lo+countBlock, hi)]
-				for i := range j.countedTo - t {
-					if j.leads(t+i, lead) {
-						continue
-					}
-					by, _ := newSpread(j.plan.tables[t+i].block, everything, lead, bucketHash)
-					c := j.counts.counts[p][i<<lead : (i+1)<<lead]
-					for i := range part {
-						c[number(&part[i], &by)]++
-					}
-				}
-			}
+	by := make([]numbering[F], j.countedTo-t)
+	for i := range by {
+		if !j.leads(t+i, lead) {
+			s, _ := newSpread(j.plan.tables[t+i].block, everything, lead, bucketHash)
+			by[i] = bySpread[F](s)
 		}
-	})
+	}
+	j.counts = newPartition(values, 1<<lead, j.workers, by...)
 }
-
-// countBlock fingerprints stay in a core's first-level cache.
-const countBlock = 2 << 10
 
 // leads says whether ascending fingerprints are in order of the buckets of
 // table t: whether its block begins with the first bits of them, enough for

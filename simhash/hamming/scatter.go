@@ -1,6 +1,213 @@
 package hamming
 
-import "unsafe"
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// each calls do(i) for every i below n on up to workers goroutines, which take
+// the next i as they become free. start makes each goroutine's do.
+func each(workers, n int, start func() func(i int)) {
+	var next atomic.Int64
+	run := func() {
+		do := start()
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(workers, n) - 1 {
+		wg.Go(run)
+	}
+	run()
+	wg.Wait()
+}
+
+// A numbering writes the numbers of the buckets of values to to, which is no
+// shorter.
+type numbering[F Fingerprint] func(values []F, to []uint16)
+
+// bySpread numbers by a spread of at most 16 bits.
+func bySpread[F Fingerprint](s spread) numbering[F] {
+	return func(values []F, to []uint16) { spreadNumbers(values, to, s) }
+}
+
+// spreadNumbers is a function of its own because the compiler does not inline
+// number into the closure.
+func spreadNumbers[F Fingerprint](values []F, to []uint16, s spread) {
+	to = to[:len(values)]
+	for i := range values {
+		to[i] = uint16(number(&values[i], &s))
+	}
+}
+
+// block values are numbered at a time: with their numbers they stay in a
+// core's first-level cache.
+const block = 2 << 10
+
+// A partition counts how many of its values, in parts of about equal size, go
+// to each bucket of one or several numberings.
+type partition[F Fingerprint] struct {
+	values  []F
+	workers int
+	buckets int            // of each numbering
+	by      []numbering[F] // nil: not counted
+	counts  [][]uint32     // of each part: by numbering and bucket; after scatter, where the bucket's next would go
+}
+
+func newPartition[F Fingerprint](values []F, buckets, workers int, by ...numbering[F]) *partition[F] {
+	parts := 1
+	if len(values) > 1<<16 && workers > 1 {
+		parts = 4 * workers // so that a worker that is held up does little of it
+	}
+	p := &partition[F]{values: values, workers: workers, buckets: buckets, by: by, counts: make([][]uint32, parts)}
+	each(workers, parts, func() func(int) {
+		to := make([]uint16, block)
+		return func(part int) {
+			all := make([]uint32, len(by)*buckets)
+			p.counts[part] = all
+			for lo, hi := p.span(part); lo < hi; lo += block {
+				values := values[lo:min(lo+block, hi)]
+				for t, number := range by {
+					if number == nil {
+						continue
+					}
+					number(values, to)
+					counts := all[t*buckets : (t+1)*buckets]
+					for _, b := range to[:len(values)] {
+						counts[b]++
+					}
+				}
+			}
+		}
+	})
+	return p
+}
+
+func (p *partition[F]) span(part int) (lo, hi int) {
+	n := len(p.values)
+	return n * part / len(p.counts), n * (part + 1) / len(p.counts)
+}
+
+// bounds returns where the buckets of numbering t begin and end, and turns its
+// counts into places.
+func (p *partition[F]) bounds(t int) []int {
+	bounds := make([]int, p.buckets+1)
+	at := uint32(0)
+	for b := range p.buckets {
+		bounds[b] = int(at)
+		for _, c := range p.counts {
+			i := t*p.buckets + b
+			at, c[i] = at+c[i], at
+		}
+	}
+	bounds[p.buckets] = len(p.values)
+	return bounds
+}
+
+// scatter brings the values to their buckets by numbering t in out, those of a
+// bucket in their order, and with each its name to the same place of named: its
+// place in the values if names is nil. A nil named asks for no names. It
+// returns where the buckets begin and end.
+func (p *partition[F]) scatter(t int, out []F, names, named []uint32) []int {
+	bounds := p.bounds(t)
+	lines := p.buckets > 1 && streams(out) && (named == nil || streams(named))
+	each(p.workers, len(p.counts), func() func(int) {
+		to := make([]uint16, block)
+		var own []uint32
+		if named != nil && names == nil {
+			own = make([]uint32, block)
+		}
+		return func(part int) {
+			next := p.counts[part][t*p.buckets : (t+1)*p.buckets]
+			w := sink[F]{out: out, named: named, next: next}
+			if lines {
+				w.lines = newLineWriter(out, next)
+				if named != nil {
+					w.namedLines = newLineWriter(named, next)
+				}
+			}
+			for lo, hi := p.span(part); lo < hi; lo += block {
+				end := min(lo+block, hi)
+				values, to := p.values[lo:end], to[:end-lo]
+				p.by[t](values, to)
+				switch {
+				case named == nil:
+					w.put(values, to)
+				case names != nil:
+					w.putNamed(values, names[lo:end], to)
+				default:
+					for i := range to {
+						own[i] = uint32(lo + i)
+					}
+					w.putNamed(values, own[:len(to)], to)
+				}
+			}
+			if lines {
+				w.lines.close(next)
+			}
+			if w.namedLines != nil {
+				w.namedLines.close(next)
+			}
+		}
+	})
+	return bounds
+}
+
+// A sink is what a part of a partition is scattered to.
+type sink[F Fingerprint] struct {
+	out        []F
+	named      []uint32
+	next       []uint32       // by bucket: where its next goes
+	lines      *lineWriter[F] // nil: out and named are written directly
+	namedLines *lineWriter[uint32]
+}
+
+// put writes values to the buckets to.
+func (w *sink[F]) put(values []F, to []uint16) {
+	out, next, lines := w.out, w.next, w.lines
+	to = to[:len(values)]
+	if lines == nil {
+		for i, b := range to {
+			at := next[b]
+			next[b] = at + 1
+			out[at] = values[i]
+		}
+		return
+	}
+	for i, b := range to {
+		at := next[b]
+		next[b] = at + 1
+		if lines.put(uint64(b), at, values[i]) {
+			lines.write(uint64(b), at)
+		}
+	}
+}
+
+// putNamed writes values and names to the buckets to.
+func (w *sink[F]) putNamed(values []F, names []uint32, to []uint16) {
+	out, named, next, lines, namedLines := w.out, w.named, w.next, w.lines, w.namedLines
+	to, names = to[:len(values)], names[:len(values)]
+	if lines == nil {
+		for i, b := range to {
+			at := next[b]
+			next[b] = at + 1
+			out[at], named[at] = values[i], names[i]
+		}
+		return
+	}
+	for i, b := range to {
+		at := next[b]
+		next[b] = at + 1
+		if lines.put(uint64(b), at, values[i]) {
+			lines.write(uint64(b), at)
+		}
+		if namedLines.put(uint64(b), at, names[i]) {
+			namedLines.write(uint64(b), at)
+		}
+	}
+}
 
 // A lineWriter writes to many places of a large slice, one element after the
 // other at each. Elements wait in a line of each place until it is full and
