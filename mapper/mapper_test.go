@@ -117,7 +117,7 @@ func TestSaltSpreadsAHotKey(t *testing.T) {
 func TestGroupEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		layout := drawLayout(t)
-		k := layout.K()
+		k := layout.Tables() - 1
 		prints := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) simhash.Fingerprint {
 			return drawFingerprint(t, layout.Bits())
 		}), 0, 40, rapid.ID).Draw(t, "fingerprints")

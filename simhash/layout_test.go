@@ -1,8 +1,8 @@
 package simhash
 
 import (
-	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,7 +26,8 @@ func TestLayoutPrefixes(t *testing.T) {
 		}
 		var got []string
 		for i := range l.Tables() {
-			got = append(got, l.Prefix(i))
+			key, _ := l.Key(i, Fingerprint{})
+			got = append(got, prefixOf(key))
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("k = %d: prefixes %q, want %s", c.k, got, c.want)
@@ -36,45 +37,31 @@ func TestLayoutPrefixes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.Prefix(25) + " " + l.Prefix(26) + " " + l.Prefix(31); got != "11001Z 11010AA 11111AF" {
-		t.Errorf("prefixes beyond Z: %s", got)
+	for table, want := range map[int]string{25: "11001Z", 26: "11010AA", 31: "11111AF"} {
+		if key, _ := l.Key(table, Fingerprint{}); prefixOf(key) != want {
+			t.Errorf("key %v of table %d, want prefix %s", key, table, want)
+		}
 	}
 }
 
-func TestLayoutCombination(t *testing.T) {
-	l, err := NewLayoutCombination(64, 5, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.Tables() != 10 || l.K() != 3 || l.Bits() != 64 {
-		t.Errorf("%d tables for k = %d of %d bits, want 10, 3, 64", l.Tables(), l.K(), l.Bits())
-	}
-	for i := range l.Tables() {
-		if b := l.KeyBits(i); b != 25 && b != 26 {
-			t.Errorf("table %d has %d key bits, want 25 or 26", i, b)
-		}
-	}
+func prefixOf(k Key) string {
+	before, _, _ := strings.Cut(k.String(), ":")
+	return before
 }
 
 func TestLayoutMistakes(t *testing.T) {
 	for _, c := range []struct {
-		bits, n, m int
-		want       string
+		bits, k int
+		want    string
 	}{
-		{48, 4, 1, "layout: bits 48: write 32, 64 or 128"},
-		{64, 4, 0, "write 1 or more matched segments"},
-		{64, 4, 5, "serves distance -1"},
-		{64, 40, 1, "serves distance 39"},
-		{32, 40, 12, "write at most 32"},
-		{64, 30, 15, "write fewer segments"},
+		{48, 3, "layout: bits 48: write 32, 64 or 128"},
+		{64, -1, "write a distance from 0 to 31"},
+		{64, 32, "write a distance from 0 to 31"},
 	} {
-		_, err := NewLayoutCombination(c.bits, c.n, c.m)
+		_, err := NewLayout(c.bits, c.k)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%d bits, %d segments, %d matched: error %v, want one with %q", c.bits, c.n, c.m, err, c.want)
+			t.Errorf("%d bits, distance %d: error %v, want one with %q", c.bits, c.k, err, c.want)
 		}
-	}
-	if _, err := NewLayout(63, 3); !errors.Is(err, ErrBits) {
-		t.Errorf("error %v is not ErrBits", err)
 	}
 }
 
@@ -91,12 +78,7 @@ func drawFingerprint(t *rapid.T, bits int, label string) Fingerprint {
 
 func drawLayout(t *rapid.T) *Layout {
 	bits := rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
-	k := rapid.IntRange(0, 15).Draw(t, "k")
-	m := 1
-	if k <= 4 {
-		m = rapid.IntRange(1, 4).Draw(t, "m")
-	}
-	l, err := NewLayoutCombination(bits, k+m, m)
+	l, err := NewLayout(bits, rapid.IntRange(0, 31).Draw(t, "k"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,9 +99,10 @@ func flip(f Fingerprint, bit int) Fingerprint {
 func TestLayoutProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLayout(t)
+		k := l.Tables() - 1
 		a := drawFingerprint(t, l.Bits(), "fingerprint")
 		b := a
-		for range rapid.IntRange(0, l.K()+2).Draw(t, "flips") {
+		for range rapid.IntRange(0, k+2).Draw(t, "flips") {
 			b = flip(b, rapid.IntRange(0, l.Bits()-1).Draw(t, "bit"))
 		}
 		first := -1
@@ -132,15 +115,16 @@ func TestLayoutProperties(t *testing.T) {
 			if restBits := l.Bits() - l.KeyBits(i); restBits < 64 && (rest.Hi != 0 || rest.Lo>>restBits != 0) {
 				t.Fatalf("table %d: rest %v has more than %d bits", i, rest, restBits)
 			}
-			if key.Table() != i || key.Prefix() != l.Prefix(i) || key.Value()>>l.KeyBits(i) != 0 {
+			if key.Table() != i || key.Value()>>l.KeyBits(i) != 0 {
 				t.Fatalf("key %v is not of table %d", key, i)
 			}
 			if i > 0 && key <= last {
 				t.Fatalf("key %v of table %d sorts before %v", key, i, last)
 			}
 			last = key
-			if read, err := ParseKey(key.String()); err != nil || read != key {
-				t.Fatalf("key %v is read as %v, %v", key, read, err)
+			_, digits, _ := strings.Cut(key.String(), ":")
+			if v, err := strconv.ParseUint(digits, 16, 64); err != nil || v != key.Value() || len(digits) != (l.KeyBits(i)+3)/4 {
+				t.Fatalf("key %v of value %x is printed with %q", uint64(key), key.Value(), digits)
 			}
 			if other, _ := l.Key(i, b); other == key && first < 0 {
 				first = i
@@ -149,8 +133,8 @@ func TestLayoutProperties(t *testing.T) {
 		if got := l.FirstCommonTable(a, b); got != first {
 			t.Fatalf("first common table %d, want %d", got, first)
 		}
-		if d := Distance(a, b); d <= l.K() && first < 0 {
-			t.Fatalf("no common table at distance %d of k = %d", d, l.K())
+		if d := Distance(a, b); d <= k && first < 0 {
+			t.Fatalf("no common table at distance %d of k = %d", d, k)
 		}
 	})
 }
@@ -159,9 +143,6 @@ func TestLayoutProperties(t *testing.T) {
 func TestLayoutCoversEveryBit(t *testing.T) {
 	for _, bits := range []int{32, 64, 128} {
 		for k := 3; k <= 31; k++ {
-			if k+1 > bits {
-				continue
-			}
 			l, err := NewLayout(bits, k)
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +163,7 @@ func TestLayoutCoversEveryBit(t *testing.T) {
 }
 
 func TestLayoutDoesNotAllocate(t *testing.T) {
-	l, err := NewLayoutCombination(128, 6, 2)
+	l, err := NewLayout(128, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,24 +181,13 @@ func TestLayoutDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func FuzzParseKey(f *testing.F) {
-	for _, s := range []string{"00A:1f3c", "0A:0", "11010AA:ffffffffff", "00A:1F3C", "2A:1", ":", "A:1", "00B:1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if key, err := ParseKey(s); err == nil && key.String() != s {
-			t.Fatalf("%q is read as %v", s, key)
-		}
-	})
-}
-
 func BenchmarkLayoutKey(b *testing.B) {
 	for _, c := range []struct {
-		name       string
-		bits, n, m int
-	}{{"64-k3", 64, 4, 1}, {"64-C(5,2)", 64, 5, 2}, {"128-k7", 128, 8, 1}} {
+		name    string
+		bits, k int
+	}{{"64-k3", 64, 3}, {"128-k7", 128, 7}} {
 		b.Run(c.name, func(b *testing.B) {
-			l, err := NewLayoutCombination(c.bits, c.n, c.m)
+			l, err := NewLayout(c.bits, c.k)
 			if err != nil {
 				b.Fatal(err)
 			}
