@@ -21,12 +21,9 @@ type Set[F Fingerprint] struct {
 	docs   []uint32 // document numbers in order of (value, number)
 	starts []uint32 // the members of value i are docs[starts[i]:starts[i+1]]; nil: docs[i] alone
 
-	// All values agree on the bits from top on. dir[d] is the index of the
-	// first value whose bits from dirShift to below top are d or more.
-	top      int
-	dir      []uint32
-	dirShift int
-	crowds   map[int]crowd // of places of dir with many values, by place
+	top int // all values agree on the bits from here on
+	dir directory
+	hot map[int]directory // of places of dir with many values, by place
 
 	spare atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
 }
@@ -54,43 +51,50 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	s.docs = huge.Slice[uint32](n)
 	bounds := intoBuckets(fps, s.top, lead, workers, work, s.docs)
 
-	buckets := len(bounds) - 1
-	distinct := make([]uint32, buckets+1)
-	each(workers, buckets, func() func(int) {
+	first := make([]uint32, len(bounds)) // distinct values before each bucket
+	each(workers, len(bounds)-1, func() func(int) {
 		var st sorter[F]
 		return func(b int) {
 			lo, hi := bounds[b], bounds[b+1]
-			distinct[b+1] = uint32(st.sort(work[lo:hi], s.docs[lo:hi]))
+			first[b+1] = uint32(st.sort(work[lo:hi], s.docs[lo:hi]))
 		}
 	})
-	for b := range buckets {
-		distinct[b+1] += distinct[b]
-		if end := bounds[b+1]; end > bounds[b] && word(&work[end-1]).length() > width {
+	for b, end := range bounds[1:] {
+		first[b+1] += first[b]
+		if end > bounds[b] && word(&work[end-1]).length() > width {
 			return nil, fmt.Errorf("hamming: a fingerprint has more than %d bits: %w", width, errBits)
 		}
 	}
-	m := int(distinct[buckets])
+	s.take(work, bounds, first, lead, workers)
+	s.findHot(workers)
+	return s, nil
+}
+
+// take makes the values, their members and the directory of work, which is in
+// order in its buckets; first has the distinct values before each bucket.
+func (s *Set[F]) take(work []F, bounds []int, first []uint32, lead, workers int) {
+	n, m := len(work), int(first[len(first)-1])
 	dirBits := min(s.top, max(lead, bits.Len(uint(m))-3))
-	s.dirShift = s.top - dirBits
-	s.dir = huge.Slice[uint32](1<<dirBits + 1)
+	s.dir = newDirectory(s.top, dirBits)
 	if m == n {
 		s.values = work
 	} else {
 		s.values = huge.Slice[F](m + slack)[:m]
 		s.starts = huge.Slice[uint32](m + 1)
 		s.starts[m] = uint32(n)
+		s.spare.Store(&work)
 	}
-	each(workers, buckets, func() func(int) {
+	each(workers, len(bounds)-1, func() func(int) {
 		return func(b int) {
 			lo, hi := bounds[b], bounds[b+1]
 			if lo == hi {
 				return
 			}
-			d := 0 // from here on dir is to be filled
+			next := 0 // from here on dir is to be filled
 			if lo > 0 {
-				d = s.directory(&work[lo-1]) + 1
+				next = place(&s.dir, &work[lo-1]) + 1
 			}
-			first, last := distinct[b], distinct[b+1]
+			first, last := first[b], first[b+1]
 			if s.starts != nil {
 				at := 0
 				values, starts := s.values[first:last], s.starts[first:last]
@@ -101,25 +105,16 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 					}
 				}
 			}
-			for i := first; i < last; i++ {
-				for end := s.directory(&s.values[i]); d <= end; d++ {
-					s.dir[d] = i
-				}
-			}
+			fill(&s.dir, s.values, first, last, next)
 		}
 	})
 	end := 0
 	if n > 0 {
-		end = s.directory(&s.values[m-1]) + 1
+		end = place(&s.dir, &s.values[m-1]) + 1
 	}
-	for ; end < len(s.dir); end++ {
-		s.dir[end] = uint32(m)
+	for i := range s.dir.at[end:] {
+		s.dir.at[end+i] = uint32(m)
 	}
-	s.findCrowds(workers)
-	if s.starts != nil {
-		s.spare.Store(&work)
-	}
-	return s, nil
 }
 
 // intoBuckets brings fps to values, and their places to docs, by their lead
@@ -140,55 +135,63 @@ func intoBuckets[F Fingerprint](fps []F, top, lead, workers int, values []F, doc
 	return newPartition(fps, buckets, workers, by).scatter(0, values, nil, docs)
 }
 
-// A crowd is a directory of the values of one place of a Set's. They agree on
-// more bits than its own: at[v>>shift&mask] is the index of the first value
-// that has those bits or higher ones.
-type crowd struct {
+// A directory of ascending values that agree beyond mask: at[v>>shift&mask] is
+// the index of the first value that has those bits or higher ones.
+type directory struct {
 	shift uint
 	mask  uint64
 	at    []uint32
 }
 
-const crowdMin = 256
+// newDirectory returns a directory by the width bits below top, yet to be
+// filled.
+func newDirectory(top, width int) directory {
+	return directory{uint(top - width), 1<<width - 1, huge.Slice[uint32](1<<width + 1)}
+}
 
-func (s *Set[F]) findCrowds(workers int) {
+// place returns the place of a value.
+func place[F Fingerprint](d *directory, p *F) int {
+	return int(lowBits(p, d.shift) & d.mask)
+}
+
+// fill enters values[from:to], from place next on.
+func fill[F Fingerprint](d *directory, values []F, from, to uint32, next int) int {
+	for i := from; i < to; i++ {
+		for end := place(d, &values[i]); next <= end; next++ {
+			d.at[next] = i
+		}
+	}
+	return next
+}
+
+// hotMin is how many values a place of the directory needs for one of its own.
+const hotMin = 256
+
+// findHot makes directories for the places that many values share.
+func (s *Set[F]) findHot(workers int) {
 	const chunk = 1 << 16
-	places := len(s.dir) - 1
+	places := len(s.dir.at) - 1
+	s.hot = map[int]directory{}
 	var mu sync.Mutex
 	each(workers, (places+chunk-1)/chunk, func() func(int) {
 		return func(c int) {
-			for d := c * chunk; d < min((c+1)*chunk, places); d++ {
-				lo, hi := s.dir[d], s.dir[d+1]
-				if hi-lo < crowdMin {
+			for p := c * chunk; p < min((c+1)*chunk, places); p++ {
+				lo, hi := s.dir.at[p], s.dir.at[p+1]
+				if hi-lo < hotMin {
 					continue
 				}
 				top := diff(&s.values[lo], &s.values[hi-1]).length()
-				width := min(top, bits.Len32(hi-lo)-3)
-				cr := crowd{uint(top - width), 1<<width - 1, make([]uint32, 1<<width+1)}
-				next := uint64(0)
-				for i := lo; i < hi; i++ {
-					for end := lowBits(&s.values[i], cr.shift) & cr.mask; next <= end; next++ {
-						cr.at[next] = i
-					}
-				}
-				for ; next < uint64(len(cr.at)); next++ {
-					cr.at[next] = hi
+				d := newDirectory(top, min(top, bits.Len32(hi-lo)-3))
+				next := fill(&d, s.values, lo, hi, 0)
+				for i := range d.at[next:] {
+					d.at[next+i] = hi
 				}
 				mu.Lock()
-				if s.crowds == nil {
-					s.crowds = map[int]crowd{}
-				}
-				s.crowds[d] = cr
+				s.hot[p] = d
 				mu.Unlock()
 			}
 		}
 	})
-}
-
-// directory returns the place in dir of a fingerprint that has the bits from
-// top on that all have.
-func (s *Set[F]) directory(p *F) int {
-	return int(lowBits(p, uint(s.dirShift)) & (uint64(len(s.dir) - 2)))
 }
 
 // prefixEnd returns the bit from which on all fingerprints agree, 128 if that
@@ -440,12 +443,12 @@ func (s *Set[F]) Smallest(i int) uint32 {
 
 // index returns the index of *fp, which is in the set.
 func (s *Set[F]) index(fp *F) int {
-	d := s.directory(fp)
-	lo, hi := int(s.dir[d]), int(s.dir[d+1])
-	if hi-lo >= crowdMin {
-		c := s.crowds[d]
-		at := lowBits(fp, c.shift) & c.mask
-		lo, hi = int(c.at[at]), int(c.at[at+1])
+	p := place(&s.dir, fp)
+	lo, hi := int(s.dir.at[p]), int(s.dir.at[p+1])
+	if hi-lo >= hotMin {
+		d := s.hot[p]
+		p = place(&d, fp)
+		lo, hi = int(d.at[p]), int(d.at[p+1])
 	}
 	for hi-lo > 8 {
 		mid := int(uint(lo+hi) / 2)
@@ -459,6 +462,35 @@ func (s *Set[F]) index(fp *F) int {
 		lo++
 	}
 	return lo
+}
+
+// A finder holds values of a set whose indices are yet to be looked up: done
+// together, the look-ups wait for memory at the same time, not one after the
+// other.
+type finder[F Fingerprint] struct {
+	n      int
+	values [findBatch]F
+	at     [findBatch]uint32 // their indices, after find
+	first  [findBatch]F
+}
+
+const findBatch = 256
+
+// find looks the values up in their set.
+func (f *finder[F]) find(s *Set[F]) {
+	values := f.values[:f.n]
+	for i := range values {
+		f.at[i] = s.dir.at[place(&s.dir, &values[i])]
+	}
+	for i := range values {
+		f.first[i] = s.values[f.at[i]]
+	}
+	for i := range values {
+		if f.first[i] != values[i] {
+			f.at[i] = uint32(s.index(&values[i]))
+		}
+	}
+	f.n = 0
 }
 
 // Pairs calls visit for every unordered pair of distinct fingerprints whose
@@ -492,66 +524,38 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	return err
 }
 
-// A batch holds pairs of fingerprints whose indices are yet to be looked up:
-// done together, the look-ups wait for memory at the same time, not one after
-// the other.
+// A batch holds pairs of fingerprints whose indices are yet to be looked up.
 type batch[F Fingerprint] struct {
 	set       *Set[F]
 	visit     func(i, j uint32, distance int)
-	n         int // fingerprints, two a pair
-	values    [2 * batchSize]F
-	distances [batchSize]uint8
-	at        [2 * batchSize]uint32
-	first     [2 * batchSize]F
+	found     finder[F] // two a pair
+	distances [findBatch / 2]uint8
 }
-
-// addPlaced is add for a pair in the set's own values: their places are their
-// indices.
-func (b *batch[F]) addPlaced(x, y *F, distance int) {
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
-	size := unsafe.Sizeof(*x)
-	i, j := uint32((uintptr(unsafe.Pointer(x))-base)/size), uint32((uintptr(unsafe.Pointer(y))-base)/size)
-	b.visit(min(i, j), max(i, j), distance)
-}
-
-// owns says whether x is one of the set's own values.
-func (b *batch[F]) owns(x *F) bool {
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
-	return uintptr(unsafe.Pointer(x))-base < uintptr(len(b.set.values))*unsafe.Sizeof(*x)
-}
-
-const batchSize = 128
 
 func (b *batch[F]) add(x, y *F, distance int) {
-	if b.owns(x) {
-		b.addPlaced(x, y, distance)
+	// The places of a pair in the set's own values are their indices.
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
+	size := unsafe.Sizeof(*x)
+	if i := (uintptr(unsafe.Pointer(x)) - base) / size; i < uintptr(len(b.set.values)) {
+		j := (uintptr(unsafe.Pointer(y)) - base) / size
+		b.visit(uint32(min(i, j)), uint32(max(i, j)), distance)
 		return
 	}
-	if b.n == len(b.values) {
+	if b.found.n == findBatch {
 		b.flush()
 	}
-	b.values[b.n], b.values[b.n+1], b.distances[b.n/2] = *x, *y, uint8(distance)
-	b.n += 2
+	n := b.found.n
+	b.found.values[n], b.found.values[n+1], b.distances[n/2] = *x, *y, uint8(distance)
+	b.found.n += 2
 }
 
 func (b *batch[F]) flush() {
-	s, values := b.set, b.values[:b.n]
-	for i := range values {
-		b.at[i] = s.dir[s.directory(&values[i])]
-	}
-	for i := range values {
-		b.first[i] = s.values[b.at[i]]
-	}
-	for i := range values {
-		if b.first[i] != values[i] {
-			b.at[i] = uint32(s.index(&values[i]))
-		}
-	}
-	for i := 0; i < len(values); i += 2 {
-		x, y := b.at[i], b.at[i+1]
+	n := b.found.n
+	b.found.find(b.set)
+	for i := 0; i < n; i += 2 {
+		x, y := b.found.at[i], b.found.at[i+1]
 		b.visit(min(x, y), max(x, y), int(b.distances[i/2]))
 	}
-	b.n = 0
 }
 
 // plan checks k and the plan that was asked for; if that is nil, it chooses

@@ -240,15 +240,11 @@ type Prober[F Fingerprint] struct {
 	visit  func(i int, doc uint32, distance int)
 	base   int // of the chunk at hand, in the batch
 
-	n         int // found ones yet to be named
-	values    [foundBatch]F
-	at        [foundBatch]uint32
-	first     [foundBatch]F
-	probes    [foundBatch]uint32
-	distances [foundBatch]uint8
+	// Values that were found and are yet to be named, and by what.
+	found     finder[F]
+	probes    [findBatch]uint32
+	distances [findBatch]uint8
 }
-
-const foundBatch = 256
 
 type probeLevel[F Fingerprint] struct {
 	probes []F
@@ -378,7 +374,7 @@ func (p *Prober[F]) lanes(key *nodeKey[F], x *F, at uint32, place uint64, m uint
 		}
 		// A value beyond the group is told by its key: it owns nothing.
 		if v := &key.values[i]; key.frame.owns(diff(x, v)) {
-			p.found(at, v, distance(x, v))
+			p.add(at, v, distance(x, v))
 		}
 	}
 }
@@ -415,33 +411,22 @@ func probe[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, h
 	return next, 0, found
 }
 
-// found takes in that a probe is within k of a value. Names are looked up
-// together: so they wait for memory at the same time.
-func (p *Prober[F]) found(probe uint32, v *F, distance int) {
-	if p.n == foundBatch {
+// add takes in that a probe is within k of a value.
+func (p *Prober[F]) add(probe uint32, v *F, distance int) {
+	if p.found.n == findBatch {
 		p.flush()
 	}
-	p.values[p.n], p.probes[p.n], p.distances[p.n] = *v, probe, uint8(distance)
-	p.n++
+	n := p.found.n
+	p.found.values[n], p.probes[n], p.distances[n] = *v, probe, uint8(distance)
+	p.found.n++
 }
 
 func (p *Prober[F]) flush() {
-	s, values := p.ix.set, p.values[:p.n]
-	for i := range values {
-		p.at[i] = s.dir[s.directory(&values[i])]
-	}
-	for i := range values {
-		p.first[i] = s.values[p.at[i]]
-	}
-	for i := range values {
-		if p.first[i] != values[i] {
-			p.at[i] = uint32(s.index(&values[i]))
-		}
-	}
-	for i := range values {
-		for _, doc := range s.Members(int(p.at[i])) {
+	n := p.found.n
+	p.found.find(p.ix.set)
+	for i, at := range p.found.at[:n] {
+		for _, doc := range p.ix.set.Members(int(at)) {
 			p.visit(p.base+int(p.probes[i]), doc, int(p.distances[i]))
 		}
 	}
-	p.n = 0
 }

@@ -255,7 +255,7 @@ func TestProbeErrors(t *testing.T) {
 // indexBytesOf is the memory that an index takes.
 func indexBytesOf[F Fingerprint](ix *Index[F]) int {
 	one, s := int(unsafe.Sizeof(*new(F))), ix.set
-	size := one*cap(s.values) + 4*(cap(s.docs)+cap(s.starts)+cap(s.dir))
+	size := one*cap(s.values) + 4*(cap(s.docs)+cap(s.starts)+cap(s.dir.at))
 	nodes := []*node[F]{ix.top}
 	for len(nodes) > 0 {
 		nd := nodes[0]
