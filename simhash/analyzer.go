@@ -19,9 +19,6 @@ const idfScale = 16
 // maxWeight bounds the weight of one feature.
 const maxWeight = 1 << 30
 
-// ErrSegmenter says that a Segmenter is not complete.
-var ErrSegmenter = errors.New("segmenter needs a Lexicon and NewCutter")
-
 // Analyzer holds the options and tables by which texts become fingerprints. It
 // is immutable and safe for concurrent use.
 type Analyzer struct {
@@ -97,7 +94,7 @@ func New(o Options, more ...Extra) (*Analyzer, error) {
 		e.segmenter = Jieba(d, o.HMM)
 	}
 	if e.segmenter.Lexicon == nil || e.segmenter.NewCutter == nil {
-		return nil, fmt.Errorf("simhash: %w", ErrSegmenter)
+		return nil, errors.New("simhash: segmenter needs a Lexicon and NewCutter")
 	}
 	a.segmenter = e.segmenter
 	a.takeStop(e.stop, e.segmenter.Lexicon)

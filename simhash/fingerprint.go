@@ -1,15 +1,10 @@
 package simhash
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math/bits"
 	"strconv"
 )
-
-// ErrBits says that a fingerprint width is none of 32, 64 and 128.
-var ErrBits = errors.New("write 32, 64 or 128")
 
 // Fingerprint is the SimHash of a document. 32 and 64 bits stand in Lo with
 // Hi zero; Hi is the more significant half of 128.
@@ -25,14 +20,6 @@ func Distance(a, b Fingerprint) int {
 // Hamming distance h: 1 for identical ones, about 0.5 for unrelated ones.
 func Similarity(a, b Fingerprint, bits int) float64 {
 	return 1 - float64(Distance(a, b))/float64(bits)
-}
-
-// Compare orders fingerprints as numbers: −1, 0 or +1.
-func Compare(a, b Fingerprint) int {
-	if c := cmp.Compare(a.Hi, b.Hi); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Lo, b.Lo)
 }
 
 // Hex returns the fingerprint of that many bits as bits/4 hexadecimal digits,
@@ -87,7 +74,7 @@ func Parse(s string) (Fingerprint, error) {
 // checkBits returns an error when bits is not a width of a fingerprint.
 func checkBits(bits int) error {
 	if bits != 32 && bits != 64 && bits != 128 {
-		return fmt.Errorf("bits %d: %w", bits, ErrBits)
+		return fmt.Errorf("bits %d: write 32, 64 or 128", bits)
 	}
 	return nil
 }
@@ -112,14 +99,4 @@ func (l Lane) String() string {
 		return laneNames[l]
 	}
 	return "Lane(" + strconv.Itoa(int(l)) + ")"
-}
-
-// ParseLane reads what Lane.String writes.
-func ParseLane(s string) (Lane, error) {
-	for i, name := range laneNames {
-		if s == name {
-			return Lane(i), nil
-		}
-	}
-	return 0, fmt.Errorf("lane %q: write normal, short or empty", s)
 }

@@ -26,9 +26,6 @@ func TestFingerprintProperties(t *testing.T) {
 		if got := Similarity(a, b, bits); got != 1-float64(h)/float64(bits) {
 			t.Fatalf("similarity %v at distance %d", got, h)
 		}
-		if got, want := Compare(a, b), number(a).Cmp(number(b)); got != want {
-			t.Fatalf("compare %d, want %d", got, want)
-		}
 		for _, s := range []string{a.Hex(bits), a.String(), strings.ToUpper(a.Hex(bits))} {
 			if got, err := Parse(s); err != nil || got != a {
 				t.Fatalf("%q is read as %v, %v", s, got, err)
@@ -56,15 +53,9 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestLanes(t *testing.T) {
-	for _, l := range []Lane{LaneNormal, LaneShort, LaneEmpty} {
-		if got, err := ParseLane(l.String()); err != nil || got != l {
-			t.Errorf("lane %v is read as %v, %v", l, got, err)
+	for l, want := range map[Lane]string{LaneNormal: "normal", LaneShort: "short", LaneEmpty: "empty", 9: "Lane(9)"} {
+		if got := l.String(); got != want {
+			t.Errorf("lane is written %q, want %q", got, want)
 		}
-	}
-	if _, err := ParseLane("long"); err == nil || !strings.Contains(err.Error(), "normal, short or empty") {
-		t.Errorf("error %v names no lane", err)
-	}
-	if got := Lane(9).String(); got != "Lane(9)" {
-		t.Errorf("unknown lane is written %q", got)
 	}
 }
