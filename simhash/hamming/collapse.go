@@ -118,7 +118,7 @@ func (s *Set[F]) take(work []F, bounds []int, first []uint32, lead, workers int)
 }
 
 // intoBuckets brings fps to values, and their places to docs, by their lead
-// leading bits, those below top, or by finer cuts where they crowd. It returns
+// leading bits, those below top, or by finer cuts where many share those. It returns
 // where the buckets begin and end.
 func intoBuckets[F Fingerprint](fps []F, top, lead, workers int, values []F, docs []uint32) []int {
 	buckets := 1 << lead

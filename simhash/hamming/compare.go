@@ -4,16 +4,16 @@ import (
 	"math/bits"
 )
 
-// A frame says what the fingerprints at hand have in common: they agree on one
+// A scope says what the fingerprints at hand have in common: they agree on one
 // of keys[from:to]. A pair is reported if the first of keys it agrees on is
-// one of these, in this frame and in those around it: in one place only.
-type frame struct {
+// one of these, in this scope and in those around it: in one place only.
+type scope struct {
 	keys     []Uint128
 	from, to int
-	outer    *frame
+	outer    *scope
 }
 
-func (f *frame) owns(x Uint128) bool {
+func (f *scope) owns(x Uint128) bool {
 	for ; f != nil; f = f.outer {
 		t := 0
 		for t < f.to && !f.keys[t].and(x).isZero() {
@@ -76,7 +76,7 @@ func (c *comparer[F]) groupTarget() int {
 
 // key compares those of v that agree on key f.from. All of v are known to
 // agree outside free.
-func (c *comparer[F]) key(v []F, f frame, free Uint128, depth int) {
+func (c *comparer[F]) key(v []F, f scope, free Uint128, depth int) {
 	n := len(v)
 	if n < 2 {
 		return
@@ -115,7 +115,7 @@ func (c *comparer[F]) key(v []F, f frame, free Uint128, depth int) {
 // ascending is key(v, f, 0) for a key of leading bits and values that ascend
 // and have slack: they are compared in place. Groups are of those that agree
 // above shift, which the key includes.
-func (c *comparer[F]) ascending(v []F, f frame, shift uint) {
+func (c *comparer[F]) ascending(v []F, f scope, shift uint) {
 	n := len(v)
 	if n < 2 {
 		return
@@ -145,7 +145,7 @@ func (c *comparer[F]) ascending(v []F, f frame, shift uint) {
 }
 
 // group compares inside the groups of l.values[:n].
-func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *frame, depth int) {
+func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth int) {
 	blocks := (n + lanes - 1) / lanes
 	reach := l.reach[:blocks]
 	clear(reach)
@@ -178,7 +178,7 @@ func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *frame, depth i
 }
 
 // compare finds the pairs that l.reach asks for.
-func (c *comparer[F]) compare(l *level[F], n int, f *frame) {
+func (c *comparer[F]) compare(l *level[F], n int, f *scope) {
 	block, offset := 0, 1
 	reach := l.reach[:(n+lanes-1)/lanes]
 	for block < len(reach) {
@@ -256,7 +256,7 @@ func nearest[F Fingerprint](a, b *[lanes]F) int {
 }
 
 // all compares every two of v.
-func (c *comparer[F]) all(v []F, f *frame, depth int) {
+func (c *comparer[F]) all(v []F, f *scope, depth int) {
 	l := &c.levels[depth]
 	n := len(v)
 	l.reserve(n)
@@ -271,7 +271,7 @@ func (c *comparer[F]) all(v []F, f *frame, depth int) {
 
 // split compares every two of a large group by a plan for the bits that vary
 // in it, or directly if no plan would do less work.
-func (c *comparer[F]) split(v []F, f frame, depth int) {
+func (c *comparer[F]) split(v []F, f scope, depth int) {
 	var vary Uint128
 	for i := range v {
 		vary = vary.or(diff(&v[0], &v[i]))
@@ -292,7 +292,7 @@ func (c *comparer[F]) split(v []F, f frame, depth int) {
 		return
 	}
 	for t := range keys {
-		c.key(v, frame{keys: keys, from: t, to: t + 1, outer: &f}, vary, depth)
+		c.key(v, scope{keys: keys, from: t, to: t + 1, outer: &f}, vary, depth)
 	}
 }
 

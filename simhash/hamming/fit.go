@@ -83,7 +83,7 @@ func (s *sample) cost(p *Plan) float64 {
 	}
 	large := max(2, largeGroup*sampleSize/s.n)
 	parts := make([]uint64, len(s.values))
-	crowded := 0
+	inLarge := 0
 	for _, key := range p.keys {
 		by := spread{key, groupHash, 0}
 		for i := range s.values {
@@ -93,11 +93,11 @@ func (s *sample) cost(p *Plan) float64 {
 		for from, i := 0, 1; i <= len(parts); i++ {
 			if i == len(parts) || parts[i] != parts[from] {
 				if i-from > large {
-					crowded += i - from
+					inLarge += i - from
 				}
 				from = i
 			}
 		}
 	}
-	return base * (1 + float64(crowded)/sampleSize)
+	return base * (1 + float64(inLarge)/sampleSize)
 }

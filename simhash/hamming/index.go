@@ -44,7 +44,7 @@ type nodeTable[F Fingerprint] struct {
 
 type nodeKey[F Fingerprint] struct {
 	lookup lookup
-	frame  frame
+	scope  scope
 	starts []uint32 // of groups, and the end of the last
 	values []F      // in order of groups, with slack
 
@@ -90,7 +90,7 @@ func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], err
 }
 
 // node builds the node of values, which ascend or are those of a large group.
-func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth int) *node[F] {
+func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth int) *node[F] {
 	nd := &node[F]{}
 	if len(values) > 0 {
 		nd.first, nd.vary = values[0], varying(values)
@@ -115,7 +115,7 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *frame, workers, depth in
 		table.keys = make([]nodeKey[F], from.to-from.from)
 		for i := range table.keys {
 			key := &table.keys[i]
-			key.frame = frame{keys: plan.keys, from: from.from + i, to: from.from + i + 1, outer: outer}
+			key.scope = scope{keys: plan.keys, from: from.from + i, to: from.from + i + 1, outer: outer}
 			rest := plan.keys[from.from+i].and(mask.not())
 			spread, w := exactly(rest, groupHash, min(rest.ones(), width-table.lead))
 			key.values = huge.Slice[F](n + slack)
@@ -174,7 +174,7 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 		if n < largeGroup {
 			continue
 		}
-		child := ix.group(key.values[from:from+n+slack], &key.frame, workers, depth)
+		child := ix.group(key.values[from:from+n+slack], &key.scope, workers, depth)
 		key.large = append(key.large, uint32(g))
 		key.children = append(key.children, child)
 		key.lookup.large = largeGroup
@@ -182,7 +182,7 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 }
 
 // group builds the node of a large group, whose values have slack.
-func (ix *Index[F]) group(values []F, outer *frame, workers, depth int) *node[F] {
+func (ix *Index[F]) group(values []F, outer *scope, workers, depth int) *node[F] {
 	n := len(values) - slack
 	vary := varying(values[:n])
 	if plan := fitPlan(values[:n], ix.set.bits, ix.k, ix.model); len(plan.regions) > 0 {
@@ -195,7 +195,7 @@ func (ix *Index[F]) group(values []F, outer *frame, workers, depth int) *node[F]
 	starts := []uint32{0, uint32(n)}
 	return &node[F]{values[0], vary, []nodeTable[F]{{keys: []nodeKey[F]{{
 		lookup: lookup{starts: &starts[0], values: unsafe.Pointer(&values[0]), k: ix.k, large: math.MaxInt},
-		frame:  frame{keys: []Uint128{{}}, to: 1, outer: outer},
+		scope:  scope{keys: []Uint128{{}}, to: 1, outer: outer},
 		starts: starts,
 		values: values,
 	}}}}}
@@ -373,7 +373,7 @@ func (p *Prober[F]) lanes(key *nodeKey[F], x *F, at uint32, place uint64, m uint
 			return
 		}
 		// A value beyond the group is told by its key: it owns nothing.
-		if v := &key.values[i]; key.frame.owns(diff(x, v)) {
+		if v := &key.values[i]; key.scope.owns(diff(x, v)) {
 			p.add(at, v, distance(x, v))
 		}
 	}

@@ -52,7 +52,7 @@ func (j *join[F]) run(values []F) error {
 					tb := &j.plan.tables[t]
 					lo, hi := bounds[next.bucket], bounds[next.bucket+1]
 					for key := tb.from; key < tb.to; key++ {
-						f := frame{keys: j.plan.keys, from: key, to: key + 1}
+						f := scope{keys: j.plan.keys, from: key, to: key + 1}
 						width := j.plan.keys[key].ones()
 						if sorted && width <= j.top && j.plan.keys[key] == span(j.top-width, width) {
 							width = min(width, bits.Len(uint(len(values)/c.groupTarget())))
@@ -62,7 +62,7 @@ func (j *join[F]) run(values []F) error {
 						c.key(list[lo:hi], f, free, 0)
 					}
 				} else {
-					c.split(next.values, next.frame, 0)
+					c.split(next.values, next.scope, 0)
 				}
 				p.done()
 			}
@@ -150,7 +150,7 @@ func (j *join[F]) leads(t, lead int) bool {
 type task[F Fingerprint] struct {
 	bucket int
 	values []F // nil: the bucket
-	frame  frame
+	scope  scope
 }
 
 // A pool hands tasks to workers: first the groups that other workers put
@@ -215,7 +215,7 @@ func (p *pool[F]) done() {
 }
 
 // offer gives a group away if a worker waits for one.
-func (p *pool[F]) offer(values []F, f frame) bool {
+func (p *pool[F]) offer(values []F, f scope) bool {
 	if p == nil {
 		return false
 	}
@@ -224,7 +224,7 @@ func (p *pool[F]) offer(values []F, f frame) bool {
 	if p.waiting <= len(p.groups) {
 		return false
 	}
-	p.groups = append(p.groups, task[F]{values: append([]F(nil), values...), frame: f})
+	p.groups = append(p.groups, task[F]{values: append([]F(nil), values...), scope: f})
 	p.changed.Signal()
 	return true
 }

@@ -34,7 +34,7 @@ func (j *Joiner[F]) Bucket(plan *Plan, t int, values []F, visit func(a, b F, dis
 	j.c.emit = func(a, b *F, distance int) { visit(*a, *b, distance) }
 	tb := plan.tables[t]
 	for key := tb.from; key < tb.to; key++ {
-		j.c.key(values, frame{keys: plan.keys, from: key, to: key + 1}, everything, 0)
+		j.c.key(values, scope{keys: plan.keys, from: key, to: key + 1}, everything, 0)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (j *Joiner[F]) Within(group []F, k int, visit func(a, b, distance int)) err
 		a, b := find(p), find(q)
 		visit(min(a, b), max(a, b), distance)
 	}
-	f := frame{keys: []Uint128{{}}, to: 1}
+	f := scope{keys: []Uint128{{}}, to: 1}
 	if len(group) < largeGroup {
 		j.c.all(group, &f, 0)
 		return nil
