@@ -70,9 +70,6 @@ func (t *StopTrainer) Add(features []Feature) {
 	}
 }
 
-// Docs returns the number of documents added.
-func (t *StopTrainer) Docs() int { return t.docs }
-
 // Merge adds what another trainer has counted.
 func (t *StopTrainer) Merge(other *StopTrainer) {
 	if t.words == nil {

@@ -85,8 +85,8 @@ func TestStopTrainer(t *testing.T) {
 	var merged StopTrainer
 	merged.Merge(&odd)
 	for _, trainer := range []*StopTrainer{&whole, &merged} {
-		if trainer.Docs() != 4 {
-			t.Errorf("%d documents, want 4", trainer.Docs())
+		if trainer.docs != 4 {
+			t.Errorf("%d documents, want 4", trainer.docs)
 		}
 		for _, c := range []struct {
 			share float64
