@@ -1,7 +1,6 @@
 package hamming
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -306,17 +305,6 @@ func numbers[F Fingerprint](c *cut, fps []F, to []uint16) {
 	}
 }
 
-// order is the order of fingerprints as numbers.
-func order[F Fingerprint](a, b F) int {
-	switch {
-	case less(&a, &b):
-		return -1
-	case less(&b, &a):
-		return 1
-	}
-	return 0
-}
-
 // sortBucket fingerprints with their documents sort within a core's cache.
 const sortBucket = 24 << 10
 
@@ -327,95 +315,6 @@ func lowBits[F Fingerprint](p *F, shift uint) uint64 {
 		return *(*uint64)(unsafe.Pointer(p)) >> shift
 	}
 	return word(p).shr(int(shift)).Lo
-}
-
-// A sorter sorts pairs of fingerprint and document by fingerprint, keeping the
-// order of equal ones.
-type sorter[F Fingerprint] struct {
-	values []F // with slack
-	docs   []uint32
-	counts [][]uint32 // by depth of recursion
-}
-
-const insertionMax = 32
-
-// sort returns the number of distinct values.
-func (s *sorter[F]) sort(v []F, docs []uint32) int {
-	if len(v) == 0 {
-		return 0
-	}
-	if cap(s.values) < len(v) {
-		s.values, s.docs = make([]F, len(v)+len(v)/4), make([]uint32, len(v)+len(v)/4)
-	}
-	s.radix(v, docs, 0)
-	distinct := 1
-	for i := 1; i < len(v); i++ {
-		if v[i] != v[i-1] {
-			distinct++
-		}
-	}
-	return distinct
-}
-
-func (s *sorter[F]) radix(v []F, docs []uint32, depth int) {
-	if len(v) <= insertionMax {
-		insertion(v, docs)
-		return
-	}
-	var vary Uint128
-	for i := range v {
-		vary = vary.or(diff(&v[0], &v[i]))
-	}
-	top := vary.length()
-	if top == 0 {
-		return
-	}
-	digit := min(top, max(4, min(14, bits.Len(uint(len(v)))-1)))
-	shift, mask := uint(top-digit), uint64(1)<<digit-1
-	if depth == len(s.counts) {
-		s.counts = append(s.counts, nil)
-	}
-	if len(s.counts[depth]) <= 1<<digit {
-		s.counts[depth] = make([]uint32, 1<<digit+1)
-	}
-	c := s.counts[depth][:1<<digit+1]
-	clear(c)
-	for i := range v {
-		c[lowBits(&v[i], shift)&mask]++
-	}
-	at := uint32(0)
-	for b, n := range c {
-		c[b] = at
-		at += n
-	}
-	tv, td := s.values[:len(v)], s.docs[:len(v)]
-	for i := range v {
-		b := lowBits(&v[i], shift) & mask
-		at := c[b]
-		c[b]++
-		tv[at], td[at] = v[i], docs[i]
-	}
-	copy(v, tv)
-	copy(docs, td)
-	lo := uint32(0)
-	for b := range 1 << digit {
-		hi := c[b]
-		if hi-lo > 1 {
-			s.radix(v[lo:hi], docs[lo:hi], depth+1)
-		}
-		lo = hi
-	}
-}
-
-func insertion[F Fingerprint](v []F, docs []uint32) {
-	for i := 1; i < len(v); i++ {
-		x, d := v[i], docs[i]
-		j := i
-		for ; j > 0 && less(&x, &v[j-1]); j-- {
-			v[j], docs[j] = v[j-1], docs[j-1]
-		}
-		v[j], docs[j] = x, d
-	}
 }
 
 // Len returns the number of distinct fingerprints.
@@ -491,84 +390,4 @@ func (f *finder[F]) find(s *Set[F]) {
 		}
 	}
 	f.n = 0
-}
-
-// Pairs calls visit for every unordered pair of distinct fingerprints whose
-// distance is 1 to k, exactly once, with their indices i < j, in no particular
-// order. Workers, numbered from 0, call visit at the same time, but never
-// twice at once with the same number. When ctx is cancelled, Pairs soon
-// returns its error, some of the pairs having been visited.
-func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worker int, i, j uint32, distance int)) error {
-	plan, err := s.plan(k, opt.Plan, joiningBy(opt.simd()))
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil || k == 0 || len(s.values) < 2 {
-		return err
-	}
-	var work []F
-	if p := s.spare.Swap(nil); p != nil {
-		work = *p
-	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: opt.simd(), work: work}
-	batches := make([]*batch[F], j.workers)
-	for w := range batches {
-		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
-	}
-	j.emit = func(worker int) func(a, b *F, distance int) { return batches[worker].add }
-	err = j.run(s.values)
-	for _, b := range batches {
-		b.flush()
-	}
-	s.spare.Store(&j.work)
-	return err
-}
-
-// A batch holds pairs of fingerprints whose indices are yet to be looked up.
-type batch[F Fingerprint] struct {
-	set       *Set[F]
-	visit     func(i, j uint32, distance int)
-	found     finder[F] // two a pair
-	distances [findBatch / 2]uint8
-}
-
-func (b *batch[F]) add(x, y *F, distance int) {
-	// The places of a pair in the set's own values are their indices.
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
-	size := unsafe.Sizeof(*x)
-	if i := (uintptr(unsafe.Pointer(x)) - base) / size; i < uintptr(len(b.set.values)) {
-		j := (uintptr(unsafe.Pointer(y)) - base) / size
-		b.visit(uint32(min(i, j)), uint32(max(i, j)), distance)
-		return
-	}
-	if b.found.n == findBatch {
-		b.flush()
-	}
-	n := b.found.n
-	b.found.values[n], b.found.values[n+1], b.distances[n/2] = *x, *y, uint8(distance)
-	b.found.n += 2
-}
-
-func (b *batch[F]) flush() {
-	n := b.found.n
-	b.found.find(b.set)
-	for i := 0; i < n; i += 2 {
-		x, y := b.found.at[i], b.found.at[i+1]
-		b.visit(min(x, y), max(x, y), int(b.distances[i/2]))
-	}
-}
-
-// plan checks k and the plan that was asked for; if that is nil, it chooses
-// one by the model.
-func (s *Set[F]) plan(k int, asked *Plan, m *model) (*Plan, error) {
-	if err := checkDistance(s.bits, k); err != nil {
-		return nil, err
-	}
-	if asked == nil {
-		return fitPlan(s.values, s.bits, k, m), nil
-	}
-	if asked.k < k || asked.bits != s.bits {
-		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", asked, s.bits, k, errPlan)
-	}
-	return asked, nil
 }

@@ -1,0 +1,87 @@
+package hamming
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+)
+
+// Pairs calls visit for every unordered pair of distinct fingerprints whose
+// distance is 1 to k, exactly once, with their indices i < j, in no particular
+// order. Workers, numbered from 0, call visit at the same time, but never
+// twice at once with the same number. When ctx is cancelled, Pairs soon
+// returns its error, some of the pairs having been visited.
+func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worker int, i, j uint32, distance int)) error {
+	plan, err := s.plan(k, opt.Plan, joiningBy(opt.simd()))
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil || k == 0 || len(s.values) < 2 {
+		return err
+	}
+	var work []F
+	if p := s.spare.Swap(nil); p != nil {
+		work = *p
+	}
+	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: opt.simd(), work: work}
+	batches := make([]*batch[F], j.workers)
+	for w := range batches {
+		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
+	}
+	j.emit = func(worker int) func(a, b *F, distance int) { return batches[worker].add }
+	err = j.run(s.values)
+	for _, b := range batches {
+		b.flush()
+	}
+	s.spare.Store(&j.work)
+	return err
+}
+
+// A batch holds pairs of fingerprints whose indices are yet to be looked up.
+type batch[F Fingerprint] struct {
+	set       *Set[F]
+	visit     func(i, j uint32, distance int)
+	found     finder[F] // two a pair
+	distances [findBatch / 2]uint8
+}
+
+func (b *batch[F]) add(x, y *F, distance int) {
+	// The places of a pair in the set's own values are their indices.
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
+	size := unsafe.Sizeof(*x)
+	if i := (uintptr(unsafe.Pointer(x)) - base) / size; i < uintptr(len(b.set.values)) {
+		j := (uintptr(unsafe.Pointer(y)) - base) / size
+		b.visit(uint32(min(i, j)), uint32(max(i, j)), distance)
+		return
+	}
+	if b.found.n == findBatch {
+		b.flush()
+	}
+	n := b.found.n
+	b.found.values[n], b.found.values[n+1], b.distances[n/2] = *x, *y, uint8(distance)
+	b.found.n += 2
+}
+
+func (b *batch[F]) flush() {
+	n := b.found.n
+	b.found.find(b.set)
+	for i := 0; i < n; i += 2 {
+		x, y := b.found.at[i], b.found.at[i+1]
+		b.visit(min(x, y), max(x, y), int(b.distances[i/2]))
+	}
+}
+
+// plan checks k and the plan that was asked for; if that is nil, it chooses
+// one by the model.
+func (s *Set[F]) plan(k int, asked *Plan, m *model) (*Plan, error) {
+	if err := checkDistance(s.bits, k); err != nil {
+		return nil, err
+	}
+	if asked == nil {
+		return fitPlan(s.values, s.bits, k, m), nil
+	}
+	if asked.k < k || asked.bits != s.bits {
+		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", asked, s.bits, k, errPlan)
+	}
+	return asked, nil
+}
