@@ -247,7 +247,7 @@ func watchMemory(b *testing.B, run string) func() int64 {
 			for pid, args := range processes(run) {
 				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 				_, rest, ok := strings.Cut(string(text), "VmHWM:")
-				if err != nil || !ok || !slices.Contains(args, stageEarlier.String()) {
+				if err != nil || !ok || !slices.Contains(args, stageEarlier) {
 					continue
 				}
 				var kib int64

@@ -16,15 +16,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/engine/gleam/internal/check"
+	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
 )
 
 // TestMain makes the test binary what the engine's program is: the driver,
 // the workers and the guards are this binary too.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], prefix) {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], attempt.Prefix) {
 		inject = injected
 		if off, err := time.ParseDuration(os.Getenv(clockOff)); err == nil {
-			clock = func() time.Time { return time.Now().Add(off) }
+			check.Clock = func() time.Time { return time.Now().Add(off) }
 		}
 	}
 	if code, ours := Main(os.Args[1:], os.Stdin, os.Stderr); ours {
@@ -43,8 +47,8 @@ func TestMain(m *testing.M) {
 // clock is off.
 const clockOff = "NEARDUP_TEST_CLOCK"
 
-// cluster is a real gleam master with real agents on loopback.
-type cluster struct {
+// testCluster is a real gleam master with real agents on loopback.
+type testCluster struct {
 	t       testing.TB
 	dir     string
 	binary  string
@@ -89,20 +93,20 @@ func needCluster(t testing.TB) {
 	}
 }
 
-func startCluster(t testing.TB, agents, slots int) *cluster {
+func startCluster(t testing.TB, agents, slots int) *testCluster {
 	t.Helper()
 	return startClusterAt(t, "127.0.0.1", make([]place, agents), slots)
 }
 
 // startClusterAt starts a master at a host, and an agent at each place.
-func startClusterAt(t testing.TB, host string, places []place, slots int) *cluster {
+func startClusterAt(t testing.TB, host string, places []place, slots int) *testCluster {
 	t.Helper()
 	needCluster(t)
 	binary, err := gleamBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, dir: t.TempDir(), binary: binary, slots: slots, places: places, agents: make([]*exec.Cmd, len(places))}
+	c := &testCluster{t: t, dir: t.TempDir(), binary: binary, slots: slots, places: places, agents: make([]*exec.Cmd, len(places))}
 	c.master = fmt.Sprintf("%s:%d", host, freePort(t))
 	t.Cleanup(c.stop)
 	c.startMaster()
@@ -115,17 +119,17 @@ func startClusterAt(t testing.TB, host string, places []place, slots int) *clust
 	return c
 }
 
-func (c *cluster) startMaster() {
+func (c *testCluster) startMaster() {
 	c.masterP = c.start("master", nil, "master", "--address="+c.master, "--logDirectory="+c.dir)
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
-		if _, err := Agents(context.Background(), c.master); err == nil { // an agent that comes too early sleeps 30 s
+		if _, err := cluster.Agents(context.Background(), c.master); err == nil { // an agent that comes too early sleeps 30 s
 			return
 		}
 	}
 	c.t.Fatal("the master does not answer")
 }
 
-func (c *cluster) startAgent(i int) {
+func (c *testCluster) startAgent(i int) {
 	p := c.places[i]
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		c.t.Fatal(err)
@@ -135,11 +139,11 @@ func (c *cluster) startAgent(i int) {
 }
 
 // address is an agent's.
-func (c *cluster) address(i int) string {
+func (c *testCluster) address(i int) string {
 	return fmt.Sprintf("%s:%d", c.places[i].host, c.places[i].port)
 }
 
-func (c *cluster) start(name string, under []string, args ...string) *exec.Cmd {
+func (c *testCluster) start(name string, under []string, args ...string) *exec.Cmd {
 	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		c.t.Fatal(err)
@@ -156,10 +160,10 @@ func (c *cluster) start(name string, under []string, args ...string) *exec.Cmd {
 }
 
 // wait returns once the master knows so many agents.
-func (c *cluster) wait(agents int) {
+func (c *testCluster) wait(agents int) {
 	c.t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		known, err := Agents(context.Background(), c.master)
+		known, err := cluster.Agents(context.Background(), c.master)
 		if err == nil && len(known) == agents {
 			return
 		}
@@ -169,7 +173,7 @@ func (c *cluster) wait(agents int) {
 	}
 }
 
-func (c *cluster) stop() {
+func (c *testCluster) stop() {
 	for _, cmd := range append(c.agents, c.masterP) {
 		if cmd != nil && cmd.ProcessState == nil {
 			kill(cmd.Process.Pid, syscall.SIGKILL)
@@ -232,9 +236,9 @@ func processes(text string) map[int][]string {
 
 // logged checks that the agents' words stand in the run directory. How many
 // of them depends on which agent the tasks were given to.
-func (c *cluster) logged(run string) {
+func (c *testCluster) logged(run string) {
 	c.t.Helper()
-	logs, err := filepath.Glob(filepath.Join(run, Logs, "*-agent-*.log"))
+	logs, err := filepath.Glob(filepath.Join(run, attempt.Logs, "*-agent-*.log"))
 	if err != nil || len(logs) == 0 {
 		c.t.Errorf("no agent's log in %s: %v", run, err)
 	}
@@ -250,7 +254,7 @@ func (c *cluster) logged(run string) {
 // left checks that nothing of the runs is left: no executor, worker, driver or
 // guard, no file in the agents' folders, no slot taken, no attempt, no
 // temporary file. Without a run directory it looks at the agents alone.
-func (c *cluster) left(run string) {
+func (c *testCluster) left(run string) {
 	c.t.Helper()
 	var what string
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(100 * time.Millisecond) {
@@ -262,7 +266,7 @@ func (c *cluster) left(run string) {
 	c.t.Errorf("left behind: %s", what)
 }
 
-func (c *cluster) remains(run string) string {
+func (c *testCluster) remains(run string) string {
 	for pid, args := range processes("gleam-") {
 		if run != "" && strings.Contains(strings.Join(args, " "), run) {
 			return fmt.Sprintf("process %d: %q", pid, args)
@@ -287,7 +291,7 @@ func (c *cluster) remains(run string) string {
 			return fmt.Sprintf("temporary files %q", files)
 		}
 	}
-	agents, err := Agents(context.Background(), c.master)
+	agents, err := cluster.Agents(context.Background(), c.master)
 	if err == nil {
 		for _, a := range agents {
 			if a.Used != 0 {

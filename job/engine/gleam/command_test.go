@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/rundir"
 )
 
@@ -63,13 +64,13 @@ func TestCommand(t *testing.T) {
 	}
 	type blow struct {
 		sig   syscall.Signal
-		stage stageID // a worker of which has begun
+		stage string // a worker of which has begun
 		code  int
 	}
 	blows := []blow{{syscall.SIGINT, stageFingerprint, 130}, {syscall.SIGTERM, stagePartial, 130}}
 	if long() {
 		blows = []blow{
-			{syscall.SIGINT, stageDeal, 130}, {syscall.SIGTERM, stageDeal, 130}, {syscall.SIGKILL, stageFingerprint, -1},
+			{syscall.SIGINT, cluster.Deal, 130}, {syscall.SIGTERM, cluster.Deal, 130}, {syscall.SIGKILL, stageFingerprint, -1},
 			{syscall.SIGINT, stageFingerprint, 130}, {syscall.SIGTERM, stageFingerprint, 130},
 			{syscall.SIGINT, stageSegment, 130}, {syscall.SIGTERM, stageSegment, 130}, {syscall.SIGKILL, stagePartial, -1},
 			{syscall.SIGINT, stageFinal, 130}, {syscall.SIGTERM, stageFinal, 130},
@@ -126,9 +127,9 @@ func submit(t *testing.T, binary string, args ...string) (*exec.Cmd, *bytes.Buff
 // strike starts a command and has blow strike its process group once it has a
 // worker of the stage; it returns the command, what it said and how long it
 // took to end.
-func strike(t *testing.T, start func() (*exec.Cmd, *bytes.Buffer), run string, stage stageID, blow func(group int)) (*exec.Cmd, *bytes.Buffer, time.Duration) {
+func strike(t *testing.T, start func() (*exec.Cmd, *bytes.Buffer), run string, stage string, blow func(group int)) (*exec.Cmd, *bytes.Buffer, time.Duration) {
 	t.Helper()
-	pattern := filepath.Join(run, rundir.Scratch, "gleam-*", "workers", stage.String()+"-*.started")
+	pattern := filepath.Join(run, rundir.Scratch, "gleam-*", "workers", stage+"-*.started")
 	old, err := filepath.Glob(pattern) // of a run that was killed
 	if err != nil {
 		t.Fatal(err)

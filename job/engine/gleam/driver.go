@@ -1,20 +1,17 @@
 package gleam
 
 import (
-	"context"
+	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/chrislusf/gleam/distributed"
-	"github.com/chrislusf/gleam/gio"
-	"github.com/zeebo/xxh3"
-
-	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/rundir"
 )
 
@@ -24,36 +21,33 @@ const secondThought = 5 * time.Second
 
 // runDriver executes the attempt's flow and writes the result file, its last
 // act: all that gleam did is verified before.
-func runDriver(dir attemptDir) error {
-	os.Args[0] = dir.launcher() // gleam ships this file
-	gio.HasInitalized = true
+func runDriver(dir attempt.Dir) error {
 	if err := os.Setenv("NO_PROXY", "*"); err != nil { // gleam would ask one for its own servers
 		return err
 	}
-	s, err := readSpec(dir)
+	s, err := dir.Read()
 	if err != nil {
 		return err
 	}
-	d := &driver{dir: dir, spec: s, done: make(chan struct{}), failed: make(chan Failure, 1)}
-	if lanes, stage := s.dealt(); stage != 0 {
-		d.book = newLedger(stage, len(lanes))
-		d.parts, d.joined = make([]*partFile, len(lanes)), make(map[int]bool)
-	} else {
-		if d.pairs, err = data.CreateAtomic(dir.pairs()); err != nil {
-			return err
-		}
-		d.book = newLedger(stageFinal, s.Finals)
+	last := s.Steps[len(s.Steps)-1]
+	at := stageOrder(last.Stage)
+	if at < 0 || stages[at].collect == nil {
+		return fmt.Errorf("%s is no stage that ends a flow", last.Stage)
 	}
-	w := &worker{dir: dir, id: s.Attempt, stage: stageDriver}
-	d.worker = w
-	go w.beat(os.Getppid(), nil)
+	output, err := stages[at].collect(dir, s)
+	if err != nil {
+		return err
+	}
+	d := &driver{spec: s, output: output, book: wire.NewLedger(last.Stage, byte(len(s.Steps)), last.Tasks), readers: last.Tasks, done: make(chan struct{}), failed: make(chan attempt.Failure, 1)}
+	d.Dir, d.Stage = dir, attempt.Driver
+	go d.Beat(os.Getppid(), nil)
 
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.build(d.collect).RunContext(context.Background(), distributed.Option().SetMaster(s.Master))
+		cluster.Run(dir, s, func(out io.Writer) error { return assign(s, out) }, d.collect)
 	}()
-	var res result
+	var res attempt.Result
 	select {
 	case f := <-d.failed:
 		res.Failure = &f
@@ -62,11 +56,7 @@ func runDriver(dir attemptDir) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(res)
-	if err != nil {
-		return err
-	}
-	if err := data.WriteFileAtomic(dir.result(), text); err != nil {
+	if err := rundir.WriteJSON(dir.Result(), res); err != nil {
 		return err
 	}
 	if res.Failure != nil {
@@ -76,59 +66,57 @@ func runDriver(dir attemptDir) error {
 	return nil
 }
 
-// driver collects what the flow's last stage sends.
-type driver struct {
-	dir    attemptDir
-	spec   *spec
-	worker *worker
-
-	mu      sync.Mutex
-	book    *ledger
-	records []rundir.TaskRecord
-	pairs   *data.AtomicFile
-	sum     *xxh3.Hasher
-	count   uint64
-	parts   []*partFile  // of the earlier flow, by worker: the split under way
-	joined  map[int]bool // splits whose files are there
-	readers int
-	done    chan struct{} // closed when all readers ended and the book is closed
-	failed  chan Failure
-}
-
-// collect reads the rows of one shard.
-func (d *driver) collect(in io.Reader) error {
-	rows := newRowReader(in)
-	for {
-		b, err := rows.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		var f frame
-		var sum uint64
-		if err == nil {
-			f, sum, err = decodeFrame(b, d.spec.Attempt)
-		}
-		if err == nil && f.kind == kindError {
-			var failure Failure
-			if err = json.Unmarshal(f.payload, &failure); err == nil {
-				d.fail(failure)
-				continue
+// assign writes the tasks of each worker of the first step.
+func assign(s *attempt.Spec, out io.Writer) error {
+	send := wire.NewSender(wire.NewWriter(out), wire.Frame{Attempt: s.Attempt}, s.Steps[0].Tasks, nil)
+	for to, tasks := range s.Assigned {
+		for _, t := range tasks {
+			if err := send.Put(to, binary.LittleEndian.AppendUint32(send.Record(to), uint32(t))); err != nil {
+				return fmt.Errorf("tasks: %w", err)
 			}
 		}
-		if err == nil {
-			err = d.take(f, sum)
+	}
+	if err := send.Flush(); err != nil {
+		return fmt.Errorf("tasks: %w", err)
+	}
+	return send.End(0)
+}
+
+// driver collects what the flow's last stage sends.
+type driver struct {
+	attempt.Reporter
+	spec *attempt.Spec
+
+	mu      sync.Mutex
+	output  collector
+	book    *wire.Ledger
+	readers int           // that have not ended
+	done    chan struct{} // closed when all readers ended and the book is closed
+	failed  chan attempt.Failure
+}
+
+// collect reads the rows of one task of the last stage.
+func (d *driver) collect(in io.Reader) error {
+	err := wire.NewReader(in).Each(d.spec.Attempt, func(f wire.Frame, sum uint64) error {
+		if f.Kind != wire.Error {
+			return d.take(f, sum)
 		}
-		if err != nil {
-			d.fail(Failure{Stage: stageDriver.String(), Message: err.Error(), Lost: errors.Is(err, errFrame) || errors.Is(err, errRow)})
-			_, _ = io.Copy(io.Discard, in)
-			break
+		var failure attempt.Failure
+		if err := json.Unmarshal(f.Payload, &failure); err != nil {
+			return err
 		}
+		d.fail(failure)
+		return nil
+	})
+	if err != nil {
+		d.fail(failureOf(err))
+		_, _ = io.Copy(io.Discard, in) // so that the sender gets no EPIPE
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.readers++; d.readers == len(d.book.came) {
-		if err := d.book.close(); err != nil {
-			go d.fail(Failure{Stage: stageDriver.String(), Message: err.Error(), Lost: true})
+	if d.readers--; d.readers == 0 {
+		if err := d.book.Close(); err != nil {
+			go d.fail(failureOf(err))
 			return nil
 		}
 		close(d.done)
@@ -136,9 +124,14 @@ func (d *driver) collect(in io.Reader) error {
 	return nil
 }
 
+// failureOf is an error of the driver itself.
+func failureOf(err error) attempt.Failure {
+	return attempt.Failure{Stage: attempt.Driver, Message: err.Error(), Lost: lostRows(err)}
+}
+
 // fail reports the first failure; one that only says that rows were lost lets
 // another go first.
-func (d *driver) fail(f Failure) {
+func (d *driver) fail(f attempt.Failure) {
 	if f.Lost {
 		time.Sleep(secondThought)
 	}
@@ -149,78 +142,27 @@ func (d *driver) fail(f Failure) {
 }
 
 // take books a frame and keeps what it carries.
-func (d *driver) take(f frame, sum uint64) error {
+func (d *driver) take(f wire.Frame, sum uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.book.enter(f, sum); err != nil || f.kind == kindEnd {
+	if err := d.book.Enter(f, sum); err != nil || f.Kind == wire.End {
 		return err
 	}
-	d.worker.counters.in.Add(int64(f.records))
-	if d.spec.Fingerprint != nil {
-		var rec rundir.TaskRecord
-		if err := json.Unmarshal(f.payload, &rec); err != nil {
-			return fmt.Errorf("%w: task record: %w", errFrame, err)
-		}
-		d.records = append(d.records, rec)
-		return nil
-	}
-	if d.spec.Earlier != nil {
-		return d.takeEarlier(f)
-	}
-	if len(f.payload) != pairBytes*int(f.records) {
-		return fmt.Errorf("%w: %d bytes for %d pairs", errFrame, len(f.payload), f.records)
-	}
-	if d.sum == nil {
-		d.sum = xxh3.New()
-	}
-	d.count += uint64(f.records)
-	if _, err := d.sum.Write(f.payload); err != nil {
-		return err
-	}
-	_, err := d.pairs.Write(f.payload)
-	return err
+	d.In.Add(int64(f.Records))
+	return d.output.take(f)
 }
 
-// finish checks the account of the whole flow and completes its output.
-func (d *driver) finish() (res result, err error) {
+// finish completes the flow's output.
+func (d *driver) finish() (res attempt.Result, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	lost := func(format string, args ...any) (result, error) {
-		return result{Failure: &Failure{Stage: stageDriver.String(), Message: fmt.Sprintf(format, args...), Lost: true}}, nil
+	made, err := d.output.finish(d.book.Counted())
+	if lostRows(err) {
+		f := failureOf(err)
+		return attempt.Result{Failure: &f}, nil
 	}
-	if d.spec.Fingerprint != nil {
-		missing := make(map[int]bool)
-		for _, lane := range d.spec.Fingerprint.Lanes {
-			for _, t := range lane {
-				missing[t] = true
-			}
-		}
-		for _, rec := range d.records {
-			if !missing[rec.Task] {
-				return lost("task %d was reported twice, or not asked for", rec.Task)
-			}
-			delete(missing, rec.Task)
-		}
-		if len(missing) > 0 {
-			return lost("%d tasks were not reported", len(missing))
-		}
-		return result{Records: d.records}, nil
+	if err == nil && made != nil {
+		res.Payload, err = json.Marshal(made)
 	}
-	if d.spec.Earlier != nil {
-		if err := d.finishEarlier(); err != nil {
-			return lost("%v", err)
-		}
-		return result{}, nil
-	}
-	m := d.spec.Match
-	if d.book.references != m.References {
-		return lost("%d documents have %d references under the keys of %d tables, %d arrived at the final reduce", m.Documents, m.References, m.Last-m.First, d.book.references)
-	}
-	if err := d.pairs.Commit(); err != nil {
-		return result{}, err
-	}
-	if d.sum == nil {
-		d.sum = xxh3.New()
-	}
-	return result{Pairs: d.count, Sum: d.sum.Sum64()}, nil
+	return res, err
 }

@@ -18,13 +18,19 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/engine/gleam/internal/check"
+	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/engine/gleam/internal/supervise"
+	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/reducer"
 )
 
-// The flow that joins tonight with earlier nights has one step: each worker
-// indexes tonight's documents once and streams its splits of the library past
+// The flow that joins this run with previous nights has one step: each worker
+// indexes the run's documents once and streams its splits of the library past
 // them, several at once. What it found in a split it sends to the driver, the
 // records of one split after the other:
 //
@@ -36,17 +42,16 @@ import (
 //
 // Numbers without a size are varints; a text is its length, a varint, and its
 // bytes. In a frame the records follow the split's number u32 and a byte that
-// is 1 in its last frame. The driver puts each split's records into a file of
-// the run directory, which is there only when it is whole: an attempt that
-// fails keeps it.
+// is 1 in its last frame. The driver writes each split's records to a file of
+// the run directory, its part, which is there only when it is whole: further
+// attempts, and a run that goes on, need not join that split again.
 
-// earlierSpec is the earlier flow's part.
-type earlierSpec struct {
+// earlierPayload is what the workers are told.
+type earlierPayload struct {
 	Sequence    int64 // the library's change that is read
 	Splits      []library.Split
-	Parts       []string // names of the files of what was found in them
-	Lanes       [][]int  // splits, by the worker that joins them
-	Rows, Units int      // of tonight
+	Parts       []string // names of their parts
+	Rows, Units int      // of the run
 }
 
 // Kinds of records.
@@ -65,21 +70,8 @@ const (
 // is sent as several.
 const recordClusters = 64 << 10
 
-// dealt are the tasks of each worker of a flow of one step, and its stage; nil
-// for the match flow.
-func (s *spec) dealt() ([][]int, stageID) {
-	switch {
-	case s.Fingerprint != nil:
-		return s.Fingerprint.Lanes, stageFingerprint
-	case s.Earlier != nil:
-		return s.Earlier.Lanes, stageEarlier
-	}
-	return nil, 0
-}
-
 // Earlier deals the splits to one worker an agent, which takes all cores of its
-// host and holds tonight's index once. What was found in a split is kept in the
-// run directory, for further attempts and for a run that goes on.
+// host and holds the index of the run once.
 func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error {
 	p := earlierParts{dir: job.Dir.Path(rundir.State, engine.EarlierParts), found: found}
 	sequence := l.Manifest().Sequence
@@ -88,11 +80,11 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 		p.missing = append(p.missing, i)
 	}
 	if err := p.tidy(); err != nil {
-		return err
+		return named(stageEarlier, err)
 	}
 	kept, err := p.take()
 	if err != nil {
-		return err
+		return named(stageEarlier, err)
 	}
 	if job.Advance != nil {
 		job.Advance(kept)
@@ -100,47 +92,69 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 	if len(p.missing) == 0 {
 		return nil
 	}
-	r := &run{o: e.o, checked: &e.checked, job: job, stage: engine.StageEarlier}
-	return r.named(r.attempts(ctx, func() (*spec, error) {
-		s, err := r.spec(ctx)
-		if err != nil {
-			return nil, err
+	r := e.run(job, stageEarlier)
+	r.Advanced = func(p attempt.Progress) int64 {
+		if p.Stage != stageEarlier {
+			return 0
 		}
-		s.Earlier = &earlierSpec{Sequence: sequence, Splits: splits, Parts: p.names, Rows: found.Rows(), Units: found.Units(), Lanes: earlierLanes(r.agents, splits, p.missing)}
-		r.onDisk(s)
-		return s, nil
-	}, func(*spec, *result) error {
+		return p.In
+	}
+	return named(r.Stage, r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) (err error) {
+		s.Assigned = earlierLanes(agents, splits, p.missing)
+		s.Steps = []attempt.Step{{Stage: stageEarlier, Tasks: len(s.Assigned)}}
+		s.Scope = s.Config.Library.Path // its files are known once it is locked
+		if s.Files, err = libraryFiles(s.Run, s.Config, splits); err != nil {
+			return supervise.Final(err)
+		}
+		return setPayload(s, earlierPayload{Sequence: sequence, Splits: splits, Parts: p.names, Rows: found.Rows(), Units: found.Units()})
+	}, func(attempt.Dir, *attempt.Result) error {
 		documents, err := p.take()
 		if err != nil {
-			return &callerError{err}
+			return supervise.Final(err)
 		}
-		r.kept += documents
-		r.lost = fmt.Sprintf("%d of %d splits of the library are not joined; the others are kept", len(p.missing), len(splits))
+		r.Kept += documents
+		r.Lost = fmt.Sprintf("%d of %d splits of the library are not joined; the others are kept", len(p.missing), len(splits))
 		if len(p.missing) > 0 {
-			return &lostError{fmt.Sprintf("%d splits of the library have no result in the run directory", len(p.missing))}
+			return attempt.Lost("%d splits of the library have no result in the run directory", len(p.missing))
 		}
 		return nil
 	}))
 }
 
 // earlierLanes deals the missing splits to one worker an agent.
-func earlierLanes(agents []Agent, splits []library.Split, missing []int) [][]int {
-	slots := 0
-	for _, a := range agents {
-		slots += a.Slots
-	}
-	sizes := make([]data.Split, len(splits))
-	for i, s := range splits {
-		sizes[i] = data.Split{End: s.Rows}
-	}
-	lanes := deal(sizes, missing, max(1, min(len(agents), len(missing), slots-1)))
-	for len(lanes) < minTasks {
+func earlierLanes(agents []cluster.Agent, splits []library.Split, missing []int) [][]int {
+	n := min(len(agents), len(missing), cluster.Total(agents).Slots-1)
+	lanes := deal(missing, max(1, n), func(i int) int64 { return max(1, splits[i].Rows) })
+	for len(lanes) < cluster.MinTasks {
 		lanes = append(lanes, nil)
 	}
 	return lanes
 }
 
-// earlierParts are the files of what was found in the splits.
+// libraryFiles are what the workers read.
+func libraryFiles(run string, cfg config.Config, splits []library.Split) ([]attempt.File, error) {
+	dir := cfg.Library.Path
+	m, err := library.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, split := range splits {
+		if path := filepath.Join(dir, filepath.FromSlash(split.File)); len(paths) == 0 || paths[len(paths)-1] != path {
+			paths = append(paths, path)
+		}
+	}
+	paths = check.Spread(paths)
+	for _, d := range m.Deletions {
+		if d.File != "" {
+			paths = append(paths, filepath.Join(dir, filepath.FromSlash(d.File)))
+		}
+	}
+	paths = append(paths, filepath.Join(dir, library.ManifestFile), filepath.Join(run, rundir.State, engine.NightFile))
+	return check.Files(paths, attempt.File{Library: true})
+}
+
+// earlierParts are the parts of the splits.
 type earlierParts struct {
 	dir     string
 	names   []string // by split
@@ -148,28 +162,23 @@ type earlierParts struct {
 	found   *reducer.Earliest
 }
 
-// tidy makes the folder, and removes what is of other splits: the library has
-// changed since.
+// tidy makes the folder, and removes the parts of other splits: those of the
+// library before it changed.
 func (p *earlierParts) tidy() error {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
-		return fmt.Errorf("%s: %w", engine.StageEarlier, err)
+		return err
 	}
 	entries, err := os.ReadDir(p.dir)
-	if err != nil {
-		return fmt.Errorf("%s: %w", engine.StageEarlier, err)
-	}
 	for _, e := range entries {
 		if !slices.Contains(p.names, e.Name()) {
-			if err := os.Remove(filepath.Join(p.dir, e.Name())); err != nil {
-				return fmt.Errorf("%s: %w", engine.StageEarlier, err)
-			}
+			err = errors.Join(err, os.Remove(filepath.Join(p.dir, e.Name())))
 		}
 	}
-	return nil
+	return err
 }
 
-// take has found take in the parts that are there of the missing splits, and
-// returns how many documents of the library they are of.
+// take merges the parts that are there of the missing splits into found, and
+// returns how many documents of the library they cover.
 func (p *earlierParts) take() (documents int64, err error) {
 	var mu sync.Mutex
 	var left []int
@@ -186,11 +195,11 @@ func (p *earlierParts) take() (documents int64, err error) {
 				left = append(left, split)
 				return nil
 			case err != nil:
-				return fmt.Errorf("%s: %w", engine.StageEarlier, err)
+				return err
 			}
 			n, err := takePart(b, p.found)
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w: remove it and run the same command again", engine.StageEarlier, path, err)
+				return fmt.Errorf("%s: %w: remove it and run the same command again", path, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -212,36 +221,34 @@ type partWriter struct {
 	sum     *xxh3.Hasher
 }
 
-// put sends a record.
-func (p *partWriter) put(record []byte) error {
-	b := p.w.record(0)
-	if p.w.waiting[0] == 0 {
+// begin returns the buffer that the split's next record is to be appended to.
+func (p *partWriter) begin() []byte {
+	b := p.w.send.Record(0)
+	if p.w.send.Empty(0) {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(p.split)), 0)
 	}
+	return b
+}
+
+// put sends a record.
+func (p *partWriter) put(record []byte) error {
 	_, _ = p.sum.Write(record) // a hash takes everything
 	p.records++
-	return p.w.put(0, append(b, record...))
+	return p.w.send.Put(0, append(p.begin(), record...))
 }
 
 // end sends the end of the split.
 func (p *partWriter) end(documents int64) error {
-	b := append([]byte(nil), recordEnd)
-	b = binary.LittleEndian.AppendUint64(b, uint64(documents))
-	b = binary.LittleEndian.AppendUint64(b, p.records)
-	_, _ = p.sum.Write(b) // a hash takes everything
-	b = binary.LittleEndian.AppendUint64(b, p.sum.Sum64())
-	w := p.w
-	to := w.record(0)
-	if w.waiting[0] == 0 {
-		to = append(binary.LittleEndian.AppendUint32(to, uint32(p.split)), 0)
-	}
-	to[frameHeader+4] = 1
-	w.pending[0] = append(to, b...)
-	w.waiting[0]++
-	if err := w.send(0); err != nil {
+	end := binary.LittleEndian.AppendUint64([]byte{recordEnd}, uint64(documents))
+	end = binary.LittleEndian.AppendUint64(end, p.records)
+	_, _ = p.sum.Write(end) // a hash takes everything
+	end = binary.LittleEndian.AppendUint64(end, p.sum.Sum64())
+	b := p.begin()
+	b[wire.Header+4] = 1
+	if err := p.w.send.Put(0, append(b, end...)); err != nil {
 		return err
 	}
-	return w.out.flush()
+	return p.w.send.Flush()
 }
 
 // sendPart sends what was found in a split.
@@ -300,25 +307,32 @@ func appendGathered(dst []byte, g *reducer.Gathered) []byte {
 	return dst
 }
 
-// checkPart returns the records of a part and what its end says: errFrame
-// unless it is whole.
-func checkPart(b []byte) (records []byte, number uint64, documents int64, err error) {
-	if len(b) < partEnd || b[len(b)-partEnd] != recordEnd {
-		return nil, 0, 0, fmt.Errorf("%w: a part of %d bytes without its end", errFrame, len(b))
-	}
-	records, end := b[:len(b)-partEnd], b[len(b)-partEnd+1:]
-	if binary.LittleEndian.Uint64(end[16:]) != xxh3.Hash(b[:len(b)-8]) {
-		return nil, 0, 0, fmt.Errorf("%w: the checksum of a part of %d bytes is wrong", errFrame, len(b))
-	}
-	return records, binary.LittleEndian.Uint64(end[8:]), int64(binary.LittleEndian.Uint64(end)), nil
+// partOf is what the end of a part says of it.
+type partOf struct {
+	documents    int64
+	records, sum uint64
 }
 
-// takePart has found take in the records of a part, and returns how many
-// documents of the library they are of.
+// cutPart returns the records before the end of a part and what its end says;
+// ErrFrame without one.
+func cutPart(b []byte) (records []byte, end partOf, err error) {
+	n := len(b) - partEnd
+	if n < 0 || b[n] != recordEnd {
+		return nil, end, fmt.Errorf("%w: %d bytes of a part without its end", wire.ErrFrame, len(b))
+	}
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[n+1+8*i:]) }
+	return b[:n], partOf{documents: int64(at(0)), records: at(1), sum: at(2)}, nil
+}
+
+// takePart merges the records of a part into found, and returns how many
+// documents of the library they cover; ErrFrame unless the part is whole.
 func takePart(b []byte, found *reducer.Earliest) (documents int64, err error) {
-	records, number, documents, err := checkPart(b)
+	records, end, err := cutPart(b)
 	if err != nil {
 		return 0, err
+	}
+	if end.sum != xxh3.Hash(b[:len(b)-8]) {
+		return 0, fmt.Errorf("%w: the checksum of a part of %d bytes is wrong", wire.ErrFrame, len(b))
 	}
 	r := partReader{b: records}
 	n := uint64(0)
@@ -337,13 +351,13 @@ func takePart(b []byte, found *reducer.Earliest) (documents int64, err error) {
 				continue
 			}
 		}
-		return 0, fmt.Errorf("%w: record %d is none of tonight's", errFrame, n)
+		return 0, fmt.Errorf("%w: record %d is of no document of this run", wire.ErrFrame, n)
 	}
-	if n != number {
-		return 0, fmt.Errorf("%w: %d records, its end says %d", errFrame, n, number)
+	if n != end.records {
+		return 0, fmt.Errorf("%w: %d records, its end says %d", wire.ErrFrame, n, end.records)
 	}
-	found.Pass(documents)
-	return documents, nil
+	found.Pass(end.documents)
+	return end.documents, nil
 }
 
 // partReader reads records; with err all that it reads is zero.
@@ -352,16 +366,24 @@ type partReader struct {
 	err error
 }
 
-func (r *partReader) fail() { r.b, r.err = nil, errFrame }
+func (r *partReader) fail() { r.b, r.err = nil, wire.ErrFrame }
+
+// take returns the next n bytes, nil if there are fewer.
+func (r *partReader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.fail()
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
 
 func (r *partReader) byte() byte {
-	if len(r.b) == 0 {
-		r.fail()
-		return 0
+	if b := r.take(1); b != nil {
+		return b[0]
 	}
-	c := r.b[0]
-	r.b = r.b[1:]
-	return c
+	return 0
 }
 
 func (r *partReader) number() uint64 {
@@ -374,25 +396,13 @@ func (r *partReader) number() uint64 {
 	return n
 }
 
-func (r *partReader) text() string {
-	n := r.number()
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
-}
+func (r *partReader) text() string { return string(r.take(r.number())) }
 
 func (r *partReader) float() float64 {
-	if len(r.b) < 8 {
-		r.fail()
-		return 0
+	if b := r.take(8); b != nil {
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
 	}
-	v := math.Float64frombits(binary.LittleEndian.Uint64(r.b))
-	r.b = r.b[8:]
-	return v
+	return 0
 }
 
 func (r *partReader) gathered() (g reducer.Gathered) {
@@ -413,12 +423,8 @@ func (r *partReader) gathered() (g reducer.Gathered) {
 }
 
 // earlier joins the splits that it was assigned.
-func (w *worker) earlier(ctx context.Context) error {
-	tasks, err := w.assigned()
-	if err != nil {
-		return err
-	}
-	w.open(1)
+func earlier(ctx context.Context, w *worker, tasks []int) error {
+	w.open()
 	if len(tasks) > 0 {
 		if err := w.earlierTasks(ctx, tasks); err != nil {
 			return err
@@ -428,7 +434,10 @@ func (w *worker) earlier(ctx context.Context) error {
 }
 
 func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
-	s := w.spec.Earlier
+	s, err := payload[earlierPayload](w.spec)
+	if err != nil {
+		return err
+	}
 	dir, err := rundir.Attach(w.spec.Run)
 	if err != nil {
 		return err
@@ -444,7 +453,7 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 		return err
 	}
 	if rows, units := tonight.IDs.Len(), tonight.Views.Len(); rows != s.Rows || units != s.Units {
-		return fmt.Errorf("tonight has %d documents of %d kinds here, %d of %d where the run was started", rows, units, s.Rows, s.Units)
+		return fmt.Errorf("the run has %d documents of %d kinds here, %d of %d where the run was started", rows, units, s.Rows, s.Units)
 	}
 	free := make(chan *reducer.Earliest, threads)
 	for range threads {
@@ -455,7 +464,7 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 	group.SetLimit(threads)
 	for _, task := range tasks {
 		if task >= len(s.Splits) {
-			return fmt.Errorf("%w: split %d of %d", errFrame, task, len(s.Splits))
+			return fmt.Errorf("%w: split %d of %d", wire.ErrFrame, task, len(s.Splits))
 		}
 		group.Go(func() error {
 			if ctx.Err() != nil {
@@ -463,7 +472,7 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 			}
 			err := engine.Guard(func() error {
 				found := <-free
-				if err := tonight.Join(ctx, l, s.Splits[task:task+1], 1, found, func(n int64) { w.counters.in.Add(n) }); err != nil {
+				if err := tonight.Join(ctx, l, s.Splits[task:task+1], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
 					return err
 				}
 				sending.Lock()
@@ -486,7 +495,25 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 	return group.Wait()
 }
 
-// partFile is the file of a split whose records are coming.
+// collectParts has the driver write the parts.
+func collectParts(_ attempt.Dir, s *attempt.Spec) (collector, error) {
+	p, err := payload[earlierPayload](s)
+	if err != nil {
+		return nil, err
+	}
+	return &partCollector{earlierPayload: p, dir: filepath.Join(s.Run, rundir.State, engine.EarlierParts),
+		assigned: s.Assigned, coming: make([]*partFile, len(s.Assigned)), joined: make(map[int]bool)}, nil
+}
+
+type partCollector struct {
+	earlierPayload
+	dir      string
+	assigned [][]int
+	coming   []*partFile  // by worker: the split under way
+	joined   map[int]bool // splits whose parts are there
+}
+
+// partFile is the part of a split whose records are coming.
 type partFile struct {
 	split   int
 	file    *data.AtomicFile
@@ -494,90 +521,50 @@ type partFile struct {
 	records uint64
 }
 
-// takeEarlier books what was found in a split.
-func (d *driver) takeEarlier(f frame) error {
-	s := d.spec.Earlier
-	if len(f.payload) < partHead {
-		return fmt.Errorf("%w: %d bytes of a part", errFrame, len(f.payload))
+func (c *partCollector) take(f wire.Frame) (err error) {
+	if len(f.Payload) < partHead {
+		return fmt.Errorf("%w: %d bytes of a part", wire.ErrFrame, len(f.Payload))
 	}
-	split, last, b := int(binary.LittleEndian.Uint32(f.payload)), f.payload[4] == 1, f.payload[partHead:]
-	p := d.parts[f.from]
+	split, last, b := int(binary.LittleEndian.Uint32(f.Payload)), f.Payload[4] == 1, f.Payload[partHead:]
+	p := c.coming[f.From]
 	if p == nil {
-		if !slices.Contains(s.Lanes[f.from], split) || d.joined[split] {
-			return fmt.Errorf("%w: split %d was reported twice, or not asked for", errFrame, split)
+		if !slices.Contains(c.assigned[f.From], split) || c.joined[split] {
+			return fmt.Errorf("%w: split %d was reported twice, or not asked for", wire.ErrFrame, split)
 		}
-		file, err := data.CreateAtomic(filepath.Join(d.spec.Run, rundir.State, engine.EarlierParts, s.Parts[split]))
-		if err != nil {
+		p = &partFile{split: split, sum: xxh3.New()}
+		if p.file, err = data.CreateAtomic(filepath.Join(c.dir, c.Parts[split])); err != nil {
 			return err
 		}
-		p = &partFile{split: split, file: file, sum: xxh3.New()}
-		d.parts[f.from] = p
+		c.coming[f.From] = p
 	}
 	if p.split != split {
-		return fmt.Errorf("%w: it is of split %d, where %d did not end", errFrame, split, p.split)
+		return fmt.Errorf("%w: it is of split %d, where %d did not end", wire.ErrFrame, split, p.split)
 	}
-	p.records += uint64(f.records)
-	if !last {
-		_, _ = p.sum.Write(b) // a hash takes everything
-		_, err := p.file.Write(b)
-		return err
-	}
-	if len(b) < partEnd || b[len(b)-partEnd] != recordEnd {
-		return fmt.Errorf("%w: split %d has no end", errFrame, split)
-	}
-	_, _ = p.sum.Write(b[:len(b)-8])
-	end := b[len(b)-partEnd+1:]
-	if binary.LittleEndian.Uint64(end[8:]) != p.records-1 || binary.LittleEndian.Uint64(end[16:]) != p.sum.Sum64() {
-		return fmt.Errorf("%w: not all that was found in split %d came", errFrame, split)
-	}
+	p.records += uint64(f.Records)
 	if _, err := p.file.Write(b); err != nil {
 		return err
 	}
-	if err := p.file.Commit(); err != nil {
+	if !last {
+		_, _ = p.sum.Write(b) // a hash takes everything
+		return nil
+	}
+	_, end, err := cutPart(b)
+	if err != nil {
 		return err
 	}
-	d.parts[f.from], d.joined[split] = nil, true
-	return nil
+	_, _ = p.sum.Write(b[:len(b)-8])
+	if end.records != p.records-1 || end.sum != p.sum.Sum64() {
+		return fmt.Errorf("%w: not all that was found in split %d came", wire.ErrFrame, split)
+	}
+	c.coming[f.From], c.joined[split] = nil, true
+	return p.file.Commit()
 }
 
-// finishEarlier checks that all splits are there.
-func (d *driver) finishEarlier() error {
-	for _, lane := range d.spec.Earlier.Lanes {
-		for _, split := range lane {
-			if !d.joined[split] {
-				return fmt.Errorf("%w: nothing was reported of split %d", errIncomplete, split)
-			}
+func (c *partCollector) finish(uint64) (any, error) {
+	for _, split := range slices.Concat(c.assigned...) {
+		if !c.joined[split] {
+			return nil, fmt.Errorf("%w: nothing was reported of split %d", wire.ErrIncomplete, split)
 		}
 	}
-	return nil
-}
-
-// libraryFiles are what the workers read for the earlier flow; for an earlier
-// flow of the run it is the library's manifest alone, if there is one, which may
-// still change.
-func (s *spec) libraryFiles() (paths []string, err error) {
-	dir := s.Config.Library.Path
-	if s.Earlier == nil {
-		path := filepath.Join(dir, library.ManifestFile)
-		if dir == "" || gone(path) {
-			return nil, nil
-		}
-		return []string{path}, nil
-	}
-	m, err := library.ReadManifest(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, split := range s.Earlier.Splits {
-		if path := filepath.Join(dir, filepath.FromSlash(split.File)); len(paths) == 0 || paths[len(paths)-1] != path {
-			paths = append(paths, path)
-		}
-	}
-	paths = spread(paths, checkFiles)
-	for _, d := range m.Deletions {
-		if d.File != "" {
-			paths = append(paths, filepath.Join(dir, filepath.FromSlash(d.File)))
-		}
-	}
-	return append(paths, filepath.Join(dir, library.ManifestFile), filepath.Join(s.Run, rundir.State, engine.NightFile)), nil
+	return nil, nil
 }

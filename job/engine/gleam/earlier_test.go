@@ -2,7 +2,6 @@ package gleam
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -21,6 +20,8 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
@@ -138,7 +139,7 @@ func (in *earlierInput) cut(rows int64) (cut []library.Split) {
 func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, splits []library.Split) (string, error) {
 	t.Helper()
 	path := dir.Path(rundir.State, engine.NightFile)
-	if gone(path) {
+	if attempt.Gone(path) {
 		out, err := parquet.CreateLibrary(path, parquet.Options{Bits: in.config.Features.Bits})
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +188,7 @@ func earlierConfig(t testing.TB, preset string, bits int) config.Config {
 }
 
 // earlierEqualsLocal joins a library in any cut on the cluster.
-func earlierEqualsLocal(t *testing.T, c *cluster) {
+func earlierEqualsLocal(t *testing.T, c *testCluster) {
 	type variant struct {
 		preset string
 		bits   int
@@ -261,7 +262,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	if got, err := in.join(t.Context(), t, e, dir, cut); err != nil || got != want {
 		t.Fatalf("again: %v; %s", err, firstDifference(got, want))
 	}
-	if !gone(stray) {
+	if !attempt.Gone(stray) {
 		t.Error("a part of another library is left")
 	}
 	// A part that is damaged is no result.
@@ -274,7 +275,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, errFrame) || !strings.Contains(err.Error(), path) {
+	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, wire.ErrFrame) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged part: %v", err)
 	}
 }
@@ -319,20 +320,16 @@ func FuzzTakePart(f *testing.F) {
 	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("b"), FirstSeen: []byte("2026-11-02"), Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
 	found.Pass(7)
 	var out bytes.Buffer
-	w := &worker{stage: stageEarlier, out: newRowWriter(&out)}
-	w.open(1)
-	if err := cmp.Or(w.sendPart(3, found), w.out.flush()); err != nil {
+	w := &worker{step: 1, out: wire.NewWriter(&out), spec: &attempt.Spec{Steps: []attempt.Step{{Stage: stageEarlier, Tasks: 1}}}}
+	w.open()
+	if err := w.sendPart(3, found); err != nil {
 		f.Fatal(err)
 	}
-	b, err := newRowReader(&out).next()
-	if err != nil {
+	var sent wire.Frame
+	if err := wire.NewReader(&out).Each(0, func(f wire.Frame, _ uint64) error { sent = f; return nil }); err != nil {
 		f.Fatal(err)
 	}
-	sent, _, err := decodeFrame(b, 0)
-	if err != nil {
-		f.Fatal(err)
-	}
-	part := slices.Clone(sent.payload[partHead:])
+	part := slices.Clone(sent.Payload[partHead:])
 	got := reducer.NewEarliest(4, 4, "2026-11-02")
 	if n, err := takePart(part, got); err != nil || n != 7 || got.FirstSeen(2) != "2026-11-01" {
 		f.Fatalf("%d, %v", n, err)
@@ -341,7 +338,7 @@ func FuzzTakePart(f *testing.F) {
 	if g, ok := got.Gathered(1); !ok || fmt.Sprint(a) != fmt.Sprint(g) {
 		f.Fatalf("got %v, want %v", g, a)
 	}
-	if _, err := takePart(part, reducer.NewEarliest(4, 1, "")); !errors.Is(err, errFrame) {
+	if _, err := takePart(part, reducer.NewEarliest(4, 1, "")); !errors.Is(err, wire.ErrFrame) {
 		f.Errorf("a unit that is not there: %v", err)
 	}
 	for i := range part {
@@ -359,7 +356,7 @@ func FuzzTakePart(f *testing.F) {
 		b := append(slices.Clone(records), recordEnd)
 		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, 1), number)
 		b = binary.LittleEndian.AppendUint64(b, xxh3.Hash(b))
-		if _, err := takePart(b, reducer.NewEarliest(4, 4, "2026-11-02")); err != nil && !errors.Is(err, errFrame) {
+		if _, err := takePart(b, reducer.NewEarliest(4, 4, "2026-11-02")); err != nil && !errors.Is(err, wire.ErrFrame) {
 			t.Error(err)
 		}
 	})

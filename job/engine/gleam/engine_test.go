@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
@@ -38,7 +39,7 @@ func injected(w *worker, m moment) error {
 	}
 	var stage, at, what string
 	var task int
-	if _, err := fmt.Sscan(string(text), &stage, &task, &at, &what); err != nil || stage != w.stage.String() || task != w.task || moment(at) != m {
+	if _, err := fmt.Sscan(string(text), &stage, &task, &at, &what); err != nil || stage != w.Stage || task != w.Task || moment(at) != m {
 		return nil
 	}
 	mark := filepath.Join(w.spec.Run, "fault.at")
@@ -56,16 +57,19 @@ func injected(w *worker, m moment) error {
 	case "panic":
 		panic("made to panic")
 	case "garbage":
-		_, err = w.out.out.Write([]byte("this is no row and has no length"))
+		if err := w.out.Flush(); err != nil {
+			return err
+		}
+		_, err = w.stdout.Write([]byte("this is no row and has no length"))
 		return err
 	case "print":
 		fmt.Println("a stray line")
 	case "die":
-		endSelf()
+		attempt.KillSelf()
 	case "exit":
 		os.Exit(3)
 	case "hold":
-		for began := time.Now(); time.Since(began) < patience && gone(filepath.Join(w.spec.Run, "fault.go")); {
+		for began := time.Now(); time.Since(began) < patience && attempt.Gone(filepath.Join(w.spec.Run, "fault.go")); {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
@@ -185,14 +189,14 @@ func TestEqualsLocal(t *testing.T) {
 	}
 }
 
-func matchEqualsLocal(t *testing.T, c *cluster, v variant) {
+func matchEqualsLocal(t *testing.T, c *testCluster, v variant) {
 	dir := openRun(t)
 	documents := numberedFolder(t, dir, v.bits, prints(v.n, v.bits))
 	pairsEqualLocal(t, c, dir, v.config(), documents)
 }
 
 // verifiedEqualsLocal has sketches and short texts ride the shuffle too.
-func verifiedEqualsLocal(t *testing.T, c *cluster) {
+func verifiedEqualsLocal(t *testing.T, c *testCluster) {
 	dir := openRun(t)
 	documents, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Views: true}, planted.Views(4000, 64))
 	if err != nil {
@@ -206,7 +210,7 @@ func verifiedEqualsLocal(t *testing.T, c *cluster) {
 	pairsEqualLocal(t, c, dir, config.Default(), documents)
 }
 
-func pairsEqualLocal(t *testing.T, c *cluster, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) {
+func pairsEqualLocal(t *testing.T, c *testCluster, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) {
 	want, err := findPairs(t, local.New(2), dir, cfg, documents)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +343,7 @@ func recordText(t testing.TB, rec rundir.TaskRecord) string {
 	return string(text)
 }
 
-func fingerprintEqualsLocal(t *testing.T, c *cluster) {
+func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 	splits := dump(t, t.TempDir())
 	ours, theirs := openRun(t), openRun(t)
 	want, err := fingerprintRun(t, local.New(2), ours, splits)

@@ -1,7 +1,6 @@
 package gleam_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,13 +8,6 @@ import (
 
 	"github.com/neardup/neardup/job/engine/gleam"
 )
-
-// A cluster that is not there is an error that says so.
-func ExampleAgents() {
-	_, err := gleam.Agents(context.Background(), "127.0.0.1:1")
-	fmt.Println(errors.Is(err, gleam.ErrCluster))
-	// Output: true
-}
 
 // What the workers of a run tell, without asking the cluster.
 func ExampleStatus() {

@@ -21,6 +21,10 @@ import (
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/engine/gleam/internal/guard"
+	"github.com/neardup/neardup/job/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
@@ -42,7 +46,7 @@ type fault struct {
 
 // point is a moment in the life of a task: where a fault strikes.
 type point struct {
-	stage  stageID
+	stage  string
 	task   int
 	moment moment
 }
@@ -63,7 +67,7 @@ var fingerprintPoints = []point{{stageFingerprint, 0, early}, {stageFingerprint,
 // of each flow's life.
 var (
 	matchPoints = []point{
-		{stageDeal, 0, early},
+		{cluster.Deal, 0, early},
 		{stageSegment, 0, early}, {stageSegment, 1, middle}, {stageSegment, 0, late},
 		{stagePartial, 1, early}, {stagePartial, 0, middle}, {stagePartial, 1, late},
 		{stageFinal, 0, early}, {stageFinal, 1, middle}, {stageFinal, 0, late},
@@ -73,7 +77,7 @@ var (
 
 // agentOf is the number of the agent that a worker stands on.
 func (tr *trial) agentOf(pid int) int {
-	agent := parentOf(parentOf(pid))
+	agent := guard.Parent(guard.Parent(pid))
 	for i, a := range tr.c.agents {
 		if a.Process.Pid == agent {
 			return i
@@ -93,7 +97,7 @@ var taskFaults = []fault{
 
 // processFaults are what happens to the processes around the tasks.
 var processFaults = []fault{
-	{name: "executor killed", strike: func(_ *trial, pid int) { kill(parentOf(pid), syscall.SIGKILL) }},
+	{name: "executor killed", strike: func(_ *trial, pid int) { kill(guard.Parent(pid), syscall.SIGKILL) }},
 	{name: "driver killed", strike: func(tr *trial, _ int) { tr.signal(tr.driver, syscall.SIGKILL) }},
 	{name: "SIGTERM to the driver", strike: func(tr *trial, _ int) { tr.signal(tr.driver, syscall.SIGTERM) }},
 	{name: "agent killed and started again", breaks: true,
@@ -138,7 +142,7 @@ var moreFaults = []struct {
 	fault
 	point
 }{
-	{fault{name: "error", what: "error-once"}, point{stageDeal, 0, early}},
+	{fault{name: "error", what: "error-once"}, point{cluster.Deal, 0, early}},
 	{fault{name: "stray line", what: "print"}, point{stagePartial, 0, early}},
 	{fault{name: "exit with 3", what: "exit"}, point{stageFinal, 0, early}},
 	{fault{name: "exit with 3", what: "exit"}, point{stageFingerprint, 0, middle}},
@@ -153,7 +157,7 @@ var moreFaults = []struct {
 // trial is one run with a fault in it.
 type trial struct {
 	*testing.T
-	c      *cluster
+	c      *testCluster
 	run    string
 	cancel context.CancelFunc
 	agent  int // that was struck
@@ -161,7 +165,7 @@ type trial struct {
 
 func (tr *trial) driver(args []string) bool {
 	line := strings.Join(args, " ")
-	return strings.Contains(line, argDir+tr.run) && !strings.Contains(line, argStage) && !strings.Contains(line, argGuard)
+	return strings.Contains(line, attempt.ArgDir+tr.run) && !strings.Contains(line, attempt.ArgStage) && !strings.Contains(line, attempt.ArgGuard)
 }
 
 func (tr *trial) signal(fits func(args []string) bool, sig syscall.Signal) {
@@ -276,7 +280,7 @@ func stallOf(f fault) time.Duration {
 
 // try runs the point's flow with the fault in it and checks how it ends and
 // what it leaves behind.
-func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
+func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	began := time.Now()
 	dir := openRun(t)
 	what := f.what
@@ -311,7 +315,7 @@ func (r *faultRuns) try(t *testing.T, c *cluster, f fault, p point) {
 	if f.after != nil {
 		f.after(tr)
 	}
-	if gone(dir.Path("fault.at")) {
+	if attempt.Gone(dir.Path("fault.at")) {
 		t.Errorf("no task came to %s", p)
 	}
 	switch {
@@ -452,7 +456,7 @@ func TestFaults(t *testing.T) {
 	}
 	runs := newFaultRuns(t)
 	outer := t
-	var c *cluster
+	var c *testCluster
 	for _, f := range tries {
 		t.Run(fmt.Sprintf("%s/%s", f.point, f.name), func(t *testing.T) {
 			if c == nil {
@@ -558,7 +562,7 @@ func TestFinishedSplitsAreKept(t *testing.T) {
 	}
 	e := New(Options{Master: c.master, Stall: 20 * time.Second})
 	records, err := fingerprintRun(t, e, dir, splits)
-	if err == nil || !strings.Contains(err.Error(), bad) || !errors.Is(err, ErrFailed) {
+	if err == nil || !strings.Contains(err.Error(), bad) || !errors.Is(err, supervise.ErrFailed) {
 		t.Fatalf("got %v, want an error that names %s", err, bad)
 	}
 	kept := 0

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam/internal/guard"
 )
 
 // needRoot skips a test that makes networks and mounts.
@@ -71,8 +72,8 @@ func makeHosts(t *testing.T, n int) *hosts {
 		orSkip(t, fmt.Sprintf("ip -n %s link set eth0 up", h.ns(i)))
 		orSkip(t, fmt.Sprintf("ip -n %s link set lo up", h.ns(i)))
 	}
-	elsewhere = true
-	t.Cleanup(func() { elsewhere = false })
+	guard.Elsewhere = true
+	t.Cleanup(func() { guard.Elsewhere = false })
 	return h
 }
 

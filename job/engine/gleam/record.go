@@ -10,12 +10,13 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
 
-// Records of the shuffle travel without what the receiver can work out: the
-// table and the fingerprint stand for key and rest. Little-endian:
+// Records of the shuffle leave out what the receiver can work out: the table and
+// the fingerprint stand for key and rest. Little-endian:
 //
 //	keyed  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document u32
 //	       (in place of the fingerprint a further table has value and rest)
@@ -101,10 +102,9 @@ func (p packing) printBytes() int {
 	return 8
 }
 
-func (p packing) keyedBytes() int { return 2 + p.printBytes() + 4 }
-
-// entryHead is what an entry has before its documents, in bytes.
-func (p packing) entryHead() int { return 2 + p.printBytes() + 4 }
+// headBytes is the size of a keyed record, and of what an entry has before its
+// documents.
+func (p packing) headBytes() int { return 2 + p.printBytes() + 4 }
 
 func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(table))
@@ -118,7 +118,7 @@ func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte
 func (p packing) head(b []byte) (table int, f simhash.Fingerprint, err error) {
 	table = int(binary.LittleEndian.Uint16(b))
 	if table >= p.tables {
-		return 0, f, fmt.Errorf("%w: table %d of %d", errFrame, table, p.tables)
+		return 0, f, fmt.Errorf("%w: table %d of %d", wire.ErrFrame, table, p.tables)
 	}
 	f.Lo = binary.LittleEndian.Uint64(b[2:])
 	if p.wide {
@@ -128,12 +128,12 @@ func (p packing) head(b []byte) (table int, f simhash.Fingerprint, err error) {
 }
 
 // keyed appends the records of a frame to records.
-func (p packing) keyed(records []data.Keyed, f frame) ([]data.Keyed, error) {
-	size := p.keyedBytes()
-	if len(f.payload) != int(f.records)*size {
-		return records, fmt.Errorf("%w: %d bytes for %d records", errFrame, len(f.payload), f.records)
+func (p packing) keyed(records []data.Keyed, f wire.Frame) ([]data.Keyed, error) {
+	size := p.headBytes()
+	if len(f.Payload) != int(f.Records)*size {
+		return records, fmt.Errorf("%w: %d bytes for %d records", wire.ErrFrame, len(f.Payload), f.Records)
 	}
-	for b := f.payload; len(b) > 0; b = b[size:] {
+	for b := f.Payload; len(b) > 0; b = b[size:] {
 		table, print, err := p.head(b)
 		if err != nil {
 			return records, err
@@ -162,8 +162,8 @@ func (p packing) appendEntry(dst []byte, e *data.Entry, docs []uint32) []byte {
 	return dst
 }
 
-// entries are those that one partial reduce sent to a final reduce, as they
-// came: a reference takes a few bytes until it is its turn.
+// entries are those that one partial reduce sent to a final reduce, kept packed
+// until they are read: a reference takes a few bytes.
 type entries struct {
 	p       packing
 	frames  [][]byte // their payloads
@@ -172,30 +172,30 @@ type entries struct {
 }
 
 // add takes a frame's entries; it keeps the payload.
-func (es *entries) add(f frame) error {
-	head := es.p.entryHead()
+func (es *entries) add(f wire.Frame) error {
+	head := es.p.headBytes()
 	n := uint32(0)
-	for b := f.payload; len(b) > 0; n++ {
+	for b := f.Payload; len(b) > 0; n++ {
 		if len(b) < head {
-			return fmt.Errorf("%w: %d bytes left for an entry", errFrame, len(b))
+			return fmt.Errorf("%w: %d bytes left for an entry", wire.ErrFrame, len(b))
 		}
 		if _, _, err := es.p.head(b); err != nil {
 			return err
 		}
 		count := int(binary.LittleEndian.Uint32(b[head-4:]))
 		if count == 0 || count > (len(b)-head)/4 {
-			return fmt.Errorf("%w: an entry of %d documents in %d bytes", errFrame, count, len(b))
+			return fmt.Errorf("%w: an entry of %d documents in %d bytes", wire.ErrFrame, count, len(b))
 		}
 		b = b[head+4*count:]
 	}
-	if n != f.records {
-		return fmt.Errorf("%w: %d entries, its header says %d", errFrame, n, f.records)
+	if n != f.Records {
+		return fmt.Errorf("%w: %d entries, its header says %d", wire.ErrFrame, n, f.Records)
 	}
-	es.frames = append(es.frames, f.payload)
+	es.frames = append(es.frames, f.Payload)
 	return nil
 }
 
-// next is a reducer.Part. A frame that was read is let go.
+// next is a reducer.Part. It drops each frame that was read.
 func (es *entries) next(e *data.Entry) (bool, error) {
 	for len(es.current) == 0 {
 		if len(es.frames) == 0 {
@@ -207,7 +207,7 @@ func (es *entries) next(e *data.Entry) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	head := es.p.entryHead()
+	head := es.p.headBytes()
 	end := head + 4*int(binary.LittleEndian.Uint32(es.current[head-4:]))
 	es.docs = es.docs[:0]
 	for b := es.current[head:end]; len(b) > 0; b = b[4:] {

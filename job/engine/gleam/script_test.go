@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
 )
 
 // script runs scripts/cluster.sh with a state folder, "" for the default, and
@@ -233,7 +235,7 @@ fi
 	dump("2026-11-21", "hold")
 	var out bytes.Buffer
 	cmd := start(&out)
-	for began := time.Now(); gone(filepath.Join(dumps, "2026-11-21", "held")); time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); attempt.Gone(filepath.Join(dumps, "2026-11-21", "held")); time.Sleep(5 * time.Millisecond) {
 		if time.Since(began) > patience {
 			kill(cmd.Process.Pid, syscall.SIGKILL)
 			t.Fatalf("the program was not started: %s", &out)

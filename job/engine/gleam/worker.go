@@ -2,65 +2,56 @@ package gleam
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"sync/atomic"
-	"syscall"
-	"time"
+	"slices"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 )
 
 // worker is one task of a stage, in a process of its own: rows come on
-// standard input and leave on standard output. A failure leaves as an ERR
+// standard input and leave on standard output. A failure leaves as an Error
 // frame, and the process ends with 0 all the same: gleam would start it again
 // in the middle of the stream.
 type worker struct {
-	dir   attemptDir
-	spec  *spec
+	attempt.Reporter
+	stage stage
+	spec  *attempt.Spec
 	id    uint64 // of the attempt
-	stage stageID
-	task  int
-	host  string
+	step  int    // of the flow, from 1; 0 before the first
 	log   *slog.Logger
 
-	in  *rowReader
-	out *rowWriter
-	raw io.Reader // what in reads
+	stdin  io.Reader
+	stdout io.Writer
+	in     *wire.Reader
+	out    *wire.Writer
+	send   *wire.Sender
 
-	sent     []account // by destination
-	pending  [][]byte  // frame under way, by destination; nil: none
-	waiting  []uint32  // records in it
-	split    string    // what the task reads at the moment
-	halfway  bool      // middle was reached
-	counters counters
+	split   string // what the task reads at the moment
+	halfway bool   // middle was reached
 }
 
-// counters is what a worker tells of its progress.
-type counters struct {
-	in, out, bytes atomic.Int64
-	done           atomic.Bool
-}
-
-// Progress is what a worker last told, as its file in the run directory holds
-// it.
-type Progress struct {
-	Stage string
-	Task  int
-	Host  string
-	PID   int
-	In    int64 // records that came
-	Out   int64 // records that left
-	Bytes int64 // of input files, by the fingerprint stage
-	CPU   int64 // milliseconds of processor time
-	Beat  int64 // counts the tellings
-	Done  bool
+// newWorker returns the worker of a process.
+func newWorker(p attempt.Process, stdin io.Reader, stdout io.Writer, log *slog.Logger) (*worker, error) {
+	at := stageOrder(p.Stage)
+	if at < 0 {
+		return nil, fmt.Errorf("no such stage: %q", p.Stage)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	w := &worker{stage: stages[at], id: p.ID, log: log, stdin: stdin, stdout: stdout, in: wire.NewReader(stdin), out: wire.NewWriter(stdout)}
+	w.Dir, w.Stage, w.Task, w.Host = p.Dir, p.Stage, p.Task, host
+	return w, nil
 }
 
 // errForwarded is returned for a failure that was reported by its own task.
@@ -71,75 +62,47 @@ func (w *worker) run(ctx context.Context) {
 	err := engine.Guard(func() error { return w.execute(ctx) })
 	if err != nil && !errors.Is(err, errForwarded) {
 		if werr := w.fail(err); werr != nil {
-			w.log.Error("the failure could not be told", "failure", err, "error", werr)
+			w.log.Error("the failure could not be reported", "failure", err, "error", werr)
 		}
 	}
-	w.counters.done.Store(true)
+	w.Done.Store(true)
 	if err == nil {
-		err = w.out.flush()
+		err = w.out.Flush()
 	}
 	if err != nil {
-		w.log.Error("task failed", "stage", w.stage, "task", w.task, "error", err)
+		w.log.Error("task failed", "stage", w.Stage, "task", w.Task, "error", err)
 	}
-	// Who sends must not find the pipe closed.
-	_, _ = io.Copy(io.Discard, w.raw)
+	_, _ = io.Copy(io.Discard, w.stdin) // so that the sender gets no EPIPE
 }
 
-// begin makes the worker known, and refuses to be a second process of the
-// same task: the first died in the middle of the stream.
-func (w *worker) begin() error {
-	f, err := os.OpenFile(w.dir.started(w.stage, w.task), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return &lostError{"the worker's process died and was started again"}
-	}
-	if err != nil {
-		return fmt.Errorf("this host cannot write into the run directory: %w", err)
-	}
-	if err := f.Close(); err != nil {
+func (w *worker) execute(ctx context.Context) (err error) {
+	if err := w.Begin(); err != nil {
 		return err
 	}
-	w.spec, err = readSpec(w.dir)
-	if err != nil {
+	if w.spec, err = w.Dir.Read(); err != nil {
 		return err
 	}
 	if w.spec.Attempt != w.id {
-		return &lostError{"this worker belongs to another attempt"}
+		return attempt.Lost("this worker belongs to another attempt")
 	}
-	if w.spec.Relative {
-		if err := os.Chdir(w.spec.Work); err != nil {
-			return fmt.Errorf("the input is named by relative paths, and this host does not see the folder that they start from: %w", err)
-		}
-	}
-	return nil
-}
-
-// lostError is a failure of the cluster, not of the task.
-type lostError struct{ text string }
-
-func (e *lostError) Error() string { return e.text }
-
-func (w *worker) execute(ctx context.Context) error {
-	if err := w.begin(); err != nil {
+	if err := w.spec.Enter(); err != nil {
 		return err
 	}
 	if err := inject(w, early); err != nil {
 		return err
 	}
-	switch w.stage {
-	case stageDeal:
-		return w.deal()
-	case stageFingerprint:
-		return w.fingerprint(ctx)
-	case stageSegment:
-		return w.segment()
-	case stagePartial:
-		return w.partial()
-	case stageFinal:
-		return w.final()
-	case stageEarlier:
-		return w.earlier(ctx)
+	w.step = 1 + slices.IndexFunc(w.spec.Steps, func(s attempt.Step) bool { return s.Stage == w.Stage })
+	switch {
+	case w.step == 0 && w.Stage != cluster.Deal:
+		return fmt.Errorf("%s is no stage of this flow", w.Stage)
+	case w.stage.first == nil:
+		return w.stage.later(w)
 	}
-	return fmt.Errorf("no such stage: %s", w.stage)
+	tasks, err := w.assigned()
+	if err != nil {
+		return err
+	}
+	return w.stage.first(ctx, w, tasks)
 }
 
 // moment is a point in a task's life at which tests make it fail.
@@ -148,7 +111,7 @@ type moment string
 const (
 	early  moment = "early"  // nothing was read yet
 	middle moment = "middle" // the first frame of records came or left
-	late   moment = "late"   // all left but the END frames
+	late   moment = "late"   // all left but the End frames
 )
 
 // inject is where tests make a worker fail.
@@ -163,13 +126,12 @@ func (w *worker) half() error {
 	return inject(w, middle)
 }
 
-// fail tells the failure to the next stage, which passes it on, and notes it
-// in the attempt's folder, where the supervisor sees it even when no row moves.
+// fail sends the failure to the next stage, which passes it on, and notes it
+// in the attempt's folder.
 func (w *worker) fail(err error) error {
-	f := Failure{Stage: w.stage.String(), Task: w.task, Split: w.split, Host: w.host, Message: err.Error()}
-	var lost *lostError
-	f.Died = errors.As(err, &lost)
-	f.Lost = errors.Is(err, errIncomplete) || errors.Is(err, errFrame) || errors.Is(err, errRow)
+	f := attempt.Failure{Stage: w.Stage, Task: w.Task, Split: w.split, Host: w.Host, Message: err.Error()}
+	f.Died = errors.As(err, new(*attempt.LostError))
+	f.Lost = lostRows(err)
 	const limit = 64 << 10
 	if len(f.Message) > limit {
 		f.Message = f.Message[:limit] + " …"
@@ -178,186 +140,113 @@ func (w *worker) fail(err error) error {
 	if err != nil {
 		return err
 	}
-	noted := data.WriteFileAtomic(filepath.Join(w.dir.failures(), fmt.Sprintf("%s-%d.json", w.stage, w.task)), text)
-	return errors.Join(w.forward(frame{payload: text}), noted)
+	noted := w.Dir.Note(&f) // first: the next step may not read
+	return errors.Join(w.forward(wire.Frame{Payload: text}), noted)
 }
 
-// forward sends an ERR frame on at once.
-func (w *worker) forward(f frame) error {
-	f.kind, f.stage, f.attempt, f.from, f.to, f.records = kindError, w.stage, w.id, uint32(w.task), 0, 1
-	b, _ := f.encode()
-	if err := w.out.write(0, b); err != nil {
-		return err
+// lostRows reports whether the error says that rows were lost or damaged on
+// their way.
+func lostRows(err error) bool {
+	return errors.Is(err, wire.ErrIncomplete) || errors.Is(err, wire.ErrFrame) || errors.Is(err, wire.ErrRow)
+}
+
+// header is that of the worker's frames.
+func (w *worker) header() wire.Frame {
+	return wire.Frame{Step: byte(w.step), Attempt: w.id, From: uint32(w.Task)}
+}
+
+// forward sends the payload of an Error frame on at once.
+func (w *worker) forward(f wire.Frame) error {
+	out := w.header()
+	out.Kind, out.Records, out.Payload = wire.Error, 1, f.Payload
+	return errors.Join(w.out.Write(out), w.out.Flush())
+}
+
+// passOn is the work of a worker that only passes frames on.
+func passOn(w *worker) error {
+	err := w.in.Each(w.id, func(f wire.Frame, _ uint64) error {
+		w.In.Add(1)
+		w.Out.Add(1)
+		return w.out.Write(f)
+	})
+	return errors.Join(err, w.out.Flush())
+}
+
+// tasks is how many tasks a step has; the driver is before the first and after
+// the last.
+func (w *worker) tasks(step int) (name string, n int) {
+	if step < 1 || step > len(w.spec.Steps) {
+		return attempt.Driver, 1
 	}
-	return w.out.flush()
+	s := w.spec.Steps[step-1]
+	return s.Stage, s.Tasks
 }
 
-// receive reads what the senders of the stage before sent until the input
-// ends, and checks it all. take gets the data frames.
-func (w *worker) receive(from stageID, senders int, take func(frame) error) (references uint64, err error) {
-	book := newLedger(from, senders)
+// receive reads what the step before sent until the input ends, and checks it
+// all. take gets the frames of records.
+func (w *worker) receive(take func(wire.Frame) error) error {
+	from, senders := w.tasks(w.step - 1)
+	book := wire.NewLedger(from, byte(w.step-1), senders)
 	failed := false
-	for {
-		b, err := w.in.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return 0, err
-		}
-		f, sum, err := decodeFrame(b, w.id)
-		if err != nil {
-			return 0, err
-		}
-		if f.kind == kindError {
+	err := w.in.Each(w.id, func(f wire.Frame, sum uint64) error {
+		if f.Kind == wire.Error {
 			failed = true
-			if err := w.forward(f); err != nil {
-				return 0, err
-			}
-			continue
+			return w.forward(f)
 		}
-		if int(f.to) != w.task {
-			return 0, fmt.Errorf("%w: it is for task %d", errFrame, f.to)
+		if int(f.To) != w.Task {
+			return fmt.Errorf("%w: it is for task %d", wire.ErrFrame, f.To)
 		}
-		if err := book.enter(f, sum); err != nil {
-			return 0, err
+		if err := book.Enter(f, sum); err != nil || f.Kind != wire.Data || failed {
+			return err
 		}
-		if f.kind == kindData && !failed {
-			w.counters.in.Add(int64(f.records))
-			if err := take(f); err != nil {
-				return 0, err
-			}
-			if from != stageDriver {
-				if err := w.half(); err != nil {
-					return 0, err
-				}
-			}
+		w.In.Add(int64(f.Records))
+		if err := take(f); err != nil || w.step == 1 {
+			return err
 		}
-	}
-	if failed {
-		return 0, errForwarded
-	}
-	return book.references, book.close()
-}
-
-// open prepares sending to that many destinations.
-func (w *worker) open(destinations int) {
-	w.sent = make([]account, destinations)
-	w.pending = make([][]byte, destinations)
-	w.waiting = make([]uint32, destinations)
-}
-
-// record returns the buffer that one record for the destination is to be
-// appended to; put takes it back.
-func (w *worker) record(to int) []byte {
-	if w.pending[to] == nil {
-		w.pending[to] = make([]byte, 0, frameBytes+frameBytes/8)
-	}
-	if len(w.pending[to]) == 0 {
-		w.pending[to] = frame{kind: kindData, stage: w.stage, attempt: w.id, from: uint32(w.task), to: uint32(to)}.begin(w.pending[to])
-	}
-	return w.pending[to]
-}
-
-func (w *worker) put(to int, b []byte) error {
-	w.pending[to] = b
-	w.waiting[to]++
-	if len(b) >= frameBytes {
-		return w.send(to)
-	}
-	return nil
-}
-
-func (w *worker) send(to int) error {
-	records := w.waiting[to]
-	b, sum := seal(w.pending[to], records)
-	w.sent[to].add(records, sum)
-	w.counters.out.Add(int64(records))
-	w.pending[to], w.waiting[to] = b[:0], 0
-	if err := w.out.write(uint32(to), b); err != nil {
+		return w.half()
+	})
+	switch {
+	case err != nil:
 		return err
+	case failed:
+		return errForwarded
 	}
-	return w.half()
+	return book.Close()
 }
 
-// end sends what is left and ends every destination.
-func (w *worker) end(references uint64) error {
-	for to := range w.sent {
-		if w.waiting[to] > 0 {
-			if err := w.send(to); err != nil {
-				return err
-			}
+// assigned receives the tasks that the driver assigned to this worker.
+func (w *worker) assigned() (tasks []int, err error) {
+	err = w.receive(func(f wire.Frame) error {
+		if len(f.Payload) != 4*int(f.Records) {
+			return fmt.Errorf("%w: %d bytes for %d tasks", wire.ErrFrame, len(f.Payload), f.Records)
 		}
+		for b := f.Payload; len(b) > 0; b = b[4:] {
+			tasks = append(tasks, int(binary.LittleEndian.Uint32(b)))
+		}
+		return nil
+	})
+	return tasks, err
+}
+
+// open prepares sending to the tasks of the next step, and returns how many
+// there are.
+func (w *worker) open() (destinations int) {
+	_, destinations = w.tasks(w.step + 1)
+	w.send = wire.NewSender(w.out, w.header(), destinations, func(records uint32) error {
+		w.Out.Add(int64(records))
+		return w.half()
+	})
+	return destinations
+}
+
+// end sends what is left and ends every destination; counted is what the task
+// counted of its own input.
+func (w *worker) end(counted uint64) error {
+	if err := w.send.Flush(); err != nil {
+		return err
 	}
 	if err := inject(w, late); err != nil {
 		return err
 	}
-	for to := range w.sent {
-		f := frame{kind: kindEnd, stage: w.stage, attempt: w.id, from: uint32(w.task), to: uint32(to), payload: w.sent[to].append(nil, references)}
-		b, _ := f.encode()
-		if err := w.out.write(uint32(to), b); err != nil {
-			return err
-		}
-	}
-	return w.out.flush()
-}
-
-// beat tells the worker's progress once a second, for as long as the process
-// lives, and ends the process when its parent or the attempt is gone.
-func (w *worker) beat(parent int, stop <-chan struct{}) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for n := int64(1); ; n++ {
-		w.tell(n)
-		select {
-		case <-stop:
-			w.tell(n + 1)
-			return
-		case <-tick.C:
-		}
-		if os.Getppid() != parent || gone(w.dir.lease()) {
-			if w.stage == stageDriver {
-				_ = os.Remove(w.dir.lease()) // the guards need not wait
-			}
-			endSelf()
-		}
-	}
-}
-
-const beatEvery = time.Second
-
-func (w *worker) tell(n int64) {
-	p := Progress{Stage: w.stage.String(), Task: w.task, Host: w.host, PID: os.Getpid(), CPU: processorTime(), Beat: n,
-		In: w.counters.in.Load(), Out: w.counters.out.Load(), Bytes: w.counters.bytes.Load(), Done: w.counters.done.Load()}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return
-	}
-	path := w.dir.progress(w.stage, w.task)
-	tmp := path + ".tmp"
-	if os.WriteFile(tmp, text, 0o644) == nil {
-		_ = os.Rename(tmp, path) // the next one tells it
-	}
-}
-
-// gone reports whether the file was removed; a file system that does not
-// answer is no removal.
-func gone(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, os.ErrNotExist)
-}
-
-// endSelf ends this process at once: nobody is left who would read what it
-// has to say.
-func endSelf() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-}
-
-// processorTime is what the process used, in milliseconds.
-func processorTime() int64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return (u.Utime.Nano() + u.Stime.Nano()) / 1e6
+	return w.send.End(counted)
 }

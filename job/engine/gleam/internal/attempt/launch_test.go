@@ -1,4 +1,4 @@
-package gleam
+package attempt
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // at once, and becomes it; where it cannot, it notes a failure.
 func TestLauncher(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "it's a \"run\"")
-	dir := attemptDir(filepath.Join(run, "tmp", "gleam-1"))
+	dir := Dir(filepath.Join(run, "tmp", "gleam-1"))
 	folder := filepath.Join(t.TempDir(), "agent 1", "77")
 	program := filepath.Join(run, "tmp", "program")
 	for _, f := range []string{dir.failures(), folder} {
@@ -21,7 +21,7 @@ func TestLauncher(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, text := range map[string]string{program: "#!/bin/sh\necho \"$0 $1 $GOGC\"\n", filepath.Join(folder, shipped): string(launcher(program, dir))} {
+	for path, text := range map[string]string{program: "#!/bin/sh\necho \"$0 $1 $GOGC\"\n", filepath.Join(folder, Shipped): string(dir.launcher(program))} {
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // it is started
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestLauncher(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				start := exec.Command(filepath.Join(folder, shipped), "-gleam.x")
+				start := exec.Command(filepath.Join(folder, Shipped), "-gleam.x")
 				start.Env = append(os.Environ(), "PATH="+path)
 				out, err := start.CombinedOutput()
 				if want := filepath.Join(folder, "program") + " -gleam.x off\n"; err != nil || string(out) != want {
@@ -61,10 +61,10 @@ func TestLauncher(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := exec.Command(filepath.Join(folder, shipped)).CombinedOutput(); err == nil {
+	if out, err := exec.Command(filepath.Join(folder, Shipped)).CombinedOutput(); err == nil {
 		t.Errorf("it started without a program: %s", out)
 	}
-	f := readFailure(dir.failures())
+	f := dir.Noted()
 	if f == nil || f.Stage != "start" || f.Host == "" || !strings.Contains(f.Message, "agent 1 cannot copy the program") || !strings.Contains(f.Message, "No such file") {
 		t.Errorf("noted: %+v", f)
 	}

@@ -1,4 +1,9 @@
-package gleam
+// Package cluster speaks to gleam: it asks a master for its agents and agents
+// whether they do their work, starts a program on one of them, runs a flow and
+// drops what is left of it. It is the only package that imports gleam, and
+// believes nothing of what gleam says about a flow. It never starts or stops a
+// master or an agent.
+package cluster
 
 import (
 	"context"
@@ -22,9 +27,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// ErrCluster is returned when the cluster cannot run the flow: the master or
+// ErrNotReady is returned when the cluster cannot run the flow: the master or
 // an agent does not answer, or there are too few slots.
-var ErrCluster = errors.New("cluster not ready")
+var ErrNotReady = errors.New("cluster not ready")
 
 // Agent is an agent as the master knows it.
 type Agent struct {
@@ -34,7 +39,7 @@ type Agent struct {
 	Memory  int64 // bytes
 }
 
-// The master tells its agents on its status page alone.
+// The master lists its agents nowhere but on its status page.
 var (
 	agentRow  = regexp.MustCompile(`(?s)<tr>\s*<td><code>[^<]*</code></td>\s*<td>[^<]*</td>\s*<td>([^<]*)</td>\s*<td>(\d+)</td>\s*<td>[^<]*</td>\s*<td>([^<]*)</td>\s*<td>([^<]*)</td>\s*</tr>`)
 	cpuCount  = regexp.MustCompile(`cpu_count:(-?\d+)`)
@@ -53,18 +58,18 @@ func Agents(ctx context.Context, master string) ([]Agent, error) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+master+"/", nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: master %q: %w: write it as HOST:PORT", ErrCluster, master, err)
+		return nil, fmt.Errorf("%w: master %q: %w: write it as HOST:PORT", ErrNotReady, master, err)
 	}
 	resp, err := direct.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the master at %s does not answer: %w: start it (scripts/cluster.sh up)", ErrCluster, master, err)
+		return nil, fmt.Errorf("%w: the master at %s does not answer: %w: start it (scripts/cluster.sh up)", ErrNotReady, master, err)
 	}
 	page, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return nil, fmt.Errorf("%w: the master at %s: %w", ErrCluster, master, err)
+		return nil, fmt.Errorf("%w: the master at %s: %w", ErrNotReady, master, err)
 	}
 	if resp.StatusCode != http.StatusOK || !strings.Contains(string(page), "Gleam") {
-		return nil, fmt.Errorf("%w: what answers at %s (%s) is no gleam master", ErrCluster, master, resp.Status)
+		return nil, fmt.Errorf("%w: what answers at %s (%s) is no gleam master", ErrNotReady, master, resp.Status)
 	}
 	return parseAgents(string(page)), nil
 }
@@ -90,13 +95,14 @@ func parseAgents(page string) (agents []Agent) {
 	return agents
 }
 
-// printAgents writes a line for each agent, and whether it answers.
-func printAgents(ctx context.Context, master string, w io.Writer) error {
+// Print writes a line for each agent, and whether it answers; ErrNotReady unless
+// all do.
+func Print(ctx context.Context, master string, w io.Writer) error {
 	agents, err := Agents(ctx, master)
 	if err != nil {
 		return err
 	}
-	dead := silent(ctx, agents)
+	dead := Silent(ctx, agents)
 	for _, a := range agents {
 		state := "answers"
 		if err := dead[a.Address]; err != nil {
@@ -106,26 +112,41 @@ func printAgents(ctx context.Context, master string, w io.Writer) error {
 			return err
 		}
 	}
-	if len(agents) == 0 {
-		return fmt.Errorf("%w: the master at %s has no agents: start some (scripts/cluster.sh up)", ErrCluster, master)
+	if err := NoAgents(master, agents); err != nil {
+		return err
 	}
 	if len(dead) > 0 {
-		return fmt.Errorf("%w: %d of %d agents do not answer: restart them, or stop them for good", ErrCluster, len(dead), len(agents))
+		return fmt.Errorf("%w: %d of %d agents do not answer: restart them, or stop them for good", ErrNotReady, len(dead), len(agents))
 	}
 	return nil
 }
 
+// NoAgents returns ErrNotReady if there are none.
+func NoAgents(master string, agents []Agent) error {
+	if len(agents) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the master at %s has no agents: start some (scripts/cluster.sh up)", ErrNotReady, master)
+}
+
+// Total is what all agents have together, without an address.
+func Total(agents []Agent) (t Agent) {
+	for _, a := range agents {
+		t.Slots, t.Used, t.Memory = t.Slots+a.Slots, t.Used+max(a.Used, 0), t.Memory+a.Memory
+	}
+	return t
+}
+
 const probeTime = 3 * time.Second
 
-// silent returns the agents that do not do what they are there for: pass
-// rows from one connection to another.
-func silent(ctx context.Context, agents []Agent) map[string]error {
+// Silent probes all agents at once and returns the error of each that fails.
+func Silent(ctx context.Context, agents []Agent) map[string]error {
 	dead := make(map[string]error)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, a := range agents {
 		wg.Go(func() {
-			if err := probe(ctx, a.Address); err != nil {
+			if err := Probe(ctx, a.Address); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				dead[a.Address] = err
@@ -136,8 +157,9 @@ func silent(ctx context.Context, agents []Agent) map[string]error {
 	return dead
 }
 
-// probe opens a channel on the agent, ends it, and reads it to its end.
-func probe(ctx context.Context, address string) error {
+// Probe returns an error unless the agent passes rows from one connection to
+// another: it opens a channel there, ends it, and reads it to its end.
+func Probe(ctx context.Context, address string) error {
 	name := fmt.Sprintf("neardup-probe-%x", rand.Uint64())
 	if err := endChannel(ctx, address, name, false); err != nil {
 		return err

@@ -1,4 +1,10 @@
-package gleam
+// Package guard sees to it that nothing of a flow outlives its attempt on a
+// host. A guard stands by each flow on each agent, in a session of its own.
+// When the attempt's lease is gone, or is no longer renewed, it kills what gleam
+// leaves of the flow there: executors that wait for ever and keep their slots,
+// and the flow's files. It finds them by the flow's folder in their arguments
+// and kills them by process id, nothing else.
+package guard
 
 import (
 	"bytes"
@@ -12,25 +18,21 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// A guard stands by each flow on each agent, in a session of its own. When
-// the attempt's lease is gone, or is no longer renewed, it kills what gleam
-// leaves of the flow there: executors that wait for ever and keep their slots,
-// and the flow's files. It finds them by the flow's folder in their arguments
-// and ends them by process id.
+	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+)
 
 // Times of the lease.
 const (
-	leaseRenewed = 2 * time.Second
+	LeaseRenewed = 2 * time.Second
 	leaseExpires = 45 * time.Second // by the guard's own clock
-	guardEvery   = 200 * time.Millisecond
+	Every        = 200 * time.Millisecond
 )
 
-// startGuard starts the guard of the flow whose folder is the working
-// directory, unless it has one. A guard holds the lock on the folder's mark
-// for as long as it lives: it is born with it.
-func startGuard(dir attemptDir) (err error) {
+// Start starts the guard of the flow whose folder is the working directory,
+// unless it has one. A guard holds the lock on the folder's mark for as long as
+// it lives.
+func Start(dir attempt.Dir) (err error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return err
@@ -50,14 +52,15 @@ func startGuard(dir attemptDir) (err error) {
 	if err != nil {
 		return err
 	}
-	// Known from here on, and with the place in the agent's log: the guard
-	// takes its time to start, and a short flow is over before.
-	agent := parentOf(os.Getppid())
-	known := filepath.Join(dir.guards(), fmt.Sprintf("%s-%d", host, os.Getpid()))
+	// Make it known now, and note the place in the agent's log: a guard takes
+	// its time to start, and a short flow may be over before.
+	agent := Parent(os.Getppid())
+	g := attempt.Guard{Folder: folder, Known: fmt.Sprintf("%s-%d", host, os.Getpid()), Agent: agent, Said: agentSaid(agent)}
+	known := filepath.Join(dir.Guards(), g.Known)
 	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.Command(executable, argDir+string(dir), fmt.Sprint(argAgent, agent), fmt.Sprint(argSaid, agentSaid(agent)), argKnown+filepath.Base(known), argGuard+folder)
+	cmd := exec.Command(attempt.Executable, g.Args(dir)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{mark}
@@ -68,52 +71,41 @@ func startGuard(dir attemptDir) (err error) {
 	return cmd.Process.Release()
 }
 
-// guardOf is what a guard is told: the flow's folder on the agent, the name
-// it is known by, the agent's process id and the length of the agent's log.
-type guardOf struct {
-	folder, known string
-	agent         int
-	said          int64
-}
-
-// runGuard stands by until the attempt is over and nothing of it is left. It
-// then passes on what the agent said meanwhile.
-func runGuard(dir attemptDir, g guardOf) (err error) {
-	folder := g.folder
+// Run stands by until the attempt is over and nothing of it is left. It then
+// copies what the agent logged meanwhile into the run directory.
+func Run(dir attempt.Dir, g attempt.Guard) (err error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
 	}
-	log := openAgentLog(g.agent, g.said)
+	log := openAgentLog(g.Agent, g.Said)
 	defer func() {
-		if rerr := os.Remove(filepath.Join(dir.guards(), g.known)); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+		if rerr := os.Remove(filepath.Join(dir.Guards(), g.Known)); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}()
 	defer func() {
 		if log != nil {
-			name := fmt.Sprintf("%s-agent-%s-%s.log", strings.TrimPrefix(filepath.Base(string(dir)), "gleam-"), host, filepath.Base(filepath.Dir(folder)))
-			err = errors.Join(err, log.passOn(filepath.Join(filepath.Dir(filepath.Dir(string(dir))), Logs, name)))
+			name := fmt.Sprintf("%s-agent-%s-%s.log", strings.TrimPrefix(filepath.Base(string(dir)), "gleam-"), host, filepath.Base(filepath.Dir(g.Folder)))
+			err = errors.Join(err, log.copyTo(dir.Log(name)))
 		}
 	}()
 	renewed, last, full := time.Now(), time.Time{}, false
 	for {
-		full = full || noteFull(dir, host, folder)
-		info, err := os.Stat(dir.lease())
+		full = full || dir.NoteFull(host, g.Folder)
+		info, err := os.Stat(dir.Lease())
 		switch {
-		case errors.Is(err, os.ErrNotExist):
-			return clearFlow(filepath.Base(folder), folder)
 		case err == nil && !info.ModTime().Equal(last):
 			renewed, last = time.Now(), info.ModTime()
-		case time.Since(renewed) > leaseExpires:
-			return clearFlow(filepath.Base(folder), folder)
+		case errors.Is(err, os.ErrNotExist), time.Since(renewed) > leaseExpires:
+			return Clear(filepath.Base(g.Folder), g.Folder)
 		}
-		time.Sleep(guardEvery)
+		time.Sleep(Every)
 	}
 }
 
-// parentOf is the parent of a process, 0 if it is not known.
-func parentOf(pid int) int {
+// Parent is the parent of a process, 0 if it is not known.
+func Parent(pid int) int {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -123,14 +115,11 @@ func parentOf(pid int) int {
 	if len(fields) < 2 {
 		return 0
 	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	if err != nil {
-		return 0
-	}
+	parent, _ := strconv.Atoi(string(fields[1])) // 0 if it is no number
 	return parent
 }
 
-// agentLog is the file that an agent writes what it has to say to.
+// agentLog is an agent's log, from a length on.
 type agentLog struct {
 	file *os.File
 	from int64
@@ -145,23 +134,22 @@ func agentSaid(agent int) int64 {
 	return info.Size()
 }
 
-// openAgentLog finds the agent's log by its standard error, from a length on;
-// nil when that is no file.
+// openAgentLog finds the agent's log by its standard error; nil when that is no
+// file.
 func openAgentLog(agent int, from int64) *agentLog {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/fd/2", agent))
 	if err != nil {
 		return nil
 	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		_ = f.Close() // nothing was read
 		return nil
 	}
 	return &agentLog{f, from}
 }
 
-// passOn copies what came since that length, of much the end.
-func (l *agentLog) passOn(path string) error {
+// copyTo copies what was logged since, of much the end.
+func (l *agentLog) copyTo(path string) error {
 	defer func() { _ = l.file.Close() }() // it was only read
 	const most = 256 << 10
 	info, err := l.file.Stat()
@@ -179,17 +167,29 @@ func (l *agentLog) passOn(path string) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// clearFlow kills the flow's executors and workers on this host and removes
-// its files, those in the given folders and where the processes stood. The
-// flow is known by its hash, the name of its folders: agents that share a
+// Elsewhere is true in tests whose agents stand for other hosts.
+var Elsewhere bool
+
+// ClearHere clears the flow on the host of the command itself: agents here need
+// no guard.
+func ClearHere(hash uint32) error {
+	if Elsewhere {
+		return nil
+	}
+	return Clear(strconv.FormatUint(uint64(hash), 10))
+}
+
+// Clear kills the flow's executors and workers on this host and removes its
+// files, those in the given folders and those in the folders of the processes.
+// The flow is known by its hash, the name of its folders: agents that share a
 // host are cleared by any of their guards.
-func clearFlow(hash string, known ...string) error {
+func Clear(hash string, known ...string) error {
 	folders := make(map[string]bool)
 	for _, folder := range known {
 		folders[folder] = true
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(guardEvery / 4) {
-		left, err := flowProcesses(hash)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(Every / 4) {
+		left, err := processes(hash)
 		if err != nil {
 			return err
 		}
@@ -220,9 +220,9 @@ func clearFlow(hash string, known ...string) error {
 	return nil
 }
 
-// flowProcesses lists the executors and workers of the flow on this host,
-// each with its folder. Zombies have no arguments and are nobody's burden.
-func flowProcesses(hash string) (map[int]string, error) {
+// processes lists the executors and workers of the flow on this host,
+// each with its folder. Zombies have no arguments, and are left out.
+func processes(hash string) (map[int]string, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -252,9 +252,9 @@ func folderOf(args [][]byte) string {
 	switch {
 	case len(args) >= 4 && string(args[1]) == "execute" && string(args[2]) == "--dir":
 		return filepath.Clean(string(args[3]))
-	case len(args) >= 3 && filepath.Base(string(args[1])) == shipped && bytes.HasPrefix(args[2], []byte(prefix)):
+	case len(args) >= 3 && filepath.Base(string(args[1])) == attempt.Shipped && bytes.HasPrefix(args[2], []byte(attempt.Prefix)):
 		return filepath.Dir(string(args[1]))
-	case len(args) >= 2 && bytes.HasPrefix(args[1], []byte(prefix)) && !bytes.HasPrefix(args[len(args)-1], []byte(argGuard)):
+	case len(args) >= 2 && bytes.HasPrefix(args[1], []byte(attempt.Prefix)) && !bytes.HasPrefix(args[len(args)-1], []byte(attempt.ArgGuard)):
 		return filepath.Dir(string(args[0]))
 	}
 	return ""

@@ -1,0 +1,124 @@
+package attempt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Driver is the name that a driver has among the stages.
+const Driver = "driver"
+
+// Progress is what a worker last told, as its file in the run directory holds
+// it.
+type Progress struct {
+	Stage string
+	Task  int
+	Host  string
+	PID   int
+	In    int64 // records that came
+	Out   int64 // records that left
+	Bytes int64 // of input files, by the fingerprint stage
+	CPU   int64 // milliseconds of processor time
+	Beat  int64 // counts the tellings
+	Done  bool
+}
+
+// BeatEvery is how often a worker tells its progress.
+const BeatEvery = time.Second
+
+// Reporter tells the progress of one task.
+type Reporter struct {
+	Dir   Dir
+	Stage string
+	Task  int
+	Host  string
+
+	In, Out, Bytes atomic.Int64
+	Done           atomic.Bool
+}
+
+func (r *Reporter) path(suffix string) string {
+	return filepath.Join(r.Dir.workers(), fmt.Sprintf("%s-%d%s", r.Stage, r.Task, suffix))
+}
+
+// Begin makes the task known, and refuses a second process of the same task
+// with a LostError: the first died in the middle of the stream.
+func (r *Reporter) Begin() error {
+	f, err := os.OpenFile(r.path(".started"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return Lost("the worker's process died and was started again")
+	}
+	if err != nil {
+		return fmt.Errorf("this host cannot write into the run directory: %w", err)
+	}
+	return f.Close()
+}
+
+// Beat tells the progress until stop is closed, and kills this process when its
+// parent or the attempt is gone.
+func (r *Reporter) Beat(parent int, stop <-chan struct{}) {
+	tick := time.NewTicker(BeatEvery)
+	defer tick.Stop()
+	for n := int64(1); ; n++ {
+		r.tell(n)
+		select {
+		case <-stop:
+			r.tell(n + 1)
+			return
+		case <-tick.C:
+		}
+		if os.Getppid() != parent || Gone(r.Dir.Lease()) {
+			if r.Stage == Driver {
+				_ = os.Remove(r.Dir.Lease()) // the guards need not wait
+			}
+			KillSelf()
+		}
+	}
+}
+
+// tell writes the file; what fails is made good by the next beat.
+func (r *Reporter) tell(n int64) {
+	text, err := json.Marshal(Progress{Stage: r.Stage, Task: r.Task, Host: r.Host, PID: os.Getpid(), CPU: processorTime(), Beat: n,
+		In: r.In.Load(), Out: r.Out.Load(), Bytes: r.Bytes.Load(), Done: r.Done.Load()})
+	if err != nil {
+		return
+	}
+	path := r.path(".json")
+	if os.WriteFile(path+".tmp", text, 0o644) == nil {
+		_ = os.Rename(path+".tmp", path)
+	}
+}
+
+// Progress reads what the workers of the attempt last told.
+func (d Dir) Progress() (all []Progress) {
+	paths, _ := filepath.Glob(filepath.Join(d.workers(), "*.json")) // the pattern is a good one
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		var p Progress
+		if err == nil && json.Unmarshal(text, &p) == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// KillSelf kills this process at once: nobody is left who would read what it
+// has to say.
+func KillSelf() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+}
+
+// processorTime is what the process used, in milliseconds.
+func processorTime() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return (u.Utime.Nano() + u.Stime.Nano()) / 1e6
+}

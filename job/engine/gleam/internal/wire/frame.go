@@ -1,0 +1,119 @@
+// Package wire is what travels through gleam: frames with a checksum, the rows
+// that carry them, and the accounts by which a receiver knows that all of it
+// came. gleam loses rows and reports success; a Ledger closes only when every
+// sender ended and what came is what was sent, in any order.
+//
+// It does not import gleam, and knows nothing of what the payloads mean.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Everything that passes through gleam is a frame. Numbers are little-endian:
+//
+//	offset  size  what
+//	     0     3  'N' 'D' 1
+//	     3     1  kind
+//	     4     1  step of the flow that sent it
+//	     5     3  zero
+//	     8     8  attempt: frames of another attempt are refused
+//	    16     4  task that sent it
+//	    20     4  task that it is for
+//	    24     4  records in the payload
+//	    28     4  length of the payload
+//	    32     n  payload
+//	  32+n     8  XXH3-64 of all bytes before
+const (
+	Header   = 32
+	overhead = Header + 8
+)
+
+// Kinds of frames.
+const (
+	Data  = 1 // records
+	End   = 2 // ends what one task sends to another, with its account
+	Error = 3 // the task failed; the payload says how
+)
+
+// Frames are sent once they hold FrameBytes; maxFrame bounds what a receiver
+// accepts.
+const (
+	FrameBytes = 512 << 10
+	maxFrame   = 4 << 20
+)
+
+// ErrFrame is returned for bytes that are not a frame of the attempt, and by
+// callers for a payload that is not what it should be.
+var ErrFrame = errors.New("damaged frame")
+
+// Frame is one frame. Decode keeps its payload within the bytes it was given.
+type Frame struct {
+	Kind     byte
+	Step     byte // of the flow, that sent it
+	Attempt  uint64
+	From, To uint32 // tasks
+	Records  uint32 // in the payload
+	Payload  []byte
+}
+
+// begin appends the frame's header to dst; the payload follows, then seal.
+func (f Frame) begin(dst []byte) []byte {
+	dst = append(dst, 'N', 'D', 1, f.Kind, f.Step, 0, 0, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, f.Attempt)
+	dst = binary.LittleEndian.AppendUint32(dst, f.From)
+	dst = binary.LittleEndian.AppendUint32(dst, f.To)
+	return binary.LittleEndian.AppendUint64(dst, 0) // seal puts records and length here
+}
+
+// seal completes the frame that is all of b, and returns its checksum.
+func seal(b []byte, records uint32) ([]byte, uint64) {
+	binary.LittleEndian.PutUint32(b[24:], records)
+	binary.LittleEndian.PutUint32(b[28:], uint32(len(b)-Header))
+	sum := xxh3.Hash(b)
+	return binary.LittleEndian.AppendUint64(b, sum), sum
+}
+
+// Encode returns the whole frame and its checksum.
+func (f Frame) Encode() ([]byte, uint64) {
+	return seal(append(f.begin(make([]byte, 0, overhead+len(f.Payload))), f.Payload...), f.Records)
+}
+
+// Decode returns the frame that is all of b and its checksum; ErrFrame if b is
+// anything else.
+func Decode(b []byte, attempt uint64) (f Frame, sum uint64, err error) {
+	switch {
+	case len(b) < overhead:
+		return f, 0, fmt.Errorf("%w: %d bytes", ErrFrame, len(b))
+	case b[0] != 'N' || b[1] != 'D' || b[2] != 1 || b[5]|b[6]|b[7] != 0:
+		return f, 0, fmt.Errorf("%w: it starts with %x", ErrFrame, b[:8])
+	}
+	body := b[:len(b)-8]
+	if n := binary.LittleEndian.Uint32(b[28:]); uint64(n) != uint64(len(body)-Header) {
+		return f, 0, fmt.Errorf("%w: %d bytes of payload, its header says %d", ErrFrame, len(body)-Header, n)
+	}
+	sum = xxh3.Hash(body)
+	if sum != binary.LittleEndian.Uint64(b[len(body):]) {
+		return f, 0, fmt.Errorf("%w: the checksum of %d bytes is wrong", ErrFrame, len(b))
+	}
+	f = Frame{
+		Kind:    b[3],
+		Step:    b[4],
+		Attempt: binary.LittleEndian.Uint64(b[8:]),
+		From:    binary.LittleEndian.Uint32(b[16:]),
+		To:      binary.LittleEndian.Uint32(b[20:]),
+		Records: binary.LittleEndian.Uint32(b[24:]),
+		Payload: body[Header:],
+	}
+	switch {
+	case f.Attempt != attempt:
+		return f, 0, fmt.Errorf("%w: it is of another attempt", ErrFrame)
+	case f.Kind < Data || f.Kind > Error:
+		return f, 0, fmt.Errorf("%w: kind %d", ErrFrame, f.Kind)
+	}
+	return f, sum, nil
+}
