@@ -94,12 +94,7 @@ func inputFiles(cfg config.Config, splits []data.Split, tasks []int) ([]attempt.
 	if cfg.Features.StopList != "" {
 		paths = append(paths, cfg.Features.StopList)
 	}
-	files, err := check.Files(paths, attempt.File{})
-	if err != nil {
-		return nil, err
-	}
-	more, err := manifest(cfg)
-	return append(files, more...), err
+	return filesOf(cfg, paths)
 }
 
 // lanes is how many workers fingerprint at once, and how many of them share

@@ -83,14 +83,16 @@ func deal(tasks []int, n int, size func(task int) int64) [][]int {
 	return out
 }
 
-// manifest is the library's manifest, if there is one: it may change before it
-// is read, and is looked at all the same before any work is done.
-func manifest(cfg config.Config) ([]attempt.File, error) {
+// filesOf returns what the agents must see of the paths, and of the library, if
+// there is one: its manifest, which may change before it is read.
+func filesOf(cfg config.Config, paths []string) ([]attempt.File, error) {
+	files, err := check.Files(paths, attempt.File{})
 	path := filepath.Join(cfg.Library.Path, library.ManifestFile)
-	if cfg.Library.Path == "" || attempt.Gone(path) {
-		return nil, nil
+	if err != nil || cfg.Library.Path == "" || attempt.Gone(path) {
+		return files, err
 	}
-	return check.Files([]string{path}, attempt.File{Any: true, Library: true})
+	more, err := check.Files([]string{path}, attempt.File{Any: true, Library: true})
+	return append(files, more...), err
 }
 
 // Progress is what a worker last told, as its file in the run directory holds

@@ -16,10 +16,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/numbered"
-	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
@@ -74,7 +72,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *numbered
 	r := e.run(job, "match")
 	for first := 0; first < p.tables; {
 		next := first
-		err := r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) (err error) {
+		err := r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) error {
 			limit := cluster.Total(agents).Memory / 2
 			m := matchPayload{Documents: n, First: first, Last: first}
 			for m.Last < p.tables {
@@ -89,7 +87,11 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *numbered
 			r.Lost = fmt.Sprintf("the pairs of tables %d to %d of %d are not known", first+1, next, p.tables)
 			s.Rows = rowBytes * int64(m.References)
 			s.Steps = matchSteps(s, n, agents, job.Log)
-			if s.Files, err = documentFiles(s.Run, s.Config); err != nil {
+			paths, err := filepath.Glob(filepath.Join(documentsPath(s.Run), "*"))
+			if err != nil {
+				return err
+			}
+			if s.Files, err = filesOf(s.Config, paths); err != nil {
 				return supervise.Final(err)
 			}
 			return setPayload(s, m)
@@ -123,8 +125,7 @@ func matchSteps(s *attempt.Spec, documents int, agents []cluster.Agent, log *slo
 		}
 	}
 	const fewDocuments = 64 << 10
-	unit, e := slots/4, s.Execution
-	unit = max(cluster.MinTasks, unit)
+	unit, e := max(cluster.MinTasks, slots/4), s.Execution
 	s.Steps = steps(min(unit, documents/fewDocuments), min(unit, e.Shards*e.Salts), min(unit, e.Shards))
 	if cluster.Slots(s) > slots {
 		s.Steps = steps(0, 0, 0)
@@ -137,21 +138,6 @@ func matchSteps(s *attempt.Spec, documents int, agents []cluster.Agent, log *slo
 
 // documentsPath is the folder of the run's numbered documents.
 func documentsPath(run string) string { return filepath.Join(run, rundir.State, "documents") }
-
-// documentFiles are those of the numbered documents, and what else the run
-// needs.
-func documentFiles(run string, cfg config.Config) ([]attempt.File, error) {
-	paths, err := filepath.Glob(filepath.Join(documentsPath(run), "*"))
-	if err != nil {
-		return nil, err
-	}
-	files, err := check.Files(paths, attempt.File{})
-	if err != nil {
-		return nil, err
-	}
-	more, err := manifest(cfg)
-	return append(files, more...), err
-}
 
 // openDocuments opens the run's numbered documents on an agent.
 func (w *worker) openDocuments() (*numbered.Folder, error) {

@@ -17,8 +17,6 @@ const (
 	ArgCluster = "-gleam.agents="
 	ArgStage   = "-gleam.mapper"
 	argTask    = "-flow.taskId"
-	argAgent   = "-gleam.agent.pid="
-	argSaid    = "-gleam.agent.said="
 	argKnown   = "-gleam.known="
 )
 
@@ -36,9 +34,7 @@ type Process struct {
 // Guard is what a guard is told.
 type Guard struct {
 	Folder string // of the flow on the agent
-	Known  string // name of the file that tells of the guard
-	Agent  int    // process id of the agent
-	Said   int64  // length of the agent's log when the guard began
+	Known  string // name of its file among the attempt's guards
 }
 
 // DriverArgs are the arguments of an attempt's driver.
@@ -49,7 +45,7 @@ func DriverArgs(d Dir, id uint64) []string {
 // Args are the arguments of a guard. The folder comes last: that tells a guard
 // from a worker.
 func (g Guard) Args(d Dir) []string {
-	return []string{ArgDir + string(d), fmt.Sprint(argAgent, g.Agent), fmt.Sprint(argSaid, g.Said), argKnown + g.Known, ArgGuard + g.Folder}
+	return []string{ArgDir + string(d), argKnown + g.Known, ArgGuard + g.Folder}
 }
 
 // ParseProcess reads the arguments of a process of the flow.
@@ -72,10 +68,6 @@ func ParseProcess(args []string) (p Process, err error) {
 			p.Guard.Folder = value
 		case argKnown:
 			p.Guard.Known = value
-		case argAgent:
-			p.Guard.Agent, err = strconv.Atoi(value)
-		case argSaid:
-			p.Guard.Said, err = strconv.ParseInt(value, 10, 64)
 		case ArgCluster:
 			p.Cluster = value
 		case ArgCheck:

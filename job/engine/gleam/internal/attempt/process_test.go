@@ -9,8 +9,8 @@ func TestParseProcess(t *testing.T) {
 	}{
 		{[]string{ArgDir + "/r/tmp/g", ArgID + "ff"}, Process{Dir: "/r/tmp/g", ID: 255, Task: -1}},
 		{[]string{ArgDir + "/g", ArgID + "1", ArgStage, "partial", "-gleam.executor", "[::]:1", "-flow.hashcode", "9", "-flow.stepId", "4", "-flow.taskId", "3"}, Process{Dir: "/g", ID: 1, Stage: "partial", Task: 3}},
-		{[]string{ArgDir + "/g", argAgent + "7", argSaid + "99", argKnown + "host-8", ArgGuard + "/a/9"},
-			Process{Dir: "/g", Guard: Guard{Folder: "/a/9", Known: "host-8", Agent: 7, Said: 99}, Task: -1}},
+		{[]string{ArgDir + "/g", argKnown + "host-8", ArgGuard + "/a/9"},
+			Process{Dir: "/g", Guard: Guard{Folder: "/a/9", Known: "host-8"}, Task: -1}},
 	} {
 		got, err := ParseProcess(c.args)
 		if err != nil || got != c.want {

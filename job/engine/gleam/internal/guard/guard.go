@@ -52,24 +52,31 @@ func Start(dir attempt.Dir) (err error) {
 	if err != nil {
 		return err
 	}
-	// Make it known now, and note the place in the agent's log: a guard takes
-	// its time to start, and a short flow may be over before.
-	agent := Parent(os.Getppid())
-	g := attempt.Guard{Folder: folder, Known: fmt.Sprintf("%s-%d", host, os.Getpid()), Agent: agent, Said: agentSaid(agent)}
+	// Make it known and open the agent's log now: a guard takes its time to
+	// start, and a short flow may be over before.
+	g := attempt.Guard{Folder: folder, Known: fmt.Sprintf("%s-%d", host, os.Getpid())}
 	known := filepath.Join(dir.Guards(), g.Known)
 	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil {
 		return err
 	}
+	log, err := openAgentLog(Parent(os.Getppid()))
+	if err != nil {
+		return errors.Join(err, os.Remove(known))
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
 	cmd := exec.Command(attempt.Executable, g.Args(dir)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{mark}
+	cmd.ExtraFiles = []*os.File{mark, log}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, os.Remove(known))
 	}
 	return cmd.Process.Release()
 }
+
+// logFile is the file descriptor of the agent's log in the guard's process.
+const logFile = 4
 
 // Run stands by until the attempt is over and nothing of it is left. It then
 // copies what the agent logged meanwhile into the run directory.
@@ -78,17 +85,14 @@ func Run(dir attempt.Dir, g attempt.Guard) (err error) {
 	if err != nil {
 		return err
 	}
-	log := openAgentLog(g.Agent, g.Said)
 	defer func() {
 		if rerr := os.Remove(filepath.Join(dir.Guards(), g.Known)); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}()
 	defer func() {
-		if log != nil {
-			name := fmt.Sprintf("%s-agent-%s-%s.log", strings.TrimPrefix(filepath.Base(string(dir)), "gleam-"), host, filepath.Base(filepath.Dir(g.Folder)))
-			err = errors.Join(err, log.copyTo(dir.Log(name)))
-		}
+		name := fmt.Sprintf("%s-agent-%s-%s.log", strings.TrimPrefix(filepath.Base(string(dir)), "gleam-"), host, filepath.Base(filepath.Dir(g.Folder)))
+		err = errors.Join(err, copyLog(os.NewFile(logFile, "the agent's log"), dir.Log(name)))
 	}()
 	renewed, last, full := time.Now(), time.Time{}, false
 	for {
@@ -119,52 +123,31 @@ func Parent(pid int) int {
 	return parent
 }
 
-// agentLog is an agent's log, from a length on.
-type agentLog struct {
-	file *os.File
-	from int64
-}
-
-// agentSaid is the length of the agent's log, 0 when that is no file.
-func agentSaid(agent int) int64 {
-	info, err := os.Stat(fmt.Sprintf("/proc/%d/fd/2", agent))
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
+// openAgentLog opens the agent's log at its end. It is the agent's standard
+// error; when that is no file there is no log, and an empty one takes its place.
+func openAgentLog(agent int) (*os.File, error) {
+	path := fmt.Sprintf("/proc/%d/fd/2", agent)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		path = os.DevNull
 	}
-	return info.Size()
-}
-
-// openAgentLog finds the agent's log by its standard error; nil when that is no
-// file.
-func openAgentLog(agent int, from int64) *agentLog {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/fd/2", agent))
+	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close() // nothing was read
-		return nil
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	return &agentLog{f, from}
+	return f, nil
 }
 
-// copyTo copies what was logged since, of much the end.
-func (l *agentLog) copyTo(path string) error {
-	defer func() { _ = l.file.Close() }() // it was only read
+// copyLog copies the rest of the log, of much the end.
+func copyLog(log *os.File, path string) error {
 	const most = 256 << 10
-	info, err := l.file.Stat()
-	if err != nil {
+	text, err := io.ReadAll(log)
+	if err != nil || len(text) == 0 || attempt.Gone(filepath.Dir(path)) {
 		return err
 	}
-	from := max(l.from, info.Size()-most)
-	text, err := io.ReadAll(io.NewSectionReader(l.file, from, info.Size()-from))
-	if err != nil || len(text) == 0 {
-		return err
-	}
-	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return nil // the run directory is gone
-	}
-	return os.WriteFile(path, text, 0o644)
+	return os.WriteFile(path, text[max(0, len(text)-most):], 0o644)
 }
 
 // Elsewhere is true in tests whose agents stand for other hosts.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,13 +10,17 @@ import (
 )
 
 // A row is gleam's: a length of 4 bytes, little-endian, and a msgpack map of
-// the arrays K__slc, its keys, and V__slc, its values, and a time T__i64. Our
-// rows have one key, the int64 number of the destination, which gleam's
-// partitioning takes as it is, and one value, the bytes of one frame. They
-// leave out the time.
-var (
-	beforeKey   = []byte("\x82\xa6K__slc\x91\xd3")
-	beforeFrame = []byte("\xa6V__slc\x91\xc6")
+// the arrays K__slc, its keys, and V__slc, its values. (A time, T__i64, is left
+// out when it is 0.) Our rows have one key, the int64 number of the destination,
+// which gleam's partitioning takes as it is, and one value, the bytes of one
+// frame. gleam writes them again, with numbers and lengths in their shortest
+// form.
+const (
+	beforeKey   = "\x82\xa6K__slc\x91"
+	longestKey  = 1 + 8
+	longKey     = 0xd3 // int64 follows
+	beforeFrame = "\xa6V__slc\x91"
+	shortFrame  = 0xc4 // length of 1 byte follows; of 2 bytes one higher, of 4 two
 )
 
 // maxRow bounds a row: a stream that lost its place has lengths at random.
@@ -81,96 +86,21 @@ func (r *Reader) Each(attempt uint64, take func(f Frame, sum uint64) error) erro
 	}
 }
 
-// decodeRow returns the frame of one row, in whatever form gleam wrote the row
-// again.
+// decodeRow returns the frame of one row.
 func decodeRow(row []byte) ([]byte, error) {
-	d := msgpack{row: row}
-	var frame []byte
-	keys, values := 0, 0
-	for fields := d.length(0x80, 0xde); fields > 0 && !d.bad; fields-- {
-		switch name := string(d.take(int(d.byte()) - 0xa0)); name {
-		case "K__slc":
-			if keys += d.length(0x90, 0xdc); keys == 1 {
-				d.integer()
+	rest, ok := bytes.CutPrefix(row, []byte(beforeKey))
+	key := bytes.Index(rest[:min(len(rest), longestKey+len(beforeFrame))], []byte(beforeFrame))
+	if ok && key > 0 {
+		if rest = rest[key+len(beforeFrame):]; len(rest) > 0 && rest[0] >= shortFrame && rest[0] <= shortFrame+2 {
+			var length [4]byte
+			size := 1 << (rest[0] - shortFrame)
+			copy(length[4-size:], rest[1:])
+			if frame := rest[min(1+size, len(rest)):]; int(binary.BigEndian.Uint32(length[:])) == len(frame) {
+				return frame, nil
 			}
-		case "V__slc":
-			if values += d.length(0x90, 0xdc); values == 1 {
-				frame = d.bytes()
-			}
-		case "T__i64":
-			d.integer()
-		default:
-			d.bad = true
 		}
 	}
-	if d.bad || keys != 1 || values != 1 || len(d.row) > 0 {
-		return nil, fmt.Errorf("%w: not one key and one frame in %d bytes", ErrRow, len(row))
-	}
-	return frame, nil
-}
-
-// msgpack reads the few forms of msgpack that rows have; after anything else
-// it is bad and gives zeros.
-type msgpack struct {
-	row []byte // what is left of it
-	bad bool
-}
-
-func (d *msgpack) take(n int) []byte {
-	if n < 0 || n > len(d.row) {
-		d.row, d.bad = nil, true
-		return nil
-	}
-	b := d.row[:n:n]
-	d.row = d.row[n:]
-	return b
-}
-
-func (d *msgpack) byte() byte {
-	if b := d.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-// number is big-endian, of so many bytes.
-func (d *msgpack) number(size int) (n int) {
-	for _, b := range d.take(size) {
-		n = n<<8 | int(b)
-	}
-	return n
-}
-
-// length is that of a map or an array: in the tag's low bits, or in the 2 or 4
-// bytes that follow the tags long and long + 1.
-func (d *msgpack) length(fixed, long byte) int {
-	switch tag := d.byte(); {
-	case tag&0xf0 == fixed:
-		return int(tag & 0x0f)
-	case tag == long || tag == long+1:
-		return d.number(2 << (tag - long))
-	}
-	d.bad = true
-	return 0
-}
-
-func (d *msgpack) integer() {
-	switch tag := d.byte(); {
-	case tag < 0x80 || tag >= 0xe0:
-	case tag >= 0xcc && tag <= 0xd3:
-		d.take(1 << (tag & 3))
-	default:
-		d.bad = true
-	}
-}
-
-func (d *msgpack) bytes() []byte {
-	tag := d.byte()
-	if tag < 0xc4 || tag > 0xc6 {
-		d.bad = true
-		return nil
-	}
-	return d.take(d.number(1 << (tag - 0xc4)))
+	return nil, fmt.Errorf("%w: not one key and one frame in %d bytes", ErrRow, len(row))
 }
 
 // Writer writes frames as rows. It is not safe for concurrent use.
@@ -185,9 +115,10 @@ func NewWriter(w io.Writer) *Writer {
 
 // write sends a frame's bytes to a destination.
 func (w *Writer) write(to uint32, frame []byte) error {
-	head := make([]byte, 4, 64)
-	head = binary.BigEndian.AppendUint64(append(head, beforeKey...), uint64(to))
-	head = binary.BigEndian.AppendUint32(append(head, beforeFrame...), uint32(len(frame)))
+	head := append(make([]byte, 4, 64), beforeKey...)
+	head = binary.BigEndian.AppendUint64(append(head, longKey), uint64(to))
+	head = append(append(head, beforeFrame...), shortFrame+2)
+	head = binary.BigEndian.AppendUint32(head, uint32(len(frame)))
 	binary.LittleEndian.PutUint32(head, uint32(len(head)-4+len(frame)))
 	for _, b := range [][]byte{head, frame} {
 		if _, err := w.out.Write(b); err != nil {
