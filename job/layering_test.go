@@ -22,12 +22,13 @@ var layers = []struct {
 	{"reducer", []string{"reducer", "data", "simhash/…"}},
 	{"job/config", []string{"job/config", "data", "data/charset", "simhash/…"}},
 	{"job/rundir", []string{"job/rundir", "data"}},
+	{"job/engine/gleam/internal/wire", []string{"job/engine/gleam/internal/wire"}},
 }
 
 // onlyIn says which folders may import a package that is not ours.
 var onlyIn = map[string][]string{
-	"github.com/chrislusf/gleam":          {"job/engine/gleam"},
-	"google.golang.org/grpc":              {"job/engine/gleam"},
+	"github.com/chrislusf/gleam":          {"job/engine/gleam/internal/cluster"},
+	"google.golang.org/grpc":              {"job/engine/gleam/internal/cluster"},
 	"github.com/minio/minio-go":           {"data/object"},
 	"github.com/spf13/cobra":              {"job/cli"},
 	"github.com/spf13/pflag":              {"job/cli"},
