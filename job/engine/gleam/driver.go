@@ -56,7 +56,7 @@ func runDriver(dir attempt.Dir) error {
 			return err
 		}
 	}
-	if err := rundir.WriteJSON(dir.Result(), res); err != nil {
+	if err := rundir.WriteJSON(dir.Path(attempt.ResultFile), res); err != nil {
 		return err
 	}
 	if res.Failure != nil {

@@ -75,50 +75,40 @@ const recordClusters = 64 << 10
 func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error {
 	p := earlierParts{dir: job.Dir.Path(rundir.State, engine.EarlierParts), found: found}
 	sequence := l.Manifest().Sequence
+	missing := make([]int, len(splits))
 	for i, s := range splits {
+		missing[i] = i
 		p.names = append(p.names, fmt.Sprintf("%016x", xxh3.HashString(fmt.Sprintf("%s %s %d %d %d %s %d %d", job.Hash, job.Config.Library.Night, sequence, found.Rows(), found.Units(), s.File, s.Start, s.Rows))))
-		p.missing = append(p.missing, i)
 	}
 	if err := p.tidy(); err != nil {
 		return named(stageEarlier, err)
 	}
-	kept, err := p.take()
+	missing, kept, err := p.take(missing)
 	if err != nil {
 		return named(stageEarlier, err)
 	}
 	if job.Advance != nil {
 		job.Advance(kept)
 	}
-	if len(p.missing) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
-	r := e.run(job, stageEarlier)
-	r.Advanced = func(p attempt.Progress) int64 {
-		if p.Stage != stageEarlier {
-			return 0
-		}
-		return p.In
-	}
-	return named(r.Stage, r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) (err error) {
-		s.Assigned = earlierLanes(agents, splits, p.missing)
-		s.Steps = []attempt.Step{{Stage: stageEarlier, Tasks: len(s.Assigned)}}
-		s.Scope = s.Config.Library.Path // its files are known once it is locked
-		if s.Files, err = libraryFiles(s.Run, s.Config, splits); err != nil {
-			return supervise.Final(err)
-		}
-		return setPayload(s, earlierPayload{Sequence: sequence, Splits: splits, Parts: p.names, Rows: found.Rows(), Units: found.Units()})
-	}, func(attempt.Dir, *attempt.Result) error {
-		documents, err := p.take()
-		if err != nil {
-			return supervise.Final(err)
-		}
-		r.Kept += documents
-		r.Lost = fmt.Sprintf("%d of %d splits of the library are not joined; the others are kept", len(p.missing), len(splits))
-		if len(p.missing) > 0 {
-			return attempt.Lost("%d splits of the library have no result in the run directory", len(p.missing))
-		}
-		return nil
-	}))
+	return e.splits(ctx, job, splitFlow{
+		stage: stageEarlier, missing: missing, undone: "splits of the library are not joined",
+		advanced: func(p attempt.Progress) int64 {
+			if p.Stage != stageEarlier {
+				return 0
+			}
+			return p.In
+		},
+		assign: func(agents []cluster.Agent, missing []int) [][]int { return earlierLanes(agents, splits, missing) },
+		prepare: func(s *attempt.Spec, _ []cluster.Agent) (payload any, err error) {
+			s.Scope = s.Config.Library.Path // its files are known once it is locked
+			s.Files, err = libraryFiles(s.Run, s.Config, splits)
+			return earlierPayload{Sequence: sequence, Splits: splits, Parts: p.names, Rows: found.Rows(), Units: found.Units()}, err
+		},
+		finished: p.take,
+	})
 }
 
 // earlierLanes deals the missing splits to one worker an agent.
@@ -156,10 +146,9 @@ func libraryFiles(run string, cfg config.Config, splits []library.Split) ([]atte
 
 // earlierParts are the parts of the splits.
 type earlierParts struct {
-	dir     string
-	names   []string // by split
-	missing []int    // splits that found has not taken in
-	found   *reducer.Earliest
+	dir   string
+	names []string // by split
+	found *reducer.Earliest
 }
 
 // tidy makes the folder, and removes the parts of other splits: those of the
@@ -177,40 +166,37 @@ func (p *earlierParts) tidy() error {
 	return err
 }
 
-// take merges the parts that are there of the missing splits into found, and
-// returns how many documents of the library they cover.
-func (p *earlierParts) take() (documents int64, err error) {
+// take merges the parts that are there of the missing splits into found. It
+// returns the splits that are left, and how many documents of the library the
+// others have; no error of it is mended by trying again.
+func (p *earlierParts) take(missing []int) (left []int, documents int64, err error) {
 	var mu sync.Mutex
-	var left []int
 	group := errgroup.Group{}
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, split := range p.missing {
+	for _, split := range missing {
 		group.Go(func() error {
 			path := filepath.Join(p.dir, p.names[split])
 			b, err := os.ReadFile(path)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				mu.Lock()
-				defer mu.Unlock()
-				left = append(left, split)
-				return nil
-			case err != nil:
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			n, err := takePart(b, p.found)
-			if err != nil {
-				return fmt.Errorf("%s: %w: remove it and run the same command again", path, err)
+			n := int64(0)
+			if err == nil {
+				if n, err = takePart(b, p.found); err != nil {
+					return fmt.Errorf("%s: %w: remove it and run the same command again", path, err)
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			documents += n
+			if documents += n; err != nil {
+				left = append(left, split)
+			}
 			return nil
 		})
 	}
-	err = group.Wait()
+	err = supervise.Final(group.Wait())
 	slices.Sort(left)
-	p.missing = left
-	return documents, err
+	return left, documents, err
 }
 
 // partWriter appends the records of one split to a worker's frames.

@@ -39,46 +39,40 @@ func (e *Engine) Fingerprint(ctx context.Context, job *engine.Job, tasks []int, 
 			return errors.New("the agents cannot read standard input: write it to a file that all hosts see, or use --engine local")
 		}
 	}
-	missing := slices.Clone(tasks)
-	r := e.run(job, stageFingerprint)
-	r.Advanced = func(p attempt.Progress) int64 { return p.Bytes }
-	return named(r.Stage, r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) (err error) {
-		lanes, threads := lanes(agents, job.Config.Execution.Workers, len(missing))
-		s.Assigned = deal(missing, lanes, func(t int) int64 { return splitSize(job.Splits[t]) })
-		s.Steps = []attempt.Step{{Stage: stageFingerprint, Tasks: lanes}}
-		for _, split := range job.Splits {
-			s.Relative = s.Relative || !filepath.IsAbs(split.Path) && !object.Is(split.Path)
-		}
-		if s.Files, err = inputFiles(s.Config, job.Splits, missing); err != nil {
-			return supervise.Final(err)
-		}
-		return setPayload(s, fingerprintPayload{Splits: job.Splits, Threads: threads})
-	}, func(attempt.Dir, *attempt.Result) error {
-		left := missing[:0]
-		for _, t := range missing {
-			rec, ok, err := job.Dir.Record(engine.StageFingerprint, t)
-			if err != nil {
-				return err
+	return e.splits(ctx, job, splitFlow{
+		stage: stageFingerprint, missing: slices.Clone(tasks), undone: "splits are not fingerprinted",
+		advanced: func(p attempt.Progress) int64 { return p.Bytes },
+		assign: func(agents []cluster.Agent, missing []int) [][]int {
+			return deal(missing, lanes(agents, job.Config.Execution.Workers, len(missing)), func(t int) int64 { return splitSize(job.Splits[t]) })
+		},
+		prepare: func(s *attempt.Spec, agents []cluster.Agent) (payload any, err error) {
+			for _, split := range job.Splits {
+				s.Relative = s.Relative || !filepath.IsAbs(split.Path) && !object.Is(split.Path)
 			}
-			if !ok {
-				left = append(left, t)
-				continue
+			s.Files, err = inputFiles(s.Config, job.Splits, slices.Concat(s.Assigned...))
+			return fingerprintPayload{Splits: job.Splits, Threads: share(agents, len(s.Assigned))}, err
+		},
+		finished: func(missing []int) (left []int, bytes int64, err error) {
+			for i, t := range missing {
+				rec, ok, err := job.Dir.Record(engine.StageFingerprint, t)
+				if err == nil && ok {
+					err = rec.Conserved()
+				}
+				if err != nil {
+					return append(left, missing[i:]...), bytes, err
+				}
+				if !ok {
+					left = append(left, t)
+					continue
+				}
+				if err := done(rec); err != nil {
+					return nil, bytes, supervise.Final(err)
+				}
+				bytes += rec.Bytes
 			}
-			if err := rec.Conserved(); err != nil {
-				return err
-			}
-			if err := done(rec); err != nil {
-				return supervise.Final(err)
-			}
-			r.Kept += rec.Bytes
-		}
-		missing = left
-		r.Lost = fmt.Sprintf("%d of %d splits are not fingerprinted; the others are kept", len(missing), len(tasks))
-		if len(missing) > 0 {
-			return attempt.Lost("%d tasks have no record in the run directory", len(missing))
-		}
-		return nil
-	}))
+			return left, bytes, nil
+		},
+	})
 }
 
 // inputFiles are those that the tasks read, and what else the flow needs. The
@@ -97,18 +91,19 @@ func inputFiles(cfg config.Config, splits []data.Split, tasks []int) ([]attempt.
 	return filesOf(cfg, paths)
 }
 
-// lanes is how many workers fingerprint at once, and how many of them share
-// a host. An agent has several slots for each core (see operations.md); a
-// quarter of them fingerprints.
-func lanes(agents []cluster.Agent, workers, tasks int) (lanes, threads int) {
+// lanes is how many workers fingerprint at once. An agent has several slots for
+// each core (see operations.md); a quarter of them fingerprints.
+func lanes(agents []cluster.Agent, workers, tasks int) int {
 	slots := cluster.Total(agents).Slots
 	n := workers
 	if n == 0 {
 		n = max(len(agents), slots/4)
 	}
-	n = max(min(n, tasks, slots-1), cluster.MinTasks)
-	return n, max(1, n/max(1, len(agents)))
+	return max(min(n, tasks, slots-1), cluster.MinTasks)
 }
+
+// share is how many of so many workers share a host.
+func share(agents []cluster.Agent, lanes int) int { return max(1, lanes/max(1, len(agents))) }
 
 // splitSize is how many bytes of its file a split has, at least 1.
 func splitSize(s data.Split) int64 {
@@ -175,7 +170,7 @@ func (w *worker) fingerprintTasks(ctx context.Context, tasks []int) (err error) 
 	return nil
 }
 
-// collectRecords has the driver look that each task is reported once.
+// collectRecords has the driver check that each task is reported once.
 func collectRecords(_ attempt.Dir, s *attempt.Spec) (collector, error) {
 	missing := make(recordCollector)
 	for _, lane := range s.Assigned {

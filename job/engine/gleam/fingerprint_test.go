@@ -85,7 +85,8 @@ func TestLanes(t *testing.T) {
 		{three, 99, 100, 23, 7},
 		{[]cluster.Agent{{Slots: 1}}, 0, 9, 2, 2},
 	} {
-		if lanes, shares := lanes(c.agents, c.workers, c.tasks); lanes != c.lanes || shares != c.shares {
+		lanes := lanes(c.agents, c.workers, c.tasks)
+		if shares := share(c.agents, lanes); lanes != c.lanes || shares != c.shares {
 			t.Errorf("%+v: got %d lanes, %d of a host", c, lanes, shares)
 		}
 	}

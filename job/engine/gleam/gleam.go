@@ -1,7 +1,7 @@
 // Package gleam executes a job's stages on a gleam cluster: the very stage
 // functions of mapper and reducer, in worker processes that gleam starts on
 // its agents. gleam itself reports no failure and loses rows with exit code
-// 0; this package believes nothing it says. Rows travel in checksummed
+// 0; this package trusts none of its reports. Rows travel in checksummed
 // frames, every task accounts to every other for what it sent, and nothing is
 // passed on before the account of the whole flow is closed (internal/wire).
 // Each flow runs under a supervisor, in a process group of its own, with a
@@ -14,6 +14,7 @@ package gleam
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/engine/gleam/internal/check"
+	"github.com/neardup/neardup/job/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/engine/gleam/internal/supervise"
 )
 
@@ -58,6 +60,51 @@ var _ engine.Engine = (*Engine)(nil)
 // run begins to supervise a stage of the job.
 func (e *Engine) run(job *engine.Job, stage string) *supervise.Run {
 	return &supervise.Run{Options: e.o, Checked: &e.checked, Job: job, Stage: stage}
+}
+
+// splitFlow is a flow of one step whose tasks leave their results in the run
+// directory: what is finished is not run again, in this run or when it goes on.
+type splitFlow struct {
+	stage    string
+	missing  []int  // tasks
+	undone   string // what can be said of them, for errors
+	advanced func(attempt.Progress) int64
+	// assign deals the missing tasks to workers.
+	assign func(agents []cluster.Agent, missing []int) [][]int
+	// prepare completes the spec, and returns what the workers are told.
+	prepare func(s *attempt.Spec, agents []cluster.Agent) (payload any, err error)
+	// finished returns which tasks are still missing, and the progress that the
+	// others made.
+	finished func(missing []int) (left []int, progress int64, err error)
+}
+
+// splits brings a split flow to its end.
+func (e *Engine) splits(ctx context.Context, job *engine.Job, f splitFlow) error {
+	all := len(f.missing)
+	r := e.run(job, f.stage)
+	r.Advanced = f.advanced
+	return named(f.stage, r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) error {
+		s.Assigned = f.assign(agents, f.missing)
+		s.Steps = []attempt.Step{{Stage: f.stage, Tasks: len(s.Assigned)}}
+		payload, err := f.prepare(s, agents)
+		if err != nil {
+			return supervise.Final(err)
+		}
+		return setPayload(s, payload)
+	}, func(attempt.Dir, *attempt.Result) (err error) {
+		var progress int64
+		f.missing, progress, err = f.finished(f.missing)
+		if err != nil {
+			return err
+		}
+		r.Kept += progress
+		undone := fmt.Sprintf("%d of %d %s", len(f.missing), all, f.undone)
+		r.Lost = undone + "; the others are kept"
+		if len(f.missing) > 0 {
+			return attempt.Lost("%s", undone)
+		}
+		return nil
+	}))
 }
 
 // named puts the stage before an error, for callers that do not say it.
@@ -95,12 +142,11 @@ func filesOf(cfg config.Config, paths []string) ([]attempt.File, error) {
 	return append(files, more...), err
 }
 
-// Progress is what a worker last told, as its file in the run directory holds
-// it.
+// Progress is what a worker last reported.
 type Progress = attempt.Progress
 
 // Status returns what the workers of the flow under way in the run directory
-// at path last told, in order of stage and task: from any host that sees the
+// at path last reported, in order of stage and task: from any host that sees the
 // directory, and without a lock. It is empty when no flow runs.
 func Status(path string) ([]Progress, error) {
 	folders, err := filepath.Glob(filepath.Join(path, attempt.Scratch))

@@ -103,7 +103,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *numbered
 			if err := json.Unmarshal(res.Payload, &pairs); err != nil {
 				return fmt.Errorf("result: %w", err)
 			}
-			return readPairs(dir.Output(), pairs, emit)
+			return readPairs(dir.Path(attempt.OutputFile), pairs, emit)
 		})
 		if err != nil {
 			return err
@@ -185,8 +185,7 @@ func readPairs(path string, res pairsResult, emit func([]data.Pair) error) (err 
 	return nil
 }
 
-// segment emits the keys of its range of the documents: which one, its number
-// says.
+// segment emits the keys of its range of the documents; its number says which.
 func segment(_ context.Context, w *worker, _ []int) (err error) {
 	p, m, err := w.match()
 	if err != nil {
@@ -350,7 +349,7 @@ func collectPairs(dir attempt.Dir, s *attempt.Spec) (collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := data.CreateAtomic(dir.Output())
+	file, err := data.CreateAtomic(dir.Path(attempt.OutputFile))
 	if err != nil {
 		return nil, err
 	}

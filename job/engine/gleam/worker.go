@@ -23,11 +23,11 @@ import (
 // in the middle of the stream.
 type worker struct {
 	attempt.Reporter
-	stage stage
-	spec  *attempt.Spec
-	id    uint64 // of the attempt
-	step  int    // of the flow, from 1; 0 before the first
-	log   *slog.Logger
+	work stage
+	spec *attempt.Spec
+	id   uint64 // of the attempt
+	step int    // of the flow, from 1; 0 before the first
+	log  *slog.Logger
 
 	stdin  io.Reader
 	stdout io.Writer
@@ -49,7 +49,7 @@ func newWorker(p attempt.Process, stdin io.Reader, stdout io.Writer, log *slog.L
 	if err != nil {
 		host = "unknown"
 	}
-	w := &worker{stage: stages[at], id: p.ID, log: log, stdin: stdin, stdout: stdout, in: wire.NewReader(stdin), out: wire.NewWriter(stdout)}
+	w := &worker{work: stages[at], id: p.ID, log: log, stdin: stdin, stdout: stdout, in: wire.NewReader(stdin), out: wire.NewWriter(stdout)}
 	w.Dir, w.Stage, w.Task, w.Host = p.Dir, p.Stage, p.Task, host
 	return w, nil
 }
@@ -95,14 +95,14 @@ func (w *worker) execute(ctx context.Context) (err error) {
 	switch {
 	case w.step == 0 && w.Stage != cluster.Deal:
 		return fmt.Errorf("%s is no stage of this flow", w.Stage)
-	case w.stage.first == nil:
-		return w.stage.later(w)
+	case w.work.first == nil:
+		return w.work.later(w)
 	}
 	tasks, err := w.assigned()
 	if err != nil {
 		return err
 	}
-	return w.stage.first(ctx, w, tasks)
+	return w.work.first(ctx, w, tasks)
 }
 
 // moment is a point in a task's life at which tests make it fail.

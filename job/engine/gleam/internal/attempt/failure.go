@@ -46,13 +46,13 @@ func (e *LostError) Error() string { return e.text }
 
 // Note notes the failure where the supervisor sees it even when no row moves.
 func (d Dir) Note(f *Failure) error {
-	return rundir.WriteJSON(filepath.Join(d.failures(), fmt.Sprintf("%s-%d.json", f.Stage, f.Task)), f)
+	return rundir.WriteJSON(d.Path(failures, fmt.Sprintf("%s-%d.json", f.Stage, f.Task)), f)
 }
 
 // Noted returns a failure that a worker noted: the first that is not the mere
 // loss of rows, which follows from others. It is nil without one.
 func (d Dir) Noted() *Failure {
-	return firstFailure(filepath.Join(d.failures(), "*.json"))
+	return firstFailure(d.Path(failures, "*.json"))
 }
 
 // NoteFull notes that the disk of the agent's folder is full if it is, and
@@ -65,12 +65,12 @@ func (d Dir) NoteFull(host, folder string) bool {
 		return false
 	}
 	f := Failure{Stage: "agent", Host: host, Message: fmt.Sprintf("the disk of the agent's folder %s is full: free some, or start the agent with another --dir", filepath.Dir(folder))}
-	return rundir.WriteJSON(filepath.Join(string(d), fmt.Sprintf("full-%s-%d.json", host, os.Getpid())), f) == nil
+	return rundir.WriteJSON(d.Path(fmt.Sprintf("full-%s-%d.json", host, os.Getpid())), f) == nil
 }
 
 // FullDisk returns what NoteFull noted, nil if nothing.
 func (d Dir) FullDisk() *Failure {
-	return firstFailure(filepath.Join(string(d), "full-*.json"))
+	return firstFailure(d.Path("full-*.json"))
 }
 
 func firstFailure(pattern string) *Failure {

@@ -40,7 +40,7 @@ GOGC=off exec "$folder/program" "$@"
 // launcher is the text of the attempt's launcher.
 func (d Dir) launcher(program string) []byte {
 	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	return []byte(strings.NewReplacer("PROGRAM", quoted(program), "FAILURES", quoted(d.failures())).Replace(launcherText))
+	return []byte(strings.NewReplacer("PROGRAM", quoted(program), "FAILURES", quoted(d.Path(failures))).Replace(launcherText))
 }
 
 // WriteProgram copies the running program into the run directory, once for all
@@ -56,10 +56,10 @@ func (d Dir) WriteProgram(sum uint64) error {
 	if err := os.Chmod(program, 0o755); err != nil { //nolint:gosec // agents on this file system link it
 		return fmt.Errorf("program: %w", err)
 	}
-	if err := data.WriteFileAtomic(d.Launcher(), d.launcher(program)); err != nil {
+	if err := data.WriteFileAtomic(d.Path(Launcher), d.launcher(program)); err != nil {
 		return err
 	}
-	return os.Chmod(d.Launcher(), 0o755) //nolint:gosec // agents start it
+	return os.Chmod(d.Path(Launcher), 0o755) //nolint:gosec // agents start it
 }
 
 func copyProgram(path string) (err error) {

@@ -16,7 +16,7 @@ func TestLauncher(t *testing.T) {
 	dir := Dir(filepath.Join(run, "tmp", "gleam-1"))
 	folder := filepath.Join(t.TempDir(), "agent 1", "77")
 	program := filepath.Join(run, "tmp", "program")
-	for _, f := range []string{dir.failures(), folder} {
+	for _, f := range []string{dir.Path(failures), folder} {
 		if err := os.MkdirAll(f, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 // Driver is the name that a driver has among the stages.
 const Driver = "driver"
 
-// Progress is what a worker last told, as its file in the run directory holds
+// Progress is what a worker last reported, as its file in the run directory has
 // it.
 type Progress struct {
 	Stage string
@@ -25,14 +25,14 @@ type Progress struct {
 	Out   int64 // records that left
 	Bytes int64 // of input files, by the fingerprint stage
 	CPU   int64 // milliseconds of processor time
-	Beat  int64 // counts the tellings
+	Beat  int64 // counts the reports
 	Done  bool
 }
 
-// BeatEvery is how often a worker tells its progress.
+// BeatEvery is how often a worker reports its progress.
 const BeatEvery = time.Second
 
-// Reporter tells the progress of one task.
+// Reporter reports the progress of one task.
 type Reporter struct {
 	Dir   Dir
 	Stage string
@@ -44,7 +44,7 @@ type Reporter struct {
 }
 
 func (r *Reporter) path(suffix string) string {
-	return filepath.Join(r.Dir.workers(), fmt.Sprintf("%s-%d%s", r.Stage, r.Task, suffix))
+	return r.Dir.Path(workers, fmt.Sprintf("%s-%d%s", r.Stage, r.Task, suffix))
 }
 
 // Begin makes the task known, and refuses a second process of the same task
@@ -60,30 +60,30 @@ func (r *Reporter) Begin() error {
 	return f.Close()
 }
 
-// Beat tells the progress until stop is closed, and kills this process when its
+// Beat reports the progress until stop is closed, and kills this process when its
 // parent or the attempt is gone.
 func (r *Reporter) Beat(parent int, stop <-chan struct{}) {
 	tick := time.NewTicker(BeatEvery)
 	defer tick.Stop()
 	for n := int64(1); ; n++ {
-		r.tell(n)
+		r.write(n)
 		select {
 		case <-stop:
-			r.tell(n + 1)
+			r.write(n + 1)
 			return
 		case <-tick.C:
 		}
-		if os.Getppid() != parent || Gone(r.Dir.Lease()) {
+		if os.Getppid() != parent || Gone(r.Dir.Path(Lease)) {
 			if r.Stage == Driver {
-				_ = os.Remove(r.Dir.Lease()) // the guards need not wait
+				_ = os.Remove(r.Dir.Path(Lease)) // the guards need not wait
 			}
 			KillSelf()
 		}
 	}
 }
 
-// tell writes the file; what fails is made good by the next beat.
-func (r *Reporter) tell(n int64) {
+// write writes the file. Errors are ignored: the next beat writes it again.
+func (r *Reporter) write(n int64) {
 	text, err := json.Marshal(Progress{Stage: r.Stage, Task: r.Task, Host: r.Host, PID: os.Getpid(), CPU: processorTime(), Beat: n,
 		In: r.In.Load(), Out: r.Out.Load(), Bytes: r.Bytes.Load(), Done: r.Done.Load()})
 	if err != nil {
@@ -95,9 +95,9 @@ func (r *Reporter) tell(n int64) {
 	}
 }
 
-// Progress reads what the workers of the attempt last told.
+// Progress reads what the workers of the attempt last reported.
 func (d Dir) Progress() (all []Progress) {
-	paths, _ := filepath.Glob(filepath.Join(d.workers(), "*.json")) // the pattern is a good one
+	paths, _ := filepath.Glob(d.Path(workers, "*.json")) // the pattern is a good one
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		var p Progress
@@ -108,8 +108,7 @@ func (d Dir) Progress() (all []Progress) {
 	return all
 }
 
-// KillSelf kills this process at once: nobody is left who would read what it
-// has to say.
+// KillSelf kills this process at once: nobody is left to read its output.
 func KillSelf() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }

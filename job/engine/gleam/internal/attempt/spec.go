@@ -28,24 +28,27 @@ type Dir string
 // Scratch is the pattern of the attempts' folders in a run directory.
 var Scratch = filepath.Join(rundir.Scratch, "gleam-*")
 
-// Paths of what stands in the folder.
-func (d Dir) spec() string     { return filepath.Join(string(d), "spec.json") }
-func (d Dir) Lease() string    { return filepath.Join(string(d), "lease") }
-func (d Dir) Launcher() string { return filepath.Join(string(d), Shipped) }
-func (d Dir) Result() string   { return filepath.Join(string(d), "result.json") }
-func (d Dir) Output() string   { return filepath.Join(string(d), "output") }
-func (d Dir) Guards() string   { return filepath.Join(string(d), "guards") }
-func (d Dir) workers() string  { return filepath.Join(string(d), "workers") }
-func (d Dir) failures() string { return filepath.Join(string(d), "failures") }
+// What stands in the folder.
+const (
+	specFile   = "spec.json"
+	workers    = "workers"
+	failures   = "failures"
+	Guards     = "guards"      // a file for each guard that runs
+	Lease      = "lease"       // once it is removed the attempt is over
+	Launcher   = Shipped       // what gleam ships
+	ResultFile = "result.json" // the driver's last act
+	OutputFile = "output"      // what the flow's last stage makes, if it makes a file
+)
 
-// Report is what the check on an agent found.
-func (d Dir) Report(agent string) string {
-	return filepath.Join(string(d), "check-"+agent+".json")
+// Path is a path in the folder.
+func (d Dir) Path(elem ...string) string {
+	return filepath.Join(append([]string{string(d)}, elem...)...)
 }
 
-func (d Dir) logs() string {
-	return filepath.Join(filepath.Dir(filepath.Dir(string(d))), Logs)
-}
+// Report is the file of the check on an agent.
+func (d Dir) Report(agent string) string { return d.Path("check-" + agent + ".json") }
+
+func (d Dir) logs() string { return d.Path("..", "..", Logs) }
 
 // Log is a file of the run's logs.
 func (d Dir) Log(name string) string { return filepath.Join(d.logs(), name) }
@@ -99,7 +102,7 @@ type File struct {
 
 // Write writes the spec, for Read.
 func (d Dir) Write(s *Spec) error {
-	for _, sub := range []string{d.workers(), d.Guards(), d.failures(), d.logs()} {
+	for _, sub := range []string{d.Path(workers), d.Path(Guards), d.Path(failures), d.logs()} {
 		if err := os.MkdirAll(sub, 0o755); err != nil {
 			return fmt.Errorf("attempt: %w", err)
 		}
@@ -108,19 +111,19 @@ func (d Dir) Write(s *Spec) error {
 	if err != nil {
 		return fmt.Errorf("attempt: %w", err)
 	}
-	return data.WriteFileAtomic(d.spec(), text)
+	return data.WriteFileAtomic(d.Path(specFile), text)
 }
 
 // Read reads the attempt's spec and checks that this program is the one that
 // wrote it.
 func (d Dir) Read() (*Spec, error) {
-	text, err := os.ReadFile(d.spec())
+	text, err := os.ReadFile(d.Path(specFile))
 	if err != nil {
 		return nil, fmt.Errorf("this host does not see the run directory: %w: mount it at the same path on all hosts", err)
 	}
 	s := new(Spec)
 	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", d.spec(), err)
+		return nil, fmt.Errorf("%s: %w", d.Path(specFile), err)
 	}
 	s.Config.Execution = s.Execution
 	sum, err := ProgramSum()

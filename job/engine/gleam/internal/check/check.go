@@ -1,7 +1,7 @@
 // Package check looks, before the first flow, whether each agent can do its
 // part: the program starts there as a worker does, and looks for what the flows
-// need. What it finds wrong is said before any work is done, with the host's
-// name and the remedy. It reads what it is told to look for, and changes
+// need. Problems are reported before any work is done, with the host's name and
+// the remedy. It reads what it is told to look for, and changes
 // nothing.
 package check
 
@@ -189,7 +189,7 @@ func joined(agents []cluster.Agent, reports []report, problems []error) error {
 
 // ask runs the check on one agent, whose disk needs so many bytes.
 func ask(ctx context.Context, dir attempt.Dir, s *attempt.Spec, a cluster.Agent, need int64, log *slog.Logger) (rep report, err error) {
-	said, err := cluster.Execute(ctx, a.Address, dir.Launcher(), []string{attempt.ArgDir + string(dir), attempt.ArgCheck + a.Address}, limit, func(hash uint32, cause error) {
+	said, err := cluster.Execute(ctx, a.Address, dir.Path(attempt.Launcher), []string{attempt.ArgDir + string(dir), attempt.ArgCheck + a.Address}, limit, func(hash uint32, cause error) {
 		log.Debug("check's folder not removed", "agent", a.Address, "error", errors.Join(cause, guard.ClearHere(hash)))
 	})
 	if errors.Is(err, cluster.ErrShip) {

@@ -1,7 +1,7 @@
 // Package cluster speaks to gleam: it asks a master for its agents and agents
 // whether they do their work, starts a program on one of them, runs a flow and
 // drops what is left of it. It is the only package that imports gleam, and
-// believes nothing of what gleam says about a flow. It never starts or stops a
+// trusts nothing that gleam reports about a flow. It never starts or stops a
 // master or an agent.
 package cluster
 

@@ -54,7 +54,7 @@ func build(s *attempt.Spec, source func(io.Writer) error, output func(io.Reader)
 // Run executes the flow from the driver's process and returns when gleam does,
 // which says nothing of how it went.
 func Run(dir attempt.Dir, s *attempt.Spec, source func(io.Writer) error, output func(io.Reader) error) {
-	os.Args[0] = dir.Launcher() // gleam ships this file
+	os.Args[0] = dir.Path(attempt.Launcher) // gleam ships this file
 	gio.HasInitalized = true
 	build(s, source, output).RunContext(context.Background(), distributed.Option().SetMaster(s.Master))
 }

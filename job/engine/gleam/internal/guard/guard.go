@@ -1,5 +1,5 @@
-// Package guard sees to it that nothing of a flow outlives its attempt on a
-// host. A guard stands by each flow on each agent, in a session of its own.
+// Package guard makes sure that nothing of a flow outlives its attempt on a
+// host. Each flow has a guard on each agent, a process in its own session.
 // When the attempt's lease is gone, or is no longer renewed, it kills what gleam
 // leaves of the flow there: executors that wait for ever and keep their slots,
 // and the flow's files. It finds them by the flow's folder in their arguments
@@ -55,7 +55,7 @@ func Start(dir attempt.Dir) (err error) {
 	// Make it known and open the agent's log now: a guard takes its time to
 	// start, and a short flow may be over before.
 	g := attempt.Guard{Folder: folder, Known: fmt.Sprintf("%s-%d", host, os.Getpid())}
-	known := filepath.Join(dir.Guards(), g.Known)
+	known := dir.Path(attempt.Guards, g.Known)
 	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func Start(dir attempt.Dir) (err error) {
 // logFile is the file descriptor of the agent's log in the guard's process.
 const logFile = 4
 
-// Run stands by until the attempt is over and nothing of it is left. It then
+// Run waits until the attempt is over and nothing of it is left. It then
 // copies what the agent logged meanwhile into the run directory.
 func Run(dir attempt.Dir, g attempt.Guard) (err error) {
 	host, err := os.Hostname()
@@ -86,7 +86,7 @@ func Run(dir attempt.Dir, g attempt.Guard) (err error) {
 		return err
 	}
 	defer func() {
-		if rerr := os.Remove(filepath.Join(dir.Guards(), g.Known)); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+		if rerr := os.Remove(dir.Path(attempt.Guards, g.Known)); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}()
@@ -97,7 +97,7 @@ func Run(dir attempt.Dir, g attempt.Guard) (err error) {
 	renewed, last, full := time.Now(), time.Time{}, false
 	for {
 		full = full || dir.NoteFull(host, g.Folder)
-		info, err := os.Stat(dir.Lease())
+		info, err := os.Stat(dir.Path(attempt.Lease))
 		switch {
 		case err == nil && !info.ModTime().Equal(last):
 			renewed, last = time.Now(), info.ModTime()
@@ -140,7 +140,7 @@ func openAgentLog(agent int) (*os.File, error) {
 	return f, nil
 }
 
-// copyLog copies the rest of the log, of much the end.
+// copyLog copies the rest of the log, at most its last 256 KiB.
 func copyLog(log *os.File, path string) error {
 	const most = 256 << 10
 	text, err := io.ReadAll(log)

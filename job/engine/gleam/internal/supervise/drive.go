@@ -48,7 +48,7 @@ func (r *Run) drive(ctx context.Context, s *attempt.Spec) (res *attempt.Result, 
 	r.clear(s, cause != nil)
 	r.advance(r.dir.Progress())
 	res = new(attempt.Result)
-	rerr := rundir.ReadJSON(r.dir.Result(), res)
+	rerr := rundir.ReadJSON(r.dir.Path(attempt.ResultFile), res)
 	if rerr == nil && res.Failure == nil && (cause == nil || errors.Is(cause, errUntidy)) {
 		return res, nil
 	}
@@ -61,7 +61,7 @@ func (r *Run) drive(ctx context.Context, s *attempt.Spec) (res *attempt.Result, 
 	return nil, r.why(cause, logPath)
 }
 
-// why is the best that is known of why the driver has no result.
+// why returns the best known reason for a driver without a result.
 func (r *Run) why(cause error, logPath string) error {
 	if f := r.dir.Noted(); f != nil {
 		return f
@@ -79,7 +79,7 @@ func (r *Run) why(cause error, logPath string) error {
 }
 
 // advance tells the job of its progress: what was kept, and what is under way.
-// What a failed attempt did and another does again is told once.
+// Work that a failed attempt did and another repeats counts once.
 func (r *Run) advance(all []attempt.Progress) {
 	if r.Job.Advance == nil || r.Advanced == nil {
 		return
@@ -97,12 +97,12 @@ func (r *Run) advance(all []attempt.Progress) {
 // clear removes what is left of the flow: the guards see that the lease is gone
 // and kill the executors, and agents drop the rows they hold.
 func (r *Run) clear(s *attempt.Spec, failed bool) {
-	if err := os.Remove(r.dir.Lease()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(r.dir.Path(attempt.Lease)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		r.Job.Log.Warn("the lease could not be removed", "error", err)
 	}
 	const patience = 12 * time.Second
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(guard.Every / 4) {
-		if left, err := os.ReadDir(r.dir.Guards()); err != nil || len(left) == 0 {
+		if left, err := os.ReadDir(r.dir.Path(attempt.Guards)); err != nil || len(left) == 0 {
 			break
 		}
 	}

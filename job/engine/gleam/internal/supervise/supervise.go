@@ -2,8 +2,8 @@
 // driver, a process group of its own, with a deadline and a watch over its
 // progress; what fails is tried again, what it finished is kept, and what gleam
 // leaves behind is removed. An attempt counts only by the result that the
-// driver verified, and whoever supervises it says what to do and takes what
-// came of it: this package knows no stage.
+// driver verified. What a flow does, and what becomes of its result, is the
+// caller's: this package knows no stage.
 package supervise
 
 import (
@@ -193,5 +193,5 @@ func (r *Run) lay(s *attempt.Spec) error {
 	if err := r.dir.WriteProgram(s.Binary); err != nil {
 		return err
 	}
-	return data.WriteFileAtomic(r.dir.Lease(), nil)
+	return data.WriteFileAtomic(r.dir.Path(attempt.Lease), nil)
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/neardup/neardup/job/engine/gleam/internal/guard"
 )
 
-// errUntidy is returned for a driver whose result is there, but that does not
-// end.
+// errUntidy is returned for a driver that wrote its result, but does not end.
 var errUntidy = errors.New("the driver does not end")
 
 // watch returns nil when the driver ended in good order, or an error when it
@@ -36,11 +35,11 @@ func (r *Run) watch(ctx context.Context, ended <-chan error) error {
 		case now := <-tick.C:
 			if now.Sub(renewed) > guard.LeaseRenewed {
 				renewed = now
-				if err := os.Chtimes(r.dir.Lease(), now, now); err != nil {
+				if err := os.Chtimes(r.dir.Path(attempt.Lease), now, now); err != nil {
 					return fmt.Errorf("lease: %w", err)
 				}
 			}
-			if !attempt.Gone(r.dir.Result()) {
+			if !attempt.Gone(r.dir.Path(attempt.ResultFile)) {
 				if result.IsZero() {
 					result = now
 				}
@@ -64,21 +63,21 @@ func (r *Run) watch(ctx context.Context, ended <-chan error) error {
 	}
 }
 
-// watch notices a flow that stands still and a worker that fell silent.
+// watch notices a flow that makes no progress and a worker that fell silent.
 type watch struct {
 	stall   time.Duration
 	sum     int64
 	cpu     int64
 	moved   time.Time // when the sum last changed
 	beats   map[string]int64
-	changed map[string]time.Time // when a worker last told something
+	changed map[string]time.Time // when a worker last reported
 }
 
 func newWatch(stall time.Duration, now time.Time) *watch {
 	return &watch{stall: stall, moved: now, beats: make(map[string]int64), changed: make(map[string]time.Time)}
 }
 
-// silence is how long a worker may tell nothing.
+// silence is how long a worker may report nothing.
 const silence = 20 * time.Second
 
 // busy is the processor time that counts as progress when no counter moves: a

@@ -1,6 +1,6 @@
 // Package wire is what travels through gleam: frames with a checksum, the rows
 // that carry them, and the accounts by which a receiver knows that all of it
-// came. gleam loses rows and reports success; a Ledger closes only when every
+// arrived. gleam loses rows and reports success; a Ledger closes only when every
 // sender ended and what came is what was sent, in any order.
 //
 // It does not import gleam, and knows nothing of what the payloads mean.
