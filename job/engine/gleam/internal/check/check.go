@@ -1,8 +1,7 @@
 // Package check looks, before the first flow, whether each agent can do its
 // part: the program starts there as a worker does, and looks for what the flows
 // need. Problems are reported before any work is done, with the host's name and
-// the remedy. It reads what it is told to look for, and changes
-// nothing.
+// the remedy. It changes nothing on the agents.
 package check
 
 import (
