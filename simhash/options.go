@@ -46,17 +46,17 @@ const (
 // options, stop words and segmenter give the same fingerprints, on any
 // machine.
 type Options struct {
-	Bits        int      `yaml:"bits" json:"bits"`                 // of the fingerprint: 32, 64 or 128
-	Kind        string   `yaml:"kind" json:"kind"`                 // words or ngrams
-	N           int      `yaml:"n" json:"n"`                       // characters of an n-gram, 1 to 16; words ignore it. 2 suits Chinese, English needs 3 or more
-	HMM         bool     `yaml:"hmm" json:"hmm"`                   // the default segmenter finds words beyond its dictionary
-	Simplify    bool     `yaml:"simplify" json:"simplify"`         // traditional characters count as simplified ones
-	Weight      string   `yaml:"weight" json:"weight"`             // tf, tfidf, sqrt-tfidf, unit or levels; n-grams take tf or unit
-	TitleWeight int      `yaml:"title_weight" json:"title_weight"` // how many times a feature of the title counts, 0 to 100; 0 ignores titles
-	Top         int      `yaml:"top" json:"top"`                   // only that many features of the highest tf × idf; 0: all
-	Tags        []string `yaml:"tags" json:"tags"`                 // only dictionary words whose part of speech starts with one of these, such as n, v; empty: all
-	Stop        string   `yaml:"stop" json:"stop"`                 // none or builtin; n-grams ignore it
-	MinFeatures int      `yaml:"min_features" json:"min_features"` // a document with fewer distinct features is in LaneShort
+	Bits        int      `yaml:"bits" json:"bits" help:"bits of a fingerprint: 32, 64 or 128"`
+	Kind        string   `yaml:"kind" json:"kind" allow:"words,ngrams" help:"what is counted"`
+	N           int      `yaml:"n" json:"n" help:"characters of an n-gram, 1 to 16; English needs 3 or more"`
+	HMM         bool     `yaml:"hmm" json:"hmm" help:"find words beyond the dictionary"`
+	Simplify    bool     `yaml:"simplify" json:"simplify" help:"count traditional characters as simplified ones"`
+	Weight      string   `yaml:"weight" json:"weight" allow:"tf,tfidf,sqrt-tfidf,unit,levels" help:"weight of a feature"`
+	TitleWeight int      `yaml:"title_weight" json:"title_weight" help:"how many times a feature of the title counts, 0 to 100"`
+	Top         int      `yaml:"top" json:"top" help:"only that many features of the highest tf × idf; 0: all"`
+	Tags        []string `yaml:"tags" json:"tags" help:"only words whose part of speech begins so, like n,v"`
+	Stop        string   `yaml:"stop" json:"stop" allow:"none,builtin" help:"stop words to leave out"`
+	MinFeatures int      `yaml:"min_features" json:"min_features" help:"a document with fewer distinct features is short"`
 }
 
 // DefaultOptions returns 64 bits of all words but stop words, by tf.
