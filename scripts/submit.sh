@@ -10,11 +10,11 @@ Builds neardup (or takes --binary), checks that the cluster answers, runs the
 job there and follows it. Everything else is handed to `neardup run`: see
 neardup run --help. The same command again goes on with what is left.
 
-  --master HOST:PORT  the gleam master (default: what the settings say, else
-                      127.0.0.1:45326)
+  --master HOST:PORT  the gleam master (default: the settings')
   --out DIR           run directory, on storage that all hosts mount at the
                       same path
   --config FILE       settings, like night.yaml
+  --set NAME=VALUE    a setting
   --binary FILE       neardup, instead of building it
 
 Exit codes: neardup's. 0 done; 1 failed; 2 usage; 3 done, but records were
@@ -27,16 +27,17 @@ die() { echo "submit.sh: $1" >&2; exit "${2:-1}"; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 master='' binary='' out=''
-rest=()
+rest=() settings=()
 while (($#)); do
   case $1 in
     -h | --help) usage; exit 0 ;;
-    --master=* | --binary=* | --out=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ; continue ;;
-    --master | --binary | --out | -o)
+    --master=* | --binary=* | --out=* | --config=* | --set=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ; continue ;;
+    --master | --binary | --out | -o | --config | --set)
       (($# > 1)) || die "$1 needs a value" 2
       case $1 in
         --master) master=$2 ;;
         --binary) binary=$2 ;;
+        --config | --set) settings+=("$1" "$2") ;;
         *) out=$2 ;;
       esac
       shift 2
@@ -57,14 +58,9 @@ fi
 file=$(readlink -f -- "$binary") || die "$binary is not there" 2
 [[ -f $file && -x $file ]] || die "$file is no program" 2
 
-if [[ -z $master && " ${rest[*]}" != *' --config'* ]]; then
-  master=127.0.0.1:45326
-elif [[ -z $master ]]; then
-  settings=$("$file" run --print-config "${rest[@]}") || exit
-  master=$(sed -n 's/^  master: //p' <<<"$settings" | tr -d \'\")
-fi
+[[ -n $master ]] || master=$("$file" config execution.master "${settings[@]}") || exit
 [[ $master =~ ^[^:]+:[0-9]+$ ]] || die "master $master: write HOST:PORT" 2
 "$file" "-gleam.agents=$master" || exit 1 # it says why
 
 # exec: a signal for this script reaches neardup, and its exit code is ours.
-exec "$file" run --engine gleam --master "$master" --out "$out" "${rest[@]}"
+exec "$file" run --engine gleam --master "$master" --out "$out" "${settings[@]}" "${rest[@]}"

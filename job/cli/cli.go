@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,25 +34,6 @@ const (
 	ExitOtherRun    = 10  // run directory of another configuration
 	ExitInterrupted = 130 // interrupted
 )
-
-const exitCodes = `
-Exit codes: 0 done; 1 failed; 2 usage; 3 done, but records were skipped and
---strict was given; 4 incomplete or rows not conserved; 10 run directory of
-another configuration; 130 interrupted.`
-
-// usageTemplate ends a help text with the example and the exit codes.
-const usageTemplate = `Usage:
-  {{.UseLine}}{{if .HasAvailableSubCommands}}
-
-Commands:{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-
-Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
-
-Example:
-{{.Example}}
-` + exitCodes + "\n"
 
 // errStrict ends a strict run that skipped records.
 var errStrict = errors.New("records were skipped")
@@ -123,12 +105,7 @@ Parquet and a clean dump.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q; see neardup --help", args[0])}
-			}
-			return c.Help()
-		},
+		RunE:          onlyCommands,
 	}
 	root.SetIn(std.in)
 	root.SetOut(std.out)
@@ -136,20 +113,45 @@ Parquet and a clean dump.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newInspect(std), newPlan(std), newStopWords(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
-	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
+	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newInspect(std), newPlan(std), newConfig(std), newStopWords(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
 
-// needArgs is a usage error unless there is at least one argument.
-func needArgs(what string) cobra.PositionalArgs {
+// onlyCommands runs a command that is nothing without one of its own: it
+// prints the help, or says that there is no such command.
+func onlyCommands(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unknown command %q; see %s --help", args[0], c.CommandPath())}
+	}
+	return c.Help()
+}
+
+// needInput is a usage error unless there is an input.
+func needInput(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError{fmt.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
+	}
+	return nil
+}
+
+// need is a usage error unless there are that many arguments.
+func need(count int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		if len(args) != count {
 			return usageError{fmt.Errorf("name %s; see %s --help", what, c.CommandPath())}
 		}
 		return nil
 	}
+}
+
+// printed prints a result: as JSON, or as print does for people.
+func printed(w io.Writer, asJSON bool, result any, print func(io.Writer) error) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(result)
+	}
+	return print(w)
 }
 
 func newLog(w io.Writer, verbose bool) *slog.Logger {

@@ -10,15 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/data/sample"
 )
@@ -287,33 +284,6 @@ func TestInterrupt(t *testing.T) {
 	}
 	if !strings.Contains(stderr.String(), "goes on from there") {
 		t.Fatalf("stderr %q does not say how to go on", stderr)
-	}
-}
-
-// The README names every flag, and no other.
-func TestReadmeNamesEveryFlag(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{"version": true, "help": true}
-	var visit func(*cobra.Command)
-	visit = func(c *cobra.Command) {
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			known[f.Name] = true
-			if !strings.Contains(string(text), "--"+f.Name) {
-				t.Errorf("README.md does not name %s --%s", c.CommandPath(), f.Name)
-			}
-		})
-		for _, sub := range c.Commands() {
-			visit(sub)
-		}
-	}
-	visit(newRoot(streams{}))
-	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(string(text), -1) {
-		if !known[m[1]] {
-			t.Errorf("README.md names --%s, which is no flag", m[1])
-		}
 	}
 }
 

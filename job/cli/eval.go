@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 	"github.com/neardup/neardup/job/version"
 )
 
-// evalFlags are the flags of eval.
+// evalFlags are the flags of eval that are no settings.
 type evalFlags struct {
 	labels   string
 	edits    []string
@@ -31,7 +32,6 @@ type evalFlags struct {
 	protocol string
 	category string
 	methods  []string
-	half     int
 	options  eval.Options
 	maxK     int
 	show     int
@@ -44,15 +44,15 @@ type evalFlags struct {
 const protocolPaper = "paper"
 
 func newEval(std streams) *cobra.Command {
-	f := evalFlags{methods: []string{"classic", "balanced", "thorough", "minhash"}, half: eval.AllPairs}
+	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs}}
+	s := newSettings(config.PresetBalanced)
 	var edits []string
 	for _, e := range eval.Edits() {
 		edits = append(edits, string(e))
 	}
-	cfg := config.Default()
 	cmd := &cobra.Command{
 		Use:   "eval INPUT…",
-		Short: "Measure how good methods are on labelled or planted near-duplicates",
+		Short: "Measure how good methods are, on labelled or planted pairs",
 		Long: `Compares methods on the same documents: precision, recall, F1 and time; by
 similarity, length, script, category and edit; over the threshold and over the
 distance; the worst false pairs and misses. The truth is the labelled pairs
@@ -64,115 +64,84 @@ whose character 5-grams have a Jaccard similarity of --alike or more.
 --edits says which. A document's category is the INPUT it comes from; of a
 single folder, the folder or file within it; or its --category-column.
 
-Edits: ` + strings.Join(edits, ", ") + `;
-each with the share of a document that it changes, like drop=0.2.
+` + fill("Edits: "+strings.Join(edits, ", ")+"; each with the share of a document that it changes, like drop=0.2.") + `
 
-Methods: ` + strings.Join(eval.Names(), ", ") + `, or
-k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ,
-as in balanced+k=6+limit=0.5: ` + eval.Settings + `,
-which leaves out what the pages of a site share. Levenshtein, cosine and
-common-substring compare all pairs, of 5,000 documents at most.`,
+` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+", which leaves out what the pages of a site share. Levenshtein, cosine and common-substring compare all pairs, of 5,000 documents at most."),
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
-  neardup eval pages.jsonl --edits advert=0.1,advert=0.3,drop=0.2 --count 500 --report-html report.html
+  neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,
-		Args: needArgs("an input: a file, a folder or a glob"),
+		Args: needInput,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cfg.Check(); err != nil {
-				return usageError{err}
+			cfg, err := s.config()
+			if err != nil {
+				return err
 			}
-			f.options.Half = f.half
 			f.counted = cmd.Flags().Changed("count")
 			return runEval(cmd.Context(), std, cfg, f, args)
 		},
 	}
-	fs := cmd.Flags()
-	fs.StringVar(&f.labels, "labels", "", "file of labelled pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
-	fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, each like drop or drop=0.2")
-	fs.Float64Var(&f.strength, "strength", 0.1, "share of a document that an edit changes that names none")
-	fs.IntVar(&f.planting.Count, "count", 500, "duplicates to plant; by default as many as there are documents, where those are fewer")
-	fs.Uint64Var(&f.planting.Seed, "seed", 1, "what is planted depends on it")
-	fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
-	fs.StringVar(&f.category, "category-column", "", "column of a document's category, which is then read instead of its title")
-	fs.StringSliceVar(&f.methods, "methods", f.methods, "methods to compare")
-	fs.IntVar(&f.half, "half", f.half, "count only the pairs of this half of the ids, 0 or 1: tune on one, report on the other (default all)")
-	fs.Float64Var(&f.options.Alike, "alike", 0.5, "similarity from which on two documents count as near-duplicates")
-	fs.IntVar(&f.options.Examples, "examples", 10, "false pairs and misses to list")
-	fs.IntVar(&f.show, "show", 0, "show that many of them of each method, side by side")
-	fs.IntVar(&f.maxK, "max-k", 8, "measure our methods at every distance up to this one too; 0: do not")
-	fs.StringVar(&f.html, "report-html", "", "write the report as a page to this file too")
-	fs.StringVar(&f.parquet, "parquet", "", "write the report as measures.parquet and examples.parquet into this folder too")
-	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
-	bindColumns(fs, &cfg)
+	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
+		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
+		fs.Float64Var(&f.strength, "strength", 0.1, "share that an edit changes which names none")
+		fs.IntVar(&f.planting.Count, "count", 500, "duplicates to plant, or one a document")
+		fs.Uint64Var(&f.planting.Seed, "seed", 1, "what is planted depends on it")
+		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
+		fs.StringVar(&f.category, "category-column", "", "column of the category, read in place of the title")
+		fs.Float64Var(&f.options.Alike, "alike", 0.5, "similarity from which on documents are near-duplicates")
+	})
+	group(cmd.Flags(), "Measures", func(fs *pflag.FlagSet) {
+		fs.StringSliceVar(&f.methods, "methods", f.methods, "methods to compare")
+		fs.IntVar(&f.maxK, "max-k", 8, "measure ours at every distance up to this one; 0: do not")
+		fs.IntVar(&f.options.Half, "half", f.options.Half, "pairs of this half of the ids alone: 0 or 1; -1: all")
+	})
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.options.Examples, "examples", 10, "false pairs and misses to list")
+		fs.IntVar(&f.show, "show", 0, "so many of them of each method side by side")
+		bindHTML(fs, &f.html)
+		fs.StringVar(&f.parquet, "parquet", "", "write it as Parquet tables into this folder too")
+		bindJSON(fs, &f.json)
+	})
+	s.bindAll(cmd.Flags())
 	return cmd
 }
 
-// bindColumns adds the flags that say how documents are read.
-func bindColumns(fs *pflag.FlagSet, c *config.Config) {
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	bindInput(all, c)
-	for _, name := range []string{"format", "id-column", "title-column", "text-column", "warc-id", "http-status", "html", "max-record"} {
-		fs.AddFlag(all.Lookup(name))
-	}
-}
-
-func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, inputs []string) error {
-	var methods []eval.Method
+// parse checks the flags and reads what they stand for.
+func (f *evalFlags) parse() (methods []eval.Method, err error) {
 	for _, name := range f.methods {
 		m, err := eval.Parse(name)
 		if err != nil {
-			return usageError{err}
+			return nil, err
 		}
 		methods = append(methods, m)
 	}
 	for _, name := range f.edits {
 		edit, err := eval.ParsePlanned(name, f.strength)
 		if err != nil {
-			return usageError{err}
+			return nil, err
 		}
 		f.planting.Edits = append(f.planting.Edits, edit)
 	}
 	switch {
 	case f.protocol != "" && f.protocol != protocolPaper:
-		return usageError{fmt.Errorf("protocol %q: write %s", f.protocol, protocolPaper)}
+		return nil, fmt.Errorf("--protocol %q: write %s", f.protocol, protocolPaper)
 	case (f.labels == "") == (len(f.planting.Edits) == 0 && f.protocol == ""):
-		return usageError{errors.New("name the truth: either --labels FILE, or --edits EDITS or --protocol " + protocolPaper)}
+		return nil, errors.New("name the truth: either --labels FILE, or --edits EDITS or --protocol " + protocolPaper)
 	case f.maxK < 0 || f.maxK > 15:
-		return usageError{fmt.Errorf("max-k %d: write a number from 0 to 15", f.maxK)}
+		return nil, fmt.Errorf("--max-k %d: write a number from 0 to 15", f.maxK)
 	}
-	if err := f.options.Check(); err != nil {
+	return methods, f.options.Check()
+}
+
+func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, inputs []string) error {
+	methods, err := f.parse()
+	if err != nil {
 		return usageError{err}
 	}
-	var pairs [][2]string
-	if f.labels != "" {
-		var err error
-		if pairs, err = readLabels(f.labels); err != nil {
-			return fmt.Errorf("%s: %w", f.labels, err)
-		}
-	}
-	corpus, err := readCorpus(cfg, inputs, f.category)
+	corpus, err := f.corpus(cfg, inputs)
 	if err != nil {
 		return err
-	}
-	switch {
-	case f.labels != "":
-		if err := corpus.Label(pairs); err != nil {
-			return fmt.Errorf("%s: %w", f.labels, err)
-		}
-	case f.protocol != "":
-		protocol := eval.PaperProtocol(f.planting.Seed)
-		if len(f.planting.Edits) > 0 {
-			protocol.Edits = f.planting.Edits
-		}
-		if corpus, err = protocol.Apply(corpus); err != nil {
-			return usageError{err}
-		}
-	default:
-		if !f.counted {
-			f.planting.Count = min(f.planting.Count, len(corpus.Documents))
-		}
-		if corpus, err = eval.Plant(corpus, f.planting); err != nil {
-			return usageError{err}
-		}
 	}
 	lab, err := eval.New(ctx, corpus, f.options)
 	if err != nil {
@@ -201,8 +170,45 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	if err := report.WriteText(std.out); err != nil {
 		return err
 	}
-	cells, colour := terminal(std.out)
+	cells, colour := canvas(std.out)
 	return report.WriteExamples(std.out, f.show, cells, colour)
+}
+
+// corpus reads the inputs and adds the truth to them.
+func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, error) {
+	var pairs [][2]string
+	if f.labels != "" {
+		var err error
+		if pairs, err = readLabels(f.labels); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.labels, err)
+		}
+	}
+	corpus, err := readCorpus(cfg, inputs, f.category)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.labels != "":
+		if err := corpus.Label(pairs); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.labels, err)
+		}
+		return corpus, nil
+	case f.protocol != "":
+		protocol := eval.PaperProtocol(f.planting.Seed)
+		if len(f.planting.Edits) > 0 {
+			protocol.Edits = f.planting.Edits
+		}
+		corpus, err = protocol.Apply(corpus)
+	default:
+		if !f.counted {
+			f.planting.Count = min(f.planting.Count, len(corpus.Documents))
+		}
+		corpus, err = eval.Plant(corpus, f.planting)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return corpus, nil
 }
 
 // measure fills the report: every method, and ours at every distance to maxK.
@@ -221,7 +227,7 @@ func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []
 	if report.Sweeps, err = lab.Sweeps(ctx, methods, maxK); err != nil {
 		return err
 	}
-	h, err := lab.Histogram(ctx, eval.Classic().Features, maxK)
+	h, err := lab.Histogram(ctx, config.Default().Features.Options, maxK)
 	if err != nil {
 		return err
 	}
@@ -241,18 +247,16 @@ func writePage(path string, write func(io.Writer) error) error {
 	return file.Commit()
 }
 
-// terminal says how wide a line may be, and whether it may be coloured: on a
-// terminal, unless NO_COLOR is set (https://no-color.org).
-func terminal(out io.Writer) (cells int, colour bool) {
+// canvas says how wide a line of texts side by side may be, and whether it may
+// be coloured: on a terminal, unless NO_COLOR is set (https://no-color.org).
+func canvas(out io.Writer) (cells int, colour bool) {
 	const usual = 120
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return usual, false
 	}
-	if cells, _, _ = term.GetSize(int(f.Fd())); cells <= 0 {
-		cells = usual
-	}
-	return cells, os.Getenv("NO_COLOR") == ""
+	cells, _, _ = term.GetSize(int(f.Fd()))
+	return cmp.Or(cells, usual), os.Getenv("NO_COLOR") == ""
 }
 
 // readCorpus reads all documents of the inputs, each with its category: the

@@ -3,9 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -23,29 +23,29 @@ import (
 )
 
 func newExplain(std streams) *cobra.Command {
-	var run, method, page, encoding string
+	var run, method, page string
 	var asJSON bool
+	s := newSettings(config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "explain A B",
 		Short: "Say why two documents do or do not match",
-		Long: `Prints what two documents share and do not: features with their weights, distance,
-segment keys, estimated and exact similarity, the verdict with its rule, and
-the texts side by side. A and B are files of text or HTML, or with --run ids of
-a run, which has the texts of WARC pages; else its input is read again. The
-verdict is that of --method; without it, that of the run's own settings, or for
-files of balanced.
+		Long: `Prints what two documents share and do not: features with their weights,
+distance, segment keys, estimated and exact similarity, the verdict with its
+rule, and the texts side by side. A and B are files of text or HTML, or with
+--run ids of a run, which has the texts of WARC pages; else its input is read
+again. The verdict is that of --method; without it, that of the run's own
+settings, or for files of balanced.
 
 What one text alone has is red or green; where the output is no terminal or
 NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 		Example: `  neardup explain draft.txt published.txt --html difference.html
   neardup explain --run night1 http://example.org/a http://example.org/b`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError{fmt.Errorf("name two files, or with --run two ids; see %s --help", c.CommandPath())}
-			}
-			return nil
-		},
+		Args: need(2, "two files, or with --run two ids"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			cfg, err := s.config()
+			if err != nil {
+				return err
+			}
 			j, err := judgeOf(run, method)
 			if err != nil {
 				return err
@@ -55,7 +55,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 			if run != "" {
 				docs, err = documentsOfRun(cmd.Context(), run, args, j.templates)
 			} else {
-				docs, err = documentsOfFiles(args, encoding)
+				docs, err = documentsOfFiles(args, cfg.Input.ReaderOptions())
 			}
 			if err != nil {
 				return err
@@ -69,24 +69,23 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 					return err
 				}
 			}
-			if asJSON {
-				return json.NewEncoder(std.out).Encode(e)
-			}
-			if err := e.WriteText(std.out); err != nil {
-				return err
-			}
-			cells, colour := terminal(std.out)
-			if _, err := fmt.Fprintln(std.out); err != nil {
-				return err
-			}
-			return eval.WriteSideBySide(std.out, e.Rows(), cells, colour)
+			return printed(std.out, asJSON, e, func(w io.Writer) error {
+				if err := e.WriteText(w); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintln(w); err != nil {
+					return err
+				}
+				cells, colour := canvas(w)
+				return eval.WriteSideBySide(w, e.Rows(), cells, colour)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")
-	cmd.Flags().StringVar(&method, "method", "", "method that judges: classic, balanced, thorough or k=0 to k=15, or with settings like balanced+limit=0.5 (default as the run, or balanced)")
-	cmd.Flags().StringVar(&page, "html", "", "write the explanation as a page to this file too")
-	cmd.Flags().StringVar(&encoding, "encoding", "", "encoding of the two files, like gb18030 (default as each declares, or as its bytes look)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&method, "method", "", "method that judges, as eval takes it (default: the run's)")
+	s.bind(cmd.Flags(), "encoding")
+	bindHTML(cmd.Flags(), &page)
+	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -104,7 +103,7 @@ func judgeOf(run, method string) (judge, error) {
 		return judgeOfRun(run)
 	}
 	if method == "" {
-		method = eval.Balanced().Name()
+		method = config.PresetBalanced
 	}
 	parsed, err := eval.Parse(method)
 	if err != nil {
@@ -141,12 +140,10 @@ func judgeOfRun(run string) (judge, error) {
 
 // documentsOfFiles reads text, and of a page of HTML its main text, as a run
 // does.
-func documentsOfFiles(paths []string, encoding string) (docs [2]eval.Document, err error) {
-	options := config.Default().Input.ReaderOptions()
-	options.Encoding = encoding
-	decoder, err := charset.NewDecoder(encoding)
+func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.Document, err error) {
+	decoder, err := charset.NewDecoder(options.Encoding)
 	if err != nil {
-		return docs, usageError{fmt.Errorf("--encoding: %w", err)}
+		return docs, err
 	}
 	for i, path := range paths {
 		body, err := os.ReadFile(path)

@@ -33,12 +33,7 @@ func newInspect(std streams) *cobra.Command {
 and first rows.`,
 		Example: `  neardup inspect night1
   neardup inspect night1/matches/part-00000.parquet --rows 5`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{fmt.Errorf("name one run directory or table; see %s --help", c.CommandPath())}
-			}
-			return nil
-		},
+		Args: need(1, "one run directory or table"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := args[0]
 			info, err := os.Stat(path)
@@ -64,27 +59,18 @@ and first rows.`,
 		},
 	}
 	cmd.Flags().IntVarP(&rows, "rows", "n", 10, "rows to print of a table")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object a line")
+	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
 // runState is a run directory as inspect prints it.
 type runState struct {
-	Path     string          `json:"path"`
-	Command  string          `json:"command"`
+	*runStatus
 	Hash     string          `json:"config_hash"`
 	Finished bool            `json:"finished"`
 	Splits   int             `json:"splits"`
-	Stages   []stageState    `json:"stages"`
 	Tables   []tableState    `json:"tables"`
 	Config   json.RawMessage `json:"config"`
-}
-
-type stageState struct {
-	Stage   string `json:"stage"`
-	Done    int    `json:"done"`
-	RowsIn  int64  `json:"rows_in"`
-	RowsOut int64  `json:"rows_out"`
 }
 
 type tableState struct {
@@ -95,29 +81,12 @@ type tableState struct {
 }
 
 func inspectRun(w io.Writer, path string, asJSON bool) error {
-	var m rundir.Manifest
-	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
+	status, err := readStatus(path, time.Now())
+	if err != nil {
 		return err
 	}
-	s := runState{Path: path, Command: m.Command, Hash: m.ConfigHash, Splits: len(m.Splits), Config: m.Config}
-	_, err := os.Stat(filepath.Join(path, rundir.SuccessFile))
-	s.Finished = err == nil
-	for _, stage := range job.Stages(m) {
-		records, err := filepath.Glob(filepath.Join(path, rundir.Tasks, stage.Name+"-*.json"))
-		if err != nil {
-			return err
-		}
-		st := stageState{Stage: stage.Name, Done: len(records)}
-		for _, name := range records {
-			var r rundir.TaskRecord
-			if err := rundir.ReadJSON(name, &r); err != nil {
-				return err
-			}
-			st.RowsIn += r.RowsIn
-			st.RowsOut += r.RowsOut
-		}
-		s.Stages = append(s.Stages, st)
-	}
+	m := status.manifest
+	s := runState{runStatus: status, Hash: m.ConfigHash, Finished: status.State == stateFinished, Splits: len(m.Splits), Config: m.Config}
 	for _, table := range rundir.Tables {
 		parts, err := rundir.Parts(path, table)
 		if err != nil {
@@ -140,15 +109,12 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 			s.Tables = append(s.Tables, t)
 		}
 	}
-	if asJSON {
-		return json.NewEncoder(w).Encode(s)
-	}
+	return printed(w, asJSON, s, s.print)
+}
+
+func (s runState) print(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	state := "not finished: the same command goes on with it"
-	if s.Finished {
-		state = "finished"
-	}
-	fmt.Fprintf(out, "run directory\t%s\t(neardup %s, %s)\n", s.Path, s.Command, state)
+	fmt.Fprintf(out, "run directory\t%s\t(neardup %s, %s)\n", s.Path, s.Command, s.State)
 	fmt.Fprintf(out, "settings\t%s\t%d splits\n", s.Hash, s.Splits)
 	for _, st := range s.Stages {
 		fmt.Fprintf(out, "stage %s\t%d tasks done\t%d rows in, %d out\n", st.Stage, st.Done, st.RowsIn, st.RowsOut)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,24 +32,13 @@ night against it and adds the night.`,
 		Example: `  neardup library status lib/
   neardup library expire lib/ --before 2026-08-01`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q; see neardup library --help", args[0])}
-			}
-			return c.Help()
-		},
+		RunE: onlyCommands,
 	}
 	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std))
 	return cmd
 }
 
-// oneLibrary is a usage error unless there is one argument.
-func oneLibrary(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError{fmt.Errorf("name one library; see %s --help", c.CommandPath())}
-	}
-	return nil
-}
+var oneLibrary = need(1, "one library")
 
 func libraryOptions(std streams, dir string) library.Options {
 	return library.Options{
@@ -85,13 +73,10 @@ func newLibraryStatus(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(std.out).Encode(s)
-			}
-			return s.Print(std.out)
+			return printed(std.out, asJSON, s, s.Print)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -214,15 +199,14 @@ const maxID = 1 << 20
 
 // readIDs reads one id a line, as the tables have it; empty lines are skipped.
 func readIDs(path string, stdin io.Reader) (ids []string, err error) {
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		in = f
-	}
+	err = opened(path, stdin, func(in io.Reader) error {
+		ids, err = scanIDs(path, in)
+		return err
+	})
+	return ids, err
+}
+
+func scanIDs(path string, in io.Reader) (ids []string, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxID)
 	number := 0

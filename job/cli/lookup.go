@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/data/library"
 	stores "github.com/neardup/neardup/data/lookup"
@@ -22,10 +23,16 @@ import (
 	"github.com/neardup/neardup/job/lookup"
 )
 
+// lookupFlags are the flags of lookup.
+type lookupFlags struct {
+	dir, index, redis   string
+	serve, kind         string
+	json, iKnow, detail bool
+	options             lookup.Options
+}
+
 func newLookup(std streams) *cobra.Command {
-	var dir, index, serve, kind, server string
-	var asJSON, iKnow, verbose bool
-	var o lookup.Options
+	var f lookupFlags
 	cmd := &cobra.Command{
 		Use:   "lookup --library LIBRARY PAGE…",
 		Short: "Say whether a page is known, and where from",
@@ -35,123 +42,158 @@ that is named .html or .htm, or looks like HTML, is read as a run reads the
 pages of an archive, .json as {"title": …, "text": …}, everything else as text.
 
 The look-up keeps an index in the library's folder, or in that of --index, and
-brings it up to date first. With --serve it answers HTTP instead: POST /lookup with text, text/html
-or JSON, GET /healthz, and GET /metrics for Prometheus; it follows the library.`,
+brings it up to date first. With --serve it answers HTTP instead: POST /lookup
+with text, text/html or JSON, GET /healthz, and GET /metrics for Prometheus; it
+follows the library.
+
+--redis keeps the index in a Redis server; its password is taken from
+NEARDUP_REDIS_PASSWORD.`,
 		Example: `  neardup lookup --library lib/ page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080
-  curl --data-binary @page.html -H 'Content-Type: text/html' http://127.0.0.1:8080/lookup`,
+  curl --data-binary @page.html http://127.0.0.1:8080/lookup \
+    -H 'Content-Type: text/html'`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			switch {
-			case dir == "":
-				return usageError{errors.New("name the library with --library")}
-			case serve == "" && len(args) == 0:
-				return usageError{errors.New("name a page, - for standard input, or an address with --serve")}
-			case index != "" && server != "":
-				return usageError{errors.New("the index is in a folder or in a Redis server: give --index or --redis, not both")}
-			case o.Limit < 1:
-				return usageError{fmt.Errorf("--limit %d: write a number from 1 on", o.Limit)}
-			case cmd.Flags().Changed("distance") && o.Distance < 0:
-				return usageError{fmt.Errorf("--distance %d: write a number from 0 on", o.Distance)}
-			case serve != "" && len(args) > 0:
-				return usageError{errors.New("a service takes its pages by HTTP: name pages or --serve, not both")}
+			if !cmd.Flags().Changed("distance") {
+				f.options.Distance = -1
+			} else if f.options.Distance < 0 {
+				return usageError{fmt.Errorf("--distance %d: write a number from 0 on", f.options.Distance)}
 			}
-			ctx := cmd.Context()
-			o.Log = newLog(std.err, verbose)
-			if server != "" {
-				o.Store = func(dir string, schema stores.Schema) (stores.Store, error) {
-					return redis.Open(ctx, schema, redis.Options{Address: server, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
-				}
-			}
-			if index != "" {
-				o.Store = func(_ string, schema stores.Schema) (stores.Store, error) { return sorted.Open(index, schema) }
-			}
-			x, err := lookup.Open(ctx, dir, o)
-			var path *fs.PathError
-			switch own := filepath.Join(dir, library.Index); {
-			case errors.Is(err, lookup.ErrDistance):
+			if err := f.check(args); err != nil {
 				return usageError{err}
-			case index == "" && errors.As(err, &path) && strings.HasPrefix(path.Path, own):
-				return fmt.Errorf("%w: the index cannot be kept in %s: name another folder with --index", err, own)
 			}
+			f.options.Log = newLog(std.err, f.detail)
+			x, err := f.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, x.Close()) }()
-			if serve != "" {
-				l, err := lookup.Listen(ctx, serve, iKnow)
-				if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
-					return usageError{err}
-				}
-				if err != nil {
-					return err
-				}
-				o.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
-				return lookup.NewServer(x, lookup.ServerOptions{}).Serve(ctx, l)
+			if f.serve != "" {
+				return f.answer(cmd.Context(), x)
 			}
 			for _, path := range args {
-				body, err := readPage(path, std.in)
-				if err != nil {
-					return err
-				}
-				doc, err := x.Page(body, pageType(kind, path, body))
-				if err != nil {
+				if err := f.find(cmd.Context(), std, x, path); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
-				}
-				answer, err := x.Find(ctx, doc)
-				if err != nil {
-					return fmt.Errorf("%s: %w", path, err)
-				}
-				if asJSON {
-					err = json.NewEncoder(std.out).Encode(struct {
-						Page string `json:"page"`
-						*lookup.Answer
-					}{path, answer})
-				} else {
-					err = printAnswer(std.out, path, answer)
-				}
-				if err != nil {
-					return err
 				}
 			}
 			return nil
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&dir, "library", "", "folder of the library")
-	flags.IntVarP(&o.Distance, "distance", "k", -1, "largest Hamming distance (default the library's)")
-	flags.IntVar(&o.Limit, "limit", 10, "matches of a page, at most")
-	flags.StringVar(&kind, "content-type", "", "of the pages: text/plain, text/html or application/json (default as their names and contents say)")
-	flags.BoolVar(&asJSON, "json", false, "print JSON, one object a page")
-	flags.StringVar(&index, "index", "", "folder of the index, of this library alone, where the library's own folder cannot be written (default LIBRARY/index)")
-	flags.StringVar(&server, "redis", "", "keep the index in the Redis server at this HOST:PORT and not in the library's folder; its password is that of the environment's NEARDUP_REDIS_PASSWORD")
-	flags.StringVar(&serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
-	flags.BoolVar(&iKnow, "i-know", false, "serve on an address that other machines reach: there are no passwords")
-	flags.BoolVarP(&verbose, "verbose", "v", false, "log more")
+	group(cmd.Flags(), "Look-up", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.dir, "library", "", "folder of the library of previous nights")
+		fs.IntVarP(&f.options.Distance, "distance", "k", 0, "largest Hamming distance (default: the library's)")
+		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
+		fs.StringVar(&f.kind, "content-type", "", "text/plain, text/html, application/json (default: as found)")
+	})
+	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.index, "index", "", "folder of the index (default: in the library)")
+		fs.StringVar(&f.redis, "redis", "", "HOST:PORT of the Redis server that has the index")
+	})
+	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
+		fs.BoolVar(&f.iKnow, "i-know", false, "let other machines reach it: it has no passwords")
+	})
+	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
+		bindJSON(fs, &f.json)
+		bindVerbose(fs, &f.detail)
+	})
 	return cmd
+}
+
+func (f *lookupFlags) check(pages []string) error {
+	switch {
+	case f.dir == "":
+		return errors.New("name the library with --library")
+	case f.serve == "" && len(pages) == 0:
+		return errors.New("name a page, - for standard input, or an address with --serve")
+	case f.serve != "" && len(pages) > 0:
+		return errors.New("a service takes its pages by HTTP: name pages or --serve, not both")
+	case f.index != "" && f.redis != "":
+		return errors.New("the index is in a folder or in a Redis server: give --index or --redis, not both")
+	case f.options.Limit < 1:
+		return fmt.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
+	}
+	return nil
+}
+
+// open opens the library with its index.
+func (f *lookupFlags) open(ctx context.Context) (*lookup.Index, error) {
+	switch {
+	case f.redis != "":
+		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) {
+			return redis.Open(ctx, schema, redis.Options{Address: f.redis, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
+		}
+	case f.index != "":
+		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) { return sorted.Open(f.index, schema) }
+	}
+	x, err := lookup.Open(ctx, f.dir, f.options)
+	var path *fs.PathError
+	switch own := filepath.Join(f.dir, library.Index); {
+	case errors.Is(err, lookup.ErrDistance):
+		return nil, usageError{err}
+	case f.index == "" && errors.As(err, &path) && strings.HasPrefix(path.Path, own):
+		return nil, fmt.Errorf("%w: the index cannot be kept in %s: name another folder with --index", err, own)
+	}
+	return x, err
+}
+
+// answer serves look-ups by HTTP until ctx ends.
+func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
+	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
+	if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	f.options.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
+	return lookup.NewServer(x, lookup.ServerOptions{}).Serve(ctx, l)
+}
+
+// find prints what is known of a page.
+func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, path string) error {
+	body, err := readPage(path, std.in)
+	if err != nil {
+		return err
+	}
+	doc, err := x.Page(body, pageType(f.kind, path, body))
+	if err != nil {
+		return err
+	}
+	answer, err := x.Find(ctx, doc)
+	if err != nil {
+		return err
+	}
+	return printed(std.out, f.json, struct {
+		Page string `json:"page"`
+		*lookup.Answer
+	}{path, answer}, func(w io.Writer) error { return printAnswer(w, path, answer) })
 }
 
 // maxPage bounds what is read of a page.
 const maxPage = 64 << 20
 
 func readPage(path string, stdin io.Reader) (body []byte, err error) {
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		in = f
-	}
-	body, err = io.ReadAll(io.LimitReader(in, maxPage+1))
+	err = opened(path, stdin, func(in io.Reader) error {
+		body, err = io.ReadAll(io.LimitReader(in, maxPage+1))
+		return err
+	})
 	if err == nil && len(body) > maxPage {
 		err = fmt.Errorf("more than %d bytes are no page", maxPage)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	return body, err
+}
+
+// opened reads the file at path, or of - standard input.
+func opened(path string, stdin io.Reader, read func(io.Reader) error) error {
+	if path == "-" {
+		return read(stdin)
 	}
-	return body, nil
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(f), f.Close())
 }
 
 // pageType is the content type of a page.

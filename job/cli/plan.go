@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
@@ -19,49 +17,38 @@ import (
 )
 
 func newPlan(std streams) *cobra.Command {
-	var file string
 	var asJSON bool
 	o := plan.Options{Workers: runtime.GOMAXPROCS(0)}
-	cfg := config.Default()
-	bind := func(fs *pflag.FlagSet, c *config.Config) {
-		bindInput(fs, c)
-		bindFeatures(fs, c)
-	}
+	s := newSettings(config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "plan INPUT…",
 		Short: "Say what a run would take and find, from a sample of the dump",
-		Long: `Reads a sample of the inputs, times it on this machine, plants edited copies into
-it and has every preset find them. Prints how many documents there are about,
-the time and memory of each preset, its precision and recall on the planted
-sample, and which one to take. It writes nothing.`,
+		Long: `Reads a sample of the inputs, times it on this machine, plants edited copies
+into it and has every preset find them. Prints how many documents there are
+about, the time and memory of each preset, its precision and recall on the
+planted sample, and which one to take. It writes nothing.`,
 		Example: `  neardup plan crawl/2026-11-20/*.warc.gz
   neardup plan pages.parquet --documents 5000 --json`,
-		Args: needArgs("an input: a file, a folder or a glob"),
+		Args: needInput,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := effective(cmd.Flags(), config.PresetBalanced, file, bind)
-			if err == nil {
-				err = cfg.Check()
-			}
-			if err == nil && o.Documents < 1 {
-				err = fmt.Errorf("documents %d: write how many the sample has, like 2000", o.Documents)
-			}
+			cfg, err := s.config()
 			if err != nil {
-				return usageError{err}
+				return err
+			}
+			if o.Documents < 1 {
+				return usageError{fmt.Errorf("--documents %d: write how many the sample has, like 2000", o.Documents)}
 			}
 			p, err := plan.New(cmd.Context(), cfg, args, o)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(std.out).Encode(p)
-			}
-			return printPlan(std.out, p)
+			return printed(std.out, asJSON, p, func(w io.Writer) error { return printPlan(w, p) })
 		},
 	}
 	cmd.Flags().IntVar(&o.Documents, "documents", 2000, "documents of the sample")
-	cmd.Flags().StringVar(&file, "config", "", "YAML file of settings; flags win over it")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	bind(cmd.Flags(), &cfg)
+	bindJSON(cmd.Flags(), &asJSON)
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column", "templates")
+	s.bindAll(cmd.Flags())
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,24 +29,16 @@ func newStatus(std streams) *cobra.Command {
 tasks done, rows, bytes, rate and the time that is left; on a cluster also what
 the workers of the flow under way last told.`,
 		Example: "  neardup status runs/2026-11-20",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{fmt.Errorf("name one run directory; see %s --help", c.CommandPath())}
-			}
-			return nil
-		},
+		Args:    need(1, "one run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := readStatus(args[0], time.Now())
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(std.out).Encode(s)
-			}
-			return s.print(std.out)
+			return printed(std.out, asJSON, s, s.print)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -65,6 +56,8 @@ type runStatus struct {
 	State   string        `json:"state"`
 	Stages  []stageStatus `json:"stages"`
 	Flow    []flowStatus  `json:"flow,omitempty"` // on a cluster, by step of the flow under way
+
+	manifest rundir.Manifest
 }
 
 // flowStatus is how far a step of the flow under way is on the cluster.
@@ -83,7 +76,8 @@ type stageStatus struct {
 	Stage   string  `json:"stage"`
 	Done    int     `json:"done"`
 	Tasks   int     `json:"tasks"`
-	Rows    int64   `json:"rows"`  // out
+	RowsIn  int64   `json:"rows_in"`
+	RowsOut int64   `json:"rows_out"`
 	Bytes   int64   `json:"bytes"` // of input read
 	Rate    float64 `json:"rate"`  // rows a second, first task's start to last task's end
 	ETA     float64 `json:"eta"`   // seconds until the stage is done; 0 when done or unknown
@@ -100,7 +94,7 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 		}
 		return nil, err
 	}
-	s := &runStatus{Path: path, Command: m.Command, State: stateLeft}
+	s := &runStatus{Path: path, Command: m.Command, State: stateLeft, manifest: m}
 	inUse, err := rundir.InUse(path)
 	if err != nil {
 		return nil, err
@@ -136,7 +130,7 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 		}
 		if st.Done > 0 {
 			if took := st.ended.Sub(st.started).Seconds(); took > 0 {
-				st.Rate = float64(st.Rows) / took
+				st.Rate = float64(st.RowsOut) / took
 			}
 			if left := st.Tasks - st.Done; left > 0 {
 				st.ETA = now.Sub(st.started).Seconds() / float64(st.Done) * float64(left)
@@ -208,7 +202,8 @@ func (s *stageStatus) add(path string) error {
 		return err
 	}
 	s.Done++
-	s.Rows += r.RowsOut
+	s.RowsIn += r.RowsIn
+	s.RowsOut += r.RowsOut
 	s.Bytes += r.Bytes
 	ended := info.ModTime()
 	if started := ended.Add(-time.Duration(r.Seconds * float64(time.Second))); s.started.IsZero() || started.Before(s.started) {
@@ -229,7 +224,7 @@ func (s *runStatus) print(w io.Writer) error {
 		if st.ETA > 0 {
 			left = time.Duration(st.ETA * float64(time.Second)).Round(time.Second).String()
 		}
-		fmt.Fprintf(out, "%s\t%d of %d\t%d\t%s\t%.0f\t%s\n", st.Stage, st.Done, st.Tasks, st.Rows, job.Bytes(st.Bytes), st.Rate, left)
+		fmt.Fprintf(out, "%s\t%d of %d\t%d\t%s\t%.0f\t%s\n", st.Stage, st.Done, st.Tasks, st.RowsOut, job.Bytes(st.Bytes), st.Rate, left)
 	}
 	if len(s.Flow) > 0 {
 		fmt.Fprintf(out, "on the cluster\ttasks\trecords in\tout\thosts\tCPU seconds\n")

@@ -6,36 +6,27 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 )
 
 func newStopWords(std streams) *cobra.Command {
-	var file string
 	var share float64
 	var documents int
-	cfg := config.Default()
-	bind := func(fs *pflag.FlagSet, c *config.Config) {
-		bindInput(fs, c)
-		bindFeatures(fs, c)
-	}
+	s := newSettings(config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "stopwords INPUT…",
 		Short: "Train a stop list: the words that most documents of a dump have",
 		Long: `Prints the words that occur in more than --share of the input's documents, one a
-line, the most frequent first: a list that run takes as --stop-list.`,
+line, the most frequent first: a list that run takes as features.stop_list.`,
 		Example: `  neardup stopwords crawl/2026-11-19 --share 0.3 > stop.txt
-  neardup run crawl/2026-11-20 --stop-list stop.txt --out runs/2026-11-20`,
-		Args: needArgs("an input: a file, a folder, a glob, or - for standard input"),
+  neardup run crawl --set features.stop_list=stop.txt --out runs/2026-11-20`,
+		Args: needInput,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := effective(cmd.Flags(), config.PresetBalanced, file, bind)
-			if err == nil {
-				err = cfg.Check()
-			}
+			cfg, err := s.config()
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			words, err := job.StopWords(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), share, documents)
 			if err != nil {
@@ -48,9 +39,9 @@ line, the most frequent first: a list that run takes as --stop-list.`,
 			return out.Flush()
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "YAML file of settings; flags win over it")
 	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents a word must occur in to be listed")
 	cmd.Flags().IntVar(&documents, "documents", 100, "number of documents a word must occur in to be listed")
-	bind(cmd.Flags(), &cfg)
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	s.bindAll(cmd.Flags())
 	return cmd
 }

@@ -14,10 +14,9 @@ import (
 )
 
 func newTemplates(std streams) *cobra.Command {
-	var file, out, older string
+	var out, older string
 	var o template.Options
-	cfg := config.Default()
-	bind := bindInput
+	s := newSettings(config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "templates INPUT… --out FILE",
 		Short: "Learn what the pages of each site share: menus, footers, notices",
@@ -25,14 +24,14 @@ func newTemplates(std streams) *cobra.Command {
 blocks of text that at least --share of them have: a file that run takes as
 --templates, to compare pages by what is their own.`,
 		Example: `  neardup templates crawl/2026-11-19/*.wet.gz --out sites.templates
-  neardup run crawl/2026-11-20/*.wet.gz --templates sites.templates --out runs/2026-11-20`,
-		Args: needArgs("an input: a file, a folder or a glob"),
+  neardup run crawl --templates sites.templates --out runs/2026-11-20`,
+		Args: needInput,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := effective(cmd.Flags(), config.PresetBalanced, file, bind)
-			if err == nil {
-				err = o.Check()
-			}
+			cfg, err := s.config()
 			if err != nil {
+				return err
+			}
+			if err := o.Check(); err != nil {
 				return usageError{err}
 			}
 			if out == "" {
@@ -61,9 +60,9 @@ blocks of text that at least --share of them have: a file that run takes as
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
 	cmd.Flags().StringVar(&older, "older", "", "file of an earlier night: serves for the sites that have too few pages in this input")
-	cmd.Flags().StringVar(&file, "config", "", "YAML file of settings; flags win over it")
 	cmd.Flags().Float64Var(&o.Share, "share", 0.5, "share of a site's sampled pages that have a block of its template")
 	cmd.Flags().IntVar(&o.MinPages, "min-pages", 20, "a site of fewer sampled pages has no template")
-	bind(cmd.Flags(), &cfg)
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	s.bindAll(cmd.Flags())
 	return cmd
 }

@@ -5,6 +5,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -41,21 +43,21 @@ type Config struct {
 
 // Input says how documents are read.
 type Input struct {
-	Format       string `yaml:"format" json:"format"`                            // "" (by name and content), warc, wet, jsonl, csv, tsv, parquet
-	ID           string `yaml:"id_column" json:"id_column"`                      // column names; "" tries the usual ones
-	Title        string `yaml:"title_column" json:"title_column"`                //
-	Text         string `yaml:"text_column" json:"text_column"`                  //
-	Language     string `yaml:"language_column" json:"language_column,omitzero"` //
-	Date         string `yaml:"date_column" json:"date_column"`                  //
-	Rank         string `yaml:"rank_column" json:"rank_column"`                  //
-	WARCID       string `yaml:"warc_id" json:"warc_id"`                          // url or record
-	HTTPStatus   string `yaml:"http_status" json:"http_status"`                  // ok (2xx only) or all
-	HTML         string `yaml:"html" json:"html"`                                // main text of a page, or all visible text
-	Encoding     string `yaml:"encoding" json:"encoding,omitzero"`               // of all text; "": told from each file or page
-	MaxRecord    int64  `yaml:"max_record" json:"max_record"`                    // bytes; a longer record is skipped
-	MaxBad       string `yaml:"max_bad" json:"max_bad"`                          // a count ("1000") or a share ("10%") of unusable records
-	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids"`              // skip or fail
-	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes"`                  // plain JSONL is cut at about this many bytes
+	Format       string `yaml:"format" json:"format" flag:"format" group:"Input" allow:"warc,wet,jsonl,csv,tsv,parquet" help:"format"`
+	ID           string `yaml:"id_column" json:"id_column" flag:"id-column" group:"Input" help:"column of the id (default: id, doc_id, url …)"`
+	Title        string `yaml:"title_column" json:"title_column" help:"column of the title (default: title, headline)"`
+	Text         string `yaml:"text_column" json:"text_column" flag:"text-column" group:"Input" help:"column of the text (default: text, content …)"`
+	Language     string `yaml:"language_column" json:"language_column,omitzero" help:"column of the language (default: language, lang …)"`
+	Date         string `yaml:"date_column" json:"date_column" help:"column of the date (default: date, timestamp …)"`
+	Rank         string `yaml:"rank_column" json:"rank_column" help:"column whose highest value stays with --keep rank"`
+	WARCID       string `yaml:"warc_id" json:"warc_id" allow:"url,record" help:"id of a WARC document"`
+	HTTPStatus   string `yaml:"http_status" json:"http_status" allow:"ok,all" help:"responses that are documents, ok being 2xx"`
+	HTML         string `yaml:"html" json:"html" allow:"main,visible" help:"text of a page to take"`
+	Encoding     string `yaml:"encoding" json:"encoding,omitzero" flag:"encoding" group:"Input" help:"encoding of all text, else as found in each file"`
+	MaxRecord    int64  `yaml:"max_record" json:"max_record" least:"1" help:"bytes; a longer record is skipped"`
+	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records to bear"`
+	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids" allow:"skip,fail" help:"what to do with an id that came earlier"`
+	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes" least:"1" help:"plain JSONL is cut into splits of about this size"`
 }
 
 // Segmenters of Chinese; both cut alike.
@@ -68,10 +70,10 @@ const (
 type Features struct {
 	simhash.Options `yaml:",inline"`
 
-	Segmenter string   `yaml:"segmenter" json:"segmenter"`   // builtin or gojieba
-	UserWords []string `yaml:"user_words" json:"user_words"` // files of words for the segmenter: word, frequency, tag
-	StopList  string   `yaml:"stop_list" json:"stop_list"`   // file of further stop words, one a line
-	Templates string   `yaml:"templates" json:"templates"`   // file of the templates of sites, which are left out of their pages' texts
+	Segmenter string   `yaml:"segmenter" json:"segmenter" allow:"builtin,gojieba" help:"segmenter of Chinese; both cut alike"`
+	UserWords []string `yaml:"user_words" json:"user_words" help:"files of further words: word, frequency, tag"`
+	StopList  string   `yaml:"stop_list" json:"stop_list" help:"file of further stop words, as neardup stopwords prints"`
+	Templates string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"file of site templates, to be left out"`
 }
 
 // Presets: ways to tell near-duplicates that were measured, see
@@ -100,21 +102,20 @@ func (f Features) Files() []string {
 	return files
 }
 
-// Match says which documents are near-duplicates: which ones meet, and what
-// they are confirmed by. Preset stands for the fields from Distance to Border;
-// those that are given too win over it.
+// Match says which documents are near-duplicates: which ones are candidates,
+// and what confirms them. Preset stands for the fields from Distance to Border.
 type Match struct {
-	Preset     string  `yaml:"preset" json:"preset"`
-	Distance   int     `yaml:"distance" json:"distance"`       // k: the largest Hamming distance at which documents of the normal lane meet
-	Verify     string  `yaml:"verify" json:"verify"`           // none, sketch or texts
-	Bands      bool    `yaml:"bands" json:"bands"`             // documents whose sketches share a band meet too
-	ShortTexts bool    `yaml:"short_texts" json:"short_texts"` // texts of at most 40 letters are judged by their edits
-	LongFrom   int     `yaml:"long_from" json:"long_from"`     // characters of the shorter text from which on it is long
-	LimitLong  float64 `yaml:"limit_long" json:"limit_long"`   // least Jaccard similarity of long texts
-	LimitShort float64 `yaml:"limit_short" json:"limit_short"` // the same of other texts
-	Border     float64 `yaml:"border" json:"border"`           // how near the limit the texts are consulted
-	AllPairs   bool    `yaml:"all_pairs" json:"all_pairs"`     // write all pairs
-	MaxPairs   int64   `yaml:"max_pairs" json:"max_pairs"`     // all_pairs fails beyond this many rows, before it writes any
+	Preset     string  `yaml:"preset" json:"preset" flag:"preset" group:"Method" allow:"classic,balanced,thorough" help:"method"`
+	Distance   int     `yaml:"distance" json:"distance" flag:"distance,k" group:"Method" help:"largest Hamming distance of pairs"`
+	Verify     string  `yaml:"verify" json:"verify" allow:"none,sketch,texts" help:"what confirms a candidate pair"`
+	Bands      bool    `yaml:"bands" json:"bands" help:"documents whose sketches share an LSH band are candidates"`
+	ShortTexts bool    `yaml:"short_texts" json:"short_texts" help:"compare texts of at most 40 letters by their edits"`
+	LongFrom   int     `yaml:"long_from" json:"long_from" help:"a text of that many characters is long"`
+	LimitLong  float64 `yaml:"limit_long" json:"limit_long" help:"least Jaccard similarity of long texts"`
+	LimitShort float64 `yaml:"limit_short" json:"limit_short" help:"least Jaccard similarity of other texts"`
+	Border     float64 `yaml:"border" json:"border" help:"how near the limit verify=texts reads the texts"`
+	AllPairs   bool    `yaml:"all_pairs" json:"all_pairs" flag:"pairs" group:"Output" help:"write every confirmed pair too"`
+	MaxPairs   int64   `yaml:"max_pairs" json:"max_pairs" help:"fail before writing more pairs"`
 }
 
 // Verified reports whether pairs are confirmed by more than their distance.
@@ -129,6 +130,9 @@ func (m Match) Rules() sketch.Rules {
 	return r
 }
 
+// Presets lists the names of the presets, the plainest first.
+func Presets() []string { return []string{PresetClassic, PresetBalanced, PresetThorough} }
+
 // preset sets what the preset stands for.
 func (m *Match) preset(name string) error {
 	rules := sketch.Balanced()
@@ -141,7 +145,7 @@ func (m *Match) preset(name string) error {
 		rules = sketch.Thorough()
 		m.Distance, m.Verify = 12, VerifyTexts
 	default:
-		return fmt.Errorf("preset %q: write one of %s, %s, %s", name, PresetClassic, PresetBalanced, PresetThorough)
+		return &SettingError{SettingPreset, strconv.Quote(name), "write one of " + strings.Join(Presets(), ", ")}
 	}
 	m.Preset, m.LongFrom, m.LimitLong, m.LimitShort, m.Border = name, rules.LongFrom, rules.Long, rules.Short, rules.Border
 	return nil
@@ -156,25 +160,24 @@ const (
 	KeepSmallest = "id"       // the smallest id
 )
 
-// Clusters says how matches become clusters.
+// Clusters says how matches become clusters. MaxSpread bounds a chain: a
+// connected component with more distinct fingerprints is cut into clusters
+// around centres, in which every document is a match of the centre. 0: no bound.
 type Clusters struct {
-	Keep string `yaml:"keep" json:"keep"`
-	// MaxSpread bounds a chain: a connected component with more distinct
-	// fingerprints than this is cut into clusters around centres, in which
-	// every document is within the match distance of the centre. 0: no bound.
-	MaxSpread int `yaml:"max_spread" json:"max_spread"`
+	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,id" help:"document of a cluster that stays"`
+	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut a cluster of more distinct fingerprints; 0: never"`
 }
 
 // Output says what is written.
 type Output struct {
-	Clean bool `yaml:"clean" json:"clean"` // the documents that stay, in the input's own form
+	Clean bool `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
 }
 
-// Library says which earlier nights a run is matched against, and what it adds
-// to them.
+// Library says which previous nights a run is matched against, and what it
+// adds to them. Night is YYYY-MM-DD, and more if a date has several nights.
 type Library struct {
-	Path  string `yaml:"path" json:"path"`   // folder of the library; "" none
-	Night string `yaml:"night" json:"night"` // name of the night: YYYY-MM-DD, and more if a date has several
+	Path  string `yaml:"path" json:"path" flag:"library" group:"Method" help:"folder of the library of previous nights"`
+	Night string `yaml:"night" json:"night" flag:"night" group:"Method" help:"name of this night (default: the date in --out)"`
 }
 
 // Matchers of the local engine.
@@ -185,19 +188,22 @@ const (
 
 // Execution says how the run is executed; no field changes the result.
 type Execution struct {
-	Engine  string `yaml:"engine"`  // local or gleam
-	Workers int    `yaml:"workers"` // 0: one per core
-	Memory  string `yaml:"memory"`  // cap for the match phase, like 4GiB; "" half of the machine's
-	Tmp     string `yaml:"tmp"`     // where spilled data goes; "" the run directory
-	Matcher string `yaml:"matcher"` // kernel or shuffle
-	Plan    string `yaml:"plan"`    // of the kernel, bits/errors/agree by region; "" chosen by its cost model
-	Shards  int    `yaml:"shards"`  // of the shuffle
-	Salts   int    `yaml:"salts"`   // of the shuffle's first reduce
+	Engine     string `yaml:"engine" flag:"engine" group:"Cluster" allow:"local,gleam" help:"engine"`
+	Workers    int    `yaml:"workers" flag:"workers" group:"Machine" help:"cores to use; 0: all"`
+	Memory     string `yaml:"memory" flag:"memory" group:"Machine" help:"cap, like 4GiB (default: half of the machine's)"`
+	Tmp        string `yaml:"tmp" help:"folder for what exceeds the memory (default: run directory)"`
+	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
-	Master   string `yaml:"master"`   // HOST:PORT of the gleam master
-	Attempts int    `yaml:"attempts"` // at each flow on the cluster
-	Stall    string `yaml:"stall"`    // an attempt without progress for that long, like 2m, is ended
-	Deadline string `yaml:"deadline"` // an attempt that runs longer, like 12h, is ended
+	Master   string `yaml:"master" flag:"master" group:"Cluster" help:"gleam's master"`
+	Attempts int    `yaml:"attempts" help:"tries at each flow"`
+	Stall    string `yaml:"stall" help:"end a try after that long without progress"`
+	Deadline string `yaml:"deadline" help:"end a try that takes longer"`
+
+	// How candidates are found: for tests and benchmarks, no setting.
+	Matcher string `yaml:"-"` // kernel or shuffle
+	Plan    string `yaml:"-"` // of the kernel, bits/errors/agree by region; "" chosen by its cost model
+	Shards  int    `yaml:"-"` // of the shuffle
+	Salts   int    `yaml:"-"` // of the shuffle's first reduce
 }
 
 // Engines.
@@ -263,7 +269,7 @@ func Read(path string, base Config) (Config, error) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
 	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return base, fmt.Errorf("config: %s: %w\nneardup run --print-config shows every setting and where it stands", path, err)
+		return base, fmt.Errorf("config: %s: %w\nneardup config shows every setting and where it stands", path, err)
 	}
 	if reflect.ValueOf(c).IsZero() { // a file without settings is null in YAML
 		return base, nil
@@ -271,97 +277,107 @@ func Read(path string, base Config) (Config, error) {
 	return c, nil
 }
 
-// YAML returns the configuration as a file that Read takes.
-func (c Config) YAML() ([]byte, error) { return yaml.Marshal(c) }
-
-// Check returns the first mistake, with what to write instead.
-func (c Config) Check() error {
-	if err := c.Features.Check(); err != nil {
-		return err
-	}
-	if c.Match.Distance < 0 || c.Match.Distance >= c.Features.Bits {
-		return fmt.Errorf("distance %d: write a number from 0 to %d", c.Match.Distance, c.Features.Bits-1)
-	}
-	if limit := hamming.MaxDistance(c.Features.Bits); c.Match.Distance > limit {
-		return fmt.Errorf("distance %d is beyond what %d bits are matched at: write a number from 0 to %d", c.Match.Distance, c.Features.Bits, limit)
-	}
-	for _, f := range []struct {
-		name, value string
-		allowed     []string
-	}{
-		{"segmenter", c.Features.Segmenter, []string{SegmenterBuiltin, SegmenterGojieba}},
-		{"format", c.Input.Format, []string{"", "warc", "wet", "jsonl", "csv", "tsv", "parquet"}},
-		{"warc_id", c.Input.WARCID, []string{data.WARCIDURL, data.WARCIDRecord}},
-		{"http_status", c.Input.HTTPStatus, []string{data.HTTPStatusOK, data.HTTPStatusAll}},
-		{"html", c.Input.HTML, []string{data.HTMLMain, data.HTMLVisible}},
-		{"duplicate_ids", c.Input.DuplicateIDs, []string{"skip", "fail"}},
-		{"keep", c.Clusters.Keep, []string{KeepLongest, KeepEarliest, KeepRank, KeepSmallest}},
-		{"preset", c.Match.Preset, []string{PresetClassic, PresetBalanced, PresetThorough}},
-		{"verify", c.Match.Verify, []string{VerifyNone, VerifySketch, VerifyTexts}},
-		{"engine", c.Execution.Engine, []string{EngineLocal, EngineGleam}},
-		{"matcher", c.Execution.Matcher, []string{MatcherKernel, MatcherShuffle}},
-	} {
-		if !slices.Contains(f.allowed, f.value) {
-			return fmt.Errorf("%s %q: write one of %s", f.name, f.value, strings.Join(slices.DeleteFunc(slices.Clone(f.allowed), func(s string) bool { return s == "" }), ", "))
+// Setting returns the setting of that name.
+func (c *Config) Setting(name string) (Setting, error) {
+	for _, s := range c.Settings() {
+		if s.Name == name {
+			return s, nil
 		}
 	}
-	if (c.Match.Bands || c.Match.ShortTexts) && !c.Match.Verified() {
-		return errors.New("bands and short_texts find candidates that must be confirmed: write verify sketch or texts, or bands false and short_texts false")
+	return Setting{}, fmt.Errorf("no setting is named %q: neardup config --list names them all", name)
+}
+
+// Set sets the setting of that name. A preset sets what it stands for, too.
+func (c *Config) Set(name, value string) error {
+	if name == SettingPreset {
+		return c.Match.preset(value)
 	}
-	if err := c.Match.Rules().Check(); err != nil {
+	s, err := c.Setting(name)
+	if err != nil {
 		return err
 	}
-	if (c.Library.Path == "") != (c.Library.Night == "") {
-		return fmt.Errorf("library %q, night %q: write both, or neither", c.Library.Path, c.Library.Night)
+	return s.Set(value)
+}
+
+// YAML returns the configuration as a file that Read takes, with a comment on
+// every setting.
+func (c Config) YAML() ([]byte, error) {
+	var file bytes.Buffer
+	out := tabwriter.NewWriter(&file, 0, 0, 2, ' ', 0)
+	last := ""
+	for _, s := range c.Settings() {
+		section, key, _ := strings.Cut(s.Name, ".")
+		if section != last {
+			fmt.Fprintf(out, "%s:\n", section)
+			last = section
+		}
+		value, err := yaml.MarshalWithOptions(s.field, yaml.Flow(true))
+		if err != nil {
+			return nil, fmt.Errorf("config: %s: %w", s.Name, err)
+		}
+		fmt.Fprintf(out, "  %s: %s\t# %s\n", key, bytes.TrimSpace(value), s.Usage())
 	}
-	if c.Clusters.Keep == KeepRank && c.Input.Rank == "" {
-		return errors.New("keep rank needs the column to rank by: name it with --rank-column")
-	}
-	if _, err := charset.NewDecoder(c.Input.Encoding); err != nil {
-		return fmt.Errorf("encoding: %w", err)
-	}
-	if c.Input.MaxRecord <= 0 {
-		return fmt.Errorf("max_record %d: write a number of bytes, like 33554432", c.Input.MaxRecord)
-	}
-	if c.Input.SplitBytes <= 0 {
-		return fmt.Errorf("split_bytes %d: write a number of bytes, like 67108864", c.Input.SplitBytes)
-	}
-	if c.Clusters.MaxSpread < 0 {
-		return fmt.Errorf("max_spread %d: write 0 for no bound, or a number of distinct fingerprints, like 1000", c.Clusters.MaxSpread)
-	}
-	if c.Execution.Workers < 0 || c.Execution.Shards < 1 || c.Execution.Salts < 1 {
-		return fmt.Errorf("workers %d, shards %d, salts %d: write workers from 0 (one per core), shards and salts from 1",
-			c.Execution.Workers, c.Execution.Shards, c.Execution.Salts)
-	}
-	if _, err := c.Input.BadLimit(); err != nil {
-		return err
-	}
-	if c.Execution.Engine == EngineGleam {
-		if err := c.Execution.checkCluster(); err != nil {
+	err := out.Flush()
+	return file.Bytes(), err
+}
+
+// Check returns the first mistake, with what to write instead: a SettingError
+// where one setting is wrong.
+func (c Config) Check() error {
+	usual := Default()
+	for i, s := range usual.Settings() {
+		if err := c.Settings()[i].check(s); err != nil {
 			return err
 		}
 	}
-	if _, err := c.Plan(); err != nil {
-		return fmt.Errorf("plan %q: %w: write regions like 32/1/2+32/1/2, whose errors each plus one sum to more than the distance", c.Execution.Plan, err)
+	if err := c.Features.Check(); err != nil {
+		return fmt.Errorf("features: %w", err)
 	}
-	_, err := ParseBytes(c.Execution.Memory)
-	return err
-}
-
-// checkCluster checks what only a cluster looks at.
-func (e Execution) checkCluster() error {
-	for _, f := range []struct{ name, value string }{{"stall", e.Stall}, {"deadline", e.Deadline}} {
-		if d, err := time.ParseDuration(f.value); err != nil || d <= 0 {
-			return fmt.Errorf("%s %q: write a time like 90s, 2m or 12h", f.name, f.value)
+	if c.Execution.Shards < 1 || c.Execution.Salts < 1 {
+		return fmt.Errorf("shards %d, salts %d: there is no such shuffle", c.Execution.Shards, c.Execution.Salts)
+	}
+	if _, err := c.Plan(); err != nil {
+		return fmt.Errorf("plan %q: %w", c.Execution.Plan, err)
+	}
+	_, badEncoding := charset.NewDecoder(c.Input.Encoding)
+	_, badLimit := c.Input.BadLimit()
+	_, badMemory := ParseBytes(c.Execution.Memory)
+	cluster := c.Execution.Engine == EngineGleam
+	most := hamming.MaxDistance(c.Features.Bits)
+	for _, wrong := range []struct {
+		is      bool
+		setting string
+		remedy  any
+	}{
+		{c.Match.Distance > most, "match.distance", fmt.Sprintf("beyond what %d bits are matched at: write a number from 0 to %d", c.Features.Bits, most)},
+		{!c.Match.Verified() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{!c.Match.Verified() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
+		{c.Clusters.Keep == KeepRank && c.Input.Rank == "", "clusters.keep", "name the column to rank by: --set input.rank_column=NAME"},
+		{badEncoding != nil, "input.encoding", badEncoding},
+		{badLimit != nil, "input.max_bad", badLimit},
+		{badMemory != nil, "execution.memory", badMemory},
+		{cluster && c.Execution.Attempts < 1, "execution.attempts", "write a number from 1"},
+		{cluster && !isDuration(c.Execution.Stall), "execution.stall", "write a time like 90s, 2m or 12h"},
+		{cluster && !isDuration(c.Execution.Deadline), "execution.deadline", "write a time like 90s, 2m or 12h"},
+		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT"},
+	} {
+		if wrong.is {
+			s, err := c.Setting(wrong.setting)
+			return cmp.Or(err, s.wrong(fmt.Sprint(wrong.remedy)))
 		}
 	}
-	if e.Attempts < 1 {
-		return fmt.Errorf("attempts %d: write a number from 1", e.Attempts)
-	}
-	if host, port, ok := strings.Cut(e.Master, ":"); !ok || host == "" || port == "" {
-		return fmt.Errorf("master %q: write HOST:PORT", e.Master)
-	}
 	return nil
+}
+
+func isDuration(text string) bool {
+	d, err := time.ParseDuration(text)
+	return err == nil && d > 0
+}
+
+func isAddress(text string) bool {
+	host, port, ok := strings.Cut(text, ":")
+	return ok && host != "" && port != ""
 }
 
 // Plan returns the kernel's plan, nil when its cost model is to choose.
@@ -380,20 +396,16 @@ const minBad = 10
 // total are too many: more than the count; or more than the share and than
 // ten; or, with a share, all.
 func (in Input) BadLimit() (func(bad, total int64) bool, error) {
-	if share, ok := strings.CutSuffix(in.MaxBad, "%"); ok {
-		p, err := strconv.ParseFloat(share, 64)
-		if err != nil || p < 0 || p > 100 {
-			return nil, fmt.Errorf("max_bad %q: write a count like 1000 or a share like 10%%", in.MaxBad)
-		}
+	share, isShare := strings.CutSuffix(in.MaxBad, "%")
+	if p, err := strconv.ParseFloat(share, 64); isShare && err == nil && p >= 0 && p <= 100 {
 		return func(bad, total int64) bool {
 			return bad > 0 && bad == total || float64(bad) > max(p*float64(total)/100, minBad)
 		}, nil
 	}
-	n, err := strconv.ParseInt(in.MaxBad, 10, 64)
-	if err != nil || n < 0 {
-		return nil, fmt.Errorf("max_bad %q: write a count like 1000 or a share like 10%%", in.MaxBad)
+	if n, err := strconv.ParseInt(in.MaxBad, 10, 64); err == nil && n >= 0 {
+		return func(bad, _ int64) bool { return bad > n }, nil
 	}
-	return func(bad, _ int64) bool { return bad > n }, nil
+	return nil, errors.New("write a count like 1000 or a share like 10%")
 }
 
 // Unusable reports whether a record skipped for that reason counts towards
@@ -432,7 +444,7 @@ func ParseBytes(s string) (int64, error) {
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || v <= 0 || v*float64(int64(1)<<shift) > 1<<60 {
-		return 0, fmt.Errorf("size %q: write it like 512MiB or 4GiB", s)
+		return 0, errors.New("write a size like 512MiB or 4GiB")
 	}
 	return int64(v * float64(int64(1)<<shift)), nil
 }

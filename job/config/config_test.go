@@ -5,8 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/simhash"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -15,24 +21,116 @@ func TestDefaultIsValid(t *testing.T) {
 	}
 }
 
+// The file holds every setting, and every setting says what it is for; a flag
+// has a group, and two flags have two names.
+func TestSettings(t *testing.T) {
+	c := Default()
+	text, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]bool{}
+	for _, s := range c.Settings() {
+		_, key, _ := strings.Cut(s.Name, ".")
+		if !regexp.MustCompile(`(?m)^  ` + key + `: .*# ` + regexp.QuoteMeta(s.Usage()) + `$`).Match(text) {
+			t.Errorf("the file says nothing of %s", s.Name)
+		}
+		if s.Usage() == "" || (s.Flag == "") != (s.Group == "") || s.Flag != "" && flags[s.Flag] {
+			t.Errorf("%s: usage %q, group %q, flag %q", s.Name, s.Usage(), s.Group, s.Flag)
+		}
+		flags[s.Flag] = true
+	}
+	if n := len(c.Settings()); n < 50 {
+		t.Errorf("only %d settings", n)
+	}
+}
+
+// Every value that the code knows is one that the setting may have.
+func TestAllowed(t *testing.T) {
+	for name, values := range map[string][]string{
+		"input.warc_id":      {data.WARCIDURL, data.WARCIDRecord},
+		"input.http_status":  {data.HTTPStatusOK, data.HTTPStatusAll},
+		"input.html":         {data.HTMLMain, data.HTMLVisible},
+		"input.format":       {"", source.FormatWARC, source.FormatWET, source.FormatJSONL, source.FormatCSV, source.FormatTSV, source.FormatParquet},
+		"features.kind":      {simhash.KindWords, simhash.KindNGrams},
+		"features.weight":    {simhash.WeightTF, simhash.WeightTFIDF, simhash.WeightSqrtTFIDF, simhash.WeightUnit, simhash.WeightLevels},
+		"features.stop":      {simhash.StopNone, simhash.StopBuiltin},
+		"features.segmenter": {SegmenterBuiltin, SegmenterGojieba},
+		"match.preset":       Presets(),
+		"match.verify":       {VerifyNone, VerifySketch, VerifyTexts},
+		"clusters.keep":      {KeepLongest, KeepEarliest, KeepRank, KeepSmallest},
+		"execution.engine":   {EngineLocal, EngineGleam},
+	} {
+		for _, value := range values {
+			c := Default()
+			c.Input.Rank = "rank"
+			c.Match.Bands, c.Match.ShortTexts = false, false
+			if err := c.Set(name, value); err != nil {
+				t.Error(err)
+			}
+			if name == "features.kind" {
+				c.Features.Weight = simhash.WeightTF
+			}
+			if err := c.Check(); err != nil {
+				t.Error(err)
+			}
+		}
+		s, err := new(Config).Setting(name)
+		if err != nil || len(s.allow) != len(slices.DeleteFunc(values, func(v string) bool { return v == "" })) {
+			t.Errorf("%s may be %v, want %v", name, s.allow, values)
+		}
+	}
+}
+
+// Every setting takes the text of its own value, and refuses what is no value.
+func TestSet(t *testing.T) {
+	c, d := Config{}, Default()
+	d.Features.UserWords, d.Features.Tags = []string{"a", "b"}, []string{"n"}
+	for _, s := range d.Settings() {
+		if err := c.Set(s.Name, s.String()); err != nil {
+			t.Errorf("%s=%s: %v", s.Name, s, err)
+		}
+	}
+	c.Execution.Matcher, c.Execution.Shards, c.Execution.Salts = d.Execution.Matcher, d.Execution.Shards, d.Execution.Salts // no settings
+	if !reflect.DeepEqual(c, d) {
+		t.Errorf("got %+v, want %+v", c, d)
+	}
+	for _, wrong := range []struct{ name, value, want string }{
+		{"match.bands", "maybe", `match.bands "maybe": write true or false`},
+		{"match.distance", "3.5", `match.distance "3.5": write a whole number`},
+		{"match.max_pairs", "", `match.max_pairs "": write a whole number`},
+		{"match.border", "near", `match.border "near": write a number`},
+		{"match.preset", "best", `match.preset "best": write one of classic, balanced, thorough`},
+		{"distance", "3", `no setting is named "distance": neardup config --list`},
+		{"execution.matcher", "shuffle", "no setting is named"},
+	} {
+		if err := c.Set(wrong.name, wrong.value); err == nil || !strings.Contains(err.Error(), wrong.want) {
+			t.Errorf("%s=%s: got %v, want %s", wrong.name, wrong.value, err, wrong.want)
+		}
+	}
+	if err := c.Set("match.preset", PresetThorough); err != nil || c.Match.Distance != 12 || c.Match.Verify != VerifyTexts {
+		t.Errorf("preset thorough: %+v, %v", c.Match, err)
+	}
+}
+
 func TestCheckSaysWhatToWrite(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"distance -1: write":              func(c *Config) { c.Match.Distance = -1 },
-		"distance 16 is beyond":           func(c *Config) { c.Match.Distance = 16 },
-		`keep "newest": write one of`:     func(c *Config) { c.Clusters.Keep = "newest" },
-		"keep rank needs the column":      func(c *Config) { c.Clusters.Keep = KeepRank },
-		`engine "spark": write`:           func(c *Config) { c.Execution.Engine = "spark" },
-		`max_bad "many": write a count`:   func(c *Config) { c.Input.MaxBad = "many" },
-		`size "4 gigs": write it like`:    func(c *Config) { c.Execution.Memory = "4 gigs" },
-		"workers -1, shards 8, salts 4":   func(c *Config) { c.Execution.Workers = -1 },
-		`segmenter "python": write one`:   func(c *Config) { c.Features.Segmenter = "python" },
-		`plan "16/0/1": hamming`:          func(c *Config) { c.Execution.Plan = "16/0/1" },
-		`plan "x": hamming: region`:       func(c *Config) { c.Execution.Plan = "x" },
-		`stall "soon": write a time`:      func(c *Config) { c.Execution.Engine, c.Execution.Stall = EngineGleam, "soon" },
-		"attempts 0: write a number":      func(c *Config) { c.Execution.Engine, c.Execution.Attempts = EngineGleam, 0 },
-		`master "here": write HOST:PORT`:  func(c *Config) { c.Execution.Engine, c.Execution.Master = EngineGleam, "here" },
-		"max_spread -2: write 0":          func(c *Config) { c.Clusters.MaxSpread = -2 },
-		`warc_id "uri": write one of url`: func(c *Config) { c.Input.WARCID = "uri" },
+		"distance -1: write":                func(c *Config) { c.Match.Distance = -1 },
+		"match.distance 16: beyond":         func(c *Config) { c.Match.Distance = 16 },
+		`clusters.keep "newest": write one`: func(c *Config) { c.Clusters.Keep = "newest" },
+		`clusters.keep "rank": name the c`:  func(c *Config) { c.Clusters.Keep = KeepRank },
+		`engine "spark": write`:             func(c *Config) { c.Execution.Engine = "spark" },
+		`max_bad "many": write a count`:     func(c *Config) { c.Input.MaxBad = "many" },
+		`memory "4 gigs": write a size`:     func(c *Config) { c.Execution.Memory = "4 gigs" },
+		"execution.workers -1: write a nu":  func(c *Config) { c.Execution.Workers = -1 },
+		`segmenter "python": write one`:     func(c *Config) { c.Features.Segmenter = "python" },
+		`plan "16/0/1": hamming`:            func(c *Config) { c.Execution.Plan = "16/0/1" },
+		`plan "x": hamming: region`:         func(c *Config) { c.Execution.Plan = "x" },
+		`stall "soon": write a time`:        func(c *Config) { c.Execution.Engine, c.Execution.Stall = EngineGleam, "soon" },
+		"attempts 0: write a number":        func(c *Config) { c.Execution.Engine, c.Execution.Attempts = EngineGleam, 0 },
+		`master "here": write HOST:PORT`:    func(c *Config) { c.Execution.Engine, c.Execution.Master = EngineGleam, "here" },
+		"max_spread -2: write a number":     func(c *Config) { c.Clusters.MaxSpread = -2 },
+		`warc_id "uri": write one of url`:   func(c *Config) { c.Input.WARCID = "uri" },
 	} {
 		c := Default()
 		change(&c)
@@ -51,7 +149,8 @@ func TestYAMLRoundTrip(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "night.yaml")
 	write(t, path, string(text))
-	got, err := Read(path, Config{})
+	e := c.Execution // what is no setting is not in the file
+	got, err := Read(path, Config{Execution: Execution{Matcher: e.Matcher, Shards: e.Shards, Salts: e.Salts}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +163,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 func TestReadRefusesUnknownFields(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "night.yaml")
 	write(t, path, "match:\n  distanz: 4\n")
-	if _, err := Read(path, Default()); err == nil || !strings.Contains(err.Error(), "distanz") || !strings.Contains(err.Error(), "--print-config") {
+	if _, err := Read(path, Default()); err == nil || !strings.Contains(err.Error(), "distanz") || !strings.Contains(err.Error(), "neardup config") {
 		t.Fatalf("got %v, want an error that names the field", err)
 	}
 	write(t, path, "match:\n  distance: 4\n")
@@ -153,5 +252,5 @@ func ExampleConfig_Check() {
 	c := Default()
 	c.Clusters.Keep = "newest"
 	fmt.Println(c.Check())
-	// Output: keep "newest": write one of longest, earliest, rank, id
+	// Output: clusters.keep "newest": write one of longest, earliest, rank, id
 }

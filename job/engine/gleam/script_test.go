@@ -106,7 +106,7 @@ func TestSubmit(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "a program")
 	if err := os.WriteFile(program, []byte(`#!/bin/sh
 printf '[%s]' "$@" >&2
-[ "$2" != --print-config ] || printf 'execution:\n  engine: local\n  master: "10.0.0.5:45326"\n'
+[ "$1" != config ] || echo 10.0.0.5:45326
 case $* in *--no-such*) exit 2 ;; esac
 case $1 in *=10.0.0.9:*) exit 1 ;; esac
 `), 0o755); err != nil { //nolint:gosec // it is started
@@ -118,10 +118,11 @@ case $1 in *=10.0.0.9:*) exit 1 ;; esac
 		code int
 		want string
 	}{
-		{[]string{"--out", "a run", "--config", "a file", "x y"}, 0, "[run][--print-config][--config][a file][x y][-gleam.agents=10.0.0.5:45326]" + run + "[--config][a file][x y]"},
+		{[]string{"--out", "a run", "--config", "a file", "x y"}, 0, "[config][execution.master][--config][a file][-gleam.agents=10.0.0.5:45326]" + run + "[--config][a file][x y]"},
 		{[]string{"--master=10.0.0.5:45326", "--out=a run", "x"}, 0, "[-gleam.agents=10.0.0.5:45326]" + run + "[x]"},
-		{[]string{"--out", "a run", "--config=a file", "--no-such", "x"}, 2, "[run][--print-config][--config=a file][--no-such][x]"},
-		{[]string{"--out", "a run", "x"}, 0, "[-gleam.agents=127.0.0.1:45326]" + strings.Replace(run, "10.0.0.5", "127.0.0.1", 1) + "[x]"},
+		{[]string{"--out", "a run", "--config=a file", "--no-such", "x"}, 2, "[config][execution.master][--config][a file][-gleam.agents=10.0.0.5:45326]" + run + "[--config][a file][--no-such][x]"},
+		{[]string{"--out", "a run", "x"}, 0, "[config][execution.master][-gleam.agents=10.0.0.5:45326]" + run + "[x]"},
+		{[]string{"--set=a=b", "--out", "a run", "x"}, 0, "[config][execution.master][--set][a=b][-gleam.agents=10.0.0.5:45326]" + run + "[--set][a=b][x]"},
 		{[]string{"--master", "10.0.0.9:1", "--out", "a run", "x"}, 1, "[-gleam.agents=10.0.0.9:1]"},
 		{[]string{"--master", "10.0.0.9", "--out", "a run", "x"}, 2, "submit.sh: master 10.0.0.9: write HOST:PORT\n"},
 		{[]string{"x"}, 2, "submit.sh: name the run directory: --out DIR; see scripts/submit.sh --help\n"},
@@ -218,8 +219,8 @@ fi
 	dump("2026-11-18", "bad")
 	night(4, "2026-11-18 ended with 4:")
 	dump("2026-11-19")
-	night(0, "2026-11-19, log ", "--config", "a file.yaml", "--", "--title-weight", "2")
-	if want := fmt.Sprintf("[run][--out][%s/2026-11-19][--config][a file.yaml][--title-weight][2][%s/2026-11-19]", runs, dumps); said("2026-11-19") != want {
+	night(0, "2026-11-19, log ", "--config", "a file.yaml", "--", "--set", "features.title_weight=2")
+	if want := fmt.Sprintf("[run][--out][%s/2026-11-19][--config][a file.yaml][--set][features.title_weight=2][%s/2026-11-19]", runs, dumps); said("2026-11-19") != want {
 		t.Errorf("the program was told %s, want %s", said("2026-11-19"), want)
 	}
 	night(0, "2026-11-19 is finished")
