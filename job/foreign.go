@@ -49,7 +49,7 @@ func (r *run) foreignRows(ctx context.Context, yield func(*data.FingerprintRow) 
 				return err
 			}
 			if info.Bits != 0 && info.Bits != r.config.Features.Bits {
-				return fmt.Errorf("%s holds fingerprints of %d bits, not %d: give --bits %d", split.Path, info.Bits, r.config.Features.Bits, info.Bits)
+				return fmt.Errorf("%s holds fingerprints of %d bits, not %d: give --set features.bits=%d", split.Path, info.Bits, r.config.Features.Bits, info.Bits)
 			}
 		}
 		if err := source.ReadFingerprints(ctx, split, r.Columns, normal); err != nil {

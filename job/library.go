@@ -119,7 +119,7 @@ func checkLibrary(c config.Config) error {
 	}
 	err = library.CompareSettings(m.Settings, settings)
 	if err != nil && m.Settings[settingSketches] != settings[settingSketches] {
-		err = fmt.Errorf("%w\n(%s is what a run needs that verifies: preset balanced or thorough, or --verify sketch; not classic)", err, settingSketches)
+		err = fmt.Errorf("%w\n(%s is what a run needs that verifies: preset balanced or thorough, or match.verify=sketch; not classic)", err, settingSketches)
 	}
 	return err
 }

@@ -451,7 +451,7 @@ func (t *tables) pairs(ctx context.Context, found *pairFile) (n int64, err error
 		return n, err
 	}
 	if limit := t.run.config.Match.MaxPairs; n > limit {
-		return n, fmt.Errorf("%d pairs are more than %d: identical pages make the square of their number; raise --max-pairs, or leave --pairs out and use the clusters", n, limit)
+		return n, fmt.Errorf("%d pairs are more than %d: identical pages make the square of their number; raise match.max_pairs, or leave --pairs out and use the clusters", n, limit)
 	}
 
 	all := extsort.New(t.run.dir.Path(rundir.Scratch), sortMemory, t.run.workers)

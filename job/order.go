@@ -74,7 +74,7 @@ func (r *run) order(ctx context.Context, rows rowSource) (rec rundir.TaskRecord,
 		row := unpackRow(packed)
 		if !first && string(id) == string(last) {
 			if r.config.Input.DuplicateIDs == "fail" {
-				return fmt.Errorf("id %q appears more than once (row %d of the dump): mend the dump, or let later ones be skipped with --duplicate-ids skip", id, row.row)
+				return fmt.Errorf("id %q appears more than once (row %d of the dump): mend the dump, or let later ones be skipped with --set input.duplicate_ids=skip", id, row.row)
 			}
 			rec.Skipped[data.ReasonDuplicateID]++
 			_, err := duplicates.Write(binary.LittleEndian.AppendUint64(nil, row.row))

@@ -99,7 +99,7 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 	row("clusters", "%s of %s documents", grouped(s.Clusters), grouped(s.Clustered))
 	if s.Cut > 0 {
-		row("", "%s chained components were cut around centres, the largest had %s documents (--max-spread)", grouped(s.Cut), grouped(s.CutSize))
+		row("", "%s chained components were cut around centres, the largest had %s documents (clusters.max_spread)", grouped(s.Cut), grouped(s.CutSize))
 	}
 	if s.Kept+s.Dropped > 0 {
 		row("clean dump", "%s documents stay, %s are left out", grouped(s.Kept), grouped(s.Dropped))

@@ -123,7 +123,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 	if err := s.look(); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{config.PresetClassic, config.PresetBalanced, config.PresetThorough} {
+	for _, name := range config.Presets() {
 		preset, err := s.preset(name, o.Workers)
 		if err != nil {
 			return nil, err
