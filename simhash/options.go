@@ -53,8 +53,8 @@ type Options struct {
 	Simplify    bool     `yaml:"simplify" json:"simplify" help:"count traditional characters as simplified ones"`
 	Weight      string   `yaml:"weight" json:"weight" allow:"tf,tfidf,sqrt-tfidf,unit,levels" help:"weight of a feature"`
 	TitleWeight int      `yaml:"title_weight" json:"title_weight" help:"how many times a feature of the title counts, 0 to 100"`
-	Top         int      `yaml:"top" json:"top" help:"only that many features of the highest tf × idf; 0: all"`
-	Tags        []string `yaml:"tags" json:"tags" help:"only words whose part of speech begins so, like n,v"`
+	Top         int      `yaml:"top" json:"top" help:"keep only this many features, by tf × idf; 0: all"`
+	Tags        []string `yaml:"tags" json:"tags" help:"keep only words of these parts of speech, like n,v"`
 	Stop        string   `yaml:"stop" json:"stop" allow:"none,builtin" help:"stop words to leave out"`
 	MinFeatures int      `yaml:"min_features" json:"min_features" help:"a document with fewer distinct features is short"`
 }

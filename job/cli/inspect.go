@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/rundir"
-	"github.com/neardup/neardup/simhash"
 )
 
 func newInspect(std streams) *cobra.Command {
@@ -131,68 +127,19 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	var header []string
-	var next func() ([]any, error)
-	var closer io.Closer
-	switch info.Table {
-	case "", data.TableFingerprints: // another program's too
-		r, err := parquet.OpenFingerprints(path, parquet.ReadOptions{})
-		if err != nil {
-			return err
-		}
-		closer, header = r, columnNames(data.FingerprintColumns)
-		next = func() ([]any, error) {
-			var row data.FingerprintRow
-			err := r.Read(&row)
-			date := ""
-			if row.Date != data.NoDate {
-				date = time.UnixMilli(row.Date).UTC().Format(time.RFC3339)
-			}
-			print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.Info().Bits)
-			return []any{string(row.DocID), print, row.Lane, row.Features, row.Length, hex.EncodeToString(row.Sketch), string(row.Letters), string(row.Title), row.Source, row.Offset, date, known(row.Rank), row.Language}, err
-		}
-	default:
-		r, err := parquet.OpenValues(path)
-		if err != nil {
-			return err
-		}
-		closer, header = r, r.Names()
-		next = func() ([]any, error) {
-			row, err := r.Read()
-			for i, v := range row {
-				if v == nil {
-					row[i] = ""
-				}
-			}
-			return row, err
-		}
+	r, err := parquet.OpenValues(path)
+	if err != nil {
+		return err
 	}
-	err = printRows(w, path, info, header, next, rows, asJSON)
-	return errors.Join(err, closer.Close())
-}
-
-// known is v, or nothing for NaN.
-func known(v float64) any {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return v
+	return errors.Join(printRows(w, path, info, r, rows, asJSON), r.Close())
 }
 
 // describe says what a table is.
 func describe(info parquet.Info) string {
 	if info.Table == "" {
-		return fmt.Sprintf("fingerprints of another program, %d rows", info.Rows)
+		return fmt.Sprintf("a table of another program, %d rows", info.Rows)
 	}
 	return fmt.Sprintf("%s, %d rows, neardup %s, settings %s", info.Table, info.Rows, info.Version, info.ConfigHash)
-}
-
-func columnNames(columns []data.Column) []string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.Name
-	}
-	return names
 }
 
 // maxCell is how many characters of a value are printed for a person.
@@ -211,7 +158,7 @@ func cell(v string) string {
 	return v
 }
 
-func printRows(w io.Writer, path string, info parquet.Info, header []string, next func() ([]any, error), rows int, asJSON bool) error {
+func printRows(w io.Writer, path string, info parquet.Info, r *parquet.ValueReader, rows int, asJSON bool) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
@@ -224,20 +171,25 @@ func printRows(w io.Writer, path string, info parquet.Info, header []string, nex
 		if _, err := fmt.Fprintf(w, "%s: %s\n", path, describe(info)); err != nil {
 			return err
 		}
-		fmt.Fprintln(out, strings.Join(header, "\t"))
+		fmt.Fprintln(out, strings.Join(r.Names(), "\t"))
 	}
 	for range rows {
-		row, err := next()
+		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
+		for i, v := range row {
+			if v == nil {
+				row[i] = ""
+			}
+		}
 		if asJSON {
 			object := map[string]any{"type": "row"}
 			for i, v := range row {
-				object[header[i]] = v
+				object[r.Names()[i]] = v
 			}
 			if err := enc.Encode(object); err != nil {
 				return err

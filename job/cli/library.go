@@ -26,8 +26,8 @@ var errNotSound = errors.New("the library is damaged")
 func newLibrary(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "library COMMAND",
-		Short: "Look after the library of earlier nights",
-		Long: `The library keeps the fingerprints of earlier nights; run --library matches a
+		Short: "Manage the library of previous nights",
+		Long: `The library keeps the fingerprints of previous nights; run --library matches a
 night against it and adds the night.`,
 		Example: `  neardup library status lib/
   neardup library expire lib/ --before 2026-08-01`,
@@ -47,7 +47,7 @@ func libraryOptions(std streams, dir string) library.Options {
 	}
 }
 
-// changing locks the library at dir for change.
+// changing runs change with the library at dir locked.
 func changing(ctx context.Context, std streams, dir string, change func(*library.Library) error) (err error) {
 	if _, err := library.ReadManifest(dir); err != nil { // a mistyped path makes no library
 		return err
@@ -262,7 +262,7 @@ keeps what it did.`,
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&rows, "rows", 16<<20, "rows of a file that small ones are joined into, at most")
+	cmd.Flags().Int64Var(&rows, "rows", 16<<20, "most rows of a file that small ones are joined into")
 	return cmd
 }
 

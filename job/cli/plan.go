@@ -22,7 +22,7 @@ func newPlan(std streams) *cobra.Command {
 	s := newSettings(config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "plan INPUT…",
-		Short: "Say what a run would take and find, from a sample of the dump",
+		Short: "Estimate what a run would take and find, from a sample",
 		Long: `Reads a sample of the inputs, times it on this machine, plants edited copies
 into it and has every preset find them. Prints how many documents there are
 about, the time and memory of each preset, its precision and recall on the

@@ -34,7 +34,7 @@ type runFlags struct {
 
 func (f *runFlags) bind(fs *pflag.FlagSet) {
 	group(fs, "Output", func(fs *pflag.FlagSet) {
-		fs.StringVarP(&f.out, "out", "o", "", "run directory to write, or to go on with")
+		fs.StringVarP(&f.out, "out", "o", "", "run directory to write or resume")
 		fs.StringVar(&f.publish, "publish", "", "upload the finished run to s3://BUCKET/PREFIX")
 		fs.BoolVar(&f.strict, "strict", false, "exit with 3 if bad records or ids were skipped")
 		bindJSON(fs, &f.json)

@@ -26,10 +26,10 @@ func bindHTML(fs *pflag.FlagSet, to *string) {
 	fs.StringVar(to, "html", "", "write it as a page to this file too")
 }
 
-// settings are what a command line says of a run's configuration: some
-// settings as flags of their own, all of them by --set, and a file of them.
+// settings collects what a command line says of a run's configuration: by flags
+// that stand for one setting, by --set for any, and by --config.
 type settings struct {
-	usual config.Config // without file and flags
+	usual config.Config // defaults of the command
 	file  string
 	given []given // in the order of the command line
 }
@@ -64,7 +64,7 @@ func (s *settings) bindAll(fs *pflag.FlagSet) {
 	})
 }
 
-// give notes a value that a setting can have.
+// give records a value, unless the setting cannot have it.
 func (s *settings) give(g given) error {
 	scratch := s.usual
 	err := scratch.Set(g.setting, g.value)
@@ -75,9 +75,10 @@ func (s *settings) give(g given) error {
 	return err
 }
 
-// config is the effective configuration: the flags' settings over the file's
-// over the usual. Of the flags and of the file, the preset comes first, so that
-// what else they give wins over what it stands for.
+// config returns the effective configuration: the command line wins over the
+// file, the file over the defaults. The command line's preset is applied first,
+// so that its other settings win over what the preset stands for. Errors name
+// what the user typed.
 func (s *settings) config() (config.Config, error) {
 	cfg, err := s.usual, error(nil)
 	if s.file != "" {
@@ -107,7 +108,7 @@ func (s *settings) config() (config.Config, error) {
 	return cfg, usageError{err}
 }
 
-// settingFlag makes a setting a flag, which shows the usual value.
+// settingFlag is a setting as a flag; String is its default.
 type settingFlag struct {
 	config.Setting
 	to *settings
@@ -177,7 +178,7 @@ it prints one setting a line, as --set takes it, and what it is for.`,
 	s.bind(cmd.Flags(), runSettings...)
 	s.bind(cmd.Flags(), runOutput...)
 	group(cmd.Flags(), "Settings", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&list, "list", false, "print one setting a line, and what it is for")
+		fs.BoolVar(&list, "list", false, "print every setting, one a line")
 	})
 	s.bindAll(cmd.Flags())
 	return cmd

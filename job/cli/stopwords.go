@@ -39,8 +39,8 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 			return out.Flush()
 		},
 	}
-	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents a word must occur in to be listed")
-	cmd.Flags().IntVar(&documents, "documents", 100, "number of documents a word must occur in to be listed")
+	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents that a word occurs in")
+	cmd.Flags().IntVar(&documents, "documents", 100, "number of documents that a word occurs in")
 	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
 	s.bindAll(cmd.Flags())
 	return cmd

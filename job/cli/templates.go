@@ -59,9 +59,9 @@ blocks of text that at least --share of them have: a file that run takes as
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
-	cmd.Flags().StringVar(&older, "older", "", "file of an earlier night: serves for the sites that have too few pages in this input")
-	cmd.Flags().Float64Var(&o.Share, "share", 0.5, "share of a site's sampled pages that have a block of its template")
-	cmd.Flags().IntVar(&o.MinPages, "min-pages", 20, "a site of fewer sampled pages has no template")
+	cmd.Flags().StringVar(&older, "older", "", "file learned earlier, for sites with too few pages now")
+	cmd.Flags().Float64Var(&o.Share, "share", 0.5, "share of a site's pages that have a block")
+	cmd.Flags().IntVar(&o.MinPages, "min-pages", 20, "learn nothing of a site with fewer sampled pages")
 	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
 	s.bindAll(cmd.Flags())
 	return cmd

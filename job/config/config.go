@@ -49,15 +49,15 @@ type Input struct {
 	Text         string `yaml:"text_column" json:"text_column" flag:"text-column" group:"Input" help:"column of the text (default: text, content …)"`
 	Language     string `yaml:"language_column" json:"language_column,omitzero" help:"column of the language (default: language, lang …)"`
 	Date         string `yaml:"date_column" json:"date_column" help:"column of the date (default: date, timestamp …)"`
-	Rank         string `yaml:"rank_column" json:"rank_column" help:"column whose highest value stays with --keep rank"`
+	Rank         string `yaml:"rank_column" json:"rank_column" help:"column for --keep rank, the highest stays"`
 	WARCID       string `yaml:"warc_id" json:"warc_id" allow:"url,record" help:"id of a WARC document"`
-	HTTPStatus   string `yaml:"http_status" json:"http_status" allow:"ok,all" help:"responses that are documents, ok being 2xx"`
-	HTML         string `yaml:"html" json:"html" allow:"main,visible" help:"text of a page to take"`
-	Encoding     string `yaml:"encoding" json:"encoding,omitzero" flag:"encoding" group:"Input" help:"encoding of all text, else as found in each file"`
-	MaxRecord    int64  `yaml:"max_record" json:"max_record" least:"1" help:"bytes; a longer record is skipped"`
-	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records to bear"`
-	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids" allow:"skip,fail" help:"what to do with an id that came earlier"`
-	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes" least:"1" help:"plain JSONL is cut into splits of about this size"`
+	HTTPStatus   string `yaml:"http_status" json:"http_status" allow:"ok,all" help:"HTTP responses to read, ok is 2xx"`
+	HTML         string `yaml:"html" json:"html" allow:"main,visible" help:"text to take from a page"`
+	Encoding     string `yaml:"encoding" json:"encoding,omitzero" flag:"encoding" group:"Input" help:"encoding of all text (default: detected)"`
+	MaxRecord    int64  `yaml:"max_record" json:"max_record" least:"1" help:"skip records of more bytes"`
+	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records tolerated"`
+	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids" allow:"skip,fail" help:"what to do with a repeated id"`
+	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes" least:"1" help:"cut plain JSONL into splits of about this size"`
 }
 
 // Segmenters of Chinese; both cut alike.
@@ -71,9 +71,9 @@ type Features struct {
 	simhash.Options `yaml:",inline"`
 
 	Segmenter string   `yaml:"segmenter" json:"segmenter" allow:"builtin,gojieba" help:"segmenter of Chinese; both cut alike"`
-	UserWords []string `yaml:"user_words" json:"user_words" help:"files of further words: word, frequency, tag"`
-	StopList  string   `yaml:"stop_list" json:"stop_list" help:"file of further stop words, as neardup stopwords prints"`
-	Templates string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"file of site templates, to be left out"`
+	UserWords []string `yaml:"user_words" json:"user_words" help:"files of extra words: word, frequency, tag"`
+	StopList  string   `yaml:"stop_list" json:"stop_list" help:"file of extra stop words, see neardup stopwords"`
+	Templates string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"site templates to strip: see neardup templates"`
 }
 
 // Presets: ways to tell near-duplicates that were measured, see
@@ -110,10 +110,10 @@ type Match struct {
 	Verify     string  `yaml:"verify" json:"verify" allow:"none,sketch,texts" help:"what confirms a candidate pair"`
 	Bands      bool    `yaml:"bands" json:"bands" help:"documents whose sketches share an LSH band are candidates"`
 	ShortTexts bool    `yaml:"short_texts" json:"short_texts" help:"compare texts of at most 40 letters by their edits"`
-	LongFrom   int     `yaml:"long_from" json:"long_from" help:"a text of that many characters is long"`
+	LongFrom   int     `yaml:"long_from" json:"long_from" help:"texts of this many characters count as long"`
 	LimitLong  float64 `yaml:"limit_long" json:"limit_long" help:"least Jaccard similarity of long texts"`
 	LimitShort float64 `yaml:"limit_short" json:"limit_short" help:"least Jaccard similarity of other texts"`
-	Border     float64 `yaml:"border" json:"border" help:"how near the limit verify=texts reads the texts"`
+	Border     float64 `yaml:"border" json:"border" help:"with verify=texts, read texts this near the limit"`
 	AllPairs   bool    `yaml:"all_pairs" json:"all_pairs" flag:"pairs" group:"Output" help:"write every confirmed pair too"`
 	MaxPairs   int64   `yaml:"max_pairs" json:"max_pairs" help:"fail before writing more pairs"`
 }
@@ -164,8 +164,8 @@ const (
 // connected component with more distinct fingerprints is cut into clusters
 // around centres, in which every document is a match of the centre. 0: no bound.
 type Clusters struct {
-	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,id" help:"document of a cluster that stays"`
-	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut a cluster of more distinct fingerprints; 0: never"`
+	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,id" help:"document that stays"`
+	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut clusters of more fingerprints; 0: never"`
 }
 
 // Output says what is written.
@@ -191,13 +191,13 @@ type Execution struct {
 	Engine     string `yaml:"engine" flag:"engine" group:"Cluster" allow:"local,gleam" help:"engine"`
 	Workers    int    `yaml:"workers" flag:"workers" group:"Machine" help:"cores to use; 0: all"`
 	Memory     string `yaml:"memory" flag:"memory" group:"Machine" help:"cap, like 4GiB (default: half of the machine's)"`
-	Tmp        string `yaml:"tmp" help:"folder for what exceeds the memory (default: run directory)"`
+	Tmp        string `yaml:"tmp" help:"folder for what exceeds memory (default: --out)"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
-	Master   string `yaml:"master" flag:"master" group:"Cluster" help:"gleam's master"`
-	Attempts int    `yaml:"attempts" help:"tries at each flow"`
-	Stall    string `yaml:"stall" help:"end a try after that long without progress"`
-	Deadline string `yaml:"deadline" help:"end a try that takes longer"`
+	Master   string `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`
+	Attempts int    `yaml:"attempts" help:"attempts at each flow"`
+	Stall    string `yaml:"stall" help:"give up an attempt after this long without progress"`
+	Deadline string `yaml:"deadline" help:"give up an attempt that takes longer"`
 
 	// How candidates are found: for tests and benchmarks, no setting.
 	Matcher string `yaml:"-"` // kernel or shuffle
@@ -409,7 +409,7 @@ func (in Input) BadLimit() (func(bad, total int64) bool, error) {
 }
 
 // Unusable reports whether a record skipped for that reason counts towards
-// MaxBad and, with duplicate ids, makes a strict run end with exit code 3:
+// MaxBad and, like duplicate ids, makes a strict run end with exit code 3:
 // damaged records do, records that are no pages by design do not.
 func Unusable(reason string) bool {
 	switch reason {

@@ -60,18 +60,9 @@ func (s Setting) Usage() string {
 	return s.help
 }
 
-// Type is that of the value: string, list, bool, int or float.
+// Type is the kind of the value: string, slice, bool, int, int64 or float64.
 func (s Setting) Type() string {
-	switch kind := reflect.TypeOf(s.field).Elem().Kind(); kind {
-	case reflect.Slice:
-		return "list"
-	case reflect.Int64:
-		return "int"
-	case reflect.Float64:
-		return "float"
-	default:
-		return kind.String()
-	}
+	return reflect.TypeOf(s.field).Elem().Kind().String()
 }
 
 // String is the value as Set takes it.
