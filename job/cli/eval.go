@@ -28,7 +28,6 @@ type evalFlags struct {
 	edits    []string
 	strength float64
 	planting eval.Planting
-	counted  bool // --count was given
 	protocol string
 	category string
 	methods  []string
@@ -40,8 +39,10 @@ type evalFlags struct {
 	json     bool
 }
 
-// protocolPaper is the one value of --protocol.
-const protocolPaper = "paper"
+const (
+	protocolPaper  = "paper" // the one value of --protocol
+	plantedUsually = 500     // duplicates, without --count
+)
 
 func newEval(std streams) *cobra.Command {
 	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs}}
@@ -76,7 +77,6 @@ single folder, the folder or file within it; or its --category-column.
 			if err != nil {
 				return err
 			}
-			f.counted = cmd.Flags().Changed("count")
 			return runEval(cmd.Context(), std, cfg, f, args)
 		},
 	}
@@ -84,7 +84,7 @@ single folder, the folder or file within it; or its --category-column.
 		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
 		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
 		fs.Float64Var(&f.strength, "strength", 0.1, "share changed by an edit that states none")
-		fs.IntVar(&f.planting.Count, "count", 500, "duplicates to plant, or one a document")
+		fs.IntVar(&f.planting.Count, "count", 0, "duplicates to plant (default: 500, or one a document)")
 		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
 		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
 		fs.StringVar(&f.category, "category-column", "", "column of the category, read as the title")
@@ -200,9 +200,7 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 		}
 		corpus, err = protocol.Apply(corpus)
 	default:
-		if !f.counted {
-			f.planting.Count = min(f.planting.Count, len(corpus.Documents))
-		}
+		f.planting.Count = cmp.Or(f.planting.Count, min(plantedUsually, len(corpus.Documents)))
 		corpus, err = eval.Plant(corpus, f.planting)
 	}
 	if err != nil {

@@ -199,14 +199,11 @@ const maxID = 1 << 20
 
 // readIDs reads one id a line, as the tables have it; empty lines are skipped.
 func readIDs(path string, stdin io.Reader) (ids []string, err error) {
-	err = opened(path, stdin, func(in io.Reader) error {
-		ids, err = scanIDs(path, in)
-		return err
-	})
-	return ids, err
-}
-
-func scanIDs(path string, in io.Reader) (ids []string, err error) {
+	in, err := open(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxID)
 	number := 0

@@ -174,26 +174,24 @@ func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, pa
 const maxPage = 64 << 20
 
 func readPage(path string, stdin io.Reader) (body []byte, err error) {
-	err = opened(path, stdin, func(in io.Reader) error {
-		body, err = io.ReadAll(io.LimitReader(in, maxPage+1))
-		return err
-	})
+	in, err := open(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	body, err = io.ReadAll(io.LimitReader(in, maxPage+1))
 	if err == nil && len(body) > maxPage {
 		err = fmt.Errorf("more than %d bytes are no page", maxPage)
 	}
 	return body, err
 }
 
-// opened reads the file at path, or of - standard input.
-func opened(path string, stdin io.Reader, read func(io.Reader) error) error {
+// open opens the file at path, or standard input as -.
+func open(path string, stdin io.Reader) (io.ReadCloser, error) {
 	if path == "-" {
-		return read(stdin)
+		return io.NopCloser(stdin), nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(read(f), f.Close())
+	return os.Open(path)
 }
 
 // pageType is the content type of a page.
