@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -127,10 +126,7 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
-	req.Columns.ID = cfg.Input.ID
-	if req.Engine, err = newEngine(cfg.Execution); err != nil {
-		return usageError{err}
-	}
+	req.Columns.ID, req.Engine = cfg.Input.ID, newEngine(cfg.Execution)
 	shown := &screen{w: std.err}
 	req.Log = newLog(shown, flags.verbose)
 	req.Progress = shown.progress(req.Log)
@@ -173,19 +169,11 @@ func nightOf(out string) (string, error) {
 }
 
 // newEngine returns the engine that the settings name.
-func newEngine(e config.Execution) (engine.Engine, error) {
-	if e.Engine != config.EngineGleam {
-		return local.New(runtime.GOMAXPROCS(0)), nil
+func newEngine(e config.Execution) engine.Engine {
+	if e.Engine == config.EngineGleam {
+		return gleam.New(gleam.Options{Master: e.Master, Attempts: e.Attempts, Stall: e.Stall, Deadline: e.Deadline})
 	}
-	stall, err := time.ParseDuration(e.Stall)
-	if err != nil {
-		return nil, err
-	}
-	deadline, err := time.ParseDuration(e.Deadline)
-	if err != nil {
-		return nil, err
-	}
-	return gleam.New(gleam.Options{Master: e.Master, Attempts: e.Attempts, Stall: stall, Deadline: deadline}), nil
+	return local.New(runtime.GOMAXPROCS(0))
 }
 
 // startProfile writes a CPU profile to path, if there is one, until stop.

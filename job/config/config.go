@@ -194,10 +194,10 @@ type Execution struct {
 	Tmp        string `yaml:"tmp" help:"folder for what exceeds memory (default: --out)"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
-	Master   string `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`
-	Attempts int    `yaml:"attempts" help:"attempts at each flow"`
-	Stall    string `yaml:"stall" help:"give up an attempt after this long without progress"`
-	Deadline string `yaml:"deadline" help:"give up an attempt that takes longer"`
+	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`
+	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
+	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
+	Deadline time.Duration `yaml:"deadline" help:"give up an attempt that takes longer"`
 
 	// How candidates are found: for tests and benchmarks, no setting.
 	Matcher string `yaml:"-"` // kernel or shuffle
@@ -235,8 +235,8 @@ func Default() Config {
 			Salts:    4,
 			Master:   "127.0.0.1:45326",
 			Attempts: 3,
-			Stall:    "2m",
-			Deadline: "12h",
+			Stall:    2 * time.Minute,
+			Deadline: 12 * time.Hour,
 		},
 	}
 	_ = c.Match.preset(PresetBalanced) // it exists
@@ -358,8 +358,8 @@ func (c Config) Check() error {
 		{badLimit != nil, "input.max_bad", badLimit},
 		{badMemory != nil, "execution.memory", badMemory},
 		{cluster && c.Execution.Attempts < 1, "execution.attempts", "write a number from 1"},
-		{cluster && !isDuration(c.Execution.Stall), "execution.stall", "write a time like 90s, 2m or 12h"},
-		{cluster && !isDuration(c.Execution.Deadline), "execution.deadline", "write a time like 90s, 2m or 12h"},
+		{cluster && c.Execution.Stall <= 0, "execution.stall", "write a time like 90s, 2m or 12h"},
+		{cluster && c.Execution.Deadline <= 0, "execution.deadline", "write a time like 90s, 2m or 12h"},
 		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT"},
 	} {
 		if wrong.is {
@@ -368,11 +368,6 @@ func (c Config) Check() error {
 		}
 	}
 	return nil
-}
-
-func isDuration(text string) bool {
-	d, err := time.ParseDuration(text)
-	return err == nil && d > 0
 }
 
 func isAddress(text string) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Setting is one field of a Config that a user may set, as the tags of the
@@ -88,6 +89,9 @@ func (s Setting) Set(value string) (err error) {
 		*p, err = strconv.Atoi(value)
 	case *int64:
 		*p, err = strconv.ParseInt(value, 10, 64)
+	case *time.Duration:
+		want = "a time like 90s, 2m or 12h"
+		*p, err = time.ParseDuration(value)
 	case *float64:
 		want = "a number"
 		*p, err = strconv.ParseFloat(value, 64)
