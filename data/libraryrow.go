@@ -1,43 +1,50 @@
 package data
 
-// TableLibrary names the library's table in its files' metadata.
-const TableLibrary = "library"
-
 // LibraryRow is one document of one night: what the library keeps of it. A
-// page that was crawled on ten nights has ten rows.
+// page that was crawled on ten nights has ten rows. Fields are as in
+// FingerprintRow.
 type LibraryRow struct {
-	DocID     []byte // the document's id; never empty, unique in its night
-	Hi, Lo    uint64 // the fingerprint, as in FingerprintRow
-	Lane      string // how the document is judged by its length: normal, short or empty
-	Length    int32  // of the text in characters
-	Sketch    []byte // 64 bytes, or empty: none was made
-	Letters   []byte // UTF-8 letters and digits of a short text, else empty
-	Night     string // the night that the row is of
-	FirstSeen string // the night in which the library first had the id
-	Cluster   []byte // id of the document's cluster when the night was added; empty: it was alone
-	Site      []byte // host of the document's URL; empty when the id is none
-	Language  string // of the text, as FingerprintRow.Language
-	Date      int64  // Unix milliseconds; NoDate is written as null
+	DocID     []byte // unique in its night
+	Hi, Lo    uint64
+	Lane      string
+	Length    int32
+	Sketch    []byte
+	Letters   []byte
+	Night     string
+	FirstSeen string
+	Cluster   []byte
+	Site      []byte
+	Language  string
+	Date      int64
 }
 
-// LibraryColumns documents the library's table, in its order.
-var LibraryColumns = []Column{
-	{"doc_id", "string", "id of the document"},
-	{"fingerprint", "uint64 or 16 bytes", "SimHash of the text; of 128 bits, the upper half first, big-endian"},
-	{"lane", "string", "how the document is judged by its length: normal, short or empty"},
-	{"length", "int32", "length of the text in characters"},
-	{"sketch", "bytes", "64 bytes that a second look compares; empty when none were made"},
-	{"letters", "string", "letters and digits of a short text; else empty"},
-	{"night", "string", "the night that the row is of"},
-	{"first_seen", "string", "the night in which the library first had the id"},
-	{"cluster_id", "string", "cluster of the document when the night was added; empty: it was alone"},
-	{"site", "string", "host of the document's URL; empty when the id is none"},
-	{"language", "string", "language of the text: zh, en and so on; empty when it is not known"},
-	{"date", "timestamp(ms, UTC), nullable", "date of the document; null when unknown"},
-}
-
-// TableMerges names the table of cluster merges in its files' metadata.
-const TableMerges = "merges"
+// LibraryDocuments states the library's table.
+var LibraryDocuments = Table[LibraryRow]{Name: "library", RowBytes: 48, Columns: []Column[LibraryRow]{
+	{Name: "doc_id", Doc: "id of the document",
+		String: func(r *LibraryRow) *[]byte { return &r.DocID }},
+	{Name: "fingerprint", Doc: "SimHash of the text, as in `fingerprints`", Random: true, NoStats: true,
+		Fingerprint: func(r *LibraryRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
+	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`",
+		Word: func(r *LibraryRow) *string { return &r.Lane }},
+	{Name: "length", Unit: "characters", Doc: "length of the text",
+		Int32: func(r *LibraryRow) *int32 { return &r.Length }},
+	{Name: "sketch", Doc: "the 64 bytes of the text's sketch, as in `fingerprints`; empty when there is none", Random: true, NoStats: true,
+		Bytes: func(r *LibraryRow) *[]byte { return &r.Sketch }},
+	{Name: "letters", Doc: "letters and digits of a short text, as in `fingerprints`; else empty", NoStats: true,
+		String: func(r *LibraryRow) *[]byte { return &r.Letters }},
+	{Name: "night", Doc: "the night that the row is of",
+		Word: func(r *LibraryRow) *string { return &r.Night }},
+	{Name: "first_seen", Doc: "the night in which the library first had the id",
+		Word: func(r *LibraryRow) *string { return &r.FirstSeen }},
+	{Name: "cluster_id", Doc: "cluster of the document when the night was added; empty: it was alone", NoStats: true,
+		String: func(r *LibraryRow) *[]byte { return &r.Cluster }},
+	{Name: "site", Doc: "host of the document's URL; empty when the id is none", NoStats: true,
+		String: func(r *LibraryRow) *[]byte { return &r.Site }},
+	{Name: "language", Doc: "language of the text, as in `fingerprints`; empty when it is not known",
+		Word: func(r *LibraryRow) *string { return &r.Language }},
+	{Name: "date", Doc: "date of the document; null when unknown", Null: true,
+		Date: func(r *LibraryRow) *int64 { return &r.Date }},
+}}
 
 // MergeRow says that a night joined two clusters: from then on the documents
 // of From are of Into.
@@ -46,19 +53,15 @@ type MergeRow struct {
 	From, Into []byte
 }
 
-// MergeColumns documents the table of merges, in its order.
-var MergeColumns = []Column{
-	{"night", "string", "the night that joined the clusters"},
-	{"from", "string", "cluster that is no more"},
-	{"into", "string", "cluster that its documents are of since"},
-}
-
-// Names of the tables that tell how a night differs from the earlier ones, as
-// their files' metadata says them.
-const (
-	TableDrift  = "drift"
-	TableGrowth = "growth"
-)
+// Merges states the table of cluster merges.
+var Merges = Table[MergeRow]{Name: "merges", RowBytes: 16, Columns: []Column[MergeRow]{
+	{Name: "night", Doc: "the night that joined the clusters",
+		Word: func(r *MergeRow) *string { return &r.Night }},
+	{Name: "from", Doc: "cluster that is no more",
+		String: func(r *MergeRow) *[]byte { return &r.From }},
+	{Name: "into", Doc: "cluster that its documents are of since", NoStats: true,
+		String: func(r *MergeRow) *[]byte { return &r.Into }},
+}}
 
 // DriftRow counts the documents of a site in a language by what the library
 // knew of them.
@@ -67,38 +70,52 @@ type DriftRow struct {
 	Site      []byte
 	Language  string
 	Documents int64
-	New       int64 // neither the id nor the content was known
-	Repeated  int64 // the content was known under another id
-	Returning int64 // the id was known
+	New       int64
+	Repeated  int64
+	Returning int64
 }
 
-// DriftColumns documents the drift table, in its order.
-var DriftColumns = []Column{
-	{"night", "string", "the night"},
-	{"site", "string", "host of the documents' URLs; empty for ids that are none"},
-	{"language", "string", "language of their texts: zh, en and so on; empty when it is not known"},
-	{"documents", "int64", "documents of the night"},
-	{"new", "int64", "of them those whose id and content no earlier night had"},
-	{"repeated", "int64", "those whose content an earlier night had under another id"},
-	{"returning", "int64", "those whose id an earlier night had"},
-}
+// Drift states the drift table, which tells how a night differs from the
+// earlier ones.
+var Drift = Table[DriftRow]{Name: "drift", RowBytes: 48, Columns: []Column[DriftRow]{
+	{Name: "night", Doc: "the night",
+		Word: func(r *DriftRow) *string { return &r.Night }},
+	{Name: "site", Doc: "host of the documents' URLs; empty for ids that are none",
+		String: func(r *DriftRow) *[]byte { return &r.Site }},
+	{Name: "language", Doc: "language of their texts, as in `fingerprints`; empty when it is not known",
+		Word: func(r *DriftRow) *string { return &r.Language }},
+	{Name: "documents", Unit: "documents", Doc: "those of the night, of all lanes: `new` + `repeated` + `returning`",
+		Int64: func(r *DriftRow) *int64 { return &r.Documents }},
+	{Name: "new", Unit: "documents", Doc: "of them those whose id and content no earlier night had",
+		Int64: func(r *DriftRow) *int64 { return &r.New }},
+	{Name: "repeated", Unit: "documents", Doc: "those whose content an earlier night had under another id",
+		Int64: func(r *DriftRow) *int64 { return &r.Repeated }},
+	{Name: "returning", Unit: "documents", Doc: "those whose id an earlier night had, whatever their content",
+		Int64: func(r *DriftRow) *int64 { return &r.Returning }},
+}}
 
 // GrowthRow is a fingerprint that more documents have than the night before.
 type GrowthRow struct {
 	Night     string
 	Hi, Lo    uint64
-	Documents int64 // of the night
-	Before    int64 // of the night before
-	Earlier   int64 // of all earlier nights
+	Documents int64
+	Before    int64
+	Earlier   int64
 	Example   []byte
 }
 
-// GrowthColumns documents the growth table, in its order.
-var GrowthColumns = []Column{
-	{"night", "string", "the night"},
-	{"fingerprint", "uint64 or 16 bytes", "SimHash that several documents of the night have"},
-	{"documents", "int64", "how many"},
-	{"before", "int64", "how many of the night before have it"},
-	{"earlier", "int64", "how many of all earlier nights"},
-	{"example", "string", "the smallest id of the night that has it"},
-}
+// Growth states the growth table.
+var Growth = Table[GrowthRow]{Name: "growth", RowBytes: 48, Columns: []Column[GrowthRow]{
+	{Name: "night", Doc: "the night",
+		Word: func(r *GrowthRow) *string { return &r.Night }},
+	{Name: "fingerprint", Doc: "SimHash that several documents of the night have, as in `fingerprints`", NoStats: true,
+		Fingerprint: func(r *GrowthRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
+	{Name: "documents", Unit: "documents", Doc: "how many of the night have it",
+		Int64: func(r *GrowthRow) *int64 { return &r.Documents }},
+	{Name: "before", Unit: "documents", Doc: "how many of the night before",
+		Int64: func(r *GrowthRow) *int64 { return &r.Before }},
+	{Name: "earlier", Unit: "documents", Doc: "how many of all earlier nights",
+		Int64: func(r *GrowthRow) *int64 { return &r.Earlier }},
+	{Name: "example", Doc: "the smallest id of the night that has it",
+		String: func(r *GrowthRow) *[]byte { return &r.Example }},
+}}

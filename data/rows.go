@@ -2,33 +2,26 @@ package data
 
 import "math"
 
-// Rows of the tables that a run writes. The byte slices of a row that was
-// read are valid until the next read; a sink copies what it is given.
-
-// Names of the tables, as their files' metadata says them.
-const (
-	TableFingerprints = "fingerprints"
-	TableTexts        = "texts"
-	TableMatches      = "matches"
-	TableClusters     = "clusters"
-)
+// Rows of the tables that a run writes; what a field holds says the table's
+// column. The byte slices of a row that was read are valid until the next
+// read; a sink copies what it is given.
 
 // FingerprintRow is one document with its fingerprint: what the ingest stage
 // writes, and what an earlier night's library is made of.
 type FingerprintRow struct {
-	DocID    []byte  // the document's id; never empty, unique in a run
-	Hi, Lo   uint64  // the fingerprint; 32 and 64 bits stand in Lo, Hi is the upper half of 128
-	Lane     string  // how the document is judged by its length: normal, short or empty
-	Features int32   // features that the fingerprint was made of
-	Length   int32   // of the text in characters
-	Sketch   []byte  // SketchSize bytes for the second look at a pair; empty when none was made
-	Letters  []byte  // of a short text its letters and digits in normal form; empty for other texts and when none were kept
-	Title    []byte  // the document's title; may be empty
-	Source   string  // path of the input, as the split names it
-	Offset   int64   // where the document starts in its source, as Document.Offset
-	Date     int64   // Unix milliseconds; NoDate is written as null
-	Rank     float64 // value of the rank column; NaN is written as null
-	Language string  // of the text, as a BCP 47 language subtag; empty when it is not known
+	DocID    []byte // never empty, unique in a run
+	Hi, Lo   uint64 // 32 and 64 bits stand in Lo, Hi is the upper half of 128
+	Lane     string
+	Features int32
+	Length   int32
+	Sketch   []byte // SketchSize bytes, or empty
+	Letters  []byte
+	Title    []byte
+	Source   string
+	Offset   int64 // as Document.Offset
+	Date     int64 // Unix milliseconds, or NoDate
+	Rank     float64
+	Language string
 }
 
 // EmptyFingerprintRow is a row of which nothing is known: without a date and
@@ -41,81 +34,105 @@ func EmptyFingerprintRow() FingerprintRow {
 // a part of the texts table is the document of row i of the same part of the
 // fingerprints table.
 type TextRow struct {
-	DocID []byte // as in FingerprintRow
-	Title []byte // as in FingerprintRow
-	Text  []byte // what was extracted, before any template of its site is left out
+	DocID []byte
+	Title []byte
+	Text  []byte
 }
 
 // MatchRow is a document with a similar one: its best match, or one of all
 // its matches.
 type MatchRow struct {
-	DocID      []byte  // the document's id
-	MatchID    []byte  // the other document's id
-	Distance   int32   // Hamming distance of the two fingerprints
-	Similarity float64 // 1 − Distance / bits
-	MatchFrom  string  // where the other document is from: "run", or an earlier night
-	FirstSeen  string  // the night in which the library first had the other document; empty when it is from this run
-	Estimate   float64 // estimated similarity of the texts, 0 to 1; NaN when the pair was not verified
-	Jaccard    float64 // similarity of the texts themselves; NaN when they were not consulted
-	Verdict    string  // why the pair is a match
+	DocID      []byte
+	MatchID    []byte
+	Distance   int32
+	Similarity float64
+	MatchFrom  string
+	FirstSeen  string
+	Estimate   float64 // NaN when the pair was not verified
+	Jaccard    float64 // NaN when the texts were not consulted
+	Verdict    string
 }
 
 // ClusterRow is a document's place in a cluster.
 type ClusterRow struct {
-	DocID     []byte // the document's id
-	ClusterID []byte // the smallest id in the cluster; with a library, the cluster's id through all nights
-	Size      int32  // documents in the cluster
-	Keeper    bool   // true for the one document that the clean dump keeps
+	DocID     []byte
+	ClusterID []byte
+	Size      int32
+	Keeper    bool
 }
 
-// Column documents one column of a table.
-type Column struct {
-	Name string // as in the Parquet schema
-	Type string // as an analyst sees it
-	Doc  string // what it holds
-}
+// Fingerprints states the fingerprints table.
+var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Columns: []Column[FingerprintRow]{
+	{Name: "doc_id", Doc: "id of the document: its URL or record id, else `<file name>#<offset>`",
+		String: func(r *FingerprintRow) *[]byte { return &r.DocID }},
+	{Name: "fingerprint", Doc: "SimHash of the text. 32 bits stand in the lower half. Of 128 bits the upper half comes first, big-endian", Random: true, NoStats: true,
+		Fingerprint: func(r *FingerprintRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
+	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`",
+		Word: func(r *FingerprintRow) *string { return &r.Lane }},
+	{Name: "features", Doc: "features that the fingerprint was made of",
+		Int32: func(r *FingerprintRow) *int32 { return &r.Features }},
+	{Name: "length", Unit: "characters", Doc: "length of the text",
+		Int32: func(r *FingerprintRow) *int32 { return &r.Length }},
+	{Name: "sketch", Doc: "the text's sketch: 320 bits of minima, then 8 bands of 24 bits. Null when the run did not verify, or the text has no letters", Null: true, Random: true, NoStats: true,
+		Sketch: func(r *FingerprintRow) *[]byte { return &r.Sketch }},
+	{Name: "letters", Doc: "letters and digits, in normal form, of a text of at most 40 of them; null for other texts, or when the run did not verify", Null: true, NoStats: true,
+		String: func(r *FingerprintRow) *[]byte { return &r.Letters }},
+	{Name: "title", Doc: "title of the document; empty when it has none", NoStats: true,
+		String: func(r *FingerprintRow) *[]byte { return &r.Title }},
+	{Name: "source", Doc: "path of the input file, as it was named to the run",
+		Word: func(r *FingerprintRow) *string { return &r.Source }},
+	{Name: "offset", Unit: "bytes, or rows", Doc: "where the document starts in its source",
+		Int64: func(r *FingerprintRow) *int64 { return &r.Offset }},
+	{Name: "date", Doc: "date of the document; null when unknown", Null: true,
+		Date: func(r *FingerprintRow) *int64 { return &r.Date }},
+	{Name: "rank", Doc: "value of the rank column; null when there is none", Null: true,
+		Double: func(r *FingerprintRow) *float64 { return &r.Rank }},
+	{Name: "language", Doc: "language of the text as a BCP 47 subtag, `zh`, `en` and so on; empty when it is not known",
+		Word: func(r *FingerprintRow) *string { return &r.Language }},
+}}
 
-// FingerprintColumns documents the fingerprints table, in its order.
-var FingerprintColumns = []Column{
-	{"doc_id", "string", "id of the document: its URL or record id, else <file name>#<offset>"},
-	{"fingerprint", "uint64 or 16 bytes", "SimHash of the text; of 128 bits, the upper half first, big-endian"},
-	{"lane", "string", "how the document is judged by its length: normal, short or empty"},
-	{"features", "int32", "features that the fingerprint was made of"},
-	{"length", "int32", "length of the text in characters"},
-	{"sketch", "64 bytes, nullable", "sketch of the text, for verification; null when the run did not verify, or the text has no letters"},
-	{"letters", "string, nullable", "letters and digits of a text of at most 40 of them, in normal form; null for other texts, or when the run did not verify"},
-	{"title", "string", "title of the document; empty when it has none"},
-	{"source", "string", "path of the input file, as it was named to the run"},
-	{"offset", "int64", "where the document starts in its source: byte offset, or row number for Parquet"},
-	{"date", "timestamp(ms, UTC), nullable", "date of the document; null when unknown"},
-	{"rank", "double, nullable", "value of the rank column; null when there is none"},
-	{"language", "string", "language of the text: zh, en and so on; empty when it is not known"},
-}
+// Texts states the texts table. Its row groups are small, because a reader of
+// few documents reads the row groups that they stand in; so are its pages,
+// several of which are in memory.
+var Texts = Table[TextRow]{Name: "texts", GroupBytes: 16 << 20, PageBytes: 1 << 20, Columns: []Column[TextRow]{
+	{Name: "doc_id", Doc: "id of the document, as in `fingerprints`", NoStats: true,
+		String: func(r *TextRow) *[]byte { return &r.DocID }},
+	{Name: "title", Doc: "title of the document; empty when it has none", NoStats: true,
+		String: func(r *TextRow) *[]byte { return &r.Title }},
+	{Name: "text", Doc: "text of the document, as it was extracted from the page; what `--templates` leaves out is in it", NoStats: true,
+		Text: func(r *TextRow) *[]byte { return &r.Text }},
+}}
 
-// TextColumns documents the texts table, in its order.
-var TextColumns = []Column{
-	{"doc_id", "string", "id of the document, as in the fingerprints table"},
-	{"title", "string", "title of the document; empty when it has none"},
-	{"text", "string", "text of the document, as it was extracted from the page"},
-}
+// Matches states the matches table, and that of all pairs.
+var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[MatchRow]{
+	{Name: "doc_id", Doc: "id of the document",
+		String: func(r *MatchRow) *[]byte { return &r.DocID }},
+	{Name: "match_id", Doc: "id of the similar document", NoStats: true,
+		String: func(r *MatchRow) *[]byte { return &r.MatchID }},
+	{Name: "distance", Unit: "bits", Doc: "Hamming distance of the two fingerprints", Few: true,
+		Int32: func(r *MatchRow) *int32 { return &r.Distance }},
+	{Name: "similarity", Unit: "0 to 1", Doc: "1 − distance / bits", Few: true,
+		Double: func(r *MatchRow) *float64 { return &r.Similarity }},
+	{Name: "match_from", Doc: "where the similar document is from: `run`, or the earlier night",
+		Word: func(r *MatchRow) *string { return &r.MatchFrom }},
+	{Name: "estimate", Unit: "0 to 1", Doc: "similarity of the texts: by their sketches, with a standard error of 0.05 or less; of two short texts 1 − edits / letters of the longer. Null when the run did not verify", Null: true, Few: true,
+		Double: func(r *MatchRow) *float64 { return &r.Estimate }},
+	{Name: "jaccard", Unit: "0 to 1", Doc: "Jaccard similarity of the texts' character 5-grams, where they were consulted; else null", Null: true,
+		Double: func(r *MatchRow) *float64 { return &r.Jaccard }},
+	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided",
+		Word: func(r *MatchRow) *string { return &r.Verdict }},
+	{Name: "first_seen", Doc: "the night in which the library first had the similar document; empty when it is from this run",
+		Word: func(r *MatchRow) *string { return &r.FirstSeen }},
+}}
 
-// MatchColumns documents the matches table, in its order.
-var MatchColumns = []Column{
-	{"doc_id", "string", "id of the document"},
-	{"match_id", "string", "id of the similar document"},
-	{"distance", "int32", "Hamming distance of the two fingerprints"},
-	{"similarity", "double", "1 - distance / bits"},
-	{"match_from", "string", "where the similar document is from: run, or the earlier night"},
-	{"estimate", "double, nullable", "similarity of the texts by their sketches, or of short texts by their edits, 0 to 1; null when the run did not verify"},
-	{"jaccard", "double, nullable", "Jaccard similarity of the texts' 5-grams, where they were consulted; else null"},
-	{"verdict", "string", "why the pair is a match: distance, sketches alike, sketches near the limit, texts alike, short, equal or short, few edits"},
-	{"first_seen", "string", "the night in which the library first had the similar document; empty when it is from this run"},
-}
-
-// ClusterColumns documents the clusters table, in its order.
-var ClusterColumns = []Column{
-	{"doc_id", "string", "id of the document"},
-	{"cluster_id", "string", "smallest id in the cluster; with a library the night in which the cluster began, /, and 24 hexadecimal digits"},
-	{"size", "int32", "number of the run's documents in the cluster"},
-	{"keeper", "boolean", "true for the one document of the cluster that the clean dump keeps"},
-}
+// Clusters states the clusters table.
+var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Column[ClusterRow]{
+	{Name: "doc_id", Doc: "id of the document",
+		String: func(r *ClusterRow) *[]byte { return &r.DocID }},
+	{Name: "cluster_id", Doc: "smallest id in the cluster; with a library the night in which the cluster began, `/`, and 24 hexadecimal digits",
+		String: func(r *ClusterRow) *[]byte { return &r.ClusterID }},
+	{Name: "size", Unit: "documents", Doc: "number of the run's documents in the cluster",
+		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
+	{Name: "keeper", Doc: "true for the one document of the cluster that the clean dump keeps",
+		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
+}}

@@ -75,7 +75,7 @@ func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) erro
 // clusterReader reads the clusters table, asked in order of id.
 type clusterReader struct {
 	paths []string
-	in    *parquet.ClusterReader
+	in    *parquet.TableReader[data.ClusterRow]
 	row   data.ClusterRow
 	more  bool
 }

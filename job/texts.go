@@ -15,8 +15,8 @@ import (
 // title and text from its texts, the date from the same row of its
 // fingerprints. Other fields stay empty, and it digests nothing.
 type textsReader struct {
-	texts  *parquet.TextReader
-	prints *parquet.FingerprintReader
+	texts  *parquet.TableReader[data.TextRow]
+	prints *parquet.TableReader[data.FingerprintRow]
 	bytes  int64 // of the split, for Consumed
 	row    int64 // the next
 	print  data.FingerprintRow

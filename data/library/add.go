@@ -119,7 +119,7 @@ type writer struct {
 	deleted int64 // sequence of the deletions that the rows know
 	limit   int64 // rows of a file
 
-	out     *parquet.LibraryWriter
+	out     *parquet.TableWriter[data.LibraryRow]
 	sum     *hashing
 	name    string
 	files   []File

@@ -20,7 +20,7 @@ type StreamOptions struct {
 	Before  string   // only nights of a smaller name; "" all
 	Nights  []string // only these; nil all
 	Splits  []Split  // only rows of these, which do not overlap; nil all
-	Columns []string // of data.LibraryColumns; nil all
+	Columns []string // of data.LibraryDocuments; nil all
 	Workers int      // goroutines; 0: GOMAXPROCS
 }
 
@@ -51,14 +51,27 @@ func (l *Library) Splits(o StreamOptions, rows int64) ([]Split, error) {
 	return splits, nil
 }
 
-// Batch is a stretch of one night's documents, column by column; columns that
-// were not asked for are empty. Rows that do not count are not among them. It
-// is valid until visit returns.
+// Batch is a stretch of one night's documents, with those columns that are
+// looked at as a whole; columns that were not asked for are nil, and so is Hi
+// when fingerprints have at most 64 bits. Rows that do not count are not among
+// them. It is valid until visit returns.
 type Batch struct {
 	Night string
-	parquet.LibraryBatch
+	parquet.Batch[data.LibraryRow]
 	Numbers []int64 // of the rows within their file
 	deleted int64   // the file knows deletions up to this sequence
+
+	DocID, Lane, Sketch, Letters, FirstSeen, Cluster []parquet.ByteArray
+	Hi, Lo                                           []uint64
+	Length                                           []int32
+}
+
+// columns takes the columns out of the rows.
+func (b *Batch) columns() {
+	b.DocID, b.FirstSeen, b.Cluster = b.Bytes("doc_id"), b.Bytes("first_seen"), b.Bytes("cluster_id")
+	b.Lane, b.Sketch, b.Letters = b.Bytes("lane"), b.Bytes("sketch"), b.Bytes("letters")
+	b.Hi, b.Lo = b.Fingerprints()
+	b.Length = b.Int32s("length")
 }
 
 // stretch is a night's extent with what Stream needs of its file.
@@ -201,7 +214,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rows, err := r.Read()
+		rows, err := r.ReadBatch()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -213,15 +226,15 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 			if from >= to {
 				continue
 			}
-			b := &Batch{Night: s.night, LibraryBatch: rows.Slice(int(from), int(to)), deleted: g.file.Deleted}
+			b := &Batch{Night: s.night, Batch: rows.Slice(int(from), int(to)), deleted: g.file.Deleted}
 			for i := range b.N {
 				numbers[i] = b.First + int64(i)
 			}
 			b.Numbers = numbers[:b.N]
 			if filter {
-				kept := 0
+				kept, ids := 0, b.Bytes("doc_id")
 				b.Filter(func(i int) bool {
-					if l.hidden.After(b.DocID[i], g.file.Deleted) {
+					if l.hidden.After(ids[i], g.file.Deleted) {
 						return false
 					}
 					numbers[kept] = b.First + int64(i)
@@ -233,6 +246,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 			if b.N == 0 {
 				continue
 			}
+			b.columns()
 			if err := visit(b); err != nil {
 				return err
 			}

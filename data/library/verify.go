@@ -92,7 +92,7 @@ func (l *Library) verifyNight(ctx context.Context, n Night) error {
 		return err
 	}
 	err = l.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"night"}}, func(_ int, b *Batch) error {
-		for _, name := range b.LibraryBatch.Night {
+		for _, name := range b.Bytes("night") {
 			if string(name) != n.Name {
 				return fmt.Errorf("night %s: holds a row of night %q", n.Name, name)
 			}

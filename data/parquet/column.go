@@ -1,10 +1,11 @@
 package parquet
 
 import (
-	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,13 +20,19 @@ import (
 // readRows is how many rows a column decodes at once.
 const readRows = 1024
 
-// column is a leaf column that is read value by value, row group after row
-// group.
+// column is a leaf column that is decoded, some rows at a time.
 type column interface {
 	// open starts the column's chunk in a row group.
 	open(chunk file.ColumnChunkReader) error
-	// next moves to the next row; null tells that it has no value.
-	next() (null bool, err error)
+	// fill decodes the next n rows of the row group, which are there.
+	fill(n int) error
+	// load makes decoded row i the current one; null tells that it has no
+	// value. The value is then the zero one.
+	load(i int) (null bool)
+	// firstNull is the first decoded row without a value; -1: all have one.
+	firstNull() int
+	// move puts the value of decoded row from in the place of another's.
+	move(to, from int)
 }
 
 // chunkReader is one of arrow's typed column readers.
@@ -38,17 +45,10 @@ type chunkReader[T any] interface {
 type values[T any, R chunkReader[T]] struct {
 	maxDef int16
 	chunk  R
-	buf    []T     // decoded values, without nulls
-	defs   []int16 // definition levels of the decoded rows
-	rows   int     // decoded rows
-	row    int     // the next of them
-	at     int     // its value in buf
-	left   int     // values in buf
+	buf    []T     // value of each decoded row; of a null any
+	defs   []int16 // definition level of each decoded row, if there can be nulls
+	nulls  int     // among the decoded rows
 	value  T       // of the current row
-}
-
-func newValues[T any, R chunkReader[T]](maxDef int16) *values[T, R] {
-	return &values[T, R]{maxDef: maxDef, buf: make([]T, readRows), defs: make([]int16, readRows)}
 }
 
 func (c *values[T, R]) open(chunk file.ColumnChunkReader) error {
@@ -57,43 +57,70 @@ func (c *values[T, R]) open(chunk file.ColumnChunkReader) error {
 		return fmt.Errorf("column %s is a %s in this row group", chunk.Descriptor().Path(), chunk.Type())
 	}
 	c.chunk = typed
-	c.rows, c.row, c.at, c.left = 0, 0, 0, 0
 	return nil
 }
 
-func (c *values[T, R]) next() (bool, error) {
-	if c.row == c.rows {
-		if err := recovering(c.fill); err != nil {
-			return false, fmt.Errorf("column %s: %w", c.chunk.Descriptor().Path(), err)
-		}
+func (c *values[T, R]) fill(n int) error {
+	c.buf = slices.Grow(c.buf[:0], n)[:n]
+	if c.maxDef > 0 {
+		c.defs = slices.Grow(c.defs[:0], n)[:n]
 	}
-	if c.maxDef > 0 && c.defs[c.row] < c.maxDef {
-		c.row++
-		return true, nil
-	}
-	if c.at == c.left {
-		return false, fmt.Errorf("column %s has fewer values than its levels say", c.chunk.Descriptor().Path())
-	}
-	c.value = c.buf[c.at]
-	c.row++
-	c.at++
-	return false, nil
-}
-
-// fill decodes the next rows.
-func (c *values[T, R]) fill() error {
-	n, read, err := c.chunk.ReadBatch(readRows, c.buf, c.defs, nil)
+	total, read, err := c.chunk.ReadBatch(int64(n), c.buf, c.defs, nil)
 	if err == nil {
 		err = c.chunk.Err()
+	}
+	if err == nil && (int(total) != n || read < 0 || read > n) {
+		err = errors.New("fewer values than rows")
 	}
 	if err != nil {
 		return err
 	}
-	if n <= 0 || int(n) > readRows || read < 0 || read > int(n) {
+	if c.nulls = n - read; c.nulls == 0 {
+		return nil
+	}
+	if c.maxDef == 0 {
 		return errors.New("fewer values than rows")
 	}
-	c.rows, c.row, c.at, c.left = int(n), 0, 0, read
+	for i := n - 1; i >= 0; i-- { // arrow has left the nulls out
+		if c.defs[i] < c.maxDef {
+			continue
+		}
+		if read--; read < 0 {
+			break
+		}
+		c.buf[i] = c.buf[read]
+	}
+	if read != 0 {
+		return errors.New("the levels do not say which rows have a value")
+	}
 	return nil
+}
+
+// at is the value of decoded row i; that of a null is the zero one.
+func (c *values[T, R]) at(i int) (v T, null bool) {
+	if c.nulls > 0 && c.defs[i] < c.maxDef {
+		return v, true
+	}
+	return c.buf[i], false
+}
+
+func (c *values[T, R]) load(i int) (null bool) {
+	c.value, null = c.at(i)
+	return null
+}
+
+func (c *values[T, R]) firstNull() int {
+	if c.nulls == 0 {
+		return -1
+	}
+	return slices.IndexFunc(c.defs, func(def int16) bool { return def < c.maxDef })
+}
+
+func (c *values[T, R]) move(to, from int) {
+	c.buf[to] = c.buf[from]
+	if c.nulls > 0 {
+		c.defs[to] = c.defs[from]
+	}
 }
 
 type (
@@ -115,21 +142,21 @@ func newColumn(leaf *schema.Column) (column, error) {
 	def := leaf.MaxDefinitionLevel()
 	switch leaf.PhysicalType() {
 	case parquet.Types.ByteArray:
-		return newValues[parquet.ByteArray, *file.ByteArrayColumnChunkReader](def), nil
+		return &values[parquet.ByteArray, *file.ByteArrayColumnChunkReader]{maxDef: def}, nil
 	case parquet.Types.FixedLenByteArray:
-		return newValues[parquet.FixedLenByteArray, *file.FixedLenByteArrayColumnChunkReader](def), nil
+		return &values[parquet.FixedLenByteArray, *file.FixedLenByteArrayColumnChunkReader]{maxDef: def}, nil
 	case parquet.Types.Int32:
-		return newValues[int32, *file.Int32ColumnChunkReader](def), nil
+		return &values[int32, *file.Int32ColumnChunkReader]{maxDef: def}, nil
 	case parquet.Types.Int64:
-		return newValues[int64, *file.Int64ColumnChunkReader](def), nil
+		return &values[int64, *file.Int64ColumnChunkReader]{maxDef: def}, nil
 	case parquet.Types.Int96:
-		return newValues[parquet.Int96, *file.Int96ColumnChunkReader](def), nil
+		return &values[parquet.Int96, *file.Int96ColumnChunkReader]{maxDef: def}, nil
 	case parquet.Types.Float:
-		return newValues[float32, *file.Float32ColumnChunkReader](def), nil
+		return &values[float32, *file.Float32ColumnChunkReader]{maxDef: def}, nil
 	case parquet.Types.Double:
-		return newValues[float64, *file.Float64ColumnChunkReader](def), nil
+		return &values[float64, *file.Float64ColumnChunkReader]{maxDef: def}, nil
 	case parquet.Types.Boolean:
-		return newValues[bool, *file.BooleanColumnChunkReader](def), nil
+		return &values[bool, *file.BooleanColumnChunkReader]{maxDef: def}, nil
 	}
 	return nil, fmt.Errorf("column %s has the type %s, which is not read", leaf.Path(), leaf.PhysicalType())
 }
@@ -261,10 +288,28 @@ func pick(paths []string, name string, candidates []string) (int, error) {
 	return -1, nil
 }
 
-// sameBytes returns s when it equals b, else b as a new string: names repeat.
-func sameBytes(s string, b []byte) string {
-	if bytes.Equal([]byte(s), b) {
-		return s
+// fingerprintOf is the current value as a fingerprint.
+func fingerprintOf(c column, hexadecimal bool) (hi, lo uint64, err error) {
+	var b []byte
+	switch c := c.(type) {
+	case *int64Values:
+		return 0, uint64(c.value), nil
+	case *int32Values:
+		return 0, uint64(uint32(c.value)), nil
+	case *fixedArrays:
+		b = c.value
+	case *byteArrays:
+		return data.ParseFingerprint(c.value, hexadecimal)
+	default:
+		return 0, 0, fmt.Errorf("%w: a fingerprint must be an integer, bytes or a string", ErrNotTable)
 	}
-	return string(b)
+	switch len(b) {
+	case 4:
+		return 0, uint64(binary.BigEndian.Uint32(b)), nil
+	case 8:
+		return 0, binary.BigEndian.Uint64(b), nil
+	case 16:
+		return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), nil
+	}
+	return 0, 0, fmt.Errorf("a fingerprint of %d bytes: there must be 4, 8 or 16", len(b))
 }

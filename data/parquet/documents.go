@@ -79,7 +79,7 @@ func (r *Reader) open(names data.Columns) error {
 			}
 			continue
 		}
-		if *f.column, err = r.in.add(leaf); err != nil {
+		if *f.column, err = r.in.add(leaf, false); err != nil {
 			if f.name == "" && f.column != &r.text { // a guess that does not fit
 				*f.column = nil
 				continue
@@ -95,7 +95,7 @@ func (r *Reader) open(names data.Columns) error {
 
 // Read fills doc with the next row's document; see data.Reader.
 func (r *Reader) Read(doc *data.Document) error {
-	row, err := r.in.nextRow()
+	row, at, err := r.in.nextRow()
 	if err != nil {
 		if errors.Is(err, io.EOF) && r.digest == "" {
 			err = r.finish()
@@ -107,11 +107,7 @@ func (r *Reader) Read(doc *data.Document) error {
 	doc.Offset = row
 	hasText := false
 	for _, o := range r.in.columns {
-		null, err := o.next()
-		if err != nil {
-			return r.in.fail(err)
-		}
-		if null {
+		if o.load(at) {
 			continue
 		}
 		// One column may stand for several fields.

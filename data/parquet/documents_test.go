@@ -123,9 +123,9 @@ func writeForeign(t testing.TB, codec compress.Compression) string {
 
 func TestReadDocuments(t *testing.T) {
 	path := writeForeign(t, compress.Codecs.Snappy)
-	groups, err := parquet.RowGroups(path)
-	if err != nil || groups != len(foreignRows) {
-		t.Fatalf("RowGroups() = %d, %v", groups, err)
+	groups, err := parquet.GroupRows(path)
+	if err != nil || len(groups) != len(foreignRows) {
+		t.Fatalf("GroupRows() = %d, %v", groups, err)
 	}
 	options := data.ReaderOptions{Columns: data.Columns{Rank: "meta.score"}}
 	check := func(split data.Split, first, n int) {

@@ -25,16 +25,20 @@ type input struct {
 	size int64
 
 	columns []opened
+	batch   int   // rows that are decoded at once
 	group   int   // the next row group
 	end     int   // one past the last
-	left    int64 // rows that are left of the current row group
-	row     int64 // number, within the file, of the next row
+	left    int64 // rows of the current row group that are not decoded
+	decoded int   // rows that are decoded
+	next    int   // the next of them
+	row     int64 // its number within the file
 	err     error // ended the reading; io.EOF at the end
 }
 
 // opened is a column that is read.
 type opened struct {
-	leaf int
+	leaf     int
+	required bool // a null is an error
 	column
 }
 
@@ -47,7 +51,7 @@ func openInput(path string, alloc memory.Allocator) (*input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	in := &input{path: path}
+	in := &input{path: path, batch: readRows}
 	props := parquet.NewReaderProperties(alloc)
 	props.BufferedStreamEnabled = true
 	props.BufferSize = streamBuffer
@@ -97,8 +101,9 @@ func (in *input) limit(start, end int64) error {
 	})
 }
 
-// add opens a leaf column for reading.
-func (in *input) add(leaf int) (column, error) {
+// add opens a leaf column for reading, of which a null is an error if it is
+// required.
+func (in *input) add(leaf int, required bool) (column, error) {
 	for _, o := range in.columns {
 		if o.leaf == leaf {
 			return o.column, nil
@@ -108,29 +113,46 @@ func (in *input) add(leaf int) (column, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.columns = append(in.columns, opened{leaf, c})
+	in.columns = append(in.columns, opened{leaf, required, c})
 	return c, nil
 }
 
-// nextRow makes sure that a row is left, and returns its number; the caller
-// then calls next on every column once.
-func (in *input) nextRow() (int64, error) {
+// decode decodes the next rows of a row group, after the last the next one's.
+func (in *input) decode() error {
 	for in.err == nil && in.left == 0 {
 		if in.group == in.end {
 			in.err = io.EOF
 			break
 		}
-		in.err = recovering(in.openGroup)
-		if in.err != nil {
-			in.err = fmt.Errorf("parquet: %s at row %d: %w", in.path, in.row, in.err)
-		}
+		in.err = in.failed(recovering(in.openGroup), in.row)
 	}
 	if in.err != nil {
-		return 0, in.err
+		return in.err
 	}
-	in.left--
+	n := int(min(in.left, int64(in.batch)))
+	for _, c := range in.columns {
+		if err := recovering(func() error { return c.fill(n) }); err != nil {
+			return in.failed(fmt.Errorf("column %s: %w", in.schema().Column(c.leaf).Path(), err), in.row)
+		}
+		if i := c.firstNull(); c.required && i >= 0 {
+			return in.failed(fmt.Errorf("column %s: a null, which must not be", in.schema().Column(c.leaf).Path()), in.row+int64(i))
+		}
+	}
+	in.left -= int64(n)
+	in.decoded, in.next = n, 0
+	return nil
+}
+
+// nextRow moves to the next row, decoded row at, and returns its number.
+func (in *input) nextRow() (row int64, at int, err error) {
+	if in.next == in.decoded || in.err != nil {
+		if err := in.decode(); err != nil {
+			return 0, 0, err
+		}
+	}
+	in.next++
 	in.row++
-	return in.row - 1, nil
+	return in.row - 1, in.next - 1, nil
 }
 
 // seek makes row, which the reading must not have passed, the one that nextRow
@@ -140,35 +162,29 @@ func (in *input) seek(row int64) error {
 	if row < in.row {
 		return fmt.Errorf("parquet: %s: row %d was read before", in.path, row)
 	}
-	for in.err == nil && row >= in.row+in.left {
-		in.row += in.left
-		in.left = 0
-		if in.group == in.end {
-			break // nextRow says so
-		}
-		rows := int64(0)
-		in.err = recovering(func() error {
-			rows = in.file.MetaData().RowGroup(in.group).NumRows()
-			if row < in.row+rows {
-				return in.openGroup()
-			}
-			in.group++
-			return nil
-		})
-		if in.err != nil {
-			in.err = fmt.Errorf("parquet: %s at row %d: %w", in.path, in.row, in.err)
-		} else if in.left == 0 {
-			in.row += rows
-		}
-	}
-	for in.err == nil && in.left > 0 && in.row < row {
-		if _, err := in.nextRow(); err != nil {
-			return err
-		}
-		for _, o := range in.columns {
-			if _, err := o.next(); err != nil {
-				return in.fail(err)
-			}
+	for in.err == nil && in.row < row {
+		rest, ready := row-in.row, int64(in.decoded-in.next)
+		switch {
+		case ready > 0:
+			in.next += int(min(ready, rest))
+			in.row += min(ready, rest)
+		case in.left > rest:
+			_ = in.decode() // which keeps its error
+		case in.left > 0:
+			in.row += in.left
+			in.left = 0
+		case in.group == in.end:
+			return nil // nextRow says so
+		default:
+			in.err = in.failed(recovering(func() error {
+				rows := in.file.MetaData().RowGroup(in.group).NumRows()
+				if rest < rows {
+					return in.openGroup()
+				}
+				in.group++
+				in.row += max(rows, 0)
+				return nil
+			}), in.row)
 		}
 	}
 	return in.err
@@ -193,9 +209,11 @@ func (in *input) openGroup() error {
 	return nil
 }
 
-// fail keeps and returns an error at the current row.
-func (in *input) fail(err error) error {
-	in.err = fmt.Errorf("parquet: %s at row %d: %w", in.path, in.row-1, err)
+// failed keeps and returns an error, if there is one, at a row.
+func (in *input) failed(err error, row int64) error {
+	if err != nil {
+		in.err = fmt.Errorf("parquet: %s at row %d: %w", in.path, row, err)
+	}
 	return in.err
 }
 
@@ -213,13 +231,15 @@ func (in *input) Close() error {
 	return nil
 }
 
-// RowGroups is the number of row groups of a Parquet file, and so of the
-// splits it can be read in.
-func RowGroups(path string) (int, error) {
+// GroupRows lists the rows of each row group of a Parquet file.
+func GroupRows(path string) ([]int64, error) {
 	in, err := openInput(path, nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := in.file.NumRowGroups()
-	return n, in.Close()
+	rows := make([]int64, in.file.NumRowGroups())
+	for g := range rows {
+		rows[g] = in.file.MetaData().RowGroup(g).NumRows()
+	}
+	return rows, in.Close()
 }

@@ -113,7 +113,7 @@ func TestFingerprintsRoundTrip(t *testing.T) {
 				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 				path := filepath.Join(t.TempDir(), "part.parquet")
 				writeFingerprints(t, path, n, parquet.Options{Version: "v1", ConfigHash: "abc", Bits: bits, Allocator: mem})
-				released(t, mem, len(data.FingerprintColumns))
+				released(t, mem, len(data.Fingerprints.Columns))
 
 				r, err := parquet.OpenFingerprints(path, parquet.ReadOptions{})
 				if err != nil {
@@ -216,7 +216,7 @@ func TestMatchesRoundTrip(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	released(t, mem, len(data.MatchColumns))
+	released(t, mem, len(data.Matches.Columns))
 	r, err := parquet.OpenMatches(path, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestAbortLeavesNothing(t *testing.T) {
 	if err := w.Abort(); err != nil {
 		t.Fatal(err)
 	}
-	released(t, mem, len(data.FingerprintColumns))
+	released(t, mem, len(data.Fingerprints.Columns))
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
@@ -326,6 +326,8 @@ for i in (0, 1, 8191, 8192, 19999):
     assert t.column("fingerprint")[i].as_py() == i * 0x9e3779b97f4a7c15 % 2**64
     assert t.column("doc_id")[i].as_py() == f"https://example.org/{i%7}/page-{i}.html"
     assert t.column("title")[i].as_py() == ("" if i % 11 == 0 else f"标题 {i}")
+assert t.schema.field("length").metadata == {b"description": b"length of the text", b"unit": b"characters"}, t.schema
+assert t.schema.metadata[b"neardup.table"] == b"fingerprints", t.schema.metadata
 meta = pq.read_metadata(narrow).metadata
 assert meta[b"neardup.table"] == b"fingerprints" and meta[b"neardup.config"] == b"abc", meta
 stats = pq.read_metadata(narrow).row_group(0).column(0).statistics

@@ -14,7 +14,8 @@ import (
 
 // ValueReader reads the rows of any table as values that can be printed.
 type ValueReader struct {
-	reader
+	in    *input
+	info  Info
 	names []string
 }
 
@@ -24,11 +25,11 @@ func OpenValues(path string) (*ValueReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ValueReader{reader: reader{in: in}}
+	r := &ValueReader{in: in}
 	err = recovering(func() error {
 		r.info, r.names = in.info(), leaves(in.schema())
 		for leaf := range r.names {
-			if _, err := in.add(leaf); err != nil {
+			if _, err := in.add(leaf, false); err != nil {
 				return err
 			}
 		}
@@ -47,21 +48,21 @@ func (r *ValueReader) Names() []string { return r.names }
 // a string, a number or a bool; a date as a string in RFC 3339, and the
 // fingerprint and other bytes in hexadecimal. A null is nil.
 func (r *ValueReader) Read() ([]any, error) {
-	if _, err := r.in.nextRow(); err != nil {
+	_, at, err := r.in.nextRow()
+	if err != nil {
 		return nil, err
 	}
 	row := make([]any, len(r.in.columns))
 	for i, c := range r.in.columns {
-		null, err := c.next()
-		if err != nil {
-			return nil, r.in.fail(err)
-		}
-		if !null {
+		if !c.load(at) {
 			row[i] = r.value(c)
 		}
 	}
 	return row, nil
 }
+
+// Close closes the file; it may be called at any time, and again.
+func (r *ValueReader) Close() error { return r.in.Close() }
 
 func (r *ValueReader) value(o opened) any {
 	leaf := r.in.schema().Column(o.leaf)

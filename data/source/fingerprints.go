@@ -23,7 +23,7 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 		if arg == "-" {
 			return nil, fmt.Errorf("%w: fingerprints are not read from standard input: write them to a file and name that", ErrFormat)
 		}
-		table := filepath.Join(arg, data.TableFingerprints)
+		table := filepath.Join(arg, data.Fingerprints.Name)
 		if info, err := os.Stat(table); err == nil && info.IsDir() {
 			args[i] = table
 		}

@@ -318,10 +318,11 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 
 // cutGroups makes a split of every row group.
 func cutGroups(split data.Split) ([]data.Split, error) {
-	n, err := parquet.RowGroups(split.Path)
+	groups, err := parquet.GroupRows(split.Path)
 	if err != nil {
 		return nil, err
 	}
+	n := len(groups)
 	if n <= 1 {
 		return []data.Split{split}, nil
 	}

@@ -3,9 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -97,32 +95,9 @@ func (n *Tonight) indexOn(workers int) {
 }
 
 // EachOfNight calls yield with the night's documents in order of id; columns
-// are of data.LibraryColumns, nil all.
-func EachOfNight(ctx context.Context, dir *rundir.Dir, columns []string, yield func(*data.LibraryRow) error) (err error) {
-	in, err := parquet.OpenLibrary(dir.Path(rundir.State, NightFile), 0, -1, parquet.ReadOptions{Columns: columns})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	var row data.LibraryRow
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		b, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range b.N {
-			b.Row(i, &row)
-			if err := yield(&row); err != nil {
-				return err
-			}
-		}
-	}
+// are of data.LibraryDocuments, nil all.
+func EachOfNight(ctx context.Context, dir *rundir.Dir, columns []string, yield func(*data.LibraryRow) error) error {
+	return parquet.ReadLibrary(ctx, dir.Path(rundir.State, NightFile), parquet.ReadOptions{Columns: columns}, yield)
 }
 
 // columns are those that the join reads, with more.

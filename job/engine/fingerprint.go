@@ -64,7 +64,7 @@ func FingerprintTask(ctx context.Context, job *Job, task, workers int) (rec rund
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
-	var texts *parquet.TextWriter // nil where the input can be read again as cheaply
+	var texts *parquet.TableWriter[data.TextRow] // nil where the input can be read again as cheaply
 	if source.Extracts(split.Format) {
 		part, err := job.Dir.Part(rundir.Texts, task, ".parquet")
 		if err != nil {

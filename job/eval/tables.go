@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 )
 
@@ -23,6 +24,78 @@ const (
 	byHistogram  = "histogram"  // pairs at exactly that distance
 )
 
+// measure is a figure, or some that belong together.
+type measure struct {
+	method, by, name            string
+	at                          float64
+	pairs, right, wanted, found int64
+	precision, recall           [3]float64 // with the 95 % interval
+	f1, seconds                 float64
+}
+
+var measures = data.Table[measure]{Name: TableMeasures, RowBytes: 128, Columns: []data.Column[measure]{
+	{Name: "method", Doc: "method that is measured",
+		Word: func(m *measure) *string { return &m.method }},
+	{Name: "by", Doc: "what the row is of: `all`, `similarity`, `score`, `distance`, `histogram`, or a kind of group",
+		Word: func(m *measure) *string { return &m.by }},
+	{Name: "name", Doc: "of the group, else empty",
+		Word: func(m *measure) *string { return &m.name }},
+	{Name: "at", Doc: "similarity, score or distance, else null", Null: true,
+		Double: func(m *measure) *float64 { return &m.at }},
+	{Name: "pairs", Unit: "pairs", Doc: "pairs that were reported",
+		Int64: func(m *measure) *int64 { return &m.pairs }},
+	{Name: "right", Unit: "pairs", Doc: "of these those that are right",
+		Int64: func(m *measure) *int64 { return &m.right }},
+	{Name: "wanted", Unit: "pairs", Doc: "pairs that recall is of",
+		Int64: func(m *measure) *int64 { return &m.wanted }},
+	{Name: "found", Unit: "pairs", Doc: "of these those that were found",
+		Int64: func(m *measure) *int64 { return &m.found }},
+	{Name: "precision", Unit: "0 to 1", Doc: "`right` / `pairs`", Null: true,
+		Double: func(m *measure) *float64 { return &m.precision[0] }},
+	{Name: "precision_low", Unit: "0 to 1", Doc: "its 95 % interval: the lower end", Null: true,
+		Double: func(m *measure) *float64 { return &m.precision[1] }},
+	{Name: "precision_high", Unit: "0 to 1", Doc: "the upper end", Null: true,
+		Double: func(m *measure) *float64 { return &m.precision[2] }},
+	{Name: "recall", Unit: "0 to 1", Doc: "`found` / `wanted`", Null: true,
+		Double: func(m *measure) *float64 { return &m.recall[0] }},
+	{Name: "recall_low", Unit: "0 to 1", Doc: "its 95 % interval: the lower end", Null: true,
+		Double: func(m *measure) *float64 { return &m.recall[1] }},
+	{Name: "recall_high", Unit: "0 to 1", Doc: "the upper end", Null: true,
+		Double: func(m *measure) *float64 { return &m.recall[2] }},
+	{Name: "f1", Unit: "0 to 1", Doc: "harmonic mean of precision and recall", Null: true,
+		Double: func(m *measure) *float64 { return &m.f1 }},
+	{Name: "seconds", Unit: "seconds", Doc: "time the method took", Null: true,
+		Double: func(m *measure) *float64 { return &m.seconds }},
+}}
+
+// example is a pair that a method gets wrong.
+type example struct {
+	method         string
+	missed         bool
+	a, b           []byte
+	score, jaccard float64
+	textA, textB   []byte
+}
+
+var examples = data.Table[example]{Name: TableExamples, RowBytes: 64, Columns: []data.Column[example]{
+	{Name: "method", Doc: "method that is measured",
+		Word: func(e *example) *string { return &e.method }},
+	{Name: "missed", Doc: "a true pair that is not reported; else one wrongly reported",
+		Bool: func(e *example) *bool { return &e.missed }},
+	{Name: "a", Doc: "id of the one document",
+		String: func(e *example) *[]byte { return &e.a }},
+	{Name: "b", Doc: "id of the other",
+		String: func(e *example) *[]byte { return &e.b }},
+	{Name: "score", Doc: "what the method says of the pair", Null: true,
+		Double: func(e *example) *float64 { return &e.score }},
+	{Name: "jaccard", Unit: "0 to 1", Doc: "similarity of the texts", Null: true,
+		Double: func(e *example) *float64 { return &e.jaccard }},
+	{Name: "text_a", Doc: "text of the one", NoStats: true,
+		Text: func(e *example) *[]byte { return &e.textA }},
+	{Name: "text_b", Doc: "text of the other", NoStats: true,
+		Text: func(e *example) *[]byte { return &e.textB }},
+}}
+
 // WriteParquet writes the report as two tables into the directory, which is
 // there: measures.parquet and examples.parquet.
 func (r *Report) WriteParquet(dir string, o parquet.Options) error {
@@ -30,24 +103,7 @@ func (r *Report) WriteParquet(dir string, o parquet.Options) error {
 }
 
 func (r *Report) writeMeasures(path string, o parquet.Options) (err error) {
-	w, err := parquet.CreateRecords(path, TableMeasures, []parquet.Field{
-		{Name: "method", Type: parquet.String},
-		{Name: "by", Type: parquet.String},
-		{Name: "name", Type: parquet.String}, // of the group, else empty
-		{Name: "at", Type: parquet.Double},   // similarity, score or distance, else null
-		{Name: "pairs", Type: parquet.Int},   // reported
-		{Name: "right", Type: parquet.Int},   // of these
-		{Name: "wanted", Type: parquet.Int},  // that recall is of
-		{Name: "found", Type: parquet.Int},   // of these
-		{Name: "precision", Type: parquet.Double},
-		{Name: "precision_low", Type: parquet.Double}, // 95 % interval
-		{Name: "precision_high", Type: parquet.Double},
-		{Name: "recall", Type: parquet.Double},
-		{Name: "recall_low", Type: parquet.Double},
-		{Name: "recall_high", Type: parquet.Double},
-		{Name: "f1", Type: parquet.Double},
-		{Name: "seconds", Type: parquet.Double},
-	}, o)
+	w, err := parquet.Create(path, &measures, o)
 	if err != nil {
 		return err
 	}
@@ -67,8 +123,8 @@ func (r *Report) writeMeasures(path string, o parquet.Options) (err error) {
 			}
 			return [3]float64{s.Value, s.Low, s.High}
 		}
-		p, q := of(precision), of(recall)
-		err = w.Write(method, by, name, at, precision.Of, precision.Have, recall.Of, recall.Have, p[0], p[1], p[2], q[0], q[1], q[2], f1, seconds)
+		err = w.Write(&measure{method, by, name, at,
+			int64(precision.Of), int64(precision.Have), int64(recall.Of), int64(recall.Have), of(precision), of(recall), f1, seconds})
 	}
 	for _, m := range r.Results {
 		row(m.Method, byAll, "", none, m.Precision, m.Recall, m.F1, m.Seconds)
@@ -101,16 +157,7 @@ func (r *Report) writeMeasures(path string, o parquet.Options) (err error) {
 }
 
 func (r *Report) writeExamples(path string, o parquet.Options) (err error) {
-	w, err := parquet.CreateRecords(path, TableExamples, []parquet.Field{
-		{Name: "method", Type: parquet.String},
-		{Name: "missed", Type: parquet.Bool}, // a true pair that is not reported; else one wrongly reported
-		{Name: "a", Type: parquet.String},
-		{Name: "b", Type: parquet.String},
-		{Name: "score", Type: parquet.Double},
-		{Name: "jaccard", Type: parquet.Double},
-		{Name: "text_a", Type: parquet.String},
-		{Name: "text_b", Type: parquet.String},
-	}, o)
+	w, err := parquet.Create(path, &examples, o)
 	if err != nil {
 		return err
 	}
@@ -122,7 +169,7 @@ func (r *Report) writeExamples(path string, o parquet.Options) (err error) {
 	for _, m := range r.Results {
 		for i, list := range [][]Example{m.False, m.Missed} {
 			for _, e := range list {
-				if err := w.Write(m.Method, i == 1, e.A, e.B, e.Score, e.Jaccard, e.TextA, e.TextB); err != nil {
+				if err := w.Write(&example{m.Method, i == 1, []byte(e.A), []byte(e.B), e.Score, e.Jaccard, []byte(e.TextA), []byte(e.TextB)}); err != nil {
 					return err
 				}
 			}

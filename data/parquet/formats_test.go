@@ -1,0 +1,162 @@
+package parquet
+
+import (
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/parquet/schema"
+
+	"github.com/neardup/neardup/data"
+)
+
+var update = flag.Bool("update", false, "write the tables' statements into formats.md")
+
+// markdown is a table of the columns, as formats.md has it.
+func markdown[R any](t *testing.T, table *data.Table[R]) string {
+	var b strings.Builder
+	b.WriteString("| column | type | unit | meaning |\n|---|---|---|---|\n")
+	for i := range table.Columns {
+		c := &table.Columns[i]
+		_, node, kind, err := storedAs(c, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := map[string]string{"utf8": "string", "float64": "double", "bool": "boolean"}[kind.Name()]
+		if name == "" {
+			name = fmt.Sprint(kind)
+		}
+		if c.Fingerprint != nil {
+			name += "; of 128 bits fixed_size_binary[16]"
+		}
+		if c.Few || c.Word != nil {
+			name += ", dictionary"
+		}
+		if node.(*schema.PrimitiveNode).RepetitionType() == 1 {
+			name += ", nullable"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.Name, name, c.Unit, c.Doc)
+	}
+	return b.String()
+}
+
+// TestFormats compares the tables in formats.md with their statements: a table
+// stands behind the comment <!-- columns of NAME -->.
+func TestFormats(t *testing.T) {
+	path := filepath.Join("..", "..", "job", "docs", "formats.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := string(text)
+	want := is
+	for name, columns := range map[string]string{
+		data.Fingerprints.Name: markdown(t, &data.Fingerprints), data.Texts.Name: markdown(t, &data.Texts),
+		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters),
+		data.Drift.Name: markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
+		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges),
+	} {
+		before, rest, ok := strings.Cut(want, "<!-- columns of "+name+" -->\n")
+		if !ok {
+			t.Errorf("formats.md has no place for the columns of %s", name)
+			continue
+		}
+		end := strings.Index(rest, "\n\n")
+		if end < 0 {
+			t.Fatalf("the columns of %s have no end", name)
+		}
+		want = before + "<!-- columns of " + name + " -->\n" + columns + rest[end+1:]
+	}
+	if want == is {
+		return
+	}
+	if !*update {
+		t.Error("formats.md says something else than the tables' statements: go test ./data/parquet -run TestFormats -update")
+		return
+	}
+	if err := os.WriteFile(path, []byte(want), 0o644); err != nil { //nolint:gosec // a document
+		t.Fatal(err)
+	}
+}
+
+// A file says what its columns hold, where readers of Arrow look for it.
+func TestDescriptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	w, err := CreateMatches(path, Options{Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	in, err := openInput(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	encoded := in.file.MetaData().KeyValueMetadata().FindValue("ARROW:schema")
+	if encoded == nil {
+		t.Fatal("it has no schema of Arrow's")
+	}
+	r, err := ipc.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(*encoded)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	meta := r.Schema().Metadata()
+	if table, _ := meta.GetValue("neardup.table"); table != "matches" || r.Schema().NumFields() != len(data.Matches.Columns) {
+		t.Errorf("it says %v", r.Schema())
+	}
+	for i, c := range data.Matches.Columns {
+		f := r.Schema().Field(i)
+		doc, _ := f.Metadata.GetValue("description")
+		unit, _ := f.Metadata.GetValue("unit")
+		if f.Name != c.Name || doc != c.Doc || unit != c.Unit || f.Nullable != c.Null {
+			t.Errorf("it says %v, the table's statement %s: %s, %s", f, c.Name, c.Unit, c.Doc)
+		}
+	}
+}
+
+// Every column has one type and says what it holds.
+func TestStatements(t *testing.T) {
+	state(t, &data.Fingerprints)
+	state(t, &data.Texts)
+	state(t, &data.Matches)
+	state(t, &data.Clusters)
+	state(t, &data.Drift)
+	state(t, &data.Growth)
+	state(t, &data.LibraryDocuments)
+	state(t, &data.Merges)
+	path := filepath.Join(t.TempDir(), "x")
+	if _, err := Create(path, &data.Table[int]{Name: "x", Columns: []data.Column[int]{{Name: "y"}}}, Options{}); err == nil || !strings.Contains(err.Error(), "column y") {
+		t.Errorf("a column without a type: %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("its file is there")
+	}
+}
+
+func state[R any](t *testing.T, table *data.Table[R]) {
+	seen := map[string]bool{}
+	for _, c := range table.Columns {
+		types := 0
+		for _, set := range []bool{c.Fingerprint != nil, c.String != nil, c.Text != nil, c.Word != nil, c.Bytes != nil, c.Sketch != nil,
+			c.Int32 != nil, c.Int64 != nil, c.Date != nil, c.Double != nil, c.Bool != nil} {
+			if set {
+				types++
+			}
+		}
+		if types != 1 || c.Doc == "" || strings.Contains(c.Doc, "|") || seen[c.Name] {
+			t.Errorf("table %s, column %s: %d types, description %q", table.Name, c.Name, types, c.Doc)
+		}
+		if c.Null && (c.Word != nil || c.Fingerprint != nil || c.Int32 != nil || c.Int64 != nil || c.Bool != nil) {
+			t.Errorf("table %s, column %s: no value of the type is written as null", table.Name, c.Name)
+		}
+		seen[c.Name] = true
+	}
+}
