@@ -27,7 +27,7 @@ func CopyRows(path string, split data.Split, o Options, keep func(row int64) boo
 	if o.Allocator == nil {
 		o.Allocator = memory.NewGoAllocator()
 	}
-	in, err := openInput(split.Path, nil)
+	in, err := openInput(split.Path)
 	if err != nil {
 		return 0, err
 	}

@@ -38,7 +38,7 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 	if split.Path == "-" {
 		return nil, errors.New("parquet: standard input cannot be read from its end: write it to a file and name that")
 	}
-	in, err := openInput(split.Path, nil)
+	in, err := openInput(split.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/base64"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -94,7 +95,7 @@ func TestDescriptions(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	in, err := openInput(path, nil)
+	in, err := openInput(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,5 +159,34 @@ func state[R any](t *testing.T, table *data.Table[R]) {
 			t.Errorf("table %s, column %s: no value of the type is written as null", table.Name, c.Name)
 		}
 		seen[c.Name] = true
+	}
+}
+
+// A column of another type is refused when the file is opened.
+func TestOtherTypes(t *testing.T) {
+	type row struct{ v []byte }
+	at := func(r *row) *[]byte { return &r.v }
+	for name, c := range map[string]data.Column[row]{
+		"fingerprint": {Sketch: at}, "doc_id": {Text: at}, "length": {Bytes: at}, "lane": {Sketch: at},
+	} {
+		path := filepath.Join(t.TempDir(), "x")
+		c.Name = name
+		w, err := Create(path, &data.Table[row]{Name: data.LibraryDocuments.Name, Columns: []data.Column[row]{c}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Write(&row{make([]byte, data.SketchSize)}), w.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenLibrary(path, 0, -1, ReadOptions{Columns: []string{name}})
+		if name == "doc_id" { // of the right type
+			if err != nil || r.Close() != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrNotTable) || !strings.Contains(err.Error(), name) {
+			t.Errorf("column %s: %v", name, err)
+		}
 	}
 }

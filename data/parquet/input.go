@@ -43,16 +43,13 @@ type opened struct {
 }
 
 // openInput opens a Parquet file. Every error names it.
-func openInput(path string, alloc memory.Allocator) (*input, error) {
-	if alloc == nil {
-		alloc = memory.NewGoAllocator()
-	}
+func openInput(path string) (*input, error) {
 	f, err := object.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	in := &input{path: path, batch: readRows}
-	props := parquet.NewReaderProperties(alloc)
+	props := parquet.NewReaderProperties(memory.NewGoAllocator())
 	props.BufferedStreamEnabled = true
 	props.BufferSize = streamBuffer
 	open := func(f parquet.ReaderAtSeeker) error {
@@ -233,7 +230,7 @@ func (in *input) Close() error {
 
 // GroupRows lists the rows of each row group of a Parquet file.
 func GroupRows(path string) ([]int64, error) {
-	in, err := openInput(path, nil)
+	in, err := openInput(path)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/apache/arrow/go/v15/parquet"
 
 	"github.com/neardup/neardup/data"
@@ -32,7 +31,7 @@ type Info struct {
 // ReadInfo returns what the metadata of the Parquet file at path says of it,
 // a table of neardup's or not.
 func ReadInfo(path string) (Info, error) {
-	in, err := openInput(path, nil)
+	in, err := openInput(path)
 	if err != nil {
 		return Info{}, err
 	}
@@ -62,8 +61,6 @@ type ReadOptions struct {
 	// fingerprint may be a signed or unsigned 64- or 32-bit integer, 4, 8 or
 	// 16 bytes big-endian, or a string as data.ParseFingerprint takes it.
 	Foreign data.ForeignColumns
-	// Allocator is what arrow takes memory from; nil means Go's.
-	Allocator memory.Allocator
 }
 
 // TableReader streams the rows of a table, one by one or in batches.
@@ -79,7 +76,7 @@ type TableReader[R any] struct {
 // not write: its id and its fingerprint may have other names, and the other
 // columns be missing or null.
 func open[R any](path string, t *data.Table[R], o ReadOptions, foreign *data.ForeignColumns) (*TableReader[R], error) {
-	in, err := openInput(path, o.Allocator)
+	in, err := openInput(path)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +154,7 @@ func (r *TableReader[R]) add(c *data.Column[R], leaf int, required bool, foreign
 // looksHexadecimal tells whether a column of text holds hexadecimal numbers,
 // by its first 1,000 values.
 func looksHexadecimal(path string, leaf int) (bool, error) {
-	in, err := openInput(path, nil)
+	in, err := openInput(path)
 	if err != nil {
 		return false, err
 	}

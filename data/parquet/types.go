@@ -137,12 +137,16 @@ func nodeOf(name string, null bool, kind arrow.DataType) (schema.Node, error) {
 type setter[R any] func(r *R, i int) error
 
 // setterOf says how a column is read from one of a file, whose values are
-// decoded into from. Of a foreign file its type may differ; text is a
-// fingerprint in hexadecimal, or a decimal number.
+// decoded into from; nil when the file's has another type. In a foreign file
+// ids and fingerprints may have other types; a fingerprint that is text is a
+// hexadecimal number or a decimal one.
 func setterOf[R any](c *data.Column[R], from column, leaf *schema.Column, foreign, hexadecimal bool) (set setter[R]) {
 	switch {
 	case c.Fingerprint != nil:
-		set = setFingerprint(c.Fingerprint, from, foreign, hexadecimal)
+		_, narrow := from.(*int64Values)
+		if _, wide := from.(*fixedArrays); foreign || narrow || wide && leaf.TypeLength() == 16 {
+			set = setFingerprint(c.Fingerprint, from, hexadecimal)
+		}
 	case c.String != nil:
 		set = setBytes(c.String, from, foreign)
 	case c.Text != nil:
@@ -248,7 +252,7 @@ func setInteger[R any, T int32 | int64](at func(r *R) *T, from column) setter[R]
 	return nil
 }
 
-func setFingerprint[R any](at func(r *R) (hi, lo *uint64), from column, foreign, hexadecimal bool) setter[R] {
+func setFingerprint[R any](at func(r *R) (hi, lo *uint64), from column, hexadecimal bool) setter[R] {
 	if from, ok := from.(*int64Values); ok {
 		return func(r *R, i int) error {
 			v, _ := from.at(i)
@@ -256,9 +260,6 @@ func setFingerprint[R any](at func(r *R) (hi, lo *uint64), from column, foreign,
 			*hi, *lo = 0, uint64(v)
 			return nil
 		}
-	}
-	if _, ok := from.(*fixedArrays); !ok && !foreign {
-		return nil
 	}
 	return func(r *R, i int) (err error) {
 		from.load(i)

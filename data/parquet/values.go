@@ -21,7 +21,7 @@ type ValueReader struct {
 
 // OpenValues opens a file of any table without lists.
 func OpenValues(path string) (*ValueReader, error) {
-	in, err := openInput(path, nil)
+	in, err := openInput(path)
 	if err != nil {
 		return nil, err
 	}
