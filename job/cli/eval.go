@@ -148,7 +148,7 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 		return err
 	}
 	report := lab.Report(strings.Join(inputs, " "))
-	if err := measure(ctx, lab, report, methods, f.maxK); err != nil {
+	if err := measure(ctx, lab, report, methods, cfg.Features, f.maxK); err != nil {
 		return err
 	}
 	if f.html != "" {
@@ -210,7 +210,7 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 }
 
 // measure fills the report: every method, and ours at every distance to maxK.
-func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) error {
+func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []eval.Method, features config.Features, maxK int) error {
 	for _, m := range methods {
 		r, err := lab.Measure(ctx, m)
 		if err != nil {
@@ -225,7 +225,7 @@ func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []
 	if report.Sweeps, err = lab.Sweeps(ctx, methods, maxK); err != nil {
 		return err
 	}
-	h, err := lab.Histogram(ctx, config.Default().Features.Options, maxK)
+	h, err := lab.Histogram(ctx, features, maxK)
 	if err != nil {
 		return err
 	}

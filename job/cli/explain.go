@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,10 +15,7 @@ import (
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/eval"
-	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/template"
 )
 
 func newExplain(std streams) *cobra.Command {
@@ -46,21 +42,20 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 			if err != nil {
 				return err
 			}
-			j, err := judgeOf(run, method)
+			m, err := methodOf(run, method)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, j.release()) }()
 			var docs [2]eval.Document
 			if run != "" {
-				docs, err = documentsOfRun(cmd.Context(), run, args, j.templates)
+				docs, err = documentsOfRun(cmd.Context(), run, args)
 			} else {
 				docs, err = documentsOfFiles(args, cfg.Input.ReaderOptions())
 			}
 			if err != nil {
 				return err
 			}
-			e, err := eval.Explain(j.method, j.analyzer, &docs[0], &docs[1])
+			e, err := eval.Explain(m, &docs[0], &docs[1])
 			if err != nil {
 				return err
 			}
@@ -89,53 +84,24 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 	return cmd
 }
 
-// judge is what a verdict is given with.
-type judge struct {
-	method    *eval.Neardup
-	analyzer  *simhash.Analyzer // nil: the method's own
-	templates *template.Model   // nil: none
-	release   func() error
-}
-
-// judgeOf returns the method of a name, or without one that of the run.
-func judgeOf(run, method string) (judge, error) {
+// methodOf returns the method of a name, or without one that of the run.
+func methodOf(run, method string) (*eval.Neardup, error) {
 	if method == "" && run != "" {
-		return judgeOfRun(run)
+		_, cfg, err := job.RunSettings(run)
+		return &eval.Neardup{Label: "the settings of " + run, Features: cfg.Features, Match: cfg.Match}, err
 	}
 	if method == "" {
 		method = config.PresetBalanced
 	}
 	parsed, err := eval.Parse(method)
 	if err != nil {
-		return judge{}, usageError{err}
+		return nil, usageError{err}
 	}
 	m, ok := parsed.(*eval.Neardup)
 	if !ok || m.Templates {
-		return judge{}, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+		return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
 	}
-	return judge{method: m, release: func() error { return nil }}, nil
-}
-
-// judgeOfRun returns the method that a run's settings are.
-func judgeOfRun(run string) (judge, error) {
-	_, cfg, err := job.RunSettings(run)
-	if err != nil {
-		return judge{}, err
-	}
-	m := &eval.Neardup{
-		Label: "the settings of " + run, Features: cfg.Features.Options, Distance: cfg.Match.Distance,
-		Bands: cfg.Match.Bands, Short: cfg.Match.ShortTexts,
-	}
-	if cfg.Match.Verified() {
-		rules := cfg.Match.Rules()
-		m.Rules = &rules
-	}
-	templates, err := engine.Templates(cfg.Features)
-	if err != nil {
-		return judge{}, err
-	}
-	a, release, err := engine.NewAnalyzer(cfg.Features)
-	return judge{m, a, templates, release}, err
+	return m, nil
 }
 
 // documentsOfFiles reads text, and of a page of HTML its main text, as a run
@@ -168,16 +134,10 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 	return docs, nil
 }
 
-// documentsOfRun reads the documents as the run judged them: without what its
-// templates have of their sites.
-func documentsOfRun(ctx context.Context, run string, ids []string, templates *template.Model) (docs [2]eval.Document, err error) {
+func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
 	found, err := job.ReadDocuments(ctx, run, ids)
-	if err != nil {
-		return docs, err
-	}
 	for i, d := range found {
-		text, _ := templates.Suppress(nil, template.Site(d.ID), d.Text)
-		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: text}
+		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text}
 	}
-	return docs, nil
+	return docs, err
 }

@@ -7,11 +7,13 @@ import (
 	"crypto/md5"
 	"math"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -20,75 +22,117 @@ import (
 // that their authors or users name.
 func Baselines() []Method {
 	return []Method{
-		&Neardup{Label: "simhash", Features: features(simhash.WeightUnit, simhash.StopNone, 0), Distance: 3},
-		&Neardup{Label: "simhash-top20", Features: features(simhash.WeightTFIDF, simhash.StopNone, 20), Distance: 3},
-		&Shingling{Alike: 0.5},
-		&MinHash{Permutations: 256, Rows: 3, Alike: 0.5},
-		&LongestSentences{N: 3},
-		&TopFeatures{N: 10},
-		&SegmentSignature{Share: 0.5, Paragraphs: 2},
-		&PunctuationContext{Alike: 0.5},
+		fingerprints("simhash", features(simhash.WeightUnit, simhash.StopNone, 0)),
+		fingerprints("simhash-top20", features(simhash.WeightTFIDF, simhash.StopNone, 20)),
+		shingling(0.5), minHash(0.5), longestSentences(3), topFeatures(10), segmentSignature(0.5, 2), punctuationContext(0.5),
 	}
 }
 
 // SmallBaselines returns the methods that compare texts pair by pair. They
 // refuse more than SmallSet documents.
 func SmallBaselines() []Method {
-	return []Method{&Levenshtein{Alike: 0.7}, &Cosine{Alike: 0.9}, &Jaccard{Alike: 0.6}, &CommonSubstring{Alike: 0.3}}
+	return []Method{editDistance(0.7), cosine(0.9), wordJaccard(0.6), commonSubstring(0.3)}
 }
 
-// Shingling is Broder's resemblance (On the resemblance and containment of
+// baseline is a method that is not ours.
+type baseline struct {
+	name string
+	find func(ctx context.Context, l *Lab) ([]Found, error)
+}
+
+func (b baseline) Name() string                                      { return b.name }
+func (b baseline) Find(ctx context.Context, l *Lab) ([]Found, error) { return b.find(ctx, l) }
+
+// features are the default options but for weight, stop list and top.
+func features(weight, stop string, top int) simhash.Options {
+	o := simhash.DefaultOptions()
+	o.Weight, o.Stop, o.Top = weight, stop, top
+	return o
+}
+
+// fingerprints is our method by the distance alone, with other features.
+func fingerprints(label string, o simhash.Options) Method {
+	m := Preset(config.PresetClassic)
+	m.Label, m.Features.Options = label, o
+	return m
+}
+
+// joined is a method that takes documents for the same whose sets of hashes,
+// made of their normal form, have at least the Jaccard similarity least.
+func joined(name string, least float64, set func(text []byte) []uint64) Method {
+	return baseline{name, func(ctx context.Context, l *Lab) ([]Found, error) {
+		sets, err := l.sets(ctx, set)
+		if err != nil {
+			return nil, err
+		}
+		return alike(ctx, sets, least, l.options.Workers)
+	}}
+}
+
+// shingling is Broder's resemblance (On the resemblance and containment of
 // documents, SEQUENCES 1997) without his sampling: the exact Jaccard
 // similarity of shingles, by an inverted index. Its memory is that of all
 // shingles.
-type Shingling struct{ Alike float64 }
+func shingling(least float64) Method { return joined("shingling", least, shingles) }
 
-// Name implements Method.
-func (m *Shingling) Name() string { return "shingling" }
+// shingles returns the shingles of a text in normal form.
+func shingles(text []byte) []uint64 { return slices.Clip(sketch.Shingles(nil, text)) }
 
-// Find implements Method.
-func (m *Shingling) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	sets := make([][]uint64, len(l.corpus.Documents))
-	err := l.normalized(ctx, func(i int, text []byte) { sets[i] = slices.Clip(sketch.Shingles(nil, text)) })
-	if err != nil {
-		return nil, err
-	}
-	return joined(ctx, sets, m.Alike)
-}
+// MinHash has 256 permutations, in bands of 3.
+const (
+	permutations = 256
+	bandRows     = 3
+)
 
-func joined(ctx context.Context, sets [][]uint64, t float64) (found []Found, err error) {
-	err = alike(ctx, sets, t, func(f Found) { found = append(found, f) })
-	return found, err
-}
-
-// MinHash estimates the Jaccard similarity of shingles by the share of equal
+// minHash estimates the Jaccard similarity of shingles by the share of equal
 // minima under permutations (Broder 1997), and finds candidates by bands of
-// Rows minima (Indyk, Motwani 1998). With 256 permutations and 3 rows it loses
-// less than 1 pair in 10,000 at a similarity of 0.5.
-type MinHash struct {
-	Permutations int
-	Rows         int
-	Alike        float64 // the least estimate of a pair
+// minima (Indyk, Motwani 1998). It loses less than 1 pair in 10,000 at a
+// similarity of 0.5; least is the least estimate of a pair.
+func minHash(least float64) Method {
+	return baseline{"minhash", func(ctx context.Context, l *Lab) ([]Found, error) {
+		signatures, err := l.signatures(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var found []Found
+		for from := 0; from+bandRows <= permutations; from += bandRows {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			eachBucket(signatures, from, func(bucket []uint64) {
+				for i, x := range bucket {
+					a := signatures[uint32(x)]
+					for _, y := range bucket[i+1:] {
+						b := signatures[uint32(y)]
+						if metBefore(a, b, from) {
+							continue
+						}
+						if score := float64(equal(a, b)) / permutations; score >= least {
+							found = append(found, Found{pairOf(int32(uint32(x)), int32(uint32(y))), score})
+						}
+					}
+				}
+			})
+		}
+		return found, nil
+	}}
 }
 
-// Name implements Method.
-func (m *MinHash) Name() string { return "minhash" }
-
-// Find implements Method.
-func (m *MinHash) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	n := m.Permutations
-	multiply, add := make([]uint32, n), make([]uint32, n)
-	for i := range n {
+// signatures returns the minima of every document's shingles under the
+// permutations, nil for a document without shingles.
+func (l *Lab) signatures(ctx context.Context) ([][]uint32, error) {
+	var multiply, add [permutations]uint32
+	for i := range multiply {
 		h := mixed(uint64(i) + 1)
 		multiply[i], add[i] = uint32(h)|1, uint32(h>>32)
 	}
 	signatures := make([][]uint32, len(l.corpus.Documents))
 	err := l.normalized(ctx, func(i int, text []byte) {
-		set := sketch.Shingles(nil, text)
+		set := shingles(text)
 		if len(set) == 0 {
 			return
 		}
-		minima := make([]uint32, n)
+		minima := make([]uint32, permutations)
 		for j := range minima {
 			minima[j] = math.MaxUint32
 		}
@@ -100,56 +144,48 @@ func (m *MinHash) Find(ctx context.Context, l *Lab) ([]Found, error) {
 		}
 		signatures[i] = minima
 	})
-	if err != nil {
-		return nil, err
-	}
-	equal := func(a, b []uint32) (n int) {
-		for i, v := range a {
-			if v == b[i] {
-				n++
-			}
-		}
-		return n
-	}
-	var found []Found
+	return signatures, err
+}
+
+// eachBucket calls visit with the documents that share the band of minima that
+// begins at from: each in the lower 32 bits of an element.
+func eachBucket(signatures [][]uint32, from int, visit func(bucket []uint64)) {
 	keys := make([]uint64, 0, len(signatures))
-	for from := 0; from+m.Rows <= n; from += m.Rows {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	for i, s := range signatures {
+		if s == nil {
+			continue
 		}
-		keys = keys[:0]
-		for i, s := range signatures {
-			if s == nil {
-				continue
-			}
-			h := uint64(0)
-			for _, v := range s[from : from+m.Rows] {
-				h = mixed(h + uint64(v) + 1)
-			}
-			keys = append(keys, h>>32<<32|uint64(i))
+		h := uint64(0)
+		for _, v := range s[from : from+bandRows] {
+			h = mixed(h + uint64(v) + 1)
 		}
-		eachGroup(keys, func(group []uint64) {
-			for i, x := range group {
-				a := signatures[uint32(x)]
-				for _, y := range group[i+1:] {
-					b := signatures[uint32(y)]
-					if metBefore(a, b, from, m.Rows) {
-						continue
-					}
-					if score := float64(equal(a, b)) / float64(n); score >= m.Alike {
-						found = append(found, Found{pairOf(int32(uint32(x)), int32(uint32(y))), score})
-					}
-				}
-			}
-		})
+		keys = append(keys, h>>32<<32|uint64(i))
 	}
-	return found, nil
+	slices.Sort(keys)
+	for len(keys) > 0 {
+		n := 1
+		for n < len(keys) && keys[n]>>32 == keys[0]>>32 {
+			n++
+		}
+		visit(keys[:n])
+		keys = keys[n:]
+	}
+}
+
+// equal returns how many minima two signatures have in common.
+func equal(a, b []uint32) (n int) {
+	for i, v := range a {
+		if v == b[i] {
+			n++
+		}
+	}
+	return n
 }
 
 // metBefore reports whether two signatures share a band before from.
-func metBefore(a, b []uint32, from, rows int) bool {
-	for i := 0; i < from; i += rows {
-		if slices.Equal(a[i:i+rows], b[i:i+rows]) {
+func metBefore(a, b []uint32, from int) bool {
+	for i := 0; i < from; i += bandRows {
+		if slices.Equal(a[i:i+bandRows], b[i:i+bandRows]) {
 			return true
 		}
 	}
@@ -169,12 +205,13 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// equalKeys returns the pairs of documents of the same key; zero is no key.
-func equalKeys(keys []uint64) []Found {
+// equalKeys returns the pairs of documents of the same key; the empty key is
+// none.
+func equalKeys(keys []string) []Found {
 	var found []Found
-	groups := map[uint64][]int32{}
+	groups := map[string][]int32{}
 	for i, k := range keys {
-		if k == 0 {
+		if k == "" {
 			continue
 		}
 		for _, other := range groups[k] {
@@ -185,113 +222,71 @@ func equalKeys(keys []uint64) []Found {
 	return found
 }
 
-// LongestSentences takes documents for the same whose N longest sentences are.
-type LongestSentences struct{ N int }
-
-// Name implements Method.
-func (m *LongestSentences) Name() string { return "longest-sentences" }
-
-// Find implements Method.
-func (m *LongestSentences) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	keys := make([]uint64, len(l.corpus.Documents))
-	err := l.normalized(ctx, func(i int, text []byte) {
-		sentences := slices.Collect(parts(text, isSentenceEnd))
-		slices.SortFunc(sentences, func(a, b []byte) int {
-			return cmp.Or(cmp.Compare(utf8.RuneCount(b), utf8.RuneCount(a)), bytes.Compare(a, b))
+// longestSentences takes documents for the same whose n longest sentences are.
+func longestSentences(n int) Method {
+	return baseline{"longest-sentences", func(ctx context.Context, l *Lab) ([]Found, error) {
+		keys := make([]string, len(l.corpus.Documents))
+		err := l.normalized(ctx, func(i int, text []byte) {
+			sentences := slices.Collect(parts(text, isSentenceEnd))
+			slices.SortFunc(sentences, func(a, b []byte) int {
+				return cmp.Or(cmp.Compare(utf8.RuneCount(b), utf8.RuneCount(a)), bytes.Compare(a, b))
+			})
+			keys[i] = string(bytes.Join(sentences[:min(n, len(sentences))], []byte{'\n'}))
 		})
-		if len(sentences) > 0 {
-			keys[i] = xxh3.Hash(bytes.Join(sentences[:min(m.N, len(sentences))], []byte{'\n'}))
-		}
-	})
-	return equalKeys(keys), err
+		return equalKeys(keys), err
+	}}
 }
 
-// TopFeatures takes documents for the same whose N features of the highest
+// topFeatures takes documents for the same whose n features of the highest
 // tf × idf are: the MD5 of them in order of their text.
-type TopFeatures struct{ N int }
-
-// Name implements Method.
-func (m *TopFeatures) Name() string { return "top-features-md5" }
-
-// Find implements Method.
-func (m *TopFeatures) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	a, err := simhash.New(features(simhash.WeightTFIDF, simhash.StopBuiltin, m.N))
-	if err != nil {
-		return nil, err
-	}
-	keys := make([]uint64, len(l.corpus.Documents))
-	err = l.each(ctx, a, func(w *simhash.Workspace) func(int) {
-		var all []simhash.Feature
-		return func(i int) {
-			all = w.Features(all[:0], nil, l.corpus.Documents[i].Text)
-			if len(all) == 0 {
-				return
-			}
-			slices.SortFunc(all, func(a, b simhash.Feature) int { return cmp.Compare(a.Text, b.Text) })
-			h := md5.New()
+func topFeatures(n int) Method {
+	return baseline{"top-features-md5", func(ctx context.Context, l *Lab) ([]Found, error) {
+		keys := make([]string, len(l.corpus.Documents))
+		err := l.featured(ctx, features(simhash.WeightTFIDF, simhash.StopBuiltin, n), func(i int, all []simhash.Feature) {
+			var texts []string
 			for _, f := range all {
-				_, _ = h.Write(append([]byte(f.Text), 0))
+				texts = append(texts, f.Text)
 			}
-			sum := h.Sum(nil)
-			for _, c := range sum[:8] {
-				keys[i] = keys[i]<<8 | uint64(c)
+			slices.Sort(texts)
+			if len(texts) > 0 {
+				sum := md5.Sum([]byte(strings.Join(texts, "\x00")))
+				keys[i] = string(sum[:])
+			}
+		})
+		return equalKeys(keys), err
+	}}
+}
+
+// segmentSignature takes documents for the same that have at least paragraphs
+// paragraphs in common, and those are at least share of either's.
+func segmentSignature(share float64, paragraphs int) Method {
+	return baseline{"segment-signature", func(ctx context.Context, l *Lab) ([]Found, error) {
+		sets, err := l.sets(ctx, func(text []byte) []uint64 {
+			return hashes(parts(text, func(r rune) bool { return r == '\n' || r == '\r' }))
+		})
+		if err != nil {
+			return nil, err
+		}
+		// A share s of both is a Jaccard similarity of at least s / (2 − s).
+		all, err := alike(ctx, sets, share/(2-share), l.options.Workers)
+		var found []Found
+		for _, f := range all {
+			a, b := sets[f.A], sets[f.B]
+			both := sketch.Shared(a, b)
+			if s := float64(both) / float64(max(len(a), len(b))); both >= paragraphs && s >= share {
+				found = append(found, Found{f.Pair, s})
 			}
 		}
-	})
-	return equalKeys(keys), err
+		return found, err
+	}}
 }
 
-// SegmentSignature takes documents for the same that have at least Paragraphs
-// paragraphs in common, and those are at least Share of either's.
-type SegmentSignature struct {
-	Share      float64
-	Paragraphs int
-}
-
-// Name implements Method.
-func (m *SegmentSignature) Name() string { return "segment-signature" }
-
-// Find implements Method.
-func (m *SegmentSignature) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	sets := make([][]uint64, len(l.corpus.Documents))
-	err := l.normalized(ctx, func(i int, text []byte) {
-		sets[i] = hashes(parts(text, func(r rune) bool { return r == '\n' || r == '\r' }))
-	})
-	if err != nil {
-		return nil, err
-	}
-	// A share s of both is a Jaccard similarity of at least s / (2 − s).
-	all, err := joined(ctx, sets, m.Share/(2-m.Share))
-	var found []Found
-	for _, f := range all {
-		a, b := sets[f.A], sets[f.B]
-		both := sketch.Shared(a, b)
-		share := float64(both) / float64(max(len(a), len(b)))
-		if both >= m.Paragraphs && share >= m.Share {
-			found = append(found, Found{f.Pair, share})
-		}
-	}
-	return found, err
-}
-
-// PunctuationContext compares the sets of what stands around punctuation
+// punctuationContext compares the sets of what stands around punctuation
 // marks: the two characters on either side of each.
-type PunctuationContext struct{ Alike float64 }
-
-// Name implements Method.
-func (m *PunctuationContext) Name() string { return "punctuation-context" }
-
-// Find implements Method.
-func (m *PunctuationContext) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	sets := make([][]uint64, len(l.corpus.Documents))
-	err := l.normalized(ctx, func(i int, text []byte) {
-		var characters []rune
-		for _, r := range string(text) {
-			if !unicode.IsSpace(r) {
-				characters = append(characters, r)
-			}
-		}
-		sets[i] = hashes(func(yield func([]byte) bool) {
+func punctuationContext(least float64) Method {
+	return joined("punctuation-context", least, func(text []byte) []uint64 {
+		characters := []rune(strings.Join(strings.Fields(string(text)), ""))
+		return hashes(func(yield func([]byte) bool) {
 			for at, r := range characters {
 				if unicode.IsPunct(r) && at >= 2 && at+2 < len(characters) {
 					context := string(characters[at-2:at]) + string(characters[at+1:at+3])
@@ -302,10 +297,6 @@ func (m *PunctuationContext) Find(ctx context.Context, l *Lab) ([]Found, error) 
 			}
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return joined(ctx, sets, m.Alike)
 }
 
 func isSentenceEnd(r rune) bool {

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -88,7 +89,7 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 			return slices.Compact(s)
 		}), 0, 25).Draw(t, "sets")
 		least := rapid.SampledFrom([]float64{0.1, 1. / 3, 0.5, 0.8, 1}).Draw(t, "least")
-		var want, got []Found
+		var want []Found
 		for a := range sets {
 			for b := a + 1; b < len(sets); b++ {
 				if j := sketch.Jaccard(sets[a], sets[b]); j >= least {
@@ -96,7 +97,8 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 				}
 			}
 		}
-		if err := alike(context.Background(), sets, least, func(f Found) { got = append(got, f) }); err != nil {
+		got, err := alike(context.Background(), sets, least, 3)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {
@@ -126,7 +128,7 @@ func TestMeasureCounts(t *testing.T) {
 				truth[p], labelled[p] = true, true
 			}
 		}
-		for _, m := range append([]Method{Classic(), Balanced(), Thorough()}, Baselines()...) {
+		for _, m := range append([]Method{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)}, Baselines()...) {
 			found, err := m.Find(t.Context(), l)
 			if err != nil {
 				t.Fatal(err)
@@ -192,7 +194,7 @@ func mustNormalizer(t *testing.T) *simhash.Analyzer {
 // What light edits leave is found, and nothing else.
 func TestPresetsFindPlantedDuplicates(t *testing.T) {
 	l := newLab(t, planted(t, 0.05), Options{Half: AllPairs})
-	for _, m := range []Method{Balanced(), Thorough()} {
+	for _, m := range []Method{Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +212,7 @@ func TestExplainAgreesWithFind(t *testing.T) {
 		c.Documents = append(c.Documents, Document{ID: fmt.Sprint("short", i), Text: []byte(s)})
 	}
 	l := newLab(t, c, Options{})
-	for _, m := range []*Neardup{Classic(), Balanced(), Thorough()} {
+	for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 		found, err := m.Find(t.Context(), l)
 		if err != nil {
 			t.Fatal(err)
@@ -218,10 +220,6 @@ func TestExplainAgreesWithFind(t *testing.T) {
 		same := map[Pair]bool{}
 		for _, f := range found {
 			same[f.Pair] = true
-		}
-		analyzer, err := simhash.New(m.Features)
-		if err != nil {
-			t.Fatal(err)
 		}
 		pairs := slices.Clone(c.Labelled)
 		for i := 0; i < len(c.Documents); i += 4 {
@@ -234,7 +232,7 @@ func TestExplainAgreesWithFind(t *testing.T) {
 			if p.A == p.B {
 				continue
 			}
-			e, err := Explain(m, analyzer, &c.Documents[p.A], &c.Documents[p.B])
+			e, err := Explain(m, &c.Documents[p.A], &c.Documents[p.B])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,7 +256,7 @@ func TestExplainText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	text := prose(r, 20)
 	a, b := &Document{ID: "a", Text: []byte(text)}, &Document{ID: "b", Text: []byte(text + "另外一个结尾。")}
-	e, err := Explain(Balanced(), nil, a, b)
+	e, err := Explain(Preset(config.PresetBalanced), a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -463,19 +461,19 @@ func TestReport(t *testing.T) {
 	c.Documents[0].Text = append([]byte("<script>alert(1)</script>"), c.Documents[0].Text...)
 	l := newLab(t, c, Options{})
 	report := l.Report("planted & found")
-	for _, m := range []Method{Classic(), &PunctuationContext{Alike: 0.01}} {
+	for _, m := range []Method{Preset(config.PresetClassic), punctuationContext(0.01)} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		report.Results = append(report.Results, r)
 	}
-	h, err := l.Histogram(t.Context(), Classic().Features, 8)
+	h, err := l.Histogram(t.Context(), Preset(config.PresetClassic).Features, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	report.Histograms = append(report.Histograms, h)
-	if report.Sweeps, err = l.Sweeps(t.Context(), []Method{Classic(), Balanced()}, 4); err != nil {
+	if report.Sweeps, err = l.Sweeps(t.Context(), []Method{Preset(config.PresetClassic), Preset(config.PresetBalanced)}, 4); err != nil {
 		t.Fatal(err)
 	}
 	found := 0
@@ -525,9 +523,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
-	want := Thorough()
-	want.Label, want.Distance, want.Bands, want.Short, want.Templates = "thorough+k=6+limit=0.5+limit-short=0.7+border=0+bands=off+short-texts=off+bits=32+weight=unit+stop=none+top=20+templates", 6, false, false, true
-	want.Rules.Long, want.Rules.Short, want.Rules.Border = 0.5, 0.7, 0
+	want := Preset(config.PresetThorough)
+	want.Label, want.Match.Distance, want.Match.Bands, want.Match.ShortTexts, want.Templates = "thorough+k=6+limit=0.5+limit-short=0.7+border=0+bands=off+short-texts=off+bits=32+weight=unit+stop=none+top=20+templates", 6, false, false, true
+	want.Match.LimitLong, want.Match.LimitShort, want.Match.Border = 0.5, 0.7, 0
 	want.Features.Bits, want.Features.Weight, want.Features.Stop, want.Features.Top = 32, simhash.WeightUnit, simhash.StopNone, 20
 	if got, err := Parse(want.Label); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: %+v, %v", want.Label, got, err)
@@ -563,7 +561,7 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		l := newLab(t, c, Options{Workers: workers, Examples: 2})
 		report := l.Report("twice")
-		for _, m := range append([]Method{Classic(), Balanced(), Thorough()}, Baselines()...) {
+		for _, m := range append([]Method{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)}, Baselines()...) {
 			r, err := l.Measure(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)

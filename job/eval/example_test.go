@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	result, err := lab.Measure(ctx, eval.Balanced())
+	result, err := lab.Measure(ctx, eval.Preset("balanced"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,11 +1,16 @@
 package eval
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -56,55 +61,82 @@ type Side struct {
 // Rows lays the texts out side by side.
 func (e *Explanation) Rows() []Row { return SideBySide(Diff(e.textA, e.textB), 0) }
 
-// Explain compares two documents as the method does. analyzer has the method's
-// features; nil makes one of them.
-func Explain(m *Neardup, analyzer *simhash.Analyzer, a, b *Document) (*Explanation, error) {
-	if analyzer == nil {
-		var err error
-		if analyzer, err = simhash.New(m.Features); err != nil {
-			return nil, fmt.Errorf("explain: %w", err)
-		}
-	}
-	bits := analyzer.Options().Bits
-	layout, err := simhash.NewLayout(bits, m.Distance)
+// looked is what a run and its verdicts look at of a document.
+type looked struct {
+	row      data.FingerprintRow
+	view     data.View
+	text     []byte // without its site's template
+	shingles []uint64
+	features []simhash.Feature
+}
+
+func (x *looked) side(bits int) Side {
+	fingerprint := simhash.Fingerprint{Hi: x.row.Hi, Lo: x.row.Lo}
+	return Side{string(x.row.DocID), fingerprint.Hex(bits), x.row.Lane, int(x.row.Features), int(x.row.Length), len(x.shingles)}
+}
+
+// Explain compares two documents as a run of the method does.
+func Explain(m *Neardup, a, b *Document) (_ *Explanation, err error) {
+	rule, err := m.rule()
 	if err != nil {
 		return nil, fmt.Errorf("explain: %w", err)
 	}
+	templates, err := engine.Templates(m.Features)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	analyzer, release, err := engine.NewAnalyzer(m.Features)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	w := analyzer.NewWorkspace()
-	textA, textB := w.Normalize(nil, a.Text), w.Normalize(nil, b.Text)
-	setA, setB := sketch.Shingles(nil, textA), sketch.Shingles(nil, textB)
-	ofA, ofB := w.Fingerprint(a.Title, a.Text), w.Fingerprint(b.Title, b.Text)
+	fingerprinter := mapper.NewFingerprinter(w, true, templates)
+	look := func(d *Document) (x looked) {
+		doc := &data.Document{ID: []byte(d.ID), Title: d.Title, Text: d.Text}
+		x.text = bytes.Clone(fingerprinter.Text(doc))
+		fingerprinter.Fingerprint(doc, "", &x.row)
+		mapper.View(&x.row, &x.view)
+		x.shingles = sketch.Shingles(nil, w.Normal())
+		x.features = w.Features(nil, d.Title, x.text)
+		return x
+	}
+	x, y := look(a), look(b)
+	bits, k := m.Features.Bits, m.Match.Distance
+	ofA, ofB := simhash.Fingerprint{Hi: x.row.Hi, Lo: x.row.Lo}, simhash.Fingerprint{Hi: y.row.Hi, Lo: y.row.Lo}
 	e := &Explanation{
-		Method: m.Name(), Bits: bits, K: m.Distance, textA: a.Text, textB: b.Text,
-		A:           Side{a.ID, ofA.Fingerprint.Hex(bits), ofA.Lane.String(), ofA.Features, ofA.Length, len(setA)},
-		B:           Side{b.ID, ofB.Fingerprint.Hex(bits), ofB.Lane.String(), ofB.Features, ofB.Length, len(setB)},
-		Distance:    simhash.Distance(ofA.Fingerprint, ofB.Fingerprint),
-		Similarity:  simhash.Similarity(ofA.Fingerprint, ofB.Fingerprint, bits),
-		Jaccard:     sketch.Jaccard(setA, setB),
-		Containment: sketch.Containment(setA, setB),
+		Method: m.Name(), Bits: bits, K: k, textA: x.text, textB: y.text,
+		A: x.side(bits), B: y.side(bits),
+		Distance:    simhash.Distance(ofA, ofB),
+		Similarity:  simhash.Similarity(ofA, ofB, bits),
+		Jaccard:     sketch.Jaccard(x.shingles, y.shingles),
+		Containment: sketch.Containment(x.shingles, y.shingles),
 		Segments:    []string{}, Shared: []FeaturePair{}, OnlyA: []FeaturePair{}, OnlyB: []FeaturePair{},
 	}
+	layout, err := simhash.NewLayout(bits, k)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
 	for t := range layout.Tables() {
-		x, _ := layout.Key(t, ofA.Fingerprint)
-		if y, _ := layout.Key(t, ofB.Fingerprint); x == y {
-			e.Segments = append(e.Segments, x.String())
+		key, _ := layout.Key(t, ofA)
+		if other, _ := layout.Key(t, ofB); key == other {
+			e.Segments = append(e.Segments, key.String())
 		}
 	}
-	e.features(w.Features(nil, a.Title, a.Text), w.Features(nil, b.Title, b.Text))
+	e.features(x.features, y.features)
+	e.sketches((*sketch.Sketch)(&x.view.Sketch), (*sketch.Sketch)(&y.view.Sketch))
+	e.judge(m, rule, &x.view, &y.view)
+	return e, nil
+}
 
-	var maker sketch.Maker
-	var x, y sketch.Sketch
-	maker.Sketch(&x, textA)
-	maker.Sketch(&y, textB)
-	e.Estimate = sketch.Estimate(&x, &y)
+func (e *Explanation) sketches(x, y *sketch.Sketch) {
+	e.Estimate = sketch.Estimate(x, y)
 	e.Error = sketch.StandardError(e.Estimate)
 	for i := range sketch.Bands {
 		if !x.IsZero() && !y.IsZero() && x.Band(i) == y.Band(i) {
 			e.Bands++
 		}
 	}
-	e.judge(m, ofA.Lane == simhash.LaneNormal && ofB.Lane == simhash.LaneNormal, textA, textB)
-	return e, nil
 }
 
 // Reasons of a verdict that only a whole method gives.
@@ -115,32 +147,25 @@ const (
 	ReasonMeet = "neither segment nor band in common"
 )
 
-// judge fills in the verdict. normal: both are of the normal lane.
-func (e *Explanation) judge(m *Neardup, normal bool, textA, textB []byte) {
-	near := normal && e.Distance <= m.Distance
-	shortA, okA := sketch.ShortText(nil, textA)
-	shortB, okB := sketch.ShortText(nil, textB)
-	switch length := min(e.A.Length, e.B.Length); {
-	case m.Short && okA && okB:
-		var s sketch.Short
-		e.Verdict = s.Judge(shortA, shortB)
+// judge fills in the verdict, and why the pair is no candidate if it is none.
+func (e *Explanation) judge(m *Neardup, rule *mapper.Confirmer, x, y *data.View) {
+	e.Candidate, e.Verdict = rule.Judge(x, y)
+	short := m.Match.ShortTexts && len(x.Letters) > 0 && len(y.Letters) > 0
+	switch rules, length := m.Match.Rules(), min(e.A.Length, e.B.Length); {
+	case e.Candidate && !m.Match.Verified():
+		e.Verdict = sketch.Verdict{Same: true, Reason: ReasonNear}
+	case short:
 		e.Candidate = e.Verdict.Same
+	case e.Candidate:
+		e.Limit = rules.Limit(length)
+		if e.Verdict.Open {
+			e.Verdict = rules.Settle(e.Jaccard, length)
+		}
 	case e.A.Shingles == 0 || e.B.Shingles == 0:
 		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
-	case near && m.Rules == nil:
-		e.Candidate, e.Verdict = true, sketch.Verdict{Same: true, Reason: ReasonNear}
-	case near || m.Bands && e.Bands > 0:
-		e.Candidate, e.Verdict = true, sketch.Verdict{Same: true, Reason: ReasonNear}
-		if m.Rules == nil {
-			return
-		}
-		e.Limit = m.Rules.Limit(length)
-		if e.Verdict = m.Rules.Judge(e.Estimate, length); e.Verdict.Open {
-			e.Verdict = m.Rules.Settle(e.Jaccard, length)
-		}
-	case m.Bands:
+	case m.Match.Bands:
 		e.Verdict = sketch.Verdict{Reason: ReasonMeet}
-	case e.Distance <= m.Distance:
+	case e.Distance <= m.Match.Distance:
 		e.Verdict = sketch.Verdict{Reason: ReasonLane}
 	default:
 		e.Verdict = sketch.Verdict{Reason: ReasonFar}

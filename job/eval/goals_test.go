@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -124,11 +125,11 @@ func testGoals(t *testing.T, title string, errorPages bool) {
 		report.Results = append(report.Results, r)
 		return r
 	}
-	measure(Classic())
-	minhash := measure(&MinHash{Permutations: 256, Rows: 3, Alike: 0.44})
+	measure(Preset(config.PresetClassic))
+	minhash := measure(minHash(0.44))
 	for _, g := range []goal{
-		{Balanced(), 0.99, 0.965, map[float64]float64{0.9: 0.995, 0.8: 0.97, 0.7: 0.90}},
-		{Thorough(), 0.995, minhash.Best.F1, map[float64]float64{0.9: 0.999, 0.8: 0.995, 0.7: 0.95, 0.6: 0.88}},
+		{Preset(config.PresetBalanced), 0.99, 0.965, map[float64]float64{0.9: 0.995, 0.8: 0.97, 0.7: 0.90}},
+		{Preset(config.PresetThorough), 0.995, minhash.Best.F1, map[float64]float64{0.9: 0.999, 0.8: 0.995, 0.7: 0.95, 0.6: 0.88}},
 	} {
 		r := measure(g.method)
 		if r.Precision.Value < g.precision || r.F1 < g.f1 || r.Dissimilar > 0 {
@@ -140,16 +141,18 @@ func testGoals(t *testing.T, title string, errorPages bool) {
 			}
 		}
 	}
-	wide := Balanced()
-	wide.Label, wide.Distance = "balanced, k=6", 6
+	wide := Preset(config.PresetBalanced)
+	wide.Label, wide.Match.Distance = "balanced, k=6", 6
 	measure(wide)
 	for _, m := range Baselines() {
-		if _, measured := m.(*MinHash); !measured && errorPages {
+		if m.Name() != minhash.Method && errorPages {
 			measure(m)
 		}
 	}
 	for _, stop := range []string{simhash.StopNone, simhash.StopBuiltin} {
-		h, err := l.Histogram(t.Context(), features(simhash.WeightTF, stop, 0), 8)
+		f := config.Default().Features
+		f.Stop = stop
+		h, err := l.Histogram(t.Context(), f, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +188,7 @@ func TestReuters(t *testing.T) {
 	c := &Corpus{}
 	shared(t, "en/reuters21578.jsonl.gz", func(field func(string) string) { c.add(field("id"), field("text")) })
 	l := newLab(t, c, Options{Alike: 0.9, Half: AllPairs})
-	for _, m := range []*Neardup{Balanced(), Thorough()} {
+	for _, m := range []*Neardup{Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +214,7 @@ func TestShortTitles(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := newLab(t, c, Options{Half: AllPairs, Alike: 1})
-			found, err := Balanced().Find(t.Context(), l)
+			found, err := Preset(config.PresetBalanced).Find(t.Context(), l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +250,7 @@ func BenchmarkDocument(b *testing.B) {
 			texts = append(texts, []byte(field("text")))
 		}
 	})
-	a, err := simhash.New(Balanced().Features)
+	a, err := simhash.New(Preset(config.PresetBalanced).Features.Options)
 	if err != nil {
 		b.Fatal(err)
 	}

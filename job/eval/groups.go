@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"unicode"
 )
@@ -97,50 +98,31 @@ func (l *Lab) groupsOf(p Pair, f func(groupKey)) {
 }
 
 // groups fills in what a method does by group.
-func (r *Result) groups(l *Lab, found []Found, reported map[Pair]bool, labelled bool) {
-	type tally struct{ pairs, right, wanted, have int }
+func (r *Result) groups(l *Lab, found []Found) {
 	tallies := map[groupKey]*tally{}
 	of := func(k groupKey) *tally {
-		t := tallies[k]
-		if t == nil {
-			t = &tally{}
-			tallies[k] = t
+		if tallies[k] == nil {
+			tallies[k] = &tally{}
 		}
-		return t
+		return tallies[k]
 	}
 	for _, f := range found {
-		_, right := l.truth[f.Pair]
-		l.groupsOf(f.Pair, func(k groupKey) {
-			if k.by == ByEdit {
-				return // a false pair was made by no edit
-			}
-			t := of(k)
-			if t.pairs++; right {
-				t.right++
-			}
-		})
+		l.groupsOf(f.Pair, func(k groupKey) { of(k).report(l, f.Pair) })
 	}
 	for p, truth := range l.truth {
-		if !l.counts(p) || labelled && !truth.Labelled {
-			continue
+		if l.counts(p) && l.wants(truth) {
+			l.groupsOf(p, func(k groupKey) { of(k).wanted++ })
 		}
-		l.groupsOf(p, func(k groupKey) {
-			t := of(k)
-			if t.wanted++; reported[p] {
-				t.have++
-			}
-		})
-	}
-	keys := make([]groupKey, 0, len(tallies))
-	for k := range tallies {
-		keys = append(keys, k)
 	}
 	rank := []string{ByLength, ByScript, ByCategory, ByEdit}
-	slices.SortFunc(keys, func(a, b groupKey) int {
+	keys := slices.SortedFunc(maps.Keys(tallies), func(a, b groupKey) int {
 		return cmp.Or(cmp.Compare(slices.Index(rank, a.by), slices.Index(rank, b.by)), cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
 	for _, k := range keys {
-		t := tallies[k]
-		r.Groups = append(r.Groups, Group{By: k.by, Name: k.name, Precision: NewShare(t.right, t.pairs), Recall: NewShare(t.have, t.wanted)})
+		g := Group{By: k.by, Name: k.name, Precision: tallies[k].precision(), Recall: tallies[k].recall()}
+		if k.by == ByEdit {
+			g.Precision = NewShare(0, 0) // a false pair was made by no edit
+		}
+		r.Groups = append(r.Groups, g)
 	}
 }

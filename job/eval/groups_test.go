@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/job/config"
 )
 
 // Groups of one kind hold every pair once, and add up to the whole.
@@ -13,7 +15,7 @@ func TestGroupsAddUp(t *testing.T) {
 		c.Documents[i].Category = fmt.Sprint("category ", i%2)
 	}
 	l := newLab(t, c, Options{Half: AllPairs})
-	r, err := l.Measure(t.Context(), Balanced())
+	r, err := l.Measure(t.Context(), Preset(config.PresetBalanced))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestScript(t *testing.T) {
 // A sweep says at each distance what the method at that distance measures.
 func TestSweepAgainstMeasure(t *testing.T) {
 	l := newLab(t, planted(t, 0.4), Options{Half: AllPairs, Examples: 1})
-	for _, m := range []*Neardup{Classic(), Balanced(), Thorough()} {
+	for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 		s, err := l.Sweep(t.Context(), m, 9)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +58,7 @@ func TestSweepAgainstMeasure(t *testing.T) {
 			t.Fatalf("%d points of %s", len(s.Points), s.Method)
 		}
 		for _, k := range []int{0, 3, 9} {
-			m.Distance = k
+			m.Match.Distance = k
 			r, err := l.Measure(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
@@ -75,7 +77,7 @@ func TestSweeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sweeps, err := l.Sweeps(t.Context(), []Method{Classic(), eight, &Shingling{0.5}, Balanced(), Thorough()}, 2)
+	sweeps, err := l.Sweeps(t.Context(), []Method{Preset(config.PresetClassic), eight, shingling(0.5), Preset(config.PresetBalanced), Preset(config.PresetThorough)}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

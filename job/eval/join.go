@@ -5,154 +5,177 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"github.com/neardup/neardup/simhash/sketch"
+	"sync"
 )
 
 // alike finds every pair of sets of hashes, each ascending, whose Jaccard
-// similarity is at least t > 0, and calls visit with it as the score, in order
+// similarity is at least t > 0, and returns them with it as the score, in order
 // of the pairs. It is exact: of sets with J ≥ t, the prefixes of their rarest
 // n − ⌈t·n⌉ + 1 hashes have one in common (Bayardo, Ma, Srikant: Scaling Up
 // All Pairs Similarity Search, WWW 2007), and where it stands in either bounds
 // what can follow (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near
 // Duplicate Detection, WWW 2008).
-func alike(ctx context.Context, sets [][]uint64, t float64, visit func(Found)) error {
-	rank := rarity(sets)
-	order := make([]int32, 0, len(sets)) // ascending by size
+func alike(ctx context.Context, sets [][]uint64, t float64, workers int) ([]Found, error) {
+	j := join{t: t}
+	var ranks int
+	j.sets, ranks = byRarity(sets)
+	j.index = make([][]posting, ranks)
 	for i := range sets {
 		if len(sets[i]) > 0 {
-			order = append(order, int32(i))
+			j.order = append(j.order, int32(i))
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(len(sets[a]), len(sets[b])), cmp.Compare(a, b))
-	})
-
-	type posting struct{ set, at int32 } // at: the hash's place in the set by rarity
-	index := make([][]posting, len(rank.shared))
-	low := make([]int32, len(rank.shared)) // postings of index before are of too short sets
-	count := make([]int32, len(sets))      // prefix hashes in common with the set at hand; −1: too few can follow
-	var prefix []uint64
-	var candidates []int32
-	var found []Found
-	for _, i := range order {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		n := len(sets[i])
-		shortest := ceil(t * float64(n))
-		var alone int
-		prefix, alone = rank.prefix(prefix[:0], sets[i], n-shortest+1)
-		indexed := n - ceil(2*t/(1+t)*float64(n)) + 1 // of partners of at least this size
-		candidates = candidates[:0]
-		for k, p := range prefix {
-			list, left := index[uint32(p)], n-alone-k-1
-			from := low[uint32(p)]
-			for int(from) < len(list) && len(sets[list[from].set]) < shortest {
-				from++
-			}
-			low[uint32(p)] = from
-			for _, e := range list[from:] {
-				c := count[e.set]
-				if c < 0 {
-					continue
-				}
-				if c == 0 {
-					candidates = append(candidates, e.set)
-				}
-				m := len(sets[e.set])
-				if int(c)+1+min(left, m-int(e.at)-1) < ceil(t/(1+t)*float64(n+m)) {
-					count[e.set] = -1
-				} else {
-					count[e.set]++
-				}
-			}
-			if alone+k < indexed {
-				index[uint32(p)] = append(list, posting{i, int32(alone + k)})
-			}
-		}
-		for _, j := range candidates {
-			if count[j] > 0 && possible(sets[i], sets[j], t) {
-				if s := sketch.Jaccard(sets[i], sets[j]); s >= t {
-					found = append(found, Found{Pair: pairOf(i, j), Score: s})
-				}
-			}
-			count[j] = 0
+	size := func(i int32) int { return len(sets[i]) }
+	slices.SortFunc(j.order, func(a, b int32) int { return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a, b)) })
+	for place, i := range j.order {
+		set := j.sets[i]
+		for k, rank := range set.prefix(ceil(2 * t / (1 + t) * float64(set.n))) { // for partners of at least this size
+			j.index[rank] = append(j.index[rank], posting{int32(place), int32(set.n - len(set.ranks) + k)})
 		}
 	}
+	parts := make([][]Found, workers)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			count := make([]int32, len(j.order))
+			for place := w; place < len(j.order) && ctx.Err() == nil; place += workers {
+				parts[w] = j.partners(parts[w], place, count)
+			}
+		})
+	}
+	wait.Wait()
+	found := slices.Concat(parts...)
 	slices.SortFunc(found, func(a, b Found) int { return a.compare(b.Pair) })
-	for _, f := range found {
-		visit(f)
-	}
-	return nil
+	return found, ctx.Err()
 }
 
-// possible reports whether two ascending sets can reach Jaccard t: it compares
-// as long as enough elements are left for that.
-func possible(a, b []uint64, t float64) bool {
-	spare := len(a) + len(b) - 2*ceil(t/(1+t)*float64(len(a)+len(b))) // elements that need no partner
-	for len(a) > 0 && len(b) > 0 {
-		switch x, y := a[0], b[0]; {
-		case x == y:
-			a, b = a[1:], b[1:]
-			continue
-		case x < y:
-			a = a[1:]
-		default:
-			b = b[1:]
-		}
-		if spare--; spare < 0 {
-			return false
+// join is what alike looks partners up in.
+type join struct {
+	t     float64
+	sets  []rankedSet
+	order []int32     // sets that have hashes, ascending by size
+	index [][]posting // by rank, in order
+}
+
+// posting is a set that has a hash, by its place in the order, and the hash's
+// place in the set by rarity.
+type posting struct{ place, at int32 }
+
+// partners appends the pairs of the set at a place with those before it. count,
+// which is all zeroes before and after, has an element for each place.
+func (j *join) partners(found []Found, place int, count []int32) []Found {
+	i := j.order[place]
+	set := j.sets[i]
+	alone := set.n - len(set.ranks)
+	shortest := ceil(j.t * float64(set.n))
+	var candidates []int32
+	for k, rank := range set.prefix(shortest) {
+		list := j.index[rank]
+		from, _ := slices.BinarySearchFunc(list, shortest, func(p posting, n int) int { return cmp.Compare(j.sets[j.order[p.place]].n, n) })
+		for _, p := range list[from:] {
+			if int(p.place) >= place {
+				break
+			}
+			if count[p.place] == 0 {
+				candidates = append(candidates, p.place)
+			}
+			n := j.sets[j.order[p.place]].n
+			switch most := int(count[p.place]) + 1 + min(set.n-alone-k, n-int(p.at)) - 1; {
+			case count[p.place] < 0:
+			case most < needed(j.t, set.n, n):
+				count[p.place] = -1 // too few can follow
+			default:
+				count[p.place]++
+			}
 		}
 	}
-	return true
+	for _, c := range candidates {
+		if other := j.sets[j.order[c]]; count[c] > 0 {
+			both := overlap(set.ranks, other.ranks, needed(j.t, set.n, other.n))
+			if s := float64(both) / float64(set.n+other.n-both); s >= j.t {
+				found = append(found, Found{pairOf(i, j.order[c]), s})
+			}
+		}
+		count[c] = 0
+	}
+	return found
 }
+
+// needed returns how many hashes sets of n and m must share for J ≥ t.
+func needed(t float64, n, m int) int { return ceil(t / (1 + t) * float64(n+m)) }
 
 // ceil rounds up, but for what floating point adds.
 func ceil(x float64) int { return int(math.Ceil(x - 1e-9)) }
 
-// ranking orders hashes by the number of sets that have them.
-type ranking struct {
-	shared []uint64 // hashes of at least two sets, ascending
-	sets   []uint32 // how many
+// overlap returns how many elements two ascending sets share, 0 if those are
+// certainly fewer than least.
+func overlap(a, b []uint32, least int) (n int) {
+	spare := len(a) + len(b) - 2*least // elements that need no partner
+	for len(a) > 0 && len(b) > 0 && spare >= 0 {
+		switch x, y := a[0], b[0]; {
+		case x == y:
+			n++
+			a, b = a[1:], b[1:]
+		case x < y:
+			a = a[1:]
+			spare--
+		default:
+			b = b[1:]
+			spare--
+		}
+	}
+	if spare < 0 {
+		return 0
+	}
+	return n
 }
 
-func rarity(sets [][]uint64) *ranking {
-	total := 0
-	for _, s := range sets {
-		total += len(s)
-	}
-	all := make([]uint64, 0, total)
-	for _, s := range sets {
-		all = append(all, s...)
-	}
+// rankedSet is a set of n hashes: the ranks of those that another set has too,
+// ascending. The others are the rarest of all.
+type rankedSet struct {
+	n     int
+	ranks []uint32
+}
+
+// prefix returns the ranks among the set's n − same + 1 rarest hashes.
+func (s rankedSet) prefix(same int) []uint32 {
+	return s.ranks[:max(0, len(s.ranks)-same+1)]
+}
+
+// byRarity ranks the hashes of several sets: the fewer have one, the lower its
+// rank. ranks is how many there are.
+func byRarity(sets [][]uint64) (ranked []rankedSet, ranks int) {
+	all := slices.Concat(sets...)
 	slices.Sort(all)
-	r := &ranking{}
-	for i := 0; i < len(all); {
-		j := i + 1
-		for j < len(all) && all[j] == all[i] {
-			j++
-		}
-		if j-i > 1 {
-			r.shared, r.sets = append(r.shared, all[i]), append(r.sets, uint32(j-i))
-		}
-		i = j
+	type hash struct {
+		value uint64
+		sets  int
 	}
-	return r
-}
-
-// prefix appends those of the n rarest hashes of a set that another set has
-// too, the rarest first, as number of sets and place in shared. Before them
-// come the alone hashes that no other set has.
-func (r *ranking) prefix(dst []uint64, set []uint64, n int) (_ []uint64, alone int) {
-	from := len(dst)
-	for _, h := range set {
-		if i, ok := slices.BinarySearch(r.shared, h); ok {
-			dst = append(dst, uint64(r.sets[i])<<32|uint64(i))
-		} else {
-			alone++
+	var common []hash
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n] == all[0] {
+			n++
 		}
+		if n > 1 {
+			common = append(common, hash{all[0], n})
+		}
+		all = all[n:]
 	}
-	slices.Sort(dst[from:])
-	return dst[:from+max(0, min(n-alone, len(dst)-from))], alone
+	slices.SortFunc(common, func(a, b hash) int { return cmp.Or(cmp.Compare(a.sets, b.sets), cmp.Compare(a.value, b.value)) })
+	rank := make(map[uint64]uint32, len(common))
+	for r, h := range common {
+		rank[h.value] = uint32(r)
+	}
+	ranked = make([]rankedSet, len(sets))
+	for i, set := range sets {
+		ranked[i].n = len(set)
+		for _, h := range set {
+			if r, ok := rank[h]; ok {
+				ranked[i].ranks = append(ranked[i].ranks, r)
+			}
+		}
+		slices.Sort(ranked[i].ranks)
+	}
+	return ranked, len(common)
 }

@@ -90,7 +90,7 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	l := &Lab{corpus: c, options: o, truth: map[Pair]True{}, lengths: make([]int32, len(c.Documents)), scripts: make([]string, len(c.Documents))}
 	sets := make([][]uint64, len(c.Documents))
 	err := l.normalized(ctx, func(i int, text []byte) {
-		sets[i] = slices.Clip(sketch.Shingles(nil, text))
+		sets[i] = shingles(text)
 		l.lengths[i], l.scripts[i] = int32(utf8.RuneCount(text)), script(text)
 	})
 	if err != nil {
@@ -99,9 +99,10 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	for _, p := range c.Labelled {
 		l.truth[p] = True{Labelled: true, Jaccard: sketch.Jaccard(sets[p.A], sets[p.B])}
 	}
-	err = alike(ctx, sets, o.Alike, func(f Found) {
+	found, err := alike(ctx, sets, o.Alike, o.Workers)
+	for _, f := range found {
 		l.truth[f.Pair] = True{Labelled: l.truth[f.Pair].Labelled, Jaccard: f.Score}
-	})
+	}
 	return l, err
 }
 
@@ -135,6 +136,29 @@ func (l *Lab) normalized(ctx context.Context, f func(i int, text []byte)) error 
 		return func(i int) {
 			text = w.Normalize(text[:0], l.corpus.Documents[i].Text)
 			f(i, text)
+		}
+	})
+}
+
+// sets returns what set makes of every document's normal form.
+func (l *Lab) sets(ctx context.Context, set func(text []byte) []uint64) ([][]uint64, error) {
+	sets := make([][]uint64, len(l.corpus.Documents))
+	err := l.normalized(ctx, func(i int, text []byte) { sets[i] = set(text) })
+	return sets, err
+}
+
+// featured calls f with the features of every document's text, concurrently;
+// they are good during the call.
+func (l *Lab) featured(ctx context.Context, o simhash.Options, f func(i int, all []simhash.Feature)) error {
+	a, err := simhash.New(o)
+	if err != nil {
+		return err
+	}
+	return l.each(ctx, a, func(w *simhash.Workspace) func(int) {
+		var all []simhash.Feature
+		return func(i int) {
+			all = w.Features(all[:0], nil, l.corpus.Documents[i].Text)
+			f(i, all)
 		}
 	})
 }

@@ -80,7 +80,7 @@ type Result struct {
 }
 
 // bounds of the similarity bands.
-var bounds = []float64{0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.000001}
+var bounds = [...]float64{0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.000001}
 
 // curvePoints is the most points of a curve.
 const curvePoints = 200
@@ -93,69 +93,94 @@ func F1(precision, recall float64) float64 {
 	return 2 * precision * recall / (precision + recall)
 }
 
+// tally counts the pairs that a method reports and those that recall is of, and
+// how many of either are among the others.
+type tally struct{ pairs, right, wanted, have int }
+
+// report adds a pair that a method reports.
+func (t *tally) report(l *Lab, p Pair) {
+	t.pairs++
+	if truth, ok := l.truth[p]; ok {
+		t.right++
+		if l.wants(truth) {
+			t.have++
+		}
+	}
+}
+
+func (t tally) precision() Share { return NewShare(t.right, t.pairs) }
+func (t tally) recall() Share    { return NewShare(t.have, t.wanted) }
+func (t tally) f1() float64      { return F1(t.precision().Value, t.recall().Value) }
+
+// wants reports whether recall is of a true pair: without labels of all, else
+// of the labelled ones.
+func (l *Lab) wants(t True) bool { return t.Labelled || len(l.corpus.Labelled) == 0 }
+
+// wanted returns how many pairs recall is of.
+func (l *Lab) wanted() (n int) {
+	for p, t := range l.truth {
+		if l.counts(p) && l.wants(t) {
+			n++
+		}
+	}
+	return n
+}
+
 // compare makes a result of distinct pairs.
 func (l *Lab) compare(found []Found) (*Result, error) {
 	a, err := normalizer()
 	if err != nil {
 		return nil, err
 	}
-	w := a.NewWorkspace()
-	r := &Result{}
 	found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !l.counts(f.Pair) })
+	all := tally{wanted: l.wanted()}
 	reported := make(map[Pair]bool, len(found))
-	for _, f := range found {
-		reported[f.Pair] = true
-	}
-
-	wanted := 0 // pairs that recall is of
-	labelled := len(l.corpus.Labelled) > 0
-	var missed []Found
-	for i := range len(bounds) - 1 {
-		r.Bands = append(r.Bands, Band{Low: bounds[i], High: min(1, bounds[i+1])})
-	}
-	have := 0
-	for p, t := range l.truth {
-		if !l.counts(p) {
-			continue
-		}
-		band := &r.Bands[bandOf(t.Jaccard)]
-		hit := 0
-		if reported[p] {
-			hit = 1
-		}
-		band.All.Of, band.All.Have = band.All.Of+1, band.All.Have+hit
-		if t.Labelled {
-			band.Labelled.Of, band.Labelled.Have = band.Labelled.Of+1, band.Labelled.Have+hit
-		}
-		if t.Labelled || !labelled {
-			wanted, have = wanted+1, have+hit
-		}
-		if hit == 0 {
-			missed = append(missed, Found{p, t.Jaccard})
-		}
-	}
-	for i := range r.Bands {
-		b := &r.Bands[i]
-		b.All, b.Labelled = NewShare(b.All.Have, b.All.Of), NewShare(b.Labelled.Have, b.Labelled.Of)
-	}
-
-	r.Pairs = len(found)
 	var wrong []Found
 	for _, f := range found {
+		all.report(l, f.Pair)
+		reported[f.Pair] = true
 		if _, ok := l.truth[f.Pair]; !ok {
 			wrong = append(wrong, f)
 		}
 	}
-	r.Precision, r.Recall = NewShare(len(found)-len(wrong), len(found)), NewShare(have, wanted)
-	r.F1 = F1(r.Precision.Value, r.Recall.Value)
-	r.groups(l, found, reported, labelled)
-	r.curve(l, found, wanted, labelled)
-	r.falsePairs(l, w, wrong)
+	r := &Result{Pairs: all.pairs, Precision: all.precision(), Recall: all.recall(), F1: all.f1()}
+	r.bands(l, reported)
+	r.groups(l, found)
+	r.curve(l, found, all.wanted)
+	r.falsePairs(l, a.NewWorkspace(), wrong)
+	return r, nil
+}
+
+// bands fills in the recall by similarity, and the most similar pairs missed.
+func (r *Result) bands(l *Lab, reported map[Pair]bool) {
+	var missed []Found
+	var all, labelled [len(bounds) - 1]tally
+	for p, t := range l.truth {
+		if !l.counts(p) {
+			continue
+		}
+		hit := 0
+		if reported[p] {
+			hit = 1
+		} else {
+			missed = append(missed, Found{p, t.Jaccard})
+		}
+		i := 0
+		for t.Jaccard >= bounds[i+1] {
+			i++
+		}
+		all[i].wanted, all[i].have = all[i].wanted+1, all[i].have+hit
+		if t.Labelled {
+			labelled[i].wanted, labelled[i].have = labelled[i].wanted+1, labelled[i].have+hit
+		}
+	}
+	for i := range all {
+		r.Bands = append(r.Bands, Band{Low: bounds[i], High: min(1, bounds[i+1]), All: all[i].recall(), Labelled: labelled[i].recall()})
+	}
 	slices.SortFunc(missed, func(a, b Found) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.compare(b.Pair)) })
 	for _, f := range missed[:min(len(missed), l.options.Examples)] {
 		r.Missed = append(r.Missed, l.example(f.Pair, 0, f.Score))
 	}
-	return r, nil
 }
 
 // maxFalseCompared bounds how many false pairs are compared exactly.
@@ -183,36 +208,18 @@ func (r *Result) falsePairs(l *Lab, w *simhash.Workspace, wrong []Found) {
 	}
 }
 
-func bandOf(j float64) int {
-	for i := len(bounds) - 2; i > 0; i-- {
-		if j >= bounds[i] {
-			return i
-		}
-	}
-	return 0
-}
-
 // curve fills in precision and recall for every score, thinned out.
-func (r *Result) curve(l *Lab, found []Found, wanted int, labelled bool) {
+func (r *Result) curve(l *Lab, found []Found, wanted int) {
 	order := slices.Clone(found)
 	slices.SortStableFunc(order, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
-	right, have := 0, 0
+	t := tally{wanted: wanted}
 	var all []Point
 	for i, f := range order {
-		if t, ok := l.truth[f.Pair]; ok {
-			right++
-			if t.Labelled || !labelled {
-				have++
-			}
-		}
+		t.report(l, f.Pair)
 		if i+1 < len(order) && order[i+1].Score == f.Score {
 			continue
 		}
-		p := Point{Score: f.Score, Pairs: i + 1, Precision: float64(right) / float64(i+1)}
-		if wanted > 0 {
-			p.Recall = float64(have) / float64(wanted)
-		}
-		p.F1 = F1(p.Precision, p.Recall)
+		p := Point{Score: f.Score, Pairs: t.pairs, Precision: t.precision().Value, Recall: t.recall().Value, F1: t.f1()}
 		all = append(all, p)
 		if p.F1 > r.Best.F1 {
 			r.Best = p

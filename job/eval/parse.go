@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -29,10 +30,12 @@ func Parse(name string) (Method, error) {
 
 // named returns the methods that have a name of their own.
 func named() []Method {
-	return slices.Concat(presets(), Baselines(), SmallBaselines())
+	var presets []Method
+	for _, name := range config.Presets() {
+		presets = append(presets, Preset(name))
+	}
+	return slices.Concat(presets, Baselines(), SmallBaselines())
 }
-
-func presets() []Method { return []Method{Classic(), Balanced(), Thorough()} }
 
 // Names lists what Parse takes, but for distances and settings.
 func Names() []string {
@@ -44,124 +47,108 @@ func Names() []string {
 }
 
 func parseNeardup(name string) (*Neardup, error) {
-	preset, settings, _ := strings.Cut(name, "+")
-	var m *Neardup
-	for _, p := range presets() {
-		if p.Name() == preset {
-			m = p.(*Neardup)
-		}
-	}
-	switch value, distance := strings.CutPrefix(preset, "k="); {
-	case distance:
-		m = Classic()
-		if err := m.set("k", value); err != nil {
-			return nil, err
-		}
-	case m == nil:
+	list := strings.Split(name, "+")
+	m := Preset(list[0])
+	if m != nil {
+		list = list[1:]
+	} else if m = Preset(config.PresetClassic); !strings.HasPrefix(name, "k=") {
 		return nil, fmt.Errorf("write %s, or k=0 to k=15; settings stand behind one of ours, as in balanced+k=6", strings.Join(Names(), ", "))
 	}
 	m.Label = name
 	seen := map[string]bool{}
-	for setting := range strings.SplitSeq(settings, "+") {
-		key, value, _ := strings.Cut(setting, "=")
+	for _, item := range list {
+		key, value, _ := strings.Cut(item, "=")
+		set, ok := settings[key]
 		switch {
-		case settings == "" && preset == name:
-			continue // none
+		case !ok:
+			return nil, fmt.Errorf("%q is no setting: write some of %s", key, Settings)
 		case seen[key]:
 			return nil, fmt.Errorf("%s comes twice", key)
 		}
 		seen[key] = true
-		if err := m.set(key, value); err != nil {
-			return nil, err
+		if err := set(m, value); err != nil {
+			return nil, fmt.Errorf("%s: %w", item, err)
 		}
 	}
-	return m, m.check()
+	return m, m.config().Check()
 }
 
 // Settings describes what may stand behind a preset or a distance.
 const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, templates"
 
-// set sets what Settings names.
-func (m *Neardup) set(name, value string) (err error) {
-	number := func(to *int) error {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || strconv.Itoa(n) != value {
-			return fmt.Errorf("%s=%s: write a number", name, value)
-		}
-		*to = n
-		return nil
-	}
-	similarity := func(to *float64) error {
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return fmt.Errorf("%s=%s: write a similarity from 0 to 1", name, value)
-		}
-		*to = v
-		return nil
-	}
-	off := func(of *bool) error {
-		if value != "off" {
-			return fmt.Errorf("%s=%s: write off", name, value)
-		}
-		*of = false
-		return nil
-	}
-	switch name {
-	case "limit", "limit-short", "border":
-		if m.Rules == nil {
-			return fmt.Errorf("%s: only balanced and thorough have one", name)
-		}
-	}
-	switch name {
-	case "k":
-		return number(&m.Distance)
-	case "limit":
-		return similarity(&m.Rules.Long)
-	case "limit-short":
-		return similarity(&m.Rules.Short)
-	case "border":
-		return similarity(&m.Rules.Border)
-	case "bands":
-		return off(&m.Bands)
-	case "short-texts":
-		return off(&m.Short)
-	case "bits":
-		return number(&m.Features.Bits)
-	case "weight":
-		m.Features.Weight = value
-	case "stop":
-		m.Features.Stop = value
-	case "top":
-		return number(&m.Features.Top)
-	case "ngram":
-		m.Features.Kind = simhash.KindNGrams
-		return number(&m.Features.N)
-	case "min-features":
-		return number(&m.Features.MinFeatures)
-	case "templates":
-		m.Templates = true
-		if value != "" {
-			err = errors.New("templates takes no value")
-		}
-	default:
-		err = fmt.Errorf("%q is no setting: write some of %s", name, Settings)
-	}
-	return err
+// setting changes a method to a value.
+type setting func(m *Neardup, value string) error
+
+// settings are what Settings names.
+var settings = map[string]setting{
+	"k":            number(func(m *Neardup) *int { return &m.Match.Distance }),
+	"limit":        similarity(func(m *Neardup) *float64 { return &m.Match.LimitLong }),
+	"limit-short":  similarity(func(m *Neardup) *float64 { return &m.Match.LimitShort }),
+	"border":       border,
+	"bands":        off(func(m *Neardup) *bool { return &m.Match.Bands }),
+	"short-texts":  off(func(m *Neardup) *bool { return &m.Match.ShortTexts }),
+	"bits":         number(func(m *Neardup) *int { return &m.Features.Bits }),
+	"weight":       func(m *Neardup, value string) error { m.Features.Weight = value; return nil },
+	"stop":         func(m *Neardup, value string) error { m.Features.Stop = value; return nil },
+	"top":          number(func(m *Neardup) *int { return &m.Features.Top }),
+	"ngram":        ngram,
+	"min-features": number(func(m *Neardup) *int { return &m.Features.MinFeatures }),
+	"templates":    templates,
 }
 
-// check returns the first setting that cannot be, with what to write instead.
-func (m *Neardup) check() error {
-	most := 15
-	if m.Features.Bits == 128 {
-		most = 31
-	}
-	if m.Distance > most {
-		return fmt.Errorf("k=%d: write 0 to %d", m.Distance, most)
-	}
-	if m.Rules != nil {
-		if err := m.Rules.Check(); err != nil {
-			return err
+func number(of func(*Neardup) *int) setting {
+	return func(m *Neardup, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || strconv.Itoa(n) != value {
+			return errors.New("write a number")
 		}
+		*of(m) = n
+		return nil
 	}
-	return m.Features.Check()
+}
+
+func similarity(of func(*Neardup) *float64) setting {
+	return func(m *Neardup, value string) error {
+		if !m.Match.Verified() {
+			return errors.New("only balanced and thorough have one")
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return errors.New("write a similarity from 0 to 1")
+		}
+		*of(m) = v
+		return nil
+	}
+}
+
+// border has the texts consulted, in balanced too.
+func border(m *Neardup, value string) error {
+	if err := similarity(func(m *Neardup) *float64 { return &m.Match.Border })(m, value); err != nil {
+		return err
+	}
+	m.Match.Verify = config.VerifyTexts
+	return nil
+}
+
+func off(of func(*Neardup) *bool) setting {
+	return func(m *Neardup, value string) error {
+		if value != "off" {
+			return errors.New("write off")
+		}
+		*of(m) = false
+		return nil
+	}
+}
+
+func ngram(m *Neardup, value string) error {
+	m.Features.Kind = simhash.KindNGrams
+	return number(func(m *Neardup) *int { return &m.Features.N })(m, value)
+}
+
+func templates(m *Neardup, value string) error {
+	m.Templates = true
+	if value != "" {
+		return errors.New("it takes no value")
+	}
+	return nil
 }

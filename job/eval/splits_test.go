@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/job/config"
 )
 
 // candidate is a pair that met, for trying limits on.
@@ -33,11 +33,11 @@ func TestLimitsOnOtherSplits(t *testing.T) {
 	laboratory(t)
 	c := mix(t, true)
 	l := newLab(t, c, Options{Half: AllPairs})
-	for _, m := range []*Neardup{Balanced(), Thorough()} {
-		shipped, least := *m.Rules, 0.99
-		m.Rules = &sketch.Rules{LongFrom: shipped.LongFrom, Short: 0.36, Long: 0.36}
+	for _, m := range []*Neardup{Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
+		shipped, least := m.Match.Rules(), 0.99
+		m.Match.LimitShort, m.Match.LimitLong = 0.36, 0.36
 		if shipped.Border > 0 {
-			m.Rules.Border, least = 1, 0.995
+			m.Match.Border, least = 1, 0.995
 		}
 		found, err := m.Find(t.Context(), l)
 		if err != nil {
@@ -140,7 +140,7 @@ func TestThoroughAgainstMinHash(t *testing.T) {
 		third.Documents = append(third.Documents, c.Documents[i])
 	}
 	l := &Lab{corpus: third, options: Options{Workers: 2}} // no truth is asked for
-	methods := []Method{Thorough(), Balanced(), Classic(), &MinHash{Permutations: 256, Rows: 3, Alike: 0.54}}
+	methods := []Method{Preset(config.PresetThorough), Preset(config.PresetBalanced), Preset(config.PresetClassic), minHash(0.54)}
 	seconds := make([][]float64, len(methods))
 	for round := range 3 {
 		for i, m := range methods {

@@ -33,7 +33,7 @@ func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*Sweep, er
 			continue
 		}
 		settings := *ours
-		settings.Label, settings.Distance = "", 0
+		settings.Label, settings.Match.Preset, settings.Match.Distance = "", "", 0
 		if slices.ContainsFunc(swept, func(other Neardup) bool { return reflect.DeepEqual(other, settings) }) {
 			continue
 		}
@@ -47,46 +47,42 @@ func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*Sweep, er
 	return sweeps, nil
 }
 
-// Sweep measures the method at distances 0 to k, by one run at k.
+// Sweep measures the method at distances 0 to k, by one run at k: of the pairs
+// that it finds, those that are candidates at distance 0 too are found at every
+// distance, the others from their own on.
 func (l *Lab) Sweep(ctx context.Context, m *Neardup, k int) (*Sweep, error) {
-	wide := *m
-	wide.Distance = k
-	found, err := wide.find(ctx, l)
+	wide, none := *m, *m
+	wide.Match.Distance, none.Match.Distance = k, 0
+	rule, err := none.rule()
 	if err != nil {
 		return nil, err
 	}
-	labelled := len(l.corpus.Labelled) > 0
-	wanted := 0
-	for p, t := range l.truth {
-		if l.counts(p) && (t.Labelled || !labelled) {
-			wanted++
+	tallies := make([]tally, k+1)
+	err = wide.run(ctx, l, func(dir string) error {
+		views, err := l.views(ctx, dir)
+		if err != nil {
+			return err
 		}
-	}
-	pairs, right, have := make([]int, k+1), make([]int, k+1), make([]int, k+1)
-	for _, f := range found {
-		if !l.counts(f.Pair) {
-			continue
-		}
-		t, is := l.truth[f.Pair]
-		from := f.distance
-		if f.anyway {
-			from = 0
-		}
-		for at := from; at <= k; at++ {
-			pairs[at]++
-			if is {
-				right[at]++
-				if t.Labelled || !labelled {
-					have[at]++
-				}
+		return eachPair(ctx, dir, func(p matched) {
+			if !l.counts(p.Pair) {
+				return
 			}
-		}
+			from := p.distance
+			if always, _ := rule.Judge(&views[p.A], &views[p.B]); always {
+				from = 0
+			}
+			for at := from; at <= k; at++ {
+				tallies[at].report(l, p.Pair)
+			}
+		})
+	})
+	if err != nil {
+		return nil, err
 	}
 	s := &Sweep{Method: m.Name()}
-	for at := range k + 1 {
-		p := KPoint{K: at, Pairs: pairs[at], Precision: NewShare(right[at], pairs[at]), Recall: NewShare(have[at], wanted)}
-		p.F1 = F1(p.Precision.Value, p.Recall.Value)
-		s.Points = append(s.Points, p)
+	for at, t := range tallies {
+		t.wanted = l.wanted()
+		s.Points = append(s.Points, KPoint{K: at, Pairs: t.pairs, Precision: t.precision(), Recall: t.recall(), F1: t.f1()})
 	}
 	return s, nil
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/job/config"
 )
 
 // shell is what stands around the articles of a site: menu, teasers, notices.
@@ -75,9 +77,9 @@ func TestTemplates(t *testing.T) {
 	}
 	c := onSites(t, from, 200, 400, 800)
 	l := newLab(t, c, Options{Alike: 1, Half: AllPairs, Examples: 1})
-	with := Balanced()
+	with := Preset(config.PresetBalanced)
 	with.Templates = true
-	for _, m := range []*Neardup{Balanced(), with} {
+	for _, m := range []*Neardup{Preset(config.PresetBalanced), with} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +107,7 @@ func TestTemplatesMeasured(t *testing.T) {
 		c := onSites(t, from, 5000, 1200, shellLength)
 		l := newLab(t, c, Options{Alike: 1, Half: AllPairs})
 		report := l.Report(fmt.Sprintf("100 sites, shells of %d characters around articles of 600 to 1,200", shellLength))
-		for _, m := range []*Neardup{Classic(), Balanced(), Thorough()} {
+		for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 			for _, templates := range []bool{false, true} {
 				m.Label, m.Templates = strings.TrimSuffix(m.Label, ", templates"), templates
 				if templates {

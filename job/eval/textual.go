@@ -22,8 +22,15 @@ const SmallSet = 5000
 // ErrTooMany says that a method for small sets was given a large one.
 var ErrTooMany = errors.New("too many documents")
 
-// small refuses a large set.
-func (l *Lab) small() error {
+// small is normalized, but refuses a large set.
+func (l *Lab) small(ctx context.Context, f func(i int, text []byte)) error {
+	if err := l.checkSmall(); err != nil {
+		return err
+	}
+	return l.normalized(ctx, f)
+}
+
+func (l *Lab) checkSmall() error {
 	if n := len(l.corpus.Documents); n > SmallSet {
 		return fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", ErrTooMany, n, SmallSet)
 	}
@@ -58,42 +65,36 @@ func (l *Lab) everyPair(ctx context.Context, t float64, worker func() func(a, b 
 	return slices.Concat(parts...), ctx.Err()
 }
 
-// Levenshtein compares texts in normal form by their edit distance: the score
-// is 1 − distance / the longer one's characters. For small sets.
-type Levenshtein struct{ Alike float64 }
-
-// Name implements Method.
-func (m *Levenshtein) Name() string { return "levenshtein" }
-
-// Find implements Method.
-func (m *Levenshtein) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	if err := l.small(); err != nil {
-		return nil, err
-	}
-	texts := make([]string, len(l.corpus.Documents))
-	bags := make([][]rune, len(texts)) // characters, in order of their code
-	err := l.normalized(ctx, func(i int, text []byte) {
-		texts[i] = string(text)
-		bags[i] = []rune(texts[i])
-		slices.Sort(bags[i])
-	})
-	if err != nil {
-		return nil, err
-	}
-	return l.everyPair(ctx, m.Alike, func() func(a, b int) float64 {
-		return func(a, b int) float64 {
-			longer := max(len(bags[a]), len(bags[b]))
-			if min(len(bags[a]), len(bags[b])) == 0 {
-				return math.Inf(-1)
-			}
-			similarity := func(distance int) float64 { return 1 - float64(distance)/float64(longer) }
-			// An edit brings in and takes out one character at most.
-			if similarity(bagDistance(bags[a], bags[b])) < m.Alike {
-				return math.Inf(-1)
-			}
-			return similarity(levenshtein.ComputeDistance(texts[a], texts[b]))
+// editDistance compares texts in normal form by their edit distance
+// (Levenshtein's): the score is 1 − distance / the longer one's characters. For
+// small sets.
+func editDistance(least float64) Method {
+	return baseline{"levenshtein", func(ctx context.Context, l *Lab) ([]Found, error) {
+		texts := make([]string, len(l.corpus.Documents))
+		bags := make([][]rune, len(texts)) // characters, in order of their code
+		err := l.small(ctx, func(i int, text []byte) {
+			texts[i] = string(text)
+			bags[i] = []rune(texts[i])
+			slices.Sort(bags[i])
+		})
+		if err != nil {
+			return nil, err
 		}
-	})
+		return l.everyPair(ctx, least, func() func(a, b int) float64 {
+			return func(a, b int) float64 {
+				longer := max(len(bags[a]), len(bags[b]))
+				if min(len(bags[a]), len(bags[b])) == 0 {
+					return math.Inf(-1)
+				}
+				similarity := func(distance int) float64 { return 1 - float64(distance)/float64(longer) }
+				// An edit brings in and takes out one character at most.
+				if similarity(bagDistance(bags[a], bags[b])) < least {
+					return math.Inf(-1)
+				}
+				return similarity(levenshtein.ComputeDistance(texts[a], texts[b]))
+			}
+		})
+	}}
 }
 
 // bagDistance is the least number of edits between two texts with these
@@ -113,34 +114,30 @@ func bagDistance(a, b []rune) int {
 	return max(onlyA+len(a), onlyB+len(b))
 }
 
-// Cosine compares the words of two documents, by tf and without the builtin
+// cosine compares the words of two documents, by tf and without the builtin
 // stop list, as vectors. For small sets.
-type Cosine struct{ Alike float64 }
-
-// Name implements Method.
-func (m *Cosine) Name() string { return "cosine" }
-
-// Find implements Method.
-func (m *Cosine) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	if err := l.small(); err != nil {
-		return nil, err
-	}
-	vectors, err := l.words(ctx)
-	if err != nil {
-		return nil, err
-	}
-	norms := make([]float64, len(vectors))
-	for i, v := range vectors {
-		norms[i] = math.Sqrt(product(v, v))
-	}
-	return l.everyPair(ctx, m.Alike, func() func(a, b int) float64 {
-		return func(a, b int) float64 {
-			if norms[a] == 0 || norms[b] == 0 {
-				return math.Inf(-1)
-			}
-			return min(1, product(vectors[a], vectors[b])/(norms[a]*norms[b]))
+func cosine(least float64) Method {
+	return baseline{"cosine", func(ctx context.Context, l *Lab) ([]Found, error) {
+		if err := l.checkSmall(); err != nil {
+			return nil, err
 		}
-	})
+		vectors, err := l.words(ctx)
+		if err != nil {
+			return nil, err
+		}
+		norms := make([]float64, len(vectors))
+		for i, v := range vectors {
+			norms[i] = math.Sqrt(product(v, v))
+		}
+		return l.everyPair(ctx, least, func() func(a, b int) float64 {
+			return func(a, b int) float64 {
+				if norms[a] == 0 || norms[b] == 0 {
+					return math.Inf(-1)
+				}
+				return min(1, product(vectors[a], vectors[b])/(norms[a]*norms[b]))
+			}
+		})
+	}}
 }
 
 // word is a word of a document.
@@ -151,20 +148,12 @@ type word struct {
 
 // words returns every document's distinct words, ascending by hash.
 func (l *Lab) words(ctx context.Context) ([][]word, error) {
-	analyzer, err := simhash.New(features(simhash.WeightTF, simhash.StopNone, 0))
-	if err != nil {
-		return nil, err
-	}
 	vectors := make([][]word, len(l.corpus.Documents))
-	err = l.each(ctx, analyzer, func(w *simhash.Workspace) func(int) {
-		var all []simhash.Feature
-		return func(i int) {
-			all = w.Features(all[:0], nil, l.corpus.Documents[i].Text)
-			for _, f := range all {
-				vectors[i] = append(vectors[i], word{f.Hash.Lo, float64(f.Count)})
-			}
-			slices.SortFunc(vectors[i], func(a, b word) int { return cmp.Compare(a.hash, b.hash) })
+	err := l.featured(ctx, features(simhash.WeightTF, simhash.StopNone, 0), func(i int, all []simhash.Feature) {
+		for _, f := range all {
+			vectors[i] = append(vectors[i], word{f.Hash.Lo, float64(f.Count)})
 		}
+		slices.SortFunc(vectors[i], func(a, b word) int { return cmp.Compare(a.hash, b.hash) })
 	})
 	return vectors, err
 }
@@ -185,58 +174,47 @@ func product(a, b []word) (sum float64) {
 	return sum
 }
 
-// Jaccard compares the sets of words of two documents.
-type Jaccard struct{ Alike float64 }
-
-// Name implements Method.
-func (m *Jaccard) Name() string { return "jaccard" }
-
-// Find implements Method.
-func (m *Jaccard) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	vectors, err := l.words(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sets := make([][]uint64, len(vectors))
-	for i, v := range vectors {
-		for _, w := range v {
-			sets[i] = append(sets[i], w.hash)
+// wordJaccard compares the sets of words of two documents.
+func wordJaccard(least float64) Method {
+	return baseline{"jaccard", func(ctx context.Context, l *Lab) ([]Found, error) {
+		vectors, err := l.words(ctx)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return joined(ctx, sets, m.Alike)
+		sets := make([][]uint64, len(vectors))
+		for i, v := range vectors {
+			for _, w := range v {
+				sets[i] = append(sets[i], w.hash)
+			}
+		}
+		return alike(ctx, sets, least, l.options.Workers)
+	}}
 }
 
-// CommonSubstring compares texts in normal form, without space, by the longest
+// commonSubstring compares texts in normal form, without space, by the longest
 // stretch that they share: the score is its share of the shorter one. For
 // small sets.
-type CommonSubstring struct{ Alike float64 }
-
-// Name implements Method.
-func (m *CommonSubstring) Name() string { return "common-substring" }
-
-// Find implements Method.
-func (m *CommonSubstring) Find(ctx context.Context, l *Lab) ([]Found, error) {
-	if err := l.small(); err != nil {
-		return nil, err
-	}
-	texts := make([][]rune, len(l.corpus.Documents))
-	err := l.normalized(ctx, func(i int, text []byte) { texts[i] = []rune(string(bytes.Join(bytes.Fields(text), nil))) })
-	if err != nil {
-		return nil, err
-	}
-	return l.everyPair(ctx, m.Alike, func() func(a, b int) float64 {
-		var s substring
-		return func(a, b int) float64 {
-			shorter := min(len(texts[a]), len(texts[b]))
-			if shorter == 0 {
-				return math.Inf(-1)
-			}
-			if s.of != a || s.starts == nil {
-				s.index(a, texts[a])
-			}
-			return float64(s.longest(texts[b])) / float64(shorter)
+func commonSubstring(least float64) Method {
+	return baseline{"common-substring", func(ctx context.Context, l *Lab) ([]Found, error) {
+		texts := make([][]rune, len(l.corpus.Documents))
+		err := l.small(ctx, func(i int, text []byte) { texts[i] = []rune(string(bytes.Join(bytes.Fields(text), nil))) })
+		if err != nil {
+			return nil, err
 		}
-	})
+		return l.everyPair(ctx, least, func() func(a, b int) float64 {
+			var s substring
+			return func(a, b int) float64 {
+				shorter := min(len(texts[a]), len(texts[b]))
+				if shorter == 0 {
+					return math.Inf(-1)
+				}
+				if s.of != a || s.starts == nil {
+					s.index(a, texts[a])
+				}
+				return float64(s.longest(texts[b])) / float64(shorter)
+			}
+		})
+	}}
 }
 
 // substring finds the longest stretch that texts have in common with one.

@@ -45,11 +45,11 @@ func TestTextualAgainstAllPairs(t *testing.T) {
 		score func(a, b int32) float64
 		least float64
 	}{
-		{&Levenshtein{0.3}, func(a, b int32) float64 {
+		{editDistance(0.3), func(a, b int32) float64 {
 			x, y := text(a), text(b)
 			return 1 - float64(levenshtein.ComputeDistance(x, y))/float64(max(len([]rune(x)), len([]rune(y))))
 		}, 0.3},
-		{&Cosine{0.3}, func(a, b int32) float64 {
+		{cosine(0.3), func(a, b int32) float64 {
 			x, y := words(a), words(b)
 			dot, xx, yy := 0.0, 0.0, 0.0
 			for k, v := range x {
@@ -60,7 +60,7 @@ func TestTextualAgainstAllPairs(t *testing.T) {
 			}
 			return dot / math.Sqrt(xx*yy)
 		}, 0.3},
-		{&Jaccard{0.2}, func(a, b int32) float64 {
+		{wordJaccard(0.2), func(a, b int32) float64 {
 			x, y := words(a), words(b)
 			both := 0
 			for k := range x {
@@ -70,9 +70,9 @@ func TestTextualAgainstAllPairs(t *testing.T) {
 			}
 			return float64(both) / float64(len(x)+len(y)-both)
 		}, 0.2},
-		{&CommonSubstring{0.2}, func(a, b int32) float64 {
+		{commonSubstring(0.2), func(a, b int32) float64 {
 			x, y := []rune(strings.Join(strings.Fields(text(a)), "")), []rune(strings.Join(strings.Fields(text(b)), ""))
-			return float64(commonSubstring(x, y)) / float64(min(len(x), len(y)))
+			return float64(longestCommon(x, y)) / float64(min(len(x), len(y)))
 		}, 0.2},
 	} {
 		got, err := m.Find(t.Context(), l)
@@ -97,8 +97,8 @@ func TestTextualAgainstAllPairs(t *testing.T) {
 	}
 }
 
-// commonSubstring is the oracle: the textbook's table.
-func commonSubstring(a, b []rune) int {
+// longestCommon is the oracle: the textbook's table.
+func longestCommon(a, b []rune) int {
 	best := 0
 	row := make([]int, len(b)+1)
 	for i := range a {
@@ -122,7 +122,7 @@ func TestLongestAgainstTable(t *testing.T) {
 		s.index(0, a)
 		for range 3 { // the buffers are used again
 			b := letters.Draw(t, "b")
-			if got, want := s.longest(b), commonSubstring(a, b); got != want {
+			if got, want := s.longest(b), longestCommon(a, b); got != want {
 				t.Fatalf("%q and %q: %d, want %d", string(a), string(b), got, want)
 			}
 		}
@@ -145,7 +145,7 @@ func TestBagDistanceIsABound(t *testing.T) {
 func TestSmallSetsOnly(t *testing.T) {
 	c := &Corpus{Documents: make([]Document, SmallSet+1)}
 	l := &Lab{corpus: c, options: Options{Workers: 1}}
-	for _, m := range []Method{&Levenshtein{}, &Cosine{}, &CommonSubstring{}} {
+	for _, m := range []Method{editDistance(0.7), cosine(0.9), commonSubstring(0.3)} {
 		if _, err := m.Find(t.Context(), l); !errors.Is(err, ErrTooMany) {
 			t.Errorf("%s: %v", m.Name(), err)
 		}

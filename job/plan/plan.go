@@ -367,12 +367,12 @@ func (s *sampler) measure(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	for i, m := range []eval.Method{eval.Classic(), eval.Balanced(), eval.Thorough()} {
-		r, err := lab.Measure(ctx, m)
+	for i := range s.plan.Presets {
+		preset := &s.plan.Presets[i]
+		r, err := lab.Measure(ctx, eval.Preset(preset.Name))
 		if err != nil {
 			return err
 		}
-		preset := &s.plan.Presets[i]
 		preset.Precision, preset.Recall = r.Precision, r.Recall
 		if !preset.verified {
 			preset.Precision = diluted(r.Precision, float64(s.plan.Documents)/float64(len(s.docs)))
