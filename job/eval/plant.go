@@ -104,20 +104,19 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 		return nil, err
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15))
+	e := editor{Rand: r, corpus: c, forms: forms}
 	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: maps.Clone(c.Kinds), Skipped: c.Skipped}
 	if out.Kinds == nil {
 		out.Kinds = make(map[Pair]string, p.Count)
 	}
-	// Boilerplate that several planted documents share.
-	var shells []string
 	for range min(4, n) {
-		shells = append(shells, passage(r, c, 200))
+		e.shells = append(e.shells, e.passage(200))
 	}
 	for i, original := range r.Perm(n)[:p.Count] {
 		d := c.Documents[original]
 		edit := p.Edits[i%len(p.Edits)]
 		text := strings.ToValidUTF8(string(d.Text), "\ufffd")
-		text = edit.Edit.apply(r, c, shells, forms, text, edit.Strength)
+		text = e.apply(edit, text)
 		out.Documents = append(out.Documents, Document{ID: d.ID + "#" + string(edit.Edit), Title: bytes.Clone(d.Title), Category: d.Category, Text: []byte(text)})
 		pair := Pair{int32(original), int32(n + i)}
 		out.Labelled = append(out.Labelled, pair)
@@ -128,41 +127,54 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 	return out, nil
 }
 
-func (e Edit) apply(r *rand.Rand, c *Corpus, shells []string, forms *scriptTable, text string, strength float64) string {
+// editor edits texts by chance.
+type editor struct {
+	*rand.Rand
+	corpus *Corpus
+	shells []string // boilerplate that several planted documents share
+	forms  *scriptTable
+}
+
+func (e *editor) apply(p Planned, text string) string {
 	length := utf8.RuneCountInString(text)
-	share := int(strength * float64(length)) // characters to change
-	switch e {
+	share := int(p.Strength * float64(length)) // characters to change
+	switch p.Edit {
 	case EditMirror:
 		return strings.Join(sentences(text), "\n") + "\n"
 	case EditAdvert:
 		all := sentences(text)
-		return strings.Join(slices.Insert(all, r.IntN(len(all)+1), passage(r, c, share)), "")
+		return strings.Join(slices.Insert(all, e.IntN(len(all)+1), e.passage(share)), "")
 	case EditNumbers:
 		return strings.Map(func(c rune) rune {
-			if c >= '0' && c <= '9' && r.Float64() < strength {
-				return '0' + (c-'0'+1+r.Int32N(9))%10
+			if c >= '0' && c <= '9' && e.Float64() < p.Strength {
+				return '0' + (c-'0'+1+e.Int32N(9))%10
 			}
 			return c
 		}, text)
 	case EditDrop:
-		_, rest := taken(r, text, share)
-		return rest
+		return e.some(text, share, func(string) string { return "" })
 	case EditMove:
-		moved, rest := taken(r, text, share)
-		return moved + rest
+		all, drawn := e.draw(text, share)
+		slices.Sort(drawn)
+		moved := ""
+		for _, i := range drawn {
+			moved, all[i] = moved+all[i], ""
+		}
+		return moved + strings.Join(all, "")
 	case EditReword:
-		return reworded(r, text, share)
+		return e.some(text, share, func(s string) string { return e.turned(synonymReplacer().Replace(s)) })
 	case EditScript:
-		return converted(r, forms, text, share)
+		forms := e.forms.other(text)
+		return e.some(text, share, func(s string) string { return strings.Map(forms, s) })
 	case EditTruncate:
 		return cut(text, length-share)
 	case EditBoilerplate:
-		shell := shells[r.IntN(len(shells))]
+		shell := e.shells[e.IntN(len(e.shells))]
 		return cut(shell, share/2) + "\n" + text + "\n" + cut(shell, share-share/2)
 	case EditReplace:
-		return cut(text, length-share) + passage(r, c, share)
+		return cut(text, length-share) + e.passage(share)
 	case EditTypos:
-		return typos(r, c, text, share)
+		return e.typos(text, share)
 	}
 	return text
 }
@@ -190,27 +202,28 @@ func sentences(text string) []string {
 	return all
 }
 
-// taken takes sentences of together about share characters out of a text.
-func taken(r *rand.Rand, text string, share int) (out, rest string) {
-	all := sentences(text)
-	left := map[int]bool{}
-	for _, i := range r.Perm(len(all)) {
+// draw returns the sentences of a text, and of those of together about share
+// characters their places, in the order drawn.
+func (e *editor) draw(text string, share int) (all []string, drawn []int) {
+	all = sentences(text)
+	for _, i := range e.Perm(len(all)) {
 		n := utf8.RuneCountInString(all[i])
 		if share < n/2 || share <= 0 {
 			break
 		}
 		share -= n
-		left[i] = true
+		drawn = append(drawn, i)
 	}
-	var a, b strings.Builder
-	for i, s := range all {
-		if left[i] {
-			a.WriteString(s)
-		} else {
-			b.WriteString(s)
-		}
+	return all, drawn
+}
+
+// some edits sentences of together about share characters.
+func (e *editor) some(text string, share int, edit func(sentence string) string) string {
+	all, drawn := e.draw(text, share)
+	for _, i := range drawn {
+		all[i] = edit(all[i])
 	}
-	return a.String(), b.String()
+	return strings.Join(all, "")
 }
 
 // cut returns the first n characters.
@@ -229,26 +242,26 @@ func cut(text string, n int) string {
 
 // passage returns n successive characters of a document, fewer if it is
 // shorter.
-func passage(r *rand.Rand, c *Corpus, n int) string {
-	text := []rune(strings.ToValidUTF8(string(c.Documents[r.IntN(len(c.Documents))].Text), "\ufffd"))
+func (e *editor) passage(n int) string {
+	text := []rune(strings.ToValidUTF8(string(e.corpus.Documents[e.IntN(len(e.corpus.Documents))].Text), "\ufffd"))
 	n = min(n, len(text))
-	from := r.IntN(len(text) - n + 1)
+	from := e.IntN(len(text) - n + 1)
 	return string(text[from : from+n])
 }
 
 // typos replaces, deletes or inserts n letters, those that come in taken from
 // other documents.
-func typos(r *rand.Rand, c *Corpus, text string, n int) string {
+func (e *editor) typos(text string, n int) string {
 	letters := []rune(text)
 	for range n {
 		if len(letters) == 0 {
 			break
 		}
-		other := []rune(passage(r, c, 1))
+		other := []rune(e.passage(1))
 		if len(other) == 0 || !unicode.IsLetter(other[0]) {
 			other = []rune{'的'}
 		}
-		switch at := r.IntN(len(letters)); r.IntN(3) {
+		switch at := e.IntN(len(letters)); e.IntN(3) {
 		case 0:
 			letters[at] = other[0]
 		case 1:

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -34,25 +33,9 @@ var synonymReplacer = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 })
 
-// reworded rewords sentences of together about share characters: words of the
-// table are exchanged, and two neighbouring clauses, or without a comma two
-// stretches of the sentence, change places.
-func reworded(r *rand.Rand, text string, share int) string {
-	all := sentences(text)
-	for _, i := range r.Perm(len(all)) {
-		n := utf8.RuneCountInString(all[i])
-		if share < n/2 || share <= 0 {
-			break
-		}
-		share -= n
-		all[i] = turned(r, synonymReplacer().Replace(all[i]))
-	}
-	return strings.Join(all, "")
-}
-
-// turned exchanges two neighbouring parts of a sentence; its end, the mark and
-// the space around it, stays.
-func turned(r *rand.Rand, sentence string) string {
+// turned exchanges two neighbouring clauses of a sentence, or without a comma
+// two stretches of it; its end, the mark and the space around it, stays.
+func (e *editor) turned(sentence string) string {
 	body := strings.TrimRightFunc(sentence, func(c rune) bool { return isSentenceEnd(c) || c == ' ' })
 	end := sentence[len(body):]
 	comma := "，"
@@ -60,12 +43,12 @@ func turned(r *rand.Rand, sentence string) string {
 		comma = ", "
 	}
 	if clauses := strings.Split(body, comma); len(clauses) > 1 {
-		i := r.IntN(len(clauses) - 1)
+		i := e.IntN(len(clauses) - 1)
 		clauses[i], clauses[i+1] = clauses[i+1], clauses[i]
 		return strings.Join(clauses, comma) + end
 	}
 	if words := strings.Split(body, " "); len(words) > 2 {
-		i := r.IntN(len(words) - 1)
+		i := e.IntN(len(words) - 1)
 		words[i], words[i+1] = words[i+1], words[i]
 		return strings.Join(words, " ") + end
 	}
@@ -73,7 +56,7 @@ func turned(r *rand.Rand, sentence string) string {
 	if len(letters) < 4 {
 		return sentence
 	}
-	at := 1 + r.IntN(len(letters)-2)
+	at := 1 + e.IntN(len(letters)-2)
 	from, to := max(0, at-4), min(len(letters), at+4)
 	moved := slices.Concat(letters[:from], letters[at:to], letters[from:at], letters[to:])
 	return string(moved) + end
@@ -104,9 +87,9 @@ var scripts = sync.OnceValues(func() (*scriptTable, error) {
 
 type scriptTable struct{ simple, traditional map[rune]rune }
 
-// converted writes about share characters, whole sentences, in the other
-// script of Chinese: traditional, or simplified if the text is traditional.
-func converted(r *rand.Rand, t *scriptTable, text string, share int) string {
+// other returns what puts characters into the script of Chinese that the text
+// is not in: traditional, or simplified if it is traditional.
+func (t *scriptTable) other(text string) func(rune) rune {
 	forms, simple, traditional := t.traditional, 0, 0
 	for _, c := range text {
 		if _, ok := t.simple[c]; ok {
@@ -118,19 +101,10 @@ func converted(r *rand.Rand, t *scriptTable, text string, share int) string {
 	if traditional > simple {
 		forms = t.simple
 	}
-	all := sentences(text)
-	for _, i := range r.Perm(len(all)) {
-		n := utf8.RuneCountInString(all[i])
-		if share < n/2 || share <= 0 {
-			break
+	return func(c rune) rune {
+		if to, ok := forms[c]; ok {
+			return to
 		}
-		share -= n
-		all[i] = strings.Map(func(c rune) rune {
-			if to, ok := forms[c]; ok {
-				return to
-			}
-			return c
-		}, all[i])
+		return c
 	}
-	return strings.Join(all, "")
 }

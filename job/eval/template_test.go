@@ -17,7 +17,7 @@ type shell struct{ head, foot []string }
 func newShell(r *rand.Rand, c *Corpus, length int) shell {
 	lines := func(n int) (all []string) {
 		for n > 0 {
-			line := strings.Join(strings.Fields(passage(r, c, 8+r.IntN(25))), " ")
+			line := strings.Join(strings.Fields((&editor{Rand: r, corpus: c}).passage(8+r.IntN(25))), " ")
 			all = append(all, line)
 			n -= len([]rune(line)) + 1
 		}
@@ -53,7 +53,7 @@ func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
 		case 0: // on another site
 			site = (site + 1 + r.IntN(n-1)) % n
 		case 1: // again on this one, edited
-			edited = EditDrop.apply(r, from, nil, nil, text, 0.1)
+			edited = (&editor{Rand: r, corpus: from}).apply(Planned{EditDrop, 0.1}, text)
 		default:
 			continue
 		}

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/agnivade/levenshtein"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/simhash"
 )
@@ -22,79 +22,64 @@ const SmallSet = 5000
 // ErrTooMany says that a method for small sets was given a large one.
 var ErrTooMany = errors.New("too many documents")
 
-// small is normalized, but refuses a large set.
-func (l *Lab) small(ctx context.Context, f func(i int, text []byte)) error {
-	if err := l.checkSmall(); err != nil {
-		return err
-	}
-	return l.normalized(ctx, f)
-}
-
-func (l *Lab) checkSmall() error {
-	if n := len(l.corpus.Documents); n > SmallSet {
-		return fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", ErrTooMany, n, SmallSet)
-	}
-	return nil
-}
-
-// everyPair returns the pairs whose score reaches t. worker makes the function
-// that scores, one for each goroutine; it may return anything below t for a
-// pair that cannot reach it.
-func (l *Lab) everyPair(ctx context.Context, t float64, worker func() func(a, b int) float64) ([]Found, error) {
-	n := len(l.corpus.Documents)
-	rows := make(chan int)
-	parts := make([][]Found, n)
-	var wait sync.WaitGroup
-	for range l.options.Workers {
-		wait.Go(func() {
-			score := worker()
-			for a := range rows {
+// everyPair is a method for small sets, which looks at every pair. prepare
+// returns a function that for a document returns one that compares others with
+// it; it may return anything below least for a pair that cannot reach it.
+func everyPair(name string, least float64, prepare func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error)) Method {
+	return baseline{name, func(ctx context.Context, l *Lab) ([]Found, error) {
+		n := len(l.corpus.Documents)
+		if n > SmallSet {
+			return nil, fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", ErrTooMany, n, SmallSet)
+		}
+		with, err := prepare(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		parts := make([][]Found, n)
+		var group errgroup.Group
+		group.SetLimit(l.options.Workers)
+		for a := range n {
+			group.Go(func() error {
+				score := with(a)
 				for b := a + 1; b < n && ctx.Err() == nil; b++ {
-					if s := score(a, b); s >= t {
+					if s := score(b); s >= least {
 						parts[a] = append(parts[a], Found{Pair{int32(a), int32(b)}, s})
 					}
 				}
-			}
-		})
-	}
-	for a := 0; a < n && ctx.Err() == nil; a++ {
-		rows <- a
-	}
-	close(rows)
-	wait.Wait()
-	return slices.Concat(parts...), ctx.Err()
+				return ctx.Err()
+			})
+		}
+		err = group.Wait()
+		return slices.Concat(parts...), err
+	}}
 }
 
 // editDistance compares texts in normal form by their edit distance
-// (Levenshtein's): the score is 1 − distance / the longer one's characters. For
-// small sets.
+// (Levenshtein's): the score is 1 − distance / the longer one's characters.
 func editDistance(least float64) Method {
-	return baseline{"levenshtein", func(ctx context.Context, l *Lab) ([]Found, error) {
+	return everyPair("levenshtein", least, func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error) {
 		texts := make([]string, len(l.corpus.Documents))
 		bags := make([][]rune, len(texts)) // characters, in order of their code
-		err := l.small(ctx, func(i int, text []byte) {
+		err := l.normalized(ctx, func(i int, text []byte) {
 			texts[i] = string(text)
 			bags[i] = []rune(texts[i])
 			slices.Sort(bags[i])
 		})
-		if err != nil {
-			return nil, err
-		}
-		return l.everyPair(ctx, least, func() func(a, b int) float64 {
-			return func(a, b int) float64 {
+		return func(a int) func(b int) float64 {
+			return func(b int) float64 {
 				longer := max(len(bags[a]), len(bags[b]))
 				if min(len(bags[a]), len(bags[b])) == 0 {
 					return math.Inf(-1)
 				}
 				similarity := func(distance int) float64 { return 1 - float64(distance)/float64(longer) }
-				// An edit brings in and takes out one character at most.
+				// An edit adds and removes one character at most.
 				if similarity(bagDistance(bags[a], bags[b])) < least {
 					return math.Inf(-1)
 				}
 				return similarity(levenshtein.ComputeDistance(texts[a], texts[b]))
 			}
-		})
-	}}
+		}, err
+	})
 }
 
 // bagDistance is the least number of edits between two texts with these
@@ -115,29 +100,23 @@ func bagDistance(a, b []rune) int {
 }
 
 // cosine compares the words of two documents, by tf and without the builtin
-// stop list, as vectors. For small sets.
+// stop list, as vectors.
 func cosine(least float64) Method {
-	return baseline{"cosine", func(ctx context.Context, l *Lab) ([]Found, error) {
-		if err := l.checkSmall(); err != nil {
-			return nil, err
-		}
+	return everyPair("cosine", least, func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error) {
 		vectors, err := l.words(ctx)
-		if err != nil {
-			return nil, err
-		}
 		norms := make([]float64, len(vectors))
 		for i, v := range vectors {
 			norms[i] = math.Sqrt(product(v, v))
 		}
-		return l.everyPair(ctx, least, func() func(a, b int) float64 {
-			return func(a, b int) float64 {
+		return func(a int) func(b int) float64 {
+			return func(b int) float64 {
 				if norms[a] == 0 || norms[b] == 0 {
 					return math.Inf(-1)
 				}
 				return min(1, product(vectors[a], vectors[b])/(norms[a]*norms[b]))
 			}
-		})
-	}}
+		}, err
+	})
 }
 
 // word is a word of a document.
@@ -192,77 +171,58 @@ func wordJaccard(least float64) Method {
 }
 
 // commonSubstring compares texts in normal form, without space, by the longest
-// stretch that they share: the score is its share of the shorter one. For
-// small sets.
+// stretch that they share: the score is its share of the shorter one.
 func commonSubstring(least float64) Method {
-	return baseline{"common-substring", func(ctx context.Context, l *Lab) ([]Found, error) {
+	return everyPair("common-substring", least, func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error) {
 		texts := make([][]rune, len(l.corpus.Documents))
-		err := l.small(ctx, func(i int, text []byte) { texts[i] = []rune(string(bytes.Join(bytes.Fields(text), nil))) })
-		if err != nil {
-			return nil, err
-		}
-		return l.everyPair(ctx, least, func() func(a, b int) float64 {
-			var s substring
-			return func(a, b int) float64 {
+		err := l.normalized(ctx, func(i int, text []byte) { texts[i] = []rune(string(bytes.Join(bytes.Fields(text), nil))) })
+		return func(a int) func(b int) float64 {
+			longest := longestWith(texts[a])
+			return func(b int) float64 {
 				shorter := min(len(texts[a]), len(texts[b]))
 				if shorter == 0 {
 					return math.Inf(-1)
 				}
-				if s.of != a || s.starts == nil {
-					s.index(a, texts[a])
-				}
-				return float64(s.longest(texts[b])) / float64(shorter)
+				return float64(longest(texts[b])) / float64(shorter)
 			}
-		})
-	}}
+		}, err
+	})
 }
 
-// substring finds the longest stretch that texts have in common with one.
-type substring struct {
-	of       int
-	text     []rune
-	starts   map[[2]rune][]int32 // of every pair of characters of the text
-	run, was []int32             // of a common stretch that ends at a place of the text
-}
-
-func (s *substring) index(of int, text []rune) {
-	s.of, s.text = of, text
-	s.starts = make(map[[2]rune][]int32, len(text))
+// longestWith returns what says how many characters the longest stretch has
+// that another text shares with this one.
+func longestWith(text []rune) func(other []rune) int {
+	pairs := make(map[[2]rune][]int32, len(text)) // where two characters stand
 	for i := range len(text) - 1 {
 		pair := [2]rune{text[i], text[i+1]}
-		s.starts[pair] = append(s.starts[pair], int32(i))
+		pairs[pair] = append(pairs[pair], int32(i))
 	}
-	s.run, s.was = make([]int32, len(text)+1), make([]int32, len(text)+1)
-}
-
-// longest returns the characters of the longest common stretch: 2 or more, or
-// 0 or 1.
-func (s *substring) longest(b []rune) int {
-	best := int32(0)
-	var last []int32 // places of was that are not 0
-	for j := range len(b) - 1 {
-		here := s.starts[[2]rune{b[j], b[j+1]}]
-		for _, i := range here {
-			s.run[i+1] = s.was[i] + 1
-			best = max(best, s.run[i+1])
+	// Pairs of a common stretch that ends at a place of the text: with the pair
+	// of the other text at hand, and with the one before.
+	run, was := make([]int32, len(text)+1), make([]int32, len(text)+1)
+	return func(other []rune) int {
+		best := int32(0)
+		var last []int32 // the pair before
+		for j := range len(other) - 1 {
+			here := pairs[[2]rune{other[j], other[j+1]}]
+			for _, i := range here {
+				run[i+1] = was[i] + 1
+				best = max(best, run[i+1])
+			}
+			for _, i := range last {
+				was[i+1] = 0
+			}
+			run, was, last = was, run, here
 		}
 		for _, i := range last {
-			s.was[i] = 0
+			was[i+1] = 0
 		}
-		s.run, s.was = s.was, s.run
-		last = last[:0]
-		for _, i := range here {
-			last = append(last, i+1)
+		switch {
+		case best > 0:
+			return int(best) + 1
+		case slices.ContainsFunc(other, func(c rune) bool { return slices.Contains(text, c) }):
+			return 1
 		}
+		return 0
 	}
-	for _, i := range last {
-		s.was[i] = 0
-	}
-	if best > 0 {
-		return int(best) + 1
-	}
-	if slices.ContainsFunc(b, func(c rune) bool { return slices.Contains(s.text, c) }) {
-		return 1
-	}
-	return 0
 }
