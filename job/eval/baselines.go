@@ -18,9 +18,9 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Baselines returns the methods that the field compares with, at the settings
+// baselines returns the methods that the field compares with, at the settings
 // that their authors or users name.
-func Baselines() []Method {
+func baselines() []Method {
 	return []Method{
 		fingerprints("simhash", features(simhash.WeightUnit, simhash.StopNone, 0)),
 		fingerprints("simhash-top20", features(simhash.WeightTFIDF, simhash.StopNone, 20)),
@@ -28,9 +28,9 @@ func Baselines() []Method {
 	}
 }
 
-// SmallBaselines returns the methods that compare texts pair by pair. They
-// refuse more than SmallSet documents.
-func SmallBaselines() []Method {
+// smallBaselines returns the methods that compare texts pair by pair. They
+// refuse more than smallSet documents.
+func smallBaselines() []Method {
 	return []Method{editDistance(0.7), cosine(0.9), wordJaccard(0.6), commonSubstring(0.3)}
 }
 

@@ -16,9 +16,9 @@ type Op string
 
 // The values of an Op.
 const (
-	OpBoth   Op = "="
-	OpFirst  Op = "-"
-	OpSecond Op = "+"
+	opBoth   Op = "="
+	opFirst  Op = "-"
+	opSecond Op = "+"
 )
 
 // Piece is a stretch of a text, or of both.
@@ -39,11 +39,11 @@ type Row struct {
 // diffTokens is the most words or characters of a text that are compared.
 const diffTokens = 20_000
 
-// Diff compares two texts word by word, those without spaces character by
+// diff compares two texts word by word, those without spaces character by
 // character, and returns their pieces in order. Space counts as one space or
 // one line break. Of a text beyond 20,000 words or characters the rest is not
 // looked at.
-func Diff(a, b []byte) []Piece {
+func diff(a, b []byte) []Piece {
 	known := map[string]rune{}
 	var words []string
 	code := func(text []byte) []rune {
@@ -71,12 +71,12 @@ func Diff(a, b []byte) []Piece {
 		for _, c := range d.Text {
 			text.WriteString(words[c-firstCode])
 		}
-		op := OpBoth
+		op := opBoth
 		switch d.Type {
 		case diffmatchpatch.DiffDelete:
-			op = OpFirst
+			op = opFirst
 		case diffmatchpatch.DiffInsert:
-			op = OpSecond
+			op = opSecond
 		}
 		if text.Len() > 0 {
 			pieces = append(pieces, Piece{op, text.String()})
@@ -136,25 +136,25 @@ func spaced(c rune) bool {
 		!unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// SideBySide lays the pieces of a Diff out in rows, a sentence or line each. Of
+// sideBySide lays the pieces of a diff out in rows, a sentence or line each. Of
 // rows that are the same in both those next to a difference stay, the others
 // are counted. No more than most rows are made, if most is not 0.
-func SideBySide(pieces []Piece, most int) []Row {
+func sideBySide(pieces []Piece, most int) []Row {
 	var rows []Row
 	var row Row
 	add := func(op Op, text string) {
 		if text == "" {
 			return
 		}
-		if op != OpSecond {
+		if op != opSecond {
 			row.First = append(row.First, Piece{op, text})
 		}
-		if op != OpFirst {
+		if op != opFirst {
 			row.Second = append(row.Second, Piece{op, text})
 		}
 	}
 	for _, p := range pieces {
-		if p.Op != OpBoth {
+		if p.Op != opBoth {
 			add(p.Op, p.Text)
 			continue
 		}
@@ -162,7 +162,7 @@ func SideBySide(pieces []Piece, most int) []Row {
 			if strings.TrimSpace(s) == "" && len(row.First)+len(row.Second) == 0 {
 				continue // an empty line
 			}
-			add(OpBoth, s)
+			add(opBoth, s)
 			if last, _ := utf8.DecodeLastRuneInString(s); isSentenceEnd(last) {
 				rows = append(rows, row)
 				row = Row{}
@@ -194,7 +194,7 @@ func SideBySide(pieces []Piece, most int) []Row {
 func (r Row) same() bool {
 	for _, side := range [][]Piece{r.First, r.Second} {
 		for _, p := range side {
-			if p.Op != OpBoth {
+			if p.Op != opBoth {
 				return false
 			}
 		}
@@ -256,12 +256,12 @@ func wrapped(pieces []Piece, column int, colour bool) []line {
 	for _, p := range pieces {
 		open, end, mark := "", "", 0
 		switch {
-		case p.Op == OpBoth:
-		case colour && p.Op == OpFirst:
+		case p.Op == opBoth:
+		case colour && p.Op == opFirst:
 			open, end = "\x1b[31m", "\x1b[0m"
 		case colour:
 			open, end = "\x1b[32m", "\x1b[0m"
-		case p.Op == OpFirst:
+		case p.Op == opFirst:
 			open, end, mark = "[-", "-]", 2
 		default:
 			open, end, mark = "{+", "+}", 2
@@ -276,7 +276,7 @@ func wrapped(pieces []Piece, column int, colour bool) []line {
 		}
 		for word := range tokens([]byte(p.Text)) {
 			if word == "\n" {
-				if p.Op == OpBoth {
+				if p.Op == opBoth {
 					continue
 				}
 				word = "⏎"

@@ -128,7 +128,7 @@ func TestMeasureCounts(t *testing.T) {
 				truth[p], labelled[p] = true, true
 			}
 		}
-		for _, m := range append([]Method{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)}, Baselines()...) {
+		for _, m := range append([]Method{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)}, baselines()...) {
 			found, err := m.Find(t.Context(), l)
 			if err != nil {
 				t.Fatal(err)
@@ -227,15 +227,16 @@ func TestExplainAgreesWithFind(t *testing.T) {
 		}
 		n := int32(len(c.Documents))
 		pairs = append(pairs, Pair{n - 4, n - 3}, Pair{n - 2, n - 1})
+		x, err := newExplainer(m)
+		if err != nil {
+			t.Fatal(err)
+		}
 		agreed := 0
 		for _, p := range pairs {
 			if p.A == p.B {
 				continue
 			}
-			e, err := Explain(m, &c.Documents[p.A], &c.Documents[p.B])
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := x.explain(&c.Documents[p.A], &c.Documents[p.B])
 			if e.Verdict.Same != same[p] {
 				t.Errorf("%s: %v explained as %+v, found %v", m.Name(), p, e.Verdict, same[p])
 			}
@@ -561,7 +562,7 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		l := newLab(t, c, Options{Workers: workers, Examples: 2})
 		report := l.Report("twice")
-		for _, m := range append([]Method{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)}, Baselines()...) {
+		for _, m := range append([]Method{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)}, baselines()...) {
 			r, err := l.Measure(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)

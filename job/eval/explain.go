@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -59,74 +58,92 @@ type Side struct {
 }
 
 // Rows lays the texts out side by side.
-func (e *Explanation) Rows() []Row { return SideBySide(Diff(e.textA, e.textB), 0) }
-
-// looked is what a run and its verdicts look at of a document.
-type looked struct {
-	row      data.FingerprintRow
-	view     data.View
-	text     []byte // without its site's template
-	shingles []uint64
-	features []simhash.Feature
-}
-
-func (x *looked) side(bits int) Side {
-	fingerprint := simhash.Fingerprint{Hi: x.row.Hi, Lo: x.row.Lo}
-	return Side{string(x.row.DocID), fingerprint.Hex(bits), x.row.Lane, int(x.row.Features), int(x.row.Length), len(x.shingles)}
-}
+func (e *Explanation) Rows() []Row { return sideBySide(diff(e.textA, e.textB), 0) }
 
 // Explain compares two documents as a run of the method does.
-func Explain(m *Neardup, a, b *Document) (_ *Explanation, err error) {
-	rule, err := m.rule()
+func Explain(m *Neardup, a, b *Document) (*Explanation, error) {
+	x, err := newExplainer(m)
 	if err != nil {
 		return nil, fmt.Errorf("explain: %w", err)
+	}
+	return x.explain(a, b), x.release()
+}
+
+// explainer compares documents as a run of a method does.
+type explainer struct {
+	method        *Neardup
+	layout        *simhash.Layout
+	rule          *mapper.Confirmer
+	workspace     *simhash.Workspace
+	fingerprinter *mapper.Fingerprinter
+	release       func() error
+}
+
+func newExplainer(m *Neardup) (*explainer, error) {
+	layout, err := simhash.NewLayout(m.Features.Bits, m.Match.Distance)
+	if err != nil {
+		return nil, err
+	}
+	rule, err := m.rule()
+	if err != nil {
+		return nil, err
 	}
 	templates, err := engine.Templates(m.Features)
 	if err != nil {
-		return nil, fmt.Errorf("explain: %w", err)
+		return nil, err
 	}
 	analyzer, release, err := engine.NewAnalyzer(m.Features)
 	if err != nil {
-		return nil, fmt.Errorf("explain: %w", err)
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
 	w := analyzer.NewWorkspace()
-	fingerprinter := mapper.NewFingerprinter(w, true, templates)
-	look := func(d *Document) (x looked) {
-		doc := &data.Document{ID: []byte(d.ID), Title: d.Title, Text: d.Text}
-		x.text = bytes.Clone(fingerprinter.Text(doc))
-		fingerprinter.Fingerprint(doc, "", &x.row)
-		mapper.View(&x.row, &x.view)
-		x.shingles = sketch.Shingles(nil, w.Normal())
-		x.features = w.Features(nil, d.Title, x.text)
-		return x
-	}
-	x, y := look(a), look(b)
-	bits, k := m.Features.Bits, m.Match.Distance
-	ofA, ofB := simhash.Fingerprint{Hi: x.row.Hi, Lo: x.row.Lo}, simhash.Fingerprint{Hi: y.row.Hi, Lo: y.row.Lo}
+	return &explainer{m, layout, rule, w, mapper.NewFingerprinter(w, true, templates), release}, nil
+}
+
+// looked is what a run and its verdicts look at of a document.
+type looked struct {
+	Side
+	text        []byte // without its site's template
+	fingerprint simhash.Fingerprint
+	view        data.View
+	shingles    []uint64
+	features    []simhash.Feature
+}
+
+func (x *explainer) look(d *Document) *looked {
+	doc := &data.Document{ID: []byte(d.ID), Title: d.Title, Text: d.Text}
+	l := &looked{text: bytes.Clone(x.fingerprinter.Text(doc))}
+	var row data.FingerprintRow
+	x.fingerprinter.Fingerprint(doc, "", &row)
+	mapper.View(&row, &l.view)
+	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
+	l.shingles = shingles(x.workspace.Normal())
+	l.features = x.workspace.Features(nil, d.Title, l.text)
+	l.Side = Side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.shingles)}
+	return l
+}
+
+func (x *explainer) explain(first, second *Document) *Explanation {
+	a, b := x.look(first), x.look(second)
+	bits := x.method.Features.Bits
 	e := &Explanation{
-		Method: m.Name(), Bits: bits, K: k, textA: x.text, textB: y.text,
-		A: x.side(bits), B: y.side(bits),
-		Distance:    simhash.Distance(ofA, ofB),
-		Similarity:  simhash.Similarity(ofA, ofB, bits),
-		Jaccard:     sketch.Jaccard(x.shingles, y.shingles),
-		Containment: sketch.Containment(x.shingles, y.shingles),
+		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, A: a.Side, B: b.Side,
+		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
+		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
+		Jaccard:     sketch.Jaccard(a.shingles, b.shingles),
+		Containment: sketch.Containment(a.shingles, b.shingles),
 		Segments:    []string{}, Shared: []FeaturePair{}, OnlyA: []FeaturePair{}, OnlyB: []FeaturePair{},
 	}
-	layout, err := simhash.NewLayout(bits, k)
-	if err != nil {
-		return nil, fmt.Errorf("explain: %w", err)
-	}
-	for t := range layout.Tables() {
-		key, _ := layout.Key(t, ofA)
-		if other, _ := layout.Key(t, ofB); key == other {
+	for t := range x.layout.Tables() {
+		key, _ := x.layout.Key(t, a.fingerprint)
+		if other, _ := x.layout.Key(t, b.fingerprint); key == other {
 			e.Segments = append(e.Segments, key.String())
 		}
 	}
-	e.features(x.features, y.features)
-	e.sketches((*sketch.Sketch)(&x.view.Sketch), (*sketch.Sketch)(&y.view.Sketch))
-	e.judge(m, rule, &x.view, &y.view)
-	return e, nil
+	e.features(a.features, b.features)
+	e.sketches((*sketch.Sketch)(&a.view.Sketch), (*sketch.Sketch)(&b.view.Sketch))
+	e.judge(x.method, x.rule, &a.view, &b.view)
+	return e
 }
 
 func (e *Explanation) sketches(x, y *sketch.Sketch) {
@@ -141,10 +158,10 @@ func (e *Explanation) sketches(x, y *sketch.Sketch) {
 
 // Reasons of a verdict that only a whole method gives.
 const (
-	ReasonNear = "within the distance"
-	ReasonFar  = "beyond the distance"
-	ReasonLane = "too few features"
-	ReasonMeet = "neither segment nor band in common"
+	reasonNear = "within the distance"
+	reasonFar  = "beyond the distance"
+	reasonLane = "too few features"
+	reasonMeet = "neither segment nor band in common"
 )
 
 // judge fills in the verdict, and why the pair is no candidate if it is none.
@@ -153,7 +170,7 @@ func (e *Explanation) judge(m *Neardup, rule *mapper.Confirmer, x, y *data.View)
 	short := m.Match.ShortTexts && len(x.Letters) > 0 && len(y.Letters) > 0
 	switch rules, length := m.Match.Rules(), min(e.A.Length, e.B.Length); {
 	case e.Candidate && !m.Match.Verified():
-		e.Verdict = sketch.Verdict{Same: true, Reason: ReasonNear}
+		e.Verdict = sketch.Verdict{Same: true, Reason: reasonNear}
 	case short:
 		e.Candidate = e.Verdict.Same
 	case e.Candidate:
@@ -164,11 +181,11 @@ func (e *Explanation) judge(m *Neardup, rule *mapper.Confirmer, x, y *data.View)
 	case e.A.Shingles == 0 || e.B.Shingles == 0:
 		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
 	case m.Match.Bands:
-		e.Verdict = sketch.Verdict{Reason: ReasonMeet}
+		e.Verdict = sketch.Verdict{Reason: reasonMeet}
 	case e.Distance <= m.Match.Distance:
-		e.Verdict = sketch.Verdict{Reason: ReasonLane}
+		e.Verdict = sketch.Verdict{Reason: reasonLane}
 	default:
-		e.Verdict = sketch.Verdict{Reason: ReasonFar}
+		e.Verdict = sketch.Verdict{Reason: reasonFar}
 	}
 }
 

@@ -144,7 +144,7 @@ func testGoals(t *testing.T, title string, errorPages bool) {
 	wide := Preset(config.PresetBalanced)
 	wide.Label, wide.Match.Distance = "balanced, k=6", 6
 	measure(wide)
-	for _, m := range Baselines() {
+	for _, m := range baselines() {
 		if m.Name() != minhash.Method && errorPages {
 			measure(m)
 		}
@@ -220,7 +220,7 @@ func TestShortTitles(t *testing.T) {
 			}
 			planted, equal, natural, other := 0, 0, 0, 0
 			for _, f := range found {
-				switch truth, _ := l.Truth(f.Pair); {
+				switch truth := l.truth[f.Pair]; {
 				case truth.Labelled:
 					planted++
 				case f.Score == 1:

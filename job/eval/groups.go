@@ -18,10 +18,10 @@ type Group struct {
 
 // What pairs are grouped by.
 const (
-	ByLength   = "length"   // characters of the shorter document, in normal form
-	ByScript   = "script"   // that most letters of both are of
-	ByCategory = "category" // of both
-	ByEdit     = "edit"     // that made the labelled pair
+	byLength   = "length"   // characters of the shorter document, in normal form
+	byScript   = "script"   // that most letters of both are of
+	byCategory = "category" // of both
+	byEdit     = "edit"     // that made the labelled pair
 )
 
 // lengthBounds are where groups by length start.
@@ -80,7 +80,7 @@ func (l *Lab) groupsOf(p Pair, f func(groupKey)) {
 	if i+1 < len(lengthBounds) {
 		name = fmt.Sprintf("%d–%d", lengthBounds[i], lengthBounds[i+1]-1)
 	}
-	f(groupKey{ByLength, lengthBounds[i], name})
+	f(groupKey{byLength, lengthBounds[i], name})
 
 	same := func(a, b string) string {
 		if a != b {
@@ -88,12 +88,12 @@ func (l *Lab) groupsOf(p Pair, f func(groupKey)) {
 		}
 		return a
 	}
-	f(groupKey{ByScript, 0, same(l.scripts[p.A], l.scripts[p.B])})
+	f(groupKey{byScript, 0, same(l.scripts[p.A], l.scripts[p.B])})
 	if category := same(l.corpus.Documents[p.A].Category, l.corpus.Documents[p.B].Category); category != "" {
-		f(groupKey{ByCategory, 0, category})
+		f(groupKey{byCategory, 0, category})
 	}
 	if kind, ok := l.corpus.Kinds[p]; ok {
-		f(groupKey{ByEdit, 0, kind})
+		f(groupKey{byEdit, 0, kind})
 	}
 }
 
@@ -114,13 +114,13 @@ func (r *Result) groups(l *Lab, found []Found) {
 			l.groupsOf(p, func(k groupKey) { of(k).wanted++ })
 		}
 	}
-	rank := []string{ByLength, ByScript, ByCategory, ByEdit}
+	rank := []string{byLength, byScript, byCategory, byEdit}
 	keys := slices.SortedFunc(maps.Keys(tallies), func(a, b groupKey) int {
 		return cmp.Or(cmp.Compare(slices.Index(rank, a.by), slices.Index(rank, b.by)), cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
 	for _, k := range keys {
 		g := Group{By: k.by, Name: k.name, Precision: tallies[k].precision(), Recall: tallies[k].recall()}
-		if k.by == ByEdit {
+		if k.by == byEdit {
 			g.Precision = NewShare(0, 0) // a false pair was made by no edit
 		}
 		r.Groups = append(r.Groups, g)

@@ -26,12 +26,12 @@ func TestGroupsAddUp(t *testing.T) {
 		got[g.By] = sums{s.pairs + g.Precision.Of, s.right + g.Precision.Have, s.wanted + g.Recall.Of, s.have + g.Recall.Have}
 	}
 	want := sums{r.Precision.Of, r.Precision.Have, r.Recall.Of, r.Recall.Have}
-	for _, by := range []string{ByLength, ByScript, ByCategory} {
+	for _, by := range []string{byLength, byScript, byCategory} {
 		if got[by] != want {
 			t.Errorf("by %s: %+v, want %+v", by, got[by], want)
 		}
 	}
-	if e := got[ByEdit]; e.wanted != want.wanted || e.have != want.have || e.pairs != 0 {
+	if e := got[byEdit]; e.wanted != want.wanted || e.have != want.have || e.pairs != 0 {
 		t.Errorf("by edit: %+v", e)
 	}
 }

@@ -106,15 +106,6 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	return l, err
 }
 
-// Corpus returns what the laboratory was made of.
-func (l *Lab) Corpus() *Corpus { return l.corpus }
-
-// Truth returns whether a pair is a true one, and why.
-func (l *Lab) Truth(p Pair) (True, bool) {
-	t, ok := l.truth[p]
-	return t, ok
-}
-
 // counts reports whether a pair is of the half that is measured.
 func (l *Lab) counts(p Pair) bool {
 	return l.options.Half == AllPairs || Half(l.corpus.Documents[p.A].ID) == l.options.Half

@@ -245,7 +245,7 @@ const (
 
 func (l *Lab) example(p Pair, score, jaccard float64) Example {
 	a, b := &l.corpus.Documents[p.A], &l.corpus.Documents[p.B]
-	rows := SideBySide(Diff([]byte(excerpt(a.Text, diffText)), []byte(excerpt(b.Text, diffText))), diffRows)
+	rows := sideBySide(diff([]byte(excerpt(a.Text, diffText)), []byte(excerpt(b.Text, diffText))), diffRows)
 	return Example{
 		A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows,
 		TextA: excerpt(a.Text, exampleText), TextB: excerpt(b.Text, exampleText),

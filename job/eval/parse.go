@@ -14,7 +14,7 @@ import (
 // Parse returns the method of a name: a preset (classic, balanced, thorough),
 // k=3 and the like for a distance alone, either with settings behind it, as in
 // balanced+k=6+limit=0.5 (see Settings), or a baseline with its usual settings
-// (see Baselines and SmallBaselines).
+// (see baselines and smallBaselines).
 func Parse(name string) (Method, error) {
 	for _, m := range named() {
 		if m.Name() == name {
@@ -34,7 +34,7 @@ func named() []Method {
 	for _, name := range config.Presets() {
 		presets = append(presets, Preset(name))
 	}
-	return slices.Concat(presets, Baselines(), SmallBaselines())
+	return slices.Concat(presets, baselines(), smallBaselines())
 }
 
 // Names lists what Parse takes, but for distances and settings.

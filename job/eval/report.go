@@ -66,25 +66,19 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Sprintf("%.4f", m.F1), fmt.Sprintf("%.4f", m.Best.F1), fmt.Sprintf("%.3f", m.Best.Score), fmt.Sprintf("%.1f", m.Seconds))
 	}
 	row()
-	head := []string{"recall by similarity"}
-	if len(r.Results) > 0 {
-		bands := r.Results[0].Bands
-		for i := len(bands) - 1; i >= 0; i-- {
-			head = append(head, bands[i].Name())
-		}
-		row(head...)
-		count := []string{"(true pairs)"}
-		for i := len(bands) - 1; i >= 0; i-- {
-			count = append(count, fmt.Sprint(bands[i].All.Of))
-		}
-		row(count...)
-	}
-	for _, m := range r.Results {
-		cells := []string{m.Method}
-		for i := len(m.Bands) - 1; i >= 0; i-- {
-			cells = append(cells, m.Bands[i].All.String())
+	byBand := func(name string, bands []Band, cell func(Band) string) {
+		cells := []string{name}
+		for _, b := range downwards(bands) {
+			cells = append(cells, cell(b))
 		}
 		row(cells...)
+	}
+	for i, m := range r.Results {
+		if i == 0 {
+			byBand("recall by similarity", m.Bands, Band.Name)
+			byBand("(true pairs)", m.Bands, func(b Band) string { return fmt.Sprint(b.All.Of) })
+		}
+		byBand(m.Method, m.Bands, func(b Band) string { return b.All.String() })
 	}
 	r.writeGroups(row)
 	if len(r.Sweeps) > 0 {
@@ -112,7 +106,7 @@ func (r *Report) writeGroups(row func(cells ...string)) {
 	for _, by := range r.grouped() {
 		row()
 		head := []string{"precision / recall by " + by.By}
-		if by.By == ByEdit {
+		if by.By == byEdit {
 			head[0] = "recall by edit"
 		}
 		for _, m := range r.Results {
@@ -122,7 +116,7 @@ func (r *Report) writeGroups(row func(cells ...string)) {
 		for _, g := range by.Rows {
 			cells := []string{g.Name}
 			for _, c := range g.Cells {
-				if by.By == ByEdit {
+				if by.By == byEdit {
 					cells = append(cells, c.Recall.String())
 				} else {
 					cells = append(cells, c.Precision.String()+" / "+c.Recall.String())
@@ -149,7 +143,7 @@ type groupRow struct {
 // says nothing, and is left out.
 func (r *Report) grouped() []grouping {
 	var all []grouping
-	for _, by := range []string{ByLength, ByScript, ByCategory, ByEdit} {
+	for _, by := range []string{byLength, byScript, byCategory, byEdit} {
 		g := grouping{By: by}
 		for at, m := range r.Results {
 			i := 0 // rows are in the order of every method's groups
@@ -247,10 +241,8 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 // downwards lists bands from the most alike on.
 func downwards(bands []Band) []Band {
-	out := make([]Band, 0, len(bands))
-	for i := len(bands) - 1; i >= 0; i-- {
-		out = append(out, bands[i])
-	}
+	out := slices.Clone(bands)
+	slices.Reverse(out)
 	return out
 }
 

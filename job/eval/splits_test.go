@@ -45,7 +45,7 @@ func TestLimitsOnOtherSplits(t *testing.T) {
 		}
 		var all []candidate
 		for _, f := range found {
-			truth, is := l.Truth(f.Pair)
+			truth, is := l.truth[f.Pair]
 			all = append(all, candidate{f.A, f.Score, min(l.lengths[f.A], l.lengths[f.B]) >= int32(shipped.LongFrom), is, truth.Labelled})
 		}
 		sides := make([]int, len(c.Documents)) // of the split at hand

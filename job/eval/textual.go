@@ -15,9 +15,9 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// SmallSet is the most documents that the methods compare that look at every
+// smallSet is the most documents that the methods compare that look at every
 // pair of texts: their time grows with the square of it.
-const SmallSet = 5000
+const smallSet = 5000
 
 // ErrTooMany says that a method for small sets was given a large one.
 var ErrTooMany = errors.New("too many documents")
@@ -28,8 +28,8 @@ var ErrTooMany = errors.New("too many documents")
 func everyPair(name string, least float64, prepare func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error)) Method {
 	return baseline{name, func(ctx context.Context, l *Lab) ([]Found, error) {
 		n := len(l.corpus.Documents)
-		if n > SmallSet {
-			return nil, fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", ErrTooMany, n, SmallSet)
+		if n > smallSet {
+			return nil, fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", ErrTooMany, n, smallSet)
 		}
 		with, err := prepare(ctx, l)
 		if err != nil {
