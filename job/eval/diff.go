@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,25 +100,13 @@ func tokens(text []byte) func(yield func(string) bool) {
 			word := s[:n]
 			switch {
 			case unicode.IsSpace(c):
-				for n < len(s) {
-					next, size := utf8.DecodeRuneInString(s[n:])
-					if !unicode.IsSpace(next) {
-						break
-					}
-					n += size
-				}
+				n = len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace))
 				word = " "
 				if strings.ContainsAny(s[:n], "\n\r") {
 					word = "\n"
 				}
 			case spaced(c):
-				for n < len(s) {
-					next, size := utf8.DecodeRuneInString(s[n:])
-					if !spaced(next) {
-						break
-					}
-					n += size
-				}
+				n = len(s) - len(strings.TrimLeftFunc(s, spaced))
 				word = s[:n]
 			case unicode.IsControl(c):
 				word = "\ufffd"
@@ -192,14 +181,7 @@ func sideBySide(pieces []Piece, most int) []Row {
 
 // same reports whether both sides are.
 func (r Row) same() bool {
-	for _, side := range [][]Piece{r.First, r.Second} {
-		for _, p := range side {
-			if p.Op != opBoth {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(slices.Concat(r.First, r.Second), func(p Piece) bool { return p.Op != opBoth })
 }
 
 // WriteSideBySide writes rows as two columns for a terminal that many cells
@@ -210,7 +192,8 @@ func WriteSideBySide(w io.Writer, rows []Row, cells int, colour bool) error {
 	var b strings.Builder
 	for _, r := range rows {
 		if r.Alike > 0 {
-			fmt.Fprintf(&b, "%s\n", padded(fmt.Sprintf("… %d the same …", r.Alike), column))
+			note := fmt.Sprintf("… %d the same …", r.Alike)
+			fmt.Fprintf(&b, "%*s%s\n", max(0, column-cellsOf(note)/2), "", note)
 			continue
 		}
 		left, right := wrapped(r.First, column, colour), wrapped(r.Second, column, colour)
@@ -233,14 +216,6 @@ func WriteSideBySide(w io.Writer, rows []Row, cells int, colour bool) error {
 type line struct {
 	text  string
 	cells int
-}
-
-func padded(s string, column int) string {
-	n := 0
-	for _, c := range s {
-		n += cellsOf(c)
-	}
-	return strings.Repeat(" ", max(0, column-n/2)) + s
 }
 
 // wrapped breaks the pieces of a side into lines of at most column cells.
@@ -281,10 +256,7 @@ func wrapped(pieces []Piece, column int, colour bool) []line {
 				}
 				word = "⏎"
 			}
-			size := 0
-			for _, c := range word {
-				size += cellsOf(c)
-			}
+			size := cellsOf(word)
 			around := mark // cells that marks still take
 			if !started {
 				around += mark
@@ -297,7 +269,7 @@ func wrapped(pieces []Piece, column int, colour bool) []line {
 				}
 			}
 			for _, c := range word { // a word longer than the column is broken
-				if n+cellsOf(c)+mark > column {
+				if n+cellsOf(string(c))+mark > column {
 					stop()
 					flush()
 				}
@@ -307,7 +279,7 @@ func wrapped(pieces []Piece, column int, colour bool) []line {
 					started = true
 				}
 				text.WriteRune(c)
-				n += cellsOf(c)
+				n += cellsOf(string(c))
 			}
 		}
 		stop()
@@ -318,14 +290,16 @@ func wrapped(pieces []Piece, column int, colour bool) []line {
 	return lines
 }
 
-// cellsOf is how many cells of a terminal a character takes.
-func cellsOf(c rune) int {
-	if unicode.In(c, unicode.Mn, unicode.Me, unicode.Cf) {
-		return 0
+// cellsOf is how many cells of a terminal a text takes.
+func cellsOf(text string) (n int) {
+	for _, c := range text {
+		switch kind := width.LookupRune(c).Kind(); {
+		case unicode.In(c, unicode.Mn, unicode.Me, unicode.Cf):
+		case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
+			n += 2
+		default:
+			n++
+		}
 	}
-	switch width.LookupRune(c).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
+	return n
 }

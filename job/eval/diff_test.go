@@ -63,7 +63,7 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 					case escape:
 						escape = c != 'm'
 					default:
-						n += cellsOf(c)
+						n += cellsOf(string(c))
 					}
 				}
 				if n != 28 {

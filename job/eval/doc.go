@@ -3,12 +3,14 @@
 // methods that the field compares with, and explains single pairs.
 //
 // A Lab holds documents and the truth about them: labelled pairs, and every
-// pair whose shingles are alike enough, found exactly. Lab.Measure runs a
-// Method and compares what it found with the truth. A Report of several
-// measurements is written as text, as JSON or as an HTML page that works
-// offline. Without labelled pairs, Plant makes duplicates of known kinds from
-// real documents.
+// pair whose shingles are alike enough, found exactly and without any code of
+// a run. Lab.Measure has a Method find pairs and compares them with the truth.
+// A Report of several measurements is written as text, as JSON or as an HTML
+// page that works offline. Without labelled pairs, Plant makes duplicates of
+// known kinds from real documents.
 //
-// The package computes: it parses no flag, prints nothing, and writes only to
-// the writer it is given.
+// Our own method is not modelled but run: Neardup writes the documents to a
+// temporary folder, removed afterwards, and reads the pairs that package job
+// finds in it. Nothing else is written but to the writer that is given; the
+// package parses no flag and prints nothing.
 package eval

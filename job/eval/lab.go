@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -166,21 +167,21 @@ var normalizer = sync.OnceValues(func() (*simhash.Analyzer, error) {
 func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, worker func(w *simhash.Workspace) func(i int)) error {
 	const stretch = 64
 	var wait sync.WaitGroup
-	next := make(chan int)
+	var next atomic.Int64
 	for range l.options.Workers {
 		wait.Go(func() {
 			f := worker(a.NewWorkspace())
-			for from := range next {
-				for i := from; i < min(from+stretch, len(l.corpus.Documents)); i++ {
+			for ctx.Err() == nil {
+				to := int(next.Add(stretch))
+				for i := to - stretch; i < min(to, len(l.corpus.Documents)); i++ {
 					f(i)
+				}
+				if to >= len(l.corpus.Documents) {
+					return
 				}
 			}
 		})
 	}
-	for from := 0; from < len(l.corpus.Documents) && ctx.Err() == nil; from += stretch {
-		next <- from
-	}
-	close(next)
 	wait.Wait()
 	return ctx.Err()
 }
