@@ -134,7 +134,7 @@ func (f *evalFlags) parse() (methods []eval.Method, err error) {
 	return methods, f.options.Check()
 }
 
-func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, inputs []string) error {
+func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, inputs []string) (err error) {
 	methods, err := f.parse()
 	if err != nil {
 		return usageError{err}
@@ -147,6 +147,7 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
 	report := lab.Report(strings.Join(inputs, " "))
 	if err := measure(ctx, lab, report, methods, cfg.Features, f.maxK); err != nil {
 		return err

@@ -10,7 +10,7 @@
 // known kinds from real documents.
 //
 // Our own method is not modelled but run: Neardup writes the documents to a
-// temporary folder, removed afterwards, and reads the pairs that package job
-// finds in it. Nothing else is written but to the writer that is given; the
+// temporary folder, which Lab.Close removes, and reads the pairs that package
+// job finds in it. Nothing else is written but to the writer that is given; the
 // package parses no flag and prints nothing.
 package eval

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -78,7 +80,20 @@ func newLab(t *testing.T, c *Corpus, o Options) *Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	closed(t, l)
 	return l
+}
+
+// closed closes the laboratory at the end, and looks whether its folder is gone.
+func closed(t *testing.T, l *Lab) {
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(l.dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", l.dir, err)
+		}
+	})
 }
 
 func TestAlikeAgainstAllPairs(t *testing.T) {

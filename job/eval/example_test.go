@@ -29,6 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
+	defer func() { _ = lab.Close() }()
 	result, err := lab.Measure(ctx, eval.Preset("balanced"))
 	if err != nil {
 		fmt.Println(err)

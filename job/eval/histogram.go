@@ -18,7 +18,7 @@ type Histogram struct {
 func (l *Lab) Histogram(ctx context.Context, f config.Features, k int) (*Histogram, error) {
 	m := Preset(config.PresetClassic)
 	m.Features, m.Match.Distance = f, k
-	h := &Histogram{Features: f.Options.String(), True: make([]int, k+1), False: make([]int, k+1)}
+	h := &Histogram{Features: f.String(), True: make([]int, k+1), False: make([]int, k+1)}
 	err := m.run(ctx, l, func(dir string) error {
 		return eachPair(ctx, dir, func(p matched) {
 			if !l.counts(p.Pair) {

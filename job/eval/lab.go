@@ -43,13 +43,14 @@ func (o Options) Check() error {
 const AllPairs = -1
 
 // Lab holds documents and the truth about their pairs. Its methods may not be
-// called concurrently.
+// called concurrently; Close ends it.
 type Lab struct {
 	corpus  *Corpus
 	options Options
 	truth   map[Pair]True
 	lengths []int32  // in characters of the normal form
 	scripts []string // that most letters are of
+	dir     string   // of runs, temporary; "": none yet
 }
 
 // True is what makes a pair a true one.

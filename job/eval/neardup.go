@@ -24,7 +24,7 @@ import (
 )
 
 // Neardup is our own method at any settings: a run of package job over the
-// laboratory's documents, in a temporary folder.
+// laboratory's documents, in its folder.
 type Neardup struct {
 	Label    string // name in reports
 	Features config.Features
@@ -79,15 +79,15 @@ func (m *Neardup) Find(ctx context.Context, l *Lab) ([]Found, error) {
 // run executes a run of the documents and calls read with its directory, which
 // is gone afterwards.
 func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) (err error) {
-	dir, err := os.MkdirTemp("", "neardup-eval-")
+	input, err := l.input()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(l.dir, "run-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	input := filepath.Join(dir, "documents.jsonl")
-	if err := l.write(input); err != nil {
-		return err
-	}
 	cfg := m.config()
 	cfg.Execution.Workers = l.options.Workers
 	if m.Templates {
@@ -101,13 +101,34 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 			return err
 		}
 	}
-	out := filepath.Join(dir, "run")
+	out := filepath.Join(dir, "out")
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg, Engine: local.New(l.options.Workers)}
 	if _, err := job.Run(ctx, request); err != nil {
 		return err
 	}
 	return read(out)
 }
+
+// input returns the file of the documents in the laboratory's folder, made when
+// it is first asked for.
+func (l *Lab) input() (path string, err error) {
+	if l.dir == "" {
+		dir, err := os.MkdirTemp("", "neardup-eval-")
+		if err != nil {
+			return "", err
+		}
+		if err := l.write(filepath.Join(dir, documentsFile)); err != nil {
+			return "", errors.Join(err, os.RemoveAll(dir))
+		}
+		l.dir = dir
+	}
+	return filepath.Join(l.dir, documentsFile), nil
+}
+
+const documentsFile = "documents.jsonl"
+
+// Close removes the folder of runs.
+func (l *Lab) Close() error { return os.RemoveAll(l.dir) }
 
 // write writes the documents as JSON lines. The number of a document is its id
 // there, below its site if it has one.

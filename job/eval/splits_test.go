@@ -140,6 +140,7 @@ func TestThoroughAgainstMinHash(t *testing.T) {
 		third.Documents = append(third.Documents, c.Documents[i])
 	}
 	l := &Lab{corpus: third, options: Options{Workers: 2}} // no truth is asked for
+	closed(t, l)
 	methods := []Method{Preset(config.PresetThorough), Preset(config.PresetBalanced), Preset(config.PresetClassic), minHash(0.54)}
 	seconds := make([][]float64, len(methods))
 	for round := range 3 {

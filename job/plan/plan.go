@@ -346,7 +346,7 @@ func (s *sampler) preset(name string, workers int) (Preset, error) {
 
 // measure plants duplicates of every kind into the sample and has the presets
 // find them.
-func (s *sampler) measure(ctx context.Context, o Options) error {
+func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 	corpus := &eval.Corpus{}
 	for _, d := range s.docs {
 		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
@@ -367,6 +367,7 @@ func (s *sampler) measure(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
 	for i := range s.plan.Presets {
 		preset := &s.plan.Presets[i]
 		r, err := lab.Measure(ctx, eval.Preset(preset.Name))
