@@ -11,7 +11,7 @@ import (
 	"io/fs"
 )
 
-//go:generate go run ./generate -out .
+//go:generate go test ./generate -run TestCommittedFiles -update
 
 //go:embed *.warc.gz *.jsonl *.jsonl.gz
 var dump embed.FS

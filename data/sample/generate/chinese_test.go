@@ -1,4 +1,4 @@
-package main
+package generate
 
 // The Chinese prose. A sentence is a line; a slot in braces is filled from the
 // subject's words or from the general ones:
