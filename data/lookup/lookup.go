@@ -2,7 +2,7 @@
 // page can be compared with a library without reading the library. A store
 // keeps documents under keys and gives those back that share one with a query;
 // it never computes a key or a verdict. Implementations are in the folders
-// below; lookuptest holds what all of them must pass.
+// below; the tests here are what all of them must pass.
 package lookup
 
 import (

@@ -124,7 +124,9 @@ func (f *lookupFlags) open(ctx context.Context) (*lookup.Index, error) {
 			return redis.Open(ctx, schema, redis.Options{Address: f.redis, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
 		}
 	case f.index != "":
-		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) { return sorted.Open(f.index, schema) }
+		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) {
+			return sorted.Open(f.index, schema, sorted.Options{})
+		}
 	}
 	x, err := lookup.Open(ctx, f.dir, f.options)
 	var path *fs.PathError

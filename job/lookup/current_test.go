@@ -193,7 +193,7 @@ func TestPartsGoWhileLooking(t *testing.T) {
 	addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"b": b})
 	s := &between{}
 	x := open(t, dir, lookup.Options{Distance: -1, Store: func(dir string, schema store.Schema) (_ store.Store, err error) {
-		s.Store, err = sorted.Open(filepath.Join(dir, library.Index), schema)
+		s.Store, err = sorted.Open(filepath.Join(dir, library.Index), schema, sorted.Options{})
 		return s, err
 	}})
 	compact(t, dir)
@@ -559,7 +559,7 @@ func TestStoreOutOfOrder(t *testing.T) {
 	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": words(1, 300)})
 	m := &moody{}
 	x := open(t, dir, lookup.Options{Distance: -1, Store: func(dir string, schema store.Schema) (store.Store, error) {
-		s, err := sorted.Open(filepath.Join(dir, library.Index), schema)
+		s, err := sorted.Open(filepath.Join(dir, library.Index), schema, sorted.Options{})
 		m.Store = s
 		return m, err
 	}})

@@ -136,7 +136,7 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 	open := o.Store
 	if open == nil {
 		open = func(dir string, schema lookup.Schema) (lookup.Store, error) {
-			return sorted.Open(filepath.Join(dir, library.Index), schema)
+			return sorted.Open(filepath.Join(dir, library.Index), schema, sorted.Options{})
 		}
 	}
 	store, err := open(dir, x.schema(m.Bits))

@@ -44,9 +44,15 @@ type Store struct {
 	parts []*part // in order of name
 }
 
-// defaultProbeCost is the probeCost that was measured; see
-// job/docs/benchmarks/2026-11-21/library.md.
-const defaultProbeCost = 100
+// Options of a store; the zero value is for use, the rest for tests and
+// measurements.
+type Options struct {
+	FS        data.FS // what the parts are written with; nil: data.OS
+	ProbeCost int     // fingerprints compared in the time of one look-up; 0: as measured
+}
+
+// measuredProbeCost is from job/docs/benchmarks/2026-11-21/library.md.
+const measuredProbeCost = 100
 
 const extension = ".idx"
 
@@ -59,17 +65,20 @@ const topBits = 16
 // Open opens the folder at dir, which is made when it is not there. Files of
 // another schema or another format are removed: what a store holds is derived
 // from elsewhere.
-func Open(dir string, schema lookup.Schema) (*Store, error) { return OpenIn(data.OS, dir, schema) }
-
-// OpenIn is Open on another file system.
-func OpenIn(fsys data.FS, dir string, schema lookup.Schema) (*Store, error) {
+func Open(dir string, schema lookup.Schema, o Options) (*Store, error) {
 	if err := schema.Check(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
-	s := &Store{dir: dir, schema: schema, fs: fsys, probeCost: defaultProbeCost}
+	s := &Store{dir: dir, schema: schema, fs: o.FS, probeCost: o.ProbeCost}
+	if s.fs == nil {
+		s.fs = data.OS
+	}
+	if s.probeCost == 0 {
+		s.probeCost = measuredProbeCost
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)

@@ -15,24 +15,13 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/lookup"
-	"github.com/neardup/neardup/data/lookup/lookuptest"
 	"github.com/neardup/neardup/data/lookup/sorted"
 )
 
-// TestConformance tests both ways to find all near documents.
-func TestConformance(t *testing.T) {
-	for name, cost := range map[string]int{"look up": -1 << 40, "compare all": 1 << 40} {
-		t.Run(name, func(t *testing.T) {
-			lookuptest.Run(t, true, func(t *testing.T, schema lookup.Schema) lookup.Store {
-				s, err := sorted.Open(t.TempDir(), schema)
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.SetProbeCost(cost)
-				return s
-			})
-		})
-	}
+// schemaOf is that of most stores here: a table with fingerprints and one
+// without at least.
+func schemaOf(bits int) lookup.Schema {
+	return lookup.Schema{Bits: bits, Tables: []lookup.Table{{Width: 4, Prints: true}, {Width: 20, Prints: true}, {Width: 24}}}
 }
 
 func one(yield func(*lookup.Entry) error) error {
@@ -44,9 +33,9 @@ func one(yield func(*lookup.Entry) error) error {
 func TestOpenAgain(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	schema := lookuptest.Schema(64)
+	schema := schemaOf(64)
 	open := func(schema lookup.Schema) (*sorted.Store, []string) {
-		s, err := sorted.Open(dir, schema)
+		s, err := sorted.Open(dir, schema, sorted.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +82,7 @@ func TestOpenAgain(t *testing.T) {
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other, parts := open(lookuptest.Schema(128))
+	other, parts := open(schemaOf(128))
 	if len(parts) != 0 {
 		t.Errorf("a part of another schema: %q", parts)
 	}
@@ -155,7 +144,7 @@ func (f stopFile) Sync() error { return f.fs.op() }
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	open := func() *sorted.Store {
-		s, err := sorted.Open(dir, lookuptest.Schema(64))
+		s, err := sorted.Open(dir, schemaOf(64), sorted.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +191,7 @@ func TestDamagedFile(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	open := func() *sorted.Store {
-		s, err := sorted.Open(dir, lookuptest.Schema(64))
+		s, err := sorted.Open(dir, schemaOf(64), sorted.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +259,7 @@ func TestKilledPut(t *testing.T) {
 	for at := 0; ; at++ {
 		dir := t.TempDir()
 		disk := &stopFS{FS: data.OS, at: at}
-		s, err := sorted.OpenIn(disk, dir, lookuptest.Schema(64))
+		s, err := sorted.Open(dir, schemaOf(64), sorted.Options{FS: disk})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +267,7 @@ func TestKilledPut(t *testing.T) {
 		if e := s.Close(); e != nil {
 			t.Fatal(e)
 		}
-		again, openErr := sorted.Open(dir, lookuptest.Schema(64))
+		again, openErr := sorted.Open(dir, schemaOf(64), sorted.Options{})
 		if openErr != nil {
 			t.Fatal(openErr)
 		}
@@ -308,7 +297,7 @@ func Example() {
 		}
 		defer os.RemoveAll(dir)
 		ctx := context.Background()
-		s, err := sorted.Open(dir, lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 16, Prints: true}}})
+		s, err := sorted.Open(dir, lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 16, Prints: true}}}, sorted.Options{})
 		if err != nil {
 			return err
 		}

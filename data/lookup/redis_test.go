@@ -1,18 +1,15 @@
-package redis_test
+package lookup_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/neardup/neardup/data/lookup"
-	"github.com/neardup/neardup/data/lookup/lookuptest"
 	"github.com/neardup/neardup/data/lookup/redis"
 )
 
@@ -74,25 +71,13 @@ func startAt(t *testing.T, program string, args ...string) (address string) {
 	return ""
 }
 
-func TestConformance(t *testing.T) {
-	address := server(t)
-	var n atomic.Int64
-	lookuptest.Run(t, false, func(t *testing.T, schema lookup.Schema) lookup.Store {
-		s, err := redis.Open(context.Background(), schema, redis.Options{Address: address, Prefix: fmt.Sprint("test", n.Add(1))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	})
-}
-
 // A store is there again when it is opened again; one of another schema is
 // emptied; a store that cannot look at everything says so.
-func TestOpenAgain(t *testing.T) {
+func TestRedisOpenAgain(t *testing.T) {
 	ctx := context.Background()
 	address := server(t)
 	open := func(bits int) (*redis.Store, []string) {
-		s, err := redis.Open(ctx, lookuptest.Schema(bits), redis.Options{Address: address})
+		s, err := redis.Open(ctx, testSchema(bits), redis.Options{Address: address})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +119,9 @@ func TestOpenAgain(t *testing.T) {
 
 // A server that may throw keys away is refused: pages would be unknown that are
 // known.
-func TestEvictingServer(t *testing.T) {
+func TestRedisEvictingServer(t *testing.T) {
 	for policy, refused := range map[string]bool{"allkeys-lru": true, "noeviction": false} {
-		s, err := redis.Open(context.Background(), lookuptest.Schema(64), redis.Options{Address: server(t, "--maxmemory", "100mb", "--maxmemory-policy", policy)})
+		s, err := redis.Open(context.Background(), testSchema(64), redis.Options{Address: server(t, "--maxmemory", "100mb", "--maxmemory-policy", policy)})
 		if refused != (err != nil && strings.Contains(err.Error(), "set noeviction")) {
 			t.Errorf("%s: %v", policy, err)
 		}
@@ -148,14 +133,8 @@ func TestEvictingServer(t *testing.T) {
 	}
 }
 
-func TestNoServer(t *testing.T) {
-	if _, err := redis.Open(context.Background(), lookuptest.Schema(64), redis.Options{Address: "127.0.0.1:1"}); err == nil {
+func TestRedisNoServer(t *testing.T) {
+	if _, err := redis.Open(context.Background(), testSchema(64), redis.Options{Address: "127.0.0.1:1"}); err == nil {
 		t.Error("no error without a server")
 	}
-}
-
-func Example() {
-	_, err := redis.Open(context.Background(), lookup.Schema{Bits: 7}, redis.Options{})
-	fmt.Println(err)
-	// Output: lookup: fingerprints of 7 bits: write 32, 64 or 128
 }

@@ -1,5 +1,4 @@
-// Package lookuptest holds what every lookup store must pass.
-package lookuptest
+package lookup_test
 
 import (
 	"cmp"
@@ -12,14 +11,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/redis"
+	"github.com/neardup/neardup/data/lookup/sorted"
 )
 
-// Schema is that of the stores to test: tables with and without fingerprints,
-// of short and long values.
-func Schema(bits int) lookup.Schema {
+// testSchema has tables with and without fingerprints, of short and long values.
+func testSchema(bits int) lookup.Schema {
 	return lookup.Schema{Bits: bits, Tables: []lookup.Table{{Width: 4, Prints: true}, {Width: 20, Prints: true}, {Width: 24}, {Width: 32}}}
 }
 
@@ -56,9 +57,36 @@ func entryOf(rng *rand.Rand, row int64, width int) lookup.Entry {
 	return e
 }
 
-// Run tests the stores that open makes: empty, of that schema. scans says that
-// the store can look at every document.
-func Run(t *testing.T, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+// TestSorted tests both ways to find all near documents.
+func TestSorted(t *testing.T) {
+	for name, cost := range map[string]int{"look up": -1 << 40, "compare all": 1 << 40} {
+		t.Run(name, func(t *testing.T) {
+			conformance(t, true, func(t *testing.T, schema lookup.Schema) lookup.Store {
+				s, err := sorted.Open(t.TempDir(), schema, sorted.Options{ProbeCost: cost})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			})
+		})
+	}
+}
+
+func TestRedis(t *testing.T) {
+	address := server(t)
+	var n atomic.Int64
+	conformance(t, false, func(t *testing.T, schema lookup.Schema) lookup.Store {
+		s, err := redis.Open(context.Background(), schema, redis.Options{Address: address, Prefix: fmt.Sprint("test", n.Add(1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+// conformance is what every store must pass: those that open makes are empty,
+// of that schema. scans says that the store can look at every document.
+func conformance(t *testing.T, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	for _, bits := range []int{32, 64, 128} {
 		t.Run(fmt.Sprintf("%d bits", bits), func(t *testing.T) { againstList(t, bits, scans, open) })
 	}
@@ -94,7 +122,7 @@ func put(ctx context.Context, s lookup.Store, part string, entries []lookup.Entr
 func againstList(t *testing.T, width int, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(uint64(width), 3))
-	schema := Schema(width)
+	schema := testSchema(width)
 	s := open(t, schema)
 	defer closing(t, s)
 	model := map[string][]lookup.Entry{}
@@ -291,7 +319,7 @@ func all(t *testing.T, width int, open func(t *testing.T, schema lookup.Schema) 
 // part says when it is not there.
 func halfPart(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
-	s := open(t, Schema(64))
+	s := open(t, testSchema(64))
 	defer closing(t, s)
 	stop := errors.New("stop")
 	e := lookup.Entry{Row: 1, ID: []byte("a"), Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}}
@@ -347,7 +375,7 @@ func halfPart(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup
 // nothing.
 func concurrent(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
-	s := open(t, Schema(64))
+	s := open(t, testSchema(64))
 	defer closing(t, s)
 	entries := make([]lookup.Entry, 20)
 	for i := range entries {
@@ -382,7 +410,7 @@ func concurrent(t *testing.T, open func(t *testing.T, schema lookup.Schema) look
 
 func limited(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
-	s := open(t, Schema(64))
+	s := open(t, testSchema(64))
 	defer closing(t, s)
 	var entries []lookup.Entry
 	for i := range 50 {
@@ -400,7 +428,7 @@ func limited(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.
 
 func mistakes(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
-	s := open(t, Schema(64))
+	s := open(t, testSchema(64))
 	defer closing(t, s)
 	for name, entries := range map[string][]lookup.Entry{
 		"rows that do not ascend": {{Row: 2, ID: []byte("a")}, {Row: 1, ID: []byte("b")}},

@@ -1,4 +1,4 @@
-package lookuptest
+package lookup_test
 
 import (
 	"context"
@@ -12,37 +12,51 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/redis"
+	"github.com/neardup/neardup/data/lookup/sorted"
 )
-
-// ScaleSchema is that of Scale: four tables of 16 bits.
-func ScaleSchema() lookup.Schema {
-	schema := lookup.Schema{Bits: 64}
-	for range scaleTables {
-		schema.Tables = append(schema.Tables, lookup.Table{Width: 16, Prints: true})
-	}
-	return schema
-}
 
 const (
 	scaleTables = 4
 	scalePart   = 1_000_000
 )
 
-// Scaled is how many documents NEARDUP_LOOKUP_SCALE asks for; without it the
-// measurement is skipped.
-func Scaled(t *testing.T) int {
-	t.Helper()
+// TestLookupScale measures look-ups among as many documents as
+// NEARDUP_LOOKUP_SCALE says: kept in the folder NEARDUP_LOOKUP_DIR, with
+// NEARDUP_LOOKUP_PROBE as another cost of a probe, or in the server at
+// NEARDUP_LOOKUP_REDIS.
+func TestLookupScale(t *testing.T) {
 	scale, err := strconv.Atoi(os.Getenv("NEARDUP_LOOKUP_SCALE"))
 	if err != nil {
 		t.Skip("NEARDUP_LOOKUP_SCALE is not set: a measurement, not a test")
 	}
-	return scale
+	schema := lookup.Schema{Bits: 64}
+	for range scaleTables {
+		schema.Tables = append(schema.Tables, lookup.Table{Width: 16, Prints: true})
+	}
+	if address := os.Getenv("NEARDUP_LOOKUP_REDIS"); address != "" {
+		s, err := redis.Open(context.Background(), schema, redis.Options{Address: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		measure(t, s, scale)
+		return
+	}
+	cost, _ := strconv.Atoi(os.Getenv("NEARDUP_LOOKUP_PROBE")) // 0: as measured
+	s, err := sorted.Open(os.Getenv("NEARDUP_LOOKUP_DIR"), schema, sorted.Options{ProbeCost: cost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	measure(t, s, scale)
+	t.Logf("%d bytes a document", s.Bytes()/int64(scale))
 }
 
-// Scale measures a store of ScaleSchema: it puts made-up documents, in parts of
-// a million, until there are as many as scale says, and looks pages up that are
-// near known ones, and unknown ones, within 3, 6 and 8.
-func Scale(t *testing.T, s lookup.Store, scale int) {
+// measure puts made-up documents, in parts of a million, until there are as
+// many as scale says, and looks pages up that are near known ones, and unknown
+// ones, within 3, 6 and 8.
+func measure(t *testing.T, s lookup.Store, scale int) {
 	t.Helper()
 	ctx := context.Background()
 	print := func(i int) uint64 { return rand.New(rand.NewPCG(uint64(i), 9)).Uint64() }
