@@ -4,8 +4,6 @@ import (
 	_ "embed" // the model
 	"math"
 	"slices"
-
-	"github.com/neardup/neardup/data/page/internal/boost"
 )
 
 // The model judges blocks; `go generate` trains it, on the pages with truth
@@ -15,7 +13,7 @@ import (
 //go:embed model.bin
 var packed []byte
 
-var model, errModel = boost.Decode(packed, int(featureCount))
+var model, errModel = decodeForest(packed, int(featureCount))
 
 // Selection of blocks by their probabilities to be main text.
 const (
@@ -44,7 +42,7 @@ func (x *Extractor) AppendMain(dst []byte) []byte {
 }
 
 // appendMain is AppendMain by another model, of any page.
-func (x *Extractor) appendMain(dst []byte, m *boost.Model) []byte {
+func (x *Extractor) appendMain(dst []byte, m *forest) []byte {
 	x.judge(m)
 	x.choose()
 	return x.join(dst, func(i int) bool { return x.chosen[i] && !x.taken(i) })
@@ -84,16 +82,16 @@ func (x *Extractor) taken(i int) bool {
 }
 
 // judge scores the blocks.
-func (x *Extractor) judge(m *boost.Model) {
+func (x *Extractor) judge(m *forest) {
 	x.fill()
 	if cap(x.scores) < x.stride {
 		x.scores = make([]int32, x.stride+x.stride/4)
 	}
 	x.scores = x.scores[:x.stride]
-	m.Predict(x.scores, x.features, x.stride)
+	m.predict(x.scores, x.features, x.stride)
 }
 
-func probability(score int32) float64 { return 1 / (1 + math.Exp(float64(-score)/boost.Scale)) }
+func probability(score int32) float64 { return 1 / (1 + math.Exp(float64(-score)/logitScale)) }
 
 // threshold returns the probability from which on a block is taken.
 func (x *Extractor) threshold() float64 {

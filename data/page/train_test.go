@@ -16,8 +16,6 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/neardup/neardup/data/page/internal/boost"
 )
 
 var update = flag.Bool("update", false, "train the model again and write it")
@@ -279,7 +277,7 @@ func labels(x *Extractor, truth string) (label, weight []float32) {
 }
 
 // options are those of the model.
-var options = boost.Options{Trees: 200, Rate: 0.1, Features: 0.5, Rows: 0.7, Penalty: 0.5, MinLeaf: 0.2, Seed: 1}
+var options = trainOptions{Trees: 200, Rate: 0.1, Features: 0.5, Rows: 0.7, Penalty: 0.5, MinLeaf: 0.2, Seed: 1}
 
 // learned is a page to train on.
 type learned struct {
@@ -352,8 +350,8 @@ func inHan(html []byte) []byte {
 }
 
 // gather makes one table of the pages that are kept.
-func gather(set []learned, keep func(page int) bool) boost.Data {
-	d := boost.Data{Columns: make([][]uint8, featureCount)}
+func gather(set []learned, keep func(page int) bool) trainData {
+	d := trainData{Columns: make([][]uint8, featureCount)}
 	for p := range set {
 		if !keep(p) {
 			continue
@@ -385,7 +383,7 @@ func TestModel(t *testing.T) {
 	all := gather(learn(t), func(int) bool { return true })
 	o := options
 	if *update {
-		b, err := boost.Train(all, o).MarshalBinary()
+		b, err := train(all, o).encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,9 +393,9 @@ func TestModel(t *testing.T) {
 		return
 	}
 	o.Trees = 3
-	again := boost.Train(all, o)
-	if model.Trees() != options.Trees || !model.Begins(again) {
-		t.Errorf("model.bin has %d trees and is not what is trained now: run go generate", model.Trees())
+	again := train(all, o)
+	if model.size() != options.Trees || !model.begins(again) {
+		t.Errorf("model.bin has %d trees and is not what is trained now: run go generate", model.size())
 	}
 }
 
@@ -470,7 +468,7 @@ func TestCrossValidation(t *testing.T) {
 	var s, h scores
 	for fold := range folds {
 		in := func(page int) bool { return int(uint32(page)*2654435761>>8)%folds == fold }
-		trained := boost.Train(gather(set, func(page int) bool { return !in(page) }), options)
+		trained := train(gather(set, func(page int) bool { return !in(page) }), options)
 		for i, p := range set {
 			if in(i) {
 				x.Parse(p.html)

@@ -1,15 +1,14 @@
-package boost
+package page
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// table is random features of rows, as Train and as Predict take them.
-func table(r *rand.Rand, features, rows int) (columns [][]uint8, flat []uint8, stride int) {
+// randomTable is random features of rows, as train and as predict take them.
+func randomTable(r *rand.Rand, features, rows int) (columns [][]uint8, flat []uint8, stride int) {
 	stride = (rows + 7) &^ 7
 	flat = make([]uint8, features*stride)
 	for f := range features {
@@ -24,8 +23,8 @@ func table(r *rand.Rand, features, rows int) (columns [][]uint8, flat []uint8, s
 	return columns, flat, stride
 }
 
-// score is what Predict says of a row, one test after the other.
-func (m *Model) score(columns [][]uint8, row int) int32 {
+// score is what predict says of a row, one test after the other.
+func (m *forest) score(columns [][]uint8, row int) int32 {
 	s := m.base
 	for _, t := range m.trees {
 		leaf := 0
@@ -44,11 +43,11 @@ func TestPredict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		rows := rapid.IntRange(1, 40).Draw(t, "rows")
-		columns, flat, stride := table(r, 9, rows)
-		m := &Model{base: int32(r.IntN(2000) - 1000)}
+		columns, flat, stride := randomTable(r, 9, rows)
+		m := &forest{base: int32(r.IntN(2000) - 1000)}
 		for range rapid.IntRange(0, 5).Draw(t, "trees") {
 			var tr tree
-			for d := range Depth {
+			for d := range treeDepth {
 				tr.features[d], tr.thresholds[d] = uint16(r.IntN(9)), uint8(r.IntN(127))
 			}
 			for i := range tr.leaves {
@@ -56,16 +55,16 @@ func TestPredict(t *testing.T) {
 			}
 			m.trees = append(m.trees, tr)
 		}
-		b, err := m.MarshalBinary()
+		b, err := m.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		decoded, err := Decode(b, 9)
-		if err != nil || !decoded.Begins(m) || decoded.Trees() != m.Trees() {
+		decoded, err := decodeForest(b, 9)
+		if err != nil || !decoded.begins(m) || decoded.size() != m.size() {
 			t.Fatalf("decoded: %v", err)
 		}
 		scores := make([]int32, stride)
-		decoded.Predict(scores, flat, stride)
+		decoded.predict(scores, flat, stride)
 		for i := range rows {
 			if want := m.score(columns, i); scores[i] != want {
 				t.Fatalf("row %d: %d, want %d", i, scores[i], want)
@@ -74,33 +73,33 @@ func TestPredict(t *testing.T) {
 	})
 }
 
-func TestDecode(t *testing.T) {
-	b, err := (&Model{trees: make([]tree, 2)}).MarshalBinary()
+func TestDecodeForest(t *testing.T) {
+	b, err := (&forest{trees: make([]tree, 2)}).encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Decode(b, 1); err != nil {
+	if _, err := decodeForest(b, 1); err != nil {
 		t.Error(err)
 	}
 	for name, damaged := range map[string][]byte{"empty": nil, "cut": b[:len(b)-1], "longer": append(b[:len(b):len(b)], 0)} {
-		if _, err := Decode(damaged, 1); err == nil {
+		if _, err := decodeForest(damaged, 1); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := Decode(b, 0); err == nil {
+	if _, err := decodeForest(b, 0); err == nil {
 		t.Error("a feature that is not there: no error")
 	}
-	b[8+2*Depth] = 127
-	if _, err := Decode(b, 1); err == nil {
+	b[8+2*treeDepth] = 127
+	if _, err := decodeForest(b, 1); err == nil {
 		t.Error("a threshold that no feature passes: no error")
 	}
 }
 
 // labeled is rows whose label is whether both of two features are large.
-func labeled(n int) Data {
+func labeled(n int) trainData {
 	r := rand.New(rand.NewPCG(3, 3))
-	columns, _, _ := table(r, 6, n)
-	d := Data{Columns: columns}
+	columns, _, _ := randomTable(r, 6, n)
+	d := trainData{Columns: columns}
 	for i := range n {
 		label := float32(0)
 		if columns[0][i] > 60 && columns[2][i] > 30 {
@@ -113,8 +112,8 @@ func labeled(n int) Data {
 
 func TestTrain(t *testing.T) {
 	d := labeled(4000)
-	o := Options{Trees: 30, Rate: 0.3, Features: 0.8, Rows: 0.7, Penalty: 1, MinLeaf: 1, Seed: 7}
-	m := Train(d, o)
+	o := trainOptions{Trees: 30, Rate: 0.3, Features: 0.8, Rows: 0.7, Penalty: 1, MinLeaf: 1, Seed: 7}
+	m := train(d, o)
 	wrong := 0
 	for i, label := range d.Labels {
 		if (m.score(d.Columns, i) > 0) != (label == 1) {
@@ -124,30 +123,15 @@ func TestTrain(t *testing.T) {
 	if wrong > 20 {
 		t.Errorf("%d of %d rows are wrong", wrong, len(d.Labels))
 	}
-	if again := Train(d, o); !again.Begins(m) {
+	if again := train(d, o); !again.begins(m) {
 		t.Error("the same data gave another model")
 	}
 	o.Trees = 10
-	if start := Train(d, o); !m.Begins(start) {
+	if start := train(d, o); !m.begins(start) {
 		t.Error("fewer trees are not the first of more")
 	}
 	o.Seed++
-	if other := Train(d, o); m.Begins(other) {
+	if other := train(d, o); m.begins(other) {
 		t.Error("another seed gave the same model")
 	}
-}
-
-func Example() {
-	d := Data{
-		Columns: [][]uint8{{1, 2, 3, 90, 91, 92, 93, 94}},
-		Labels:  []float32{0, 0, 0, 1, 1, 1, 1, 1},
-		Weights: []float32{1, 1, 1, 1, 1, 1, 1, 1},
-	}
-	m := Train(d, Options{Trees: 20, Rate: 0.5, Features: 1, Rows: 1, Penalty: 0.1})
-	scores := make([]int32, 8)
-	m.Predict(scores, d.Columns[0], 8)
-	for _, s := range scores {
-		fmt.Print(s > 0, " ")
-	}
-	// Output: false false false true true true true true
 }

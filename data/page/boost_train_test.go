@@ -1,14 +1,16 @@
-package boost
+package page
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 )
 
-// Options says how a model is trained.
-type Options struct {
+// trainOptions says how a model is trained.
+type trainOptions struct {
 	Trees    int
 	Rate     float64 // of learning
 	Features float64 // share of the features that a tree may look at
@@ -18,25 +20,25 @@ type Options struct {
 	Seed     uint64
 }
 
-// Data are the rows to learn from, as Predict takes them.
-type Data struct {
+// trainData are the rows to learn from, as predict takes them.
+type trainData struct {
 	Columns [][]uint8 // by feature: of each row a number from 0 to 127
 	Labels  []float32 // from 0 to 1
 	Weights []float32
 }
 
-// Train fits the logits of the labels by cross-entropy, a tree after the other.
+// train fits the logits of the labels by cross-entropy, a tree after the other.
 // The same data and options give the same model on any number of cores; fewer
 // trees give the first trees of a longer model.
-func Train(d Data, o Options) *Model {
+func train(d trainData, o trainOptions) *forest {
 	n := len(d.Labels)
 	var sum, all float64
 	for i, w := range d.Weights {
 		sum += float64(w) * float64(d.Labels[i])
 		all += float64(w)
 	}
-	m := &Model{base: int32(Scale * math.Log(sum/(all-sum)))}
-	t := &trainer{Data: d, Options: o, scores: make([]int32, n), leaf: make([]uint8, n), gradient: make([]float32, n), hessian: make([]float32, n)}
+	m := &forest{base: int32(logitScale * math.Log(sum/(all-sum)))}
+	t := &trainer{trainData: d, trainOptions: o, scores: make([]int32, n), leaf: make([]uint8, n), gradient: make([]float32, n), hessian: make([]float32, n)}
 	for _, column := range d.Columns {
 		t.rest = append(t.rest, sparse(column))
 	}
@@ -51,8 +53,8 @@ func Train(d Data, o Options) *Model {
 }
 
 type trainer struct {
-	Data
-	Options
+	trainData
+	trainOptions
 
 	scores            []int32
 	leaf              []uint8
@@ -93,7 +95,7 @@ type test struct {
 // grow returns the next tree and adds its values to the scores.
 func (t *trainer) grow(r *rand.Rand) (tr tree) {
 	for i, s := range t.scores {
-		p := 1 / (1 + math.Exp(-float64(s)/Scale))
+		p := 1 / (1 + math.Exp(-float64(s)/logitScale))
 		w := t.Weights[i]
 		if r.Float64() >= t.Rows {
 			w = 0
@@ -108,7 +110,7 @@ func (t *trainer) grow(r *rand.Rand) (tr tree) {
 			candidates = append(candidates, f)
 		}
 	}
-	for d := range Depth {
+	for d := range treeDepth {
 		best := t.best(candidates, t.totals(1<<d))
 		tr.features[d], tr.thresholds[d] = uint16(best.feature), best.threshold
 		column := t.Columns[best.feature]
@@ -119,9 +121,9 @@ func (t *trainer) grow(r *rand.Rand) (tr tree) {
 			}
 		}
 	}
-	for l, s := range t.totals(1 << Depth) {
+	for l, s := range t.totals(1 << treeDepth) {
 		v := t.Rate * s.gradient / (s.hessian + t.Penalty)
-		tr.leaves[l] = int16(math.Round(Scale * max(-4, min(4, v))))
+		tr.leaves[l] = int16(math.Round(logitScale * max(-4, min(4, v))))
 	}
 	for i, l := range t.leaf {
 		t.scores[i] += int32(tr.leaves[l])
@@ -215,4 +217,29 @@ func (t *trainer) try(feature int, totals []sums, table [][128]sums) test {
 		}
 	}
 	return best
+}
+
+// size is how many trees the model has.
+func (m *forest) size() int { return len(m.trees) }
+
+// begins reports whether the model's first trees are those of start.
+func (m *forest) begins(start *forest) bool {
+	return m.base == start.base && len(start.trees) <= len(m.trees) && slices.Equal(m.trees[:len(start.trees)], start.trees)
+}
+
+// encode writes what decodeForest reads.
+func (m *forest) encode() ([]byte, error) {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(m.base))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.trees)))
+	for i := range m.trees {
+		t := &m.trees[i]
+		for _, f := range t.features {
+			b = binary.LittleEndian.AppendUint16(b, f)
+		}
+		b = append(b, t.thresholds[:]...)
+		for _, v := range t.leaves {
+			b = binary.LittleEndian.AppendUint16(b, uint16(v))
+		}
+	}
+	return b, nil
 }
