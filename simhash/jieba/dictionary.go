@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
 
-//go:generate go run ./internal/generate model.bin
+//go:generate go test ./internal/model -run TestModelIsCurrent -update
 
 //go:embed model.bin
 var embedded []byte

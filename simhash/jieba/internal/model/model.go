@@ -1,6 +1,7 @@
 // Package model holds the segmentation model: the dictionary as a double-array
 // trie and the hidden Markov model, with the file format they are embedded in.
-// It never reads the source dictionaries; package source does.
+// Its tests derive the model from the dictionaries that gojieba ships; the
+// package never reads these.
 package model
 
 import (

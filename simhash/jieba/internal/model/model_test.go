@@ -43,7 +43,7 @@ func build(tb interface{ Fatal(...any) }, words []string, weights []float64) *Mo
 		}
 	}
 	m.Nodes = nodes
-	m.Number(slices.Clone(weights))
+	m.renumber(slices.Clone(weights))
 	for id := range m.Weight {
 		m.Tag = append(m.Tag, uint8(id%2))
 		m.IDF = append(m.IDF, uint16(id%2))
@@ -82,7 +82,7 @@ func TestRoundTrip(t *testing.T) {
 			want[w] = weight
 		}
 		m := build(t, words, weights)
-		file, err := Encode(m)
+		file, err := encode(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,8 +131,8 @@ func TestPackLimits(t *testing.T) {
 // walked without leading outside.
 func FuzzDecode(f *testing.F) {
 	m := build(f, []string{"的", "的一", "一是不", "了在", "人a"}, []float64{-1, -2, -3, Listed, NewWord})
-	f.Add(m.payload(), uint(0), byte(0))
-	f.Add(m.payload(), uint(700), byte(1))
+	f.Add(m.sections(), uint(0), byte(0))
+	f.Add(m.sections(), uint(700), byte(1))
 	f.Add([]byte{}, uint(0), byte(0))
 	f.Fuzz(func(t *testing.T, payload []byte, at uint, flip byte) {
 		payload = slices.Clone(payload)
@@ -160,7 +160,7 @@ func FuzzDecode(f *testing.F) {
 // TestFlips changes each byte of a small model in turn.
 func TestFlips(t *testing.T) {
 	m := build(t, []string{"的", "的一", "一是不", "了在", "人a"}, []float64{-1, -2, -3, Listed, NewWord})
-	payload := m.payload()
+	payload := m.sections()
 	accepted := 0
 	for i := range payload {
 		changed := slices.Clone(payload)
@@ -176,7 +176,7 @@ func TestFlips(t *testing.T) {
 }
 
 func TestDecodeHeader(t *testing.T) {
-	file, err := Encode(build(t, []string{"的一"}, []float64{-1}))
+	file, err := encode(build(t, []string{"的一"}, []float64{-1}))
 	if err != nil {
 		t.Fatal(err)
 	}

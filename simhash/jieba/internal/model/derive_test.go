@@ -1,7 +1,4 @@
-// Package source reads the dictionaries that gojieba ships and derives the
-// segmentation model from them. It is for the generator and its test; the
-// segmenter itself never reads these files.
-package source
+package model
 
 import (
 	"bufio"
@@ -16,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
 
 type word struct {
@@ -29,10 +24,11 @@ type word struct {
 	stop   bool
 }
 
-// Derive builds the model from the directory with jieba.dict.utf8,
-// user.dict.utf8, hmm_model.utf8, idf.utf8 and stop_words.utf8.
-func Derive(dir string) (*model.Model, error) {
-	m := &model.Model{}
+// derive builds the model from the dictionaries that gojieba ships: the directory
+// with jieba.dict.utf8, user.dict.utf8, hmm_model.utf8, idf.utf8 and
+// stop_words.utf8.
+func derive(dir string) (*Model, error) {
+	m := &Model{}
 	words := map[string]*word{}
 	get := func(text string) *word {
 		w := words[text]
@@ -55,7 +51,7 @@ func Derive(dir string) (*model.Model, error) {
 	heat := map[rune]float64{} // by how often a character occurs in the dictionary's corpus
 	for _, e := range freqs {
 		if _, ok := logs[e.freq]; !ok {
-			logs[e.freq] = model.LogRatio(e.freq, m.FreqSum)
+			logs[e.freq] = LogRatio(e.freq, m.FreqSum)
 		}
 		all = append(all, logs[e.freq])
 		w := get(e.text)
@@ -83,7 +79,7 @@ func Derive(dir string) (*model.Model, error) {
 	}
 	for _, u := range m.User {
 		if words[u.Text] == nil {
-			get(u.Text).weight = model.NewWord
+			get(u.Text).weight = NewWord
 		}
 		for _, r := range u.Text {
 			heat[r] += 0
@@ -98,9 +94,9 @@ func Derive(dir string) (*model.Model, error) {
 	}
 
 	codes := number(heat, m)
-	m.Emit = make([][model.States]float64, len(m.Runes))
+	m.Emit = make([][States]float64, len(m.Runes))
 	for c, r := range m.Runes {
-		m.Emit[c] = model.NoEmission
+		m.Emit[c] = NoEmission
 		if e, ok := emit[r]; ok {
 			m.Emit[c] = e
 		}
@@ -109,8 +105,8 @@ func Derive(dir string) (*model.Model, error) {
 }
 
 // number gives the characters their codes, the frequent ones first.
-func number(heat map[rune]float64, m *model.Model) map[rune]uint16 {
-	m.Runes = model.FixedRunes()
+func number(heat map[rune]float64, m *Model) map[rune]uint16 {
+	m.Runes = FixedRunes()
 	for _, r := range m.Runes {
 		delete(heat, r)
 	}
@@ -125,7 +121,7 @@ func number(heat map[rune]float64, m *model.Model) map[rune]uint16 {
 	return codes
 }
 
-func pack(m *model.Model, words map[string]*word, codes map[rune]uint16) error {
+func pack(m *Model, words map[string]*word, codes map[rune]uint16) error {
 	texts := slices.Sorted(maps.Keys(words))
 	keys, weights := make([][]uint16, len(texts)), make([]float64, len(texts))
 	for i, text := range texts {
@@ -134,13 +130,13 @@ func pack(m *model.Model, words map[string]*word, codes map[rune]uint16) error {
 		}
 		weights[i] = words[text].weight
 	}
-	nodes, _, err := model.Pack(keys, len(m.Runes))
+	nodes, _, err := Pack(keys, len(m.Runes))
 	if err != nil {
 		return err
 	}
 	m.Nodes = nodes
 	byID := make([]*word, len(texts))
-	for i, id := range m.Number(weights) {
+	for i, id := range m.renumber(weights) {
 		byID[id] = words[texts[i]]
 	}
 
@@ -217,10 +213,10 @@ func readDict(path string) ([]entry, error) {
 	return entries, err
 }
 
-func readUserDict(path string, m *model.Model) error {
+func readUserDict(path string, m *Model) error {
 	return lines(path, func(_ int, line string) error {
 		f := strings.Split(line, " ")
-		u := model.UserWord{Text: f[0]}
+		u := UserWord{Text: f[0]}
 		switch len(f) {
 		case 1:
 		case 2:
@@ -245,7 +241,7 @@ func isWord(text string) bool {
 	return text != "" && (utf8.RuneCountInString(text) == 1 || !strings.ContainsAny(text, " \t\n，。\x00"))
 }
 
-func readIDF(path string, m *model.Model, get func(string) *word) error {
+func readIDF(path string, m *Model, get func(string) *word) error {
 	sum, n := 0.0, 0
 	err := lines(path, func(_ int, line string) error {
 		text, value, ok := strings.Cut(line, " ")
@@ -275,8 +271,8 @@ func readStopWords(path string, get func(string) *word) error {
 }
 
 // readHMM returns the emissions by character; the rest goes into m.
-func readHMM(path string, m *model.Model) (map[rune][model.States]float64, error) {
-	emit := map[rune][model.States]float64{}
+func readHMM(path string, m *Model) (map[rune][States]float64, error) {
+	emit := map[rune][States]float64{}
 	row := 0
 	numbers := func(dst []float64, line string) error {
 		f := strings.Fields(line)
@@ -301,12 +297,12 @@ func readHMM(path string, m *model.Model) (map[rune][model.States]float64, error
 		switch {
 		case row == 1:
 			return numbers(m.Start[:], line)
-		case row <= 1+model.States:
+		case row <= 1+States:
 			return numbers(m.Trans[row-2][:], line)
-		case row > 1+2*model.States:
+		case row > 1+2*States:
 			return fmt.Errorf("line after the last emissions")
 		}
-		state := row - 2 - model.States
+		state := row - 2 - States
 		for _, field := range strings.Split(line, ",") {
 			char, value, ok := strings.Cut(field, ":")
 			r, size := utf8.DecodeRuneInString(char)
@@ -316,14 +312,14 @@ func readHMM(path string, m *model.Model) (map[rune][model.States]float64, error
 			}
 			e, ok := emit[r]
 			if !ok {
-				e = model.NoEmission
+				e = NoEmission
 			}
 			e[state] = v
 			emit[r] = e
 		}
 		return nil
 	})
-	if err == nil && row != 1+2*model.States {
+	if err == nil && row != 1+2*States {
 		err = fmt.Errorf("%s: %d lines of values", path, row)
 	}
 	return emit, err

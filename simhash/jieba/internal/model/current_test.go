@@ -1,32 +1,38 @@
-package source_test
+package model
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/yanyiwu/gojieba"
-
-	"github.com/neardup/neardup/simhash/jieba/internal/model"
-	"github.com/neardup/neardup/simhash/jieba/internal/source"
 )
 
+var update = flag.Bool("update", false, "write the embedded model")
+
 // TestModelIsCurrent derives the model again and compares it with the embedded
-// one byte for byte.
+// one byte for byte. With -update it writes it.
 func TestModelIsCurrent(t *testing.T) {
 	if _, err := os.Stat(gojieba.DICT_DIR); err != nil {
 		t.Skipf("gojieba's dictionaries not found at %s", gojieba.DICT_DIR)
 	}
-	m, err := source.Derive(gojieba.DICT_DIR)
+	m, err := derive(gojieba.DICT_DIR)
 	if err != nil {
 		t.Fatal(err)
 	}
-	derived, err := model.Encode(m)
+	derived, err := encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	embedded, err := os.ReadFile(filepath.Join("..", "..", "model.bin"))
+	path := filepath.Join("..", "..", "model.bin")
+	if *update {
+		if err := os.WriteFile(path, derived, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	embedded, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +63,15 @@ func TestDeriveErrors(t *testing.T) {
 		}
 		return dir
 	}
-	m, err := source.Derive(write("", ""))
+	m, err := derive(write("", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := model.Encode(m)
+	file, err := encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := model.Decode(file); err != nil {
+	if _, err := Decode(file); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []struct{ name, content string }{
@@ -81,11 +87,11 @@ func TestDeriveErrors(t *testing.T) {
 		{"hmm_model.utf8", good["hmm_model.utf8"] + "1 2\n"},
 		{"hmm_model.utf8", "-1 -1 -1 -1\n"},
 	} {
-		if _, err := source.Derive(write(bad.name, bad.content)); err == nil {
+		if _, err := derive(write(bad.name, bad.content)); err == nil {
 			t.Errorf("%s with %.40q was accepted", bad.name, bad.content)
 		}
 	}
-	if _, err := source.Derive(t.TempDir()); !os.IsNotExist(err) {
+	if _, err := derive(t.TempDir()); !os.IsNotExist(err) {
 		t.Errorf("empty directory: error %v", err)
 	}
 }

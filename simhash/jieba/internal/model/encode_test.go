@@ -1,0 +1,121 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// encode returns the file of a model.
+func encode(m *Model) ([]byte, error) {
+	payload := m.sections()
+	if len(payload) > maxPayload {
+		return nil, fmt.Errorf("a payload of %d bytes exceeds %d", len(payload), maxPayload)
+	}
+	file := []byte(magic)
+	file = binary.LittleEndian.AppendUint32(file, Version)
+	file = binary.LittleEndian.AppendUint32(file, uint32(len(payload)))
+	file = binary.LittleEndian.AppendUint32(file, checksum(payload))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close() //nolint:errcheck // writes nothing
+	return w.EncodeAll(payload, file), nil
+}
+
+// sections returns the uncompressed content of the file.
+func (m *Model) sections() []byte {
+	inner, ends := make([]uint64, (len(m.Nodes)+63)/64), make([]uint64, (len(m.Nodes)+63)/64)
+	var checks, weights []uint16
+	var bases []uint32
+	logs, index := m.logs()
+	for s, n := range m.Nodes {
+		checks = append(checks, n.Check())
+		if n.Base() != 0 {
+			inner[s/64] |= 1 << (s % 64)
+			bases = append(bases, n.Base())
+		}
+		if v := n.Value(); v != 0 {
+			ends[s/64] |= 1 << (s % 64)
+			weights = append(weights, index(m.Weight[v-1]))
+		}
+	}
+	var user strings.Builder
+	for _, u := range m.User {
+		fmt.Fprintf(&user, "%s\t%d\t%s\n", u.Text, u.Freq, u.Tag)
+	}
+	var emissions []float64
+	for _, e := range m.Emit {
+		emissions = append(emissions, e[:]...)
+	}
+	hmm := slices.Concat(m.Start[:], m.Trans[0][:], m.Trans[1][:], m.Trans[2][:], m.Trans[3][:])
+
+	var p []byte
+	p = appendSection(p, m.Runes)
+	p = appendSection(p, checks)
+	p = appendSection(p, inner)
+	p = appendSection(p, bases)
+	p = appendSection(p, ends)
+	p = appendSection(p, weights)
+	p = appendSection(p, logs)
+	p = appendSection(p, []float64{m.FreqSum, m.Median, m.Min, m.MeanIDF})
+	p = appendSection(p, []byte(strings.Join(m.Tags, "\n")+"\n"))
+	p = appendSection(p, m.Tag)
+	p = appendSection(p, m.IDFs)
+	p = appendSection(p, m.IDF)
+	p = appendSection(p, m.Stop)
+	p = appendSection(p, []byte(user.String()))
+	p = appendSection(p, hmm)
+	return appendSection(p, emissions)
+}
+
+// logs returns the table of the distinct log weights and a function from log
+// weight to index.
+func (m *Model) logs() ([]float64, func(float64) uint16) {
+	table := slices.DeleteFunc(slices.Clone(m.Weight), func(w float64) bool {
+		return math.IsInf(w, -1) || math.IsNaN(w)
+	})
+	slices.Sort(table)
+	table = slices.Insert(slices.Compact(table), 0, NewWord, Listed)
+	return table, func(w float64) uint16 {
+		// NaN sorts before -Inf, and that before all numbers.
+		i, _ := slices.BinarySearch(table, w)
+		return uint16(i)
+	}
+}
+
+// renumber gives the words the IDs of the model, in place of those that Pack
+// gave them, given their weights by the latter. It returns the new ID of each.
+func (m *Model) renumber(weight []float64) []int32 {
+	var weights []uint16
+	var order []uint32
+	m.Weight = weight
+	logs, index := m.logs()
+	for _, n := range m.Nodes {
+		if v := n.Value(); v != 0 {
+			order = append(order, v-1)
+			weights = append(weights, index(weight[v-1]))
+		}
+	}
+	m.number(weights, logs)
+	ids := make([]int32, len(order))
+	i := 0
+	for _, n := range m.Nodes {
+		if v := n.Value(); v != 0 {
+			ids[order[i]] = int32(v - 1)
+			i++
+		}
+	}
+	return ids
+}
+
+func appendSection[T byte | int32 | uint16 | uint32 | uint64 | float64](p []byte, section []T) []byte {
+	p = binary.LittleEndian.AppendUint32(p, uint32(len(section)))
+	p, _ = binary.Append(p, binary.LittleEndian, section) // fails for other types only
+	return p
+}
