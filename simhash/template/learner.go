@@ -209,9 +209,6 @@ func (l *Learner) Merge(other *Learner) error {
 	return nil
 }
 
-// Pages returns how many pages are held.
-func (l *Learner) Pages() int { return l.pages }
-
 // Model returns the templates of what was sampled.
 func (l *Learner) Model() *Model {
 	m := &Model{sites: map[uint64][]uint64{}}
