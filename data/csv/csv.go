@@ -289,24 +289,28 @@ func (t *table) close() error {
 	return t.in.Close()
 }
 
-// Reader reads the documents of a CSV or TSV file; it is a
-// data.SourceReader.
-type Reader struct {
+// Reader reads the documents of a CSV or TSV file.
+type Reader interface {
+	data.SourceReader
+	// Header is the header row as it stands in the file, in UTF-8, with its line
+	// end; empty when the file is damaged within it.
+	Header() []byte
+}
+
+type reader struct {
 	*table
 	keepRaw                               bool
 	scratch                               []byte
 	id, title, text, language, date, rank int // column indexes; -1 when there is none
 }
 
-var _ data.SourceReader = (*Reader)(nil)
-
 // Open opens a CSV file, or with the split's format "tsv" a TSV file.
-func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
+func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 	t, err := openTable(split, o)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{table: t, keepRaw: o.KeepRaw}
+	r := &reader{table: t, keepRaw: o.KeepRaw}
 	if t.header == nil {
 		return r, nil
 	}
@@ -333,13 +337,11 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-// Header is the header row as it stands in the file, in UTF-8, with its line
-// end; empty when the file is damaged within it.
-func (r *Reader) Header() []byte { return r.raw }
+func (r *reader) Header() []byte { return r.raw }
 
 // Read fills doc with the next row's document; see data.Reader. Empty lines
 // are no records.
-func (r *Reader) Read(doc *data.Document) error {
+func (r *reader) Read(doc *data.Document) error {
 	offset, err := r.next()
 	if err != nil {
 		return err
@@ -373,18 +375,10 @@ func (r *Reader) Read(doc *data.Document) error {
 	return nil
 }
 
-// Encoding is the encoding of the text, if it is not UTF-8; see
-// data.SourceReader.
-func (r *Reader) Encoding() string { return r.in.Encoding() }
-
-// Consumed is the number of bytes of the file read so far.
-func (r *Reader) Consumed() int64 { return r.in.Consumed() }
-
-// Digest is the SHA-256 of the file; see data.SourceReader.
-func (r *Reader) Digest() string { return r.digest }
-
-// Close ends the reading; it may be called at any time, and again.
-func (r *Reader) Close() error { return r.close() }
+func (r *reader) Encoding() string { return r.in.Encoding() }
+func (r *reader) Consumed() int64  { return r.in.Consumed() }
+func (r *reader) Digest() string   { return r.digest }
+func (r *reader) Close() error     { return r.close() }
 
 // trimEnd drops a row's line end.
 func trimEnd(raw []byte) []byte {

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(content, format string, o data.ReaderOptions) (*neardupcsv.Reader, error) {
+func open(content, format string, o data.ReaderOptions) (neardupcsv.Reader, error) {
 	o.Stdin = strings.NewReader(content)
 	return neardupcsv.Open(data.Split{Path: "-", Format: format, Size: -1, End: -1}, o)
 }
@@ -400,7 +400,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func ExampleReader() {
+func ExampleOpen() {
 	r, err := open("url,content\nhttps://example.org/,\"Hello, world!\"\n", "csv", data.ReaderOptions{})
 	if err != nil {
 		panic(err)

@@ -45,8 +45,8 @@ type seenKey struct {
 	match match
 }
 
-// Reader reads the documents of a JSONL split; it is a data.SourceReader.
-type Reader struct {
+// reader reads the documents of a JSONL split.
+type reader struct {
 	path  string
 	in    *stream.Text
 	opts  data.ReaderOptions
@@ -63,16 +63,14 @@ type Reader struct {
 	visit   func(at int, key, value span)
 }
 
-var _ data.SourceReader = (*Reader)(nil)
-
-// Open opens a JSONL split. Its Start and End, when they are not those of the
+// Open reads the documents of a JSONL split. Its Start and End, when they are not those of the
 // whole file, stand at line ends.
-func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
+func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	in, err := stream.OpenText(split, o)
 	if err != nil {
 		return nil, fmt.Errorf("jsonl: %s: %w", split.Path, err)
 	}
-	r := &Reader{path: split.Path, in: in, opts: o, limit: int(o.RecordLimit())}
+	r := &reader{path: split.Path, in: in, opts: o, limit: int(o.RecordLimit())}
 	r.visit = r.field
 	if explicit := r.wanted(); split.Start == 0 && len(explicit) > 0 {
 		if err := r.check(explicit); err != nil {
@@ -83,7 +81,7 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 }
 
 // wanted fills the tables of keys, and returns the names that were given.
-func (r *Reader) wanted() []string {
+func (r *reader) wanted() []string {
 	r.names, r.folded = make(map[string]match), make(map[string]match)
 	var explicit []string
 	for f, c := range [fields]struct {
@@ -113,7 +111,7 @@ func (r *Reader) wanted() []string {
 }
 
 // check makes sure that the first lines have the columns that were named.
-func (r *Reader) check(explicit []string) error {
+func (r *reader) check(explicit []string) error {
 	have := make(map[string]bool)
 	var names []string
 	objects := 0
@@ -150,7 +148,7 @@ func (r *Reader) check(explicit []string) error {
 // next returns the next line without its line feed, and its offset. whole
 // tells that it had one. A line beyond the limit comes back cut, with
 // tooLarge.
-func (r *Reader) next() (line []byte, offset int64, whole, tooLarge bool, err error) {
+func (r *reader) next() (line []byte, offset int64, whole, tooLarge bool, err error) {
 	for scanned := 0; ; {
 		window := r.in.Window()
 		offset = r.in.Offset()
@@ -175,7 +173,7 @@ func (r *Reader) next() (line []byte, offset int64, whole, tooLarge bool, err er
 }
 
 // end says how the input ended.
-func (r *Reader) end() error {
+func (r *reader) end() error {
 	err := r.in.End(r.path)
 	if _, bad := data.IsBadRecord(err); !bad && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("jsonl: %w", err)
@@ -185,7 +183,7 @@ func (r *Reader) end() error {
 
 // discard reads over the rest of a line that is too large, and returns its
 // first bytes.
-func (r *Reader) discard() ([]byte, error) {
+func (r *reader) discard() ([]byte, error) {
 	window := r.in.Window()
 	head := slices.Clone(window[:min(len(window), keptRaw)])
 	for {
@@ -204,7 +202,7 @@ func (r *Reader) discard() ([]byte, error) {
 
 // Read fills doc with the next line's document; see data.Reader. White-space
 // lines are no records.
-func (r *Reader) Read(doc *data.Document) error {
+func (r *reader) Read(doc *data.Document) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -227,7 +225,7 @@ func (r *Reader) Read(doc *data.Document) error {
 }
 
 // parse fills doc from a line.
-func (r *Reader) parse(doc *data.Document, line []byte, offset int64, whole bool) error {
+func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool) error {
 	doc.Reset()
 	doc.Offset = offset
 	r.line = line
@@ -284,7 +282,7 @@ func (r *Reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 }
 
 // noText says why a line has no text.
-func (r *Reader) noText(s span) error {
+func (r *reader) noText(s span) error {
 	name := r.opts.Columns.Text
 	if name == "" {
 		name = strings.Join(data.Candidates.Text, ", ")
@@ -296,7 +294,7 @@ func (r *Reader) noText(s span) error {
 }
 
 // field takes one key of a line.
-func (r *Reader) field(at int, k, v span) {
+func (r *reader) field(at int, k, v span) {
 	text := r.line[k.start:k.end]
 	var m match
 	if at < len(r.seen) && !k.escaped && bytes.Equal(r.seen[at].text, text) {
@@ -313,7 +311,7 @@ func (r *Reader) field(at int, k, v span) {
 }
 
 // lookup finds what a key fills, and remembers it for the next line.
-func (r *Reader) lookup(at int, k span, text []byte) match {
+func (r *reader) lookup(at int, k span, text []byte) match {
 	if k.escaped {
 		r.scratch = unescape(r.scratch[:0], text)
 		text = r.scratch
@@ -336,34 +334,28 @@ func (r *Reader) lookup(at int, k span, text []byte) match {
 }
 
 // decode appends the string at s to dst.
-func (r *Reader) decode(dst []byte, s span) []byte {
+func (r *reader) decode(dst []byte, s span) []byte {
 	if s.escaped {
 		return unescape(dst, r.line[s.start:s.end])
 	}
 	return append(dst, r.line[s.start:s.end]...)
 }
 
-func (r *Reader) bad(line []byte, offset int64, reason string, err error) error {
+func (r *reader) bad(line []byte, offset int64, reason string, err error) error {
 	return &data.BadRecord{Source: r.path, Offset: offset, Reason: reason, Err: err, Raw: line}
 }
 
-// Encoding is the encoding of the text, if it is not UTF-8; see
-// data.SourceReader.
-func (r *Reader) Encoding() string { return r.in.Encoding() }
+func (r *reader) Encoding() string { return r.in.Encoding() }
+func (r *reader) Consumed() int64  { return r.in.Consumed() }
 
-// Consumed is the number of bytes of the file read so far.
-func (r *Reader) Consumed() int64 { return r.in.Consumed() }
-
-// Digest is the SHA-256 of the split's bytes; see data.SourceReader.
-func (r *Reader) Digest() string {
+func (r *reader) Digest() string {
 	if !errors.Is(r.err, io.EOF) {
 		return "" // the input may have ended ahead of the last Read
 	}
 	return r.in.Digest()
 }
 
-// Close ends the reading; it may be called at any time, and again.
-func (r *Reader) Close() error {
+func (r *reader) Close() error {
 	if r.err == nil {
 		r.err = os.ErrClosed
 	}

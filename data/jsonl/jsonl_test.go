@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open opens content as standard input.
-func open(t testing.TB, content string, o data.ReaderOptions) *jsonl.Reader {
+func open(t testing.TB, content string, o data.ReaderOptions) data.SourceReader {
 	t.Helper()
 	o.Stdin = strings.NewReader(content)
 	r, err := jsonl.Open(data.Split{Path: "-", Format: "jsonl", Size: -1, End: -1}, o)
@@ -261,7 +261,7 @@ func BenchmarkReadASCIIEscapes(b *testing.B) {
 	benchmark(b, strings.Repeat(`\u8fd9\u662f\u4e00\u7bc7\u6587\u7ae0`, 60))
 }
 
-func ExampleReader() {
+func ExampleOpen() {
 	r, err := jsonl.Open(data.Split{Path: "-", Format: "jsonl", End: -1}, data.ReaderOptions{
 		Stdin: strings.NewReader(`{"url":"https://example.org/","content":"Hello"}` + "\n" + `{"broken` + "\n"),
 	})

@@ -69,8 +69,8 @@ type block struct {
 // Owners of a block, which decompress the members that start in it.
 const (
 	nobody = iota
-	worker
-	reader
+	byWorker
+	byReader
 )
 
 // member is one that was decompressed: its bytes in the file and in the text
@@ -188,7 +188,7 @@ func (a *ahead) work(d decoder) {
 			continue
 		default:
 		}
-		if b.owner.CompareAndSwap(nobody, worker) {
+		if b.owner.CompareAndSwap(nobody, byWorker) {
 			select {
 			case b.text = <-a.texts:
 			default:
@@ -295,7 +295,7 @@ func (a *ahead) advance() error {
 		return a.err
 	}
 	if a.cur != nil {
-		a.cur.owner.CompareAndSwap(nobody, reader) // too late to be of use
+		a.cur.owner.CompareAndSwap(nobody, byReader) // too late to be of use
 		a.release(a.cur)
 	}
 	a.cur, a.off, a.end = b, 0, b.at+int64(len(b.data))
@@ -336,7 +336,7 @@ func (a *ahead) member(at int64) (text []byte, end int64, ok bool) {
 		}
 	}
 	b := a.cur
-	if at < b.at || b.owner.CompareAndSwap(nobody, reader) || b.owner.Load() == reader {
+	if at < b.at || b.owner.CompareAndSwap(nobody, byReader) || b.owner.Load() == byReader {
 		return nil, 0, false
 	}
 	if !b.waited {

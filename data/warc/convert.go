@@ -21,7 +21,7 @@ type converter struct {
 	pages  *pages
 }
 
-func (r *Reader) newConverter() *converter {
+func (r *reader) newConverter() *converter {
 	return &converter{path: r.archive.path, opts: r.opts, bodies: bodies{limit: r.opts.RecordLimit()}, pages: newPages(r.opts, r.charset)}
 }
 

@@ -43,7 +43,7 @@ func (it *item) keep(err error) {
 }
 
 // start starts the goroutines: one finds the records, workers convert them.
-func (r *Reader) start(workers int) {
+func (r *reader) start(workers int) {
 	n := 2*workers + 2
 	r.free, r.work, r.ordered = make(chan *batch, n), make(chan *batch, n), make(chan *batch, n)
 	r.quit = make(chan struct{})
@@ -79,7 +79,7 @@ func (r *Reader) start(workers int) {
 }
 
 // fill reads the next records.
-func (r *Reader) fill(b *batch) {
+func (r *reader) fill(b *batch) {
 	b.n = 0
 	for size := 0; b.n < len(b.items) && size < batchBytes; {
 		it := &b.items[b.n]
@@ -122,7 +122,7 @@ func (b *batch) convert(c *converter, quit <-chan struct{}) {
 }
 
 // take gives the caller the next document.
-func (r *Reader) take(doc *data.Document) error {
+func (r *reader) take(doc *data.Document) error {
 	for r.cur == nil || r.next == r.cur.n {
 		if r.cur != nil {
 			if r.cur.err != nil {
@@ -150,7 +150,7 @@ func (r *Reader) take(doc *data.Document) error {
 }
 
 // stop ends the goroutines.
-func (r *Reader) stop() error {
+func (r *reader) stop() error {
 	close(r.quit)
 	r.archive.members.ahead.stop() // gives the goroutine that finds records an error
 	r.done.Wait()

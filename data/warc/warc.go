@@ -26,10 +26,7 @@ import (
 	"github.com/neardup/neardup/data/charset"
 )
 
-// Reader reads the documents of a WARC or WET file; it is a
-// data.SourceReader. Every record is a document or a *data.BadRecord:
-// requests, metadata, images and the like are data.ReasonNotPage.
-type Reader struct {
+type reader struct {
 	archive *archive
 	opts    data.ReaderOptions
 	charset charset.Decoder // new: each converter has a copy
@@ -51,10 +48,10 @@ type Reader struct {
 	next    int // of cur's records
 }
 
-var _ data.SourceReader = (*Reader)(nil)
-
-// Open opens a WARC or WET file.
-func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
+// Open reads the documents of a WARC or WET file. Every record is a document or
+// a *data.BadRecord: requests, metadata, images and the like are
+// data.ReasonNotPage. The reader may be closed at any time, and again.
+func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	if o.WARCID != "" && o.WARCID != data.WARCIDURL && o.WARCID != data.WARCIDRecord {
 		return nil, fmt.Errorf("warc: id %q: write %s or %s", o.WARCID, data.WARCIDURL, data.WARCIDRecord)
 	}
@@ -72,7 +69,7 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("warc: %s: %w", split.Path, err)
 	}
-	r := &Reader{archive: a, opts: o, charset: decoder}
+	r := &reader{archive: a, opts: o, charset: decoder}
 	if o.Workers > 1 {
 		r.start(o.Workers)
 	} else {
@@ -82,7 +79,7 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 }
 
 // Read fills doc with the next page; see data.Reader.
-func (r *Reader) Read(doc *data.Document) error {
+func (r *reader) Read(doc *data.Document) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -101,7 +98,7 @@ func (r *Reader) Read(doc *data.Document) error {
 }
 
 // end keeps the error that ended the reading.
-func (r *Reader) end(err error) error {
+func (r *reader) end(err error) error {
 	r.err = err
 	if errors.Is(err, io.EOF) {
 		r.digest = r.archive.raw.Digest()
@@ -111,7 +108,7 @@ func (r *Reader) end(err error) error {
 
 // frame finds the next record that is wanted, and reads it. The bytes of a
 // bad record are valid until the next call.
-func (r *Reader) frame(rec *record) error {
+func (r *reader) frame(rec *record) error {
 	err := r.record(rec)
 	if _, bad := data.IsBadRecord(err); err == nil || bad {
 		return err
@@ -125,7 +122,7 @@ func (r *Reader) frame(rec *record) error {
 	return fmt.Errorf("warc: %s at offset %d: %w", r.archive.path, r.archive.offset, err)
 }
 
-func (r *Reader) record(rec *record) error {
+func (r *reader) record(rec *record) error {
 	a := r.archive
 	if err := a.next(rec); err != nil {
 		return err
@@ -146,18 +143,11 @@ func (r *Reader) record(rec *record) error {
 	return a.verify()
 }
 
-// Encoding is empty: every page has its own; see data.SourceReader.
-func (r *Reader) Encoding() string { return "" }
+func (r *reader) Encoding() string { return "" }
+func (r *reader) Consumed() int64  { return r.archive.raw.Consumed() }
+func (r *reader) Digest() string   { return r.digest }
 
-// Consumed is the number of bytes of the file read so far; they are read
-// ahead.
-func (r *Reader) Consumed() int64 { return r.archive.raw.Consumed() }
-
-// Digest is the SHA-256 of the file; see data.SourceReader.
-func (r *Reader) Digest() string { return r.digest }
-
-// Close ends the reading; it may be called at any time, and again.
-func (r *Reader) Close() error {
+func (r *reader) Close() error {
 	if r.closed {
 		return nil
 	}

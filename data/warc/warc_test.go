@@ -28,7 +28,7 @@ import (
 	"github.com/neardup/neardup/data/warc"
 )
 
-func open(t testing.TB, content []byte, o data.ReaderOptions) *warc.Reader {
+func open(t testing.TB, content []byte, o data.ReaderOptions) data.SourceReader {
 	t.Helper()
 	o.Stdin = bytes.NewReader(content)
 	r, err := warc.Open(data.Split{Path: "-", Format: "warc", Size: -1, End: -1}, o)
@@ -503,7 +503,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func ExampleReader() {
+func ExampleOpen() {
 	archive := "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: https://example.org/\r\nContent-Type: application/http\r\nContent-Length: 86\r\n\r\n" +
 		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>Example</title><p>Hello, world!</p>\r\n\r\n"
 	r, err := warc.Open(data.Split{Path: "-", Format: "warc", End: -1}, data.ReaderOptions{Stdin: strings.NewReader(archive)})

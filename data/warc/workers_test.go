@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// everything is all that a Reader says of a file, a line for each call.
+// everything is all that a reader says of a file, a line for each call.
 func everything(t testing.TB, content []byte, o data.ReaderOptions, workers int) []string {
 	t.Helper()
 	o.Workers, o.Stdin = workers, bytes.NewReader(content)
