@@ -87,19 +87,19 @@ type Query struct {
 	// Parts are to be there, in order of name: ErrParts if one is not.
 	Parts []string
 	// Limit bounds the hits of tables with Prints, the nearest first, and
-	// those of each other key. 0: DefaultLimit.
+	// those of each other key. 0: 1,000.
 	Limit int
 }
 
-// DefaultLimit is Query.Limit when it is 0.
-const DefaultLimit = 1000
+// defaultLimit is Query.Limit when it is 0.
+const defaultLimit = 1000
 
 // Limited is Limit with its default.
 func (q *Query) Limited() int {
 	if q.Limit > 0 {
 		return q.Limit
 	}
-	return DefaultLimit
+	return defaultLimit
 }
 
 // Check returns the first mistake of a query to a store of the schema.
