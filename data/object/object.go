@@ -30,18 +30,18 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Scheme starts the path of an object: s3://BUCKET/KEY.
-const Scheme = "s3://"
+// scheme starts the path of an object: s3://BUCKET/KEY.
+const scheme = "s3://"
 
 // Is reports whether path names an object.
-func Is(path string) bool { return strings.HasPrefix(path, Scheme) }
+func Is(path string) bool { return strings.HasPrefix(path, scheme) }
 
 // ErrPath is returned for a path that starts with s3:// and names no object.
 var ErrPath = errors.New("no object")
 
 // split returns the bucket and the key of an object's path.
 func split(name string) (bucket, key string, err error) {
-	bucket, key, _ = strings.Cut(strings.TrimPrefix(name, Scheme), "/")
+	bucket, key, _ = strings.Cut(strings.TrimPrefix(name, scheme), "/")
 	if !Is(name) || bucket == "" {
 		return "", "", fmt.Errorf("%s: %w: write s3://BUCKET/KEY", name, ErrPath)
 	}
@@ -172,7 +172,7 @@ func Find(ctx context.Context, arg string) (found []Info, err error) {
 			take = !hidden(strings.TrimPrefix(o.Key, key))
 		}
 		if take {
-			found = append(found, Info{Path: Scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
+			found = append(found, Info{Path: scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
 		}
 	}
 	slices.SortFunc(found, func(a, b Info) int { return strings.Compare(a.Path, b.Path) })

@@ -69,10 +69,10 @@ func (s *client) upload(ctx context.Context, path, bucket, key string) error {
 	}
 	done, err := s.FPutObject(ctx, bucket, key, path, minio.PutObjectOptions{})
 	if err != nil {
-		return explained(Scheme+bucket+"/"+key, err)
+		return explained(scheme+bucket+"/"+key, err)
 	}
 	if done.Size != info.Size() {
-		return fmt.Errorf("%s%s/%s: %d bytes of %d arrived", Scheme, bucket, key, done.Size, info.Size())
+		return fmt.Errorf("%s%s/%s: %d bytes of %d arrived", scheme, bucket, key, done.Size, info.Size())
 	}
 	return nil
 }

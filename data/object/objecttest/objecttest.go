@@ -20,8 +20,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Version is the gateway's that the tests were made with.
-const Version = "v1.8.0"
+// version is the gateway's that the tests were made with.
+const version = "v1.8.0"
 
 // Server is a running server with one bucket.
 type Server struct {
@@ -73,7 +73,7 @@ func Start(t testing.TB, bucket string) *Server {
 	t.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("NEARDUP_VERSITYGW"), "versitygw"))
 	if err != nil {
-		t.Skip("there is no S3 server: go install github.com/versity/versitygw/cmd/versitygw@" + Version + ", in the PATH or as NEARDUP_VERSITYGW")
+		t.Skip("there is no S3 server: go install github.com/versity/versitygw/cmd/versitygw@" + version + ", in the PATH or as NEARDUP_VERSITYGW")
 	}
 	for range 5 { // a connection may take the port before the server does
 		if s := startAt(t, program, bucket); s != nil {
