@@ -64,11 +64,11 @@ var refused = map[string]string{
 	".xlsx": "spreadsheets are not read: save it as CSV",
 }
 
-// Detect tells a file's format from its name and its first decompressed
+// detect tells a file's format from its name and its first decompressed
 // bytes. Where the two disagree, content that cannot be mistaken (a WARC or
 // Parquet file's first bytes) wins. ErrRefused, with what to do, for a known
 // format that is not read, ErrFormat for anything else.
-func Detect(path string, head []byte) (string, error) {
+func detect(path string, head []byte) (string, error) {
 	name := strings.ToLower(filepath.Base(path))
 	for _, suffix := range []string{".gz", ".zst", ".zstd"} {
 		name = strings.TrimSuffix(name, suffix)

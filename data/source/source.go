@@ -41,8 +41,8 @@ const (
 // texts, and need not be read from the input again.
 func Extracts(format string) bool { return format == FormatWARC }
 
-// DefaultSplitBytes is ExpandOptions.SplitBytes when it is 0.
-const DefaultSplitBytes = 64 << 20
+// defaultSplitBytes is ExpandOptions.SplitBytes when it is 0.
+const defaultSplitBytes = 64 << 20
 
 var (
 	// ErrFormat is returned for input whose format is not known.
@@ -60,7 +60,7 @@ type Options = data.ReaderOptions
 type ExpandOptions struct {
 	Format     string // of every file; "": each file's own, by name and content
 	Encoding   string // as of Options; "": told from each file
-	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: DefaultSplitBytes
+	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: 64 MiB
 
 	// Ignored is told of the files of a folder that are left out because
 	// their format is unknown: read-mes, checksums. It may be nil.
@@ -121,7 +121,7 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%w %q: write one of %s", ErrFormat, o.Format, formatList)
 	}
 	if o.SplitBytes <= 0 {
-		o.SplitBytes = DefaultSplitBytes
+		o.SplitBytes = defaultSplitBytes
 	}
 	var paths []string
 	met := make(map[string]bool) // in a folder, not named
@@ -293,7 +293,7 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if split.Format == "" {
-		if split.Format, err = Detect(path, head); err != nil {
+		if split.Format, err = detect(path, head); err != nil {
 			return nil, err
 		}
 	}
