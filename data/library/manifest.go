@@ -33,9 +33,9 @@ const (
 	Index        = "index"
 )
 
-// FormatVersion is the version of the manifest that this package writes, and
+// formatVersion is the version of the manifest that this package writes, and
 // the only one it reads.
-const FormatVersion = 1
+const formatVersion = 1
 
 var (
 	// ErrNone is returned for a folder that holds no library.
@@ -244,8 +244,8 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", ErrDamaged, path, err)
 	}
-	if m.Version != FormatVersion {
-		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it", path, m.Version, FormatVersion)
+	if m.Version != formatVersion {
+		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it", path, m.Version, formatVersion)
 	}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", ErrDamaged, path, err)
