@@ -26,13 +26,13 @@ import (
 
 // Exit codes; they are a contract.
 const (
-	ExitDone        = 0   // done; skipped records are counted and reported
-	ExitFailed      = 1   // failed
-	ExitUsage       = 2   // the command line or the configuration is wrong
-	ExitSkipped     = 3   // done, but records were skipped and --strict was given
-	ExitIncomplete  = 4   // rows not conserved
-	ExitOtherRun    = 10  // run directory of another configuration
-	ExitInterrupted = 130 // interrupted
+	exitDone        = 0   // done; skipped records are counted and reported
+	exitFailed      = 1   // failed
+	exitUsage       = 2   // the command line or the configuration is wrong
+	exitSkipped     = 3   // done, but records were skipped and --strict was given
+	exitIncomplete  = 4   // rows not conserved
+	exitOtherRun    = 10  // run directory of another configuration
+	exitInterrupted = 130 // interrupted
 )
 
 // errStrict ends a strict run that skipped records.
@@ -56,10 +56,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return ExitDone
+		return exitDone
 	}
 	code := exitCode(err)
-	if code == ExitInterrupted {
+	if code == exitInterrupted {
 		fmt.Fprintln(stderr, "neardup: interrupted; what is finished is kept: the same command goes on from there")
 	} else {
 		fmt.Fprintf(stderr, "neardup: %v\n", err)
@@ -71,20 +71,20 @@ func exitCode(err error) int {
 	var usage usageError
 	switch {
 	case errors.Is(err, errStrict):
-		return ExitSkipped
+		return exitSkipped
 	case errors.As(err, &usage):
-		return ExitUsage
+		return exitUsage
 	case errors.Is(err, rundir.ErrOther):
-		return ExitOtherRun
+		return exitOtherRun
 	case errors.Is(err, rundir.ErrNotConserved), errors.Is(err, job.ErrMissed):
-		return ExitIncomplete
+		return exitIncomplete
 	case errors.Is(err, context.Canceled):
-		return ExitInterrupted
+		return exitInterrupted
 	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat), errors.Is(err, source.ErrRefused),
 		errors.Is(err, library.ErrNight), errors.Is(err, library.ErrSettings):
-		return ExitUsage
+		return exitUsage
 	}
-	return ExitFailed
+	return exitFailed
 }
 
 // streams are the process's three, so that tests can have others.

@@ -236,7 +236,7 @@ func TestDiskFull(t *testing.T) {
 			continue
 		}
 		failures++
-		if code := cmd.ProcessState.ExitCode(); code != ExitFailed || !strings.Contains(string(text), "file too large") {
+		if code := cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(string(text), "file too large") {
 			t.Fatalf("limit %d: exit code %d: %s", blocks, code, text)
 		}
 		if _, err := os.Stat(filepath.Join(out, "_SUCCESS")); err == nil {
@@ -279,8 +279,8 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != ExitInterrupted {
-		t.Fatalf("exit code %d, want %d: %s", cmd.ProcessState.ExitCode(), ExitInterrupted, stderr)
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Fatalf("exit code %d, want %d: %s", cmd.ProcessState.ExitCode(), exitInterrupted, stderr)
 	}
 	if !strings.Contains(stderr.String(), "goes on from there") {
 		t.Fatalf("stderr %q does not say how to go on", stderr)

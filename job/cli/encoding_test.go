@@ -70,7 +70,7 @@ func TestEncodings(t *testing.T) {
 	}
 	for _, other := range paths[1:] {
 		var stdout, stderr strings.Builder
-		if code := Main([]string{"explain", paths[0], other}, strings.NewReader(""), &stdout, &stderr); code != ExitDone || !strings.Contains(stdout.String(), "distance") {
+		if code := Main([]string{"explain", paths[0], other}, strings.NewReader(""), &stdout, &stderr); code != exitDone || !strings.Contains(stdout.String(), "distance") {
 			t.Errorf("explain %s: exit code %d: %s%s", other, code, &stdout, &stderr)
 		}
 	}

@@ -39,14 +39,14 @@ func TestDamagedFile(t *testing.T) {
 		for _, c := range []struct {
 			args []string
 			code int
-		}{{nil, ExitDone}, {[]string{"--strict"}, ExitSkipped}} {
+		}{{nil, exitDone}, {[]string{"--strict"}, exitSkipped}} {
 			cmd, stderr := start(t, append([]string{"run", in, "--out", out}, c.args...)...)
 			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code {
 				t.Fatalf("%s %v: exit code %d, %v: %s", reason, c.args, cmd.ProcessState.ExitCode(), err, stderr)
 			}
 		}
 		cmd, stderr := start(t, "run", in, "--out", out+"-none", "--max-bad", "0")
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != ExitFailed || !strings.Contains(stderr.String(), "look into ") {
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "look into ") {
 			t.Errorf("%s --max-bad 0: exit code %d, %v: %s", reason, cmd.ProcessState.ExitCode(), err, stderr)
 		}
 		var summary job.Summary
@@ -78,15 +78,15 @@ func TestMendedFile(t *testing.T) {
 	for _, c := range []struct {
 		header string
 		code   int
-	}{{"id,nope", ExitFailed}, {"id,text", ExitDone}} {
+	}{{"id,nope", exitFailed}, {"id,text", exitDone}} {
 		if err := os.WriteFile(path, []byte(c.header+"\na,some words in a row\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		cmd, stderr := start(t, "run", in, "--out", out)
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code || c.code == ExitFailed && !strings.Contains(stderr.String(), "002.csv: no column text") {
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code || c.code == exitFailed && !strings.Contains(stderr.String(), "002.csv: no column text") {
 			t.Fatalf("with %s: exit code %d, %v: %s", c.header, cmd.ProcessState.ExitCode(), err, stderr)
 		}
-		if parts, _ := filepath.Glob(filepath.Join(out, "fingerprints", "*2.parquet")); c.code == ExitFailed && len(parts) > 0 {
+		if parts, _ := filepath.Glob(filepath.Join(out, "fingerprints", "*2.parquet")); c.code == exitFailed && len(parts) > 0 {
 			t.Errorf("half a part under its final name: %v", parts)
 		}
 	}
@@ -152,7 +152,7 @@ func TestNoPermission(t *testing.T) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
 		text, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != ExitFailed || !strings.Contains(string(text), "permission denied") || !strings.Contains(string(text), name) {
+		if err == nil || cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(text), "permission denied") || !strings.Contains(string(text), name) {
 			t.Errorf("%s: %v: %s", name, err, text)
 		}
 	}
