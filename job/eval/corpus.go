@@ -45,8 +45,8 @@ type Corpus struct {
 	numbered int              // that many
 }
 
-// ErrUnknownID says that a label names a document that is not there.
-var ErrUnknownID = errors.New("no document of this id")
+// errUnknownID says that a label names a document that is not there.
+var errUnknownID = errors.New("no document of this id")
 
 // Read appends the documents of r to the corpus. Records that are no documents
 // and documents whose id is there already are passed over and counted, as a run
@@ -92,9 +92,9 @@ func (c *Corpus) Label(pairs [][2]string) error {
 		b, okB := c.number(p[1])
 		switch {
 		case !okA:
-			return fmt.Errorf("labels: %q: %w", p[0], ErrUnknownID)
+			return fmt.Errorf("labels: %q: %w", p[0], errUnknownID)
 		case !okB:
-			return fmt.Errorf("labels: %q: %w", p[1], ErrUnknownID)
+			return fmt.Errorf("labels: %q: %w", p[1], errUnknownID)
 		case a != b:
 			c.Labelled = append(c.Labelled, pairOf(a, b))
 		}
@@ -234,9 +234,9 @@ func (l *labels) readCSV(in io.Reader) error {
 	}
 }
 
-// Half returns 0 or 1 by a hash of an id: what is tuned on one half of the
+// halfOf returns 0 or 1 by a hash of an id: what is tuned on one half of the
 // pairs is reported on the other.
-func Half(id string) int {
+func halfOf(id string) int {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, id)
 	return int(h.Sum64() >> 7 & 1)

@@ -12,28 +12,28 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Op says which of two texts has a piece.
-type Op string
+// op says which of two texts has a piece.
+type op string
 
 // The values of an Op.
 const (
-	opBoth   Op = "="
-	opFirst  Op = "-"
-	opSecond Op = "+"
+	opBoth   op = "="
+	opFirst  op = "-"
+	opSecond op = "+"
 )
 
-// Piece is a stretch of a text, or of both.
-type Piece struct {
-	Op   Op     `json:"op"`
+// piece is a stretch of a text, or of both.
+type piece struct {
+	Op   op     `json:"op"`
 	Text string `json:"text"`
 }
 
-// Row is a sentence or a line of two texts side by side; one of the sides may
+// diffRow is a sentence or a line of two texts side by side; one of the sides may
 // be empty. Where Alike is not 0, it stands for that many rows that are the
 // same in both, and has no text.
-type Row struct {
-	First  []Piece `json:"first,omitempty"`
-	Second []Piece `json:"second,omitempty"`
+type diffRow struct {
+	First  []piece `json:"first,omitempty"`
+	Second []piece `json:"second,omitempty"`
 	Alike  int     `json:"alike,omitempty"`
 }
 
@@ -44,7 +44,7 @@ const diffTokens = 20_000
 // character, and returns their pieces in order. Space counts as one space or
 // one line break. Of a text beyond 20,000 words or characters the rest is not
 // looked at.
-func diff(a, b []byte) []Piece {
+func diff(a, b []byte) []piece {
 	known := map[string]rune{}
 	var words []string
 	code := func(text []byte) []rune {
@@ -66,7 +66,7 @@ func diff(a, b []byte) []Piece {
 	differ.DiffTimeout = 0 // the same texts give the same pieces
 	x, y := code(a), code(b)
 	diffs := differ.DiffCleanupSemantic(differ.DiffMainRunes(x, y, false))
-	var pieces []Piece
+	var pieces []piece
 	for _, d := range diffs {
 		var text strings.Builder
 		for _, c := range d.Text {
@@ -80,7 +80,7 @@ func diff(a, b []byte) []Piece {
 			op = opSecond
 		}
 		if text.Len() > 0 {
-			pieces = append(pieces, Piece{op, text.String()})
+			pieces = append(pieces, piece{op, text.String()})
 		}
 	}
 	return pieces
@@ -128,18 +128,18 @@ func spaced(c rune) bool {
 // sideBySide lays the pieces of a diff out in rows, a sentence or line each. Of
 // rows that are the same in both those next to a difference stay, the others
 // are counted. No more than most rows are made, if most is not 0.
-func sideBySide(pieces []Piece, most int) []Row {
-	var rows []Row
-	var row Row
-	add := func(op Op, text string) {
+func sideBySide(pieces []piece, most int) []diffRow {
+	var rows []diffRow
+	var row diffRow
+	add := func(op op, text string) {
 		if text == "" {
 			return
 		}
 		if op != opSecond {
-			row.First = append(row.First, Piece{op, text})
+			row.First = append(row.First, piece{op, text})
 		}
 		if op != opFirst {
-			row.Second = append(row.Second, Piece{op, text})
+			row.Second = append(row.Second, piece{op, text})
 		}
 	}
 	for _, p := range pieces {
@@ -154,14 +154,14 @@ func sideBySide(pieces []Piece, most int) []Row {
 			add(opBoth, s)
 			if last, _ := utf8.DecodeLastRuneInString(s); isSentenceEnd(last) {
 				rows = append(rows, row)
-				row = Row{}
+				row = diffRow{}
 			}
 		}
 	}
 	if len(row.First)+len(row.Second) > 0 {
 		rows = append(rows, row)
 	}
-	var out []Row
+	var out []diffRow
 	for i, r := range rows {
 		if most > 0 && len(out) >= most {
 			break
@@ -170,7 +170,7 @@ func sideBySide(pieces []Piece, most int) []Row {
 			if n := len(out); n > 0 && out[n-1].Alike > 0 {
 				out[n-1].Alike++
 			} else {
-				out = append(out, Row{Alike: 1})
+				out = append(out, diffRow{Alike: 1})
 			}
 			continue
 		}
@@ -180,14 +180,14 @@ func sideBySide(pieces []Piece, most int) []Row {
 }
 
 // same reports whether both sides are.
-func (r Row) same() bool {
-	return !slices.ContainsFunc(slices.Concat(r.First, r.Second), func(p Piece) bool { return p.Op != opBoth })
+func (r diffRow) same() bool {
+	return !slices.ContainsFunc(slices.Concat(r.First, r.Second), func(p piece) bool { return p.Op != opBoth })
 }
 
 // WriteSideBySide writes rows as two columns for a terminal that many cells
 // wide. What one text alone has is red or green, or without colour stands
 // between [- and -], or {+ and +}.
-func WriteSideBySide(w io.Writer, rows []Row, cells int, colour bool) error {
+func WriteSideBySide(w io.Writer, rows []diffRow, cells int, colour bool) error {
 	column := max(20, (cells-3)/2)
 	var b strings.Builder
 	for _, r := range rows {
@@ -219,7 +219,7 @@ type line struct {
 }
 
 // wrapped breaks the pieces of a side into lines of at most column cells.
-func wrapped(pieces []Piece, column int, colour bool) []line {
+func wrapped(pieces []piece, column int, colour bool) []line {
 	var lines []line
 	var text strings.Builder
 	n := 0

@@ -79,12 +79,12 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 
 func TestDiffIsByWord(t *testing.T) {
 	pieces := diff([]byte("the quick brown fox"), []byte("the quiet brown fox"))
-	want := []Piece{{opBoth, "the "}, {opFirst, "quick"}, {opSecond, "quiet"}, {opBoth, " brown fox"}}
+	want := []piece{{opBoth, "the "}, {opFirst, "quick"}, {opSecond, "quiet"}, {opBoth, " brown fox"}}
 	if !slices.Equal(pieces, want) {
 		t.Errorf("%v", pieces)
 	}
 	pieces = diff([]byte("图书馆新馆开放"), []byte("图书馆的新馆开放"))
-	if want := []Piece{{opBoth, "图书馆"}, {opSecond, "的"}, {opBoth, "新馆开放"}}; !slices.Equal(pieces, want) {
+	if want := []piece{{opBoth, "图书馆"}, {opSecond, "的"}, {opBoth, "新馆开放"}}; !slices.Equal(pieces, want) {
 		t.Errorf("%v", pieces)
 	}
 }

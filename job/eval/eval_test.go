@@ -129,7 +129,7 @@ func TestMeasureCounts(t *testing.T) {
 		l := newLab(t, c, Options{Half: half, Examples: 1})
 		w := mustNormalizer(t).NewWorkspace()
 		truth, labelled := map[Pair]bool{}, map[Pair]bool{}
-		in := func(p Pair) bool { return half == AllPairs || Half(c.Documents[p.A].ID) == half }
+		in := func(p Pair) bool { return half == AllPairs || halfOf(c.Documents[p.A].ID) == half }
 		for a := range c.Documents {
 			for b := a + 1; b < len(c.Documents); b++ {
 				p := Pair{int32(a), int32(b)}
@@ -342,7 +342,7 @@ func TestPlant(t *testing.T) {
 		{Edits: atStrength(0.1, "nonsense"), Count: 1}, {Count: 1}, {Edits: atStrength(1.1, Edits()...)}, {Edits: atStrength(math.NaN(), Edits()...)},
 		{Edits: atStrength(0, Edits()...), Count: 41}, {Edits: atStrength(0, Edits()...), Count: -1},
 	} {
-		if _, err := Plant(c, p); !errors.Is(err, ErrPlanting) {
+		if _, err := Plant(c, p); !errors.Is(err, errPlanting) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
@@ -467,7 +467,7 @@ func TestCorpus(t *testing.T) {
 	if !slices.Equal(c.Labelled, []Pair{{0, 1}}) {
 		t.Errorf("labelled %v", c.Labelled)
 	}
-	if err := c.Label([][2]string{{"doc1", "nobody"}}); !errors.Is(err, ErrUnknownID) {
+	if err := c.Label([][2]string{{"doc1", "nobody"}}); !errors.Is(err, errUnknownID) {
 		t.Errorf("an unknown id: %v", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// FeaturePair is a feature of one of two documents, or of both.
-type FeaturePair struct {
+// featurePair is a feature of one of two documents, or of both.
+type featurePair struct {
 	Text string `json:"text"`
 	A    int    `json:"a"` // its weight in the first document; 0: it is not there
 	B    int    `json:"b"` // in the second
@@ -24,16 +24,16 @@ type FeaturePair struct {
 // Explanation says why two documents do or do not match.
 type Explanation struct {
 	Method       string         `json:"method"`
-	A            Side           `json:"a"`
-	B            Side           `json:"b"`
+	A            side           `json:"a"`
+	B            side           `json:"b"`
 	Bits         int            `json:"bits"`       // of the fingerprints
 	K            int            `json:"k"`          // the method's distance
 	Distance     int            `json:"distance"`   // of the fingerprints
 	Similarity   float64        `json:"similarity"` // of the fingerprints
 	Segments     []string       `json:"segments"`   // keys of the segment tables in common
-	Shared       []FeaturePair  `json:"shared"`     // features of both, those of the greatest common weight first
-	OnlyA        []FeaturePair  `json:"only_a"`     // features of one alone, the greatest weight first
-	OnlyB        []FeaturePair  `json:"only_b"`
+	Shared       []featurePair  `json:"shared"`     // features of both, those of the greatest common weight first
+	OnlyA        []featurePair  `json:"only_a"`     // features of one alone, the greatest weight first
+	OnlyB        []featurePair  `json:"only_b"`
 	WeightShared float64        `json:"weight_shared"` // Σ min(a, b) / Σ max(a, b) of the features' weights
 	Estimate     float64        `json:"estimate"`      // of the Jaccard similarity, by the sketches
 	Error        float64        `json:"error"`         // its standard error
@@ -47,8 +47,8 @@ type Explanation struct {
 	textA, textB []byte
 }
 
-// Side is one of the two documents.
-type Side struct {
+// side is one of the two documents.
+type side struct {
 	ID          string `json:"id"`
 	Fingerprint string `json:"fingerprint"` // in hexadecimal digits
 	Lane        string `json:"lane"`
@@ -58,7 +58,7 @@ type Side struct {
 }
 
 // Rows lays the texts out side by side.
-func (e *Explanation) Rows() []Row { return sideBySide(diff(e.textA, e.textB), 0) }
+func (e *Explanation) Rows() []diffRow { return sideBySide(diff(e.textA, e.textB), 0) }
 
 // Explain compares two documents as a run of the method does.
 func Explain(m *Neardup, a, b *Document) (*Explanation, error) {
@@ -102,7 +102,7 @@ func newExplainer(m *Neardup) (*explainer, error) {
 
 // looked is what a run and its verdicts look at of a document.
 type looked struct {
-	Side
+	side
 	text        []byte // without its site's template
 	fingerprint simhash.Fingerprint
 	view        data.View
@@ -119,7 +119,7 @@ func (x *explainer) look(d *Document) *looked {
 	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
 	l.shingles = shingles(x.workspace.Normal())
 	l.features = x.workspace.Features(nil, d.Title, l.text)
-	l.Side = Side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.shingles)}
+	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.shingles)}
 	return l
 }
 
@@ -127,12 +127,12 @@ func (x *explainer) explain(first, second *Document) *Explanation {
 	a, b := x.look(first), x.look(second)
 	bits := x.method.Features.Bits
 	e := &Explanation{
-		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, A: a.Side, B: b.Side,
+		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, A: a.side, B: b.side,
 		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
 		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
 		Jaccard:     sketch.Jaccard(a.shingles, b.shingles),
 		Containment: sketch.Containment(a.shingles, b.shingles),
-		Segments:    []string{}, Shared: []FeaturePair{}, OnlyA: []FeaturePair{}, OnlyB: []FeaturePair{},
+		Segments:    []string{}, Shared: []featurePair{}, OnlyA: []featurePair{}, OnlyB: []featurePair{},
 	}
 	for t := range x.layout.Tables() {
 		key, _ := x.layout.Key(t, a.fingerprint)
@@ -197,7 +197,7 @@ func (e *Explanation) features(a, b []simhash.Feature) {
 	least, most := 0, 0
 	for _, f := range a {
 		weight := other[f.Text]
-		p := FeaturePair{Text: f.Text, A: f.Weight, B: weight}
+		p := featurePair{Text: f.Text, A: f.Weight, B: weight}
 		least, most = least+min(p.A, p.B), most+max(p.A, p.B)
 		if weight > 0 {
 			e.Shared = append(e.Shared, p)
@@ -208,11 +208,11 @@ func (e *Explanation) features(a, b []simhash.Feature) {
 	}
 	for _, f := range b {
 		if _, alone := other[f.Text]; alone {
-			e.OnlyB = append(e.OnlyB, FeaturePair{Text: f.Text, B: f.Weight})
+			e.OnlyB = append(e.OnlyB, featurePair{Text: f.Text, B: f.Weight})
 			most += f.Weight
 		}
 	}
-	slices.SortStableFunc(e.Shared, func(p, q FeaturePair) int { return min(q.A, q.B) - min(p.A, p.B) })
+	slices.SortStableFunc(e.Shared, func(p, q featurePair) int { return min(q.A, q.B) - min(p.A, p.B) })
 	if most > 0 {
 		e.WeightShared = float64(least) / float64(most)
 	}
@@ -247,7 +247,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "features     %d shared, %d and %d alone, weight in common %.3f\n", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared)
 	for _, list := range []struct {
 		name  string
-		pairs []FeaturePair
+		pairs []featurePair
 	}{{"  shared    ", e.Shared}, {"  only first ", e.OnlyA}, {"  only second", e.OnlyB}} {
 		fmt.Fprintf(&b, "%s", list.name)
 		for _, p := range list.pairs[:min(len(list.pairs), explainedFeatures)] {

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Group is how a method does on some of the pairs.
-type Group struct {
+// group is how a method does on some of the pairs.
+type group struct {
 	By        string `json:"by"`        // length, script, category or edit
 	Name      string `json:"name"`      // the group's
 	Precision Share  `json:"precision"` // of those reported; of nothing where a false pair belongs to no group
@@ -119,7 +119,7 @@ func (r *Result) groups(l *Lab, found []Found) {
 		return cmp.Or(cmp.Compare(slices.Index(rank, a.by), slices.Index(rank, b.by)), cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
 	for _, k := range keys {
-		g := Group{By: k.by, Name: k.name, Precision: tallies[k].precision(), Recall: tallies[k].recall()}
+		g := group{By: k.by, Name: k.name, Precision: tallies[k].precision(), Recall: tallies[k].recall()}
 		if k.by == byEdit {
 			g.Precision = NewShare(0, 0) // a false pair was made by no edit
 		}

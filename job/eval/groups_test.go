@@ -50,7 +50,7 @@ func TestScript(t *testing.T) {
 func TestSweepAgainstMeasure(t *testing.T) {
 	l := newLab(t, planted(t, 0.4), Options{Half: AllPairs, Examples: 1})
 	for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
-		s, err := l.Sweep(t.Context(), m, 9)
+		s, err := l.sweepOf(t.Context(), m, 9)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestProtocol(t *testing.T) {
 			t.Errorf("labelled %s and %s, by %q", a.ID, b.ID, out.Kinds[q])
 		}
 	}
-	for _, bad := range []Protocol{{}, {Categories: 5, Documents: 10}, {Categories: 2, Documents: 100, Duplicates: 2}, {Categories: 1, Documents: 4, Duplicates: 3}} {
+	for _, bad := range []protocol{{}, {Categories: 5, Documents: 10}, {Categories: 2, Documents: 100, Duplicates: 2}, {Categories: 1, Documents: 4, Duplicates: 3}} {
 		if _, err := bad.Apply(c); err == nil {
 			t.Errorf("%+v passes", bad)
 		}

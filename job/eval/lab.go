@@ -47,14 +47,14 @@ const AllPairs = -1
 type Lab struct {
 	corpus  *Corpus
 	options Options
-	truth   map[Pair]True
+	truth   map[Pair]truePair
 	lengths []int32  // in characters of the normal form
 	scripts []string // that most letters are of
 	dir     string   // of runs, temporary; "": none yet
 }
 
-// True is what makes a pair a true one.
-type True struct {
+// truePair is what makes a pair a true one.
+type truePair struct {
 	Labelled bool
 	Jaccard  float64 // of the shingles
 }
@@ -89,7 +89,7 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if o.Examples <= 0 {
 		o.Examples = 10
 	}
-	l := &Lab{corpus: c, options: o, truth: map[Pair]True{}, lengths: make([]int32, len(c.Documents)), scripts: make([]string, len(c.Documents))}
+	l := &Lab{corpus: c, options: o, truth: map[Pair]truePair{}, lengths: make([]int32, len(c.Documents)), scripts: make([]string, len(c.Documents))}
 	sets := make([][]uint64, len(c.Documents))
 	err := l.normalized(ctx, func(i int, text []byte) {
 		sets[i] = shingles(text)
@@ -99,18 +99,18 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 		return nil, err
 	}
 	for _, p := range c.Labelled {
-		l.truth[p] = True{Labelled: true, Jaccard: sketch.Jaccard(sets[p.A], sets[p.B])}
+		l.truth[p] = truePair{Labelled: true, Jaccard: sketch.Jaccard(sets[p.A], sets[p.B])}
 	}
 	found, err := alike(ctx, sets, o.Alike, o.Workers)
 	for _, f := range found {
-		l.truth[f.Pair] = True{Labelled: l.truth[f.Pair].Labelled, Jaccard: f.Score}
+		l.truth[f.Pair] = truePair{Labelled: l.truth[f.Pair].Labelled, Jaccard: f.Score}
 	}
 	return l, err
 }
 
 // counts reports whether a pair is of the half that is measured.
 func (l *Lab) counts(p Pair) bool {
-	return l.options.Half == AllPairs || Half(l.corpus.Documents[p.A].ID) == l.options.Half
+	return l.options.Half == AllPairs || halfOf(l.corpus.Documents[p.A].ID) == l.options.Half
 }
 
 // shingles returns the shingles of a document.

@@ -33,17 +33,17 @@ func NewShare(have, of int) Share {
 	return s
 }
 
-// Band is the recall of the true pairs whose Jaccard similarity is Low to
+// band is the recall of the true pairs whose Jaccard similarity is Low to
 // below High.
-type Band struct {
+type band struct {
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	All      Share   `json:"all"`      // of all true pairs
 	Labelled Share   `json:"labelled"` // of the labelled ones
 }
 
-// Point is what a method does when it reports only scores from Score on.
-type Point struct {
+// curvePoint is what a method does when it reports only scores from Score on.
+type curvePoint struct {
 	Score     float64 `json:"score"`
 	Pairs     int     `json:"pairs"`
 	Precision float64 `json:"precision"`
@@ -51,32 +51,32 @@ type Point struct {
 	F1        float64 `json:"f1"`
 }
 
-// Example is a pair that a method got wrong.
-type Example struct {
-	A       string  `json:"a"` // ids
-	B       string  `json:"b"`
-	Score   float64 `json:"score"` // the method's; 0 when it did not report the pair
-	Jaccard float64 `json:"jaccard"`
-	TextA   string  `json:"text_a"` // the start of the texts
-	TextB   string  `json:"text_b"`
-	Rows    []Row   `json:"rows"` // the texts side by side: what differs, and what is next to it
+// examplePair is a pair that a method got wrong.
+type examplePair struct {
+	A       string    `json:"a"` // ids
+	B       string    `json:"b"`
+	Score   float64   `json:"score"` // the method's; 0 when it did not report the pair
+	Jaccard float64   `json:"jaccard"`
+	TextA   string    `json:"text_a"` // the start of the texts
+	TextB   string    `json:"text_b"`
+	Rows    []diffRow `json:"rows"` // the texts side by side: what differs, and what is next to it
 }
 
 // Result is one method's measurement.
 type Result struct {
-	Method     string    `json:"method"`
-	Pairs      int       `json:"pairs"`     // reported
-	Precision  Share     `json:"precision"` // true pairs of those reported
-	Recall     Share     `json:"recall"`    // labelled pairs found; without labels, all true pairs
-	F1         float64   `json:"f1"`
-	Seconds    float64   `json:"seconds"` // from raw texts to pairs
-	Bands      []Band    `json:"bands"`
-	Groups     []Group   `json:"groups"`     // by length, script, category and edit
-	Dissimilar int       `json:"dissimilar"` // reported pairs with J below 0.3
-	Curve      []Point   `json:"curve"`      // from the strictest on
-	Best       Point     `json:"best"`       // of the curve, by F1
-	False      []Example `json:"false"`      // the most dissimilar pairs reported
-	Missed     []Example `json:"missed"`     // the most similar true pairs not reported
+	Method     string        `json:"method"`
+	Pairs      int           `json:"pairs"`     // reported
+	Precision  Share         `json:"precision"` // true pairs of those reported
+	Recall     Share         `json:"recall"`    // labelled pairs found; without labels, all true pairs
+	F1         float64       `json:"f1"`
+	Seconds    float64       `json:"seconds"` // from raw texts to pairs
+	Bands      []band        `json:"bands"`
+	Groups     []group       `json:"groups"`     // by length, script, category and edit
+	Dissimilar int           `json:"dissimilar"` // reported pairs with J below 0.3
+	Curve      []curvePoint  `json:"curve"`      // from the strictest on
+	Best       curvePoint    `json:"best"`       // of the curve, by F1
+	False      []examplePair `json:"false"`      // the most dissimilar pairs reported
+	Missed     []examplePair `json:"missed"`     // the most similar true pairs not reported
 }
 
 // bounds of the similarity bands.
@@ -114,7 +114,7 @@ func (t tally) f1() float64      { return F1(t.precision().Value, t.recall().Val
 
 // wants reports whether recall is of a true pair: without labels of all, else
 // of the labelled ones.
-func (l *Lab) wants(t True) bool { return t.Labelled || len(l.corpus.Labelled) == 0 }
+func (l *Lab) wants(t truePair) bool { return t.Labelled || len(l.corpus.Labelled) == 0 }
 
 // wanted returns how many pairs recall is of.
 func (l *Lab) wanted() (n int) {
@@ -175,7 +175,7 @@ func (r *Result) bands(l *Lab, reported map[Pair]bool) {
 		}
 	}
 	for i := range all {
-		r.Bands = append(r.Bands, Band{Low: bounds[i], High: min(1, bounds[i+1]), All: all[i].recall(), Labelled: labelled[i].recall()})
+		r.Bands = append(r.Bands, band{Low: bounds[i], High: min(1, bounds[i+1]), All: all[i].recall(), Labelled: labelled[i].recall()})
 	}
 	slices.SortFunc(missed, func(a, b Found) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.compare(b.Pair)) })
 	for _, f := range missed[:min(len(missed), l.options.Examples)] {
@@ -213,13 +213,13 @@ func (r *Result) curve(l *Lab, found []Found, wanted int) {
 	order := slices.Clone(found)
 	slices.SortStableFunc(order, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
 	t := tally{wanted: wanted}
-	var all []Point
+	var all []curvePoint
 	for i, f := range order {
 		t.report(l, f.Pair)
 		if i+1 < len(order) && order[i+1].Score == f.Score {
 			continue
 		}
-		p := Point{Score: f.Score, Pairs: t.pairs, Precision: t.precision().Value, Recall: t.recall().Value, F1: t.f1()}
+		p := curvePoint{Score: f.Score, Pairs: t.pairs, Precision: t.precision().Value, Recall: t.recall().Value, F1: t.f1()}
 		all = append(all, p)
 		if p.F1 > r.Best.F1 {
 			r.Best = p
@@ -243,10 +243,10 @@ const (
 	diffRows = 24
 )
 
-func (l *Lab) example(p Pair, score, jaccard float64) Example {
+func (l *Lab) example(p Pair, score, jaccard float64) examplePair {
 	a, b := &l.corpus.Documents[p.A], &l.corpus.Documents[p.B]
 	rows := sideBySide(diff([]byte(excerpt(a.Text, diffText)), []byte(excerpt(b.Text, diffText))), diffRows)
-	return Example{
+	return examplePair{
 		A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows,
 		TextA: excerpt(a.Text, exampleText), TextB: excerpt(b.Text, exampleText),
 	}

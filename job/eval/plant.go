@@ -56,7 +56,7 @@ func ParsePlanned(s string, strength float64) (Planned, error) {
 	if has {
 		var err error
 		if p.Strength, err = strconv.ParseFloat(value, 64); err != nil {
-			return p, fmt.Errorf("%w: %q: write an edit and a strength from 0 to 1, like drop=0.2", ErrPlanting, s)
+			return p, fmt.Errorf("%w: %q: write an edit and a strength from 0 to 1, like drop=0.2", errPlanting, s)
 		}
 	}
 	return p, p.check()
@@ -64,10 +64,10 @@ func ParsePlanned(s string, strength float64) (Planned, error) {
 
 func (p Planned) check() error {
 	if !slices.Contains(Edits(), p.Edit) {
-		return fmt.Errorf("%w: edit %q: write some of %v", ErrPlanting, p.Edit, Edits())
+		return fmt.Errorf("%w: edit %q: write some of %v", errPlanting, p.Edit, Edits())
 	}
 	if !(p.Strength >= 0 && p.Strength <= 1) {
-		return fmt.Errorf("%w: strength %v: write a number from 0 to 1", ErrPlanting, p.Strength)
+		return fmt.Errorf("%w: strength %v: write a number from 0 to 1", errPlanting, p.Strength)
 	}
 	return nil
 }
@@ -79,8 +79,8 @@ type Planting struct {
 	Seed  uint64
 }
 
-// ErrPlanting says what is wrong with a Planting.
-var ErrPlanting = errors.New("cannot plant")
+// errPlanting says what is wrong with a Planting.
+var errPlanting = errors.New("cannot plant")
 
 // Plant returns a corpus of the same documents and Count more, each an edited
 // copy of one of them, drawn without replacement, and labelled as its pair. An
@@ -95,9 +95,9 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 	n := len(c.Documents)
 	switch {
 	case len(p.Edits) == 0 && p.Count > 0:
-		return nil, fmt.Errorf("%w: write some of the edits %v", ErrPlanting, Edits())
+		return nil, fmt.Errorf("%w: write some of the edits %v", errPlanting, Edits())
 	case p.Count < 0 || p.Count > n:
-		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", ErrPlanting, p.Count, n)
+		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", errPlanting, p.Count, n)
 	}
 	forms, err := scripts()
 	if err != nil {

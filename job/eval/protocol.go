@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Protocol is a test set of several categories, each of as many documents, of
+// protocol is a test set of several categories, each of as many documents, of
 // which some are near-duplicates of others.
-type Protocol struct {
+type protocol struct {
 	Categories int
 	Documents  int // of a category
 	Duplicates int // of these, planted
@@ -22,8 +22,8 @@ type Protocol struct {
 // 2,000 documents each, 500 of them near-duplicates. Every edit makes as many
 // of these, at strengths that leave a near-duplicate: a tenth of the text is
 // changed, of what is added around it a fifth.
-func PaperProtocol(seed uint64) Protocol {
-	p := Protocol{Categories: 5, Documents: 2000, Duplicates: 500, Seed: seed}
+func PaperProtocol(seed uint64) protocol {
+	p := protocol{Categories: 5, Documents: 2000, Duplicates: 500, Seed: seed}
 	for _, e := range Edits() {
 		strength := 0.1
 		switch e {
@@ -41,9 +41,9 @@ func PaperProtocol(seed uint64) Protocol {
 
 // Apply draws the test set from the documents of a corpus by their Category:
 // of the categories that have enough of them the largest, equal ones by name.
-func (p Protocol) Apply(c *Corpus) (*Corpus, error) {
+func (p protocol) Apply(c *Corpus) (*Corpus, error) {
 	if p.Categories < 1 || p.Duplicates < 0 || p.Documents < 2*p.Duplicates {
-		return nil, fmt.Errorf("%w: %d categories of %d documents, %d of them near-duplicates: write at most half of the documents", ErrPlanting, p.Categories, p.Documents, p.Duplicates)
+		return nil, fmt.Errorf("%w: %d categories of %d documents, %d of them near-duplicates: write at most half of the documents", errPlanting, p.Categories, p.Documents, p.Duplicates)
 	}
 	originals := p.Documents - p.Duplicates
 	members := map[string][]int{}
@@ -58,7 +58,7 @@ func (p Protocol) Apply(c *Corpus) (*Corpus, error) {
 		for _, name := range names[:min(len(names), p.Categories)] {
 			have += fmt.Sprintf(" %q has %d,", name, len(members[name]))
 		}
-		return nil, fmt.Errorf("%w:%s and %d categories of %d documents or more are wanted", ErrPlanting, have, p.Categories, originals)
+		return nil, fmt.Errorf("%w:%s and %d categories of %d documents or more are wanted", errPlanting, have, p.Categories, originals)
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 0x70726f746f636f6c))
 	out := &Corpus{Kinds: map[Pair]string{}, Skipped: c.Skipped}

@@ -21,7 +21,7 @@ type Report struct {
 	Alike      float64      `json:"alike"`      // similarity from which on a pair is a true one
 	Results    []*Result    `json:"results"`    // in the order of measuring
 	Histograms []*Histogram `json:"histograms"` // may be empty
-	Sweeps     []*Sweep     `json:"sweeps"`     // may be empty
+	Sweeps     []*sweep     `json:"sweeps"`     // may be empty
 }
 
 // Report starts a report of the laboratory's measurements.
@@ -66,7 +66,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Sprintf("%.4f", m.F1), fmt.Sprintf("%.4f", m.Best.F1), fmt.Sprintf("%.3f", m.Best.Score), fmt.Sprintf("%.1f", m.Seconds))
 	}
 	row()
-	byBand := func(name string, bands []Band, cell func(Band) string) {
+	byBand := func(name string, bands []band, cell func(band) string) {
 		cells := []string{name}
 		for _, b := range downwards(bands) {
 			cells = append(cells, cell(b))
@@ -75,10 +75,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for i, m := range r.Results {
 		if i == 0 {
-			byBand("recall by similarity", m.Bands, Band.Name)
-			byBand("(true pairs)", m.Bands, func(b Band) string { return fmt.Sprint(b.All.Of) })
+			byBand("recall by similarity", m.Bands, band.Name)
+			byBand("(true pairs)", m.Bands, func(b band) string { return fmt.Sprint(b.All.Of) })
 		}
-		byBand(m.Method, m.Bands, func(b Band) string { return b.All.String() })
+		byBand(m.Method, m.Bands, func(b band) string { return b.All.String() })
 	}
 	r.writeGroups(row)
 	if len(r.Sweeps) > 0 {
@@ -136,7 +136,7 @@ type grouping struct {
 
 type groupRow struct {
 	Name  string
-	Cells []Group
+	Cells []group
 }
 
 // grouped brings the groups of all methods together. A grouping into one group
@@ -155,7 +155,7 @@ func (r *Report) grouped() []grouping {
 					i = k
 				} else {
 					i = min(i, len(g.Rows))
-					g.Rows = slices.Insert(g.Rows, i, groupRow{one.Name, make([]Group, len(r.Results))})
+					g.Rows = slices.Insert(g.Rows, i, groupRow{one.Name, make([]group, len(r.Results))})
 				}
 				g.Rows[i].Cells[at] = one
 				i++
@@ -174,7 +174,7 @@ func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
 	for _, m := range r.Results {
 		for _, list := range []struct {
 			name     string
-			examples []Example
+			examples []examplePair
 		}{{"reports wrongly", m.False}, {"misses", m.Missed}} {
 			for _, e := range list.examples[:min(n, len(list.examples))] {
 				if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, list.name, e.A, e.B, e.Jaccard, e.Score); err != nil {
@@ -190,7 +190,7 @@ func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
 }
 
 // Name writes the band as a range.
-func (b Band) Name() string {
+func (b band) Name() string {
 	switch {
 	case b.Low == 0:
 		return fmt.Sprintf("J < %.1f", b.High)
@@ -216,19 +216,19 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"curves":    curves,
 	"distances": distances,
 	"bars":      bars,
-	"wanted": func(cells []Group) (n int) {
+	"wanted": func(cells []group) (n int) {
 		for _, c := range cells {
 			n = max(n, c.Recall.Of)
 		}
 		return n
 	},
-	"features": func(name string, list []FeaturePair) any {
+	"features": func(name string, list []featurePair) any {
 		return struct {
 			Name string
-			List []FeaturePair
+			List []featurePair
 		}{name, list}
 	},
-	"first": func(n int, list []FeaturePair) []FeaturePair { return list[:min(n, len(list))] },
+	"first": func(n int, list []featurePair) []featurePair { return list[:min(n, len(list))] },
 }).ParseFS(pageFiles, "*.html"))
 
 // WriteHTML writes the report as one page that needs nothing else.
@@ -240,7 +240,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 }
 
 // downwards lists bands from the most alike on.
-func downwards(bands []Band) []Band {
+func downwards(bands []band) []band {
 	out := slices.Clone(bands)
 	slices.Reverse(out)
 	return out
@@ -248,4 +248,4 @@ func downwards(bands []Band) []Band {
 
 // Shade is the lightness of the band's cell in the page, in percent: the
 // higher the recall, the darker.
-func (b Band) Shade() float64 { return 97 - 25*b.All.Value }
+func (b band) Shade() float64 { return 97 - 25*b.All.Value }

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Sweep is what a method of ours does at every distance from 0 on, all else
+// sweep is what a method of ours does at every distance from 0 on, all else
 // being equal.
-type Sweep struct {
+type sweep struct {
 	Method string   `json:"method"`
-	Points []KPoint `json:"points"`
+	Points []kPoint `json:"points"`
 }
 
-// KPoint is a method at distance K.
-type KPoint struct {
+// kPoint is a method at distance K.
+type kPoint struct {
 	K         int     `json:"k"`
 	Pairs     int     `json:"pairs"`
 	Precision Share   `json:"precision"`
@@ -24,8 +24,8 @@ type KPoint struct {
 
 // Sweeps measures those of the methods that are ours at distances 0 to k. Of
 // several that differ in nothing but the distance it measures the first.
-func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*Sweep, error) {
-	var sweeps []*Sweep
+func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*sweep, error) {
+	var sweeps []*sweep
 	var swept []Neardup
 	for _, m := range methods {
 		ours, ok := m.(*Neardup)
@@ -38,7 +38,7 @@ func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*Sweep, er
 			continue
 		}
 		swept = append(swept, settings)
-		s, err := l.Sweep(ctx, ours, k)
+		s, err := l.sweepOf(ctx, ours, k)
 		if err != nil {
 			return nil, err
 		}
@@ -47,10 +47,10 @@ func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*Sweep, er
 	return sweeps, nil
 }
 
-// Sweep measures the method at distances 0 to k, by one run at k: of the pairs
+// sweep measures the method at distances 0 to k, by one run at k: of the pairs
 // that it finds, those that are candidates at distance 0 too are found at every
 // distance, the others from their own on.
-func (l *Lab) Sweep(ctx context.Context, m *Neardup, k int) (*Sweep, error) {
+func (l *Lab) sweepOf(ctx context.Context, m *Neardup, k int) (*sweep, error) {
 	wide, none := *m, *m
 	wide.Match.Distance, none.Match.Distance = k, 0
 	rule, err := none.rule()
@@ -79,10 +79,10 @@ func (l *Lab) Sweep(ctx context.Context, m *Neardup, k int) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sweep{Method: m.Name()}
+	s := &sweep{Method: m.Name()}
 	for at, t := range tallies {
 		t.wanted = l.wanted()
-		s.Points = append(s.Points, KPoint{K: at, Pairs: t.pairs, Precision: t.precision(), Recall: t.recall(), F1: t.f1()})
+		s.Points = append(s.Points, kPoint{K: at, Pairs: t.pairs, Precision: t.precision(), Recall: t.recall(), F1: t.f1()})
 	}
 	return s, nil
 }

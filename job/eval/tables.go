@@ -11,8 +11,8 @@ import (
 
 // Names of the tables of a report.
 const (
-	TableMeasures = "measures" // every figure of every method, one a row
-	TableExamples = "examples" // the worst false pairs and misses
+	tableMeasures = "measures" // every figure of every method, one a row
+	tableExamples = "examples" // the worst false pairs and misses
 )
 
 // What a row of measures is of, in its column by; the groups' names beside.
@@ -33,7 +33,7 @@ type measure struct {
 	f1, seconds                 float64
 }
 
-var measures = data.Table[measure]{Name: TableMeasures, RowBytes: 128, Columns: []data.Column[measure]{
+var measures = data.Table[measure]{Name: tableMeasures, RowBytes: 128, Columns: []data.Column[measure]{
 	{Name: "method", Doc: "method that is measured",
 		Word: func(m *measure) *string { return &m.method }},
 	{Name: "by", Doc: "what the row is of: `all`, `similarity`, `score`, `distance`, `histogram`, or a kind of group",
@@ -77,7 +77,7 @@ type example struct {
 	textA, textB   []byte
 }
 
-var examples = data.Table[example]{Name: TableExamples, RowBytes: 64, Columns: []data.Column[example]{
+var examples = data.Table[example]{Name: tableExamples, RowBytes: 64, Columns: []data.Column[example]{
 	{Name: "method", Doc: "method that is measured",
 		Word: func(e *example) *string { return &e.method }},
 	{Name: "missed", Doc: "a true pair that is not reported; else one wrongly reported",
@@ -99,7 +99,7 @@ var examples = data.Table[example]{Name: TableExamples, RowBytes: 64, Columns: [
 // WriteParquet writes the report as two tables into the directory, which is
 // there: measures.parquet and examples.parquet.
 func (r *Report) WriteParquet(dir string, o parquet.Options) error {
-	return errors.Join(r.writeMeasures(filepath.Join(dir, TableMeasures+".parquet"), o), r.writeExamples(filepath.Join(dir, TableExamples+".parquet"), o))
+	return errors.Join(r.writeMeasures(filepath.Join(dir, tableMeasures+".parquet"), o), r.writeExamples(filepath.Join(dir, tableExamples+".parquet"), o))
 }
 
 func (r *Report) writeMeasures(path string, o parquet.Options) (err error) {
@@ -167,7 +167,7 @@ func (r *Report) writeExamples(path string, o parquet.Options) (err error) {
 		}
 	}()
 	for _, m := range r.Results {
-		for i, list := range [][]Example{m.False, m.Missed} {
+		for i, list := range [][]examplePair{m.False, m.Missed} {
 			for _, e := range list {
 				if err := w.Write(&example{m.Method, i == 1, []byte(e.A), []byte(e.B), e.Score, e.Jaccard, []byte(e.TextA), []byte(e.TextB)}); err != nil {
 					return err

@@ -19,8 +19,8 @@ import (
 // pair of texts: their time grows with the square of it.
 const smallSet = 5000
 
-// ErrTooMany says that a method for small sets was given a large one.
-var ErrTooMany = errors.New("too many documents")
+// errTooMany says that a method for small sets was given a large one.
+var errTooMany = errors.New("too many documents")
 
 // everyPair is a method for small sets, which looks at every pair. prepare
 // returns a function that for a document returns one that compares others with
@@ -29,7 +29,7 @@ func everyPair(name string, least float64, prepare func(ctx context.Context, l *
 	return baseline{name, func(ctx context.Context, l *Lab) ([]Found, error) {
 		n := len(l.corpus.Documents)
 		if n > smallSet {
-			return nil, fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", ErrTooMany, n, smallSet)
+			return nil, fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", errTooMany, n, smallSet)
 		}
 		with, err := prepare(ctx, l)
 		if err != nil {

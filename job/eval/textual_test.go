@@ -145,7 +145,7 @@ func TestSmallSetsOnly(t *testing.T) {
 	c := &Corpus{Documents: make([]Document, smallSet+1)}
 	l := &Lab{corpus: c, options: Options{Workers: 1}}
 	for _, m := range []Method{editDistance(0.7), cosine(0.9), commonSubstring(0.3)} {
-		if _, err := m.Find(t.Context(), l); !errors.Is(err, ErrTooMany) {
+		if _, err := m.Find(t.Context(), l); !errors.Is(err, errTooMany) {
 			t.Errorf("%s: %v", m.Name(), err)
 		}
 	}
