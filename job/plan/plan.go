@@ -48,15 +48,15 @@ type Plan struct {
 	Han         float64          `json:"han"`          // share of the sample's letters that are ideographs
 	Lanes       map[string]int   `json:"lanes"`        // of the sample
 	ShortTexts  int              `json:"short_texts"`  // of the sample: of at most 40 letters
-	Presets     []Preset         `json:"presets"`
+	Presets     []preset         `json:"presets"`
 	Recommended string           `json:"recommended"` // preset
 	Why         string           `json:"why"`
 	Memory      string           `json:"memory"` // what to give --memory
 	Planted     map[string]int64 `json:"planted"`
 }
 
-// Preset is what a preset would take and find.
-type Preset struct {
+// preset is what a preset would take and find.
+type preset struct {
 	Name        string     `json:"name"`
 	Distance    int        `json:"distance"`
 	Fingerprint float64    `json:"fingerprint_seconds"` // reading included
@@ -302,10 +302,10 @@ func (s *sampler) look() (err error) {
 }
 
 // preset estimates what a preset takes.
-func (s *sampler) preset(name string, workers int) (Preset, error) {
+func (s *sampler) preset(name string, workers int) (preset, error) {
 	cfg, err := s.cfg.WithPreset(name)
 	if err != nil {
-		return Preset{}, err
+		return preset{}, err
 	}
 	m := cfg.Match
 	verified := 0
@@ -319,7 +319,7 @@ func (s *sampler) preset(name string, workers int) (Preset, error) {
 	if s.format == source.FormatWARC || s.format == source.FormatWET {
 		readers = cores // a split is read by all
 	}
-	p := Preset{Name: name, Distance: m.Distance, verified: m.Verified()}
+	p := preset{Name: name, Distance: m.Distance, verified: m.Verified()}
 	// A split's reader and the fingerprinters work at the same time.
 	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores)
 	kernel, err := hamming.ChoosePlan(cfg.Features.Bits, m.Distance, int(min(n, 1<<31)))
