@@ -50,8 +50,8 @@ var (
 	// ErrOther is returned for a run directory of another configuration or
 	// input.
 	ErrOther = errors.New("run directory of another configuration")
-	// ErrInUse is returned when another process works in the run directory.
-	ErrInUse = errors.New("run directory in use")
+	// errInUse is returned when another process works in the run directory.
+	errInUse = errors.New("run directory in use")
 )
 
 // Dir is an opened run directory, held by a lock until Close.
@@ -81,7 +81,7 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("run directory: %w", err)
 	}
 	if !got {
-		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", ErrInUse, path)
+		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", errInUse, path)
 	}
 	d := &Dir{path: path, lock: lock}
 	if err := d.sweep(); err != nil {

@@ -41,8 +41,8 @@ func TestLockIsExclusive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); !errors.Is(err, ErrInUse) {
-		t.Fatalf("got %v, want ErrInUse", err)
+	if _, err := Open(dir); !errors.Is(err, errInUse) {
+		t.Fatalf("got %v, want errInUse", err)
 	}
 	if used, err := InUse(dir); !used || err != nil {
 		t.Fatalf("in use: %t, %v", used, err)
