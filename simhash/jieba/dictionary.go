@@ -17,8 +17,8 @@ import (
 //go:embed model.bin
 var embedded []byte
 
-// ErrModel is returned when the embedded model is damaged.
-var ErrModel = model.ErrDamaged
+// errModel is returned when the embedded model is damaged.
+var errModel = model.ErrDamaged
 
 // Dictionary is the words a Cutter knows, with their weights, and the hidden
 // Markov model for the words nobody listed. It is immutable and safe for
@@ -108,7 +108,7 @@ func load(file []byte) (*Dictionary, error) {
 		w := UserWord{Text: u.Text, Weight: int(u.Freq), Tag: u.Tag}
 		id, ok := d.Lookup([]byte(w.Text))
 		if err := w.check(); err != nil || !ok {
-			return nil, fmt.Errorf("jieba: %w: user word %q", ErrModel, w.Text)
+			return nil, fmt.Errorf("jieba: %w: user word %q", errModel, w.Text)
 		}
 		if err := d.use(id, w); err != nil {
 			return nil, err
@@ -212,7 +212,7 @@ func (d *Dictionary) spell() error {
 	for id, slot := range slots {
 		var ok bool
 		if codes, ok = model.AppendCodes(codes[:0], d.nodes, parents, slot); !ok {
-			return fmt.Errorf("jieba: %w: word %d is not in the trie", ErrModel, id)
+			return fmt.Errorf("jieba: %w: word %d is not in the trie", errModel, id)
 		}
 		for _, c := range codes {
 			text = utf8.AppendRune(text, d.runes[c])

@@ -27,12 +27,12 @@ func TestLoadDamaged(t *testing.T) {
 	for _, i := range []int{0, 8, 12, 16, 20, 40, len(embedded) / 2, len(embedded) - 1} {
 		file := append([]byte(nil), embedded...)
 		file[i] ^= 0x10
-		if _, err := load(file); !errors.Is(err, ErrModel) {
+		if _, err := load(file); !errors.Is(err, errModel) {
 			t.Errorf("byte %d changed: error %v", i, err)
 		}
 	}
 	for _, n := range []int{0, 7, 19, 20, 1000, len(embedded) - 1} {
-		if _, err := load(embedded[:n]); !errors.Is(err, ErrModel) {
+		if _, err := load(embedded[:n]); !errors.Is(err, errModel) {
 			t.Errorf("first %d bytes: error %v", n, err)
 		}
 	}
