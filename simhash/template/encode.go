@@ -18,10 +18,9 @@ const magic = "ndtmpl1\n"
 // ErrDamaged says that what is read is no model, or not whole.
 var ErrDamaged = errors.New("template: damaged")
 
-// AppendBinary appends the model's binary form. Equal models have the same.
-func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
-	from := len(dst)
-	dst = append(dst, magic...)
+// MarshalBinary returns the model's binary form. Equal models have the same.
+func (m *Model) MarshalBinary() ([]byte, error) {
+	dst := []byte(magic)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(m.Sites()))
 	if m != nil {
 		for _, site := range slices.Sorted(maps.Keys(m.sites)) {
@@ -33,11 +32,8 @@ func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
 			}
 		}
 	}
-	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[from:])), nil
+	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst)), nil
 }
-
-// MarshalBinary is AppendBinary to nothing.
-func (m *Model) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) }
 
 // UnmarshalBinary makes m the model of a binary form. On an error, which is
 // ErrDamaged, m stays as it was.

@@ -220,7 +220,7 @@ func TestModelBinary(t *testing.T) {
 	if err := back.UnmarshalBinary(blob); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := back.AppendBinary(nil)
+	again, _ := back.MarshalBinary()
 	if !bytes.Equal(blob, again) || back.Sites() != 5 || back.Blocks([]byte("s1.example")) != m.Blocks([]byte("s1.example")) {
 		t.Error("what is read back is another model")
 	}
@@ -253,12 +253,12 @@ func TestModelMerge(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	blob, _ := learn(f, Options{MinPages: 2, SiteMax: 3}, 2, 4).Model().AppendBinary(nil)
+	blob, _ := learn(f, Options{MinPages: 2, SiteMax: 3}, 2, 4).Model().MarshalBinary()
 	f.Add(blob)
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		var m Model
 		if m.UnmarshalBinary(blob) == nil {
-			if again, _ := m.AppendBinary(nil); !bytes.Equal(again, blob) {
+			if again, _ := m.MarshalBinary(); !bytes.Equal(again, blob) {
 				t.Fatal("the model reads back as another")
 			}
 		}
