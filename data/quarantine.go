@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// QuarantineRaw is how many raw bytes of a record Quarantine keeps unless
+// quarantineRaw is how many raw bytes of a record Quarantine keeps unless
 // told otherwise.
-const QuarantineRaw = 64 << 10
+const quarantineRaw = 64 << 10
 
 // QuarantineRow is one line of a quarantine file.
 type QuarantineRow struct {
@@ -31,19 +31,19 @@ type Quarantine struct {
 }
 
 // CreateQuarantine starts the quarantine file of a task. maxRaw caps the raw
-// bytes kept of a record; 0 means QuarantineRaw, a negative number keeps none.
+// bytes kept of a record; 0 means 64 KiB, a negative number keeps none.
 func CreateQuarantine(path string, maxRaw int) (*Quarantine, error) {
-	return CreateQuarantineIn(OS, path, maxRaw)
+	return createQuarantineIn(OS, path, maxRaw)
 }
 
-// CreateQuarantineIn is CreateQuarantine on another file system.
-func CreateQuarantineIn(fsys FS, path string, maxRaw int) (*Quarantine, error) {
+// createQuarantineIn is CreateQuarantine on another file system.
+func createQuarantineIn(fsys FS, path string, maxRaw int) (*Quarantine, error) {
 	f, err := CreateAtomicIn(fsys, path)
 	if err != nil {
 		return nil, err
 	}
 	if maxRaw == 0 {
-		maxRaw = QuarantineRaw
+		maxRaw = quarantineRaw
 	}
 	enc := json.NewEncoder(f)
 	enc.SetEscapeHTML(false)

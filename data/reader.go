@@ -46,8 +46,8 @@ var ForeignCandidates = struct {
 	Fingerprint: []string{"fingerprint", "simhash", "hash"},
 }
 
-// DefaultMaxRecord is ReaderOptions.MaxRecord when it is 0.
-const DefaultMaxRecord = 32 << 20
+// defaultMaxRecord is ReaderOptions.MaxRecord when it is 0.
+const defaultMaxRecord = 32 << 20
 
 // Values of ReaderOptions.WARCID, ReaderOptions.HTTPStatus and
 // ReaderOptions.HTML.
@@ -66,7 +66,7 @@ type ReaderOptions struct {
 	Columns    Columns
 	KeepRaw    bool      // fill Document.Raw (JSONL and CSV)
 	Encoding   string    // of all text, a label of the WHATWG Encoding Standard; "": told from each file or page
-	MaxRecord  int64     // bytes; a longer record is skipped as too large; 0: DefaultMaxRecord
+	MaxRecord  int64     // bytes; a longer record is skipped as too large; 0: 32 MiB
 	WARCID     string    // WARCIDURL (default) or WARCIDRecord
 	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll
 	HTML       string    // HTMLMain (default) or HTMLVisible
@@ -79,7 +79,7 @@ func (o ReaderOptions) RecordLimit() int64 {
 	if o.MaxRecord > 0 {
 		return o.MaxRecord
 	}
-	return DefaultMaxRecord
+	return defaultMaxRecord
 }
 
 // SourceReader is a Reader that knows its place in the input file; every
