@@ -18,8 +18,8 @@ import (
 	"github.com/neardup/neardup/job/rundir"
 )
 
-// ErrUnknownID is returned for an id that no document of a run has.
-var ErrUnknownID = errors.New("no document of this id")
+// errUnknownID is returned for an id that no document of a run has.
+var errUnknownID = errors.New("no document of this id")
 
 // RunSettings returns the manifest and the settings of the run in directory
 // path, which has read documents.
@@ -71,7 +71,7 @@ func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Docum
 	for i, id := range ids {
 		doc, ok := found[id]
 		if !ok {
-			return nil, fmt.Errorf("%w: %q in %s", ErrUnknownID, id, path)
+			return nil, fmt.Errorf("%w: %q in %s", errUnknownID, id, path)
 		}
 		docs[i] = doc
 	}
