@@ -76,7 +76,7 @@ func startAt(t *testing.T, program string, args ...string) (address string) {
 func TestRedisOpenAgain(t *testing.T) {
 	ctx := context.Background()
 	address := server(t)
-	open := func(bits int) (*redis.Store, []string) {
+	open := func(bits int) (lookup.Store, []string) {
 		s, err := redis.Open(ctx, testSchema(bits), redis.Options{Address: address})
 		if err != nil {
 			t.Fatal(err)

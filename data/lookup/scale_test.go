@@ -44,13 +44,24 @@ func TestLookupScale(t *testing.T) {
 		return
 	}
 	cost, _ := strconv.Atoi(os.Getenv("NEARDUP_LOOKUP_PROBE")) // 0: as measured
-	s, err := sorted.Open(os.Getenv("NEARDUP_LOOKUP_DIR"), schema, sorted.Options{ProbeCost: cost})
+	dir := os.Getenv("NEARDUP_LOOKUP_DIR")
+	s, err := sorted.Open(dir, schema, sorted.Options{ProbeCost: cost})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	measure(t, s, scale)
-	t.Logf("%d bytes a document", s.Bytes()/int64(scale))
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for _, f := range files {
+		if info, err := f.Info(); err == nil {
+			size += int(info.Size())
+		}
+	}
+	t.Logf("%d bytes a document", size/scale)
 }
 
 // measure puts made-up documents, in parts of a million, until there are as

@@ -32,8 +32,8 @@ type Options struct {
 	Prefix   string // of all keys; "" is neardup
 }
 
-// Store is what stands in the server under a prefix.
-type Store struct {
+// store is what stands in the server under a prefix.
+type store struct {
 	client rueidis.Client
 	prefix string
 	schema lookup.Schema
@@ -44,7 +44,7 @@ const pipelined = 500
 
 // Open connects to the server. What stands there in another schema is
 // removed, and so is what a killed process left.
-func Open(ctx context.Context, schema lookup.Schema, o Options) (*Store, error) {
+func Open(ctx context.Context, schema lookup.Schema, o Options) (lookup.Store, error) {
 	if err := schema.Check(); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func Open(ctx context.Context, schema lookup.Schema, o Options) (*Store, error) 
 	if err != nil {
 		return nil, fmt.Errorf("lookup: redis at %s: %w", o.Address, err)
 	}
-	s := &Store{client: client, prefix: cmp.Or(o.Prefix, "neardup") + ":", schema: schema}
+	s := &store{client: client, prefix: cmp.Or(o.Prefix, "neardup") + ":", schema: schema}
 	if err := s.adopt(ctx); err != nil {
 		client.Close()
 		return nil, fmt.Errorf("lookup: redis at %s: %w", o.Address, err)
@@ -65,7 +65,7 @@ func Open(ctx context.Context, schema lookup.Schema, o Options) (*Store, error) 
 
 // keeps returns an error for a server that may throw keys away to save memory:
 // what it had would then be unknown.
-func (s *Store) keeps(ctx context.Context) error {
+func (s *store) keeps(ctx context.Context) error {
 	info, err := s.client.Do(ctx, s.client.B().Info().Section("memory").Build()).ToString()
 	if _, told := rueidis.IsRedisErr(err); told { // it does not say
 		return nil
@@ -89,7 +89,7 @@ func (s *Store) keeps(ctx context.Context) error {
 }
 
 // adopt makes what is there fit the schema.
-func (s *Store) adopt(ctx context.Context) error {
+func (s *store) adopt(ctx context.Context) error {
 	if err := s.keeps(ctx); err != nil {
 		return err
 	}
@@ -124,27 +124,27 @@ func (s *Store) adopt(ctx context.Context) error {
 }
 
 // Close closes the connection.
-func (s *Store) Close() error {
+func (s *store) Close() error {
 	s.client.Close()
 	return nil
 }
 
-func (s *Store) key(name string) string { return s.prefix + name }
+func (s *store) key(name string) string { return s.prefix + name }
 
 // setKey is the set of a table and value, prefixed as segment keys are.
-func (s *Store) setKey(k lookup.Key) string {
+func (s *store) setKey(k lookup.Key) string {
 	return fmt.Sprintf("%sk:%02d:%08x", s.prefix, k.Table, k.Value)
 }
 
-func (s *Store) documents(version string) string { return s.prefix + "d:" + version }
+func (s *store) documents(version string) string { return s.prefix + "d:" + version }
 
 // parts gives the version of each part.
-func (s *Store) parts(ctx context.Context) (map[string]string, error) {
+func (s *store) parts(ctx context.Context) (map[string]string, error) {
 	return s.client.Do(ctx, s.client.B().Hgetall().Key(s.key("parts")).Build()).AsStrMap()
 }
 
 // Parts names the parts.
-func (s *Store) Parts(ctx context.Context) ([]string, error) {
+func (s *store) Parts(ctx context.Context) ([]string, error) {
 	parts, err := s.parts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lookup: redis: %w", err)
@@ -154,7 +154,7 @@ func (s *Store) Parts(ctx context.Context) ([]string, error) {
 
 // member is what a set holds of a document: the fingerprint, then the version
 // and the row. Short ones, for there are many.
-func (s *Store) member(version uint64, row int64, hi, lo uint64) string {
+func (s *store) member(version uint64, row int64, hi, lo uint64) string {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 32), lo)
 	if s.schema.Bits == 128 {
 		b = binary.LittleEndian.AppendUint64(b, hi)
@@ -169,7 +169,7 @@ type reference struct {
 	hi, lo  uint64
 }
 
-func (s *Store) parseMember(m string) (r reference, ok bool) {
+func (s *store) parseMember(m string) (r reference, ok bool) {
 	b := []byte(m)
 	take := func() (v uint64) {
 		if ok = ok && len(b) >= 8; ok {
@@ -209,7 +209,7 @@ func parseKeys(b []byte) (keys []lookup.Key) {
 
 // Put sends the documents under a version of their own, and then makes it the
 // part's.
-func (s *Store) Put(ctx context.Context, part string, each func(yield func(*lookup.Entry) error) error) (err error) {
+func (s *store) Put(ctx context.Context, part string, each func(yield func(*lookup.Entry) error) error) (err error) {
 	if part == "" {
 		return errors.New("lookup: a part needs a name")
 	}
@@ -290,7 +290,7 @@ func (s *Store) Put(ctx context.Context, part string, each func(yield func(*look
 }
 
 // Drop removes a part.
-func (s *Store) Drop(ctx context.Context, part string) error {
+func (s *store) Drop(ctx context.Context, part string) error {
 	version, err := s.client.Do(ctx, s.client.B().Hget().Key(s.key("parts")).Field(part).Build()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return nil
@@ -312,7 +312,7 @@ func (s *Store) Drop(ctx context.Context, part string) error {
 
 // erase removes the documents of a version that no part has, and their
 // members.
-func (s *Store) erase(ctx context.Context, version string) error {
+func (s *store) erase(ctx context.Context, version string) error {
 	number, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
 		return fmt.Errorf("lookup: redis: version %q: %w", version, err)
@@ -356,7 +356,7 @@ func (s *Store) erase(ctx context.Context, version string) error {
 
 // Near reads the sets of the query's keys, and then the documents that it
 // wants of them. Only parts that are there before and after count.
-func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
+func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
 	if err := q.Check(s.schema); err != nil {
 		return nil, err
 	}
@@ -427,7 +427,7 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 const maxSets = 4096
 
 // sets is how many sets a query reads.
-func (s *Store) sets(q *lookup.Query) (n int) {
+func (s *store) sets(q *lookup.Query) (n int) {
 	for i, k := range q.Keys {
 		n += lookup.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
 	}
@@ -435,7 +435,7 @@ func (s *Store) sets(q *lookup.Query) (n int) {
 }
 
 // allParts asks for the version of each part.
-func (s *Store) allParts() rueidis.Completed {
+func (s *store) allParts() rueidis.Completed {
 	return s.client.B().Hgetall().Key(s.key("parts")).Build()
 }
 
@@ -458,7 +458,7 @@ func partsOf(r rueidis.RedisResult) (map[uint64]string, error) {
 
 // members are the documents of the query's sets that are wanted, each once, and
 // the names of all parts, by version, before the sets were read.
-func (s *Store) members(ctx context.Context, q *lookup.Query) (names map[uint64]string, wanted []reference, err error) {
+func (s *store) members(ctx context.Context, q *lookup.Query) (names map[uint64]string, wanted []reference, err error) {
 	commands := rueidis.Commands{s.allParts()}
 	var tables []int
 	for i, k := range q.Keys {

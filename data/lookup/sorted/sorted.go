@@ -30,8 +30,8 @@ import (
 	"github.com/neardup/neardup/data/lookup"
 )
 
-// Store is a folder of parts.
-type Store struct {
+// store is a folder of parts.
+type store struct {
 	dir    string
 	schema lookup.Schema
 	fs     data.FS
@@ -65,14 +65,14 @@ const topBits = 16
 // Open opens the folder at dir, which is made when it is not there. Files of
 // another schema or another format are removed: what a store holds is derived
 // from elsewhere.
-func Open(dir string, schema lookup.Schema, o Options) (*Store, error) {
+func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 	if err := schema.Check(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
-	s := &Store{dir: dir, schema: schema, fs: o.FS, probeCost: o.ProbeCost}
+	s := &store{dir: dir, schema: schema, fs: o.FS, probeCost: o.ProbeCost}
 	if s.fs == nil {
 		s.fs = data.OS
 	}
@@ -120,7 +120,7 @@ func removeLeft(path string) {
 }
 
 // Close unmaps the files; no look-up may be under way.
-func (s *Store) Close() error {
+func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -132,7 +132,7 @@ func (s *Store) Close() error {
 }
 
 // Parts names the parts.
-func (s *Store) Parts(context.Context) ([]string, error) {
+func (s *store) Parts(context.Context) ([]string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	names := make([]string, len(s.parts))
@@ -142,17 +142,7 @@ func (s *Store) Parts(context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Bytes is the size of all files.
-func (s *Store) Bytes() (n int64) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, p := range s.parts {
-		n += int64(len(p.mapped))
-	}
-	return n
-}
-
-func (s *Store) path(name string) (string, error) {
+func (s *store) path(name string) (string, error) {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return "", fmt.Errorf("lookup: part %q: a name must do as a file's", name)
 	}
@@ -160,7 +150,7 @@ func (s *Store) path(name string) (string, error) {
 }
 
 // Drop removes a part.
-func (s *Store) Drop(_ context.Context, name string) error {
+func (s *store) Drop(_ context.Context, name string) error {
 	path, err := s.path(name)
 	if err != nil {
 		return err
@@ -183,7 +173,7 @@ func (s *Store) Drop(_ context.Context, name string) error {
 	return nil
 }
 
-func (s *Store) find(name string) (int, bool) {
+func (s *store) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.parts, name, func(p *part, name string) int { return strings.Compare(p.name, name) })
 }
 
@@ -196,7 +186,7 @@ type posting struct {
 
 // Put writes a part. It holds 24 bytes for each key of its documents. The
 // folder is made again should it be gone.
-func (s *Store) Put(ctx context.Context, name string, each func(yield func(*lookup.Entry) error) error) (err error) {
+func (s *store) Put(ctx context.Context, name string, each func(yield func(*lookup.Entry) error) error) (err error) {
 	path, err := s.path(name)
 	if err != nil {
 		return err
@@ -249,32 +239,8 @@ func (s *Store) Put(ctx context.Context, name string, each func(yield func(*look
 	for i, t := range s.schema.Tables {
 		postings := tables[i]
 		tables[i] = nil
-		slices.SortFunc(postings, func(a, b posting) int {
-			return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo), cmp.Compare(a.row, b.row))
-		})
 		directory = append(directory, uint64(t.Width), flag(t.Prints), uint64(len(postings)), w.at)
-		tops := make([]uint32, 1<<topBits+1)
-		for _, p := range postings {
-			tops[top(t, p.value)+1]++
-		}
-		for j := range tops[1:] {
-			tops[j+1] += tops[j]
-		}
-		w.uint32s(len(tops), func(j int) uint32 { return tops[j] })
-		if t.Width > topBits {
-			w.uint32s(len(postings), func(j int) uint32 { return postings[j].value })
-		}
-		w.uint32s(len(postings), func(j int) uint32 { return postings[j].row })
-		if t.Prints {
-			for _, p := range postings {
-				w.uint64(p.lo)
-			}
-			if s.schema.Bits == 128 {
-				for _, p := range postings {
-					w.uint64(p.hi)
-				}
-			}
-		}
+		w.table(t, s.schema.Bits, postings)
 	}
 	var tail []byte
 	for _, v := range directory {
@@ -289,6 +255,11 @@ func (s *Store) Put(ctx context.Context, name string, each func(yield func(*look
 	if err := f.Commit(); err != nil {
 		return fmt.Errorf("lookup: %w", err)
 	}
+	return s.show(path, name)
+}
+
+// show opens a part that was written, in the place of one of that name.
+func (s *store) show(path, name string) error {
 	p, err := openPart(path, name, s.schema)
 	if err != nil {
 		return err
@@ -356,6 +327,36 @@ func (w *writer) uint32s(n int, value func(i int) uint32) {
 	}
 	w.bytes(w.buf)
 	w.align()
+}
+
+// table writes the postings of a table, which it sorts.
+func (w *writer) table(t lookup.Table, bits int, postings []posting) {
+	slices.SortFunc(postings, func(a, b posting) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo), cmp.Compare(a.row, b.row))
+	})
+	tops := make([]uint32, 1<<topBits+1)
+	for _, p := range postings {
+		tops[top(t, p.value)+1]++
+	}
+	for j := range tops[1:] {
+		tops[j+1] += tops[j]
+	}
+	w.uint32s(len(tops), func(j int) uint32 { return tops[j] })
+	if t.Width > topBits {
+		w.uint32s(len(postings), func(j int) uint32 { return postings[j].value })
+	}
+	w.uint32s(len(postings), func(j int) uint32 { return postings[j].row })
+	if !t.Prints {
+		return
+	}
+	for _, p := range postings {
+		w.uint64(p.lo)
+	}
+	if bits == 128 {
+		for _, p := range postings {
+			w.uint64(p.hi)
+		}
+	}
 }
 
 // part is a mapped file.
@@ -490,9 +491,11 @@ type near struct {
 	distance int
 }
 
+func (n near) same(o near) bool { return n.part == o.part && n.row == o.row }
+
 // Near looks every key up in every part. Of a part that is asked for all near
 // documents it compares all fingerprints where that is less work.
-func (s *Store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, err error) {
+func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, err error) {
 	if err := q.Check(s.schema); err != nil {
 		return nil, err
 	}
@@ -547,15 +550,16 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 			}
 		}
 	}
-	order := func(a, b near) int {
+	slices.SortFunc(found, func(a, b near) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.part.name, b.part.name), cmp.Compare(a.row, b.row))
-	}
-	same := func(a, b near) bool { return a.part == b.part && a.row == b.row }
-	slices.SortFunc(found, order)
-	found = slices.CompactFunc(found, same)
-	found = found[:min(len(found), q.Limited())]
-	all := append(found, others...)
-	hits = make([]lookup.Hit, 0, len(all))
+	})
+	found = slices.CompactFunc(found, near.same)
+	return s.hits(q, append(found[:min(len(found), q.Limited())], others...))
+}
+
+// hits reads the documents, each once, and puts them in the order of Near.
+func (s *store) hits(q *lookup.Query, all []near) ([]lookup.Hit, error) {
+	hits := make([]lookup.Hit, 0, len(all))
 	type place struct {
 		part *part
 		row  uint32

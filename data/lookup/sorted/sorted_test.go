@@ -34,7 +34,7 @@ func TestOpenAgain(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	schema := schemaOf(64)
-	open := func(schema lookup.Schema) (*sorted.Store, []string) {
+	open := func(schema lookup.Schema) (lookup.Store, []string) {
 		s, err := sorted.Open(dir, schema, sorted.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func (f stopFile) Sync() error { return f.fs.op() }
 // writing to; a folder that is gone is made again.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
-	open := func() *sorted.Store {
+	open := func() lookup.Store {
 		s, err := sorted.Open(dir, schemaOf(64), sorted.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func TestFolder(t *testing.T) {
 func TestDamagedFile(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	open := func() *sorted.Store {
+	open := func() lookup.Store {
 		s, err := sorted.Open(dir, schemaOf(64), sorted.Options{})
 		if err != nil {
 			t.Fatal(err)
