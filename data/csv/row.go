@@ -131,6 +131,11 @@ func (s *scanner) scan(w []byte, final bool) found {
 	if !final {
 		return more
 	}
+	return s.end(w)
+}
+
+// end is what the last row proves to be at the end of the input.
+func (s *scanner) end(w []byte) found {
 	switch s.state {
 	case quotedField:
 		s.err = errOpen
