@@ -100,6 +100,23 @@ func mostDocuments(kinds map[string]*Drift) []Drift {
 	return all
 }
 
+// print writes what the library knew of the documents, and what it learned.
+func (l *LibraryCounts) print(row func(name, format string, args ...any)) {
+	row("library", "night %s against %s documents of %s earlier nights", l.Night, grouped(l.Documents), grouped(int64(l.Nights)))
+	all := l.New + l.Repeated + l.Returning
+	row("", "%s new%s, %s repeated%s, %s returning%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returning), percent(l.Returning, all))
+	if l.Nights > 0 {
+		l.printDrift(row)
+	}
+	row("", "%s have their best match in an earlier night", grouped(l.Matched))
+	row("", "%s clusters continue earlier ones, %s earlier clusters were merged", grouped(l.Continued), grouped(l.Merges))
+	replaced := ""
+	if l.Replaced {
+		replaced = ", in the place of what it had of this night"
+	}
+	row("", "%s documents were added to %s%s", grouped(l.Added), l.Path, replaced)
+}
+
 // printDrift writes the shares by language and site, and what grew.
 func (l *LibraryCounts) printDrift(row func(name, format string, args ...any)) {
 	for _, kind := range []struct {

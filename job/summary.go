@@ -105,19 +105,7 @@ func (s *Summary) Print(w io.Writer) error {
 		row("clean dump", "%s documents stay, %s are left out", grouped(s.Kept), grouped(s.Dropped))
 	}
 	if l := s.Library; l != nil {
-		row("library", "night %s against %s documents of %s earlier nights", l.Night, grouped(l.Documents), grouped(int64(l.Nights)))
-		all := l.New + l.Repeated + l.Returning
-		row("", "%s new%s, %s repeated%s, %s returning%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returning), percent(l.Returning, all))
-		if l.Nights > 0 {
-			l.printDrift(row)
-		}
-		row("", "%s have their best match in an earlier night", grouped(l.Matched))
-		row("", "%s clusters continue earlier ones, %s earlier clusters were merged", grouped(l.Continued), grouped(l.Merges))
-		replaced := ""
-		if l.Replaced {
-			replaced = ", in the place of what it had of this night"
-		}
-		row("", "%s documents were added to %s%s", grouped(l.Added), l.Path, replaced)
+		l.print(row)
 	}
 	if len(s.Largest) == 0 && s.Clusters > 0 {
 		row("largest", "none: each continues an earlier cluster with one document")
