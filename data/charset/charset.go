@@ -68,9 +68,9 @@ var encodings = func() map[string]*Encoding {
 	return all
 }()
 
-// Lookup returns the encoding of a label of the WHATWG Encoding Standard, like
+// lookup returns the encoding of a label of the WHATWG Encoding Standard, like
 // gbk, latin1 or utf-16be.
-func Lookup(label string) (*Encoding, error) {
+func lookup(label string) (*Encoding, error) {
 	if enc, err := htmlindex.Get(label); err == nil {
 		if name, err := htmlindex.Name(enc); err == nil {
 			if e := encodings[strings.ToLower(name)]; e != nil {
@@ -117,7 +117,7 @@ type Decoder struct {
 // Lookup, or with "" of texts whose encoding is told from each.
 func NewDecoder(label string) (d Decoder, err error) {
 	if label != "" {
-		d.Encoding, err = Lookup(label)
+		d.Encoding, err = lookup(label)
 	}
 	return d, err
 }
@@ -250,7 +250,7 @@ func (d *Decoder) lookup(label []byte) *Encoding {
 	}
 	e, known := d.labels[string(label)]
 	if !known {
-		e, _ = Lookup(string(label))
+		e, _ = lookup(string(label))
 		if d.labels == nil || len(d.labels) >= maxLabels {
 			d.labels = make(map[string]*Encoding)
 		}

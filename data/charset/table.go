@@ -1,6 +1,7 @@
 package charset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"unicode/utf16"
@@ -158,33 +159,10 @@ func (t *table) other(dst, src []byte) (n, read int) {
 // appendValid appends src, with U+FFFD for every run of bytes that are not
 // UTF-8.
 func appendValid(dst, src []byte) []byte {
-	bad := false
-	for i := 0; i < len(src); {
-		from := i
-		for i < len(src) {
-			if src[i] < utf8.RuneSelf {
-				i++
-				continue
-			}
-			r, n := utf8.DecodeRune(src[i:])
-			if r == utf8.RuneError && n == 1 {
-				break
-			}
-			i += n
-		}
-		if i > from {
-			dst = append(dst, src[from:i]...)
-			bad = false
-		}
-		if i < len(src) {
-			if !bad {
-				dst = append(dst, "\uFFFD"...)
-			}
-			bad = true
-			i++
-		}
+	if !utf8.Valid(src) {
+		src = bytes.ToValidUTF8(src, []byte("\uFFFD"))
 	}
-	return dst
+	return append(dst, src...)
 }
 
 // appendUTF16 appends UTF-16. A surrogate without its other half, and a last

@@ -1,0 +1,4 @@
+package charset
+
+// What the tests look at.
+var Lookup = lookup
