@@ -21,9 +21,9 @@ import (
 	"github.com/neardup/neardup/data/stream"
 )
 
-// ErrStandardInput is returned for standard input, which cannot be read a
+// errStandardInput is returned for standard input, which cannot be read a
 // second time.
-var ErrStandardInput = errors.New("no clean dump of standard input: write it to a file and name that")
+var errStandardInput = errors.New("no clean dump of standard input: write it to a file and name that")
 
 // Extension is the file name extension that a split's clean dump has: that of
 // its format and of the input's compression, like ".jsonl.gz".
@@ -49,7 +49,7 @@ func Extension(split data.Split) string {
 // name where the file may be gone, as the texts of its pages are kept.
 func compressionOf(split data.Split) (stream.Compression, error) {
 	if split.Path == "-" {
-		return stream.Plain, ErrStandardInput
+		return stream.Plain, errStandardInput
 	}
 	if source.Extracts(split.Format) {
 		switch filepath.Ext(split.Path) {
@@ -93,7 +93,7 @@ type Writer struct {
 // ends them.
 func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*Writer, error) {
 	if split.Path == "-" {
-		return nil, fmt.Errorf("clean: %w", ErrStandardInput)
+		return nil, fmt.Errorf("clean: %w", errStandardInput)
 	}
 	w := &Writer{path: path, split: split, end: []byte{'\n'}}
 	if split.Format == source.FormatParquet {

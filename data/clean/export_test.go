@@ -1,0 +1,4 @@
+package clean
+
+// What the tests look at.
+var ErrStandardInput = errStandardInput
