@@ -36,14 +36,14 @@ const scheme = "s3://"
 // Is reports whether path names an object.
 func Is(path string) bool { return strings.HasPrefix(path, scheme) }
 
-// ErrPath is returned for a path that starts with s3:// and names no object.
-var ErrPath = errors.New("no object")
+// errPath is returned for a path that starts with s3:// and names no object.
+var errPath = errors.New("no object")
 
 // split returns the bucket and the key of an object's path.
 func split(name string) (bucket, key string, err error) {
 	bucket, key, _ = strings.Cut(strings.TrimPrefix(name, scheme), "/")
 	if !Is(name) || bucket == "" {
-		return "", "", fmt.Errorf("%s: %w: write s3://BUCKET/KEY", name, ErrPath)
+		return "", "", fmt.Errorf("%s: %w: write s3://BUCKET/KEY", name, errPath)
 	}
 	return bucket, key, nil
 }

@@ -1,0 +1,4 @@
+package object
+
+// What the tests look at.
+var ErrPath = errPath
