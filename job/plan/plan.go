@@ -70,8 +70,8 @@ type preset struct {
 	verified bool
 }
 
-// ErrNothing is returned for a dump of which no document can be read.
-var ErrNothing = errors.New("no document to plan by")
+// errNothing is returned for a dump of which no document can be read.
+var errNothing = errors.New("no document to plan by")
 
 // Bytes of a run's peak memory, all in memory, without and with verification:
 // of any run, of the buffers of its stages, which bufferFull documents fill, for
@@ -118,7 +118,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	if p.Sampled == 0 {
-		return nil, fmt.Errorf("%w: %d splits, %d records that are none", ErrNothing, len(splits), p.Skipped)
+		return nil, fmt.Errorf("%w: %d splits, %d records that are none", errNothing, len(splits), p.Skipped)
 	}
 	if err := s.look(); err != nil {
 		return nil, err

@@ -1,0 +1,4 @@
+package plan
+
+// What the tests look at.
+var ErrNothing = errNothing
