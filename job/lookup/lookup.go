@@ -258,9 +258,9 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	return true, nil
 }
 
-// ErrLacking is returned while the store has lost parts of what it had, as a
+// errLacking is returned while the store has lost parts of what it had, as a
 // server that keeps it in memory does when it is started again.
-var ErrLacking = errors.New("the index has lost files of the library: it is made again")
+var errLacking = errors.New("the index has lost files of the library: it is made again")
 
 // lacks reports whether parts that are answered from are not there.
 func (x *Index) lacks(have []string) bool {
@@ -506,7 +506,7 @@ func (x *Index) near(ctx context.Context, q *lookup.Query) (m *library.Manifest,
 		case !errors.Is(err, lookup.ErrParts):
 			return m, files, hits, err
 		case x.Manifest() == m: // else Refresh has dropped parts meanwhile
-			return nil, nil, nil, ErrLacking
+			return nil, nil, nil, errLacking
 		}
 	}
 }

@@ -304,7 +304,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	if err != nil && ctx.Err() != nil {
 		return nil, fail(http.StatusServiceUnavailable, "the look-up took too long: try again")
 	}
-	if errors.Is(err, ErrLacking) {
+	if errors.Is(err, errLacking) {
 		return nil, failure{http.StatusServiceUnavailable, err}
 	}
 	return answer, err
@@ -400,7 +400,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	have, err := s.index.store.Parts(ctx)
 	if err == nil && s.index.lacks(have) {
-		err = ErrLacking
+		err = errLacking
 	}
 	if err != nil {
 		h.Status, h.Error, code = "down", err.Error(), http.StatusServiceUnavailable

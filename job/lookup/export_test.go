@@ -1,0 +1,4 @@
+package lookup
+
+// What the tests look at.
+var ErrLacking = errLacking
