@@ -15,8 +15,8 @@ import (
 // the hash u64, the number of blocks u32, and their hashes u64 of 48 bits.
 const magic = "ndtmpl1\n"
 
-// ErrDamaged says that what is read is no model, or not whole.
-var ErrDamaged = errors.New("template: damaged")
+// errDamaged says that what is read is no model, or not whole.
+var errDamaged = errors.New("template: damaged")
 
 // MarshalBinary returns the model's binary form. Equal models have the same.
 func (m *Model) MarshalBinary() ([]byte, error) {
@@ -36,7 +36,7 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary makes m the model of a binary form. On an error, which is
-// ErrDamaged, m stays as it was.
+// errDamaged, m stays as it was.
 func (m *Model) UnmarshalBinary(blob []byte) error {
 	in, err := open(blob)
 	if err != nil {
@@ -54,7 +54,7 @@ func (m *Model) UnmarshalBinary(blob []byte) error {
 			set[j] = in.u64()
 		}
 		if in.bad || n == 0 || i > 0 && site <= last || !ascending(set) {
-			return fmt.Errorf("%w: site %d of the model", ErrDamaged, i)
+			return fmt.Errorf("%w: site %d of the model", errDamaged, i)
 		}
 		sites[site], last = set, site
 	}
@@ -74,11 +74,11 @@ type cursor struct {
 // open checks what is around a binary form.
 func open(blob []byte) (*cursor, error) {
 	if len(blob) < len(magic)+8 || string(blob[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it does not start with %q", ErrDamaged, magic)
+		return nil, fmt.Errorf("%w: it does not start with %q", errDamaged, magic)
 	}
 	end := len(blob) - 8
 	if xxh3.Hash(blob[:end]) != binary.LittleEndian.Uint64(blob[end:]) {
-		return nil, fmt.Errorf("%w: its checksum is another", ErrDamaged)
+		return nil, fmt.Errorf("%w: its checksum is another", errDamaged)
 	}
 	return &cursor{left: blob[len(magic):end]}, nil
 }
@@ -108,7 +108,7 @@ func (c *cursor) count(size int) int {
 
 func (c *cursor) end() error {
 	if c.bad || len(c.left) > 0 {
-		return fmt.Errorf("%w: it is of another length", ErrDamaged)
+		return fmt.Errorf("%w: it is of another length", errDamaged)
 	}
 	return nil
 }

@@ -15,21 +15,21 @@ type Options struct {
 	Pages    int     // pages of all sites that are held at a time, of at most 4 KiB each; 0: 131,072
 }
 
-// ErrOptions says what is wrong with Options.
-var ErrOptions = errors.New("template options")
+// errOptions says what is wrong with Options.
+var errOptions = errors.New("template options")
 
 // Check returns the first mistake, with what to write instead.
 func (o Options) Check() error {
 	o = o.filled()
 	switch {
 	case !(o.Share > 0 && o.Share <= 1):
-		return fmt.Errorf("%w: share %v: write a number above 0 and at most 1", ErrOptions, o.Share)
+		return fmt.Errorf("%w: share %v: write a number above 0 and at most 1", errOptions, o.Share)
 	case o.MinPages < 2:
-		return fmt.Errorf("%w: min pages %d: write 2 or more", ErrOptions, o.MinPages)
+		return fmt.Errorf("%w: min pages %d: write 2 or more", errOptions, o.MinPages)
 	case o.SiteMax < o.MinPages:
-		return fmt.Errorf("%w: site max %d: write at least the min pages, %d", ErrOptions, o.SiteMax, o.MinPages)
+		return fmt.Errorf("%w: site max %d: write at least the min pages, %d", errOptions, o.SiteMax, o.MinPages)
 	case o.Pages < o.SiteMax:
-		return fmt.Errorf("%w: pages %d: write at least the site max, %d", ErrOptions, o.Pages, o.SiteMax)
+		return fmt.Errorf("%w: pages %d: write at least the site max, %d", errOptions, o.Pages, o.SiteMax)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (l *Learner) thin() {
 // options and is not to be used again.
 func (l *Learner) Merge(other *Learner) error {
 	if l.options != other.options {
-		return fmt.Errorf("%w: learners of %+v and %+v: write the same for both", ErrOptions, l.options, other.options)
+		return fmt.Errorf("%w: learners of %+v and %+v: write the same for both", errOptions, l.options, other.options)
 	}
 	if other.limit < l.limit {
 		l.limit = other.limit

@@ -199,13 +199,13 @@ func TestSite(t *testing.T) {
 
 func TestOptionsCheck(t *testing.T) {
 	for _, o := range []Options{{Share: -1}, {Share: 1.1}, {MinPages: 1}, {SiteMax: 10}, {Pages: 5}} {
-		if _, err := NewLearner(o); !errors.Is(err, ErrOptions) {
+		if _, err := NewLearner(o); !errors.Is(err, errOptions) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	a, _ := NewLearner(Options{})
 	b, _ := NewLearner(Options{Share: 0.7})
-	if err := a.Merge(b); !errors.Is(err, ErrOptions) {
+	if err := a.Merge(b); !errors.Is(err, errOptions) {
 		t.Errorf("merged learners of different options: %v", err)
 	}
 }
@@ -227,10 +227,10 @@ func TestModelBinary(t *testing.T) {
 	for i := range blob {
 		damaged := slices.Clone(blob)
 		damaged[i] ^= 0x10
-		if err := back.UnmarshalBinary(damaged); !errors.Is(err, ErrDamaged) {
+		if err := back.UnmarshalBinary(damaged); !errors.Is(err, errDamaged) {
 			t.Fatalf("byte %d changed: %v", i, err)
 		}
-		if err := back.UnmarshalBinary(blob[:i]); !errors.Is(err, ErrDamaged) {
+		if err := back.UnmarshalBinary(blob[:i]); !errors.Is(err, errDamaged) {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
 	}
