@@ -26,8 +26,8 @@ import (
 // ErrNoDictionary is returned where gojieba's dictionary files are missing.
 var ErrNoDictionary = errors.New("dictionary file of gojieba not found")
 
-// ErrClosed is returned for a second Close.
-var ErrClosed = errors.New("segmenter is closed")
+// errClosed is returned for a second Close.
+var errClosed = errors.New("segmenter is closed")
 
 // Segmenter is a loaded gojieba. It is safe for concurrent use.
 type Segmenter struct {
@@ -89,7 +89,7 @@ func (s *Segmenter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.x == nil {
-		return fmt.Errorf("gojieba: %w", ErrClosed)
+		return fmt.Errorf("gojieba: %w", errClosed)
 	}
 	s.x.Free()
 	s.x = nil

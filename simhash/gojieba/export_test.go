@@ -1,0 +1,4 @@
+package gojieba
+
+// What the tests look at.
+var ErrClosed = errClosed
