@@ -66,8 +66,8 @@ type AtomicFile struct {
 	err  error // of the first failed write
 }
 
-// ErrDone is returned for a file that was committed or aborted before.
-var ErrDone = errors.New("file is already committed or aborted")
+// errDone is returned for a file that was committed or aborted before.
+var errDone = errors.New("file is already committed or aborted")
 
 // CreateAtomic starts a file that will appear at path. Its temporary file
 // stands in the same folder, under a name that starts with a dot and ends in
@@ -96,7 +96,7 @@ func (a *AtomicFile) Path() string { return a.path }
 // Write appends p.
 func (a *AtomicFile) Write(p []byte) (int, error) {
 	if a.file == nil {
-		return 0, fmt.Errorf("%s: %w", a.path, ErrDone)
+		return 0, fmt.Errorf("%s: %w", a.path, errDone)
 	}
 	n, err := a.buf.Write(p)
 	if err != nil && a.err == nil {
@@ -110,7 +110,7 @@ func (a *AtomicFile) Write(p []byte) (int, error) {
 // untouched, or, when only the folder's sync failed, holds the complete file.
 func (a *AtomicFile) Commit() error {
 	if a.file == nil {
-		return fmt.Errorf("%s: %w", a.path, ErrDone)
+		return fmt.Errorf("%s: %w", a.path, errDone)
 	}
 	if a.err != nil {
 		return errors.Join(a.err, a.Abort())

@@ -1,0 +1,4 @@
+package data
+
+// What the tests look at.
+var ErrDone = errDone
