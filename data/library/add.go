@@ -123,7 +123,7 @@ type writer struct {
 	sum     *hashing
 	name    string
 	files   []File
-	extents map[string][]Extent // by night
+	extents map[string][]extent // by night
 }
 
 func (w *writer) write(row *data.LibraryRow) error {
@@ -140,11 +140,11 @@ func (w *writer) write(row *data.LibraryRow) error {
 		}
 	}
 	if w.extents == nil {
-		w.extents = map[string][]Extent{}
+		w.extents = map[string][]extent{}
 	}
 	list := w.extents[row.Night]
 	if n := len(list); n == 0 || list[n-1].File != w.name {
-		list = append(list, Extent{File: w.name, Start: w.out.Rows()})
+		list = append(list, extent{File: w.name, Start: w.out.Rows()})
 		w.extents[strings.Clone(row.Night)] = list
 	}
 	list[len(list)-1].Rows++
@@ -174,8 +174,8 @@ func (w *writer) abort() error {
 	return w.out.Abort()
 }
 
-// Compacted is what Compact did.
-type Compacted struct {
+// compacted is what Compact did.
+type compacted struct {
 	Files, Into int   // files that were rewritten, and what became of them
 	Erased      int64 // rows that are gone from the files
 	Bytes       int64 // that the library has become smaller; less than 0: larger
@@ -189,7 +189,7 @@ const onceKept = 24 * time.Hour
 // what was deleted or expired is no more on the disk, and successive small
 // ones, which become files of up to rows rows. Each file is put in the place
 // of the old ones on its own, so an interrupted compaction keeps what it did.
-func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err error) {
+func (l *Library) Compact(ctx context.Context, rows int64) (done compacted, err error) {
 	if rows <= 0 {
 		rows = l.partRows
 	}
@@ -217,7 +217,7 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	for _, f := range next.Files {
 		oldest = min(oldest, f.Deleted)
 	}
-	next.Deletions = slices.DeleteFunc(next.Deletions, func(d Deletion) bool { return d.Once && d.Sequence <= oldest && l.now().Sub(d.At) > onceKept })
+	next.Deletions = slices.DeleteFunc(next.Deletions, func(d deletion) bool { return d.Once && d.Sequence <= oldest && l.now().Sub(d.At) > onceKept })
 	if len(next.Deletions) < len(l.manifest.Deletions) {
 		next.Sequence++
 		if err := l.commit(next); err != nil {
@@ -310,7 +310,7 @@ func (l *Library) only(files ...string) *Library {
 	some.manifest = l.manifest.copy()
 	for i := range some.manifest.Nights {
 		n := &some.manifest.Nights[i]
-		n.Extents = slices.DeleteFunc(n.Extents, func(e Extent) bool { return !slices.Contains(files, e.File) })
+		n.Extents = slices.DeleteFunc(n.Extents, func(e extent) bool { return !slices.Contains(files, e.File) })
 	}
 	return &some
 }
@@ -344,13 +344,13 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	next.Files = append(next.Files, w.files...)
 	for i := range next.Nights {
 		n := &next.Nights[i]
-		at := slices.IndexFunc(n.Extents, func(e Extent) bool { return slices.Contains(names, e.File) })
+		at := slices.IndexFunc(n.Extents, func(e extent) bool { return slices.Contains(names, e.File) })
 		if at < 0 {
 			continue
 		}
 		was := n.Rows
 		// The files are successive, and so are a night's extents in them.
-		n.Extents = slices.DeleteFunc(n.Extents, func(e Extent) bool {
+		n.Extents = slices.DeleteFunc(n.Extents, func(e extent) bool {
 			if slices.Contains(names, e.File) {
 				n.Rows -= e.Rows
 				return true
@@ -364,8 +364,8 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	return erased, len(w.files), l.commit(next)
 }
 
-// Lanes sums the nights' documents by lane, as they were when added.
-func (m *Manifest) Lanes() map[string]int64 {
+// lanes sums the nights' documents by lane, as they were when added.
+func (m *Manifest) lanes() map[string]int64 {
 	sum := map[string]int64{}
 	for _, n := range m.Nights {
 		for lane, rows := range n.Lanes {

@@ -61,13 +61,13 @@ func ReadHidden(dir string, m *Manifest) (*Hidden, error) {
 		path := filepath.Join(dir, filepath.FromSlash(d.File))
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("%w: deletions: %w: put a backup of the file in its place", ErrDamaged, err)
+			return nil, fmt.Errorf("%w: deletions: %w: put a backup of the file in its place", errDamaged, err)
 		}
 		if int64(len(text)) != d.IDs*hashBytes {
-			return nil, fmt.Errorf("%w: %s has %d bytes for %d ids: put a backup of it in its place", ErrDamaged, path, len(text), d.IDs)
+			return nil, fmt.Errorf("%w: %s has %d bytes for %d ids: put a backup of it in its place", errDamaged, path, len(text), d.IDs)
 		}
 		if d.SHA256 != "" && d.SHA256 != digest(text) {
-			return nil, fmt.Errorf("%w: %s has other bytes than the manifest says: put a backup of it in its place", ErrDamaged, path)
+			return nil, fmt.Errorf("%w: %s has other bytes than the manifest says: put a backup of it in its place", errDamaged, path)
 		}
 		for key := range slices.Chunk(text, hashBytes) {
 			t := h.ids[[hashBytes]byte(key)]
@@ -126,7 +126,7 @@ type Deleted struct {
 func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error) {
 	next := l.manifest.copy()
 	next.Sequence++
-	entry := Deletion{Sequence: next.Sequence, At: l.now().UTC().Truncate(time.Second), Once: d.Once, Prefixes: slices.Clone(d.Prefixes)}
+	entry := deletion{Sequence: next.Sequence, At: l.now().UTC().Truncate(time.Second), Once: d.Once, Prefixes: slices.Clone(d.Prefixes)}
 	if slices.Contains(d.Prefixes, "") {
 		return done, errors.New("library: an empty prefix would delete everything: name one, or remove the folder")
 	}

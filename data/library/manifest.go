@@ -43,11 +43,11 @@ var (
 	// ErrSettings is returned when fingerprints of other settings are to be
 	// matched with a library's, or added to it.
 	ErrSettings = errors.New("library of other settings")
-	// ErrDamaged is returned when a file is not what the manifest says.
-	ErrDamaged = errors.New("library is damaged")
-	// ErrChanged is returned when the library is not any more what it was when
+	// errDamaged is returned when a file is not what the manifest says.
+	errDamaged = errors.New("library is damaged")
+	// errChanged is returned when the library is not any more what it was when
 	// it was read.
-	ErrChanged = errors.New("the library has changed")
+	errChanged = errors.New("the library has changed")
 	// ErrNight is returned for a name that is no night's.
 	ErrNight = errors.New("not a night")
 )
@@ -62,7 +62,7 @@ type Manifest struct {
 	Config    json.RawMessage   `json:"config,omitempty"` // of the run that began the library
 	Nights    []Night           `json:"nights"`           // in their order
 	Files     []File            `json:"files"`            // in order of name
-	Deletions []Deletion        `json:"deletions,omitempty"`
+	Deletions []deletion        `json:"deletions,omitempty"`
 }
 
 // Night is one night's documents.
@@ -73,7 +73,7 @@ type Night struct {
 	Rows    int64            `json:"rows"`
 	Deleted int64            `json:"deleted,omitempty"` // of them hidden by deletions and still in the files
 	Lanes   map[string]int64 `json:"lanes"`             // rows by lane when the night was added
-	Extents []Extent         `json:"extents"`           // where the rows stand, in order of id
+	Extents []extent         `json:"extents"`           // where the rows stand, in order of id
 	Merges  string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
 }
 
@@ -93,8 +93,8 @@ func (m *Manifest) At(file string, row int64) (night string, ok bool) {
 // Live is the number of the night's documents that count.
 func (n Night) Live() int64 { return n.Rows - n.Deleted }
 
-// Extent is a stretch of successive rows of a file.
-type Extent struct {
+// extent is a stretch of successive rows of a file.
+type extent struct {
 	File  string `json:"file"`
 	Start int64  `json:"start"`
 	Rows  int64  `json:"rows"`
@@ -109,9 +109,9 @@ type File struct {
 	Deleted int64  `json:"deleted"` // deletions up to this sequence are no more among its rows
 }
 
-// Deletion hides documents of all nights: at once those that the files hold,
+// deletion hides documents of all nights: at once those that the files hold,
 // and, unless Once, those of later nights too.
-type Deletion struct {
+type deletion struct {
 	Sequence int64     `json:"sequence"`
 	At       time.Time `json:"at"`
 	IDs      int64     `json:"ids,omitempty"`
@@ -227,13 +227,13 @@ func (m *Manifest) check() error {
 }
 
 // ReadManifest reads the manifest of the library at dir; ErrNone when there is
-// none, and ErrDamaged when there are files that one has named.
+// none, and errDamaged when there are files that one has named.
 func ReadManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, ManifestFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if file := orphan(dir); file != "" {
-			return nil, fmt.Errorf("%w: %s is missing, but there is %s: put a backup of it in its place, or name a new folder", ErrDamaged, path, file)
+			return nil, fmt.Errorf("%w: %s is missing, but there is %s: put a backup of it in its place, or name a new folder", errDamaged, path, file)
 		}
 		return nil, fmt.Errorf("%w in %s: `neardup run … --library %s` makes one", ErrNone, dir, dir)
 	}
@@ -242,13 +242,13 @@ func ReadManifest(dir string) (*Manifest, error) {
 	}
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", ErrDamaged, path, err)
+		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", errDamaged, path, err)
 	}
 	if m.Version != formatVersion {
 		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it", path, m.Version, formatVersion)
 	}
 	if err := m.check(); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", ErrDamaged, path, err)
+		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", errDamaged, path, err)
 	}
 	return &m, nil
 }

@@ -77,7 +77,7 @@ func (b *Batch) columns() {
 // stretch is a night's extent with what Stream needs of its file.
 type stretch struct {
 	night string
-	Extent
+	extent
 }
 
 // group is the piece of work of one goroutine: a row group, rows first to end
@@ -171,7 +171,7 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 			}
 		}
 		if first != f.Rows {
-			return nil, fmt.Errorf("%w: %s has %d rows, the manifest says %d: put a backup of it in its place", ErrDamaged, l.Path(name), first, f.Rows)
+			return nil, fmt.Errorf("%w: %s has %d rows, the manifest says %d: put a backup of it in its place", errDamaged, l.Path(name), first, f.Rows)
 		}
 	}
 	return groups, nil
@@ -179,7 +179,7 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 
 // damaged is the error for a file of the library that cannot be read.
 func (l *Library) damaged(err error) error {
-	return fmt.Errorf("%w: %w: put a backup of the file in its place; `neardup library verify %s` says which nights it holds", ErrDamaged, err, l.dir)
+	return fmt.Errorf("%w: %w: put a backup of the file in its place; `neardup library verify %s` says which nights it holds", errDamaged, err, l.dir)
 }
 
 // within cuts the part out of a stretch that stands in the splits asked for.
@@ -190,7 +190,7 @@ func (o *StreamOptions) within(s stretch) (parts []stretch) {
 	for _, p := range o.Splits {
 		from, to := max(s.Start, p.Start), min(s.Start+s.Rows, p.Start+p.Rows)
 		if p.File == s.File && from < to {
-			parts = append(parts, stretch{s.night, Extent{s.File, from, to - from}})
+			parts = append(parts, stretch{s.night, extent{s.File, from, to - from}})
 		}
 	}
 	return parts
@@ -207,7 +207,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if r.Info().Bits != l.manifest.Bits {
-		return fmt.Errorf("%w: %s holds fingerprints of %d bits, not %d", ErrDamaged, l.Path(g.file.Name), r.Info().Bits, l.manifest.Bits)
+		return fmt.Errorf("%w: %s holds fingerprints of %d bits, not %d", errDamaged, l.Path(g.file.Name), r.Info().Bits, l.manifest.Bits)
 	}
 	numbers := make([]int64, parquet.BatchRows)
 	for {
@@ -265,7 +265,7 @@ func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.Li
 		for _, e := range n.Extents {
 			one := *l
 			one.manifest = l.manifest.copy()
-			one.manifest.Nights = []Night{{Name: n.Name, Extents: []Extent{e}}}
+			one.manifest.Nights = []Night{{Name: n.Name, Extents: []extent{e}}}
 			err := one.Stream(ctx, StreamOptions{Columns: o.Columns, Workers: 1}, func(_ int, b *Batch) error {
 				for i := range b.N {
 					b.Row(i, &row)

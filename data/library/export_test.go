@@ -1,0 +1,7 @@
+package library
+
+// What the tests look at.
+var (
+	ErrChanged = errChanged
+	ErrDamaged = errDamaged
+)
