@@ -21,25 +21,25 @@ type UserWord struct {
 	Tag    string // part of speech, may be empty
 }
 
-// MaxWordLength is the number of characters of the longest possible word.
-const MaxWordLength = model.MaxWordLength
+// maxWordLength is the number of characters of the longest possible word.
+const maxWordLength = model.MaxWordLength
 
-// ErrUserWord is returned for a user word that no text could contain.
-var ErrUserWord = errors.New("impossible user word")
+// errUserWord is returned for a user word that no text could contain.
+var errUserWord = errors.New("impossible user word")
 
 func (u UserWord) check() error {
 	n := utf8.RuneCountInString(u.Text)
 	switch {
 	case n == 0:
-		return fmt.Errorf("%w: it is empty", ErrUserWord)
+		return fmt.Errorf("%w: it is empty", errUserWord)
 	case !utf8.ValidString(u.Text) || strings.ContainsRune(u.Text, 0):
-		return fmt.Errorf("%w %q: not valid UTF-8 without NUL", ErrUserWord, u.Text)
-	case n > MaxWordLength:
-		return fmt.Errorf("%w %q…: longer than %d characters", ErrUserWord, string([]rune(u.Text)[:20]), MaxWordLength)
+		return fmt.Errorf("%w %q: not valid UTF-8 without NUL", errUserWord, u.Text)
+	case n > maxWordLength:
+		return fmt.Errorf("%w %q…: longer than %d characters", errUserWord, string([]rune(u.Text)[:20]), maxWordLength)
 	case strings.ContainsAny(u.Text, " \n") || n > 1 && strings.ContainsAny(u.Text, "\t，。"):
-		return fmt.Errorf("%w %q: text is always cut at space, tab, newline, ， and 。", ErrUserWord, u.Text)
+		return fmt.Errorf("%w %q: text is always cut at space, tab, newline, ， and 。", errUserWord, u.Text)
 	case u.Weight < 0 || u.Weight > math.MaxInt32:
-		return fmt.Errorf("%w %q: frequency %d is not between 0 and %d", ErrUserWord, u.Text, u.Weight, math.MaxInt32)
+		return fmt.Errorf("%w %q: frequency %d is not between 0 and %d", errUserWord, u.Text, u.Weight, math.MaxInt32)
 	}
 	return nil
 }

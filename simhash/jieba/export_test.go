@@ -1,0 +1,6 @@
+package jieba
+
+// What the tests look at.
+const MaxWordLength = maxWordLength
+
+var ErrUserWord = errUserWord
