@@ -26,13 +26,13 @@ type LibraryStatus struct {
 	ForeverPrefixes []string          `json:"forever_prefixes"` // of ids, deleted for good
 	Bytes           int64             `json:"bytes"`
 	Files           int               `json:"files"`
-	Nights          []NightStatus     `json:"nights"`
+	Nights          []nightStatus     `json:"nights"`
 	Settings        map[string]string `json:"settings"`
-	Hottest         []HotSegment      `json:"hottest"` // segments that most documents share, most first
+	Hottest         []hotSegment      `json:"hottest"` // segments that most documents share, most first
 }
 
-// NightStatus is what a library holds of a night.
-type NightStatus struct {
+// nightStatus is what a library holds of a night.
+type nightStatus struct {
 	Name      string           `json:"night"`
 	Added     time.Time        `json:"added"`
 	Documents int64            `json:"documents"`
@@ -40,9 +40,9 @@ type NightStatus struct {
 	Lanes     map[string]int64 `json:"lanes"`
 }
 
-// HotSegment is a segment key with the documents of the normal lane that have
+// hotSegment is a segment key with the documents of the normal lane that have
 // it.
-type HotSegment struct {
+type hotSegment struct {
 	Key       string `json:"key"`
 	Documents int64  `json:"documents"`
 }
@@ -66,7 +66,7 @@ func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *L
 	s := &LibraryStatus{Path: dir, Sequence: m.Sequence, Bits: m.Bits, Documents: m.Rows(), Bytes: m.Bytes(), Files: len(m.Files), Settings: m.Settings}
 	rows := int64(0)
 	for _, n := range m.Nights {
-		s.Nights = append(s.Nights, NightStatus{Name: n.Name, Added: n.Added, Documents: n.Live(), Deleted: n.Deleted, Lanes: n.Lanes})
+		s.Nights = append(s.Nights, nightStatus{Name: n.Name, Added: n.Added, Documents: n.Live(), Deleted: n.Deleted, Lanes: n.Lanes})
 		s.Deleted += n.Deleted
 		rows += n.Rows
 	}
@@ -86,7 +86,7 @@ func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *L
 	return s, err
 }
 
-func hottest(ctx context.Context, l *library.Library) ([]HotSegment, error) {
+func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 	layout, err := simhash.NewLayout(l.Manifest().Bits, statusDistance)
 	if err != nil {
 		return nil, err
@@ -112,15 +112,15 @@ func hottest(ctx context.Context, l *library.Library) ([]HotSegment, error) {
 	if err != nil {
 		return nil, err
 	}
-	var top []HotSegment
-	most := func(a, b HotSegment) int {
+	var top []hotSegment
+	most := func(a, b hotSegment) int {
 		return cmp.Or(cmp.Compare(b.Documents, a.Documents), strings.Compare(a.Key, b.Key))
 	}
 	for key, n := range counts {
 		if len(top) == hotSegments && n < top[hotSegments-1].Documents {
 			continue
 		}
-		h := HotSegment{key.String(), n}
+		h := hotSegment{key.String(), n}
 		at, _ := slices.BinarySearchFunc(top, h, most)
 		top = slices.Insert(top, at, h)
 		top = top[:min(len(top), hotSegments)]
