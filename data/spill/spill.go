@@ -1,0 +1,168 @@
+// Package spill deals records into buckets, in memory up to a budget and in
+// files beyond it, for stages that group more records than memory holds. A
+// record is a head of fixed size and, if asked for, a tail of any size. The
+// package never interprets records. Its files are scratch: each block in them
+// has a checksum, but they are not synced, and only the set that wrote them
+// can read them.
+package spill
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// Options of a set of buckets.
+type Options struct {
+	Dir    string // folder for the files; made when the first byte is spilled
+	Memory int64  // bytes that all buckets together hold before they go to files; 0: blocks go to files as dealers fill them
+	Head   int    // bytes of a record's head, 1 to 256
+	Tail   bool   // records have a tail of 0 to 1 MiB-1 bytes
+}
+
+const (
+	maxHead  = 256
+	maxTail  = 1<<20 - 1
+	maxFiles = 64
+)
+
+// Buckets is a set of buckets. Its methods are safe for concurrent use. All
+// dealers are flushed before anything is read; it is an error otherwise.
+//
+// Neighbouring buckets share a file, so that thousands of buckets take few
+// open files. A file is cut to nothing when all its buckets are dropped: work
+// on buckets in order, and disk space is given back as you go.
+type Buckets struct {
+	options Options
+	create  func(dir string) (file, error)
+	perFile int // buckets
+
+	mu       sync.Mutex
+	contents []content    // by bucket
+	files    []*spillFile // nil until written to
+	held     int64        // cost of all blocks in memory
+	dealers  int64        // that hold records
+	spilled  int64
+	err      error // the first error of writing: records are missing since
+}
+
+// content is what a bucket holds: the blocks in its file, then those in memory.
+type content struct {
+	records int64
+	runs    []run
+	blocks  [][]byte
+}
+
+// run is a stretch of a file, some blocks back to back.
+type run struct{ at, size int64 }
+
+type spillFile struct {
+	file
+	end  int64
+	live int64 // bytes of buckets that were not dropped
+}
+
+// file is what this package uses of an os.File.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	Truncate(size int64) error
+	Close() error
+	Name() string
+}
+
+func create(dir string) (file, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(dir, "neardup-spill-*")
+}
+
+// New returns n empty buckets. Where n or the options are out of range, every
+// Put and every read returns an error.
+func New(n int, o Options) *Buckets {
+	b := &Buckets{options: o, create: create}
+	if n < 1 || o.Head < 1 || o.Head > maxHead || o.Memory < 0 {
+		b.err = fmt.Errorf("spill: %d buckets, heads of %d bytes, %d bytes of memory: out of range", n, o.Head, o.Memory)
+	}
+	n = max(n, 1)
+	b.perFile = (n + maxFiles - 1) / maxFiles
+	b.contents = make([]content, n)
+	b.files = make([]*spillFile, (n+b.perFile-1)/b.perFile)
+	return b
+}
+
+// Len returns the number of records in a bucket.
+func (b *Buckets) Len(bucket int) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bucket < 0 || bucket >= len(b.contents) {
+		return 0
+	}
+	return b.contents[bucket].records
+}
+
+// Spilled returns the number of bytes that were written to files so far.
+func (b *Buckets) Spilled() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.spilled
+}
+
+// Drop empties a bucket and gives its memory and disk space back.
+func (b *Buckets) Drop(bucket int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.check(bucket); err != nil {
+		return err
+	}
+	c := b.contents[bucket]
+	b.contents[bucket] = content{}
+	for _, block := range c.blocks {
+		b.held -= cost(block)
+	}
+	if len(c.runs) == 0 {
+		return nil
+	}
+	f := b.files[bucket/b.perFile]
+	for _, r := range c.runs {
+		f.live -= r.size
+	}
+	if f.live > 0 {
+		return nil
+	}
+	f.end = 0
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("spill: %w", err)
+	}
+	return nil
+}
+
+// check returns the error of using a bucket; b.mu is held.
+func (b *Buckets) check(bucket int) error {
+	if b.err == nil && (bucket < 0 || bucket >= len(b.contents)) {
+		return fmt.Errorf("spill: bucket %d of %d", bucket, len(b.contents))
+	}
+	return b.err
+}
+
+var errClosed = errors.New("spill: the buckets are closed")
+
+// Close removes the files and gives all memory back. Closing again does
+// nothing.
+func (b *Buckets) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for i, f := range b.files {
+		if f != nil {
+			errs = append(errs, f.Close(), os.Remove(f.Name()))
+			b.files[i] = nil
+		}
+	}
+	clear(b.contents)
+	b.held, b.err = 0, errClosed
+	return errors.Join(errs...)
+}

@@ -1,0 +1,298 @@
+package views
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Folder reads the files of a run. Its methods but Close are safe for
+// concurrent use.
+type Folder struct {
+	// CacheBytes bounds the blocks that View holds, 64 MiB unless it is set
+	// before the first View.
+	CacheBytes int
+
+	form   Form
+	parts  []part
+	firsts []uint64 // number of each part's first document, and Len at the end
+
+	mu    sync.Mutex // of files
+	files lru[int, *handle]
+
+	shards [shards]shard // the cache of View
+	free   sync.Pool     // of *buffer
+}
+
+// part is a file as its footer describes it.
+type part struct {
+	path   string
+	form   Form
+	rows   uint64
+	blocks [columns][]block
+	starts []uint64 // first row of each block of letters; other blocks' are known
+}
+
+// block is where a block stands, and what it must be.
+type block struct {
+	offset     int64
+	sum        uint64
+	rows, size uint32
+}
+
+// openFiles is how many files a Folder keeps open between reads.
+const openFiles = 128
+
+// Open opens the files at paths: documents are numbered through them in that
+// order. It reads the footers alone. They must be of one form.
+func Open(paths []string) (*Folder, error) {
+	f := &Folder{CacheBytes: 64 << 20, parts: make([]part, len(paths)), firsts: make([]uint64, len(paths)+1)}
+	f.free.New = func() any { return new(buffer) }
+	for i, path := range paths {
+		p := &f.parts[i]
+		p.path = path
+		if err := p.open(); err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			f.form = p.form
+		}
+		if p.form != f.form {
+			return nil, fmt.Errorf("views: %s (%+v) and %s (%+v) keep different things of a document: they are not of one run", f.parts[0].path, f.form, path, p.form)
+		}
+		f.firsts[i+1] = f.firsts[i] + p.rows
+	}
+	return f, nil
+}
+
+// open reads the footer.
+func (p *part) open() (err error) {
+	file, err := os.Open(p.path)
+	if err != nil {
+		return fmt.Errorf("views: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("views: %w", err)
+	}
+	footerEnd := info.Size() - int64(trailerBytes)
+	room := footerEnd - int64(len(magic)) // for groups and footer
+	if room < footerBytes {
+		return p.damaged(info.Size(), "the file ends too early")
+	}
+	head, trailer := make([]byte, len(magic)), make([]byte, trailerBytes)
+	if err := p.read(file, head, 0); err != nil {
+		return err
+	}
+	if string(head) != magic {
+		return p.damaged(0, "no file of views, or of another version")
+	}
+	if err := p.read(file, trailer, footerEnd); err != nil {
+		return err
+	}
+	if string(trailer[16:]) != magic {
+		return p.damaged(footerEnd, "the end is damaged or missing")
+	}
+	length := binary.LittleEndian.Uint64(trailer[8:])
+	if length < footerBytes || length > uint64(room) {
+		return p.damaged(footerEnd, "the length of the footer is damaged")
+	}
+	footer, start := make([]byte, length), footerEnd-int64(length)
+	if err := p.read(file, footer, start); err != nil {
+		return err
+	}
+	if xxh3.Hash(footer) != binary.LittleEndian.Uint64(trailer) || !p.parse(footer, start) {
+		return p.damaged(start, "the footer is damaged")
+	}
+	return nil
+}
+
+// parse takes the footer, which starts at offset end of the file, and reports
+// whether its blocks are what the form and the rows ask for, and fill the file.
+// What it allocates is bounded by the footer.
+func (p *part) parse(footer []byte, end int64) bool {
+	p.rows, p.form = binary.LittleEndian.Uint64(footer), formOf(footer[8])
+	if p.form.bits() != footer[8] {
+		return false
+	}
+	entries, offset := footer[footerBytes:], int64(len(magic))
+	for c := range letters {
+		if width := p.form.width(c); width > 0 {
+			n := p.rows/uint64(blockRows(width)) + 1
+			p.blocks[c] = make([]block, 0, min(n, uint64(len(entries)/entryBytes)))
+		}
+	}
+	for group := uint64(0); group < p.rows; group += groupRows {
+		for c := range columns {
+			width := p.form.width(c)
+			if width == 0 {
+				continue
+			}
+			for row, last := group, min(p.rows, group+groupRows); row < last; {
+				if len(entries) < entryBytes {
+					return false
+				}
+				b := block{
+					offset: offset, sum: binary.LittleEndian.Uint64(entries[8:]),
+					rows: binary.LittleEndian.Uint32(entries), size: binary.LittleEndian.Uint32(entries[4:]),
+				}
+				entries = entries[entryBytes:]
+				full := uint32(min(uint64(blockRows(width)), last-row))
+				if c == letters && (b.rows == 0 || b.rows > full || b.size < b.rows || b.size > lettersBytes) ||
+					c != letters && (b.rows != full || b.size != full*uint32(width)) {
+					return false
+				}
+				if c == letters {
+					p.starts = append(p.starts, row)
+				}
+				p.blocks[c] = append(p.blocks[c], b)
+				offset += int64(b.size)
+				row += uint64(b.rows)
+			}
+		}
+	}
+	return len(entries) == 0 && offset == end
+}
+
+// find returns the block of a column that a row is in, and its row there.
+func (p *part) find(c column, width int, row uint64) (index int, at int) {
+	if c != letters {
+		n := uint64(blockRows(width))
+		return int(row / n), int(row % n)
+	}
+	index = sort.Search(len(p.starts), func(i int) bool { return p.starts[i] > row }) - 1
+	return index, int(row - p.starts[index])
+}
+
+func (p *part) damaged(offset int64, what string) error {
+	return fmt.Errorf("views: %s at offset %d: %s: delete the file, and the same command makes it again", p.path, offset, what)
+}
+
+// read fills b from offset of the file.
+func (p *part) read(file *os.File, b []byte, offset int64) error {
+	switch _, err := file.ReadAt(b, offset); {
+	case errors.Is(err, io.EOF):
+		return p.damaged(offset, "the file ends too early")
+	case err != nil:
+		return fmt.Errorf("views: %s at offset %d: %w", p.path, offset, err)
+	}
+	return nil
+}
+
+// Close closes the files. No other call may be under way, or follow.
+func (f *Folder) Close() error {
+	var errs []error
+	for _, h := range f.files.clear() {
+		errs = append(errs, h.file.Close())
+	}
+	for i := range f.shards {
+		f.shards[i].blocks.clear()
+	}
+	return errors.Join(errs...)
+}
+
+// Len is the number of documents.
+func (f *Folder) Len() uint64 { return f.firsts[len(f.parts)] }
+
+// Parts is the number of files.
+func (f *Folder) Parts() int { return len(f.parts) }
+
+// First is the number of the first document of a part, 0 to Parts(), which has
+// Len().
+func (f *Folder) First(part int) uint64 { return f.firsts[part] }
+
+// Part is the part of a document; of a number beyond the last it is Parts.
+func (f *Folder) Part(doc uint64) int {
+	return sort.Search(len(f.firsts), func(i int) bool { return f.firsts[i] > doc }) - 1
+}
+
+// Form is what is kept of each document.
+func (f *Folder) Form() Form { return f.form }
+
+// load reads a block into buf, checks it, and returns it.
+func (f *Folder) load(part int, c column, index int, buf *buffer) ([]byte, error) {
+	p := &f.parts[part]
+	b := p.blocks[c][index]
+	h, err := f.acquire(part)
+	if err != nil {
+		return nil, err
+	}
+	defer f.release(h)
+	content := buf[:b.size]
+	if err := p.read(h.file, content, b.offset); err != nil {
+		return nil, err
+	}
+	if xxh3.Hash(content) != b.sum || c == letters && sum(content[:b.rows]) != int(b.size-b.rows) {
+		return nil, p.damaged(b.offset, "a block of "+names[c]+" is damaged")
+	}
+	return content, nil
+}
+
+// sum adds up lengths of letters.
+func sum(lengths []byte) (n int) {
+	for _, l := range lengths {
+		n += int(l)
+	}
+	return n
+}
+
+// handle is an open file.
+type handle struct {
+	file    *os.File
+	users   int  // reads under way
+	evicted bool // to be closed by the last of them
+}
+
+// acquire opens a part's file, or takes it where it is open; release follows.
+func (f *Folder) acquire(part int) (*handle, error) {
+	if h := f.opened(part, nil); h != nil {
+		return h, nil
+	}
+	file, err := os.Open(f.parts[part].path)
+	if err != nil {
+		return nil, fmt.Errorf("views: %w", err)
+	}
+	return f.opened(part, file), nil
+}
+
+// opened returns the file of a part if it is open. If it is not, it takes in
+// the file just opened, if there is one, and closes what there is no room for.
+// Files are only read: there is nothing to learn from Close.
+func (f *Folder) opened(part int, file *os.File) *handle {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h, ok := f.files.get(part)
+	switch {
+	case ok && file != nil: // another goroutine was first
+		_ = file.Close()
+	case ok:
+	case file == nil:
+		return nil
+	default:
+		h = &handle{file: file}
+		if old, evicted := f.files.put(part, h, openFiles); evicted {
+			old.evicted = true
+			if old.users == 0 {
+				_ = old.file.Close()
+			}
+		}
+	}
+	h.users++
+	return h
+}
+
+func (f *Folder) release(h *handle) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h.users--
+	if h.evicted && h.users == 0 {
+		_ = h.file.Close()
+	}
+}

@@ -1,0 +1,158 @@
+// Package views stores what the stages look at of the documents of a split:
+// fingerprint and lane, sketch and length, the letters of a short text, a hash
+// of the id and what the keep rule compares. A run has one file for each
+// split; a document's number is its place: the first row of its split plus its
+// row. The package never holds a whole file in memory, and never returns what
+// does not match its checksum.
+//
+// A file is the magic "ndviews1", groups, and a footer; numbers are
+// little-endian. A group holds 65,536 rows, the last one fewer, as columns one
+// after the other, each in blocks:
+//
+//	column        bytes a row                                rows a block
+//	fingerprint   lower half 8, of 128 bits the upper 8,     8,192; of 128 bits 4,096
+//	              lane 1: bit 0 normal, bit 1 has a
+//	              sketch, bit 2 has letters
+//	id            8: hash of the id                          8,192
+//	keep          8: float64, NaN for none                   8,192
+//	sketch        sketch 64, length 4                        1,024
+//	letters       length 1, and the letters of all rows      at most 8,192, and 64 KiB
+//	              of the block, behind their lengths
+//
+// The keep column is only in files of a form with Keep, sketch and letters only
+// in those of one with Verified. The footer has the rows (8 bytes), the form (1:
+// bit 0 wide, bit 1 verified, bit 2 keep) and, for each block in order, its
+// rows (4), its bytes (4) and their XXH3-64 (8). The file ends with the XXH3-64
+// of the footer (8), the footer's bytes (8) and the magic again.
+package views
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Row is what the stages keep of one document.
+type Row struct {
+	View data.View // in a Form that is not Verified only Hi, Lo and Normal are kept
+	ID   uint64    // hash of the document's id
+	Keep float64   // what the keep rule compares; NaN: none
+
+	lane byte // as in the file, after a scan of Fingerprint
+}
+
+// Matched reports whether the document takes part in matching: it is of the
+// normal lane, or has a sketch and the form is Verified. It is valid after a
+// scan with the column Fingerprint.
+func (r *Row) Matched() bool { return r.lane&(normal|sketched) != 0 }
+
+// Form says what is kept of each document.
+type Form struct {
+	Wide     bool // fingerprints have 128 bits
+	Verified bool // sketch, length and letters are kept
+	Keep     bool // keep values are kept, else NaN is read
+}
+
+// Columns says which fields of a Row a scan sets; the others stay zero.
+type Columns uint
+
+// The columns of a Row.
+const (
+	Fingerprint Columns = 1 << iota // Hi, Lo, Normal, and what Matched reports
+	ID
+	Keep
+	Sketch // sketch and length
+	Letters
+
+	All = Fingerprint | ID | Keep | Sketch | Letters
+)
+
+// column is a column of the file; the bit 1<<column of Columns asks for it.
+type column int
+
+const (
+	fingerprints column = iota
+	ids
+	keeps
+	sketches
+	letters
+	columns // how many there are
+)
+
+// names are the columns as errors name them.
+var names = [columns]string{"fingerprints", "ids", "keep values", "sketches", "letters"}
+
+// Bits of the lane byte.
+const (
+	normal byte = 1 << iota
+	sketched
+	lettered
+)
+
+const (
+	magic        = "ndviews1"
+	groupRows    = 1 << 16
+	blockBytes   = 72 << 10 // at most, of any column
+	lettersBytes = 64 << 10 // at most, of a block of letters
+	maxBlockRows = 1 << 13
+	entryBytes   = 16                  // of a block in the footer
+	sketchBytes  = data.SketchSize + 4 // of a row of sketches
+	footerBytes  = 9                   // of a footer without blocks
+	trailerBytes = 16 + len(magic)
+)
+
+// width is the number of bytes of a row in a column, of letters without the
+// letters themselves; 0: files of the form do not have the column.
+func (f Form) width(c column) int {
+	switch {
+	case c == fingerprints && f.Wide:
+		return 17
+	case c == fingerprints:
+		return 9
+	case c == ids, c == keeps && f.Keep:
+		return 8
+	case c == sketches && f.Verified:
+		return sketchBytes
+	case c == letters && f.Verified:
+		return 1
+	}
+	return 0
+}
+
+// blockRows is the number of rows of a block with width bytes a row, a power
+// of two; the last block of a group, and any of letters, may have fewer.
+func blockRows(width int) int {
+	return min(maxBlockRows, 1<<(bits.Len(uint(blockBytes/width))-1))
+}
+
+func (f Form) bits() (b byte) {
+	for i, set := range []bool{f.Wide, f.Verified, f.Keep} {
+		if set {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+func formOf(b byte) Form {
+	return Form{Wide: b&1 != 0, Verified: b&2 != 0, Keep: b&4 != 0}
+}
+
+// setFingerprint sets v to the row b of a column of fingerprints and returns
+// its lane.
+func setFingerprint(v *data.View, b []byte) byte {
+	v.Lo = binary.LittleEndian.Uint64(b)
+	if len(b) > 16 {
+		v.Hi = binary.LittleEndian.Uint64(b[8:])
+	}
+	lane := b[len(b)-1]
+	v.Normal = lane&normal != 0
+	return lane
+}
+
+// setSketch sets v to the row b of a column of sketches.
+func setSketch(v *data.View, b []byte) {
+	v.Sketch = [data.SketchSize]byte(b)
+	v.Length = binary.LittleEndian.Uint32(b[data.SketchSize:])
+}

@@ -1,0 +1,155 @@
+package views
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Writer writes the file of one split, row by row. It holds one group.
+type Writer struct {
+	file  *data.AtomicFile
+	form  Form
+	rows  int64
+	group [columns][]byte // columns of the rows not yet written; of letters the lengths
+	text  []byte          // the letters of these rows
+	block []byte          // of letters, while it is put together
+	index []byte          // of the blocks written, as in the footer
+}
+
+// Create starts a file at path, where nothing stands before Commit.
+func Create(path string, f Form) (*Writer, error) { return create(data.OS, path, f) }
+
+func create(fsys data.FS, path string, f Form) (*Writer, error) {
+	file, err := data.CreateAtomicIn(fsys, path)
+	if err != nil {
+		return nil, fmt.Errorf("views: %w", err)
+	}
+	w := &Writer{file: file, form: f}
+	if err := w.append([]byte(magic)); err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	return w, nil
+}
+
+// Write appends a document, nothing of which is retained. Letters of more than
+// 255 bytes are an error, and the document is not written.
+func (w *Writer) Write(r *Row) error {
+	v := &r.View
+	if w.form.Verified && len(v.Letters) > math.MaxUint8 {
+		return fmt.Errorf("views: %s: row %d has letters of %d bytes: at most %d are kept", w.file.Path(), w.rows, len(v.Letters), math.MaxUint8)
+	}
+	g := &w.group
+	var lane byte
+	if v.Normal {
+		lane |= normal
+	}
+	if w.form.Verified {
+		if v.Sketch != [data.SketchSize]byte{} {
+			lane |= sketched
+		}
+		if len(v.Letters) > 0 {
+			lane |= lettered
+		}
+		g[sketches] = binary.LittleEndian.AppendUint32(append(g[sketches], v.Sketch[:]...), v.Length)
+		g[letters] = append(g[letters], byte(len(v.Letters)))
+		w.text = append(w.text, v.Letters...)
+	}
+	g[fingerprints] = binary.LittleEndian.AppendUint64(g[fingerprints], v.Lo)
+	if w.form.Wide {
+		g[fingerprints] = binary.LittleEndian.AppendUint64(g[fingerprints], v.Hi)
+	}
+	g[fingerprints] = append(g[fingerprints], lane)
+	g[ids] = binary.LittleEndian.AppendUint64(g[ids], r.ID)
+	if w.form.Keep {
+		g[keeps] = binary.LittleEndian.AppendUint64(g[keeps], math.Float64bits(r.Keep))
+	}
+	w.rows++
+	if w.rows%groupRows == 0 {
+		return w.flush()
+	}
+	return nil
+}
+
+// Rows is the number of documents so far.
+func (w *Writer) Rows() int64 { return w.rows }
+
+// flush writes the group.
+func (w *Writer) flush() error {
+	for c := range letters {
+		width := w.form.width(c)
+		if width == 0 {
+			continue
+		}
+		rows := w.group[c]
+		for size := blockRows(width) * width; len(rows) > 0; rows = rows[min(size, len(rows)):] {
+			block := rows[:min(size, len(rows))]
+			if err := w.put(len(block)/width, block); err != nil {
+				return err
+			}
+		}
+		w.group[c] = w.group[c][:0]
+	}
+	text := w.text
+	for lengths := w.group[letters]; len(lengths) > 0; {
+		rows, size := 0, 0
+		for rows < min(maxBlockRows, len(lengths)) && size+1+int(lengths[rows]) <= lettersBytes {
+			size += 1 + int(lengths[rows])
+			rows++
+		}
+		w.block = append(append(w.block[:0], lengths[:rows]...), text[:size-rows]...)
+		lengths, text = lengths[rows:], text[size-rows:]
+		if err := w.put(rows, w.block); err != nil {
+			return err
+		}
+	}
+	w.group[letters], w.text = w.group[letters][:0], w.text[:0]
+	return nil
+}
+
+// put writes a block of so many rows.
+func (w *Writer) put(rows int, block []byte) error {
+	w.index = binary.LittleEndian.AppendUint32(w.index, uint32(rows))
+	w.index = binary.LittleEndian.AppendUint32(w.index, uint32(len(block)))
+	w.index = binary.LittleEndian.AppendUint64(w.index, xxh3.Hash(block))
+	return w.append(block)
+}
+
+func (w *Writer) append(b []byte) error {
+	if _, err := w.file.Write(b); err != nil {
+		return fmt.Errorf("views: %w", err)
+	}
+	return nil
+}
+
+// Commit completes the file. On error nothing of it is left.
+func (w *Writer) Commit() error {
+	if err := w.flush(); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	footer := append(binary.LittleEndian.AppendUint64(nil, uint64(w.rows)), w.form.bits())
+	footer = append(footer, w.index...)
+	length := len(footer)
+	footer = binary.LittleEndian.AppendUint64(footer, xxh3.Hash(footer))
+	footer = binary.LittleEndian.AppendUint64(footer, uint64(length))
+	if err := w.append(append(footer, magic...)); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	if err := w.file.Commit(); err != nil {
+		return fmt.Errorf("views: %w", err)
+	}
+	return nil
+}
+
+// Abort removes what was written; after Commit it does nothing.
+func (w *Writer) Abort() error {
+	if err := w.file.Abort(); err != nil {
+		return fmt.Errorf("views: %w", err)
+	}
+	return nil
+}
