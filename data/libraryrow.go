@@ -116,6 +116,6 @@ var Growth = Table[GrowthRow]{Name: "growth", RowBytes: 48, Columns: []Column[Gr
 		Int64: func(r *GrowthRow) *int64 { return &r.Before }},
 	{Name: "earlier", Unit: "documents", Doc: "how many of all earlier nights",
 		Int64: func(r *GrowthRow) *int64 { return &r.Earlier }},
-	{Name: "example", Doc: "the smallest id of the night that has it",
+	{Name: "example", Doc: "the first id of the night, in the order of its input, that has it",
 		String: func(r *GrowthRow) *[]byte { return &r.Example }},
 }}

@@ -129,7 +129,7 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Column[ClusterRow]{
 	{Name: "doc_id", Doc: "id of the document",
 		String: func(r *ClusterRow) *[]byte { return &r.DocID }},
-	{Name: "cluster_id", Doc: "smallest id in the cluster; with a library the night in which the cluster began, `/`, and 24 hexadecimal digits",
+	{Name: "cluster_id", Doc: "id of the first document of the cluster in the input; with a library the night in which the cluster began, `/`, and 24 hexadecimal digits",
 		String: func(r *ClusterRow) *[]byte { return &r.ClusterID }},
 	{Name: "size", Unit: "documents", Doc: "number of the run's documents in the cluster",
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},

@@ -1,5 +1,7 @@
 package data
 
+import "encoding/binary"
+
 // SketchSize is the number of bytes of a sketch, as simhash/sketch makes it.
 const SketchSize = 64
 
@@ -16,4 +18,25 @@ type View struct {
 func (v *View) Equal(w *View) bool {
 	return v.Lo == w.Lo && v.Hi == w.Hi && v.Length == w.Length && v.Normal == w.Normal &&
 		v.Sketch == w.Sketch && string(v.Letters) == string(w.Letters)
+}
+
+// Append appends all that a verdict looks at to dst: two views append the same
+// bytes if they are Equal, and only then.
+func (v *View) Append(dst []byte) []byte {
+	lane := byte(0)
+	if v.Normal {
+		lane = 1
+	}
+	dst = binary.LittleEndian.AppendUint64(append(dst, lane), v.Lo)
+	dst = binary.LittleEndian.AppendUint64(dst, v.Hi)
+	dst = binary.LittleEndian.AppendUint32(dst, v.Length)
+	return append(append(dst, v.Sketch[:]...), v.Letters...)
+}
+
+// Unpack sets v to the view whose bytes Append appended. Its letters are part
+// of b.
+func (v *View) Unpack(b []byte) {
+	v.Normal, v.Lo, v.Hi = b[0] == 1, binary.LittleEndian.Uint64(b[1:]), binary.LittleEndian.Uint64(b[9:])
+	v.Length = binary.LittleEndian.Uint32(b[17:])
+	v.Sketch, v.Letters = [SketchSize]byte(b[21:]), b[21+SketchSize:]
 }

@@ -13,23 +13,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
 )
-
-// Stages of a run with a library.
-const (
-	stageNight   = "night"             // the night's documents in order of id, as the library keeps them
-	stageEarlier = engine.StageEarlier // tonight's documents against those of earlier nights
-	stageAdd     = "add"               // the night becomes a part of the library
-)
-
-// earlierFile is, within the state folder, what the library says of the night's
-// documents.
-const earlierFile = "earlier"
 
 // LibraryCounts is what a run learned from its library and did to it.
 type LibraryCounts struct {
@@ -185,7 +175,7 @@ func (r *run) openLibrary(ctx context.Context) error {
 			return nil // nothing has changed, but for the night that this run has added
 		}
 		r.Log.Info("the library has changed since this run was interrupted: matching again", "library", c.Path)
-		for _, stage := range []string{stageOrder, stageNight, stageEarlier, stageMatch, stageClean} {
+		for _, stage := range []string{stageIdentical, stagePrevious, stageMatch, engine.StageTexts, stageResolve, stageDecide, stageNames, engine.StageWrite, stageAdd} {
 			for task := range max(len(r.job.Splits), 1) {
 				if err := os.Remove(r.dir.RecordPath(stage, task)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err
@@ -216,24 +206,11 @@ func (r *run) nightGone() bool {
 	return !ok
 }
 
-// deleted reports whether the library was told to forget the id for good.
-func (r *run) deleted(id []byte) bool { return r.library != nil && r.library.Hidden().Forever(id) }
-
-// inherit executes the stages that say what earlier nights know of tonight.
-func (r *run) inherit(ctx context.Context, s *Summary) error {
-	night, err := r.single(stageNight, func() (rundir.TaskRecord, error) { return r.night(ctx) })
-	if err != nil {
-		return err
-	}
-	if night.RowsIn != s.Documents {
-		return fmt.Errorf("%s: %w: %d rows fingerprinted, %d rows came in", stageNight, rundir.ErrNotConserved, s.Documents, night.RowsIn)
-	}
-	rec, err := r.single(stageEarlier, func() (rundir.TaskRecord, error) { return r.earlier(ctx) })
-	if err != nil {
-		return err
-	}
-	if rec.RowsIn != night.RowsOut {
-		return fmt.Errorf("%s: %w: %d documents of the night, %d came in", stageEarlier, rundir.ErrNotConserved, night.RowsOut, rec.RowsIn)
+// inherited counts what earlier nights know of tonight.
+func (r *run) inherited(ctx context.Context, records []rundir.TaskRecord) error {
+	rec, s := records[0], r.sum
+	if want := s.Documents - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; rec.RowsIn != want {
+		return fmt.Errorf("%s: %w: %d documents of the night, %d came in", stagePrevious, rundir.ErrNotConserved, want, rec.RowsIn)
 	}
 	s.Library = &LibraryCounts{
 		Path: r.config.Library.Path, Night: r.config.Library.Night,

@@ -10,59 +10,77 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 )
 
-// addNight makes the night a part of the library, unless an earlier process of
-// this run did.
-func (r *run) addNight(ctx context.Context, s *Summary, counts MatchCounts) (err error) {
+// add makes the night a part of the library, unless an earlier process of this
+// run did.
+func (r *run) add(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
-	l := s.Library
-	l.Matched, l.Continued, l.Merges, l.Left = counts.Earlier, counts.Continued, int64(len(counts.Merges)), s.Skipped[data.ReasonDeleted]
-	if n, ok := r.library.Manifest().Night(l.Night); ok && n.Run == r.token() {
-		l.Added = n.Rows
-		return nil
-	}
-	_, finish := r.Progress(stageAdd, 1, "tasks")
-	defer finish()
-	added, err := r.library.Add(ctx, l.Night, r.token(), func(yield func(*data.LibraryRow) error) error {
-		return r.libraryRows(ctx, yield)
-	}, func(yield func(from, into []byte) error) error {
-		for _, m := range counts.Merges {
-			if err := yield([]byte(m.From), []byte(m.Into)); err != nil {
-				return err
+	rec = rundir.TaskRecord{Stage: stageAdd, Counts: map[string]int64{}}
+	if n, ok := r.library.Manifest().Night(r.config.Library.Night); ok && n.Run == r.token() {
+		rec.RowsIn = n.Rows
+	} else {
+		added, err := r.library.Add(ctx, r.config.Library.Night, r.token(), func(yield func(*data.LibraryRow) error) error {
+			return r.libraryRows(ctx, yield)
+		}, func(yield func(from, into []byte) error) error {
+			for _, m := range r.counts.Merges {
+				if err := yield([]byte(m.From), []byte(m.Into)); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return rec, fmt.Errorf("%s: %w", stageAdd, err)
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", stageAdd, err)
+		rec.RowsIn = added.Rows
+		if added.Replaced {
+			rec.Counts["replaced"] = 1
+		}
 	}
-	l.Added, l.Replaced = added.Rows, added.Replaced
-	r.stages = append(r.stages, StageTime{Stage: stageAdd, Tasks: 1, Seconds: time.Since(began).Seconds()})
+	rec.RowsOut = rec.RowsIn
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, r.dir.PutRecord(rec)
+}
+
+// added counts what came into the library.
+func (r *run) added(_ context.Context, records []rundir.TaskRecord) error {
+	l, counts := r.sum.Library, r.counts
+	l.Matched, l.Continued, l.Merges, l.Left = counts.Earlier, counts.Continued, int64(len(counts.Merges)), r.sum.Skipped[data.ReasonDeleted]
+	l.Added, l.Replaced = records[0].RowsOut, records[0].Counts["replaced"] > 0
 	return nil
 }
 
 // libraryRows yields the night's documents as the library keeps them: with the
 // night in which each was first seen, and its cluster.
-func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) error) (err error) {
-	known, err := r.openEarlier()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, known.close()) }()
-	clusters, err := r.openClusters()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, clusters.close()) }()
-	return r.eachOfNight(ctx, func(row *data.LibraryRow) error {
-		d, err := known.of(row.DocID)
+func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) error) error {
+	first := uint64(0)
+	for task := range r.job.Splits {
+		rows, err := r.librarySplit(ctx, task, first, yield)
 		if err != nil {
 			return err
 		}
-		row.FirstSeen = r.config.Library.Night
-		if d != nil && d.FirstSeen != "" {
+		first += rows
+	}
+	return nil
+}
+
+func (r *run) librarySplit(ctx context.Context, task int, first uint64, yield func(*data.LibraryRow) error) (rows uint64, err error) {
+	known, err := engine.ReadEarlier(r.dir, task)
+	if err != nil {
+		return 0, err
+	}
+	clusters, err := openClusters(r.dir.Path(rundir.Clusters, rundir.PartName(task, ".parquet")))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, clusters.in.Close()) }()
+	columns := []string{"doc_id", "fingerprint", "lane", "length", "sketch", "letters", "language", "date"}
+	return engine.EachOfNight(ctx, r.dir, task, first, columns, func(doc uint64, row *data.LibraryRow) error {
+		row.Night, row.FirstSeen = r.config.Library.Night, r.config.Library.Night
+		if d := known[doc]; d != nil && d.FirstSeen != "" {
 			row.FirstSeen = d.FirstSeen
 		}
 		if row.Cluster, err = clusters.of(row.DocID); err != nil {
@@ -72,65 +90,38 @@ func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) erro
 	})
 }
 
-// clusterReader reads the clusters table, asked in order of id.
+// clusterReader reads a part of the clusters table, asked in its order.
 type clusterReader struct {
-	paths []string
-	in    *parquet.TableReader[data.ClusterRow]
-	row   data.ClusterRow
-	more  bool
+	in   *parquet.TableReader[data.ClusterRow]
+	row  data.ClusterRow
+	more bool
 }
 
-func (r *run) openClusters() (*clusterReader, error) {
-	paths, err := r.dir.Parts(rundir.Clusters)
+func openClusters(path string) (*clusterReader, error) {
+	in, err := parquet.OpenClusters(path, parquet.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
-	c := &clusterReader{paths: paths, more: true}
-	return c, c.advance()
+	c := &clusterReader{in: in}
+	if err := c.advance(); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return c, nil
 }
 
 func (c *clusterReader) advance() error {
-	for {
-		if c.in == nil {
-			if len(c.paths) == 0 {
-				c.more = false
-				return nil
-			}
-			var err error
-			if c.in, err = parquet.OpenClusters(c.paths[0], parquet.ReadOptions{}); err != nil {
-				return err
-			}
-			c.paths = c.paths[1:]
-		}
-		err := c.in.Read(&c.row)
-		if !errors.Is(err, io.EOF) {
-			return err
-		}
-		if err := c.close(); err != nil {
-			return err
-		}
-	}
-}
-
-// of returns the document's cluster, nil if it is alone. It is valid until the
-// next call.
-func (c *clusterReader) of(id []byte) ([]byte, error) {
-	for c.more && bytes.Compare(c.row.DocID, id) < 0 {
-		if err := c.advance(); err != nil {
-			return nil, err
-		}
-	}
-	if c.more && bytes.Equal(c.row.DocID, id) {
-		return c.row.ClusterID, nil
-	}
-	return nil, nil
-}
-
-func (c *clusterReader) close() error {
-	if c.in == nil {
+	err := c.in.Read(&c.row)
+	if c.more = err == nil; errors.Is(err, io.EOF) {
 		return nil
 	}
-	in := c.in
-	c.in = nil
-	return in.Close()
+	return err
+}
+
+// of returns the document's cluster, nil if it is alone.
+func (c *clusterReader) of(id []byte) ([]byte, error) {
+	if !c.more || !bytes.Equal(c.row.DocID, id) {
+		return nil, nil
+	}
+	cluster := bytes.Clone(c.row.ClusterID)
+	return cluster, c.advance()
 }

@@ -28,7 +28,7 @@ type Growth struct {
 	Documents   int64  `json:"documents"`   // of the night
 	Before      int64  `json:"before"`      // of the night before
 	Earlier     int64  `json:"earlier"`     // of all earlier nights
-	Example     string `json:"example"`     // the smallest id of the night that has it
+	Example     string `json:"example"`     // the first id of the night that has it
 }
 
 // summarySites is how many sites and growing fingerprints a summary names, and

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,17 +20,10 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// earlierDocument is what the library says of one of tonight's documents.
-type earlierDocument struct {
-	ID        string
-	FirstSeen string           // night in which the library first had the id; "" it had not
-	Match     *reducer.Earlier // best match in an earlier night; nil without one
-	Clusters  []string         // of the earlier documents that it matches, as they are today
-}
-
 // tonight is the night at hand, in memory.
 type tonight struct {
 	*engine.Tonight
+	docs  []uint64   // by row: the document's number
 	kinds []driftKey // by row
 }
 
@@ -39,7 +31,8 @@ type tonight struct {
 func (r *run) readTonight(ctx context.Context) (_ *tonight, err error) {
 	n := &tonight{}
 	sites := map[driftKey]driftKey{}
-	n.Tonight, err = engine.ReadTonight(ctx, r.config, r.dir, r.workers, func(row *data.LibraryRow) {
+	n.Tonight, err = engine.ReadTonight(ctx, r.config, r.dir, len(r.job.Splits), r.workers, func(doc uint64, row *data.LibraryRow) {
+		n.docs = append(n.docs, doc)
 		kind := driftKey{string(row.Site), row.Language}
 		if known, ok := sites[kind]; ok { // one copy of each site's name
 			kind = known
@@ -54,11 +47,11 @@ func (r *run) readTonight(ctx context.Context) (_ *tonight, err error) {
 // splitRows is about how many documents of the library one task streams.
 const splitRows = 1 << 20
 
-// earlier joins the documents of earlier nights with tonight's and writes what
+// previous joins the documents of earlier nights with tonight's and writes what
 // the library says of each of tonight's.
-func (r *run) earlier(ctx context.Context) (rec rundir.TaskRecord, err error) {
+func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageEarlier, Counts: map[string]int64{}}
+	rec = rundir.TaskRecord{Stage: stagePrevious, Counts: map[string]int64{}}
 	night, m := r.config.Library.Night, r.library.Manifest()
 	n, err := r.readTonight(ctx)
 	if err != nil {
@@ -74,11 +67,11 @@ func (r *run) earlier(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	}
 	splits, err := r.library.Splits(n.Before(), splitRows)
 	if err != nil {
-		return rec, fmt.Errorf("%s: %w", stageEarlier, err)
+		return rec, fmt.Errorf("%s: %w", stagePrevious, err)
 	}
 	earliest := n.NewEarliest(m)
 	if documents > 0 {
-		advance, finish := r.Progress(stageEarlier, documents, "documents")
+		advance, finish := r.Progress(stagePrevious, documents, "documents")
 		defer finish()
 		r.job.Advance = advance
 	}
@@ -86,7 +79,7 @@ func (r *run) earlier(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return rec, err
 	}
 	if came := earliest.Documents(); came != documents {
-		return rec, fmt.Errorf("%s: %w: the library has %d documents of earlier nights, %d came in", stageEarlier, rundir.ErrNotConserved, documents, came)
+		return rec, fmt.Errorf("%s: %w: the library has %d documents of earlier nights, %d came in", stagePrevious, rundir.ErrNotConserved, documents, came)
 	}
 	rec.Counts["documents"] = documents
 
@@ -94,7 +87,7 @@ func (r *run) earlier(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err != nil {
 		return rec, err
 	}
-	drift, err := r.writeEarlier(n, earliest, today)
+	drift, err := r.writeEarlier(n, earliest, today, &rec)
 	if err != nil {
 		return rec, err
 	}
@@ -106,10 +99,8 @@ func (r *run) earlier(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err := errors.Join(r.writeDrift(drift), r.writeGrowth(n, earliest)); err != nil {
 		return rec, err
 	}
-	rec.Outputs = []string{
-		filepath.Join(rundir.State, earlierFile),
-		filepath.Join(rundir.Drift, rundir.PartName(0, ".parquet")), filepath.Join(rundir.Growth, rundir.PartName(0, ".parquet")),
-	}
+	rec.Outputs = append(rec.Outputs,
+		filepath.Join(rundir.Drift, rundir.PartName(0, ".parquet")), filepath.Join(rundir.Growth, rundir.PartName(0, ".parquet")))
 	rec.Seconds = time.Since(began).Seconds()
 	if err := r.dir.PutRecord(rec); err != nil {
 		return rec, err
@@ -134,56 +125,76 @@ func (r *run) currentClusters(ctx context.Context, earliest *reducer.Earliest) (
 
 // writeEarlier writes what the library says of tonight's documents, and counts
 // them by site and language.
-func (r *run) writeEarlier(n *tonight, earliest *reducer.Earliest, today map[string]string) (_ map[driftKey]*data.DriftRow, err error) {
-	f, err := data.CreateAtomic(r.dir.Path(rundir.State, earlierFile))
+func (r *run) writeEarlier(n *tonight, earliest *reducer.Earliest, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
+	documents, err := r.documents()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Abort()) }()
-	enc := gob.NewEncoder(f)
+	if err := documents.Close(); err != nil {
+		return nil, err
+	}
 	drift := map[driftKey]*data.DriftRow{}
 	current := make([][]string, earliest.Units())
-	for row, u := range n.Units {
-		id := n.IDs.At(row)
-		d := earlierDocument{ID: string(id), FirstSeen: earliest.FirstSeen(row)}
-		if u != engine.NoUnit {
-			if m, ok := earliest.Match(u, id); ok {
-				d.Match = &m
+	row := 0
+	for task := range documents.Parts() {
+		var known []engine.EarlierDocument
+		for end := documents.First(task + 1); row < len(n.docs) && n.docs[row] < end; row++ {
+			d := n.known(row, earliest, today, current)
+			n.count(drift, row, &d, r.config.Library.Night)
+			if d.FirstSeen != "" || d.Match != nil || len(d.Clusters) > 0 {
+				known = append(known, d)
 			}
-			if clusters := earliest.Clusters(u); current[u] == nil && len(clusters) > 0 {
-				for _, c := range clusters {
-					if now, ok := today[c]; ok {
-						c = now
-					}
-					current[u] = append(current[u], c)
-				}
-				slices.Sort(current[u])
-				current[u] = slices.Compact(current[u])
-			}
-			d.Clusters = current[u]
 		}
-		known := drift[n.kinds[row]]
-		if known == nil {
-			known = &data.DriftRow{Night: r.config.Library.Night, Site: []byte(n.kinds[row].site), Language: n.kinds[row].language}
-			drift[n.kinds[row]] = known
+		name, err := engine.WriteEarlier(r.job, task, known)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", stagePrevious, err)
 		}
-		known.Documents++
-		switch {
-		case d.FirstSeen != "":
-			known.Returning++
-		case len(d.Clusters) > 0:
-			known.Repeated++
-		default:
-			known.New++
-		}
-		if d.FirstSeen == "" && d.Match == nil && len(d.Clusters) == 0 {
-			continue
-		}
-		if err := enc.Encode(d); err != nil {
-			return nil, fmt.Errorf("%s: %w", stageEarlier, err)
-		}
+		rec.Outputs = append(rec.Outputs, name)
 	}
-	return drift, f.Commit()
+	return drift, nil
+}
+
+// known is what the library says of a row's document; current holds, by unit,
+// what its clusters are today, once that was asked for.
+func (n *tonight) known(row int, earliest *reducer.Earliest, today map[string]string, current [][]string) engine.EarlierDocument {
+	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
+	u := n.Units[row]
+	if u == engine.NoUnit {
+		return d
+	}
+	if m, ok := earliest.Match(u, n.IDs.At(row)); ok {
+		d.Match = &m
+	}
+	if clusters := earliest.Clusters(u); current[u] == nil && len(clusters) > 0 {
+		for _, c := range clusters {
+			if now, ok := today[c]; ok {
+				c = now
+			}
+			current[u] = append(current[u], c)
+		}
+		slices.Sort(current[u])
+		current[u] = slices.Compact(current[u])
+	}
+	d.Clusters = current[u]
+	return d
+}
+
+// count counts a row's document by site and language.
+func (n *tonight) count(drift map[driftKey]*data.DriftRow, row int, d *engine.EarlierDocument, night string) {
+	known := drift[n.kinds[row]]
+	if known == nil {
+		known = &data.DriftRow{Night: night, Site: []byte(n.kinds[row].site), Language: n.kinds[row].language}
+		drift[n.kinds[row]] = known
+	}
+	known.Documents++
+	switch {
+	case d.FirstSeen != "":
+		known.Returning++
+	case len(d.Clusters) > 0:
+		known.Repeated++
+	default:
+		known.New++
+	}
 }
 
 // driftKey is what documents are counted by.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -16,12 +17,15 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/mapper"
 )
 
 // syntheticRow is document i of a made-up library.
@@ -115,7 +119,7 @@ func TestLibraryScale(t *testing.T) {
 	}
 	defer d.Close()
 	r := &run{Request: Request{Log: slog.New(slog.DiscardHandler), Progress: func(string, int64, string) (func(int64), func()) { return func(int64) {}, func() {} }}, config: cfg, dir: d, library: l, workers: 2, engine: local.New(2)}
-	r.job = &engine.Job{Config: cfg, Dir: d}
+	r.job = &engine.Job{Config: cfg, Dir: d, Splits: make([]data.Split, 1)}
 	// Six of ten are new, three come again as they were, one is a copy with up
 	// to three bits changed.
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -144,21 +148,10 @@ func TestLibraryScale(t *testing.T) {
 	}
 	slices.SortFunc(rows, func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) })
 	rows = slices.CompactFunc(rows, func(a, b data.LibraryRow) bool { return bytes.Equal(a.DocID, b.DocID) })
-	out, err := parquet.CreateLibrary(d.Path(rundir.State, engine.NightFile), parquet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range rows {
-		if err := out.Write(&rows[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := out.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	writeNight(t, r.job, rows)
 	clear(rows) // gives the memory of their texts back
 	began, cpu := time.Now(), cpuTime(t)
-	rec, err := r.earlier(ctx)
+	rec, err := r.previous(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,4 +171,40 @@ func cpuTime(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// writeNight writes what the fingerprint stage and the one after it would have
+// written of a night's documents.
+func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
+	t.Helper()
+	part, err := j.Dir.Part(rundir.Fingerprints, 0, ".parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := parquet.CreateFingerprints(part, parquet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(engine.ViewPath(j.Dir, 0)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := views.Create(engine.ViewPath(j.Dir, 0), engine.ViewForm(j.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		row := data.EmptyFingerprintRow()
+		row.DocID, row.Lo, row.Lane, row.Length, row.Sketch, row.Letters = rows[i].DocID, rows[i].Lo, rows[i].Lane, rows[i].Length, rows[i].Sketch, rows[i].Letters
+		var v views.Row
+		mapper.View(&row, &v.View)
+		if err := errors.Join(out.Write(&row), seen.Write(&v)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(engine.IdenticalPath(j.Dir, 0)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(out.Commit(), seen.Commit(), identical.Create(engine.IdenticalPath(j.Dir, 0), 0).Commit()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -145,8 +145,8 @@ func TestLargestHaveTwoDocuments(t *testing.T) {
 func TestVerdictsOnEarlierNights(t *testing.T) {
 	dir := t.TempDir()
 	line := func(id, text string) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text) }
-	near := func(seed uint64) string { // the first 200 of its 290 words: J is about 0.53
-		return strings.Join(strings.Fields(text(seed, 290))[:200], " ") + " " + text(seed+100, 90)
+	near := func(seed uint64) string { // the first 215 of its 290 words: J is about 0.59
+		return strings.Join(strings.Fields(text(seed, 290))[:215], " ") + " " + text(seed+100, 75)
 	}
 	jsonl(t, filepath.Join(dir, "2026-11-01.jsonl"), line("old", text(1, 290)), line("older", text(2, 290)))
 	jsonl(t, filepath.Join(dir, "2026-11-02.jsonl"), line("copy", text(1, 290)), line("near", near(2)),
@@ -184,7 +184,7 @@ func TestKeepEarliestOverNights(t *testing.T) {
 	line := func(id string, seed uint64) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text(seed, 120)) }
 	jsonl(t, filepath.Join(dir, "2026-11-01.jsonl"), line("a", 1), line("b", 2))
 	jsonl(t, filepath.Join(dir, "2026-11-02.jsonl"), line("c", 1), line("a", 1), line("d", 3), line("e", 3), line("f", 4))
-	for keep, want := range map[string]int64{config.KeepEarliest: 2, config.KeepSmallest: 3} {
+	for keep, want := range map[string]int64{config.KeepEarliest: 2, config.KeepFirst: 3} {
 		cfg := config.Default()
 		cfg.Clusters.Keep = keep
 		sub := filepath.Join(dir, keep)

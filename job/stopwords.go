@@ -73,7 +73,7 @@ func trainSplit(ctx context.Context, cfg config.Config, analyzer *simhash.Analyz
 	var trainer simhash.StopTrainer
 	var features []simhash.Feature
 	w := analyzer.NewWorkspace()
-	err := eachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
+	err := engine.EachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
 		features = w.Features(features[:0], doc.Title, doc.Text)
 		trainer.Add(features)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -28,7 +29,7 @@ func Templates(ctx context.Context, cfg config.Config, inputs []string, workers 
 		if err != nil {
 			return nil, err
 		}
-		err = eachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
+		err = engine.EachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
 			if site := template.Site(doc.ID); len(site) > 0 {
 				one.Add(site, doc.ID, doc.Text)
 			}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
-	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/sample"
 	"github.com/neardup/neardup/data/source"
@@ -85,7 +84,7 @@ type broken struct{ *local.Engine }
 
 var errBroken = errors.New("the engine is broken")
 
-func (broken) Match(context.Context, *engine.Job, *numbered.Folder, func([]data.Pair) error) error {
+func (broken) Match(context.Context, *engine.Job, *engine.Documents, func([]data.Pair) error) error {
 	return errBroken
 }
 

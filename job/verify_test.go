@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
@@ -97,11 +96,8 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 		mapper.View(&row, &views[i])
 		shingles[i] = sketch.Shingles(nil, w.Normalize(nil, []byte(d.text)))
 	}
-	c, err := engine.NewConfirmer(cfg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	judge := mapper.NewVerifier(cfg.Match.Rules())
+	rule := engine.Rule(cfg.Match)
+	judge := mapper.NewVerifier(rule)
 	pairs, best = map[[2]string]string{}, map[string][2]string{}
 	distance := map[string]int{}
 	for i, a := range docs {
@@ -109,19 +105,22 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 			if i == j {
 				continue
 			}
-			met, verdict := c.Judge(&views[i], &views[j])
-			if verdict.Open {
-				verdict = judge.Settle(sketch.Jaccard(shingles[i], shingles[j]), &views[i], &views[j])
+			e := judge.Judge(&views[i], &views[j])
+			if e.Reason == data.Open {
+				e.Reason = data.NotTheSame
+				if judge.Settle(sketch.Jaccard(shingles[i], shingles[j]), &views[i], &views[j]) {
+					e.Reason = data.ByTexts
+				}
 			}
-			if !met || !verdict.Same {
+			if !rule.Candidate(&views[i], &views[j]) || e.Reason == data.NotTheSame {
 				continue
 			}
-			if a.id < b.id {
-				pairs[[2]string{a.id, b.id}] = verdict.Reason
+			if i < j {
+				pairs[[2]string{a.id, b.id}] = e.Reason.String()
 			}
 			h := simhash.Distance(simhash.Fingerprint{Hi: views[i].Hi, Lo: views[i].Lo}, simhash.Fingerprint{Hi: views[j].Hi, Lo: views[j].Lo})
-			if old, ok := best[a.id]; !ok || h < distance[a.id] || h == distance[a.id] && b.id < old[0] {
-				best[a.id], distance[a.id] = [2]string{b.id, verdict.Reason}, h
+			if _, ok := best[a.id]; !ok || h < distance[a.id] {
+				best[a.id], distance[a.id] = [2]string{b.id, e.Reason.String()}, h
 			}
 		}
 	}
@@ -178,22 +177,22 @@ func TestVerifiedRunEqualsAllPairs(t *testing.T) {
 		if len(reasons) < 3 {
 			t.Errorf("%s: only %v", preset, reasons)
 		}
-		for _, matcher := range []string{config.MatcherKernel, config.MatcherShuffle} {
-			cfg.Execution.Matcher = matcher
+		for _, memory := range []string{"", "102400"} { // in memory, and by way of the disk
+			cfg.Execution.Memory = memory
 			out := filepath.Join(t.TempDir(), "out")
 			s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
 			if (s.Consulted > 0) != (preset == config.PresetThorough) || int(s.Matched) != len(wantBest) {
-				t.Errorf("%s, %s: %d consulted, %d matched, want %d", preset, matcher, s.Consulted, s.Matched, len(wantBest))
+				t.Errorf("%s, %s: %d consulted, %d matched, want %d", preset, memory, s.Consulted, s.Matched, len(wantBest))
 			}
 			if got := readVerdicts(t, out, rundir.Pairs); !maps.Equal(got, wantPairs) {
-				t.Errorf("%s, %s: %d pairs, want %d", preset, matcher, len(got), len(wantPairs))
+				t.Errorf("%s, %s: %d pairs, want %d: %s", preset, memory, len(got), len(wantPairs), firstOther(got, wantPairs))
 			}
 			best := map[string][2]string{}
 			for p, reason := range readVerdicts(t, out, rundir.Matches) {
 				best[p[0]] = [2]string{p[1], reason}
 			}
 			if !maps.Equal(best, wantBest) {
-				t.Errorf("%s, %s: %d best matches, want %d", preset, matcher, len(best), len(wantBest))
+				t.Errorf("%s, %s: %d best matches, want %d", preset, memory, len(best), len(wantBest))
 			}
 		}
 
@@ -208,6 +207,21 @@ func TestVerifiedRunEqualsAllPairs(t *testing.T) {
 			t.Errorf("%s, matched again: %d pairs, want %d", preset, len(got), len(wantPairs))
 		}
 	}
+}
+
+// firstOther is a pair that two sets have with different reasons, or one only.
+func firstOther(got, want map[[2]string]string) string {
+	for pair := range want {
+		if got[pair] != want[pair] {
+			return fmt.Sprintf("%v is %q, want %q", pair, got[pair], want[pair])
+		}
+	}
+	for pair := range got {
+		if want[pair] != got[pair] {
+			return fmt.Sprintf("%v is %q, want %q", pair, got[pair], want[pair])
+		}
+	}
+	return ""
 }
 
 // triples are each text, a copy of it, and its first part: a share of 35 to
@@ -307,7 +321,7 @@ func verdictsHoldForCopies(t *testing.T, docs []page) {
 // forgetful loses what the further tables found.
 type forgetful struct{ *local.Engine }
 
-func (f forgetful) Match(ctx context.Context, j *engine.Job, documents *numbered.Folder, emit func([]data.Pair) error) error {
+func (f forgetful) Match(ctx context.Context, j *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
 	return f.Engine.Match(ctx, j, documents, func(pairs []data.Pair) error {
 		return emit(slices.DeleteFunc(slices.Clone(pairs), func(p data.Pair) bool { return int(p.Distance) > j.Config.Match.Distance }))
 	})

@@ -1,7 +1,6 @@
 // Package mapper holds the map stages of the job as pure functions: a document
-// becomes a fingerprint, a fingerprint its segment keys, a group its pairs, a
-// pair its verdict. They know no engine, no file format and no flag, and never
-// start a goroutine.
+// becomes a fingerprint, a fingerprint its keys, a group its candidate pairs, a
+// candidate pair its verdict. They know no engine, no file format and no flag.
 package mapper
 
 import (

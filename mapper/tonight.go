@@ -541,27 +541,34 @@ func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
 
 // comparePairs compares the pairs that share band b, and forgets them.
 func (m *Meeter) comparePairs(rows *EarlierRows, b int, visit func(Meeting)) {
-	alike := m.pairs[:0]
+	left := m.pairs[:0]
 	var s *sketch.Sketch // of row
 	row := ^uint32(0)
 	for _, p := range m.pairs {
 		if p.row != row {
 			s, row = (*sketch.Sketch)(rows.Sketch(int(p.row))), p.row
 		}
-		if sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ && !m.isNear(rows, p.unit, int(row)) {
-			alike = append(alike, p)
+		alike := sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ || m.byEdits(rows, p)
+		if alike && !m.isNear(rows, p.unit, int(row)) {
+			left = append(left, p)
 		}
 	}
 	m.pairs = m.pairs[:0]
-	for _, p := range alike {
+	for _, p := range left {
 		m.load(rows, int(p.row))
 		m.t.units.View(p.unit, &m.unit)
 		bothShort := m.t.o.ShortTexts && len(m.view.Letters) > 0 && len(m.unit.Letters) > 0
-		if bothShort || FirstBand(&m.unit, &m.view) != b {
+		if bothShort || firstBand(&m.unit, &m.view) != b {
 			continue
 		}
-		m.confirm(rows, p.unit, int(p.row), distance(&m.unit, &m.view), visit)
+		m.confirm(rows, p.unit, int(p.row), Distance(&m.unit, &m.view), visit)
 	}
+}
+
+// byEdits reports whether two short texts that share a band are judged by their
+// edits, not having met by their keys.
+func (m *Meeter) byEdits(rows *EarlierRows, p bandPair) bool {
+	return !m.t.o.ShortTexts && len(m.t.units.lettersOf(p.unit)) > 0 && rows.Letters != nil && len(rows.Letters(int(p.row))) > 0
 }
 
 // shortKeys are the keys of a short text, in m.keys.
@@ -586,7 +593,7 @@ func (m *Meeter) shorts(rows *EarlierRows, i int, visit func(Meeting)) {
 			m.other = runes(m.other[:0], m.unit.Letters)
 			m.others = m.short.Keys(m.others[:0], m.other)
 			if firstCommon(m.keys, m.others) == key {
-				m.confirm(rows, u, i, distance(&m.unit, &m.view), visit)
+				m.confirm(rows, u, i, Distance(&m.unit, &m.view), visit)
 			}
 		}
 	}

@@ -20,6 +20,9 @@ func drawView(t *rapid.T, bits int) data.View {
 		for i := range v.Sketch {
 			v.Sketch[i] = byte(i)
 		}
+		for i := range rapid.IntRange(0, 2).Draw(t, "unlike") * 10 {
+			v.Sketch[i] = ^v.Sketch[i]
+		}
 		for range rapid.IntRange(0, 8).Draw(t, "changes") {
 			v.Sketch[rapid.IntRange(40, 63).Draw(t, "at")] = rapid.Byte().Draw(t, "to")
 		}
@@ -125,11 +128,11 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 		for u := range units {
 			for r := range rows {
 				a, b := &units[u], &rows[r]
-				h := distance(a, b)
+				h := Distance(a, b)
 				met := a.Normal && b.Normal && h <= o.Distance
 				if judge != nil {
 					met = met || o.ShortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
-					met = met || o.Bands && FirstBand(a, b) >= 0
+					met = met || o.Bands && firstBand(a, b) >= 0
 				}
 				m := Meeting{Unit: uint32(u), Row: r, Distance: h}
 				if met && judge != nil {

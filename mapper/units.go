@@ -1,8 +1,6 @@
 package mapper
 
 import (
-	"encoding/binary"
-
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
@@ -47,6 +45,14 @@ func (u *Units) Add(v *data.View) uint32 {
 	if unit > 0 {
 		return unit - 1
 	}
+	u.Append(v)
+	u.table[at] = uint32(u.Len())
+	return uint32(u.Len() - 1)
+}
+
+// Append adds a view that is known to be a new one, to units to which Add adds
+// none.
+func (u *Units) Append(v *data.View) {
 	if v.Hi != 0 && u.hi == nil {
 		u.hi = make([]uint64, u.Len())
 	}
@@ -59,23 +65,19 @@ func (u *Units) Add(v *data.View) uint32 {
 		u.letters = append(u.letters, v.Letters...)
 		u.ends = append(u.ends, len(u.letters))
 	}
-	u.table[at] = uint32(u.Len())
-	return uint32(u.Len() - 1)
 }
 
 // place returns where in the table a view is, with its unit + 1, or would be,
 // with 0.
 func (u *Units) place(v *data.View) (at uint64, unit uint32) {
-	b := binary.LittleEndian.AppendUint64(u.packed[:0], v.Hi)
-	b = binary.LittleEndian.AppendUint64(b, v.Lo)
-	if u.verified {
-		b = binary.LittleEndian.AppendUint32(b, v.Length)
-		b = append(append(b, v.Sketch[:]...), v.Letters...)
+	key := *v
+	if !u.verified {
+		key = data.View{Hi: v.Hi, Lo: v.Lo}
 	}
-	u.packed = b
+	u.packed = key.Append(u.packed[:0])
 	mask := uint64(len(u.table) - 1)
 	var have data.View
-	for at = xxh3.Hash(b) & mask; u.table[at] != 0; at = (at + 1) & mask {
+	for at = xxh3.Hash(u.packed) & mask; u.table[at] != 0; at = (at + 1) & mask {
 		unit = u.table[at]
 		if u.lo[unit-1] != v.Lo {
 			continue

@@ -8,43 +8,178 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Verifier gives the verdict on two documents that met. It holds buffers that
-// are used again, so one goroutine uses it at a time.
+// Rule says which documents are candidate pairs, and when they are the same.
+// The zero Rules compare nothing but fingerprints.
+type Rule struct {
+	K          int  // documents of the normal lane within this distance are candidates
+	Bands      bool // so are those whose sketches share a band
+	ShortTexts bool // and texts of few letters that share a key
+	Verified   bool // candidates are judged by Rules; else all of them are the same
+	sketch.Rules
+}
+
+// Candidate reports whether two documents are a candidate pair: the one rule
+// that every index and every join finds the pairs of. It says nothing of the
+// bounds on hot keys.
+func (r *Rule) Candidate(a, b *data.View) bool {
+	if r.near(a, b) {
+		return true
+	}
+	if r.isShort(a) && r.isShort(b) {
+		return true // few edits leave them a key in common
+	}
+	return r.Bands && firstBand(a, b) >= 0 || r.Verified && a.Equal(b)
+}
+
+// near reports whether two documents are candidates by their fingerprints.
+func (r *Rule) near(a, b *data.View) bool {
+	return a.Normal && b.Normal && Distance(a, b) <= r.K
+}
+
+func (r *Rule) isShort(v *data.View) bool { return r.ShortTexts && len(v.Letters) > 0 }
+
+// banded reports whether a document has bands.
+func (r *Rule) banded(v *data.View) bool { return r.Bands && v.Sketch != [data.SketchSize]byte{} }
+
+// Verifier gives the verdict on candidate pairs. It holds buffers that are used
+// again, so one goroutine uses it at a time.
 type Verifier struct {
-	rules sketch.Rules
-	short sketch.Short
-	a, b  []rune
+	rule   Rule
+	differ int // bits of the sketches beyond which the verdict is no
+	short  sketch.Short
+	a, b   []rune
+	x, y   []uint64
 }
 
-// NewVerifier returns a Verifier by the rules.
-func NewVerifier(rules sketch.Rules) *Verifier { return &Verifier{rules: rules} }
+// NewVerifier returns a Verifier by the rule.
+func NewVerifier(rule Rule) *Verifier {
+	return &Verifier{rule: rule, differ: sketch.MostDiffer(max(min(rule.Short, rule.Long)-rule.Border, 0))}
+}
 
-// Judge gives the verdict on the pair and the similarity, 0 to 1, that it
-// rests on: two short texts by their edits, all others by their sketches. An
-// open verdict is for the texts to settle, see Settle.
-func (v *Verifier) Judge(a, b *data.View) (sketch.Verdict, float64) {
-	if len(a.Letters) > 0 && len(b.Letters) > 0 {
-		return v.judgeShort(a.Letters, b.Letters)
+// Candidate is a candidate pair: two documents and where they share a key.
+type Candidate struct {
+	A, B  uint64 // numbers, A < B
+	Table int    // Fingerprints, a band, or ShortTexts
+	Key   uint64 // of the table ShortTexts
+
+	Distance uint8 // of a candidate by Fingerprints
+}
+
+// Pair is the verdict on a candidate pair, whose views are a and b. Of the
+// tables and keys that two documents share the first alone reports them: ok is
+// false for the others, as it is for documents that are not the same. A pair
+// whose texts have to decide is data.Open.
+func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
+	if v.rule.Verified && c.Table != Fingerprints && !v.owns(c, a, b) {
+		return p, false
 	}
-	x, y := (*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)
-	estimate := sketch.Estimate(x, y)
-	return v.rules.Judge(estimate, shorter(a, b)), estimate
-}
-
-func (v *Verifier) judgeShort(a, b []byte) (sketch.Verdict, float64) {
-	v.a, v.b = runes(v.a[:0], a), runes(v.b[:0], b)
-	verdict := v.short.Judge(v.a, v.b)
-	if verdict.Reason == sketch.ReasonShortEqual {
-		return verdict, 1
+	p.A, p.B, p.Distance = c.A, c.B, uint8(Distance(a, b))
+	p.Evidence = v.Judge(a, b)
+	if c.Table == ShortTexts && p.Evidence.Reason != data.NotTheSame && v.firstShortKey(a, b) != c.Key {
+		return p, false
 	}
-	longer := max(len(v.a), len(v.b))
-	return verdict, 1 - float64(sketch.Edits(v.a, v.b))/float64(longer)
+	return p, p.Evidence.Reason != data.NotTheSame
 }
 
-// Settle gives the verdict on an open pair by the Jaccard similarity of its
-// texts' shingles.
-func (v *Verifier) Settle(jaccard float64, a, b *data.View) sketch.Verdict {
-	return v.rules.Settle(jaccard, shorter(a, b))
+// owns reports whether a table of bands or short texts is the first that brings
+// the pair together, as far as that can be told before its verdict; it is also
+// false for a pair that is certainly not the same.
+func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
+	r := &v.rule
+	if r.near(a, b) {
+		return false
+	}
+	short := r.isShort(a) && r.isShort(b)
+	if short || c.Table == ShortTexts {
+		return short && c.Table == ShortTexts
+	}
+	alike := byEdits(a, b) || sketch.Differ((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)) <= v.differ
+	return alike && firstBand(a, b) == c.Table
+}
+
+// Unlike reports whether two units are certainly not the same, by their sketches
+// alone: most candidates by their fingerprints are not.
+func (v *Verifier) Unlike(u *Units, a, b uint32) bool {
+	if len(u.lettersOf(a)) > 0 && len(u.lettersOf(b)) > 0 {
+		return false
+	}
+	return sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])) > v.differ
+}
+
+// byEdits reports whether two documents are judged by their edits, in whatever
+// way they became candidates.
+func byEdits(a, b *data.View) bool { return len(a.Letters) > 0 && len(b.Letters) > 0 }
+
+// Judge is the verdict on two candidates and what it rests on.
+func (v *Verifier) Judge(a, b *data.View) data.Evidence {
+	_, e := v.Verdict(a, b)
+	return e
+}
+
+// Verdict is Judge with its reason in words, which tells why documents are not
+// the same, too: two short texts are judged by their edits, all others by their
+// sketches.
+func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
+	e := data.Evidence{Reason: data.NotTheSame}
+	if !v.rule.Verified {
+		e.Reason = data.ByDistance
+		return sketch.Verdict{Same: true, Reason: e.Reason.String()}, e
+	}
+	if byEdits(a, b) {
+		v.a, v.b = runes(v.a[:0], a.Letters), runes(v.b[:0], b.Letters)
+		verdict := v.short.Judge(v.a, v.b)
+		if verdict.Same {
+			e.Figure = uint16(sketch.Edits(v.a, v.b))<<8 | uint16(max(len(v.a), len(v.b)))
+		}
+		switch verdict.Reason {
+		case sketch.ReasonShortEqual:
+			e.Reason = data.ByEquality
+		case sketch.ReasonShortAlike:
+			e.Reason = data.ByEdits
+		}
+		return verdict, e
+	}
+	e.Figure = sketch.Bits
+	if x, y := (*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch); !x.IsZero() && !y.IsZero() {
+		e.Figure = uint16(sketch.Differ(x, y))
+	}
+	verdict := v.rule.Judge(Similarity(e), shorter(a, b))
+	switch {
+	case verdict.Open:
+		e.Reason = data.Open
+	case verdict.Same:
+		e.Reason = data.BySketches
+	}
+	return verdict, e
+}
+
+// Similarity is the similarity, 0 to 1, that the evidence says: the share of a
+// short text's characters that stay, else the estimate by the sketches.
+func Similarity(e data.Evidence) float64 {
+	switch e.Reason {
+	case data.ByEquality, data.ByEdits:
+		return 1 - float64(e.Figure>>8)/float64(e.Figure&0xff)
+	}
+	return sketch.EstimateOf(int(e.Figure))
+}
+
+// Settle is the verdict on an open pair by the Jaccard similarity of its texts'
+// shingles.
+func (v *Verifier) Settle(jaccard float64, a, b *data.View) bool {
+	return v.rule.Settle(jaccard, shorter(a, b)).Same
+}
+
+// Estimated is the verdict on an open pair whose texts are gone: what the
+// estimate says.
+func (v *Verifier) Estimated(e data.Evidence, a, b *data.View) data.Evidence {
+	if e.Reason != data.Open {
+		return e
+	}
+	e.Reason = data.NotTheSame
+	if Similarity(e) >= v.rule.Limit(shorter(a, b)) {
+		e.Reason = data.ByEstimate
+	}
+	return e
 }
 
 func shorter(a, b *data.View) int { return int(min(a.Length, b.Length)) }
@@ -57,7 +192,28 @@ func runes(dst []rune, text []byte) []rune {
 	return dst
 }
 
-// distance is the Hamming distance of two documents' fingerprints.
-func distance(a, b *data.View) int {
+// Distance is the Hamming distance of two documents' fingerprints.
+func Distance(a, b *data.View) int {
 	return bits.OnesCount64(a.Hi^b.Hi) + bits.OnesCount64(a.Lo^b.Lo)
+}
+
+// firstBand is the first band that two documents share, −1 if they share none.
+func firstBand(a, b *data.View) int {
+	if a.Sketch == [data.SketchSize]byte{} || b.Sketch == [data.SketchSize]byte{} {
+		return -1
+	}
+	x, y := (*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)
+	for i := range sketch.Bands {
+		if x.Band(i) == y.Band(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// firstShortKey is the smallest key that two short texts share.
+func (v *Verifier) firstShortKey(a, b *data.View) uint64 {
+	v.a, v.b = runes(v.a[:0], a.Letters), runes(v.b[:0], b.Letters)
+	v.x, v.y = shortKeys(&v.short, v.x[:0], v.a), shortKeys(&v.short, v.y[:0], v.b)
+	return firstCommon(v.x, v.y)
 }

@@ -1,10 +1,6 @@
 package reducer
 
-import (
-	"sync/atomic"
-
-	"github.com/neardup/neardup/data"
-)
+import "sync/atomic"
 
 // Best holds the best match of each of n documents: the one at the smallest
 // distance, ties to the smaller document number. The order in which pairs
@@ -27,13 +23,14 @@ func NewBest(n int) *Best {
 	return b
 }
 
-// Add offers each document of the pair to the other. Safe for concurrent use.
-func (b *Best) Add(p data.Pair) {
-	b.offer(p.A, p.B, p.Distance)
-	b.offer(p.B, p.A, p.Distance)
+// Add offers two documents to each other. Safe for concurrent use.
+func (b *Best) Add(x, y uint32, distance uint8) {
+	b.Offer(x, y, distance)
+	b.Offer(y, x, distance)
 }
 
-func (b *Best) offer(doc, match uint32, distance uint8) {
+// Offer offers a match to a document. Safe for concurrent use.
+func (b *Best) Offer(doc, match uint32, distance uint8) {
 	c := &b.candidates[doc]
 	offered := uint64(distance)<<32 | uint64(match)
 	for {

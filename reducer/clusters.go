@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sync/atomic"
-
-	"github.com/neardup/neardup/data"
 )
 
 // Components joins documents into connected components: a lock-free
@@ -25,9 +23,8 @@ func NewComponents(n int) *Components {
 	return c
 }
 
-// Add connects the pair's documents. Safe for concurrent use.
-func (c *Components) Add(p data.Pair) {
-	a, b := p.A, p.B
+// Add connects two documents. Safe for concurrent use.
+func (c *Components) Add(a, b uint32) {
 	for {
 		a, b = c.Root(a), c.Root(b)
 		if a == b {
@@ -67,26 +64,26 @@ func (c *Components) Len() int { return len(c.parent) }
 // left. In a cluster every node is thus within the match distance of the
 // centre, which a chain of near-likes is not. nodes are the component's
 // representatives, ascending; weights says how many documents each stands
-// for; pairs are all pairs among them. The result gives each node's centre,
+// for; edges are all pairs of matches among them. The result gives each node's centre,
 // aligned with nodes.
-func Centred(nodes []uint32, weights []int, pairs []data.Pair) []uint32 {
+func Centred(nodes []uint32, weights []int, edges [][2]uint32) []uint32 {
 	place := func(doc uint32) int {
 		i, _ := slices.BinarySearch(nodes, doc)
 		return i
 	}
 	// Neighbours in one array: those of node i are at first[i] to first[i+1].
 	first := make([]int, len(nodes)+1)
-	for _, p := range pairs {
-		first[place(p.A)+1]++
-		first[place(p.B)+1]++
+	for _, p := range edges {
+		first[place(p[0])+1]++
+		first[place(p[1])+1]++
 	}
 	for i := range nodes {
 		first[i+1] += first[i]
 	}
-	neighbours := make([]uint32, 2*len(pairs))
+	neighbours := make([]uint32, 2*len(edges))
 	fill := slices.Clone(first)
-	for _, p := range pairs {
-		a, b := place(p.A), place(p.B)
+	for _, p := range edges {
+		a, b := place(p[0]), place(p[1])
 		neighbours[fill[a]], neighbours[fill[b]] = uint32(b), uint32(a)
 		fill[a]++
 		fill[b]++
@@ -118,8 +115,8 @@ func Centred(nodes []uint32, weights []int, pairs []data.Pair) []uint32 {
 type Keep int
 
 const (
-	// KeepSmallest keeps the smallest id.
-	KeepSmallest Keep = iota
+	// KeepFirst keeps the earliest of the input.
+	KeepFirst Keep = iota
 	// KeepLargest keeps the highest value; a document without one comes last.
 	KeepLargest
 	// KeepLeast keeps the lowest value; a document without one comes last.
@@ -147,7 +144,7 @@ func Keeper(rule Keep, candidates []Candidate) Candidate {
 func (k Keep) prefers(a, b Candidate) bool {
 	aNone, bNone := a.Value != a.Value, b.Value != b.Value
 	switch {
-	case k == KeepSmallest || aNone && bNone || a.Value == b.Value:
+	case k == KeepFirst || aNone && bNone || a.Value == b.Value:
 		return a.Doc < b.Doc
 	case aNone || bNone:
 		return bNone

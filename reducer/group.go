@@ -21,7 +21,7 @@ var ErrOrder = errors.New("entries are not in order")
 // always in the same partition and collapse here, before they travel on.
 func Partial(records []data.Keyed) []data.Entry {
 	var entries []data.Entry
-	docs := make([]uint32, 0, len(records)) // backs all entries' Docs
+	docs := make([]uint64, 0, len(records)) // backs all entries' Docs
 	_ = EachPartial(records, func(e *data.Entry) error {
 		first := len(docs)
 		docs = append(docs, e.Docs...)
@@ -164,7 +164,7 @@ func (m *merge) less(a, b int) bool {
 type members struct {
 	entries []data.Entry
 	starts  []int // of each entry's documents
-	docs    []uint32
+	docs    []uint64
 	pieces  bool // an entry was put together of several
 }
 

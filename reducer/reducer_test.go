@@ -22,18 +22,18 @@ func drawRecords(t *rapid.T) []data.Keyed {
 			Key: rapid.Uint64Range(0, 4).Draw(t, "key"),
 			Hi:  rapid.Uint64Range(0, 1).Draw(t, "hi"),
 			Lo:  rapid.Uint64Range(0, 6).Draw(t, "lo"),
-			Doc: rapid.Uint32Range(0, 30).Draw(t, "doc"),
+			Doc: rapid.Uint64Range(0, 30).Draw(t, "doc"),
 		}
 	}), 0, 200).Draw(t, "records")
 }
 
 // grouped is the obvious two-level grouping that both phases must come to.
 func grouped(records []data.Keyed) []data.Entry {
-	byBits := map[[3]uint64]map[uint32]bool{}
+	byBits := map[[3]uint64]map[uint64]bool{}
 	for _, r := range records {
 		id := [3]uint64{r.Key, r.Hi, r.Lo}
 		if byBits[id] == nil {
-			byBits[id] = map[uint32]bool{}
+			byBits[id] = map[uint64]bool{}
 		}
 		byBits[id][r.Doc] = true
 	}
@@ -77,7 +77,7 @@ func pieces(t *rapid.T, entries []data.Entry) (out []data.Entry) {
 }
 
 func TestFinalRefusesDisorder(t *testing.T) {
-	first, second := data.Entry{Key: 1, Lo: 7, Docs: []uint32{0}}, data.Entry{Key: 1, Lo: 8, Docs: []uint32{1}}
+	first, second := data.Entry{Key: 1, Lo: 7, Docs: []uint64{0}}, data.Entry{Key: 1, Lo: 8, Docs: []uint64{1}}
 	for _, parts := range [][]Part{
 		{PartOf([]data.Entry{second, first})},
 		{PartOf([]data.Entry{first}), PartOf([]data.Entry{first, second, first})},
@@ -93,7 +93,7 @@ func TestFinalStopsAtDamage(t *testing.T) {
 	calls := 0
 	broken := func(e *data.Entry) (bool, error) {
 		calls++
-		*e = data.Entry{Key: uint64(calls), Docs: []uint32{0}}
+		*e = data.Entry{Key: uint64(calls), Docs: []uint64{0}}
 		if calls == 3 {
 			return false, damage
 		}
@@ -150,7 +150,7 @@ func TestFinalIgnoresSalts(t *testing.T) {
 func TestFinalStopsAtError(t *testing.T) {
 	stop := errors.New("stop")
 	calls := 0
-	err := Final([]Part{PartOf([]data.Entry{{Key: 1, Docs: []uint32{0}}, {Key: 2, Docs: []uint32{1}}})}, func([]data.Entry) error {
+	err := Final([]Part{PartOf([]data.Entry{{Key: 1, Docs: []uint64{0}}, {Key: 2, Docs: []uint64{1}}})}, func([]data.Entry) error {
 		calls++
 		return stop
 	})
@@ -159,11 +159,17 @@ func TestFinalStopsAtError(t *testing.T) {
 	}
 }
 
-func drawPairs(t *rapid.T, n int) []data.Pair {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) data.Pair {
+// pair is two documents at a distance.
+type pair struct {
+	A, B     uint32
+	Distance uint8
+}
+
+func drawPairs(t *rapid.T, n int) []pair {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pair {
 		a := rapid.Uint32Range(0, uint32(n)-2).Draw(t, "a")
 		b := rapid.Uint32Range(a+1, uint32(n)-1).Draw(t, "b")
-		return data.Pair{A: a, B: b, Distance: uint8(rapid.IntRange(0, 3).Draw(t, "distance"))}
+		return pair{A: a, B: b, Distance: uint8(rapid.IntRange(0, 3).Draw(t, "distance"))}
 	}), 0, 80).Draw(t, "pairs")
 }
 
@@ -172,7 +178,7 @@ func TestBestIsTheSmallest(t *testing.T) {
 		const n = 20
 		pairs := drawPairs(t, n)
 		best := NewBest(n)
-		addConcurrently(pairs, best.Add)
+		addConcurrently(pairs, func(p pair) { best.Add(p.A, p.B, p.Distance) })
 		for doc := range uint32(n) {
 			type candidate struct {
 				distance uint8
@@ -205,7 +211,7 @@ func TestBestIsTheSmallest(t *testing.T) {
 }
 
 // addConcurrently feeds pairs from three goroutines.
-func addConcurrently(pairs []data.Pair, add func(data.Pair)) {
+func addConcurrently(pairs []pair, add func(pair)) {
 	var wg sync.WaitGroup
 	for w := range 3 {
 		wg.Go(func() {
@@ -222,7 +228,7 @@ func TestComponentsEqualFlood(t *testing.T) {
 		const n = 20
 		pairs := drawPairs(t, n)
 		c := NewComponents(n)
-		addConcurrently(pairs, c.Add)
+		addConcurrently(pairs, func(p pair) { c.Add(p.A, p.B) })
 		label := make([]uint32, n)
 		for i := range label {
 			label[i] = uint32(i)
@@ -248,7 +254,7 @@ func TestComponentsLongChain(t *testing.T) {
 	c := NewComponents(n)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n - 1)
 	for _, i := range order {
-		c.Add(data.Pair{A: uint32(i), B: uint32(i) + 1, Distance: 1})
+		c.Add(uint32(i), uint32(i)+1)
 	}
 	for _, doc := range []uint32{0, 1, n / 2, n - 1} {
 		if got := c.Root(doc); got != 0 {
@@ -260,7 +266,7 @@ func TestComponentsLongChain(t *testing.T) {
 func TestCentredCutsChains(t *testing.T) {
 	// 10 – 20 – 30 – 40 – 50, where 40 stands for many documents.
 	nodes := []uint32{10, 20, 30, 40, 50}
-	pairs := []data.Pair{{A: 10, B: 20, Distance: 3}, {A: 20, B: 30, Distance: 3}, {A: 30, B: 40, Distance: 3}, {A: 40, B: 50, Distance: 3}}
+	pairs := [][2]uint32{{10, 20}, {20, 30}, {30, 40}, {40, 50}}
 	got := Centred(nodes, []int{1, 1, 1, 9, 1}, pairs)
 	if want := []uint32{10, 10, 40, 40, 40}; !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
@@ -276,9 +282,13 @@ func TestCentredMembersTouchTheirCentre(t *testing.T) {
 			nodes[i], weights[i] = uint32(i), rapid.IntRange(1, 3).Draw(t, "weight")
 		}
 		touch := func(a, b uint32) bool {
-			return slices.ContainsFunc(pairs, func(p data.Pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
+			return slices.ContainsFunc(pairs, func(p pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
 		}
-		centres := Centred(nodes, weights, pairs)
+		edges := make([][2]uint32, len(pairs))
+		for i, p := range pairs {
+			edges[i] = [2]uint32{p.A, p.B}
+		}
+		centres := Centred(nodes, weights, edges)
 		for i, c := range centres {
 			if centres[c] != c {
 				t.Fatalf("%d has centre %d, which has centre %d", i, c, centres[c])
@@ -300,7 +310,7 @@ func TestCentredMembersTouchTheirCentre(t *testing.T) {
 func TestKeeper(t *testing.T) {
 	none := math.NaN()
 	all := []Candidate{{4, 7}, {2, none}, {9, 7}, {5, 3}, {6, 3}}
-	for rule, want := range map[Keep]uint32{KeepSmallest: 2, KeepLargest: 4, KeepLeast: 5} {
+	for rule, want := range map[Keep]uint32{KeepFirst: 2, KeepLargest: 4, KeepLeast: 5} {
 		for range 5 {
 			rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			if got := Keeper(rule, all).Doc; got != want {
@@ -323,8 +333,8 @@ func Example() {
 		return nil
 	})
 	best := NewBest(6)
-	best.Add(data.Pair{A: 2, B: 5, Distance: 0})
-	best.Add(data.Pair{A: 2, B: 3, Distance: 1})
+	best.Add(2, 5, 0)
+	best.Add(2, 3, 1)
 	fmt.Println(best.Match(3))
 	// Output:
 	// ab [2 5]

@@ -18,7 +18,7 @@ func TestSortKeyed(t *testing.T) {
 		keys, rest := mask.Draw(t, "keys"), mask.Draw(t, "rest")
 		records := make([]data.Keyed, rapid.IntRange(0, 3000).Draw(t, "n"))
 		for i := range records {
-			records[i] = data.Keyed{Key: r.Uint64() & keys, Hi: r.Uint64() & rest & 1, Lo: r.Uint64() & rest, Doc: r.Uint32N(50)}
+			records[i] = data.Keyed{Key: r.Uint64() & keys, Hi: r.Uint64() & rest & 1, Lo: r.Uint64() & rest, Doc: r.Uint64N(50)}
 		}
 		want := slices.Clone(records)
 		slices.SortFunc(want, compareKeyed)
@@ -36,7 +36,7 @@ func BenchmarkSortKeyed(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	records := make([]data.Keyed, n)
 	for i := range records {
-		records[i] = data.Keyed{Key: r.Uint64N(4)<<48 | r.Uint64N(1<<14)<<2, Lo: r.Uint64() >> 16, Doc: uint32(i)}
+		records[i] = data.Keyed{Key: r.Uint64N(4)<<48 | r.Uint64N(1<<14)<<2, Lo: r.Uint64() >> 16, Doc: uint64(i)}
 	}
 	for name, sort := range map[string]func([]data.Keyed){
 		"dealt":    sortKeyed,

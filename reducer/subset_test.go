@@ -9,8 +9,8 @@ import (
 
 func TestSubsetRenumbersInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 3000).Draw(t, "n")
-		docs := rapid.SliceOfN(rapid.Uint32Range(0, uint32(n)-1), 0, 400).Draw(t, "documents")
+		n := rapid.Uint64Range(1, 3000).Draw(t, "n")
+		docs := rapid.SliceOfN(rapid.Uint64Range(0, n-1), 0, 400).Draw(t, "documents")
 		s := NewSubset(n)
 		for _, d := range docs {
 			s.Add(d)
@@ -20,10 +20,21 @@ func TestSubsetRenumbersInOrder(t *testing.T) {
 		if got := s.Members(); !slices.Equal(got, want) || s.Len() != len(want) {
 			t.Fatalf("members %v, want %v", got, want)
 		}
-		for d := range uint32(n) {
+		for d := range n {
 			place, is := slices.BinarySearch(want, d)
 			if got, ok := s.Index(d); ok != is || ok && int(got) != place {
 				t.Fatalf("index of %d is %d, %t; want %d, %t", d, got, ok, place, is)
+			}
+			if s.Has(d) != is {
+				t.Fatalf("%d is a member: %t, want %t", d, s.Has(d), is)
+			}
+		}
+		for range 20 {
+			first := rapid.Uint64Range(0, n).Draw(t, "first")
+			last := rapid.Uint64Range(first, n).Draw(t, "last")
+			is := slices.ContainsFunc(want, func(d uint64) bool { return first <= d && d < last })
+			if got := s.Any(first, last); got != is {
+				t.Fatalf("any of %d to %d: %t, want %t", first, last, got, is)
 			}
 		}
 	})

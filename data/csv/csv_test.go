@@ -413,3 +413,27 @@ func ExampleOpen() {
 	fmt.Printf("%s: %s\n", doc.ID, doc.Text)
 	// Output: https://example.org/: Hello, world!
 }
+
+func TestSeekRowOfFingerprints(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prints.csv")
+	if err := os.WriteFile(path, []byte("id,fingerprint\na,1\nb,2\nc,3\nd,4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := neardupcsv.OpenFingerprints(data.Split{Path: path, Format: "csv", End: -1}, data.ForeignColumns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, want := range []struct {
+		row int64
+		lo  uint64
+	}{{1, 2}, {2, 3}, {3, 4}} {
+		var row data.FingerprintRow
+		if err := errors.Join(r.SeekRow(want.row), r.Read(&row)); err != nil || row.Lo != want.lo {
+			t.Errorf("row %d: %d, %v", want.row, row.Lo, err)
+		}
+	}
+	if err := errors.Join(r.SeekRow(9), r.Read(new(data.FingerprintRow))); !errors.Is(err, io.EOF) {
+		t.Errorf("behind the last row: %v", err)
+	}
+}

@@ -15,6 +15,7 @@ type FingerprintReader struct {
 	id, fingerprint int
 	hexadecimal     bool
 	scratch         []byte
+	row             int64 // the next
 }
 
 // OpenFingerprints opens a file of fingerprints. The path "-" is not read.
@@ -78,6 +79,7 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 	if err != nil {
 		return err
 	}
+	r.row++
 	if row.DocID = r.appendField(row.DocID[:0], r.id); len(row.DocID) == 0 {
 		return fmt.Errorf("csv: %s at offset %d: a row without an id", r.path, offset)
 	}
@@ -85,6 +87,19 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 	row.Hi, row.Lo, err = data.ParseFingerprint(r.scratch, r.hexadecimal)
 	if err != nil {
 		return fmt.Errorf("csv: %s at offset %d: %w", r.path, offset, err)
+	}
+	return nil
+}
+
+// SeekRow makes row, counted from 0 and not before the next one, the next that
+// is read; there is none if the file ends before it.
+func (r *FingerprintReader) SeekRow(row int64) error {
+	for ; r.row < row; r.row++ {
+		if _, err := r.next(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,13 +1,14 @@
 package library
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -20,8 +21,8 @@ type Added struct {
 	Left     int64 // documents that were deleted for good, and so left out
 }
 
-// Add makes the documents that rows yields, in ascending order of id, the
-// night of that name, with the cluster merges that mergers, unless it is nil,
+// Add makes the documents that rows yields, each of another id, the night of
+// that name, with the cluster merges that mergers, unless it is nil,
 // yields; run tells it from another of that name. A night of that name that is
 // there is replaced. The library then has all of it, or, after an error, what
 // it had before.
@@ -38,20 +39,20 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	defer func() { err = errors.Join(err, w.abort()) }()
 
 	added.Night = Night{Name: night, Run: run, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}}
-	var last []byte
 	n := 0
+	var hashes []uint64
 	err = rows(func(row *data.LibraryRow) error {
 		if n++; n&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if len(row.DocID) == 0 || n > 1 && bytes.Compare(last, row.DocID) >= 0 {
-			return fmt.Errorf("library: night %s: document %q comes behind %q: ids must ascend", night, row.DocID, last)
+		if len(row.DocID) == 0 {
+			return fmt.Errorf("library: night %s: row %d has no id", night, n)
 		}
-		last = append(last[:0], row.DocID...)
 		if l.hidden.Forever(row.DocID) {
 			added.Left++
 			return nil
 		}
+		hashes = append(hashes, xxh3.Hash(row.DocID))
 		row.Night = night
 		added.Rows++
 		added.Lanes[row.Lane]++
@@ -59,6 +60,9 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	})
 	if err != nil {
 		return added, err
+	}
+	if twice := repeated(hashes); twice > 0 {
+		return added, fmt.Errorf("library: night %s: %d documents have an id that stands in it before", night, twice)
 	}
 	if err := w.close(); err != nil {
 		return added, err
@@ -84,6 +88,12 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 		next.Nights = slices.Insert(next.Nights, i, added.Night)
 	}
 	return added, l.commit(next)
+}
+
+// repeated counts the ids, by their hashes, that are there before.
+func repeated(hashes []uint64) int {
+	slices.Sort(hashes)
+	return len(hashes) - len(slices.Compact(hashes))
 }
 
 func (l *Library) options(h *hashing) parquet.Options {
@@ -362,15 +372,4 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 		n.Deleted -= was - n.Rows
 	}
 	return erased, len(w.files), l.commit(next)
-}
-
-// lanes sums the nights' documents by lane, as they were when added.
-func (m *Manifest) lanes() map[string]int64 {
-	sum := map[string]int64{}
-	for _, n := range m.Nights {
-		for lane, rows := range n.Lanes {
-			sum[lane] += rows
-		}
-	}
-	return sum
 }

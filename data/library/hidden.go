@@ -241,3 +241,6 @@ func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
 	next.Sequence++
 	return gone, l.commit(next)
 }
+
+// Nothing reports whether no document is deleted for good.
+func (h *Hidden) Nothing() bool { return len(h.ids) == 0 && len(h.prefixes) == 0 }

@@ -785,7 +785,7 @@ func TestFolders(t *testing.T) {
 func TestAddRefuses(t *testing.T) {
 	l := lock(t, t.TempDir(), library.Options{})
 	defer l.Close()
-	for night, ids := range map[string][]string{"2026-11-01": {"b", "a"}, "2026-11-02": {"a", "a"}, "2026-11-03": {""}, "tonight": {"a"}, "2026-11-31": {"a"}, "../2026-11-01": {"a"}} {
+	for night, ids := range map[string][]string{"2026-11-02": {"a", "b", "a"}, "2026-11-03": {""}, "tonight": {"a"}, "2026-11-31": {"a"}, "../2026-11-01": {"a"}} {
 		_, err := l.Add(context.Background(), night, "", func(yield func(*data.LibraryRow) error) error {
 			for _, id := range ids {
 				if err := yield(&data.LibraryRow{DocID: []byte(id), FirstSeen: night}); err != nil {

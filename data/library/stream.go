@@ -201,7 +201,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	if filter && columns != nil && !slices.Contains(columns, "doc_id") {
 		columns = append(slices.Clip(columns), "doc_id")
 	}
-	r, err := parquet.OpenLibrary(l.Path(g.file.Name), g.number, g.number+1, parquet.ReadOptions{Columns: columns})
+	r, err := parquet.OpenLibrary(l.Path(g.file.Name), parquet.ReadOptions{Columns: columns, Start: g.number, End: g.number + 1})
 	if err != nil {
 		return l.damaged(err)
 	}

@@ -1,7 +1,6 @@
 package library
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
 )
@@ -74,22 +75,22 @@ func (m *Manifest) nightsOf(file string) string {
 
 func (l *Library) verifyNight(ctx context.Context, n Night) error {
 	rows := int64(0)
-	var last []byte
+	hashes := make([]uint64, 0, n.Rows)
 	all := *l
 	all.hidden = &Hidden{}
 	err := all.Rows(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"doc_id", "first_seen"}}, func(row *data.LibraryRow) error {
 		rows++
-		if rows > 1 && bytes.Compare(last, row.DocID) >= 0 {
-			return fmt.Errorf("night %s: document %q comes behind %q", n.Name, row.DocID, last)
-		}
+		hashes = append(hashes, xxh3.Hash(row.DocID))
 		if row.FirstSeen > n.Name || row.FirstSeen == "" {
 			return fmt.Errorf("night %s: document %q was first seen in %q", n.Name, row.DocID, row.FirstSeen)
 		}
-		last = append(last[:0], row.DocID...)
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if twice := repeated(hashes); twice > 0 {
+		return fmt.Errorf("night %s: %d of %d documents have an id that stands in it more than once", n.Name, twice, rows)
 	}
 	err = l.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"night"}}, func(_ int, b *Batch) error {
 		for _, name := range b.Bytes("night") {

@@ -178,7 +178,7 @@ func TestOtherTypes(t *testing.T) {
 		if err := errors.Join(w.Write(&row{make([]byte, data.SketchSize)}), w.Commit()); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenLibrary(path, 0, -1, ReadOptions{Columns: []string{name}})
+		r, err := OpenLibrary(path, ReadOptions{Columns: []string{name}})
 		if name == "doc_id" { // of the right type
 			if err != nil || r.Close() != nil {
 				t.Error(err)

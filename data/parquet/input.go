@@ -32,6 +32,7 @@ type input struct {
 	decoded int   // rows that are decoded
 	next    int   // the next of them
 	row     int64 // its number within the file
+	first   int64 // that of the first row that is read
 	err     error // ended the reading; io.EOF at the end
 }
 
@@ -94,6 +95,7 @@ func (in *input) limit(start, end int64) error {
 		for g := range in.group {
 			in.row += in.file.MetaData().RowGroup(g).NumRows()
 		}
+		in.first = in.row
 		return nil
 	})
 }

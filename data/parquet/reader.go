@@ -61,6 +61,9 @@ type ReadOptions struct {
 	// fingerprint may be a signed or unsigned 64- or 32-bit integer, 4, 8 or
 	// 16 bytes big-endian, or a string as data.ParseFingerprint takes it.
 	Foreign data.ForeignColumns
+	// Start and End bound the row groups that are read: [Start, End), all from
+	// Start on unless End is positive.
+	Start, End int64
 }
 
 // TableReader streams the rows of a table, one by one or in batches.
@@ -81,7 +84,13 @@ func open[R any](path string, t *data.Table[R], o ReadOptions, foreign *data.For
 		return nil, err
 	}
 	r := &TableReader[R]{in: in, named: map[string]column{}}
-	if err := recovering(func() error { return r.open(t, o.Columns, foreign) }); err != nil {
+	err = recovering(func() error {
+		if o.End <= 0 {
+			o.End = -1
+		}
+		return errors.Join(in.limit(o.Start, o.End), r.open(t, o.Columns, foreign))
+	})
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), in.Close())
 	}
 	return r, nil
@@ -181,10 +190,10 @@ func looksHexadecimal(path string, leaf int) (bool, error) {
 // Info is what the file's metadata says of the table.
 func (r *TableReader[R]) Info() Info { return r.info }
 
-// SeekRow makes row, counted from 0 and not before the next one, the next that is
-// read; there is none if the table ends before it. It does not read the row
-// groups before.
-func (r *TableReader[R]) SeekRow(row int64) error { return r.in.seek(row) }
+// SeekRow makes row, counted from 0 at the first row group that is read, and not
+// before the next one, the next that is read; there is none if the table ends
+// before it. It does not read the row groups before.
+func (r *TableReader[R]) SeekRow(row int64) error { return r.in.seek(r.in.first + row) }
 
 // Read fills row and returns io.EOF after the last one. Fields of columns that
 // are not read stay as they are; byte slices are valid until the next Read.

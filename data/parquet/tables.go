@@ -2,8 +2,6 @@ package parquet
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/neardup/neardup/data"
 )
@@ -68,17 +66,9 @@ func CreateLibrary(path string, o Options) (*TableWriter[data.LibraryRow], error
 	return Create(path, &data.LibraryDocuments, o)
 }
 
-// OpenLibrary opens row groups [start, end) of a file of
-// data.LibraryDocuments; end < 0 means all from start on.
-func OpenLibrary(path string, start, end int64, o ReadOptions) (*TableReader[data.LibraryRow], error) {
-	r, err := open(path, &data.LibraryDocuments, o, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.in.limit(start, end); err != nil {
-		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), r.Close())
-	}
-	return r, nil
+// OpenLibrary opens a file of data.LibraryDocuments.
+func OpenLibrary(path string, o ReadOptions) (*TableReader[data.LibraryRow], error) {
+	return open(path, &data.LibraryDocuments, o, nil)
 }
 
 // ReadLibrary reads a file of data.LibraryDocuments.

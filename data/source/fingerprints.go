@@ -14,9 +14,13 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// ExpandFingerprints lists files of fingerprints in a fixed order, a split
-// for each: Parquet, CSV and TSV. An argument is a run directory, which
-// stands for its fingerprints table, or as of Expand.
+// splitBytes is the size of a split of fingerprints, at least.
+const splitBytes = 16 << 20
+
+// ExpandFingerprints lists splits of files of fingerprints in a fixed order:
+// Parquet in row groups of 16 MiB together or more, CSV and TSV whole. An
+// argument is a run directory, which stands for its fingerprints table, or as
+// of Expand.
 func ExpandFingerprints(args []string) ([]data.Split, error) {
 	args = slices.Clone(args)
 	for i, arg := range args {
@@ -32,37 +36,86 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range splits {
-		switch s := &splits[i]; s.Format {
-		case FormatParquet, FormatCSV, FormatTSV:
-			s.Start, s.End = 0, -1
+	var out []data.Split
+	for len(splits) > 0 {
+		s, n := splits[0], 1
+		switch s.Format {
+		case FormatParquet:
+			for n < len(splits) && splits[n].Path == s.Path {
+				n++
+			}
+			out = append(out, joinGroups(splits[:n])...)
+		case FormatCSV, FormatTSV:
+			out = append(out, s)
 		default:
 			return nil, fmt.Errorf("%s: %w %q of fingerprints: they are read from Parquet, CSV and TSV", s.Path, ErrFormat, s.Format)
 		}
+		splits = splits[n:]
 	}
-	return slices.CompactFunc(splits, func(a, b data.Split) bool { return a.Path == b.Path }), nil
+	return out, nil
 }
 
-// ReadFingerprints calls yield for every row of a split that
-// ExpandFingerprints listed, in order, until yield returns an error or ctx
-// ends. The row is valid during the call, its id as of data.ValidID; of a foreign file it has id and
-// fingerprint only, besides columns named as in the fingerprints table.
-func ReadFingerprints(ctx context.Context, split data.Split, columns data.ForeignColumns, yield func(*data.FingerprintRow) error) error {
-	valid := func(row *data.FingerprintRow) error {
-		row.DocID = data.ValidID(row.DocID)
-		return yield(row)
+// joinGroups joins the splits of a file, one for each of its row groups, to
+// splits of splitBytes on average or more.
+func joinGroups(groups []data.Split) []data.Split {
+	n := max(min(int(groups[0].Size/splitBytes), len(groups)), 1)
+	joined := make([]data.Split, n)
+	for i := range joined {
+		joined[i] = groups[len(groups)*i/n]
+		joined[i].End = groups[len(groups)*(i+1)/n-1].End
 	}
+	return joined
+}
+
+// FingerprintReader reads the rows of a split of fingerprints.
+type FingerprintReader interface {
+	// Read fills row, which is valid until the next call, and returns io.EOF
+	// after the last.
+	Read(row *data.FingerprintRow) error
+	// SeekRow makes row, counted from the split's first and not before the
+	// next one, the next that is read.
+	SeekRow(row int64) error
+	Close() error
+}
+
+// OpenFingerprints opens a split that ExpandFingerprints listed. Ids are as of
+// data.ValidID; of a foreign file a row has id and fingerprint only, besides
+// columns named as in the fingerprints table. Of Parquet only the wanted columns
+// are read; nil means all.
+func OpenFingerprints(split data.Split, columns data.ForeignColumns, wanted []string) (FingerprintReader, error) {
+	var r FingerprintReader
+	var err error
 	if split.Format == FormatParquet {
-		return parquet.ReadFingerprints(ctx, split.Path, parquet.ReadOptions{Foreign: columns}, valid)
+		r, err = parquet.OpenFingerprints(split.Path, parquet.ReadOptions{Foreign: columns, Columns: wanted, Start: split.Start, End: split.End})
+	} else {
+		r, err = csv.OpenFingerprints(split, columns)
 	}
-	r, err := csv.OpenFingerprints(split, columns)
+	if err != nil { // r may hold a nil pointer
+		return nil, err
+	}
+	return validFingerprints{r}, nil
+}
+
+// validFingerprints makes ids valid.
+type validFingerprints struct{ FingerprintReader }
+
+func (r validFingerprints) Read(row *data.FingerprintRow) error {
+	err := r.FingerprintReader.Read(row)
+	if err == nil {
+		row.DocID = data.ValidID(row.DocID)
+	}
+	return err
+}
+
+// ReadFingerprints calls yield for every row of what OpenFingerprints opens, in
+// order, until yield returns an error or ctx ends. The row is valid during the
+// call.
+func ReadFingerprints(ctx context.Context, split data.Split, columns data.ForeignColumns, wanted []string, yield func(*data.FingerprintRow) error) (err error) {
+	r, err := OpenFingerprints(split, columns, wanted)
 	if err != nil {
 		return err
 	}
-	return errors.Join(readAll(ctx, r, valid), r.Close())
-}
-
-func readAll(ctx context.Context, r *csv.FingerprintReader, yield func(*data.FingerprintRow) error) error {
+	defer func() { err = errors.Join(err, r.Close()) }()
 	row := data.EmptyFingerprintRow()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -211,7 +213,7 @@ func TestFingerprints(t *testing.T) {
 	}
 	var got []string
 	for _, s := range splits {
-		if err := source.ReadFingerprints(t.Context(), s, data.ForeignColumns{}, func(row *data.FingerprintRow) error {
+		if err := source.ReadFingerprints(t.Context(), s, data.ForeignColumns{}, nil, func(row *data.FingerprintRow) error {
 			got = append(got, fmt.Sprintf("%s:%x", row.DocID, row.Lo))
 			return nil
 		}); err != nil {
@@ -308,7 +310,7 @@ func TestStringsAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = source.ReadFingerprints(t.Context(), splits[0], data.ForeignColumns{}, func(row *data.FingerprintRow) error {
+	err = source.ReadFingerprints(t.Context(), splits[0], data.ForeignColumns{}, nil, func(row *data.FingerprintRow) error {
 		if got := string(row.DocID); got != "http://a.example/%D6%D0/文%FF" {
 			t.Errorf("fingerprints: id %q", got)
 		}
@@ -316,5 +318,50 @@ func TestStringsAreValid(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// A large file of fingerprints is read in splits of row groups, which have all
+// rows in their order.
+func TestFingerprintsOfRowGroups(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prints.parquet")
+	w, err := parquet.CreateFingerprints(path, parquet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	row := data.FingerprintRow{Date: data.NoDate}
+	const rows = 3<<20 + 5 // a row group has 1<<20
+	for i := range rows {
+		row.DocID, row.Lo = strconv.AppendUint(strconv.AppendInt(row.DocID[:0], int64(i), 10), random.Uint64(), 36), random.Uint64()
+		if err := w.Write(&row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	splits, err := source.ExpandFingerprints([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(splits) < 2 || len(splits) > 4 {
+		t.Fatalf("splits %+v", splits)
+	}
+	i := 0
+	for _, split := range splits {
+		err := source.ReadFingerprints(t.Context(), split, data.ForeignColumns{}, []string{"doc_id"}, func(row *data.FingerprintRow) error {
+			if id, number := string(row.DocID), strconv.Itoa(i); !strings.HasPrefix(id, number) {
+				return fmt.Errorf("row %d has the id %s", i, id)
+			}
+			i++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i != rows {
+		t.Errorf("%d rows of %d", i, rows)
 	}
 }

@@ -157,14 +157,14 @@ const (
 	KeepLongest  = "longest"  // the most characters
 	KeepEarliest = "earliest" // the oldest date; without a date comes last
 	KeepRank     = "rank"     // the highest value of the rank column; without one comes last
-	KeepSmallest = "id"       // the smallest id
+	KeepFirst    = "first"    // the earliest of the input
 )
 
 // Clusters says how matches become clusters. MaxSpread bounds a chain: a
 // connected component with more distinct fingerprints is cut into clusters
 // around centres, in which every document is a match of the centre. 0: no bound.
 type Clusters struct {
-	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,id" help:"document that stays"`
+	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,first" help:"document that stays"`
 	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut clusters of more fingerprints; 0: never"`
 }
 
@@ -180,12 +180,6 @@ type Library struct {
 	Night string `yaml:"night" json:"night" flag:"night" group:"Method" help:"name of this night (default: the date in --out)"`
 }
 
-// Matchers of the local engine.
-const (
-	MatcherKernel  = "kernel"  // the join in memory, without a shuffle
-	MatcherShuffle = "shuffle" // the stages a cluster runs, on this machine's cores
-)
-
 // Execution says how the run is executed; no field changes the result.
 type Execution struct {
 	Engine     string `yaml:"engine" flag:"engine" group:"Cluster" allow:"local,gleam" help:"engine"`
@@ -198,12 +192,6 @@ type Execution struct {
 	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
 	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
 	Deadline time.Duration `yaml:"deadline" help:"give up an attempt that takes longer"`
-
-	// How candidates are found: for tests and benchmarks, no setting.
-	Matcher string `yaml:"-"` // kernel or shuffle
-	Plan    string `yaml:"-"` // of the kernel, bits/errors/agree by region; "" chosen by its cost model
-	Shards  int    `yaml:"-"` // of the shuffle
-	Salts   int    `yaml:"-"` // of the shuffle's first reduce
 }
 
 // Engines.
@@ -230,9 +218,6 @@ func Default() Config {
 		Output:   Output{Clean: true},
 		Execution: Execution{
 			Engine:   EngineLocal,
-			Matcher:  MatcherKernel,
-			Shards:   8,
-			Salts:    4,
 			Master:   "127.0.0.1:45326",
 			Attempts: 3,
 			Stall:    2 * time.Minute,
@@ -333,12 +318,6 @@ func (c Config) Check() error {
 	if err := c.Features.Check(); err != nil {
 		return fmt.Errorf("features: %w", err)
 	}
-	if c.Execution.Shards < 1 || c.Execution.Salts < 1 {
-		return fmt.Errorf("shards %d, salts %d: there is no such shuffle", c.Execution.Shards, c.Execution.Salts)
-	}
-	if _, err := c.Plan(); err != nil {
-		return fmt.Errorf("plan %q: %w", c.Execution.Plan, err)
-	}
 	_, badEncoding := charset.NewDecoder(c.Input.Encoding)
 	_, badLimit := c.Input.BadLimit()
 	_, badMemory := ParseBytes(c.Execution.Memory)
@@ -373,14 +352,6 @@ func (c Config) Check() error {
 func isAddress(text string) bool {
 	host, port, ok := strings.Cut(text, ":")
 	return ok && host != "" && port != ""
-}
-
-// Plan returns the kernel's plan, nil when its cost model is to choose.
-func (c Config) Plan() (*hamming.Plan, error) {
-	if c.Execution.Plan == "" {
-		return nil, nil
-	}
-	return hamming.ParsePlan(c.Features.Bits, c.Match.Distance, c.Execution.Plan)
 }
 
 // minBad is the number of unusable records that a share always allows: of a

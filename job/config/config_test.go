@@ -58,7 +58,7 @@ func TestAllowed(t *testing.T) {
 		"features.segmenter": {SegmenterBuiltin, SegmenterGojieba},
 		"match.preset":       Presets(),
 		"match.verify":       {VerifyNone, VerifySketch, VerifyTexts},
-		"clusters.keep":      {KeepLongest, KeepEarliest, KeepRank, KeepSmallest},
+		"clusters.keep":      {KeepLongest, KeepEarliest, KeepRank, KeepFirst},
 		"execution.engine":   {EngineLocal, EngineGleam},
 	} {
 		for _, value := range values {
@@ -91,7 +91,6 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s=%s: %v", s.Name, s, err)
 		}
 	}
-	c.Execution.Matcher, c.Execution.Shards, c.Execution.Salts = d.Execution.Matcher, d.Execution.Shards, d.Execution.Salts // no settings
 	if !reflect.DeepEqual(c, d) {
 		t.Errorf("got %+v, want %+v", c, d)
 	}
@@ -125,8 +124,6 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 		`memory "4 gigs": write a size`:     func(c *Config) { c.Execution.Memory = "4 gigs" },
 		"execution.workers -1: write a nu":  func(c *Config) { c.Execution.Workers = -1 },
 		`segmenter "python": write one`:     func(c *Config) { c.Features.Segmenter = "python" },
-		`plan "16/0/1": hamming`:            func(c *Config) { c.Execution.Plan = "16/0/1" },
-		`plan "x": hamming: region`:         func(c *Config) { c.Execution.Plan = "x" },
 		"stall 0s: write a time":            func(c *Config) { c.Execution.Engine, c.Execution.Stall = EngineGleam, 0 },
 		"attempts 0: write a number":        func(c *Config) { c.Execution.Engine, c.Execution.Attempts = EngineGleam, 0 },
 		`master "here": write HOST:PORT`:    func(c *Config) { c.Execution.Engine, c.Execution.Master = EngineGleam, "here" },
@@ -150,8 +147,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "night.yaml")
 	write(t, path, string(text))
-	e := c.Execution // what is no setting is not in the file
-	got, err := Read(path, Config{Execution: Execution{Matcher: e.Matcher, Shards: e.Shards, Salts: e.Salts}})
+	got, err := Read(path, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +187,7 @@ func TestHash(t *testing.T) {
 		return h
 	}
 	base := hash(func(*Config) {})
-	if h := hash(func(c *Config) { c.Execution = Execution{Workers: 7, Shards: 3, Salts: 9, Memory: "1GiB"} }); h != base {
+	if h := hash(func(c *Config) { c.Execution = Execution{Workers: 7, Memory: "1GiB"} }); h != base {
 		t.Error("execution changed the hash")
 	}
 	if h := hash(func(c *Config) { c.Match.Distance = 4 }); h == base {
@@ -253,5 +249,5 @@ func ExampleConfig_Check() {
 	c := Default()
 	c.Clusters.Keep = "newest"
 	fmt.Println(c.Check())
-	// Output: clusters.keep "newest": write one of longest, earliest, rank, id
+	// Output: clusters.keep "newest": write one of longest, earliest, rank, first
 }

@@ -121,22 +121,21 @@ func TestJoinOfCrowds(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := n.NewEarliest(l.Manifest())
-	verdict := judge(n.match)
+	rule, verdict := Rule(n.match), judge(n.match)
 	pairs := 0
 	err = l.Rows(context.Background(), n.Before(), func(row *data.LibraryRow) error {
 		v, _ := n.view(row)
 		var unit data.View
 		for u := range uint32(n.Views.Len()) {
 			n.Views.View(u, &unit)
-			distance := simhash.Distance(simhash.Fingerprint{Lo: unit.Lo}, simhash.Fingerprint{Lo: v.Lo})
-			if distance > n.match.Distance && mapper.FirstBand(&unit, &v) < 0 {
+			if !rule.Candidate(&unit, &v) {
 				continue
 			}
 			if same, e := verdict(&unit, &v); same {
 				pairs++
 				want.Add(u, &reducer.EarlierRow{
 					Night: row.Night, ID: row.DocID, FirstSeen: []byte(row.FirstSeen), Cluster: row.Cluster,
-					Distance: distance, Similarity: e.Similarity, Reason: e.Reason,
+					Distance: mapper.Distance(&unit, &v), Similarity: e.Similarity, Reason: e.Reason,
 				})
 			}
 		}

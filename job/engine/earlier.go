@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/config"
@@ -17,20 +18,16 @@ import (
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // StageEarlier is the stage's name in task records and progress.
-const StageEarlier = "earlier"
+const StageEarlier = "previous"
 
-// Names within the run directory's state folder.
-const (
-	// NightFile is a library's table: the night's documents in order of id.
-	NightFile = "night.parquet"
-	// EarlierParts is a folder in which an engine keeps what it found in
-	// splits of the library that it has finished. It is of no use, and to be
-	// removed, once the stage is done.
-	EarlierParts = "earlier.parts"
-)
+// EarlierParts is a folder within the run directory's state in which an engine
+// keeps what it found in splits of the library that it has finished. It is of no
+// use, and to be removed, once the stage is done.
+const EarlierParts = "earlier.parts"
 
 // Tonight is the night at hand as the join with earlier nights takes it: which
 // units there are depends on the night's documents alone. It never changes, and
@@ -54,29 +51,33 @@ const maxCrowded = 32 << 10
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
 
-// ReadTonight reads the night's documents from the run directory. The first
+// ReadTonight reads the night's documents of a run of so many splits. The first
 // Join indexes those that are matched, on so many goroutines. each is called for
 // every row; it may be nil, and keeps nothing of it.
-func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, workers int, each func(*data.LibraryRow)) (*Tonight, error) {
+func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Tonight, error) {
 	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
 	columns := n.columns("doc_id")
 	if each != nil {
-		columns = nil
+		columns = append(columns, "language")
 	}
-	err := EachOfNight(ctx, dir, columns, func(row *data.LibraryRow) error {
-		n.IDs.Add(row.DocID)
-		unit := NoUnit
-		if v, ok := n.view(row); ok {
-			unit = n.Views.Add(&v)
+	doc := uint64(0)
+	for task := range splits {
+		rows, err := EachOfNight(ctx, dir, task, doc, columns, func(doc uint64, row *data.LibraryRow) error {
+			n.IDs.Add(row.DocID)
+			unit := NoUnit
+			if v, ok := n.view(row); ok {
+				unit = n.Views.Add(&v)
+			}
+			n.Units = append(n.Units, unit)
+			if each != nil {
+				each(doc, row)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		n.Units = append(n.Units, unit)
-		if each != nil {
-			each(row)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		doc += rows
 	}
 	n.indexOn(workers)
 	return n, nil
@@ -94,10 +95,34 @@ func (n *Tonight) indexOn(workers int) {
 	})
 }
 
-// EachOfNight calls yield with the night's documents in order of id; columns
-// are of data.LibraryDocuments, nil all.
-func EachOfNight(ctx context.Context, dir *rundir.Dir, columns []string, yield func(*data.LibraryRow) error) error {
-	return parquet.ReadLibrary(ctx, dir.Path(rundir.State, NightFile), parquet.ReadOptions{Columns: columns}, yield)
+// EachOfNight calls yield with the documents of split task, whose first is
+// first, as the library keeps them: the first of each id, in order. columns are
+// of data.FingerprintColumns. It returns how many rows the split has in all.
+func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, columns []string, yield func(doc uint64, row *data.LibraryRow) error) (rows uint64, err error) {
+	gone := map[uint64]bool{}
+	err = identical.Read(IdenticalPath(dir, task), first, func(d identical.Document) error {
+		if !d.IsEqual() {
+			gone[d.Doc] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	var out data.LibraryRow
+	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
+	err = parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, func(row *data.FingerprintRow) error {
+		doc := first + rows
+		if rows++; gone[doc] {
+			return nil
+		}
+		out = data.LibraryRow{
+			DocID: row.DocID, Hi: row.Hi, Lo: row.Lo, Lane: row.Lane, Length: row.Length, Sketch: row.Sketch, Letters: row.Letters,
+			Site: append(out.Site[:0], template.Site(row.DocID)...), Language: row.Language, Date: row.Date,
+		}
+		return yield(doc, &out)
+	})
+	return rows, err
 }
 
 // columns are those that the join reads, with more.
@@ -275,10 +300,9 @@ func judge(m config.Match) mapper.Judge {
 	if !m.Verified() {
 		return nil
 	}
-	verifier := mapper.NewVerifier(m.Rules())
+	verifier := mapper.NewVerifier(Rule(m))
 	return func(a, b *data.View) (bool, mapper.Evidence) {
-		verdict, similarity := verifier.Judge(a, b)
-		verdict = verdict.Estimated()
-		return verdict.Same, mapper.Evidence{Similarity: similarity, Reason: verdict.Reason}
+		e := verifier.Estimated(verifier.Judge(a, b), a, b)
+		return e.Reason != data.NotTheSame, mapper.Evidence{Similarity: mapper.Similarity(e), Reason: e.Reason.String()}
 	}
 }

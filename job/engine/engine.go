@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/data/numbered"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/rundir"
@@ -28,50 +26,22 @@ import (
 // of earlier nights. All calls return when all is done, or at the first error,
 // with nothing left running.
 type Engine interface {
-	// Fingerprint executes the given fingerprint tasks, each as
-	// FingerprintTask does, and calls done for each as it finishes, one call
+	// Each executes the tasks of a stage that has one for each split (see
+	// TaskOf), and calls done with the record of each as it finishes, one call
 	// at a time.
-	Fingerprint(ctx context.Context, job *Job, tasks []int, done func(rundir.TaskRecord) error) error
+	Each(ctx context.Context, job *Job, stage string, tasks []int, done func(rundir.TaskRecord) error) error
 
-	// Match calls emit with the pairs that met, a batch at a time, in any
-	// order: of the normal lane every pair of representatives within distance
-	// k of each other (see data.Pair); if the job verifies its pairs, then
-	// also the pairs that the further tables found and confirmed (see
-	// mapper.Confirmer). Each comes once. emit is safe for concurrent use and
-	// keeps no batch.
-	Match(ctx context.Context, job *Job, documents *numbered.Folder, emit func([]data.Pair) error) error
+	// Match joins the documents that emit keys, and calls emit with the pairs
+	// that are the same, or whose texts have to decide, a batch at a time, in
+	// any order: each once, but for the bounds on hot keys every pair of
+	// mapper.Rule. emit is safe for concurrent use and keeps no batch.
+	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
 
 	// Earlier joins tonight's documents with those of earlier nights in the
 	// splits of the library, which do not overlap, each split as Tonight.Join
-	// does, and has found, which is empty, gather what they say. However the
-	// library is cut, found has the same. With an error it is of no use.
+	// does, and adds what is found to found, which is empty. The result does
+	// not depend on the splits; it is undefined on error.
 	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error
-}
-
-// NewFurther returns the map of the further tables of a verified match, and
-// how many tables its layout has before them.
-func NewFurther(cfg config.Config) (*mapper.Further, int, error) {
-	layout, err := simhash.NewLayout(cfg.Features.Bits, cfg.Match.Distance)
-	if err != nil {
-		return nil, 0, err
-	}
-	return mapper.NewFurther(layout.Tables(), cfg.Match.Bands, cfg.Match.ShortTexts), layout.Tables(), nil
-}
-
-var errNoDocuments = errors.New("there are no documents to look at")
-
-// NewConfirmer returns what confirms the pairs of documents. Without a folder
-// it judges views alone.
-func NewConfirmer(cfg config.Config, documents *numbered.Folder) (*mapper.Confirmer, error) {
-	further, _, err := NewFurther(cfg)
-	if err != nil {
-		return nil, err
-	}
-	view := func(uint32, *data.View) error { return errNoDocuments }
-	if documents != nil {
-		view = documents.View
-	}
-	return mapper.NewConfirmer(cfg.Match.Distance, further, cfg.Match.Rules(), view), nil
 }
 
 // Job is one run as its engine sees it.
@@ -79,8 +49,10 @@ type Job struct {
 	Config   config.Config
 	Hash     string // of the configuration
 	Dir      *rundir.Dir
+	Manifest rundir.Manifest
 	Splits   []data.Split
-	Analyzer *simhash.Analyzer // nil for a job that only matches
+	Columns  data.ForeignColumns // of foreign fingerprint files
+	Analyzer *simhash.Analyzer   // nil for a job that only matches
 	Log      *slog.Logger
 
 	// Templates, if not nil, are what sites share and no text is judged by.

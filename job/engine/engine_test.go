@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/zeebo/xxh3"
 	"go.uber.org/goleak"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
@@ -44,6 +47,21 @@ func newJob(t *testing.T, cfg config.Config, lines string) *engine.Job {
 	return &engine.Job{Config: cfg, Dir: dir, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: int64(len(lines)), End: -1}}}
 }
 
+// run executes a task.
+func run(ctx context.Context, job *engine.Job, stage string, task, workers int) (rundir.TaskRecord, error) {
+	f, err := engine.TaskOf(stage)
+	if err != nil {
+		return rundir.TaskRecord{}, err
+	}
+	return f(ctx, job, task, workers)
+}
+
+func TestTaskOfUnknownStage(t *testing.T) {
+	if _, err := engine.TaskOf("dance"); err == nil || !strings.Contains(err.Error(), "dance") {
+		t.Errorf("got %v, want an error that names the stage", err)
+	}
+}
+
 // page is a line with words enough for the normal lane.
 func page(id int) string {
 	var b strings.Builder
@@ -65,7 +83,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 	want := ""
 	for _, workers := range []int{1, 2, 7} {
 		job := newJob(t, config.Default(), lines.String())
-		rec, err := engine.FingerprintTask(context.Background(), job, 0, workers)
+		rec, err := run(context.Background(), job, engine.StageFingerprint, 0, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +97,20 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 			return nil
 		})
 		if err != nil {
+			t.Fatal(err)
+		}
+		documents, err := engine.OpenDocuments(job.Dir, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = documents.Scan(0, documents.Len(), views.All, func(doc uint64, r *views.Row) error {
+			if r.ID != xxh3.HashString(strconv.Itoa(int(doc))) || !r.View.Normal || r.View.Length == 0 {
+				t.Fatalf("document %d: %+v", doc, r)
+			}
+			fmt.Fprintf(&rows, "%d %x\n", doc, r.View.Lo)
+			return nil
+		})
+		if err := errors.Join(err, documents.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if want == "" {
@@ -100,7 +132,7 @@ func TestFingerprintTaskCountsCutPages(t *testing.T) {
 	}
 	job := newJob(t, config.Default(), record("")+record("WARC-Truncated: length\r\n")+record("WARC-Truncated: time\r\n"))
 	job.Splits[0].Format = "warc"
-	rec, err := engine.FingerprintTask(context.Background(), job, 0, 3)
+	rec, err := run(context.Background(), job, engine.StageFingerprint, 0, 3)
 	if err != nil || rec.RowsOut != 3 || rec.Cut != 2 {
 		t.Errorf("%+v, %v", rec, err)
 	}
@@ -116,11 +148,14 @@ func TestFingerprintTaskStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	job := newJob(t, config.Default(), lines.String())
 	job.Advance = func(int64) { cancel() } // after the first batch
-	if _, err := engine.FingerprintTask(ctx, job, 0, 2); !errors.Is(err, context.Canceled) {
+	if _, err := run(ctx, job, engine.StageFingerprint, 0, 2); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want the cancellation", err)
 	}
 	if parts, err := job.Dir.Parts(rundir.Fingerprints); err != nil || len(parts) > 0 {
 		t.Fatalf("left behind: %v, %v", parts, err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(engine.ViewPath(job.Dir, 0))); err != nil || len(left) > 0 {
+		t.Fatalf("left behind: %v, %v", left, err)
 	}
 }
 
@@ -199,10 +234,15 @@ func Example() {
 		return
 	}
 	job := &engine.Job{Config: cfg, Dir: run, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: -1, End: -1}}}
-	rec, err := engine.FingerprintTask(context.Background(), job, 0, 2)
+	task, err := engine.TaskOf(engine.StageFingerprint)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rec, err := task(context.Background(), job, 0, 2)
 	fmt.Println(rec.RowsOut, "documents in", rec.Outputs, err)
 	fmt.Println(release(), run.Close(), os.RemoveAll(dir))
 	// Output:
-	// 2 documents in [fingerprints/part-00000.parquet] <nil>
+	// 2 documents in [fingerprints/part-00000.parquet state/views/part-00000] <nil>
 	// <nil> <nil> <nil>
 }

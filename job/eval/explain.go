@@ -21,8 +21,8 @@ type featurePair struct {
 	B    int    `json:"b"` // in the second
 }
 
-// Explanation says why two documents do or do not match.
-type Explanation struct {
+// explanation says why two documents do or do not match.
+type explanation struct {
 	Method       string         `json:"method"`
 	A            side           `json:"a"`
 	B            side           `json:"b"`
@@ -58,10 +58,10 @@ type side struct {
 }
 
 // Rows lays the texts out side by side.
-func (e *Explanation) Rows() []diffRow { return sideBySide(diff(e.textA, e.textB), 0) }
+func (e *explanation) Rows() []diffRow { return sideBySide(diff(e.textA, e.textB), 0) }
 
 // Explain compares two documents as a run of the method does.
-func Explain(m *Neardup, a, b *Document) (*Explanation, error) {
+func Explain(m *Neardup, a, b *Document) (*explanation, error) {
 	x, err := newExplainer(m)
 	if err != nil {
 		return nil, fmt.Errorf("explain: %w", err)
@@ -73,7 +73,7 @@ func Explain(m *Neardup, a, b *Document) (*Explanation, error) {
 type explainer struct {
 	method        *Neardup
 	layout        *simhash.Layout
-	rule          *mapper.Confirmer
+	rule          mapper.Rule
 	workspace     *simhash.Workspace
 	fingerprinter *mapper.Fingerprinter
 	release       func() error
@@ -81,10 +81,6 @@ type explainer struct {
 
 func newExplainer(m *Neardup) (*explainer, error) {
 	layout, err := simhash.NewLayout(m.Features.Bits, m.Match.Distance)
-	if err != nil {
-		return nil, err
-	}
-	rule, err := m.rule()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +93,7 @@ func newExplainer(m *Neardup) (*explainer, error) {
 		return nil, err
 	}
 	w := analyzer.NewWorkspace()
-	return &explainer{m, layout, rule, w, mapper.NewFingerprinter(w, true, templates), release}, nil
+	return &explainer{m, layout, m.rule(), w, mapper.NewFingerprinter(w, true, templates), release}, nil
 }
 
 // looked is what a run and its verdicts look at of a document.
@@ -123,10 +119,10 @@ func (x *explainer) look(d *Document) *looked {
 	return l
 }
 
-func (x *explainer) explain(first, second *Document) *Explanation {
+func (x *explainer) explain(first, second *Document) *explanation {
 	a, b := x.look(first), x.look(second)
 	bits := x.method.Features.Bits
-	e := &Explanation{
+	e := &explanation{
 		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, A: a.side, B: b.side,
 		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
 		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
@@ -142,11 +138,11 @@ func (x *explainer) explain(first, second *Document) *Explanation {
 	}
 	e.features(a.features, b.features)
 	e.sketches((*sketch.Sketch)(&a.view.Sketch), (*sketch.Sketch)(&b.view.Sketch))
-	e.judge(x.method, x.rule, &a.view, &b.view)
+	e.judge(x.method, &x.rule, &a.view, &b.view)
 	return e
 }
 
-func (e *Explanation) sketches(x, y *sketch.Sketch) {
+func (e *explanation) sketches(x, y *sketch.Sketch) {
 	e.Estimate = sketch.Estimate(x, y)
 	e.Error = sketch.StandardError(e.Estimate)
 	for i := range sketch.Bands {
@@ -165,8 +161,10 @@ const (
 )
 
 // judge fills in the verdict, and why the pair is no candidate if it is none.
-func (e *Explanation) judge(m *Neardup, rule *mapper.Confirmer, x, y *data.View) {
-	e.Candidate, e.Verdict = rule.Judge(x, y)
+func (e *explanation) judge(m *Neardup, rule *mapper.Rule, x, y *data.View) {
+	if e.Candidate = rule.Candidate(x, y); e.Candidate {
+		e.Verdict, _ = mapper.NewVerifier(*rule).Verdict(x, y)
+	}
 	short := m.Match.ShortTexts && len(x.Letters) > 0 && len(y.Letters) > 0
 	switch rules, length := m.Match.Rules(), min(e.A.Length, e.B.Length); {
 	case e.Candidate && !m.Match.Verified():
@@ -189,7 +187,7 @@ func (e *Explanation) judge(m *Neardup, rule *mapper.Confirmer, x, y *data.View)
 	}
 }
 
-func (e *Explanation) features(a, b []simhash.Feature) {
+func (e *explanation) features(a, b []simhash.Feature) {
 	other := make(map[string]int, len(b))
 	for _, f := range b {
 		other[f.Text] = f.Weight
@@ -222,12 +220,12 @@ func (e *Explanation) features(a, b []simhash.Feature) {
 const explainedFeatures = 12
 
 // WriteHTML writes the explanation as one page that needs nothing else.
-func (e *Explanation) WriteHTML(w io.Writer) error {
+func (e *explanation) WriteHTML(w io.Writer) error {
 	return pages.ExecuteTemplate(w, "explain.html", e)
 }
 
 // WriteText writes the explanation, without the texts, for a person to read.
-func (e *Explanation) WriteText(w io.Writer) error {
+func (e *explanation) WriteText(w io.Writer) error {
 	var b strings.Builder
 	same := "not the same"
 	if e.Verdict.Same {

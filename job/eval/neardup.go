@@ -57,9 +57,8 @@ func (m *Neardup) config() config.Config {
 	return cfg
 }
 
-// rule returns what says whether two views are candidates and what the verdict
-// on them is.
-func (m *Neardup) rule() (*mapper.Confirmer, error) { return engine.NewConfirmer(m.config(), nil) }
+// rule says which documents are candidates, and when they are the same.
+func (m *Neardup) rule() mapper.Rule { return engine.Rule(m.Match) }
 
 // matched is a pair of a run.
 type matched struct {

@@ -53,12 +53,9 @@ func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) ([]*sweep, er
 func (l *Lab) sweepOf(ctx context.Context, m *Neardup, k int) (*sweep, error) {
 	wide, none := *m, *m
 	wide.Match.Distance, none.Match.Distance = k, 0
-	rule, err := none.rule()
-	if err != nil {
-		return nil, err
-	}
+	rule := none.rule()
 	tallies := make([]tally, k+1)
-	err = wide.run(ctx, l, func(dir string) error {
+	err := wide.run(ctx, l, func(dir string) error {
 		views, err := l.views(ctx, dir)
 		if err != nil {
 			return err
@@ -68,7 +65,7 @@ func (l *Lab) sweepOf(ctx context.Context, m *Neardup, k int) (*sweep, error) {
 				return
 			}
 			from := p.distance
-			if always, _ := rule.Judge(&views[p.A], &views[p.B]); always {
+			if rule.Candidate(&views[p.A], &views[p.B]) {
 				from = 0
 			}
 			for at := from; at <= k; at++ {

@@ -407,9 +407,6 @@ type Match struct {
 	Cluster    string   `json:"cluster,omitempty"`  // as it was when the night was added
 }
 
-// byDistance is the verdict on a match that its distance alone confirms.
-const byDistance = "distance"
-
 // Find fingerprints the document as the library's runs do and returns what is
 // near it. Of an id that matches in several nights the best is named, the
 // earliest of the equally near.
@@ -464,7 +461,7 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	}
 	verifier, ok := x.verifiers.Get().(*mapper.Verifier)
 	if !ok {
-		verifier = mapper.NewVerifier(match.Rules())
+		verifier = mapper.NewVerifier(engine.Rule(match))
 	}
 	defer x.verifiers.Put(verifier)
 	byID := map[string]int{}
@@ -532,16 +529,20 @@ func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit)
 
 // judge gives the verdict on a hit.
 func (x *Index) judge(verifier *mapper.Verifier, v *data.View, h *lookup.Hit) (found Match, same bool) {
-	found = Match{ID: string(h.ID), FirstSeen: string(h.FirstSeen), Distance: h.Distance, Similarity: 1 - float64(h.Distance)/float64(x.layout.Bits()), Cluster: string(h.Cluster), Verdict: byDistance}
-	if !x.config.Match.Verified() {
-		return found, v.Normal && h.Normal && h.Distance <= x.config.Match.Distance
-	}
+	found = Match{ID: string(h.ID), FirstSeen: string(h.FirstSeen), Distance: h.Distance, Similarity: 1 - float64(h.Distance)/float64(x.layout.Bits()), Cluster: string(h.Cluster)}
 	o := data.View{Hi: h.Hi, Lo: h.Lo, Length: h.Length, Normal: h.Normal, Letters: h.Letters}
 	copy(o.Sketch[:], h.Sketch)
-	verdict, similarity := verifier.Judge(v, &o)
-	verdict = verdict.Estimated() // the text is gone
-	found.Estimate, found.Verdict = &similarity, verdict.Reason
-	return found, verdict.Same
+	rule := engine.Rule(x.config.Match)
+	if !rule.Candidate(v, &o) {
+		return found, false
+	}
+	e := verifier.Estimated(verifier.Judge(v, &o), v, &o) // the text is gone
+	if rule.Verified {
+		similarity := mapper.Similarity(e)
+		found.Estimate = &similarity
+	}
+	found.Verdict = e.Reason.String()
+	return found, e.Reason != data.NotTheSame
 }
 
 // take adds a match, or joins it with that of the same id.

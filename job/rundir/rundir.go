@@ -205,7 +205,7 @@ type Manifest struct {
 
 // LayoutVersion is the version this package writes. Version 1 has no table of
 // texts.
-const LayoutVersion = 2
+const LayoutVersion = 3
 
 // HasTexts reports whether the texts that the run extracted stand in its
 // folder Texts.
@@ -357,4 +357,14 @@ func (d *Dir) Record(stage string, task int) (r TaskRecord, done bool, err error
 		}
 	}
 	return r, true, nil
+}
+
+// IsRun reports whether the folder at path is a run directory, and whether its
+// run is finished.
+func IsRun(path string) (done, is bool) {
+	if _, err := os.Stat(filepath.Join(path, ManifestFile)); err != nil {
+		return false, false
+	}
+	_, err := os.Stat(filepath.Join(path, SuccessFile))
+	return err == nil, true
 }

@@ -2,9 +2,11 @@ package sketch
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 
@@ -85,6 +87,32 @@ func (s *Short) key(text []rune, edits, length, i, from, to int) uint64 {
 		s.segment = binary.LittleEndian.AppendUint32(s.segment, uint32(c))
 	}
 	return xxh3.Hash(s.segment)
+}
+
+// An Outline tells of most short texts that they are not the same, without a
+// look at their order.
+type Outline struct {
+	characters uint64 // a bit for each, by its hash
+	length     int
+}
+
+// OutlineOf returns the outline of a short text in UTF-8.
+func OutlineOf(text []byte) (o Outline) {
+	for len(text) > 0 {
+		c, size := utf8.DecodeRune(text)
+		text = text[size:]
+		o.characters |= 1 << (uint32(c) * 0x9e3779b1 >> 26)
+		o.length++
+	}
+	return o
+}
+
+// Unlike reports whether two short texts are certainly more edits apart than
+// ShortEdits: an edit takes one character away, and brings one.
+func (o Outline) Unlike(p Outline) bool {
+	most := ShortEdits(max(o.length, p.length))
+	return o.length-p.length > most || p.length-o.length > most ||
+		bits.OnesCount64(o.characters&^p.characters) > most || bits.OnesCount64(p.characters&^o.characters) > most
 }
 
 // Judge gives the verdict on two short texts as ShortText gives them.

@@ -113,3 +113,30 @@ func TestShortTextHasBounds(t *testing.T) {
 		t.Error("a text without letters counts as short")
 	}
 }
+
+// Short texts whose outlines are unlike are more edits apart than those that are
+// the same.
+func TestUnlikeOutlinesAreFarApart(t *testing.T) {
+	unlike := 0
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.SliceOfN(rapid.SampledFrom([]rune("abcdefgh一二三四五文字")), 1, ShortMax)
+		a, b := letters.Draw(t, "a"), letters.Draw(t, "b")
+		if rapid.Bool().Draw(t, "near") {
+			b = slices.Clone(a)
+			for range rapid.IntRange(0, 9).Draw(t, "edits") {
+				at := rapid.IntRange(0, len(b)-1).Draw(t, "at")
+				b[at] = rapid.SampledFrom([]rune("xyz数")).Draw(t, "letter")
+			}
+		}
+		edits, most := Edits(a, b), ShortEdits(max(len(a), len(b)))
+		if !OutlineOf([]byte(string(a))).Unlike(OutlineOf([]byte(string(b)))) {
+			return
+		}
+		if unlike++; edits <= most {
+			t.Fatalf("%q and %q are %d edits apart, at most %d make them the same", string(a), string(b), edits, most)
+		}
+	})
+	if unlike == 0 {
+		t.Error("no outline is unlike another")
+	}
+}

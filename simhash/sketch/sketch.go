@@ -18,8 +18,12 @@ const (
 	BandBits = 8 * bandBytes
 )
 
+// Bits is how many bits of two sketches Estimate compares: one of each bin of
+// the one permutation.
+const Bits = signBits
+
 const (
-	signBits  = 320 // bins of the one permutation, and a bit of each
+	signBits  = 320
 	bandBytes = 3
 	bandBins  = signBits / Bands // bins that a band is made of
 	bandRows  = 3                // minima that a band is made of
@@ -40,6 +44,7 @@ type Maker struct {
 	// then; else the first attempt at which it can borrow, attempts for none.
 	have, low [8]uint64
 	attempt   [signBits]uint8
+	first     [Bits]uint16 // of few bins with a shingle: the same, of any number of attempts
 
 	shingles simhash.Grams
 }
@@ -126,14 +131,18 @@ func (m *Maker) signs(dst *Sketch) {
 	} else {
 		m.look(l)
 	}
+	few := m.fewLend()
 	for i, low := range m.low[:signBits/64] {
 		for rest := ^m.have[i]; rest != 0; rest &= rest - 1 {
 			j := bits.TrailingZeros64(rest)
 			bin := uint64(64*i + j)
 			lender, try := uint64(0), m.attempt[bin]
-			if try < attempts {
+			switch {
+			case try < attempts:
 				lender = uint64(l.bin[bin][try])
-			} else {
+			case few:
+				lender = pick(bin, uint64(m.first[bin]), signBits)
+			default:
 				lender = m.lender(bin)
 			}
 			low |= fold(uint64(m.minima[lender])+1+bin<<32) >> 32 & 1 << j
@@ -151,6 +160,49 @@ func (m *Maker) lender(i uint64) uint64 {
 		}
 	}
 }
+
+// fewBins is up to how many bins with a shingle the first attempt to find one
+// is looked up for each of them: to attempt one after the other takes longer.
+const fewBins = 20
+
+// fewLend fills in first, if few bins have a shingle.
+func (m *Maker) fewLend() bool {
+	n := 0
+	for _, have := range m.have[:signBits/64] {
+		n += bits.OnesCount64(have)
+	}
+	if n > fewBins {
+		return false
+	}
+	firsts := firstAttempts()
+	for i := range m.first {
+		m.first[i] = math.MaxUint16
+	}
+	for i, have := range m.have[:signBits/64] {
+		for ; have != 0; have &= have - 1 {
+			for bin, try := range &firsts[64*i+bits.TrailingZeros64(have)] {
+				m.first[bin] = min(m.first[bin], try)
+			}
+		}
+	}
+	return true
+}
+
+// firstAttempts holds, for every bin, at which attempt each of the first Bits
+// asks it first.
+var firstAttempts = sync.OnceValue(func() *[signBits][Bits]uint16 {
+	t := new([signBits][Bits]uint16)
+	for i := range uint64(Bits) {
+		var asked [signBits]bool
+		for try, left := uint64(0), signBits; left > 0; try++ {
+			if j := pick(i, try, signBits); !asked[j] {
+				asked[j], t[j][i] = true, uint16(try)
+				left--
+			}
+		}
+	}
+	return t
+})
 
 // lenderTable holds, for every bin, which ones it asks at its first attempts.
 type lenderTable struct {
@@ -233,6 +285,9 @@ func Estimate(a, b *Sketch) float64 {
 	}
 	return estimate(Differ(a, b))
 }
+
+// EstimateOf is Estimate by the number of bits in which two sketches differ.
+func EstimateOf(differ int) float64 { return estimate(differ) }
 
 func estimate(differ int) float64 { return max(0, 1-2*float64(differ)/signBits) }
 

@@ -1,6 +1,7 @@
 package gleam
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -13,14 +14,11 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/data/numbered"
-	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
-	"github.com/neardup/neardup/simhash"
 )
 
 // BenchmarkMatch matches on a real cluster of 3 agents on this machine: one
@@ -32,19 +30,19 @@ func BenchmarkMatch(b *testing.B) {
 	if !long() {
 		b.Skip("NEARDUP_CLUSTER_LONG is not set")
 	}
-	uniform := func(n, _ int) []simhash.Fingerprint {
+	uniform := func(n, _ int) []data.View {
 		r := rand.New(rand.NewPCG(2, 2))
-		out := make([]simhash.Fingerprint, n)
+		out := make([]data.View, n)
 		for i := range out {
-			out[i].Lo = r.Uint64()
+			out[i] = data.View{Lo: r.Uint64(), Normal: true}
 			if i%5 == 0 { // within 3 of another
 				out[i].Lo = out[r.IntN(i+1)].Lo ^ 1<<r.IntN(64) ^ 1<<r.IntN(64)
 			}
 		}
 		return out
 	}
-	hot := func(percent int) func(n, bits int) []simhash.Fingerprint {
-		return func(n, bits int) []simhash.Fingerprint {
+	hot := func(percent int) func(n, bits int) []data.View {
+		return func(n, bits int) []data.View {
 			out := uniform(n, bits)
 			for i := range out {
 				if i%100 < percent {
@@ -55,24 +53,23 @@ func BenchmarkMatch(b *testing.B) {
 		}
 	}
 	for _, v := range []struct {
-		name     string
-		prints   func(n, bits int) []simhash.Fingerprint
-		n, salts int
+		name   string
+		prints func(n, bits int) []data.View
+		n      int
 	}{
-		{"uniform", uniform, 1_000_000, 4},
-		{"uniform", uniform, 2_000_000, 4},
-		{"hot=10%", hot(10), 2_000_000, 4},
-		{"hot=50%", hot(50), 2_000_000, 4},
-		{"skewed", prints, 1_000_000, 1},
-		{"skewed", prints, 1_000_000, 4},
-		{"uniform", uniform, 10_000_000, 4},
-		{"hot=50%", hot(50), 10_000_000, 4},
+		{"uniform", uniform, 1_000_000},
+		{"uniform", uniform, 2_000_000},
+		{"hot=10%", hot(10), 2_000_000},
+		{"hot=50%", hot(50), 2_000_000},
+		{"skewed", planted.Prints, 1_000_000},
+		{"uniform", uniform, 10_000_000},
+		{"hot=50%", hot(50), 10_000_000},
 	} {
-		b.Run(fmt.Sprintf("%s/documents=%d/salts=%d", v.name, v.n, v.salts), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s/documents=%d", v.name, v.n), func(b *testing.B) {
 			c := startCluster(b, 3, 6)
 			dir := openRun(b)
-			documents := numberedFolder(b, dir, 64, v.prints(v.n, 64))
-			job := &engine.Job{Config: variant{64, 3, v.n, 4, v.salts}.config(), Dir: dir, Log: testLog(b)}
+			job := matchJob(b, dir, variant{64, 3, v.n}.config())
+			documents := writeViews(b, dir, job.Config, v.prints(v.n, 64))
 			found := 0
 			for b.Loop() {
 				found = 0
@@ -98,15 +95,7 @@ func BenchmarkVerified(b *testing.B) {
 	}
 	const n = 1_000_000
 	dir := openRun(b)
-	documents, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Views: true}, planted.Alike(n))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := documents.Close(); err != nil {
-			b.Error(err)
-		}
-	})
+	documents := writeViews(b, dir, config.Default(), planted.Alike(n))
 	c := startCluster(b, 3, 5)
 	for _, v := range []struct {
 		name   string
@@ -118,7 +107,7 @@ func BenchmarkVerified(b *testing.B) {
 		b.Run(v.name, func(b *testing.B) {
 			found := 0
 			for b.Loop() {
-				pairs, err := findPairs(b, v.engine, dir, config.Default(), documents)
+				pairs, err := findPairs(b.Context(), b, v.engine, dir, config.Default(), documents)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -176,21 +165,20 @@ func BenchmarkEarlier(b *testing.B) {
 		}
 	}
 	dir := openRun(b)
-	out, err := parquet.CreateLibrary(dir.Path(rundir.State, engine.NightFile), parquet.Options{})
-	if err == nil {
-		err = rows(nights*documents - documents/2)(func(row *data.LibraryRow) error {
-			row.DocID[8] = 't' // another site
-			return out.Write(row)
-		})
-	}
-	if err == nil {
-		err = out.Commit()
-	}
+	var night []data.LibraryRow
+	err = rows(nights*documents - documents/2)(func(row *data.LibraryRow) error {
+		row.DocID[8] = 't' // another site
+		r := *row
+		r.DocID, r.Sketch = bytes.Clone(row.DocID), bytes.Clone(row.Sketch)
+		night = append(night, r)
+		return nil
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
+	writeNight(b, dir, cfg, night)
 	c := startCluster(b, 3, 5)
-	job := &engine.Job{Config: cfg, Dir: dir, Log: testLog(b)}
+	job := &engine.Job{Config: cfg, Dir: dir, Splits: make([]data.Split, splitsOfNight), Log: testLog(b)}
 	for _, v := range []struct {
 		name   string
 		engine engine.Engine
@@ -202,7 +190,7 @@ func BenchmarkEarlier(b *testing.B) {
 			most := watchMemory(b, dir.Path())
 			matched := 0
 			for b.Loop() {
-				tonight, err := engine.ReadTonight(b.Context(), cfg, dir, 2, nil)
+				tonight, err := engine.ReadTonight(b.Context(), cfg, dir, splitsOfNight, 2, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -30,15 +30,7 @@ func runDriver(dir attempt.Dir) error {
 		return err
 	}
 	last := s.Steps[len(s.Steps)-1]
-	at := stageOrder(last.Stage)
-	if at < 0 || stages[at].collect == nil {
-		return fmt.Errorf("%s is no stage that ends a flow", last.Stage)
-	}
-	output, err := stages[at].collect(dir, s)
-	if err != nil {
-		return err
-	}
-	d := &driver{spec: s, output: output, book: wire.NewLedger(last.Stage, byte(len(s.Steps)), last.Tasks), readers: last.Tasks, done: make(chan struct{}), failed: make(chan attempt.Failure, 1)}
+	d := &driver{spec: s, missing: reports(s), book: wire.NewLedger(last.Stage, byte(len(s.Steps)), last.Tasks), readers: last.Tasks, done: make(chan struct{}), failed: make(chan attempt.Failure, 1)}
 	d.Dir, d.Stage = dir, attempt.Driver
 	go d.Beat(os.Getppid(), nil)
 
@@ -52,9 +44,7 @@ func runDriver(dir attempt.Dir) error {
 	case f := <-d.failed:
 		res.Failure = &f
 	case <-d.done:
-		if res, err = d.finish(); err != nil {
-			return err
-		}
+		res = d.finish()
 	}
 	if err := rundir.WriteJSON(dir.Path(attempt.ResultFile), res); err != nil {
 		return err
@@ -82,13 +72,30 @@ func assign(s *attempt.Spec, out io.Writer) error {
 	return send.End(0)
 }
 
-// driver collects what the flow's last stage sends.
+// reports are the tasks that the last step has to report: those that were
+// assigned to its workers, or its own.
+func reports(s *attempt.Spec) map[int]bool {
+	missing := make(map[int]bool)
+	if last := s.Steps[len(s.Steps)-1]; len(s.Steps) > 1 {
+		for task := range last.Tasks {
+			missing[task] = true
+		}
+	}
+	for _, lane := range s.Assigned {
+		for _, task := range lane {
+			missing[task] = true
+		}
+	}
+	return missing
+}
+
+// driver collects the reports of the flow's last step.
 type driver struct {
 	attempt.Reporter
 	spec *attempt.Spec
 
 	mu      sync.Mutex
-	output  collector
+	missing map[int]bool // tasks that were not reported
 	book    *wire.Ledger
 	readers int           // that have not ended
 	done    chan struct{} // closed when all readers ended and the book is closed
@@ -141,7 +148,7 @@ func (d *driver) fail(f attempt.Failure) {
 	}
 }
 
-// take books a frame and keeps what it carries.
+// take books a frame, and what it reports.
 func (d *driver) take(f wire.Frame, sum uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,20 +156,25 @@ func (d *driver) take(f wire.Frame, sum uint64) error {
 		return err
 	}
 	d.In.Add(int64(f.Records))
-	return d.output.take(f)
+	var rec rundir.TaskRecord
+	if err := json.Unmarshal(f.Payload, &rec); err != nil {
+		return fmt.Errorf("%w: task record: %w", wire.ErrFrame, err)
+	}
+	if !d.missing[rec.Task] {
+		return fmt.Errorf("%w: task %d was reported twice, or not asked for", wire.ErrFrame, rec.Task)
+	}
+	delete(d.missing, rec.Task)
+	return nil
 }
 
-// finish completes the flow's output.
-func (d *driver) finish() (res attempt.Result, err error) {
+// finish is the result of a flow whose book is closed.
+func (d *driver) finish() (res attempt.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	made, err := d.output.finish(d.book.Counted())
-	if lostRows(err) {
-		f := failureOf(err)
-		return attempt.Result{Failure: &f}, nil
+	if len(d.missing) > 0 {
+		f := failureOf(fmt.Errorf("%w: %d tasks were not reported", wire.ErrIncomplete, len(d.missing)))
+		res.Failure = &f
 	}
-	if err == nil && made != nil {
-		res.Payload, err = json.Marshal(made)
-	}
-	return res, err
+	res.Counted = d.book.Counted()
+	return res
 }

@@ -3,7 +3,6 @@ package gleam
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -13,15 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
@@ -134,31 +131,60 @@ func (in *earlierInput) cut(rows int64) (cut []library.Split) {
 	return cut
 }
 
+// splitsOfNight is how many splits writeNight makes.
+const splitsOfNight = 3
+
+// writeNight lays the fingerprints of a night into the run directory, if they
+// are not there, in splits of different sizes, one of them empty. Each split
+// begins with a row of an id that was there.
+func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.LibraryRow) {
+	t.Helper()
+	if err := os.MkdirAll(dir.Path(rundir.State, engine.IdenticalFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first := uint64(0)
+	for task, rows := range [splitsOfNight][]data.LibraryRow{rows[:len(rows)/3], nil, rows[len(rows)/3:]} {
+		path, err := dir.Part(rundir.Fingerprints, task, ".parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !attempt.Gone(path) {
+			continue
+		}
+		out, err := parquet.CreateFingerprints(path, parquet.Options{Bits: cfg.Features.Bits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := identical.Create(engine.IdenticalPath(dir, task), first)
+		if len(rows) > 0 {
+			known.Add(identical.Document{Doc: first, Kind: identical.DuplicateID})
+			rows = append([]data.LibraryRow{rows[len(rows)-1]}, rows...)
+		}
+		for i := range rows {
+			r := &rows[i]
+			row := data.FingerprintRow{DocID: r.DocID, Hi: r.Hi, Lo: r.Lo, Lane: r.Lane, Length: r.Length, Sketch: r.Sketch, Letters: r.Letters, Date: r.Date}
+			if err := out.Write(&row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(out.Commit(), known.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		first += uint64(len(rows))
+	}
+}
+
 // join lays the night into the run directory and has an engine join it. It
 // returns what was found, as text.
 func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, splits []library.Split) (string, error) {
 	t.Helper()
-	path := dir.Path(rundir.State, engine.NightFile)
-	if attempt.Gone(path) {
-		out, err := parquet.CreateLibrary(path, parquet.Options{Bits: in.config.Features.Bits})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range in.night {
-			if err := out.Write(&in.night[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := out.Commit(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tonight, err := engine.ReadTonight(ctx, in.config, dir, 2, nil)
+	writeNight(t, dir, in.config, in.night)
+	job := &engine.Job{Config: in.config, Hash: "cafe", Dir: dir, Splits: make([]data.Split, splitsOfNight), Log: testLog(t)}
+	tonight, err := engine.ReadTonight(ctx, in.config, dir, splitsOfNight, 2, nil)
 	if err != nil {
 		return "", err
 	}
 	found := tonight.NewEarliest(in.l.Manifest())
-	job := &engine.Job{Config: in.config, Hash: "cafe", Dir: dir, Log: testLog(t)}
 	if err := e.Earlier(ctx, job, tonight, in.l, splits, found); err != nil {
 		return "", err
 	}
@@ -176,17 +202,6 @@ func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine,
 	return b.String(), nil
 }
 
-// earlierConfig is of the preset.
-func earlierConfig(t testing.TB, preset string, bits int) config.Config {
-	t.Helper()
-	cfg, err := config.Default().WithPreset(preset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Features.Bits = bits
-	return cfg
-}
-
 // earlierEqualsLocal joins a library in any cut on the cluster.
 func earlierEqualsLocal(t *testing.T, c *testCluster) {
 	type variant struct {
@@ -199,7 +214,7 @@ func earlierEqualsLocal(t *testing.T, c *testCluster) {
 		variants = append(variants, variant{config.PresetClassic, 64, []int64{1 << 40, 1000, 77}}, variant{config.PresetThorough, 128, []int64{1 << 40, 333}}, variant{config.PresetBalanced, 32, []int64{40}})
 	}
 	for _, v := range variants {
-		in := newEarlierInput(t, earlierConfig(t, v.preset, v.bits), 6000)
+		in := newEarlierInput(t, presetConfig(t, v.preset, v.bits), 6000)
 		want, err := in.join(t.Context(), t, local.New(1), openRun(t), in.splits)
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +252,7 @@ func firstDifference(a, b string) string {
 // Splits that are joined stay joined: what one attempt, or one run, has found is
 // not looked for again, and what is of another state of the library is removed.
 func TestJoinedSplitsAreKept(t *testing.T) {
-	in := newEarlierInput(t, earlierConfig(t, config.PresetBalanced, 64), 1500)
+	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 1500)
 	cut := in.cut(100)
 	dir := openRun(t)
 	want, err := in.join(t.Context(), t, local.New(1), dir, in.splits)
@@ -275,7 +290,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, wire.ErrFrame) || !strings.Contains(err.Error(), path) {
+	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, data.ErrDamaged) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged part: %v", err)
 	}
 }
@@ -284,7 +299,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 // and one that sees another before the join.
 func TestLibraryChecks(t *testing.T) {
 	h := makeHosts(t, 2)
-	in := newEarlierInput(t, earlierConfig(t, config.PresetBalanced, 64), 500)
+	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 500)
 	lib := in.config.Library.Path
 	refused := failed("cluster not ready", "(host1): it cannot read the library: ", lib, "mount it at the same path")
 	for _, hidden := range []string{lib, filepath.Join(lib, "documents")} {
@@ -292,13 +307,14 @@ func TestLibraryChecks(t *testing.T) {
 			dir := openRun(t)
 			c := startClusterAt(t, h.net+".1", h.places("", "mount -t tmpfs none "+hidden), 4)
 			if hidden == lib {
-				job := &engine.Job{Config: in.config, Hash: "cafe", Dir: dir, Splits: dump(t, t.TempDir()), Log: testLog(t)}
-				err := New(Options{Master: c.master}).Fingerprint(t.Context(), job, []int{0, 1}, func(rec rundir.TaskRecord) error {
-					t.Errorf("work was done: %+v", rec)
-					return nil
-				})
+				records, err := eachTask(t.Context(), t, New(Options{Master: c.master}), dir, engine.StageFingerprint, manifestOf(t, in.config, dump(t, t.TempDir())))
 				if wrong := refused(err); wrong != "" {
 					t.Error(wrong)
+				}
+				for _, rec := range records {
+					if rec.Stage != "" {
+						t.Errorf("work was done: %+v", rec)
+					}
 				}
 			}
 			_, err := in.join(t.Context(), t, New(Options{Master: c.master}), dir, in.splits)
@@ -311,52 +327,57 @@ func TestLibraryChecks(t *testing.T) {
 	}
 }
 
-// A part that was cut or changed, or that is not of tonight, is refused, and
-// records at random are at worst.
-func FuzzTakePart(f *testing.F) {
-	found := reducer.NewEarliest(4, 4, "2026-11-02")
+// What was found survives its part; a part that was cut or changed, or that is
+// not of this run, is refused, and so are parts at random.
+func FuzzPart(f *testing.F) {
+	newFound := func(units int) *reducer.Earliest { return reducer.NewEarliest(4, units, "2026-11-02") }
+	found := newFound(4)
 	found.Seen(2, "2026-11-01")
 	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("a"), FirstSeen: []byte("2026-11-01"), Reason: "r"})
 	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("b"), FirstSeen: []byte("2026-11-02"), Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
 	found.Pass(7)
-	var out bytes.Buffer
-	w := &worker{step: 1, out: wire.NewWriter(&out), spec: &attempt.Spec{Steps: []attempt.Step{{Stage: stageEarlier, Tasks: 1}}}}
-	w.open()
-	if err := w.sendPart(3, found); err != nil {
+	path := filepath.Join(f.TempDir(), "part")
+	if err := writePart(path, found); err != nil {
 		f.Fatal(err)
 	}
-	var sent wire.Frame
-	if err := wire.NewReader(&out).Each(0, func(f wire.Frame, _ uint64) error { sent = f; return nil }); err != nil {
-		f.Fatal(err)
-	}
-	part := slices.Clone(sent.Payload[partHead:])
-	got := reducer.NewEarliest(4, 4, "2026-11-02")
-	if n, err := takePart(part, got); err != nil || n != 7 || got.FirstSeen(2) != "2026-11-01" {
+	got := newFound(4)
+	if n, err := readPart(path, got); err != nil || n != 7 || got.Documents() != 7 || got.FirstSeen(2) != "2026-11-01" || got.FirstSeen(1) != "" {
 		f.Fatalf("%d, %v", n, err)
 	}
 	a, _ := found.Gathered(1)
 	if g, ok := got.Gathered(1); !ok || fmt.Sprint(a) != fmt.Sprint(g) {
 		f.Fatalf("got %v, want %v", g, a)
 	}
-	if _, err := takePart(part, reducer.NewEarliest(4, 1, "")); !errors.Is(err, wire.ErrFrame) {
+	if _, err := readPart(path, newFound(1)); !errors.Is(err, data.ErrDamaged) {
 		f.Errorf("a unit that is not there: %v", err)
 	}
-	for i := range part {
-		changed := slices.Clone(part)
+	if _, err := readPart(path, reducer.NewEarliest(2, 4, "")); !errors.Is(err, data.ErrDamaged) {
+		f.Errorf("a row that is not there: %v", err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range whole {
+		changed := slices.Clone(whole)
 		changed[i] ^= 4
-		for _, b := range [][]byte{part[:i], changed} {
-			if _, err := takePart(b, reducer.NewEarliest(4, 4, "")); err == nil {
-				f.Errorf("%x was taken", b)
+		for _, b := range [][]byte{whole[:i], changed} {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				f.Fatal(err)
+			}
+			if _, err := readPart(path, newFound(4)); !errors.Is(err, data.ErrDamaged) {
+				f.Errorf("%x was taken: %v", b, err)
 			}
 		}
 	}
-	f.Add(part[:len(part)-partEnd], uint64(2))
-	f.Add([]byte{}, uint64(0))
-	f.Fuzz(func(t *testing.T, records []byte, number uint64) {
-		b := append(slices.Clone(records), recordEnd)
-		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, 1), number)
-		b = binary.LittleEndian.AppendUint64(b, xxh3.Hash(b))
-		if _, err := takePart(b, reducer.NewEarliest(4, 4, "2026-11-02")); err != nil && !errors.Is(err, wire.ErrFrame) {
+	f.Add(whole[len(kindPart)+1 : len(whole)-8])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		path := filepath.Join(t.TempDir(), "part")
+		if err := data.WriteChecked(path, kindPart, body); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readPart(path, newFound(4)); err != nil && !errors.Is(err, data.ErrDamaged) {
 			t.Error(err)
 		}
 	})

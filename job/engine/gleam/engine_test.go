@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -18,15 +20,15 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/engine/internal/planted"
 	"github.com/neardup/neardup/job/engine/local"
 	"github.com/neardup/neardup/job/rundir"
-	"github.com/neardup/neardup/simhash"
 )
 
 // injected is the fault that a test asked for, in the run directory that the
@@ -76,15 +78,6 @@ func injected(w *worker, m moment) error {
 	return nil
 }
 
-// prints are the fingerprints of planted.Prints.
-func prints(n, bits int) []simhash.Fingerprint {
-	out := make([]simhash.Fingerprint, n)
-	for i, v := range planted.Prints(n, bits) {
-		out[i] = simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}
-	}
-	return out
-}
-
 func openRun(t testing.TB) *rundir.Dir {
 	t.Helper()
 	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
@@ -99,31 +92,72 @@ func openRun(t testing.TB) *rundir.Dir {
 	return dir
 }
 
-func numberedFolder(t testing.TB, dir *rundir.Dir, bits int, prints []simhash.Fingerprint) *numbered.Folder {
+// splitsOfViews is how many splits writeViews makes.
+const splitsOfViews = 3
+
+// writeViews lays documents into the run directory as the stages before the
+// match leave them, in splits of different sizes, one of them empty.
+func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.View) *engine.Documents {
 	t.Helper()
-	path := dir.Path(rundir.State, "documents")
-	w, err := numbered.Create(path, numbered.Form{Wide: bits == 128})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, f := range prints {
-		if err := w.Add(numbered.Document{ID: fmt.Appendf(nil, "%08d", i), Hi: f.Hi, Lo: f.Lo}); err != nil {
+	for _, folder := range []string{engine.ViewsFolder, engine.IdenticalFolder} {
+		if err := os.MkdirAll(dir.Path(rundir.State, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
+	cut := len(docs) / 7
+	for task, docs := range [splitsOfViews][]data.View{docs[:cut], nil, docs[cut:]} {
+		out, err := views.Create(engine.ViewPath(dir, task), engine.ViewForm(cfg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range docs {
+			if err := out.Write(&views.Row{View: docs[i], ID: uint64(task*len(docs) + i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Commit(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	folder, err := numbered.Open(path)
+	documents, err := engine.OpenDocuments(dir, splitsOfViews)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := folder.Close(); err != nil {
+		if err := documents.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return folder
+	var mu sync.Mutex
+	var equal []identical.Document
+	x := engine.Identities{Documents: documents, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
+	err = x.Find(t.Context(), func(d identical.Document) error {
+		mu.Lock()
+		defer mu.Unlock()
+		equal = append(equal, d)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(equal, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
+	for task := range splitsOfViews {
+		out := identical.Create(engine.IdenticalPath(dir, task), documents.First(task))
+		for _, d := range equal {
+			if documents.Part(d.Doc) == task {
+				out.Add(d)
+			}
+		}
+		if err := out.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return documents
+}
+
+// matchJob is the job over what writeViews wrote.
+func matchJob(t testing.TB, dir *rundir.Dir, cfg config.Config) *engine.Job {
+	return &engine.Job{Config: cfg, Dir: dir, Splits: make([]data.Split, splitsOfViews), Log: testLog(t)}
 }
 
 func testLog(t testing.TB) *slog.Logger {
@@ -131,12 +165,11 @@ func testLog(t testing.TB) *slog.Logger {
 }
 
 // findPairs returns the pairs that an engine finds, in order.
-func findPairs(t testing.TB, e engine.Engine, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) ([]data.Pair, error) {
+func findPairs(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) ([]data.Pair, error) {
 	t.Helper()
 	var mu sync.Mutex
 	var pairs []data.Pair
-	job := &engine.Job{Config: cfg, Dir: dir, Log: testLog(t)}
-	err := e.Match(context.Background(), job, documents, func(batch []data.Pair) error {
+	err := e.Match(ctx, matchJob(t, dir, cfg), documents, func(batch []data.Pair) error {
 		mu.Lock()
 		defer mu.Unlock()
 		pairs = append(pairs, batch...)
@@ -150,27 +183,38 @@ func comparePairs(a, b data.Pair) int {
 	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
 }
 
+// presetConfig is of the preset.
+func presetConfig(t testing.TB, preset string, bits int) config.Config {
+	t.Helper()
+	cfg, err := config.Default().WithPreset(preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Features.Bits = bits
+	return cfg
+}
+
 // long says that the long form of the cluster tests was asked for.
 func long() bool { return os.Getenv("NEARDUP_CLUSTER_LONG") != "" }
 
-type variant struct{ bits, k, n, shards, salts int }
+// variant is of the classic preset: n documents of so many bits, matched within k.
+type variant struct{ bits, k, n int }
 
 func (v variant) config() config.Config {
 	cfg := config.Default()
 	cfg.Features.Bits, cfg.Match.Distance, cfg.Match.Verify = v.bits, v.k, config.VerifyNone
-	cfg.Execution.Shards, cfg.Execution.Salts = v.shards, v.salts
 	return cfg
 }
 
 func TestEqualsLocal(t *testing.T) {
 	variants := map[int][]variant{
-		3: {{64, 3, 20_000, 8, 4}},
-		1: {{128, 5, 3_000, 1, 2}},
+		3: {{64, 3, 20_000}},
+		1: {{128, 5, 3_000}},
 	}
 	if long() {
 		variants = map[int][]variant{
-			3: {{64, 3, 300_000, 8, 4}, {64, 3, 20_000, 1, 1}, {128, 5, 3_000, 2, 2}, {64, 0, 5_000, 8, 1}, {64, 3, 2, 8, 4}, {32, 3, 5_000, 1, 9}},
-			1: {{64, 3, 20_000, 8, 4}, {128, 3, 5_000, 5, 3}, {32, 2, 5_000, 3, 5}},
+			3: {{64, 3, 300_000}, {128, 5, 3_000}, {64, 0, 5_000}, {64, 3, 2}, {64, 7, 3_000}, {32, 3, 5_000}},
+			1: {{64, 3, 20_000}, {128, 3, 5_000}, {32, 2, 5_000}},
 		}
 	}
 	for agents, vs := range variants {
@@ -190,33 +234,31 @@ func TestEqualsLocal(t *testing.T) {
 }
 
 func matchEqualsLocal(t *testing.T, c *testCluster, v variant) {
-	dir := openRun(t)
-	documents := numberedFolder(t, dir, v.bits, prints(v.n, v.bits))
-	pairsEqualLocal(t, c, dir, v.config(), documents)
+	pairsEqualLocal(t, c, v.config(), planted.Prints(v.n, v.bits))
 }
 
 // verifiedEqualsLocal has sketches and short texts ride the shuffle too.
 func verifiedEqualsLocal(t *testing.T, c *testCluster) {
-	dir := openRun(t)
-	documents, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Views: true}, planted.Views(4000, 64))
-	if err != nil {
-		t.Fatal(err)
+	presets := []string{config.PresetBalanced}
+	if long() {
+		presets = append(presets, config.PresetThorough)
 	}
-	defer func() {
-		if err := documents.Close(); err != nil {
-			t.Error(err)
+	for _, preset := range presets {
+		for _, bits := range []int{64, 128} {
+			pairsEqualLocal(t, c, presetConfig(t, preset, bits), planted.Views(4000, bits))
 		}
-	}()
-	pairsEqualLocal(t, c, dir, config.Default(), documents)
+	}
 }
 
-func pairsEqualLocal(t *testing.T, c *testCluster, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) {
-	want, err := findPairs(t, local.New(2), dir, cfg, documents)
+func pairsEqualLocal(t *testing.T, c *testCluster, cfg config.Config, docs []data.View) {
+	dir := openRun(t)
+	documents := writeViews(t, dir, cfg, docs)
+	want, err := findPairs(t.Context(), t, local.New(2), dir, cfg, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	got, err := findPairs(t, New(Options{Master: c.master}), dir, cfg, documents)
+	got, err := findPairs(t.Context(), t, New(Options{Master: c.master}), dir, cfg, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,16 +300,31 @@ func dump(t testing.TB, dir string) []data.Split {
 	return splits
 }
 
+// manifestOf is that of a run over the splits.
+func manifestOf(t testing.TB, cfg config.Config, splits []data.Split) rundir.Manifest {
+	t.Helper()
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: "cafe", Command: engine.CommandRun, Config: text, Splits: splits}
+}
+
 // fingerprintRun executes all fingerprint tasks and returns their records
 // without the times.
 func fingerprintRun(t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
 	t.Helper()
-	return fingerprintWithin(t.Context(), t, e, dir, splits)
+	return eachTask(t.Context(), t, e, dir, engine.StageFingerprint, manifestOf(t, config.Default(), splits))
 }
 
-func fingerprintWithin(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
+// eachTask executes all tasks of a stage of the run with that manifest, and
+// returns their records without the times.
+func eachTask(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, stage string, m rundir.Manifest) ([]rundir.TaskRecord, error) {
 	t.Helper()
 	cfg := config.Default()
+	if err := json.Unmarshal(m.Config, &cfg); err != nil {
+		t.Fatal(err)
+	}
 	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
 	if err != nil {
 		t.Fatal(err)
@@ -278,14 +335,14 @@ func fingerprintWithin(ctx context.Context, t testing.TB, e engine.Engine, dir *
 		}
 	}()
 	var advanced, bytes atomic.Int64
-	job := &engine.Job{Config: cfg, Hash: "cafe", Dir: dir, Splits: splits, Analyzer: analyzer, Log: testLog(t),
+	job := &engine.Job{Config: cfg, Hash: m.ConfigHash, Dir: dir, Manifest: m, Splits: m.Splits, Analyzer: analyzer, Log: testLog(t),
 		Advance: func(n int64) { advanced.Add(n) }}
-	tasks := make([]int, len(splits))
+	tasks := make([]int, len(m.Splits))
 	for i := range tasks {
 		tasks[i] = i
 	}
-	records := make([]rundir.TaskRecord, len(splits))
-	err = e.Fingerprint(ctx, job, tasks, func(rec rundir.TaskRecord) error {
+	records := make([]rundir.TaskRecord, len(tasks))
+	err = e.Each(ctx, job, stage, tasks, func(rec rundir.TaskRecord) error {
 		if records[rec.Task].Stage != "" {
 			t.Errorf("task %d was reported twice", rec.Task)
 		}
@@ -295,7 +352,7 @@ func fingerprintWithin(ctx context.Context, t testing.TB, e engine.Engine, dir *
 		return nil
 	})
 	if got, want := advanced.Load(), bytes.Load(); err == nil && got != want {
-		t.Errorf("it was told of %d bytes that were read, of %d", got, want)
+		t.Errorf("%s: it was told of %d bytes that were read, of %d", stage, got, want)
 	}
 	return records, err
 }
@@ -305,7 +362,7 @@ func sameFiles(t testing.TB, a, b *rundir.Dir, folder string) {
 	t.Helper()
 	names := func(d *rundir.Dir) (names []string) {
 		entries, err := os.ReadDir(d.Path(folder))
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
@@ -364,7 +421,8 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 	if len(splits) < 5 {
 		t.Errorf("only %d splits", len(splits))
 	}
-	sameFiles(t, ours, theirs, rundir.Fingerprints)
-	sameFiles(t, ours, theirs, rundir.Quarantine)
+	for _, folder := range outputsOf[engine.StageFingerprint] {
+		sameFiles(t, ours, theirs, folder)
+	}
 	c.left(theirs.Path())
 }

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
@@ -53,15 +53,20 @@ type point struct {
 
 func (p point) String() string { return fmt.Sprintf("%s %d %s", p.stage, p.task, p.moment) }
 
-// fingerprints reports whether the point is in the fingerprint flow.
-func (p point) fingerprints() bool { return p.stage == stageFingerprint }
+// perSplit reports whether the point is in a flow of a task for each split.
+func (p point) perSplit() bool { _, ok := outputsOf[p.stage]; return ok }
 
 // joins reports whether the point is in the earlier flow.
 func (p point) joins() bool { return p.stage == stageEarlier }
 
 var earlierPoints = []point{{stageEarlier, 0, early}, {stageEarlier, 1, middle}, {stageEarlier, 0, late}}
 
-var fingerprintPoints = []point{{stageFingerprint, 0, early}, {stageFingerprint, 1, middle}, {stageFingerprint, 0, late}}
+// splitPoints are those of the flows of a task for each split.
+var splitPoints = []point{
+	{engine.StageFingerprint, 0, early}, {engine.StageFingerprint, 1, middle}, {engine.StageFingerprint, 0, late},
+	{engine.StageTexts, 0, early}, {engine.StageTexts, 1, middle}, {engine.StageTexts, 0, late},
+	{engine.StageWrite, 0, early}, {engine.StageWrite, 1, middle}, {engine.StageWrite, 0, late},
+}
 
 // matchPoints are all points of the match flow, flowPoints one for each part
 // of each flow's life.
@@ -72,7 +77,7 @@ var (
 		{stagePartial, 1, early}, {stagePartial, 0, middle}, {stagePartial, 1, late},
 		{stageFinal, 0, early}, {stageFinal, 1, middle}, {stageFinal, 0, late},
 	}
-	flowPoints = append(slices.Concat(fingerprintPoints, earlierPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
+	flowPoints = append(slices.Concat(splitPoints, earlierPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
 )
 
 // agentOf is the number of the agent that a worker stands on.
@@ -145,7 +150,7 @@ var moreFaults = []struct {
 	{fault{name: "error", what: "error-once"}, point{cluster.Deal, 0, early}},
 	{fault{name: "stray line", what: "print"}, point{stagePartial, 0, early}},
 	{fault{name: "exit with 3", what: "exit"}, point{stageFinal, 0, early}},
-	{fault{name: "exit with 3", what: "exit"}, point{stageFingerprint, 0, middle}},
+	{fault{name: "exit with 3", what: "exit"}, point{engine.StageFingerprint, 0, middle}},
 	{fault{name: "worker dies by itself", what: "die"}, point{stageSegment, 1, early}},
 	{fault{name: "master killed and started again, and an error", breaks: true, stall: 40 * time.Second, what: "error-once",
 		mend: func(tr *trial) {
@@ -213,26 +218,61 @@ func rightOr(words ...string) func(error) string {
 
 const faultDocuments = 5_000
 
-// faultRuns makes runs of the balanced preset that have a fault in them, and
-// knows the right results.
+// faultRuns makes runs that have a fault in them, and knows the right results.
 type faultRuns struct {
-	config  config.Config
-	pairs   []data.Pair
-	splits  []data.Split
-	records []rundir.TaskRecord
-	earlier *earlierInput
-	found   string
-	dir     *rundir.Dir // of the run without a fault
+	manifest rundir.Manifest
+	dir      *rundir.Dir                    // of the run without a fault
+	records  map[string][]rundir.TaskRecord // of it, by stage
+	pairs    []data.Pair
+	earlier  *earlierInput
+	found    string
 }
 
+// outputsOf are the folders that the tasks of a stage write into.
+var outputsOf = map[string][]string{
+	engine.StageFingerprint: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, engine.ViewsFolder)},
+	engine.StageTexts:       {filepath.Join(rundir.State, engine.ShinglesFolder)},
+	engine.StageWrite:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Clean},
+}
+
+// newFaultRuns makes a whole run of the thorough preset, a match and a join.
 func newFaultRuns(t *testing.T) *faultRuns {
-	r := newFingerprintRuns(t, dump(t, t.TempDir()))
-	var err error
-	if r.pairs, err = findPairs(t, local.New(2), r.dir, r.config, viewsFolder(t, r.dir, faultDocuments)); err != nil {
+	out := filepath.Join(t.TempDir(), "run")
+	cfg := presetConfig(t, config.PresetThorough, 64)
+	cfg.Input.SplitBytes, cfg.Match.AllPairs = 100<<10, true
+	if _, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{crawl(t)}, Out: out, Config: cfg, Engine: local.New(2), Log: testLog(t)}); err != nil {
 		t.Fatal(err)
 	}
-	r.earlier = newEarlierInput(t, r.config, faultDocuments)
-	if r.found, err = r.earlier.join(t.Context(), t, local.New(2), r.dir, r.earlier.splits); err != nil {
+	r := &faultRuns{records: map[string][]rundir.TaskRecord{}}
+	var err error
+	if r.dir, err = rundir.Attach(out); err != nil {
+		t.Fatal(err)
+	}
+	if err := rundir.ReadJSON(r.dir.Path(rundir.ManifestFile), &r.manifest); err != nil {
+		t.Fatal(err)
+	}
+	for stage := range outputsOf {
+		rows := int64(0)
+		for task := range r.manifest.Splits {
+			rec, done, err := r.dir.Record(stage, task)
+			if err != nil || !done {
+				t.Fatalf("%s task %d: %v", stage, task, err)
+			}
+			rows += rec.RowsOut
+			rec.Seconds = 0
+			r.records[stage] = append(r.records[stage], rec)
+		}
+		if rows < 10 {
+			t.Fatalf("%s: %d rows: the test shows nothing", stage, rows)
+		}
+	}
+	dir := openRun(t)
+	documents := writeViews(t, dir, config.Default(), planted.Views(faultDocuments, 64))
+	if r.pairs, err = findPairs(t.Context(), t, local.New(2), dir, config.Default(), documents); err != nil {
+		t.Fatal(err)
+	}
+	r.earlier = newEarlierInput(t, config.Default(), faultDocuments)
+	if r.found, err = r.earlier.join(t.Context(), t, local.New(2), openRun(t), r.earlier.splits); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -240,28 +280,45 @@ func newFaultRuns(t *testing.T) *faultRuns {
 
 // newFingerprintRuns knows the results of the fingerprint flow alone.
 func newFingerprintRuns(t *testing.T, splits []data.Split) *faultRuns {
-	r := &faultRuns{config: config.Default(), splits: splits, dir: openRun(t)}
-	r.config.Execution.Shards, r.config.Execution.Salts = 4, 2
-	var err error
-	if r.records, err = fingerprintRun(t, local.New(2), r.dir, r.splits); err != nil {
+	r := &faultRuns{manifest: manifestOf(t, config.Default(), splits), dir: openRun(t)}
+	records, err := fingerprintRun(t, local.New(2), r.dir, splits)
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.records = map[string][]rundir.TaskRecord{engine.StageFingerprint: records}
 	return r
 }
 
-// viewsFolder writes documents with sketches and short texts.
-func viewsFolder(t testing.TB, dir *rundir.Dir, n int) *numbered.Folder {
+// begun is a run directory in which the stages before that one are done.
+func (r *faultRuns) begun(t *testing.T, stage string) *rundir.Dir {
 	t.Helper()
-	folder, err := planted.Write(dir.Path(rundir.State, "documents"), numbered.Form{Views: true}, planted.Views(n, 64))
+	if stage != engine.StageTexts && stage != engine.StageWrite {
+		return openRun(t)
+	}
+	path := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(path, os.DirFS(r.dir.Path())); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range outputsOf[stage] {
+		if err := os.RemoveAll(filepath.Join(path, folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := rundir.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := folder.Close(); err != nil {
+		if err := dir.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return folder
+	for task := range r.manifest.Splits {
+		if err := os.Remove(dir.RecordPath(stage, task)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // deadlineOf bounds a run with the fault in it, all attempts included: of each
@@ -282,7 +339,7 @@ func stallOf(f fault) time.Duration {
 // what it leaves behind.
 func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	began := time.Now()
-	dir := openRun(t)
+	dir := r.begun(t, p.stage)
 	what := f.what
 	if f.strike != nil {
 		what = "hold"
@@ -303,8 +360,8 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	var err error
 	var wrong string
 	switch {
-	case p.fingerprints():
-		wrong, err = r.fingerprint(ctx, t, e, dir)
+	case p.perSplit():
+		wrong, err = r.each(ctx, t, e, dir, p.stage)
 	case p.joins():
 		wrong, err = r.join(ctx, t, e, dir)
 	default:
@@ -321,7 +378,7 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	switch {
 	// What tasks of these flows finished is kept: an attempt may have nothing
 	// left for the one that fails.
-	case f.what == "error" && err == nil && (p.fingerprints() || p.joins()) && p.task > 0:
+	case f.what == "error" && err == nil && (p.perSplit() || p.joins()) && p.task > 0:
 	case f.want != nil && f.want(err) != "":
 		t.Errorf("a wrong end: %s", f.want(err))
 	case f.want == nil && err != nil:
@@ -376,7 +433,7 @@ func (tr *trial) fromOutside(f fault, ended <-chan struct{}) {
 
 // match runs the match flow and says what is wrong with the result.
 func (r *faultRuns) match(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
-	pairs, err := pairsWithin(ctx, t, e, dir, r.config, viewsFolder(t, dir, faultDocuments))
+	pairs, err := findPairs(ctx, t, e, dir, config.Default(), writeViews(t, dir, config.Default(), planted.Views(faultDocuments, 64)))
 	switch {
 	case err == nil && !slices.Equal(pairs, r.pairs):
 		return fmt.Sprintf("got %d pairs, want %d", len(pairs), len(r.pairs)), nil
@@ -395,21 +452,22 @@ func (r *faultRuns) join(ctx context.Context, t *testing.T, e *Engine, dir *rund
 	return "", err
 }
 
-// fingerprint runs the fingerprint flow and says what is wrong with the
-// result: what is finished must be right even in a run that failed.
-func (r *faultRuns) fingerprint(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
-	records, err := fingerprintWithin(ctx, t, e, dir, r.splits)
+// each runs the flow of a stage of a task for each split, and says what is wrong
+// with the result: what is finished must be right even in a run that failed.
+func (r *faultRuns) each(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir, stage string) (wrong string, err error) {
+	records, err := eachTask(ctx, t, e, dir, stage, r.manifest)
 	for i, rec := range records {
 		if rec.Stage == "" && err != nil {
 			continue
 		}
-		if got, want := recordText(t, rec), recordText(t, r.records[i]); got != want {
+		if got, want := recordText(t, rec), recordText(t, r.records[stage][i]); got != want {
 			return fmt.Sprintf("got %s, want %s", got, want), err
 		}
 	}
-	if err == nil {
-		sameFiles(t, r.dir, dir, rundir.Fingerprints)
-		sameFiles(t, r.dir, dir, rundir.Quarantine)
+	for _, folder := range outputsOf[stage] {
+		if err == nil {
+			sameFiles(t, r.dir, dir, folder)
+		}
 	}
 	return "", err
 }
@@ -423,14 +481,16 @@ func TestFaults(t *testing.T) {
 		point
 	}
 	tries := []try{
-		{taskFaults[1], fingerprintPoints[1]},
+		{taskFaults[1], splitPoints[1]},
+		{taskFaults[3], splitPoints[3]},
+		{taskFaults[3], splitPoints[7]},
 		{taskFaults[3], matchPoints[1]},
 		{taskFaults[3], earlierPoints[1]},
 		{processFaults[1], earlierPoints[2]},
 	}
 	if long() {
 		tries = nil
-		all := slices.Concat(fingerprintPoints, earlierPoints, matchPoints)
+		all := slices.Concat(splitPoints, earlierPoints, matchPoints)
 		for _, f := range taskFaults {
 			for _, p := range all {
 				tries = append(tries, try{f, p})
@@ -448,7 +508,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		for _, f := range lastingFaults {
-			tries = append(tries, try{f, fingerprintPoints[1]}, try{f, earlierPoints[1]}, try{f, point{stagePartial, 0, middle}})
+			tries = append(tries, try{f, splitPoints[1]}, try{f, splitPoints[7]}, try{f, earlierPoints[1]}, try{f, point{stagePartial, 0, middle}})
 		}
 		for _, f := range moreFaults {
 			tries = append(tries, try(f))
@@ -513,7 +573,7 @@ func TestSoak(t *testing.T) {
 	right := newFaultRuns(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	faults := slices.Concat(taskFaults, processFaults, lastingFaults)
-	points := slices.Concat(fingerprintPoints, fingerprintPoints, fingerprintPoints, earlierPoints, earlierPoints, earlierPoints, matchPoints)
+	points := slices.Concat(splitPoints, splitPoints, earlierPoints, earlierPoints, earlierPoints, matchPoints)
 	for i := range runs {
 		f, p := faults[r.IntN(len(faults))], points[r.IntN(len(points))]
 		if f.strike != nil { // at any time after the point
@@ -532,7 +592,7 @@ func TestFewSlots(t *testing.T) {
 	if !long() {
 		t.Skip("NEARDUP_CLUSTER_LONG is not set")
 	}
-	v := variant{64, 3, faultDocuments, 4, 2}
+	v := variant{64, 3, faultDocuments}
 	for _, slots := range []int{1, 2, 5, 7} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
 			c := startCluster(t, 1, slots)
@@ -582,20 +642,6 @@ func TestFinishedSplitsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.left(dir.Path())
-}
-
-// pairsWithin is findPairs with a context.
-func pairsWithin(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir, cfg config.Config, documents *numbered.Folder) (pairs []data.Pair, err error) {
-	var mu sync.Mutex
-	job := &engine.Job{Config: cfg, Dir: dir, Log: testLog(t)}
-	err = e.Match(ctx, job, documents, func(batch []data.Pair) error {
-		mu.Lock()
-		defer mu.Unlock()
-		pairs = append(pairs, batch...)
-		return nil
-	})
-	slices.SortFunc(pairs, comparePairs)
-	return pairs, err
 }
 
 // temporaries lists the files without a final name in a run directory.

@@ -109,6 +109,13 @@ func TestFinishedFilesAreNotLookedAt(t *testing.T) {
 	if err != nil || len(files) != 2 || files[0].Path != splits[1].Path || files[1].Path != splits[4].Path {
 		t.Errorf("%v, %v: want b and d", files, err)
 	}
+	for _, setting := range []func(*config.Features){func(f *config.Features) { f.StopList = "no list" }, func(f *config.Features) { f.Templates = "no model" }} {
+		var cfg config.Config
+		setting(&cfg.Features)
+		if _, err := inputFiles(cfg, splits, []int{4}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%+v: %v", cfg.Features.Files(), err)
+		}
+	}
 	if _, err := inputFiles(config.Config{}, splits, []int{4, 1, 2, 3}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), splits[3].Path) {
 		t.Errorf("got %v, want that c is gone", err)
 	}

@@ -69,10 +69,9 @@ type splitFlow struct {
 	missing  []int  // tasks
 	undone   string // what can be said of them, for errors
 	advanced func(attempt.Progress) int64
-	// assign deals the missing tasks to workers.
-	assign func(agents []cluster.Agent, missing []int) [][]int
-	// prepare completes the spec, and returns what the workers are told.
-	prepare func(s *attempt.Spec, agents []cluster.Agent) (payload any, err error)
+	// prepare assigns the missing tasks to workers, names the files that they
+	// read, and returns what they are told.
+	prepare func(s *attempt.Spec, agents []cluster.Agent, missing []int) (payload any, err error)
 	// finished returns which tasks are still missing, and the progress that the
 	// others made.
 	finished func(missing []int) (left []int, progress int64, err error)
@@ -84,12 +83,11 @@ func (e *Engine) splits(ctx context.Context, job *engine.Job, f splitFlow) error
 	r := e.run(job, f.stage)
 	r.Advanced = f.advanced
 	return named(f.stage, r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) error {
-		s.Assigned = f.assign(agents, f.missing)
-		s.Steps = []attempt.Step{{Stage: f.stage, Tasks: len(s.Assigned)}}
-		payload, err := f.prepare(s, agents)
+		payload, err := f.prepare(s, agents, f.missing)
 		if err != nil {
 			return supervise.Final(err)
 		}
+		s.Steps = []attempt.Step{{Stage: f.stage, Tasks: len(s.Assigned)}}
 		return setPayload(s, payload)
 	}, func(attempt.Dir, *attempt.Result) (err error) {
 		var progress int64

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/guard"
+	"github.com/neardup/neardup/job/engine/internal/planted"
 )
 
 // needRoot skips a test that makes networks and mounts.
@@ -108,10 +109,10 @@ func (h *hosts) cut(i int, state string) {
 func TestHosts(t *testing.T) {
 	h := makeHosts(t, 3)
 	c := startClusterAt(t, h.net+".1", h.places(), 4)
-	matchEqualsLocal(t, c, variant{64, 3, 20_000, 8, 4})
+	matchEqualsLocal(t, c, variant{64, 3, 20_000})
 	fingerprintEqualsLocal(t, c)
 	runs := newFaultRuns(t)
-	for _, p := range []point{{stageFingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
+	for _, p := range []point{{engine.StageFingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
 		t.Run(p.String()+"/cut off and back", func(t *testing.T) {
 			c.wait(3)
 			runs.try(t, c, fault{
@@ -164,12 +165,12 @@ func TestLoss(t *testing.T) {
 			for i := range h.n {
 				defer h.lose(t, i, share)()
 			}
-			matchEqualsLocal(t, c, variant{64, 3, 100_000, 8, 4})
+			matchEqualsLocal(t, c, variant{64, 3, 100_000})
 			fingerprintEqualsLocal(t, c)
 		})
 	}
 	// So many that connections break.
-	for _, p := range []point{{stageFingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}} {
+	for _, p := range []point{{engine.StageFingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}} {
 		t.Run(p.String()+"/nearly all packets of a host, for a while", func(t *testing.T) {
 			c.wait(3)
 			var end func()
@@ -187,7 +188,7 @@ func TestLoss(t *testing.T) {
 	t.Run("a slow link", func(t *testing.T) {
 		c.wait(3)
 		orSkip(t, "tc qdisc add dev "+h.link(1)+" root tbf rate 2mbit burst 32kbit latency 50ms") // and it drops what waits longer
-		matchEqualsLocal(t, c, variant{64, 3, 20_000, 8, 4})
+		matchEqualsLocal(t, c, variant{64, 3, 20_000})
 		fingerprintEqualsLocal(t, c)
 	})
 }
@@ -203,8 +204,10 @@ func TestClock(t *testing.T) {
 	c := startClusterAt(t, "127.0.0.1", places, 4)
 	var said bytes.Buffer
 	dir := openRun(t)
-	job := &engine.Job{Config: config.Default(), Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))}
-	err := New(Options{Master: c.master}).Match(t.Context(), job, viewsFolder(t, dir, 100), func([]data.Pair) error { return nil })
+	job := matchJob(t, dir, config.Default())
+	job.Log = slog.New(slog.NewTextHandler(&said, nil))
+	documents := writeViews(t, dir, job.Config, planted.Views(100, 64))
+	err := New(Options{Master: c.master}).Match(t.Context(), job, documents, func([]data.Pair) error { return nil })
 	if err != nil {
 		t.Error(err)
 	}
@@ -294,8 +297,8 @@ func TestFullDisk(t *testing.T) {
 		fillUp(t, path)
 		c := startClusterAt(t, "127.0.0.1", []place{{}, {dir: path}, {}}, 4)
 		dir := openRun(t)
-		job := &engine.Job{Config: config.Default(), Dir: dir, Log: testLog(t)}
-		documents := numberedFolder(t, dir, 64, prints(faultDocuments, 64))
+		job := matchJob(t, dir, config.Default())
+		documents := writeViews(t, dir, job.Config, planted.Views(faultDocuments, 64))
 		err := New(Options{Master: c.master, Stall: 6 * time.Second}).Match(context.Background(), job, documents, nil)
 		if wrong := failed(c.address(1), "disk")(err); wrong != "" {
 			t.Error(wrong)
@@ -307,7 +310,7 @@ func TestFullDisk(t *testing.T) {
 	// With slots for all steps at once no row is written to a disk; with too
 	// few each is.
 	for _, slots := range []int{4, 1} {
-		for _, p := range []point{{stageFingerprint, 1, middle}, {stageSegment, 0, early}, {stageSegment, 0, late}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
+		for _, p := range []point{{engine.StageFingerprint, 1, middle}, {stageSegment, 0, early}, {stageSegment, 0, late}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
 			t.Run(fmt.Sprintf("%d slots/%s", slots, p), func(t *testing.T) {
 				path := disk(t)
 				c := startClusterAt(t, "127.0.0.1", []place{{}, {dir: path}, {}}, slots)

@@ -1,6 +1,7 @@
 package gleam
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"runtime"
@@ -8,31 +9,31 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
 
-// Records of the shuffle leave out what the receiver can work out: the table and
-// the fingerprint stand for key and rest. Little-endian:
+// Records of the shuffle travel without what the receiver can work out: the
+// table and the fingerprint stand for key and rest (of the tables without
+// segments, value and rest in its place). Little-endian, but for the numbers
+// (data.AppendNumber):
 //
-//	keyed  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document u32
-//	       (in place of the fingerprint a further table has value and rest)
-//	entry  table u16, fingerprint, number of documents u32, documents u32 …
-//	pair   A u32, B u32, distance u8
-
-const pairBytes = 9
+//	keyed  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document
+//	entry  table u16, fingerprint, number of documents u32, documents …
 
 // entryDocs is how many documents one entry record holds at most; an entry of
 // more is sent as several, one after the other.
 const entryDocs = 64 << 10
 
-// packing packs and unpacks records of one layout, and of the further tables
-// if pairs are verified.
+// packing packs and unpacks records of one layout and rule.
 type packing struct {
 	layout *simhash.Layout
+	rule   mapper.Rule
+	keys   *mapper.Map
 	tables int
 	wide   bool
 }
@@ -42,38 +43,44 @@ func newPacking(c config.Config) (packing, error) {
 	if err != nil {
 		return packing{}, err
 	}
-	p := packing{layout: layout, tables: layout.Tables(), wide: c.Features.Bits > 64}
-	if c.Match.Verified() {
-		p.tables += mapper.FurtherTables
-	}
+	p := packing{layout: layout, rule: engine.Rule(c.Match), wide: c.Features.Bits > 64}
+	p.keys = mapper.NewMap(layout, p.rule)
+	p.tables = p.keys.Tables()
 	return p, nil
 }
 
-// appendKeyed appends the record of a document in a further table.
+// columns are those of the views that the keys are made of.
+func (p packing) columns() views.Columns {
+	if p.tables > p.layout.Tables() {
+		return views.Sketch | views.Letters
+	}
+	return 0
+}
+
+// appendKeyed appends the record of a document under a key.
 func (p packing) appendKeyed(dst []byte, r data.Keyed) []byte {
-	packed := simhash.Fingerprint{Lo: mapper.PackFurther(p.layout.Tables(), r)}
-	return binary.LittleEndian.AppendUint32(p.appendHead(dst, simhash.Key(r.Key).Table(), packed), r.Doc)
+	key := simhash.Key(r.Key)
+	packed := p.keys.Pack(key, simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo})
+	return data.AppendNumber(p.appendHead(dst, key.Table(), packed), r.Doc)
 }
 
 // references counts, for each table, the references to documents under its
 // keys.
-func (p packing) references(c config.Config, documents *numbered.Folder) ([]uint64, error) {
-	n, parts := documents.Len(), runtime.GOMAXPROCS(0)
+func (p packing) references(ctx context.Context, documents *engine.Documents) ([]uint64, error) {
+	n, parts := documents.Len(), uint64(runtime.GOMAXPROCS(0))
 	counted := make([][]uint64, parts)
 	var group errgroup.Group
 	for part := range parts {
 		group.Go(func() error {
 			counts := make([]uint64, p.tables)
 			counted[part] = counts
-			m := mapper.NewFurther(p.layout.Tables(), c.Match.Bands, c.Match.ShortTexts)
-			segments, further := counts[:p.layout.Tables()], counts[p.layout.Tables():]
-			return documents.Views(n*part/parts, n*(part+1)/parts, func(_ uint32, v *data.View) {
-				for t := 0; v.Normal && t < len(segments); t++ {
-					segments[t]++
-				}
-				for t := range further {
-					further[t] += uint64(len(m.Values(t, v)))
-				}
+			keys := mapper.NewMap(p.layout, p.rule)
+			count := func(r data.Keyed) error {
+				counts[simhash.Key(r.Key).Table()]++
+				return nil
+			}
+			return documents.Each(ctx, n*part/parts, n*(part+1)/parts, p.columns(), func(doc uint64, r *views.Row) error {
+				return keys.Keys(0, p.tables, &r.View, doc, count)
 			})
 		})
 	}
@@ -87,14 +94,6 @@ func (p packing) references(c config.Config, documents *numbered.Folder) ([]uint
 	return counts, err
 }
 
-// record is what a head stands for, without the document.
-func (p packing) record(table int, f simhash.Fingerprint) data.Keyed {
-	if first := p.layout.Tables(); table >= first {
-		return mapper.UnpackFurther(first, table, f.Lo)
-	}
-	return mapper.SegmentTable(p.layout, table, f, 0)
-}
-
 func (p packing) printBytes() int {
 	if p.wide {
 		return 16
@@ -102,8 +101,9 @@ func (p packing) printBytes() int {
 	return 8
 }
 
-// headBytes is the size of a keyed record, and of what an entry has before its
-// documents.
+func (p packing) keyedBytes() int { return 2 + p.printBytes() + data.NumberBytes }
+
+// headBytes is the size of what an entry has before its documents.
 func (p packing) headBytes() int { return 2 + p.printBytes() + 4 }
 
 func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte {
@@ -129,7 +129,7 @@ func (p packing) head(b []byte) (table int, f simhash.Fingerprint, err error) {
 
 // keyed appends the records of a frame to records.
 func (p packing) keyed(records []data.Keyed, f wire.Frame) ([]data.Keyed, error) {
-	size := p.headBytes()
+	size := p.keyedBytes()
 	if len(f.Payload) != int(f.Records)*size {
 		return records, fmt.Errorf("%w: %d bytes for %d records", wire.ErrFrame, len(f.Payload), f.Records)
 	}
@@ -138,26 +138,20 @@ func (p packing) keyed(records []data.Keyed, f wire.Frame) ([]data.Keyed, error)
 		if err != nil {
 			return records, err
 		}
-		r := p.record(table, print)
-		r.Doc = binary.LittleEndian.Uint32(b[size-4:])
+		r := p.keys.Unpack(table, print)
+		r.Doc = data.Number(b[size-data.NumberBytes:])
 		records = append(records, r)
 	}
 	return records, nil
 }
 
 // appendEntry appends an entry with some of its documents.
-func (p packing) appendEntry(dst []byte, e *data.Entry, docs []uint32) []byte {
+func (p packing) appendEntry(dst []byte, e *data.Entry, docs []uint64) []byte {
 	key := simhash.Key(e.Key)
-	print := simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}
-	if first := p.layout.Tables(); key.Table() >= first {
-		print = simhash.Fingerprint{Lo: mapper.PackFurther(first, data.Keyed{Key: e.Key, Lo: e.Lo})}
-	} else {
-		print = p.layout.Join(key, print)
-	}
-	dst = p.appendHead(dst, key.Table(), print)
+	dst = p.appendHead(dst, key.Table(), p.keys.Pack(key, simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(docs)))
 	for _, d := range docs {
-		dst = binary.LittleEndian.AppendUint32(dst, d)
+		dst = data.AppendNumber(dst, d)
 	}
 	return dst
 }
@@ -168,7 +162,7 @@ type entries struct {
 	p       packing
 	frames  [][]byte // their payloads
 	current []byte   // what is left of the first
-	docs    []uint32 // of the entry that next returned
+	docs    []uint64 // of the entry that next returned
 }
 
 // add takes a frame's entries; it keeps the payload.
@@ -183,10 +177,10 @@ func (es *entries) add(f wire.Frame) error {
 			return err
 		}
 		count := int(binary.LittleEndian.Uint32(b[head-4:]))
-		if count == 0 || count > (len(b)-head)/4 {
+		if count == 0 || count > (len(b)-head)/data.NumberBytes {
 			return fmt.Errorf("%w: an entry of %d documents in %d bytes", wire.ErrFrame, count, len(b))
 		}
-		b = b[head+4*count:]
+		b = b[head+data.NumberBytes*count:]
 	}
 	if n != f.Records {
 		return fmt.Errorf("%w: %d entries, its header says %d", wire.ErrFrame, n, f.Records)
@@ -208,23 +202,13 @@ func (es *entries) next(e *data.Entry) (bool, error) {
 		return false, err
 	}
 	head := es.p.headBytes()
-	end := head + 4*int(binary.LittleEndian.Uint32(es.current[head-4:]))
+	end := head + data.NumberBytes*int(binary.LittleEndian.Uint32(es.current[head-4:]))
 	es.docs = es.docs[:0]
-	for b := es.current[head:end]; len(b) > 0; b = b[4:] {
-		es.docs = append(es.docs, binary.LittleEndian.Uint32(b))
+	for b := es.current[head:end]; len(b) > 0; b = b[data.NumberBytes:] {
+		es.docs = append(es.docs, data.Number(b))
 	}
 	es.current = es.current[end:]
-	k := es.p.record(table, print)
+	k := es.p.keys.Unpack(table, print)
 	e.Key, e.Hi, e.Lo, e.Docs = k.Key, k.Hi, k.Lo, es.docs
 	return true, nil
-}
-
-func appendPair(dst []byte, p data.Pair) []byte {
-	dst = binary.LittleEndian.AppendUint32(dst, p.A)
-	dst = binary.LittleEndian.AppendUint32(dst, p.B)
-	return append(dst, p.Distance)
-}
-
-func pairAt(b []byte) data.Pair {
-	return data.Pair{A: binary.LittleEndian.Uint32(b), B: binary.LittleEndian.Uint32(b[4:]), Distance: b[8]}
 }

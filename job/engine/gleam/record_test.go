@@ -1,7 +1,6 @@
 package gleam
 
 import (
-	"encoding/binary"
 	"errors"
 	"reflect"
 	"slices"
@@ -12,9 +11,11 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
-	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
+
+// number draws the number of a document.
+var number = rapid.Uint64Range(0, 1<<(8*data.NumberBytes)-1)
 
 func TestRecordsSurvive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,20 +38,18 @@ func TestRecordsSurvive(t *testing.T) {
 				f.Hi = rapid.Uint64().Draw(t, "hi")
 			}
 			table := rapid.IntRange(0, p.tables-1).Draw(t, "table")
-			var r data.Keyed
-			if first := p.layout.Tables(); table < first {
-				r = mapper.SegmentTable(p.layout, table, f, rapid.Uint32().Draw(t, "doc"))
-				keyed = binary.LittleEndian.AppendUint32(p.appendHead(keyed, table, f), r.Doc)
-			} else {
-				v := data.View{Lo: f.Lo, Sketch: [data.SketchSize]byte{40: byte(f.Lo), 63: 1}, Letters: []byte("letters")}
-				err := mapper.NewFurther(first, true, true).Table(table-first, &v, rapid.Uint32().Draw(t, "doc"), func(k data.Keyed) error { r = k; return nil })
-				if err != nil {
-					t.Fatal(err)
-				}
-				keyed = p.appendKeyed(keyed, r)
+			v := data.View{Hi: f.Hi, Lo: f.Lo, Normal: true, Length: 60, Letters: []byte("letters")}
+			for b := range v.Sketch {
+				v.Sketch[b] = rapid.Byte().Draw(t, "sketch")
 			}
+			var r data.Keyed
+			err := p.keys.Keys(table, table+1, &v, number.Draw(t, "doc"), func(k data.Keyed) error { r = k; return nil })
+			if err != nil || simhash.Key(r.Key).Table() != table {
+				t.Fatalf("table %d: %+v, %v", table, r, err)
+			}
+			keyed = p.appendKeyed(keyed, r)
 			want = append(want, r)
-			e := data.Entry{Key: r.Key, Hi: r.Hi, Lo: r.Lo, Docs: rapid.SliceOfN(rapid.Uint32(), 1, 5).Draw(t, "docs")}
+			e := data.Entry{Key: r.Key, Hi: r.Hi, Lo: r.Lo, Docs: rapid.SliceOfN(number, 1, 5).Draw(t, "docs")}
 			sent = append(sent, e)
 		}
 		got, err := p.keyed(nil, wire.Frame{Payload: keyed, Records: uint32(len(want))})
@@ -98,8 +97,8 @@ func FuzzEntries(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	k := mapper.SegmentTable(p.layout, 2, simhash.Fingerprint{Lo: 77}, 0)
-	f.Add(p.appendEntry(nil, &data.Entry{Key: k.Key, Lo: k.Lo}, []uint32{1, 2}), uint32(1))
+	k := p.keys.Unpack(2, simhash.Fingerprint{Lo: 77})
+	f.Add(p.appendEntry(nil, &data.Entry{Key: k.Key, Lo: k.Lo}, []uint64{1, 1 << 39}), uint32(1))
 	f.Add([]byte{1, 0}, uint32(1))
 	f.Fuzz(func(t *testing.T, b []byte, records uint32) {
 		fr := wire.Frame{Payload: b, Records: records}

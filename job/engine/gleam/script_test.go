@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/engine/internal/planted"
 )
 
 // script runs scripts/cluster.sh with a state folder, "" for the default, and
@@ -371,10 +372,9 @@ func cycle(t *testing.T, state string, environ, options []string, master string)
 	}
 	handedOn(t, environ)
 	run := func() {
-		v := variant{64, 3, faultDocuments, 4, 2}
-		dir := openRun(t)
-		documents := numberedFolder(t, dir, v.bits, prints(v.n, v.bits))
-		if _, err := findPairs(t, New(Options{Master: master, Stall: 20 * time.Second}), dir, v.config(), documents); err != nil {
+		dir, cfg := openRun(t), variant{64, 3, faultDocuments}.config()
+		documents := writeViews(t, dir, cfg, planted.Prints(faultDocuments, 64))
+		if _, err := findPairs(t.Context(), t, New(Options{Master: master, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
 			t.Error(err)
 		}
 	}

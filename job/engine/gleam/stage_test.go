@@ -3,9 +3,14 @@ package gleam
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/pairs"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/rundir"
@@ -28,79 +33,75 @@ func TestStages(t *testing.T) {
 }
 
 // The driver has a result only when each task was reported, once.
-func TestCollectRecords(t *testing.T) {
-	spec := &attempt.Spec{Assigned: [][]int{{4, 1}, {2}}}
-	report := func(c collector, task int) error {
+func TestReports(t *testing.T) {
+	spec := &attempt.Spec{Assigned: [][]int{{4, 1}, {2}}, Steps: []attempt.Step{{Stage: engine.StageWrite, Tasks: 2}}}
+	d := &driver{missing: reports(spec), book: wire.NewLedger(engine.StageWrite, 1, 2)}
+	report := func(task int) error {
 		text, err := json.Marshal(rundir.TaskRecord{Task: task})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.take(wire.Frame{Payload: text, Records: 1})
+		return d.take(wire.Frame{Kind: wire.Data, Step: 1, Payload: text, Records: 1}, 0)
 	}
-	c, err := collectRecords("", spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(report(c, 2), report(c, 4)); err != nil {
+	if err := errors.Join(report(2), report(4)); err != nil {
 		t.Error(err)
 	}
 	for _, task := range []int{2, 3} {
-		if err := report(c, task); !errors.Is(err, wire.ErrFrame) {
+		if err := report(task); !errors.Is(err, wire.ErrFrame) {
 			t.Errorf("task %d: %v", task, err)
 		}
 	}
-	if err := c.take(wire.Frame{Payload: []byte("no record")}); !errors.Is(err, wire.ErrFrame) {
+	if err := d.take(wire.Frame{Kind: wire.Data, Step: 1, Payload: []byte("no record")}, 0); !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("no record: %v", err)
 	}
-	if _, err := c.finish(0); !errors.Is(err, wire.ErrIncomplete) {
-		t.Errorf("task 1 is missing: %v", err)
+	if res := d.finish(); res.Failure == nil || !res.Failure.Lost {
+		t.Errorf("task 1 is missing: %+v", res)
 	}
-	if err := report(c, 1); err != nil {
+	if err := report(1); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.finish(0); err != nil {
-		t.Error(err)
+	if res := d.finish(); res.Failure != nil {
+		t.Error(res.Failure)
+	}
+	spec = &attempt.Spec{Steps: []attempt.Step{{Stage: stageSegment, Tasks: 2}, {Stage: stageFinal, Tasks: 3}}}
+	if want := map[int]bool{0: true, 1: true, 2: true}; !maps.Equal(reports(spec), want) {
+		t.Errorf("got %v, want %v", reports(spec), want)
 	}
 }
 
-// The driver has pairs only when all references arrived.
-func TestCollectPairs(t *testing.T) {
-	const references = 9
-	pair := data.Pair{A: 1, B: 2, Distance: 3}
-	for _, counted := range []uint64{references, references - 1} {
-		dir, spec := attempt.Dir(t.TempDir()), new(attempt.Spec)
-		if err := setPayload(spec, matchPayload{Documents: 5, Last: 2, References: references}); err != nil {
-			t.Fatal(err)
-		}
-		c, err := collectPairs(dir, spec)
+// Pairs are passed on only when all references arrived, and all of them.
+func TestPairs(t *testing.T) {
+	m := matchPayload{Documents: 5, Last: 2, References: 9}
+	if err := m.arrived(8); !errors.As(err, new(*attempt.LostError)) {
+		t.Errorf("a lost reference: %v", err)
+	}
+	if err := m.arrived(9); err != nil {
+		t.Error(err)
+	}
+	dir := attempt.Dir(t.TempDir())
+	var want []data.Pair
+	for task, n := range []int{3, 0, 2*batchPairs + 1} {
+		out, err := pairs.Create(pairsPath(dir, task))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := appendPair(nil, pair)
-		if err := c.take(wire.Frame{Payload: b, Records: 2}); !errors.Is(err, wire.ErrFrame) {
-			t.Errorf("one pair for two: %v", err)
-		}
-		if err := c.take(wire.Frame{Payload: b, Records: 1}); err != nil {
-			t.Fatal(err)
-		}
-		made, err := c.finish(counted)
-		if counted < references {
-			if !errors.Is(err, wire.ErrIncomplete) || !attempt.Gone(dir.Path(attempt.OutputFile)) {
-				t.Errorf("a lost reference: %v", err)
+		for range n {
+			p := data.Pair{A: uint64(len(want)), B: 1 << 39, Distance: 3, Evidence: data.Evidence{Reason: data.Open, Figure: 7}}
+			want = append(want, p)
+			if err := out.Add([]pairs.Pair{{Pair: p, Jaccard: pairs.None()}}); err != nil {
+				t.Fatal(err)
 			}
-			continue
 		}
-		if err != nil {
+		if err := out.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		err = readPairs(dir.Path(attempt.OutputFile), made.(pairsResult), func(got []data.Pair) error {
-			if len(got) != 1 || got[0] != pair {
-				t.Errorf("got %v", got)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
+	}
+	var got []data.Pair
+	emit := func(batch []data.Pair) error { got = append(got, batch...); return nil }
+	if err := readPairs(t.Context(), dir, 3, emit); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d pairs, %v, want %d", len(got), err, len(want))
+	}
+	if err := readPairs(t.Context(), dir, 4, emit); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }

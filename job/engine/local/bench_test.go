@@ -1,9 +1,7 @@
 package local
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -16,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
@@ -52,13 +50,13 @@ func BenchmarkMatch(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer dir.Close()
-	documents := plantedFolder(b, dir.Path(rundir.State, "documents"), n)
+	documents := plantedDocuments(b, dir, n)
 	defer documents.Close()
 
 	for _, c := range []struct{ name, memory string }{{"memory", ""}, {"disk", limit}} {
 		b.Run(c.name, func(b *testing.B) {
 			cfg := config.Default()
-			cfg.Execution.Memory = c.memory
+			cfg.Match.Verify, cfg.Execution.Memory = config.VerifyNone, c.memory
 			if c.memory != "" {
 				cap, err := cfg.Execution.MemoryLimit()
 				if err != nil {
@@ -104,49 +102,38 @@ func peakMiB(b *testing.B) float64 {
 	return 0
 }
 
-// plantedFolder writes the files that Match looks at, and holes for the rest.
-func plantedFolder(b *testing.B, path string, n int) *numbered.Folder {
+// plantedDocuments writes the views of a run of one split.
+func plantedDocuments(b *testing.B, dir *rundir.Dir, n int) *engine.Documents {
 	b.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	path := engine.ViewPath(dir, 0)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range (numbered.Form{}).Files() {
-		f, err := os.Create(filepath.Join(path, name))
-		if err != nil {
-			b.Fatal(err)
-		}
-		switch name {
-		case "offsets":
-			err = f.Truncate(int64(n+1) * 8)
-		case "fingerprints":
-			out := bufio.NewWriterSize(f, 1<<20)
-			rng := rand.New(rand.NewPCG(uint64(n), 1))
-			var last uint64
-			var word [8]byte
-			for range n {
-				v := rng.Uint64()
-				if rng.IntN(10) == 0 {
-					v = last
-					for range rng.IntN(4) {
-						v ^= 1 << rng.IntN(64)
-					}
-				}
-				last = v
-				binary.LittleEndian.PutUint64(word[:], v)
-				if _, err := out.Write(word[:]); err != nil {
-					b.Fatal(err)
-				}
+	w, err := views.Create(path, views.Form{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(uint64(n), 1))
+	var row views.Row
+	var last uint64
+	for range n {
+		v := rng.Uint64()
+		if rng.IntN(10) == 0 {
+			v = last
+			for range rng.IntN(4) {
+				v ^= 1 << rng.IntN(64)
 			}
-			err = out.Flush()
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
+		last = v
+		row.View.Lo, row.View.Normal = v, true
+		if err := w.Write(&row); err != nil {
 			b.Fatal(err)
 		}
 	}
-	documents, err := numbered.Open(path)
+	if err := w.Commit(); err != nil {
+		b.Fatal(err)
+	}
+	documents, err := engine.OpenDocuments(dir, 1)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,312 +6,458 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/numbered"
-	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/data/spill"
+	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // spiller is the join by way of the disk. Everything is dealt into buckets
-// that fit under the memory cap, one bucket is worked on at a time:
+// that fit under the memory cap, one bucket is worked on at a time by each
+// worker:
 //
-//  1. collapse: (fingerprint, document) by a hash of the fingerprint; identical
-//     ones meet, are reported, and leave one (value, representative) each;
-//  2. join: the distinct values by their block in one table of the plan after
-//     the other; what the kernel finds is (value, value, distance);
-//  3. name: those by a hash of the first value, then of the second, to put the
-//     representatives of step 1 in the values' place.
+//  1. by a hash of the fingerprint: the documents of the same one are compared,
+//     and one record of it goes on;
+//  2. the distinct fingerprints by their block in one table of the plan after
+//     the other: what the kernel finds is two fingerprints;
+//  3. those by a hash of the first, then of the second, to put their documents
+//     in their places;
+//  4. the other tables by their values;
+//  5. the candidate pairs by their first document, then by their second, to be
+//     verified by their views.
 type spiller[F hamming.Fingerprint] struct {
-	workers int
-	limit   int64
-	dir     string
-	bits    int
-	k       int
-	plan    *hamming.Plan // nil: chosen by N
-	out     *batches
+	*join
+	dir      string
+	distinct *spill.Buckets // fingerprint, document, 0 of the first with the fingerprint, else 1
+	n        int            // of its buckets
+	open     *spill.Buckets // candidates, by their first document
+	chunks   int            // of documents whose views fit into memory
 }
 
-func spill[F hamming.Fingerprint](ctx context.Context, workers int, limit int64, job *engine.Job, documents *numbered.Folder, emit func([]data.Pair) error, pack func(hi, lo uint64) F) (err error) {
-	base := job.Config.Execution.Tmp
+func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) (err error) {
+	base := j.job.Config.Execution.Tmp
 	if base == "" {
-		base = job.Dir.Path(rundir.Scratch)
+		base = j.job.Dir.Path(rundir.Scratch)
 	}
 	dir, err := os.MkdirTemp(base, "neardup-match-*")
 	if err != nil {
 		return fmt.Errorf("spill: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	plan, err := job.Config.Plan()
-	if err != nil {
-		return err
-	}
-	s := &spiller[F]{plan: plan, workers: workers, limit: limit, dir: dir, bits: job.Config.Features.Bits, k: job.Config.Match.Distance, out: newBatches(emit, workers)}
-	job.Log.Info("the fingerprints do not fit under the memory cap: matching by way of the disk", "documents", documents.Len(), "cap", limit, "folder", dir)
+	s := &spiller[F]{join: j, dir: dir}
+	j.job.Log.Info("the documents do not fit under the memory cap: matching by way of the disk", "documents", j.documents.Len(), "cap", j.limit, "folder", dir)
 
-	// A bucket of the first step takes about inMemory per document, and there
-	// is one on each worker.
-	n := int(int64(documents.Len())*inMemory[F]()*2*int64(workers)/limit) + workers
-	raw, err := s.buckets("raw", n, width[F]()+4)
-	if err != nil {
+	// A bucket of fingerprints is collapsed in memory, and there is one on each
+	// worker; so it is with a chunk of views.
+	documents := int64(j.documents.Len())
+	s.n = int(documents*7*int64(width[F]())*2*int64(j.workers)/j.limit) + j.workers
+	s.chunks = int(documents*viewBytes*2*int64(j.workers)/j.limit) + j.workers
+	s.distinct = s.buckets(s.n, width[F]()+data.NumberBytes+1, false)
+	defer func() { err = errors.Join(err, s.distinct.Close()) }()
+	s.open = s.buckets(s.chunks, candidateBytes, false)
+	defer func() { err = errors.Join(err, s.open.Close()) }()
+	if err := s.collapse(ctx, pack); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, raw.close()) }()
-	deal := raw.dealer()
-	var failed error
-	var record []byte
-	err = documents.Fingerprints(func(doc uint32, hi, lo uint64) {
-		if failed == nil && doc&0xffff == 0 {
-			failed = ctx.Err()
+	if err := s.near(ctx); err != nil {
+		return err
+	}
+	if j.rule.Bands || j.rule.ShortTexts {
+		if err := s.shared(ctx); err != nil {
+			return err
 		}
-		if failed == nil {
-			f := pack(hi, lo)
-			record = binary.LittleEndian.AppendUint32(appendValue(record[:0], f), doc)
-			failed = deal.add(bucketOf(f, n), record)
+	}
+	if j.rule.Verified {
+		if err := s.verify(ctx); err != nil {
+			return err
 		}
-	})
-	if err := errors.Join(err, failed, deal.flush()); err != nil {
-		return err
 	}
-
-	distinct, err := s.buckets("distinct", n, width[F]()+4)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, distinct.close()) }()
-	if err := s.each(ctx, n, func(worker, b int) error { return s.collapse(worker, raw, distinct, b) }); err != nil {
-		return err
-	}
-	found, err := s.buckets("found", n, 2*width[F]()+1)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, found.close()) }()
-	if err := s.join(ctx, distinct, found); err != nil {
-		return err
-	}
-	named, err := s.buckets("named", n, width[F]()+4+1)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, named.close()) }()
-	if err := s.each(ctx, n, func(_, b int) error { return s.nameFirst(distinct, found, named, b) }); err != nil {
-		return err
-	}
-	if err := s.each(ctx, n, func(worker, b int) error { return s.nameSecond(worker, distinct, named, b) }); err != nil {
-		return err
-	}
-	return s.out.flush()
+	return j.out.flush()
 }
 
-// each calls f for the buckets 0 to n-1, one on each worker at a time, with
-// the number of the worker.
-func (s *spiller[F]) each(ctx context.Context, n int, f func(worker, b int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for w := range s.workers {
-		group.Go(func() error {
-			return engine.Guard(func() error {
-				for b := int(next.Add(1)) - 1; b < n; b = int(next.Add(1)) - 1 {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					if err := f(w, b); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+func (s *spiller[F]) buckets(n, head int, tail bool) *spill.Buckets {
+	return spill.New(n, spill.Options{Dir: s.dir, Head: head, Tail: tail})
+}
+
+// perWorker is what each worker has for itself in a step.
+func perWorker[T any](workers int, of func(worker int) T) []T {
+	all := make([]T, workers)
+	for w := range all {
+		all[w] = of(w)
+	}
+	return all
+}
+
+func (s *spiller[F]) dealers(to *spill.Buckets) []*spill.Dealer {
+	return perWorker(s.workers, func(int) *spill.Dealer { return to.Dealer() })
+}
+
+func flush(dealers []*spill.Dealer) (err error) {
+	for _, d := range dealers {
+		err = errors.Join(err, d.Flush())
+	}
+	return err
+}
+
+// candidateBytes is a candidate on the disk: both documents, the table, and the
+// key of a short text.
+const candidateBytes = 2*data.NumberBytes + 1 + 4
+
+func packCandidate(dst []byte, c *mapper.Candidate) []byte {
+	dst = append(data.AppendNumber(data.AppendNumber(dst, c.A), c.B), byte(int8(c.Table)))
+	return binary.LittleEndian.AppendUint32(dst, uint32(c.Key))
+}
+
+func unpackCandidate(b []byte) mapper.Candidate {
+	numbers, b := b, b[2*data.NumberBytes:]
+	return mapper.Candidate{
+		A: data.Number(numbers), B: data.Number(numbers[data.NumberBytes:]),
+		Table: int(int8(b[0])), Key: uint64(binary.LittleEndian.Uint32(b[1:])),
+	}
+}
+
+// comparers are what finds the candidates, one for each worker; the dealers are
+// to be flushed.
+func (s *spiller[F]) comparers() ([]*mapper.Comparer, []*spill.Dealer) {
+	dealers := s.dealers(s.open)
+	return perWorker(s.workers, func(w int) *mapper.Comparer {
+		var record []byte
+		return mapper.NewComparer(s.layout, s.rule, s.documents.View, func(c mapper.Candidate) error {
+			record = packCandidate(record[:0], &c)
+			return dealers[w].Put(s.chunk(c.A), record, nil)
 		})
-	}
-	return group.Wait()
+	}), dealers
 }
 
-// collapse reports bucket b's identical fingerprints and leaves its distinct
-// values, each with its representative.
-func (s *spiller[F]) collapse(worker int, raw, distinct *buckets, b int) error {
-	values, docs := make([]F, 0, raw.len(b)), make([]uint32, 0, raw.len(b))
-	err := raw.each(b, func(r []byte) error {
-		values = append(values, value[F](r))
-		docs = append(docs, binary.LittleEndian.Uint32(r[width[F]():]))
+// chunk is the chunk of a document.
+func (s *spiller[F]) chunk(doc uint64) int {
+	return int(doc / s.chunkDocuments())
+}
+
+func (s *spiller[F]) chunkDocuments() uint64 {
+	return s.documents.Len()/uint64(s.chunks) + 1
+}
+
+// collapse deals the fingerprints, compares the documents of each, and leaves
+// their records in distinct: those of one fingerprint one after the other, the
+// smallest document first, marked 0.
+func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (err error) {
+	raw := s.buckets(s.n, width[F]()+data.NumberBytes, false)
+	defer func() { err = errors.Join(err, raw.Close()) }()
+	deal := raw.Dealer()
+	var record []byte
+	err = s.documents.Each(ctx, 0, s.documents.Len(), 0, func(doc uint64, r *views.Row) error {
+		if !r.View.Normal {
+			return nil
+		}
+		f := pack(r.View.Hi, r.View.Lo)
+		record = data.AppendNumber(appendValue(record[:0], f), doc)
+		return deal.Put(bucketOf(f, s.n), record, nil)
+	})
+	if err := errors.Join(err, deal.Flush()); err != nil {
+		return err
+	}
+	compare, candidates := s.comparers()
+	out := s.dealers(s.distinct)
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		heads, err := raw.Load(b)
+		if err != nil {
+			return err
+		}
+		size := width[F]() + data.NumberBytes
+		values, docs := make([]F, 0, len(heads)/size), make([]uint64, 0, len(heads)/size)
+		for ; len(heads) > 0; heads = heads[size:] {
+			values = append(values, value[F](heads))
+			docs = append(docs, data.Number(heads[width[F]():]))
+		}
+		set, err := hamming.Collapse(values, hamming.Options{Bits: s.layout.Bits(), Workers: 1})
+		if err != nil {
+			return err
+		}
+		var members []uint64
+		var record []byte
+		for i := range set.Len() {
+			members = members[:0]
+			for place, m := range set.Members(i) {
+				members = append(members, docs[m]) // ascending: a bucket is in order of document
+				record = append(data.AppendNumber(appendValue(record[:0], set.Value(i)), docs[m]), byte(min(place, 1)))
+				if err := out[worker].Put(b, record, nil); err != nil {
+					return err
+				}
+			}
+			if len(members) > 1 {
+				if err := compare[worker].Shared(mapper.Fingerprints, 0, members); err != nil {
+					return err
+				}
+			}
+		}
+		return raw.Drop(b)
+	})
+	return errors.Join(err, flush(out), flush(candidates))
+}
+
+// near finds the pairs of distinct fingerprints within the distance, and their
+// documents.
+func (s *spiller[F]) near(ctx context.Context) (err error) {
+	total := int64(0)
+	for b := range s.n {
+		total += s.distinct.Len(b)
+	}
+	plan, err := hamming.ChoosePlan(s.layout.Bits(), s.rule.K, int(total))
+	if err != nil {
+		return err
+	}
+	found := s.buckets(s.n, 2*width[F]()+1, false)
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for table := range plan.Tables() {
+		if err := s.nearTable(ctx, plan, table, total, found); err != nil {
+			return err
+		}
+	}
+	named := s.buckets(s.n, width[F]()+1, true)
+	defer func() { err = errors.Join(err, named.Close()) }()
+	out := s.dealers(named)
+	err = s.each(ctx, s.n, func(worker, b int) error { return s.nameFirst(found, out[worker], b) })
+	if err := errors.Join(err, flush(out)); err != nil {
+		return err
+	}
+	compare, candidates := s.comparers()
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		docs, err := s.documentsOf(named, b)
+		if err != nil {
+			return err
+		}
+		var first []uint64
+		err = named.Each(b, func(head, tail []byte) error {
+			first = first[:0]
+			for ; len(tail) > 0; tail = tail[data.NumberBytes:] {
+				first = append(first, data.Number(tail))
+			}
+			second := docs[value[F](head)]
+			if !s.rule.Verified {
+				a, b := first[0], second[0]
+				s.out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: head[len(head)-1]})
+				return nil
+			}
+			return compare[worker].Near(first, second, int(head[len(head)-1]))
+		})
+		return errors.Join(err, named.Drop(b))
+	})
+	return errors.Join(err, flush(candidates))
+}
+
+// nearTable deals the distinct fingerprints by their block in one table, joins
+// the buckets, and deals what it finds by the first fingerprint.
+func (s *spiller[F]) nearTable(ctx context.Context, plan *hamming.Plan, table int, total int64, found *spill.Buckets) (err error) {
+	w := width[F]()
+	n := int(total*int64(w)*6*int64(s.workers)/s.limit) + s.workers
+	dealt := s.buckets(n, w, false)
+	defer func() { err = errors.Join(err, dealt.Close()) }()
+	blocks := s.dealers(dealt)
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		return s.distinct.Each(b, func(r, _ []byte) error {
+			if r[len(r)-1] > 0 {
+				return nil // the fingerprint is there
+			}
+			return blocks[worker].Put(mapper.Shard(data.Keyed{Key: hamming.Block(plan, table, value[F](r))}, n), r[:w], nil)
+		})
+	})
+	if err := errors.Join(err, flush(blocks)); err != nil {
+		return err
+	}
+	joiners := make([]*hamming.Joiner[F], s.workers)
+	out := s.dealers(found)
+	err = s.each(ctx, n, func(worker, b int) error {
+		heads, err := dealt.Load(b)
+		if err != nil {
+			return err
+		}
+		values := make([]F, 0, len(heads)/w)
+		for ; len(heads) > 0; heads = heads[w:] {
+			values = append(values, value[F](heads))
+		}
+		if joiners[worker] == nil {
+			joiners[worker] = hamming.NewJoiner[F]()
+		}
+		var record []byte
+		var failed error
+		err = joiners[worker].Bucket(plan, table, values, func(x, y F, distance int) {
+			record = append(appendValue(appendValue(record[:0], x), y), byte(distance))
+			if failed == nil {
+				failed = out[worker].Put(bucketOf(x, s.n), record, nil)
+			}
+		})
+		return errors.Join(err, failed, dealt.Drop(b))
+	})
+	return errors.Join(err, flush(out))
+}
+
+// nameFirst puts the documents of bucket b in the place of the first
+// fingerprints: (first, second, distance) becomes (second, distance) with the
+// documents as tail, dealt by the second.
+func (s *spiller[F]) nameFirst(found *spill.Buckets, out *spill.Dealer, b int) error {
+	docs, err := s.documentsOf(found, b)
+	if err != nil {
+		return err
+	}
+	var tail []byte
+	err = found.Each(b, func(r, _ []byte) error {
+		tail = tail[:0]
+		for _, doc := range docs[value[F](r)] {
+			tail = data.AppendNumber(tail, doc)
+		}
+		second := r[width[F]():]
+		return out.Put(bucketOf(value[F](second), s.n), second, tail)
+	})
+	return errors.Join(err, found.Drop(b))
+}
+
+// documentsOf returns the documents, ascending, of the fingerprints that start
+// bucket b's records.
+func (s *spiller[F]) documentsOf(records *spill.Buckets, b int) (map[F][]uint64, error) {
+	docs := make(map[F][]uint64)
+	err := records.Each(b, func(r, _ []byte) error {
+		docs[value[F](r)] = nil
 		return nil
 	})
-	if err != nil {
-		return err
+	if err != nil || len(docs) == 0 {
+		return docs, err
 	}
-	if err := raw.drop(b); err != nil {
-		return err
-	}
-	set, err := hamming.Collapse(values, hamming.Options{Bits: s.bits, Workers: 1})
-	if err != nil {
-		return err
-	}
-	deal := distinct.dealer()
-	var record []byte
-	var members []uint32
-	for i := range set.Len() {
-		members = members[:0]
-		for _, m := range set.Members(i) {
-			members = append(members, docs[m]) // ascending: a bucket is in order of document
+	return docs, s.distinct.Each(b, func(r, _ []byte) error {
+		f := value[F](r)
+		if have, ok := docs[f]; ok && len(have) < mapper.MostNear {
+			docs[f] = append(have, data.Number(r[width[F]():]))
 		}
-		mapper.Identical(members, func(p data.Pair) { s.out.add(worker, p) })
-		record = binary.LittleEndian.AppendUint32(appendValue(record[:0], set.Value(i)), members[0])
-		if err := deal.add(b, record); err != nil {
-			return err
-		}
-	}
-	return deal.flush()
+		return nil
+	})
 }
 
-// join finds the pairs of distinct values within k and deals them by their
-// first value.
-func (s *spiller[F]) join(ctx context.Context, distinct, found *buckets) error {
-	total := int64(0)
-	for b := range distinct.files {
-		total += distinct.len(b)
-	}
-	plan := s.plan
-	if plan == nil {
-		var err error
-		if plan, err = hamming.ChoosePlan(s.bits, s.k, int(total)); err != nil {
-			return err
-		}
-	}
-	for table := range plan.Tables() {
-		if err := s.joinTable(ctx, plan, table, total, distinct, found); err != nil {
+// shared finds the candidates of the other tables: each is dealt by value.
+func (s *spiller[F]) shared(ctx context.Context) error {
+	for table := range sketch.Bands + 1 {
+		if err := s.sharedTable(ctx, table); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// joinTable deals the values by their block in one table and joins the
-// buckets.
-func (s *spiller[F]) joinTable(ctx context.Context, plan *hamming.Plan, table int, total int64, distinct, found *buckets) (err error) {
-	w := width[F]()
-	n := int(total*int64(w)*6*int64(s.workers)/s.limit) + s.workers
-	dealt, err := s.buckets(fmt.Sprintf("table-%d", table), n, w)
-	if err != nil {
-		return err
+func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
+	dealt := s.buckets(s.n, 4+data.NumberBytes, false)
+	defer func() { err = errors.Join(err, dealt.Close()) }()
+	columns := views.Sketch
+	if table == mapper.ShortTexts {
+		columns = views.Letters
 	}
-	defer func() { err = errors.Join(err, dealt.close()) }()
-	err = s.each(ctx, len(distinct.files), func(_, b int) error {
-		deal := dealt.dealer()
-		err := distinct.each(b, func(r []byte) error {
-			block := hamming.Block(plan, table, value[F](r))
-			return deal.add(int(mix(block)%uint64(n)), r[:w])
-		})
-		return errors.Join(err, deal.flush())
+	deal := dealt.Dealer()
+	values := mapper.NewMap(nil, s.rule)
+	var record []byte
+	err = s.documents.Each(ctx, 0, s.documents.Len(), columns, func(doc uint64, r *views.Row) error {
+		for _, v := range values.Values(table, &r.View) {
+			record = data.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
+			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, s.n), record, nil); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if err != nil {
+	if err := errors.Join(err, deal.Flush()); err != nil {
 		return err
 	}
-	joiners := make([]*hamming.Joiner[F], s.workers)
-	return s.each(ctx, n, func(worker, b int) error {
-		values := make([]F, 0, dealt.len(b))
-		err := dealt.each(b, func(r []byte) error {
-			values = append(values, value[F](r))
+	compare, candidates := s.comparers()
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		var docs []uint64
+		last := uint32(0)
+		group := func() error { return compare[worker].Shared(table, uint64(last), docs) }
+		err := dealt.Sorted(b, func(r, _ []byte) error {
+			if v := binary.BigEndian.Uint32(r); v != last {
+				if err := group(); err != nil {
+					return err
+				}
+				last, docs = v, docs[:0]
+			}
+			docs = append(docs, data.Number(r[4:]))
 			return nil
 		})
+		if err == nil {
+			err = group()
+		}
+		return errors.Join(err, dealt.Drop(b))
+	})
+	return errors.Join(err, flush(candidates))
+}
+
+// verify gives the candidates the views of their first documents, a chunk at a
+// time, deals them by their second, and judges them.
+func (s *spiller[F]) verify(ctx context.Context) (err error) {
+	attached := s.buckets(s.chunks, candidateBytes, true)
+	defer func() { err = errors.Join(err, attached.Close()) }()
+	out := s.dealers(attached)
+	err = s.each(ctx, s.chunks, func(worker, chunk int) error {
+		view, err := s.loadChunk(ctx, chunk, s.open)
 		if err != nil {
 			return err
 		}
-		if err := dealt.drop(b); err != nil {
+		var a data.View
+		var tail []byte
+		err = s.open.Each(chunk, func(head, _ []byte) error {
+			c := unpackCandidate(head)
+			view(c.A, &a)
+			tail = a.Append(tail[:0])
+			return out[worker].Put(s.chunk(c.B), head, tail)
+		})
+		return errors.Join(err, s.open.Drop(chunk))
+	})
+	if err := errors.Join(err, flush(out)); err != nil {
+		return err
+	}
+	return s.each(ctx, s.chunks, func(worker, chunk int) error {
+		view, err := s.loadChunk(ctx, chunk, attached)
+		if err != nil {
 			return err
 		}
-		if joiners[worker] == nil {
-			joiners[worker] = hamming.NewJoiner[F]()
-		}
-		deal := found.dealer()
-		var record []byte
-		var failed error
-		err = joiners[worker].Bucket(plan, table, values, func(x, y F, distance int) {
-			record = append(appendValue(appendValue(record[:0], x), y), byte(distance))
-			if failed == nil {
-				failed = deal.add(bucketOf(x, len(found.files)), record)
+		verify := mapper.NewVerifier(s.rule)
+		var a, b data.View
+		err = attached.Each(chunk, func(head, tail []byte) error {
+			c := unpackCandidate(head)
+			a.Unpack(tail)
+			view(c.B, &b)
+			if p, ok := verify.Pair(&c, &a, &b); ok {
+				s.out.add(worker, p)
 			}
+			return nil
 		})
-		return errors.Join(err, failed, deal.flush())
+		return errors.Join(err, attached.Drop(chunk))
 	})
 }
 
-// nameFirst puts the documents of bucket b in the place of the first values:
-// (first, second, distance) becomes (second, document, distance), dealt by the
-// second value.
-func (s *spiller[F]) nameFirst(distinct, found, named *buckets, b int) error {
-	docs, err := s.documents(distinct, found, b)
-	if err != nil {
-		return err
+// loadChunk reads the views of a chunk of documents, unless no records wait for
+// it.
+func (s *spiller[F]) loadChunk(ctx context.Context, chunk int, records *spill.Buckets) (view func(doc uint64, v *data.View), err error) {
+	if records.Len(chunk) == 0 {
+		return nil, nil
 	}
-	deal := named.dealer()
-	var record []byte
-	err = found.each(b, func(r []byte) error {
-		second := value[F](r[width[F]():])
-		record = binary.LittleEndian.AppendUint32(appendValue(record[:0], second), docs[value[F](r)])
-		return deal.add(bucketOf(second, len(named.files)), append(record, r[len(r)-1]))
-	})
-	return errors.Join(err, deal.flush(), found.drop(b))
-}
-
-// nameSecond emits bucket b's pairs, the second value's document found.
-func (s *spiller[F]) nameSecond(worker int, distinct, named *buckets, b int) error {
-	docs, err := s.documents(distinct, named, b)
-	if err != nil {
-		return err
-	}
-	err = named.each(b, func(r []byte) error {
-		x, y := docs[value[F](r)], binary.LittleEndian.Uint32(r[width[F]():])
-		s.out.add(worker, data.Pair{A: min(x, y), B: max(x, y), Distance: r[len(r)-1]})
+	first := uint64(chunk) * s.chunkDocuments()
+	last := min(first+s.chunkDocuments(), s.documents.Len())
+	loaded := mapper.NewUnits(true)
+	places := make([]uint32, last-first)
+	err = s.documents.Each(ctx, first, last, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+		places[doc-first] = uint32(loaded.Len())
+		loaded.Append(&r.View)
 		return nil
 	})
-	return errors.Join(err, named.drop(b))
-}
-
-// documents returns the representatives of the values that start bucket b's
-// records.
-func (s *spiller[F]) documents(distinct, records *buckets, b int) (map[F]uint32, error) {
-	docs := make(map[F]uint32)
-	err := records.each(b, func(r []byte) error {
-		docs[value[F](r)] = 0
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return docs, distinct.each(b, func(r []byte) error {
-		if v := value[F](r); len(docs) > 0 {
-			if _, ok := docs[v]; ok {
-				docs[v] = binary.LittleEndian.Uint32(r[width[F]():])
-			}
-		}
-		return nil
-	})
+	return func(doc uint64, v *data.View) { loaded.View(places[doc-first], v) }, err
 }
 
 // bucketOf deals values evenly, whatever their distribution; equal ones meet.
 func bucketOf[F hamming.Fingerprint](f F, n int) int {
 	w := words(&f)
-	h := uint64(0)
-	for _, x := range w {
-		h = mix(h ^ x)
-	}
-	return int(h % uint64(n))
-}
-
-func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	return mapper.Salt(data.Keyed{Hi: w[len(w)-1], Lo: w[0]}, n)
 }
 
 // words views a fingerprint as its one or two words.
@@ -334,114 +480,4 @@ func value[F hamming.Fingerprint](b []byte) (f F) {
 		w[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
 	return f
-}
-
-// buckets are files of records of one size, written by dealers. All writing
-// comes before all reading.
-type buckets struct {
-	files  []*os.File
-	locks  []sync.Mutex // of the files' ends
-	ends   []int64      // bytes written
-	record int
-}
-
-func (s *spiller[F]) buckets(name string, n, record int) (*buckets, error) {
-	b := &buckets{record: record, locks: make([]sync.Mutex, n), ends: make([]int64, n)}
-	for i := range n {
-		f, err := os.Create(filepath.Join(s.dir, fmt.Sprintf("%s-%d", name, i)))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("spill: %w", err), b.close())
-		}
-		b.files = append(b.files, f)
-	}
-	return b, nil
-}
-
-// len is the number of records in bucket i.
-func (b *buckets) len(i int) int64 { return b.ends[i] / int64(b.record) }
-
-// chunkBytes is how much is written to, or read from, a bucket at a time.
-const chunkBytes = 64 << 10
-
-// dealer deals records into buckets; each goroutine has its own.
-type dealer struct {
-	to     *buckets
-	chunks [][]byte
-}
-
-func (b *buckets) dealer() *dealer { return &dealer{to: b, chunks: make([][]byte, len(b.files))} }
-
-// add copies record into bucket i.
-func (d *dealer) add(i int, record []byte) error {
-	chunk := d.chunks[i]
-	if chunk == nil {
-		chunk = make([]byte, 0, chunkBytes)
-	}
-	if len(chunk)+len(record) > chunkBytes {
-		if err := d.write(i); err != nil {
-			return err
-		}
-		chunk = chunk[:0]
-	}
-	d.chunks[i] = append(chunk, record...)
-	return nil
-}
-
-func (d *dealer) write(i int) error {
-	d.to.locks[i].Lock()
-	defer d.to.locks[i].Unlock()
-	if _, err := d.to.files[i].WriteAt(d.chunks[i], d.to.ends[i]); err != nil {
-		return fmt.Errorf("spill: %w", err)
-	}
-	d.to.ends[i] += int64(len(d.chunks[i]))
-	return nil
-}
-
-// flush writes what is left.
-func (d *dealer) flush() error {
-	for i, chunk := range d.chunks {
-		if len(chunk) > 0 {
-			if err := d.write(i); err != nil {
-				return err
-			}
-			d.chunks[i] = chunk[:0]
-		}
-	}
-	return nil
-}
-
-// each calls yield with bucket i's records in the order of their writing; the
-// bytes are valid until yield returns. It may be called concurrently.
-func (b *buckets) each(i int, yield func([]byte) error) error {
-	buf := make([]byte, chunkBytes/b.record*b.record)
-	for at := int64(0); at < b.ends[i]; {
-		chunk := buf[:min(int64(len(buf)), b.ends[i]-at)]
-		if _, err := b.files[i].ReadAt(chunk, at); err != nil {
-			return fmt.Errorf("spill: %s: %w", b.files[i].Name(), err)
-		}
-		at += int64(len(chunk))
-		for ; len(chunk) > 0; chunk = chunk[b.record:] {
-			if err := yield(chunk[:b.record:b.record]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// drop gives the disk space of bucket i back.
-func (b *buckets) drop(i int) error {
-	if err := b.files[i].Truncate(0); err != nil {
-		return fmt.Errorf("spill: %w", err)
-	}
-	return nil
-}
-
-// close closes and removes the files.
-func (b *buckets) close() error {
-	var errs []error
-	for _, f := range b.files {
-		errs = append(errs, f.Close(), os.Remove(f.Name()))
-	}
-	return errors.Join(errs...)
 }

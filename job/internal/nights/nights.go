@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
@@ -138,19 +139,10 @@ func Matches(t testing.TB, out string) (rows []Match) {
 // sameOf says whether two documents are a match, in the obvious way.
 func sameOf(t testing.TB, cfg config.Config) func(a, b *data.View) bool {
 	t.Helper()
-	if !cfg.Match.Verified() {
-		return func(a, b *data.View) bool {
-			return a.Normal && b.Normal && simhash.Distance(simhash.Fingerprint{Hi: a.Hi, Lo: a.Lo}, simhash.Fingerprint{Hi: b.Hi, Lo: b.Lo}) <= cfg.Match.Distance
-		}
-	}
-	layout, err := simhash.NewLayout(cfg.Features.Bits, cfg.Match.Distance)
-	if err != nil {
-		t.Fatal(err)
-	}
-	confirmer := mapper.NewConfirmer(cfg.Match.Distance, mapper.NewFurther(layout.Tables(), cfg.Match.Bands, cfg.Match.ShortTexts), cfg.Match.Rules(), nil)
+	rule := engine.Rule(cfg.Match)
+	verify := mapper.NewVerifier(rule)
 	return func(a, b *data.View) bool {
-		met, verdict := confirmer.Judge(a, b)
-		return met && verdict.Same
+		return rule.Candidate(a, b) && verify.Estimated(verify.Judge(a, b), a, b).Reason != data.NotTheSame
 	}
 }
 
@@ -254,14 +246,7 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 		var want []Match
 		for i := from; i < len(all); i++ {
 			d := &all[i]
-			best, ok := Match{}, false
-			key := func(f Match) string {
-				from := f.From
-				if from == "run" {
-					from = "~"
-				}
-				return fmt.Sprintf("%03d %s %s", f.Distance, from, f.Other)
-			}
+			best, ok, bestKey := Match{}, false, ""
 			for j := range all {
 				o := &all[j]
 				if j == i || !same(&d.view, &o.view) {
@@ -272,13 +257,15 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 					continue
 				}
 				f := Match{d.id, o.id, o.night, known[o.id], distance(&d.view, &o.view)}
+				key := fmt.Sprintf("%03d %s %s", f.Distance, f.From, f.Other)
 				if o.night == night {
 					f.From, f.FirstSeen = "run", ""
+					key = fmt.Sprintf("%03d ~ %09d", f.Distance, j) // the earlier of the input
 				} else {
 					f.FirstSeen = firstSeenBy(all, o)
 				}
-				if !ok || key(f) < key(best) {
-					best, ok = f, true
+				if !ok || key < bestKey {
+					best, ok, bestKey = f, true, key
 				}
 			}
 			if ok {
@@ -291,7 +278,6 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 				firstSeen[d.id] = night
 			}
 		}
-		slices.SortFunc(want, func(a, b Match) int { return strings.Compare(a.ID, b.ID) })
 		got := Matches(t, out)
 		if !slices.Equal(got, want) {
 			for i := range want {

@@ -3,15 +3,64 @@
 package planted
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/numbered"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/simhash/sketch"
 )
+
+// Hot makes documents of hot keys beyond the bounds on them: very many of one
+// fingerprint, two fingerprints of many, a hot band, and short texts that share
+// a key. Of each a few are alike.
+func Hot() (out []data.View) {
+	r := rand.New(rand.NewPCG(4, 4))
+	add := func(n int, like func(i int, v *data.View)) {
+		for i := range n {
+			v := data.View{Lo: r.Uint64(), Length: 1000, Normal: true}
+			for b := range v.Sketch {
+				v.Sketch[b] = byte(r.Uint32())
+			}
+			like(i, &v)
+			if i%10 == 9 { // like one of those before, but for some bits
+				v.Sketch = out[len(out)-1-r.IntN(9)].Sketch
+				for range r.IntN(60) {
+					bit := r.IntN(40 * 8)
+					v.Sketch[bit/8] ^= 1 << (bit % 8)
+				}
+			}
+			out = append(out, v)
+		}
+	}
+	add(800, func(_ int, v *data.View) { v.Lo = 0x0123456789abcdef })
+	add(200, func(i int, v *data.View) { v.Lo = 0xfedcba9876543210 ^ uint64(i%2) })
+	add(700, func(_ int, v *data.View) { copy(v.Sketch[40:43], "hot") })
+	add(700, func(_ int, v *data.View) {
+		v.Letters = []byte("hotkey")
+		for range 4 {
+			v.Letters = append(v.Letters, byte('a'+r.IntN(26)))
+		}
+		v.Normal = false
+	})
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
 
 // Prints makes n fingerprints: random ones, near copies, and a hot segment key
 // that a third of them share.
@@ -120,21 +169,90 @@ func Alike(n int) []data.View {
 	return out
 }
 
-// Write stores documents under their numbers in folder dir and opens it.
-func Write(dir string, form numbered.Form, views []data.View) (*numbered.Folder, error) {
-	w, err := numbered.Create(filepath.Clean(dir), form)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range views {
-		if err := w.Add(numbered.Document{ID: fmt.Appendf(nil, "%08d", i), Hi: v.Hi, Lo: v.Lo, View: v}); err != nil {
+// Write writes what a run of so many splits has of the documents when the match
+// begins: their views, and which of them others stand for. The last split has
+// what is left over, and may be empty.
+func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) (*engine.Documents, error) {
+	per := len(documents)/splits + 1
+	for task := range splits {
+		from, to := min(task*per, len(documents)), min((task+1)*per, len(documents))
+		if err := write(engine.ViewPath(dir, task), engine.ViewForm(cfg), from, documents[from:to]); err != nil {
+			return nil, err
+		}
+		if err := os.RemoveAll(engine.IdenticalPath(dir, task)); err != nil {
 			return nil, err
 		}
 	}
-	if err := w.Commit(); err != nil {
+	d, err := engine.OpenDocuments(dir, splits)
+	if err != nil {
 		return nil, err
 	}
-	return numbered.Open(dir)
+	if err := identicals(dir, cfg, d); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if err := d.Close(); err != nil {
+		return nil, err
+	}
+	return engine.OpenDocuments(dir, splits)
+}
+
+// write writes the views of a split, whose first document is first.
+func write(path string, form views.Form, first int, documents []data.View) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	w, err := views.Create(path, form)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	for i := range documents {
+		if err := w.Write(&views.Row{View: documents[i], ID: xxh3.Hash(ID(first + i)), Keep: math.NaN()}); err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// ID is the id of a document.
+func ID(doc int) []byte { return fmt.Appendf(nil, "%08d", doc) }
+
+// identicals writes which documents others stand for.
+func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
+	find := engine.Identities{Documents: d, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
+		for doc := d.First(split); doc < d.First(split+1); doc++ {
+			if err := yield(ID(int(doc))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	var mu sync.Mutex
+	var found []identical.Document
+	err := find.Find(context.Background(), func(e identical.Document) error {
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(found, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
+	for task := range d.Parts() {
+		path := engine.IdenticalPath(dir, task)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		w := identical.Create(path, d.First(task))
+		for ; len(found) > 0 && found[0].Doc < d.First(task+1); found = found[1:] {
+			w.Add(found[0])
+		}
+		if err := w.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var _ = [1]struct{}{}[sketch.Size-data.SketchSize] // they agree

@@ -24,7 +24,7 @@ func encode(m *Model) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close() //nolint:errcheck // writes nothing
+	defer w.Close()
 	return w.EncodeAll(payload, file), nil
 }
 

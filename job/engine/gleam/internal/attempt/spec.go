@@ -37,7 +37,6 @@ const (
 	Lease      = "lease"       // once it is removed the attempt is over
 	Launcher   = Shipped       // what gleam ships
 	ResultFile = "result.json" // the driver's last act
-	OutputFile = "output"      // what the flow's last stage makes, if it makes a file
 )
 
 // Path is a path in the folder.
@@ -147,9 +146,9 @@ func (s *Spec) Enter() error {
 	return nil
 }
 
-// Result is what a driver found out, verified: a failure, or what the flow's
-// last stage makes of its output.
+// Result is what a driver found out, verified: a failure, or what the tasks of
+// the last step counted of their input.
 type Result struct {
-	Failure *Failure        `json:",omitempty"`
-	Payload json.RawMessage `json:",omitempty"`
+	Failure *Failure `json:",omitempty"`
+	Counted uint64
 }

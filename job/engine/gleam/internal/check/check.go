@@ -33,9 +33,10 @@ const (
 	minRunDisk = 64 << 20
 )
 
-// Spread returns the paths that a check looks at, evenly spread if they are very
-// many.
+// Spread returns the paths that a check looks at, each once where it follows
+// itself, and evenly spread if they are very many.
 func Spread(paths []string) []string {
+	paths = slices.Compact(paths)
 	if len(paths) <= most {
 		return paths
 	}

@@ -169,7 +169,6 @@ func (r *Run) spec() (*attempt.Spec, error) {
 		Run: path, Work: work, Binary: sum,
 		Config: cfg, Execution: cfg.Execution, JobHash: r.Job.Hash,
 	}
-	s.Execution.Shards, s.Execution.Salts = max(s.Execution.Shards, 1), max(s.Execution.Salts, 1)
 	for _, named := range append(cfg.Features.Files(), cfg.Library.Path) {
 		s.Relative = s.Relative || named != "" && !filepath.IsAbs(named)
 	}

@@ -29,8 +29,8 @@ import (
 //	    32     n  payload
 //	  32+n     8  XXH3-64 of all bytes before
 const (
-	Header   = 32
-	overhead = Header + 8
+	header   = 32
+	overhead = header + 8
 )
 
 // Kinds of frames.
@@ -73,7 +73,7 @@ func (f Frame) begin(dst []byte) []byte {
 // seal completes the frame that is all of b, and returns its checksum.
 func seal(b []byte, records uint32) ([]byte, uint64) {
 	binary.LittleEndian.PutUint32(b[24:], records)
-	binary.LittleEndian.PutUint32(b[28:], uint32(len(b)-Header))
+	binary.LittleEndian.PutUint32(b[28:], uint32(len(b)-header))
 	sum := xxh3.Hash(b)
 	return binary.LittleEndian.AppendUint64(b, sum), sum
 }
@@ -93,8 +93,8 @@ func Decode(b []byte, attempt uint64) (f Frame, sum uint64, err error) {
 		return f, 0, fmt.Errorf("%w: it starts with %x", ErrFrame, b[:8])
 	}
 	body := b[:len(b)-8]
-	if n := binary.LittleEndian.Uint32(b[28:]); uint64(n) != uint64(len(body)-Header) {
-		return f, 0, fmt.Errorf("%w: %d bytes of payload, its header says %d", ErrFrame, len(body)-Header, n)
+	if n := binary.LittleEndian.Uint32(b[28:]); uint64(n) != uint64(len(body)-header) {
+		return f, 0, fmt.Errorf("%w: %d bytes of payload, its header says %d", ErrFrame, len(body)-header, n)
 	}
 	sum = xxh3.Hash(body)
 	if sum != binary.LittleEndian.Uint64(b[len(body):]) {
@@ -107,7 +107,7 @@ func Decode(b []byte, attempt uint64) (f Frame, sum uint64, err error) {
 		From:    binary.LittleEndian.Uint32(b[16:]),
 		To:      binary.LittleEndian.Uint32(b[20:]),
 		Records: binary.LittleEndian.Uint32(b[24:]),
-		Payload: body[Header:],
+		Payload: body[header:],
 	}
 	switch {
 	case f.Attempt != attempt:

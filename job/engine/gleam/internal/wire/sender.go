@@ -24,9 +24,6 @@ func NewSender(out *Writer, header Frame, destinations int, onFrame func(records
 	return &Sender{out: out, header: header, to: make([]destination, destinations), onFrame: onFrame}
 }
 
-// Empty reports whether no record waits for the destination.
-func (s *Sender) Empty(to int) bool { return s.to[to].waiting == 0 }
-
 // Record returns the buffer that one record for the destination is to be
 // appended to; Put takes it back.
 func (s *Sender) Record(to int) []byte {

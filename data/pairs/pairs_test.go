@@ -1,0 +1,109 @@
+package pairs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/pairs"
+)
+
+func read(path string) (got []pairs.Pair, err error) {
+	return got, pairs.Each(context.Background(), path, func(p pairs.Pair) error { got = append(got, p); return nil })
+}
+
+func write(path string, batches ...[]pairs.Pair) error {
+	w, err := pairs.Create(path)
+	if err != nil {
+		return err
+	}
+	for _, b := range batches {
+		if err := w.Add(b); err != nil {
+			return errors.Join(err, w.Abort())
+		}
+	}
+	return w.Commit()
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pairs")
+	rapid.Check(t, func(t *rapid.T) {
+		batches := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pairs.Pair {
+			return pairs.Pair{Pair: data.Pair{
+				A: rapid.Uint64Range(0, 1<<40-1).Draw(t, "a"), B: rapid.Uint64Range(0, 1<<40-1).Draw(t, "b"), Distance: rapid.Byte().Draw(t, "h"),
+				Evidence: data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")},
+			}, Jaccard: rapid.Float32().Draw(t, "jaccard")}
+		}), 0, 20), 0, 5).Draw(t, "batches")
+		if err := write(path, batches...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(path)
+		if err != nil || !slices.Equal(got, slices.Concat(batches...)) {
+			t.Fatalf("%v: got %v, want %v", err, got, batches)
+		}
+	})
+}
+
+func TestManyPairs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pairs")
+	want := make([]pairs.Pair, 10_000)
+	for i := range want {
+		want[i].A, want[i].B = uint64(i), uint64(2*i)
+	}
+	if err := write(path, want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(path); err != nil || !slices.Equal(got, want) {
+		t.Fatalf("%v: %d pairs", err, len(got))
+	}
+}
+
+// A file with any byte changed, or cut anywhere, is refused.
+func TestDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pairs")
+	if err := write(path, make([]pairs.Pair, 2), make([]pairs.Pair, 1)); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		damaged := slices.Clone(whole)
+		damaged[i] ^= 0x10
+		for _, b := range [][]byte{damaged, whole[:i], append(slices.Clone(whole), 0)} {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := read(path); !errors.Is(err, data.ErrDamaged) {
+				t.Fatalf("byte %d: %v", i, err)
+			}
+		}
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "pairs")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "pairs")
+	p := pairs.Pair{Pair: data.Pair{A: 3, B: 17, Distance: 2}, Jaccard: pairs.None()}
+	if err := write(path, []pairs.Pair{p}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	got, err := read(path)
+	fmt.Println(got[0].A, got[0].B, got[0].Distance, math.IsNaN(float64(got[0].Jaccard)), err)
+	// Output: 3 17 2 true <nil>
+}

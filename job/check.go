@@ -1,0 +1,238 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// ErrMissed is returned when the join's result differs from a comparison with
+// all documents.
+var ErrMissed = errors.New("the join missed a match")
+
+// checkWork bounds the comparisons of a run's check of itself, and maxCheck
+// the documents that are checked.
+const (
+	checkWork = 100_000_000
+	maxCheck  = 64
+)
+
+// sample is a document that check looks at, with its best match.
+type sample struct {
+	doc, match uint64
+	view       data.View
+	outline    sketch.Outline // of its letters
+	distance   int            // of the match; beyond all distances without one
+}
+
+// noDistance is beyond all distances.
+const noDistance = 1 << 20
+
+// offer takes in a match of the sample.
+func (s *sample) offer(doc uint64, distance int) {
+	if distance < s.distance || distance == s.distance && doc < s.match {
+		s.match, s.distance = doc, distance
+	}
+}
+
+// check compares some documents, spread evenly, with all others, and fails
+// unless their best matches are those that the join found.
+func (d *decider) check(ctx context.Context) error {
+	samples, err := d.samples(ctx)
+	if err != nil || len(samples) == 0 {
+		return err
+	}
+	parts := make([][]sample, d.documents.Parts()) // each split finds its own best
+	err = d.run.eachSplit(ctx, func(task int) error {
+		parts[task] = slices.Clone(samples)
+		return d.scan(ctx, d.documents.First(task), d.documents.First(task+1), parts[task])
+	})
+	if err != nil {
+		return err
+	}
+	for i := range samples {
+		s := &samples[i]
+		for _, part := range parts {
+			if part[i].distance < noDistance {
+				s.offer(part[i].match, part[i].distance)
+			}
+		}
+		if err := d.compare(ctx, s); err != nil {
+			return err
+		}
+	}
+	d.counts.Checked = int64(len(samples))
+	return nil
+}
+
+// takesPart reports whether a document is one of those that are matched.
+func (d *decider) takesPart(doc uint64, r *views.Row) bool {
+	if !r.Matched() {
+		return false
+	}
+	_, equal := d.matched.Index(doc)
+	return equal || !d.documents.Silent(doc) // a silent document without an index is a duplicate id, or deleted
+}
+
+func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
+	n := d.documents.Len()
+	if n == 0 {
+		return nil, nil
+	}
+	work := uint64(checkWork)
+	if d.run.config.Match.Verified() {
+		work /= 4 // a comparison looks at more
+	}
+	count := min(max(work/n, 2), maxCheck, n)
+	for i := range count {
+		doc := i * n / count
+		err := d.documents.Scan(doc, doc+1, views.Fingerprint|views.Sketch|views.Letters, func(_ uint64, r *views.Row) error {
+			if d.takesPart(doc, r) {
+				s := sample{doc: doc, view: r.View, distance: noDistance}
+				s.view.Letters = slices.Clone(r.View.Letters)
+				s.outline = sketch.OutlineOf(s.view.Letters)
+				samples = append(samples, s)
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return samples, nil
+}
+
+// scan offers the documents from first to last − 1 to the samples.
+func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample) error {
+	rule := engine.Rule(d.run.config.Match)
+	verify := mapper.NewVerifier(rule)
+	columns := views.Fingerprint
+	if rule.Verified {
+		columns |= views.Sketch | views.Letters
+	}
+	return d.documents.Scan(first, last, columns, func(doc uint64, r *views.Row) error {
+		if doc&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !d.takesPart(doc, r) {
+			return nil
+		}
+		outline := sketch.OutlineOf(r.View.Letters)
+		for i := range samples {
+			s := &samples[i]
+			distance := mapper.Distance(&s.view, &r.View)
+			if distance > s.distance || doc == s.doc || !rule.Verified && distance > rule.K {
+				continue
+			}
+			if len(s.view.Letters) > 0 && len(r.View.Letters) > 0 && s.outline.Unlike(outline) {
+				continue
+			}
+			if d.same(&rule, verify, s, doc, &r.View) {
+				s.offer(doc, distance)
+			}
+		}
+		return nil
+	})
+}
+
+// same is the obvious form of what the tables and the texts find: whether a
+// sample and another document are candidates and the same.
+func (d *decider) same(rule *mapper.Rule, verify *mapper.Verifier, s *sample, doc uint64, v *data.View) bool {
+	if !rule.Candidate(&s.view, v) {
+		return false
+	}
+	switch verify.Judge(&s.view, v).Reason {
+	case data.NotTheSame:
+		return false
+	case data.Open:
+		p, ok := d.text(d.first(s.doc), d.first(doc))
+		return !ok || p.Evidence.Reason == data.ByTexts // if the texts were not consulted, the join missed it
+	}
+	return true
+}
+
+// first is the first document of a document's unit.
+func (d *decider) first(doc uint64) uint64 {
+	if i, ok := d.matched.Index(doc); ok {
+		return d.numbers[d.units[i]]
+	}
+	return doc
+}
+
+// compare fails unless the join found what the sample found.
+func (d *decider) compare(ctx context.Context, s *sample) error {
+	match, distance, found := uint64(0), uint8(0), false
+	if i, ok := d.matched.Index(s.doc); ok {
+		var m uint32
+		if m, distance, _, found = d.match(i); found {
+			match = d.numbers[m]
+		}
+	}
+	want := s.distance < noDistance
+	if found == want && (!found || match == s.match && int(distance) == s.distance) {
+		return nil
+	}
+	if d.run.config.Match.Verified() {
+		other := s.match
+		if !want {
+			other = match
+		}
+		if crowded, err := d.crowded(ctx, s.doc, other); err != nil || crowded {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: document %d has its best match in %d at distance %d, the join says %d at %d (matched: %t): this is a defect of neardup, its tables were not written",
+		ErrMissed, s.doc, s.match, s.distance, match, distance, found)
+}
+
+// crowded reports whether so many documents share what brings two documents
+// together that not all of them are compared with each other.
+func (d *decider) crowded(ctx context.Context, a, b uint64) (bool, error) {
+	var of [2]data.View
+	if err := errors.Join(d.documents.View(a, &of[0]), d.documents.View(b, &of[1])); err != nil {
+		return false, err
+	}
+	rule := engine.Rule(d.run.config.Match)
+	keys := mapper.NewMap(nil, rule)
+	type value struct {
+		table int
+		value uint64
+	}
+	shared := map[value]int{}
+	for t := range sketch.Bands + 1 {
+		have := slices.Clone(keys.Values(t, &of[0]))
+		for _, v := range keys.Values(t, &of[1]) {
+			if slices.Contains(have, v) {
+				shared[value{t, v}] = 0
+			}
+		}
+	}
+	var prints [2]int
+	err := d.documents.Each(ctx, 0, d.documents.Len(), views.Sketch|views.Letters, func(_ uint64, r *views.Row) error {
+		for i := range of {
+			if r.View.Normal && r.View.Hi == of[i].Hi && r.View.Lo == of[i].Lo {
+				prints[i]++
+			}
+		}
+		for t := 0; t <= sketch.Bands && len(shared) > 0; t++ {
+			for _, v := range keys.Values(t, &r.View) {
+				if n, ok := shared[value{t, v}]; ok {
+					shared[value{t, v}] = n + 1
+				}
+			}
+		}
+		return nil
+	})
+	most := 0
+	for _, n := range shared {
+		most = max(most, n)
+	}
+	return mapper.Crowded(prints, most), err
+}

@@ -1,0 +1,646 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/decision"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/pairs"
+	"github.com/neardup/neardup/data/spill"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/reducer"
+)
+
+// MatchCounts is what the run found.
+type MatchCounts struct {
+	Checked   int64            `json:"checked"`
+	Consulted int64            `json:"consulted"`
+	Matched   int64            `json:"matched"`
+	Pairs     int64            `json:"pairs"`
+	Clusters  int64            `json:"clusters"`
+	Clustered int64            `json:"clustered"`
+	Cut       int64            `json:"cut"`
+	CutSize   int64            `json:"cut_size"`
+	Largest   []largestCluster `json:"largest"`
+
+	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
+	Continued int64           `json:"continued,omitempty"` // clusters that continue an earlier one
+	Merges    []reducer.Merge `json:"merges,omitempty"`    // of earlier clusters
+}
+
+const countsFile = "counts.json"
+
+// decide reduces the pairs to best matches and clusters, chooses each cluster's
+// representative, and writes what was decided for each split.
+func (r *run) decide(ctx context.Context) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	rec = rundir.TaskRecord{Stage: stageDecide}
+	documents, err := r.documents()
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, documents.Close()) }()
+	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
+	d := &decider{run: r, documents: documents, rec: &rec}
+	if r.library != nil {
+		if d.earlier, err = r.readEarlier(documents.Parts()); err != nil {
+			return rec, err
+		}
+	}
+	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.cluster, d.represent, d.write} {
+		if err := step(ctx); err != nil {
+			return rec, err
+		}
+	}
+	if r.config.Match.AllPairs {
+		if err := d.allPairs(ctx); err != nil {
+			return rec, err
+		}
+	}
+	if err := rundir.WriteJSON(r.dir.Path(rundir.State, countsFile), d.counts); err != nil {
+		return rec, err
+	}
+	rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, countsFile))
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, r.dir.PutRecord(rec)
+}
+
+// decider is the stage under way. It counts the documents that have a match or
+// an equal anew, from 0 in order of their numbers: an index is a document's
+// place among them.
+type decider struct {
+	run       *run
+	rec       *rundir.TaskRecord
+	documents *engine.Documents
+	earlier   earlierDocuments // nil without a library
+	counts    MatchCounts
+	resolved  []pairs.Pair // in order
+
+	matched  *reducer.Subset
+	numbers  []uint64      // document by index
+	units    []uint32      // by index: the first of the documents that nothing tells apart
+	short    []bool        // by index: it is a short text that equals another
+	second   []uint32      // by first of a unit: its second; 0 without one
+	best     *reducer.Best // of the firsts of units
+	evidence []evidence    // of best; nil where the distance alone decides
+
+	components *reducer.Components
+	labels     []uint32           // by index: the first of its cluster
+	sizes      []uint32           // by label
+	lineage    map[uint32]lineage // by label; of a run with a library
+	keepers    []uint32           // by label; noDocument: it is in an earlier night
+}
+
+// evidence is what a match rests on.
+type evidence struct {
+	data.Evidence
+	jaccard float32
+}
+
+func comparePairs(p, q pairs.Pair) int {
+	return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B))
+}
+
+// readResolved reads what the texts decided.
+func (d *decider) readResolved(ctx context.Context) error {
+	if !resolves(&d.run.config) {
+		return nil
+	}
+	err := pairs.Each(ctx, d.run.dir.Path(rundir.State, resolvedFile), func(p pairs.Pair) error {
+		d.resolved = append(d.resolved, p)
+		return nil
+	})
+	d.counts.Consulted = int64(len(d.resolved))
+	return err
+}
+
+// text returns what the texts of a pair of firsts of units decided, if they
+// were consulted.
+func (d *decider) text(a, b uint64) (p pairs.Pair, ok bool) {
+	p.A, p.B = min(a, b), max(a, b)
+	at, ok := slices.BinarySearchFunc(d.resolved, p, comparePairs)
+	if !ok {
+		return p, false
+	}
+	return d.resolved[at], true
+}
+
+// eachPair calls yield with the pairs that are the same, of the firsts of
+// units.
+func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) error {
+	return pairs.Each(ctx, d.run.dir.Path(rundir.State, matchedFile), func(p pairs.Pair) error {
+		if p.Evidence.Reason == data.Open {
+			resolved, ok := d.text(p.A, p.B)
+			if !ok {
+				return fmt.Errorf("documents %d and %d: no texts were consulted: this is a defect of neardup", p.A, p.B)
+			}
+			if p = resolved; p.Evidence.Reason == data.NotTheSame {
+				return nil
+			}
+		}
+		return yield(p)
+	})
+}
+
+// eachEqual calls yield with the documents that equal an earlier one, in order.
+func (d *decider) eachEqual(ctx context.Context, yield func(identical.Document) error) error {
+	for task := range d.documents.Parts() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := d.documents.Identical(d.run.dir, task, func(e identical.Document) error {
+			if !e.IsEqual() {
+				return nil
+			}
+			return yield(e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather gives the documents that have a match or an equal their indices.
+func (d *decider) gather(ctx context.Context) error {
+	d.matched = reducer.NewSubset(d.documents.Len())
+	err := d.eachPair(ctx, func(p pairs.Pair) error {
+		d.matched.Add(p.A)
+		d.matched.Add(p.B)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = d.eachEqual(ctx, func(e identical.Document) error {
+		d.matched.Add(e.Doc)
+		d.matched.Add(e.Of)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for doc := range d.earlier {
+		d.matched.Add(doc)
+	}
+	d.matched.Seal()
+	d.numbers = d.matched.Members()
+	return nil
+}
+
+// index is the index of a document that has one.
+func (d *decider) index(doc uint64) uint32 {
+	i, _ := d.matched.Index(doc)
+	return i
+}
+
+// reduce finds units, best matches with their evidence, and connected
+// components.
+func (d *decider) reduce(ctx context.Context) error {
+	n := len(d.numbers)
+	d.units, d.short, d.second = make([]uint32, n), make([]bool, n), make([]uint32, n)
+	for i := range d.units {
+		d.units[i] = uint32(i)
+	}
+	d.best, d.components = reducer.NewBest(n), reducer.NewComponents(n)
+	err := d.eachEqual(ctx, func(e identical.Document) error {
+		i, first := d.index(e.Doc), d.index(e.Of)
+		d.units[i] = first
+		if d.second[first] == 0 {
+			d.second[first] = i
+		}
+		short := e.Kind == identical.EqualShort
+		d.short[i], d.short[first] = short, short
+		d.components.Add(i, first)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = d.eachPair(ctx, func(p pairs.Pair) error {
+		a, b := d.index(p.A), d.index(p.B)
+		d.best.Add(a, b, p.Distance)
+		d.components.Add(a, b)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !d.run.config.Match.Verified() {
+		return nil
+	}
+	d.evidence = make([]evidence, n)
+	return d.eachPair(ctx, func(p pairs.Pair) error {
+		a, b := d.index(p.A), d.index(p.B)
+		e := evidence{p.Evidence, p.Jaccard}
+		if m, _, ok := d.best.Match(a); ok && m == b {
+			d.evidence[a] = e
+		}
+		if m, _, ok := d.best.Match(b); ok && m == a {
+			d.evidence[b] = e
+		}
+		return nil
+	})
+}
+
+// match is the best match of index i in the run: of its unit the first other,
+// if there is one and no earlier document of another unit is as near.
+func (d *decider) match(i uint32) (match uint32, distance uint8, e evidence, ok bool) {
+	first := d.units[i]
+	match, distance, ok = d.best.Match(first)
+	if e.jaccard = pairs.None(); d.evidence != nil {
+		e = d.evidence[first]
+	}
+	twin, has := first, first != i
+	if !has {
+		twin, has = d.second[i], d.second[i] != 0
+	}
+	if has && (!ok || distance > 0 || twin < match) {
+		return twin, 0, d.equality(i), true
+	}
+	return match, distance, e, ok
+}
+
+// equality is what the match of equal documents rests on.
+func (d *decider) equality(i uint32) evidence {
+	e := evidence{jaccard: pairs.None()}
+	switch {
+	case !d.run.config.Match.Verified():
+	case d.short[i]:
+		e.Evidence = data.Evidence{Reason: data.ByEquality, Figure: 1} // no edit of one letter
+	default:
+		e.Evidence = data.Evidence{Reason: data.BySketches}
+	}
+	return e
+}
+
+// cluster gives every index the first index of its cluster. A component with
+// more distinct views than the spread bound is cut into clusters around centres.
+func (d *decider) cluster(ctx context.Context) error {
+	labels := make([]uint32, len(d.numbers))
+	spread := make([]uint32, len(d.numbers)) // by root: units
+	for i := range uint32(len(labels)) {
+		labels[i] = d.components.Root(i)
+		if d.units[i] == i {
+			spread[labels[i]]++
+		}
+	}
+	bound := d.run.config.Clusters.MaxSpread
+	wide := map[uint32]*component{} // by root
+	for root, n := range spread {
+		if bound > 0 && int(n) > bound {
+			wide[uint32(root)] = &component{}
+		}
+	}
+	if err := d.keepWide(ctx, wide, labels, bound); err != nil {
+		return err
+	}
+	if len(wide) > 0 {
+		if err := d.cut(ctx, wide, labels); err != nil {
+			return err
+		}
+	}
+	var err error
+	d.labels, err = d.descend(ctx, labels)
+	return err
+}
+
+// cut gives the documents of wide components the labels of their parts.
+func (d *decider) cut(ctx context.Context, wide map[uint32]*component, labels []uint32) error {
+	for i, root := range labels {
+		if c, ok := wide[root]; ok {
+			c.add(uint32(i), d.units[i])
+		}
+	}
+	err := d.eachPair(ctx, func(p pairs.Pair) error {
+		a, b := d.index(p.A), d.index(p.B)
+		if c, ok := wide[labels[a]]; ok {
+			c.pairs = append(c.pairs, [2]uint32{a, b})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	centres := map[uint32]uint32{} // by first of a unit
+	for _, c := range wide {
+		d.counts.Cut++
+		d.counts.CutSize = max(d.counts.CutSize, c.documents)
+		for i, centre := range reducer.Centred(c.nodes, c.weights, c.pairs) {
+			centres[c.nodes[i]] = centre
+		}
+	}
+	smallest := map[uint32]uint32{} // index of a centre's cluster
+	for i, root := range labels {
+		if _, ok := wide[root]; ok {
+			centre := centres[d.units[i]]
+			if _, seen := smallest[centre]; !seen {
+				smallest[centre] = uint32(i)
+			}
+			labels[i] = smallest[centre]
+		}
+	}
+	return nil
+}
+
+// keepWide drops the components of no more distinct fingerprints than bound:
+// pages of one template have many texts and few fingerprints, and are no
+// chain.
+func (d *decider) keepWide(ctx context.Context, wide map[uint32]*component, labels []uint32, bound int) error {
+	if !d.run.config.Match.Verified() || len(wide) == 0 {
+		return nil
+	}
+	prints := make(map[uint32]map[[2]uint64]bool, len(wide))
+	for root := range wide {
+		prints[root] = map[[2]uint64]bool{}
+	}
+	err := d.documents.Each(ctx, 0, d.documents.Len(), 0, func(doc uint64, r *views.Row) error {
+		i, ok := d.matched.Index(doc)
+		if !ok {
+			return nil
+		}
+		if seen := prints[labels[i]]; seen != nil && len(seen) <= bound {
+			seen[[2]uint64{r.View.Hi, r.View.Lo}] = true
+		}
+		return nil
+	})
+	for root, seen := range prints {
+		if len(seen) <= bound {
+			delete(wide, root)
+		}
+	}
+	return err
+}
+
+// component is a connected component that is to be cut.
+type component struct {
+	documents int64
+	nodes     []uint32 // firsts of units, ascending
+	weights   []int    // documents that each stands for
+	pairs     [][2]uint32
+}
+
+// add takes the next index, in ascending order, with the first of its unit.
+func (c *component) add(i, first uint32) {
+	c.documents++
+	if first == i {
+		c.nodes, c.weights = append(c.nodes, i), append(c.weights, 1)
+		return
+	}
+	at, _ := slices.BinarySearch(c.nodes, first)
+	c.weights[at]++
+}
+
+// isCluster reports whether a label is that of a cluster: of two documents, or
+// of one that continues an earlier night's.
+func (d *decider) isCluster(label uint32) bool {
+	return d.sizes[label] > 1 || d.sizes[label] > 0 && d.lineage[label].continues
+}
+
+// represent chooses the representative of each cluster.
+func (d *decider) represent(ctx context.Context) error {
+	d.sizes = make([]uint32, len(d.labels))
+	for _, l := range d.labels {
+		d.sizes[l]++
+	}
+	for l, size := range d.sizes {
+		if d.isCluster(uint32(l)) {
+			d.counts.Clusters++
+			d.counts.Clustered += int64(size)
+		}
+	}
+	rule := keepRule(d.run.config.Clusters.Keep)
+	d.keepers = slices.Repeat([]uint32{noDocument}, len(d.labels))
+	if rule == reducer.KeepFirst {
+		for i, l := range slices.Backward(d.labels) {
+			d.keepers[l] = uint32(i)
+		}
+		return nil
+	}
+	values := make([]float64, len(d.labels)) // of the keepers
+	err := d.documents.Scan(0, d.documents.Len(), views.Keep, func(doc uint64, r *views.Row) error {
+		if doc&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		i, ok := d.matched.Index(doc)
+		if !ok {
+			return nil
+		}
+		l, c := d.labels[i], reducer.Candidate{Doc: i, Value: r.Keep}
+		if have := d.keepers[l]; have != noDocument {
+			c = reducer.Keeper(rule, []reducer.Candidate{{Doc: have, Value: values[l]}, c})
+		}
+		d.keepers[l], values[l] = c.Doc, c.Value
+		return nil
+	})
+	for l, lineage := range d.lineage {
+		if lineage.continues && d.run.config.Clusters.Keep == config.KeepEarliest {
+			d.keepers[l] = noDocument // the earlier night has it
+		}
+	}
+	return err
+}
+
+// write writes the decisions of each split.
+func (d *decider) write(ctx context.Context) error {
+	if err := os.MkdirAll(d.run.dir.Path(rundir.State, engine.DecisionFolder), 0o755); err != nil {
+		return err
+	}
+	var mu sync.Mutex // of the counts
+	err := d.run.eachSplit(ctx, func(task int) error {
+		first := d.documents.First(task)
+		i, _ := slices.BinarySearch(d.numbers, first)
+		end, _ := slices.BinarySearch(d.numbers, d.documents.First(task+1))
+		out := decision.Create(d.run.dir.Path(decisionFile(task)), first)
+		earlier, matched := int64(0), int64(0)
+		for ; i < end; i++ {
+			decided := d.decision(uint32(i))
+			if decided.Earlier {
+				earlier++
+			}
+			if decided.Earlier || decided.Match != decision.None {
+				matched++
+			}
+			out.Add(decided)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		d.counts.Earlier += earlier
+		d.counts.Matched += matched
+		return out.Commit()
+	})
+	if err != nil {
+		return err
+	}
+	for task := range d.documents.Parts() {
+		d.rec.Outputs = append(d.rec.Outputs, decisionFile(task))
+	}
+	if d.run.library != nil {
+		ids := map[uint64]string{}
+		for l, lineage := range d.lineage {
+			ids[d.numbers[l]] = lineage.id
+		}
+		if err := engine.WriteLineage(d.run.dir, ids); err != nil {
+			return err
+		}
+		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, engine.LineageFile))
+	}
+	d.largest()
+	return nil
+}
+
+// decisionFile is the file of a split's decisions, within the run directory.
+func decisionFile(task int) string {
+	return filepath.Join(rundir.State, engine.DecisionFolder, rundir.PartName(task, ""))
+}
+
+// decision is what was decided of index i: of the equally near matches an
+// earlier night's comes first.
+func (d *decider) decision(i uint32) *decision.Decision {
+	out := decision.Decision{Doc: d.numbers[i], Match: decision.None, Jaccard: pairs.None(), Cluster: decision.None}
+	match, distance, e, ok := d.match(i)
+	if previous := d.earlier.match(d.numbers[i]); previous != nil && (!ok || previous.Distance <= int(distance)) {
+		out.Earlier = true
+	} else if ok {
+		out.Match, out.Distance, out.Evidence, out.Jaccard = d.numbers[match], distance, e.Evidence, e.jaccard
+	}
+	if l := d.labels[i]; d.isCluster(l) {
+		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[l] == i
+	}
+	return &out
+}
+
+// largestCluster is a ClusterSize whose ids are yet to be read.
+type largestCluster struct {
+	Cluster uint64 `json:"cluster"` // its first document
+	ID      string `json:"id"`      // in a library; else that of its first document
+	Example uint64 `json:"example"`
+	Size    int64  `json:"size"`
+}
+
+// largest notes the ten largest clusters of two documents of the run or more,
+// ties to the smaller number.
+func (d *decider) largest() {
+	const n = 10
+	var top []uint32 // clusters
+	bySize := func(a, b uint32) int { return cmp.Or(cmp.Compare(d.sizes[b], d.sizes[a]), cmp.Compare(a, b)) }
+	for l, size := range d.sizes {
+		if size < 2 || len(top) == n && size <= d.sizes[top[n-1]] {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, uint32(l), bySize)
+		top = slices.Insert(top, at, uint32(l))
+		top = top[:min(len(top), n)]
+	}
+	for _, l := range top {
+		c := largestCluster{Cluster: d.numbers[l], ID: d.lineage[l].id, Example: d.numbers[l], Size: int64(d.sizes[l])}
+		if keeper := d.keepers[l]; keeper != noDocument {
+			c.Example = d.numbers[keeper]
+		}
+		d.counts.Largest = append(d.counts.Largest, c)
+	}
+}
+
+// allPairs writes, for each split, the pairs of its documents with later ones,
+// each once: the pairs of firsts of units, each for all documents of both, and
+// those inside the units.
+func (d *decider) allPairs(ctx context.Context) (err error) {
+	members := map[uint32][]uint32{} // of units of two or more
+	for i, first := range d.units {
+		if i := uint32(i); first != i {
+			if members[first] == nil {
+				members[first] = []uint32{first}
+			}
+			members[first] = append(members[first], i)
+		}
+	}
+	of := func(first uint32) []uint32 {
+		if m, ok := members[first]; ok {
+			return m
+		}
+		return []uint32{first}
+	}
+	for _, m := range members {
+		d.counts.Pairs += int64(len(m)) * int64(len(m)-1) / 2
+	}
+	err = d.eachPair(ctx, func(p pairs.Pair) error {
+		d.counts.Pairs += int64(len(of(d.index(p.A)))) * int64(len(of(d.index(p.B))))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if limit := d.run.config.Match.MaxPairs; d.counts.Pairs > limit {
+		return fmt.Errorf("%d pairs are more than %d: identical pages make the square of their number; raise match.max_pairs, or leave --pairs out and use the clusters", d.counts.Pairs, limit)
+	}
+	limit, err := d.run.config.Execution.MemoryLimit()
+	if err != nil {
+		return err
+	}
+	all := spill.New(d.documents.Parts(), spill.Options{Dir: d.run.dir.Path(rundir.Scratch, "all-pairs"), Memory: limit / 4, Head: engine.PairBytes})
+	defer func() { err = errors.Join(err, all.Close()) }()
+	deal := all.Dealer()
+	var record []byte
+	put := func(i, j uint32, distance uint8, e evidence) error {
+		a, b := d.numbers[min(i, j)], d.numbers[max(i, j)]
+		record = engine.AppendPair(record[:0], a, b, distance, e.Evidence, e.jaccard)
+		return deal.Put(d.documents.Part(a), record, nil)
+	}
+	for _, m := range members {
+		for i, a := range m {
+			for _, b := range m[i+1:] {
+				if err := put(a, b, 0, d.equality(a)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	err = d.eachPair(ctx, func(p pairs.Pair) error {
+		for _, a := range of(d.index(p.A)) {
+			for _, b := range of(d.index(p.B)) {
+				if err := put(a, b, p.Distance, evidence{p.Evidence, p.Jaccard}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, deal.Flush()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.run.dir.Path(rundir.State, engine.PairsFolder), 0o755); err != nil {
+		return err
+	}
+	for task := range d.documents.Parts() {
+		name := filepath.Join(rundir.State, engine.PairsFolder, rundir.PartName(task, ""))
+		var body []byte
+		err := all.Sorted(task, func(b, _ []byte) error { body = append(body, b...); return nil })
+		if err := errors.Join(err, data.WriteChecked(d.run.dir.Path(name), engine.KindPairs, body)); err != nil {
+			return err
+		}
+		d.rec.Outputs = append(d.rec.Outputs, name)
+	}
+	return nil
+}
+
+func keepRule(name string) reducer.Keep {
+	switch name {
+	case config.KeepLongest, config.KeepRank:
+		return reducer.KeepLargest
+	case config.KeepEarliest:
+		return reducer.KeepLeast
+	}
+	return reducer.KeepFirst
+}

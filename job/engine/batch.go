@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/mapper"
+)
+
+// batchCandidates is how many candidates a Batch collects.
+const batchCandidates = 256 << 10
+
+// Batch verifies candidates where their views are on shared storage: it
+// collects many, reads the views of their documents in order of place, each
+// once, and judges. One goroutine uses it at a time.
+type Batch struct {
+	documents  *Documents
+	rule       mapper.Rule
+	verify     *mapper.Verifier
+	emit       func(data.Pair) error
+	candidates []mapper.Candidate
+	docs       []uint64
+}
+
+// NewBatch returns a Batch that calls emit with the pairs.
+func NewBatch(documents *Documents, rule mapper.Rule, emit func(data.Pair) error) *Batch {
+	return &Batch{documents: documents, rule: rule, verify: mapper.NewVerifier(rule), emit: emit}
+}
+
+// Add takes a candidate.
+func (b *Batch) Add(c mapper.Candidate) error {
+	if !b.rule.Verified {
+		return b.emit(data.Pair{A: c.A, B: c.B, Distance: c.Distance})
+	}
+	if b.candidates = append(b.candidates, c); len(b.candidates) == batchCandidates {
+		return b.Flush()
+	}
+	return nil
+}
+
+// Flush verifies what was collected.
+func (b *Batch) Flush() error {
+	b.docs = b.docs[:0]
+	for i := range b.candidates {
+		b.docs = append(b.docs, b.candidates[i].A, b.candidates[i].B)
+	}
+	slices.Sort(b.docs)
+	b.docs = slices.Compact(b.docs)
+	views := mapper.NewUnits(true)
+	var x, y data.View
+	for _, doc := range b.docs {
+		if err := b.documents.View(doc, &x); err != nil {
+			return err
+		}
+		views.Append(&x)
+	}
+	view := func(doc uint64, v *data.View) {
+		i, _ := slices.BinarySearchFunc(b.docs, doc, cmp.Compare[uint64])
+		views.View(uint32(i), v)
+	}
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		view(c.A, &x)
+		view(c.B, &y)
+		if p, ok := b.verify.Pair(c, &x, &y); ok {
+			if err := b.emit(p); err != nil {
+				return err
+			}
+		}
+		x.Letters = nil // they are the views'
+	}
+	x.Letters = nil
+	b.candidates = b.candidates[:0]
+	return nil
+}

@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash/hamming"
+)
+
+// Identities finds the documents that others stand for: a join by the hash of
+// the id, then one by the view. What hashes bring together a second hash of
+// the thing itself confirms.
+type Identities struct {
+	Documents *Documents
+	Rule      mapper.Rule
+	Workers   int
+	Memory    int64 // bytes
+
+	// IDs calls yield with the ids of a split, in order; Deleted, which may be
+	// nil, says which of them the library was told to forget.
+	IDs     func(ctx context.Context, split int, yield func(id []byte) error) error
+	Deleted func(id []byte) bool
+}
+
+// Find calls emit with the documents, in no particular order and concurrently,
+// and has Documents leave them out.
+func (x *Identities) Find(ctx context.Context, emit func(identical.Document) error) error {
+	d := x.Documents
+	drop := func(e identical.Document) error {
+		d.silence(e.Doc)
+		return emit(e)
+	}
+	dropOthers := func(kind identical.Kind, docs []uint64) error {
+		for _, doc := range docs[1:] {
+			if err := drop(identical.Document{Doc: doc, Kind: kind, Of: docs[0]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ids := func(first, last uint64, yield func(doc, key uint64) error) error {
+		return d.Scan(first, last, views.ID, func(doc uint64, r *views.Row) error { return yield(doc, r.ID) })
+	}
+	err := x.equal(ctx, ids, x.hashIDs, func(docs []uint64, _ uint64) error { return dropOthers(identical.DuplicateID, docs) })
+	if err != nil {
+		return err
+	}
+	if x.Deleted != nil {
+		err := x.eachSplit(ctx, func(split int) error {
+			return x.eachID(ctx, split, func(doc uint64, id []byte) error {
+				if d.Silent(doc) || !x.Deleted(id) {
+					return nil
+				}
+				return drop(identical.Document{Doc: doc, Kind: identical.Deleted})
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	prints := func(first, last uint64, yield func(doc, key uint64) error) error {
+		return d.Each(ctx, first, last, 0, func(doc uint64, r *views.Row) error { return yield(doc, r.View.Lo^r.View.Hi) })
+	}
+	confirm := x.hashViews
+	if form := d.Form(); !form.Verified && !form.Wide {
+		confirm = nil // the key is all that there is
+	}
+	return x.equal(ctx, prints, confirm, func(docs []uint64, hash uint64) error {
+		if hash&shortText != 0 {
+			return dropOthers(identical.EqualShort, docs)
+		}
+		return dropOthers(identical.Equal, docs)
+	})
+}
+
+// keys calls yield with the keys of documents from first to last − 1, in
+// ascending order of these.
+type keys func(first, last uint64, yield func(doc, key uint64) error) error
+
+// documentBytes is about what finding equal keys takes for a document in
+// memory.
+const documentBytes = 64
+
+// equal calls found with the documents, ascending, of each two or more that
+// share a key, and of which confirm, unless it is nil, gives the same hash,
+// which found gets too.
+func (x *Identities) equal(ctx context.Context, keys keys,
+	confirm func(ctx context.Context, wanted *reducer.Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
+	n := x.Documents.Len()
+	passes := n*documentBytes/uint64(max(x.Memory, 1)) + 1
+	var groups groups
+	for pass := range passes {
+		k, docs, err := x.load(ctx, keys, pass, passes)
+		if err == nil {
+			err = groups.collapse(k, docs, x.Workers)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if confirm == nil {
+		return groups.each(func(docs []uint64) error { return found(docs, 0) })
+	}
+	if len(groups.docs) == 0 {
+		return nil
+	}
+	wanted := reducer.NewSubset(n)
+	for _, doc := range groups.docs {
+		wanted.Add(doc)
+	}
+	wanted.Seal()
+	second, err := confirm(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	hash := func(doc uint64) uint64 {
+		i, _ := wanted.Index(doc)
+		return second[i]
+	}
+	return groups.each(func(docs []uint64) error {
+		slices.SortStableFunc(docs, func(a, b uint64) int { return cmp.Compare(hash(a), hash(b)) })
+		for len(docs) > 0 {
+			h, same := hash(docs[0]), 1
+			for same < len(docs) && hash(docs[same]) == h {
+				same++
+			}
+			if same > 1 && h != nothing {
+				if err := found(docs[:same], h); err != nil {
+					return err
+				}
+			}
+			docs = docs[same:]
+		}
+		return nil
+	})
+}
+
+// Of a view's hash one bit says whether it is a short text's; nothing stands for
+// the hash of what resembles nothing.
+const (
+	shortText = 1
+	nothing   = uint64(math.MaxUint64)
+)
+
+// load reads the keys of one of so many passes, with their documents: to read
+// the views some times costs less than to deal the keys by way of the disk.
+func (x *Identities) load(ctx context.Context, keys keys, pass, passes uint64) (k, docs []uint64, err error) {
+	n := x.Documents.Len() / passes
+	k, docs = make([]uint64, 0, n+n/16), make([]uint64, 0, n+n/16)
+	var mu sync.Mutex
+	err = x.eachSplit(ctx, func(split int) error {
+		const some = 4096
+		someKeys, someDocs := make([]uint64, 0, some), make([]uint64, 0, some)
+		add := func() {
+			mu.Lock()
+			defer mu.Unlock()
+			k, docs = append(k, someKeys...), append(docs, someDocs...)
+			someKeys, someDocs = someKeys[:0], someDocs[:0]
+		}
+		err := keys(x.Documents.First(split), x.Documents.First(split+1), func(doc, key uint64) error {
+			if passes > 1 && uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) != pass {
+				return nil
+			}
+			if someKeys, someDocs = append(someKeys, key), append(someDocs, doc); len(someKeys) == some {
+				add()
+			}
+			return nil
+		})
+		add()
+		return err
+	})
+	return k, docs, err
+}
+
+// groups are the documents of each two or more that share a key.
+type groups struct {
+	docs []uint64
+	ends []int
+}
+
+// collapse adds the groups of documents by their keys.
+func (g *groups) collapse(keys, docs []uint64, workers int) error {
+	set, err := hamming.Collapse(keys, hamming.Options{Workers: workers})
+	if err != nil {
+		return err
+	}
+	for i := range set.Len() {
+		members := set.Members(i)
+		if len(members) < 2 {
+			continue
+		}
+		for _, m := range members {
+			g.docs = append(g.docs, docs[m])
+		}
+		slices.Sort(g.docs[len(g.docs)-len(members):])
+		g.ends = append(g.ends, len(g.docs))
+	}
+	return nil
+}
+
+func (g *groups) each(yield func(docs []uint64) error) error {
+	start := 0
+	for _, end := range g.ends {
+		if err := yield(g.docs[start:end:end]); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// hashIDs hashes the ids of the wanted documents once more.
+func (x *Identities) hashIDs(ctx context.Context, wanted *reducer.Subset) ([]uint64, error) {
+	out := make([]uint64, wanted.Len())
+	return out, x.eachSplit(ctx, func(split int) error {
+		if !wanted.Any(x.Documents.First(split), x.Documents.First(split+1)) {
+			return nil
+		}
+		return x.eachID(ctx, split, func(doc uint64, id []byte) error {
+			if i, ok := wanted.Index(doc); ok {
+				out[i] = xxh3.HashSeed(id, 1)
+			}
+			return nil
+		})
+	})
+}
+
+// eachID calls yield with the documents of a split and their ids. A split that
+// has not as many ids as views is an error.
+func (x *Identities) eachID(ctx context.Context, split int, yield func(doc uint64, id []byte) error) error {
+	doc, end := x.Documents.First(split), x.Documents.First(split+1)
+	changed := fmt.Errorf("split %d has not as many documents as when it was fingerprinted: run again into a new folder", split)
+	err := x.IDs(ctx, split, func(id []byte) error {
+		if doc == end {
+			return changed
+		}
+		doc++
+		return yield(doc-1, id)
+	})
+	if err == nil && doc < end {
+		return changed
+	}
+	return err
+}
+
+// hashViews hashes the views of the wanted documents.
+func (x *Identities) hashViews(ctx context.Context, wanted *reducer.Subset) ([]uint64, error) {
+	out := make([]uint64, wanted.Len())
+	return out, x.eachSplit(ctx, func(split int) error {
+		var b []byte
+		first, end := x.Documents.First(split), x.Documents.First(split+1)
+		if !wanted.Any(first, end) {
+			return nil
+		}
+		return x.Documents.Each(ctx, first, end, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+			i, ok := wanted.Index(doc)
+			if !ok {
+				return nil
+			}
+			if !hasVerdict(&x.Rule, &r.View) {
+				out[i] = nothing
+				return nil
+			}
+			b = r.View.Append(b[:0])
+			if out[i] = xxh3.HashSeed(b, 1) &^ shortText; len(r.View.Letters) > 0 {
+				out[i] = min(out[i]|shortText, nothing-2)
+			}
+			return nil
+		})
+	})
+}
+
+func (x *Identities) eachSplit(ctx context.Context, f func(split int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(x.Workers, 1))
+	for split := range x.Documents.Parts() {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return Guard(func() error { return f(split) })
+		})
+	}
+	return group.Wait()
+}

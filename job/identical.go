@@ -1,0 +1,109 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/spill"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// identical finds the documents that others stand for: later rows of an id,
+// deleted ones, and all but the first of equal ones. Rows go in; out come those
+// that are left of each id, the rest is counted.
+func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	rec = rundir.TaskRecord{Stage: stageIdentical, Skipped: map[string]int64{}, Counts: map[string]int64{}}
+	if err := os.RemoveAll(r.dir.Path(rundir.State, engine.IdenticalFolder)); err != nil {
+		return rec, err // of an earlier attempt
+	}
+	documents, err := r.documents()
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, documents.Close()) }()
+	limit, err := r.config.Execution.MemoryLimit()
+	if err != nil {
+		return rec, err
+	}
+	const head = data.NumberBytes + 1 + data.NumberBytes
+	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Memory: limit / 4, Head: head})
+	defer func() { err = errors.Join(err, found.Close()) }()
+	var counts [identical.EqualShort + 1]atomic.Int64
+	x := engine.Identities{
+		Documents: documents, Rule: engine.Rule(r.config.Match), Workers: r.workers, Memory: limit,
+		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
+			return r.job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
+		},
+	}
+	if r.library != nil && !r.library.Hidden().Nothing() {
+		x.Deleted = r.library.Hidden().Forever
+	}
+	deal := found.Dealer()
+	var mu sync.Mutex
+	var record []byte
+	err = x.Find(ctx, func(d identical.Document) error {
+		if d.Kind == identical.DuplicateID && r.config.Input.DuplicateIDs == "fail" {
+			return r.duplicate(ctx, documents, d)
+		}
+		counts[d.Kind].Add(1)
+		mu.Lock()
+		defer mu.Unlock()
+		record = data.AppendNumber(append(data.AppendNumber(record[:0], d.Doc), byte(d.Kind)), d.Of)
+		return deal.Put(documents.Part(d.Doc), record, nil)
+	})
+	if err := errors.Join(err, deal.Flush()); err != nil {
+		return rec, fmt.Errorf("%s: %w", stageIdentical, err)
+	}
+	err = r.eachSplit(ctx, func(task int) error {
+		path := engine.IdenticalPath(r.dir, task)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		w := identical.Create(path, documents.First(task))
+		err := found.Sorted(task, func(b, _ []byte) error {
+			w.Add(identical.Document{Doc: data.Number(b), Kind: identical.Kind(b[data.NumberBytes]), Of: data.Number(b[data.NumberBytes+1:])})
+			return nil
+		})
+		return errors.Join(err, w.Commit())
+	})
+	if err != nil {
+		return rec, err
+	}
+	for task := range documents.Parts() {
+		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, engine.IdenticalFolder, rundir.PartName(task, "")))
+	}
+	rec.RowsIn = int64(documents.Len())
+	rec.RowsOut = rec.RowsIn
+	for kind, reason := range map[identical.Kind]string{identical.DuplicateID: data.ReasonDuplicateID, identical.Deleted: data.ReasonDeleted} {
+		if n := counts[kind].Load(); n > 0 {
+			rec.Skipped[reason] = n
+			rec.RowsOut -= n
+		}
+	}
+	rec.Counts["equal"] = counts[identical.Equal].Load() + counts[identical.EqualShort].Load()
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, r.dir.PutRecord(rec)
+}
+
+// duplicate is the error for an id that may not appear twice.
+func (r *run) duplicate(ctx context.Context, documents *engine.Documents, d identical.Document) error {
+	task := documents.Part(d.Doc)
+	row := int64(d.Doc - documents.First(task))
+	next := func() int64 {
+		defer func() { row = -1 }()
+		return row
+	}
+	return r.job.EachID(ctx, task, next, func(_ int64, id []byte) error {
+		return fmt.Errorf("id %q appears more than once (row %d of the dump): mend the dump, or let later ones be skipped with --set input.duplicate_ids=skip", id, d.Doc)
+	})
+}

@@ -1,0 +1,115 @@
+package job
+
+import (
+	"context"
+	"slices"
+
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/reducer"
+)
+
+// earlierDocuments are this run's documents that match one of an earlier night,
+// by number.
+type earlierDocuments map[uint64]*engine.EarlierDocument
+
+// readEarlier reads them.
+func (r *run) readEarlier(splits int) (earlierDocuments, error) {
+	all := earlierDocuments{}
+	for task := range splits {
+		docs, err := engine.ReadEarlier(r.dir, task)
+		if err != nil {
+			return nil, err
+		}
+		for doc, e := range docs {
+			if len(e.Clusters) > 0 {
+				all[doc] = e
+			}
+		}
+	}
+	return all, nil
+}
+
+// match is the document's best match in an earlier night, nil without one.
+func (e earlierDocuments) match(doc uint64) *reducer.Earlier {
+	if d := e[doc]; d != nil {
+		return d.Match
+	}
+	return nil
+}
+
+// noDocument stands for a representative that is in an earlier night.
+const noDocument = ^uint32(0)
+
+// descend gives tonight's clusters the ids that they have through all nights.
+// Clusters that continue the same earlier one become one: the labels returned
+// say so.
+func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error) {
+	if d.earlier == nil {
+		return labels, nil
+	}
+	sizes := make(map[uint32]int)
+	earlier := make(map[uint32][]string)
+	for i, l := range labels {
+		sizes[l]++
+		if e := d.earlier[d.numbers[i]]; e != nil {
+			earlier[l] = append(earlier[l], e.Clusters...)
+		}
+	}
+	wide := map[uint32]bool{} // components that were cut
+	for i, l := range labels {
+		if root := d.components.Root(uint32(i)); root != l {
+			wide[root] = true
+		}
+	}
+	var of []uint32 // labels of clusters
+	founders := map[uint64]string{}
+	for l := range uint32(len(labels)) {
+		if sizes[l] >= 2 || len(earlier[l]) > 0 {
+			of = append(of, l)
+			founders[d.numbers[l]] = ""
+		}
+	}
+	if err := d.run.idsOf(ctx, d.documents, founders); err != nil {
+		return nil, err
+	}
+	clusters := make([]reducer.Descent, len(of))
+	for i, l := range of {
+		slices.Sort(earlier[l])
+		clusters[i] = reducer.Descent{
+			Founded: reducer.FoundedCluster(d.run.config.Library.Night, []byte(founders[d.numbers[l]])),
+			Earlier: slices.Compact(earlier[l]), Alone: wide[d.components.Root(l)],
+		}
+	}
+	ids, merges := reducer.Descend(clusters)
+	d.counts.Merges = merges
+	d.lineage = make(map[uint32]lineage, len(ids))
+	first := map[string]uint32{} // label by id
+	joined := map[uint32]uint32{}
+	for i, id := range ids {
+		l, ok := first[id]
+		if !ok || clusters[i].Alone {
+			l = of[i]
+			first[id] = l
+		}
+		joined[of[i]] = l
+		d.lineage[l] = lineage{id: id, continues: id != clusters[i].Founded}
+	}
+	for _, l := range d.lineage {
+		if l.continues {
+			d.counts.Continued++
+		}
+	}
+	out := slices.Clone(labels)
+	for i, l := range labels {
+		if to, ok := joined[l]; ok {
+			out[i] = to
+		}
+	}
+	return out, nil
+}
+
+// lineage is what a cluster is through all nights.
+type lineage struct {
+	id        string
+	continues bool // it began in an earlier night
+}

@@ -1,0 +1,282 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/rundir"
+)
+
+// Stages of one task, as records, progress and the summary name them.
+const (
+	stageIdentical = "identical"
+	stagePrevious  = engine.StageEarlier
+	stageMatch     = "match"
+	stageResolve   = "resolve"
+	stageDecide    = "decide"
+	stageNames     = "names"
+	stageAdd       = "add"
+)
+
+// Stage is one step of a run. The stages are run in the order of one list, and
+// what is told of them is read from it: records, resume, progress, status and
+// architecture.md.
+type Stage struct {
+	Name     string
+	PerSplit bool   // a task for each split, else one task
+	Of       string // which runs have it; empty: all
+	Doc      string // what becomes of what
+
+	when func(command string, c *config.Config) bool            // it is a stage of such a run; nil: of all
+	task func(*run, context.Context) (rundir.TaskRecord, error) // of a stage of one task
+	done func(*run, context.Context, []rundir.TaskRecord) error // takes the records in; may be nil
+}
+
+// stages are all stages in their order.
+var stages = []Stage{
+	{Name: engine.StageFingerprint, PerSplit: true, Of: "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine", when: documentsIn, done: (*run).fingerprinted},
+	{Name: engine.StageRead, PerSplit: true, Of: "`match`", Doc: "fingerprint files → views", when: fingerprintsIn, done: (*run).read},
+	{Name: stageIdentical, Doc: "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents", task: (*run).identical, done: (*run).numbered},
+	{Name: stagePrevious, Of: "`--library`", Doc: "the library's documents, past this run's → what earlier nights know of each; `drift/`, `growth/`", when: hasLibrary, task: (*run).previous, done: (*run).inherited},
+	{Name: stageMatch, Doc: "views → keys → groups → candidate pairs → pairs with their evidence", task: (*run).match, done: (*run).matched},
+	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, read again → their shingles", when: consults, done: (*run).consulted},
+	{Name: stageResolve, Of: "preset thorough", Doc: "those pairs and shingles → what the texts say", when: consults, task: (*run).resolve},
+	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; the check against brute force", task: (*run).decide, done: (*run).decided},
+	{Name: stageNames, Doc: "decisions → for each split, the ids of other documents that its tables name", task: (*run).names, done: (*run).named},
+	{Name: engine.StageWrite, PerSplit: true, Doc: "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `clean/`", done: (*run).written},
+	{Name: stageAdd, Of: "`--library`", Doc: "fingerprints, clusters → a night of the library", when: hasLibrary, task: (*run).add, done: (*run).added},
+}
+
+func documentsIn(command string, _ *config.Config) bool    { return command == engine.CommandRun }
+func fingerprintsIn(command string, _ *config.Config) bool { return command == engine.CommandMatch }
+func hasLibrary(command string, c *config.Config) bool {
+	return command == engine.CommandRun && c.Library.Path != ""
+}
+func consults(_ string, c *config.Config) bool { return resolves(c) }
+
+// resolves reports whether texts decide where sketches are near the limit.
+func resolves(c *config.Config) bool { return c.Match.Rules().Border > 0 }
+
+// Stages lists the stages of the run with that manifest in their order.
+func Stages(m rundir.Manifest) (of []Stage) {
+	c := config.Default()
+	if err := json.Unmarshal(m.Config, &c); err != nil {
+		return nil
+	}
+	for _, s := range stages {
+		if s.when == nil || s.when(m.Command, &c) {
+			of = append(of, s)
+		}
+	}
+	return of
+}
+
+// execute executes what is left of the stages.
+func (r *run) execute(ctx context.Context) error {
+	if r.config.Library.Path != "" {
+		if err := r.openLibrary(ctx); err != nil {
+			return err
+		}
+	}
+	for _, stage := range stages {
+		if stage.when != nil && !stage.when(r.Command, &r.config) {
+			continue
+		}
+		began := time.Now()
+		records, resumed, err := r.records(stage)
+		if err == nil && resumed < len(records) {
+			if stage.PerSplit {
+				err = r.perSplit(ctx, stage, records)
+			} else {
+				err = r.single(ctx, stage, records)
+			}
+		}
+		if err == nil && stage.done != nil {
+			err = stage.done(r, ctx, records)
+		}
+		if err != nil {
+			return err
+		}
+		r.sum.Stages = append(r.sum.Stages, StageTime{Stage: stage.Name, Tasks: len(records), Resumed: resumed, Seconds: time.Since(began).Seconds()})
+	}
+	return nil
+}
+
+// records returns the records of a stage's tasks, empty for those that are
+// left, and how many are finished.
+func (r *run) records(stage Stage) (records []rundir.TaskRecord, finished int, err error) {
+	records = make([]rundir.TaskRecord, 1)
+	if stage.PerSplit {
+		records = make([]rundir.TaskRecord, len(r.job.Splits))
+	}
+	for i := range records {
+		rec, done, err := r.dir.Record(stage.Name, i)
+		if err != nil {
+			return nil, 0, err
+		}
+		if done {
+			records[i] = rec
+			finished++
+		}
+	}
+	return records, finished, nil
+}
+
+// perSplit has the engine execute the tasks without a record.
+func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRecord) error {
+	var missing []int
+	for i := range records {
+		if records[i].Stage == "" {
+			missing = append(missing, i)
+		}
+	}
+	advance, finish := r.Progress(stage.Name, engine.BytesOf(r.job.Splits, missing), "bytes")
+	defer finish()
+	r.job.Advance = advance
+	return r.engine.Each(ctx, r.job, stage.Name, missing, func(rec rundir.TaskRecord) error {
+		records[rec.Task] = rec
+		r.Log.Debug("task done", "stage", rec.Stage, "task", rec.Task, "source", rec.Source, "rows", rec.RowsOut, "seconds", rec.Seconds)
+		return nil
+	})
+}
+
+// single executes a stage of one task.
+func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskRecord) error {
+	if stage.Name != stagePrevious { // which tells its documents
+		_, finish := r.Progress(stage.Name, 1, "tasks")
+		defer finish()
+	}
+	return engine.Guard(func() (err error) {
+		records[0], err = stage.task(r, ctx)
+		return err
+	})
+}
+
+// eachSplit calls f for every split on the run's workers.
+func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(r.workers)
+	for task := range r.job.Splits {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return engine.Guard(func() error { return f(task) })
+		})
+	}
+	return group.Wait()
+}
+
+// documents opens the run's documents.
+func (r *run) documents() (*engine.Documents, error) {
+	return engine.OpenDocuments(r.dir, len(r.job.Splits))
+}
+
+// fingerprinted sums up the fingerprint tasks.
+func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) error {
+	r.tellEncodings(records)
+	tooMany, err := r.config.Input.BadLimit()
+	if err != nil {
+		return err
+	}
+	s := r.sum
+	for _, rec := range records {
+		s.Documents += rec.RowsOut
+		s.Records += rec.RowsIn
+		s.Bytes += rec.Bytes
+		s.CutPages += rec.Cut
+		addCounts(s.Skipped, rec.Skipped)
+		addCounts(s.Lanes, rec.Counts)
+		addCounts(s.Languages, rec.Languages)
+	}
+	for reason, n := range s.Skipped {
+		if config.Unusable(reason) {
+			s.Bad += n
+		}
+	}
+	if tooMany(s.Bad, s.Records) {
+		return fmt.Errorf("%w: %d of %d records, more than %s: look into %s, mend the input or raise --max-bad",
+			ErrTooManyBad, s.Bad, s.Records, r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
+	}
+	return nil
+}
+
+// read sums up the tasks that read fingerprint files.
+func (r *run) read(_ context.Context, records []rundir.TaskRecord) error {
+	for _, rec := range records {
+		r.sum.Documents += rec.RowsOut
+		addCounts(r.sum.Lanes, rec.Counts)
+	}
+	r.sum.Records = r.sum.Documents
+	return nil
+}
+
+// numbered checks that no row was lost, and counts those that are left out.
+func (r *run) numbered(_ context.Context, records []rundir.TaskRecord) error {
+	rec, s := records[0], r.sum
+	if rec.RowsIn != s.Documents {
+		return fmt.Errorf("%s: %w: %d rows fingerprinted, %d rows came in", stageIdentical, rundir.ErrNotConserved, s.Documents, rec.RowsIn)
+	}
+	addCounts(s.Skipped, rec.Skipped)
+	s.Bad += rec.Skipped[data.ReasonDuplicateID]
+	return nil
+}
+
+// matched checks that all documents were there.
+func (r *run) matched(_ context.Context, records []rundir.TaskRecord) error {
+	if rec := records[0]; rec.RowsIn != r.sum.Documents {
+		return fmt.Errorf("%s: %w: %d documents numbered, %d came in", stageMatch, rundir.ErrNotConserved, r.sum.Documents, rec.RowsIn)
+	}
+	return nil
+}
+
+func (r *run) consulted(_ context.Context, records []rundir.TaskRecord) error {
+	for _, rec := range records {
+		if rec.RowsIn != rec.RowsOut {
+			return fmt.Errorf("%s: %w: the texts of %d documents were asked for, %d were read", rec.Stage, rundir.ErrNotConserved, rec.RowsIn, rec.RowsOut)
+		}
+	}
+	return nil
+}
+
+// decided reads what was found.
+func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
+	counts, s := &r.counts, r.sum
+	if err := rundir.ReadJSON(r.dir.Path(rundir.State, countsFile), counts); err != nil {
+		return err
+	}
+	s.Checked, s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Checked, counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
+	s.Consulted, s.Cut, s.CutSize = counts.Consulted, counts.Cut, counts.CutSize
+	return nil
+}
+
+// written checks that the tables have what was decided, and the clean dump all
+// documents.
+func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
+	s := r.sum
+	rows := map[string]int64{}
+	for _, rec := range records {
+		s.Kept += rec.RowsOut
+		s.Dropped += rec.RowsIn - rec.RowsOut
+		addCounts(rows, rec.Counts)
+	}
+	for _, t := range []struct {
+		table string
+		want  int64
+	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered}, {engine.CountPairs, s.Pairs}} {
+		if rows[t.table] != t.want {
+			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
+		}
+	}
+	if r.Command == engine.CommandRun && r.config.Output.Clean && s.Kept+s.Dropped != s.Documents {
+		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
+	}
+	return nil
+}

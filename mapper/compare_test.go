@@ -1,0 +1,237 @@
+package mapper
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash"
+)
+
+// groups are the groups of all keys of the documents, one entry for each rest.
+func groups(t *rapid.T, m *Map, views []data.View) map[uint64][]data.Entry {
+	groups := map[uint64][]data.Entry{}
+	for doc := range views {
+		err := m.Keys(0, m.Tables(), &views[doc], uint64(doc), func(r data.Keyed) error {
+			g := groups[r.Key]
+			at := slices.IndexFunc(g, func(e data.Entry) bool { return e.Hi == r.Hi && e.Lo == r.Lo })
+			if at < 0 {
+				groups[r.Key] = append(g, data.Entry{Key: r.Key, Hi: r.Hi, Lo: r.Lo, Docs: []uint64{r.Doc}})
+				return nil
+			}
+			g[at].Docs = append(g[at].Docs, r.Doc)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return groups
+}
+
+// All groups together give each pair that the rule says once, with the verdict
+// and the distance that comparing the two gives.
+func TestGroupsEqualBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		layout := drawLayout(t)
+		rule := drawRule(t, layout)
+		views := drawUnits(t, layout.Bits(), rule.Verified)
+		verify := NewVerifier(rule)
+		got := map[data.Pair]int{}
+		compare := NewComparer(layout, rule, viewer(views), func(c Candidate) error {
+			if c.A >= c.B {
+				t.Fatalf("candidate %+v", c)
+			}
+			if p, ok := verify.Pair(&c, &views[c.A], &views[c.B]); ok {
+				got[p]++
+			}
+			return nil
+		})
+		for _, g := range groups(t, NewMap(layout, rule), views) {
+			if err := compare.Group(g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := map[data.Pair]int{}
+		for a := range views {
+			for b := a + 1; b < len(views); b++ {
+				e := verify.Judge(&views[a], &views[b])
+				if rule.Candidate(&views[a], &views[b]) && e.Reason != data.NotTheSame {
+					want[data.Pair{A: uint64(a), B: uint64(b), Distance: uint8(Distance(&views[a], &views[b])), Evidence: e}] = 1
+				}
+			}
+		}
+		for p, n := range got {
+			if want[p] != n {
+				t.Errorf("%+v came %d times, want %d: %+v and %+v", p, n, want[p], views[p.A], views[p.B])
+			}
+		}
+		for p := range want {
+			if got[p] == 0 {
+				t.Errorf("%+v is missing: %+v and %+v by %+v", p, views[p.A], views[p.B], rule)
+			}
+		}
+	})
+}
+
+// A hot key's documents cost a window each, and those of sketches next to each
+// other are still compared, whatever their numbers.
+func TestHotKeyIsBounded(t *testing.T) {
+	const n = 1512
+	views, docs := make([]data.View, n), make([]uint64, n)
+	for i := range views {
+		at := i * 5 % n // sketches in another order than numbers
+		docs[i] = uint64(i)
+		for b := range 40 {
+			views[at].Sketch[b] = byte(mix(uint64(i/2*40 + b)))
+		}
+		views[at].Sketch[39] = byte(i)
+	}
+	for _, size := range []int{maxGroup, maxGroup + 1, n} {
+		pairs, like := map[Candidate]bool{}, 0
+		compare := NewComparer(nil, Rule{}, viewer(views), func(c Candidate) error {
+			if c.A >= c.B || c.Table != 5 || c.Key != 9 || pairs[c] {
+				t.Fatalf("candidate %+v", c)
+			}
+			pairs[c] = true
+			if bytes.Equal(views[c.A].Sketch[:39], views[c.B].Sketch[:39]) {
+				like++
+			}
+			return nil
+		})
+		if err := compare.Shared(5, 9, docs[:size]); err != nil {
+			t.Fatal(err)
+		}
+		want := size * (size - 1) / 2
+		if size > maxGroup {
+			want = size*groupWindow - groupWindow*(groupWindow+1)/2
+		}
+		if len(pairs) != want || size == n && like != n/2 {
+			t.Errorf("%d documents: %d candidates, want %d; %d of twins", size, len(pairs), want, like)
+		}
+	}
+}
+
+// Two fingerprints of many documents each cost no more than the bound: the
+// smallest are compared, and more than MostNear of one side change nothing.
+func TestCrowdedFingerprintsAreBounded(t *testing.T) {
+	near := func(a, b []uint64) (pairs []Candidate) {
+		compare := NewComparer(nil, Rule{}, nil, func(c Candidate) error { pairs = append(pairs, c); return nil })
+		if err := compare.Near(a, b, 1); err != nil {
+			t.Fatal(err)
+		}
+		return pairs
+	}
+	docs := make([]uint64, 3*MostNear)
+	for i := range docs {
+		docs[i] = uint64(i)
+	}
+	many, few := docs[:2*MostNear], docs[2*MostNear:]
+	if got := near(few[:64], many[:64]); len(got) != 64*64 {
+		t.Errorf("%d candidates of 64 with 64", len(got))
+	}
+	for _, others := range [][]uint64{few[:1], few[:65], few} {
+		got := near(many, others)
+		if len(got) != nearDocuments*min(len(others), nearDocuments) {
+			t.Errorf("%d candidates with %d documents", len(got), len(others))
+		}
+		for _, c := range got {
+			if c.A >= nearDocuments || c.B < 2*MostNear || c.B >= 2*MostNear+nearDocuments || c.Table != Fingerprints {
+				t.Fatalf("candidate %+v: the smallest documents are compared", c)
+			}
+		}
+		if !slices.Equal(near(many[:MostNear], others), got) {
+			t.Errorf("with %d documents: more than MostNear make a difference", len(others))
+		}
+	}
+}
+
+// What is not crowded is compared in full.
+func TestCrowded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.OneOf(rapid.IntRange(1, 80), rapid.IntRange(maxGroup-2, maxGroup+2), rapid.IntRange(1, 2*maxGroup))
+		x, y, shared := size.Draw(t, "x"), size.Draw(t, "y"), size.Draw(t, "shared")
+		docs := make([]uint64, x+y+shared)
+		for i := range docs {
+			docs[i] = uint64(i)
+		}
+		pairs := 0
+		compare := NewComparer(nil, Rule{}, viewer(make([]data.View, len(docs))), func(Candidate) error { pairs++; return nil })
+		err := errors.Join(compare.Near(docs[:x], docs[x:x+y], 1), compare.Shared(Fingerprints, 0, docs[:x]), compare.Shared(Fingerprints, 0, docs[x:x+y]),
+			compare.Shared(0, 1, docs[x+y:]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := x*y + x*(x-1)/2 + y*(y-1)/2 + shared*(shared-1)/2
+		if crowded := Crowded([2]int{x, y}, shared); crowded != (pairs < all) {
+			t.Fatalf("%d, %d and %d documents are crowded: %t, but %d of %d pairs were compared", x, y, shared, crowded, pairs, all)
+		}
+	})
+}
+
+func TestComparerReturnsErrors(t *testing.T) {
+	layout, err := simhash.NewLayout(64, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("stop")
+	docs := make([]uint64, maxGroup+1)
+	for i := range docs {
+		docs[i] = uint64(i)
+	}
+	calls := 0
+	visits := NewComparer(layout, Rule{K: 3}, viewer(make([]data.View, len(docs))), func(Candidate) error { calls++; return stop })
+	views := NewComparer(layout, Rule{K: 3}, func(uint64, *data.View) error { return stop }, func(Candidate) error { return nil })
+	key := func(table int) uint64 { return uint64(simhash.NewKey(table, 16, 1)) }
+	for name, err := range map[string]error{
+		"near":         visits.Near(docs[:1], docs[1:3], 1),
+		"shared":       visits.Shared(0, 0, docs),
+		"view":         views.Shared(0, 0, docs),
+		"fingerprints": visits.Group([]data.Entry{{Key: key(0), Docs: docs[:3]}}),
+		"segment":      visits.Group([]data.Entry{{Key: key(0), Docs: docs[:1]}, {Key: key(0), Lo: 1, Docs: docs[1:2]}, {Key: key(0), Lo: 2, Docs: docs[2:3]}}),
+		"band":         visits.Group([]data.Entry{{Key: key(layout.Tables()), Docs: docs[:2]}}),
+	} {
+		if !errors.Is(err, stop) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if calls != 5 {
+		t.Errorf("%d calls of visit after its error, want one of each", calls)
+	}
+	if err := visits.Group(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func ExampleComparer_Group() {
+	layout, err := simhash.NewLayout(64, 3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	views := []data.View{{Lo: 0x00ff, Normal: true}, {Lo: 0x00fe, Normal: true}, {Lo: 0xff00, Normal: true}}
+	compare := NewComparer(layout, Rule{K: 3}, viewer(views), func(c Candidate) error {
+		fmt.Println(c.A, c.B, "distance", Distance(&views[c.A], &views[c.B]))
+		return nil
+	})
+	m := NewMap(layout, Rule{K: 3})
+	var group []data.Entry // of the first segment, which all three share
+	for doc := range views {
+		err := m.Keys(0, 1, &views[doc], uint64(doc), func(r data.Keyed) error {
+			group = append(group, data.Entry{Key: r.Key, Lo: r.Lo, Docs: []uint64{r.Doc}})
+			return nil
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(compare.Group(group))
+	// Output:
+	// 0 1 distance 1
+	// <nil>
+}

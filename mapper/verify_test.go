@@ -1,0 +1,126 @@
+package mapper
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// differing are two views whose sketches differ in so many bits.
+func differing(n int, length uint32) (a, b data.View) {
+	a, b = data.View{Length: length}, data.View{Length: length + 1}
+	a.Sketch[50], b.Sketch[50] = 1, 2 // in the bands
+	for i := range n {
+		b.Sketch[i/8] |= 1 << (i % 8)
+	}
+	return a, b
+}
+
+func TestJudge(t *testing.T) {
+	rules := sketch.Rules{LongFrom: 100, Short: 0.8, Long: 0.5, Border: 0.1}
+	verify := NewVerifier(Rule{Verified: true, Rules: rules})
+	for n := range sketch.Bits + 1 {
+		for _, length := range []uint32{99, 100} {
+			a, b := differing(n, length)
+			limit, similarity := rules.Limit(int(length)), sketch.EstimateOf(n)
+			want := data.NotTheSame
+			switch {
+			case similarity > limit-rules.Border && similarity < limit+rules.Border:
+				want = data.Open
+			case similarity > limit:
+				want = data.BySketches
+			}
+			e := verify.Judge(&a, &b)
+			if e.Reason != want || int(e.Figure) != n || Similarity(e) != similarity {
+				t.Fatalf("%d bits of a text of %d: %+v, similarity %g, want %v", n, length, e, Similarity(e), want)
+			}
+			settled := verify.Estimated(e, &a, &b).Reason
+			switch {
+			case want != data.Open && settled != want:
+				t.Fatalf("%v becomes %v without its texts", want, settled)
+			case want == data.Open && settled != data.ByEstimate && settled != data.NotTheSame:
+				t.Fatalf("open becomes %v without its texts", settled)
+			case want == data.Open && (settled == data.ByEstimate) != (similarity >= limit):
+				t.Fatalf("%g with the limit %g: %v without its texts", similarity, limit, settled)
+			}
+		}
+	}
+	a, b := differing(0, 99)
+	for jaccard, want := range map[float64]bool{0: false, 0.79: false, 0.8: true, 1: true} {
+		if verify.Settle(jaccard, &a, &b) != want {
+			t.Errorf("texts of Jaccard %g are the same: want %t", jaccard, want)
+		}
+	}
+	if e := NewVerifier(Rule{}).Judge(&a, &b); e != (data.Evidence{Reason: data.ByDistance}) {
+		t.Errorf("without verification: %+v", e)
+	}
+	var nothing data.View
+	if e := verify.Judge(&a, &nothing); e.Reason != data.NotTheSame {
+		t.Errorf("of a document without a sketch: %+v", e)
+	}
+}
+
+// Short texts are judged as sketch.Short does, and their evidence says how many
+// of their characters stay.
+func TestJudgeShort(t *testing.T) {
+	verify := NewVerifier(Rule{Verified: true, ShortTexts: true, Rules: sketch.Balanced()})
+	var short sketch.Short
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.SliceOfN(rapid.SampledFrom([]rune("abc新闻头条一二12")), 1, sketch.ShortMax)
+		x := letters.Draw(t, "x")
+		y := append([]rune{}, x...)
+		for range rapid.IntRange(0, 3).Draw(t, "edits") {
+			y[rapid.IntRange(0, len(y)-1).Draw(t, "at")] = rapid.SampledFrom([]rune("xyz字3")).Draw(t, "to")
+		}
+		if rapid.Bool().Draw(t, "other") {
+			y = letters.Draw(t, "y")
+		}
+		a, b := data.View{Letters: []byte(string(x))}, data.View{Letters: []byte(string(y))}
+		e := verify.Judge(&a, &b)
+		verdict := short.Judge(x, y)
+		if verdict.Same != (e.Reason != data.NotTheSame) || verdict.Same && e.Reason.String() != verdict.Reason {
+			t.Fatalf("%+v of %+v", e, verdict)
+		}
+		if verdict.Same {
+			if want := 1 - float64(sketch.Edits(x, y))/float64(max(len(x), len(y))); Similarity(e) != want {
+				t.Fatalf("similarity %g, want %g", Similarity(e), want)
+			}
+		}
+	})
+}
+
+// Equal documents are candidates of a rule that verifies, of whichever lane.
+func TestEqualDocumentsAreCandidates(t *testing.T) {
+	v := data.View{Lo: 7, Sketch: [data.SketchSize]byte{1}}
+	w := v
+	w.Length++
+	rule := Rule{Verified: true}
+	if !rule.Candidate(&v, &v) || rule.Candidate(&v, &w) || (&Rule{}).Candidate(&v, &v) {
+		t.Error("documents of a lane other than the normal one are candidates if they are equal")
+	}
+}
+
+func ExampleVerifier() {
+	views := []data.View{
+		{Lo: 0b0000, Length: 30, Normal: true, Letters: []byte("陈乔恩手机号码遭泄露")},
+		{Lo: 0b1111, Length: 30, Normal: true, Letters: []byte("陈乔恩手机号码被泄露")},
+		{Lo: 0b0001, Length: 30, Normal: true, Letters: []byte("明天会下雨")},
+	}
+	rule := Rule{K: 3, Bands: true, ShortTexts: true, Verified: true, Rules: sketch.Balanced()}
+	verify := NewVerifier(rule)
+	for _, other := range []int{1, 2} {
+		e := verify.Judge(&views[0], &views[other])
+		fmt.Println(rule.Candidate(&views[0], &views[other]), e.Reason)
+		if e.Reason != data.NotTheSame {
+			fmt.Printf("%.1f of the characters stay\n", Similarity(e))
+		}
+	}
+	// Output:
+	// true short, few edits
+	// 0.9 of the characters stay
+	// true not the same
+}

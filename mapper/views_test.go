@@ -1,0 +1,129 @@
+package mapper
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+func drawLayout(t *rapid.T) *simhash.Layout {
+	bits := rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
+	layout, err := simhash.NewLayout(bits, rapid.IntRange(0, 8).Draw(t, "k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout
+}
+
+// drawFingerprint draws one of few values with few bits flipped, so that
+// near-duplicates are frequent.
+func drawFingerprint(t *rapid.T, bits int) simhash.Fingerprint {
+	f := simhash.Fingerprint{Lo: rapid.SampledFrom([]uint64{0, ^uint64(0), 0x0123456789abcdef}).Draw(t, "base")}
+	if bits == 128 {
+		f.Hi = ^f.Lo
+	}
+	for range rapid.IntRange(0, 6).Draw(t, "flips") {
+		if b := rapid.IntRange(0, bits-1).Draw(t, "bit"); b < 64 {
+			f.Lo ^= 1 << b
+		} else {
+			f.Hi ^= 1 << (b - 64)
+		}
+	}
+	if bits == 32 {
+		f.Lo &= 1<<32 - 1
+	}
+	return f
+}
+
+// drawRule draws a rule of the layout's distance, which has a table more.
+func drawRule(t *rapid.T, layout *simhash.Layout) Rule {
+	if rapid.IntRange(0, 3).Draw(t, "classic") == 0 {
+		return Rule{K: layout.Tables() - 1}
+	}
+	return Rule{
+		K: layout.Tables() - 1, Verified: true, Bands: rapid.IntRange(0, 3).Draw(t, "bands") > 0, ShortTexts: rapid.IntRange(0, 3).Draw(t, "short texts") > 0,
+		Rules: rapid.SampledFrom([]sketch.Rules{sketch.Balanced(), sketch.Thorough(), {}}).Draw(t, "rules"),
+	}
+}
+
+// drawDocument draws one of few fingerprints, sketches and short texts, so that
+// documents come together, alike and unlike, in every way.
+func drawDocument(t *rapid.T, bits int) data.View {
+	f := drawFingerprint(t, bits)
+	v := data.View{
+		Hi: f.Hi, Lo: f.Lo,
+		Length: rapid.SampledFrom([]uint32{50, 1000}).Draw(t, "length"),
+		Normal: rapid.IntRange(0, 3).Draw(t, "lane") > 0,
+	}
+	if rapid.IntRange(0, 9).Draw(t, "empty") > 0 {
+		v.Sketch[39] = 1
+		for i := range rapid.IntRange(0, 30).Draw(t, "unlike") { // 8 bits of the 320 each
+			v.Sketch[i] = 0xff
+		}
+		for b := range sketch.Bands {
+			v.Sketch[40+3*b] = byte(rapid.IntRange(0, 3).Draw(t, "band"))
+		}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "short") == 0 {
+		v.Letters = []byte(rapid.SampledFrom([]string{"新闻头条今天", "新闻头条明天", "新闻头条今天早上好", "第1页第2页第3页", "第1页第2页第4页", "ab"}).Draw(t, "letters"))
+	}
+	return v
+}
+
+// drawUnits draws documents of which no two are equal; without verification
+// they are nothing but fingerprints of the normal lane.
+func drawUnits(t *rapid.T, bits int, verified bool) (units []data.View) {
+	for _, v := range rapid.SliceOfN(rapid.Custom(func(t *rapid.T) data.View { return drawDocument(t, bits) }), 0, 30).Draw(t, "documents") {
+		if !verified {
+			v = data.View{Hi: v.Hi, Lo: v.Lo, Normal: true}
+		}
+		if !slices.ContainsFunc(units, func(u data.View) bool { return u.Equal(&v) }) {
+			units = append(units, v)
+		}
+	}
+	return units
+}
+
+func viewer(views []data.View) func(uint64, *data.View) error {
+	return func(doc uint64, v *data.View) error {
+		*v = views[doc]
+		return nil
+	}
+}
+
+func TestFingerprinterMakesViews(t *testing.T) {
+	analyzer, err := simhash.New(simhash.Options{Bits: 64, Kind: simhash.KindNGrams, N: 2, Weight: simhash.WeightTF, Stop: simhash.StopNone, MinFeatures: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewFingerprinter(analyzer.NewWorkspace(), true, nil)
+	var row data.FingerprintRow
+	var v data.View
+	f.Fingerprint(&data.Document{ID: []byte("a"), Text: []byte("Ｎews，头条 2026!")}, "in", &row)
+	View(&row, &v)
+	if string(row.Letters) != "news头条2026" || len(row.Sketch) != data.SketchSize || v.Sketch == [data.SketchSize]byte{} || v.Normal {
+		t.Fatalf("got %+v, view %+v", row, v)
+	}
+	var maker sketch.Maker
+	var want sketch.Sketch
+	long := "一个超过四十个字的文本不是短文本因此没有字母而只有草图这样的文本要靠指纹和草图的各个带来相遇再由草图来确认它们是否相同"
+	maker.Sketch(&want, []byte(long))
+	f.Fingerprint(&data.Document{ID: []byte("b"), Text: []byte(long)}, "in", &row)
+	View(&row, &v)
+	if len(row.Letters) > 0 || v.Sketch != [data.SketchSize]byte(want) || !v.Normal {
+		t.Fatalf("got %+v, view %+v", row, v)
+	}
+	f.Fingerprint(&data.Document{ID: []byte("c"), Text: []byte("?!")}, "in", &row)
+	if len(row.Letters) > 0 || len(row.Sketch) > 0 {
+		t.Fatalf("got %+v", row)
+	}
+	NewFingerprinter(analyzer.NewWorkspace(), false, nil).Fingerprint(&data.Document{ID: []byte("a"), Text: []byte(long)}, "in", &row)
+	if len(row.Sketch) > 0 {
+		t.Fatalf("a sketch that nobody asked for: %+v", row)
+	}
+}
