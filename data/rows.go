@@ -73,7 +73,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Int32: func(r *FingerprintRow) *int32 { return &r.Features }},
 	{Name: "length", Unit: "characters", Doc: "length of the text",
 		Int32: func(r *FingerprintRow) *int32 { return &r.Length }},
-	{Name: "sketch", Doc: "the text's sketch: 320 bits of minima, then 8 bands of 24 bits. Null when the run did not verify, or the text has no letters", Null: true, Random: true, NoStats: true,
+	{Name: "sketch", Doc: "the text's sketch: 256 bits of minima, then 8 bands of 32 bits. Null when the run did not verify, or the text has no letters", Null: true, Random: true, NoStats: true,
 		Sketch: func(r *FingerprintRow) *[]byte { return &r.Sketch }},
 	{Name: "letters", Doc: "letters and digits, in normal form, of a text of at most 40 of them; null for other texts, or when the run did not verify", Null: true, NoStats: true,
 		String: func(r *FingerprintRow) *[]byte { return &r.Letters }},

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // LibraryCounts is what a run learned from its library and did to it.
@@ -46,7 +47,8 @@ type LibraryCounts struct {
 	Growing []Growth `json:"growing,omitempty"`
 }
 
-// settingSketches says, among a library's settings, whether there are sketches.
+// settingSketches says, among a library's settings, whether there are sketches,
+// and of which layout: false, or the bits of the minima and of a band.
 const settingSketches = "match.sketches"
 
 // LibrarySettings says what fingerprints have to have in common to be compared.
@@ -59,7 +61,10 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	s := map[string]string{"input.html": c.Input.HTML, settingSketches: fmt.Sprint(c.Match.Verified())}
+	s := map[string]string{"input.html": c.Input.HTML, settingSketches: "false"}
+	if c.Match.Verified() {
+		s[settingSketches] = fmt.Sprintf("%d+%d", sketch.Bits, sketch.BandBits)
+	}
 	for name, v := range fields {
 		if name == "segmenter" { // both cut alike
 			continue

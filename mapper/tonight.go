@@ -501,7 +501,7 @@ func (m *Meeter) readBands(rows *EarlierRows) {
 
 // bands finds the meetings by the bands of sketches, for all rows in one band
 // before the next: the band's filter comes into the cache once for them. One
-// night's documents have a good part of the values that 24 bits can take, so
+// night's documents share bands by chance with those of a large library, so
 // every other document of a large library meets one of tonight's by chance:
 // what is done for such a pair waits for memory, and is done for many at once.
 func (m *Meeter) bands(rows *EarlierRows, visit func(Meeting)) {

@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"math/rand/v2"
@@ -145,12 +146,12 @@ func TestEstimateIsUnbiasedWithItsStandardError(t *testing.T) {
 
 func estimateUnbounded(a, b *Sketch) float64 {
 	agree := 0
-	for i := range signBits {
+	for i := range Bits {
 		if (a[i/8]^b[i/8])>>(i%8)&1 == 0 {
 			agree++
 		}
 	}
-	return 2*float64(agree)/signBits - 1
+	return 2*float64(agree)/Bits - 1
 }
 
 func TestSketchIsTheSameOnAnyMachine(t *testing.T) {
@@ -168,13 +169,13 @@ func plainSketch(text []byte) (s Sketch) {
 	if len(shingles) == 0 {
 		return s
 	}
-	var minima [signBits]uint32
+	var minima [bins]uint32
 	var rows [Bands * bandRows]uint32
 	for i := range minima {
 		minima[i] = empty
 	}
 	for _, x := range shingles {
-		bin := x >> 32 * signBits >> 32
+		bin := x >> 32 * bins >> 32
 		minima[bin] = min(minima[bin], uint32(x))
 	}
 	for i := range rows {
@@ -190,13 +191,13 @@ func plainSketch(text []byte) (s Sketch) {
 			}
 			key = fold(key + uint64(rows[from]) + 1)
 		}
-		s[40+3*b], s[41+3*b], s[42+3*b] = byte(key>>56), byte(key>>48), byte(key>>40)
+		binary.BigEndian.PutUint32(s[32+4*b:], uint32(key>>32))
 	}
-	for i, v := range minima {
+	for i, v := range minima[:256] {
 		if v == empty {
 			from := uint64(i)
 			for try := uint64(0); minima[from] == empty; try++ {
-				from = pick(uint64(i), try, signBits)
+				from = pick(uint64(i), try, bins)
 			}
 			v = uint32(fold(uint64(minima[from])+1+uint64(i)<<32) >> 32)
 		}
@@ -236,7 +237,7 @@ func TestSketchIsThePlainOne(t *testing.T) {
 
 const golden = "近似重复的文档在网络上很常见：转载、镜像、改版，以及 the same page under another url。"
 
-const goldenSketch = "76279c89c7590910184e80eb566592ac8be00e7bb7114329bd7f9091a3055c07ee7880569c2b06469987b0ee858d884a270e93c550adc3945365d4328fff9d9c"
+const goldenSketch = "76279c89c7590910184e80eb566592ac8be00e7bb7114329bd7f9091a3055c079987b004ee858de6884a27270e93c54250adc365945365dcd4328f5fff9d9ce5"
 
 func TestSketchIgnoresWhatStandsBetweenLetters(t *testing.T) {
 	var m Maker
@@ -341,7 +342,7 @@ func TestMostDifferEqualsEstimate(t *testing.T) {
 		a := Sketch{0: 1}
 		b := a
 		for range rapid.IntRange(0, 330).Draw(t, "changes") {
-			bit := rapid.IntRange(8, signBits-1).Draw(t, "bit")
+			bit := rapid.IntRange(8, Bits-1).Draw(t, "bit")
 			b[bit/8] ^= 1 << (bit % 8)
 		}
 		alike := rapid.SampledFrom([]float64{0, 0.46, 0.6, 1, 1.5, rapid.Float64Range(0, 1).Draw(t, "alike")}).Draw(t, "limit")

@@ -24,7 +24,7 @@ minima: // 16 bins
 	KMOVW K2, AX
 	MOVW AX, Maker_low(DI)(BX*1)
 	ADDQ $16, CX
-	CMPQ CX, $const_signBits
+	CMPQ CX, $const_bins
 	JLT  minima
 
 	VMOVDQU8 Maker_have(DI), Z0
@@ -45,14 +45,14 @@ attempt:
 	VMOVDQU8 Z2, K2, Z1
 	KANDNQ K1, K2, K1
 	VPADDB Z4, Z2, Z2
-	ADDQ $const_signBits, R8
-	ADDQ $const_signBits, R9
+	ADDQ $const_bins, R8
+	ADDQ $const_bins, R9
 	DECL DX
 	JNZ  attempt
 
 	VMOVDQU8 Z1, Maker_attempt(DI)(CX*1)
 	ADDQ $64, CX
-	CMPQ CX, $const_signBits
+	CMPQ CX, $const_bins
 	JLT  bins
 	VZEROUPPER
 	RET
