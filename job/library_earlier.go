@@ -20,16 +20,16 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// tonight is the night at hand, in memory.
-type tonight struct {
+// night is the night at hand, in memory.
+type night struct {
 	*engine.Tonight
 	docs  []uint64   // by row: the document's number
 	kinds []driftKey // by row
 }
 
-// readTonight reads the night's documents.
-func (r *run) readTonight(ctx context.Context) (_ *tonight, err error) {
-	n := &tonight{}
+// readNight reads the night's documents.
+func (r *run) readNight(ctx context.Context) (_ *night, err error) {
+	n := &night{}
 	sites := map[driftKey]driftKey{}
 	n.Tonight, err = engine.ReadTonight(ctx, r.config, r.dir, len(r.job.Splits), r.workers, func(doc uint64, row *data.LibraryRow) {
 		n.docs = append(n.docs, doc)
@@ -53,7 +53,7 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: stagePrevious, Counts: map[string]int64{}}
 	night, m := r.config.Library.Night, r.library.Manifest()
-	n, err := r.readTonight(ctx)
+	n, err := r.readNight(ctx)
 	if err != nil {
 		return rec, err
 	}
@@ -125,7 +125,7 @@ func (r *run) currentClusters(ctx context.Context, earliest *reducer.Earliest) (
 
 // writeEarlier writes what the library says of tonight's documents, and counts
 // them by site and language.
-func (r *run) writeEarlier(n *tonight, earliest *reducer.Earliest, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
+func (r *run) writeEarlier(n *night, earliest *reducer.Earliest, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
 	documents, err := r.documents()
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (r *run) writeEarlier(n *tonight, earliest *reducer.Earliest, today map[str
 
 // known is what the library says of a row's document; current holds, by unit,
 // what its clusters are today, once that was asked for.
-func (n *tonight) known(row int, earliest *reducer.Earliest, today map[string]string, current [][]string) engine.EarlierDocument {
+func (n *night) known(row int, earliest *reducer.Earliest, today map[string]string, current [][]string) engine.EarlierDocument {
 	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
 	if u == engine.NoUnit {
@@ -180,7 +180,7 @@ func (n *tonight) known(row int, earliest *reducer.Earliest, today map[string]st
 }
 
 // count counts a row's document by site and language.
-func (n *tonight) count(drift map[driftKey]*data.DriftRow, row int, d *engine.EarlierDocument, night string) {
+func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *engine.EarlierDocument, night string) {
 	known := drift[n.kinds[row]]
 	if known == nil {
 		known = &data.DriftRow{Night: night, Site: []byte(n.kinds[row].site), Language: n.kinds[row].language}
@@ -225,7 +225,7 @@ func (r *run) writeDrift(drift map[driftKey]*data.DriftRow) (err error) {
 // than on the night before.
 const growing = 100
 
-func (r *run) writeGrowth(n *tonight, earliest *reducer.Earliest) (err error) {
+func (r *run) writeGrowth(n *night, earliest *reducer.Earliest) (err error) {
 	var hot []data.GrowthRow
 	members, first := make([]int64, earliest.Units()), make([]int, earliest.Units())
 	for row, u := range slices.Backward(n.Units) {

@@ -39,7 +39,7 @@ type Tonight struct {
 	match config.Match
 	bits  int
 	night string
-	index func() (*mapper.Tonight, error) // made when it is asked for first
+	index func() (*mapper.Index, error) // made when it is asked for first
 
 	crowded int // different earlier documents that a joiner gathers, at most
 }
@@ -87,8 +87,8 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 // goroutines.
 func (n *Tonight) indexOn(workers int) {
 	rules := n.match.Rules()
-	n.index = sync.OnceValues(func() (*mapper.Tonight, error) {
-		return mapper.NewTonight(n.Views, mapper.MeetOptions{
+	n.index = sync.OnceValues(func() (*mapper.Index, error) {
+		return mapper.NewIndex(n.Views, mapper.IndexOptions{
 			Bits: n.bits, Distance: n.match.Distance, Bands: n.match.Bands, ShortTexts: n.match.ShortTexts,
 			Alike: min(rules.Short, rules.Long), Workers: workers,
 		})
@@ -177,7 +177,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
 		j := joiners[worker]
 		if j == nil {
-			j = &joiner{night: n, index: index, meeter: index.NewMeeter(judge(n.match))}
+			j = &joiner{night: n, index: index, prober: index.NewProber(judge(n.match))}
 			joiners[worker] = j
 		}
 		j.join(b, found)
@@ -203,8 +203,8 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 // joiner joins batches of a library with tonight, one after the other.
 type joiner struct {
 	night   *Tonight
-	index   *mapper.Tonight
-	meeter  *mapper.Meeter
+	index   *mapper.Index
+	prober  *mapper.Prober
 	columns mapper.EarlierRows
 	seen    string
 
@@ -225,7 +225,7 @@ func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
 		}
 		found.Seen(row, j.seen)
 	}
-	j.meeter.Meet(rows, func(met mapper.Meeting) {
+	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
 		row := earlierRow(b, met.Row)
 		row.Distance, row.Similarity, row.Reason = met.Distance, met.Similarity, met.Reason
 		found.Add(met.Unit, &row)
@@ -255,7 +255,7 @@ func (j *joiner) flush(found *reducer.Earliest) {
 	if j.crowded == nil {
 		return
 	}
-	j.index.NewMeeter(judge(j.night.match)).Meet(j.crowded.Rows(), func(met mapper.Meeting) {
+	j.index.NewProber(judge(j.night.match)).Probe(j.crowded.Rows(), func(met mapper.EarlierMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
 			found.TakeAlike(met.Unit, &g, met.Distance, met.Similarity, met.Reason)
 		}
@@ -265,7 +265,7 @@ func (j *joiner) flush(found *reducer.Earliest) {
 
 var laneNormal = []byte(simhash.LaneNormal.String())
 
-// rows turns a batch into what a Meeter takes.
+// rows turns a batch into what a Prober takes.
 func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 	c := &j.columns
 	c.N, c.Hi, c.Lo = b.N, b.Hi, b.Lo
@@ -301,8 +301,8 @@ func judge(m config.Match) mapper.Judge {
 		return nil
 	}
 	verifier := mapper.NewVerifier(Rule(m))
-	return func(a, b *data.View) (bool, mapper.Evidence) {
+	return func(a, b *data.View) (bool, mapper.EarlierEvidence) {
 		e := verifier.Estimated(verifier.Judge(a, b), a, b)
-		return e.Reason != data.NotTheSame, mapper.Evidence{Similarity: mapper.Similarity(e), Reason: e.Reason.String()}
+		return e.Reason != data.NotTheSame, mapper.EarlierEvidence{Similarity: mapper.Similarity(e), Reason: e.Reason.String()}
 	}
 }

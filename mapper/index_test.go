@@ -35,14 +35,14 @@ func drawView(t *rapid.T, bits int) data.View {
 
 // testJudge is a verdict that depends on all of two views and not on their
 // order.
-func testJudge(a, b *data.View) (bool, Evidence) {
+func testJudge(a, b *data.View) (bool, EarlierEvidence) {
 	if len(a.Letters) > 0 && len(b.Letters) > 0 {
 		var short sketch.Short
 		v := short.Judge([]rune(string(a.Letters)), []rune(string(b.Letters)))
-		return v.Same, Evidence{Reason: v.Reason}
+		return v.Same, EarlierEvidence{Reason: v.Reason}
 	}
 	e := sketch.Estimate((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch))
-	return (a.Length+b.Length)%3 != 1, Evidence{Similarity: e, Reason: "test"}
+	return (a.Length+b.Length)%3 != 1, EarlierEvidence{Similarity: e, Reason: "test"}
 }
 
 func rowsOf(views []data.View, wide bool) *EarlierRows {
@@ -63,16 +63,16 @@ func rowsOf(views []data.View, wide bool) *EarlierRows {
 
 // Every pair of an earlier document and a unit that meets, by any of the ways
 // asked for, and is judged the same is visited once, and no other.
-func TestMeetEqualsBruteForce(t *testing.T) {
+func TestProbeEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := MeetOptions{
+		o := IndexOptions{
 			Bits: rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits"), Distance: rapid.IntRange(0, 8).Draw(t, "k"),
-			Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts"), Workers: 2, Crowd: rapid.IntRange(1, 3).Draw(t, "crowd"),
+			Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts"), Workers: 2, Hot: rapid.IntRange(1, 3).Draw(t, "crowd"),
 		}
 		judge := Judge(testJudge)
 		if rapid.Bool().Draw(t, "bounded") {
 			o.Alike = 0.7
-			judge = func(a, b *data.View) (bool, Evidence) {
+			judge = func(a, b *data.View) (bool, EarlierEvidence) {
 				same, e := testJudge(a, b)
 				return same && (e.Similarity >= o.Alike || len(a.Letters) > 0 && len(b.Letters) > 0), e
 			}
@@ -97,12 +97,12 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 			}
 		}
 		rows := rapid.SliceOfN(view, 0, 25).Draw(t, "rows")
-		tonight, err := NewTonight(distinct, o)
+		tonight, err := NewIndex(distinct, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got, want []Meeting
-		meeter := tonight.NewMeeter(judge)
+		var got, want []EarlierMatch
+		meeter := tonight.NewProber(judge)
 		// Crowded rows are compared as one with those that look alike.
 		var later func(int)
 		put := map[int][]int{} // rows by the first of equal views
@@ -117,9 +117,9 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 				put[row] = []int{row}
 			}
 		}
-		meeter.Meet(rowsOf(rows, o.Bits == 128), func(m Meeting) { got = append(got, m) }, later)
+		meeter.Probe(rowsOf(rows, o.Bits == 128), func(m EarlierMatch) { got = append(got, m) }, later)
 		for first, same := range put {
-			meeter.Meet(rowsOf(rows[first:first+1], o.Bits == 128), func(m Meeting) {
+			meeter.Probe(rowsOf(rows[first:first+1], o.Bits == 128), func(m EarlierMatch) {
 				for _, m.Row = range same {
 					got = append(got, m)
 				}
@@ -134,16 +134,16 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 					met = met || o.ShortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
 					met = met || o.Bands && firstBand(a, b) >= 0
 				}
-				m := Meeting{Unit: uint32(u), Row: r, Distance: h}
+				m := EarlierMatch{Unit: uint32(u), Row: r, Distance: h}
 				if met && judge != nil {
-					met, m.Evidence = judge(a, b)
+					met, m.EarlierEvidence = judge(a, b)
 				}
 				if met {
 					want = append(want, m)
 				}
 			}
 		}
-		order := func(a, b Meeting) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Row, b.Row)) }
+		order := func(a, b EarlierMatch) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Row, b.Row)) }
 		slices.SortFunc(got, order)
 		slices.SortFunc(want, order)
 		if !slices.Equal(got, want) {
@@ -152,17 +152,17 @@ func TestMeetEqualsBruteForce(t *testing.T) {
 	})
 }
 
-func ExampleMeeter_Meet() {
+func ExampleProber_Probe() {
 	units := NewUnits(false)
 	units.Add(&data.View{Lo: 0b1111, Normal: true})
 	units.Add(&data.View{Lo: 0xff00, Normal: true})
-	tonight, err := NewTonight(units, MeetOptions{Bits: 64, Distance: 3})
+	tonight, err := NewIndex(units, IndexOptions{Bits: 64, Distance: 3})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	earlier := &EarlierRows{N: 1, Lo: []uint64{0b1101}, Normal: []bool{true}}
-	tonight.NewMeeter(nil).Meet(earlier, func(m Meeting) {
+	tonight.NewProber(nil).Probe(earlier, func(m EarlierMatch) {
 		fmt.Printf("unit %d meets row %d at distance %d\n", m.Unit, m.Row, m.Distance)
 	}, nil)
 	// Output: unit 0 meets row 0 at distance 1

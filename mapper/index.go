@@ -11,27 +11,27 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// MeetOptions say which documents of two nights meet: those of the normal lane
+// IndexOptions say which documents of two nights are candidates: those of the normal lane
 // whose fingerprints are within the distance, and, if asked for, those whose
 // sketches share a band, and texts of few letters that share a key.
-type MeetOptions struct {
+type IndexOptions struct {
 	Bits, Distance    int
 	Bands, ShortTexts bool
 	// Alike is an estimate below which no two documents are the same, if not
 	// both are short: those that share a band alone are then not judged.
 	Alike   float64
 	Workers int // goroutines that build the index; 0: GOMAXPROCS
-	// Crowd is how many units an earlier document may be near to, or share a
-	// band or a short text's key with, before it is crowded, see Meet; 0: 64.
-	Crowd int
+	// Hot is how many units an earlier document may be near to, or share a
+	// band or a short text's key with, before it is hot, see Probe; 0: 64.
+	Hot int
 }
 
-const defaultCrowd = 64
+const defaultHot = 64
 
-// Tonight is an index of a night's documents, past which those of earlier
+// Index is an index of a night's documents, past which those of earlier
 // nights stream. It never changes, and is safe for concurrent use.
-type Tonight struct {
-	o      MeetOptions
+type Index struct {
+	o      IndexOptions
 	units  *Units
 	narrow *hamming.Index[uint64] // of the distinct fingerprints of the normal lane
 	wide   *hamming.Index[hamming.Uint128]
@@ -43,13 +43,13 @@ type Tonight struct {
 	short   valueIndex
 }
 
-// NewTonight returns the index of the units, which are not to be added to any
+// NewIndex returns the index of the units, which are not to be added to any
 // more.
-func NewTonight(units *Units, o MeetOptions) (*Tonight, error) {
-	if o.Crowd <= 0 {
-		o.Crowd = defaultCrowd
+func NewIndex(units *Units, o IndexOptions) (*Index, error) {
+	if o.Hot <= 0 {
+		o.Hot = defaultHot
 	}
-	t := &Tonight{o: o, units: units}
+	t := &Index{o: o, units: units}
 	for u := range uint32(units.Len()) {
 		if units.isNormal(u) {
 			t.sharing = append(t.sharing, u)
@@ -89,7 +89,7 @@ func NewTonight(units *Units, o MeetOptions) (*Tonight, error) {
 		t.narrow, err = hamming.NewIndex(narrow, o.Distance, options)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("tonight: %w", err)
+		return nil, fmt.Errorf("index: %w", err)
 	}
 	if o.Bands {
 		t.indexBands()
@@ -100,7 +100,7 @@ func NewTonight(units *Units, o MeetOptions) (*Tonight, error) {
 	return t, nil
 }
 
-func (t *Tonight) indexBands() {
+func (t *Index) indexBands() {
 	t.differ = sketch.MostDiffer(t.o.Alike)
 	entries := make([]uint64, 0, len(t.units.sketches))
 	for b := range t.bands {
@@ -110,11 +110,11 @@ func (t *Tonight) indexBands() {
 				entries = append(entries, uint64(s.Band(b))<<32|uint64(u))
 			}
 		}
-		t.bands[b] = newValueIndex(entries, sketch.BandBits, t.o.Crowd)
+		t.bands[b] = newValueIndex(entries, sketch.BandBits, t.o.Hot)
 	}
 }
 
-func (t *Tonight) indexShort() {
+func (t *Index) indexShort() {
 	var short sketch.Short
 	var letters []rune
 	var keys, entries []uint64
@@ -129,14 +129,14 @@ func (t *Tonight) indexShort() {
 			entries = append(entries, uint64(shortValue(key))<<32|uint64(u))
 		}
 	}
-	t.short = newValueIndex(entries, shortKeyBits, t.o.Crowd)
+	t.short = newValueIndex(entries, shortKeyBits, t.o.Hot)
 }
 
 // shortValue is the part of a short text's key that the index knows.
 func shortValue(key uint64) uint32 { return uint32(key >> 32) }
 
 // Units are what the index is of; they are not to be changed.
-func (t *Tonight) Units() *Units { return t.units }
+func (t *Index) Units() *Units { return t.units }
 
 // A valueIndex finds the units that have a value.
 type valueIndex struct {
@@ -145,22 +145,22 @@ type valueIndex struct {
 	top     uint            // shift of a value to its place in tops
 	tops    []uint32        // where the entries of a value's leading bits start
 	entries []uint64        // value << 32 | unit, ascending, each once
-	crowds  map[uint32]bool // values of more units than a crowd
-	hot     []uint64        // a bit for each leading crowdBits bits of theirs; nil without any
+	values  map[uint32]bool // values of more units than that
+	hot     []uint64        // a bit for each leading hotBits bits of theirs; nil without any
 	cool    uint            // shift of a value to its place in hot
 }
 
-// crowdBits is how many bits of a value say that it may be one of a crowd:
+// hotBits is how many bits of a value say that it may be a hot one:
 // there are few, and 8 KiB stay in a core's first cache.
-const crowdBits = 16
+const hotBits = 16
 
 // newValueIndex returns the index of entries of values of so many bits. It
 // keeps nothing of them.
-func newValueIndex(entries []uint64, width, crowd int) valueIndex {
+func newValueIndex(entries []uint64, width, hot int) valueIndex {
 	const filterBits = 24 // 2 MiB: it stays in a core's cache
 	filter := min(width, filterBits)
 	top := min(width, max(1, bits.Len(uint(len(entries)))-1))
-	x := valueIndex{shift: uint(width - filter), filter: make([]uint64, (1<<filter+63)/64), top: uint(width - top), tops: make([]uint32, 1<<top+1), cool: uint(width - crowdBits)}
+	x := valueIndex{shift: uint(width - filter), filter: make([]uint64, (1<<filter+63)/64), top: uint(width - top), tops: make([]uint32, 1<<top+1), cool: uint(width - hotBits)}
 	for _, e := range entries {
 		at := uint32(e>>32) >> x.shift
 		x.filter[at/64] |= 1 << (at % 64)
@@ -181,29 +181,29 @@ func newValueIndex(entries []uint64, width, crowd int) valueIndex {
 		slices.Sort(x.entries[x.tops[i]:x.tops[i+1]])
 	}
 	if once := slices.Compact(x.entries); len(once) < len(entries) {
-		return newValueIndex(once, width, crowd)
+		return newValueIndex(once, width, hot)
 	}
-	for from := 0; from+crowd < len(x.entries); from++ {
-		if value := uint32(x.entries[from] >> 32); uint32(x.entries[from+crowd]>>32) == value {
-			if x.crowds == nil {
-				x.crowds, x.hot = map[uint32]bool{}, make([]uint64, 1<<crowdBits/64)
+	for from := 0; from+hot < len(x.entries); from++ {
+		if value := uint32(x.entries[from] >> 32); uint32(x.entries[from+hot]>>32) == value {
+			if x.values == nil {
+				x.values, x.hot = map[uint32]bool{}, make([]uint64, 1<<hotBits/64)
 			}
-			x.crowds[value] = true
+			x.values[value] = true
 			at := value >> x.cool
 			x.hot[at/64] |= 1 << (at % 64)
-			from += crowd - 1
+			from += hot - 1
 		}
 	}
 	return x
 }
 
-// crowded reports whether more units than a crowd have the value.
-func (x *valueIndex) crowded(value uint32) bool {
+// isHot reports whether so many units have the value that it is hot.
+func (x *valueIndex) isHot(value uint32) bool {
 	if x.hot == nil {
 		return false
 	}
 	at := value >> x.cool
-	return x.hot[at/64]>>(at%64)&1 != 0 && x.crowds[value]
+	return x.hot[at/64]>>(at%64)&1 != 0 && x.values[value]
 }
 
 // may reports whether there may be units of the value; mostly it knows.
@@ -243,28 +243,28 @@ type EarlierRows struct {
 	View func(i int, v *data.View)
 }
 
-// Meeting is a unit of tonight's and a document of an earlier night that are
+// EarlierMatch is a unit of this run and a document of an earlier night that are
 // the same.
-type Meeting struct {
+type EarlierMatch struct {
 	Unit     uint32
 	Row      int
 	Distance int
-	Evidence
+	EarlierEvidence
 }
 
-// Evidence is what the verdict on a pair rests on, beside the distance.
-type Evidence struct {
+// EarlierEvidence is what the verdict on a pair rests on, beside the distance.
+type EarlierEvidence struct {
 	Similarity float64 // estimated from the sketches, or of short texts by their edits
 	Reason     string
 }
 
-// Judge gives the verdict on two documents that met.
-type Judge func(a, b *data.View) (same bool, e Evidence)
+// Judge gives the verdict on two candidates.
+type Judge func(a, b *data.View) (same bool, e EarlierEvidence)
 
-// Meeter finds the meetings of earlier documents with tonight's. It holds
+// Prober finds the earlier documents that match this run's. It holds
 // buffers that are used again, so one goroutine uses it at a time.
-type Meeter struct {
-	t      *Tonight
+type Prober struct {
+	t      *Index
 	judge  Judge // nil: the distance alone decides
 	narrow *hamming.Prober[uint64]
 	wide   *hamming.Prober[hamming.Uint128]
@@ -274,7 +274,7 @@ type Meeter struct {
 	wides      []hamming.Uint128
 	near       []nearPair
 	counts     []uint32  // of units that a row is near to
-	crowded    []bool    // by row
+	hot        []bool    // by row: it shares a hot key
 	unit, view data.View // of the pair at hand
 	loaded     int       // row of view
 
@@ -299,10 +299,10 @@ type nearPair struct {
 	distance int
 }
 
-// NewMeeter returns a Meeter. With a nil judge documents of the normal lane
-// within the distance are the same, and others never meet.
-func (t *Tonight) NewMeeter(judge Judge) *Meeter {
-	m := &Meeter{t: t, judge: judge}
+// NewProber returns a Prober. With a nil judge documents of the normal lane
+// within the distance are the same, and others are no candidates.
+func (t *Index) NewProber(judge Judge) *Prober {
+	m := &Prober{t: t, judge: judge}
 	if t.wide != nil {
 		m.wide = t.wide.NewProber()
 	} else {
@@ -316,12 +316,12 @@ func (t *Tonight) NewMeeter(judge Judge) *Meeter {
 // little. Of more, the first in the order of their places are taken.
 const maxMeeting = 4096
 
-// Meet calls visit with every meeting of the rows, some hundred thousand at
-// most, each once, in no particular order. Unless crowded is nil, it is called,
-// once, with each row that meets a crowd of units, and such a row is not
+// Probe calls visit with every match of the rows, some hundred thousand at
+// most, each once, in no particular order. Unless hot is nil, it is called,
+// once, with each row that shares a hot key, and such a row is not
 // compared: crawls come with thousands of pages of one template night after
 // night, and rows of equal views can be compared as one.
-func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting), crowded func(row int)) {
+func (m *Prober) Probe(rows *EarlierRows, visit func(EarlierMatch), hot func(row int)) {
 	m.loaded = -1
 	near := func(distinct uint32, row, distance int) {
 		for _, u := range m.t.of(distinct) {
@@ -337,19 +337,19 @@ func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting), crowded func(row i
 	if m.t.o.Bands {
 		m.readBands(rows)
 	}
-	m.crowded = slices.Grow(m.crowded[:0], rows.N)[:rows.N]
-	clear(m.crowded)
-	if crowded == nil {
+	m.hot = slices.Grow(m.hot[:0], rows.N)[:rows.N]
+	clear(m.hot)
+	if hot == nil {
 		m.probe(rows, near)
 	} else {
-		m.findCrowded(rows)
-		for i, is := range m.crowded {
+		m.findHot(rows)
+		for i, is := range m.hot {
 			if is {
-				crowded(i)
+				hot(i)
 			}
 		}
 		for _, p := range m.near {
-			if !m.crowded[p.row] {
+			if !m.hot[p.row] {
 				near(p.distinct, p.row, p.distance)
 			}
 		}
@@ -359,7 +359,7 @@ func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting), crowded func(row i
 	}
 	if m.t.o.ShortTexts {
 		for i := range rows.N {
-			if !m.crowded[i] && len(rows.Letters(i)) > 0 {
+			if !m.hot[i] && len(rows.Letters(i)) > 0 {
 				m.shorts(rows, i, visit)
 			}
 		}
@@ -367,13 +367,13 @@ func (m *Meeter) Meet(rows *EarlierRows, visit func(Meeting), crowded func(row i
 }
 
 // of lists the units of a distinct fingerprint.
-func (t *Tonight) of(distinct uint32) []uint32 {
+func (t *Index) of(distinct uint32) []uint32 {
 	return t.sharing[t.starts[distinct]:t.starts[distinct+1]]
 }
 
 // probe calls found with the distinct fingerprints within the distance of the
 // rows'.
-func (m *Meeter) probe(rows *EarlierRows, found func(distinct uint32, row, distance int)) {
+func (m *Prober) probe(rows *EarlierRows, found func(distinct uint32, row, distance int)) {
 	m.at, m.prints, m.wides = m.at[:0], m.prints[:0], m.wides[:0]
 	for i := range rows.N {
 		switch {
@@ -394,17 +394,17 @@ func (m *Meeter) probe(rows *EarlierRows, found func(distinct uint32, row, dista
 	}
 }
 
-// findCrowded marks the rows that meet a crowd, and keeps what the others are
+// findHot marks the rows that share a hot key, and keeps what the others are
 // near to.
-func (m *Meeter) findCrowded(rows *EarlierRows) {
+func (m *Prober) findHot(rows *EarlierRows) {
 	t := m.t
 	m.near = m.near[:0]
 	m.counts = slices.Grow(m.counts[:0], rows.N)[:rows.N]
 	clear(m.counts)
 	m.probe(rows, func(distinct uint32, row, distance int) {
 		n := int(m.counts[row]) + len(t.of(distinct))
-		if n > t.o.Crowd {
-			m.crowded[row] = true
+		if n > t.o.Hot {
+			m.hot[row] = true
 			return
 		}
 		m.counts[row] = uint32(n)
@@ -416,8 +416,8 @@ func (m *Meeter) findCrowded(rows *EarlierRows) {
 			continue
 		}
 		for i, v := range m.values[b] {
-			if x.crowded(v) {
-				m.crowded[m.sketched[i]] = true
+			if x.isHot(v) {
+				m.hot[m.sketched[i]] = true
 			}
 		}
 	}
@@ -425,17 +425,17 @@ func (m *Meeter) findCrowded(rows *EarlierRows) {
 		return
 	}
 	for i := range rows.N {
-		if len(rows.Letters(i)) == 0 || m.crowded[i] {
+		if len(rows.Letters(i)) == 0 || m.hot[i] {
 			continue
 		}
 		m.shortKeys(rows, i)
-		m.crowded[i] = slices.ContainsFunc(m.keys, func(key uint64) bool { return t.short.crowded(shortValue(key)) })
+		m.hot[i] = slices.ContainsFunc(m.keys, func(key uint64) bool { return t.short.isHot(shortValue(key)) })
 	}
 }
 
 // mayBeSame is false for a unit that is certainly not the same as a row, by
 // their sketches.
-func (m *Meeter) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
+func (m *Prober) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
 	if !m.t.o.Bands || !m.t.o.ShortTexts || len(rows.Letters(row)) > 0 {
 		return true // short texts are the same by their letters
 	}
@@ -443,28 +443,28 @@ func (m *Meeter) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
 	return len(s) != sketch.Size || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
 }
 
-func (m *Meeter) load(rows *EarlierRows, i int) {
+func (m *Prober) load(rows *EarlierRows, i int) {
 	if m.loaded != i {
 		rows.View(i, &m.view)
 		m.loaded = i
 	}
 }
 
-func (m *Meeter) confirm(rows *EarlierRows, u uint32, row, distance int, visit func(Meeting)) {
-	met := Meeting{Unit: u, Row: row, Distance: distance}
+func (m *Prober) confirm(rows *EarlierRows, u uint32, row, distance int, visit func(EarlierMatch)) {
+	met := EarlierMatch{Unit: u, Row: row, Distance: distance}
 	if m.judge != nil {
 		m.load(rows, row)
 		m.t.units.View(u, &m.unit)
 		var same bool
-		if same, met.Evidence = m.judge(&m.unit, &m.view); !same {
+		if same, met.EarlierEvidence = m.judge(&m.unit, &m.view); !same {
 			return
 		}
 	}
 	visit(met)
 }
 
-// isNear reports whether a unit and a row meet by their fingerprints.
-func (m *Meeter) isNear(rows *EarlierRows, u uint32, row int) bool {
+// isNear reports whether a unit and a row are candidates by their fingerprints.
+func (m *Prober) isNear(rows *EarlierRows, u uint32, row int) bool {
 	units := m.t.units
 	if !rows.Normal[row] || !units.isNormal(u) {
 		return false
@@ -481,7 +481,7 @@ func (m *Meeter) isNear(rows *EarlierRows, u uint32, row int) bool {
 }
 
 // readBands reads the bands of all rows that have a sketch.
-func (m *Meeter) readBands(rows *EarlierRows) {
+func (m *Prober) readBands(rows *EarlierRows) {
 	m.sketched = m.sketched[:0]
 	for b := range m.values {
 		m.values[b] = m.values[b][:0]
@@ -499,12 +499,12 @@ func (m *Meeter) readBands(rows *EarlierRows) {
 	}
 }
 
-// bands finds the meetings by the bands of sketches, for all rows in one band
+// bands finds the matches by the bands of sketches, for all rows in one band
 // before the next: the band's filter comes into the cache once for them. One
 // night's documents share bands by chance with those of a large library, so
-// every other document of a large library meets one of tonight's by chance:
+// every other document of a large library shares one with this run's by chance:
 // what is done for such a pair waits for memory, and is done for many at once.
-func (m *Meeter) bands(rows *EarlierRows, visit func(Meeting)) {
+func (m *Prober) bands(rows *EarlierRows, visit func(EarlierMatch)) {
 	m.hits = slices.Grow(m.hits[:0], len(m.sketched)+1)[:len(m.sketched)+1]
 	for b := range m.t.bands {
 		m.band(rows, b, visit)
@@ -514,7 +514,7 @@ func (m *Meeter) bands(rows *EarlierRows, visit func(Meeting)) {
 // maxPairs is how many pairs of a band are collected before they are compared.
 const maxPairs = 256 << 10
 
-func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
+func (m *Prober) band(rows *EarlierRows, b int, visit func(EarlierMatch)) {
 	x, values := &m.t.bands[b], m.values[b]
 	n := 0
 	for i, v := range values {
@@ -526,7 +526,7 @@ func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
 	m.pairs = m.pairs[:0]
 	for _, i := range m.hits[:n] {
 		row := m.sketched[i]
-		if m.crowded[row] {
+		if m.hot[row] {
 			continue
 		}
 		for _, e := range x.find(values[i]) {
@@ -540,7 +540,7 @@ func (m *Meeter) band(rows *EarlierRows, b int, visit func(Meeting)) {
 }
 
 // comparePairs compares the pairs that share band b, and forgets them.
-func (m *Meeter) comparePairs(rows *EarlierRows, b int, visit func(Meeting)) {
+func (m *Prober) comparePairs(rows *EarlierRows, b int, visit func(EarlierMatch)) {
 	left := m.pairs[:0]
 	var s *sketch.Sketch // of row
 	row := ^uint32(0)
@@ -566,19 +566,19 @@ func (m *Meeter) comparePairs(rows *EarlierRows, b int, visit func(Meeting)) {
 }
 
 // byEdits reports whether two short texts that share a band are judged by their
-// edits, not having met by their keys.
-func (m *Meeter) byEdits(rows *EarlierRows, p bandPair) bool {
+// edits, not being candidates by their keys.
+func (m *Prober) byEdits(rows *EarlierRows, p bandPair) bool {
 	return !m.t.o.ShortTexts && len(m.t.units.lettersOf(p.unit)) > 0 && rows.Letters != nil && len(rows.Letters(int(p.row))) > 0
 }
 
 // shortKeys are the keys of a short text, in m.keys.
-func (m *Meeter) shortKeys(rows *EarlierRows, i int) {
+func (m *Prober) shortKeys(rows *EarlierRows, i int) {
 	m.load(rows, i)
 	m.letters = runes(m.letters[:0], m.view.Letters)
 	m.keys = m.short.Keys(m.keys[:0], m.letters)
 }
 
-func (m *Meeter) shorts(rows *EarlierRows, i int, visit func(Meeting)) {
+func (m *Prober) shorts(rows *EarlierRows, i int, visit func(EarlierMatch)) {
 	m.shortKeys(rows, i)
 	for _, key := range m.keys {
 		if !m.t.short.may(shortValue(key)) {

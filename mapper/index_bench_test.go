@@ -10,9 +10,9 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// BenchmarkMeet is the join of a batch of a library with a million documents of
+// BenchmarkProbe is the join of a batch of a library with a million documents of
 // tonight, none alike: random fingerprints and sketches.
-func BenchmarkMeet(b *testing.B) {
+func BenchmarkProbe(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func(v *data.View) {
 		*v = data.View{Lo: r.Uint64(), Normal: true, Length: 1000}
@@ -31,16 +31,16 @@ func BenchmarkMeet(b *testing.B) {
 	for i := range views {
 		random(&views[i])
 	}
-	for name, o := range map[string]MeetOptions{
+	for name, o := range map[string]IndexOptions{
 		"distance": {Bits: 64, Distance: 3},
 		"verified": {Bits: 64, Distance: 3, Bands: true, ShortTexts: true, Alike: sketch.Balanced().Long},
 	} {
 		b.Run(name, func(b *testing.B) {
-			t, err := NewTonight(units, o)
+			t, err := NewIndex(units, o)
 			if err != nil {
 				b.Fatal(err)
 			}
-			m := t.NewMeeter(testJudge)
+			m := t.NewProber(testJudge)
 			var rows []*EarlierRows
 			for from := 0; from < len(views); from += batch {
 				rows = append(rows, rowsOf(views[from:from+batch], false))
@@ -48,7 +48,7 @@ func BenchmarkMeet(b *testing.B) {
 			b.ResetTimer()
 			began := worked(b)
 			for i := range b.N {
-				m.Meet(rows[i%len(rows)], func(Meeting) {}, func(int) {})
+				m.Probe(rows[i%len(rows)], func(EarlierMatch) {}, func(int) {})
 			}
 			b.ReportMetric(float64(worked(b)-began)/float64(b.N)/batch, "cpu-ns/row")
 		})
