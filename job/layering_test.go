@@ -22,6 +22,8 @@ var layers = []struct {
 	{"reducer", []string{"reducer", "data", "simhash/…"}},
 	{"job/config", []string{"job/config", "data", "data/charset", "simhash/…"}},
 	{"job/rundir", []string{"job/rundir", "data"}},
+	{"job/engine", []string{"job/engine/…", "job/config", "job/rundir", "job/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/lookup", []string{"job/lookup", "job/engine", "job/config", "job/rundir", "job/version", "mapper", "reducer", "data/…", "simhash/…"}},
 	{"job/engine/gleam/internal/wire", []string{"job/engine/gleam/internal/wire"}},
 }
 

@@ -2,8 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
@@ -19,7 +16,6 @@ import (
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/rundir"
 	"github.com/neardup/neardup/job/version"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // LibraryCounts is what a run learned from its library and did to it.
@@ -47,52 +43,6 @@ type LibraryCounts struct {
 	Growing []Growth `json:"growing,omitempty"`
 }
 
-// settingSketches says, among a library's settings, whether there are sketches,
-// and of which layout: false, or the bits of the minima and of a band.
-const settingSketches = "match.sketches"
-
-// LibrarySettings says what fingerprints have to have in common to be compared.
-func LibrarySettings(c config.Config) (map[string]string, error) {
-	text, err := json.Marshal(c.Features)
-	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	s := map[string]string{"input.html": c.Input.HTML, settingSketches: "false"}
-	if c.Match.Verified() {
-		s[settingSketches] = fmt.Sprintf("%d+%d", sketch.Bits, sketch.BandBits)
-	}
-	for name, v := range fields {
-		if name == "segmenter" { // both cut alike
-			continue
-		}
-		text, err := json.Marshal(v)
-		if err != nil {
-			return nil, fmt.Errorf("config: %w", err)
-		}
-		s["features."+name] = strings.Trim(string(text), `"`)
-	}
-	for name, paths := range map[string][]string{"stop_list": {c.Features.StopList}, "user_words": c.Features.UserWords, "templates": {c.Features.Templates}} {
-		if len(paths) == 0 || paths[0] == "" {
-			continue
-		}
-		h := sha256.New()
-		for _, path := range paths {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return nil, fmt.Errorf("config: %w", err)
-			}
-			sum := sha256.Sum256(text)
-			h.Write(sum[:])
-		}
-		s["features."+name] = hex.EncodeToString(h.Sum(nil)[:8]) // files count by their content
-	}
-	return s, nil
-}
-
 // checkLibrary tells, before any work, what openLibrary would refuse.
 func checkLibrary(c config.Config) error {
 	if _, err := library.CheckNight(c.Library.Night); err != nil {
@@ -108,13 +58,13 @@ func checkLibrary(c config.Config) error {
 	if err != nil || len(m.Nights) == 0 {
 		return err
 	}
-	settings, err := LibrarySettings(c)
+	settings, err := engine.LibrarySettings(c)
 	if err != nil {
 		return err
 	}
 	err = library.CompareSettings(m.Settings, settings)
-	if err != nil && m.Settings[settingSketches] != settings[settingSketches] {
-		err = fmt.Errorf("%w\n(%s is what a run needs that verifies: preset balanced or thorough, or match.verify=sketch; not classic)", err, settingSketches)
+	if err != nil && m.Settings[engine.SettingSketches] != settings[engine.SettingSketches] {
+		err = fmt.Errorf("%w\n(%s is what a run needs that verifies: preset balanced or thorough, or match.verify=sketch; not classic)", err, engine.SettingSketches)
 	}
 	return err
 }
@@ -149,7 +99,7 @@ const libraryFile = "library.json"
 // what the run made of it is made again.
 func (r *run) openLibrary(ctx context.Context) error {
 	c := r.config.Library
-	settings, err := LibrarySettings(r.config)
+	settings, err := engine.LibrarySettings(r.config)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/data/lookup/sorted"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/config"
 	"github.com/neardup/neardup/job/engine"
 	"github.com/neardup/neardup/job/version"
@@ -111,7 +110,7 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 		}
 		return nil, err
 	}
-	settings, err := job.LibrarySettings(x.config)
+	settings, err := engine.LibrarySettings(x.config)
 	if err != nil {
 		return nil, fmt.Errorf("the library's settings name a file that cannot be read: %w: put it back there", err)
 	}
