@@ -47,8 +47,8 @@ func TestRunInStore(t *testing.T) {
 	}
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	for _, args := range [][]string{
-		{"run", in, "--split-bytes", "100000", "--out", here},
-		{"run", "s3://crawl/dump", "--split-bytes", "100000", "--out", there, "--publish", "s3://crawl/published/night"},
+		{"run", in, "--set", "input.split_bytes=100000", "--out", here},
+		{"run", "s3://crawl/dump", "--set", "input.split_bytes=100000", "--out", there, "--publish", "s3://crawl/published/night"},
 		{"match", filepath.Join(server.Folder, "published", "night"), "--out", filepath.Join(dir, "again")},
 	} {
 		cmd, stderr := start(t, args...)
