@@ -130,9 +130,12 @@ func (r *run) openLibrary(ctx context.Context) error {
 			return nil // nothing has changed, but for the night that this run has added
 		}
 		r.Log.Info("the library has changed since this run was interrupted: matching again", "library", c.Path)
-		for _, stage := range []string{stageIdentical, stagePrevious, stageMatch, engine.StageTexts, stageResolve, stageDecide, stageNames, engine.StageWrite, stageAdd} {
+		for _, stage := range stages {
+			if stage.Name == engine.StageFingerprint { // which asks the library nothing
+				continue
+			}
 			for task := range max(len(r.job.Splits), 1) {
-				if err := os.Remove(r.dir.RecordPath(stage, task)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				if err := os.Remove(r.dir.RecordPath(stage.Name, task)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err
 				}
 			}

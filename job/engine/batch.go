@@ -68,9 +68,7 @@ func (b *Batch) Flush() error {
 				return err
 			}
 		}
-		x.Letters = nil // they are the views'
 	}
-	x.Letters = nil
 	b.candidates = b.candidates[:0]
 	return nil
 }
