@@ -17,9 +17,9 @@ import (
 	"github.com/neardup/neardup/data/pairs"
 	"github.com/neardup/neardup/data/spill"
 	"github.com/neardup/neardup/data/views"
-	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/reducer"
 )
 

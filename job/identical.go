@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/spill"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // identical finds the documents that others stand for: later rows of an id,

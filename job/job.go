@@ -22,9 +22,9 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/source"
-	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // Commands a run directory can be of.

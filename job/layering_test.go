@@ -20,26 +20,26 @@ var layers = []struct {
 	{"data", []string{"data/…"}},
 	{"mapper", []string{"mapper", "data", "simhash/…"}},
 	{"reducer", []string{"reducer", "data", "simhash/…"}},
-	{"job/config", []string{"job/config", "data", "data/charset", "simhash/…"}},
-	{"job/rundir", []string{"job/rundir", "data"}},
-	{"job/engine", []string{"job/engine/…", "job/config", "job/rundir", "job/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/lookup", []string{"job/lookup", "job/engine", "job/config", "job/rundir", "job/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/engine/gleam/internal/wire", []string{"job/engine/gleam/internal/wire"}},
+	{"job/internal/config", []string{"job/internal/config", "data", "data/charset", "simhash/…"}},
+	{"job/internal/rundir", []string{"job/internal/rundir", "data"}},
+	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/config", "job/internal/rundir", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/engine", "job/internal/config", "job/internal/rundir", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/engine/gleam/internal/wire", []string{"job/internal/engine/gleam/internal/wire"}},
 }
 
 // onlyIn says which folders may import a package that is not ours.
 var onlyIn = map[string][]string{
-	"github.com/chrislusf/gleam":          {"job/engine/gleam/internal/cluster"},
-	"google.golang.org/grpc":              {"job/engine/gleam/internal/cluster"},
+	"github.com/chrislusf/gleam":          {"job/internal/engine/gleam/internal/cluster"},
+	"google.golang.org/grpc":              {"job/internal/engine/gleam/internal/cluster"},
 	"github.com/minio/minio-go":           {"data/object"},
-	"github.com/spf13/cobra":              {"job/cli"},
-	"github.com/spf13/pflag":              {"job/cli"},
-	"github.com/vbauerster/mpb":           {"job/cli"},
+	"github.com/spf13/cobra":              {"job/internal/cli"},
+	"github.com/spf13/pflag":              {"job/internal/cli"},
+	"github.com/vbauerster/mpb":           {"job/internal/cli"},
 	"github.com/apache/arrow/go/v15":      {"data/parquet", "data/clean"},
 	"github.com/pierrec/lz4":              {"data/parquet"},
 	"github.com/yanyiwu/gojieba":          {"simhash/gojieba", "simhash/jieba"},
 	"github.com/nlnwa/gowarc":             {"data/warc"},
-	"github.com/prometheus/client_golang": {"job/lookup"},
+	"github.com/prometheus/client_golang": {"job/internal/lookup"},
 	"github.com/redis/rueidis":            {"data/lookup/redis"},
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/reducer"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
-	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // TestDrift checks what a night's tables and summary say of its languages,

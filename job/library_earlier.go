@@ -15,8 +15,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/reducer"
 )
 

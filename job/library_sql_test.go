@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/internal/config"
 )
 
 // TestDocumentedQueries asks DuckDB the questions of docs/library.md, about

@@ -16,10 +16,10 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
-	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/engine/local"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/nights"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // Ten nights one after another give the matches and the clusters of one

@@ -14,8 +14,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/pairs"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/decision"
 	"github.com/neardup/neardup/data/spill"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // largestFile has the largest clusters, as the summary tells of them.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/neardup/neardup/data/object"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // Publish uploads what a finished run is for, its tables, clean dump,

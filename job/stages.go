@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // Stages of one task, as records, progress and the summary name them.

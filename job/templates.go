@@ -5,8 +5,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
-	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/engine"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/simhash/template"
 )
 

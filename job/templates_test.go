@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/job"
-	"github.com/neardup/neardup/job/config"
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/simhash/template"
 )
 

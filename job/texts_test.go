@@ -22,10 +22,10 @@ import (
 	"github.com/neardup/neardup/data/sample"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
-	"github.com/neardup/neardup/job/config"
-	"github.com/neardup/neardup/job/engine"
-	"github.com/neardup/neardup/job/engine/local"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // writeArchives puts the sample's archives and one of its other files into a

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 // blockSize is how many bytes are compressed at once, but for the end of what

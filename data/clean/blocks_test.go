@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 // The bytes are the same on any number of goroutines, and unpacked what was

@@ -15,10 +15,10 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/csv"
+	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
-	"github.com/neardup/neardup/data/stream"
 )
 
 // errStandardInput is returned for standard input, which cannot be read a

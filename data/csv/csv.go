@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 // keptRaw is how much of a row that is skipped is kept.

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 const (

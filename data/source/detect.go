@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data/charset"
+	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/data/stream"
 	"github.com/neardup/neardup/data/warc"
 )
 

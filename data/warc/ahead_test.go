@@ -8,7 +8,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 // counting counts what a decoder gives.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/stream"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 const (

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/neardup/neardup/job/cli"
+	"github.com/neardup/neardup/job/internal/cli"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // content is a run directory to write.

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,11 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/data/stream"
-	"github.com/neardup/neardup/job/rundir"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // row is a table's row: its values by column.
@@ -112,22 +115,42 @@ func eachRow(parts []string, yield func(id string, r row)) error {
 func (r *run) readLines(dir string) error {
 	parts, err := rundir.Parts(dir, rundir.Clean)
 	for _, part := range parts {
-		raw, err := os.ReadFile(part)
-		if err != nil {
-			return err
-		}
-		text := &strings.Builder{}
-		in, done, err := stream.Decompress(strings.NewReader(string(raw)), stream.Detect(raw))
-		if err == nil {
-			_, err = io.Copy(text, in)
-			done()
-		}
-		if err != nil {
+		if err := r.readLinesOf(part); err != nil {
 			return fmt.Errorf("%s: %w", part, err)
-		}
-		for line := range strings.Lines(text.String()) {
-			r.lines[xxh3.HashString(line)]++
 		}
 	}
 	return err
+}
+
+func (r *run) readLinesOf(part string) error {
+	raw, err := os.ReadFile(part)
+	if err != nil {
+		return err
+	}
+	text := &bytes.Buffer{}
+	switch filepath.Ext(part) {
+	case ".gz":
+		in, err := gzip.NewReader(bytes.NewReader(raw))
+		if err == nil {
+			_, err = io.Copy(text, in)
+		}
+		if err != nil {
+			return err
+		}
+	case ".zst":
+		in, err := zstd.NewReader(bytes.NewReader(raw))
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		if _, err := io.Copy(text, in); err != nil {
+			return err
+		}
+	default:
+		text.Write(raw)
+	}
+	for line := range strings.Lines(text.String()) {
+		r.lines[xxh3.HashString(line)]++
+	}
+	return nil
 }

@@ -1,0 +1,163 @@
+// Package cli is neardup's command line: it turns flags into a Config, shows
+// progress, prints results and maps errors to exit codes. It computes nothing
+// itself.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/engine/gleam"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/version"
+)
+
+// Exit codes; they are a contract.
+const (
+	exitDone        = 0   // done; skipped records are counted and reported
+	exitFailed      = 1   // failed
+	exitUsage       = 2   // the command line or the configuration is wrong
+	exitSkipped     = 3   // done, but records were skipped and --strict was given
+	exitIncomplete  = 4   // rows not conserved
+	exitOtherRun    = 10  // run directory of another configuration
+	exitInterrupted = 130 // interrupted
+)
+
+// errStrict ends a strict run that skipped records.
+var errStrict = errors.New("records were skipped")
+
+// usageError is a mistake in the command line or the configuration.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// Main runs the command line args (without the program's name) and returns
+// the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, ours := gleam.Main(args, stdin, stderr); ours { // a worker of the cluster
+		return code
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(streams{stdin, stdout, stderr})
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	code := exitCode(err)
+	if code == exitInterrupted {
+		fmt.Fprintln(stderr, "neardup: interrupted; what is finished is kept: the same command goes on from there")
+	} else {
+		fmt.Fprintf(stderr, "neardup: %v\n", err)
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case errors.Is(err, errStrict):
+		return exitSkipped
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, rundir.ErrOther):
+		return exitOtherRun
+	case errors.Is(err, rundir.ErrNotConserved), errors.Is(err, job.ErrMissed):
+		return exitIncomplete
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat), errors.Is(err, source.ErrRefused),
+		errors.Is(err, library.ErrNight), errors.Is(err, library.ErrSettings):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// streams are the process's three, so that tests can have others.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "neardup",
+		Short: "Find the near-duplicate documents of a crawl dump",
+		Long: `neardup turns the documents of a crawl dump into SimHash fingerprints, finds
+each document's best match and the clusters of near-duplicates, and writes
+Parquet and a clean dump.`,
+		Example:       "  neardup run crawl/2026-11-20/*.warc.gz --out runs/2026-11-20",
+		Version:       version.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          onlyCommands,
+	}
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
+	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newInspect(std), newPlan(std), newConfig(std), newStopWords(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+// onlyCommands runs a command that is nothing without one of its own: it
+// prints the help, or says that there is no such command.
+func onlyCommands(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unknown command %q; see %s --help", args[0], c.CommandPath())}
+	}
+	return c.Help()
+}
+
+// needInput is a usage error unless there is an input.
+func needInput(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError{fmt.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
+	}
+	return nil
+}
+
+// need is a usage error unless there are that many arguments.
+func need(count int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != count {
+			return usageError{fmt.Errorf("name %s; see %s --help", what, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// printed prints a result: as JSON, or as print does for people.
+func printed(w io.Writer, asJSON bool, result any, print func(io.Writer) error) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(result)
+	}
+	return print(w)
+}
+
+func newLog(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}

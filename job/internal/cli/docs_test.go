@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/job/internal/config"
+)
+
+var update = flag.Bool("update", false, "write job/docs/settings.md")
+
+// commands lists neardup and all its commands.
+func commands() (all []*cobra.Command) {
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		all = append(all, c)
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard}))
+	return all
+}
+
+// The page of settings and flags says what the program does.
+func TestSettingsPage(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "settings.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const from = "<!-- from here on: go test ./job/internal/cli -run TestSettingsPage -update -->\n"
+	prose, _, ok := bytes.Cut(text, []byte(from))
+	if !ok {
+		t.Fatalf("%s: no line %s", path, from)
+	}
+	want := string(prose) + from + settingsTable() + flagTables()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil { //nolint:gosec // a page of the documentation
+			t.Fatal(err)
+		}
+	} else if string(text) != want {
+		t.Errorf("%s says something else than the program; go test ./job/internal/cli -run TestSettingsPage -update makes it", path)
+	}
+}
+
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("\n## Settings\n\n| setting | default | flag | |\n|---|---|---|---|\n")
+	c := config.Default()
+	for _, s := range c.Settings() {
+		row := "| `" + s.Name + "` | " + s.String() + " | "
+		if s.Flag != "" {
+			row += "`--" + s.Flag + "`"
+		}
+		if s.Short != "" {
+			row += ", `-" + s.Short + "`"
+		}
+		fmt.Fprintf(&b, "%s | %s |\n", row, s.Usage())
+	}
+	return b.String()
+}
+
+func flagTables() string {
+	var b strings.Builder
+	b.WriteString("\n## Flags\n\n| command | flag | default | |\n|---|---|---|---|\n")
+	for _, c := range commands() {
+		settings := ""
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if _, ok := f.Value.(settingFlag); ok {
+				settings += "`--" + f.Name + "` "
+				return
+			}
+			name := "`--" + f.Name + "`"
+			if f.Shorthand != "" {
+				name += ", `-" + f.Shorthand + "`"
+			}
+			usual := strings.Trim(f.DefValue, "[]")
+			if usual == "false" {
+				usual = ""
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.CommandPath(), name, usual, f.Usage)
+		})
+		if settings != "" {
+			fmt.Fprintf(&b, "| %s | %s| | settings |\n", c.CommandPath(), settings)
+		}
+	}
+	return b.String()
+}
+
+// A help text fits 80 columns, has no group twice, and ends with an example
+// and the exit codes.
+func TestHelp(t *testing.T) {
+	for _, c := range commands() {
+		name, text := c.CommandPath(), help(c)
+		if strings.Contains(name, "completion") {
+			continue // not ours
+		}
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
+				t.Errorf("%s: a line of %d columns: %s", name, n, line)
+			}
+		}
+		if !strings.HasSuffix(text, exitCodes) || c.Example == "" || !strings.Contains(text, "\nExample:\n"+c.Example) {
+			t.Errorf("%s: the help does not end with an example and the exit codes:\n%s", name, text)
+		}
+		flags := 0
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) { flags++ })
+		headings := regexp.MustCompile(`(?m)^\w[\w-]*:$`).FindAllString(text, -1)
+		if slices.Sort(headings); len(slices.Compact(slices.Clone(headings))) != len(headings) || slices.Contains(headings, "Flags:") && flags > fewFlags {
+			t.Errorf("%s: %d flags under %q", name, flags, headings)
+		}
+	}
+	run := newRun(streams{})
+	if n := strings.Count(help(run), "\n"); n > 48 {
+		t.Errorf("the help of run has %d lines", n)
+	}
+}
+
+// Flags of one name mean the same in all commands, unless they are listed here.
+func TestFlagsOfOneName(t *testing.T) {
+	differ := map[string]string{
+		"distance":  "that of the library in lookup",
+		"documents": "of the sample in plan, of the share in stopwords",
+		"night":     "to be deleted in library delete",
+		"out":       "a file in templates",
+		"rows":      "to print in inspect, of a file in library compact",
+		"share":     "of a site's pages in templates",
+	}
+	usage, differing := map[string]string{}, map[string]bool{}
+	for _, c := range commands() {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			was, ok := usage[f.Name]
+			usage[f.Name] = f.Usage
+			if !ok || was == f.Usage {
+				return
+			}
+			differing[f.Name] = true
+			if differ[f.Name] == "" {
+				t.Errorf("%s --%s: %q, elsewhere %q", c.CommandPath(), f.Name, f.Usage, was)
+			}
+		})
+	}
+	for name := range differ {
+		if !differing[name] {
+			t.Errorf("--%s means the same everywhere", name)
+		}
+	}
+}
+
+// The documentation names flags and settings that there are.
+func TestDocsNameWhatThereIs(t *testing.T) {
+	known := map[string]bool{"help": true, "exclude": true} // the latter of rsync
+	for _, c := range commands() {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+	}
+	scripts, err := filepath.Glob("../../../scripts/*.sh")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w \| )?--([a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
+			known[m[1]] = true
+		}
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	names := map[string]bool{}
+	c := config.Default()
+	for _, s := range c.Settings() {
+		names[s.Name] = true
+	}
+	for _, path := range append(pages, "../../../README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("[` (]--([a-z-]+)").FindAllStringSubmatch(string(text), -1) {
+			if !known[m[1]] {
+				t.Errorf("%s names --%s, which is no flag", path, m[1])
+			}
+		}
+		for _, m := range regexp.MustCompile("(?:`|--set )((?:input|features|match|output|execution)\\.[a-z_]+)(?:`|=)").FindAllStringSubmatch(string(text), -1) {
+			if !names[m[1]] {
+				t.Errorf("%s names %s, which is no setting", path, m[1])
+			}
+		}
+	}
+}

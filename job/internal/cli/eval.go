@@ -1,0 +1,326 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/version"
+)
+
+// evalFlags are the flags of eval that are no settings.
+type evalFlags struct {
+	labels   string
+	edits    []string
+	strength float64
+	planting eval.Planting
+	protocol string
+	category string
+	methods  []string
+	options  eval.Options
+	maxK     int
+	show     int
+	html     string
+	parquet  string
+	json     bool
+}
+
+const (
+	protocolPaper  = "paper" // the one value of --protocol
+	plantedUsually = 500     // duplicates, without --count
+)
+
+func newEval(std streams) *cobra.Command {
+	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs}}
+	s := newSettings(config.PresetBalanced)
+	var edits []string
+	for _, e := range eval.Edits() {
+		edits = append(edits, string(e))
+	}
+	cmd := &cobra.Command{
+		Use:   "eval INPUT…",
+		Short: "Measure how good methods are, on labelled or planted pairs",
+		Long: `Compares methods on the same documents: precision, recall, F1 and time; by
+similarity, length, script, category and edit; over the threshold and over the
+distance; the worst false pairs and misses. The truth is the labelled pairs
+(--labels), or duplicates planted by edits (--edits), and any two documents
+whose character 5-grams have a Jaccard similarity of --alike or more.
+
+--protocol paper draws the test set of the method's sources: of five categories
+2,000 documents each, 500 of them near-duplicates, planted by all edits unless
+--edits says which. A document's category is the INPUT it comes from; of a
+single folder, the folder or file within it; or its --category-column.
+
+` + fill("Edits: "+strings.Join(edits, ", ")+"; each with the share of a document that it changes, like drop=0.2.") + `
+
+` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+", which leaves out what the pages of a site share. Levenshtein, cosine and common-substring compare all pairs, of 5,000 documents at most."),
+		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
+  neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
+  neardup eval news sport law science arts --protocol paper --show 3`,
+		Args: needInput,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.config()
+			if err != nil {
+				return err
+			}
+			return runEval(cmd.Context(), std, cfg, f, args)
+		},
+	}
+	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
+		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
+		fs.Float64Var(&f.strength, "strength", 0.1, "share changed by an edit that states none")
+		fs.IntVar(&f.planting.Count, "count", 0, "duplicates to plant (default: 500, or one a document)")
+		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
+		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
+		fs.StringVar(&f.category, "category-column", "", "column of the category, read as the title")
+		fs.Float64Var(&f.options.Alike, "alike", 0.5, "least similarity of near-duplicates")
+	})
+	group(cmd.Flags(), "Measures", func(fs *pflag.FlagSet) {
+		fs.StringSliceVar(&f.methods, "methods", f.methods, "methods to compare")
+		fs.IntVar(&f.maxK, "max-k", 8, "measure every distance up to this one; 0: off")
+		fs.IntVar(&f.options.Half, "half", f.options.Half, "count one half of the ids only: 0 or 1; -1: all")
+	})
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.options.Examples, "examples", 10, "false pairs and misses to list")
+		fs.IntVar(&f.show, "show", 0, "show this many of each method side by side")
+		bindHTML(fs, &f.html)
+		fs.StringVar(&f.parquet, "parquet", "", "write it as Parquet tables into this folder too")
+		bindJSON(fs, &f.json)
+	})
+	s.bindAll(cmd.Flags())
+	return cmd
+}
+
+// parse checks the flags and reads what they stand for.
+func (f *evalFlags) parse() (methods []eval.Method, err error) {
+	for _, name := range f.methods {
+		m, err := eval.Parse(name)
+		if err != nil {
+			return nil, err
+		}
+		methods = append(methods, m)
+	}
+	for _, name := range f.edits {
+		edit, err := eval.ParsePlanned(name, f.strength)
+		if err != nil {
+			return nil, err
+		}
+		f.planting.Edits = append(f.planting.Edits, edit)
+	}
+	switch {
+	case f.protocol != "" && f.protocol != protocolPaper:
+		return nil, fmt.Errorf("--protocol %q: write %s", f.protocol, protocolPaper)
+	case (f.labels == "") == (len(f.planting.Edits) == 0 && f.protocol == ""):
+		return nil, errors.New("name the truth: either --labels FILE, or --edits EDITS or --protocol " + protocolPaper)
+	case f.maxK < 0 || f.maxK > 15:
+		return nil, fmt.Errorf("--max-k %d: write a number from 0 to 15", f.maxK)
+	}
+	return methods, f.options.Check()
+}
+
+func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, inputs []string) (err error) {
+	methods, err := f.parse()
+	if err != nil {
+		return usageError{err}
+	}
+	corpus, err := f.corpus(cfg, inputs)
+	if err != nil {
+		return err
+	}
+	lab, err := eval.New(ctx, corpus, f.options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	report := lab.Report(strings.Join(inputs, " "))
+	if err := measure(ctx, lab, report, methods, cfg.Features, f.maxK); err != nil {
+		return err
+	}
+	if f.html != "" {
+		if err := writePage(f.html, report.WriteHTML); err != nil {
+			return err
+		}
+	}
+	if f.parquet != "" {
+		if err := os.MkdirAll(f.parquet, 0o777); err != nil {
+			return err
+		}
+		if err := report.WriteParquet(f.parquet, parquet.Options{Version: version.Version}); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return report.WriteJSON(std.out)
+	}
+	if err := report.WriteText(std.out); err != nil {
+		return err
+	}
+	cells, colour := canvas(std.out)
+	return report.WriteExamples(std.out, f.show, cells, colour)
+}
+
+// corpus reads the inputs and adds the truth to them.
+func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, error) {
+	var pairs [][2]string
+	if f.labels != "" {
+		var err error
+		if pairs, err = readLabels(f.labels); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.labels, err)
+		}
+	}
+	corpus, err := readCorpus(cfg, inputs, f.category)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.labels != "":
+		if err := corpus.Label(pairs); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.labels, err)
+		}
+		return corpus, nil
+	case f.protocol != "":
+		protocol := eval.PaperProtocol(f.planting.Seed)
+		if len(f.planting.Edits) > 0 {
+			protocol.Edits = f.planting.Edits
+		}
+		corpus, err = protocol.Apply(corpus)
+	default:
+		f.planting.Count = cmp.Or(f.planting.Count, min(plantedUsually, len(corpus.Documents)))
+		corpus, err = eval.Plant(corpus, f.planting)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return corpus, nil
+}
+
+// measure fills the report: every method, and ours at every distance to maxK.
+func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []eval.Method, features config.Features, maxK int) error {
+	for _, m := range methods {
+		r, err := lab.Measure(ctx, m)
+		if err != nil {
+			return err
+		}
+		report.Results = append(report.Results, r)
+	}
+	if maxK == 0 {
+		return nil
+	}
+	var err error
+	if report.Sweeps, err = lab.Sweeps(ctx, methods, maxK); err != nil {
+		return err
+	}
+	h, err := lab.Histogram(ctx, features, maxK)
+	if err != nil {
+		return err
+	}
+	report.Histograms = append(report.Histograms, h)
+	return nil
+}
+
+// writePage writes a page to a file that appears when it is complete.
+func writePage(path string, write func(io.Writer) error) error {
+	file, err := data.CreateAtomic(path)
+	if err != nil {
+		return err
+	}
+	if err := write(file); err != nil {
+		return errors.Join(err, file.Abort())
+	}
+	return file.Commit()
+}
+
+// canvas says how wide a line of texts side by side may be, and whether it may
+// be coloured: on a terminal, unless NO_COLOR is set (https://no-color.org).
+func canvas(out io.Writer) (cells int, colour bool) {
+	const usual = 120
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return usual, false
+	}
+	cells, _, _ = term.GetSize(int(f.Fd()))
+	return cmp.Or(cells, usual), os.Getenv("NO_COLOR") == ""
+}
+
+// readCorpus reads all documents of the inputs, each with its category: the
+// input it comes from, or what is in that column.
+func readCorpus(cfg config.Config, inputs []string, column string) (*eval.Corpus, error) {
+	o := cfg.Input.ReaderOptions()
+	if column != "" {
+		o.Columns.Title = column
+	}
+	var corpus eval.Corpus
+	for _, input := range inputs {
+		splits, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding})
+		if err != nil {
+			return nil, err
+		}
+		for _, split := range splits {
+			in, err := source.Open(split, o)
+			if err != nil {
+				return nil, err
+			}
+			from := len(corpus.Documents)
+			if err := errors.Join(corpus.Read(in), in.Close()); err != nil {
+				return nil, err
+			}
+			for i := range corpus.Documents[from:] {
+				d := &corpus.Documents[from+i]
+				switch {
+				case column != "":
+					d.Category, d.Title = string(d.Title), nil
+				case len(inputs) > 1:
+					d.Category = input
+				default:
+					d.Category = within(input, split.Path)
+				}
+			}
+		}
+	}
+	return &corpus, nil
+}
+
+// within returns the first folder, or the file, on the way from a folder to a
+// path in it.
+func within(folder, path string) string {
+	rel, err := filepath.Rel(folder, path)
+	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
+		return ""
+	}
+	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return first
+}
+
+// readLabels reads a file of labels, which has some.
+func readLabels(path string) (pairs [][2]string, err error) {
+	if strings.HasSuffix(path, ".parquet") {
+		pairs, err = eval.ReadLabelsParquet(path)
+	} else {
+		var f *os.File
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		pairs, err = eval.ReadLabels(f)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil && len(pairs) == 0 {
+		err = fmt.Errorf("no labelled pair: %w", eval.ErrLabels)
+	}
+	return pairs, err
+}

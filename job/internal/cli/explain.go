@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
+	"github.com/neardup/neardup/data/warc"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/eval"
+)
+
+func newExplain(std streams) *cobra.Command {
+	var run, method, page string
+	var asJSON bool
+	s := newSettings(config.PresetBalanced)
+	cmd := &cobra.Command{
+		Use:   "explain A B",
+		Short: "Say why two documents do or do not match",
+		Long: `Prints what two documents share and do not: features with their weights,
+distance, segment keys, estimated and exact similarity, the verdict with its
+rule, and the texts side by side. A and B are files of text or HTML, or with
+--run ids of a run, which has the texts of WARC pages; else its input is read
+again. The verdict is that of --method; without it, that of the run's own
+settings, or for files of balanced.
+
+What one text alone has is red or green; where the output is no terminal or
+NO_COLOR is set it stands between [- and -], or {+ and +}.`,
+		Example: `  neardup explain draft.txt published.txt --html difference.html
+  neardup explain --run night1 http://example.org/a http://example.org/b`,
+		Args: need(2, "two files, or with --run two ids"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			cfg, err := s.config()
+			if err != nil {
+				return err
+			}
+			m, err := methodOf(run, method)
+			if err != nil {
+				return err
+			}
+			var docs [2]eval.Document
+			if run != "" {
+				docs, err = documentsOfRun(cmd.Context(), run, args)
+			} else {
+				docs, err = documentsOfFiles(args, cfg.Input.ReaderOptions())
+			}
+			if err != nil {
+				return err
+			}
+			e, err := eval.Explain(m, &docs[0], &docs[1])
+			if err != nil {
+				return err
+			}
+			if page != "" {
+				if err := writePage(page, e.WriteHTML); err != nil {
+					return err
+				}
+			}
+			return printed(std.out, asJSON, e, func(w io.Writer) error {
+				if err := e.WriteText(w); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintln(w); err != nil {
+					return err
+				}
+				cells, colour := canvas(w)
+				return eval.WriteSideBySide(w, e.Rows(), cells, colour)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")
+	cmd.Flags().StringVar(&method, "method", "", "method that judges, as eval takes it (default: the run's)")
+	s.bind(cmd.Flags(), "encoding")
+	bindHTML(cmd.Flags(), &page)
+	bindJSON(cmd.Flags(), &asJSON)
+	return cmd
+}
+
+// methodOf returns the method of a name, or without one that of the run.
+func methodOf(run, method string) (*eval.Neardup, error) {
+	if method == "" && run != "" {
+		_, cfg, err := job.RunSettings(run)
+		return &eval.Neardup{Label: "the settings of " + run, Features: cfg.Features, Match: cfg.Match}, err
+	}
+	if method == "" {
+		method = config.PresetBalanced
+	}
+	parsed, err := eval.Parse(method)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	m, ok := parsed.(*eval.Neardup)
+	if !ok || m.Templates {
+		return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+	}
+	return m, nil
+}
+
+// documentsOfFiles reads text, and of a page of HTML its main text, as a run
+// does.
+func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.Document, err error) {
+	decoder, err := charset.NewDecoder(options.Encoding)
+	if err != nil {
+		return docs, err
+	}
+	for i, path := range paths {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return docs, err
+		}
+		// UTF-16 alone has zero bytes.
+		if bytes.IndexByte(body[:min(len(body), 4096)], 0) >= 0 && !strings.HasPrefix(decoder.Decide(body, charset.Hint{}).Name(), "utf-16") {
+			return docs, fmt.Errorf("%s is not text: name two files of text or HTML, or with --run two ids of a run", path)
+		}
+		var d data.Document
+		if kind := pageType("", path, body); kind == "text/html" {
+			err = warc.HTML(&d, body, kind, options)
+		} else {
+			err = warc.Plain(&d, body, kind, options)
+		}
+		if err != nil {
+			return docs, fmt.Errorf("%s: %w", path, err)
+		}
+		docs[i] = eval.Document{ID: path, Title: d.Title, Text: d.Text}
+	}
+	return docs, nil
+}
+
+func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
+	found, err := job.ReadDocuments(ctx, run, ids)
+	for i, d := range found {
+		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text}
+	}
+	return docs, err
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// A compressed file that ends in the middle, and one that is damaged, are read
+// up to there, and counted; --strict and --max-bad see it.
+func TestDamagedFile(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "dump")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dump(t, in, 3, 800)
+	whole := compress(t, filepath.Join(in, "002.jsonl"))
+	if err := os.Remove(filepath.Join(in, "002.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(in, "002.jsonl.gz")
+	flipped := bytes.Clone(whole)
+	flipped[len(whole)/2] ^= 0xff
+	for reason, content := range map[string][]byte{data.ReasonTruncated: whole[:len(whole)/2], data.ReasonMalformed: flipped} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, reason)
+		for _, c := range []struct {
+			args []string
+			code int
+		}{{nil, exitDone}, {[]string{"--strict"}, exitSkipped}} {
+			cmd, stderr := start(t, append([]string{"run", in, "--out", out}, c.args...)...)
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code {
+				t.Fatalf("%s %v: exit code %d, %v: %s", reason, c.args, cmd.ProcessState.ExitCode(), err, stderr)
+			}
+		}
+		cmd, stderr := start(t, "run", in, "--out", out+"-none", "--max-bad", "0")
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "look into ") {
+			t.Errorf("%s --max-bad 0: exit code %d, %v: %s", reason, cmd.ProcessState.ExitCode(), err, stderr)
+		}
+		var summary job.Summary
+		if err := rundir.ReadJSON(filepath.Join(out, rundir.SummaryFile), &summary); err != nil {
+			t.Fatal(err)
+		}
+		if n := summary.Documents; summary.Skipped[reason] < 1 || summary.Bad < 1 || summary.Bad > 200 || // a flipped bit shows late
+			n < 1700 || n > 2400 {
+			t.Errorf("%s: %d documents, skipped %v", reason, n, summary.Skipped)
+		}
+		quarantine, err := os.ReadFile(filepath.Join(out, rundir.Quarantine, "part-00002.jsonl"))
+		if err != nil || !bytes.Contains(quarantine, []byte("002.jsonl.gz")) || !bytes.Contains(quarantine, []byte(`"reason":"`+reason+`"`)) {
+			t.Errorf("%s: quarantine %.300s, %v", reason, quarantine, err)
+		}
+	}
+}
+
+// A file that cannot be read as what it is fails its task, by name; the other
+// files' tasks are kept, and mending the file is enough.
+func TestMendedFile(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "dump")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dump(t, in, 2, 800)
+	path, out := filepath.Join(in, "002.csv"), filepath.Join(dir, "out")
+	// The size is part of the input's identity.
+	for _, c := range []struct {
+		header string
+		code   int
+	}{{"id,nope", exitFailed}, {"id,text", exitDone}} {
+		if err := os.WriteFile(path, []byte(c.header+"\na,some words in a row\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd, stderr := start(t, "run", in, "--out", out)
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code || c.code == exitFailed && !strings.Contains(stderr.String(), "002.csv: no column text") {
+			t.Fatalf("with %s: exit code %d, %v: %s", c.header, cmd.ProcessState.ExitCode(), err, stderr)
+		}
+		if parts, _ := filepath.Glob(filepath.Join(out, "fingerprints", "*2.parquet")); c.code == exitFailed && len(parts) > 0 {
+			t.Errorf("half a part under its final name: %v", parts)
+		}
+	}
+}
+
+func compress(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A folder that may not be written, or a file that may not be read, is said,
+// with exit code 1.
+func TestNoPermission(t *testing.T) {
+	base, err := os.MkdirTemp("", "neardup-permission-*") // t.TempDir is closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
+	program := filepath.Join(base, "neardup")
+	binary, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string][]byte{program: binary, filepath.Join(base, "in.jsonl"): []byte(`{"id":"a","text":"b"}` + "\n")} {
+		if err := os.WriteFile(path, content, 0o755); err != nil { //nolint:gosec // another user runs it
+			t.Fatal(err)
+		}
+	}
+	closed := filepath.Join(base, "closed")
+	if err := os.Mkdir(closed, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(base, "secret.jsonl")
+	if err := os.WriteFile(secret, nil, 0o000); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(base, 0o777); err != nil { //nolint:gosec // another user writes in it
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		closed: {"run", filepath.Join(base, "in.jsonl"), "--out", filepath.Join(closed, "out")},
+		secret: {"run", secret, "--out", filepath.Join(base, "out")},
+	} {
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		if os.Geteuid() == 0 { // root may do anything: be nobody
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		text, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(text), "permission denied") || !strings.Contains(string(text), name) {
+			t.Errorf("%s: %v: %s", name, err, text)
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/version"
+)
+
+// errNotSound ends a verification that found something.
+var errNotSound = errors.New("the library is damaged")
+
+func newLibrary(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "library COMMAND",
+		Short: "Manage the library of previous nights",
+		Long: `The library keeps the fingerprints of previous nights; run --library matches a
+night against it and adds the night.`,
+		Example: `  neardup library status lib/
+  neardup library expire lib/ --before 2026-08-01`,
+		Args: cobra.ArbitraryArgs,
+		RunE: onlyCommands,
+	}
+	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std))
+	return cmd
+}
+
+var oneLibrary = need(1, "one library")
+
+func libraryOptions(std streams, dir string) library.Options {
+	return library.Options{
+		Version: version.Version,
+		Waiting: func() { newLog(std.err, false).Info("another neardup has the library: waiting for it", "library", dir) },
+	}
+}
+
+// changing runs change with the library at dir locked.
+func changing(ctx context.Context, std streams, dir string, change func(*library.Library) error) (err error) {
+	if _, err := library.ReadManifest(dir); err != nil { // a mistyped path makes no library
+		return err
+	}
+	l, err := library.Lock(ctx, dir, libraryOptions(std, dir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return change(l)
+}
+
+func newLibraryStatus(std streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status LIBRARY",
+		Short:   "Say what a library holds",
+		Long:    `Prints nights, documents and size, and the segments that most documents share.`,
+		Example: "  neardup library status lib/",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := job.ReadLibraryStatus(cmd.Context(), args[0], libraryOptions(std, args[0]))
+			if err != nil {
+				return err
+			}
+			return printed(std.out, asJSON, s, s.Print)
+		},
+	}
+	bindJSON(cmd.Flags(), &asJSON)
+	return cmd
+}
+
+func newLibraryExpire(std streams) *cobra.Command {
+	var before string
+	cmd := &cobra.Command{
+		Use:   "expire LIBRARY --before DATE",
+		Short: "Forget old nights",
+		Long: `Removes the nights dated before the day. When a document was first seen is
+carried by the nights that stay.`,
+		Example: "  neardup library expire lib/ --before 2026-08-01",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			date, err := time.Parse(time.DateOnly, before)
+			if err != nil {
+				return usageError{fmt.Errorf("--before %q: write a date like 2026-08-01", before)}
+			}
+			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+				gone, err := l.Expire(date)
+				if err != nil {
+					return err
+				}
+				return printGone(std.out, gone)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&before, "before", "", "the first day whose night stays")
+	return cmd
+}
+
+func printGone(w io.Writer, gone []library.Night) error {
+	rows := int64(0)
+	for _, n := range gone {
+		rows += n.Live()
+	}
+	_, err := fmt.Fprintf(w, "gone: %d nights with %d documents\n", len(gone), rows)
+	return err
+}
+
+func newLibraryDelete(std streams) *cobra.Command {
+	var ids string
+	var doomed library.Doomed
+	var nights []string
+	cmd := &cobra.Command{
+		Use:   "delete LIBRARY",
+		Short: "Delete documents or nights",
+		Long: `Deletes documents by id (--ids: a file of one id a line, or - for standard
+input) or by the beginning of their ids (--prefix), from every night; or whole
+nights (--night). What is deleted is in no later result. A document that is
+deleted stays out of the library when a later night brings it, unless --once
+is given. The files hold its bytes until "library compact". Ids that no night
+has are named: an id is the whole of its line, spaces and quotes too.`,
+		Example: `  neardup library delete lib/ --ids removed-urls.txt
+  neardup library delete lib/ --prefix https://example.org/private/
+  neardup library delete lib/ --night 2026-11-20`,
+		Args: oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ids == "" && len(doomed.Prefixes) == 0 && len(nights) == 0 {
+				return usageError{errors.New("name what to delete with --ids, --prefix or --night")}
+			}
+			if slices.Contains(doomed.Prefixes, "") {
+				return usageError{errors.New("an empty --prefix would delete everything: name one, or remove the folder")}
+			}
+			for i, prefix := range doomed.Prefixes {
+				doomed.Prefixes[i] = string(data.ValidID([]byte(prefix)))
+			}
+			var err error
+			if ids != "" {
+				if doomed.IDs, err = readIDs(ids, std.in); err != nil {
+					return err
+				}
+			}
+			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+				if len(nights) > 0 { // first: it refuses a name that is wrong
+					gone, err := l.RemoveNights(nights...)
+					if err != nil {
+						return usageError{err}
+					}
+					if err := printGone(std.out, gone); err != nil {
+						return err
+					}
+				}
+				if len(doomed.IDs)+len(doomed.Prefixes) == 0 {
+					return nil
+				}
+				done, err := l.Delete(cmd.Context(), doomed)
+				if err != nil {
+					return err
+				}
+				return printDeleted(std.out, args[0], len(doomed.IDs), done)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&ids, "ids", "", "file of the ids to delete, one a line; - for standard input")
+	cmd.Flags().StringArrayVar(&doomed.Prefixes, "prefix", nil, "delete the documents whose id begins so; may be given again")
+	cmd.Flags().StringArrayVar(&nights, "night", nil, "delete this night; may be given again")
+	cmd.Flags().BoolVar(&doomed.Once, "once", false, "let later nights bring the documents back")
+	return cmd
+}
+
+// printDeleted says what was deleted, and what was to be and is not there.
+func printDeleted(w io.Writer, dir string, ids int, done library.Deleted) error {
+	if _, err := fmt.Fprintf(w, "deleted: %d rows; `neardup library compact %s` erases their bytes\n", done.Rows, dir); err != nil || len(done.Unknown) == 0 {
+		return err
+	}
+	const shown = 3
+	var some strings.Builder
+	for _, id := range done.Unknown[:min(len(done.Unknown), shown)] {
+		fmt.Fprintf(&some, " %q", id)
+	}
+	if len(done.Unknown) > shown {
+		some.WriteString(" …")
+	}
+	_, err := fmt.Fprintf(w, "unknown: %d of %d ids are those of no document:%s\n", len(done.Unknown), ids, &some)
+	return err
+}
+
+// maxID bounds a line of a file of ids.
+const maxID = 1 << 20
+
+// readIDs reads one id a line, as the tables have it; empty lines are skipped.
+func readIDs(path string, stdin io.Reader) (ids []string, err error) {
+	in, err := open(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxID)
+	number := 0
+	for lines.Scan() {
+		line := lines.Bytes()
+		if number++; number == 1 {
+			if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
+				return nil, usageError{fmt.Errorf("%s is UTF-16: write it as UTF-8", path)}
+			}
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark
+		}
+		if line = bytes.TrimRight(line, "\r"); len(line) > 0 {
+			ids = append(ids, string(data.ValidID(line)))
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, usageError{fmt.Errorf("%s: line %d has more than %d bytes: write one id a line", path, number+1, maxID)}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(ids) == 0 {
+		return nil, usageError{fmt.Errorf("%s holds no id", path)}
+	}
+	return ids, nil
+}
+
+func newLibraryCompact(std streams) *cobra.Command {
+	var rows int64
+	cmd := &cobra.Command{
+		Use:   "compact LIBRARY",
+		Short: "Erase what was deleted, and join small files",
+		Long: `Rewrites the files that hold rows of deleted documents or expired nights, so
+that their bytes are gone from the disk, and joins successive small files.
+Needs room for the largest file that it makes. An interrupted compaction
+keeps what it did.`,
+		Example: "  neardup library compact lib/",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if rows < 1 {
+				return usageError{fmt.Errorf("--rows %d: write a number of rows, like 16000000", rows)}
+			}
+			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+				done, err := l.Compact(cmd.Context(), rows)
+				if err != nil {
+					return err
+				}
+				if err := os.RemoveAll(l.Path(library.Index)); err != nil { // it holds what was erased
+					return err
+				}
+				_, err = fmt.Fprintf(std.out, "%d files became %d; %d rows erased, %s saved\n", done.Files, done.Into, done.Erased, job.Bytes(max(done.Bytes, 0)))
+				return err
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&rows, "rows", 16<<20, "most rows of a file that small ones are joined into")
+	return cmd
+}
+
+func newLibraryVerify(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify LIBRARY",
+		Short: "Read all of a library and say what is damaged",
+		Long: `Compares every file with the digest in the manifest, and the rows with what the
+manifest says of them.`,
+		Example: "  neardup library verify lib/",
+		Args:    oneLibrary,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			l, err := library.Open(cmd.Context(), args[0], libraryOptions(std, args[0]))
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, l.Close()) }()
+			wrong, err := l.Verify(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, w := range wrong {
+				fmt.Fprintln(std.out, w)
+			}
+			if len(wrong) > 0 {
+				return fmt.Errorf("%w: put backups of these files in their place, or delete the nights and run them again", errNotSound)
+			}
+			m := l.Manifest()
+			_, err = fmt.Fprintf(std.out, "sound: %d documents in %d nights, %d files\n", m.Rows(), len(m.Nights), len(m.Files))
+			return err
+		},
+	}
+}

@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/data/library"
+	stores "github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/redis"
+	"github.com/neardup/neardup/data/lookup/sorted"
+	"github.com/neardup/neardup/job/internal/lookup"
+)
+
+// lookupFlags are the flags of lookup.
+type lookupFlags struct {
+	dir, index, redis   string
+	serve, kind         string
+	json, iKnow, detail bool
+	options             lookup.Options
+}
+
+func newLookup(std streams) *cobra.Command {
+	var f lookupFlags
+	cmd := &cobra.Command{
+		Use:   "lookup --library LIBRARY PAGE…",
+		Short: "Say whether a page is known, and where from",
+		Long: `Looks pages (files, or - for standard input) up in a library: which documents of
+which night each is a near-duplicate of, by the library's own settings. A file
+that is named .html or .htm, or looks like HTML, is read as a run reads the
+pages of an archive, .json as {"title": …, "text": …}, everything else as text.
+
+The look-up keeps an index in the library's folder, or in that of --index, and
+brings it up to date first. With --serve it answers HTTP instead: POST /lookup
+with text, text/html or JSON, GET /healthz, and GET /metrics for Prometheus; it
+follows the library.
+
+--redis keeps the index in a Redis server; its password is taken from
+NEARDUP_REDIS_PASSWORD.`,
+		Example: `  neardup lookup --library lib/ page.html
+  neardup lookup --library lib/ --serve 127.0.0.1:8080
+  curl --data-binary @page.html http://127.0.0.1:8080/lookup \
+    -H 'Content-Type: text/html'`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if !cmd.Flags().Changed("distance") {
+				f.options.Distance = -1
+			} else if f.options.Distance < 0 {
+				return usageError{fmt.Errorf("--distance %d: write a number from 0 on", f.options.Distance)}
+			}
+			if err := f.check(args); err != nil {
+				return usageError{err}
+			}
+			f.options.Log = newLog(std.err, f.detail)
+			x, err := f.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, x.Close()) }()
+			if f.serve != "" {
+				return f.answer(cmd.Context(), x)
+			}
+			for _, path := range args {
+				if err := f.find(cmd.Context(), std, x, path); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			return nil
+		},
+	}
+	group(cmd.Flags(), "Look-up", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.dir, "library", "", "folder of the library of previous nights")
+		fs.IntVarP(&f.options.Distance, "distance", "k", 0, "largest Hamming distance (default: the library's)")
+		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
+		fs.StringVar(&f.kind, "content-type", "", "text/plain, text/html, application/json (default: as found)")
+	})
+	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.index, "index", "", "folder of the index (default: in the library)")
+		fs.StringVar(&f.redis, "redis", "", "HOST:PORT of the Redis server that has the index")
+	})
+	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
+		fs.BoolVar(&f.iKnow, "i-know", false, "let other machines reach it: it has no passwords")
+	})
+	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
+		bindJSON(fs, &f.json)
+		bindVerbose(fs, &f.detail)
+	})
+	return cmd
+}
+
+func (f *lookupFlags) check(pages []string) error {
+	switch {
+	case f.dir == "":
+		return errors.New("name the library with --library")
+	case f.serve == "" && len(pages) == 0:
+		return errors.New("name a page, - for standard input, or an address with --serve")
+	case f.serve != "" && len(pages) > 0:
+		return errors.New("a service takes its pages by HTTP: name pages or --serve, not both")
+	case f.index != "" && f.redis != "":
+		return errors.New("the index is in a folder or in a Redis server: give --index or --redis, not both")
+	case f.options.Limit < 1:
+		return fmt.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
+	}
+	return nil
+}
+
+// open opens the library with its index.
+func (f *lookupFlags) open(ctx context.Context) (*lookup.Index, error) {
+	switch {
+	case f.redis != "":
+		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) {
+			return redis.Open(ctx, schema, redis.Options{Address: f.redis, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
+		}
+	case f.index != "":
+		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) {
+			return sorted.Open(f.index, schema, sorted.Options{})
+		}
+	}
+	x, err := lookup.Open(ctx, f.dir, f.options)
+	var path *fs.PathError
+	switch own := filepath.Join(f.dir, library.Index); {
+	case errors.Is(err, lookup.ErrDistance):
+		return nil, usageError{err}
+	case f.index == "" && errors.As(err, &path) && strings.HasPrefix(path.Path, own):
+		return nil, fmt.Errorf("%w: the index cannot be kept in %s: name another folder with --index", err, own)
+	}
+	return x, err
+}
+
+// answer serves look-ups by HTTP until ctx ends.
+func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
+	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
+	if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	f.options.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
+	return lookup.NewServer(x, lookup.ServerOptions{}).Serve(ctx, l)
+}
+
+// find prints what is known of a page.
+func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, path string) error {
+	body, err := readPage(path, std.in)
+	if err != nil {
+		return err
+	}
+	doc, err := x.Page(body, pageType(f.kind, path, body))
+	if err != nil {
+		return err
+	}
+	answer, err := x.Find(ctx, doc)
+	if err != nil {
+		return err
+	}
+	return printed(std.out, f.json, struct {
+		Page string `json:"page"`
+		*lookup.Answer
+	}{path, answer}, func(w io.Writer) error { return printAnswer(w, path, answer) })
+}
+
+// maxPage bounds what is read of a page.
+const maxPage = 64 << 20
+
+func readPage(path string, stdin io.Reader) (body []byte, err error) {
+	in, err := open(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	body, err = io.ReadAll(io.LimitReader(in, maxPage+1))
+	if err == nil && len(body) > maxPage {
+		err = fmt.Errorf("more than %d bytes are no page", maxPage)
+	}
+	return body, err
+}
+
+// open opens the file at path, or standard input as -.
+func open(path string, stdin io.Reader) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	return os.Open(path)
+}
+
+// pageType is the content type of a page.
+func pageType(given, path string, body []byte) string {
+	if given != "" {
+		return given
+	}
+	switch filepath.Ext(path) {
+	case ".html", ".htm", ".xhtml":
+		return "text/html"
+	case ".json":
+		return "application/json"
+	case ".txt", ".md":
+		return "text/plain"
+	}
+	if media, _, err := mime.ParseMediaType(http.DetectContentType(body)); err == nil && media == "text/html" {
+		return media
+	}
+	return "text/plain"
+}
+
+func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
+	if !a.Known {
+		note := ""
+		if a.Lane != "normal" {
+			note = "; it is " + a.Lane + ", which says little"
+		}
+		_, err := fmt.Fprintf(w, "%s: not known among %d documents of %d nights%s\n", path, a.Documents, a.Nights, note)
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "%s: known\n", path); err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "distance\testimate\tnight\tfirst seen\tlast seen\tnights\tverdict\tid")
+	for _, m := range a.Matches {
+		estimate := "-"
+		if m.Estimate != nil {
+			estimate = fmt.Sprintf("%.2f", *m.Estimate)
+		}
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, m.Verdict, m.ID)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam"
+	"github.com/neardup/neardup/job/internal/engine/local"
+)
+
+// runFlags are the flags of run and match that are no settings.
+type runFlags struct {
+	out, publish          string
+	json, strict, verbose bool
+}
+
+func (f *runFlags) bind(fs *pflag.FlagSet) {
+	group(fs, "Output", func(fs *pflag.FlagSet) {
+		fs.StringVarP(&f.out, "out", "o", "", "run directory to write or resume")
+		fs.StringVar(&f.publish, "publish", "", "upload the finished run to s3://BUCKET/PREFIX")
+		fs.BoolVar(&f.strict, "strict", false, "exit with 3 if bad records or ids were skipped")
+		bindJSON(fs, &f.json)
+		bindVerbose(fs, &f.verbose)
+	})
+}
+
+// The settings that are flags of run, before and after its own.
+var (
+	runSettings = []string{"format", "encoding", "id-column", "text-column", "max-bad", "preset", "distance", "keep", "templates", "library", "night"}
+	runOutput   = []string{"pairs", "clean", "workers", "memory", "engine", "master"}
+)
+
+func newRun(std streams) *cobra.Command {
+	var flags runFlags
+	s := newSettings(config.PresetBalanced)
+	cmd := &cobra.Command{
+		Use:   "run INPUT… --out DIR",
+		Short: "Fingerprint a crawl dump, match its documents, write Parquet",
+		Long: `Reads the inputs (files, folders, globs, or - for standard input; WARC, WET,
+JSONL, CSV, TSV or Parquet, plain, .gz or .zst), finds each document's best
+match and the clusters, and writes tables and the clean dump. The same command
+again goes on with what an interrupted run left.`,
+		Example: `  neardup run data/sample --out night1
+  zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
+		Args: needInput,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return execute(cmd, std, flags, s, job.Request{Command: job.CommandRun, Inputs: args})
+		},
+	}
+	s.bind(cmd.Flags(), runSettings...)
+	flags.bind(cmd.Flags())
+	s.bind(cmd.Flags(), runOutput...)
+	s.bindAll(cmd.Flags())
+	return cmd
+}
+
+func newMatch(std streams) *cobra.Command {
+	var flags runFlags
+	var columns data.ForeignColumns
+	s := newSettings(config.PresetClassic)
+	cmd := &cobra.Command{
+		Use:   "match FINGERPRINTS… --out DIR",
+		Short: "Match fingerprints that exist, without reading text again",
+		Long: `Reads fingerprints (a run directory, its fingerprints folder, or any Parquet or
+CSV file with an id and a fingerprint column) and writes matches and clusters,
+so that another distance does not cost another segmentation.`,
+		Example: `  neardup match night1 --out night1-k5 --distance 5
+  neardup match prints.parquet --fingerprint-column simhash --out m`,
+		Args: needInput,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return execute(cmd, std, flags, s, job.Request{Command: job.CommandMatch, Inputs: args, Columns: columns})
+		},
+	}
+	s.bind(cmd.Flags(), "id-column")
+	group(cmd.Flags(), "Input", func(fs *pflag.FlagSet) {
+		fs.StringVar(&columns.Fingerprint, "fingerprint-column", "", "column of the fingerprint (default: simhash, hash …)")
+		fs.BoolVar(&columns.Hex, "hex", false, "fingerprints that are text are hexadecimal")
+	})
+	s.bind(cmd.Flags(), "preset", "distance", "keep")
+	flags.bind(cmd.Flags())
+	s.bind(cmd.Flags(), "pairs", "workers", "memory", "engine", "master")
+	s.bindAll(cmd.Flags())
+	return cmd
+}
+
+// execute runs the request and prints its summary.
+func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req job.Request) error {
+	cfg, err := s.config()
+	if err != nil {
+		return err
+	}
+	if flags.out == "" {
+		return usageError{fmt.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
+	}
+	if flags.publish != "" && !object.Is(flags.publish) {
+		return usageError{fmt.Errorf("--publish %s: write s3://BUCKET/PREFIX", flags.publish)}
+	}
+	if cfg.Library.Path != "" && cfg.Library.Night == "" {
+		if cfg.Library.Night, err = nightOf(flags.out); err != nil {
+			return usageError{err}
+		}
+	}
+	if n := cfg.Execution.Workers; n > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+	}
+	limit, err := cfg.Execution.MemoryLimit()
+	if err != nil {
+		return usageError{err}
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
+	req.Columns.ID, req.Engine = cfg.Input.ID, newEngine(cfg.Execution)
+	shown := &screen{w: std.err}
+	req.Log = newLog(shown, flags.verbose)
+	req.Progress = shown.progress(req.Log)
+
+	stopProfile, err := startProfile(cfg.Execution.CPUProfile)
+	if err != nil {
+		return err
+	}
+	summary, err := job.Run(cmd.Context(), req)
+	if err := errors.Join(err, stopProfile()); err != nil {
+		return err
+	}
+	if flags.publish != "" {
+		if err := job.Publish(cmd.Context(), flags.out, flags.publish); err != nil {
+			return err
+		}
+	}
+	print := summary.Print
+	if flags.json {
+		print = func(w io.Writer) error { return printJSON(w, summary) }
+	}
+	if err := print(std.out); err != nil {
+		return err
+	}
+	if flags.strict && summary.Bad > 0 {
+		return fmt.Errorf("%w (%d), and --strict was given", errStrict, summary.Bad)
+	}
+	return nil
+}
+
+var date = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+
+// nightOf is the night that the name of a run directory tells: its last date.
+func nightOf(out string) (string, error) {
+	dates := date.FindAllString(filepath.Base(filepath.Clean(out)), -1)
+	if len(dates) == 0 {
+		return "", fmt.Errorf("the name of %s has no date: name the night with --night 2026-11-20", out)
+	}
+	return dates[len(dates)-1], nil
+}
+
+// newEngine returns the engine that the settings name.
+func newEngine(e config.Execution) engine.Engine {
+	if e.Engine == config.EngineGleam {
+		return gleam.New(gleam.Options{Master: e.Master, Attempts: e.Attempts, Stall: e.Stall, Deadline: e.Deadline})
+	}
+	return local.New(runtime.GOMAXPROCS(0))
+}
+
+// startProfile writes a CPU profile to path, if there is one, until stop.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}
+
+// printJSON writes the summary as one object a line: the summary itself, then
+// one object for each stage, large cluster and table, told apart by "type".
+func printJSON(w io.Writer, s *job.Summary) error {
+	head := *s
+	head.Stages, head.Largest, head.Files = nil, nil, nil
+	err := printTyped(w, nil, "summary", head)
+	err = printTyped(w, err, "stage", s.Stages...)
+	err = printTyped(w, err, "cluster", s.Largest...)
+	return printTyped(w, err, "output", s.Files...)
+}
+
+// printTyped writes objects with their type as a further field, unless there
+// is an error already.
+func printTyped[T any](w io.Writer, err error, kind string, objects ...T) error {
+	for _, object := range objects {
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		if err == nil {
+			err = enc.Encode(object)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "{\"type\":%q,%s", kind, line.Bytes()[1:])
+		}
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/job/internal/config"
+)
+
+// The flags that several commands have, with the same meaning.
+
+func bindJSON(fs *pflag.FlagSet, to *bool) {
+	fs.BoolVar(to, "json", false, "print JSON, one object a line")
+}
+
+func bindVerbose(fs *pflag.FlagSet, to *bool) {
+	fs.BoolVarP(to, "verbose", "v", false, "log more")
+}
+
+func bindHTML(fs *pflag.FlagSet, to *string) {
+	fs.StringVar(to, "html", "", "write it as a page to this file too")
+}
+
+// settings collects what a command line says of a run's configuration: by flags
+// that stand for one setting, by --set for any, and by --config.
+type settings struct {
+	usual config.Config // defaults of the command
+	file  string
+	given []given // in the order of the command line
+}
+
+// given is a setting that the command line gave a value.
+type given struct{ setting, value, typed string }
+
+func newSettings(preset string) *settings {
+	usual, _ := config.Default().WithPreset(preset) // it exists
+	return &settings{usual: usual}
+}
+
+// bind adds the settings that have these flags.
+func (s *settings) bind(fs *pflag.FlagSet, flags ...string) {
+	all := s.usual.Settings()
+	for _, name := range flags {
+		setting := all[slices.IndexFunc(all, func(s config.Setting) bool { return s.Flag == name })]
+		group(fs, setting.Group, func(fs *pflag.FlagSet) {
+			f := fs.VarPF(settingFlag{setting, s}, name, setting.Short, setting.Usage())
+			if setting.Type() == "bool" {
+				f.NoOptDefVal = "true"
+			}
+		})
+	}
+}
+
+// bindAll adds --config and --set.
+func (s *settings) bindAll(fs *pflag.FlagSet) {
+	group(fs, "Settings", func(fs *pflag.FlagSet) {
+		fs.StringVar(&s.file, "config", "", "YAML file of settings; flags win over it")
+		fs.Var(setFlag{s}, "set", "any setting that neardup config --list names")
+	})
+}
+
+// give records a value, unless the setting cannot have it.
+func (s *settings) give(g given) error {
+	scratch := s.usual
+	err := scratch.Set(g.setting, g.value)
+	if wrong := (*config.SettingError)(nil); errors.As(err, &wrong) {
+		return errors.New(wrong.Remedy)
+	}
+	s.given = append(s.given, g)
+	return err
+}
+
+// config returns the effective configuration: the command line wins over the
+// file, the file over the defaults. The command line's preset is applied first,
+// so that its other settings win over what the preset stands for. Errors name
+// what the user typed.
+func (s *settings) config() (config.Config, error) {
+	cfg, err := s.usual, error(nil)
+	if s.file != "" {
+		cfg, err = config.Read(s.file, cfg)
+	}
+	for _, preset := range []bool{true, false} {
+		for _, g := range s.given {
+			if err == nil && preset == (g.setting == config.SettingPreset) {
+				err = cfg.Set(g.setting, g.value)
+			}
+		}
+	}
+	if err == nil {
+		err = cfg.Check()
+	}
+	if err == nil {
+		return cfg, nil
+	}
+	if wrong := (*config.SettingError)(nil); errors.As(err, &wrong) {
+		for _, g := range slices.Backward(s.given) {
+			if g.setting == wrong.Name {
+				wrong.Name = g.typed
+				break
+			}
+		}
+	}
+	return cfg, usageError{err}
+}
+
+// settingFlag is a setting as a flag; String is its default.
+type settingFlag struct {
+	config.Setting
+	to *settings
+}
+
+func (f settingFlag) Set(value string) error {
+	return f.to.give(given{f.Name, value, "--" + f.Flag})
+}
+
+// setFlag is --set.
+type setFlag struct{ to *settings }
+
+func (setFlag) String() string { return "" }
+func (setFlag) Type() string   { return "name=value" }
+
+func (f setFlag) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return errors.New("write it like match.bands=false")
+	}
+	return f.to.give(given{name, value, "--set " + name})
+}
+
+func newConfig(std streams) *cobra.Command {
+	var list bool
+	s := newSettings(config.PresetBalanced)
+	cmd := &cobra.Command{
+		Use:   "config [SETTING…]",
+		Short: "Print the settings of a run, or what settings there are",
+		Long: `Prints the settings that run has with this file and these flags, as a file
+that --config takes; of settings that are named, the values alone. With --list
+it prints one setting a line, as --set takes it, and what it is for.`,
+		Example: `  neardup config --list
+  neardup config --preset thorough --distance 8 > night.yaml
+  neardup config --config night.yaml execution.master
+  neardup run crawl --out runs/night --config night.yaml --set match.bands=false`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			cfg, err := s.config()
+			if err != nil {
+				return err
+			}
+			if list {
+				for _, s := range cfg.Settings() {
+					fmt.Fprintf(std.out, "%-28s %s\n", s.Name+"="+s.String(), s.Usage())
+				}
+				return nil
+			}
+			if len(args) == 0 {
+				text, err := cfg.YAML()
+				if err != nil {
+					return err
+				}
+				_, err = std.out.Write(text)
+				return err
+			}
+			for _, name := range args {
+				s, err := cfg.Setting(name)
+				if err != nil {
+					return usageError{err}
+				}
+				fmt.Fprintln(std.out, s)
+			}
+			return nil
+		},
+	}
+	s.bind(cmd.Flags(), runSettings...)
+	s.bind(cmd.Flags(), runOutput...)
+	group(cmd.Flags(), "Settings", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&list, "list", false, "print every setting, one a line")
+	})
+	s.bindAll(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
+)
+
+func newStopWords(std streams) *cobra.Command {
+	var share float64
+	var documents int
+	s := newSettings(config.PresetBalanced)
+	cmd := &cobra.Command{
+		Use:   "stopwords INPUT…",
+		Short: "Train a stop list: the words that most documents of a dump have",
+		Long: `Prints the words that occur in more than --share of the input's documents, one a
+line, the most frequent first: a list that run takes as features.stop_list.`,
+		Example: `  neardup stopwords crawl/2026-11-19 --share 0.3 > stop.txt
+  neardup run crawl --set features.stop_list=stop.txt --out runs/2026-11-20`,
+		Args: needInput,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.config()
+			if err != nil {
+				return err
+			}
+			words, err := job.StopWords(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), share, documents)
+			if err != nil {
+				return err
+			}
+			out := bufio.NewWriter(std.out)
+			for _, w := range words {
+				fmt.Fprintln(out, w)
+			}
+			return out.Flush()
+		},
+	}
+	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents that a word occurs in")
+	cmd.Flags().IntVar(&documents, "documents", 100, "number of documents that a word occurs in")
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	s.bindAll(cmd.Flags())
+	return cmd
+}

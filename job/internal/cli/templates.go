@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+func newTemplates(std streams) *cobra.Command {
+	var out, older string
+	var o template.Options
+	s := newSettings(config.PresetBalanced)
+	cmd := &cobra.Command{
+		Use:   "templates INPUT… --out FILE",
+		Short: "Learn what the pages of each site share: menus, footers, notices",
+		Long: `Samples pages of every site (the host of an id that is a URL) and writes the
+blocks of text that at least --share of them have: a file that run takes as
+--templates, to compare pages by what is their own.`,
+		Example: `  neardup templates crawl/2026-11-19/*.wet.gz --out sites.templates
+  neardup run crawl --templates sites.templates --out runs/2026-11-20`,
+		Args: needInput,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.config()
+			if err != nil {
+				return err
+			}
+			if err := o.Check(); err != nil {
+				return usageError{err}
+			}
+			if out == "" {
+				return usageError{fmt.Errorf("name the file to write with --out; see %s --help", cmd.CommandPath())}
+			}
+			known, err := engine.Templates(config.Features{Templates: older})
+			if err != nil {
+				return err
+			}
+			m, err := job.Templates(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), o)
+			if err != nil {
+				return err
+			}
+			learned := m.Sites()
+			m.Merge(known)
+			blob, err := m.MarshalBinary()
+			if err != nil {
+				return err
+			}
+			if err := data.WriteFileAtomic(out, blob); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.out, "%d sites have a template, %d of them learned from this input: %s, %s\n", m.Sites(), learned, out, job.Bytes(int64(len(blob))))
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
+	cmd.Flags().StringVar(&older, "older", "", "file learned earlier, for sites with too few pages now")
+	cmd.Flags().Float64Var(&o.Share, "share", 0.5, "share of a site's pages that have a block")
+	cmd.Flags().IntVar(&o.MinPages, "min-pages", 20, "learn nothing of a site with fewer sampled pages")
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	s.bindAll(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// ErrChanged says that a split is not what it was when it was fingerprinted.
+func ErrChanged(split data.Split) error {
+	return fmt.Errorf("%s has changed since it was fingerprinted: run again into a new folder", split.Path)
+}
+
+// openAgain opens the documents of split task of the run in folder dir once
+// more, as many as it was fingerprinted with: from the run's own texts where
+// they were extracted, else from the input, read with options o.
+func openAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (data.SourceReader, error) {
+	split := m.Splits[task]
+	if KeepsTexts(m, split) {
+		return openTexts(dir, task, split)
+	}
+	in, err := source.Open(split, o)
+	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(split.Path) {
+		err = fmt.Errorf("%w: run this in the folder that the run was started in", err)
+	}
+	return in, err
+}
+
+// KeepsTexts reports whether a run has the texts of a split itself.
+func KeepsTexts(m rundir.Manifest, split data.Split) bool {
+	return m.HasTexts() && source.Extracts(split.Format)
+}
+
+// EachRow calls yield with the documents of those rows, ascending, of split
+// task of the run in folder dir; i counts them. The document is used again for
+// the next.
+func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o config.Input, rows []int64, yield func(i int, doc *data.Document) error) (err error) {
+	if len(rows) == 0 {
+		return nil
+	}
+	in, err := openAgain(dir, m, task, o.ReaderOptions())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	texts, _ := in.(*textsReader)
+	var doc data.Document
+	at := int64(0)
+	for i, row := range rows {
+		if texts != nil {
+			if err := texts.seekRow(row); err != nil {
+				return err
+			}
+			at = row
+		}
+		for ; at <= row; at++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := nextDocument(in, &doc)
+			if errors.Is(err, io.EOF) {
+				return ErrChanged(m.Splits[task])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := yield(i, &doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachDocument calls yield with the documents of a split, in their order,
+// without its bad records, and stops at its first error. The document is used
+// again for the next.
+func EachDocument(ctx context.Context, split data.Split, o config.Input, yield func(*data.Document) error) (err error) {
+	options := o.ReaderOptions()
+	options.Workers = runtime.GOMAXPROCS(0)
+	in, err := source.Open(split, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var doc data.Document
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := nextDocument(in, &doc)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = yield(&doc)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// nextDocument reads the next document. It passes over bad records, which the
+// fingerprint stage counts and keeps.
+func nextDocument(in data.Reader, doc *data.Document) error {
+	for {
+		err := in.Read(doc)
+		if _, bad := data.IsBadRecord(err); !bad {
+			return err
+		}
+	}
+}
+
+// BytesOf sums the sizes of the given splits, for progress; 0 when one is not
+// known.
+func BytesOf(splits []data.Split, tasks []int) (n int64) {
+	for _, t := range tasks {
+		switch s := splits[t]; {
+		case s.Size < 0:
+			return 0
+		case s.Format == source.FormatParquet:
+			if s.Start == 0 { // the first row group's split stands for the file
+				n += s.Size
+			}
+		case s.End < 0:
+			n += s.Size
+		default:
+			n += s.End - s.Start
+		}
+	}
+	return n
+}

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/gojieba"
+	"github.com/neardup/neardup/simhash/jieba"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// NewAnalyzer makes the analyzer that the configuration describes, with the
+// dictionary and the stop words that it names. release gives its memory back
+// once no workspace is in use.
+func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, err error) {
+	release = func() error { return nil }
+	var extras []simhash.Extra
+	if f.StopList != "" {
+		words, err := readFile(f.StopList, simhash.ReadStopWords)
+		if err != nil {
+			return nil, nil, err
+		}
+		extras = append(extras, simhash.WithStopWords(words))
+	}
+	if f.Kind == simhash.KindWords {
+		dictionary, err := jieba.Default()
+		if err != nil {
+			return nil, nil, err
+		}
+		var words []jieba.UserWord
+		for _, path := range f.UserWords {
+			more, err := readFile(path, jieba.ParseUserWords)
+			if err != nil {
+				return nil, nil, err
+			}
+			words = append(words, more...)
+		}
+		if len(words) > 0 {
+			if dictionary, err = dictionary.WithUserWords(words); err != nil {
+				return nil, nil, err
+			}
+		}
+		segmenter := simhash.Jieba(dictionary, f.HMM)
+		if f.Segmenter == config.SegmenterGojieba {
+			reference, err := gojieba.New(dictionary)
+			if err != nil {
+				return nil, nil, err
+			}
+			release = reference.Close
+			segmenter.NewCutter = func() simhash.Cutter { return reference.NewCutter(f.HMM) }
+		}
+		extras = append(extras, simhash.WithSegmenter(segmenter))
+	}
+	a, err = simhash.New(f.Options, extras...)
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return a, release, nil
+}
+
+// Templates reads the templates of sites that the configuration names; nil
+// without.
+func Templates(f config.Features) (*template.Model, error) {
+	if f.Templates == "" {
+		return nil, nil
+	}
+	return readFile(f.Templates, func(r io.Reader) (*template.Model, error) {
+		blob, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		m := new(template.Model)
+		return m, m.UnmarshalBinary(blob)
+	})
+}
+
+// readFile parses the file at path.
+func readFile[T any](path string, parse func(io.Reader) (T, error)) (v T, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if v, err = parse(f); err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+)
+
+// Folders within the run directory's state, with a file for each split.
+const (
+	ViewsFolder     = "views"     // what a verdict looks at, see package views
+	IdenticalFolder = "identical" // documents that others stand for, see package identical
+)
+
+// Documents are a run's documents as its joins take them, by their numbers.
+// They are safe for concurrent use.
+type Documents struct {
+	*views.Folder
+	silent []atomic.Uint64 // a bit a document: it emits no keys
+}
+
+// ViewPath is the file of the views of split task of the run in folder dir.
+func ViewPath(dir *rundir.Dir, task int) string {
+	return dir.Path(rundir.State, ViewsFolder, rundir.PartName(task, ""))
+}
+
+// IdenticalPath is the file of the documents of split task that others stand
+// for.
+func IdenticalPath(dir *rundir.Dir, task int) string {
+	return dir.Path(rundir.State, IdenticalFolder, rundir.PartName(task, ""))
+}
+
+// OpenDocuments opens the documents of a run of so many splits. Those that
+// others stand for emit no keys; before the stage that finds them has run, all
+// do.
+func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
+	paths := make([]string, splits)
+	for i := range paths {
+		paths[i] = ViewPath(dir, i)
+	}
+	folder, err := views.Open(paths)
+	if err != nil {
+		return nil, err
+	}
+	d := &Documents{Folder: folder, silent: make([]atomic.Uint64, folder.Len()/64+1)}
+	for i := range paths {
+		err := d.Identical(dir, i, func(e identical.Document) error {
+			if e.Doc >= folder.Len() {
+				return fmt.Errorf("%s names document %d of %d", IdenticalPath(dir, i), e.Doc, folder.Len())
+			}
+			d.silence(e.Doc)
+			return nil
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			break // that stage is yet to come
+		}
+		if err != nil {
+			return nil, errors.Join(err, folder.Close())
+		}
+	}
+	return d, nil
+}
+
+// Identical calls yield with the documents of split task that others stand for,
+// in ascending order.
+func (d *Documents) Identical(dir *rundir.Dir, task int, yield func(identical.Document) error) error {
+	return identical.Read(IdenticalPath(dir, task), d.First(task), yield)
+}
+
+// silence takes a document out of what Each yields.
+func (d *Documents) silence(doc uint64) { d.silent[doc/64].Or(1 << (doc % 64)) }
+
+// Silent reports whether a document emits no keys.
+func (d *Documents) Silent(doc uint64) bool { return d.silent[doc/64].Load()>>(doc%64)&1 != 0 }
+
+// Each calls yield with the documents from number first to last − 1 that emit
+// keys, in order: those that are matched, each of several equal ones once. The
+// row is used again for the next.
+func (d *Documents) Each(ctx context.Context, first, last uint64, c views.Columns, yield func(doc uint64, r *views.Row) error) error {
+	return d.Scan(first, last, c|views.Fingerprint, func(doc uint64, r *views.Row) error {
+		if doc&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !r.Matched() || d.Silent(doc) {
+			return nil
+		}
+		return yield(doc, r)
+	})
+}
+
+// ViewForm is the form of the views of a run.
+func ViewForm(c config.Config) views.Form {
+	return views.Form{Wide: c.Features.Bits > 64, Verified: c.Match.Verified(), Keep: c.Clusters.Keep != config.KeepFirst}
+}
+
+// Rule is the rule for candidates and verdicts that the settings say.
+func Rule(m config.Match) mapper.Rule {
+	return mapper.Rule{K: m.Distance, Bands: m.Verified() && m.Bands, ShortTexts: m.Verified() && m.ShortTexts, Verified: m.Verified(), Rules: m.Rules()}
+}
+
+// hasVerdict reports whether a verdict on a document with itself says that it
+// is the same: of one without a sketch and letters nothing is known.
+func hasVerdict(rule *mapper.Rule, v *data.View) bool {
+	return !rule.Verified || v.Sketch != [data.SketchSize]byte{} || len(v.Letters) > 0
+}

@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// StageEarlier is the stage's name in task records and progress.
+const StageEarlier = "previous"
+
+// EarlierParts is a folder within the run directory's state in which an engine
+// keeps what it found in splits of the library that it has finished. It is of no
+// use, and to be removed, once the stage is done.
+const EarlierParts = "earlier.parts"
+
+// Tonight is the night at hand as the join with earlier nights takes it: which
+// units there are depends on the night's documents alone. It never changes, and
+// is safe for concurrent use.
+type Tonight struct {
+	IDs   mapper.IDs
+	Units []uint32 // by row; NoUnit for documents that are not matched
+	Views *mapper.Units
+	match config.Match
+	bits  int
+	night string
+	index func() (*mapper.Index, error) // made when it is asked for first
+
+	crowded int // different earlier documents that a joiner gathers, at most
+}
+
+// maxCrowded is how many different documents that meet a crowd of tonight's a
+// joiner gathers.
+const maxCrowded = 32 << 10
+
+// NoUnit is the unit of a document that is not matched.
+const NoUnit = ^uint32(0)
+
+// ReadTonight reads the night's documents of a run of so many splits. The first
+// Join indexes those that are matched, on so many goroutines. each is called for
+// every row; it may be nil, and keeps nothing of it.
+func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Tonight, error) {
+	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
+	columns := n.columns("doc_id")
+	if each != nil {
+		columns = append(columns, "language")
+	}
+	doc := uint64(0)
+	for task := range splits {
+		rows, err := EachOfNight(ctx, dir, task, doc, columns, func(doc uint64, row *data.LibraryRow) error {
+			n.IDs.Add(row.DocID)
+			unit := NoUnit
+			if v, ok := n.view(row); ok {
+				unit = n.Views.Add(&v)
+			}
+			n.Units = append(n.Units, unit)
+			if each != nil {
+				each(doc, row)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		doc += rows
+	}
+	n.indexOn(workers)
+	return n, nil
+}
+
+// indexOn has the first Join index the documents that are matched, on so many
+// goroutines.
+func (n *Tonight) indexOn(workers int) {
+	rules := n.match.Rules()
+	n.index = sync.OnceValues(func() (*mapper.Index, error) {
+		return mapper.NewIndex(n.Views, mapper.IndexOptions{
+			Bits: n.bits, Distance: n.match.Distance, Bands: n.match.Bands, ShortTexts: n.match.ShortTexts,
+			Alike: min(rules.Short, rules.Long), Workers: workers,
+		})
+	})
+}
+
+// EachOfNight calls yield with the documents of split task, whose first is
+// first, as the library keeps them: the first of each id, in order. columns are
+// of data.FingerprintColumns. It returns how many rows the split has in all.
+func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, columns []string, yield func(doc uint64, row *data.LibraryRow) error) (rows uint64, err error) {
+	gone := map[uint64]bool{}
+	err = identical.Read(IdenticalPath(dir, task), first, func(d identical.Document) error {
+		if !d.IsEqual() {
+			gone[d.Doc] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	var out data.LibraryRow
+	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
+	err = parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, func(row *data.FingerprintRow) error {
+		doc := first + rows
+		if rows++; gone[doc] {
+			return nil
+		}
+		out = data.LibraryRow{
+			DocID: row.DocID, Hi: row.Hi, Lo: row.Lo, Lane: row.Lane, Length: row.Length, Sketch: row.Sketch, Letters: row.Letters,
+			Site: append(out.Site[:0], template.Site(row.DocID)...), Language: row.Language, Date: row.Date,
+		}
+		return yield(doc, &out)
+	})
+	return rows, err
+}
+
+// columns are those that the join reads, with more.
+func (n *Tonight) columns(more ...string) []string {
+	columns := append([]string{"fingerprint", "lane"}, more...)
+	if n.match.Verified() {
+		columns = append(columns, "length", "sketch", "letters")
+	}
+	return columns
+}
+
+// view is what a verdict looks at of a document; ok is false for one that is
+// not matched. Its letters are the row's.
+func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
+	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.Lane == simhash.LaneNormal.String()
+	if !n.match.Verified() {
+		return v, v.Normal
+	}
+	v.Length, v.Letters = uint32(max(row.Length, 0)), row.Letters
+	copy(v.Sketch[:], row.Sketch)
+	return v, v.Normal || len(row.Sketch) > 0
+}
+
+// Before says which documents of a library are of earlier nights.
+func (n *Tonight) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
+
+// NewEarliest returns what gathers for the night what a library knows of it.
+func (n *Tonight) NewEarliest(m *library.Manifest) *reducer.Earliest {
+	before := ""
+	for _, have := range m.Nights {
+		if have.Name < n.night {
+			before = have.Name
+		}
+	}
+	return reducer.NewEarliest(n.IDs.Len(), n.Views.Len(), before)
+}
+
+// Join streams the documents of earlier nights in the splits past tonight's, on
+// so many goroutines, each of which holds a batch of rows, and has found gather
+// what they say. advance is told of the documents as they pass, concurrently.
+func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *reducer.Earliest, advance func(documents int64)) error {
+	if len(splits) == 0 {
+		return nil
+	}
+	index, err := n.index()
+	if err != nil {
+		return fmt.Errorf("%s: %w", StageEarlier, err)
+	}
+	joiners := make([]*joiner, workers)
+	o := n.Before()
+	o.Splits, o.Columns, o.Workers = splits, n.columns("doc_id", "first_seen", "cluster_id"), workers
+	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
+		j := joiners[worker]
+		if j == nil {
+			j = &joiner{night: n, index: index, prober: index.NewProber(judge(n.match))}
+			joiners[worker] = j
+		}
+		j.join(b, found)
+		found.Pass(int64(b.N))
+		advance(int64(b.N))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", StageEarlier, err)
+	}
+	var rest errgroup.Group
+	for _, j := range joiners {
+		if j != nil {
+			rest.Go(func() error { return Guard(func() error { j.flush(found); return ctx.Err() }) })
+		}
+	}
+	if err := rest.Wait(); err != nil {
+		return fmt.Errorf("%s: %w", StageEarlier, err)
+	}
+	return nil
+}
+
+// joiner joins batches of a library with tonight, one after the other.
+type joiner struct {
+	night   *Tonight
+	index   *mapper.Index
+	prober  *mapper.Prober
+	columns mapper.EarlierRows
+	seen    string
+
+	crowded  *mapper.Units     // the different documents that meet a crowd; nil: none yet
+	gathered *reducer.Earliest // those that look like each of them
+	view     data.View
+}
+
+func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
+	rows := j.rows(b)
+	for i, id := range b.DocID {
+		row := j.night.IDs.Find(id)
+		if row < 0 {
+			continue
+		}
+		if string(b.FirstSeen[i]) != j.seen {
+			j.seen = string(b.FirstSeen[i])
+		}
+		found.Seen(row, j.seen)
+	}
+	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
+		row := earlierRow(b, met.Row)
+		row.Distance, row.Similarity, row.Reason = met.Distance, met.Similarity, met.Reason
+		found.Add(met.Unit, &row)
+	}, func(i int) { j.crowd(b, i, rows, found) })
+}
+
+func earlierRow(b *library.Batch, i int) reducer.EarlierRow {
+	return reducer.EarlierRow{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
+}
+
+// crowd gathers earlier documents that look alike and meet a crowd of tonight's,
+// to be compared with it as one.
+func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found *reducer.Earliest) {
+	if j.crowded == nil {
+		j.crowded, j.gathered = mapper.NewUnits(true), found.Alike(j.night.crowded)
+	}
+	rows.View(i, &j.view)
+	row := earlierRow(b, i)
+	j.gathered.Add(j.crowded.Add(&j.view), &row)
+	if j.crowded.Len() == j.night.crowded {
+		j.flush(found)
+	}
+}
+
+// flush compares what was gathered with tonight's, and has found gather it.
+func (j *joiner) flush(found *reducer.Earliest) {
+	if j.crowded == nil {
+		return
+	}
+	j.index.NewProber(judge(j.night.match)).Probe(j.crowded.Rows(), func(met mapper.EarlierMatch) {
+		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
+			found.TakeAlike(met.Unit, &g, met.Distance, met.Similarity, met.Reason)
+		}
+	}, nil)
+	j.crowded, j.gathered = nil, nil
+}
+
+var laneNormal = []byte(simhash.LaneNormal.String())
+
+// rows turns a batch into what a Prober takes.
+func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
+	c := &j.columns
+	c.N, c.Hi, c.Lo = b.N, b.Hi, b.Lo
+	c.Normal = slices.Grow(c.Normal[:0], b.N)[:b.N]
+	for i, lane := range b.Lane {
+		c.Normal[i] = bytes.Equal(lane, laneNormal)
+	}
+	c.Sketch = func(i int) []byte { return b.Sketch[i] }
+	c.Letters = func(i int) []byte { return b.Letters[i] }
+	c.View = func(i int, v *data.View) {
+		*v = data.View{Lo: b.Lo[i], Normal: c.Normal[i]}
+		if len(b.Hi) > 0 {
+			v.Hi = b.Hi[i]
+		}
+		if len(b.Length) > 0 {
+			v.Length = uint32(max(b.Length[i], 0))
+		}
+		if len(b.Sketch) > 0 {
+			copy(v.Sketch[:], b.Sketch[i])
+		}
+		if len(b.Letters) > 0 {
+			v.Letters = b.Letters[i]
+		}
+	}
+	return c
+}
+
+// judge returns the verdict on two documents that met, for one goroutine; nil
+// when the distance alone decides. The texts of earlier nights are gone: what
+// they would settle, the estimate decides.
+func judge(m config.Match) mapper.Judge {
+	if !m.Verified() {
+		return nil
+	}
+	verifier := mapper.NewVerifier(Rule(m))
+	return func(a, b *data.View) (bool, mapper.EarlierEvidence) {
+		e := verifier.Estimated(verifier.Judge(a, b), a, b)
+		return e.Reason != data.NotTheSame, mapper.EarlierEvidence{Similarity: mapper.Similarity(e), Reason: e.Reason.String()}
+	}
+}

@@ -1,0 +1,100 @@
+// Package engine says what executes the stages of a job, and holds the tasks
+// that every engine executes: an engine decides where and when a task runs,
+// never what it does. The stage functions are in mapper and reducer.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/version"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// Engine executes the stages whose work grows with the dump or with the library
+// of earlier nights. All calls return when all is done, or at the first error,
+// with nothing left running.
+type Engine interface {
+	// Each executes the tasks of a stage that has one for each split (see
+	// TaskOf), and calls done with the record of each as it finishes, one call
+	// at a time.
+	Each(ctx context.Context, job *Job, stage string, tasks []int, done func(rundir.TaskRecord) error) error
+
+	// Match joins the documents that emit keys, and calls emit with the pairs
+	// that are the same, or whose texts have to decide, a batch at a time, in
+	// any order: each once, but for the bounds on hot keys every pair of
+	// mapper.Rule. emit is safe for concurrent use and keeps no batch.
+	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
+
+	// Earlier joins tonight's documents with those of earlier nights in the
+	// splits of the library, which do not overlap, each split as Tonight.Join
+	// does, and adds what is found to found, which is empty. The result does
+	// not depend on the splits; it is undefined on error.
+	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error
+}
+
+// Job is one run as its engine sees it.
+type Job struct {
+	Config   config.Config
+	Hash     string // of the configuration
+	Dir      *rundir.Dir
+	Manifest rundir.Manifest
+	Splits   []data.Split
+	Columns  data.ForeignColumns // of foreign fingerprint files
+	Analyzer *simhash.Analyzer   // nil for a job that only matches
+	Log      *slog.Logger
+
+	// Templates, if not nil, are what sites share and no text is judged by.
+	Templates *template.Model
+
+	// Advance is told of input bytes as they are read, or of the library's
+	// documents, for progress. It may be nil and is called concurrently.
+	Advance func(n int64)
+
+	fingerprinters sync.Pool
+}
+
+// Fingerprinter returns a Fingerprinter with the job's analyzer; Release gives
+// it back.
+func (j *Job) Fingerprinter() *mapper.Fingerprinter {
+	if f, ok := j.fingerprinters.Get().(*mapper.Fingerprinter); ok {
+		return f
+	}
+	return mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Verified(), j.Templates)
+}
+
+// Release takes back a Fingerprinter.
+func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
+
+func (j *Job) advance(n int64) {
+	if j.Advance != nil {
+		j.Advance(n)
+	}
+}
+
+// TableOptions says how the job's tables are written.
+func (j *Job) TableOptions() parquet.Options {
+	return parquet.Options{Version: version.Version, ConfigHash: j.Hash, Bits: j.Config.Features.Bits}
+}
+
+// Guard runs f and turns a panic into an error with its stack, so that one
+// document that breaks a library fails its task and not the process.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,248 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+	"go.uber.org/goleak"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash/gojieba"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newJob makes a job over one JSONL split.
+func newJob(t *testing.T, cfg config.Config, lines string) *engine.Job {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(release(), dir.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &engine.Job{Config: cfg, Dir: dir, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: int64(len(lines)), End: -1}}}
+}
+
+// run executes a task.
+func run(ctx context.Context, job *engine.Job, stage string, task, workers int) (rundir.TaskRecord, error) {
+	f, err := engine.TaskOf(stage)
+	if err != nil {
+		return rundir.TaskRecord{}, err
+	}
+	return f(ctx, job, task, workers)
+}
+
+func TestTaskOfUnknownStage(t *testing.T) {
+	if _, err := engine.TaskOf("dance"); err == nil || !strings.Contains(err.Error(), "dance") {
+		t.Errorf("got %v, want an error that names the stage", err)
+	}
+}
+
+// page is a line with words enough for the normal lane.
+func page(id int) string {
+	var b strings.Builder
+	for w := range 30 {
+		fmt.Fprintf(&b, "word%d ", id*7+w)
+	}
+	return fmt.Sprintf(`{"id":"%d","text":"%s"}`, id, b.String())
+}
+
+func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
+	var lines strings.Builder
+	const n = 3000
+	for i := range n {
+		fmt.Fprintln(&lines, page(i))
+		if i%100 == 0 {
+			fmt.Fprintln(&lines, `{"id": broken`)
+		}
+	}
+	want := ""
+	for _, workers := range []int{1, 2, 7} {
+		job := newJob(t, config.Default(), lines.String())
+		rec, err := run(context.Background(), job, engine.StageFingerprint, 0, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.RowsIn != n+n/100 || rec.RowsOut != n || rec.Skipped[data.ReasonMalformed] != n/100 || rec.Counts["normal"] != n || rec.Bytes != int64(lines.Len()) {
+			t.Fatalf("%d workers: %+v", workers, rec)
+		}
+		// The source's path is in the table: compare rows, not bytes.
+		var rows strings.Builder
+		err = parquet.ReadFingerprints(context.Background(), job.Dir.Path(rec.Outputs[0]), parquet.ReadOptions{}, func(row *data.FingerprintRow) error {
+			fmt.Fprintf(&rows, "%s %x %d %d\n", row.DocID, row.Lo, row.Features, row.Offset)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents, err := engine.OpenDocuments(job.Dir, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = documents.Scan(0, documents.Len(), views.All, func(doc uint64, r *views.Row) error {
+			if r.ID != xxh3.HashString(strconv.Itoa(int(doc))) || !r.View.Normal || r.View.Length == 0 {
+				t.Fatalf("document %d: %+v", doc, r)
+			}
+			fmt.Fprintf(&rows, "%d %x\n", doc, r.View.Lo)
+			return nil
+		})
+		if err := errors.Join(err, documents.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if want == "" {
+			want = rows.String()
+		}
+		if rows.String() != want || !strings.HasPrefix(want, "0 ") {
+			t.Fatalf("%d workers: rows differ from one worker's", workers)
+		}
+		if _, done, err := job.Dir.Record(engine.StageFingerprint, 0); !done || err != nil {
+			t.Fatalf("no record: %v", err)
+		}
+	}
+}
+
+// TestFingerprintTaskCountsCutPages reads an archive, on several goroutines.
+func TestFingerprintTaskCountsCutPages(t *testing.T) {
+	record := func(fields string) string {
+		return "WARC/1.0\r\nWARC-Type: resource\r\nContent-Type: text/plain\r\n" + fields + "Content-Length: 4\r\n\r\ntext\r\n\r\n"
+	}
+	job := newJob(t, config.Default(), record("")+record("WARC-Truncated: length\r\n")+record("WARC-Truncated: time\r\n"))
+	job.Splits[0].Format = "warc"
+	rec, err := run(context.Background(), job, engine.StageFingerprint, 0, 3)
+	if err != nil || rec.RowsOut != 3 || rec.Cut != 2 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+}
+
+// A cancelled or failing task leaves nothing under a final name and no
+// goroutine (see TestMain).
+func TestFingerprintTaskStops(t *testing.T) {
+	var lines strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintln(&lines, page(i))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	job := newJob(t, config.Default(), lines.String())
+	job.Advance = func(int64) { cancel() } // after the first batch
+	if _, err := run(ctx, job, engine.StageFingerprint, 0, 2); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want the cancellation", err)
+	}
+	if parts, err := job.Dir.Parts(rundir.Fingerprints); err != nil || len(parts) > 0 {
+		t.Fatalf("left behind: %v, %v", parts, err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(engine.ViewPath(job.Dir, 0))); err != nil || len(left) > 0 {
+		t.Fatalf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	err := engine.Guard(func() error { panic("boom") })
+	if err == nil || !strings.Contains(err.Error(), "panic: boom") || !strings.Contains(err.Error(), "engine_test.go") {
+		t.Fatalf("got %v, want the panic with its stack", err)
+	}
+}
+
+func TestNewAnalyzer(t *testing.T) {
+	dir := t.TempDir()
+	words, stop := filepath.Join(dir, "words"), filepath.Join(dir, "stop")
+	for path, text := range map[string]string{words: "云原生计算 100 n\n", stop: "我们\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := []byte("我们在云原生计算大会上谈论分布式系统和数据库的未来发展方向以及工程实践")
+	var first string
+	for _, segmenter := range []string{config.SegmenterBuiltin, config.SegmenterGojieba} {
+		f := config.Default().Features
+		f.Segmenter, f.UserWords, f.StopList = segmenter, []string{words}, stop
+		analyzer, release, err := engine.NewAnalyzer(f)
+		if errors.Is(err, gojieba.ErrNoDictionary) {
+			t.Skipf("%v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%+v", analyzer.NewWorkspace().Fingerprint(nil, text))
+		if first == "" {
+			first = got
+			plain, _, err := engine.NewAnalyzer(config.Default().Features)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := fmt.Sprintf("%+v", plain.NewWorkspace().Fingerprint(nil, text)); again == got {
+				t.Error("user words and stop list changed nothing")
+			}
+		}
+		if got != first {
+			t.Errorf("%s: %s, builtin: %s", segmenter, got, first)
+		}
+		if err := release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := config.Default().Features
+	f.StopList = filepath.Join(dir, "missing")
+	if _, _, err := engine.NewAnalyzer(f); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Fatalf("got %v, want the missing file", err)
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "engine")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	path := filepath.Join(dir, "in.jsonl")
+	if err := os.WriteFile(path, []byte(page(1)+"\n"+page(2)+"\n"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	run, err := rundir.Open(filepath.Join(dir, "run"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cfg := config.Default()
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	job := &engine.Job{Config: cfg, Dir: run, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: -1, End: -1}}}
+	task, err := engine.TaskOf(engine.StageFingerprint)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rec, err := task(context.Background(), job, 0, 2)
+	fmt.Println(rec.RowsOut, "documents in", rec.Outputs, err)
+	fmt.Println(release(), run.Close(), os.RemoveAll(dir))
+	// Output:
+	// 2 documents in [fingerprints/part-00000.parquet state/views/part-00000] <nil>
+	// <nil> <nil> <nil>
+}

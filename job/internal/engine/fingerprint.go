@@ -1,0 +1,288 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// Documents travel through a fingerprint task in batches of about this many
+// documents and bytes, whichever comes first.
+const (
+	batchDocuments = 256
+	batchBytes     = 1 << 20
+)
+
+// batch is a stretch of a split's documents with their rows. Its buffers are
+// used again and again, so a task allocates nothing for each document.
+type batch struct {
+	docs  []data.Document
+	rows  []data.FingerprintRow
+	n     int
+	ready chan struct{} // receives once the rows are filled
+}
+
+// fingerprint reads split task of the job and fingerprints its documents, each
+// on workers goroutines, and writes its parts and last its record. Rows stand in
+// the order of the input, whatever the number of workers.
+func fingerprint(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	split := job.Splits[task]
+	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}}
+
+	options := job.Config.Input.ReaderOptions()
+	options.Workers = workers
+	in, err := source.Open(split, options)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	parts, err := createParts(job, task)
+	defer func() { err = errors.Join(err, parts.abort()) }()
+	if err != nil {
+		return rec, err
+	}
+	line := &assembly{job: job, source: split.Path, in: in, parts: parts, rec: &rec}
+	if err := line.run(ctx, workers); err != nil {
+		return rec, fmt.Errorf("%s task %d: %w", StageFingerprint, task, err)
+	}
+	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
+	if rec.Outputs, err = parts.commit(); err != nil {
+		return rec, err
+	}
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, job.Dir.PutRecord(rec)
+}
+
+// parts are the files of a split that its fingerprint task writes, in the order
+// in which they are committed.
+type parts struct {
+	prints     *parquet.TableWriter[data.FingerprintRow]
+	views      *viewWriter
+	texts      *parquet.TableWriter[data.TextRow] // nil where the input can be read again as cheaply
+	quarantine *data.Quarantine
+	names      []string // within the run directory
+	files      []file
+}
+
+// file appears with Commit or, before that, goes with Abort.
+type file interface {
+	Commit() error
+	Abort() error
+}
+
+// createParts creates the files; abort follows, also after an error.
+func createParts(job *Job, task int) (p *parts, err error) {
+	p = &parts{}
+	add := func(folder, ext string, f file) {
+		p.names, p.files = append(p.names, filepath.Join(folder, rundir.PartName(task, ext))), append(p.files, f)
+	}
+	path, err := job.Dir.Part(rundir.Fingerprints, task, ".parquet")
+	if err != nil {
+		return p, err
+	}
+	if p.prints, err = parquet.CreateFingerprints(path, job.TableOptions()); err != nil {
+		return p, err
+	}
+	add(rundir.Fingerprints, ".parquet", p.prints)
+	if p.views, err = createViews(job, task); err != nil {
+		return p, err
+	}
+	add(filepath.Dir(p.views.name), "", p.views.out)
+	if source.Extracts(job.Splits[task].Format) {
+		if path, err = job.Dir.Part(rundir.Texts, task, ".parquet"); err != nil {
+			return p, err
+		}
+		if p.texts, err = parquet.CreateTexts(path, job.TableOptions()); err != nil {
+			return p, err
+		}
+		add(rundir.Texts, ".parquet", p.texts)
+	}
+	if p.quarantine, err = data.CreateQuarantine(job.Dir.Path(rundir.Quarantine, rundir.PartName(task, ".jsonl")), 0); err != nil {
+		return p, err
+	}
+	add(rundir.Quarantine, ".jsonl", p.quarantine)
+	return p, nil
+}
+
+// commit completes the files and returns the names of those that there are: a
+// quarantine without records is none.
+func (p *parts) commit() ([]string, error) {
+	for _, f := range p.files {
+		if err := f.Commit(); err != nil {
+			return nil, err
+		}
+	}
+	if p.quarantine.Rows() == 0 {
+		return p.names[:len(p.names)-1], nil
+	}
+	return p.names, nil
+}
+
+// abort removes what was not committed.
+func (p *parts) abort() (err error) {
+	for _, f := range p.files {
+		err = errors.Join(err, f.Abort())
+	}
+	return err
+}
+
+// assembly is the line that documents take through a fingerprint task: from the
+// reader to the workers, and in the input's order to the writer of fingerprints
+// and to that of texts.
+type assembly struct {
+	job      *Job
+	source   string
+	in       data.SourceReader
+	consumed int64 // of in
+	parts    *parts
+	rec      *rundir.TaskRecord
+
+	free, work, ordered, written chan *batch
+}
+
+// run returns when all documents are written, or at the first error.
+func (a *assembly) run(ctx context.Context, workers int) error {
+	a.free = make(chan *batch, 2*workers+2)
+	for range cap(a.free) {
+		a.free <- &batch{docs: make([]data.Document, batchDocuments), rows: make([]data.FingerprintRow, batchDocuments), ready: make(chan struct{}, 1)}
+	}
+	a.work, a.ordered, a.written = make(chan *batch, cap(a.free)), make(chan *batch, cap(a.free)), make(chan *batch, cap(a.free))
+	group, ctx := errgroup.WithContext(ctx)
+	spawn := func(f func() error) { group.Go(func() error { return Guard(f) }) }
+	spawn(func() error { return a.read(ctx) })
+	for range workers {
+		spawn(func() error {
+			f := a.job.Fingerprinter()
+			defer a.job.Release(f)
+			for b := range a.work {
+				for i := range b.n {
+					f.Fingerprint(&b.docs[i], a.source, &b.rows[i])
+				}
+				b.ready <- struct{}{}
+			}
+			return nil
+		})
+	}
+	spawn(func() error { return a.write(ctx) })
+	spawn(a.writeTexts)
+	return group.Wait()
+}
+
+func (a *assembly) read(ctx context.Context) error {
+	defer close(a.work)
+	defer close(a.ordered)
+	for {
+		var b *batch
+		select {
+		case b = <-a.free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		more, err := a.fill(b)
+		if err != nil {
+			return err
+		}
+		if b.n > 0 {
+			a.work <- b
+			a.ordered <- b
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// write writes the rows once the workers have filled them.
+func (a *assembly) write(ctx context.Context) error {
+	defer close(a.written)
+	for b := range a.ordered {
+		select {
+		case <-b.ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for i := range b.n {
+			row := &b.rows[i]
+			if err := errors.Join(a.parts.prints.Write(row), a.parts.views.write(row)); err != nil {
+				return err
+			}
+			a.rec.Counts[row.Lane]++
+			a.rec.Languages[row.Language]++
+			a.rec.RowsOut++
+		}
+		a.written <- b
+	}
+	return nil
+}
+
+func (a *assembly) writeTexts() error {
+	for b := range a.written {
+		for i := 0; a.parts.texts != nil && i < b.n; i++ {
+			doc := &b.docs[i]
+			if err := a.parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text}); err != nil {
+				return err
+			}
+		}
+		a.free <- b
+	}
+	return nil
+}
+
+// fill reads the next documents into b; more is false at the end.
+func (a *assembly) fill(b *batch) (more bool, err error) {
+	b.n = 0
+	defer func() {
+		now := a.in.Consumed()
+		a.job.advance(now - a.consumed)
+		a.consumed = now
+	}()
+	for bytes := 0; b.n < len(b.docs) && bytes < batchBytes; {
+		doc := &b.docs[b.n]
+		err := a.in.Read(doc)
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if bad, ok := data.IsBadRecord(err); ok {
+			if err := a.skip(bad); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		a.rec.RowsIn++
+		if doc.Cut {
+			a.rec.Cut++
+		}
+		b.n++
+		bytes += len(doc.Text)
+	}
+	return true, nil
+}
+
+// skip counts a record that is no document. What the format is full of by
+// design is counted only; the rest is kept in quarantine.
+func (a *assembly) skip(bad *data.BadRecord) error {
+	a.rec.RowsIn++
+	a.rec.Skipped[bad.Reason]++
+	if bad.Reason == data.ReasonNotPage {
+		return nil
+	}
+	if !config.Unusable(bad.Reason) {
+		bad.Raw = nil
+	}
+	return a.parts.quarantine.Add(bad)
+}

@@ -1,0 +1,428 @@
+package gleam
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// injected is the fault that a test asked for, in the run directory that the
+// worker's attempt stands in: stage, task, moment and what to do. It strikes
+// once, but for "error"; the marks beside it tell the test.
+func injected(w *worker, m moment) error {
+	text, err := os.ReadFile(filepath.Join(w.spec.Run, "fault"))
+	if err != nil {
+		return nil
+	}
+	var stage, at, what string
+	var task int
+	if _, err := fmt.Sscan(string(text), &stage, &task, &at, &what); err != nil || stage != w.Stage || task != w.Task || moment(at) != m {
+		return nil
+	}
+	mark := filepath.Join(w.spec.Run, "fault.at")
+	if what != "error" {
+		if _, err := os.Stat(mark); err == nil {
+			return nil
+		}
+	}
+	if err := data.WriteFileAtomic(mark, fmt.Append(nil, os.Getpid())); err != nil {
+		return err
+	}
+	switch what {
+	case "error", "error-once":
+		return fmt.Errorf("made to fail")
+	case "panic":
+		panic("made to panic")
+	case "garbage":
+		if err := w.out.Flush(); err != nil {
+			return err
+		}
+		_, err = w.stdout.Write([]byte("this is no row and has no length"))
+		return err
+	case "print":
+		fmt.Println("a stray line")
+	case "die":
+		attempt.KillSelf()
+	case "exit":
+		os.Exit(3)
+	case "hold":
+		for began := time.Now(); time.Since(began) < patience && attempt.Gone(filepath.Join(w.spec.Run, "fault.go")); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+func openRun(t testing.TB) *rundir.Dir {
+	t.Helper()
+	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// splitsOfViews is how many splits writeViews makes.
+const splitsOfViews = 3
+
+// writeViews lays documents into the run directory as the stages before the
+// match leave them, in splits of different sizes, one of them empty.
+func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.View) *engine.Documents {
+	t.Helper()
+	for _, folder := range []string{engine.ViewsFolder, engine.IdenticalFolder} {
+		if err := os.MkdirAll(dir.Path(rundir.State, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cut := len(docs) / 7
+	for task, docs := range [splitsOfViews][]data.View{docs[:cut], nil, docs[cut:]} {
+		out, err := views.Create(engine.ViewPath(dir, task), engine.ViewForm(cfg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range docs {
+			if err := out.Write(&views.Row{View: docs[i], ID: uint64(task*len(docs) + i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	documents, err := engine.OpenDocuments(dir, splitsOfViews)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := documents.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var mu sync.Mutex
+	var equal []identical.Document
+	x := engine.Identities{Documents: documents, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
+	err = x.Find(t.Context(), func(d identical.Document) error {
+		mu.Lock()
+		defer mu.Unlock()
+		equal = append(equal, d)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(equal, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
+	for task := range splitsOfViews {
+		out := identical.Create(engine.IdenticalPath(dir, task), documents.First(task))
+		for _, d := range equal {
+			if documents.Part(d.Doc) == task {
+				out.Add(d)
+			}
+		}
+		if err := out.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return documents
+}
+
+// matchJob is the job over what writeViews wrote.
+func matchJob(t testing.TB, dir *rundir.Dir, cfg config.Config) *engine.Job {
+	return &engine.Job{Config: cfg, Dir: dir, Splits: make([]data.Split, splitsOfViews), Log: testLog(t)}
+}
+
+func testLog(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// findPairs returns the pairs that an engine finds, in order.
+func findPairs(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) ([]data.Pair, error) {
+	t.Helper()
+	var mu sync.Mutex
+	var pairs []data.Pair
+	err := e.Match(ctx, matchJob(t, dir, cfg), documents, func(batch []data.Pair) error {
+		mu.Lock()
+		defer mu.Unlock()
+		pairs = append(pairs, batch...)
+		return nil
+	})
+	slices.SortFunc(pairs, comparePairs)
+	return pairs, err
+}
+
+func comparePairs(a, b data.Pair) int {
+	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+}
+
+// presetConfig is of the preset.
+func presetConfig(t testing.TB, preset string, bits int) config.Config {
+	t.Helper()
+	cfg, err := config.Default().WithPreset(preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Features.Bits = bits
+	return cfg
+}
+
+// long says that the long form of the cluster tests was asked for.
+func long() bool { return os.Getenv("NEARDUP_CLUSTER_LONG") != "" }
+
+// variant is of the classic preset: n documents of so many bits, matched within k.
+type variant struct{ bits, k, n int }
+
+func (v variant) config() config.Config {
+	cfg := config.Default()
+	cfg.Features.Bits, cfg.Match.Distance, cfg.Match.Verify = v.bits, v.k, config.VerifyNone
+	return cfg
+}
+
+func TestEqualsLocal(t *testing.T) {
+	variants := map[int][]variant{
+		3: {{64, 3, 20_000}},
+		1: {{128, 5, 3_000}},
+	}
+	if long() {
+		variants = map[int][]variant{
+			3: {{64, 3, 300_000}, {128, 5, 3_000}, {64, 0, 5_000}, {64, 3, 2}, {64, 7, 3_000}, {32, 3, 5_000}},
+			1: {{64, 3, 20_000}, {128, 3, 5_000}, {32, 2, 5_000}},
+		}
+	}
+	for agents, vs := range variants {
+		t.Run(fmt.Sprintf("%d agents", agents), func(t *testing.T) {
+			c := startCluster(t, agents, 12/agents)
+			for _, v := range vs {
+				matchEqualsLocal(t, c, v)
+			}
+			earlierEqualsLocal(t, c)
+			if agents == 1 && !long() {
+				return
+			}
+			verifiedEqualsLocal(t, c)
+			fingerprintEqualsLocal(t, c)
+		})
+	}
+}
+
+func matchEqualsLocal(t *testing.T, c *testCluster, v variant) {
+	pairsEqualLocal(t, c, v.config(), planted.Prints(v.n, v.bits))
+}
+
+// verifiedEqualsLocal has sketches and short texts ride the shuffle too.
+func verifiedEqualsLocal(t *testing.T, c *testCluster) {
+	presets := []string{config.PresetBalanced}
+	if long() {
+		presets = append(presets, config.PresetThorough)
+	}
+	for _, preset := range presets {
+		for _, bits := range []int{64, 128} {
+			pairsEqualLocal(t, c, presetConfig(t, preset, bits), planted.Views(4000, bits))
+		}
+	}
+}
+
+func pairsEqualLocal(t *testing.T, c *testCluster, cfg config.Config, docs []data.View) {
+	dir := openRun(t)
+	documents := writeViews(t, dir, cfg, docs)
+	want, err := findPairs(t.Context(), t, local.New(2), dir, cfg, documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	got, err := findPairs(t.Context(), t, New(Options{Master: c.master}), dir, cfg, documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d documents, %+v: %d pairs in %v", documents.Len(), cfg.Match, len(got), time.Since(began))
+	if documents.Len() > 100 && len(want) == 0 || !slices.Equal(got, want) {
+		t.Fatalf("%d documents, %+v: got %d pairs, want %d", documents.Len(), cfg.Match, len(got), len(want))
+	}
+	c.left(dir.Path())
+	c.logged(dir.Path())
+}
+
+// dump writes JSONL files: several, one of them empty, one far larger than
+// the others, with records that cannot be used.
+func dump(t testing.TB, dir string) []data.Split {
+	t.Helper()
+	words := strings.Fields("crawl night page 网页 去重 指纹 相似 文档 the of near duplicate 中文 分词 cluster keeper")
+	r := rand.New(rand.NewPCG(7, 7))
+	for i, n := range []int{40, 0, 2000, 3, 60} {
+		var b strings.Builder
+		for j := range n {
+			if j%50 == 13 {
+				b.WriteString("{\"id\": broken\n")
+				continue
+			}
+			var text []string
+			for range 30 + r.IntN(50) {
+				text = append(text, words[r.IntN(len(words))])
+			}
+			fmt.Fprintf(&b, "{\"id\":\"d%d-%d\",\"title\":\"t\",\"text\":%q}\n", i, j, strings.Join(text, " "))
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	splits, err := source.Expand([]string{dir}, source.ExpandOptions{SplitBytes: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return splits
+}
+
+// manifestOf is that of a run over the splits.
+func manifestOf(t testing.TB, cfg config.Config, splits []data.Split) rundir.Manifest {
+	t.Helper()
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: "cafe", Command: engine.CommandRun, Config: text, Splits: splits}
+}
+
+// fingerprintRun executes all fingerprint tasks and returns their records
+// without the times.
+func fingerprintRun(t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
+	t.Helper()
+	return eachTask(t.Context(), t, e, dir, engine.StageFingerprint, manifestOf(t, config.Default(), splits))
+}
+
+// eachTask executes all tasks of a stage of the run with that manifest, and
+// returns their records without the times.
+func eachTask(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, stage string, m rundir.Manifest) ([]rundir.TaskRecord, error) {
+	t.Helper()
+	cfg := config.Default()
+	if err := json.Unmarshal(m.Config, &cfg); err != nil {
+		t.Fatal(err)
+	}
+	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var advanced, bytes atomic.Int64
+	job := &engine.Job{Config: cfg, Hash: m.ConfigHash, Dir: dir, Manifest: m, Splits: m.Splits, Analyzer: analyzer, Log: testLog(t),
+		Advance: func(n int64) { advanced.Add(n) }}
+	tasks := make([]int, len(m.Splits))
+	for i := range tasks {
+		tasks[i] = i
+	}
+	records := make([]rundir.TaskRecord, len(tasks))
+	err = e.Each(ctx, job, stage, tasks, func(rec rundir.TaskRecord) error {
+		if records[rec.Task].Stage != "" {
+			t.Errorf("task %d was reported twice", rec.Task)
+		}
+		rec.Seconds = 0
+		records[rec.Task] = rec
+		bytes.Add(rec.Bytes)
+		return nil
+	})
+	if got, want := advanced.Load(), bytes.Load(); err == nil && got != want {
+		t.Errorf("%s: it was told of %d bytes that were read, of %d", stage, got, want)
+	}
+	return records, err
+}
+
+// sameFiles compares all files in a folder of two run directories.
+func sameFiles(t testing.TB, a, b *rundir.Dir, folder string) {
+	t.Helper()
+	names := func(d *rundir.Dir) (names []string) {
+		entries, err := os.ReadDir(d.Path(folder))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	want := names(a)
+	if got := names(b); !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", folder, got, want)
+		return
+	}
+	for _, name := range want {
+		x, err := os.ReadFile(a.Path(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := os.ReadFile(b.Path(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s/%s differs", folder, name)
+		}
+	}
+}
+
+// recordText is a task record as its file has it.
+func recordText(t testing.TB, rec rundir.TaskRecord) string {
+	t.Helper()
+	text, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
+	splits := dump(t, t.TempDir())
+	ours, theirs := openRun(t), openRun(t)
+	want, err := fingerprintRun(t, local.New(2), ours, splits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	got, err := fingerprintRun(t, New(Options{Master: c.master}), theirs, splits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d splits in %v", len(splits), time.Since(began))
+	for i := range want {
+		if g, w := recordText(t, got[i]), recordText(t, want[i]); g != w {
+			t.Errorf("got %s, want %s", g, w)
+		}
+	}
+	if len(splits) < 5 {
+		t.Errorf("only %d splits", len(splits))
+	}
+	for _, folder := range outputsOf[engine.StageFingerprint] {
+		sameFiles(t, ours, theirs, folder)
+	}
+	c.left(theirs.Path())
+}

@@ -1,0 +1,244 @@
+// Package guard makes sure that nothing of a flow outlives its attempt on a
+// host. Each flow has a guard on each agent, a process in its own session.
+// When the attempt's lease is gone, or is no longer renewed, it kills what gleam
+// leaves of the flow there: executors that wait for ever and keep their slots,
+// and the flow's files. It finds them by the flow's folder in their arguments
+// and kills them by process id, nothing else.
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+)
+
+// Times of the lease.
+const (
+	LeaseRenewed = 2 * time.Second
+	leaseExpires = 45 * time.Second // by the guard's own clock
+	Every        = 200 * time.Millisecond
+)
+
+// Start starts the guard of the flow whose folder is the working directory,
+// unless it has one. A guard holds the lock on the folder's mark for as long as
+// it lives.
+func Start(dir attempt.Dir) (err error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	mark, err := os.OpenFile(filepath.Join(folder, ".guard"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, mark.Close()) }()
+	switch err := syscall.Flock(int(mark.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil
+	case err != nil:
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	// Make it known and open the agent's log now: a guard takes its time to
+	// start, and a short flow may be over before.
+	g := attempt.Guard{Folder: folder, Known: fmt.Sprintf("%s-%d", host, os.Getpid())}
+	known := dir.Path(attempt.Guards, g.Known)
+	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil {
+		return err
+	}
+	log, err := openAgentLog(Parent(os.Getppid()))
+	if err != nil {
+		return errors.Join(err, os.Remove(known))
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	cmd := exec.Command(attempt.Executable, g.Args(dir)...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{mark, log}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, os.Remove(known))
+	}
+	return cmd.Process.Release()
+}
+
+// logFile is the file descriptor of the agent's log in the guard's process.
+const logFile = 4
+
+// Run waits until the attempt is over and nothing of it is left. It then
+// copies what the agent logged meanwhile into the run directory.
+func Run(dir attempt.Dir, g attempt.Guard) (err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if rerr := os.Remove(dir.Path(attempt.Guards, g.Known)); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}()
+	defer func() {
+		name := fmt.Sprintf("%s-agent-%s-%s.log", strings.TrimPrefix(filepath.Base(string(dir)), "gleam-"), host, filepath.Base(filepath.Dir(g.Folder)))
+		err = errors.Join(err, copyLog(os.NewFile(logFile, "the agent's log"), dir.Log(name)))
+	}()
+	renewed, last, full := time.Now(), time.Time{}, false
+	for {
+		full = full || dir.NoteFull(host, g.Folder)
+		info, err := os.Stat(dir.Path(attempt.Lease))
+		switch {
+		case err == nil && !info.ModTime().Equal(last):
+			renewed, last = time.Now(), info.ModTime()
+		case errors.Is(err, os.ErrNotExist), time.Since(renewed) > leaseExpires:
+			return Clear(filepath.Base(g.Folder), g.Folder)
+		}
+		time.Sleep(Every)
+	}
+}
+
+// Parent is the parent of a process, 0 if it is not known.
+func Parent(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name, in parentheses, may hold anything; state and parent follow.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(string(fields[1])) // 0 if it is no number
+	return parent
+}
+
+// openAgentLog opens the agent's log at its end. It is the agent's standard
+// error; when that is no file there is no log, and an empty one takes its place.
+func openAgentLog(agent int) (*os.File, error) {
+	path := fmt.Sprintf("/proc/%d/fd/2", agent)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		path = os.DevNull
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// copyLog copies the rest of the log, at most its last 256 KiB.
+func copyLog(log *os.File, path string) error {
+	const most = 256 << 10
+	text, err := io.ReadAll(log)
+	if err != nil || len(text) == 0 || attempt.Gone(filepath.Dir(path)) {
+		return err
+	}
+	return os.WriteFile(path, text[max(0, len(text)-most):], 0o644)
+}
+
+// Elsewhere is true in tests whose agents stand for other hosts.
+var Elsewhere bool
+
+// ClearHere clears the flow on the host of the command itself: agents here need
+// no guard.
+func ClearHere(hash uint32) error {
+	if Elsewhere {
+		return nil
+	}
+	return Clear(strconv.FormatUint(uint64(hash), 10))
+}
+
+// Clear kills the flow's executors and workers on this host and removes its
+// files, those in the given folders and those in the folders of the processes.
+// The flow is known by its hash, the name of its folders: agents that share a
+// host are cleared by any of their guards.
+func Clear(hash string, known ...string) error {
+	folders := make(map[string]bool)
+	for _, folder := range known {
+		folders[folder] = true
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(Every / 4) {
+		left, err := processes(hash)
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("flow %s: processes %v do not end", hash, left)
+		}
+		for pid, dir := range left {
+			folders[dir] = true
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return fmt.Errorf("process %d: %w", pid, err)
+			}
+		}
+	}
+	for folder := range folders {
+		left, err := filepath.Glob(filepath.Join(filepath.Dir(folder), "f"+filepath.Base(folder)+"-d*.dat"))
+		if err != nil {
+			return err
+		}
+		for _, path := range append(left, folder) {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// processes lists the executors and workers of the flow on this host,
+// each with its folder. Zombies have no arguments, and are left out.
+func processes(hash string) (map[int]string, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int]string)
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err != nil {
+			continue // it ended
+		}
+		args := bytes.Split(bytes.TrimRight(line, "\x00"), []byte{0})
+		if folder := folderOf(args); folder != "" && filepath.Base(folder) == hash {
+			found[pid] = folder
+		}
+	}
+	return found, nil
+}
+
+// folderOf returns the flow's folder of an executor, a worker or a launcher
+// with these arguments: gleam execute --dir FOLDER --note …, FOLDER/program
+// -gleam.…, or /bin/sh FOLDER/neardup -gleam.…; "" for any other process.
+func folderOf(args [][]byte) string {
+	switch {
+	case len(args) >= 4 && string(args[1]) == "execute" && string(args[2]) == "--dir":
+		return filepath.Clean(string(args[3]))
+	case len(args) >= 3 && filepath.Base(string(args[1])) == attempt.Shipped && bytes.HasPrefix(args[2], []byte(attempt.Prefix)):
+		return filepath.Dir(string(args[1]))
+	case len(args) >= 2 && bytes.HasPrefix(args[1], []byte(attempt.Prefix)) && !bytes.HasPrefix(args[len(args)-1], []byte(attempt.ArgGuard)):
+		return filepath.Dir(string(args[0]))
+	}
+	return ""
+}

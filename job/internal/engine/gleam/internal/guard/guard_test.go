@@ -1,0 +1,87 @@
+package guard
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+)
+
+// TestClear kills a flow's processes and removes its files, and nobody
+// else's.
+func TestClear(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "execute"), []byte("read line\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start := func(folder string) *exec.Cmd {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"gleam", "execute", "--dir", folder, "--note", "1:0"}, Dir: dir}
+		if _, err := cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	const hash = "4012345678"
+	one, two := filepath.Join(dir, "agent-0", hash), filepath.Join(dir, "agent-1", hash)
+	other := filepath.Join(dir, "agent-1", "77")
+	a, b, stays := start(one), start(two), start(other)
+	rows := filepath.Join(dir, "agent-1", "f"+hash+"-d3-s0-45331.dat")
+	if err := os.WriteFile(rows, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = a.Wait() }() // both are killed
+	go func() { _ = b.Wait() }()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if found, err := processes(hash); err != nil || len(found) == 2 {
+			break
+		} else if time.Since(began) > 2*time.Minute {
+			t.Fatalf("found %v", found)
+		}
+	}
+	if err := Clear(hash); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{one, two, rows} {
+		if !attempt.Gone(path) {
+			t.Errorf("%s is left", path)
+		}
+	}
+	if found, err := processes("77"); err != nil || len(found) != 1 || attempt.Gone(other) {
+		t.Errorf("the other flow has %v, %v", found, err)
+	}
+	if err := stays.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = stays.Wait() // it was killed
+}
+
+func TestFolderOf(t *testing.T) {
+	for line, want := range map[string]string{
+		"/x/gleam execute --dir /a/77 --note 3:1":                                                    "/a/77",
+		"/a/77/program -gleam.attempt.dir=/r -gleam.attempt.id=1 -gleam.mapper final -flow.taskId 1": "/a/77",
+		"/bin/sh /a/77/neardup -gleam.attempt.dir=/r -gleam.attempt.id=1 -gleam.mapper final":        "/a/77",
+		"/bin/sh /b/neardup run -gleam.attempt.dir=/r":                                               "",
+		"/b/neardup -gleam.attempt.dir=/r -gleam.guard=/a/77":                                        "",
+		"/x/gleam agent --dir /a/77":                                                                 "",
+		"vim execute":                                                                                "",
+		"/b/neardup run --engine gleam":                                                              "",
+	} {
+		var args [][]byte
+		for _, a := range strings.Fields(line) {
+			args = append(args, []byte(a))
+		}
+		if got := folderOf(args); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+// Package supervise brings a flow to its end. Each attempt at it runs in a
+// driver, a process group of its own, with a deadline and a watch over its
+// progress; what fails is tried again, what it finished is kept, and what gleam
+// leaves behind is removed. An attempt counts only by the result that the
+// driver verified. What a flow does, and what becomes of its result, is the
+// caller's: this package knows no stage.
+package supervise
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// ErrFailed is returned when the attempts are used up; the error says what was
+// lost and what to do.
+var ErrFailed = errors.New("the cluster did not finish the flow")
+
+// Options says where the cluster is and how patient to be with it.
+type Options struct {
+	Master   string // HOST:PORT
+	Attempts int    // at each flow
+	Stall    time.Duration
+	Deadline time.Duration
+}
+
+// Run is a stage of a job under supervision: one flow, or one after the other.
+type Run struct {
+	Options
+	Checked *check.Checked // shared by the runs of an engine
+	Job     *engine.Job
+	Stage   string
+	// Advanced is how much of the job's progress a worker made; nil: none.
+	Advanced func(attempt.Progress) int64
+
+	Lost string // what an error says is missing
+	Kept int64  // progress that earlier attempts made, and that was kept
+
+	agents   []cluster.Agent
+	dir      attempt.Dir // of the attempt under way
+	reported int64       // progress that the job knows of
+}
+
+// finalError is not tried again.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+
+// Final returns the error as one that no further attempt mends.
+func Final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return finalError{err}
+}
+
+// Do makes attempts at a flow until accept takes the result of one. prepare
+// completes the spec of an attempt for the agents that are there: its steps and
+// what they are told. accept is called after a failed attempt too, without a
+// result, to keep what was finished; no error says that nothing is missing.
+func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agent) error, accept func(attempt.Dir, *attempt.Result) error) error {
+	last := ""
+	for n := 1; ; n++ {
+		err := r.attempt(ctx, n, prepare, accept)
+		var final finalError
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &final):
+			return final.error
+		case errors.Is(err, cluster.ErrNotReady):
+			return fmt.Errorf("%w; what is finished is kept: the same command goes on from there", err)
+		}
+		var failure *attempt.Failure
+		again := errors.As(err, &failure) && !failure.Lost && !failure.Died && failure.Stage+failure.Message == last
+		if n == r.Attempts || again {
+			return fmt.Errorf("%w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
+				ErrFailed, n, r.Attempts, err, cmp.Or(r.Lost, "no task was begun"), r.Job.Dir.Path(attempt.Logs))
+		}
+		if last = ""; failure != nil {
+			last = failure.Stage + failure.Message
+		}
+		r.Job.Log.Warn("attempt failed, trying again", "stage", r.Stage, "attempt", n, "of", r.Attempts, "error", err)
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt executes the flow once.
+func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []cluster.Agent) error, accept func(attempt.Dir, *attempt.Result) error) (err error) {
+	if err := r.ready(ctx, n); err != nil {
+		return err
+	}
+	s, err := r.spec()
+	if err != nil {
+		return err
+	}
+	if err := prepare(s, r.agents); err != nil {
+		return err
+	}
+	r.fit(s)
+	if err := r.room(ctx, cluster.Slots(s)); err != nil {
+		return err
+	}
+	r.dir = attempt.Dir(filepath.Join(s.Run, rundir.Scratch, fmt.Sprintf("gleam-%016x", s.Attempt)))
+	defer func() { err = errors.Join(err, os.RemoveAll(string(r.dir))) }()
+	if err := r.lay(s); err != nil {
+		return err
+	}
+	if err := r.Checked.Agents(ctx, r.dir, s, r.agents, r.Job.Log); err != nil {
+		return err
+	}
+	res, err := r.drive(ctx, s)
+	if err == nil {
+		err = accept(r.dir, res)
+		r.advance(nil)
+		return err
+	}
+	if terr := r.Job.Dir.Tidy(); terr != nil {
+		r.Job.Log.Warn("files that killed workers left could not be removed", "error", terr)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	aerr := accept(r.dir, nil)
+	r.advance(nil)
+	if aerr == nil {
+		r.Job.Log.Info("the flow failed after its last task: nothing is missing", "stage", r.Stage, "error", err)
+		return nil
+	}
+	if errors.As(aerr, new(finalError)) {
+		return aerr
+	}
+	return err
+}
+
+// spec begins the description of an attempt.
+func (r *Run) spec() (*attempt.Spec, error) {
+	sum, err := attempt.ProgramSum()
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(r.Job.Dir.Path())
+	if err != nil {
+		return nil, err
+	}
+	work, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	cfg := r.Job.Config
+	s := &attempt.Spec{
+		Attempt: rand.Uint64(), Hash: rand.Uint32(), Master: r.Master,
+		Run: path, Work: work, Binary: sum,
+		Config: cfg, Execution: cfg.Execution, JobHash: r.Job.Hash,
+	}
+	for _, named := range append(cfg.Features.Files(), cfg.Library.Path) {
+		s.Relative = s.Relative || named != "" && !filepath.IsAbs(named)
+	}
+	return s, nil
+}
+
+// fit has the steps run one after the other when there are too few slots for
+// all at once: gleam would wait for ever.
+func (r *Run) fit(s *attempt.Spec) {
+	if slots, wanted := cluster.Total(r.agents).Slots, cluster.Slots(s); wanted > slots {
+		s.OnDisk = true
+		r.Job.Log.Warn("too few slots to run all steps at once: they run one after the other, by way of the agents' disks", "slots", slots, "wanted", wanted)
+	}
+}
+
+// lay writes the attempt's folder.
+func (r *Run) lay(s *attempt.Spec) error {
+	if err := r.dir.Write(s); err != nil {
+		return err
+	}
+	if err := r.dir.WriteProgram(s.Binary); err != nil {
+		return err
+	}
+	return data.WriteFileAtomic(r.dir.Path(attempt.Lease), nil)
+}

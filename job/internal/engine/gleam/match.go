@@ -1,0 +1,316 @@
+package gleam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/pairs"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+)
+
+// The match flow has three steps: segment emits the keys of a range of the
+// documents, partial reduces by (salt, key), final by key, compares, and writes
+// its pairs into the attempt's folder.
+
+// matchPayload is what the workers are told: the tables from First to Last-1.
+type matchPayload struct {
+	Splits      int
+	Documents   uint64
+	First, Last int
+	References  uint64 // to documents, under the keys of those tables
+}
+
+// shuffleBytes is what a reference to a document takes on the agents while it
+// is reduced, in all: as a record while they are sorted, and packed on its way
+// to the final reduce (measured, see job/docs/benchmarks). Of them rowBytes are
+// rows, to the partial and to the final reduce.
+const (
+	shuffleBytes = 100
+	rowBytes     = 2 * 32
+)
+
+// Match runs the shuffle, as many of the layout's tables in one flow as the
+// agents have memory for. The tables of a flow that finished are not run
+// again.
+func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
+	n := documents.Len()
+	if n < 2 {
+		return nil
+	}
+	p, err := newPacking(job.Config)
+	if err != nil {
+		return err
+	}
+	references, err := p.references(ctx, documents)
+	if err != nil {
+		return err
+	}
+	r := e.run(job, "match")
+	for first := 0; first < p.tables; {
+		var m matchPayload
+		finals := 0
+		err := r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) error {
+			limit := cluster.Total(agents).Memory / 2
+			m = matchPayload{Splits: len(job.Splits), Documents: n, First: first, Last: first}
+			for m.Last < p.tables {
+				more := references[m.Last]
+				if m.Last > first && int64(m.References+more)*shuffleBytes > limit {
+					break
+				}
+				m.References += more
+				m.Last++
+			}
+			r.Lost = fmt.Sprintf("the pairs of tables %d to %d of %d are not known", first+1, m.Last, p.tables)
+			s.Rows = rowBytes * int64(m.References)
+			s.Steps = matchSteps(s, n, agents)
+			finals = s.Steps[2].Tasks
+			var paths []string
+			for task := range job.Splits {
+				paths = append(paths, engine.ViewPath(job.Dir, task), engine.IdenticalPath(job.Dir, task))
+			}
+			var err error
+			if s.Files, err = filesOf(s.Config, check.Spread(paths)); err != nil {
+				return supervise.Final(err)
+			}
+			return setPayload(s, m)
+		}, func(dir attempt.Dir, res *attempt.Result) error {
+			if res == nil {
+				return attempt.Lost("the flow has no result")
+			}
+			if err := m.arrived(res.Counted); err != nil {
+				return err
+			}
+			return supervise.Final(readPairs(ctx, dir, finals, emit))
+		})
+		if err != nil {
+			return err
+		}
+		first = m.Last
+	}
+	return nil
+}
+
+// matchSteps chooses how many tasks each step has, so that all have a slot at
+// once if there are enough.
+func matchSteps(s *attempt.Spec, documents uint64, agents []cluster.Agent) []attempt.Step {
+	slots := cluster.Total(agents).Slots
+	steps := func(segment, partial, final int) []attempt.Step {
+		return []attempt.Step{
+			{Stage: stageSegment, Tasks: max(cluster.MinTasks, segment)},
+			{Stage: stagePartial, Tasks: max(cluster.MinTasks, partial)},
+			{Stage: stageFinal, Tasks: max(cluster.MinTasks, final)},
+		}
+	}
+	const fewDocuments = 64 << 10
+	unit := max(cluster.MinTasks, slots/4)
+	s.Steps = steps(int(min(uint64(unit), documents/fewDocuments)), unit, unit)
+	if cluster.Slots(s) > slots {
+		s.Steps = steps(0, 0, 0)
+	}
+	return s.Steps
+}
+
+// openDocuments opens the run's documents on an agent.
+func (w *worker) openDocuments(m matchPayload) (*engine.Documents, error) {
+	dir, err := rundir.Attach(w.spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	documents, err := engine.OpenDocuments(dir, m.Splits)
+	if err != nil {
+		return nil, fmt.Errorf("this host does not see the run's documents: %w", err)
+	}
+	if documents.Len() != m.Documents {
+		return nil, errors.Join(fmt.Errorf("%d documents here, %d where the run was started", documents.Len(), m.Documents), documents.Close())
+	}
+	return documents, nil
+}
+
+// arrived returns an error unless all references arrived at the final reduce.
+func (m *matchPayload) arrived(counted uint64) error {
+	if counted == m.References {
+		return nil
+	}
+	return attempt.Lost("%d documents have %d references under the keys of %d tables, %d arrived at the final reduce", m.Documents, m.References, m.Last-m.First, counted)
+}
+
+// pairsPath is the file of the pairs that a task of the final reduce found.
+func pairsPath(dir attempt.Dir, task int) string { return dir.Path(fmt.Sprintf("pairs-%d", task)) }
+
+// batchPairs is how many pairs are passed on at once.
+const batchPairs = 4096
+
+// readPairs passes on what the tasks of the final reduce found.
+func readPairs(ctx context.Context, dir attempt.Dir, tasks int, emit func([]data.Pair) error) error {
+	batch := make([]data.Pair, 0, batchPairs)
+	for task := range tasks {
+		err := pairs.Each(ctx, pairsPath(dir, task), func(p pairs.Pair) error {
+			if batch = append(batch, p.Pair); len(batch) < batchPairs {
+				return nil
+			}
+			err := emit(batch)
+			batch = batch[:0]
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return emit(batch)
+}
+
+// segment emits the keys of its range of the documents; its number says which.
+func segment(ctx context.Context, w *worker, _ []int) (err error) {
+	p, m, err := w.match()
+	if err != nil {
+		return err
+	}
+	documents, err := w.openDocuments(m)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, documents.Close()) }()
+	_, tasks := w.tasks(w.step)
+	first, last := m.Documents*uint64(w.Task)/uint64(tasks), m.Documents*uint64(w.Task+1)/uint64(tasks)
+	partials := w.open()
+	put := func(r data.Keyed) error {
+		to := partialOf(r, partials)
+		return w.send.Put(to, p.appendKeyed(w.send.Record(to), r))
+	}
+	err = documents.Each(ctx, first, last, p.columns(), func(doc uint64, r *views.Row) error {
+		return p.keys.Keys(m.First, m.Last, &r.View, doc, put)
+	})
+	if err != nil {
+		return err
+	}
+	w.In.Add(int64(last - first))
+	return w.end(last - first)
+}
+
+// match is what each step of the flow needs.
+func (w *worker) match() (packing, matchPayload, error) {
+	p, err := newPacking(w.spec.Config)
+	if err != nil {
+		return p, matchPayload{}, err
+	}
+	m, err := payload[matchPayload](w.spec)
+	return p, m, err
+}
+
+// salts is over how many tasks of the partial reduce the records of one key are
+// spread.
+const salts = 4
+
+// partialOf is the task of the partial reduce, of so many, that takes the
+// record's (salt, key).
+func partialOf(r data.Keyed, partials int) int {
+	return (mapper.Shard(r, partials) + mapper.Salt(r, salts)) % partials
+}
+
+// partial reduces by (salt, key) and sends each key's entries to its final
+// reduce.
+func partial(w *worker) error {
+	p, m, err := w.match()
+	if err != nil {
+		return err
+	}
+	// About as many as come: growing would copy them again and again.
+	_, tasks := w.tasks(w.step)
+	even := int(m.References) / tasks
+	records := make([]data.Keyed, 0, even+even/32)
+	err = w.receive(func(f wire.Frame) (err error) {
+		records, err = p.keyed(records, f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	finals := w.open()
+	err = reducer.EachPartial(records, func(e *data.Entry) error {
+		to := mapper.Shard(data.Keyed{Key: e.Key}, finals)
+		for docs := e.Docs; len(docs) > 0; {
+			n := min(len(docs), entryDocs)
+			if err := w.send.Put(to, p.appendEntry(w.send.Record(to), e, docs[:n])); err != nil {
+				return err
+			}
+			docs = docs[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.end(uint64(len(records)))
+}
+
+// final reduces by key, compares inside each group and writes the pairs.
+func final(w *worker) (err error) {
+	p, m, err := w.match()
+	if err != nil {
+		return err
+	}
+	_, partials := w.tasks(w.step - 1)
+	came := make([]entries, partials)
+	parts := make([]reducer.Part, len(came))
+	for i := range came {
+		came[i].p = p
+		parts[i] = came[i].next
+	}
+	if err := w.receive(func(f wire.Frame) error { return came[f.From].add(f) }); err != nil {
+		return err
+	}
+	w.open()
+	documents, err := w.openDocuments(m)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, documents.Close()) }()
+	out, err := pairs.Create(pairsPath(w.Dir, w.Task))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	batch := make([]pairs.Pair, 0, batchPairs)
+	verify := engine.NewBatch(documents, p.rule, func(pair data.Pair) error {
+		if batch = append(batch, pairs.Pair{Pair: pair, Jaccard: pairs.None()}); len(batch) < batchPairs {
+			return nil
+		}
+		err := out.Add(batch)
+		batch = batch[:0]
+		return err
+	})
+	compare := mapper.NewComparer(p.layout, p.rule, documents.View, verify.Add)
+	references := uint64(0)
+	err = reducer.Final(parts, func(group []data.Entry) error {
+		for i := range group {
+			references += uint64(len(group[i].Docs))
+		}
+		return compare.Group(group)
+	})
+	for _, step := range []func() error{verify.Flush, func() error { return out.Add(batch) }, out.Commit} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if err == nil {
+		err = w.report(rundir.TaskRecord{Stage: stageFinal, Task: w.Task})
+	}
+	if err != nil {
+		return err
+	}
+	return w.end(references)
+}

@@ -1,0 +1,395 @@
+package gleam
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+)
+
+// script runs scripts/cluster.sh with a state folder, "" for the default, and
+// what else the environment is to hold.
+func script(t *testing.T, state string, environ []string, args ...string) (string, error) {
+	t.Helper()
+	if state != "" {
+		args = append(args, "--state", state)
+	}
+	cmd := exec.Command(filepath.Join(root, "scripts", "cluster.sh"), args...)
+	cmd.Env = append(os.Environ(), environ...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestScript starts and stops a cluster on this machine as the scripts do.
+func TestScript(t *testing.T) {
+	needCluster(t)
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	state, port := t.TempDir(), fmt.Sprint(freePort(t))
+	cycle(t, state, nil, []string{"--agents", "3", "--slots", "4", "--port", port}, "127.0.0.1:"+port)
+}
+
+// TestScriptDefaults starts, restarts and stops a cluster without any option.
+func TestScriptDefaults(t *testing.T) {
+	needCluster(t)
+	if !long() {
+		t.Skip("NEARDUP_CLUSTER_LONG is not set")
+	}
+	for _, port := range []int{45326, 45331, 45332, 45333} {
+		if !isFree(port) || !isFree(port+10_000) {
+			t.Skipf("something listens at port %d or %d", port, port+10_000)
+		}
+	}
+	state := t.TempDir()
+	environ := []string{"XDG_STATE_HOME=" + state}
+	t.Cleanup(func() {
+		if out, err := script(t, "", environ, "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+	})
+	for _, command := range []string{"up", "restart"} {
+		if out, err := script(t, "", environ, command); err != nil || !strings.Contains(out, "knows 3 of 3 agents") {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(state, "neardup", "cluster", "agent-1.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(text), &pid); err != nil {
+		t.Fatal(err)
+	}
+	kill(pid, syscall.SIGSTOP)
+	out, err := script(t, "", environ, "status")
+	kill(pid, syscall.SIGCONT)
+	if err == nil || !strings.Contains(out, "45332: ") || strings.Count(out, "does not answer") != 1 {
+		t.Errorf("status with an agent that is stopped: %v: %s", err, out)
+	}
+}
+
+// TestProxy has a proxy in the environment that leads nowhere: a cluster's
+// servers are asked without it. (Nobody asks a proxy for loopback.)
+func TestProxy(t *testing.T) {
+	h := makeHosts(t, 1)
+	binary, state, master := buildCommand(t), t.TempDir(), fmt.Sprintf("%s.1:%d", h.net, freePort(t))
+	address, port, _ := strings.Cut(master, ":")
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		t.Setenv(name, "http://127.0.0.1:9")
+	}
+	t.Cleanup(func() {
+		if out, err := script(t, state, nil, "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+	})
+	if out, err := script(t, state, nil, "up", "--agents", "2", "--address", address, "--port", port); err != nil || !strings.Contains(out, "knows 2 of 2 agents") {
+		t.Fatalf("up: %v: %s", err, out)
+	}
+	cmd, said := submit(t, binary, "--master", master, "--out", filepath.Join(t.TempDir(), "run"), filepath.Join(root, "data", "sample", "pages-01.jsonl"))
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// TestSubmit submits a program that only tells what it was asked to do: the
+// master is the command line's, else the one of the settings.
+func TestSubmit(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "a program")
+	if err := os.WriteFile(program, []byte(`#!/bin/sh
+printf '[%s]' "$@" >&2
+[ "$1" != config ] || echo 10.0.0.5:45326
+case $* in *--no-such*) exit 2 ;; esac
+case $1 in *=10.0.0.9:*) exit 1 ;; esac
+`), 0o755); err != nil { //nolint:gosec // it is started
+		t.Fatal(err)
+	}
+	const run = "[run][--engine][gleam][--master][10.0.0.5:45326][--out][a run]"
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--out", "a run", "--config", "a file", "x y"}, 0, "[config][execution.master][--config][a file][-gleam.agents=10.0.0.5:45326]" + run + "[--config][a file][x y]"},
+		{[]string{"--master=10.0.0.5:45326", "--out=a run", "x"}, 0, "[-gleam.agents=10.0.0.5:45326]" + run + "[x]"},
+		{[]string{"--out", "a run", "--config=a file", "--no-such", "x"}, 2, "[config][execution.master][--config][a file][-gleam.agents=10.0.0.5:45326]" + run + "[--config][a file][--no-such][x]"},
+		{[]string{"--out", "a run", "x"}, 0, "[config][execution.master][-gleam.agents=10.0.0.5:45326]" + run + "[x]"},
+		{[]string{"--set=a=b", "--out", "a run", "x"}, 0, "[config][execution.master][--set][a=b][-gleam.agents=10.0.0.5:45326]" + run + "[--set][a=b][x]"},
+		{[]string{"--master", "10.0.0.9:1", "--out", "a run", "x"}, 1, "[-gleam.agents=10.0.0.9:1]"},
+		{[]string{"--master", "10.0.0.9", "--out", "a run", "x"}, 2, "submit.sh: master 10.0.0.9: write HOST:PORT\n"},
+		{[]string{"x"}, 2, "submit.sh: name the run directory: --out DIR; see scripts/submit.sh --help\n"},
+		{[]string{"--out", "a run"}, 2, "submit.sh: name an input; see scripts/submit.sh --help\n"},
+	} {
+		cmd, said := submit(t, program, c.args...)
+		_ = cmd.Wait() // its code is looked at
+		if code := cmd.ProcessState.ExitCode(); code != c.code || said.String() != c.want {
+			t.Errorf("%q: exit code %d, want %d; it says %s, want %s", c.args, code, c.code, said, c.want)
+		}
+	}
+}
+
+// TestNightly calls scripts/nightly.sh as cron does, in a bare environment,
+// with a program that only tells what it was asked to do.
+func TestNightly(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a night")
+	dumps, runs, program := filepath.Join(folder, "dumps"), filepath.Join(folder, "runs"), filepath.Join(folder, "program")
+	if err := os.MkdirAll(dumps, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, []byte(`#!/bin/sh
+printf '[%s]' "$@"
+case $1 in -gleam.*) exit ;; esac
+while [ "$1" != --out ]; do shift; done
+mkdir -p "$2"
+for last; do :; done
+if [ -e "$last/hold" ]; then
+  trap 'exit 130' TERM
+  : >"$last/held"
+  while :; do sleep 0.05; done
+fi
+[ ! -e "$last/bad" ] || exit 4
+: >"$2/_SUCCESS"
+`), 0o755); err != nil { //nolint:gosec // it is started
+		t.Fatal(err)
+	}
+	dump := func(name string, files ...string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dumps, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(dumps, name, f), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	start := func(out *bytes.Buffer, options ...string) *exec.Cmd {
+		t.Helper()
+		script, err := filepath.Abs(filepath.Join(root, "scripts", "nightly.sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(script, append([]string{"--dumps", dumps, "--runs", runs, "--binary", program}, options...)...)
+		cmd.Env, cmd.Dir = []string{"HOME=" + folder, "PATH=/usr/bin:/bin"}, "/"
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	night := func(code int, says string, options ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		cmd := start(&out, options...)
+		_ = cmd.Wait() // its code is looked at
+		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(out.String(), says) {
+			t.Errorf("exit code %d, want %d and %q: %s", got, code, says, &out)
+		}
+	}
+	entries := func() string {
+		t.Helper()
+		found, err := os.ReadDir(runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range found {
+			names = append(names, e.Name())
+		}
+		return strings.Join(names, " ")
+	}
+	said := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(runs, name+".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+
+	night(0, "holds no dump")
+	dump("2026-11-18", "bad")
+	night(4, "2026-11-18 ended with 4:")
+	dump("2026-11-19")
+	night(0, "2026-11-19, log ", "--config", "a file.yaml", "--", "--set", "features.title_weight=2")
+	if want := fmt.Sprintf("[run][--out][%s/2026-11-19][--config][a file.yaml][--set][features.title_weight=2][%s/2026-11-19]", runs, dumps); said("2026-11-19") != want {
+		t.Errorf("the program was told %s, want %s", said("2026-11-19"), want)
+	}
+	night(0, "2026-11-19 is finished")
+	dump("2026-11-20")
+	night(0, "removed "+runs+"/2026-11-19", "--keep", "1", "--master", "10.0.0.5:45326")
+	if want := fmt.Sprintf("[-gleam.agents=10.0.0.5:45326][run][--engine][gleam][--master][10.0.0.5:45326][--out][%s/2026-11-20][%s/2026-11-20]", runs, dumps); said("2026-11-20") != want {
+		t.Errorf("the program was told %s, want %s", said("2026-11-20"), want)
+	}
+	if want := ".nightly.lock 2026-11-18 2026-11-18.log 2026-11-20 2026-11-20.log"; entries() != want { // what is not finished stays
+		t.Errorf("there are %s, want %s", entries(), want)
+	}
+
+	dump("2026-11-21", "hold")
+	var out bytes.Buffer
+	cmd := start(&out)
+	for began := time.Now(); attempt.Gone(filepath.Join(dumps, "2026-11-21", "held")); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > patience {
+			kill(cmd.Process.Pid, syscall.SIGKILL)
+			t.Fatalf("the program was not started: %s", &out)
+		}
+	}
+	night(75, "another night still runs")
+	kill(cmd.Process.Pid, syscall.SIGTERM)
+	_ = cmd.Wait() // its code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("SIGTERM: exit code %d, want the program's, 130: %s", code, &out)
+	}
+}
+
+// TestScriptOverSSH does the same on three hosts, over ssh with keys of its
+// own.
+func TestScriptOverSSH(t *testing.T) {
+	h := makeHosts(t, 3)
+	sshd, err := exec.LookPath("sshd")
+	if err != nil {
+		t.Skip("there is no sshd")
+	}
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key")
+	for _, name := range []string{"key", "host"} {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The hosts' home folders are their own; the rest of the disk is shared.
+	for i := range h.n {
+		home := filepath.Join(dir, fmt.Sprintf("home-%d", i))
+		if err := os.Mkdir(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		conf := write(fmt.Sprintf("sshd-%d", i), strings.Join([]string{
+			"HostKey " + filepath.Join(dir, "host"), "AuthorizedKeysFile " + write("authorized", string(public), 0o600),
+			"LogLevel ERROR", "StrictModes no", "PidFile none", "UsePAM no", "PasswordAuthentication no", "PermitRootLogin yes", ""}, "\n"), 0o600)
+		p := h.places()[i]
+		line := append(p.under, "sh", "-c", `mkdir -p /run/sshd && mount --bind "$1" ~ && exec "$2" -D -e -f "$3"`, "sh", home, sshd, conf)
+		cmd := exec.Command(line[0], line[1:]...)
+		cmd.Stderr = t.Output()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // it was killed
+		})
+	}
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Skip("there is no ssh")
+	}
+	write("bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -i %s -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes \"$@\"\n", ssh, key), 0o755)
+	environ := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "AWS_SECRET_ACCESS_KEY=it's a secret"}
+	var lines []string
+	for i := range h.n {
+		lines = append(lines, "root@"+h.address(i))
+	}
+	file := write("hosts.txt", "# the hosts\n"+strings.Join(lines, "\n")+" # the last one\n", 0o600)
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		if out, err := exec.Command(filepath.Join(bin, "ssh"), lines[h.n-1], "true").CombinedOutput(); err == nil {
+			break
+		} else if time.Since(began) > patience {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	port := fmt.Sprint(freePort(t))
+	cycle(t, t.TempDir(), environ, []string{"--hosts", file, "--address", h.net + ".1", "--slots", "4", "--port", port}, h.net+".1:"+port)
+	for i := range h.n {
+		if found := processes(filepath.Join(dir, fmt.Sprintf("home-%d", i))); len(found) > 0 {
+			for pid, args := range found {
+				if !strings.Contains(strings.Join(args, " "), "sshd") {
+					t.Errorf("process %d: %q", pid, args)
+				}
+			}
+		}
+	}
+}
+
+// handedOn checks that an agent knows the environment's secret, and that no
+// process tells it in its arguments.
+func handedOn(t *testing.T, environ []string) {
+	t.Helper()
+	at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, "AWS_SECRET_ACCESS_KEY=") })
+	if at < 0 {
+		return
+	}
+	_, secret, _ := strings.Cut(environ[at], "=")
+	knows := 0
+	for pid := range processes("gleam\x00agent") {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err == nil && strings.Contains(string(text), environ[at]+"\x00") {
+			knows++
+		}
+	}
+	if knows != 3 {
+		t.Errorf("%d agents were handed the store's key, want 3", knows)
+	}
+	if told := processes(secret); len(told) > 0 {
+		t.Errorf("it can be read in the arguments of %v", told)
+	}
+}
+
+// cycle brings a cluster up, twice, runs on it, restarts it and takes it down.
+func cycle(t *testing.T, state string, environ, options []string, master string) {
+	t.Cleanup(func() {
+		if _, err := script(t, state, environ, "down"); err != nil {
+			t.Log(err)
+		}
+	})
+	up := append([]string{"up"}, options...)
+	for range 2 { // what runs stays
+		if out, err := script(t, state, environ, up...); err != nil || !strings.Contains(out, "knows 3 of 3 agents") {
+			t.Fatalf("up: %v: %s", err, out)
+		}
+	}
+	handedOn(t, environ)
+	run := func() {
+		dir, cfg := openRun(t), variant{64, 3, faultDocuments}.config()
+		documents := writeViews(t, dir, cfg, planted.Prints(faultDocuments, 64))
+		if _, err := findPairs(t.Context(), t, New(Options{Master: master, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
+			t.Error(err)
+		}
+	}
+	run()
+	if out, err := script(t, state, environ, "restart"); err != nil || !strings.Contains(out, "knows 3 of 3 agents") {
+		t.Fatalf("restart: %v: %s", err, out)
+	}
+	run()
+	if out, err := script(t, state, environ, "down"); err != nil {
+		t.Fatalf("down: %v: %s", err, out)
+	}
+	if out, err := script(t, state, environ, "status"); err == nil {
+		t.Errorf("status after down: %s", out)
+	}
+	if out, err := script(t, state, nil, up[0], "--address", "8.8.8.8"); err == nil || !strings.Contains(out, "not a private address") {
+		t.Errorf("a public address: %v: %s", err, out)
+	}
+}

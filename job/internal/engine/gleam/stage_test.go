@@ -1,0 +1,107 @@
+package gleam
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/pairs"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// Each stage of a flow is a worker's in one way, and no name comes twice.
+func TestStages(t *testing.T) {
+	for i, s := range stages {
+		if at := stageOrder(s.name); at != i {
+			t.Errorf("%s stands at %d and at %d", s.name, at, i)
+		}
+		works := s.name != attempt.Driver && s.name != stageCheck
+		if one := (s.first != nil) != (s.later != nil); one != works || s.first != nil && s.later != nil {
+			t.Errorf("%s: first %t, later %t", s.name, s.first != nil, s.later != nil)
+		}
+	}
+	if at := stageOrder("nonsense"); at >= 0 {
+		t.Errorf("nonsense is stage %d", at)
+	}
+}
+
+// The driver has a result only when each task was reported, once.
+func TestReports(t *testing.T) {
+	spec := &attempt.Spec{Assigned: [][]int{{4, 1}, {2}}, Steps: []attempt.Step{{Stage: engine.StageWrite, Tasks: 2}}}
+	d := &driver{missing: reports(spec), book: wire.NewLedger(engine.StageWrite, 1, 2)}
+	report := func(task int) error {
+		text, err := json.Marshal(rundir.TaskRecord{Task: task})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.take(wire.Frame{Kind: wire.Data, Step: 1, Payload: text, Records: 1}, 0)
+	}
+	if err := errors.Join(report(2), report(4)); err != nil {
+		t.Error(err)
+	}
+	for _, task := range []int{2, 3} {
+		if err := report(task); !errors.Is(err, wire.ErrFrame) {
+			t.Errorf("task %d: %v", task, err)
+		}
+	}
+	if err := d.take(wire.Frame{Kind: wire.Data, Step: 1, Payload: []byte("no record")}, 0); !errors.Is(err, wire.ErrFrame) {
+		t.Errorf("no record: %v", err)
+	}
+	if res := d.finish(); res.Failure == nil || !res.Failure.Lost {
+		t.Errorf("task 1 is missing: %+v", res)
+	}
+	if err := report(1); err != nil {
+		t.Error(err)
+	}
+	if res := d.finish(); res.Failure != nil {
+		t.Error(res.Failure)
+	}
+	spec = &attempt.Spec{Steps: []attempt.Step{{Stage: stageSegment, Tasks: 2}, {Stage: stageFinal, Tasks: 3}}}
+	if want := map[int]bool{0: true, 1: true, 2: true}; !maps.Equal(reports(spec), want) {
+		t.Errorf("got %v, want %v", reports(spec), want)
+	}
+}
+
+// Pairs are passed on only when all references arrived, and all of them.
+func TestPairs(t *testing.T) {
+	m := matchPayload{Documents: 5, Last: 2, References: 9}
+	if err := m.arrived(8); !errors.As(err, new(*attempt.LostError)) {
+		t.Errorf("a lost reference: %v", err)
+	}
+	if err := m.arrived(9); err != nil {
+		t.Error(err)
+	}
+	dir := attempt.Dir(t.TempDir())
+	var want []data.Pair
+	for task, n := range []int{3, 0, 2*batchPairs + 1} {
+		out, err := pairs.Create(pairsPath(dir, task))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			p := data.Pair{A: uint64(len(want)), B: 1 << 39, Distance: 3, Evidence: data.Evidence{Reason: data.Open, Figure: 7}}
+			want = append(want, p)
+			if err := out.Add([]pairs.Pair{{Pair: p, Jaccard: pairs.None()}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []data.Pair
+	emit := func(batch []data.Pair) error { got = append(got, batch...); return nil }
+	if err := readPairs(t.Context(), dir, 3, emit); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d pairs, %v, want %d", len(got), err, len(want))
+	}
+	if err := readPairs(t.Context(), dir, 4, emit); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}

@@ -1,0 +1,258 @@
+// Package planted makes documents for the tests of engines: random ones, near
+// copies, hot keys, equal ones and short texts.
+package planted
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// Hot makes documents of hot keys beyond the bounds on them: very many of one
+// fingerprint, two fingerprints of many, a hot band, and short texts that share
+// a key. Of each a few are alike.
+func Hot() (out []data.View) {
+	r := rand.New(rand.NewPCG(4, 4))
+	add := func(n int, like func(i int, v *data.View)) {
+		for i := range n {
+			v := data.View{Lo: r.Uint64(), Length: 1000, Normal: true}
+			for b := range v.Sketch {
+				v.Sketch[b] = byte(r.Uint32())
+			}
+			like(i, &v)
+			if i%10 == 9 { // like one of those before, but for some bits
+				v.Sketch = out[len(out)-1-r.IntN(9)].Sketch
+				for range r.IntN(60) {
+					bit := r.IntN(40 * 8)
+					v.Sketch[bit/8] ^= 1 << (bit % 8)
+				}
+			}
+			out = append(out, v)
+		}
+	}
+	add(800, func(_ int, v *data.View) { v.Lo = 0x0123456789abcdef })
+	add(200, func(i int, v *data.View) { v.Lo = 0xfedcba9876543210 ^ uint64(i%2) })
+	add(700, func(_ int, v *data.View) { copy(v.Sketch[40:43], "hot") })
+	add(700, func(_ int, v *data.View) {
+		v.Letters = []byte("hotkey")
+		for range 4 {
+			v.Letters = append(v.Letters, byte('a'+r.IntN(26)))
+		}
+		v.Normal = false
+	})
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// Prints makes n fingerprints: random ones, near copies, and a hot segment key
+// that a third of them share.
+func Prints(n, bits int) []data.View {
+	r := rand.New(rand.NewPCG(1, uint64(bits)))
+	out := make([]data.View, n)
+	for i := range out {
+		v := data.View{Lo: r.Uint64(), Normal: true}
+		if bits == 128 {
+			v.Hi = r.Uint64()
+		}
+		switch {
+		case i > 10 && i%5 == 0: // within 3 of another
+			v = out[r.IntN(i)]
+			for range r.IntN(4) {
+				v.Lo ^= 1 << r.IntN(min(bits, 64))
+			}
+		case i%3 == 0: // the same first and last segment
+			v.Lo = 0xdead<<48 | v.Lo&0x0000ffffffff0000 | 0xbeef
+		}
+		if bits == 32 {
+			v.Lo &= 1<<32 - 1
+		}
+		out[i] = v
+	}
+	return out
+}
+
+// Views makes n documents with Prints and sketches: of copies alike more or
+// less, some of them of equal fingerprints, of hot bands, of the short lane,
+// and short texts with their edits.
+func Views(n, bits int) []data.View {
+	r := rand.New(rand.NewPCG(2, uint64(bits)))
+	out := Prints(n, bits)
+	var last []byte
+	for i := range out {
+		v := &out[i]
+		v.Length = uint32(30 + r.IntN(2000))
+		for b := range v.Sketch {
+			v.Sketch[b] = byte(r.Uint32())
+		}
+		if i > 10 && r.IntN(3) == 0 { // like an earlier one
+			of := out[r.IntN(i)]
+			v.Sketch, v.Length = of.Sketch, of.Length
+			for range r.IntN(120) {
+				bit := r.IntN(40 * 8)
+				v.Sketch[bit/8] ^= 1 << (bit % 8)
+			}
+			for range r.IntN(10) { // bands that they do not share
+				v.Sketch[40+r.IntN(24)]++
+			}
+			if r.IntN(4) == 0 {
+				v.Hi, v.Lo = of.Hi, of.Lo
+			}
+			if r.IntN(8) == 0 {
+				*v = of
+			}
+		}
+		if i%7 == 0 { // a hot band
+			copy(v.Sketch[40:43], "hot")
+		}
+		v.Normal = v.Normal && i%11 != 0
+		if i%13 == 0 {
+			letters := make([]rune, 4+r.IntN(12))
+			for j := range letters {
+				letters[j] = rune('a' + r.IntN(26))
+			}
+			v.Letters = []byte(string(letters))
+			if last != nil && r.IntN(2) == 0 {
+				v.Letters = append([]byte{}, last...)
+				for range r.IntN(3) {
+					v.Letters[r.IntN(len(v.Letters))] = 'x'
+				}
+			}
+			last = v.Letters
+		}
+	}
+	return out
+}
+
+// Alike makes n documents as a crawl has them: of the normal lane, a fifth of
+// them like an earlier one, and none of them in a crowd.
+func Alike(n int) []data.View {
+	r := rand.New(rand.NewPCG(3, 3))
+	out := make([]data.View, n)
+	for i := range out {
+		v := &out[i]
+		*v = data.View{Lo: r.Uint64(), Length: uint32(800 + r.IntN(2000)), Normal: true}
+		for b := 0; b < len(v.Sketch); b += 8 {
+			binary.LittleEndian.PutUint64(v.Sketch[b:], r.Uint64())
+		}
+		if i%5 != 4 {
+			continue
+		}
+		of := out[r.IntN(i)]
+		v.Lo = of.Lo ^ 1<<r.IntN(64) ^ 1<<r.IntN(64)
+		v.Sketch = of.Sketch
+		for range r.IntN(40) {
+			bit := r.IntN(40 * 8)
+			v.Sketch[bit/8] ^= 1 << (bit % 8)
+		}
+		for range r.IntN(4) { // bands that they do not share
+			v.Sketch[40+r.IntN(24)]++
+		}
+	}
+	return out
+}
+
+// Write writes what a run of so many splits has of the documents when the match
+// begins: their views, and which of them others stand for. The last split has
+// what is left over, and may be empty.
+func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) (*engine.Documents, error) {
+	per := len(documents)/splits + 1
+	for task := range splits {
+		from, to := min(task*per, len(documents)), min((task+1)*per, len(documents))
+		if err := write(engine.ViewPath(dir, task), engine.ViewForm(cfg), from, documents[from:to]); err != nil {
+			return nil, err
+		}
+		if err := os.RemoveAll(engine.IdenticalPath(dir, task)); err != nil {
+			return nil, err
+		}
+	}
+	d, err := engine.OpenDocuments(dir, splits)
+	if err != nil {
+		return nil, err
+	}
+	if err := identicals(dir, cfg, d); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if err := d.Close(); err != nil {
+		return nil, err
+	}
+	return engine.OpenDocuments(dir, splits)
+}
+
+// write writes the views of a split, whose first document is first.
+func write(path string, form views.Form, first int, documents []data.View) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	w, err := views.Create(path, form)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	for i := range documents {
+		if err := w.Write(&views.Row{View: documents[i], ID: xxh3.Hash(ID(first + i)), Keep: math.NaN()}); err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// ID is the id of a document.
+func ID(doc int) []byte { return fmt.Appendf(nil, "%08d", doc) }
+
+// identicals writes which documents others stand for.
+func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
+	find := engine.Identities{Documents: d, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
+		for doc := d.First(split); doc < d.First(split+1); doc++ {
+			if err := yield(ID(int(doc))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	var mu sync.Mutex
+	var found []identical.Document
+	err := find.Find(context.Background(), func(e identical.Document) error {
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(found, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
+	for task := range d.Parts() {
+		path := engine.IdenticalPath(dir, task)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		w := identical.Create(path, d.First(task))
+		for ; len(found) > 0 && found[0].Doc < d.First(task+1); found = found[1:] {
+			w.Add(found[0])
+		}
+		if err := w.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ = [1]struct{}{}[sketch.Size-data.SketchSize] // they agree

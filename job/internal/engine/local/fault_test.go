@@ -1,0 +1,189 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// faultyRun is a run whose match takes every path, and how it is matched: in
+// memory and by the disk.
+func faultyRun(t *testing.T, verify string) (*rundir.Dir, *engine.Documents, []config.Config) {
+	dir := openRun(t)
+	cfg := config.Default()
+	cfg.Match.Verify = verify
+	d := write(t, dir, cfg, 3, planted.Views(2000, 64))
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	memory, disk := cfg, cfg
+	memory.Execution.Memory, disk.Execution.Memory = "1GiB", "50KiB"
+	return dir, d, []config.Config{memory, disk}
+}
+
+func discard([]data.Pair) error { return nil }
+
+// The receiver's error comes back.
+func TestReceiversErrorEndsMatch(t *testing.T) {
+	stop := errors.New("stop")
+	for _, verify := range []string{config.VerifyNone, config.VerifySketch} {
+		dir, d, ways := faultyRun(t, verify)
+		for _, cfg := range ways {
+			for _, workers := range []int{1, 3} {
+				err := New(workers).Match(context.Background(), newJob(cfg, dir), d, func([]data.Pair) error { return stop })
+				if !errors.Is(err, stop) {
+					t.Errorf("%s under %s: got %v", verify, cfg.Execution.Memory, err)
+				}
+			}
+		}
+	}
+}
+
+// countdown is a context that is cancelled when it has been asked so many times
+// whether it is.
+type countdown struct {
+	context.Context
+	cancel context.CancelFunc
+	left   atomic.Int64
+}
+
+func (c *countdown) Err() error {
+	if c.left.Add(-1) < 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// A match that is cancelled, before it begins or wherever it looks, returns the
+// cancellation.
+func TestCancellationEndsMatch(t *testing.T) {
+	for _, verify := range []string{config.VerifyNone, config.VerifySketch} {
+		dir, d, ways := faultyRun(t, verify)
+		for _, cfg := range ways {
+			job := newJob(cfg, dir)
+			i := int64(0)
+			for ; ; i++ {
+				ctx, cancel := context.WithCancel(context.Background())
+				c := &countdown{Context: ctx, cancel: cancel}
+				c.left.Store(i)
+				err := New(2).Match(c, job, d, discard)
+				ended := c.left.Load() < 0
+				cancel()
+				if ended != errors.Is(err, context.Canceled) || !ended && err != nil {
+					t.Fatalf("%s under %s, cancelled at look %d: %t, got %v", verify, cfg.Execution.Memory, i, ended, err)
+				}
+				if !ended {
+					break
+				}
+			}
+			if i == 0 {
+				t.Errorf("%s under %s never looks whether it is cancelled", verify, cfg.Execution.Memory)
+			}
+		}
+	}
+}
+
+// A disk that takes no more than so many bytes of a file ends the match with
+// its error. The limit is that of a process, so the test runs in its own.
+func TestFullDiskEndsMatch(t *testing.T) {
+	const inside = "NEARDUP_TEST_FULL_DISK"
+	if os.Getenv(inside) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDiskEndsMatch$", "-test.v")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS") && !strings.Contains(string(out), "--- SKIP") {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return
+	}
+	full := make(chan os.Signal, 1)
+	signal.Notify(full, syscall.SIGXFSZ)
+	defer signal.Stop(full)
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Skip(err)
+	}
+	for _, verify := range []string{config.VerifyNone, config.VerifySketch} {
+		dir, d, ways := faultyRun(t, verify)
+		job := newJob(ways[1], dir)
+		failed := 0
+		for limit := uint64(0); ; limit = 2*limit + 100 {
+			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: was.Max}); err != nil {
+				t.Skip(err)
+			}
+			err := New(2).Match(context.Background(), job, d, discard)
+			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+				t.Fatal(err)
+			}
+			if err == nil {
+				break
+			}
+			failed++
+			if !errors.Is(err, syscall.EFBIG) {
+				t.Fatalf("files of %d bytes: %v", limit, err)
+			}
+			if left, err := os.ReadDir(dir.Path(rundir.Scratch)); err != nil || len(left) > 0 {
+				t.Fatalf("files of %d bytes: left behind %v, %v", limit, left, err)
+			}
+		}
+		if failed < 3 {
+			t.Errorf("%s: %d limits failed", verify, failed)
+		}
+	}
+}
+
+// Spilled data goes where the configuration says, and nothing stays there.
+func TestSpillGoesToTmp(t *testing.T) {
+	dir, d, ways := faultyRun(t, config.VerifySketch)
+	cfg := ways[1]
+	cfg.Execution.Tmp = t.TempDir()
+	var seen []os.DirEntry
+	err := New(1).Match(context.Background(), newJob(cfg, dir), d, func([]data.Pair) error {
+		var err error
+		seen, err = os.ReadDir(cfg.Execution.Tmp)
+		return err
+	})
+	left, errLeft := os.ReadDir(cfg.Execution.Tmp)
+	if err != nil || errLeft != nil || len(seen) != 1 || len(left) > 0 {
+		t.Errorf("during the match %v, then %v; %v, %v", seen, left, err, errLeft)
+	}
+	cfg.Execution.Tmp += "/missing"
+	if err := New(1).Match(context.Background(), newJob(cfg, dir), d, discard); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("without the folder: %v", err)
+	}
+}
+
+// Damaged views end the match, which names the file.
+func TestDamagedViewsEndMatch(t *testing.T) {
+	dir, d, ways := faultyRun(t, config.VerifySketch)
+	path := engine.ViewPath(dir, 1)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 100; i < len(b)/2; i += len(b) / 9 {
+		b[i] ^= 1
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, cfg := range ways {
+		if err := New(2).Match(context.Background(), newJob(cfg, dir), d, discard); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("under %s: got %v", cfg.Execution.Memory, err)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// join is one match under way.
+type join struct {
+	job       *engine.Job
+	documents *engine.Documents
+	rule      mapper.Rule
+	layout    *simhash.Layout
+	workers   int
+	limit     int64 // bytes
+	out       *batches
+}
+
+// What the join in memory takes for a document, in bytes: for its fingerprint,
+// seven times its width (measured, see job/docs/benchmarks), and for its view.
+const viewBytes = data.SketchSize + 48
+
+func match[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) error {
+	need := int64(j.documents.Len()) * 7 * int64(unsafe.Sizeof(*new(F)))
+	if j.rule.Verified {
+		need += int64(j.documents.Len()) * viewBytes
+	}
+	if need > j.limit {
+		return spilled(ctx, j, pack)
+	}
+	return inMemory(ctx, j, pack)
+}
+
+// memory is the documents that emit keys, in memory: document i has the number
+// numbers[i].
+type memory[F hamming.Fingerprint] struct {
+	*join
+	numbers []uint64
+	prints  []F           // of the normal lane
+	normal  []uint32      // their documents; nil if that is all of them
+	views   *mapper.Units // nil without verification
+	judges  []judge       // by worker
+}
+
+// judge is what one worker compares and verifies with.
+type judge struct {
+	compare *mapper.Comparer
+	verify  *mapper.Verifier
+	a, b    data.View
+}
+
+func inMemory[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) error {
+	m := &memory[F]{join: j}
+	if err := m.load(ctx, pack); err != nil {
+		return err
+	}
+	m.appoint()
+	if err := m.near(ctx); err != nil {
+		return err
+	}
+	if j.rule.Bands || j.rule.ShortTexts {
+		if err := m.shared(ctx); err != nil {
+			return err
+		}
+	}
+	return j.out.flush()
+}
+
+// load reads the documents.
+func (m *memory[F]) load(ctx context.Context, pack func(hi, lo uint64) F) error {
+	if !m.rule.Verified {
+		return m.loadPrints(ctx, pack)
+	}
+	m.views = mapper.NewUnits(true)
+	n := m.documents.Len()
+	m.numbers, m.prints = make([]uint64, 0, n), make([]F, 0, n)
+	return m.documents.Each(ctx, 0, n, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+		i := uint32(len(m.numbers))
+		m.numbers = append(m.numbers, doc)
+		m.views.Append(&r.View)
+		if !r.View.Normal {
+			if m.normal == nil {
+				m.normal = make([]uint32, len(m.prints), n)
+				for p := range m.normal {
+					m.normal[p] = uint32(p)
+				}
+			}
+			return nil
+		}
+		if m.normal != nil {
+			m.normal = append(m.normal, i)
+		}
+		m.prints = append(m.prints, pack(r.View.Hi, r.View.Lo))
+		return nil
+	})
+}
+
+// loadPrints reads the documents where the fingerprints alone decide: those
+// that are matched are of the normal lane. Each split is read to where it would
+// begin if all of its documents were, then they are moved together.
+func (m *memory[F]) loadPrints(ctx context.Context, pack func(hi, lo uint64) F) error {
+	n := m.documents.Len()
+	m.numbers, m.prints = make([]uint64, n), make([]F, n)
+	read := make([]uint64, m.documents.Parts()) // by split: documents
+	err := m.each(ctx, len(read), func(_, split int) error {
+		at := m.documents.First(split)
+		err := m.documents.Each(ctx, at, m.documents.First(split+1), 0, func(doc uint64, r *views.Row) error {
+			m.numbers[at], m.prints[at] = doc, pack(r.View.Hi, r.View.Lo)
+			at++
+			return nil
+		})
+		read[split] = at - m.documents.First(split)
+		return err
+	})
+	end := uint64(0)
+	for split, n := range read {
+		from := m.documents.First(split)
+		copy(m.numbers[end:], m.numbers[from:from+n])
+		copy(m.prints[end:], m.prints[from:from+n])
+		end += n
+	}
+	m.numbers, m.prints = m.numbers[:end], m.prints[:end]
+	return err
+}
+
+// appoint makes the judges.
+func (m *memory[F]) appoint() {
+	m.judges = make([]judge, m.workers)
+	for w := range m.judges {
+		k := &m.judges[w]
+		view := func(doc uint64, v *data.View) error {
+			m.views.View(uint32(doc), v)
+			return nil
+		}
+		k.verify = mapper.NewVerifier(m.rule)
+		k.compare = mapper.NewComparer(m.layout, m.rule, view, func(c mapper.Candidate) error {
+			if k.verify.Unlike(m.views, uint32(c.A), uint32(c.B)) {
+				return nil
+			}
+			m.views.View(uint32(c.A), &k.a)
+			m.views.View(uint32(c.B), &k.b)
+			if p, ok := k.verify.Pair(&c, &k.a, &k.b); ok {
+				p.A, p.B = m.numbers[p.A], m.numbers[p.B]
+				m.out.add(w, p)
+			}
+			return nil
+		})
+	}
+}
+
+// document is the document of a fingerprint's place.
+func (m *memory[F]) document(place uint32) uint64 {
+	if m.normal != nil {
+		return uint64(m.normal[place])
+	}
+	return uint64(place)
+}
+
+// near finds the pairs by the fingerprints.
+func (m *memory[F]) near(ctx context.Context) error {
+	options := hamming.Options{Bits: m.layout.Bits(), Workers: m.workers}
+	set, err := hamming.Collapse(m.prints, options)
+	if err != nil {
+		return err
+	}
+	m.prints = nil
+	if m.views == nil {
+		return set.Pairs(ctx, m.rule.K, options, func(worker int, i, j uint32, distance int) {
+			a, b := m.numbers[m.document(set.Smallest(int(i)))], m.numbers[m.document(set.Smallest(int(j)))]
+			m.out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
+		})
+	}
+	members := func(dst []uint64, i uint32) []uint64 {
+		for _, place := range set.Members(int(i)) {
+			dst = append(dst, m.document(place))
+		}
+		return dst
+	}
+	type lists struct{ a, b []uint64 }
+	buffers := make([]lists, m.workers)
+	err = m.each(ctx, set.Len(), func(worker, i int) error {
+		if len(set.Members(i)) < 2 {
+			return nil
+		}
+		b := &buffers[worker]
+		b.a = members(b.a[:0], uint32(i))
+		return m.judges[worker].compare.Shared(mapper.Fingerprints, 0, b.a)
+	})
+	if err != nil {
+		return err
+	}
+	return set.Pairs(ctx, m.rule.K, options, func(worker int, i, j uint32, distance int) {
+		b := &buffers[worker]
+		b.a, b.b = members(b.a[:0], i), members(b.b[:0], j)
+		_ = m.judges[worker].compare.Near(b.a, b.b, distance) // which reads memory alone
+	})
+}
+
+// shared finds the pairs by the other tables: each is sorted by value, and its
+// groups are compared.
+func (m *memory[F]) shared(ctx context.Context) error {
+	var records, spare []uint64
+	values := mapper.NewMap(nil, m.rule)
+	var v data.View
+	for table := range sketch.Bands + 1 {
+		records = records[:0]
+		for doc := range m.views.Len() {
+			m.views.View(uint32(doc), &v)
+			for _, value := range values.Values(table, &v) {
+				records = append(records, value<<32|uint64(doc))
+			}
+		}
+		spare = slices.Grow(spare[:0], len(records))[:len(records)]
+		records, spare = sorted(records, spare)
+		err := m.each(ctx, m.workers, func(worker, part int) error {
+			return m.sharedPart(ctx, table, part, records)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sharedPart compares the groups that begin in a part of a table's records.
+func (m *memory[F]) sharedPart(ctx context.Context, table, part int, records []uint64) error {
+	start := func(part int) int {
+		at := len(records) * part / m.workers
+		for at > 0 && at < len(records) && records[at]>>32 == records[at-1]>>32 {
+			at++
+		}
+		return at
+	}
+	at, end := start(part), start(part+1)
+	var docs []uint64
+	compare := m.judges[part].compare
+	for n := 0; at < end; n++ {
+		if n&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		value := records[at] >> 32
+		docs = docs[:0]
+		for ; at < len(records) && records[at]>>32 == value; at++ {
+			docs = append(docs, uint64(uint32(records[at])))
+		}
+		if len(docs) < 2 {
+			continue
+		}
+		if err := compare.Shared(table, value, docs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls f for 0 to n-1, in runs of some, with the number of the worker.
+func (j *join) each(ctx context.Context, n int, f func(worker, i int) error) error {
+	const most = 4096
+	run := max(min(n/(8*j.workers), most), 1)
+	group, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for w := range j.workers {
+		group.Go(func() error {
+			return engine.Guard(func() error {
+				for from := int(next.Add(int64(run))) - run; from < n; from = int(next.Add(int64(run))) - run {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					for i := from; i < min(from+run, n); i++ {
+						if err := f(w, i); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// sorted sorts records by their upper 32 bits, keeping the order of those that
+// share them: four passes of a radix sort, those of a byte that is the same
+// everywhere left out. It returns the other of its two slices second.
+func sorted(from, to []uint64) (sorted, spare []uint64) {
+	for shift := 32; shift < 64; shift += 8 {
+		var at [257]int
+		for _, r := range from {
+			at[int(byte(r>>shift))+1]++
+		}
+		if slices.Contains(at[1:], len(from)) {
+			continue
+		}
+		for i := range 256 {
+			at[i+1] += at[i]
+		}
+		for _, r := range from {
+			b := byte(r >> shift)
+			to[at[b]] = r
+			at[b]++
+		}
+		from, to = to, from
+	}
+	return from, to
+}

@@ -1,0 +1,123 @@
+// Package local executes a job's stages in this process, on all of its cores.
+// It joins in memory where the documents fit under the memory cap, else by way
+// of the disk; both find the same pairs.
+package local
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/hamming"
+)
+
+// Engine is the embedded engine.
+type Engine struct {
+	workers int
+}
+
+// New returns an engine of that many workers, at least one.
+func New(workers int) *Engine { return &Engine{workers: max(workers, 1)} }
+
+var _ engine.Engine = (*Engine)(nil)
+
+// Each executes as many tasks at once as there are workers. A task uses several
+// goroutines too, so one large split also uses all cores.
+func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks []int, done func(rundir.TaskRecord) error) error {
+	task, err := engine.TaskOf(stage)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(e.workers)
+	var mu sync.Mutex
+	for _, i := range tasks {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return engine.Guard(func() error {
+				rec, err := task(ctx, job, i, e.workers)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				return done(rec)
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// Earlier has all workers stream row groups of the library, whatever splits
+// they are of.
+func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error {
+	return tonight.Join(ctx, l, splits, e.workers, found, func(n int64) {
+		if job.Advance != nil {
+			job.Advance(n)
+		}
+	})
+}
+
+// Match finds the pairs: in memory where the documents fit under the memory
+// cap, else by way of the disk.
+func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
+	limit, err := job.Config.Execution.MemoryLimit()
+	if err != nil {
+		return err
+	}
+	j := &join{job: job, documents: documents, rule: engine.Rule(job.Config.Match), workers: e.workers, limit: limit, out: newBatches(emit, e.workers)}
+	if j.layout, err = simhash.NewLayout(job.Config.Features.Bits, j.rule.K); err != nil {
+		return err
+	}
+	if j.layout.Bits() > 64 {
+		return match(ctx, j, func(hi, lo uint64) hamming.Uint128 { return hamming.Uint128{Hi: hi, Lo: lo} })
+	}
+	return match(ctx, j, func(_, lo uint64) uint64 { return lo })
+}
+
+// batches collects pairs by worker, so that emit is called seldom.
+type batches struct {
+	emit  func([]data.Pair) error
+	pairs [][]data.Pair
+	errs  []error
+}
+
+const batchPairs = 4096
+
+func newBatches(emit func([]data.Pair) error, workers int) *batches {
+	return &batches{emit: emit, pairs: make([][]data.Pair, workers), errs: make([]error, workers)}
+}
+
+// add takes a pair from a worker; calls for one worker come one after the
+// other. An error is kept for flush.
+func (b *batches) add(worker int, p data.Pair) {
+	b.pairs[worker] = append(b.pairs[worker], p)
+	if len(b.pairs[worker]) >= batchPairs {
+		b.send(worker)
+	}
+}
+
+func (b *batches) send(worker int) {
+	if b.errs[worker] == nil {
+		b.errs[worker] = b.emit(b.pairs[worker])
+	}
+	b.pairs[worker] = b.pairs[worker][:0]
+}
+
+// flush sends what is left and returns the first error.
+func (b *batches) flush() error {
+	for w := range b.pairs {
+		b.send(w)
+	}
+	return errors.Join(b.errs...)
+}

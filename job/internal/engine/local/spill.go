@@ -1,0 +1,483 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/spill"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// spiller is the join by way of the disk. Everything is dealt into buckets
+// that fit under the memory cap, one bucket is worked on at a time by each
+// worker:
+//
+//  1. by a hash of the fingerprint: the documents of the same one are compared,
+//     and one record of it goes on;
+//  2. the distinct fingerprints by their block in one table of the plan after
+//     the other: what the kernel finds is two fingerprints;
+//  3. those by a hash of the first, then of the second, to put their documents
+//     in their places;
+//  4. the other tables by their values;
+//  5. the candidate pairs by their first document, then by their second, to be
+//     verified by their views.
+type spiller[F hamming.Fingerprint] struct {
+	*join
+	dir      string
+	distinct *spill.Buckets // fingerprint, document, 0 of the first with the fingerprint, else 1
+	n        int            // of its buckets
+	open     *spill.Buckets // candidates, by their first document
+	chunks   int            // of documents whose views fit into memory
+}
+
+func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) (err error) {
+	base := j.job.Config.Execution.Tmp
+	if base == "" {
+		base = j.job.Dir.Path(rundir.Scratch)
+	}
+	dir, err := os.MkdirTemp(base, "neardup-match-*")
+	if err != nil {
+		return fmt.Errorf("spill: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s := &spiller[F]{join: j, dir: dir}
+	j.job.Log.Info("the documents do not fit under the memory cap: matching by way of the disk", "documents", j.documents.Len(), "cap", j.limit, "folder", dir)
+
+	// A bucket of fingerprints is collapsed in memory, and there is one on each
+	// worker; so it is with a chunk of views.
+	documents := int64(j.documents.Len())
+	s.n = int(documents*7*int64(width[F]())*2*int64(j.workers)/j.limit) + j.workers
+	s.chunks = int(documents*viewBytes*2*int64(j.workers)/j.limit) + j.workers
+	s.distinct = s.buckets(s.n, width[F]()+data.NumberBytes+1, false)
+	defer func() { err = errors.Join(err, s.distinct.Close()) }()
+	s.open = s.buckets(s.chunks, candidateBytes, false)
+	defer func() { err = errors.Join(err, s.open.Close()) }()
+	if err := s.collapse(ctx, pack); err != nil {
+		return err
+	}
+	if err := s.near(ctx); err != nil {
+		return err
+	}
+	if j.rule.Bands || j.rule.ShortTexts {
+		if err := s.shared(ctx); err != nil {
+			return err
+		}
+	}
+	if j.rule.Verified {
+		if err := s.verify(ctx); err != nil {
+			return err
+		}
+	}
+	return j.out.flush()
+}
+
+func (s *spiller[F]) buckets(n, head int, tail bool) *spill.Buckets {
+	return spill.New(n, spill.Options{Dir: s.dir, Head: head, Tail: tail})
+}
+
+// perWorker is what each worker has for itself in a step.
+func perWorker[T any](workers int, of func(worker int) T) []T {
+	all := make([]T, workers)
+	for w := range all {
+		all[w] = of(w)
+	}
+	return all
+}
+
+func (s *spiller[F]) dealers(to *spill.Buckets) []*spill.Dealer {
+	return perWorker(s.workers, func(int) *spill.Dealer { return to.Dealer() })
+}
+
+func flush(dealers []*spill.Dealer) (err error) {
+	for _, d := range dealers {
+		err = errors.Join(err, d.Flush())
+	}
+	return err
+}
+
+// candidateBytes is a candidate on the disk: both documents, the table, and the
+// key of a short text.
+const candidateBytes = 2*data.NumberBytes + 1 + 4
+
+func packCandidate(dst []byte, c *mapper.Candidate) []byte {
+	dst = append(data.AppendNumber(data.AppendNumber(dst, c.A), c.B), byte(int8(c.Table)))
+	return binary.LittleEndian.AppendUint32(dst, uint32(c.Key))
+}
+
+func unpackCandidate(b []byte) mapper.Candidate {
+	numbers, b := b, b[2*data.NumberBytes:]
+	return mapper.Candidate{
+		A: data.Number(numbers), B: data.Number(numbers[data.NumberBytes:]),
+		Table: int(int8(b[0])), Key: uint64(binary.LittleEndian.Uint32(b[1:])),
+	}
+}
+
+// comparers are what finds the candidates, one for each worker; the dealers are
+// to be flushed.
+func (s *spiller[F]) comparers() ([]*mapper.Comparer, []*spill.Dealer) {
+	dealers := s.dealers(s.open)
+	return perWorker(s.workers, func(w int) *mapper.Comparer {
+		var record []byte
+		return mapper.NewComparer(s.layout, s.rule, s.documents.View, func(c mapper.Candidate) error {
+			record = packCandidate(record[:0], &c)
+			return dealers[w].Put(s.chunk(c.A), record, nil)
+		})
+	}), dealers
+}
+
+// chunk is the chunk of a document.
+func (s *spiller[F]) chunk(doc uint64) int {
+	return int(doc / s.chunkDocuments())
+}
+
+func (s *spiller[F]) chunkDocuments() uint64 {
+	return s.documents.Len()/uint64(s.chunks) + 1
+}
+
+// collapse deals the fingerprints, compares the documents of each, and leaves
+// their records in distinct: those of one fingerprint one after the other, the
+// smallest document first, marked 0.
+func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (err error) {
+	raw := s.buckets(s.n, width[F]()+data.NumberBytes, false)
+	defer func() { err = errors.Join(err, raw.Close()) }()
+	deal := raw.Dealer()
+	var record []byte
+	err = s.documents.Each(ctx, 0, s.documents.Len(), 0, func(doc uint64, r *views.Row) error {
+		if !r.View.Normal {
+			return nil
+		}
+		f := pack(r.View.Hi, r.View.Lo)
+		record = data.AppendNumber(appendValue(record[:0], f), doc)
+		return deal.Put(bucketOf(f, s.n), record, nil)
+	})
+	if err := errors.Join(err, deal.Flush()); err != nil {
+		return err
+	}
+	compare, candidates := s.comparers()
+	out := s.dealers(s.distinct)
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		heads, err := raw.Load(b)
+		if err != nil {
+			return err
+		}
+		size := width[F]() + data.NumberBytes
+		values, docs := make([]F, 0, len(heads)/size), make([]uint64, 0, len(heads)/size)
+		for ; len(heads) > 0; heads = heads[size:] {
+			values = append(values, value[F](heads))
+			docs = append(docs, data.Number(heads[width[F]():]))
+		}
+		set, err := hamming.Collapse(values, hamming.Options{Bits: s.layout.Bits(), Workers: 1})
+		if err != nil {
+			return err
+		}
+		var members []uint64
+		var record []byte
+		for i := range set.Len() {
+			members = members[:0]
+			for place, m := range set.Members(i) {
+				members = append(members, docs[m]) // ascending: a bucket is in order of document
+				record = append(data.AppendNumber(appendValue(record[:0], set.Value(i)), docs[m]), byte(min(place, 1)))
+				if err := out[worker].Put(b, record, nil); err != nil {
+					return err
+				}
+			}
+			if len(members) > 1 {
+				if err := compare[worker].Shared(mapper.Fingerprints, 0, members); err != nil {
+					return err
+				}
+			}
+		}
+		return raw.Drop(b)
+	})
+	return errors.Join(err, flush(out), flush(candidates))
+}
+
+// near finds the pairs of distinct fingerprints within the distance, and their
+// documents.
+func (s *spiller[F]) near(ctx context.Context) (err error) {
+	total := int64(0)
+	for b := range s.n {
+		total += s.distinct.Len(b)
+	}
+	plan, err := hamming.ChoosePlan(s.layout.Bits(), s.rule.K, int(total))
+	if err != nil {
+		return err
+	}
+	found := s.buckets(s.n, 2*width[F]()+1, false)
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for table := range plan.Tables() {
+		if err := s.nearTable(ctx, plan, table, total, found); err != nil {
+			return err
+		}
+	}
+	named := s.buckets(s.n, width[F]()+1, true)
+	defer func() { err = errors.Join(err, named.Close()) }()
+	out := s.dealers(named)
+	err = s.each(ctx, s.n, func(worker, b int) error { return s.nameFirst(found, out[worker], b) })
+	if err := errors.Join(err, flush(out)); err != nil {
+		return err
+	}
+	compare, candidates := s.comparers()
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		docs, err := s.documentsOf(named, b)
+		if err != nil {
+			return err
+		}
+		var first []uint64
+		err = named.Each(b, func(head, tail []byte) error {
+			first = first[:0]
+			for ; len(tail) > 0; tail = tail[data.NumberBytes:] {
+				first = append(first, data.Number(tail))
+			}
+			second := docs[value[F](head)]
+			if !s.rule.Verified {
+				a, b := first[0], second[0]
+				s.out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: head[len(head)-1]})
+				return nil
+			}
+			return compare[worker].Near(first, second, int(head[len(head)-1]))
+		})
+		return errors.Join(err, named.Drop(b))
+	})
+	return errors.Join(err, flush(candidates))
+}
+
+// nearTable deals the distinct fingerprints by their block in one table, joins
+// the buckets, and deals what it finds by the first fingerprint.
+func (s *spiller[F]) nearTable(ctx context.Context, plan *hamming.Plan, table int, total int64, found *spill.Buckets) (err error) {
+	w := width[F]()
+	n := int(total*int64(w)*6*int64(s.workers)/s.limit) + s.workers
+	dealt := s.buckets(n, w, false)
+	defer func() { err = errors.Join(err, dealt.Close()) }()
+	blocks := s.dealers(dealt)
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		return s.distinct.Each(b, func(r, _ []byte) error {
+			if r[len(r)-1] > 0 {
+				return nil // the fingerprint is there
+			}
+			return blocks[worker].Put(mapper.Shard(data.Keyed{Key: hamming.Block(plan, table, value[F](r))}, n), r[:w], nil)
+		})
+	})
+	if err := errors.Join(err, flush(blocks)); err != nil {
+		return err
+	}
+	joiners := make([]*hamming.Joiner[F], s.workers)
+	out := s.dealers(found)
+	err = s.each(ctx, n, func(worker, b int) error {
+		heads, err := dealt.Load(b)
+		if err != nil {
+			return err
+		}
+		values := make([]F, 0, len(heads)/w)
+		for ; len(heads) > 0; heads = heads[w:] {
+			values = append(values, value[F](heads))
+		}
+		if joiners[worker] == nil {
+			joiners[worker] = hamming.NewJoiner[F]()
+		}
+		var record []byte
+		var failed error
+		err = joiners[worker].Bucket(plan, table, values, func(x, y F, distance int) {
+			record = append(appendValue(appendValue(record[:0], x), y), byte(distance))
+			if failed == nil {
+				failed = out[worker].Put(bucketOf(x, s.n), record, nil)
+			}
+		})
+		return errors.Join(err, failed, dealt.Drop(b))
+	})
+	return errors.Join(err, flush(out))
+}
+
+// nameFirst puts the documents of bucket b in the place of the first
+// fingerprints: (first, second, distance) becomes (second, distance) with the
+// documents as tail, dealt by the second.
+func (s *spiller[F]) nameFirst(found *spill.Buckets, out *spill.Dealer, b int) error {
+	docs, err := s.documentsOf(found, b)
+	if err != nil {
+		return err
+	}
+	var tail []byte
+	err = found.Each(b, func(r, _ []byte) error {
+		tail = tail[:0]
+		for _, doc := range docs[value[F](r)] {
+			tail = data.AppendNumber(tail, doc)
+		}
+		second := r[width[F]():]
+		return out.Put(bucketOf(value[F](second), s.n), second, tail)
+	})
+	return errors.Join(err, found.Drop(b))
+}
+
+// documentsOf returns the documents, ascending, of the fingerprints that start
+// bucket b's records.
+func (s *spiller[F]) documentsOf(records *spill.Buckets, b int) (map[F][]uint64, error) {
+	docs := make(map[F][]uint64)
+	err := records.Each(b, func(r, _ []byte) error {
+		docs[value[F](r)] = nil
+		return nil
+	})
+	if err != nil || len(docs) == 0 {
+		return docs, err
+	}
+	return docs, s.distinct.Each(b, func(r, _ []byte) error {
+		f := value[F](r)
+		if have, ok := docs[f]; ok && len(have) < mapper.MostNear {
+			docs[f] = append(have, data.Number(r[width[F]():]))
+		}
+		return nil
+	})
+}
+
+// shared finds the candidates of the other tables: each is dealt by value.
+func (s *spiller[F]) shared(ctx context.Context) error {
+	for table := range sketch.Bands + 1 {
+		if err := s.sharedTable(ctx, table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
+	dealt := s.buckets(s.n, 4+data.NumberBytes, false)
+	defer func() { err = errors.Join(err, dealt.Close()) }()
+	columns := views.Sketch
+	if table == mapper.ShortTexts {
+		columns = views.Letters
+	}
+	deal := dealt.Dealer()
+	values := mapper.NewMap(nil, s.rule)
+	var record []byte
+	err = s.documents.Each(ctx, 0, s.documents.Len(), columns, func(doc uint64, r *views.Row) error {
+		for _, v := range values.Values(table, &r.View) {
+			record = data.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
+			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, s.n), record, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, deal.Flush()); err != nil {
+		return err
+	}
+	compare, candidates := s.comparers()
+	err = s.each(ctx, s.n, func(worker, b int) error {
+		var docs []uint64
+		last := uint32(0)
+		group := func() error { return compare[worker].Shared(table, uint64(last), docs) }
+		err := dealt.Sorted(b, func(r, _ []byte) error {
+			if v := binary.BigEndian.Uint32(r); v != last {
+				if err := group(); err != nil {
+					return err
+				}
+				last, docs = v, docs[:0]
+			}
+			docs = append(docs, data.Number(r[4:]))
+			return nil
+		})
+		if err == nil {
+			err = group()
+		}
+		return errors.Join(err, dealt.Drop(b))
+	})
+	return errors.Join(err, flush(candidates))
+}
+
+// verify gives the candidates the views of their first documents, a chunk at a
+// time, deals them by their second, and judges them.
+func (s *spiller[F]) verify(ctx context.Context) (err error) {
+	attached := s.buckets(s.chunks, candidateBytes, true)
+	defer func() { err = errors.Join(err, attached.Close()) }()
+	out := s.dealers(attached)
+	err = s.each(ctx, s.chunks, func(worker, chunk int) error {
+		view, err := s.loadChunk(ctx, chunk, s.open)
+		if err != nil {
+			return err
+		}
+		var a data.View
+		var tail []byte
+		err = s.open.Each(chunk, func(head, _ []byte) error {
+			c := unpackCandidate(head)
+			view(c.A, &a)
+			tail = a.Append(tail[:0])
+			return out[worker].Put(s.chunk(c.B), head, tail)
+		})
+		return errors.Join(err, s.open.Drop(chunk))
+	})
+	if err := errors.Join(err, flush(out)); err != nil {
+		return err
+	}
+	return s.each(ctx, s.chunks, func(worker, chunk int) error {
+		view, err := s.loadChunk(ctx, chunk, attached)
+		if err != nil {
+			return err
+		}
+		verify := mapper.NewVerifier(s.rule)
+		var a, b data.View
+		err = attached.Each(chunk, func(head, tail []byte) error {
+			c := unpackCandidate(head)
+			a.Unpack(tail)
+			view(c.B, &b)
+			if p, ok := verify.Pair(&c, &a, &b); ok {
+				s.out.add(worker, p)
+			}
+			return nil
+		})
+		return errors.Join(err, attached.Drop(chunk))
+	})
+}
+
+// loadChunk reads the views of a chunk of documents, unless no records wait for
+// it.
+func (s *spiller[F]) loadChunk(ctx context.Context, chunk int, records *spill.Buckets) (view func(doc uint64, v *data.View), err error) {
+	if records.Len(chunk) == 0 {
+		return nil, nil
+	}
+	first := uint64(chunk) * s.chunkDocuments()
+	last := min(first+s.chunkDocuments(), s.documents.Len())
+	loaded := mapper.NewUnits(true)
+	places := make([]uint32, last-first)
+	err = s.documents.Each(ctx, first, last, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+		places[doc-first] = uint32(loaded.Len())
+		loaded.Append(&r.View)
+		return nil
+	})
+	return func(doc uint64, v *data.View) { loaded.View(places[doc-first], v) }, err
+}
+
+// bucketOf deals values evenly, whatever their distribution; equal ones meet.
+func bucketOf[F hamming.Fingerprint](f F, n int) int {
+	w := words(&f)
+	return mapper.Salt(data.Keyed{Hi: w[len(w)-1], Lo: w[0]}, n)
+}
+
+// words views a fingerprint as its one or two words.
+func words[F hamming.Fingerprint](f *F) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(f)), unsafe.Sizeof(*f)/8)
+}
+
+func width[F hamming.Fingerprint]() int { return int(unsafe.Sizeof(*new(F))) }
+
+func appendValue[F hamming.Fingerprint](dst []byte, f F) []byte {
+	for _, x := range words(&f) {
+		dst = binary.LittleEndian.AppendUint64(dst, x)
+	}
+	return dst
+}
+
+func value[F hamming.Fingerprint](b []byte) (f F) {
+	w := words(&f)
+	for i := range w {
+		w[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return f
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/reducer"
+)
+
+// EarlierDocument is what the library says of one of this run's documents.
+type EarlierDocument struct {
+	Doc       uint64
+	FirstSeen string           // night in which the library first had the id; "" it had not
+	Match     *reducer.Earlier // best match in an earlier night; nil without one
+	Clusters  []string         // of the earlier documents that it matches, as they are today
+}
+
+// EarlierByDoc are those of a split, by number; the library knows nothing of
+// the others.
+type EarlierByDoc map[uint64]*EarlierDocument
+
+const (
+	kindEarlier = "neardup earlier 1"
+	kindLineage = "neardup lineage 1"
+)
+
+// WriteEarlier writes what the library says of the documents of a split.
+func WriteEarlier(job *Job, task int, docs []EarlierDocument) (name string, err error) {
+	path, name, err := stateFile(job, EarlierFolder, task)
+	if err != nil {
+		return name, err
+	}
+	return name, writeGob(path, kindEarlier, docs)
+}
+
+// ReadEarlier reads what WriteEarlier wrote.
+func ReadEarlier(dir *rundir.Dir, task int) (EarlierByDoc, error) {
+	docs, err := readGob[[]EarlierDocument](dir.Path(rundir.State, EarlierFolder, rundir.PartName(task, "")), kindEarlier)
+	byDoc := make(EarlierByDoc, len(docs))
+	for i := range docs {
+		byDoc[docs[i].Doc] = &docs[i]
+	}
+	return byDoc, err
+}
+
+// WriteLineage writes the ids that clusters have through all nights, by their
+// first documents.
+func WriteLineage(dir *rundir.Dir, ids map[uint64]string) error {
+	return writeGob(dir.Path(rundir.State, LineageFile), kindLineage, ids)
+}
+
+// ReadLineage reads what WriteLineage wrote.
+func ReadLineage(dir *rundir.Dir) (map[uint64]string, error) {
+	return readGob[map[uint64]string](dir.Path(rundir.State, LineageFile), kindLineage)
+}
+
+func writeGob(path, kind string, v any) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return data.WriteChecked(path, kind, b.Bytes())
+}
+
+func readGob[T any](path, kind string) (v T, err error) {
+	b, err := data.ReadChecked(path, kind)
+	if err != nil {
+		return v, err
+	}
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&v); err != nil {
+		return v, fmt.Errorf("%s: %w", path, data.ErrDamaged)
+	}
+	return v, nil
+}

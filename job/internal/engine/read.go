@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash"
+)
+
+// read reads a split of fingerprint files and writes its views. Rows of another
+// program have no lane and count as normal.
+func read(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	split := job.Splits[task]
+	rec = rundir.TaskRecord{Stage: StageRead, Task: task, Source: split.Path, Counts: map[string]int64{}}
+	if split.Format == source.FormatParquet {
+		info, err := parquet.ReadInfo(split.Path)
+		if err != nil {
+			return rec, err
+		}
+		if info.Bits != 0 && info.Bits != job.Config.Features.Bits {
+			return rec, fmt.Errorf("%s holds fingerprints of %d bits, not %d: give --set features.bits=%d", split.Path, info.Bits, job.Config.Features.Bits, info.Bits)
+		}
+	}
+	seen, err := createViews(job, task)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, seen.out.Abort()) }()
+	columns := []string{"doc_id", "fingerprint", "lane"}
+	switch job.Config.Clusters.Keep {
+	case config.KeepLongest:
+		columns = append(columns, "length")
+	case config.KeepEarliest:
+		columns = append(columns, "date")
+	case config.KeepRank:
+		columns = append(columns, "rank")
+	}
+	lane, n := simhash.LaneNormal.String(), int64(0) // of the last rows, and how many
+	verified := job.Config.Match.Verified()
+	if verified {
+		columns = append(columns, "length", "sketch", "letters")
+	}
+	err = source.ReadFingerprints(ctx, split, job.Columns, columns, func(row *data.FingerprintRow) error {
+		if row.Lane == "" {
+			row.Lane = simhash.LaneNormal.String()
+		}
+		if verified && len(row.Sketch) == 0 && row.Lane == simhash.LaneNormal.String() {
+			return fmt.Errorf("%s has no sketches to verify by: match with --preset %s, or fingerprint the dump again with --preset %s", split.Path, config.PresetClassic, config.PresetBalanced)
+		}
+		if row.Lane != lane {
+			if n > 0 {
+				rec.Counts[lane] += n
+			}
+			lane, n = row.Lane, 0
+		}
+		n++
+		rec.RowsIn++
+		if rec.RowsIn&0xffff == 0 {
+			job.advance(0x10000)
+		}
+		return seen.write(row)
+	})
+	if err != nil {
+		return rec, err
+	}
+	if n > 0 {
+		rec.Counts[lane] += n
+	}
+	job.advance(rec.RowsIn & 0xffff)
+	if err := seen.out.Commit(); err != nil {
+		return rec, err
+	}
+	rec.RowsOut = rec.RowsIn
+	rec.Outputs = []string{seen.name}
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, job.Dir.PutRecord(rec)
+}
+
+// openRows opens columns of the rows of split task: of its part of the
+// fingerprints table, or of the fingerprint file that is read.
+func (j *Job) openRows(task int, columns []string) (source.FingerprintReader, error) {
+	if j.Manifest.Command == CommandRun {
+		return parquet.OpenFingerprints(j.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), parquet.ReadOptions{Columns: columns})
+	}
+	return source.OpenFingerprints(j.Splits[task], j.Columns, columns)
+}
+
+// Commands a run directory can be of.
+const (
+	CommandRun   = "run"   // documents in
+	CommandMatch = "match" // fingerprints in
+)
+
+// ExpandFingerprints lists the splits of fingerprint files. A run directory
+// stands for its fingerprints table, once it is complete.
+func ExpandFingerprints(inputs []string) ([]data.Split, error) {
+	for _, in := range inputs {
+		done, known := rundir.IsRun(in)
+		if known && !done {
+			return nil, fmt.Errorf("%s is a run that is not finished: finish it first, or name %s", in, filepath.Join(in, rundir.Fingerprints))
+		}
+	}
+	return source.ExpandFingerprints(inputs)
+}

@@ -1,0 +1,207 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+func TestPairRecordsComeBackAndSort(t *testing.T) {
+	number := rapid.Uint64Range(0, 1<<40-1)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, distance := number.Draw(t, "a"), number.Draw(t, "b"), rapid.Byte().Draw(t, "h")
+		e := data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")}
+		jaccard := rapid.Float32().Draw(t, "jaccard")
+		rec := engine.AppendPair([]byte("x"), a, b, distance, e, jaccard)[1:]
+		if len(rec) != engine.PairBytes {
+			t.Fatalf("a record of %d bytes", len(rec))
+		}
+		a2, b2, distance2, e2, jaccard2 := engine.UnpackPair(rec)
+		if a2 != a || b2 != b || distance2 != distance || e2 != e || jaccard2 != jaccard {
+			t.Fatalf("got %d %d %d %+v %g", a2, b2, distance2, e2, jaccard2)
+		}
+		c, d := number.Draw(t, "c"), number.Draw(t, "d")
+		other := engine.AppendPair(nil, c, d, 0, data.Evidence{}, 0)
+		if (a < c || a == c && b < d) != (slices.Compare(rec, other) < 0) && (a != c || b != d) {
+			t.Fatalf("%d %d and %d %d do not sort as they should", a, b, c, d)
+		}
+	})
+	if _, _, _, _, jaccard := engine.UnpackPair(engine.AppendPair(nil, 0, 1, 0, data.Evidence{}, float32(math.NaN()))); jaccard == jaccard {
+		t.Error("a missing Jaccard is", jaccard)
+	}
+}
+
+func TestEarlierComesBack(t *testing.T) {
+	job := newJob(t, config.Default(), "")
+	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &reducer.Earlier{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}}}
+	if _, err := engine.WriteEarlier(job, 3, docs); err != nil {
+		t.Fatal(err)
+	}
+	got, err := engine.ReadEarlier(job.Dir, 3)
+	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[7], &docs[0]) || !reflect.DeepEqual(got[9], &docs[1]) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	lineage := map[uint64]string{1 << 33: "2026-11-01/a", 0: ""}
+	if err := engine.WriteLineage(job.Dir, lineage); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := engine.ReadLineage(job.Dir); err != nil || !reflect.DeepEqual(ids, lineage) {
+		t.Errorf("got %v, %v", ids, err)
+	}
+	if _, err := engine.ReadEarlier(job.Dir, 4); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a file that is not there: %v", err)
+	}
+	damage(t, job.Dir.Path(rundir.State, engine.LineageFile))
+	if _, err := engine.ReadLineage(job.Dir); !errors.Is(err, data.ErrDamaged) {
+		t.Errorf("of a damaged file: %v", err)
+	}
+}
+
+func damage(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fingerprinted is a job over splits of JSONL that were fingerprinted.
+func fingerprinted(t *testing.T, splits ...string) *engine.Job {
+	t.Helper()
+	job := newJob(t, config.Default(), splits[0])
+	for i, text := range splits[1:] {
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("in-%d.jsonl", i+1))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		job.Splits = append(job.Splits, data.Split{Path: path, Format: "jsonl", Size: int64(len(text)), End: -1})
+	}
+	job.Manifest = rundir.Manifest{Command: engine.CommandRun, Splits: job.Splits}
+	for task := range splits {
+		if _, err := run(context.Background(), job, engine.StageFingerprint, task, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return job
+}
+
+// The stage of texts writes the shingles of the wanted rows of each split, and
+// Shingles finds them by number, however little it holds.
+func TestShinglesOfWantedDocuments(t *testing.T) {
+	const perSplit = 40
+	var splits [3]string
+	want := map[uint64][]uint64{}
+	analyzer, err := simhash.New(simhash.Options{Bits: 64, Kind: simhash.KindNGrams, N: 2, Weight: simhash.WeightTF, Stop: simhash.StopNone, MinFeatures: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := analyzer.NewWorkspace()
+	rows := make([][]int64, len(splits))
+	for doc := range perSplit * len(splits) {
+		task, row := doc/perSplit, doc%perSplit
+		splits[task] += page(doc) + "\n"
+		if row%3 == 1 && task != 1 { // the split in the middle has none
+			rows[task] = append(rows[task], int64(row))
+			_, text, _ := strings.Cut(page(doc), `"text":"`)
+			want[uint64(doc)] = sketch.Shingles(nil, w.Normalize(nil, []byte(strings.TrimSuffix(text, `"}`))))
+		}
+	}
+	job := fingerprinted(t, splits[:]...)
+	for task := range splits {
+		if len(rows[task]) > 0 {
+			if err := engine.WriteWanted(job, task, rows[task]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rec, err := run(context.Background(), job, engine.StageTexts, task, 1)
+		if err != nil || rec.RowsIn != int64(len(rows[task])) || rec.RowsOut != rec.RowsIn || len(rec.Outputs) != min(len(rows[task]), 1) {
+			t.Fatalf("split %d: %+v, %v", task, rec, err)
+		}
+	}
+	documents, err := engine.OpenDocuments(job.Dir, len(splits))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := documents.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, limit := range []int64{0, 1 << 20} {
+		shingles := engine.OpenShingles(job.Dir, documents, limit)
+		for range 2 {
+			for doc, of := range want {
+				if got, err := shingles.Append([]uint64{5}, doc); err != nil || !slices.Equal(got[1:], of) || got[0] != 5 {
+					t.Fatalf("document %d: %d shingles, want %d, %v", doc, len(got)-1, len(of), err)
+				}
+			}
+		}
+		if _, err := shingles.Append(nil, 0); err == nil || !strings.Contains(err.Error(), "document 0") {
+			t.Errorf("of a document that was not wanted: %v", err)
+		}
+		if _, err := shingles.Append(nil, perSplit); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("of a split without any: %v", err)
+		}
+	}
+	for _, folder := range []string{engine.ShinglesFolder, engine.WantedFolder} {
+		damage(t, job.Dir.Path(rundir.State, folder, rundir.PartName(0, "")))
+	}
+	if _, err := engine.OpenShingles(job.Dir, documents, 0).Append(nil, 1); !errors.Is(err, data.ErrDamaged) {
+		t.Errorf("of a damaged file: %v", err)
+	}
+	if _, err := run(context.Background(), job, engine.StageTexts, 0, 1); !errors.Is(err, data.ErrDamaged) {
+		t.Errorf("of damaged rows: %v", err)
+	}
+}
+
+// Fingerprints that are read become the views that their documents became.
+func TestReadMakesTheSameViews(t *testing.T) {
+	job := fingerprinted(t, page(1)+"\n"+page(2)+"\n"+`{"id":"s","text":"short"}`+"\n")
+	want, err := os.ReadFile(engine.ViewPath(job.Dir, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newJob(t, job.Config, "")
+	if again.Splits, err = engine.ExpandFingerprints([]string{job.Dir.Path(rundir.Fingerprints)}); err != nil {
+		t.Fatal(err)
+	}
+	again.Manifest = rundir.Manifest{Command: engine.CommandMatch, Splits: again.Splits}
+	rec, err := run(context.Background(), again, engine.StageRead, 0, 1)
+	if err != nil || rec.RowsOut != 3 || rec.Counts["normal"] != 2 {
+		t.Fatalf("%+v, %v", rec, err)
+	}
+	if got, err := os.ReadFile(engine.ViewPath(again.Dir, 0)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d bytes, want %d, %v", len(got), len(want), err)
+	}
+	var ids []string
+	err = again.EachID(context.Background(), 0, nil, func(_ int64, id []byte) error { ids = append(ids, string(id)); return nil })
+	if err != nil || !slices.Equal(ids, []string{"1", "2", "s"}) {
+		t.Errorf("ids %v, %v", ids, err)
+	}
+	again.Config.Features.Bits = 128
+	if _, err := run(context.Background(), again, engine.StageRead, 0, 1); err == nil || !strings.Contains(err.Error(), "features.bits=64") {
+		t.Errorf("fingerprints of another width: %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+)
+
+// Stages that have a task for each split, as records and logs name them.
+const (
+	StageFingerprint = "fingerprint" // documents become fingerprints and views
+	StageRead        = "read"        // fingerprint files become views
+	StageTexts       = "texts"       // the shingles of the documents whose texts decide
+	StageWrite       = "write"       // the tables and the clean dump
+)
+
+// A Task executes the task of one split on workers goroutines, writes the
+// task's record, and returns it. Nothing but complete files appear under final
+// names.
+type Task func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error)
+
+var tasks = map[string]Task{StageFingerprint: fingerprint, StageRead: read, StageTexts: texts, StageWrite: write}
+
+// TaskOf returns the task of a stage, by its name: a worker on another host
+// knows no more of it.
+func TaskOf(stage string) (Task, error) {
+	task, ok := tasks[stage]
+	if !ok {
+		return nil, fmt.Errorf("no stage %q has a task for each split", stage)
+	}
+	return task, nil
+}
+
+// viewWriter writes the views of a split from its fingerprint rows.
+type viewWriter struct {
+	out  *views.Writer
+	name string // within the run directory
+	keep func(*data.FingerprintRow) float64
+	row  views.Row
+}
+
+func createViews(job *Job, task int) (*viewWriter, error) {
+	path := ViewPath(job.Dir, task)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	out, err := views.Create(path, ViewForm(job.Config))
+	return &viewWriter{out: out, name: filepath.Join(rundir.State, ViewsFolder, filepath.Base(path)), keep: keepValue(job.Config.Clusters.Keep)}, err
+}
+
+func (w *viewWriter) write(row *data.FingerprintRow) error {
+	mapper.View(row, &w.row.View)
+	w.row.ID, w.row.Keep = xxh3.Hash(row.DocID), w.keep(row)
+	return w.out.Write(&w.row)
+}
+
+// keepValue is what the keep rule compares, NaN where a row has none.
+func keepValue(rule string) func(*data.FingerprintRow) float64 {
+	switch rule {
+	case config.KeepLongest:
+		return func(r *data.FingerprintRow) float64 { return float64(r.Length) }
+	case config.KeepEarliest:
+		return func(r *data.FingerprintRow) float64 {
+			if r.Date == data.NoDate {
+				return math.NaN()
+			}
+			return float64(r.Date)
+		}
+	case config.KeepRank:
+		return func(r *data.FingerprintRow) float64 { return r.Rank }
+	}
+	return func(*data.FingerprintRow) float64 { return math.NaN() }
+}
+
+// stateFile is a file of a split within a folder of the run directory's state,
+// which it makes.
+func stateFile(job *Job, folder string, task int) (path, name string, err error) {
+	name = filepath.Join(rundir.State, folder, rundir.PartName(task, ""))
+	path = job.Dir.Path(name)
+	return path, name, os.MkdirAll(filepath.Dir(path), 0o755)
+}
+
+// EachID calls yield with the ids of rows of split task, as they stand in the
+// fingerprints table, or in the fingerprint file that was read. next says which
+// rows: each greater than the one before, negative after the last; nil stands
+// for all that there are.
+func (j *Job) EachID(ctx context.Context, task int, next func() int64, yield func(row int64, id []byte) error) (err error) {
+	in, err := j.openRows(task, []string{"doc_id"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var row data.FingerprintRow
+	n, all := 0, next == nil
+	if all {
+		next = func() int64 { return int64(n) }
+	}
+	for want := next(); want >= 0; want = next() {
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := in.SeekRow(want); err != nil {
+			return err
+		}
+		if err := in.Read(&row); errors.Is(err, io.EOF) && all {
+			return nil
+		} else if errors.Is(err, io.EOF) {
+			return ErrChanged(j.Splits[task])
+		} else if err != nil {
+			return err
+		}
+		if err := yield(want, row.DocID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

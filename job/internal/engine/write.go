@@ -1,0 +1,383 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/clean"
+	"github.com/neardup/neardup/data/decision"
+	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+)
+
+// Folders within the run directory's state, with a file for each split, that
+// the stage of writing reads.
+const (
+	DecisionFolder = "decisions" // see package decision
+	NamesFolder    = "names"     // ids of documents of other splits
+	PairsFolder    = "pairs"     // of all_pairs: pairs by the split of their first document
+	EarlierFolder  = "earlier"   // of a run with a library: what it says of the documents
+)
+
+// LineageFile is the file within the state folder that has the ids of a library's clusters.
+const LineageFile = "lineage"
+
+// Counts of a write task's record.
+const (
+	CountMatches  = "matches"
+	CountClusters = "clusters"
+	CountPairs    = "pairs"
+)
+
+// fromRun is match_from of a document of the same dump.
+const fromRun = "run"
+
+// writer writes what is said of one split's documents.
+type writer struct {
+	job   *Job
+	task  int
+	rec   *rundir.TaskRecord
+	split *decision.Split
+	names *decision.Names
+	seen  EarlierByDoc // nil without a library
+	ids   map[uint64]string
+	gone  []uint64 // a bit a row: the clean dump leaves it out
+}
+
+// write writes the parts of the matches, pairs and clusters tables of a split,
+// and its clean dump.
+func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	rec = rundir.TaskRecord{Stage: StageWrite, Task: task, Source: job.Splits[task].Path, Skipped: map[string]int64{}, Counts: map[string]int64{}}
+	w := &writer{job: job, task: task, rec: &rec}
+	part := rundir.PartName(task, "")
+	if w.split, err = decision.Read(job.Dir.Path(rundir.State, DecisionFolder, part)); err != nil {
+		return rec, err
+	}
+	if w.names, err = decision.ReadNames(job.Dir.Path(rundir.State, NamesFolder, part)); err != nil {
+		return rec, err
+	}
+	if job.Config.Library.Path != "" {
+		if w.seen, err = ReadEarlier(job.Dir, task); err != nil {
+			return rec, err
+		}
+		if w.ids, err = ReadLineage(job.Dir); err != nil {
+			return rec, err
+		}
+	}
+	if err := w.tables(ctx); err != nil {
+		return rec, err
+	}
+	if job.Config.Match.AllPairs {
+		if err := w.pairs(ctx); err != nil {
+			return rec, err
+		}
+	}
+	if job.Manifest.Command == CommandRun && job.Config.Output.Clean {
+		if err := w.clean(ctx, workers); err != nil {
+			return rec, err
+		}
+	}
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, job.Dir.PutRecord(rec)
+}
+
+// output notes a part of a table that is complete.
+func (w *writer) output(path string) {
+	w.rec.Outputs = append(w.rec.Outputs, filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
+}
+
+// tables writes the parts of matches and clusters, and notes the rows that the
+// clean dump leaves out.
+func (w *writer) tables(ctx context.Context) (err error) {
+	matchPath, err := w.job.Dir.Part(rundir.Matches, w.task, ".parquet")
+	if err != nil {
+		return err
+	}
+	matches, err := parquet.CreateMatches(matchPath, w.job.TableOptions())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, matches.Abort()) }()
+	clusterPath, err := w.job.Dir.Part(rundir.Clusters, w.task, ".parquet")
+	if err != nil {
+		return err
+	}
+	clusters, err := parquet.CreateClusters(clusterPath, w.job.TableOptions())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, clusters.Abort()) }()
+
+	err = w.each(ctx, func(d *decision.Decision, id []byte) error {
+		if d.Match != decision.None || d.Earlier {
+			row, err := w.match(d, id)
+			if err != nil {
+				return err
+			}
+			if err := matches.Write(row); err != nil {
+				return err
+			}
+		}
+		if d.Cluster == decision.None {
+			return nil
+		}
+		if !d.Keeper {
+			w.drop(d.Doc)
+		}
+		row := data.ClusterRow{DocID: id, Size: int32(d.Size), Keeper: d.Keeper}
+		if row.ClusterID, err = w.clusterID(d, id); err != nil {
+			return err
+		}
+		return clusters.Write(&row)
+	})
+	if err != nil {
+		return err
+	}
+	w.rec.Counts[CountMatches], w.rec.Counts[CountClusters] = matches.Rows(), clusters.Rows()
+	if err := errors.Join(matches.Commit(), clusters.Commit()); err != nil {
+		return err
+	}
+	w.output(matchPath)
+	w.output(clusterPath)
+	return identical.Read(IdenticalPath(w.job.Dir, w.task), w.split.First, func(d identical.Document) error {
+		if !d.IsEqual() {
+			w.drop(d.Doc)
+		}
+		return nil
+	})
+}
+
+// each calls yield with the decisions and the ids of their documents.
+func (w *writer) each(ctx context.Context, yield func(d *decision.Decision, id []byte) error) error {
+	var d decision.Decision
+	i := -1
+	next := func() int64 {
+		if i++; i == w.split.Len() {
+			return -1
+		}
+		w.split.At(i, &d)
+		return int64(d.Doc - w.split.First)
+	}
+	return w.job.EachID(ctx, w.task, next, func(_ int64, id []byte) error { return yield(&d, id) })
+}
+
+func (w *writer) drop(doc uint64) {
+	row := doc - w.split.First
+	for row/64 >= uint64(len(w.gone)) {
+		w.gone = append(w.gone, 0)
+	}
+	w.gone[row/64] |= 1 << (row % 64)
+}
+
+func (w *writer) dropped(row int64) bool {
+	return row/64 < int64(len(w.gone)) && w.gone[row/64]>>(row%64)&1 != 0
+}
+
+// match is the row of a document's best match.
+func (w *writer) match(d *decision.Decision, id []byte) (*data.MatchRow, error) {
+	if d.Earlier {
+		e := w.seen[d.Doc].Match
+		row := &data.MatchRow{
+			DocID: id, MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
+			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
+			Estimate: math.NaN(), Jaccard: math.NaN(), Verdict: data.ByDistance.String(),
+		}
+		if w.job.Config.Match.Verified() {
+			row.Estimate, row.Verdict = e.Similarity, e.Reason
+		}
+		return row, nil
+	}
+	return w.row(id, d.Match, d.Distance, d.Evidence, d.Jaccard)
+}
+
+// row is the row of a pair.
+func (w *writer) row(id []byte, match uint64, distance uint8, e data.Evidence, jaccard float32) (*data.MatchRow, error) {
+	row := &data.MatchRow{
+		DocID: id, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
+		Estimate: math.NaN(), Jaccard: float64(jaccard), Verdict: e.Reason.String(),
+	}
+	if w.job.Config.Match.Verified() {
+		row.Estimate = mapper.Similarity(e)
+	}
+	var err error
+	row.MatchID, err = w.name(match)
+	return row, err
+}
+
+func (w *writer) similarity(distance int) float64 {
+	return 1 - float64(distance)/float64(w.job.Config.Features.Bits)
+}
+
+// name is the id of another document.
+func (w *writer) name(doc uint64) ([]byte, error) {
+	id, ok := w.names.ID(doc)
+	if !ok {
+		return nil, fmt.Errorf("the id of document %d is not known to split %d: this is a defect of neardup", doc, w.task)
+	}
+	return id, nil
+}
+
+func (w *writer) clusterID(d *decision.Decision, id []byte) ([]byte, error) {
+	if lineage, ok := w.ids[d.Cluster]; ok {
+		return []byte(lineage), nil
+	}
+	if d.Cluster == d.Doc {
+		return id, nil
+	}
+	return w.name(d.Cluster)
+}
+
+// pairs writes the part of the table of all pairs.
+func (w *writer) pairs(ctx context.Context) (err error) {
+	body, err := data.ReadChecked(w.job.Dir.Path(rundir.State, PairsFolder, rundir.PartName(w.task, "")), KindPairs)
+	if err != nil {
+		return err
+	}
+	path, err := w.job.Dir.Part(rundir.Pairs, w.task, ".parquet")
+	if err != nil {
+		return err
+	}
+	out, err := parquet.CreateMatches(path, w.job.TableOptions())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	next := func() int64 {
+		if len(body) == 0 {
+			return -1
+		}
+		return int64(data.Number(body) - w.split.First)
+	}
+	err = w.job.EachID(ctx, w.task, next, func(row int64, id []byte) error {
+		for row == next() {
+			_, b, distance, e, jaccard := UnpackPair(body)
+			r, err := w.row(id, b, distance, e, jaccard)
+			if err != nil {
+				return err
+			}
+			if err := out.Write(r); err != nil {
+				return err
+			}
+			body = body[PairBytes:]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.rec.Counts[CountPairs] = out.Rows()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	w.output(path)
+	return nil
+}
+
+// KindPairs names the files of PairsFolder, whose records are of PairBytes: the
+// pairs in ascending order of both documents.
+const (
+	KindPairs = "neardup all pairs 1"
+	PairBytes = 2*data.NumberBytes + 8
+)
+
+// AppendPair appends the record of a pair.
+func AppendPair(dst []byte, a, b uint64, distance uint8, e data.Evidence, jaccard float32) []byte {
+	dst = data.AppendNumber(data.AppendNumber(dst, a), b)
+	dst = append(dst, distance, byte(e.Reason))
+	dst = binary.LittleEndian.AppendUint16(dst, e.Figure)
+	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(jaccard))
+}
+
+// UnpackPair is the inverse of AppendPair.
+func UnpackPair(rec []byte) (a, b uint64, distance uint8, e data.Evidence, jaccard float32) {
+	a, b = data.Number(rec), data.Number(rec[data.NumberBytes:])
+	rec = rec[2*data.NumberBytes:]
+	e = data.Evidence{Reason: data.Reason(rec[1]), Figure: binary.LittleEndian.Uint16(rec[2:])}
+	return a, b, rec[0], e, math.Float32frombits(binary.LittleEndian.Uint32(rec[4:]))
+}
+
+// clean reads the split again and writes the documents that stay, on workers
+// goroutines. What is read must agree with the record of its fingerprinting.
+func (w *writer) clean(ctx context.Context, workers int) (err error) {
+	job, rec := w.job, w.rec
+	split := job.Splits[w.task]
+	was, _, err := job.Dir.Record(StageFingerprint, w.task)
+	if err != nil {
+		return err
+	}
+	options := job.Config.Input.ReaderOptions()
+	options.KeepRaw, options.Workers = true, workers
+	in, err := openAgain(job.Dir.Path(), job.Manifest, w.task, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	path, err := job.Dir.Part(rundir.Clean, w.task, clean.Extension(split))
+	if err != nil {
+		return err
+	}
+	out, err := clean.Create(path, split, options, workers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+
+	var doc data.Document
+	consumed := int64(0)
+	advance := func() {
+		now := in.Consumed()
+		job.advance(now - consumed)
+		consumed = now
+	}
+	defer advance()
+	for ; ; rec.RowsIn++ {
+		if rec.RowsIn&0xff == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			advance()
+		}
+		err := nextDocument(in, &doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if rec.RowsIn == was.RowsOut {
+			rec.RowsIn++
+			break
+		}
+		if w.dropped(rec.RowsIn) {
+			rec.Skipped["dropped"]++
+			continue
+		}
+		rec.RowsOut++
+		if err := out.Keep(&doc); err != nil {
+			return err
+		}
+	}
+	if rec.RowsIn != was.RowsOut {
+		return fmt.Errorf("%s: %s: %w: %d documents when they were fingerprinted, %d or more now: the input has changed; run again into a new folder",
+			StageWrite, split.Path, rundir.ErrNotConserved, was.RowsOut, rec.RowsIn)
+	}
+	if !KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
+		return fmt.Errorf("%s: %w", StageWrite, ErrChanged(split))
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	rec.Bytes = in.Consumed()
+	w.output(path)
+	return nil
+}

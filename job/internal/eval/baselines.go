@@ -1,0 +1,330 @@
+package eval
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/md5"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// baselines returns the methods that the field compares with, at the settings
+// that their authors or users name.
+func baselines() []Method {
+	return []Method{
+		fingerprints("simhash", features(simhash.WeightUnit, simhash.StopNone, 0)),
+		fingerprints("simhash-top20", features(simhash.WeightTFIDF, simhash.StopNone, 20)),
+		shingling(0.5), minHash(0.5), longestSentences(3), topFeatures(10), segmentSignature(0.5, 2), punctuationContext(0.5),
+	}
+}
+
+// smallBaselines returns the methods that compare texts pair by pair. They
+// refuse more than smallSet documents.
+func smallBaselines() []Method {
+	return []Method{editDistance(0.7), cosine(0.9), wordJaccard(0.6), commonSubstring(0.3)}
+}
+
+// baseline is a method that is not ours.
+type baseline struct {
+	name string
+	find func(ctx context.Context, l *Lab) ([]Found, error)
+}
+
+func (b baseline) Name() string                                      { return b.name }
+func (b baseline) Find(ctx context.Context, l *Lab) ([]Found, error) { return b.find(ctx, l) }
+
+// features are the default options but for weight, stop list and top.
+func features(weight, stop string, top int) simhash.Options {
+	o := simhash.DefaultOptions()
+	o.Weight, o.Stop, o.Top = weight, stop, top
+	return o
+}
+
+// fingerprints is our method by the distance alone, with other features.
+func fingerprints(label string, o simhash.Options) Method {
+	m := Preset(config.PresetClassic)
+	m.Label, m.Features.Options = label, o
+	return m
+}
+
+// joined is a method that takes documents for the same whose sets of hashes,
+// made of their normal form, have at least the Jaccard similarity least.
+func joined(name string, least float64, set func(text []byte) []uint64) Method {
+	return baseline{name, func(ctx context.Context, l *Lab) ([]Found, error) {
+		sets, err := l.sets(ctx, set)
+		if err != nil {
+			return nil, err
+		}
+		return alike(ctx, sets, least, l.options.Workers)
+	}}
+}
+
+// shingling is Broder's resemblance (On the resemblance and containment of
+// documents, SEQUENCES 1997) without his sampling: the exact Jaccard
+// similarity of shingles, by an inverted index. Its memory is that of all
+// shingles.
+func shingling(least float64) Method { return joined("shingling", least, shingles) }
+
+// shingles returns the shingles of a text in normal form.
+func shingles(text []byte) []uint64 { return slices.Clip(sketch.Shingles(nil, text)) }
+
+// MinHash has 256 permutations, in bands of 3.
+const (
+	permutations = 256
+	bandRows     = 3
+)
+
+// minHash estimates the Jaccard similarity of shingles by the share of equal
+// minima under permutations (Broder 1997), and finds candidates by bands of
+// minima (Indyk, Motwani 1998). It loses less than 1 pair in 10,000 at a
+// similarity of 0.5; least is the least estimate of a pair.
+func minHash(least float64) Method {
+	return baseline{"minhash", func(ctx context.Context, l *Lab) ([]Found, error) {
+		signatures, err := l.signatures(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var found []Found
+		for from := 0; from+bandRows <= permutations; from += bandRows {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			eachBucket(signatures, from, func(bucket []uint64) {
+				for i, x := range bucket {
+					a := signatures[uint32(x)]
+					for _, y := range bucket[i+1:] {
+						b := signatures[uint32(y)]
+						if metBefore(a, b, from) {
+							continue
+						}
+						if score := float64(equal(a, b)) / permutations; score >= least {
+							found = append(found, Found{pairOf(int32(uint32(x)), int32(uint32(y))), score})
+						}
+					}
+				}
+			})
+		}
+		return found, nil
+	}}
+}
+
+// signatures returns the minima of every document's shingles under the
+// permutations, nil for a document without shingles.
+func (l *Lab) signatures(ctx context.Context) ([][]uint32, error) {
+	var multiply, add [permutations]uint32
+	for i := range multiply {
+		h := mixed(uint64(i) + 1)
+		multiply[i], add[i] = uint32(h)|1, uint32(h>>32)
+	}
+	signatures := make([][]uint32, len(l.corpus.Documents))
+	err := l.normalized(ctx, func(i int, text []byte) {
+		set := shingles(text)
+		if len(set) == 0 {
+			return
+		}
+		minima := make([]uint32, permutations)
+		for j := range minima {
+			minima[j] = math.MaxUint32
+		}
+		for _, h := range set {
+			x := uint32(h >> 32)
+			for j, v := range minima {
+				minima[j] = min(v, permuted(x, multiply[j], add[j]))
+			}
+		}
+		signatures[i] = minima
+	})
+	return signatures, err
+}
+
+// eachBucket calls visit with the documents that share the band of minima that
+// begins at from: each in the lower 32 bits of an element.
+func eachBucket(signatures [][]uint32, from int, visit func(bucket []uint64)) {
+	keys := make([]uint64, 0, len(signatures))
+	for i, s := range signatures {
+		if s == nil {
+			continue
+		}
+		h := uint64(0)
+		for _, v := range s[from : from+bandRows] {
+			h = mixed(h + uint64(v) + 1)
+		}
+		keys = append(keys, h>>32<<32|uint64(i))
+	}
+	slices.Sort(keys)
+	for len(keys) > 0 {
+		n := 1
+		for n < len(keys) && keys[n]>>32 == keys[0]>>32 {
+			n++
+		}
+		visit(keys[:n])
+		keys = keys[n:]
+	}
+}
+
+// equal returns how many minima two signatures have in common.
+func equal(a, b []uint32) (n int) {
+	for i, v := range a {
+		if v == b[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// metBefore reports whether two signatures share a band before from.
+func metBefore(a, b []uint32, from int) bool {
+	for i := 0; i < from; i += bandRows {
+		if slices.Equal(a[i:i+bandRows], b[i:i+bandRows]) {
+			return true
+		}
+	}
+	return false
+}
+
+// permuted is a bijection of 32 bits.
+func permuted(x, multiply, add uint32) uint32 {
+	x = x*multiply + add
+	return (x ^ x>>15) * 0x2c1b3c6d
+}
+
+// mixed is the finaliser of SplitMix64.
+func mixed(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// equalKeys returns the pairs of documents of the same key; the empty key is
+// none.
+func equalKeys(keys []string) []Found {
+	var found []Found
+	groups := map[string][]int32{}
+	for i, k := range keys {
+		if k == "" {
+			continue
+		}
+		for _, other := range groups[k] {
+			found = append(found, Found{pairOf(other, int32(i)), 1})
+		}
+		groups[k] = append(groups[k], int32(i))
+	}
+	return found
+}
+
+// longestSentences takes documents for the same whose n longest sentences are.
+func longestSentences(n int) Method {
+	return baseline{"longest-sentences", func(ctx context.Context, l *Lab) ([]Found, error) {
+		keys := make([]string, len(l.corpus.Documents))
+		err := l.normalized(ctx, func(i int, text []byte) {
+			sentences := slices.Collect(parts(text, isSentenceEnd))
+			slices.SortFunc(sentences, func(a, b []byte) int {
+				return cmp.Or(cmp.Compare(utf8.RuneCount(b), utf8.RuneCount(a)), bytes.Compare(a, b))
+			})
+			keys[i] = string(bytes.Join(sentences[:min(n, len(sentences))], []byte{'\n'}))
+		})
+		return equalKeys(keys), err
+	}}
+}
+
+// topFeatures takes documents for the same whose n features of the highest
+// tf × idf are: the MD5 of them in order of their text.
+func topFeatures(n int) Method {
+	return baseline{"top-features-md5", func(ctx context.Context, l *Lab) ([]Found, error) {
+		keys := make([]string, len(l.corpus.Documents))
+		err := l.featured(ctx, features(simhash.WeightTFIDF, simhash.StopBuiltin, n), func(i int, all []simhash.Feature) {
+			var texts []string
+			for _, f := range all {
+				texts = append(texts, f.Text)
+			}
+			slices.Sort(texts)
+			if len(texts) > 0 {
+				sum := md5.Sum([]byte(strings.Join(texts, "\x00")))
+				keys[i] = string(sum[:])
+			}
+		})
+		return equalKeys(keys), err
+	}}
+}
+
+// segmentSignature takes documents for the same that have at least paragraphs
+// paragraphs in common, and those are at least share of either's.
+func segmentSignature(share float64, paragraphs int) Method {
+	return baseline{"segment-signature", func(ctx context.Context, l *Lab) ([]Found, error) {
+		sets, err := l.sets(ctx, func(text []byte) []uint64 {
+			return hashes(parts(text, func(r rune) bool { return r == '\n' || r == '\r' }))
+		})
+		if err != nil {
+			return nil, err
+		}
+		// A share s of both is a Jaccard similarity of at least s / (2 − s).
+		all, err := alike(ctx, sets, share/(2-share), l.options.Workers)
+		var found []Found
+		for _, f := range all {
+			a, b := sets[f.A], sets[f.B]
+			both := sketch.Shared(a, b)
+			if s := float64(both) / float64(max(len(a), len(b))); both >= paragraphs && s >= share {
+				found = append(found, Found{f.Pair, s})
+			}
+		}
+		return found, err
+	}}
+}
+
+// punctuationContext compares the sets of what stands around punctuation
+// marks: the two characters on either side of each.
+func punctuationContext(least float64) Method {
+	return joined("punctuation-context", least, func(text []byte) []uint64 {
+		characters := []rune(strings.Join(strings.Fields(string(text)), ""))
+		return hashes(func(yield func([]byte) bool) {
+			for at, r := range characters {
+				if unicode.IsPunct(r) && at >= 2 && at+2 < len(characters) {
+					context := string(characters[at-2:at]) + string(characters[at+1:at+3])
+					if !yield([]byte(context)) {
+						return
+					}
+				}
+			}
+		})
+	})
+}
+
+func isSentenceEnd(r rune) bool {
+	switch r {
+	case '\n', '\r', '.', '!', '?', ';', '。', '！', '？', '；', '…':
+		return true
+	}
+	return false
+}
+
+// parts yields the parts of a text between the characters that end one, those
+// without letters left out.
+func parts(text []byte, ends func(rune) bool) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for part := range bytes.FieldsFuncSeq(text, ends) {
+			if part = bytes.TrimSpace(part); bytes.ContainsFunc(part, unicode.IsLetter) && !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// hashes returns the distinct hashes of parts, ascending.
+func hashes(parts func(yield func([]byte) bool)) []uint64 {
+	var set []uint64
+	for p := range parts {
+		set = append(set, xxh3.Hash(p))
+	}
+	slices.Sort(set)
+	return slices.Compact(set)
+}

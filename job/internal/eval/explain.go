@@ -1,0 +1,258 @@
+package eval
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// featurePair is a feature of one of two documents, or of both.
+type featurePair struct {
+	Text string `json:"text"`
+	A    int    `json:"a"` // its weight in the first document; 0: it is not there
+	B    int    `json:"b"` // in the second
+}
+
+// explanation says why two documents do or do not match.
+type explanation struct {
+	Method       string         `json:"method"`
+	A            side           `json:"a"`
+	B            side           `json:"b"`
+	Bits         int            `json:"bits"`       // of the fingerprints
+	K            int            `json:"k"`          // the method's distance
+	Distance     int            `json:"distance"`   // of the fingerprints
+	Similarity   float64        `json:"similarity"` // of the fingerprints
+	Segments     []string       `json:"segments"`   // keys of the segment tables in common
+	Shared       []featurePair  `json:"shared"`     // features of both, those of the greatest common weight first
+	OnlyA        []featurePair  `json:"only_a"`     // features of one alone, the greatest weight first
+	OnlyB        []featurePair  `json:"only_b"`
+	WeightShared float64        `json:"weight_shared"` // Σ min(a, b) / Σ max(a, b) of the features' weights
+	Estimate     float64        `json:"estimate"`      // of the Jaccard similarity, by the sketches
+	Error        float64        `json:"error"`         // its standard error
+	Bands        int            `json:"bands"`         // of the sketch in common, of sketch.Bands
+	Jaccard      float64        `json:"jaccard"`       // exact
+	Containment  float64        `json:"containment"`   // exact, in the shorter one
+	Candidate    bool           `json:"candidate"`     // the pair meets: by segment, band or as short texts
+	Verdict      sketch.Verdict `json:"verdict"`
+	Limit        float64        `json:"limit"` // similarity asked for; 0 for the distance alone and short texts
+
+	textA, textB []byte
+}
+
+// side is one of the two documents.
+type side struct {
+	ID          string `json:"id"`
+	Fingerprint string `json:"fingerprint"` // in hexadecimal digits
+	Lane        string `json:"lane"`
+	Features    int    `json:"features"` // distinct, that the fingerprint is made of
+	Length      int    `json:"length"`   // characters of the normal form
+	Shingles    int    `json:"shingles"` // distinct
+}
+
+// Rows lays the texts out side by side.
+func (e *explanation) Rows() []diffRow { return sideBySide(diff(e.textA, e.textB), 0) }
+
+// Explain compares two documents as a run of the method does.
+func Explain(m *Neardup, a, b *Document) (*explanation, error) {
+	x, err := newExplainer(m)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	return x.explain(a, b), x.release()
+}
+
+// explainer compares documents as a run of a method does.
+type explainer struct {
+	method        *Neardup
+	layout        *simhash.Layout
+	rule          mapper.Rule
+	workspace     *simhash.Workspace
+	fingerprinter *mapper.Fingerprinter
+	release       func() error
+}
+
+func newExplainer(m *Neardup) (*explainer, error) {
+	layout, err := simhash.NewLayout(m.Features.Bits, m.Match.Distance)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := engine.Templates(m.Features)
+	if err != nil {
+		return nil, err
+	}
+	analyzer, release, err := engine.NewAnalyzer(m.Features)
+	if err != nil {
+		return nil, err
+	}
+	w := analyzer.NewWorkspace()
+	return &explainer{m, layout, m.rule(), w, mapper.NewFingerprinter(w, true, templates), release}, nil
+}
+
+// looked is what a run and its verdicts look at of a document.
+type looked struct {
+	side
+	text        []byte // without its site's template
+	fingerprint simhash.Fingerprint
+	view        data.View
+	shingles    []uint64
+	features    []simhash.Feature
+}
+
+func (x *explainer) look(d *Document) *looked {
+	doc := &data.Document{ID: []byte(d.ID), Title: d.Title, Text: d.Text}
+	l := &looked{text: bytes.Clone(x.fingerprinter.Text(doc))}
+	var row data.FingerprintRow
+	x.fingerprinter.Fingerprint(doc, "", &row)
+	mapper.View(&row, &l.view)
+	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
+	l.shingles = shingles(x.workspace.Normal())
+	l.features = x.workspace.Features(nil, d.Title, l.text)
+	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.shingles)}
+	return l
+}
+
+func (x *explainer) explain(first, second *Document) *explanation {
+	a, b := x.look(first), x.look(second)
+	bits := x.method.Features.Bits
+	e := &explanation{
+		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, A: a.side, B: b.side,
+		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
+		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
+		Jaccard:     sketch.Jaccard(a.shingles, b.shingles),
+		Containment: sketch.Containment(a.shingles, b.shingles),
+		Segments:    []string{}, Shared: []featurePair{}, OnlyA: []featurePair{}, OnlyB: []featurePair{},
+	}
+	for t := range x.layout.Tables() {
+		key, _ := x.layout.Key(t, a.fingerprint)
+		if other, _ := x.layout.Key(t, b.fingerprint); key == other {
+			e.Segments = append(e.Segments, key.String())
+		}
+	}
+	e.features(a.features, b.features)
+	e.sketches((*sketch.Sketch)(&a.view.Sketch), (*sketch.Sketch)(&b.view.Sketch))
+	e.judge(x.method, &x.rule, &a.view, &b.view)
+	return e
+}
+
+func (e *explanation) sketches(x, y *sketch.Sketch) {
+	e.Estimate = sketch.Estimate(x, y)
+	e.Error = sketch.StandardError(e.Estimate)
+	for i := range sketch.Bands {
+		if !x.IsZero() && !y.IsZero() && x.Band(i) == y.Band(i) {
+			e.Bands++
+		}
+	}
+}
+
+// Reasons of a verdict that only a whole method gives.
+const (
+	reasonNear = "within the distance"
+	reasonFar  = "beyond the distance"
+	reasonLane = "too few features"
+	reasonMeet = "neither segment nor band in common"
+)
+
+// judge fills in the verdict, and why the pair is no candidate if it is none.
+func (e *explanation) judge(m *Neardup, rule *mapper.Rule, x, y *data.View) {
+	if e.Candidate = rule.Candidate(x, y); e.Candidate {
+		e.Verdict, _ = mapper.NewVerifier(*rule).Verdict(x, y)
+	}
+	short := m.Match.ShortTexts && len(x.Letters) > 0 && len(y.Letters) > 0
+	switch rules, length := m.Match.Rules(), min(e.A.Length, e.B.Length); {
+	case e.Candidate && !m.Match.Verified():
+		e.Verdict = sketch.Verdict{Same: true, Reason: reasonNear}
+	case short:
+		e.Candidate = e.Verdict.Same
+	case e.Candidate:
+		e.Limit = rules.Limit(length)
+		if e.Verdict.Open {
+			e.Verdict = rules.Settle(e.Jaccard, length)
+		}
+	case e.A.Shingles == 0 || e.B.Shingles == 0:
+		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
+	case m.Match.Bands:
+		e.Verdict = sketch.Verdict{Reason: reasonMeet}
+	case e.Distance <= m.Match.Distance:
+		e.Verdict = sketch.Verdict{Reason: reasonLane}
+	default:
+		e.Verdict = sketch.Verdict{Reason: reasonFar}
+	}
+}
+
+func (e *explanation) features(a, b []simhash.Feature) {
+	other := make(map[string]int, len(b))
+	for _, f := range b {
+		other[f.Text] = f.Weight
+	}
+	least, most := 0, 0
+	for _, f := range a {
+		weight := other[f.Text]
+		p := featurePair{Text: f.Text, A: f.Weight, B: weight}
+		least, most = least+min(p.A, p.B), most+max(p.A, p.B)
+		if weight > 0 {
+			e.Shared = append(e.Shared, p)
+			delete(other, f.Text)
+		} else {
+			e.OnlyA = append(e.OnlyA, p)
+		}
+	}
+	for _, f := range b {
+		if _, alone := other[f.Text]; alone {
+			e.OnlyB = append(e.OnlyB, featurePair{Text: f.Text, B: f.Weight})
+			most += f.Weight
+		}
+	}
+	slices.SortStableFunc(e.Shared, func(p, q featurePair) int { return min(q.A, q.B) - min(p.A, p.B) })
+	if most > 0 {
+		e.WeightShared = float64(least) / float64(most)
+	}
+}
+
+// explainedFeatures is how many features of a kind the text shows.
+const explainedFeatures = 12
+
+// WriteHTML writes the explanation as one page that needs nothing else.
+func (e *explanation) WriteHTML(w io.Writer) error {
+	return pages.ExecuteTemplate(w, "explain.html", e)
+}
+
+// WriteText writes the explanation, without the texts, for a person to read.
+func (e *explanation) WriteText(w io.Writer) error {
+	var b strings.Builder
+	same := "not the same"
+	if e.Verdict.Same {
+		same = "the same"
+	}
+	fmt.Fprintf(&b, "verdict      %s: %s\n", same, e.Verdict.Reason)
+	fmt.Fprintf(&b, "distance     %d of %d bits (k = %d), similarity %.4f\n", e.Distance, e.Bits, e.K, e.Similarity)
+	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint, e.B.Fingerprint)
+	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
+	fmt.Fprintf(&b, "lanes        %s (%d features, %d characters), %s (%d features, %d characters)\n",
+		e.A.Lane, e.A.Features, e.A.Length, e.B.Lane, e.B.Features, e.B.Length)
+	fmt.Fprintf(&b, "sketches     J ≈ %.3f ± %.3f, %d of %d bands in common", e.Estimate, e.Error, e.Bands, sketch.Bands)
+	if e.Limit > 0 {
+		fmt.Fprintf(&b, ", limit %.2f", e.Limit)
+	}
+	fmt.Fprintf(&b, "\ntexts        J = %.3f, containment %.3f (%d and %d shingles)\n", e.Jaccard, e.Containment, e.A.Shingles, e.B.Shingles)
+	fmt.Fprintf(&b, "features     %d shared, %d and %d alone, weight in common %.3f\n", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared)
+	for _, list := range []struct {
+		name  string
+		pairs []featurePair
+	}{{"  shared    ", e.Shared}, {"  only first ", e.OnlyA}, {"  only second", e.OnlyB}} {
+		fmt.Fprintf(&b, "%s", list.name)
+		for _, p := range list.pairs[:min(len(list.pairs), explainedFeatures)] {
+			fmt.Fprintf(&b, " %s %d/%d", p.Text, p.A, p.B)
+		}
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,127 @@
+package eval
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/job/internal/config"
+)
+
+// shell is what stands around the articles of a site: menu, teasers, notices.
+type shell struct{ head, foot []string }
+
+// newShell makes a site's shell of about that many characters of sentences
+// taken from documents.
+func newShell(r *rand.Rand, c *Corpus, length int) shell {
+	lines := func(n int) (all []string) {
+		for n > 0 {
+			line := strings.Join(strings.Fields((&editor{Rand: r, corpus: c}).passage(8+r.IntN(25))), " ")
+			all = append(all, line)
+			n -= len([]rune(line)) + 1
+		}
+		return all
+	}
+	return shell{lines(length / 2), lines(length - length/2)}
+}
+
+// around puts an article into the site's page, with a counter.
+func (s shell) around(r *rand.Rand, text string) []byte {
+	return []byte(strings.Join(s.head, "\n") + fmt.Sprintf("\n阅读 %d 次\n", r.IntN(100000)) + text + "\n" + strings.Join(s.foot, "\n") + "\n")
+}
+
+// onSites puts documents, cut to a length, on sites of 50 pages, and some of
+// them twice: with light edits on their own site, or on another.
+func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
+	t.Helper()
+	r := rand.New(rand.NewPCG(11, 12))
+	n := pages / 50
+	shells := make([]shell, n)
+	for i := range shells {
+		shells[i] = newShell(rand.New(rand.NewPCG(13, uint64(i))), from, shellLength)
+	}
+	c := &Corpus{}
+	var pairs [][2]string
+	for i, at := range r.Perm(len(from.Documents))[:pages] {
+		site := i % n
+		text := cut(string(from.Documents[at].Text), most/2+r.IntN(most/2))
+		id := fmt.Sprintf("http://site%d.example/%d", site, i)
+		c.Documents = append(c.Documents, Document{ID: id, Text: shells[site].around(r, text)})
+		edited := text
+		switch i % 10 {
+		case 0: // on another site
+			site = (site + 1 + r.IntN(n-1)) % n
+		case 1: // again on this one, edited
+			edited = (&editor{Rand: r, corpus: from}).apply(Planned{EditDrop, 0.1}, text)
+		default:
+			continue
+		}
+		other := fmt.Sprintf("http://site%d.example/%d-again", site, i)
+		c.Documents = append(c.Documents, Document{ID: other, Text: shells[site].around(r, edited)})
+		pairs = append(pairs, [2]string{id, other})
+	}
+	if err := c.Label(pairs); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Pages of sites with a shell around each article: of the same article they
+// are found, of different ones they are not, once the shells are left out.
+func TestTemplates(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	from := &Corpus{}
+	for i := range 600 {
+		from.Documents = append(from.Documents, Document{ID: fmt.Sprint(i), Text: []byte(prose(r, 12))})
+	}
+	c := onSites(t, from, 200, 400, 800)
+	l := newLab(t, c, Options{Alike: 1, Half: AllPairs, Examples: 1})
+	with := Preset(config.PresetBalanced)
+	with.Templates = true
+	for _, m := range []*Neardup{Preset(config.PresetBalanced), with} {
+		r, err := l.Measure(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Templates && (r.Precision.Value < 0.99 || r.Recall.Value < 0.95) {
+			t.Errorf("templates left out: precision %v, recall %v", r.Precision.Value, r.Recall.Value)
+		}
+		if !m.Templates && r.Precision.Value > 0.5 {
+			t.Errorf("templates left in: precision %v: the pages show nothing", r.Precision.Value)
+		}
+	}
+}
+
+// What leaving templates out gains on real articles, by the length of the
+// shells.
+func TestTemplatesMeasured(t *testing.T) {
+	laboratory(t)
+	from := &Corpus{}
+	shared(t, "zh/blogs.jsonl.gz", func(field func(string) string) {
+		if !strings.Contains(field("text"), errorPage) {
+			from.add(field("id"), field("text"))
+		}
+	})
+	for _, shellLength := range []int{0, 200, 800, 2400} {
+		c := onSites(t, from, 5000, 1200, shellLength)
+		l := newLab(t, c, Options{Alike: 1, Half: AllPairs})
+		report := l.Report(fmt.Sprintf("100 sites, shells of %d characters around articles of 600 to 1,200", shellLength))
+		for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
+			for _, templates := range []bool{false, true} {
+				m.Label, m.Templates = strings.TrimSuffix(m.Label, ", templates"), templates
+				if templates {
+					m.Label += ", templates"
+				}
+				r, err := l.Measure(t.Context(), m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				report.Results = append(report.Results, r)
+			}
+		}
+		if err := report.WriteText(t.Output()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,562 @@
+// Package lookup answers, for one page at a time, which documents of a library
+// it is a near-duplicate of: the same fingerprint, the same tables and the
+// same verdict as a run's, against a store that is derived from the library
+// and follows it. It also serves these answers over HTTP. It never changes
+// the library.
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/sorted"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/version"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// tableDistance is the distance within which two fingerprints share a value of
+// a segment table. For larger ones the values around are looked at.
+const tableDistance = 3
+
+// Options of Open.
+type Options struct {
+	Distance int // largest Hamming distance; < 0: the library's
+	Limit    int // matches of an answer; 0: 10
+	Log      *slog.Logger
+	// Store makes the store for the library at dir; nil: files in its folder.
+	Store func(dir string, schema lookup.Schema) (lookup.Store, error)
+}
+
+// Index looks pages up in a library. It is safe for concurrent use.
+type Index struct {
+	dir     string
+	config  config.Config
+	limit   int
+	log     *slog.Logger
+	layout  *simhash.Layout
+	store   lookup.Store
+	job     *engine.Job
+	release func() error
+	searches,
+	verifiers sync.Pool
+
+	refreshing sync.Mutex
+	mu         sync.RWMutex
+	manifest   *library.Manifest // that the store's parts are of
+	files      map[string]string // of the library, by part
+	parts      []string          // in order
+
+	looking sync.Mutex
+	current atomic.Pointer[current]
+}
+
+// current is the library's manifest as it is now, which says what of the
+// store's parts still counts.
+type current struct {
+	info     os.FileInfo // of the manifest's file
+	manifest *library.Manifest
+	hidden   *library.Hidden
+}
+
+// ErrDistance is returned for a distance that no look-up can have.
+var ErrDistance = errors.New("no distance of look-ups")
+
+// Open opens the library at dir and brings its store up to date, which takes
+// as long as reading what is new.
+func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
+	m, err := library.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Nights) == 0 && m.Config == nil {
+		return nil, fmt.Errorf("%w in %s: it has no night yet", library.ErrNone, dir)
+	}
+	x := &Index{dir: dir, limit: o.Limit, log: o.Log, config: config.Default(), release: func() error { return nil }}
+	if x.limit <= 0 {
+		x.limit = 10
+	}
+	if x.log == nil {
+		x.log = slog.New(slog.DiscardHandler)
+	}
+	if err := json.Unmarshal(m.Config, &x.config); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, library.ManifestFile), err)
+	}
+	if o.Distance >= 0 {
+		x.config.Match.Distance = o.Distance
+	}
+	if err := x.config.Check(); err != nil {
+		if o.Distance >= 0 {
+			err = fmt.Errorf("%w: %w", ErrDistance, err)
+		}
+		return nil, err
+	}
+	settings, err := engine.LibrarySettings(x.config)
+	if err != nil {
+		return nil, fmt.Errorf("the library's settings name a file that cannot be read: %w: put it back there", err)
+	}
+	if err := library.CompareSettings(m.Settings, settings); err != nil {
+		return nil, err
+	}
+	x.job = &engine.Job{Config: x.config}
+	if x.job.Analyzer, x.release, err = engine.NewAnalyzer(x.config.Features); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.Close())
+		}
+	}()
+	if x.job.Templates, err = engine.Templates(x.config.Features); err != nil {
+		return nil, err
+	}
+	if x.layout, err = simhash.NewLayout(m.Bits, tableDistance); err != nil {
+		return nil, err
+	}
+	open := o.Store
+	if open == nil {
+		open = func(dir string, schema lookup.Schema) (lookup.Store, error) {
+			return sorted.Open(filepath.Join(dir, library.Index), schema, sorted.Options{})
+		}
+	}
+	store, err := open(dir, x.schema(m.Bits))
+	if err != nil {
+		return nil, err
+	}
+	x.store = store
+	_, err = x.Refresh(ctx)
+	return x, err
+}
+
+// Close closes the store.
+func (x *Index) Close() error {
+	err := x.release()
+	if x.store != nil {
+		err = errors.Join(err, x.store.Close())
+	}
+	return err
+}
+
+// Tables of the store: the layout's, then one for each band, then that of
+// short texts.
+func (x *Index) schema(bits int) lookup.Schema {
+	s := lookup.Schema{Bits: bits}
+	for t := range x.layout.Tables() {
+		s.Tables = append(s.Tables, lookup.Table{Width: x.layout.KeyBits(t), Prints: true})
+	}
+	for range sketch.Bands {
+		s.Tables = append(s.Tables, lookup.Table{Width: sketch.BandBits})
+	}
+	s.Tables = append(s.Tables, lookup.Table{Width: 32})
+	return s
+}
+
+// keys holds the buffers of one document's keys.
+type keys struct {
+	short   sketch.Short
+	letters []rune
+	hashes  []uint64
+	keys    []lookup.Key
+}
+
+// of returns the keys of a document, valid until the next call.
+func (k *keys) of(layout *simhash.Layout, v *data.View) []lookup.Key {
+	k.keys = k.keys[:0]
+	tables := layout.Tables()
+	if v.Normal {
+		for t := range tables {
+			key, _ := layout.Key(t, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
+			k.keys = append(k.keys, lookup.Key{Table: t, Value: uint32(key.Value())})
+		}
+	}
+	if s := (*sketch.Sketch)(&v.Sketch); !s.IsZero() {
+		for b := range sketch.Bands {
+			k.keys = append(k.keys, lookup.Key{Table: tables + b, Value: s.Band(b)})
+		}
+	}
+	if len(v.Letters) > 0 {
+		k.letters = append(k.letters[:0], []rune(string(v.Letters))...)
+		k.hashes = k.short.Keys(k.hashes[:0], k.letters)
+		last := uint32(0)
+		for i, h := range k.hashes { // ascending; two may be cut to the same bits
+			if v := uint32(h >> 32); i == 0 || v != last {
+				k.keys = append(k.keys, lookup.Key{Table: tables + sketch.Bands, Value: v})
+				last = v
+			}
+		}
+	}
+	return k.keys
+}
+
+// partOf names the store's part of a file of the library. The content's hash is
+// in the name: a library that was put back from a backup may give another file
+// the name of one that the store has seen.
+func partOf(f library.File) string {
+	return strings.TrimSuffix(path.Base(f.Name), ".parquet") + "-" + f.SHA256[:min(len(f.SHA256), 16)]
+}
+
+// Refresh brings the store up to date with the library, and reports whether
+// the library had changed. While it works, Find answers from what was there, but
+// for what has been deleted, expired or replaced. It waits for another process
+// that has the library only if there are files that the store does not have.
+func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
+	x.refreshing.Lock()
+	defer x.refreshing.Unlock()
+	now, err := x.look()
+	if err != nil {
+		return false, err
+	}
+	have, err := x.store.Parts(ctx)
+	if err != nil {
+		return false, err
+	}
+	m := now.manifest
+	if x.Manifest() == m && !x.lacks(have) {
+		return false, nil
+	}
+	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f)) }) {
+		if m, err = x.index(ctx, have); err != nil {
+			return false, err
+		}
+	}
+	files := map[string]string{}
+	for _, f := range m.Files {
+		if !m.IsMerges(f.Name) {
+			files[partOf(f)] = f.Name
+		}
+	}
+	x.mu.Lock()
+	x.manifest, x.files, x.parts = m, files, slices.Sorted(maps.Keys(files))
+	x.mu.Unlock()
+	for _, part := range have {
+		if _, ok := files[part]; !ok {
+			if err := x.store.Drop(ctx, part); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// errLacking is returned while the store has lost parts of what it had, as a
+// server that keeps it in memory does when it is started again.
+var errLacking = errors.New("the index has lost files of the library: it is made again")
+
+// lacks reports whether parts that are answered from are not there.
+func (x *Index) lacks(have []string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, part := range x.parts {
+		if !slices.Contains(have, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// index puts what the store does not have of the library, which nobody may
+// change meanwhile, and returns its manifest.
+func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, err error) {
+	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Waiting: func() {
+		x.log.Warn("another neardup has the library: waiting for it", "library", x.dir)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	now, err := x.look() // nobody changes it now
+	if err != nil {
+		return nil, err
+	}
+	m = now.manifest
+	for _, f := range m.Files { // in order of name
+		part := partOf(f)
+		if m.IsMerges(f.Name) || slices.Contains(have, part) {
+			continue
+		}
+		began := time.Now()
+		if err := x.store.Put(ctx, part, x.entries(ctx, l, f.Name)); err != nil {
+			return nil, err
+		}
+		x.log.Info("a file of the library can be looked up", "file", f.Name, "rows", f.Rows, "seconds", time.Since(began).Seconds())
+	}
+	return m, nil
+}
+
+// looks is how often the manifest is read again when the files that it names
+// are gone: another process has changed the library in between.
+const looks = 5
+
+// look returns the library's manifest as it is now; it reads it only when its
+// file is another than the last time. With an error comes what was there the
+// last time, if anything was.
+func (x *Index) look() (*current, error) {
+	path := filepath.Join(x.dir, library.ManifestFile)
+	have := x.current.Load()
+	info, err := os.Stat(path)
+	if err == nil && have != nil && sameFile(info, have.info) {
+		return have, nil
+	}
+	x.looking.Lock()
+	defer x.looking.Unlock()
+	have = x.current.Load()
+	for range looks {
+		// The file is looked at first: if it is replaced in between, the next
+		// look sees that.
+		if info, err = os.Stat(path); err == nil && have != nil && sameFile(info, have.info) {
+			return have, nil
+		}
+		now := &current{info: info}
+		if now.manifest, err = library.ReadManifest(x.dir); err != nil {
+			break
+		}
+		if now.hidden, err = library.ReadHidden(x.dir, now.manifest); err == nil && info != nil {
+			x.current.Store(now)
+			return now, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("%s: it is replaced again and again: ask again", path)
+	}
+	return have, err
+}
+
+func sameFile(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// entries yields the documents of a file of the library, those that are
+// deleted left out.
+func (x *Index) entries(ctx context.Context, l *library.Library, file string) func(yield func(*lookup.Entry) error) error {
+	return func(yield func(*lookup.Entry) error) error {
+		var k keys
+		var e lookup.Entry
+		var row data.LibraryRow
+		var v data.View
+		return l.FileRows(ctx, file, func(b *library.Batch) error {
+			for i := range b.N {
+				b.Row(i, &row)
+				viewOf(&row, &v)
+				e = lookup.Entry{
+					Row: b.Numbers[i], Keys: k.of(x.layout, &v), ID: row.DocID, Hi: row.Hi, Lo: row.Lo, Normal: v.Normal, Length: v.Length,
+					Sketch: row.Sketch, Letters: row.Letters, FirstSeen: []byte(row.FirstSeen), Cluster: row.Cluster,
+				}
+				if err := yield(&e); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func viewOf(row *data.LibraryRow, v *data.View) {
+	*v = data.View{Hi: row.Hi, Lo: row.Lo, Length: uint32(max(row.Length, 0)), Normal: row.Lane == simhash.LaneNormal.String(), Letters: row.Letters}
+	copy(v.Sketch[:], row.Sketch)
+}
+
+// Manifest is the library's as the answers have it.
+func (x *Index) Manifest() *library.Manifest {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.manifest
+}
+
+// Answer is what the library knows of a page.
+type Answer struct {
+	Known       bool    `json:"known"` // there is a match
+	Lane        string  `json:"lane"`  // how the page is judged by its length
+	Length      int     `json:"length"`
+	Fingerprint string  `json:"fingerprint"` // hexadecimal
+	Matches     []Match `json:"matches"`     // the best first
+	Nights      int     `json:"nights"`      // that were looked at
+	Documents   int64   `json:"documents"`
+}
+
+// Match is a document of the library that the page is a near-duplicate of.
+type Match struct {
+	ID         string   `json:"id"`
+	Night      string   `json:"night"`      // the earliest in which it is as near as that
+	FirstSeen  string   `json:"first_seen"` // in which the library first had the id
+	LastSeen   string   `json:"last_seen"`  // the latest in which it matches
+	Nights     int      `json:"nights"`     // in which it matches
+	Distance   int      `json:"distance"`
+	Similarity float64  `json:"similarity"`         // 1 - distance / bits
+	Estimate   *float64 `json:"estimate,omitempty"` // of the texts' similarity, when the library has sketches
+	Verdict    string   `json:"verdict"`            // why it is a match
+	Cluster    string   `json:"cluster,omitempty"`  // as it was when the night was added
+}
+
+// Find fingerprints the document as the library's runs do and returns what is
+// near it. Of an id that matches in several nights the best is named, the
+// earliest of the equally near.
+func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
+	f := x.job.Fingerprinter()
+	var row data.FingerprintRow
+	err := engine.Guard(func() error {
+		f.Fingerprint(doc, "", &row)
+		return nil
+	})
+	if err != nil { // f may be in any state
+		return nil, err
+	}
+	defer x.job.Release(f)
+	var v data.View
+	mapper.View(&row, &v)
+	return x.find(ctx, &v, row.Lane)
+}
+
+func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
+	k, ok := x.searches.Get().(*keys)
+	if !ok {
+		k = &keys{}
+	}
+	defer x.searches.Put(k)
+	match := x.config.Match
+	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal}
+	reaches := lookup.Reaches(x.layout.Tables(), match.Distance)
+	for _, key := range k.of(x.layout, v) {
+		reach := -1
+		switch tables := x.layout.Tables(); {
+		case key.Table < tables:
+			reach = reaches[key.Table]
+		case key.Table < tables+sketch.Bands && match.Bands, key.Table == tables+sketch.Bands && match.ShortTexts:
+			reach = 0
+		}
+		if reach >= 0 {
+			q.Keys, q.Reach = append(q.Keys, key), append(q.Reach, reach)
+		}
+	}
+	m, files, hits, err := x.near(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	now, err := x.look()
+	if now == nil { // else a manifest that cannot be read is for Refresh to tell
+		return nil, err
+	}
+	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: fmt.Sprintf("%016x", v.Lo), Matches: []Match{}, Nights: len(now.manifest.Nights), Documents: now.manifest.Rows()}
+	if m.Bits == 128 {
+		a.Fingerprint = fmt.Sprintf("%016x%016x", v.Hi, v.Lo)
+	}
+	verifier, ok := x.verifiers.Get().(*mapper.Verifier)
+	if !ok {
+		verifier = mapper.NewVerifier(engine.Rule(match))
+	}
+	defer x.verifiers.Put(verifier)
+	byID := map[string]int{}
+	for i := range hits {
+		h := &hits[i]
+		file, ok := files[h.Part]
+		if !ok {
+			continue
+		}
+		night, ok := m.At(file, h.Row)
+		if !ok || !now.counts(m, night, file, h) {
+			continue
+		}
+		found, same := x.judge(verifier, v, h)
+		if !same {
+			continue
+		}
+		found.Night = night
+		x.take(a, byID, found)
+	}
+	slices.SortFunc(a.Matches, func(p, q Match) int {
+		return cmp.Or(cmp.Compare(p.Distance, q.Distance), strings.Compare(p.Night, q.Night), strings.Compare(p.ID, q.ID))
+	})
+	a.Matches = a.Matches[:min(len(a.Matches), x.limit)]
+	a.Known = len(a.Matches) > 0
+	return a, nil
+}
+
+// near returns what the store has near the query, with the manifest and the
+// files that its parts are of. It is never an answer from less than all of
+// them.
+func (x *Index) near(ctx context.Context, q *lookup.Query) (m *library.Manifest, files map[string]string, hits []lookup.Hit, err error) {
+	for {
+		x.mu.RLock()
+		m, files, q.Parts = x.manifest, x.files, x.parts
+		x.mu.RUnlock()
+		hits, err = x.store.Near(ctx, q)
+		switch {
+		case !errors.Is(err, lookup.ErrParts):
+			return m, files, hits, err
+		case x.Manifest() == m: // else Refresh has dropped parts meanwhile
+			return nil, nil, nil, errLacking
+		}
+	}
+}
+
+// counts reports whether a document of a night, as the manifest m has it, is
+// still one of the library's: neither it nor the night was deleted, expired or
+// replaced since.
+func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit) bool {
+	f, _ := m.File(file)
+	if c.hidden.After(h.ID, f.Deleted) {
+		return false
+	}
+	if c.manifest == m {
+		return true
+	}
+	if is, ok := c.manifest.File(file); ok && is.SHA256 != f.SHA256 { // put back from a backup, and added again
+		return false
+	}
+	was, _ := m.Night(night)
+	is, ok := c.manifest.Night(night)
+	return ok && is.Run == was.Run && is.Added.Equal(was.Added)
+}
+
+// judge gives the verdict on a hit.
+func (x *Index) judge(verifier *mapper.Verifier, v *data.View, h *lookup.Hit) (found Match, same bool) {
+	found = Match{ID: string(h.ID), FirstSeen: string(h.FirstSeen), Distance: h.Distance, Similarity: 1 - float64(h.Distance)/float64(x.layout.Bits()), Cluster: string(h.Cluster)}
+	o := data.View{Hi: h.Hi, Lo: h.Lo, Length: h.Length, Normal: h.Normal, Letters: h.Letters}
+	copy(o.Sketch[:], h.Sketch)
+	rule := engine.Rule(x.config.Match)
+	if !rule.Candidate(v, &o) {
+		return found, false
+	}
+	e := verifier.Estimated(verifier.Judge(v, &o), v, &o) // the text is gone
+	if rule.Verified {
+		similarity := mapper.Similarity(e)
+		found.Estimate = &similarity
+	}
+	found.Verdict = e.Reason.String()
+	return found, e.Reason != data.NotTheSame
+}
+
+// take adds a match, or joins it with that of the same id.
+func (x *Index) take(a *Answer, byID map[string]int, found Match) {
+	found.LastSeen, found.Nights = found.Night, 1
+	at, ok := byID[found.ID]
+	if !ok {
+		byID[found.ID] = len(a.Matches)
+		a.Matches = append(a.Matches, found)
+		return
+	}
+	have := &a.Matches[at]
+	first, last, nights := min(have.FirstSeen, found.FirstSeen), max(have.LastSeen, found.LastSeen), have.Nights+1
+	if cmp.Or(cmp.Compare(found.Distance, have.Distance), strings.Compare(found.Night, have.Night)) < 0 {
+		*have = found
+	}
+	have.FirstSeen, have.LastSeen, have.Nights = first, last, nights
+}

@@ -1,0 +1,414 @@
+// Package plan looks at a sample of a dump and says what a run over it would
+// take and find: documents, time and memory by preset, and the precision and
+// recall of each, measured on duplicates planted into the sample itself.
+//
+// What it says of time comes from the processor time of the sample on this
+// machine, and from the cost model of the matching kernel; it is an estimate
+// for a machine that does nothing else. It writes nothing.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/hamming"
+)
+
+// Options say how much of the dump is looked at.
+type Options struct {
+	Documents int // of the sample; 0: 2,000
+	Workers   int // cores that the run would have; at least 1
+	Seed      uint64
+}
+
+// Plan is what a run would take and find.
+type Plan struct {
+	Splits      int              `json:"splits"`
+	Bytes       int64            `json:"bytes"`     // of the input, as it stands in the files
+	Documents   int64            `json:"documents"` // about
+	Sampled     int              `json:"sampled"`
+	SampledFrom int              `json:"sampled_from"` // splits
+	Skipped     int              `json:"skipped"`      // records of the sample that are no documents
+	Characters  float64          `json:"characters"`   // of a document, on average
+	Han         float64          `json:"han"`          // share of the sample's letters that are ideographs
+	Lanes       map[string]int   `json:"lanes"`        // of the sample
+	ShortTexts  int              `json:"short_texts"`  // of the sample: of at most 40 letters
+	Presets     []preset         `json:"presets"`
+	Recommended string           `json:"recommended"` // preset
+	Why         string           `json:"why"`
+	Memory      string           `json:"memory"` // what to give --memory
+	Planted     map[string]int64 `json:"planted"`
+}
+
+// preset is what a preset would take and find.
+type preset struct {
+	Name        string     `json:"name"`
+	Distance    int        `json:"distance"`
+	Fingerprint float64    `json:"fingerprint_seconds"` // reading included
+	Match       float64    `json:"match_seconds"`
+	Clean       float64    `json:"clean_seconds"` // the clean dump: reading again and packing
+	Total       float64    `json:"total_seconds"`
+	Memory      int64      `json:"memory_bytes"` // peak, all in memory
+	Precision   eval.Share `json:"precision"`    // on the planted sample; of a preset without verification reckoned up to the whole dump
+	Recall      eval.Share `json:"recall"`       // on the planted sample
+
+	verified bool
+}
+
+// errNothing is returned for a dump of which no document can be read.
+var errNothing = errors.New("no document to plan by")
+
+// Bytes of a run's peak memory, all in memory, without and with verification:
+// of any run, of the buffers of its stages, which bufferFull documents fill, for
+// each document, and for each split that is read at once, by its format, when it
+// has readerFull documents. Fitted to runs over 130 to 2 million documents
+// (job/docs/benchmarks/2026-11-21/plan.md).
+const (
+	baseMemory = 215 << 20
+	bufferFull = 420_000
+	readerFull = 4_000
+)
+
+var (
+	bufferMemory   = [2]float64{125 << 20, 195 << 20}
+	documentMemory = [2]float64{60, 110}
+	readerMemory   = map[string]float64{"parquet": 60 << 20, "warc": 135 << 20}
+)
+
+// Seconds for each document beside the fingerprint and the join: by the clock
+// for order, tables and clusters, of one core for the further tables. From
+// runs over a million documents (job/docs/benchmarks/2026-11-21/run.md).
+const (
+	orderSeconds   = 2.8e-6
+	furtherSeconds = 1.8e-6
+)
+
+// unpackShare is what reading a text from the run's own table takes of what
+// packing it for the clean dump does.
+const unpackShare = 0.25
+
+// New samples the inputs and plans a run by cfg.
+func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*Plan, error) {
+	if o.Documents <= 0 {
+		o.Documents = 2000
+	}
+	o.Workers = max(o.Workers, 1)
+	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding, SplitBytes: cfg.Input.SplitBytes})
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Splits: len(splits), Lanes: map[string]int{}, Planted: map[string]int64{}}
+	s := &sampler{plan: p, cfg: cfg}
+	if err := s.read(ctx, splits, o.Documents); err != nil {
+		return nil, err
+	}
+	if p.Sampled == 0 {
+		return nil, fmt.Errorf("%w: %d splits, %d records that are none", errNothing, len(splits), p.Skipped)
+	}
+	if err := s.look(); err != nil {
+		return nil, err
+	}
+	for _, name := range config.Presets() {
+		preset, err := s.preset(name, o.Workers)
+		if err != nil {
+			return nil, err
+		}
+		p.Presets = append(p.Presets, preset)
+	}
+	if err := s.measure(ctx, o); err != nil {
+		return nil, err
+	}
+	p.recommend()
+	return p, nil
+}
+
+// spent is the processor time of this process, in seconds: what else the machine
+// does is no part of it.
+func spent() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return float64(time.Now().UnixNano()) / 1e9 // nearly the same on a quiet machine
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// sampler reads and times the sample.
+type sampler struct {
+	plan *Plan
+	cfg  config.Config
+	docs []data.Document
+
+	first    float64    // spent when the first document had been read
+	perByte  float64    // documents
+	reading  float64    // seconds of one core, for a document
+	printing [2]float64 // the same for fingerprints without and with sketches
+	packing  float64    // the same for compressing the text again
+	splits   int        // that can be read at once
+	format   string     // of the first
+}
+
+// sampleBytes is about how many bytes are read, in all, to count documents by:
+// readers read ahead, so that of a few documents too many bytes seem theirs.
+// Where documents are slow to read, as the main text of pages is, no more than
+// the sample is read after sampleTime.
+const (
+	sampleBytes = 32 << 20
+	sampleTime  = 5 * time.Second
+)
+
+// read takes the first documents of splits that are spread evenly.
+func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) error {
+	const mostSplits = 64
+	n := min(len(splits), mostSplits)
+	each := (documents + n - 1) / n
+	s.splits, s.format = len(splits), splits[0].Format
+	consumed, counted := int64(0), 0
+	began := time.Now()
+	for i := range n {
+		split := splits[i*len(splits)/n]
+		until := began.Add(sampleTime * time.Duration(i+1) / time.Duration(n))
+		bytes, documents, err := s.readSplit(ctx, split, each, sampleBytes/int64(n), until)
+		if err != nil {
+			return err
+		}
+		consumed += bytes
+		counted += documents
+	}
+	// What is made ready once, for the first document, is no part of the time
+	// of one.
+	if counted > 1 {
+		s.reading = (spent() - s.first) / float64(counted-1)
+	}
+	s.plan.SampledFrom, s.plan.Sampled = n, len(s.docs)
+	for i, split := range splits {
+		if i == 0 || split.Path != splits[i-1].Path {
+			s.plan.Bytes += max(split.Size, 0)
+		}
+	}
+	if consumed > 0 {
+		s.perByte = float64(counted) / float64(consumed)
+	}
+	s.plan.Documents = max(int64(s.perByte*float64(s.plan.Bytes)), int64(counted))
+	return nil
+}
+
+// readSplit keeps the first documents of a split, and counts those of its
+// first bytes, as far as there is time.
+func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64, until time.Time) (consumed int64, documents int, err error) {
+	in, err := source.Open(split, s.cfg.Input.ReaderOptions())
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var doc data.Document
+	for documents < keep || in.Consumed() < bytes && time.Now().Before(until) {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		err := in.Read(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if _, bad := data.IsBadRecord(err); bad {
+			s.plan.Skipped++
+			continue
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if s.first == 0 {
+			s.first = spent()
+		}
+		if documents++; documents <= keep {
+			s.docs = append(s.docs, doc)
+			doc = data.Document{} // its bytes are kept
+		}
+	}
+	return in.Consumed(), documents, nil
+}
+
+// look fingerprints the sample, with and without sketches, and packs it as the
+// clean dump is packed. It keeps the time of the second time over: the first
+// makes things ready.
+func (s *sampler) look() (err error) {
+	analyzer, release, err := engine.NewAnalyzer(s.cfg.Features)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	templates, err := engine.Templates(s.cfg.Features)
+	if err != nil {
+		return err
+	}
+	letters, han, characters := 0, 0, 0
+	for pass := range 4 {
+		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), pass%2 == 1, templates)
+		var row data.FingerprintRow
+		began := spent()
+		for i := range s.docs {
+			f.Fingerprint(&s.docs[i], "", &row)
+			if pass == 1 {
+				s.plan.Lanes[row.Lane]++
+				characters += int(row.Length)
+				if len(row.Letters) > 0 {
+					s.plan.ShortTexts++
+				}
+			}
+		}
+		s.printing[pass%2] = (spent() - began) / float64(len(s.docs))
+	}
+	pack, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	began := spent()
+	for i := range s.docs {
+		if _, err := pack.Write(s.docs[i].Text); err != nil {
+			return err
+		}
+	}
+	if err := pack.Close(); err != nil {
+		return err
+	}
+	s.packing = (spent() - began) / float64(len(s.docs))
+	for i := range s.docs {
+		for _, c := range string(s.docs[i].Text[:min(len(s.docs[i].Text), 2000)]) {
+			if unicode.IsLetter(c) {
+				letters++
+				if unicode.Is(unicode.Han, c) {
+					han++
+				}
+			}
+		}
+	}
+	s.plan.Characters = float64(characters) / float64(len(s.docs))
+	s.plan.Han = float64(han) / float64(max(letters, 1))
+	return nil
+}
+
+// preset estimates what a preset takes.
+func (s *sampler) preset(name string, workers int) (preset, error) {
+	cfg, err := s.cfg.WithPreset(name)
+	if err != nil {
+		return preset{}, err
+	}
+	m := cfg.Match
+	verified := 0
+	if m.Verified() {
+		verified = 1
+	}
+	n := float64(s.plan.Documents)
+	cores := float64(workers)
+	splits := float64(min(workers, s.splits)) // that are read at once
+	readers := splits
+	if s.format == source.FormatWARC || s.format == source.FormatWET {
+		readers = cores // a split is read by all
+	}
+	p := preset{Name: name, Distance: m.Distance, verified: m.Verified()}
+	// A split's reader and the fingerprinters work at the same time.
+	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores)
+	kernel, err := hamming.ChoosePlan(cfg.Features.Bits, m.Distance, int(min(n, 1<<31)))
+	if err != nil {
+		return p, err
+	}
+	p.Match = n*orderSeconds + n*kernel.Cost(int(min(n, 1<<31)))*1e-9/cores
+	p.Match += n * furtherSeconds / cores * float64(verified)
+	p.Memory = baseMemory + int64(bufferMemory[verified]*min(1, n/bufferFull)+documentMemory[verified]*n+min(splits, n/readerFull)*readerMemory[s.format])
+	again := s.reading // of a text, when it is read again
+	if source.Extracts(s.format) {
+		again = s.packing * unpackShare
+	}
+	if m.Verify == config.VerifyTexts {
+		p.Match += again * n / readers // the texts of open pairs
+	}
+	if cfg.Output.Clean {
+		// A split is read by one, and packed by all.
+		p.Clean = max(again*n/readers, (again+s.packing)*n/cores)
+	}
+	p.Total = p.Fingerprint + p.Match + p.Clean
+	return p, nil
+}
+
+// measure plants duplicates of every kind into the sample and has the presets
+// find them.
+func (s *sampler) measure(ctx context.Context, o Options) (err error) {
+	corpus := &eval.Corpus{}
+	for _, d := range s.docs {
+		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
+	}
+	var edits []eval.Planned
+	for _, e := range []eval.Edit{eval.EditMirror, eval.EditAdvert, eval.EditNumbers, eval.EditDrop, eval.EditMove, eval.EditReword, eval.EditTruncate} {
+		edits = append(edits, eval.Planned{Edit: e, Strength: plantStrength})
+	}
+	count := len(s.docs) / 2
+	planted, err := eval.Plant(corpus, eval.Planting{Edits: edits, Count: count, Seed: o.Seed})
+	if err != nil {
+		return err
+	}
+	for i := range count {
+		s.plan.Planted[string(edits[i%len(edits)].Edit)]++
+	}
+	lab, err := eval.New(ctx, planted, eval.Options{Half: eval.AllPairs, Workers: o.Workers})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	for i := range s.plan.Presets {
+		preset := &s.plan.Presets[i]
+		r, err := lab.Measure(ctx, eval.Preset(preset.Name))
+		if err != nil {
+			return err
+		}
+		preset.Precision, preset.Recall = r.Precision, r.Recall
+		if !preset.verified {
+			preset.Precision = diluted(r.Precision, float64(s.plan.Documents)/float64(len(s.docs)))
+		}
+	}
+	return nil
+}
+
+// diluted is the precision among that many times as many documents where
+// nothing but the distance tells: pairs that have nothing to do with each other
+// grow with the square of the documents, duplicates with their number.
+// Verification leaves none of the former.
+func diluted(p eval.Share, times float64) eval.Share {
+	of := func(v float64) float64 { return v / (v + (1-v)*times) }
+	p.Value, p.Low, p.High = of(p.Value), of(p.Low), of(p.High)
+	return p
+}
+
+// plantStrength is how much of a page the planted edits change.
+const plantStrength = 0.2
+
+// recommend chooses the preset of the best F1, or a faster one that is within a
+// point of it.
+func (p *Plan) recommend() {
+	f1 := func(i int) float64 { return eval.F1(p.Presets[i].Precision.Value, p.Presets[i].Recall.Value) }
+	order := []int{0, 1, 2}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f1(b), f1(a)) })
+	best := order[0]
+	for _, i := range order[1:] {
+		if f1(best)-f1(i) < 0.01 && p.Presets[best].Total > 1.2*p.Presets[i].Total {
+			best = i
+		}
+	}
+	r := p.Presets[best]
+	p.Recommended = r.Name
+	p.Why = fmt.Sprintf("of the planted duplicates it finds %.1f %%, and %.1f %% of what it reports is right", 100*r.Recall.Value, 100*r.Precision.Value)
+	p.Memory = fmt.Sprintf("%dMiB", (r.Memory+r.Memory/4)>>20)
+}

@@ -1,0 +1,108 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/plan"
+)
+
+// dump writes n documents of 60 to 160 words in files, and some bad lines.
+func dump(n, files int) (string, error) {
+	dir, err := os.MkdirTemp("", "plan")
+	if err != nil {
+		return "", err
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for f := range files {
+		var b strings.Builder
+		for i := range n / files {
+			var words []string
+			for range 60 + r.IntN(100) {
+				words = append(words, fmt.Sprintf("word%d", r.IntN(9000)))
+			}
+			fmt.Fprintf(&b, "{\"id\":\"%d-%d\",\"text\":%q}\n", f, i, strings.Join(words, " "))
+			if i%10 == 0 {
+				b.WriteString("{broken\n")
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.jsonl", f)), []byte(b.String()), 0o600); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+func TestPlan(t *testing.T) {
+	dir, err := dump(3000, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	p, err := plan.New(context.Background(), config.Default(), []string{dir}, plan.Options{Documents: 600, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Documents != 3000 || p.Sampled != 600 || p.Splits != 3 || p.Skipped == 0 || p.Lanes["normal"] != 600 || p.ShortTexts > 0 || p.Han > 0 {
+		t.Errorf("%+v", p)
+	}
+	if len(p.Presets) != 3 || p.Recommended != config.PresetBalanced && p.Recommended != config.PresetThorough {
+		t.Fatalf("recommends %s of %+v", p.Recommended, p.Presets)
+	}
+	classic, balanced, thorough := p.Presets[0], p.Presets[1], p.Presets[2]
+	if balanced.Recall.Value < 0.8 || balanced.Precision.Value < 0.99 || classic.Recall.Value > balanced.Recall.Value || thorough.Recall.Value < balanced.Recall.Value-0.03 {
+		t.Errorf("classic %+v, balanced %+v, thorough %+v", classic, balanced, thorough)
+	}
+	// Of five times as many documents, classic's precision is less certain.
+	if of := eval.NewShare(classic.Precision.Have, classic.Precision.Of); of.Value < 1 || classic.Precision.Value != 1 || classic.Precision.Low > 0.95*of.Low {
+		t.Errorf("precision of classic %+v, of the sample %+v", classic.Precision, of)
+	}
+	for _, r := range p.Presets {
+		if !(r.Fingerprint > 0 && r.Match > 0 && r.Clean > 0) || math.Abs(r.Total-r.Fingerprint-r.Match-r.Clean) > 1e-9 || r.Memory < 200<<20 || r.Memory > 300<<20 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if thorough.Match <= balanced.Match || balanced.Match <= classic.Match {
+		t.Errorf("matching takes %v, %v, %v", classic.Match, balanced.Match, thorough.Match)
+	}
+	if _, err := config.ParseBytes(p.Memory); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingToPlanBy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, []byte("{broken\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.New(context.Background(), config.Default(), []string{path}, plan.Options{}); !errors.Is(err, plan.ErrNothing) {
+		t.Errorf("got %v, want ErrNothing", err)
+	}
+}
+
+func ExampleNew() {
+	dir, err := dump(300, 3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := plan.New(context.Background(), config.Default(), []string{dir}, plan.Options{Workers: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Documents, "documents in", p.Splits, "files")
+	fmt.Println(os.RemoveAll(dir))
+	// Output:
+	// 300 documents in 3 files
+	// <nil>
+}
