@@ -1,3 +1,5 @@
+//go:build cgo
+
 package gojieba
 
 // What the tests look at.

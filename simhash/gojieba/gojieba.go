@@ -1,10 +1,5 @@
-// Package gojieba cuts text with github.com/yanyiwu/gojieba, the C++ segmenter
-// that package jieba follows: as a reference, and as a choice. Its results are
-// those of package jieba, at about an eighth of the speed and for 130 MB of
-// memory outside Go's heap per Segmenter. It never panics where gojieba does.
-//
-// gojieba reads its dictionaries from the source directory it was compiled in;
-// a program that was moved to another machine does not find them.
+//go:build cgo
+
 package gojieba
 
 import (
@@ -22,9 +17,6 @@ import (
 
 	"github.com/neardup/neardup/simhash/jieba"
 )
-
-// ErrNoDictionary is returned where gojieba's dictionary files are missing.
-var ErrNoDictionary = errors.New("dictionary file of gojieba not found")
 
 // errClosed is returned for a second Close.
 var errClosed = errors.New("segmenter is closed")
@@ -64,8 +56,8 @@ func New(d *jieba.Dictionary) (*Segmenter, error) {
 func readable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("gojieba: %w: %w: this program was built on another machine or with -trimpath; "+
-			"use the embedded segmenter, which gives the same words, or build the program here", ErrNoDictionary, err)
+		return fmt.Errorf("%w: %w: this program was built on another machine or with -trimpath; "+
+			"use the embedded segmenter, which gives the same words, or build the program here", ErrUnavailable, err)
 	}
 	return f.Close()
 }

@@ -1,0 +1,29 @@
+//go:build !cgo
+
+package gojieba
+
+import (
+	"fmt"
+
+	"github.com/neardup/neardup/simhash/jieba"
+)
+
+// Segmenter is of a program that was built without cgo: there is none.
+type Segmenter struct{}
+
+// New returns ErrUnavailable.
+func New(*jieba.Dictionary) (*Segmenter, error) {
+	return nil, fmt.Errorf("%w: this program was built without cgo; use the embedded segmenter, which gives the same words, or build it with CGO_ENABLED=1 and a C++ compiler", ErrUnavailable)
+}
+
+// Close does nothing.
+func (*Segmenter) Close() error { return nil }
+
+// NewCutter returns a Cutter that cuts nothing.
+func (*Segmenter) NewCutter(bool) *Cutter { return &Cutter{} }
+
+// Cutter is of a program that was built without cgo.
+type Cutter struct{}
+
+// Cut returns dst.
+func (*Cutter) Cut(dst []jieba.Word, _ []byte) []jieba.Word { return dst }
