@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -125,7 +126,7 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	if err := r.files(s); err != nil {
 		return nil, err
 	}
-	s.Seconds, s.PeakMemory = time.Since(began).Seconds(), peakMemory()
+	s.Seconds, s.PeakMemory = time.Since(began).Seconds(), machine.PeakMemory()
 	if err := rundir.WriteJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
 		return nil, err
 	}

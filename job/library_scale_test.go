@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 )
@@ -150,27 +150,17 @@ func TestLibraryScale(t *testing.T) {
 	rows = slices.CompactFunc(rows, func(a, b data.LibraryRow) bool { return bytes.Equal(a.DocID, b.DocID) })
 	writeNight(t, r.job, rows)
 	clear(rows) // gives the memory of their texts back
-	began, cpu := time.Now(), cpuTime(t)
+	began, cpu := time.Now(), machine.ProcessorTime()
 	rec, err := r.previous(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	took, worked := time.Since(began), cpuTime(t)-cpu
+	took, worked := time.Since(began), machine.ProcessorTime()-cpu
 	t.Logf("%d of tonight's against %d of the library: %.1f s by the clock, %.1f s of CPU, %.2f M documents of the library a second of CPU; peak memory %s; %v",
-		tonight, scale, took.Seconds(), worked.Seconds(), float64(scale)/worked.Seconds()/1e6, Bytes(peakMemory()), rec.Counts)
+		tonight, scale, took.Seconds(), worked.Seconds(), float64(scale)/worked.Seconds()/1e6, Bytes(machine.PeakMemory()), rec.Counts)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// cpuTime is what this process has used of the processors.
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // writeNight writes what the fingerprint stage and the one after it would have

@@ -24,6 +24,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/charset"
+	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/hamming"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -421,22 +422,7 @@ func (e Execution) MemoryLimit() (int64, error) {
 	if err != nil || n > 0 {
 		return n, err
 	}
-	return machineMemory() / 2, nil
-}
-
-// machineMemory is the machine's memory as Linux tells it, 8 GiB elsewhere.
-func machineMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err == nil {
-		for line := range strings.Lines(string(text)) {
-			if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
-				if kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64); err == nil {
-					return kib << 10
-				}
-			}
-		}
-	}
-	return 8 << 30
+	return machine.Memory() / 2, nil
 }
 
 // Hash identifies what decides the result: two runs with the same hash and

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"syscall"
 	"time"
 	"unicode"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
 )
@@ -137,15 +137,8 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 	return p, nil
 }
 
-// spent is the processor time of this process, in seconds: what else the machine
-// does is no part of it.
-func spent() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return float64(time.Now().UnixNano()) / 1e9 // nearly the same on a quiet machine
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-}
+// spent is the processor time of this process in seconds.
+func spent() float64 { return machine.ProcessorTime().Seconds() }
 
 // sampler reads and times the sample.
 type sampler struct {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/neardup/neardup/job/internal/machine"
 )
 
 // Driver is the name that a driver has among the stages.
@@ -84,7 +86,7 @@ func (r *Reporter) Beat(parent int, stop <-chan struct{}) {
 
 // write writes the file. Errors are ignored: the next beat writes it again.
 func (r *Reporter) write(n int64) {
-	text, err := json.Marshal(Progress{Stage: r.Stage, Task: r.Task, Host: r.Host, PID: os.Getpid(), CPU: processorTime(), Beat: n,
+	text, err := json.Marshal(Progress{Stage: r.Stage, Task: r.Task, Host: r.Host, PID: os.Getpid(), CPU: machine.ProcessorTime().Milliseconds(), Beat: n,
 		In: r.In.Load(), Out: r.Out.Load(), Bytes: r.Bytes.Load(), Done: r.Done.Load()})
 	if err != nil {
 		return
@@ -111,13 +113,4 @@ func (d Dir) Progress() (all []Progress) {
 // KillSelf kills this process at once: nobody is left to read its output.
 func KillSelf() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-}
-
-// processorTime is what the process used, in milliseconds.
-func processorTime() int64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return (u.Utime.Nano() + u.Stime.Nano()) / 1e6
 }
