@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -122,7 +121,7 @@ func (s *Server) start() bool {
 	s.t.Helper()
 	s.cmd = exec.Command(s.line[0], s.line[1:]...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.cmd.SysProcAttr = endWithParent
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
-	"github.com/neardup/neardup/job/internal/engine/gleam"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/version"
 )
@@ -47,7 +46,7 @@ func (e usageError) Unwrap() error { return e.err }
 // Main runs the command line args (without the program's name) and returns
 // the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if code, ours := gleam.Main(args, stdin, stderr); ours { // a worker of the cluster
+	if code, ours := clusterMain(args, stdin, stderr); ours { // a worker of the cluster
 		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

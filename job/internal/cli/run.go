@@ -21,7 +21,6 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
-	"github.com/neardup/neardup/job/internal/engine/gleam"
 	"github.com/neardup/neardup/job/internal/engine/local"
 )
 
@@ -126,7 +125,10 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
-	req.Columns.ID, req.Engine = cfg.Input.ID, newEngine(cfg.Execution)
+	req.Columns.ID = cfg.Input.ID
+	if req.Engine, err = newEngine(cfg.Execution); err != nil {
+		return err
+	}
 	shown := &screen{w: std.err}
 	req.Log = newLog(shown, flags.verbose)
 	req.Progress = shown.progress(req.Log)
@@ -169,11 +171,11 @@ func nightOf(out string) (string, error) {
 }
 
 // newEngine returns the engine that the settings name.
-func newEngine(e config.Execution) engine.Engine {
+func newEngine(e config.Execution) (engine.Engine, error) {
 	if e.Engine == config.EngineGleam {
-		return gleam.New(gleam.Options{Master: e.Master, Attempts: e.Attempts, Stall: e.Stall, Deadline: e.Deadline})
+		return newCluster(e)
 	}
-	return local.New(runtime.GOMAXPROCS(0))
+	return local.New(runtime.GOMAXPROCS(0)), nil
 }
 
 // startProfile writes a CPU profile to path, if there is one, until stop.

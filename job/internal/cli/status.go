@@ -16,7 +16,6 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/engine"
-	"github.com/neardup/neardup/job/internal/engine/gleam"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -142,31 +141,6 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 		s.Stages = append(s.Stages, st)
 	}
 	return s, nil
-}
-
-// readFlow sums up what the workers of a flow on the cluster last told.
-func readFlow(path string) (steps []flowStatus, err error) {
-	workers, err := gleam.Status(path)
-	if err != nil {
-		return nil, err
-	}
-	hosts := make(map[string]bool)
-	for _, w := range workers {
-		if n := len(steps); n == 0 || steps[n-1].Step != w.Stage {
-			steps = append(steps, flowStatus{Step: w.Stage})
-			clear(hosts)
-		}
-		f := &steps[len(steps)-1]
-		f.Tasks++
-		if w.Done {
-			f.Done++
-		}
-		hosts[w.Host] = true
-		f.Hosts = len(hosts)
-		f.In, f.Out, f.Bytes = f.In+w.In, f.Out+w.Out, f.Bytes+w.Bytes
-		f.Seconds += float64(w.CPU) / 1000
-	}
-	return steps, nil
 }
 
 // readOn tells the time that is left by the bytes, where the sizes of all
