@@ -110,11 +110,12 @@ Parquet and a clean dump.`,
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+		return usageError{fmt.Errorf("%w%s; see %s --help", err, nearFlag(c, err), c.CommandPath())}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newInspect(std), newPlan(std), newConfig(std), newStopWords(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
 	root.CompletionOptions.HiddenDefaultCmd = true
+	completeValues(root)
 	return root
 }
 
@@ -122,7 +123,7 @@ Parquet and a clean dump.`,
 // prints the help, or says that there is no such command.
 func onlyCommands(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command %q; see %s --help", args[0], c.CommandPath())}
+		return usageError{fmt.Errorf("unknown command %q%s; see %s --help", args[0], nearCommand(c, args[0]), c.CommandPath())}
 	}
 	return c.Help()
 }

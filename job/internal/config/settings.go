@@ -53,6 +53,9 @@ func settings(prefix string, v reflect.Value) (all []Setting) {
 	return all
 }
 
+// Values are all that the setting may be; nil: its type says it.
+func (s Setting) Values() []string { return s.allow }
+
 // Usage says in one line what the setting is for, and what is allowed.
 func (s Setting) Usage() string {
 	if n := len(s.allow) - 1; n > 0 {

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// mistyped is the most edits between what was typed and what is suggested.
+const mistyped = 2
+
+// nearest returns the name of the fewest edits from what was typed, the first
+// of several; "" if all have more than mistyped.
+func nearest(typed string, names []string) string {
+	best, least := "", mistyped+1
+	for _, name := range names {
+		if n := levenshtein.ComputeDistance(typed, name); n < least {
+			best, least = name, n
+		}
+	}
+	return best
+}
+
+// didYouMean says what a user may have meant, to stand behind an error.
+func didYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ": did you mean " + name + "?"
+}
+
+// nearCommand suggests one of a command's own commands for a mistyped one.
+func nearCommand(c *cobra.Command, typed string) string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return didYouMean(nearest(typed, names))
+}
+
+// nearFlag suggests a flag where the error is that there is no such one.
+func nearFlag(c *cobra.Command, err error) string {
+	unknown := (*pflag.NotExistError)(nil)
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if name := nearest(unknown.GetSpecifiedName(), names); name != "" {
+		return didYouMean("--" + name)
+	}
+	return ""
+}
+
+// completeValues has the shell complete what a flag may be, for all flags of
+// settings with a list of values, and the names of settings behind --set.
+func completeValues(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		completeValues(sub)
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		var values []cobra.Completion
+		directive := cobra.ShellCompDirectiveNoFileComp
+		switch v := f.Value.(type) {
+		case settingFlag:
+			values = v.Values()
+		case setFlag:
+			directive |= cobra.ShellCompDirectiveNoSpace
+			for _, s := range v.to.usual.Settings() {
+				values = append(values, s.Name+"=")
+			}
+		}
+		if len(values) > 0 { // an error says that the flag is not there
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, directive))
+		}
+	})
+}
