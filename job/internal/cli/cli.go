@@ -92,6 +92,11 @@ type streams struct {
 	out, err io.Writer
 }
 
+// Commands is the tree of commands, for those who describe it.
+func Commands(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
+	return newRoot(streams{stdin, stdout, stderr})
+}
+
 func newRoot(std streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "neardup",
