@@ -282,6 +282,9 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info.Size < 0 {
+		return nil, fmt.Errorf("%w: %s is a pipe, a socket or a device: name a file, or - for standard input", ErrFormat, path)
+	}
 	split.Size = info.Size
 	f, err := object.Open(path)
 	if err != nil {
