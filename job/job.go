@@ -34,6 +34,9 @@ const (
 	CommandMatch = engine.CommandMatch // fingerprints in
 )
 
+// ErrNoDocuments is returned when no record of the input is a document.
+var ErrNoDocuments = errors.New("no document")
+
 // ErrTooManyBad is returned when more records were unusable than max_bad
 // allows.
 var ErrTooManyBad = errors.New("too many unusable records")
@@ -121,6 +124,9 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	s := &Summary{Command: req.Command, Out: req.Out, Splits: len(r.job.Splits), Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}}
 	r.sum = s
 	if err := r.execute(ctx); err != nil {
+		if errors.Is(err, ErrNoDocuments) || !r.dir.Begun() {
+			err = errors.Join(err, r.dir.Reset()) // nothing stands in the way of other settings
+		}
 		return nil, err
 	}
 	if err := r.files(s); err != nil {
@@ -239,7 +245,7 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 		Ignored:    func(path string) { ignored = append(ignored, path) },
 	})
 	if len(ignored) > 0 {
-		r.Log.Warn("files of unknown format are not read", "files", len(ignored), "first", ignored[0])
+		r.Log.Warn("files of unknown format, pipes and devices are not read", "files", len(ignored), "first", ignored[0])
 	}
 	return splits, err
 }

@@ -20,10 +20,10 @@ var layers = []struct {
 	{"data", []string{"data/…"}},
 	{"mapper", []string{"mapper", "data", "simhash/…"}},
 	{"reducer", []string{"reducer", "data", "simhash/…"}},
-	{"job/internal/config", []string{"job/internal/config", "data", "data/charset", "simhash/…"}},
+	{"job/internal/config", []string{"job/internal/config", "job/internal/machine", "data", "data/charset", "simhash/…"}},
 	{"job/internal/rundir", []string{"job/internal/rundir", "data"}},
-	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/config", "job/internal/rundir", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/engine", "job/internal/config", "job/internal/rundir", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/engine", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
 	{"job/internal/engine/gleam/internal/wire", []string{"job/internal/engine/gleam/internal/wire"}},
 }
 
@@ -32,7 +32,7 @@ var onlyIn = map[string][]string{
 	"github.com/chrislusf/gleam":          {"job/internal/engine/gleam/internal/cluster"},
 	"google.golang.org/grpc":              {"job/internal/engine/gleam/internal/cluster"},
 	"github.com/minio/minio-go":           {"data/object"},
-	"github.com/spf13/cobra":              {"job/internal/cli"},
+	"github.com/spf13/cobra":              {"job/internal/cli", "job/internal/manual"},
 	"github.com/spf13/pflag":              {"job/internal/cli"},
 	"github.com/vbauerster/mpb":           {"job/internal/cli"},
 	"github.com/apache/arrow/go/v15":      {"data/parquet", "data/clean"},

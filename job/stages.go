@@ -1,14 +1,17 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -201,11 +204,36 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 			s.Bad += n
 		}
 	}
+	if s.Documents == 0 {
+		return r.noDocuments()
+	}
 	if tooMany(s.Bad, s.Records) {
 		return fmt.Errorf("%w: %d of %d records, more than %s: look into %s, mend the input or raise --max-bad",
 			ErrTooManyBad, s.Bad, s.Records, r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
 	}
 	return nil
+}
+
+// noDocuments says why an input has no document.
+func (r *run) noDocuments() error {
+	if r.sum.Records == 0 {
+		return fmt.Errorf("%w: the input is empty", ErrNoDocuments)
+	}
+	err := fmt.Errorf("%w in %d records: %s", ErrNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
+	if r.sum.Skipped[data.ReasonNoText] == 0 {
+		return err
+	}
+	// Whoever asks for the column of the text is told which there are.
+	options := r.config.Input.ReaderOptions()
+	options.Columns.Text = cmp.Or(options.Columns.Text, "text")
+	in, missing := source.Open(r.job.Splits[0], options)
+	if missing == nil {
+		missing = errors.Join(in.Read(new(data.Document)), in.Close())
+	}
+	if missing != nil {
+		return fmt.Errorf("%w: %w: name the column that holds the text, with --text-column", err, missing)
+	}
+	return err
 }
 
 // read sums up the tasks that read fingerprint files.

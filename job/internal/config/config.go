@@ -426,9 +426,10 @@ func (e Execution) MemoryLimit() (int64, error) {
 }
 
 // Hash identifies what decides the result: two runs with the same hash and
-// the same input write the same bytes. Execution is left out. Files that the
-// configuration names (stop list, user words) count by their content.
+// the same input write the same bytes. Execution is left out, and how many
+// unusable records a run bears. Files that the configuration names (stop list, user words) count by their content.
 func (c Config) Hash() (string, error) {
+	c.Input.MaxBad = ""
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	if err := enc.Encode(c); err != nil {

@@ -37,6 +37,7 @@ const (
 	Quarantine = "quarantine" // skipped records, one file per split
 	State      = "state"      // what a phase hands to the next
 	Scratch    = "tmp"        // spilled data; emptied at the start of a run
+	Logs       = "logs"       // one for each attempt of a flow: what its driver, workers and agents said
 )
 
 // Tables are the folders of Parquet that a run may write, Outputs all that it
@@ -239,6 +240,24 @@ func (d *Dir) Adopt(m Manifest) error {
 		}
 	}
 	return nil
+}
+
+// Begun reports whether a task of the run is finished.
+func (d *Dir) Begun() bool {
+	records, err := os.ReadDir(d.Path(Tasks))
+	return err != nil || len(records) > 0
+}
+
+// Reset makes the directory one of no run, for any run to adopt. Quarantine and
+// logs stay: an error may name them.
+func (d *Dir) Reset() error {
+	entries, err := os.ReadDir(d.path)
+	for _, e := range entries {
+		if name := e.Name(); name != lockFile && name != Quarantine && name != Logs {
+			err = errors.Join(err, os.RemoveAll(d.Path(name)))
+		}
+	}
+	return err
 }
 
 // firstDifference names the first setting, by section and field, in which two

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // TestMain makes the test binary what the engine's program is: the driver,
@@ -238,7 +239,7 @@ func processes(text string) map[int][]string {
 // of them depends on which agent the tasks were given to.
 func (c *testCluster) logged(run string) {
 	c.t.Helper()
-	logs, err := filepath.Glob(filepath.Join(run, attempt.Logs, "*-agent-*.log"))
+	logs, err := filepath.Glob(filepath.Join(run, rundir.Logs, "*-agent-*.log"))
 	if err != nil || len(logs) == 0 {
 		c.t.Errorf("no agent's log in %s: %v", run, err)
 	}

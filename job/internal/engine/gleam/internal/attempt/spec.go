@@ -47,15 +47,10 @@ func (d Dir) Path(elem ...string) string {
 // Report is the file of the check on an agent.
 func (d Dir) Report(agent string) string { return d.Path("check-" + agent + ".json") }
 
-func (d Dir) logs() string { return d.Path("..", "..", Logs) }
+func (d Dir) logs() string { return d.Path("..", "..", rundir.Logs) }
 
 // Log is a file of the run's logs.
 func (d Dir) Log(name string) string { return filepath.Join(d.logs(), name) }
-
-// Logs is the folder of the run directory with one log for each attempt: what
-// the driver and all workers said, as gleam passes it on, and what the agents
-// said meanwhile.
-const Logs = "logs"
 
 // Step is one step of a flow: the tasks of one stage, each in a worker. The
 // first step's workers are assigned tasks by the driver, each later step

@@ -89,7 +89,7 @@ func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agen
 		again := errors.As(err, &failure) && !failure.Lost && !failure.Died && failure.Stage+failure.Message == last
 		if n == r.Attempts || again {
 			return fmt.Errorf("%w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
-				ErrFailed, n, r.Attempts, err, cmp.Or(r.Lost, "no task was begun"), r.Job.Dir.Path(attempt.Logs))
+				ErrFailed, n, r.Attempts, err, cmp.Or(r.Lost, "no task was begun"), r.Job.Dir.Path(rundir.Logs))
 		}
 		if last = ""; failure != nil {
 			last = failure.Stage + failure.Message
