@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
 	"github.com/apache/arrow/go/v15/parquet/file"
+	"github.com/apache/arrow/go/v15/parquet/metadata"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
@@ -42,7 +43,7 @@ func CopyRows(path string, split data.Split, o Options, keep func(row int64) boo
 		}
 		root := in.schema().Root()
 		w := file.NewParquetWriter(out, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(o)...)),
-			file.WithWriteMetadata(in.file.MetaData().KeyValueMetadata()))
+			file.WithWriteMetadata(in.metadata()))
 		for g := in.group; g < in.end; g++ {
 			n, err := copyGroup(w, in.file.RowGroup(g), in.schema(), in.row, keep)
 			if err != nil {
@@ -62,11 +63,21 @@ func CopyRows(path string, split data.Split, o Options, keep func(row int64) boo
 	return kept, nil
 }
 
+// metadata is the file's own, but for what tells of its bytes.
+func (in *input) metadata() (own metadata.KeyValueMetadata) {
+	for _, kv := range in.file.MetaData().KeyValueMetadata() {
+		if kv.Key != metaChecksums {
+			own = append(own, kv)
+		}
+	}
+	return own
+}
+
 // likeness is how the file was written, by its first row group.
 func (in *input) likeness(o Options) []parquet.WriterProperty {
 	props := []parquet.WriterProperty{
 		parquet.WithAllocator(o.Allocator),
-		parquet.WithCreatedBy("neardup " + o.Version),
+		parquet.WithCreatedBy(createdBy + o.Version),
 		parquet.WithDataPageSize(pageSize / 4),
 		parquet.WithDictionaryDefault(false),
 		parquet.WithCompression(compress.Codecs.Zstd),

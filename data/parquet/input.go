@@ -24,6 +24,8 @@ type input struct {
 	file *file.Reader
 	size int64
 
+	checked bool // it has checksums
+
 	columns []opened
 	batch   int   // rows that are decoded at once
 	group   int   // the next row group
@@ -53,14 +55,19 @@ func openInput(path string) (*input, error) {
 	props := parquet.NewReaderProperties(memory.NewGoAllocator())
 	props.BufferedStreamEnabled = true
 	props.BufferSize = streamBuffer
+	sums := &checked{file: f}
 	open := func(f parquet.ReaderAtSeeker) error {
 		return recovering(func() (err error) {
-			in.file, err = file.NewParquetReader(f, file.WithReadProps(props))
+			if in.file, err = file.NewParquetReader(f, file.WithReadProps(props)); err != nil {
+				return err
+			}
+			in.checked, err = sums.check(in.file)
 			return err
 		})
 	}
 	if in.size, err = f.Seek(0, io.SeekEnd); err == nil {
-		err = open(f)
+		sums.size = in.size
+		err = open(sums)
 	}
 	if err != nil {
 		changed, readErr := withoutUnknownTypes(f, in.size)

@@ -101,6 +101,9 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 	if foreign == nil && r.info.Table != t.Name {
 		return fmt.Errorf("%w: it is a table of %q, not %q", ErrNotTable, r.info.Table, t.Name)
 	}
+	if foreign == nil && !r.in.checked {
+		return fmt.Errorf("%w, or another program, or a neardup before 0.1.0, wrote it", errChecksum)
+	}
 	for _, w := range want {
 		if !slices.Contains(t.Names(), w) {
 			return fmt.Errorf("the table has no column %q", w)

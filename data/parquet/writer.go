@@ -70,6 +70,7 @@ func (o Options) bits() (int, error) {
 type TableWriter[R any] struct {
 	path    string
 	file    *data.AtomicFile
+	sums    *summing
 	out     *file.Writer
 	group   file.BufferedRowGroupWriter
 	columns []stored[R]
@@ -98,7 +99,7 @@ func Create[R any](path string, t *data.Table[R], o Options) (*TableWriter[R], e
 	w := &TableWriter[R]{path: path, rowBytes: t.RowBytes, maxGroupBytes: cmp.Or(t.GroupBytes, groupBytes)}
 	props := []parquet.WriterProperty{
 		parquet.WithAllocator(o.Allocator),
-		parquet.WithCreatedBy("neardup " + o.Version),
+		parquet.WithCreatedBy(createdBy + o.Version),
 		parquet.WithCompression(compress.Codecs.Zstd),
 		parquet.WithCompressionLevel(zstdLevel),
 		parquet.WithDictionaryDefault(false),
@@ -145,7 +146,8 @@ func Create[R any](path string, t *data.Table[R], o Options) (*TableWriter[R], e
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	err = w.guard(func() error {
-		w.out = file.NewParquetWriter(w.file, root, file.WithWriterProps(parquet.NewWriterProperties(props...)), file.WithWriteMetadata(meta))
+		w.sums = &summing{to: w.file}
+		w.out = file.NewParquetWriter(w.sums, root, file.WithWriterProps(parquet.NewWriterProperties(props...)), file.WithWriteMetadata(meta))
 		return nil
 	})
 	if err != nil {
@@ -258,7 +260,10 @@ func (w *TableWriter[R]) Commit() error {
 			if err := w.closeGroup(); err != nil {
 				return err
 			}
-			return w.out.Close()
+			if err := w.out.AppendKeyValueMetadata(metaChecksums, w.sums.endData()); err != nil {
+				return err
+			}
+			return errors.Join(w.out.Close(), w.sums.end())
 		})
 	}
 	if err != nil {

@@ -1,0 +1,131 @@
+package parquet_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+)
+
+// readWhole reads all rows of a table of fingerprints; sum is of what they say.
+func readWhole(path string) (rows int, sum uint64, err error) {
+	in, err := parquet.OpenFingerprints(path, parquet.ReadOptions{})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var row data.FingerprintRow
+	h := xxh3.New()
+	for {
+		if err := in.Read(&row); errors.Is(err, io.EOF) {
+			return rows, h.Sum64(), nil
+		} else if err != nil {
+			return rows, 0, err
+		}
+		rows++
+		fmt.Fprintf(h, "%v", row)
+	}
+}
+
+// TestFlippedBits flips one bit at a time, anywhere in a table of several
+// blocks: reading it fails, with an error that names the file, or, where the
+// bit says only that there are checksums, gives what was written.
+func TestFlippedBits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.parquet")
+	writeFingerprints(t, path, 30_000, parquet.Options{})
+	sound, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sound) < 600<<10 {
+		t.Fatalf("%d bytes are not several blocks", len(sound))
+	}
+	rows, want, err := readWhole(path)
+	if rows != 30_000 || err != nil {
+		t.Fatalf("%d rows, %v", rows, err)
+	}
+	silent := 0
+	random := rand.New(rand.NewPCG(1, 2))
+	flips, places := 200, []int{0, 3, 4, 256<<10 - 1, 256 << 10, len(sound) - 9, len(sound) - 8, len(sound) - 5, len(sound) - 1}
+	if testing.Short() {
+		flips = 40
+	}
+	for range flips {
+		places = append(places, random.IntN(len(sound)))
+		places = append(places, len(sound)-1-random.IntN(4<<10)) // footer
+	}
+	for _, at := range places {
+		damaged := bytes.Clone(sound)
+		damaged[at] ^= 1 << random.IntN(8)
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := readWhole(path); err == nil {
+			if silent++; got != want {
+				t.Errorf("a bit at offset %d of %d is flipped, and other rows are read", at, len(sound))
+			}
+		} else if !strings.Contains(err.Error(), path) {
+			t.Errorf("a bit at offset %d of %d is flipped: %v", at, len(sound), err)
+		}
+	}
+	if silent > len(places)/20 {
+		t.Errorf("%d of %d flips were not noticed", silent, len(places))
+	}
+}
+
+// TestEveryFlippedByte flips a bit of each byte of a small table that no program
+// but neardup writes: no reading of it succeeds.
+func TestEveryFlippedByte(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "merges.parquet")
+	w, err := parquet.CreateMerges(path, parquet.Options{Version: "0.1.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(&data.MergeRow{Night: "2026-11-02", From: []byte("a"), Into: []byte("b")}), w.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		return parquet.ReadMerges(t.Context(), path, func(*data.MergeRow) error { return nil })
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	for at := range sound {
+		damaged := bytes.Clone(sound)
+		damaged[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := read(); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("a bit at offset %d of %d is flipped: %v", at, len(sound), err)
+		}
+	}
+}
+
+// TestCopyHasNoStaleChecksums reads the copy of some rows of a table, whose
+// bytes are others.
+func TestCopyHasNoStaleChecksums(t *testing.T) {
+	dir := t.TempDir()
+	path, copied := filepath.Join(dir, "table.parquet"), filepath.Join(dir, "copy.parquet")
+	writeFingerprints(t, path, 1000, parquet.Options{})
+	if _, err := parquet.CopyRows(copied, data.Split{Path: path, End: -1}, parquet.Options{}, func(row int64) bool { return row%2 == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if rows, _, err := readWhole(copied); rows != 500 || err != nil {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+}
