@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -644,6 +645,71 @@ func TestDamageIsFound(t *testing.T) {
 		if _, err := library.ReadManifest(dir); err == nil || bytes.Equal(other, text) {
 			t.Errorf("no error for %s", other)
 		}
+	}
+}
+
+// TestFlippedBits flips one bit at a time in the files of a library: whoever
+// reads the file is told which it is, and a compaction changes nothing.
+func TestFlippedBits(t *testing.T) {
+	dir := t.TempDir()
+	l := lock(t, dir, library.Options{PartRows: 100})
+	for _, night := range []string{"2026-11-01", "2026-11-02"} {
+		if _, err := add(t.Context(), l, night, []int{1, 2, 3, 4, 5, 6, 7, 8}, "a>b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := []string{library.ManifestFile}
+	for _, f := range l.Manifest().Files {
+		names = append(names, f.Name)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	use := func(compact bool) error {
+		l, err := library.Lock(t.Context(), dir, library.Options{})
+		if err != nil {
+			return err
+		}
+		err = l.Rows(t.Context(), library.StreamOptions{}, func(*data.LibraryRow) error { return nil })
+		_, current := l.Current(t.Context(), "", []string{"a"})
+		if compact {
+			_, wrong := l.Compact(t.Context(), 1000)
+			err = errors.Join(err, wrong)
+		}
+		return errors.Join(err, current, l.Close())
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	flips := 40
+	if testing.Short() {
+		flips = 8
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		sound, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range flips {
+			before := listing(t, dir)
+			damaged := bytes.Clone(sound)
+			at := random.IntN(len(damaged))
+			damaged[at] ^= 1 << random.IntN(8)
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := use(!strings.HasPrefix(name, "merges/")); err == nil || !strings.Contains(err.Error(), filepath.Base(path)) {
+				t.Errorf("%s with a flipped bit at offset %d of %d: %v", name, at, len(sound), err)
+			}
+			if after := listing(t, dir); !slices.Equal(before, after) {
+				t.Fatalf("%s with a flipped bit at offset %d: the library had %v, now %v", name, at, before, after)
+			}
+		}
+		if err := os.WriteFile(path, sound, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := use(true); err != nil {
+		t.Error(err)
 	}
 }
 

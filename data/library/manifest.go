@@ -19,6 +19,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/neardup/neardup/data"
 )
 
@@ -63,6 +65,7 @@ type Manifest struct {
 	Nights    []Night           `json:"nights"`           // in their order
 	Files     []File            `json:"files"`            // in order of name
 	Deletions []deletion        `json:"deletions,omitempty"`
+	Checksum  string            `json:"checksum,omitempty"` // XXH3-64 of the manifest's text without it; empty in one of an earlier program
 }
 
 // Night is one night's documents.
@@ -244,6 +247,12 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", errDamaged, path, err)
 	}
+	if sum := m.Checksum; sum != "" {
+		m.Checksum = ""
+		if own, err := m.text(); err != nil || sum != sumOf(own) {
+			return nil, fmt.Errorf("%w: %s is not what was written: put a backup of it in its place", errDamaged, path)
+		}
+	}
 	if m.Version != formatVersion {
 		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it", path, m.Version, formatVersion)
 	}
@@ -267,12 +276,26 @@ func orphan(dir string) string {
 	return ""
 }
 
-func (m *Manifest) write(fsys data.FS, dir string) error {
+// text is the manifest as its file has it.
+func (m *Manifest) text() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", " ")
+	return append(text, '\n'), err
+}
+
+func sumOf(text []byte) string { return fmt.Sprintf("%016x", xxh3.Hash(text)) }
+
+func (m *Manifest) write(fsys data.FS, dir string) error {
+	own := *m
+	own.Checksum = ""
+	text, err := own.text()
+	if err == nil {
+		own.Checksum = sumOf(text)
+		text, err = own.text()
+	}
 	if err != nil {
 		return fmt.Errorf("library: %w", err)
 	}
-	if err := data.WriteFileAtomicIn(fsys, filepath.Join(dir, ManifestFile), append(text, '\n')); err != nil {
+	if err := data.WriteFileAtomicIn(fsys, filepath.Join(dir, ManifestFile), text); err != nil {
 		return fmt.Errorf("library: %w", err)
 	}
 	return nil
