@@ -11,13 +11,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/simhash/language"
 )
 
 // Options of a Lab.
 type Options struct {
-	// Alike is the Jaccard similarity of shingles from which on any two
-	// documents count as a true pair, labelled or not; 0: 0.5.
+	// Truth is what makes a pair right, any of these; nil: labelled, or alike.
+	Truth []Definition
+	// Beside are definitions by which a result states its figures too.
+	Beside []Definition
+	// Alike is the Jaccard similarity of shingles from which on two documents
+	// are alike; 0: 0.5.
 	Alike float64
 	// Half counts only the pairs whose first document's id is of that half
 	// (see Half), 0 or 1; AllPairs counts all.
@@ -36,7 +40,8 @@ func (o Options) Check() error {
 	case o.Half < AllPairs || o.Half > 1:
 		return fmt.Errorf("eval: half %d: write 0, 1 or %d for all pairs", o.Half, AllPairs)
 	}
-	return nil
+	_, err := setOf(slices.Concat(o.Truth, o.Beside)...)
+	return err
 }
 
 // AllPairs is the Half of Options that counts every pair.
@@ -45,25 +50,20 @@ const AllPairs = -1
 // Lab holds documents and the truth about their pairs. Its methods may not be
 // called concurrently; Close ends it.
 type Lab struct {
-	corpus  *Corpus
-	options Options
-	truth   map[Pair]truePair
-	lengths []int32  // in characters of the normal form
-	scripts []string // that most letters are of
-	dir     string   // of runs, temporary; "": none yet
-}
-
-// truePair is what makes a pair a true one.
-type truePair struct {
-	Labelled bool
-	Jaccard  float64 // of the shingles
+	corpus    *Corpus
+	options   Options
+	truth     map[Pair]truePair
+	lengths   []int32  // in characters of the normal form
+	languages []string // see package language
+	dir       string   // of runs, temporary; "": none yet
 }
 
 // Found is a pair that a method reports, with the method's own measure of how
 // alike it is: the more, the higher.
 type Found struct {
 	Pair
-	Score float64
+	Score     float64
+	Contained bool // reported as one document within the other, not as the same
 }
 
 // Method finds near-duplicates.
@@ -80,6 +80,9 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	if o.Truth == nil {
+		o.Truth = []Definition{TruthLabel, TruthJaccard}
+	}
 	if o.Alike == 0 {
 		o.Alike = 0.5
 	}
@@ -89,23 +92,17 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if o.Examples <= 0 {
 		o.Examples = 10
 	}
-	l := &Lab{corpus: c, options: o, truth: map[Pair]truePair{}, lengths: make([]int32, len(c.Documents)), scripts: make([]string, len(c.Documents))}
+	l := &Lab{corpus: c, options: o, truth: map[Pair]truePair{}, lengths: make([]int32, len(c.Documents)), languages: make([]string, len(c.Documents))}
 	sets := make([][]uint64, len(c.Documents))
 	err := l.normalized(ctx, func(i int, text []byte) {
 		sets[i] = shingles(text)
-		l.lengths[i], l.scripts[i] = int32(utf8.RuneCount(text)), script(text)
+		l.lengths[i], l.languages[i] = int32(utf8.RuneCount(text)), language.Of(nil, text)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range c.Labelled {
-		l.truth[p] = truePair{Labelled: true, Jaccard: sketch.Jaccard(sets[p.A], sets[p.B])}
-	}
-	found, err := alike(ctx, sets, o.Alike, o.Workers)
-	for _, f := range found {
-		l.truth[f.Pair] = truePair{Labelled: l.truth[f.Pair].Labelled, Jaccard: f.Score}
-	}
-	return l, err
+	wanted, _ := setOf(slices.Concat(o.Truth, o.Beside)...) // checked
+	return l, l.findTruth(ctx, wanted, sets)
 }
 
 // counts reports whether a pair is of the half that is measured.
@@ -115,7 +112,7 @@ func (l *Lab) counts(p Pair) bool {
 
 // shingles returns the shingles of a document.
 func (l *Lab) shingles(w *simhash.Workspace, i int32) []uint64 {
-	return sketch.Shingles(nil, w.Normalize(nil, l.corpus.Documents[i].Text))
+	return shingles(w.Normalize(nil, l.corpus.Documents[i].Text))
 }
 
 // normalized calls f with every document's text in normal form, concurrently.
@@ -197,7 +194,8 @@ func (l *Lab) Measure(ctx context.Context, m Method) (*Result, error) {
 	seconds := time.Since(began).Seconds()
 	slices.SortFunc(found, func(a, b Found) int { return a.compare(b.Pair) })
 	found = slices.CompactFunc(found, func(a, b Found) bool { return a.Pair == b.Pair })
-	r, err := l.compare(found)
+	b, ok := m.(baseline)
+	r, err := l.compare(found, ok && b.tuned)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -157,10 +158,14 @@ func numberOf(id []byte) (int32, error) {
 	return int32(n), err
 }
 
+// verdictContained is how the verdict on a document within another begins:
+// contained, or contains. All others say that both are the same.
+const verdictContained = "contain"
+
 // eachPair calls visit with the pairs of a run. Their score is the similarity
 // that the verdict rests on.
 func eachPair(ctx context.Context, dir string, visit func(matched)) error {
-	o := parquet.ReadOptions{Columns: []string{"doc_id", "match_id", "distance", "similarity", "estimate", "jaccard"}}
+	o := parquet.ReadOptions{Columns: []string{"doc_id", "match_id", "distance", "similarity", "estimate", "jaccard", "verdict"}}
 	var row data.MatchRow
 	return eachPart(dir, rundir.Pairs, func(path string) error {
 		in, err := parquet.OpenMatches(path, o)
@@ -179,7 +184,7 @@ func eachPair(ctx context.Context, dir string, visit func(matched)) error {
 					score = closer
 				}
 			}
-			visit(matched{Found{pairOf(a, b), score}, int(row.Distance)})
+			visit(matched{Found{pairOf(a, b), score, strings.HasPrefix(row.Verdict, verdictContained)}, int(row.Distance)})
 			err = errors.Join(errA, errB)
 		}
 		if errors.Is(err, io.EOF) {

@@ -19,22 +19,14 @@ type protocol struct {
 }
 
 // PaperProtocol is the one of the sources of this method: five categories of
-// 2,000 documents each, 500 of them near-duplicates. Every edit makes as many
-// of these, at strengths that leave a near-duplicate: a tenth of the text is
-// changed, of what is added around it a fifth.
+// 2,000 documents each, 500 of them near-duplicates. Each of its edits makes as
+// many of these, at a strength that leaves a near-duplicate.
 func PaperProtocol(seed uint64) protocol {
 	p := protocol{Categories: 5, Documents: 2000, Duplicates: 500, Seed: seed}
 	for _, e := range Edits() {
-		strength := 0.1
-		switch e {
-		case EditMirror, EditScript, EditNumbers:
-			strength = 1
-		case EditBoilerplate, EditAdvert, EditMove:
-			strength = 0.2
-		case EditTypos:
-			strength = 0.03
+		if e.paper > 0 {
+			p.Edits = append(p.Edits, Planned{e.Name, e.paper})
 		}
-		p.Edits = append(p.Edits, Planned{e, strength})
 	}
 	return p
 }

@@ -9,17 +9,8 @@ import (
 // sweep is what a method of ours does at every distance from 0 on, all else
 // being equal.
 type sweep struct {
-	Method string   `json:"method"`
-	Points []kPoint `json:"points"`
-}
-
-// kPoint is a method at distance K.
-type kPoint struct {
-	K         int     `json:"k"`
-	Pairs     int     `json:"pairs"`
-	Precision Share   `json:"precision"`
-	Recall    Share   `json:"recall"` // as that of a Result
-	F1        float64 `json:"f1"`
+	Method string    `json:"method"`
+	Points []Figures `json:"points"` // by distance; of pairs, precision, recall and F1
 }
 
 // Sweeps measures those of the methods that are ours at distances 0 to k. Of
@@ -54,14 +45,14 @@ func (l *Lab) sweepOf(ctx context.Context, m *Neardup, k int) (*sweep, error) {
 	wide, none := *m, *m
 	wide.Match.Distance, none.Match.Distance = k, 0
 	rule := none.rule()
-	tallies := make([]tally, k+1)
+	tallies := slices.Repeat([]tally{l.tally(l.criterion(l.options.Truth...))}, k+1)
 	err := wide.run(ctx, l, func(dir string) error {
 		views, err := l.views(ctx, dir)
 		if err != nil {
 			return err
 		}
 		return eachPair(ctx, dir, func(p matched) {
-			if !l.counts(p.Pair) {
+			if !l.counts(p.Pair) || !tallies[0].takes(p.Found) {
 				return
 			}
 			from := p.distance
@@ -77,9 +68,8 @@ func (l *Lab) sweepOf(ctx context.Context, m *Neardup, k int) (*sweep, error) {
 		return nil, err
 	}
 	s := &sweep{Method: m.Name()}
-	for at, t := range tallies {
-		t.wanted = l.wanted()
-		s.Points = append(s.Points, kPoint{K: at, Pairs: t.pairs, Precision: t.precision(), Recall: t.recall(), F1: t.f1()})
+	for _, t := range tallies {
+		s.Points = append(s.Points, t.figures())
 	}
 	return s, nil
 }
