@@ -46,11 +46,14 @@ const (
 )
 
 func newEval(std streams) *cobra.Command {
-	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs, Beside: eval.Definitions()}}
+	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs, Beside: eval.TruthAll}}
 	s := newSettings(config.PresetBalanced)
-	var edits strings.Builder
+	var edits, definitions strings.Builder
 	for _, e := range eval.Edits() {
 		fmt.Fprintf(&edits, "  %-9s %s\n", e.Name, e.Doc)
+	}
+	for _, d := range eval.Definitions() {
+		fmt.Fprintf(&definitions, "  %-11s  %s\n", d.Name, d.Doc)
 	}
 	cmd := &cobra.Command{
 		Use:   "eval INPUT…",
@@ -60,15 +63,7 @@ each definition of truth; the clusters; by similarity, length, language,
 category and edit; over the threshold and over the distance; the worst false
 pairs and misses. There are labelled pairs (--labels), or duplicates planted by
 edits (--edits). What makes a pair right says --truth, any of
-
-  label        it is labelled, or planted
-  jaccard      the Jaccard similarity J of the texts' character 5-grams is
-               --alike or more
-  own          J of their own texts is, without lines that 60 documents or more
-               have, or their containment is 0.8 or more
-  containment  0.8 or more of the 5-grams of the text that has fewer are in the
-               other
-
+` + definitions.String() + `
 All other figures are by that, and one table by each of them alone.
 
 --protocol paper draws the test set of the method's sources: of five categories
@@ -99,7 +94,7 @@ a single folder, the folder or file within it; or its --category-column.
 		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
 		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
 		fs.StringVar(&f.category, "category-column", "", "column of the category, read as the title")
-		fs.StringSliceVar(&f.truth, "truth", []string{string(eval.TruthLabel), string(eval.TruthJaccard)}, "what makes a pair right, any of these")
+		fs.StringSliceVar(&f.truth, "truth", []string{"label", "jaccard"}, "what makes a pair right, any of these")
 		fs.Float64Var(&f.options.Alike, "alike", 0.5, "least similarity of near-duplicates")
 	})
 	group(cmd.Flags(), "Measures", func(fs *pflag.FlagSet) {
@@ -135,14 +130,14 @@ func (f *evalFlags) parse() (methods []eval.Method, err error) {
 		}
 		f.planting.Edits = append(f.planting.Edits, edit)
 	}
-	for _, name := range f.truth {
-		f.options.Truth = append(f.options.Truth, eval.Definition(name))
+	if f.options.Truth, err = eval.ParseTruth(f.truth); err != nil {
+		return nil, err
 	}
 	switch {
 	case f.protocol != "" && f.protocol != protocolPaper:
 		return nil, fmt.Errorf("--protocol %q: write %s", f.protocol, protocolPaper)
-	case (f.labels == "") == (len(f.planting.Edits) == 0 && f.protocol == ""):
-		return nil, errors.New("name the truth: either --labels FILE, or --edits EDITS or --protocol " + protocolPaper)
+	case f.labels != "" && (len(f.planting.Edits) > 0 || f.protocol != ""):
+		return nil, errors.New("write either --labels, or --edits or --protocol")
 	case f.maxK < 0 || f.maxK > 15:
 		return nil, fmt.Errorf("--max-k %d: write a number from 0 to 15", f.maxK)
 	}
@@ -208,6 +203,8 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 		if err := corpus.Label(pairs); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.labels, err)
 		}
+		return corpus, nil
+	case f.protocol == "" && len(f.planting.Edits) == 0:
 		return corpus, nil
 	case f.protocol != "":
 		protocol := eval.PaperProtocol(f.planting.Seed)

@@ -68,18 +68,8 @@ func joined(name string, least float64, set func(text []byte) []uint64) Method {
 		if err != nil {
 			return nil, err
 		}
-		return l.joined(ctx, sets, least)
+		return alike(ctx, sets, limits{jaccard: least}, l.options.Workers)
 	}}
-}
-
-// joined returns the pairs of sets of at least the Jaccard similarity least.
-func (l *Lab) joined(ctx context.Context, sets [][]uint64, least float64) ([]Found, error) {
-	all, err := alike(ctx, sets, limits{jaccard: least}, l.options.Workers)
-	found := make([]Found, len(all))
-	for i, p := range all {
-		found[i] = Found{Pair: p.Pair, Score: p.jaccard}
-	}
-	return found, err
 }
 
 // shingling is Broder's resemblance (On the resemblance and containment of
@@ -115,11 +105,7 @@ func minHash() Method {
 				for i, x := range bucket {
 					a := signatures[uint32(x)]
 					for _, y := range bucket[i+1:] {
-						b := signatures[uint32(y)]
-						if metBefore(a, b, from) {
-							continue
-						}
-						if score := float64(equal(a, b)) / permutations; score >= leastMinHash {
+						if score := float64(equalMinima(a, signatures[uint32(y)], from)) / permutations; score >= leastMinHash {
 							found = append(found, Found{Pair: pairOf(int32(uint32(x)), int32(uint32(y))), Score: score})
 						}
 					}
@@ -184,24 +170,22 @@ func eachBucket(signatures [][]uint32, from int, visit func(bucket []uint64)) {
 	}
 }
 
-// equal returns how many minima two signatures have in common.
-func equal(a, b []uint32) (n int) {
+// equalMinima returns how many minima two signatures have in common; 0 if they
+// share a band before from, where they were found.
+func equalMinima(a, b []uint32, from int) (n int) {
+	band := 0 // of it
 	for i, v := range a {
+		if i%bandRows == 0 {
+			band = 0
+		}
 		if v == b[i] {
-			n++
+			n, band = n+1, band+1
+		}
+		if band == bandRows && i < from {
+			return 0
 		}
 	}
 	return n
-}
-
-// metBefore reports whether two signatures share a band before from.
-func metBefore(a, b []uint32, from int) bool {
-	for i := 0; i < from; i += bandRows {
-		if slices.Equal(a[i:i+bandRows], b[i:i+bandRows]) {
-			return true
-		}
-	}
-	return false
 }
 
 // permuted is a bijection of 32 bits.
@@ -280,7 +264,7 @@ func segmentSignature(share float64, paragraphs int) Method {
 			return nil, err
 		}
 		// A share s of both is a Jaccard similarity of at least s / (2 − s).
-		all, err := l.joined(ctx, sets, share/(2-share))
+		all, err := alike(ctx, sets, limits{jaccard: share / (2 - share)}, l.options.Workers)
 		var found []Found
 		for _, f := range all {
 			a, b := sets[f.A], sets[f.B]

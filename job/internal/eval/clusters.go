@@ -88,7 +88,7 @@ type containedFigures struct {
 func (l *Lab) containedFigures(reported map[Pair]Found) *containedFigures {
 	var same, within, unlike, right tally
 	for p, t := range l.truth {
-		if !l.counts(p) || !t.by.has(TruthContainment) {
+		if !l.counts(p) || t.by&TruthContainment == 0 {
 			continue
 		}
 		f, ok := reported[p]
@@ -100,7 +100,7 @@ func (l *Lab) containedFigures(reported map[Pair]Found) *containedFigures {
 	}
 	for p, f := range reported {
 		if f.Contained {
-			right.add(l.truth[p].by.has(TruthContainment))
+			right.add(l.truth[p].by&TruthContainment != 0)
 		}
 	}
 	return &containedFigures{same.recall(), within.recall(), unlike.recall(), right.recall()}

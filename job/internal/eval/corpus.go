@@ -39,8 +39,8 @@ type Corpus struct {
 	Kinds     map[Pair]string // how a labelled pair came about, where that is known
 	Skipped   int             // records that Read passed over
 
-	numbers  map[string]int32 // of the first documents by id: see number
-	numbered int              // that many
+	numbers map[string]int32 // of documents by id: see number
+	known   int              // documents that are in it
 }
 
 // errUnknownID says that a label names a document that is not there.
@@ -73,10 +73,10 @@ func (c *Corpus) number(id string) (int32, bool) {
 	if c.numbers == nil {
 		c.numbers = make(map[string]int32, len(c.Documents))
 	}
-	for ; c.numbered < len(c.Documents); c.numbered++ {
-		id := c.Documents[c.numbered].ID
+	for ; c.known < len(c.Documents); c.known++ {
+		id := c.Documents[c.known].ID
 		if _, had := c.numbers[id]; !had {
-			c.numbers[id] = int32(c.numbered)
+			c.numbers[id] = int32(c.known)
 		}
 	}
 	n, ok := c.numbers[id]
@@ -152,37 +152,40 @@ func (l *labels) add(a, b, id, cluster string) error {
 	return nil
 }
 
-// name is an id or a cluster in JSON: a string, or a number as it is written.
-type name string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *name) UnmarshalJSON(value []byte) error {
-	var number json.Number
-	if json.Unmarshal(value, &number) == nil && number != "" && value[0] != '"' {
-		*n = name(number)
-		return nil
-	}
-	return json.Unmarshal(value, (*string)(n))
-}
-
 func (l *labels) readJSON(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	rows := json.NewDecoder(file)
+	rows.UseNumber()
 	for err == nil {
-		var row struct{ A, B, ID, Cluster name }
+		var row map[string]any
 		if err = rows.Decode(&row); err == nil {
-			err = l.add(string(row.A), string(row.B), string(row.ID), string(row.Cluster))
+			text := func(name string) string {
+				switch v := row[name].(type) {
+				case string:
+					return v
+				case json.Number:
+					return v.String()
+				}
+				return ""
+			}
+			err = l.add(text("a"), text("b"), text("id"), text("cluster"))
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	} else if !errors.Is(err, ErrLabels) {
-		err = fmt.Errorf("row %d: %w: %w", l.rows+1, ErrLabels, err)
+	return errors.Join(l.ended(err), file.Close())
+}
+
+// ended returns nil at the end of the rows, else an ErrLabels of the row.
+func (l *labels) ended(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, ErrLabels):
+		return err
 	}
-	return errors.Join(err, file.Close())
+	return fmt.Errorf("row %d: %w: %w", l.rows+1, ErrLabels, err)
 }
 
 // readTable reads the columns a and b as id and text of documents, or else id
@@ -197,22 +200,17 @@ func (l *labels) readTable(split data.Split) error {
 		}
 	}
 	var d data.Document
-	for err = in.Read(&d); err == nil; err = in.Read(&d) {
+	for err = in.Read(&d); err == nil; {
 		if a, b := string(d.ID), string(d.Text); clusters {
 			err = l.add("", "", a, b)
 		} else {
 			err = l.add(a, b, "", "")
 		}
-		if err != nil {
-			break
+		if err == nil {
+			err = in.Read(&d)
 		}
 	}
-	if _, bad := data.IsBadRecord(err); bad {
-		err = fmt.Errorf("row %d: %w: %w", l.rows+1, ErrLabels, err)
-	} else if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return errors.Join(err, in.Close())
+	return errors.Join(l.ended(err), in.Close())
 }
 
 // halfOf returns 0 or 1 by a hash of an id: what is tuned on one half of the

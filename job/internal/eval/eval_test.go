@@ -116,12 +116,12 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 			jaccard:     rapid.SampledFrom([]float64{0.1, 1. / 3, 0.5, 0.8, 1}).Draw(t, "jaccard"),
 			containment: rapid.SampledFrom([]float64{0, 0, 0.3, 0.8, 1}).Draw(t, "containment"),
 		}
-		var want []alikePair
+		var want []Found
 		for a := range sets {
 			for b := a + 1; b < len(sets); b++ {
 				j, c := sketch.Jaccard(sets[a], sets[b]), sketch.Containment(sets[a], sets[b])
 				if j >= limit.jaccard || limit.containment > 0 && c >= limit.containment {
-					want = append(want, alikePair{Pair{int32(a), int32(b)}, j, c})
+					want = append(want, Found{Pair: Pair{int32(a), int32(b)}, Score: j})
 				}
 			}
 		}
@@ -500,7 +500,7 @@ func TestCorpus(t *testing.T) {
 func TestReport(t *testing.T) {
 	c := planted(t, 0.4)
 	c.Documents[0].Text = append([]byte("<script>alert(1)</script>"), c.Documents[0].Text...)
-	l := newLab(t, c, Options{Beside: Definitions()})
+	l := newLab(t, c, Options{Beside: TruthAll})
 	report := l.Report("planted & found")
 	for _, m := range []Method{Preset(config.PresetClassic), punctuationContext(0.01)} {
 		r, err := l.Measure(t.Context(), m)
@@ -510,7 +510,7 @@ func TestReport(t *testing.T) {
 		report.Results = append(report.Results, r)
 	}
 	var err error
-	if report.Sweeps, err = l.Sweeps(t.Context(), []Method{Preset(config.PresetClassic), Preset(config.PresetBalanced)}, 4); err != nil {
+	if report.Sweeps, err = l.Sweeps(t.Context(), []Method{Preset(config.PresetClassic)}, 4); err != nil {
 		t.Fatal(err)
 	}
 	var text, html, blob bytes.Buffer
@@ -519,7 +519,7 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"planted & found: 105 documents", "classic", "J ≥ 0.9", "right at this distance", "precision / recall / F1 by truth  labelled", "inverse purity", "as either, J < 0.50"} {
+	for _, want := range []string{"planted & found: 105 documents", "classic", "J ≥ 0.9", "right at this distance", "classic, k = 4", "precision / recall / F1 by truth  labelled", "inverse purity", "as either, J < 0.50"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
@@ -530,7 +530,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("the page has %s", no)
 		}
 	}
-	for _, want := range []string{"planted &amp; found", "<polyline", "punctuation-context, F1", "balanced, k = 4", "recall: share of the wanted pairs", "inverse purity", "</html>"} {
+	for _, want := range []string{"planted &amp; found", "<polyline", "punctuation-context, F1", "classic, k = 4", "recall: share of the wanted pairs", "inverse purity", "</html>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -571,7 +571,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for _, o := range []Options{{Alike: -1}, {Alike: 1.5}, {Alike: math.NaN()}, {Half: 2}, {Half: -2}, {Truth: []Definition{"magic"}}} {
+	for _, o := range []Options{{Alike: -1}, {Alike: 1.5}, {Alike: math.NaN()}, {Half: 2}, {Half: -2}} {
 		if _, err := New(t.Context(), &Corpus{}, o); err == nil {
 			t.Errorf("%+v passes", o)
 		}

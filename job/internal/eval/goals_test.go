@@ -219,7 +219,7 @@ func TestShortTitles(t *testing.T) {
 			planted, equal, natural, other := 0, 0, 0, 0
 			for _, f := range found {
 				switch truth := l.truth[f.Pair]; {
-				case truth.by.has(TruthLabel):
+				case truth.by&TruthLabel != 0:
 					planted++
 				case f.Score == 1:
 					equal++

@@ -29,9 +29,6 @@ var groupings = []string{byLength, byLanguage, byCategory, byEdit}
 // lengthBounds are where groups by length start.
 var lengthBounds = []int32{0, 40, 200, 800, 2000, 8000}
 
-// several is the group of pairs whose documents are of different ones.
-const several = "different"
-
 // groupKey names a group so that groups sort.
 type groupKey struct {
 	by    string
@@ -54,7 +51,7 @@ func (l *Lab) groupsOf(p Pair, f func(groupKey)) {
 
 	same := func(a, b string) string {
 		if a != b {
-			return several
+			return "different"
 		}
 		return a
 	}

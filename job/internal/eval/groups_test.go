@@ -39,23 +39,22 @@ func TestGroupsAddUp(t *testing.T) {
 // A sweep says at each distance what the method at that distance measures.
 func TestSweepAgainstMeasure(t *testing.T) {
 	l := newLab(t, planted(t, 0.4), Options{Half: AllPairs, Examples: 1})
-	for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
-		s, err := l.sweepOf(t.Context(), m, 9)
+	m := Preset(config.PresetClassic)
+	sweeps, err := l.Sweeps(t.Context(), []Method{m}, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sweeps) != 1 || len(sweeps[0].Points) != 10 || sweeps[0].Method != m.Name() {
+		t.Fatalf("%+v", sweeps)
+	}
+	for k, p := range sweeps[0].Points {
+		m.Match.Distance = k
+		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Points) != 10 || s.Method != m.Name() {
-			t.Fatalf("%d points of %s", len(s.Points), s.Method)
-		}
-		for _, k := range []int{0, 3, 9} {
-			m.Match.Distance = k
-			r, err := l.Measure(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p := s.Points[k]; p.Pairs != r.Pairs || p.Precision != r.Precision || p.Recall != r.Recall || p.F1 != r.F1 {
-				t.Errorf("%s at %d: %+v, want %d pairs, %+v, %+v", m.Name(), k, p, r.Pairs, r.Precision, r.Recall)
-			}
+		if p.Pairs != r.Pairs || p.Precision != r.Precision || p.Recall != r.Recall || p.F1 != r.F1 {
+			t.Errorf("at %d: %+v, want %+v", k, p, r.Figures)
 		}
 	}
 }
@@ -75,7 +74,7 @@ func TestSweeps(t *testing.T) {
 	for _, s := range sweeps {
 		names = append(names, s.Method)
 	}
-	if got := strings.Join(names, " "); got != "classic balanced thorough" {
+	if got := strings.Join(names, " "); got != "classic" {
 		t.Errorf("swept %s", got)
 	}
 }

@@ -31,19 +31,14 @@ func (t limits) shortest(n int) int {
 	return ceil(t.jaccard * float64(n))
 }
 
-// alikePair is two sets that are alike, with both measures of it.
-type alikePair struct {
-	Pair
-	jaccard, containment float64
-}
-
-// alike finds every pair of sets of hashes, each ascending, that are alike, in
-// order of the pairs. It is exact: two sets that share s hashes have one in
+// alike finds every pair of sets of hashes, each ascending, that are alike, and
+// returns them with their Jaccard similarity as the score, in order of the
+// pairs. It is exact: two sets that share s hashes have one in
 // common among the rarest |a| − s + 1 of the one and |b| − s + 1 of the other
 // (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007), and
 // where it stands in either bounds what can follow (Xiao, Wang, Lin, Yu:
 // Efficient Similarity Joins for Near Duplicate Detection, WWW 2008).
-func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]alikePair, error) {
+func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]Found, error) {
 	j := join{limits: t}
 	var ranks int
 	j.sets, ranks = byRarity(sets)
@@ -61,7 +56,7 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]alike
 			j.index[rank] = append(j.index[rank], posting{int32(place), int32(set.n - len(set.ranks) + k)})
 		}
 	}
-	parts := make([][]alikePair, workers)
+	parts := make([][]Found, workers)
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
@@ -73,7 +68,7 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]alike
 	}
 	wait.Wait()
 	found := slices.Concat(parts...)
-	slices.SortFunc(found, func(a, b alikePair) int { return a.compare(b.Pair) })
+	slices.SortFunc(found, func(a, b Found) int { return a.compare(b.Pair) })
 	return found, ctx.Err()
 }
 
@@ -91,7 +86,7 @@ type posting struct{ place, at int32 }
 
 // partners appends the pairs of the set at a place with those before it. count,
 // which is all zeroes before and after, has an element for each place.
-func (j *join) partners(found []alikePair, place int, count []int32) []alikePair {
+func (j *join) partners(found []Found, place int, count []int32) []Found {
 	i := j.order[place]
 	set := j.sets[i]
 	alone := set.n - len(set.ranks)
@@ -121,7 +116,7 @@ func (j *join) partners(found []alikePair, place int, count []int32) []alikePair
 		if other := j.sets[j.order[c]]; count[c] > 0 {
 			least := j.needed(other.n, set.n)
 			if both := overlap(set.ranks, other.ranks, least); both >= least {
-				found = append(found, alikePair{pairOf(i, j.order[c]), float64(both) / float64(set.n+other.n-both), float64(both) / float64(other.n)})
+				found = append(found, Found{Pair: pairOf(i, j.order[c]), Score: float64(both) / float64(set.n+other.n-both)})
 			}
 		}
 		count[c] = 0

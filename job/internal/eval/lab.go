@@ -16,10 +16,10 @@ import (
 
 // Options of a Lab.
 type Options struct {
-	// Truth is what makes a pair right, any of these; nil: labelled, or alike.
-	Truth []Definition
-	// Beside are definitions by which a result states its figures too.
-	Beside []Definition
+	// Truth is what makes a pair right; 0: labelled, or alike.
+	Truth Definition
+	// Beside are definitions by each of which a result states its figures too.
+	Beside Definition
 	// Alike is the Jaccard similarity of shingles from which on two documents
 	// are alike; 0: 0.5.
 	Alike float64
@@ -40,8 +40,7 @@ func (o Options) Check() error {
 	case o.Half < AllPairs || o.Half > 1:
 		return fmt.Errorf("eval: half %d: write 0, 1 or %d for all pairs", o.Half, AllPairs)
 	}
-	_, err := setOf(slices.Concat(o.Truth, o.Beside)...)
-	return err
+	return nil
 }
 
 // AllPairs is the Half of Options that counts every pair.
@@ -80,8 +79,8 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	if o.Truth == nil {
-		o.Truth = []Definition{TruthLabel, TruthJaccard}
+	if o.Truth == 0 {
+		o.Truth = TruthLabel | TruthJaccard
 	}
 	if o.Alike == 0 {
 		o.Alike = 0.5
@@ -101,8 +100,7 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, _ := setOf(slices.Concat(o.Truth, o.Beside)...) // checked
-	return l, l.findTruth(ctx, wanted, sets)
+	return l, l.findTruth(ctx, o.Truth|o.Beside, sets)
 }
 
 // counts reports whether a pair is of the half that is measured.
@@ -121,13 +119,7 @@ func (l *Lab) normalized(ctx context.Context, f func(i int, text []byte)) error 
 	if err != nil {
 		return err
 	}
-	return l.each(ctx, a, func(w *simhash.Workspace) func(int) {
-		var text []byte
-		return func(i int) {
-			text = w.Normalize(text[:0], l.corpus.Documents[i].Text)
-			f(i, text)
-		}
-	})
+	return l.each(ctx, a, func(w *simhash.Workspace, i int) { f(i, w.Normalize(nil, l.corpus.Documents[i].Text)) })
 }
 
 // sets returns what set makes of every document's normal form.
@@ -137,20 +129,13 @@ func (l *Lab) sets(ctx context.Context, set func(text []byte) []uint64) ([][]uin
 	return sets, err
 }
 
-// featured calls f with the features of every document's text, concurrently;
-// they are good during the call.
+// featured calls f with the features of every document's text, concurrently.
 func (l *Lab) featured(ctx context.Context, o simhash.Options, f func(i int, all []simhash.Feature)) error {
 	a, err := simhash.New(o)
 	if err != nil {
 		return err
 	}
-	return l.each(ctx, a, func(w *simhash.Workspace) func(int) {
-		var all []simhash.Feature
-		return func(i int) {
-			all = w.Features(all[:0], nil, l.corpus.Documents[i].Text)
-			f(i, all)
-		}
-	})
+	return l.each(ctx, a, func(w *simhash.Workspace, i int) { f(i, w.Features(nil, nil, l.corpus.Documents[i].Text)) })
 }
 
 // normalizer returns an analyzer that serves for its normal form.
@@ -160,23 +145,16 @@ var normalizer = sync.OnceValues(func() (*simhash.Analyzer, error) {
 	return simhash.New(o)
 })
 
-// each calls a function for every document, by workers that each have one of
-// their own.
-func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, worker func(w *simhash.Workspace) func(i int)) error {
-	const stretch = 64
+// each calls f for every document, concurrently, with a workspace of the
+// analyzer.
+func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, f func(w *simhash.Workspace, i int)) error {
 	var wait sync.WaitGroup
 	var next atomic.Int64
 	for range l.options.Workers {
 		wait.Go(func() {
-			f := worker(a.NewWorkspace())
-			for ctx.Err() == nil {
-				to := int(next.Add(stretch))
-				for i := to - stretch; i < min(to, len(l.corpus.Documents)); i++ {
-					f(i)
-				}
-				if to >= len(l.corpus.Documents) {
-					return
-				}
+			w := a.NewWorkspace()
+			for i := next.Add(1) - 1; i < int64(len(l.corpus.Documents)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				f(w, int(i))
 			}
 		})
 	}

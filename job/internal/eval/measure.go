@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
-	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -45,9 +45,9 @@ type band struct {
 // curvePoint is what a method does when it reports only scores from Score on.
 type curvePoint struct {
 	Score     float64 `json:"score"`
-	Pairs     int     `json:"pairs"`
-	Precision float64 `json:"precision"`
-	Recall    float64 `json:"recall"`
+	Pairs     int     `json:"pairs"`     // reported
+	Precision Share   `json:"precision"` // right pairs of those reported
+	Recall    Share   `json:"recall"`    // of the labelled pairs, where labels are of the truth; else of all right ones
 	F1        float64 `json:"f1"`
 }
 
@@ -65,16 +65,14 @@ type examplePair struct {
 
 // Figures are what a method does by a definition of truth.
 type Figures struct {
-	Pairs     int        `json:"pairs"`     // reported
-	Precision Share      `json:"precision"` // right pairs of those reported
-	Recall    Share      `json:"recall"`    // of the labelled pairs, where labels are of the truth; else of all right ones
-	F1        float64    `json:"f1"`
-	Best      curvePoint `json:"best"` // of all thresholds, by F1
+	curvePoint
+	Best curvePoint `json:"best"` // of all thresholds, by F1
 }
 
 // defined are the figures by one definition alone.
 type defined struct {
-	Truth Definition `json:"truth"`
+	Truth     string `json:"truth"`
+	Condition string `json:"condition"` // the same in mathematics
 	Figures
 }
 
@@ -96,8 +94,10 @@ type Result struct {
 // bounds of the similarity bands.
 var bounds = [...]float64{0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.000001}
 
-// curvePoints is the most points of a curve.
-const curvePoints = 200
+const (
+	curvePoints      = 200    // of a curve, at most
+	maxFalseCompared = 20_000 // false pairs that are compared exactly, at most
+)
 
 // F1 is the harmonic mean of precision and recall.
 func F1(precision, recall float64) float64 {
@@ -108,22 +108,20 @@ func F1(precision, recall float64) float64 {
 }
 
 // criterion says which pairs are right, and which of these recall is of.
-type criterion struct{ right, wanted definitions }
+type criterion struct{ right, wanted Definition }
 
-// criterion is that of any of the definitions.
-func (l *Lab) criterion(any ...Definition) criterion {
-	set, _ := setOf(any...) // checked
-	c := criterion{set, set}
-	if len(l.corpus.Labelled) > 0 && set.has(TruthLabel) {
-		c.wanted, _ = setOf(TruthLabel)
+// criterion is that of a definition.
+func (l *Lab) criterion(d Definition) criterion {
+	if len(l.corpus.Labelled) > 0 && d&TruthLabel != 0 {
+		return criterion{d, TruthLabel}
 	}
-	return c
+	return criterion{d, d}
 }
 
 // takes reports whether the criterion judges a reported pair: one that is
 // contained and not the same is only where the definition says so of it.
 func (c criterion) takes(f Found) bool {
-	return !f.Contained || c.right.has(TruthOwn, TruthContainment)
+	return !f.Contained || c.right&(TruthOwn|TruthContainment) != 0
 }
 
 // tally counts the pairs that a method reports and those that recall is of, and
@@ -166,28 +164,26 @@ func (t *tally) add(have bool) {
 
 func (t tally) precision() Share { return NewShare(t.hits, t.pairs) }
 func (t tally) recall() Share    { return NewShare(t.have, t.of) }
-func (t tally) f1() float64      { return F1(t.precision().Value, t.recall().Value) }
 
-func (t tally) figures() Figures {
-	return Figures{Pairs: t.pairs, Precision: t.precision(), Recall: t.recall(), F1: t.f1()}
+// at is the figures so far, of scores from that one on.
+func (t tally) at(score float64) curvePoint {
+	p := curvePoint{Score: score, Pairs: t.pairs, Precision: t.precision(), Recall: t.recall()}
+	p.F1 = F1(p.Precision.Value, p.Recall.Value)
+	return p
 }
 
 // compare makes a result of distinct pairs. Of a tuned method those below its
 // best score are left out.
 func (l *Lab) compare(all []Found, tuned bool) (*Result, error) {
-	a, err := normalizer()
-	if err != nil {
-		return nil, err
-	}
 	half := func(list []Found) []Found {
 		return slices.DeleteFunc(slices.Clone(list), func(f Found) bool { return !l.counts(f.Pair) })
 	}
-	found, main := half(all), l.criterion(l.options.Truth...)
+	found, main := half(all), l.criterion(l.options.Truth)
 	r := &Result{}
 	r.Figures, r.Curve = l.figures(found, main, tuned)
 	for _, d := range l.defined() {
-		f, _ := l.figures(found, l.criterion(d), tuned)
-		r.Definitions = append(r.Definitions, defined{d, f})
+		f, _ := l.figures(found, l.criterion(d.Truth), tuned)
+		r.Definitions = append(r.Definitions, defined{d.Name, d.condition(l.options.Alike), f})
 	}
 	if tuned {
 		all = slices.DeleteFunc(slices.Clone(all), func(f Found) bool { return f.Score < r.Best.Score })
@@ -202,20 +198,18 @@ func (l *Lab) compare(all []Found, tuned bool) (*Result, error) {
 		}
 	}
 	r.Clusters = l.clusters(all, main)
-	if slices.Contains(l.defined(), TruthContainment) {
+	if (l.options.Truth|l.options.Beside)&TruthContainment != 0 {
 		r.Contained = l.containedFigures(reported)
 	}
-	r.falsePairs(l, a.NewWorkspace(), wrong)
 	r.bands(l, main, reported)
 	r.groups(l, main, found)
-	return r, nil
+	return r, r.falsePairs(l, wrong)
 }
 
-// defined lists the definitions that results state figures by, each once.
-func (l *Lab) defined() []Definition {
-	all := slices.Concat(l.options.Truth, l.options.Beside)
-	return slices.DeleteFunc(Definitions(), func(d Definition) bool {
-		return !slices.Contains(all, d) || d == TruthLabel && len(l.corpus.Labelled) == 0
+// defined lists the definitions that results state figures by.
+func (l *Lab) defined() []DefinitionStatement {
+	return slices.DeleteFunc(Definitions(), func(d DefinitionStatement) bool {
+		return (l.options.Truth|l.options.Beside)&d.Truth == 0 || d.Truth == TruthLabel && len(l.corpus.Labelled) == 0
 	})
 }
 
@@ -226,24 +220,21 @@ func (l *Lab) figures(found []Found, c criterion, tuned bool) (f Figures, curve 
 	order := slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !c.takes(f) })
 	slices.SortStableFunc(order, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
 	t := l.tally(c)
-	var best curvePoint
-	atBest := t
+	f.curvePoint = t.at(0)
 	for i, one := range order {
 		t.report(l, one.Pair)
 		if i+1 < len(order) && order[i+1].Score == one.Score {
 			continue
 		}
-		p := curvePoint{Score: one.Score, Pairs: t.pairs, Precision: t.precision().Value, Recall: t.recall().Value, F1: t.f1()}
-		curve = append(curve, p)
-		if p.F1 > best.F1 {
-			best, atBest = p, t
+		f.curvePoint = t.at(one.Score)
+		curve = append(curve, f.curvePoint)
+		if f.F1 > f.Best.F1 {
+			f.Best = f.curvePoint
 		}
 	}
 	if tuned {
-		t = atBest
+		f.curvePoint = f.Best
 	}
-	f = t.figures()
-	f.Best = best
 	step, last := max(1, len(curve)/curvePoints), len(curve)-1
 	thin := curve[:0]
 	for i, p := range curve {
@@ -272,7 +263,7 @@ func (r *Result) bands(l *Lab, main criterion, reported map[Pair]Found) {
 			i++
 		}
 		all[i].add(hit)
-		if t.by.has(TruthLabel) {
+		if t.by&TruthLabel != 0 {
 			labelled[i].add(hit)
 		}
 	}
@@ -285,39 +276,40 @@ func (r *Result) bands(l *Lab, main criterion, reported map[Pair]Found) {
 	}
 }
 
-// maxFalseCompared bounds how many false pairs are compared exactly.
-const maxFalseCompared = 20_000
-
 // falsePairs lists the most dissimilar of the false pairs. Of very many it
 // looks at evenly spread ones, and scales the count of dissimilar ones.
-func (r *Result) falsePairs(l *Lab, w *simhash.Workspace, wrong []Found) {
+func (r *Result) falsePairs(l *Lab, wrong []Found) error {
+	a, err := normalizer()
+	if err != nil {
+		return err
+	}
+	w := a.NewWorkspace()
 	step := max(1, (len(wrong)+maxFalseCompared-1)/maxFalseCompared)
-	scores := map[Pair]float64{}
-	var worst []Found // with their similarity
+	type compared struct {
+		Found
+		jaccard float64
+	}
+	var worst []compared
 	for i := 0; i < len(wrong); i += step {
-		f := wrong[i]
-		j := sketch.Jaccard(l.shingles(w, f.A), l.shingles(w, f.B))
-		if j < 0.3 {
+		f := compared{wrong[i], sketch.Jaccard(l.shingles(w, wrong[i].A), l.shingles(w, wrong[i].B))}
+		if f.jaccard < 0.3 {
 			r.Dissimilar += step
 		}
-		scores[f.Pair] = f.Score
-		worst = append(worst, Found{Pair: f.Pair, Score: j})
+		worst = append(worst, f)
 	}
 	r.Dissimilar = min(r.Dissimilar, len(wrong))
-	slices.SortFunc(worst, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Score, b.Score), a.compare(b.Pair)) })
+	slices.SortFunc(worst, func(a, b compared) int { return cmp.Or(cmp.Compare(a.jaccard, b.jaccard), a.compare(b.Pair)) })
 	for _, f := range worst[:min(len(worst), l.options.Examples)] {
-		r.Examples = append(r.Examples, l.example(false, f.Pair, scores[f.Pair], f.Score))
+		r.Examples = append(r.Examples, l.example(false, f.Pair, f.Score, f.jaccard))
 	}
+	return nil
 }
 
-// exampleText is how many characters of a text an example shows.
-const exampleText = 600
-
-// diffText is how many characters of the texts of an example are compared, and
-// diffRows how many rows that gives at most.
+// What an example shows.
 const (
-	diffText = 2000
-	diffRows = 24
+	exampleText = 600  // characters of a text
+	diffText    = 2000 // characters of the texts that are compared
+	diffRows    = 24   // rows that this gives at most
 )
 
 func (l *Lab) example(missed bool, p Pair, score, jaccard float64) examplePair {
@@ -331,11 +323,9 @@ func (l *Lab) example(missed bool, p Pair, score, jaccard float64) examplePair {
 
 // excerpt returns the first characters of a text, in valid UTF-8.
 func excerpt(text []byte, most int) string {
-	n := 0
-	for i := range string(text) {
-		if n++; n > most {
-			return string([]rune(string(text[:i]))) + "…"
-		}
+	valid := strings.ToValidUTF8(string(text), "\ufffd")
+	if first := cut(valid, most); len(first) < len(valid) {
+		return first + "…"
 	}
-	return string([]rune(string(text)))
+	return valid
 }

@@ -24,71 +24,40 @@ type EditStatement struct {
 	Doc   string  // what it does to the document
 	Most  float64 // the greatest strength; beyond 1 for what adds to the document
 	paper float64 // its strength in the protocol of the sources; 0: it is none of those
-	// apply edits a text. share is how many characters its strength stands for.
-	apply func(e *editor, text string, strength float64, share int) string
+	apply func(e *editor, text string) string
 }
 
 // Edits states every edit. Strength is the share of the document that it
 // changes, or of its length that it adds.
 func Edits() []EditStatement {
 	return []EditStatement{
-		{"mirror", "line breaks and spaces set anew", 1, 1, func(_ *editor, text string, _ float64, _ int) string {
-			return strings.Join(sentences(text), "\n") + "\n"
+		{"mirror", "line breaks and spaces set anew", 1, 1, func(_ *editor, text string) string { return strings.Join(sentences(text), "\n") + "\n" }},
+		{"script", "sentences in the other script of Chinese: traditional, simplified", 1, 1, (*editor).script},
+		{"entities", "sentences with HTML entities in the place of characters", 1, 0, func(e *editor, text string) string { return e.some(text, entities) }},
+		{"numbers", "digits changed: counters, dates, prices", 1, 1, (*editor).numbers},
+		{"typos", "characters replaced, inserted and deleted: slips, OCR noise", 1, 0.03, (*editor).typos},
+		{"drop", "sentences deleted", 1, 0.1, func(e *editor, text string) string { return e.some(text, func(string) string { return "" }) }},
+		{"move", "sentences moved to the front", 1, 0.2, (*editor).move},
+		{"reword", "sentences reworded: words exchanged, clauses turned round", 1, 0.1, func(e *editor, text string) string {
+			return e.some(text, func(s string) string { return e.turned(synonymReplacer().Replace(s)) })
 		}},
-		{"script", "sentences in the other script of Chinese: traditional, simplified", 1, 1, func(e *editor, text string, _ float64, share int) string {
-			forms := e.forms.other(text)
-			return e.some(text, share, func(s string) string { return strings.Map(forms, s) })
+		{"truncate", "the end cut off", 1, 0.1, func(e *editor, text string) string { return cut(text, e.length-e.share) }},
+		{"replace", "the end replaced by another document's: at 0.5, half the page", 1, 0.1, func(e *editor, text string) string {
+			return cut(text, e.length-e.share) + e.passage(e.share)
 		}},
-		{"entities", "sentences with HTML entities in the place of characters", 1, 0, func(e *editor, text string, _ float64, share int) string {
-			return e.some(text, share, entities)
-		}},
-		{"numbers", "digits changed: counters, dates, prices", 1, 1, func(e *editor, text string, strength float64, _ int) string {
-			return strings.Map(func(c rune) rune {
-				if c >= '0' && c <= '9' && e.Float64() < strength {
-					return '0' + (c-'0'+1+e.Int32N(9))%10
-				}
-				return c
-			}, text)
-		}},
-		{"typos", "characters replaced, inserted and deleted: slips, OCR noise", 1, 0.03, func(e *editor, text string, _ float64, share int) string {
-			return e.typos(text, share)
-		}},
-		{"drop", "sentences deleted", 1, 0.1, func(e *editor, text string, _ float64, share int) string {
-			return e.some(text, share, func(string) string { return "" })
-		}},
-		{"move", "sentences moved to the front", 1, 0.2, func(e *editor, text string, _ float64, share int) string {
-			all, drawn := e.draw(text, share)
-			slices.Sort(drawn)
-			moved := ""
-			for _, i := range drawn {
-				moved, all[i] = moved+all[i], ""
-			}
-			return moved + strings.Join(all, "")
-		}},
-		{"reword", "sentences reworded: words exchanged, clauses turned round", 1, 0.1, func(e *editor, text string, _ float64, share int) string {
-			return e.some(text, share, func(s string) string { return e.turned(synonymReplacer().Replace(s)) })
-		}},
-		{"truncate", "the end cut off", 1, 0.1, func(_ *editor, text string, _ float64, share int) string {
-			return cut(text, utf8.RuneCountInString(text)-share)
-		}},
-		{"replace", "the end replaced by another document's: at 0.5, half the page", 1, 0.1, func(e *editor, text string, _ float64, share int) string {
-			return cut(text, utf8.RuneCountInString(text)-share) + e.passage(share)
-		}},
-		{"advert", "a passage of another document inserted", 10, 0.2, func(e *editor, text string, _ float64, share int) string {
+		{"advert", "a passage of another document inserted", 10, 0.2, func(e *editor, text string) string {
 			all := sentences(text)
-			return strings.Join(slices.Insert(all, e.IntN(len(all)+1), e.passage(share)), "")
+			return strings.Join(slices.Insert(all, e.IntN(len(all)+1), e.passage(e.share)), "")
 		}},
-		{"mixed", "English sentences mixed in", 10, 0, func(e *editor, text string, _ float64, share int) string {
-			return e.mixed(text, share)
-		}},
-		{"menus", "menus before and after, one of four sites'", 10, 0.2, func(e *editor, text string, _ float64, share int) string {
+		{"mixed", "English sentences mixed in", 10, 0, (*editor).mixed},
+		{"menus", "menus before and after, one of four sites'", 10, 0.2, func(e *editor, text string) string {
 			menu := e.menu()
-			from := len(cut(menu, share/2))
-			return menu[:from] + "\n" + text + "\n" + cut(menu[from:], share-share/2)
+			from := len(cut(menu, e.share/2))
+			return menu[:from] + "\n" + text + "\n" + cut(menu[from:], e.share-e.share/2)
 		}},
-		{"page", "passages of other documents before and after: a longer page", 10, 0, func(e *editor, text string, _ float64, share int) string {
-			before := e.IntN(share + 1)
-			return e.passages(before) + "\n" + text + "\n" + e.passages(share-before)
+		{"page", "passages of other documents before and after: a longer page", 10, 0, func(e *editor, text string) string {
+			before := e.IntN(e.share + 1)
+			return e.passages(before) + "\n" + text + "\n" + e.passages(e.share-before)
 		}},
 	}
 }
@@ -163,23 +132,20 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 		}
 	}
 	n := len(c.Documents)
-	switch {
-	case len(p.Edits) == 0 && p.Count > 0:
+	if len(p.Edits) == 0 && p.Count > 0 {
 		return nil, fmt.Errorf("%w: write the edits", errPlanting)
-	case p.Count < 0 || p.Count > n:
+	}
+	if p.Count < 0 || p.Count > n {
 		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", errPlanting, p.Count, n)
 	}
 	forms, err := scripts()
 	if err != nil {
 		return nil, err
 	}
-	r := rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15))
-	e := editor{Rand: r, corpus: c, forms: forms}
-	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: maps.Clone(c.Kinds), Skipped: c.Skipped}
-	if out.Kinds == nil {
-		out.Kinds = make(map[Pair]string, p.Count)
-	}
-	for i, original := range r.Perm(n)[:p.Count] {
+	e := editor{Rand: rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15)), corpus: c, forms: forms}
+	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: map[Pair]string{}, Skipped: c.Skipped}
+	maps.Copy(out.Kinds, c.Kinds)
+	for i, original := range e.Perm(n)[:p.Count] {
 		d := c.Documents[original]
 		edit := p.Edits[i%len(p.Edits)]
 		text := e.apply(edit, strings.ToValidUTF8(string(d.Text), "\ufffd"))
@@ -199,12 +165,40 @@ type editor struct {
 	corpus *Corpus
 	menus  []string // of the sites that planted documents are on; nil: none yet
 	forms  *scriptTable
+
+	strength      float64 // of the edit at hand
+	length, share int     // characters of the text, and how many of them the strength stands for
 }
 
 // apply edits a text by an edit that there is.
 func (e *editor) apply(p Planned, text string) string {
-	share := int(p.Strength * float64(utf8.RuneCountInString(text)))
-	return p.Edit.statement().apply(e, text, p.Strength, share)
+	e.strength, e.length = p.Strength, utf8.RuneCountInString(text)
+	e.share = int(p.Strength * float64(e.length))
+	return p.Edit.statement().apply(e, text)
+}
+
+func (e *editor) script(text string) string {
+	forms := e.forms.other(text)
+	return e.some(text, func(s string) string { return strings.Map(forms, s) })
+}
+
+func (e *editor) numbers(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' && e.Float64() < e.strength {
+			return '0' + (c-'0'+1+e.Int32N(9))%10
+		}
+		return c
+	}, text)
+}
+
+func (e *editor) move(text string) string {
+	all, drawn := e.draw(text)
+	slices.Sort(drawn)
+	moved := ""
+	for _, i := range drawn {
+		moved, all[i] = moved+all[i], ""
+	}
+	return moved + strings.Join(all, "")
 }
 
 // sentences cuts a text behind every character that ends one. What has a letter
@@ -230,10 +224,10 @@ func sentences(text string) []string {
 	return all
 }
 
-// draw returns the sentences of a text, and of those of together about share
-// characters their places, in the order drawn.
-func (e *editor) draw(text string, share int) (all []string, drawn []int) {
-	all = sentences(text)
+// draw returns the sentences of a text, and the places of some that are
+// together about the share, in the order drawn.
+func (e *editor) draw(text string) (_ []string, drawn []int) {
+	all, share := sentences(text), e.share
 	for _, i := range e.Perm(len(all)) {
 		n := utf8.RuneCountInString(all[i])
 		if share < n/2 || share <= 0 {
@@ -245,9 +239,9 @@ func (e *editor) draw(text string, share int) (all []string, drawn []int) {
 	return all, drawn
 }
 
-// some edits sentences of together about share characters.
-func (e *editor) some(text string, share int, edit func(sentence string) string) string {
-	all, drawn := e.draw(text, share)
+// some edits sentences that are together about the share.
+func (e *editor) some(text string, edit func(sentence string) string) string {
+	all, drawn := e.draw(text)
 	for _, i := range drawn {
 		all[i] = edit(all[i])
 	}
@@ -307,9 +301,9 @@ func (e *editor) menu() string {
 	return e.menus[e.IntN(sites)]
 }
 
-// mixed puts n characters of English sentences behind sentences of a text.
-func (e *editor) mixed(text string, n int) string {
-	all := append(sentences(text), "")
+// mixed puts English sentences behind sentences of a text.
+func (e *editor) mixed(text string) string {
+	all, n := append(sentences(text), ""), e.share
 	for at := e.Perm(len(all)); n > 0; at = append(at[1:], at[0]) {
 		english := cut(e.english(), n)
 		all[at[0]] += english
@@ -331,11 +325,11 @@ func entities(text string) string {
 	return b.String()
 }
 
-// typos replaces, deletes or inserts n letters, those that come in taken from
+// typos replaces, deletes or inserts letters, those that come in taken from
 // other documents.
-func (e *editor) typos(text string, n int) string {
+func (e *editor) typos(text string) string {
 	letters := []rune(text)
-	for range n {
+	for range e.share {
 		if len(letters) == 0 {
 			break
 		}

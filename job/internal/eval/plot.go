@@ -13,13 +13,11 @@ type plot struct {
 	Lines          []plotLine
 }
 
-// tick is a mark of an axis.
 type tick struct {
 	At   float64
 	Text string
 }
 
-// plotLine is one line of a plot.
 type plotLine struct {
 	Name       string
 	Hue        int
@@ -36,7 +34,7 @@ func curves(r *Report) plot {
 	low := 0.8
 	for _, m := range r.Results {
 		for _, p := range m.Curve {
-			low = min(low, math.Floor(p.Precision*5)/5)
+			low = min(low, math.Floor(p.Precision.Value*5)/5)
 		}
 	}
 	var p plot
@@ -48,7 +46,7 @@ func curves(r *Report) plot {
 		l := plotLine{Name: fmt.Sprintf("%s, F1 %.4f", m.Method, m.F1), Hue: (i + 1) * 137 % 360} // neighbours differ
 		var b strings.Builder
 		for _, q := range m.Curve {
-			l.EndX, l.EndY = q.Recall*plotSide, (1-q.Precision)/(1-low)*plotSide
+			l.EndX, l.EndY = q.Recall.Value*plotSide, (1-q.Precision.Value)/(1-low)*plotSide
 			fmt.Fprintf(&b, "%.1f,%.1f ", l.EndX, l.EndY)
 		}
 		if l.Points = b.String(); l.Points != "" {

@@ -37,8 +37,7 @@ func (p protocol) Apply(c *Corpus) (*Corpus, error) {
 	if p.Categories < 1 || p.Duplicates < 0 || p.Documents < 2*p.Duplicates {
 		return nil, fmt.Errorf("%w: %d categories of %d documents, %d of them near-duplicates: write at most half of the documents", errPlanting, p.Categories, p.Documents, p.Duplicates)
 	}
-	originals := p.Documents - p.Duplicates
-	members := map[string][]int{}
+	originals, members := p.Documents-p.Duplicates, map[string][]int{}
 	for i, d := range c.Documents {
 		members[d.Category] = append(members[d.Category], i)
 	}
@@ -46,11 +45,7 @@ func (p protocol) Apply(c *Corpus) (*Corpus, error) {
 		return cmp.Or(cmp.Compare(len(members[b]), len(members[a])), cmp.Compare(a, b))
 	})
 	if len(names) < p.Categories || len(members[names[p.Categories-1]]) < originals {
-		have := ""
-		for _, name := range names[:min(len(names), p.Categories)] {
-			have += fmt.Sprintf(" %q has %d,", name, len(members[name]))
-		}
-		return nil, fmt.Errorf("%w:%s and %d categories of %d documents or more are wanted", errPlanting, have, p.Categories, originals)
+		return nil, fmt.Errorf("%w: there are %d categories: %d of %d documents or more are wanted", errPlanting, len(names), p.Categories, originals)
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 0x70726f746f636f6c))
 	out := &Corpus{Kinds: map[Pair]string{}, Skipped: c.Skipped}

@@ -13,27 +13,27 @@ import (
 
 // Report is several methods' measurements on the same documents.
 type Report struct {
-	Title     string             `json:"title"`
-	Documents int                `json:"documents"`
-	Skipped   int                `json:"skipped"`  // records that are no documents, or of an id that is there already
-	Labelled  int                `json:"labelled"` // pairs that count
-	True      int                `json:"true"`     // pairs that count and are right
-	Truth     []Definition       `json:"truth"`    // what makes a pair right, any of these
-	Wanted    map[Definition]int `json:"wanted"`   // right pairs by each definition that results state figures by
-	Alike     float64            `json:"alike"`    // Jaccard similarity from which on texts are alike
-	Results   []*Result          `json:"results"`  // in the order of measuring
-	Sweeps    []*sweep           `json:"sweeps"`   // may be empty
+	Title     string    `json:"title"`
+	Documents int       `json:"documents"`
+	Skipped   int       `json:"skipped"`  // records that are no documents, or of an id that is there already
+	Labelled  int       `json:"labelled"` // pairs that count
+	True      int       `json:"true"`     // pairs that count and are right
+	Truth     string    `json:"truth"`    // what makes a pair right
+	Alike     float64   `json:"alike"`    // Jaccard similarity from which on texts are alike
+	Results   []*Result `json:"results"`  // in the order of measuring
+	Sweeps    []*sweep  `json:"sweeps"`   // may be empty
 }
 
 // Report starts a report of the laboratory's measurements.
 func (l *Lab) Report(title string) *Report {
-	main := l.criterion(l.options.Truth...)
 	r := &Report{
-		Title: title, Documents: len(l.corpus.Documents), Skipped: l.corpus.Skipped, Truth: l.options.Truth, Alike: l.options.Alike,
-		Labelled: l.tally(l.criterion(TruthLabel)).of, True: l.tally(criterion{wanted: main.right}).of, Wanted: map[Definition]int{},
+		Title: title, Documents: len(l.corpus.Documents), Skipped: l.corpus.Skipped, Alike: l.options.Alike,
+		Labelled: l.tally(criterion{wanted: TruthLabel}).of, True: l.tally(criterion{wanted: l.options.Truth}).of,
 	}
-	for _, d := range l.defined() {
-		r.Wanted[d] = l.tally(l.criterion(d)).of
+	for _, d := range Definitions() {
+		if l.options.Truth&d.Truth != 0 {
+			r.Truth = strings.TrimPrefix(r.Truth+" or "+d.condition(r.Alike), " or ")
+		}
 	}
 	return r
 }
@@ -48,14 +48,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 
 // Summary says what was measured, and what is right.
 func (r *Report) Summary() string {
-	skipped, truth := "", []string{}
+	skipped := ""
 	if r.Skipped > 0 {
 		skipped = fmt.Sprintf(" (%d records passed over)", r.Skipped)
 	}
-	for _, d := range r.Truth {
-		truth = append(truth, d.name(r.Alike))
-	}
-	return fmt.Sprintf("%s: %d documents%s, %d true pairs (%s), %d of them labelled", r.Title, r.Documents, skipped, r.True, strings.Join(truth, " or "), r.Labelled)
+	return fmt.Sprintf("%s: %d documents%s, %d true pairs (%s), %d of them labelled", r.Title, r.Documents, skipped, r.True, r.Truth, r.Labelled)
 }
 
 // WriteText writes the report as tables of text.
@@ -80,11 +77,24 @@ type table struct {
 
 // Tables are the tables of the report.
 func (r *Report) Tables() []table {
-	all := []table{r.methods()}
+	all := []table{r.each("Methods", "Recall is of the labelled pairs where there are any. Ranges are 95 % intervals.",
+		"method/pairs/precision/95 %/recall/95 %/F1/best F1/from score/J below 0.3/seconds", func(m *Result) []any {
+			return []any{m.Pairs, m.Precision, m.Precision.interval(), m.Recall, m.Recall.interval(), m.F1, m.Best.F1,
+				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds)}
+		})}
 	if len(r.Results) > 0 {
-		all = append(all, r.definitions(), r.clusters())
+		all = append(all, r.definitions(), r.each("Clusters",
+			"Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity is of documents in clusters of two or more.",
+			"clusters/clusters/largest/precision/recall/F1/purity/inverse purity", func(m *Result) []any {
+				c := m.Clusters
+				return []any{c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity}
+			}))
 		if r.Results[0].Contained != nil {
-			all = append(all, r.containment())
+			all = append(all, r.each("Containment", "Of the pairs of which one text has most of the other.",
+				fmt.Sprintf("contained pairs/reported as same/as contained/as either, J < %.2f/precision of contained", r.Alike), func(m *Result) []any {
+					c := m.Contained
+					return []any{c.Same.counts(), c.Contained.counts(), c.Unlike.counts(), c.Right.counts()}
+				}))
 		}
 		all = append(all, r.similarity())
 	}
@@ -94,8 +104,7 @@ func (r *Report) Tables() []table {
 		var last Share
 		for k, p := range s.Points {
 			right := p.Precision.Have - last.Have
-			sweeps.Rows = append(sweeps.Rows, []string{fmt.Sprintf("%s, k = %d", s.Method, k), fmt.Sprint(p.Pairs), p.Precision.String(), p.Recall.String(), decimal(p.F1),
-				fmt.Sprint(right), fmt.Sprint(p.Precision.Of - last.Of - right)})
+			sweeps.add(fmt.Sprintf("%s, k = %d", s.Method, k), p.Pairs, p.Precision, p.Recall, p.F1, right, p.Precision.Of-last.Of-right)
 			last = p.Precision
 		}
 	}
@@ -105,90 +114,66 @@ func (r *Report) Tables() []table {
 	return all
 }
 
-func decimal(x float64) string { return fmt.Sprintf("%.4f", x) }
+// each returns a table of a row a method; slashes divide its head.
+func (r *Report) each(title, note, head string, cells func(*Result) []any) table {
+	t := table{Title: title, Note: note, Head: strings.Split(head, "/")}
+	for _, m := range r.Results {
+		t.add(m.Method, cells(m)...)
+	}
+	return t
+}
+
+// add adds a row.
+func (t *table) add(name string, cells ...any) {
+	row := []string{name}
+	for _, c := range cells {
+		if x, ok := c.(float64); ok {
+			c = fmt.Sprintf("%.4f", x)
+		}
+		row = append(row, fmt.Sprint(c))
+	}
+	t.Rows = append(t.Rows, row)
+}
 
 // interval writes the 95 % interval of a share.
 func (s Share) interval() string { return fmt.Sprintf("%.4f–%.4f", s.Low, s.High) }
 
-func (r *Report) methods() table {
-	t := table{Title: "Methods", Note: "Recall is of the labelled pairs where there are any. Ranges are 95 % intervals.",
-		Head: []string{"method", "pairs", "precision", "95 %", "recall", "95 %", "F1", "best F1", "from score", "J below 0.3", "seconds"}}
-	for _, m := range r.Results {
-		t.Rows = append(t.Rows, []string{m.Method, fmt.Sprint(m.Pairs), m.Precision.String(), m.Precision.interval(), m.Recall.String(), m.Recall.interval(),
-			decimal(m.F1), decimal(m.Best.F1), fmt.Sprintf("%.3f", m.Best.Score), fmt.Sprint(m.Dissimilar), fmt.Sprintf("%.1f", m.Seconds)})
-	}
-	return t
-}
-
-// name writes the definition as a condition.
-func (d Definition) name(alike float64) string {
-	switch d {
-	case TruthLabel:
-		return "labelled"
-	case TruthJaccard:
-		return fmt.Sprintf("J ≥ %.2f", alike)
-	case TruthOwn:
-		return fmt.Sprintf("own text J ≥ %.2f or C ≥ %.1f", alike, contained)
-	}
-	return fmt.Sprintf("C ≥ %.1f", contained)
-}
-
-func (r *Report) definitions() table {
-	t := table{Title: "By definition of truth", Note: "Precision / recall / F1 by each definition alone; a method without a limit of its own is at the best one for each.",
-		Head: []string{"precision / recall / F1 by truth"}}
-	counts := []string{"(true pairs)"}
-	for _, d := range r.Results[0].Definitions {
-		t.Head = append(t.Head, d.Truth.name(r.Alike))
-		counts = append(counts, fmt.Sprint(r.Wanted[d.Truth]))
-	}
-	t.Rows = append(t.Rows, counts)
-	for _, m := range r.Results {
-		cells := []string{m.Method}
-		for _, d := range m.Definitions {
-			cells = append(cells, fmt.Sprintf("%s / %s / %s", d.Precision, d.Recall, decimal(d.F1)))
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t
-}
-
-func (r *Report) clusters() table {
-	t := table{Title: "Clusters", Note: "Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity of documents in clusters of two or more.",
-		Head: []string{"clusters", "clusters", "largest", "precision", "recall", "F1", "purity", "inverse purity"}}
-	for _, m := range r.Results {
-		c := m.Clusters
-		t.Rows = append(t.Rows, []string{m.Method, fmt.Sprint(c.Clusters), fmt.Sprint(c.Largest), c.Precision.String(), c.Recall.String(), decimal(c.F1), c.Purity.String(), c.InversePurity.String()})
-	}
-	return t
-}
-
-func (r *Report) containment() table {
-	t := table{Title: "Containment", Note: "Of the pairs of which one text has most of the other.",
-		Head: []string{"contained pairs", "reported as same", "as contained", "as either, J < " + fmt.Sprintf("%.2f", r.Alike), "precision of contained"}}
-	for _, m := range r.Results {
-		c := m.Contained
-		t.Rows = append(t.Rows, []string{m.Method, c.Same.counts(), c.Contained.counts(), c.Unlike.counts(), c.Right.counts()})
-	}
-	return t
-}
-
 // counts writes the share with what it is made of.
 func (s Share) counts() string { return fmt.Sprintf("%s (%d of %d)", s, s.Have, s.Of) }
 
+func (r *Report) definitions() table {
+	t := table{Title: "By definition of truth", Note: "Precision, recall and F1 by each definition alone; a method without a limit of its own is at the best one for each.",
+		Head: []string{"precision / recall / F1 by truth"}}
+	var counts []any
+	for _, d := range r.Results[0].Definitions {
+		t.Head = append(t.Head, d.Condition)
+		counts = append(counts, d.Recall.Of)
+	}
+	t.add("(true pairs)", counts...)
+	for _, m := range r.Results {
+		var cells []any
+		for _, d := range m.Definitions {
+			cells = append(cells, fmt.Sprintf("%s / %s / %.4f", d.Precision, d.Recall, d.F1))
+		}
+		t.add(m.Method, cells...)
+	}
+	return t
+}
+
 func (r *Report) similarity() table {
 	t := table{Title: "Recall by similarity", Head: []string{"recall by similarity"}}
-	counts := []string{"(true pairs)"}
+	var counts []any
 	for _, b := range slices.Backward(r.Results[0].Bands) {
 		t.Head = append(t.Head, b.Name())
-		counts = append(counts, fmt.Sprint(b.All.Of))
+		counts = append(counts, b.All.Of)
 	}
-	t.Rows = append(t.Rows, counts)
+	t.add("(true pairs)", counts...)
 	for _, m := range r.Results {
-		cells := []string{m.Method}
+		var cells []any
 		for _, b := range slices.Backward(m.Bands) {
-			cells = append(cells, b.All.String())
+			cells = append(cells, b.All)
 		}
-		t.Rows = append(t.Rows, cells)
+		t.add(m.Method, cells...)
 	}
 	return t
 }
@@ -237,10 +222,7 @@ func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
 	for _, m := range r.Results {
 		written := map[string]int{}
 		for _, e := range m.Examples {
-			what := "reports wrongly"
-			if e.Missed {
-				what = "misses"
-			}
+			what := map[bool]string{false: "reports wrongly", true: "misses"}[e.Missed]
 			if written[what]++; written[what] > n {
 				continue
 			}

@@ -73,8 +73,7 @@ func (e *editor) turned(sentence string) string {
 	}
 	at := 1 + e.IntN(len(letters)-2)
 	from, to := max(0, at-4), min(len(letters), at+4)
-	moved := slices.Concat(letters[:from], letters[at:to], letters[from:at], letters[to:])
-	return string(moved) + end
+	return string(slices.Concat(letters[:from], letters[at:to], letters[from:at], letters[to:])) + end
 }
 
 // scripts maps characters of simplified Chinese to a traditional form, and

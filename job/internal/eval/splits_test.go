@@ -46,7 +46,7 @@ func TestLimitsOnOtherSplits(t *testing.T) {
 		var all []candidate
 		for _, f := range found {
 			truth := l.truth[f.Pair]
-			all = append(all, candidate{f.A, f.Score, min(l.lengths[f.A], l.lengths[f.B]) >= int32(shipped.LongFrom), truth.by != 0, truth.by.has(TruthLabel)})
+			all = append(all, candidate{f.A, f.Score, min(l.lengths[f.A], l.lengths[f.B]) >= int32(shipped.LongFrom), truth.by != 0, truth.by&TruthLabel != 0})
 		}
 		sides := make([]int, len(c.Documents)) // of the split at hand
 		measure := func(side int, short, long float64) (precision, recall float64) {

@@ -10,22 +10,6 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// Names of the tables of a report.
-const (
-	tableMeasures = "measures" // every figure of every method, one a row
-	tableExamples = "examples" // the worst false pairs and misses
-)
-
-// What a row of measures is of, in its column by; the groups' names beside.
-const (
-	byAll        = "all"
-	byTruth      = "truth"      // by one definition alone
-	byClusters   = "clusters"   // pairs of documents in one cluster
-	bySimilarity = "similarity" // true pairs of a similarity from at on
-	byScore      = "score"      // the pairs of that score or more
-	byDistance   = "distance"   // the method at distance at
-)
-
 // measure is a figure, or some that belong together.
 type measure struct {
 	method, by, name  string
@@ -33,10 +17,10 @@ type measure struct {
 	precision, recall shareRow
 }
 
-var measures = data.Table[measure]{Name: tableMeasures, RowBytes: 128, Columns: slices.Concat([]data.Column[measure]{
+var measures = data.Table[measure]{Name: "measures", RowBytes: 128, Columns: slices.Concat([]data.Column[measure]{
 	{Name: "method", Doc: "method that is measured",
 		Word: func(m *measure) *string { return &m.method }},
-	{Name: "by", Doc: "what the row is of: `all`, `truth`, `clusters`, `similarity`, `score`, `distance`, or a kind of group",
+	{Name: "by", Doc: "what the row is of: `all`; `truth`, one definition alone; `clusters`, pairs of documents in one; `similarity`, true pairs of at or more; `score`, pairs of at or more; `distance`, the method at that; or a kind of group",
 		Word: func(m *measure) *string { return &m.by }},
 	{Name: "name", Doc: "of the definition of truth, or of the group, else empty",
 		Word: func(m *measure) *string { return &m.name }},
@@ -78,30 +62,35 @@ func shareColumns(name, of, ofDoc, have, haveDoc string, at func(*measure) *shar
 
 // example is a pair that a method gets wrong.
 type example struct {
-	method         string
-	missed         bool
-	a, b           []byte
-	score, jaccard float64
-	textA, textB   []byte
+	method string
+	*examplePair
 }
 
-var examples = data.Table[example]{Name: tableExamples, RowBytes: 64, Columns: []data.Column[example]{
+// bytesOf reads a text as a column of bytes does: a table's rows are written.
+func bytesOf(of func(*example) *string) func(*example) *[]byte {
+	return func(e *example) *[]byte {
+		text := []byte(*of(e))
+		return &text
+	}
+}
+
+var examples = data.Table[example]{Name: "examples", RowBytes: 64, Columns: []data.Column[example]{
 	{Name: "method", Doc: "method that is measured",
 		Word: func(e *example) *string { return &e.method }},
 	{Name: "missed", Doc: "a true pair that is not reported; else one wrongly reported",
-		Bool: func(e *example) *bool { return &e.missed }},
+		Bool: func(e *example) *bool { return &e.Missed }},
 	{Name: "a", Doc: "id of the one document",
-		String: func(e *example) *[]byte { return &e.a }},
+		String: bytesOf(func(e *example) *string { return &e.A })},
 	{Name: "b", Doc: "id of the other",
-		String: func(e *example) *[]byte { return &e.b }},
+		String: bytesOf(func(e *example) *string { return &e.B })},
 	{Name: "score", Doc: "what the method says of the pair", Null: true,
-		Double: func(e *example) *float64 { return &e.score }},
+		Double: func(e *example) *float64 { return &e.Score }},
 	{Name: "jaccard", Unit: "0 to 1", Doc: "similarity of the texts", Null: true,
-		Double: func(e *example) *float64 { return &e.jaccard }},
+		Double: func(e *example) *float64 { return &e.Jaccard }},
 	{Name: "text_a", Doc: "text of the one", NoStats: true,
-		Text: func(e *example) *[]byte { return &e.textA }},
+		Text: bytesOf(func(e *example) *string { return &e.TextA })},
 	{Name: "text_b", Doc: "text of the other", NoStats: true,
-		Text: func(e *example) *[]byte { return &e.textB }},
+		Text: bytesOf(func(e *example) *string { return &e.TextB })},
 }}
 
 // WriteParquet writes the report as two tables into the directory, which is
@@ -134,26 +123,24 @@ func (r *Report) writeMeasures(write func(*measure)) {
 		write(&measure{method, by, name, at, f1, seconds, precision.row(), recall.row()})
 	}
 	for _, m := range r.Results {
-		row(m.Method, byAll, "", none, m.Precision, m.Recall, m.F1, m.Seconds)
+		row(m.Method, "all", "", none, m.Precision, m.Recall, m.F1, m.Seconds)
 		for _, d := range m.Definitions {
-			row(m.Method, byTruth, string(d.Truth), none, d.Precision, d.Recall, d.F1, none)
+			row(m.Method, "truth", d.Truth, none, d.Precision, d.Recall, d.F1, none)
 		}
-		row(m.Method, byClusters, "", none, m.Clusters.Precision, m.Clusters.Recall, m.Clusters.F1, none)
+		row(m.Method, "clusters", "", none, m.Clusters.Precision, m.Clusters.Recall, m.Clusters.F1, none)
 		for _, b := range m.Bands {
-			row(m.Method, bySimilarity, b.Name(), b.Low, Share{}, b.All, none, none)
+			row(m.Method, "similarity", b.Name(), b.Low, Share{}, b.All, none, none)
 		}
 		for _, g := range m.Groups {
 			row(m.Method, g.By, g.Name, none, g.Precision, g.Recall, none, none)
 		}
 		for _, p := range m.Curve {
-			right := int(math.Round(p.Precision * float64(p.Pairs)))
-			found := int(math.Round(p.Recall * float64(m.Recall.Of)))
-			row(m.Method, byScore, "", p.Score, NewShare(right, p.Pairs), NewShare(found, m.Recall.Of), p.F1, none)
+			row(m.Method, "score", "", p.Score, p.Precision, p.Recall, p.F1, none)
 		}
 	}
 	for _, s := range r.Sweeps {
 		for k, p := range s.Points {
-			row(s.Method, byDistance, "", float64(k), p.Precision, p.Recall, p.F1, none)
+			row(s.Method, "distance", "", float64(k), p.Precision, p.Recall, p.F1, none)
 		}
 	}
 }
@@ -161,7 +148,7 @@ func (r *Report) writeMeasures(write func(*measure)) {
 func (r *Report) writeExamples(write func(*example)) {
 	for _, m := range r.Results {
 		for _, e := range m.Examples {
-			write(&example{m.Method, e.Missed, []byte(e.A), []byte(e.B), e.Score, e.Jaccard, []byte(e.TextA), []byte(e.TextB)})
+			write(&example{m.Method, &e})
 		}
 	}
 }

@@ -165,6 +165,6 @@ func wordJaccard(least float64) Method {
 				sets[i] = append(sets[i], w.hash)
 			}
 		}
-		return l.joined(ctx, sets, least)
+		return alike(ctx, sets, limits{jaccard: least}, l.options.Workers)
 	}}
 }

@@ -4,26 +4,57 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Definition is one of what may make a pair of documents right.
-type Definition string
+// Definition is what makes a pair of documents right: any of its bits.
+type Definition uint8
 
 // The definitions of truth.
 const (
-	TruthLabel       Definition = "label"       // labelled, or planted
-	TruthJaccard     Definition = "jaccard"     // J of the texts of Options.Alike or more
-	TruthOwn         Definition = "own"         // J or containment of the own texts
-	TruthContainment Definition = "containment" // one text has most of the other
+	TruthLabel Definition = 1 << iota
+	TruthJaccard
+	TruthOwn
+	TruthContainment
+	TruthAll = 1<<iota - 1
 )
 
-// Definitions lists all of them.
-func Definitions() []Definition {
-	return []Definition{TruthLabel, TruthJaccard, TruthOwn, TruthContainment}
+// DefinitionStatement states a definition of truth.
+type DefinitionStatement struct {
+	Truth Definition
+	Name  string
+	Doc   string // when a pair is right
+	short string // the same in a report; %.2f is Options.Alike
+}
+
+// Definitions states all definitions.
+func Definitions() []DefinitionStatement {
+	return []DefinitionStatement{
+		{TruthLabel, "label", "labelled, or planted", "labelled"},
+		{TruthJaccard, "jaccard", "Jaccard similarity J of the texts' 5-grams of --alike or more", "J ≥ %.2f"},
+		{TruthOwn, "own", "J or containment of the texts without lines of 60 documents", "own text"},
+		{TruthContainment, "containment", "0.8 of the 5-grams of the text that has fewer are in the other", "C ≥ 0.8"},
+	}
+}
+
+func (d DefinitionStatement) condition(alike float64) string {
+	return strings.Replace(d.short, "%.2f", fmt.Sprintf("%.2f", alike), 1)
+}
+
+// ParseTruth returns the definition that any of the named ones make.
+func ParseTruth(names []string) (d Definition, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(Definitions(), func(s DefinitionStatement) bool { return s.Name == name })
+		if i < 0 {
+			return 0, fmt.Errorf("truth %q: write some of label, jaccard, own, containment", name)
+		}
+		d |= Definitions()[i].Truth
+	}
+	return d, nil
 }
 
 // What counts as own text and as contained, as both were measured first
@@ -33,63 +64,41 @@ const (
 	contained   = 0.8 // least share of the shingles of the text that has fewer
 )
 
-// definitions is a set of them, a bit each.
-type definitions uint8
-
-// setOf returns the set of some definitions.
-func setOf(list ...Definition) (set definitions, err error) {
-	for _, d := range list {
-		i := slices.Index(Definitions(), d)
-		if i < 0 {
-			return 0, fmt.Errorf("eval: truth %q: write some of %v", d, Definitions())
-		}
-		set |= 1 << i
-	}
-	return set, nil
-}
-
-// has reports whether one of others is in the set.
-func (s definitions) has(others ...Definition) bool {
-	set, _ := setOf(others...)
-	return s&set != 0
-}
-
 // truePair is what makes a pair a true one.
 type truePair struct {
-	by      definitions
+	by      Definition
 	jaccard float64 // of the shingles
 }
 
 // findTruth finds every pair that is right by one of the definitions wanted,
 // exactly. sets are the shingles of the documents.
-func (l *Lab) findTruth(ctx context.Context, wanted definitions, sets [][]uint64) error {
+func (l *Lab) findTruth(ctx context.Context, wanted Definition, sets [][]uint64) error {
 	limit := limits{jaccard: l.options.Alike}
-	if wanted.has(TruthOwn, TruthContainment) {
+	if wanted&(TruthOwn|TruthContainment) != 0 {
 		limit.containment = contained
 	}
 	whole, err := alike(ctx, sets, limit, l.options.Workers)
 	own := whole
-	if err == nil && wanted.has(TruthOwn) {
+	if err == nil && wanted&TruthOwn != 0 {
 		own, err = l.ownPairs(ctx, limit, sets, whole)
 	}
 	is := func(d Definition, p Pair) {
-		if wanted.has(d) {
+		if wanted&d != 0 {
 			t, known := l.truth[p]
 			if !known {
 				t.jaccard = sketch.Jaccard(sets[p.A], sets[p.B])
 			}
-			set, _ := setOf(d)
-			l.truth[p] = truePair{t.by | set, t.jaccard}
+			l.truth[p] = truePair{t.by | d, t.jaccard}
 		}
 	}
 	for _, p := range l.corpus.Labelled {
 		is(TruthLabel, p)
 	}
 	for _, p := range whole {
-		if p.jaccard >= limit.jaccard {
+		if p.Score >= limit.jaccard {
 			is(TruthJaccard, p.Pair)
 		}
-		if p.containment >= contained {
+		if sketch.Containment(sets[p.A], sets[p.B]) >= contained {
 			is(TruthContainment, p.Pair)
 		}
 	}
@@ -101,7 +110,7 @@ func (l *Lab) findTruth(ctx context.Context, wanted definitions, sets [][]uint64
 
 // ownPairs returns the pairs whose own texts are alike: those of whole, if
 // every text is its own.
-func (l *Lab) ownPairs(ctx context.Context, limit limits, sets [][]uint64, whole []alikePair) ([]alikePair, error) {
+func (l *Lab) ownPairs(ctx context.Context, limit limits, sets [][]uint64, whole []Found) ([]Found, error) {
 	lines, err := l.sets(ctx, func(text []byte) []uint64 { return hashes(linesOf(text)) })
 	if err != nil {
 		return nil, err
