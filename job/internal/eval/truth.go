@@ -141,7 +141,7 @@ func (l *Lab) ownPairs(ctx context.Context, limit limits, sets [][]uint64, whole
 	return alike(ctx, own, limit, l.options.Workers)
 }
 
-// linesOf yields the lines of a text that have letters.
+// linesOf yields the lines of a text that have letters or digits.
 func linesOf(text []byte) func(yield func([]byte) bool) {
 	return parts(text, func(r rune) bool { return r == '\n' || r == '\r' })
 }
