@@ -61,8 +61,10 @@ func newEval(std streams) *cobra.Command {
 		Long: `Compares methods on the same documents: precision, recall, F1 and time, by
 each definition of truth; the clusters; by similarity, length, language,
 category and edit; over the threshold and over the distance; the worst false
-pairs and misses. There are labelled pairs (--labels), or duplicates planted by
-edits (--edits). What makes a pair right says --truth, any of
+pairs and misses. The documents may have labelled pairs (--labels), or
+duplicates planted by edits (--edits). What makes a pair right says --truth, any
+of
+
 ` + definitions.String() + `
 All other figures are by that, and one table by each of them alone.
 
@@ -72,6 +74,7 @@ unless --edits says which. A document's category is the INPUT it comes from; of
 a single folder, the folder or file within it; or its --category-column.
 
 ` + fill("Edits, each with the share of a document that it changes, or of its length that it adds, like drop=0.2 or page=2:") + `
+
 ` + edits.String() + `
 ` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+", which leaves out what the pages of a site share. MinHash is at the limit that is best on these documents. Levenshtein and cosine compare all pairs, of 5,000 documents at most."),
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash

@@ -36,7 +36,7 @@ func Definitions() []DefinitionStatement {
 	return []DefinitionStatement{
 		{TruthLabel, "label", "labelled, or planted", "labelled"},
 		{TruthJaccard, "jaccard", "Jaccard similarity J of the texts' 5-grams of --alike or more", "J ≥ %.2f"},
-		{TruthOwn, "own", "J or containment of the texts without lines of 60 documents", "own text"},
+		{TruthOwn, "own", "J or containment of the texts without lines that 60 of them have", "own text"},
 		{TruthContainment, "containment", "0.8 of the 5-grams of the text that has fewer are in the other", "C ≥ 0.8"},
 	}
 }
