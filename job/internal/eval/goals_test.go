@@ -149,12 +149,14 @@ func testGoals(t *testing.T, title string, errorPages bool) {
 			measure(m)
 		}
 	}
-	unstopped, err := Parse("k=3+stop=none")
-	if err == nil {
-		report.Sweeps, err = l.Sweeps(t.Context(), []Method{Preset(config.PresetClassic), unstopped}, 8)
-	}
-	if err != nil {
-		t.Fatal(err)
+	if errorPages {
+		unstopped, err := Parse("k=3+stop=none")
+		if err == nil {
+			report.Sweeps, err = l.Sweeps(t.Context(), []Method{Preset(config.PresetClassic), unstopped}, 8)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := report.WriteText(t.Output()); err != nil {
 		t.Fatal(err)
