@@ -31,6 +31,7 @@ type evalFlags struct {
 	protocol string
 	category string
 	methods  []string
+	truth    []string
 	options  eval.Options
 	maxK     int
 	show     int
@@ -45,29 +46,37 @@ const (
 )
 
 func newEval(std streams) *cobra.Command {
-	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs}}
+	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs, Beside: eval.TruthAll}}
 	s := newSettings(config.PresetBalanced)
-	var edits []string
+	var edits, definitions strings.Builder
 	for _, e := range eval.Edits() {
-		edits = append(edits, string(e))
+		fmt.Fprintf(&edits, "  %-9s %s\n", e.Name, e.Doc)
+	}
+	for _, d := range eval.Definitions() {
+		fmt.Fprintf(&definitions, "  %-11s  %s\n", d.Name, d.Doc)
 	}
 	cmd := &cobra.Command{
 		Use:   "eval INPUT…",
 		Short: "Measure how good methods are, on labelled or planted pairs",
-		Long: `Compares methods on the same documents: precision, recall, F1 and time; by
-similarity, length, script, category and edit; over the threshold and over the
-distance; the worst false pairs and misses. The truth is the labelled pairs
-(--labels), or duplicates planted by edits (--edits), and any two documents
-whose character 5-grams have a Jaccard similarity of --alike or more.
+		Long: `Compares methods on the same documents: precision, recall, F1 and time, by
+each definition of truth; the clusters; by similarity, length, language,
+category and edit; over the threshold and over the distance; the worst false
+pairs and misses. The documents may have labelled pairs (--labels), or
+duplicates planted by edits (--edits). What makes a pair right says --truth, any
+of
+
+` + definitions.String() + `
+All other figures are by that, and one table by each of them alone.
 
 --protocol paper draws the test set of the method's sources: of five categories
-2,000 documents each, 500 of them near-duplicates, planted by all edits unless
---edits says which. A document's category is the INPUT it comes from; of a
-single folder, the folder or file within it; or its --category-column.
+2,000 documents each, 500 of them near-duplicates, planted by eleven edits
+unless --edits says which. A document's category is the INPUT it comes from; of
+a single folder, the folder or file within it; or its --category-column.
 
-` + fill("Edits: "+strings.Join(edits, ", ")+"; each with the share of a document that it changes, like drop=0.2.") + `
+` + fill("Edits, each with the share of a document that it changes, or of its length that it adds, like drop=0.2 or page=2:") + `
 
-` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+", which leaves out what the pages of a site share. Levenshtein, cosine and common-substring compare all pairs, of 5,000 documents at most."),
+` + edits.String() + `
+` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+", which leaves out what the pages of a site share. MinHash is at the limit that is best on these documents. Levenshtein and cosine compare all pairs, of 5,000 documents at most."),
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
   neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,
@@ -88,6 +97,7 @@ single folder, the folder or file within it; or its --category-column.
 		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
 		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
 		fs.StringVar(&f.category, "category-column", "", "column of the category, read as the title")
+		fs.StringSliceVar(&f.truth, "truth", []string{"label", "jaccard"}, "what makes a pair right, any of these")
 		fs.Float64Var(&f.options.Alike, "alike", 0.5, "least similarity of near-duplicates")
 	})
 	group(cmd.Flags(), "Measures", func(fs *pflag.FlagSet) {
@@ -123,11 +133,14 @@ func (f *evalFlags) parse() (methods []eval.Method, err error) {
 		}
 		f.planting.Edits = append(f.planting.Edits, edit)
 	}
+	if f.options.Truth, err = eval.ParseTruth(f.truth); err != nil {
+		return nil, err
+	}
 	switch {
 	case f.protocol != "" && f.protocol != protocolPaper:
 		return nil, fmt.Errorf("--protocol %q: write %s", f.protocol, protocolPaper)
-	case (f.labels == "") == (len(f.planting.Edits) == 0 && f.protocol == ""):
-		return nil, errors.New("name the truth: either --labels FILE, or --edits EDITS or --protocol " + protocolPaper)
+	case f.labels != "" && (len(f.planting.Edits) > 0 || f.protocol != ""):
+		return nil, errors.New("write either --labels, or --edits or --protocol")
 	case f.maxK < 0 || f.maxK > 15:
 		return nil, fmt.Errorf("--max-k %d: write a number from 0 to 15", f.maxK)
 	}
@@ -149,7 +162,7 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
 	report := lab.Report(strings.Join(inputs, " "))
-	if err := measure(ctx, lab, report, methods, cfg.Features, f.maxK); err != nil {
+	if err := measure(ctx, lab, report, methods, f.maxK); err != nil {
 		return err
 	}
 	if f.html != "" {
@@ -180,8 +193,8 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 	var pairs [][2]string
 	if f.labels != "" {
 		var err error
-		if pairs, err = readLabels(f.labels); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.labels, err)
+		if pairs, err = eval.ReadLabels(f.labels); err != nil {
+			return nil, err
 		}
 	}
 	corpus, err := readCorpus(cfg, inputs, f.category)
@@ -193,6 +206,8 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 		if err := corpus.Label(pairs); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.labels, err)
 		}
+		return corpus, nil
+	case f.protocol == "" && len(f.planting.Edits) == 0:
 		return corpus, nil
 	case f.protocol != "":
 		protocol := eval.PaperProtocol(f.planting.Seed)
@@ -211,7 +226,7 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 }
 
 // measure fills the report: every method, and ours at every distance to maxK.
-func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []eval.Method, features config.Features, maxK int) error {
+func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) (err error) {
 	for _, m := range methods {
 		r, err := lab.Measure(ctx, m)
 		if err != nil {
@@ -222,16 +237,8 @@ func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []
 	if maxK == 0 {
 		return nil
 	}
-	var err error
-	if report.Sweeps, err = lab.Sweeps(ctx, methods, maxK); err != nil {
-		return err
-	}
-	h, err := lab.Histogram(ctx, features, maxK)
-	if err != nil {
-		return err
-	}
-	report.Histograms = append(report.Histograms, h)
-	return nil
+	report.Sweeps, err = lab.Sweeps(ctx, methods, maxK)
+	return err
 }
 
 // writePage writes a page to a file that appears when it is complete.
@@ -305,22 +312,4 @@ func within(folder, path string) string {
 	}
 	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 	return first
-}
-
-// readLabels reads a file of labels, which has some.
-func readLabels(path string) (pairs [][2]string, err error) {
-	if strings.HasSuffix(path, ".parquet") {
-		pairs, err = eval.ReadLabelsParquet(path)
-	} else {
-		var f *os.File
-		if f, err = os.Open(path); err != nil {
-			return nil, err
-		}
-		pairs, err = eval.ReadLabels(f)
-		err = errors.Join(err, f.Close())
-	}
-	if err == nil && len(pairs) == 0 {
-		err = fmt.Errorf("no labelled pair: %w", eval.ErrLabels)
-	}
-	return pairs, err
 }

@@ -1,20 +1,18 @@
 package eval
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
 )
 
 // Document is one document of the laboratory.
@@ -41,8 +39,8 @@ type Corpus struct {
 	Kinds     map[Pair]string // how a labelled pair came about, where that is known
 	Skipped   int             // records that Read passed over
 
-	numbers  map[string]int32 // of the first documents by id: see number
-	numbered int              // that many
+	numbers map[string]int32 // of documents by id: see number
+	known   int              // documents that are in it
 }
 
 // errUnknownID says that a label names a document that is not there.
@@ -75,10 +73,10 @@ func (c *Corpus) number(id string) (int32, bool) {
 	if c.numbers == nil {
 		c.numbers = make(map[string]int32, len(c.Documents))
 	}
-	for ; c.numbered < len(c.Documents); c.numbered++ {
-		id := c.Documents[c.numbered].ID
+	for ; c.known < len(c.Documents); c.known++ {
+		id := c.Documents[c.known].ID
 		if _, had := c.numbers[id]; !had {
-			c.numbers[id] = int32(c.numbered)
+			c.numbers[id] = int32(c.known)
 		}
 	}
 	n, ok := c.numbers[id]
@@ -104,134 +102,115 @@ func (c *Corpus) Label(pairs [][2]string) error {
 	return nil
 }
 
-// maxLabelLine is the most bytes of a line of labels.
-const maxLabelLine = 1 << 20
+// ErrLabels says that a row of labels has neither a pair nor a cluster.
+var ErrLabels = errors.New("write a and b, or id and cluster")
 
-// byteOrderMark is what some programs put before UTF-8.
-const byteOrderMark = "\ufeff"
-
-// ReadLabels reads labelled pairs of ids, as JSON lines or as CSV with a
-// header: either two ids a row, named a and b, or one id and its cluster,
-// named id and cluster, where all documents of a cluster are pairs. An id may be
-// a number. The format is seen from the first byte.
-func ReadLabels(r io.Reader) ([][2]string, error) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = in.Discard(len(mark))
+// ReadLabels reads labelled pairs of ids from a file of JSON lines, or a table
+// that data/source reads: either two ids a row, named a and b, or one id and
+// its cluster, named id and cluster, where all documents of a cluster are
+// pairs. In JSON an id may be a number. A file without a pair is an ErrLabels.
+func ReadLabels(path string) ([][2]string, error) {
+	l := labels{clusters: map[string][]string{}}
+	splits, err := source.Expand([]string{path}, source.ExpandOptions{})
+	for _, split := range splits {
+		if split.Format == "jsonl" {
+			err = l.readJSON(path)
+		} else {
+			err = l.readTable(split)
+		}
 	}
-	for {
-		c, err := in.Peek(1)
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("labels: %w", err)
-		}
-		if !strings.ContainsRune(" \t\r\n", rune(c[0])) {
-			var l labels
-			if c[0] == '{' {
-				err = l.readJSON(in)
-			} else {
-				err = l.readCSV(in)
-			}
-			return l.pairs, err
-		}
-		_, _ = in.ReadByte()
+	if err == nil && len(l.pairs) == 0 {
+		err = fmt.Errorf("no labelled pair: %w", ErrLabels)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("labels: %s: %w", path, err)
+	}
+	return l.pairs, nil
 }
 
 // labels collects pairs and clusters.
 type labels struct {
 	pairs    [][2]string
 	clusters map[string][]string
+	rows     int
 }
 
-// name is an id or a cluster in JSON: a string, or a number as it is written.
-type name string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *name) UnmarshalJSON(value []byte) error {
-	var number json.Number
-	if json.Unmarshal(value, &number) == nil && number != "" && value[0] != '"' {
-		*n = name(number)
-		return nil
-	}
-	return json.Unmarshal(value, (*string)(n))
-}
-
-// ErrLabels says that a row of labels has neither a pair nor a cluster.
-var ErrLabels = errors.New("write a and b, or id and cluster")
-
-func (l *labels) add(row int, a, b, id, cluster string) error {
+// add takes the next row: a pair, or an id and its cluster.
+func (l *labels) add(a, b, id, cluster string) error {
+	l.rows++
 	switch {
 	case a != "" && b != "":
 		l.pairs = append(l.pairs, [2]string{a, b})
 	case id != "" && cluster != "":
-		if l.clusters == nil {
-			l.clusters = map[string][]string{}
-		}
 		for _, other := range l.clusters[cluster] {
 			l.pairs = append(l.pairs, [2]string{other, id})
 		}
 		l.clusters[cluster] = append(l.clusters[cluster], id)
 	default:
-		return fmt.Errorf("labels: row %d: %w", row, ErrLabels)
+		return fmt.Errorf("row %d: %w", l.rows, ErrLabels)
 	}
 	return nil
 }
 
-func (l *labels) readJSON(in io.Reader) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxLabelLine)
-	n := 0
-	for lines.Scan() {
-		n++
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
-		}
-		var row struct{ A, B, ID, Cluster name }
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			return fmt.Errorf("labels: row %d: %w: %w", n, ErrLabels, err)
-		}
-		if err := l.add(n, string(row.A), string(row.B), string(row.ID), string(row.Cluster)); err != nil {
-			return err
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("labels: row %d: %w", n+1, err)
-	}
-	return nil
-}
-
-func (l *labels) readCSV(in io.Reader) error {
-	rows := csv.NewReader(in)
-	rows.ReuseRecord = true
-	header, err := rows.Read()
+func (l *labels) readJSON(path string) error {
+	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("labels: %w", err)
+		return err
 	}
-	column := map[string]int{}
-	for i, name := range header {
-		column[strings.ToLower(strings.TrimSpace(name))] = i
-	}
-	for n := 2; ; n++ {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("labels: %w", err)
-		}
-		value := func(name string) string {
-			if i, ok := column[name]; ok {
-				return row[i]
+	rows := json.NewDecoder(file)
+	rows.UseNumber()
+	for err == nil {
+		var row map[string]any
+		if err = rows.Decode(&row); err == nil {
+			text := func(name string) string {
+				switch v := row[name].(type) {
+				case string:
+					return v
+				case json.Number:
+					return v.String()
+				}
+				return ""
 			}
-			return ""
-		}
-		if err := l.add(n, value("a"), value("b"), value("id"), value("cluster")); err != nil {
-			return err
+			err = l.add(text("a"), text("b"), text("id"), text("cluster"))
 		}
 	}
+	return errors.Join(l.ended(err), file.Close())
+}
+
+// ended returns nil at the end of the rows, else an ErrLabels of the row.
+func (l *labels) ended(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, ErrLabels):
+		return err
+	}
+	return fmt.Errorf("row %d: %w: %w", l.rows+1, ErrLabels, err)
+}
+
+// readTable reads the columns a and b as id and text of documents, or else id
+// and cluster.
+func (l *labels) readTable(split data.Split) error {
+	in, err := source.Open(split, data.ReaderOptions{Columns: data.Columns{ID: "a", Text: "b"}})
+	clusters := err != nil
+	if clusters {
+		var second error
+		if in, second = source.Open(split, data.ReaderOptions{Columns: data.Columns{ID: "id", Text: "cluster"}}); second != nil {
+			return fmt.Errorf("%w: %w", ErrLabels, errors.Join(err, second))
+		}
+	}
+	var d data.Document
+	for err = in.Read(&d); err == nil; {
+		if a, b := string(d.ID), string(d.Text); clusters {
+			err = l.add("", "", a, b)
+		} else {
+			err = l.add(a, b, "", "")
+		}
+		if err == nil {
+			err = in.Read(&d)
+		}
+	}
+	return errors.Join(l.ended(err), in.Close())
 }
 
 // halfOf returns 0 or 1 by a hash of an id: what is tuned on one half of the
@@ -240,44 +219,4 @@ func halfOf(id string) int {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, id)
 	return int(h.Sum64() >> 7 & 1)
-}
-
-// ReadLabelsParquet reads labelled pairs from a Parquet file of the columns
-// that ReadLabels takes.
-func ReadLabelsParquet(path string) ([][2]string, error) {
-	open := func(id, text string) (*parquet.Reader, error) {
-		return parquet.Open(data.Split{Path: path, Format: "parquet", End: -1}, data.ReaderOptions{Columns: data.Columns{ID: id, Text: text}})
-	}
-	clusters := false
-	in, err := open("a", "b")
-	if err != nil {
-		clusters = true
-		var second error
-		if in, second = open("id", "cluster"); second != nil {
-			return nil, fmt.Errorf("labels: %w: %w", ErrLabels, errors.Join(err, second))
-		}
-	}
-	var l labels
-	var d data.Document
-	for row := 1; ; row++ {
-		err := in.Read(&d)
-		if errors.Is(err, io.EOF) {
-			return l.pairs, in.Close()
-		}
-		if _, bad := data.IsBadRecord(err); err != nil && !bad {
-			return nil, errors.Join(fmt.Errorf("labels: %w", err), in.Close())
-		}
-		a, b := string(d.ID), string(d.Text)
-		if err != nil { // a value is missing
-			a, b = "", ""
-		}
-		if clusters {
-			err = l.add(row, "", "", a, b)
-		} else {
-			err = l.add(row, a, b, "", "")
-		}
-		if err != nil {
-			return nil, errors.Join(err, in.Close())
-		}
-	}
 }

@@ -197,15 +197,10 @@ func WriteSideBySide(w io.Writer, rows []diffRow, cells int, colour bool) error 
 			continue
 		}
 		left, right := wrapped(r.First, column, colour), wrapped(r.Second, column, colour)
-		for i := range max(len(left), len(right)) {
-			var x, y line
-			if i < len(left) {
-				x = left[i]
-			}
-			if i < len(right) {
-				y = right[i]
-			}
-			fmt.Fprintf(&b, "%s%s │ %s\n", x.text, strings.Repeat(" ", column-x.cells), y.text)
+		n := max(len(left), len(right))
+		left, right = append(left, make([]line, n-len(left))...), append(right, make([]line, n-len(right))...)
+		for i, x := range left {
+			fmt.Fprintf(&b, "%s%s │ %s\n", x.text, strings.Repeat(" ", column-x.cells), right[i].text)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -218,36 +213,36 @@ type line struct {
 	cells int
 }
 
-// wrapped breaks the pieces of a side into lines of at most column cells.
-func wrapped(pieces []piece, column int, colour bool) []line {
-	var lines []line
-	var text strings.Builder
-	n := 0
-	flush := func() {
-		lines = append(lines, line{text.String(), n})
-		text.Reset()
-		n = 0
+// marks are what stands around a piece, and the cells that each takes.
+func marks(of op, colour bool) (open, end string, cells int) {
+	switch {
+	case of == opBoth:
+		return "", "", 0
+	case colour && of == opFirst:
+		return "\x1b[31m", "\x1b[0m", 0
+	case colour:
+		return "\x1b[32m", "\x1b[0m", 0
+	case of == opFirst:
+		return "[-", "-]", 2
 	}
+	return "{+", "+}", 2
+}
+
+// wrapped breaks the pieces of a side into lines of at most column cells.
+func wrapped(pieces []piece, column int, colour bool) (lines []line) {
+	var at line
 	for _, p := range pieces {
-		open, end, mark := "", "", 0
-		switch {
-		case p.Op == opBoth:
-		case colour && p.Op == opFirst:
-			open, end = "\x1b[31m", "\x1b[0m"
-		case colour:
-			open, end = "\x1b[32m", "\x1b[0m"
-		case p.Op == opFirst:
-			open, end, mark = "[-", "-]", 2
-		default:
-			open, end, mark = "{+", "+}", 2
-		}
+		open, end, mark := marks(p.Op, colour)
 		started := false
 		stop := func() {
 			if started {
-				text.WriteString(end)
-				n += mark
+				at.text, at.cells = at.text+end, at.cells+mark
 			}
 			started = false
+		}
+		next := func() {
+			stop()
+			lines, at = append(lines, at), line{}
 		}
 		for word := range tokens([]byte(p.Text)) {
 			if word == "\n" {
@@ -261,31 +256,25 @@ func wrapped(pieces []piece, column int, colour bool) []line {
 			if !started {
 				around += mark
 			}
-			if n+size+around > column && size+2*mark <= column {
-				stop()
-				flush()
-				if word == " " {
+			if at.cells+size+around > column && size+2*mark <= column {
+				if next(); word == " " {
 					continue
 				}
 			}
 			for _, c := range word { // a word longer than the column is broken
-				if n+cellsOf(string(c))+mark > column {
-					stop()
-					flush()
+				if at.cells+cellsOf(string(c))+mark > column {
+					next()
 				}
 				if !started {
-					text.WriteString(open)
-					n += mark
-					started = true
+					at.text, at.cells, started = at.text+open, at.cells+mark, true
 				}
-				text.WriteRune(c)
-				n += cellsOf(string(c))
+				at.text, at.cells = at.text+string(c), at.cells+cellsOf(string(c))
 			}
 		}
 		stop()
 	}
-	if n > 0 {
-		flush()
+	if at.cells > 0 {
+		lines = append(lines, at)
 	}
 	return lines
 }

@@ -3,7 +3,6 @@ package eval_test
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/neardup/neardup/job/internal/eval"
 )
@@ -15,11 +14,7 @@ func Example() {
 		{ID: "b", Text: []byte(text + "责任编辑：王明。")},
 		{ID: "c", Text: []byte("城市交通部门宣布，从下周一起调整早晚高峰的公交线路，并且增加地铁班次，以缓解拥堵。")},
 	}}
-	labels, err := eval.ReadLabels(strings.NewReader("a,b\na,b\n"))
-	if err == nil {
-		err = c.Label(labels)
-	}
-	if err != nil {
+	if err := c.Label([][2]string{{"a", "b"}}); err != nil {
 		fmt.Println(err)
 		return
 	}

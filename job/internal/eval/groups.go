@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"unicode"
 )
 
 // group is how a method does on some of the pairs.
 type group struct {
-	By        string `json:"by"`        // length, script, category or edit
+	By        string `json:"by"`        // length, language, category or edit
 	Name      string `json:"name"`      // the group's
 	Precision Share  `json:"precision"` // of those reported; of nothing where a false pair belongs to no group
 	Recall    Share  `json:"recall"`    // of the labelled pairs; without labels, of all true ones
@@ -19,48 +18,16 @@ type group struct {
 // What pairs are grouped by.
 const (
 	byLength   = "length"   // characters of the shorter document, in normal form
-	byScript   = "script"   // that most letters of both are of
+	byLanguage = "language" // of both
 	byCategory = "category" // of both
 	byEdit     = "edit"     // that made the labelled pair
 )
 
+// groupings lists them in the order of a report.
+var groupings = []string{byLength, byLanguage, byCategory, byEdit}
+
 // lengthBounds are where groups by length start.
 var lengthBounds = []int32{0, 40, 200, 800, 2000, 8000}
-
-// several is the group of pairs whose documents are of different ones.
-const several = "different"
-
-// script says what most letters of a text are.
-func script(text []byte) string {
-	names := []string{"Han", "Latin", "kana and hangul", "other scripts"}
-	var count [4]int
-	for _, c := range string(text) {
-		switch {
-		case c < 'a':
-		case c <= 'z':
-			count[1]++
-		case c < 0x80 || !unicode.IsLetter(c):
-		case unicode.Is(unicode.Han, c):
-			count[0]++
-		case unicode.Is(unicode.Latin, c):
-			count[1]++
-		case unicode.In(c, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
-			count[2]++
-		default:
-			count[3]++
-		}
-	}
-	most := 0
-	for i, n := range count {
-		if n > count[most] {
-			most = i
-		}
-	}
-	if count[most] == 0 {
-		return "no letters"
-	}
-	return names[most]
-}
 
 // groupKey names a group so that groups sort.
 type groupKey struct {
@@ -84,11 +51,11 @@ func (l *Lab) groupsOf(p Pair, f func(groupKey)) {
 
 	same := func(a, b string) string {
 		if a != b {
-			return several
+			return "different"
 		}
 		return a
 	}
-	f(groupKey{byScript, 0, same(l.scripts[p.A], l.scripts[p.B])})
+	f(groupKey{byLanguage, 0, cmp.Or(same(l.languages[p.A], l.languages[p.B]), "unknown")})
 	if category := same(l.corpus.Documents[p.A].Category, l.corpus.Documents[p.B].Category); category != "" {
 		f(groupKey{byCategory, 0, category})
 	}
@@ -97,26 +64,30 @@ func (l *Lab) groupsOf(p Pair, f func(groupKey)) {
 	}
 }
 
-// groups fills in what a method does by group.
-func (r *Result) groups(l *Lab, found []Found) {
+// groups fills in what a method does by group. An edit's recall is of all that
+// is reported, as the same or as contained.
+func (r *Result) groups(l *Lab, main criterion, found []Found) {
 	tallies := map[groupKey]*tally{}
 	of := func(k groupKey) *tally {
 		if tallies[k] == nil {
-			tallies[k] = &tally{}
+			tallies[k] = &tally{criterion: main}
 		}
 		return tallies[k]
 	}
 	for _, f := range found {
-		l.groupsOf(f.Pair, func(k groupKey) { of(k).report(l, f.Pair) })
+		l.groupsOf(f.Pair, func(k groupKey) {
+			if k.by == byEdit || main.takes(f) {
+				of(k).report(l, f.Pair)
+			}
+		})
 	}
 	for p, truth := range l.truth {
-		if l.counts(p) && l.wants(truth) {
-			l.groupsOf(p, func(k groupKey) { of(k).wanted++ })
+		if l.counts(p) && truth.by&main.wanted != 0 {
+			l.groupsOf(p, func(k groupKey) { of(k).of++ })
 		}
 	}
-	rank := []string{byLength, byScript, byCategory, byEdit}
 	keys := slices.SortedFunc(maps.Keys(tallies), func(a, b groupKey) int {
-		return cmp.Or(cmp.Compare(slices.Index(rank, a.by), slices.Index(rank, b.by)), cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(slices.Index(groupings, a.by), slices.Index(groupings, b.by)), cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
 	for _, k := range keys {
 		g := group{By: k.by, Name: k.name, Precision: tallies[k].precision(), Recall: tallies[k].recall()}

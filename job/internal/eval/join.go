@@ -8,15 +8,38 @@ import (
 	"sync"
 )
 
-// alike finds every pair of sets of hashes, each ascending, whose Jaccard
-// similarity is at least t > 0, and returns them with it as the score, in order
-// of the pairs. It is exact: of sets with J ≥ t, the prefixes of their rarest
-// n − ⌈t·n⌉ + 1 hashes have one in common (Bayardo, Ma, Srikant: Scaling Up
-// All Pairs Similarity Search, WWW 2007), and where it stands in either bounds
-// what can follow (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near
-// Duplicate Detection, WWW 2008).
-func alike(ctx context.Context, sets [][]uint64, t float64, workers int) ([]Found, error) {
-	j := join{t: t}
+// limits say which sets are alike: of a Jaccard similarity |a∩b| / |a∪b| of
+// jaccard > 0, or unless it is 0 of a containment |a∩b| / min(|a|, |b|) of
+// containment, or more.
+type limits struct{ jaccard, containment float64 }
+
+// needed returns how many hashes sets of n ≤ m must share to be alike.
+func (t limits) needed(n, m int) int {
+	least := ceil(t.jaccard / (1 + t.jaccard) * float64(n+m))
+	if t.containment > 0 {
+		least = min(least, ceil(t.containment*float64(n)))
+	}
+	return least
+}
+
+// shortest returns how many hashes a partner of a set of n has at least that is
+// no larger than it.
+func (t limits) shortest(n int) int {
+	if t.containment > 0 {
+		return 1
+	}
+	return ceil(t.jaccard * float64(n))
+}
+
+// alike finds every pair of sets of hashes, each ascending, that are alike, and
+// returns them with their Jaccard similarity as the score, in order of the
+// pairs. It is exact: two sets that share s hashes have one in
+// common among the rarest |a| − s + 1 of the one and |b| − s + 1 of the other
+// (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007), and
+// where it stands in either bounds what can follow (Xiao, Wang, Lin, Yu:
+// Efficient Similarity Joins for Near Duplicate Detection, WWW 2008).
+func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]Found, error) {
+	j := join{limits: t}
 	var ranks int
 	j.sets, ranks = byRarity(sets)
 	j.index = make([][]posting, ranks)
@@ -29,7 +52,7 @@ func alike(ctx context.Context, sets [][]uint64, t float64, workers int) ([]Foun
 	slices.SortFunc(j.order, func(a, b int32) int { return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a, b)) })
 	for place, i := range j.order {
 		set := j.sets[i]
-		for k, rank := range set.prefix(ceil(2 * t / (1 + t) * float64(set.n))) { // for partners of at least this size
+		for k, rank := range set.prefix(t.needed(set.n, set.n)) { // for partners of at least this size
 			j.index[rank] = append(j.index[rank], posting{int32(place), int32(set.n - len(set.ranks) + k)})
 		}
 	}
@@ -51,7 +74,7 @@ func alike(ctx context.Context, sets [][]uint64, t float64, workers int) ([]Foun
 
 // join is what alike looks partners up in.
 type join struct {
-	t     float64
+	limits
 	sets  []rankedSet
 	order []int32     // sets that have hashes, ascending by size
 	index [][]posting // by rank, in order
@@ -67,9 +90,9 @@ func (j *join) partners(found []Found, place int, count []int32) []Found {
 	i := j.order[place]
 	set := j.sets[i]
 	alone := set.n - len(set.ranks)
-	shortest := ceil(j.t * float64(set.n))
+	shortest := j.shortest(set.n)
 	var candidates []int32
-	for k, rank := range set.prefix(shortest) {
+	for k, rank := range set.prefix(j.needed(shortest, set.n)) {
 		list := j.index[rank]
 		from, _ := slices.BinarySearchFunc(list, shortest, func(p posting, n int) int { return cmp.Compare(j.sets[j.order[p.place]].n, n) })
 		for _, p := range list[from:] {
@@ -82,7 +105,7 @@ func (j *join) partners(found []Found, place int, count []int32) []Found {
 			n := j.sets[j.order[p.place]].n
 			switch most := int(count[p.place]) + 1 + min(set.n-alone-k, n-int(p.at)) - 1; {
 			case count[p.place] < 0:
-			case most < needed(j.t, set.n, n):
+			case most < j.needed(n, set.n):
 				count[p.place] = -1 // too few can follow
 			default:
 				count[p.place]++
@@ -91,18 +114,15 @@ func (j *join) partners(found []Found, place int, count []int32) []Found {
 	}
 	for _, c := range candidates {
 		if other := j.sets[j.order[c]]; count[c] > 0 {
-			both := overlap(set.ranks, other.ranks, needed(j.t, set.n, other.n))
-			if s := float64(both) / float64(set.n+other.n-both); s >= j.t {
-				found = append(found, Found{pairOf(i, j.order[c]), s})
+			least := j.needed(other.n, set.n)
+			if both := overlap(set.ranks, other.ranks, least); both >= least {
+				found = append(found, Found{Pair: pairOf(i, j.order[c]), Score: float64(both) / float64(set.n+other.n-both)})
 			}
 		}
 		count[c] = 0
 	}
 	return found
 }
-
-// needed returns how many hashes sets of n and m must share for J ≥ t.
-func needed(t float64, n, m int) int { return ceil(t / (1 + t) * float64(n+m)) }
 
 // ceil rounds up, but for what floating point adds.
 func ceil(x float64) int { return int(math.Ceil(x - 1e-9)) }

@@ -11,13 +11,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/simhash/language"
 )
 
 // Options of a Lab.
 type Options struct {
-	// Alike is the Jaccard similarity of shingles from which on any two
-	// documents count as a true pair, labelled or not; 0: 0.5.
+	// Truth is what makes a pair right; 0: labelled, or alike.
+	Truth Definition
+	// Beside are definitions by each of which a result states its figures too.
+	Beside Definition
+	// Alike is the Jaccard similarity of shingles from which on two documents
+	// are alike; 0: 0.5.
 	Alike float64
 	// Half counts only the pairs whose first document's id is of that half
 	// (see Half), 0 or 1; AllPairs counts all.
@@ -45,25 +49,20 @@ const AllPairs = -1
 // Lab holds documents and the truth about their pairs. Its methods may not be
 // called concurrently; Close ends it.
 type Lab struct {
-	corpus  *Corpus
-	options Options
-	truth   map[Pair]truePair
-	lengths []int32  // in characters of the normal form
-	scripts []string // that most letters are of
-	dir     string   // of runs, temporary; "": none yet
-}
-
-// truePair is what makes a pair a true one.
-type truePair struct {
-	Labelled bool
-	Jaccard  float64 // of the shingles
+	corpus    *Corpus
+	options   Options
+	truth     map[Pair]truePair
+	lengths   []int32  // in characters of the normal form
+	languages []string // see package language
+	dir       string   // of runs, temporary; "": none yet
 }
 
 // Found is a pair that a method reports, with the method's own measure of how
 // alike it is: the more, the higher.
 type Found struct {
 	Pair
-	Score float64
+	Score     float64
+	Contained bool // reported as one document within the other, not as the same
 }
 
 // Method finds near-duplicates.
@@ -80,6 +79,9 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	if o.Truth == 0 {
+		o.Truth = TruthLabel | TruthJaccard
+	}
 	if o.Alike == 0 {
 		o.Alike = 0.5
 	}
@@ -89,23 +91,16 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	if o.Examples <= 0 {
 		o.Examples = 10
 	}
-	l := &Lab{corpus: c, options: o, truth: map[Pair]truePair{}, lengths: make([]int32, len(c.Documents)), scripts: make([]string, len(c.Documents))}
+	l := &Lab{corpus: c, options: o, truth: map[Pair]truePair{}, lengths: make([]int32, len(c.Documents)), languages: make([]string, len(c.Documents))}
 	sets := make([][]uint64, len(c.Documents))
 	err := l.normalized(ctx, func(i int, text []byte) {
 		sets[i] = shingles(text)
-		l.lengths[i], l.scripts[i] = int32(utf8.RuneCount(text)), script(text)
+		l.lengths[i], l.languages[i] = int32(utf8.RuneCount(text)), language.Of(nil, text)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range c.Labelled {
-		l.truth[p] = truePair{Labelled: true, Jaccard: sketch.Jaccard(sets[p.A], sets[p.B])}
-	}
-	found, err := alike(ctx, sets, o.Alike, o.Workers)
-	for _, f := range found {
-		l.truth[f.Pair] = truePair{Labelled: l.truth[f.Pair].Labelled, Jaccard: f.Score}
-	}
-	return l, err
+	return l, l.findTruth(ctx, o.Truth|o.Beside, sets)
 }
 
 // counts reports whether a pair is of the half that is measured.
@@ -115,7 +110,7 @@ func (l *Lab) counts(p Pair) bool {
 
 // shingles returns the shingles of a document.
 func (l *Lab) shingles(w *simhash.Workspace, i int32) []uint64 {
-	return sketch.Shingles(nil, w.Normalize(nil, l.corpus.Documents[i].Text))
+	return shingles(w.Normalize(nil, l.corpus.Documents[i].Text))
 }
 
 // normalized calls f with every document's text in normal form, concurrently.
@@ -124,13 +119,7 @@ func (l *Lab) normalized(ctx context.Context, f func(i int, text []byte)) error 
 	if err != nil {
 		return err
 	}
-	return l.each(ctx, a, func(w *simhash.Workspace) func(int) {
-		var text []byte
-		return func(i int) {
-			text = w.Normalize(text[:0], l.corpus.Documents[i].Text)
-			f(i, text)
-		}
-	})
+	return l.each(ctx, a, func(w *simhash.Workspace, i int) { f(i, w.Normalize(nil, l.corpus.Documents[i].Text)) })
 }
 
 // sets returns what set makes of every document's normal form.
@@ -140,20 +129,13 @@ func (l *Lab) sets(ctx context.Context, set func(text []byte) []uint64) ([][]uin
 	return sets, err
 }
 
-// featured calls f with the features of every document's text, concurrently;
-// they are good during the call.
+// featured calls f with the features of every document's text, concurrently.
 func (l *Lab) featured(ctx context.Context, o simhash.Options, f func(i int, all []simhash.Feature)) error {
 	a, err := simhash.New(o)
 	if err != nil {
 		return err
 	}
-	return l.each(ctx, a, func(w *simhash.Workspace) func(int) {
-		var all []simhash.Feature
-		return func(i int) {
-			all = w.Features(all[:0], nil, l.corpus.Documents[i].Text)
-			f(i, all)
-		}
-	})
+	return l.each(ctx, a, func(w *simhash.Workspace, i int) { f(i, w.Features(nil, nil, l.corpus.Documents[i].Text)) })
 }
 
 // normalizer returns an analyzer that serves for its normal form.
@@ -163,23 +145,16 @@ var normalizer = sync.OnceValues(func() (*simhash.Analyzer, error) {
 	return simhash.New(o)
 })
 
-// each calls a function for every document, by workers that each have one of
-// their own.
-func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, worker func(w *simhash.Workspace) func(i int)) error {
-	const stretch = 64
+// each calls f for every document, concurrently, with a workspace of the
+// analyzer.
+func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, f func(w *simhash.Workspace, i int)) error {
 	var wait sync.WaitGroup
 	var next atomic.Int64
 	for range l.options.Workers {
 		wait.Go(func() {
-			f := worker(a.NewWorkspace())
-			for ctx.Err() == nil {
-				to := int(next.Add(stretch))
-				for i := to - stretch; i < min(to, len(l.corpus.Documents)); i++ {
-					f(i)
-				}
-				if to >= len(l.corpus.Documents) {
-					return
-				}
+			w := a.NewWorkspace()
+			for i := next.Add(1) - 1; i < int64(len(l.corpus.Documents)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				f(w, int(i))
 			}
 		})
 	}
@@ -197,7 +172,8 @@ func (l *Lab) Measure(ctx context.Context, m Method) (*Result, error) {
 	seconds := time.Since(began).Seconds()
 	slices.SortFunc(found, func(a, b Found) int { return a.compare(b.Pair) })
 	found = slices.CompactFunc(found, func(a, b Found) bool { return a.Pair == b.Pair })
-	r, err := l.compare(found)
+	b, ok := m.(baseline)
+	r, err := l.compare(found, ok && b.tuned)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
-	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -45,15 +45,16 @@ type band struct {
 // curvePoint is what a method does when it reports only scores from Score on.
 type curvePoint struct {
 	Score     float64 `json:"score"`
-	Pairs     int     `json:"pairs"`
-	Precision float64 `json:"precision"`
-	Recall    float64 `json:"recall"`
+	Pairs     int     `json:"pairs"`     // reported
+	Precision Share   `json:"precision"` // right pairs of those reported
+	Recall    Share   `json:"recall"`    // of the labelled pairs, where labels are of the truth; else of all right ones
 	F1        float64 `json:"f1"`
 }
 
 // examplePair is a pair that a method got wrong.
 type examplePair struct {
-	A       string    `json:"a"` // ids
+	Missed  bool      `json:"missed"` // a true one not reported, not one reported wrongly
+	A       string    `json:"a"`      // ids
 	B       string    `json:"b"`
 	Score   float64   `json:"score"` // the method's; 0 when it did not report the pair
 	Jaccard float64   `json:"jaccard"`
@@ -62,28 +63,41 @@ type examplePair struct {
 	Rows    []diffRow `json:"rows"` // the texts side by side: what differs, and what is next to it
 }
 
+// Figures are what a method does by a definition of truth.
+type Figures struct {
+	curvePoint
+	Best curvePoint `json:"best"` // of all thresholds, by F1
+}
+
+// defined are the figures by one definition alone.
+type defined struct {
+	Truth     string `json:"truth"`
+	Condition string `json:"condition"` // the same in mathematics
+	Figures
+}
+
 // Result is one method's measurement.
 type Result struct {
-	Method     string        `json:"method"`
-	Pairs      int           `json:"pairs"`     // reported
-	Precision  Share         `json:"precision"` // true pairs of those reported
-	Recall     Share         `json:"recall"`    // labelled pairs found; without labels, all true pairs
-	F1         float64       `json:"f1"`
-	Seconds    float64       `json:"seconds"` // from raw texts to pairs
-	Bands      []band        `json:"bands"`
-	Groups     []group       `json:"groups"`     // by length, script, category and edit
-	Dissimilar int           `json:"dissimilar"` // reported pairs with J below 0.3
-	Curve      []curvePoint  `json:"curve"`      // from the strictest on
-	Best       curvePoint    `json:"best"`       // of the curve, by F1
-	False      []examplePair `json:"false"`      // the most dissimilar pairs reported
-	Missed     []examplePair `json:"missed"`     // the most similar true pairs not reported
+	Method string `json:"method"`
+	Figures
+	Seconds     float64           `json:"seconds"` // from raw texts to pairs
+	Definitions []defined         `json:"definitions"`
+	Clusters    clusterFigures    `json:"clusters"`
+	Contained   *containedFigures `json:"contained,omitempty"` // where containment is a definition
+	Bands       []band            `json:"bands"`
+	Groups      []group           `json:"groups"`     // by length, language, category and edit
+	Dissimilar  int               `json:"dissimilar"` // reported pairs with J below 0.3
+	Curve       []curvePoint      `json:"curve"`      // from the strictest on
+	Examples    []examplePair     `json:"examples"`   // the most dissimilar pairs reported, and the most similar true ones missed
 }
 
 // bounds of the similarity bands.
 var bounds = [...]float64{0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.000001}
 
-// curvePoints is the most points of a curve.
-const curvePoints = 200
+const (
+	curvePoints      = 200    // of a curve, at most
+	maxFalseCompared = 20_000 // false pairs that are compared exactly, at most
+)
 
 // F1 is the harmonic mean of precision and recall.
 func F1(precision, recall float64) float64 {
@@ -93,85 +107,164 @@ func F1(precision, recall float64) float64 {
 	return 2 * precision * recall / (precision + recall)
 }
 
+// criterion says which pairs are right, and which of these recall is of.
+type criterion struct{ right, wanted Definition }
+
+// criterion is that of a definition.
+func (l *Lab) criterion(d Definition) criterion {
+	if len(l.corpus.Labelled) > 0 && d&TruthLabel != 0 {
+		return criterion{d, TruthLabel}
+	}
+	return criterion{d, d}
+}
+
+// takes reports whether the criterion judges a reported pair: one that is
+// contained and not the same is only where the definition says so of it.
+func (c criterion) takes(f Found) bool {
+	return !f.Contained || c.right&(TruthOwn|TruthContainment) != 0
+}
+
 // tally counts the pairs that a method reports and those that recall is of, and
 // how many of either are among the others.
-type tally struct{ pairs, right, wanted, have int }
+type tally struct {
+	criterion
+	pairs, hits, of, have int
+}
+
+// tally begins one of no pair.
+func (l *Lab) tally(c criterion) tally {
+	t := tally{criterion: c}
+	for p, truth := range l.truth {
+		if l.counts(p) && truth.by&c.wanted != 0 {
+			t.of++
+		}
+	}
+	return t
+}
 
 // report adds a pair that a method reports.
 func (t *tally) report(l *Lab, p Pair) {
+	by := l.truth[p].by
 	t.pairs++
-	if truth, ok := l.truth[p]; ok {
-		t.right++
-		if l.wants(truth) {
-			t.have++
-		}
+	if by&t.right != 0 {
+		t.hits++
+	}
+	if by&t.wanted != 0 {
+		t.have++
 	}
 }
 
-func (t tally) precision() Share { return NewShare(t.right, t.pairs) }
-func (t tally) recall() Share    { return NewShare(t.have, t.wanted) }
-func (t tally) f1() float64      { return F1(t.precision().Value, t.recall().Value) }
-
-// wants reports whether recall is of a true pair: without labels of all, else
-// of the labelled ones.
-func (l *Lab) wants(t truePair) bool { return t.Labelled || len(l.corpus.Labelled) == 0 }
-
-// wanted returns how many pairs recall is of.
-func (l *Lab) wanted() (n int) {
-	for p, t := range l.truth {
-		if l.counts(p) && l.wants(t) {
-			n++
-		}
+// add counts a pair that recall is of.
+func (t *tally) add(have bool) {
+	t.of++
+	if have {
+		t.have++
 	}
-	return n
 }
 
-// compare makes a result of distinct pairs.
-func (l *Lab) compare(found []Found) (*Result, error) {
-	a, err := normalizer()
-	if err != nil {
-		return nil, err
+func (t tally) precision() Share { return NewShare(t.hits, t.pairs) }
+func (t tally) recall() Share    { return NewShare(t.have, t.of) }
+
+// at is the figures so far, of scores from that one on.
+func (t tally) at(score float64) curvePoint {
+	p := curvePoint{Score: score, Pairs: t.pairs, Precision: t.precision(), Recall: t.recall()}
+	p.F1 = F1(p.Precision.Value, p.Recall.Value)
+	return p
+}
+
+// compare makes a result of distinct pairs. Of a tuned method those below its
+// best score are left out.
+func (l *Lab) compare(all []Found, tuned bool) (*Result, error) {
+	half := func(list []Found) []Found {
+		return slices.DeleteFunc(slices.Clone(list), func(f Found) bool { return !l.counts(f.Pair) })
 	}
-	found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !l.counts(f.Pair) })
-	all := tally{wanted: l.wanted()}
-	reported := make(map[Pair]bool, len(found))
+	found, main := half(all), l.criterion(l.options.Truth)
+	r := &Result{}
+	r.Figures, r.Curve = l.figures(found, main, tuned)
+	for _, d := range l.defined() {
+		f, _ := l.figures(found, l.criterion(d.Truth), tuned)
+		r.Definitions = append(r.Definitions, defined{d.Name, d.condition(l.options.Alike), f})
+	}
+	if tuned {
+		all = slices.DeleteFunc(slices.Clone(all), func(f Found) bool { return f.Score < r.Best.Score })
+		found = half(all)
+	}
+	reported := make(map[Pair]Found, len(found))
 	var wrong []Found
 	for _, f := range found {
-		all.report(l, f.Pair)
-		reported[f.Pair] = true
-		if _, ok := l.truth[f.Pair]; !ok {
+		reported[f.Pair] = f
+		if main.takes(f) && l.truth[f.Pair].by&main.right == 0 {
 			wrong = append(wrong, f)
 		}
 	}
-	r := &Result{Pairs: all.pairs, Precision: all.precision(), Recall: all.recall(), F1: all.f1()}
-	r.bands(l, reported)
-	r.groups(l, found)
-	r.curve(l, found, all.wanted)
-	r.falsePairs(l, a.NewWorkspace(), wrong)
-	return r, nil
+	r.Clusters = l.clusters(all, main)
+	if (l.options.Truth|l.options.Beside)&TruthContainment != 0 {
+		r.Contained = l.containedFigures(reported)
+	}
+	r.bands(l, main, reported)
+	r.groups(l, main, found)
+	return r, r.falsePairs(l, wrong)
+}
+
+// defined lists the definitions that results state figures by.
+func (l *Lab) defined() []DefinitionStatement {
+	return slices.DeleteFunc(Definitions(), func(d DefinitionStatement) bool {
+		return (l.options.Truth|l.options.Beside)&d.Truth == 0 || d.Truth == TruthLabel && len(l.corpus.Labelled) == 0
+	})
+}
+
+// figures returns those of the pairs that the criterion judges, of a tuned
+// method at its best score; and precision and recall for every score, thinned
+// out.
+func (l *Lab) figures(found []Found, c criterion, tuned bool) (f Figures, curve []curvePoint) {
+	order := slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !c.takes(f) })
+	slices.SortStableFunc(order, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
+	t := l.tally(c)
+	f.curvePoint = t.at(0)
+	for i, one := range order {
+		t.report(l, one.Pair)
+		if i+1 < len(order) && order[i+1].Score == one.Score {
+			continue
+		}
+		f.curvePoint = t.at(one.Score)
+		curve = append(curve, f.curvePoint)
+		if f.F1 > f.Best.F1 {
+			f.Best = f.curvePoint
+		}
+	}
+	if tuned {
+		f.curvePoint = f.Best
+	}
+	step, last := max(1, len(curve)/curvePoints), len(curve)-1
+	thin := curve[:0]
+	for i, p := range curve {
+		if i%step == 0 || i == last {
+			thin = append(thin, p)
+		}
+	}
+	return f, thin
 }
 
 // bands fills in the recall by similarity, and the most similar pairs missed.
-func (r *Result) bands(l *Lab, reported map[Pair]bool) {
+func (r *Result) bands(l *Lab, main criterion, reported map[Pair]Found) {
 	var missed []Found
 	var all, labelled [len(bounds) - 1]tally
 	for p, t := range l.truth {
-		if !l.counts(p) {
+		if !l.counts(p) || t.by&main.right == 0 {
 			continue
 		}
-		hit := 0
-		if reported[p] {
-			hit = 1
-		} else {
-			missed = append(missed, Found{p, t.Jaccard})
+		f, hit := reported[p]
+		hit = hit && main.takes(f)
+		if !hit {
+			missed = append(missed, Found{Pair: p, Score: t.jaccard})
 		}
 		i := 0
-		for t.Jaccard >= bounds[i+1] {
+		for t.jaccard >= bounds[i+1] {
 			i++
 		}
-		all[i].wanted, all[i].have = all[i].wanted+1, all[i].have+hit
-		if t.Labelled {
-			labelled[i].wanted, labelled[i].have = labelled[i].wanted+1, labelled[i].have+hit
+		all[i].add(hit)
+		if t.by&TruthLabel != 0 {
+			labelled[i].add(hit)
 		}
 	}
 	for i := range all {
@@ -179,86 +272,60 @@ func (r *Result) bands(l *Lab, reported map[Pair]bool) {
 	}
 	slices.SortFunc(missed, func(a, b Found) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.compare(b.Pair)) })
 	for _, f := range missed[:min(len(missed), l.options.Examples)] {
-		r.Missed = append(r.Missed, l.example(f.Pair, 0, f.Score))
+		r.Examples = append(r.Examples, l.example(true, f.Pair, 0, f.Score))
 	}
 }
-
-// maxFalseCompared bounds how many false pairs are compared exactly.
-const maxFalseCompared = 20_000
 
 // falsePairs lists the most dissimilar of the false pairs. Of very many it
 // looks at evenly spread ones, and scales the count of dissimilar ones.
-func (r *Result) falsePairs(l *Lab, w *simhash.Workspace, wrong []Found) {
+func (r *Result) falsePairs(l *Lab, wrong []Found) error {
+	a, err := normalizer()
+	if err != nil {
+		return err
+	}
+	w := a.NewWorkspace()
 	step := max(1, (len(wrong)+maxFalseCompared-1)/maxFalseCompared)
-	scores := map[Pair]float64{}
-	var worst []Found // with their similarity
+	type compared struct {
+		Found
+		jaccard float64
+	}
+	var worst []compared
 	for i := 0; i < len(wrong); i += step {
-		f := wrong[i]
-		j := sketch.Jaccard(l.shingles(w, f.A), l.shingles(w, f.B))
-		if j < 0.3 {
+		f := compared{wrong[i], sketch.Jaccard(l.shingles(w, wrong[i].A), l.shingles(w, wrong[i].B))}
+		if f.jaccard < 0.3 {
 			r.Dissimilar += step
 		}
-		scores[f.Pair] = f.Score
-		worst = append(worst, Found{f.Pair, j})
+		worst = append(worst, f)
 	}
 	r.Dissimilar = min(r.Dissimilar, len(wrong))
-	slices.SortFunc(worst, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Score, b.Score), a.compare(b.Pair)) })
+	slices.SortFunc(worst, func(a, b compared) int { return cmp.Or(cmp.Compare(a.jaccard, b.jaccard), a.compare(b.Pair)) })
 	for _, f := range worst[:min(len(worst), l.options.Examples)] {
-		r.False = append(r.False, l.example(f.Pair, scores[f.Pair], f.Score))
+		r.Examples = append(r.Examples, l.example(false, f.Pair, f.Score, f.jaccard))
 	}
+	return nil
 }
 
-// curve fills in precision and recall for every score, thinned out.
-func (r *Result) curve(l *Lab, found []Found, wanted int) {
-	order := slices.Clone(found)
-	slices.SortStableFunc(order, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
-	t := tally{wanted: wanted}
-	var all []curvePoint
-	for i, f := range order {
-		t.report(l, f.Pair)
-		if i+1 < len(order) && order[i+1].Score == f.Score {
-			continue
-		}
-		p := curvePoint{Score: f.Score, Pairs: t.pairs, Precision: t.precision().Value, Recall: t.recall().Value, F1: t.f1()}
-		all = append(all, p)
-		if p.F1 > r.Best.F1 {
-			r.Best = p
-		}
-	}
-	step := max(1, len(all)/curvePoints)
-	for i, p := range all {
-		if i%step == 0 || i == len(all)-1 {
-			r.Curve = append(r.Curve, p)
-		}
-	}
-}
-
-// exampleText is how many characters of a text an example shows.
-const exampleText = 600
-
-// diffText is how many characters of the texts of an example are compared, and
-// diffRows how many rows that gives at most.
+// What an example shows.
 const (
-	diffText = 2000
-	diffRows = 24
+	exampleText = 600  // characters of a text
+	diffText    = 2000 // characters of the texts that are compared
+	diffRows    = 24   // rows that this gives at most
 )
 
-func (l *Lab) example(p Pair, score, jaccard float64) examplePair {
+func (l *Lab) example(missed bool, p Pair, score, jaccard float64) examplePair {
 	a, b := &l.corpus.Documents[p.A], &l.corpus.Documents[p.B]
 	rows := sideBySide(diff([]byte(excerpt(a.Text, diffText)), []byte(excerpt(b.Text, diffText))), diffRows)
 	return examplePair{
-		A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows,
+		Missed: missed, A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows,
 		TextA: excerpt(a.Text, exampleText), TextB: excerpt(b.Text, exampleText),
 	}
 }
 
 // excerpt returns the first characters of a text, in valid UTF-8.
 func excerpt(text []byte, most int) string {
-	n := 0
-	for i := range string(text) {
-		if n++; n > most {
-			return string([]rune(string(text[:i]))) + "…"
-		}
+	valid := strings.ToValidUTF8(string(text), "\ufffd")
+	if first := cut(valid, most); len(first) < len(valid) {
+		return first + "…"
 	}
-	return string([]rune(string(text)))
+	return valid
 }

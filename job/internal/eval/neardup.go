@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -151,70 +152,47 @@ func (l *Lab) write(path string) error {
 	return file.Close()
 }
 
-// numberOf returns the number of the document that write gave the id.
-func numberOf(id []byte) (int32, error) {
-	n, err := strconv.ParseInt(string(id[bytes.LastIndexByte(id, '/')+1:]), 10, 32)
-	return int32(n), err
+// pairOfIDs returns the pair of the documents that write gave the ids.
+func pairOfIDs(ids ...[]byte) (Pair, error) {
+	var n [2]int64
+	var errs [2]error
+	for i, id := range ids {
+		n[i], errs[i] = strconv.ParseInt(string(id[bytes.LastIndexByte(id, '/')+1:]), 10, 32)
+	}
+	return pairOf(int32(n[0]), int32(n[1])), errors.Join(errs[:]...)
 }
+
+// verdictContained is how the verdict on a document within another begins:
+// contained, or contains. All others say that both are the same.
+const verdictContained = "contain"
 
 // eachPair calls visit with the pairs of a run. Their score is the similarity
 // that the verdict rests on.
 func eachPair(ctx context.Context, dir string, visit func(matched)) error {
-	o := parquet.ReadOptions{Columns: []string{"doc_id", "match_id", "distance", "similarity", "estimate", "jaccard"}}
-	var row data.MatchRow
-	return eachPart(dir, rundir.Pairs, func(path string) error {
+	o := parquet.ReadOptions{Columns: []string{"doc_id", "match_id", "distance", "similarity", "estimate", "jaccard", "verdict"}}
+	paths, err := rundir.Parts(dir, rundir.Pairs)
+	for _, path := range paths {
 		in, err := parquet.OpenMatches(path, o)
 		if err != nil {
 			return err
 		}
-		for err == nil {
-			if err = errors.Join(in.Read(&row), ctx.Err()); err != nil {
+		var row data.MatchRow
+		for err = in.Read(&row); err == nil; err = errors.Join(in.Read(&row), ctx.Err()) {
+			p := matched{distance: int(row.Distance)}
+			if p.Pair, err = pairOfIDs(row.DocID, row.MatchID); err != nil {
 				break
 			}
-			a, errA := numberOf(row.DocID)
-			b, errB := numberOf(row.MatchID)
-			score := row.Similarity
+			p.Score, p.Contained = row.Similarity, strings.HasPrefix(row.Verdict, verdictContained)
 			for _, closer := range []float64{row.Estimate, row.Jaccard} {
 				if !math.IsNaN(closer) {
-					score = closer
+					p.Score = closer
 				}
 			}
-			visit(matched{Found{pairOf(a, b), score}, int(row.Distance)})
-			err = errors.Join(errA, errB)
+			visit(p)
 		}
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return errors.Join(err, in.Close())
-	})
-}
-
-// views returns what verdicts look at of the documents of a run.
-func (l *Lab) views(ctx context.Context, dir string) ([]data.View, error) {
-	views := make([]data.View, len(l.corpus.Documents))
-	err := eachPart(dir, rundir.Fingerprints, func(path string) error {
-		return parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{}, func(row *data.FingerprintRow) error {
-			n, err := numberOf(row.DocID)
-			if err == nil {
-				mapper.View(row, &views[n])
-				views[n].Letters = bytes.Clone(row.Letters)
-			}
-			return err
-		})
-	})
-	return views, err
-}
-
-// eachPart calls read with every file of a run's table.
-func eachPart(dir, table string, read func(path string) error) error {
-	paths, err := rundir.Parts(dir, table)
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		if err := read(path); err != nil {
+		if err := errors.Join(err, in.Close()); !errors.Is(err, io.EOF) {
 			return err
 		}
 	}
-	return nil
+	return err
 }

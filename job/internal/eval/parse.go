@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/neardup/neardup/job/internal/config"
@@ -58,15 +57,11 @@ func parseNeardup(name string) (*Neardup, error) {
 	seen := map[string]bool{}
 	for _, item := range list {
 		key, value, _ := strings.Cut(item, "=")
-		set, ok := settings[key]
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("%q is no setting: write some of %s", key, Settings)
-		case seen[key]:
+		if seen[key] {
 			return nil, fmt.Errorf("%s comes twice", key)
 		}
 		seen[key] = true
-		if err := set(m, value); err != nil {
+		if err := m.set(key, value); err != nil {
 			return nil, fmt.Errorf("%s: %w", item, err)
 		}
 	}
@@ -76,79 +71,51 @@ func parseNeardup(name string) (*Neardup, error) {
 // Settings describes what may stand behind a preset or a distance.
 const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, templates"
 
-// setting changes a method to a value.
-type setting func(m *Neardup, value string) error
-
-// settings are what Settings names.
-var settings = map[string]setting{
-	"k":            number(func(m *Neardup) *int { return &m.Match.Distance }),
-	"limit":        similarity(func(m *Neardup) *float64 { return &m.Match.LimitLong }),
-	"limit-short":  similarity(func(m *Neardup) *float64 { return &m.Match.LimitShort }),
-	"border":       border,
-	"bands":        off(func(m *Neardup) *bool { return &m.Match.Bands }),
-	"short-texts":  off(func(m *Neardup) *bool { return &m.Match.ShortTexts }),
-	"bits":         number(func(m *Neardup) *int { return &m.Features.Bits }),
-	"weight":       func(m *Neardup, value string) error { m.Features.Weight = value; return nil },
-	"stop":         func(m *Neardup, value string) error { m.Features.Stop = value; return nil },
-	"top":          number(func(m *Neardup) *int { return &m.Features.Top }),
-	"ngram":        ngram,
-	"min-features": number(func(m *Neardup) *int { return &m.Features.MinFeatures }),
-	"templates":    templates,
+// settings are what Settings names, but for templates, as package config names
+// them.
+var settings = map[string]string{
+	"k": "match.distance", "limit": "match.limit_long", "limit-short": "match.limit_short", "border": "match.border", "bands": "match.bands",
+	"short-texts": "match.short_texts", "bits": "features.bits", "weight": "features.weight", "stop": "features.stop", "top": "features.top",
+	"ngram": "features.n", "min-features": "features.min_features",
 }
 
-func number(of func(*Neardup) *int) setting {
-	return func(m *Neardup, value string) error {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || strconv.Itoa(n) != value {
-			return errors.New("write a number")
-		}
-		*of(m) = n
-		return nil
-	}
-}
-
-func similarity(of func(*Neardup) *float64) setting {
-	return func(m *Neardup, value string) error {
-		if !m.Match.Verified() {
+// set changes a setting to a value.
+func (m *Neardup) set(key, value string) error {
+	cfg := config.Default()
+	cfg.Features, cfg.Match = m.Features, m.Match
+	switch key {
+	case "limit", "limit-short", "border":
+		if !cfg.Match.Verified() {
 			return errors.New("only balanced and thorough have one")
 		}
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return errors.New("write a similarity from 0 to 1")
+		if key == "border" { // has the texts consulted, in balanced too
+			cfg.Match.Verify = config.VerifyTexts
 		}
-		*of(m) = v
-		return nil
-	}
-}
-
-// border has the texts consulted, in balanced too.
-func border(m *Neardup, value string) error {
-	if err := similarity(func(m *Neardup) *float64 { return &m.Match.Border })(m, value); err != nil {
-		return err
-	}
-	m.Match.Verify = config.VerifyTexts
-	return nil
-}
-
-func off(of func(*Neardup) *bool) setting {
-	return func(m *Neardup, value string) error {
+	case "bands", "short-texts":
 		if value != "off" {
 			return errors.New("write off")
 		}
-		*of(m) = false
+		value = "false"
+	case "ngram":
+		cfg.Features.Kind = simhash.KindNGrams
+	case "templates":
+		m.Templates = true
+		if value != "" {
+			return errors.New("it takes no value")
+		}
 		return nil
 	}
-}
-
-func ngram(m *Neardup, value string) error {
-	m.Features.Kind = simhash.KindNGrams
-	return number(func(m *Neardup) *int { return &m.Features.N })(m, value)
-}
-
-func templates(m *Neardup, value string) error {
-	m.Templates = true
-	if value != "" {
-		return errors.New("it takes no value")
+	name, ok := settings[key]
+	if !ok {
+		return fmt.Errorf("%q is no setting: write some of %s", key, Settings)
 	}
-	return nil
+	s, err := cfg.Setting(name)
+	if err == nil {
+		err = s.Set(value)
+	}
+	if err == nil && s.Type() == "int" && s.String() != value {
+		err = errors.New("write a number")
+	}
+	m.Features, m.Match = cfg.Features, cfg.Match
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"html"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -13,31 +14,64 @@ import (
 	"unicode/utf8"
 )
 
-// Edit is a kind of change that makes a near-duplicate of a document.
+// Edit is a kind of change that makes a near-duplicate of a document, by the
+// name that Edits states it under.
 type Edit string
 
-// The edits. Strength, 0 to 1, is the share of the document that they change.
-const (
-	EditMirror      Edit = "mirror"      // nothing but line breaks and spaces
-	EditAdvert      Edit = "advert"      // a passage of another document inserted
-	EditNumbers     Edit = "numbers"     // digits changed: counters, dates, prices
-	EditDrop        Edit = "drop"        // sentences left out
-	EditMove        Edit = "move"        // sentences moved to the front
-	EditReword      Edit = "reword"      // sentences reworded: words of a small table exchanged, clauses turned round
-	EditTruncate    Edit = "truncate"    // the end cut off
-	EditBoilerplate Edit = "boilerplate" // passages that several documents share, before and after
-	EditReplace     Edit = "replace"     // the end replaced by another document's: at 0.5, half the page
-	EditScript      Edit = "script"      // sentences in traditional characters, or of a traditional text in simplified ones
-	EditTypos       Edit = "typos"       // characters replaced, inserted and deleted
-)
-
-// Edits lists every edit.
-func Edits() []Edit {
-	return []Edit{EditMirror, EditAdvert, EditNumbers, EditDrop, EditMove, EditReword, EditTruncate, EditBoilerplate, EditReplace, EditScript, EditTypos}
+// EditStatement states an edit.
+type EditStatement struct {
+	Name  Edit
+	Doc   string  // what it does to the document
+	Most  float64 // the greatest strength; beyond 1 for what adds to the document
+	paper float64 // its strength in the protocol of the sources; 0: it is none of those
+	apply func(e *editor, text string) string
 }
 
-// Planned is an edit at a strength: the share of the document that it changes,
-// 0 to 1.
+// Edits states every edit. Strength is the share of the document that it
+// changes, or of its length that it adds.
+func Edits() []EditStatement {
+	return []EditStatement{
+		{"mirror", "line breaks and spaces set anew", 1, 1, func(_ *editor, text string) string { return strings.Join(sentences(text), "\n") + "\n" }},
+		{"script", "sentences in the other script of Chinese: traditional, simplified", 1, 1, (*editor).script},
+		{"entities", "sentences with HTML entities in the place of characters", 1, 0, func(e *editor, text string) string { return e.some(text, entities) }},
+		{"numbers", "digits changed: counters, dates, prices", 1, 1, (*editor).numbers},
+		{"typos", "characters replaced, inserted and deleted: slips, OCR noise", 1, 0.03, (*editor).typos},
+		{"drop", "sentences deleted", 1, 0.1, func(e *editor, text string) string { return e.some(text, func(string) string { return "" }) }},
+		{"move", "sentences moved to the front", 1, 0.2, (*editor).move},
+		{"reword", "sentences reworded: words exchanged, clauses turned round", 1, 0.1, func(e *editor, text string) string {
+			return e.some(text, func(s string) string { return e.turned(synonymReplacer().Replace(s)) })
+		}},
+		{"truncate", "the end cut off", 1, 0.1, func(e *editor, text string) string { return cut(text, e.length-e.share) }},
+		{"replace", "the end replaced by another document's: at 0.5, half the page", 1, 0.1, func(e *editor, text string) string {
+			return cut(text, e.length-e.share) + e.passage(e.share)
+		}},
+		{"advert", "a passage of another document inserted", 10, 0.2, func(e *editor, text string) string {
+			all := sentences(text)
+			return strings.Join(slices.Insert(all, e.IntN(len(all)+1), e.passage(e.share)), "")
+		}},
+		{"mixed", "English sentences mixed in", 10, 0, (*editor).mixed},
+		{"menus", "menus before and after, one of four sites'", 10, 0.2, func(e *editor, text string) string {
+			menu := e.menu()
+			from := len(cut(menu, e.share/2))
+			return menu[:from] + "\n" + text + "\n" + cut(menu[from:], e.share-e.share/2)
+		}},
+		{"page", "passages of other documents before and after: a longer page", 10, 0, func(e *editor, text string) string {
+			before := e.IntN(e.share + 1)
+			return e.passages(before) + "\n" + text + "\n" + e.passages(e.share-before)
+		}},
+	}
+}
+
+// statement returns that of an edit, nil if there is none.
+func (e Edit) statement() *EditStatement {
+	all := Edits()
+	if i := slices.IndexFunc(all, func(s EditStatement) bool { return s.Name == e }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// Planned is an edit at a strength.
 type Planned struct {
 	Edit     Edit
 	Strength float64
@@ -56,18 +90,23 @@ func ParsePlanned(s string, strength float64) (Planned, error) {
 	if has {
 		var err error
 		if p.Strength, err = strconv.ParseFloat(value, 64); err != nil {
-			return p, fmt.Errorf("%w: %q: write an edit and a strength from 0 to 1, like drop=0.2", errPlanting, s)
+			return p, fmt.Errorf("%w: %q: write an edit and its strength, like drop=0.2", errPlanting, s)
 		}
 	}
 	return p, p.check()
 }
 
 func (p Planned) check() error {
-	if !slices.Contains(Edits(), p.Edit) {
-		return fmt.Errorf("%w: edit %q: write some of %v", errPlanting, p.Edit, Edits())
+	s := p.Edit.statement()
+	if s == nil {
+		var names []Edit
+		for _, e := range Edits() {
+			names = append(names, e.Name)
+		}
+		return fmt.Errorf("%w: edit %q: write some of %v", errPlanting, p.Edit, names)
 	}
-	if !(p.Strength >= 0 && p.Strength <= 1) {
-		return fmt.Errorf("%w: strength %v: write a number from 0 to 1", errPlanting, p.Strength)
+	if !(p.Strength >= 0 && p.Strength <= s.Most) {
+		return fmt.Errorf("%w: %s of strength %v: write a number from 0 to %v", errPlanting, p.Edit, p.Strength, s.Most)
 	}
 	return nil
 }
@@ -93,30 +132,23 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 		}
 	}
 	n := len(c.Documents)
-	switch {
-	case len(p.Edits) == 0 && p.Count > 0:
-		return nil, fmt.Errorf("%w: write some of the edits %v", errPlanting, Edits())
-	case p.Count < 0 || p.Count > n:
+	if len(p.Edits) == 0 && p.Count > 0 {
+		return nil, fmt.Errorf("%w: write the edits", errPlanting)
+	}
+	if p.Count < 0 || p.Count > n {
 		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", errPlanting, p.Count, n)
 	}
 	forms, err := scripts()
 	if err != nil {
 		return nil, err
 	}
-	r := rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15))
-	e := editor{Rand: r, corpus: c, forms: forms}
-	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: maps.Clone(c.Kinds), Skipped: c.Skipped}
-	if out.Kinds == nil {
-		out.Kinds = make(map[Pair]string, p.Count)
-	}
-	for range min(4, n) {
-		e.shells = append(e.shells, e.passage(200))
-	}
-	for i, original := range r.Perm(n)[:p.Count] {
+	e := editor{Rand: rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15)), corpus: c, forms: forms}
+	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: map[Pair]string{}, Skipped: c.Skipped}
+	maps.Copy(out.Kinds, c.Kinds)
+	for i, original := range e.Perm(n)[:p.Count] {
 		d := c.Documents[original]
 		edit := p.Edits[i%len(p.Edits)]
-		text := strings.ToValidUTF8(string(d.Text), "\ufffd")
-		text = e.apply(edit, text)
+		text := e.apply(edit, strings.ToValidUTF8(string(d.Text), "\ufffd"))
 		out.Documents = append(out.Documents, Document{ID: d.ID + "#" + string(edit.Edit), Title: bytes.Clone(d.Title), Category: d.Category, Text: []byte(text)})
 		pair := Pair{int32(original), int32(n + i)}
 		out.Labelled = append(out.Labelled, pair)
@@ -131,52 +163,42 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 type editor struct {
 	*rand.Rand
 	corpus *Corpus
-	shells []string // boilerplate that several planted documents share
+	menus  []string // of the sites that planted documents are on; nil: none yet
 	forms  *scriptTable
+
+	strength      float64 // of the edit at hand
+	length, share int     // characters of the text, and how many of them the strength stands for
 }
 
+// apply edits a text by an edit that there is.
 func (e *editor) apply(p Planned, text string) string {
-	length := utf8.RuneCountInString(text)
-	share := int(p.Strength * float64(length)) // characters to change
-	switch p.Edit {
-	case EditMirror:
-		return strings.Join(sentences(text), "\n") + "\n"
-	case EditAdvert:
-		all := sentences(text)
-		return strings.Join(slices.Insert(all, e.IntN(len(all)+1), e.passage(share)), "")
-	case EditNumbers:
-		return strings.Map(func(c rune) rune {
-			if c >= '0' && c <= '9' && e.Float64() < p.Strength {
-				return '0' + (c-'0'+1+e.Int32N(9))%10
-			}
-			return c
-		}, text)
-	case EditDrop:
-		return e.some(text, share, func(string) string { return "" })
-	case EditMove:
-		all, drawn := e.draw(text, share)
-		slices.Sort(drawn)
-		moved := ""
-		for _, i := range drawn {
-			moved, all[i] = moved+all[i], ""
+	e.strength, e.length = p.Strength, utf8.RuneCountInString(text)
+	e.share = int(p.Strength * float64(e.length))
+	return p.Edit.statement().apply(e, text)
+}
+
+func (e *editor) script(text string) string {
+	forms := e.forms.other(text)
+	return e.some(text, func(s string) string { return strings.Map(forms, s) })
+}
+
+func (e *editor) numbers(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' && e.Float64() < e.strength {
+			return '0' + (c-'0'+1+e.Int32N(9))%10
 		}
-		return moved + strings.Join(all, "")
-	case EditReword:
-		return e.some(text, share, func(s string) string { return e.turned(synonymReplacer().Replace(s)) })
-	case EditScript:
-		forms := e.forms.other(text)
-		return e.some(text, share, func(s string) string { return strings.Map(forms, s) })
-	case EditTruncate:
-		return cut(text, length-share)
-	case EditBoilerplate:
-		shell := e.shells[e.IntN(len(e.shells))]
-		return cut(shell, share/2) + "\n" + text + "\n" + cut(shell, share-share/2)
-	case EditReplace:
-		return cut(text, length-share) + e.passage(share)
-	case EditTypos:
-		return e.typos(text, share)
+		return c
+	}, text)
+}
+
+func (e *editor) move(text string) string {
+	all, drawn := e.draw(text)
+	slices.Sort(drawn)
+	moved := ""
+	for _, i := range drawn {
+		moved, all[i] = moved+all[i], ""
 	}
-	return text
+	return moved + strings.Join(all, "")
 }
 
 // sentences cuts a text behind every character that ends one. What has a letter
@@ -202,10 +224,10 @@ func sentences(text string) []string {
 	return all
 }
 
-// draw returns the sentences of a text, and of those of together about share
-// characters their places, in the order drawn.
-func (e *editor) draw(text string, share int) (all []string, drawn []int) {
-	all = sentences(text)
+// draw returns the sentences of a text, and the places of some that are
+// together about the share, in the order drawn.
+func (e *editor) draw(text string) (_ []string, drawn []int) {
+	all, share := sentences(text), e.share
 	for _, i := range e.Perm(len(all)) {
 		n := utf8.RuneCountInString(all[i])
 		if share < n/2 || share <= 0 {
@@ -217,9 +239,9 @@ func (e *editor) draw(text string, share int) (all []string, drawn []int) {
 	return all, drawn
 }
 
-// some edits sentences of together about share characters.
-func (e *editor) some(text string, share int, edit func(sentence string) string) string {
-	all, drawn := e.draw(text, share)
+// some edits sentences that are together about the share.
+func (e *editor) some(text string, edit func(sentence string) string) string {
+	all, drawn := e.draw(text)
 	for _, i := range drawn {
 		all[i] = edit(all[i])
 	}
@@ -249,11 +271,65 @@ func (e *editor) passage(n int) string {
 	return string(text[from : from+n])
 }
 
-// typos replaces, deletes or inserts n letters, those that come in taken from
+// passages returns passages of several documents of together n characters,
+// fewer if the documents are few and short.
+func (e *editor) passages(n int) string {
+	var b strings.Builder
+	for tries := 0; n > 0 && tries < 100; tries++ {
+		text := e.passage(n)
+		b.WriteString(text + "\n")
+		n -= utf8.RuneCountInString(text)
+	}
+	return b.String()
+}
+
+// What makes a menu.
+const (
+	sites    = 4
+	menuSize = 8000 // characters
+)
+
+// menu returns the menu of one of the sites: short lines.
+func (e *editor) menu() string {
+	for len(e.menus) < sites {
+		var b strings.Builder
+		for n := 0; n < menuSize; n += 8 {
+			b.WriteString(strings.Join(strings.Fields(e.passage(3+e.IntN(8))), " ") + "\n")
+		}
+		e.menus = append(e.menus, b.String())
+	}
+	return e.menus[e.IntN(sites)]
+}
+
+// mixed puts English sentences behind sentences of a text.
+func (e *editor) mixed(text string) string {
+	all, n := append(sentences(text), ""), e.share
+	for at := e.Perm(len(all)); n > 0; at = append(at[1:], at[0]) {
+		english := cut(e.english(), n)
+		all[at[0]] += english
+		n -= len(english)
+	}
+	return strings.Join(all, "")
+}
+
+// entities writes a text as HTML does in ASCII.
+func entities(text string) string {
+	var b strings.Builder
+	for _, c := range html.EscapeString(text) {
+		if c < utf8.RuneSelf {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, "&#%d;", c)
+		}
+	}
+	return b.String()
+}
+
+// typos replaces, deletes or inserts letters, those that come in taken from
 // other documents.
-func (e *editor) typos(text string, n int) string {
+func (e *editor) typos(text string) string {
 	letters := []rune(text)
-	for range n {
+	for range e.share {
 		if len(letters) == 0 {
 			break
 		}

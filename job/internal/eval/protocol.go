@@ -19,22 +19,14 @@ type protocol struct {
 }
 
 // PaperProtocol is the one of the sources of this method: five categories of
-// 2,000 documents each, 500 of them near-duplicates. Every edit makes as many
-// of these, at strengths that leave a near-duplicate: a tenth of the text is
-// changed, of what is added around it a fifth.
+// 2,000 documents each, 500 of them near-duplicates. Each of its edits makes as
+// many of these, at a strength that leaves a near-duplicate.
 func PaperProtocol(seed uint64) protocol {
 	p := protocol{Categories: 5, Documents: 2000, Duplicates: 500, Seed: seed}
 	for _, e := range Edits() {
-		strength := 0.1
-		switch e {
-		case EditMirror, EditScript, EditNumbers:
-			strength = 1
-		case EditBoilerplate, EditAdvert, EditMove:
-			strength = 0.2
-		case EditTypos:
-			strength = 0.03
+		if e.paper > 0 {
+			p.Edits = append(p.Edits, Planned{e.Name, e.paper})
 		}
-		p.Edits = append(p.Edits, Planned{e, strength})
 	}
 	return p
 }
@@ -45,8 +37,7 @@ func (p protocol) Apply(c *Corpus) (*Corpus, error) {
 	if p.Categories < 1 || p.Duplicates < 0 || p.Documents < 2*p.Duplicates {
 		return nil, fmt.Errorf("%w: %d categories of %d documents, %d of them near-duplicates: write at most half of the documents", errPlanting, p.Categories, p.Documents, p.Duplicates)
 	}
-	originals := p.Documents - p.Duplicates
-	members := map[string][]int{}
+	originals, members := p.Documents-p.Duplicates, map[string][]int{}
 	for i, d := range c.Documents {
 		members[d.Category] = append(members[d.Category], i)
 	}
@@ -54,11 +45,7 @@ func (p protocol) Apply(c *Corpus) (*Corpus, error) {
 		return cmp.Or(cmp.Compare(len(members[b]), len(members[a])), cmp.Compare(a, b))
 	})
 	if len(names) < p.Categories || len(members[names[p.Categories-1]]) < originals {
-		have := ""
-		for _, name := range names[:min(len(names), p.Categories)] {
-			have += fmt.Sprintf(" %q has %d,", name, len(members[name]))
-		}
-		return nil, fmt.Errorf("%w:%s and %d categories of %d documents or more are wanted", errPlanting, have, p.Categories, originals)
+		return nil, fmt.Errorf("%w: there are %d categories: %d of %d documents or more are wanted", errPlanting, len(names), p.Categories, originals)
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 0x70726f746f636f6c))
 	out := &Corpus{Kinds: map[Pair]string{}, Skipped: c.Skipped}

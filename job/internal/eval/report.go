@@ -13,26 +13,26 @@ import (
 
 // Report is several methods' measurements on the same documents.
 type Report struct {
-	Title      string       `json:"title"`
-	Documents  int          `json:"documents"`
-	Skipped    int          `json:"skipped"`    // records that are no documents, or of an id that is there already
-	Labelled   int          `json:"labelled"`   // pairs that count
-	True       int          `json:"true"`       // pairs that count, labelled or alike
-	Alike      float64      `json:"alike"`      // similarity from which on a pair is a true one
-	Results    []*Result    `json:"results"`    // in the order of measuring
-	Histograms []*Histogram `json:"histograms"` // may be empty
-	Sweeps     []*sweep     `json:"sweeps"`     // may be empty
+	Title     string    `json:"title"`
+	Documents int       `json:"documents"`
+	Skipped   int       `json:"skipped"`  // records that are no documents, or of an id that is there already
+	Labelled  int       `json:"labelled"` // pairs that count
+	True      int       `json:"true"`     // pairs that count and are right
+	Truth     string    `json:"truth"`    // what makes a pair right
+	Alike     float64   `json:"alike"`    // Jaccard similarity from which on texts are alike
+	Results   []*Result `json:"results"`  // in the order of measuring
+	Sweeps    []*sweep  `json:"sweeps"`   // may be empty
 }
 
 // Report starts a report of the laboratory's measurements.
 func (l *Lab) Report(title string) *Report {
-	r := &Report{Title: title, Documents: len(l.corpus.Documents), Skipped: l.corpus.Skipped, Alike: l.options.Alike}
-	for p, t := range l.truth {
-		if l.counts(p) {
-			r.True++
-			if t.Labelled {
-				r.Labelled++
-			}
+	r := &Report{
+		Title: title, Documents: len(l.corpus.Documents), Skipped: l.corpus.Skipped, Alike: l.options.Alike,
+		Labelled: l.tally(criterion{wanted: TruthLabel}).of, True: l.tally(criterion{wanted: l.options.Truth}).of,
+	}
+	for _, d := range Definitions() {
+		if l.options.Truth&d.Truth != 0 {
+			r.Truth = strings.TrimPrefix(r.Truth+" or "+d.condition(r.Alike), " or ")
 		}
 	}
 	return r
@@ -46,123 +46,171 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the report as tables of text.
-func (r *Report) WriteText(w io.Writer) error {
+// Summary says what was measured, and what is right.
+func (r *Report) Summary() string {
 	skipped := ""
 	if r.Skipped > 0 {
 		skipped = fmt.Sprintf(" (%d records passed over)", r.Skipped)
 	}
-	if _, err := fmt.Fprintf(w, "%s: %d documents%s, %d true pairs (J ≥ %.2f, or labelled), %d of them labelled\n\n",
-		r.Title, r.Documents, skipped, r.True, r.Alike, r.Labelled); err != nil {
-		return err
-	}
+	return fmt.Sprintf("%s: %d documents%s, %d true pairs (%s), %d of them labelled", r.Title, r.Documents, skipped, r.True, r.Truth, r.Labelled)
+}
+
+// WriteText writes the report as tables of text.
+func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) { _, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) }
-	row("method", "pairs", "precision", "95 %", "recall", "95 %", "F1", "best F1", "from score", "seconds")
-	for _, m := range r.Results {
-		row(m.Method, fmt.Sprint(m.Pairs),
-			m.Precision.String(), fmt.Sprintf("%.4f–%.4f", m.Precision.Low, m.Precision.High),
-			m.Recall.String(), fmt.Sprintf("%.4f–%.4f", m.Recall.Low, m.Recall.High),
-			fmt.Sprintf("%.4f", m.F1), fmt.Sprintf("%.4f", m.Best.F1), fmt.Sprintf("%.3f", m.Best.Score), fmt.Sprintf("%.1f", m.Seconds))
-	}
-	row()
-	byBand := func(name string, bands []band, cell func(band) string) {
-		cells := []string{name}
-		for _, b := range downwards(bands) {
-			cells = append(cells, cell(b))
-		}
-		row(cells...)
-	}
-	for i, m := range r.Results {
-		if i == 0 {
-			byBand("recall by similarity", m.Bands, band.Name)
-			byBand("(true pairs)", m.Bands, func(b band) string { return fmt.Sprint(b.All.Of) })
-		}
-		byBand(m.Method, m.Bands, func(b band) string { return b.All.String() })
-	}
-	r.writeGroups(row)
-	if len(r.Sweeps) > 0 {
-		row()
-		row("by distance", "pairs", "precision", "recall", "F1")
-	}
-	for _, s := range r.Sweeps {
-		for _, p := range s.Points {
-			row(fmt.Sprintf("%s, k = %d", s.Method, p.K), fmt.Sprint(p.Pairs), p.Precision.String(), p.Recall.String(), fmt.Sprintf("%.4f", p.F1))
-		}
-	}
-	for _, h := range r.Histograms {
-		row()
-		row("pairs by distance", "true", "false", h.Features)
-		for d := range h.True {
-			row(fmt.Sprint(d), fmt.Sprint(h.True[d]), fmt.Sprint(h.False[d]))
+	_, _ = fmt.Fprintln(t, r.Summary())
+	for _, table := range r.Tables() {
+		_, _ = fmt.Fprintf(t, "\n%s\n", strings.Join(table.Head, "\t"))
+		for _, row := range table.Rows {
+			_, _ = fmt.Fprintln(t, strings.Join(row, "\t"))
 		}
 	}
 	return t.Flush()
 }
 
-// writeGroups writes, for each way of grouping, precision and recall of every
-// method: a row a group.
-func (r *Report) writeGroups(row func(cells ...string)) {
-	for _, by := range r.grouped() {
-		row()
-		head := []string{"precision / recall by " + by.By}
-		if by.By == byEdit {
-			head[0] = "recall by edit"
+// table is a table of a report, as the page and the text have it.
+type table struct {
+	Title, Note string // of the page
+	Head        []string
+	Rows        [][]string
+}
+
+// Tables are the tables of the report.
+func (r *Report) Tables() []table {
+	all := []table{r.each("Methods", "Recall is of the labelled pairs where there are any. Ranges are 95 % intervals.",
+		"method/pairs/precision/95 %/recall/95 %/F1/best F1/from score/J below 0.3/seconds", func(m *Result) []any {
+			return []any{m.Pairs, m.Precision, m.Precision.interval(), m.Recall, m.Recall.interval(), m.F1, m.Best.F1,
+				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds)}
+		})}
+	if len(r.Results) > 0 {
+		all = append(all, r.definitions(), r.each("Clusters",
+			"Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity is of documents in clusters of two or more.",
+			"clusters/clusters/largest/precision/recall/F1/purity/inverse purity", func(m *Result) []any {
+				c := m.Clusters
+				return []any{c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity}
+			}))
+		if r.Results[0].Contained != nil {
+			all = append(all, r.each("Containment", "Of the pairs of which one text has most of the other.",
+				fmt.Sprintf("contained pairs/reported as same/as contained/as either, J < %.2f/precision of contained", r.Alike), func(m *Result) []any {
+					c := m.Contained
+					return []any{c.Same.counts(), c.Contained.counts(), c.Unlike.counts(), c.Right.counts()}
+				}))
 		}
-		for _, m := range r.Results {
-			head = append(head, m.Method)
-		}
-		row(head...)
-		for _, g := range by.Rows {
-			cells := []string{g.Name}
-			for _, c := range g.Cells {
-				if by.By == byEdit {
-					cells = append(cells, c.Recall.String())
-				} else {
-					cells = append(cells, c.Precision.String()+" / "+c.Recall.String())
-				}
-			}
-			row(cells...)
+		all = append(all, r.similarity())
+	}
+	all = append(all, r.grouped()...)
+	sweeps := table{Title: "By distance", Head: []string{"by distance", "pairs", "precision", "recall", "F1", "right at this distance", "wrong"}}
+	for _, s := range r.Sweeps {
+		var last Share
+		for k, p := range s.Points {
+			right := p.Precision.Have - last.Have
+			sweeps.add(fmt.Sprintf("%s, k = %d", s.Method, k), p.Pairs, p.Precision, p.Recall, p.F1, right, p.Precision.Of-last.Of-right)
+			last = p.Precision
 		}
 	}
+	if len(sweeps.Rows) > 0 {
+		all = append(all, sweeps)
+	}
+	return all
 }
 
-// grouping is one way of grouping as a table: a row a group, a column a
-// method.
-type grouping struct {
-	By   string
-	Rows []groupRow
+// each returns a table of a row a method; slashes divide its head.
+func (r *Report) each(title, note, head string, cells func(*Result) []any) table {
+	t := table{Title: title, Note: note, Head: strings.Split(head, "/")}
+	for _, m := range r.Results {
+		t.add(m.Method, cells(m)...)
+	}
+	return t
 }
 
-type groupRow struct {
-	Name  string
-	Cells []group
+// add adds a row.
+func (t *table) add(name string, cells ...any) {
+	row := []string{name}
+	for _, c := range cells {
+		if x, ok := c.(float64); ok {
+			c = fmt.Sprintf("%.4f", x)
+		}
+		row = append(row, fmt.Sprint(c))
+	}
+	t.Rows = append(t.Rows, row)
 }
 
-// grouped brings the groups of all methods together. A grouping into one group
-// says nothing, and is left out.
-func (r *Report) grouped() []grouping {
-	var all []grouping
-	for _, by := range []string{byLength, byScript, byCategory, byEdit} {
-		g := grouping{By: by}
+// interval writes the 95 % interval of a share.
+func (s Share) interval() string { return fmt.Sprintf("%.4f–%.4f", s.Low, s.High) }
+
+// counts writes the share with what it is made of.
+func (s Share) counts() string { return fmt.Sprintf("%s (%d of %d)", s, s.Have, s.Of) }
+
+func (r *Report) definitions() table {
+	t := table{Title: "By definition of truth", Note: "Precision, recall and F1 by each definition alone; a method without a limit of its own is at the best one for each.",
+		Head: []string{"precision / recall / F1 by truth"}}
+	var counts []any
+	for _, d := range r.Results[0].Definitions {
+		t.Head = append(t.Head, d.Condition)
+		counts = append(counts, d.Recall.Of)
+	}
+	t.add("(true pairs)", counts...)
+	for _, m := range r.Results {
+		var cells []any
+		for _, d := range m.Definitions {
+			cells = append(cells, fmt.Sprintf("%s / %s / %.4f", d.Precision, d.Recall, d.F1))
+		}
+		t.add(m.Method, cells...)
+	}
+	return t
+}
+
+func (r *Report) similarity() table {
+	t := table{Title: "Recall by similarity", Head: []string{"recall by similarity"}}
+	var counts []any
+	for _, b := range slices.Backward(r.Results[0].Bands) {
+		t.Head = append(t.Head, b.Name())
+		counts = append(counts, b.All.Of)
+	}
+	t.add("(true pairs)", counts...)
+	for _, m := range r.Results {
+		var cells []any
+		for _, b := range slices.Backward(m.Bands) {
+			cells = append(cells, b.All)
+		}
+		t.add(m.Method, cells...)
+	}
+	return t
+}
+
+// grouped brings the groups of all methods together: a table for each way of
+// grouping, a row a group, a column a method. A grouping into one group says
+// nothing, and is left out, but for one edit.
+func (r *Report) grouped() (all []table) {
+	for _, by := range groupings {
+		t := table{Title: "Precision / recall by " + by}
+		if by == byEdit {
+			t.Title = "Recall by edit"
+		}
+		t.Head = []string{strings.ToLower(t.Title), "pairs"}
 		for at, m := range r.Results {
+			t.Head = append(t.Head, m.Method)
 			i := 0 // rows are in the order of every method's groups
-			for _, one := range m.Groups {
-				if one.By != by {
+			for _, g := range m.Groups {
+				if g.By != by {
 					continue
 				}
-				if k := slices.IndexFunc(g.Rows, func(x groupRow) bool { return x.Name == one.Name }); k >= 0 {
+				if k := slices.IndexFunc(t.Rows, func(row []string) bool { return row[0] == g.Name }); k >= 0 {
 					i = k
 				} else {
-					i = min(i, len(g.Rows))
-					g.Rows = slices.Insert(g.Rows, i, groupRow{one.Name, make([]group, len(r.Results))})
+					i = min(i, len(t.Rows))
+					t.Rows = slices.Insert(t.Rows, i, slices.Repeat([]string{"–"}, len(r.Results)+2))
+					t.Rows[i][0], t.Rows[i][1] = g.Name, fmt.Sprint(g.Recall.Of)
 				}
-				g.Rows[i].Cells[at] = one
+				t.Rows[i][at+2] = g.Recall.String()
+				if by != byEdit {
+					t.Rows[i][at+2] = g.Precision.String() + " / " + g.Recall.String()
+				}
 				i++
 			}
 		}
-		if len(g.Rows) > 1 {
-			all = append(all, g)
+		if len(t.Rows) > 1 || by == byEdit && len(t.Rows) > 0 {
+			all = append(all, t)
 		}
 	}
 	return all
@@ -172,17 +220,17 @@ func (r *Report) grouped() []grouping {
 // method, side by side, for a terminal that many cells wide.
 func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
 	for _, m := range r.Results {
-		for _, list := range []struct {
-			name     string
-			examples []examplePair
-		}{{"reports wrongly", m.False}, {"misses", m.Missed}} {
-			for _, e := range list.examples[:min(n, len(list.examples))] {
-				if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, list.name, e.A, e.B, e.Jaccard, e.Score); err != nil {
-					return err
-				}
-				if err := WriteSideBySide(w, e.Rows, cells, colour); err != nil {
-					return err
-				}
+		written := map[string]int{}
+		for _, e := range m.Examples {
+			what := map[bool]string{false: "reports wrongly", true: "misses"}[e.Missed]
+			if written[what]++; written[what] > n {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, what, e.A, e.B, e.Jaccard, e.Score); err != nil {
+				return err
+			}
+			if err := WriteSideBySide(w, e.Rows, cells, colour); err != nil {
+				return err
 			}
 		}
 	}
@@ -212,16 +260,7 @@ func (s Share) String() string {
 var pageFiles embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"down":      downwards,
-	"curves":    curves,
-	"distances": distances,
-	"bars":      bars,
-	"wanted": func(cells []group) (n int) {
-		for _, c := range cells {
-			n = max(n, c.Recall.Of)
-		}
-		return n
-	},
+	"curves": curves,
 	"features": func(name string, list []featurePair) any {
 		return struct {
 			Name string
@@ -232,20 +271,4 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 }).ParseFS(pageFiles, "*.html"))
 
 // WriteHTML writes the report as one page that needs nothing else.
-func (r *Report) WriteHTML(w io.Writer) error {
-	return pages.ExecuteTemplate(w, "report.html", struct {
-		*Report
-		Grouped []grouping
-	}{r, r.grouped()})
-}
-
-// downwards lists bands from the most alike on.
-func downwards(bands []band) []band {
-	out := slices.Clone(bands)
-	slices.Reverse(out)
-	return out
-}
-
-// Shade is the lightness of the band's cell in the page, in percent: the
-// higher the recall, the darker.
-func (b band) Shade() float64 { return 97 - 25*b.All.Value }
+func (r *Report) WriteHTML(w io.Writer) error { return pages.ExecuteTemplate(w, "report.html", r) }

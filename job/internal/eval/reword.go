@@ -33,6 +33,21 @@ var synonymReplacer = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 })
 
+// englishWords are what English sentences are made of.
+var englishWords = strings.Fields(`the of and that for with from this which after before between during against because while should would there people
+	government market research system network problem question history language example report number people country development information
+	different important possible available several another general special public national social early little large small local recent
+	shows makes takes gives finds keeps brings means needs works leads offers remains becomes includes provides suggests describes`)
+
+// english returns a sentence of English words by chance.
+func (e *editor) english() string {
+	var all []string
+	for range 8 + e.IntN(10) {
+		all = append(all, englishWords[e.IntN(len(englishWords))])
+	}
+	return " " + strings.Join(all, " ") + ". "
+}
+
 // turned exchanges two neighbouring clauses of a sentence, or without a comma
 // two stretches of it; its end, the mark and the space around it, stays.
 func (e *editor) turned(sentence string) string {
@@ -58,8 +73,7 @@ func (e *editor) turned(sentence string) string {
 	}
 	at := 1 + e.IntN(len(letters)-2)
 	from, to := max(0, at-4), min(len(letters), at+4)
-	moved := slices.Concat(letters[:from], letters[at:to], letters[from:at], letters[to:])
-	return string(moved) + end
+	return string(slices.Concat(letters[:from], letters[at:to], letters[from:at], letters[to:])) + end
 }
 
 // scripts maps characters of simplified Chinese to a traditional form, and

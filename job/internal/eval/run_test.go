@@ -31,7 +31,7 @@ func TestRunFindsWhatIsMeasured(t *testing.T) {
 	for i := range c.Documents {
 		c.Documents[i].ID += fmt.Sprint("@", i) // planted again, none is there twice
 	}
-	c, err := Plant(c, Planting{Edits: atStrength(0.1, EditTypos, EditMirror), Count: len(c.Documents), Seed: 4})
+	c, err := Plant(c, Planting{Edits: atStrength(0.1, "typos", "mirror"), Count: len(c.Documents), Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func runPairs(t *testing.T, preset, in, out string, c *Corpus) []Found {
 		if !math.IsNaN(row.Jaccard) {
 			score = row.Jaccard
 		}
-		pairs = append(pairs, Found{pairOf(a, b), score})
+		pairs = append(pairs, Found{Pair: pairOf(a, b), Score: score})
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -45,8 +45,8 @@ func TestLimitsOnOtherSplits(t *testing.T) {
 		}
 		var all []candidate
 		for _, f := range found {
-			truth, is := l.truth[f.Pair]
-			all = append(all, candidate{f.A, f.Score, min(l.lengths[f.A], l.lengths[f.B]) >= int32(shipped.LongFrom), is, truth.Labelled})
+			truth := l.truth[f.Pair]
+			all = append(all, candidate{f.A, f.Score, min(l.lengths[f.A], l.lengths[f.B]) >= int32(shipped.LongFrom), truth.by != 0, truth.by&TruthLabel != 0})
 		}
 		sides := make([]int, len(c.Documents)) // of the split at hand
 		measure := func(side int, short, long float64) (precision, recall float64) {
@@ -141,7 +141,7 @@ func TestThoroughAgainstMinHash(t *testing.T) {
 	}
 	l := &Lab{corpus: third, options: Options{Workers: 2}} // no truth is asked for
 	closed(t, l)
-	methods := []Method{Preset(config.PresetThorough), Preset(config.PresetBalanced), Preset(config.PresetClassic), minHash(0.54)}
+	methods := []Method{Preset(config.PresetThorough), Preset(config.PresetBalanced), Preset(config.PresetClassic), minHash()}
 	seconds := make([][]float64, len(methods))
 	for round := range 3 {
 		for i, m := range methods {

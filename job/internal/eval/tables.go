@@ -4,176 +4,151 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// Names of the tables of a report.
-const (
-	tableMeasures = "measures" // every figure of every method, one a row
-	tableExamples = "examples" // the worst false pairs and misses
-)
-
-// What a row of measures is of, in its column by; the groups' names beside.
-const (
-	byAll        = "all"
-	bySimilarity = "similarity" // true pairs of a similarity from at on
-	byScore      = "score"      // the pairs of that score or more
-	byDistance   = "distance"   // the method at distance at
-	byHistogram  = "histogram"  // pairs at exactly that distance
-)
-
 // measure is a figure, or some that belong together.
 type measure struct {
-	method, by, name            string
-	at                          float64
-	pairs, right, wanted, found int64
-	precision, recall           [3]float64 // with the 95 % interval
-	f1, seconds                 float64
+	method, by, name  string
+	at, f1, seconds   float64
+	precision, recall shareRow
 }
 
-var measures = data.Table[measure]{Name: tableMeasures, RowBytes: 128, Columns: []data.Column[measure]{
+var measures = data.Table[measure]{Name: "measures", RowBytes: 128, Columns: slices.Concat([]data.Column[measure]{
 	{Name: "method", Doc: "method that is measured",
 		Word: func(m *measure) *string { return &m.method }},
-	{Name: "by", Doc: "what the row is of: `all`, `similarity`, `score`, `distance`, `histogram`, or a kind of group",
+	{Name: "by", Doc: "what the row is of: `all`; `truth`, one definition alone; `clusters`, pairs of documents in one; `similarity`, true pairs of at or more; `score`, pairs of at or more; `distance`, the method at that; or a kind of group",
 		Word: func(m *measure) *string { return &m.by }},
-	{Name: "name", Doc: "of the group, else empty",
+	{Name: "name", Doc: "of the definition of truth, or of the group, else empty",
 		Word: func(m *measure) *string { return &m.name }},
 	{Name: "at", Doc: "similarity, score or distance, else null", Null: true,
 		Double: func(m *measure) *float64 { return &m.at }},
-	{Name: "pairs", Unit: "pairs", Doc: "pairs that were reported",
-		Int64: func(m *measure) *int64 { return &m.pairs }},
-	{Name: "right", Unit: "pairs", Doc: "of these those that are right",
-		Int64: func(m *measure) *int64 { return &m.right }},
-	{Name: "wanted", Unit: "pairs", Doc: "pairs that recall is of",
-		Int64: func(m *measure) *int64 { return &m.wanted }},
-	{Name: "found", Unit: "pairs", Doc: "of these those that were found",
-		Int64: func(m *measure) *int64 { return &m.found }},
-	{Name: "precision", Unit: "0 to 1", Doc: "`right` / `pairs`", Null: true,
-		Double: func(m *measure) *float64 { return &m.precision[0] }},
-	{Name: "precision_low", Unit: "0 to 1", Doc: "its 95 % interval: the lower end", Null: true,
-		Double: func(m *measure) *float64 { return &m.precision[1] }},
-	{Name: "precision_high", Unit: "0 to 1", Doc: "the upper end", Null: true,
-		Double: func(m *measure) *float64 { return &m.precision[2] }},
-	{Name: "recall", Unit: "0 to 1", Doc: "`found` / `wanted`", Null: true,
-		Double: func(m *measure) *float64 { return &m.recall[0] }},
-	{Name: "recall_low", Unit: "0 to 1", Doc: "its 95 % interval: the lower end", Null: true,
-		Double: func(m *measure) *float64 { return &m.recall[1] }},
-	{Name: "recall_high", Unit: "0 to 1", Doc: "the upper end", Null: true,
-		Double: func(m *measure) *float64 { return &m.recall[2] }},
 	{Name: "f1", Unit: "0 to 1", Doc: "harmonic mean of precision and recall", Null: true,
 		Double: func(m *measure) *float64 { return &m.f1 }},
 	{Name: "seconds", Unit: "seconds", Doc: "time the method took", Null: true,
 		Double: func(m *measure) *float64 { return &m.seconds }},
-}}
+},
+	shareColumns("precision", "pairs", "pairs that were reported", "right", "of these those that are right", func(m *measure) *shareRow { return &m.precision }),
+	shareColumns("recall", "wanted", "pairs that recall is of", "found", "of these those that were found", func(m *measure) *shareRow { return &m.recall }),
+)}
+
+// shareRow is a Share as a table has it: null when it is of nothing.
+type shareRow struct {
+	of, have         int64
+	value, low, high float64
+}
+
+func (s Share) row() shareRow {
+	if s.Of == 0 {
+		return shareRow{0, 0, math.NaN(), math.NaN(), math.NaN()}
+	}
+	return shareRow{int64(s.Of), int64(s.Have), s.Value, s.Low, s.High}
+}
+
+// shareColumns are the columns of a share: what it is of, and its value with
+// the 95 % interval.
+func shareColumns(name, of, ofDoc, have, haveDoc string, at func(*measure) *shareRow) []data.Column[measure] {
+	return []data.Column[measure]{
+		{Name: of, Unit: "pairs", Doc: ofDoc, Int64: func(m *measure) *int64 { return &at(m).of }},
+		{Name: have, Unit: "pairs", Doc: haveDoc, Int64: func(m *measure) *int64 { return &at(m).have }},
+		{Name: name, Unit: "0 to 1", Doc: "`" + have + "` / `" + of + "`", Null: true, Double: func(m *measure) *float64 { return &at(m).value }},
+		{Name: name + "_low", Unit: "0 to 1", Doc: "its 95 % interval: the lower end", Null: true, Double: func(m *measure) *float64 { return &at(m).low }},
+		{Name: name + "_high", Unit: "0 to 1", Doc: "the upper end", Null: true, Double: func(m *measure) *float64 { return &at(m).high }},
+	}
+}
 
 // example is a pair that a method gets wrong.
 type example struct {
-	method         string
-	missed         bool
-	a, b           []byte
-	score, jaccard float64
-	textA, textB   []byte
+	method string
+	*examplePair
 }
 
-var examples = data.Table[example]{Name: tableExamples, RowBytes: 64, Columns: []data.Column[example]{
+// bytesOf reads a text as a column of bytes does: a table's rows are written.
+func bytesOf(of func(*example) *string) func(*example) *[]byte {
+	return func(e *example) *[]byte {
+		text := []byte(*of(e))
+		return &text
+	}
+}
+
+var examples = data.Table[example]{Name: "examples", RowBytes: 64, Columns: []data.Column[example]{
 	{Name: "method", Doc: "method that is measured",
 		Word: func(e *example) *string { return &e.method }},
 	{Name: "missed", Doc: "a true pair that is not reported; else one wrongly reported",
-		Bool: func(e *example) *bool { return &e.missed }},
+		Bool: func(e *example) *bool { return &e.Missed }},
 	{Name: "a", Doc: "id of the one document",
-		String: func(e *example) *[]byte { return &e.a }},
+		String: bytesOf(func(e *example) *string { return &e.A })},
 	{Name: "b", Doc: "id of the other",
-		String: func(e *example) *[]byte { return &e.b }},
+		String: bytesOf(func(e *example) *string { return &e.B })},
 	{Name: "score", Doc: "what the method says of the pair", Null: true,
-		Double: func(e *example) *float64 { return &e.score }},
+		Double: func(e *example) *float64 { return &e.Score }},
 	{Name: "jaccard", Unit: "0 to 1", Doc: "similarity of the texts", Null: true,
-		Double: func(e *example) *float64 { return &e.jaccard }},
+		Double: func(e *example) *float64 { return &e.Jaccard }},
 	{Name: "text_a", Doc: "text of the one", NoStats: true,
-		Text: func(e *example) *[]byte { return &e.textA }},
+		Text: bytesOf(func(e *example) *string { return &e.TextA })},
 	{Name: "text_b", Doc: "text of the other", NoStats: true,
-		Text: func(e *example) *[]byte { return &e.textB }},
+		Text: bytesOf(func(e *example) *string { return &e.TextB })},
 }}
 
 // WriteParquet writes the report as two tables into the directory, which is
 // there: measures.parquet and examples.parquet.
 func (r *Report) WriteParquet(dir string, o parquet.Options) error {
-	return errors.Join(r.writeMeasures(filepath.Join(dir, tableMeasures+".parquet"), o), r.writeExamples(filepath.Join(dir, tableExamples+".parquet"), o))
+	return errors.Join(writeTable(dir, &measures, o, r.writeMeasures), writeTable(dir, &examples, o, r.writeExamples))
 }
 
-func (r *Report) writeMeasures(path string, o parquet.Options) (err error) {
-	w, err := parquet.Create(path, &measures, o)
+// writeTable writes a table by the rows that it is given; they are ignored once
+// one could not be written.
+func writeTable[Row any](dir string, t *data.Table[Row], o parquet.Options, rows func(write func(*Row))) error {
+	w, err := parquet.Create(filepath.Join(dir, t.Name+".parquet"), t, o)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.Abort())
+	rows(func(row *Row) {
+		if err == nil {
+			err = w.Write(row)
 		}
-	}()
+	})
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Commit()
+}
+
+func (r *Report) writeMeasures(write func(*measure)) {
 	none := math.NaN()
 	row := func(method, by, name string, at float64, precision, recall Share, f1, seconds float64) {
-		if err != nil {
-			return
-		}
-		of := func(s Share) [3]float64 {
-			if s.Of == 0 {
-				return [3]float64{none, none, none}
-			}
-			return [3]float64{s.Value, s.Low, s.High}
-		}
-		err = w.Write(&measure{method, by, name, at,
-			int64(precision.Of), int64(precision.Have), int64(recall.Of), int64(recall.Have), of(precision), of(recall), f1, seconds})
+		write(&measure{method, by, name, at, f1, seconds, precision.row(), recall.row()})
 	}
 	for _, m := range r.Results {
-		row(m.Method, byAll, "", none, m.Precision, m.Recall, m.F1, m.Seconds)
+		row(m.Method, "all", "", none, m.Precision, m.Recall, m.F1, m.Seconds)
+		for _, d := range m.Definitions {
+			row(m.Method, "truth", d.Truth, none, d.Precision, d.Recall, d.F1, none)
+		}
+		row(m.Method, "clusters", "", none, m.Clusters.Precision, m.Clusters.Recall, m.Clusters.F1, none)
 		for _, b := range m.Bands {
-			row(m.Method, bySimilarity, b.Name(), b.Low, Share{}, b.All, none, none)
+			row(m.Method, "similarity", b.Name(), b.Low, Share{}, b.All, none, none)
 		}
 		for _, g := range m.Groups {
 			row(m.Method, g.By, g.Name, none, g.Precision, g.Recall, none, none)
 		}
 		for _, p := range m.Curve {
-			right := int(math.Round(p.Precision * float64(p.Pairs)))
-			found := int(math.Round(p.Recall * float64(m.Recall.Of)))
-			row(m.Method, byScore, "", p.Score, NewShare(right, p.Pairs), NewShare(found, m.Recall.Of), p.F1, none)
+			row(m.Method, "score", "", p.Score, p.Precision, p.Recall, p.F1, none)
 		}
 	}
 	for _, s := range r.Sweeps {
-		for _, p := range s.Points {
-			row(s.Method, byDistance, "", float64(p.K), p.Precision, p.Recall, p.F1, none)
+		for k, p := range s.Points {
+			row(s.Method, "distance", "", float64(k), p.Precision, p.Recall, p.F1, none)
 		}
 	}
-	for _, h := range r.Histograms {
-		for d := range h.True {
-			row(h.Features, byHistogram, "", float64(d), NewShare(h.True[d], h.True[d]+h.False[d]), Share{}, none, none)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return w.Commit()
 }
 
-func (r *Report) writeExamples(path string, o parquet.Options) (err error) {
-	w, err := parquet.Create(path, &examples, o)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.Abort())
-		}
-	}()
+func (r *Report) writeExamples(write func(*example)) {
 	for _, m := range r.Results {
-		for i, list := range [][]examplePair{m.False, m.Missed} {
-			for _, e := range list {
-				if err := w.Write(&example{m.Method, i == 1, []byte(e.A), []byte(e.B), e.Score, e.Jaccard, []byte(e.TextA), []byte(e.TextB)}); err != nil {
-					return err
-				}
-			}
+		for _, e := range m.Examples {
+			write(&example{m.Method, &e})
 		}
 	}
-	return w.Commit()
 }

@@ -53,7 +53,7 @@ func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
 		case 0: // on another site
 			site = (site + 1 + r.IntN(n-1)) % n
 		case 1: // again on this one, edited
-			edited = (&editor{Rand: r, corpus: from}).apply(Planned{EditDrop, 0.1}, text)
+			edited = (&editor{Rand: r, corpus: from}).apply(Planned{"drop", 0.1}, text)
 		default:
 			continue
 		}

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -26,7 +25,7 @@ var errTooMany = errors.New("too many documents")
 // returns a function that for a document returns one that compares others with
 // it; it may return anything below least for a pair that cannot reach it.
 func everyPair(name string, least float64, prepare func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error)) Method {
-	return baseline{name, func(ctx context.Context, l *Lab) ([]Found, error) {
+	return baseline{name, false, func(ctx context.Context, l *Lab) ([]Found, error) {
 		n := len(l.corpus.Documents)
 		if n > smallSet {
 			return nil, fmt.Errorf("%w: %d, for a method that compares all pairs of texts: give it %d at most", errTooMany, n, smallSet)
@@ -43,7 +42,7 @@ func everyPair(name string, least float64, prepare func(ctx context.Context, l *
 				score := with(a)
 				for b := a + 1; b < n && ctx.Err() == nil; b++ {
 					if s := score(b); s >= least {
-						parts[a] = append(parts[a], Found{Pair{int32(a), int32(b)}, s})
+						parts[a] = append(parts[a], Found{Pair: Pair{int32(a), int32(b)}, Score: s})
 					}
 				}
 				return ctx.Err()
@@ -155,7 +154,7 @@ func product(a, b []word) (sum float64) {
 
 // wordJaccard compares the sets of words of two documents.
 func wordJaccard(least float64) Method {
-	return baseline{"jaccard", func(ctx context.Context, l *Lab) ([]Found, error) {
+	return baseline{"jaccard", false, func(ctx context.Context, l *Lab) ([]Found, error) {
 		vectors, err := l.words(ctx)
 		if err != nil {
 			return nil, err
@@ -166,63 +165,6 @@ func wordJaccard(least float64) Method {
 				sets[i] = append(sets[i], w.hash)
 			}
 		}
-		return alike(ctx, sets, least, l.options.Workers)
+		return alike(ctx, sets, limits{jaccard: least}, l.options.Workers)
 	}}
-}
-
-// commonSubstring compares texts in normal form, without space, by the longest
-// stretch that they share: the score is its share of the shorter one.
-func commonSubstring(least float64) Method {
-	return everyPair("common-substring", least, func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error) {
-		texts := make([][]rune, len(l.corpus.Documents))
-		err := l.normalized(ctx, func(i int, text []byte) { texts[i] = []rune(string(bytes.Join(bytes.Fields(text), nil))) })
-		return func(a int) func(b int) float64 {
-			longest := longestWith(texts[a])
-			return func(b int) float64 {
-				shorter := min(len(texts[a]), len(texts[b]))
-				if shorter == 0 {
-					return math.Inf(-1)
-				}
-				return float64(longest(texts[b])) / float64(shorter)
-			}
-		}, err
-	})
-}
-
-// longestWith returns what says how many characters the longest stretch has
-// that another text shares with this one.
-func longestWith(text []rune) func(other []rune) int {
-	pairs := make(map[[2]rune][]int32, len(text)) // where two characters stand
-	for i := range len(text) - 1 {
-		pair := [2]rune{text[i], text[i+1]}
-		pairs[pair] = append(pairs[pair], int32(i))
-	}
-	// Pairs of a common stretch that ends at a place of the text: with the pair
-	// of the other text at hand, and with the one before.
-	run, was := make([]int32, len(text)+1), make([]int32, len(text)+1)
-	return func(other []rune) int {
-		best := int32(0)
-		var last []int32 // the pair before
-		for j := range len(other) - 1 {
-			here := pairs[[2]rune{other[j], other[j+1]}]
-			for _, i := range here {
-				run[i+1] = was[i] + 1
-				best = max(best, run[i+1])
-			}
-			for _, i := range last {
-				was[i+1] = 0
-			}
-			run, was, last = was, run, here
-		}
-		for _, i := range last {
-			was[i+1] = 0
-		}
-		switch {
-		case best > 0:
-			return int(best) + 1
-		case slices.ContainsFunc(other, func(c rune) bool { return slices.Contains(text, c) }):
-			return 1
-		}
-		return 0
-	}
 }

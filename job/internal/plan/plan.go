@@ -345,7 +345,7 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
 	}
 	var edits []eval.Planned
-	for _, e := range []eval.Edit{eval.EditMirror, eval.EditAdvert, eval.EditNumbers, eval.EditDrop, eval.EditMove, eval.EditReword, eval.EditTruncate} {
+	for _, e := range []eval.Edit{"mirror", "advert", "numbers", "drop", "move", "reword", "truncate"} {
 		edits = append(edits, eval.Planned{Edit: e, Strength: plantStrength})
 	}
 	count := len(s.docs) / 2
