@@ -21,7 +21,8 @@ const (
 	warcB     = "crawl-01.warc.gz"
 	jsonlGzip = "pages-00.jsonl.gz"
 	jsonlText = "pages-01.jsonl"
-	truthFile = "truth.json" // no run takes .json for input
+	truthFile = "truth.json"  // no run takes .json for input
+	labelFile = "_labels.csv" // nor a file with such a name in a folder
 )
 
 // file is one of the files that are written.
@@ -71,7 +72,19 @@ func generate() ([]file, error) {
 		buf.WriteByte('\n')
 	}
 	buf.WriteString("]\n")
-	return append(files, file{truthFile, buf.Bytes()}), nil
+	return append(files, file{truthFile, buf.Bytes()}, file{labelFile, labels(truth)}), nil
+}
+
+// labels is the truth as the laboratory takes it: the cluster of each document
+// that is in one.
+func labels(truth []sample.Page) []byte {
+	out := []byte("id,cluster\n")
+	for _, p := range truth {
+		if p.Document() && p.Cluster != "" {
+			out = fmt.Appendf(out, "%s,%s\n", p.ID, p.Cluster)
+		}
+	}
+	return out
 }
 
 // compare puts the similarity to its original into each planted page.

@@ -26,7 +26,7 @@ func TestCommittedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 5 {
+	if len(files) != 6 {
 		t.Errorf("%d files were made", len(files))
 	}
 	for _, f := range files {
