@@ -157,10 +157,10 @@ func numberOf(id []byte) (int32, error) {
 	return int32(n), err
 }
 
-// eachPair calls visit with the pairs of a run. Their score is the similarity
+// eachPair calls visit with the pairs of a run that are the same. Their score is the similarity
 // that the verdict rests on.
 func eachPair(ctx context.Context, dir string, visit func(matched)) error {
-	o := parquet.ReadOptions{Columns: []string{"doc_id", "match_id", "distance", "similarity", "estimate", "jaccard"}}
+	o := parquet.ReadOptions{Columns: []string{"doc_id", "match_id", "distance", "similarity", "estimate", "jaccard", "verdict"}}
 	var row data.MatchRow
 	return eachPart(dir, rundir.Pairs, func(path string) error {
 		in, err := parquet.OpenMatches(path, o)
@@ -170,6 +170,9 @@ func eachPair(ctx context.Context, dir string, visit func(matched)) error {
 		for err == nil {
 			if err = errors.Join(in.Read(&row), ctx.Err()); err != nil {
 				break
+			}
+			if row.Verdict == data.Contains.String() || row.Verdict == data.Contained.String() {
+				continue
 			}
 			a, errA := numberOf(row.DocID)
 			b, errB := numberOf(row.MatchID)

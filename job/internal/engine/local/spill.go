@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // spiller is the join by way of the disk. Everything is dealt into buckets
@@ -56,7 +55,7 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	// worker; so it is with a chunk of views.
 	documents := int64(j.documents.Len())
 	s.n = int(documents*7*int64(width[F]())*2*int64(j.workers)/j.limit) + j.workers
-	s.chunks = int(documents*viewBytes*2*int64(j.workers)/j.limit) + j.workers
+	s.chunks = int(documents*j.viewBytes()*2*int64(j.workers)/j.limit) + j.workers
 	s.distinct = s.buckets(s.n, width[F]()+data.NumberBytes+1, false)
 	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	s.open = s.buckets(s.chunks, candidateBytes, false)
@@ -67,7 +66,7 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	if err := s.near(ctx); err != nil {
 		return err
 	}
-	if j.rule.Bands || j.rule.ShortTexts {
+	if j.rule.Sketched() {
 		if err := s.shared(ctx); err != nil {
 			return err
 		}
@@ -339,7 +338,7 @@ func (s *spiller[F]) documentsOf(records *spill.Buckets, b int) (map[F][]uint64,
 
 // shared finds the candidates of the other tables: each is dealt by value.
 func (s *spiller[F]) shared(ctx context.Context) error {
-	for table := range sketch.Bands + 1 {
+	for table := range mapper.SketchTables {
 		if err := s.sharedTable(ctx, table); err != nil {
 			return err
 		}
@@ -351,8 +350,11 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 	dealt := s.buckets(s.n, 4+data.NumberBytes, false)
 	defer func() { err = errors.Join(err, dealt.Close()) }()
 	columns := views.Sketch
-	if table == mapper.ShortTexts {
+	switch table {
+	case mapper.ShortTexts:
 		columns = views.Letters
+	case mapper.Samples:
+		columns = views.Sample
 	}
 	deal := dealt.Dealer()
 	values := mapper.NewMap(nil, s.rule)
@@ -446,7 +448,7 @@ func (s *spiller[F]) loadChunk(ctx context.Context, chunk int, records *spill.Bu
 	last := min(first+s.chunkDocuments(), s.documents.Len())
 	loaded := mapper.NewUnits(true)
 	places := make([]uint32, last-first)
-	err = s.documents.Each(ctx, first, last, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+	err = s.documents.Each(ctx, first, last, views.Verdict, func(doc uint64, r *views.Row) error {
 		places[doc-first] = uint32(loaded.Len())
 		loaded.Append(&r.View)
 		return nil
