@@ -24,7 +24,7 @@ func Balanced() Rules { return Rules{LongFrom: 800, Short: 0.60, Long: 0.46} }
 // standard errors of the limit, and find texts that contain others. They are meant for candidates at distance 12
 // or less or with a band in common.
 func Thorough() Rules {
-	return Rules{LongFrom: 800, Short: 0.50, Long: 0.48, Border: 0.14, Containment: 0.80}
+	return Rules{LongFrom: 800, Short: 0.50, Long: 0.46, Border: 0.14, Containment: 0.80}
 }
 
 // Reasons of a Verdict.

@@ -346,23 +346,27 @@ func (s *spiller[F]) shared(ctx context.Context) error {
 	return nil
 }
 
+// sampledBuckets is how many times as many buckets the records of samples take
+// as those of fingerprints: a document has some tens.
+const sampledBuckets = 4
+
 func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
-	dealt := s.buckets(s.n, 4+data.NumberBytes, false)
-	defer func() { err = errors.Join(err, dealt.Close()) }()
-	columns := views.Sketch
+	n, columns := s.n, views.Sketch
 	switch table {
 	case mapper.ShortTexts:
 		columns = views.Letters
 	case mapper.Samples:
-		columns = views.Sample
+		n, columns = sampledBuckets*s.n, views.Sample
 	}
+	dealt := s.buckets(n, 4+data.NumberBytes, false)
+	defer func() { err = errors.Join(err, dealt.Close()) }()
 	deal := dealt.Dealer()
 	values := mapper.NewMap(nil, s.rule)
 	var record []byte
 	err = s.documents.Each(ctx, 0, s.documents.Len(), columns, func(doc uint64, r *views.Row) error {
 		for _, v := range values.Values(table, &r.View) {
 			record = data.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
-			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, s.n), record, nil); err != nil {
+			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, n), record, nil); err != nil {
 				return err
 			}
 		}
@@ -372,7 +376,7 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 		return err
 	}
 	compare, candidates := s.comparers()
-	err = s.each(ctx, s.n, func(worker, b int) error {
+	err = s.each(ctx, n, func(worker, b int) error {
 		var docs []uint64
 		last := uint32(0)
 		group := func() error { return compare[worker].Shared(table, uint64(last), docs) }
