@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -193,19 +194,34 @@ func eachPair(ctx context.Context, dir string, visit func(matched)) error {
 }
 
 // views returns what verdicts look at of the documents of a run.
-func (l *Lab) views(ctx context.Context, dir string) ([]data.View, error) {
-	views := make([]data.View, len(l.corpus.Documents))
-	err := eachPart(dir, rundir.Fingerprints, func(path string) error {
-		return parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{}, func(row *data.FingerprintRow) error {
+func (l *Lab) views(ctx context.Context, dir string) (_ []data.View, err error) {
+	var numbers []int32 // in the order of the run
+	err = eachPart(dir, rundir.Fingerprints, func(path string) error {
+		return parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: []string{"doc_id"}}, func(row *data.FingerprintRow) error {
 			n, err := numberOf(row.DocID)
-			if err == nil {
-				mapper.View(row, &views[n])
-				views[n].Letters = bytes.Clone(row.Letters)
-			}
+			numbers = append(numbers, n)
 			return err
 		})
 	})
-	return views, err
+	if err != nil {
+		return nil, err
+	}
+	paths, err := rundir.Parts(dir, filepath.Join(rundir.State, engine.ViewsFolder))
+	if err != nil {
+		return nil, err
+	}
+	folder, err := views.Open(paths)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	of := make([]data.View, len(l.corpus.Documents))
+	for doc, n := range numbers {
+		if err := folder.View(uint64(doc), &of[n]); err != nil {
+			return nil, err
+		}
+	}
+	return of, nil
 }
 
 // eachPart calls read with every file of a run's table.
