@@ -16,6 +16,7 @@ type FingerprintRow struct {
 	Length   int32
 	Sketch   []byte // SketchSize bytes, or empty
 	Letters  []byte
+	Sample   []byte // no column: only this run's views have it
 	Title    []byte
 	Source   string
 	Offset   int64 // as Document.Offset
@@ -51,6 +52,8 @@ type MatchRow struct {
 	Estimate   float64 // NaN when the pair was not verified
 	Jaccard    float64 // NaN when the texts were not consulted
 	Verdict    string
+
+	Containment float64 // NaN when the texts were not consulted
 }
 
 // ClusterRow is a document's place in a cluster.
@@ -119,7 +122,9 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 		Double: func(r *MatchRow) *float64 { return &r.Estimate }},
 	{Name: "jaccard", Unit: "0 to 1", Doc: "Jaccard similarity of the texts' character 5-grams, where they were consulted; else null", Null: true,
 		Double: func(r *MatchRow) *float64 { return &r.Jaccard }},
-	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided",
+	{Name: "containment", Unit: "0 to 1", Doc: "share of the character 5-grams of the text that has fewer that the other has too, where the texts were consulted; else null", Null: true,
+		Double: func(r *MatchRow) *float64 { return &r.Containment }},
+	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided. Not the same, and in no cluster for it: `contains`, the text of `doc_id` has nearly all of that of `match_id`; `contained`, it is nearly all in it",
 		Word: func(r *MatchRow) *string { return &r.Verdict }},
 	{Name: "first_seen", Doc: "the night in which the library first had the similar document; empty when it is from this run",
 		Word: func(r *MatchRow) *string { return &r.FirstSeen }},

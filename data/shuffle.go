@@ -1,5 +1,10 @@
 package data
 
+import (
+	"encoding/binary"
+	"math"
+)
+
 // The small records that the join carries: never text, never string ids. A
 // document is referred to by its number: the first row of its split plus its
 // row in it, so that the smaller number is the earlier document of the input.
@@ -20,7 +25,7 @@ type Entry struct {
 }
 
 // Pair is two documents that the join found to be the same, or whose texts
-// have yet to tell: A < B.
+// have yet to tell, or one of which contains the other: A < B.
 type Pair struct {
 	A, B     uint64
 	Distance uint8
@@ -32,6 +37,29 @@ type Pair struct {
 type Evidence struct {
 	Reason Reason
 	Figure uint16 // of sketches the bits that differ; of short texts the edits in the upper byte, the longer one's length in the lower
+}
+
+// Overlap is how much two texts have in common, exactly: the Jaccard similarity
+// of their shingles, and the share of the fewer that the other has too.
+type Overlap struct {
+	Jaccard, Containment float32 // NaN where the texts were not consulted
+}
+
+// UnknownOverlap is that of texts that were not consulted.
+func UnknownOverlap() Overlap { return Overlap{float32(math.NaN()), float32(math.NaN())} }
+
+// OverlapBytes is the width of an Overlap in records.
+const OverlapBytes = 8
+
+// Append appends the record to dst, little-endian.
+func (o Overlap) Append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(o.Jaccard))
+	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(o.Containment))
+}
+
+// UnpackOverlap is the inverse of Append.
+func UnpackOverlap(b []byte) Overlap {
+	return Overlap{math.Float32frombits(binary.LittleEndian.Uint32(b)), math.Float32frombits(binary.LittleEndian.Uint32(b[4:]))}
 }
 
 // Reason says in one byte why a pair is what it is.
@@ -46,12 +74,28 @@ const (
 	ByTexts                  // the texts' similarity reaches the limit
 	ByEquality               // short texts of the same letters and digits
 	ByEdits                  // short texts of few edits
+	Contains                 // not the same, but the first text has nearly all of the second
+	Contained                // the second has nearly all of the first
 	NotTheSame               // none of these
 )
 
 var reasons = [...]string{
 	ByDistance: "distance", BySketches: "sketches alike", ByEstimate: "sketches near the limit", Open: "texts wanted",
-	ByTexts: "texts alike", ByEquality: "short, equal", ByEdits: "short, few edits", NotTheSame: "not the same",
+	ByTexts: "texts alike", ByEquality: "short, equal", ByEdits: "short, few edits", Contains: "contains", Contained: "contained", NotTheSame: "not the same",
+}
+
+// Same reports whether a pair of that reason is the same.
+func (r Reason) Same() bool { return r != Open && r < Contains }
+
+// Reverse is the reason with the two documents exchanged.
+func (r Reason) Reverse() Reason {
+	switch r {
+	case Contains:
+		return Contained
+	case Contained:
+		return Contains
+	}
+	return r
 }
 
 // String returns the words that the matches table has for the reason.

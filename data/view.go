@@ -12,12 +12,13 @@ type View struct {
 	Length  uint32           // of the text's normal form in characters
 	Normal  bool             // of the normal lane: the fingerprint is matched
 	Letters []byte           // of a short text its letters and digits as UTF-8, else empty
+	Sample  []byte           // of any other some of its shingles, as simhash/sketch makes it
 }
 
 // Equal reports whether no verdict can tell v and w apart.
 func (v *View) Equal(w *View) bool {
 	return v.Lo == w.Lo && v.Hi == w.Hi && v.Length == w.Length && v.Normal == w.Normal &&
-		v.Sketch == w.Sketch && string(v.Letters) == string(w.Letters)
+		v.Sketch == w.Sketch && string(v.Letters) == string(w.Letters) && string(v.Sample) == string(w.Sample)
 }
 
 // Append appends all that a verdict looks at to dst: two views append the same
@@ -30,13 +31,17 @@ func (v *View) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(append(dst, lane), v.Lo)
 	dst = binary.LittleEndian.AppendUint64(dst, v.Hi)
 	dst = binary.LittleEndian.AppendUint32(dst, v.Length)
-	return append(append(dst, v.Sketch[:]...), v.Letters...)
+	dst = binary.LittleEndian.AppendUint16(append(dst, v.Sketch[:]...), uint16(len(v.Letters)))
+	return append(append(dst, v.Letters...), v.Sample...)
 }
 
-// Unpack sets v to the view whose bytes Append appended. Its letters are part
-// of b.
+// Unpack sets v to the view whose bytes Append appended. Its letters and its
+// sample are part of b.
 func (v *View) Unpack(b []byte) {
 	v.Normal, v.Lo, v.Hi = b[0] == 1, binary.LittleEndian.Uint64(b[1:]), binary.LittleEndian.Uint64(b[9:])
 	v.Length = binary.LittleEndian.Uint32(b[17:])
-	v.Sketch, v.Letters = [SketchSize]byte(b[21:]), b[21+SketchSize:]
+	v.Sketch = [SketchSize]byte(b[21:])
+	letters := int(binary.LittleEndian.Uint16(b[21+SketchSize:]))
+	b = b[23+SketchSize:]
+	v.Letters, v.Sample = b[:letters:letters], b[letters:]
 }

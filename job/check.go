@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -29,11 +30,15 @@ type sample struct {
 	doc, match uint64
 	view       data.View
 	outline    sketch.Outline // of its letters
-	distance   int            // of the match; beyond all distances without one
+	distance   int            // of the match, and notSame more if it is not the same; noDistance without one
 }
 
-// noDistance is beyond all distances.
-const noDistance = 1 << 20
+// Beyond all distances: notSame puts a match that contains, or is contained,
+// behind those that are the same, and noDistance is behind them all.
+const (
+	notSame    = 1 << 10
+	noDistance = 1 << 20
+)
 
 // offer takes in a match of the sample.
 func (s *sample) offer(doc uint64, distance int) {
@@ -93,10 +98,10 @@ func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 	count := min(max(work/n, 2), maxCheck, n)
 	for i := range count {
 		doc := i * n / count
-		err := d.documents.Scan(doc, doc+1, views.Fingerprint|views.Sketch|views.Letters, func(_ uint64, r *views.Row) error {
+		err := d.documents.Scan(doc, doc+1, views.Fingerprint|views.Verdict, func(_ uint64, r *views.Row) error {
 			if d.takesPart(doc, r) {
 				s := sample{doc: doc, view: r.View, distance: noDistance}
-				s.view.Letters = slices.Clone(r.View.Letters)
+				s.view.Letters, s.view.Sample = slices.Clone(r.View.Letters), slices.Clone(r.View.Sample)
 				s.outline = sketch.OutlineOf(s.view.Letters)
 				samples = append(samples, s)
 			}
@@ -115,7 +120,7 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 	verify := mapper.NewVerifier(rule)
 	columns := views.Fingerprint
 	if rule.Verified {
-		columns |= views.Sketch | views.Letters
+		columns |= views.Verdict
 	}
 	return d.documents.Scan(first, last, columns, func(doc uint64, r *views.Row) error {
 		if doc&0xfff == 0 && ctx.Err() != nil {
@@ -134,28 +139,32 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 			if len(s.view.Letters) > 0 && len(r.View.Letters) > 0 && s.outline.Unlike(outline) {
 				continue
 			}
-			if d.same(&rule, verify, s, doc, &r.View) {
+			switch verdict := d.verdict(&rule, verify, s, doc, &r.View); {
+			case verdict.Same():
 				s.offer(doc, distance)
+			case verdict != data.NotTheSame:
+				s.offer(doc, distance+notSame)
 			}
 		}
 		return nil
 	})
 }
 
-// same is the obvious form of what the tables and the texts find: whether a
-// sample and another document are candidates and the same.
-func (d *decider) same(rule *mapper.Rule, verify *mapper.Verifier, s *sample, doc uint64, v *data.View) bool {
+// verdict is the obvious form of what the tables and the texts find: whether a
+// sample and another document are candidates, and what is said of them.
+func (d *decider) verdict(rule *mapper.Rule, verify *mapper.Verifier, s *sample, doc uint64, v *data.View) data.Reason {
 	if !rule.Candidate(&s.view, v) {
-		return false
+		return data.NotTheSame
 	}
-	switch verify.Judge(&s.view, v).Reason {
-	case data.NotTheSame:
-		return false
-	case data.Open:
+	reason := verify.Judge(&s.view, v).Reason
+	if reason == data.Open {
 		p, ok := d.text(d.first(s.doc), d.first(doc))
-		return !ok || p.Evidence.Reason == data.ByTexts // if the texts were not consulted, the join missed it
+		if !ok {
+			return data.ByTexts // the join missed it, whatever the texts say
+		}
+		return p.Evidence.Reason
 	}
-	return true
+	return reason
 }
 
 // first is the first document of a document's unit.
@@ -168,15 +177,18 @@ func (d *decider) first(doc uint64) uint64 {
 
 // compare fails unless the join found what the sample found.
 func (d *decider) compare(ctx context.Context, s *sample) error {
-	match, distance, found := uint64(0), uint8(0), false
+	match, distance, found := uint64(0), 0, false
 	if i, ok := d.matched.Index(s.doc); ok {
-		var m uint32
-		if m, distance, _, found = d.match(i); found {
-			match = d.numbers[m]
+		var m reducer.Match
+		if m, _, found = d.match(i); found {
+			match, distance = d.numbers[m.Doc], int(m.Distance)
+			if !m.Same {
+				distance += notSame
+			}
 		}
 	}
 	want := s.distance < noDistance
-	if found == want && (!found || match == s.match && int(distance) == s.distance) {
+	if found == want && (!found || match == s.match && distance == s.distance) {
 		return nil
 	}
 	if d.run.config.Match.Verified() {
@@ -188,8 +200,8 @@ func (d *decider) compare(ctx context.Context, s *sample) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: document %d has its best match in %d at distance %d, the join says %d at %d (matched: %t): this is a defect of neardup, its tables were not written",
-		ErrMissed, s.doc, s.match, s.distance, match, distance, found)
+	return fmt.Errorf("%w: document %d has its best match in %d at distance %d, the join says %d at %d (matched: %t; at %d more one contains the other): this is a defect of neardup, its tables were not written",
+		ErrMissed, s.doc, s.match, s.distance, match, distance, found, notSame)
 }
 
 // crowded reports whether so many documents share what brings two documents
@@ -206,7 +218,7 @@ func (d *decider) crowded(ctx context.Context, a, b uint64) (bool, error) {
 		value uint64
 	}
 	shared := map[value]int{}
-	for t := range sketch.Bands + 1 {
+	for t := range mapper.SketchTables {
 		have := slices.Clone(keys.Values(t, &of[0]))
 		for _, v := range keys.Values(t, &of[1]) {
 			if slices.Contains(have, v) {
@@ -215,13 +227,13 @@ func (d *decider) crowded(ctx context.Context, a, b uint64) (bool, error) {
 		}
 	}
 	var prints [2]int
-	err := d.documents.Each(ctx, 0, d.documents.Len(), views.Sketch|views.Letters, func(_ uint64, r *views.Row) error {
+	err := d.documents.Each(ctx, 0, d.documents.Len(), views.Verdict, func(_ uint64, r *views.Row) error {
 		for i := range of {
 			if r.View.Normal && r.View.Hi == of[i].Hi && r.View.Lo == of[i].Lo {
 				prints[i]++
 			}
 		}
-		for t := 0; t <= sketch.Bands && len(shared) > 0; t++ {
+		for t := 0; t < mapper.SketchTables && len(shared) > 0; t++ {
 			for _, v := range keys.Values(t, &r.View) {
 				if n, ok := shared[value{t, v}]; ok {
 					shared[value{t, v}] = n + 1
@@ -230,9 +242,14 @@ func (d *decider) crowded(ctx context.Context, a, b uint64) (bool, error) {
 		}
 		return nil
 	})
-	most := 0
-	for _, n := range shared {
-		most = max(most, n)
+	most, fewest := 0, 0
+	for key, n := range shared {
+		switch {
+		case key.table != mapper.Samples:
+			most = max(most, n)
+		case fewest == 0 || n < fewest:
+			fewest = n
+		}
 	}
-	return mapper.Crowded(prints, most), err
+	return mapper.Crowded(prints, most, fewest), err
 }

@@ -33,6 +33,7 @@ type MatchCounts struct {
 	Clustered int64            `json:"clustered"`
 	Cut       int64            `json:"cut"`
 	CutSize   int64            `json:"cut_size"`
+	Contained int64            `json:"contained"` // pairs of which one document contains the other
 	Largest   []largestCluster `json:"largest"`
 
 	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
@@ -106,7 +107,13 @@ type decider struct {
 // evidence is what a match rests on.
 type evidence struct {
 	data.Evidence
-	jaccard float32
+	overlap data.Overlap
+}
+
+// reverse is the evidence with the two documents exchanged.
+func (e evidence) reverse() evidence {
+	e.Reason = e.Reason.Reverse()
+	return e
 }
 
 func comparePairs(p, q pairs.Pair) int {
@@ -115,7 +122,7 @@ func comparePairs(p, q pairs.Pair) int {
 
 // readResolved reads what the texts decided.
 func (d *decider) readResolved(ctx context.Context) error {
-	if !resolves(&d.run.config) {
+	if !consultsTexts(d.run.config.Match) {
 		return nil
 	}
 	err := pairs.Each(ctx, d.run.dir.Path(rundir.State, resolvedFile), func(p pairs.Pair) error {
@@ -137,18 +144,28 @@ func (d *decider) text(a, b uint64) (p pairs.Pair, ok bool) {
 	return d.resolved[at], true
 }
 
-// eachPair calls yield with the pairs that are the same, of the firsts of
-// units.
+// eachPair calls yield with the pairs of the firsts of units, each once: those
+// that are the same, and those of which one document contains the other.
 func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) error {
-	return pairs.Each(ctx, d.run.dir.Path(rundir.State, matchedFile), func(p pairs.Pair) error {
+	err := pairs.Each(ctx, d.run.dir.Path(rundir.State, matchedFile), func(p pairs.Pair) error {
 		if p.Evidence.Reason == data.Open {
-			resolved, ok := d.text(p.A, p.B)
-			if !ok {
-				return fmt.Errorf("documents %d and %d: no texts were consulted: this is a defect of neardup", p.A, p.B)
-			}
-			if p = resolved; p.Evidence.Reason == data.NotTheSame {
-				return nil
-			}
+			return nil // it is among the resolved
+		}
+		return yield(p)
+	})
+	for i := 0; err == nil && i < len(d.resolved); i++ {
+		if d.resolved[i].Evidence.Reason != data.NotTheSame {
+			err = yield(d.resolved[i])
+		}
+	}
+	return err
+}
+
+// eachSame is eachPair of those that are the same.
+func (d *decider) eachSame(ctx context.Context, yield func(pairs.Pair) error) error {
+	return d.eachPair(ctx, func(p pairs.Pair) error {
+		if !p.Evidence.Reason.Same() {
+			return nil
 		}
 		return yield(p)
 	})
@@ -230,9 +247,13 @@ func (d *decider) reduce(ctx context.Context) error {
 		return err
 	}
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
-		a, b := d.index(p.A), d.index(p.B)
-		d.best.Add(a, b, p.Distance)
-		d.components.Add(a, b)
+		a, b, same := d.index(p.A), d.index(p.B), p.Evidence.Reason.Same()
+		d.best.Add(a, b, p.Distance, same)
+		if same {
+			d.components.Add(a, b)
+		} else {
+			d.counts.Contained++
+		}
 		return nil
 	})
 	if err != nil {
@@ -244,12 +265,12 @@ func (d *decider) reduce(ctx context.Context) error {
 	d.evidence = make([]evidence, n)
 	return d.eachPair(ctx, func(p pairs.Pair) error {
 		a, b := d.index(p.A), d.index(p.B)
-		e := evidence{p.Evidence, p.Jaccard}
-		if m, _, ok := d.best.Match(a); ok && m == b {
+		e := evidence{p.Evidence, p.Overlap}
+		if m, ok := d.best.Match(a); ok && m.Doc == b {
 			d.evidence[a] = e
 		}
-		if m, _, ok := d.best.Match(b); ok && m == a {
-			d.evidence[b] = e
+		if m, ok := d.best.Match(b); ok && m.Doc == a {
+			d.evidence[b] = e.reverse()
 		}
 		return nil
 	})
@@ -257,25 +278,25 @@ func (d *decider) reduce(ctx context.Context) error {
 
 // match is the best match of index i in the run: of its unit the first other,
 // if there is one and no earlier document of another unit is as near.
-func (d *decider) match(i uint32) (match uint32, distance uint8, e evidence, ok bool) {
+func (d *decider) match(i uint32) (m reducer.Match, e evidence, ok bool) {
 	first := d.units[i]
-	match, distance, ok = d.best.Match(first)
-	if e.jaccard = pairs.None(); d.evidence != nil {
+	m, ok = d.best.Match(first)
+	if e.overlap = data.UnknownOverlap(); d.evidence != nil {
 		e = d.evidence[first]
 	}
 	twin, has := first, first != i
 	if !has {
 		twin, has = d.second[i], d.second[i] != 0
 	}
-	if has && (!ok || distance > 0 || twin < match) {
-		return twin, 0, d.equality(i), true
+	if equal := (reducer.Match{Doc: twin, Same: true}); has && (!ok || equal.Before(m)) {
+		return equal, d.equality(i), true
 	}
-	return match, distance, e, ok
+	return m, e, ok
 }
 
 // equality is what the match of equal documents rests on.
 func (d *decider) equality(i uint32) evidence {
-	e := evidence{jaccard: pairs.None()}
+	e := evidence{overlap: data.UnknownOverlap()}
 	switch {
 	case !d.run.config.Match.Verified():
 	case d.short[i]:
@@ -324,7 +345,7 @@ func (d *decider) cut(ctx context.Context, wide map[uint32]*component, labels []
 			c.add(uint32(i), d.units[i])
 		}
 	}
-	err := d.eachPair(ctx, func(p pairs.Pair) error {
+	err := d.eachSame(ctx, func(p pairs.Pair) error {
 		a, b := d.index(p.A), d.index(p.B)
 		if c, ok := wide[labels[a]]; ok {
 			c.pairs = append(c.pairs, [2]uint32{a, b})
@@ -507,14 +528,14 @@ func decisionFile(task int) string {
 }
 
 // decision is what was decided of index i: of the equally near matches an
-// earlier night's comes first.
+// earlier night's comes first, and before one that is not the same.
 func (d *decider) decision(i uint32) *decision.Decision {
-	out := decision.Decision{Doc: d.numbers[i], Match: decision.None, Jaccard: pairs.None(), Cluster: decision.None}
-	match, distance, e, ok := d.match(i)
-	if previous := d.earlier.match(d.numbers[i]); previous != nil && (!ok || previous.Distance <= int(distance)) {
+	out := decision.Decision{Doc: d.numbers[i], Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None}
+	m, e, ok := d.match(i)
+	if previous := d.earlier.match(d.numbers[i]); previous != nil && (!ok || !m.Same || previous.Distance <= int(m.Distance)) {
 		out.Earlier = true
 	} else if ok {
-		out.Match, out.Distance, out.Evidence, out.Jaccard = d.numbers[match], distance, e.Evidence, e.jaccard
+		out.Match, out.Distance, out.Evidence, out.Overlap = d.numbers[m.Doc], m.Distance, e.Evidence, e.overlap
 	}
 	if l := d.labels[i]; d.isCluster(l) {
 		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[l] == i
@@ -594,8 +615,11 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	deal := all.Dealer()
 	var record []byte
 	put := func(i, j uint32, distance uint8, e evidence) error {
-		a, b := d.numbers[min(i, j)], d.numbers[max(i, j)]
-		record = engine.AppendPair(record[:0], a, b, distance, e.Evidence, e.jaccard)
+		if i > j {
+			i, j, e = j, i, e.reverse()
+		}
+		a, b := d.numbers[i], d.numbers[j]
+		record = engine.AppendPair(record[:0], a, b, distance, e.Evidence, e.overlap)
 		return deal.Put(d.documents.Part(a), record, nil)
 	}
 	for _, m := range members {
@@ -610,7 +634,7 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
 		for _, a := range of(d.index(p.A)) {
 			for _, b := range of(d.index(p.B)) {
-				if err := put(a, b, p.Distance, evidence{p.Evidence, p.Jaccard}); err != nil {
+				if err := put(a, b, p.Distance, evidence{p.Evidence, p.Overlap}); err != nil {
 					return err
 				}
 			}

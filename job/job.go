@@ -87,8 +87,8 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	if req.Progress == nil {
 		req.Progress = func(string, int64, string) (func(int64), func()) { return func(int64) {}, func() {} }
 	}
-	if req.Command == CommandMatch && req.Config.Match.Verify == config.VerifyTexts {
-		req.Config.Match.Verify = config.VerifySketch
+	if m := &req.Config.Match; req.Command == CommandMatch && consultsTexts(*m) {
+		m.Verify, m.Containment = config.VerifySketch, 0
 		req.Log.Info("fingerprints come without their texts: the sketches alone decide")
 	}
 	r := &run{Request: req, config: req.Config, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }}

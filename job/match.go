@@ -17,20 +17,19 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // Files within the state folder.
 const (
 	matchedFile  = "matched"  // the pairs that the join found
-	resolvedFile = "resolved" // those of them that the texts decided, whatever they said
+	resolvedFile = "resolved" // those of them that the texts decided, each once, whatever they said
 )
 
 // match has the engine join the documents, and writes the pairs that it found.
 // Documents go in and out.
 func (r *run) match(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageMatch, Counts: map[string]int64{}}
+	rec = rundir.TaskRecord{Stage: stageMatch}
 	documents, err := r.documents()
 	if err != nil {
 		return rec, err
@@ -48,11 +47,10 @@ func (r *run) match(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	err = r.engine.Match(ctx, r.job, documents, func(found []data.Pair) error {
 		batch := make([]pairs.Pair, len(found))
 		for i, p := range found {
-			batch[i] = pairs.Pair{Pair: p, Jaccard: pairs.None()}
+			batch[i] = pairs.Pair{Pair: p, Overlap: data.UnknownOverlap()}
 			if p.Evidence.Reason == data.Open {
 				mu.Lock()
 				open[p.A], open[p.B] = true, true
-				rec.Counts["open"]++
 				mu.Unlock()
 			}
 		}
@@ -112,6 +110,7 @@ func (r *run) resolve(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return rec, err
 	}
 	slices.SortFunc(open, comparePairs)
+	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return comparePairs(p, q) == 0 })
 	limit, err := r.config.Execution.MemoryLimit()
 	if err != nil {
 		return rec, err
@@ -166,11 +165,7 @@ func (r *run) consult(ctx context.Context, documents *engine.Documents, shingles
 		if err := documents.View(p.B, &b); err != nil {
 			return err
 		}
-		jaccard := sketch.Jaccard(x, y)
-		p.Jaccard, p.Evidence.Reason = float32(jaccard), data.NotTheSame
-		if verify.Settle(float64(p.Jaccard), &a, &b) {
-			p.Evidence.Reason = data.ByTexts
-		}
+		p.Evidence.Reason, p.Overlap = verify.Settle(x, y, &a, &b)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ var stages = []Stage{
 	{Name: stageIdentical, Doc: "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents", task: (*run).identical, done: (*run).numbered},
 	{Name: stagePrevious, Of: "`--library`", Doc: "the library's documents, past this run's → what earlier nights know of each; `drift/`, `growth/`", when: hasLibrary, task: (*run).previous, done: (*run).inherited},
 	{Name: stageMatch, Doc: "views → keys → groups → candidate pairs → pairs with their evidence", task: (*run).match, done: (*run).matched},
-	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, read again → their shingles", when: consults, done: (*run).consulted},
+	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles", when: consults, done: (*run).consulted},
 	{Name: stageResolve, Of: "preset thorough", Doc: "those pairs and shingles → what the texts say", when: consults, task: (*run).resolve},
 	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; the check against brute force", task: (*run).decide, done: (*run).decided},
 	{Name: stageNames, Doc: "decisions → for each split, the ids of other documents that its tables name", task: (*run).names, done: (*run).named},
@@ -62,10 +62,11 @@ func fingerprintsIn(command string, _ *config.Config) bool { return command == e
 func hasLibrary(command string, c *config.Config) bool {
 	return command == engine.CommandRun && c.Library.Path != ""
 }
-func consults(_ string, c *config.Config) bool { return resolves(c) }
+func consults(_ string, c *config.Config) bool { return consultsTexts(c.Match) }
 
-// resolves reports whether texts decide where sketches are near the limit.
-func resolves(c *config.Config) bool { return c.Match.Rules().Border > 0 }
+// consultsTexts reports whether texts decide where sketches are near the limit,
+// or where one text may contain the other.
+func consultsTexts(m config.Match) bool { return m.Rules().Border > 0 || m.Containment > 0 }
 
 // Stages lists the stages of the run with that manifest in their order.
 func Stages(m rundir.Manifest) (of []Stage) {
@@ -281,7 +282,7 @@ func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
 		return err
 	}
 	s.Checked, s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Checked, counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
-	s.Consulted, s.Cut, s.CutSize = counts.Consulted, counts.Cut, counts.CutSize
+	s.Consulted, s.Contained, s.Cut, s.CutSize = counts.Consulted, counts.Contained, counts.Cut, counts.CutSize
 	return nil
 }
 

@@ -27,7 +27,8 @@ type Summary struct {
 	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
 	Matched   int64            `json:"matched"`             // documents with a match
 	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
-	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted, their sketches near the limit
+	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted
+	Contained int64            `json:"contained"`           // pairs, of different documents, of which one contains the other
 	Pairs     int64            `json:"pairs"`               // rows of the pairs table, when asked for
 	Clusters  int64            `json:"clusters"`
 	Clustered int64            `json:"clustered"` // documents in clusters
@@ -91,7 +92,10 @@ func (s *Summary) Print(w io.Writer) error {
 		row("", "the best matches of %s documents were checked against all documents", grouped(s.Checked))
 	}
 	if s.Consulted > 0 {
-		row("", "the texts of %s pairs near the limit were consulted", grouped(s.Consulted))
+		row("", "the texts of %s pairs were consulted", grouped(s.Consulted))
+	}
+	if s.Contained > 0 {
+		row("contained", "of %s pairs one document contains the other", grouped(s.Contained))
 	}
 	if s.Pairs > 0 {
 		row("pairs", "%s", grouped(s.Pairs))

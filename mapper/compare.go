@@ -25,6 +25,11 @@ const (
 	// compared; of more, the nearDocuments smallest on either side are.
 	maxNear       = 4096
 	nearDocuments = 16
+
+	// maxSampled is the most documents of one sampled shingle that are compared
+	// with each other; of more none are. What so many share is a footer or a
+	// phrase, and texts that contain each other share more.
+	maxSampled = 128
 )
 
 // MostNear is how many documents of a fingerprint Near need be told of: more
@@ -52,7 +57,7 @@ type hotDocument struct {
 
 // NewComparer returns a Comparer for the groups of the layout's keys and of the
 // other tables of the rule. It calls visit with every candidate pair, once for
-// each table but segments that brings it together; within segments once. view
+// each key but segments that brings it together; within segments once. view
 // reads the view of a hot key's document.
 func NewComparer(layout *simhash.Layout, rule Rule, view func(doc uint64, v *data.View) error, visit func(Candidate) error) *Comparer {
 	return &Comparer{layout: layout, rule: rule, view: view, visit: visit}
@@ -139,9 +144,12 @@ func (c *Comparer) Near(a, b []uint64, distance int) error {
 }
 
 // Shared visits the pairs of documents, ascending, that share a key: the same
-// fingerprint, a band, or a short text's key.
+// fingerprint, a band, a short text's key or a sampled shingle.
 func (c *Comparer) Shared(table int, key uint64, docs []uint64) error {
 	window := len(docs)
+	if table == Samples && window > maxSampled {
+		return nil
+	}
 	if window > maxGroup {
 		window = groupWindow
 		var err error
@@ -182,7 +190,8 @@ func (c *Comparer) bySketch(docs []uint64) ([]uint64, error) {
 // Crowded reports whether a bound may have kept two documents from being
 // compared: prints says how many documents have the fingerprint of either, and
 // shared how many have the band or short text's key in common with both, of
-// these keys the one of the most documents.
-func Crowded(prints [2]int, shared int) bool {
-	return prints[0]*prints[1] > maxNear || max(prints[0], prints[1], shared) > maxGroup
+// these keys the one of the most documents, and sampled the same of sampled
+// shingles, of which one of few documents is enough: the one of the fewest.
+func Crowded(prints [2]int, shared, sampled int) bool {
+	return prints[0]*prints[1] > maxNear || max(prints[0], prints[1], shared) > maxGroup || sampled > maxSampled
 }

@@ -48,7 +48,12 @@ func TestGroupsEqualBruteForce(t *testing.T) {
 				t.Fatalf("candidate %+v", c)
 			}
 			if p, ok := verify.Pair(&c, &views[c.A], &views[c.B]); ok {
-				got[p]++
+				if got[p]++; c.Table == Samples {
+					if p.Evidence.Reason != data.Open {
+						t.Fatalf("%+v of the samples: the texts decide on all of them", p)
+					}
+					got[p] = 1 // from each key
+				}
 			}
 			return nil
 		})
@@ -168,10 +173,29 @@ func TestCrowded(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := x*y + x*(x-1)/2 + y*(y-1)/2 + shared*(shared-1)/2
-		if crowded := Crowded([2]int{x, y}, shared); crowded != (pairs < all) {
+		if crowded := Crowded([2]int{x, y}, shared, 0); crowded != (pairs < all) {
 			t.Fatalf("%d, %d and %d documents are crowded: %t, but %d of %d pairs were compared", x, y, shared, crowded, pairs, all)
 		}
 	})
+}
+
+// The documents of a sampled shingle are all compared, or none of them.
+func TestHotSampleIsLeftOut(t *testing.T) {
+	docs := make([]uint64, maxSampled+1)
+	for i := range docs {
+		docs[i] = uint64(i)
+	}
+	pairs := 0
+	compare := NewComparer(nil, Rule{}, nil, func(Candidate) error { pairs++; return nil })
+	for n, want := range map[int]int{2: 1, maxSampled: maxSampled * (maxSampled - 1) / 2, maxSampled + 1: 0} {
+		pairs = 0
+		if err := compare.Shared(Samples, 7, docs[:n]); err != nil || pairs != want {
+			t.Errorf("%d pairs of %d documents, want %d (%v)", pairs, n, want, err)
+		}
+		if Crowded([2]int{1, 1}, 0, n) != (want == 0) {
+			t.Errorf("%d documents are crowded", n)
+		}
+	}
 }
 
 func TestComparerReturnsErrors(t *testing.T) {

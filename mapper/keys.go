@@ -12,9 +12,10 @@ import (
 // Tables beside those of the layout's segments, by which Candidate.Table names
 // them: the bands of the sketches are 0 to sketch.Bands − 1.
 const (
-	Fingerprints = -1           // all segments
-	ShortTexts   = sketch.Bands // the keys of short texts
-	sketchTables = sketch.Bands + 1
+	Fingerprints = -1               // all segments
+	ShortTexts   = sketch.Bands     // the keys of short texts
+	Samples      = sketch.Bands + 1 // the sampled shingles
+	SketchTables = sketch.Bands + 2 // how many there are
 )
 
 // shortKeyBits is the width of a short text's key; two keys that are cut to the
@@ -23,8 +24,8 @@ const shortKeyBits = 32
 
 // Map is the second map: it makes a document's keys in all tables, by which
 // candidate pairs come together. The tables of the layout's segments come
-// first, then a table for each band, then that of the short texts. A Map holds
-// buffers that are used again, so one goroutine uses it at a time.
+// first, then a table for each band, then those of the short texts and of the
+// samples. A Map holds buffers that are used again, so one goroutine uses it at a time.
 type Map struct {
 	layout  *simhash.Layout
 	rule    Rule
@@ -39,8 +40,8 @@ func NewMap(layout *simhash.Layout, rule Rule) *Map { return &Map{layout: layout
 
 // Tables is the number of tables.
 func (m *Map) Tables() int {
-	if m.rule.Bands || m.rule.ShortTexts {
-		return m.layout.Tables() + sketchTables
+	if m.rule.Sketched() {
+		return m.layout.Tables() + SketchTables
 	}
 	return m.layout.Tables()
 }
@@ -70,7 +71,7 @@ func (m *Map) Keys(first, last int, v *data.View, doc uint64, emit func(data.Key
 }
 
 // Values are a document's values in a table that is not of segments: a band,
-// or the keys of a short text; none if it is not in that table. They are
+// the keys of a short text, or a sample's; none if it is not in that table. They are
 // distinct and ascending, and valid until the next call.
 func (m *Map) Values(t int, v *data.View) []uint64 {
 	switch {
@@ -79,6 +80,12 @@ func (m *Map) Values(t int, v *data.View) []uint64 {
 	case t == ShortTexts && m.rule.isShort(v):
 		m.letters = runes(m.letters[:0], v.Letters)
 		m.keys = shortKeys(&m.short, m.keys[:0], m.letters)
+		return m.keys
+	case t == Samples && m.rule.isSampled(v):
+		m.keys = m.keys[:0]
+		for i := range len(v.Sample) / sketch.SampleKeyBytes {
+			m.keys = append(m.keys, uint64(sketch.SampleKey(v.Sample, i)))
+		}
 		return m.keys
 	}
 	return nil
@@ -96,10 +103,13 @@ func shortKeys(s *sketch.Short, dst []uint64, letters []rune) []uint64 {
 
 // keyBits is the width of the values of a table that is not of segments.
 func keyBits(t int) int {
-	if t < ShortTexts {
+	switch {
+	case t < ShortTexts:
 		return sketch.BandBits
+	case t == ShortTexts:
+		return shortKeyBits
 	}
-	return shortKeyBits
+	return 8 * sketch.SampleKeyBytes
 }
 
 // Pack puts the fingerprint of a segment's record back together, and value and

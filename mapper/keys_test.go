@@ -10,7 +10,6 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // A document of the normal lane has one key in each table of segments, any
@@ -22,7 +21,7 @@ func TestKeysAreSegmentsAndValues(t *testing.T) {
 		rule := drawRule(t, layout)
 		m, values := NewMap(layout, rule), NewMap(nil, rule)
 		segments := layout.Tables()
-		if want := segments + sketch.Bands + 1; m.Tables() != segments && m.Tables() != want || (m.Tables() == want) != (rule.Bands || rule.ShortTexts) {
+		if want := segments + SketchTables; m.Tables() != segments && m.Tables() != want || (m.Tables() == want) != rule.Sketched() {
 			t.Fatalf("%d tables, %d of segments, of %+v", m.Tables(), segments, rule)
 		}
 		v := drawDocument(t, layout.Bits())

@@ -16,6 +16,8 @@ import (
 // Fingerprinter is the first map. It holds buffers that are used again, so one
 // goroutine uses it at a time.
 type Fingerprinter struct {
+	Samples bool // rows get samples too; needs sketches
+
 	workspace *simhash.Workspace
 	sketches  bool
 	templates *template.Model
@@ -25,7 +27,7 @@ type Fingerprinter struct {
 }
 
 // NewFingerprinter returns a Fingerprinter that works in w; sketches says that
-// rows get what a verdict looks at, sketch and letters. What templates, which
+// rows get what a verdict looks at, sketch and letters or sample. What templates, which
 // may be nil, has of a document's site is left out of its text.
 func NewFingerprinter(w *simhash.Workspace, sketches bool, templates *template.Model) *Fingerprinter {
 	return &Fingerprinter{workspace: w, sketches: sketches, templates: templates}
@@ -43,7 +45,7 @@ func (f *Fingerprinter) Text(doc *data.Document) []byte {
 }
 
 // Fingerprint fills row from doc, whose bytes row then refers to. It uses the
-// row's sketch and letters again.
+// row's sketch, letters and sample again.
 func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data.FingerprintRow) {
 	r := f.workspace.Fingerprint(doc.Title, f.Text(doc))
 	*row = data.FingerprintRow{
@@ -55,6 +57,7 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 		Length:   int32(r.Length),
 		Sketch:   row.Sketch[:0],
 		Letters:  row.Letters[:0],
+		Sample:   row.Sample[:0],
 		Title:    doc.Title,
 		Source:   source,
 		Offset:   doc.Offset,
@@ -67,7 +70,13 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 	}
 	var s sketch.Sketch
 	text := f.workspace.Normal()
-	if f.maker.Sketch(&s, text) > 0 {
+	n := 0
+	if f.Samples {
+		n, row.Sample = f.maker.SketchAndSample(&s, row.Sample, text, r.Length)
+	} else {
+		n = f.maker.Sketch(&s, text)
+	}
+	if n > 0 {
 		row.Sketch = append(row.Sketch, s[:]...)
 	}
 	var ok bool
@@ -75,16 +84,18 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 		for _, c := range f.letters {
 			row.Letters = utf8.AppendRune(row.Letters, c)
 		}
+		row.Sample = row.Sample[:0] // so few words stand in many a text that has nothing to do with it
 	}
 }
 
-// View sets v to what a verdict looks at of row. Its letters are the row's.
+// View sets v to what a verdict looks at of row. Its letters and its sample are
+// the row's.
 func View(row *data.FingerprintRow, v *data.View) {
 	*v = data.View{
 		Hi: row.Hi, Lo: row.Lo,
 		Length:  uint32(max(row.Length, 0)),
 		Normal:  row.Lane == simhash.LaneNormal.String(),
-		Letters: row.Letters,
+		Letters: row.Letters, Sample: row.Sample,
 	}
 	copy(v.Sketch[:], row.Sketch)
 }

@@ -17,6 +17,8 @@ type Units struct {
 	sketches [][data.SketchSize]byte
 	letters  []byte
 	ends     []int // of letters
+	samples  []byte
+	sampled  []int // where each unit's sample ends; nil while all are empty
 
 	table  []uint32 // unit + 1; 0: free
 	packed []byte
@@ -64,6 +66,13 @@ func (u *Units) Append(v *data.View) {
 		u.normal, u.lengths, u.sketches = append(u.normal, v.Normal), append(u.lengths, v.Length), append(u.sketches, v.Sketch)
 		u.letters = append(u.letters, v.Letters...)
 		u.ends = append(u.ends, len(u.letters))
+		if len(v.Sample) > 0 && u.sampled == nil {
+			u.sampled = make([]int, u.Len()-1, cap(u.lo))
+		}
+		if u.sampled != nil {
+			u.samples = append(u.samples, v.Sample...)
+			u.sampled = append(u.sampled, len(u.samples))
+		}
 	}
 }
 
@@ -89,8 +98,8 @@ func (u *Units) place(v *data.View) (at uint64, unit uint32) {
 	return at, 0
 }
 
-// View sets v to what a verdict looks at of a unit; its letters are not to be
-// changed.
+// View sets v to what a verdict looks at of a unit; its letters and its sample
+// are not to be changed.
 func (u *Units) View(unit uint32, v *data.View) {
 	*v = data.View{Lo: u.lo[unit], Normal: true}
 	if u.hi != nil {
@@ -98,7 +107,7 @@ func (u *Units) View(unit uint32, v *data.View) {
 	}
 	if u.verified {
 		v.Normal, v.Length, v.Sketch = u.normal[unit], u.lengths[unit], u.sketches[unit]
-		v.Letters = u.lettersOf(unit)
+		v.Letters, v.Sample = u.lettersOf(unit), u.sampleOf(unit)
 	}
 }
 
@@ -113,6 +122,17 @@ func (u *Units) lettersOf(unit uint32) []byte {
 		start = u.ends[unit-1]
 	}
 	return u.letters[start:u.ends[unit]]
+}
+
+func (u *Units) sampleOf(unit uint32) []byte {
+	if u.sampled == nil {
+		return nil
+	}
+	start := 0
+	if unit > 0 {
+		start = u.sampled[unit-1]
+	}
+	return u.samples[start:u.sampled[unit]]
 }
 
 // Rows are the units as documents of earlier nights, by their numbers; units

@@ -13,7 +13,7 @@ import (
 type Rule struct {
 	K          int  // documents of the normal lane within this distance are candidates
 	Bands      bool // so are those whose sketches share a band
-	ShortTexts bool // and texts of few letters that share a key
+	ShortTexts bool // and texts of few letters that share a key; so are, if Containment is asked for, those of like samples
 	Verified   bool // candidates are judged by Rules; else all of them are the same
 	sketch.Rules
 }
@@ -28,8 +28,11 @@ func (r *Rule) Candidate(a, b *data.View) bool {
 	if r.isShort(a) && r.isShort(b) {
 		return true // few edits leave them a key in common
 	}
-	return r.Bands && firstBand(a, b) >= 0 || r.Verified && a.Equal(b)
+	return r.banding(a, b) || r.Verified && a.Equal(b) || r.sampled(a, b)
 }
+
+// Sketched reports whether there are other tables than those of segments.
+func (r *Rule) Sketched() bool { return r.Bands || r.ShortTexts || r.Containment > 0 }
 
 // near reports whether two documents are candidates by their fingerprints.
 func (r *Rule) near(a, b *data.View) bool {
@@ -37,6 +40,23 @@ func (r *Rule) near(a, b *data.View) bool {
 }
 
 func (r *Rule) isShort(v *data.View) bool { return r.ShortTexts && len(v.Letters) > 0 }
+
+// banding reports whether two documents are candidates by their bands.
+func (r *Rule) banding(a, b *data.View) bool { return r.Bands && firstBand(a, b) >= 0 }
+
+// sampled reports whether two documents are candidates by their samples: they
+// share two keys and two fifths of the fewer. Of two texts one of which contains
+// the other they share most; each edit spoils the passages that it is in.
+func (r *Rule) sampled(a, b *data.View) bool {
+	if !r.isSampled(a) || !r.isSampled(b) {
+		return false
+	}
+	shared, fewer := sketch.SharedSample(a.Sample, b.Sample, int(a.Length), int(b.Length))
+	return shared >= 2 && 5*shared >= 2*fewer
+}
+
+// isSampled reports whether a document has a sample that is looked at.
+func (r *Rule) isSampled(v *data.View) bool { return r.Containment > 0 && len(v.Sample) > 0 }
 
 // banded reports whether a document has bands.
 func (r *Rule) banded(v *data.View) bool { return r.Bands && v.Sketch != [data.SketchSize]byte{} }
@@ -59,7 +79,7 @@ func NewVerifier(rule Rule) *Verifier {
 // Candidate is a candidate pair: two documents and where they share a key.
 type Candidate struct {
 	A, B  uint64 // numbers, A < B
-	Table int    // Fingerprints, a band, or ShortTexts
+	Table int    // Fingerprints, a band, ShortTexts or Samples
 	Key   uint64 // of the table ShortTexts
 
 	Distance uint8 // of a candidate by Fingerprints
@@ -68,9 +88,10 @@ type Candidate struct {
 // Pair is the verdict on a candidate pair, whose views are a and b. Of the
 // tables and keys that two documents share the first alone reports them: ok is
 // false for the others, as it is for documents that are not the same. A pair
-// whose texts have to decide is data.Open.
+// whose texts have to decide is data.Open; one of the table Samples always is,
+// and every key that the two share reports it, for any of them may be hot.
 func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
-	if v.rule.Verified && c.Table != Fingerprints && !v.owns(c, a, b) {
+	if v.rule.Verified && !v.owns(c, a, b) {
 		return p, false
 	}
 	p.A, p.B, p.Distance = c.A, c.B, uint8(Distance(a, b))
@@ -81,26 +102,32 @@ func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 	return p, p.Evidence.Reason != data.NotTheSame
 }
 
-// owns reports whether a table of bands or short texts is the first that brings
-// the pair together, as far as that can be told before its verdict; it is also
-// false for a pair that is certainly not the same.
+// owns reports whether a table is the first that brings the pair together, as
+// far as that can be told before its verdict. One that is certainly not the same
+// belongs to the samples: if anything, one text contains the other.
 func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 	r := &v.rule
-	if r.near(a, b) {
+	alike := byEdits(a, b) || sketch.Differ((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)) <= v.differ
+	switch {
+	case c.Table == Samples:
+		return (!alike || !r.near(a, b) && !r.banding(a, b)) && r.sampled(a, b)
+	case c.Table == Fingerprints:
+		return alike
+	case r.near(a, b):
 		return false
 	}
 	short := r.isShort(a) && r.isShort(b)
 	if short || c.Table == ShortTexts {
 		return short && c.Table == ShortTexts
 	}
-	alike := byEdits(a, b) || sketch.Differ((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)) <= v.differ
 	return alike && firstBand(a, b) == c.Table
 }
 
-// Unlike reports whether two units are certainly not the same, by their sketches
-// alone: most candidates by their fingerprints are not.
-func (v *Verifier) Unlike(u *Units, a, b uint32) bool {
-	if len(u.lettersOf(a)) > 0 && len(u.lettersOf(b)) > 0 {
+// Unlike reports whether two units that are a candidate pair by that table are
+// certainly none of that table's pairs, by their sketches alone: most candidates
+// by their fingerprints are not.
+func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
+	if table == Samples || len(u.lettersOf(a)) > 0 && len(u.lettersOf(b)) > 0 {
 		return false
 	}
 	return sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])) > v.differ
@@ -144,6 +171,9 @@ func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 		e.Figure = uint16(sketch.Differ(x, y))
 	}
 	verdict := v.rule.Judge(Similarity(e), shorter(a, b))
+	if !verdict.Open && v.asksTexts(verdict.Same, a, b) {
+		verdict.Open, verdict.Reason = true, sketch.ReasonOpen
+	}
 	switch {
 	case verdict.Open:
 		e.Reason = data.Open
@@ -151,6 +181,17 @@ func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 		e.Reason = data.BySketches
 	}
 	return verdict, e
+}
+
+// asksTexts reports whether texts decide on a pair on which the sketches are
+// sure: whether one that is not the same contains the other, and on every pair
+// that the samples alone bring together.
+func (v *Verifier) asksTexts(same bool, a, b *data.View) bool {
+	r := &v.rule
+	if !same {
+		return r.sampled(a, b)
+	}
+	return !r.near(a, b) && !r.banding(a, b) && !a.Equal(b) && r.sampled(a, b)
 }
 
 // Similarity is the similarity, 0 to 1, that the evidence says: the share of a
@@ -163,10 +204,20 @@ func Similarity(e data.Evidence) float64 {
 	return sketch.EstimateOf(int(e.Figure))
 }
 
-// Settle is the verdict on an open pair by the Jaccard similarity of its texts'
-// shingles.
-func (v *Verifier) Settle(jaccard float64, a, b *data.View) bool {
-	return v.rule.Settle(jaccard, shorter(a, b)).Same
+// Settle is the verdict on an open pair by the shingles of its texts, x and y,
+// with what these have in common.
+func (v *Verifier) Settle(x, y []uint64, a, b *data.View) (data.Reason, data.Overlap) {
+	jaccard, containment := sketch.Overlap(x, y)
+	o := data.Overlap{Jaccard: float32(jaccard), Containment: float32(containment)}
+	switch limit := v.rule.Containment; {
+	case v.rule.Settle(jaccard, shorter(a, b)).Same:
+		return data.ByTexts, o
+	case limit == 0 || containment < limit:
+		return data.NotTheSame, o
+	case len(x) >= len(y):
+		return data.Contains, o
+	}
+	return data.Contained, o
 }
 
 // Estimated is the verdict on an open pair whose texts are gone: what the

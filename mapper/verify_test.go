@@ -50,17 +50,48 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	a, b := differing(0, 99)
-	for jaccard, want := range map[float64]bool{0: false, 0.79: false, 0.8: true, 1: true} {
-		if verify.Settle(jaccard, &a, &b) != want {
-			t.Errorf("texts of Jaccard %g are the same: want %t", jaccard, want)
-		}
-	}
 	if e := NewVerifier(Rule{}).Judge(&a, &b); e != (data.Evidence{Reason: data.ByDistance}) {
 		t.Errorf("without verification: %+v", e)
 	}
 	var nothing data.View
 	if e := verify.Judge(&a, &nothing); e.Reason != data.NotTheSame {
 		t.Errorf("of a document without a sketch: %+v", e)
+	}
+}
+
+// The texts say whether two documents are the same, and else which one contains
+// the other.
+func TestSettle(t *testing.T) {
+	set := func(from, to uint64) (s []uint64) {
+		for h := from; h < to; h++ {
+			s = append(s, h)
+		}
+		return s
+	}
+	a, b := differing(0, 99)
+	for _, limit := range []float64{0, 0.9} {
+		verify := NewVerifier(Rule{Verified: true, Rules: sketch.Rules{LongFrom: 100, Short: 0.8, Long: 0.5, Containment: limit}})
+		for _, c := range []struct {
+			from, to             uint64 // of the second set; the first is 0 to 99
+			jaccard, containment float32
+			want                 data.Reason
+		}{
+			{0, 100, 1, 1, data.ByTexts}, {0, 80, .8, 1, data.ByTexts}, {0, 79, .79, 1, data.Contains}, {0, 10, .1, 1, data.Contains},
+			{0, 1000, .1, 1, data.Contained}, {91, 101, 9. / 101, .9, data.Contains}, {92, 102, 8. / 102, .8, data.NotTheSame},
+			{10, 1000, .09, .9, data.Contained}, {11, 1000, .089, .89, data.NotTheSame}, {100, 200, 0, 0, data.NotTheSame}, {0, 0, 0, 0, data.NotTheSame},
+		} {
+			want := c.want
+			if limit == 0 && !want.Same() {
+				want = data.NotTheSame
+			}
+			got, overlap := verify.Settle(set(0, 100), set(c.from, c.to), &a, &b)
+			if got != want || overlap != (data.Overlap{Jaccard: c.jaccard, Containment: c.containment}) {
+				t.Errorf("0 to 99 and %d to %d with the limit %g: %v, %+v, want %v of %+v", c.from, c.to-1, limit, got, overlap, want, c)
+			}
+			if back, _ := verify.Settle(set(c.from, c.to), set(0, 100), &b, &a); back != want.Reverse() {
+				t.Errorf("%d to %d and 0 to 99 with the limit %g: %v, want %v", c.from, c.to-1, limit, back, want.Reverse())
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package mapper
 
 import (
+	"encoding/binary"
 	"slices"
 	"testing"
 
@@ -47,7 +48,7 @@ func drawRule(t *rapid.T, layout *simhash.Layout) Rule {
 	}
 	return Rule{
 		K: layout.Tables() - 1, Verified: true, Bands: rapid.IntRange(0, 3).Draw(t, "bands") > 0, ShortTexts: rapid.IntRange(0, 3).Draw(t, "short texts") > 0,
-		Rules: rapid.SampledFrom([]sketch.Rules{sketch.Balanced(), sketch.Thorough(), {}}).Draw(t, "rules"),
+		Rules: rapid.SampledFrom([]sketch.Rules{sketch.Balanced(), sketch.Thorough(), {}, {Containment: 0.5}}).Draw(t, "rules"),
 	}
 }
 
@@ -71,8 +72,33 @@ func drawDocument(t *rapid.T, bits int) data.View {
 	}
 	if rapid.IntRange(0, 2).Draw(t, "short") == 0 {
 		v.Letters = []byte(rapid.SampledFrom([]string{"新闻头条今天", "新闻头条明天", "新闻头条今天早上好", "第1页第2页第3页", "第1页第2页第4页", "ab"}).Draw(t, "letters"))
+	} else if rapid.Bool().Draw(t, "sampled") {
+		v.Sample = drawSample(t)
 	}
 	return v
+}
+
+// drawSample draws a sample of few keys of all levels.
+func drawSample(t *rapid.T) (sample []byte) {
+	for level := range 8 {
+		key := uint32(1) << (31 - level)
+		for range 2 {
+			if rapid.IntRange(0, 2).Draw(t, "has") > 0 {
+				key++
+			}
+		}
+		sample = append(sample, binary.LittleEndian.AppendUint32(nil, key)...)
+	}
+	for i := len(sample) - 4; i > 0; i -= 4 { // ascending
+		for j := 0; j < i; j += 4 {
+			if binary.LittleEndian.Uint32(sample[j:]) > binary.LittleEndian.Uint32(sample[i:]) {
+				a, b := [4]byte(sample[i:]), [4]byte(sample[j:])
+				copy(sample[i:], b[:])
+				copy(sample[j:], a[:])
+			}
+		}
+	}
+	return sample
 }
 
 // drawUnits draws documents of which no two are equal; without verification

@@ -2,17 +2,37 @@ package reducer
 
 import "sync/atomic"
 
-// Best holds the best match of each of n documents: the one at the smallest
-// distance, ties to the smaller document number. The order in which pairs
-// arrive does not matter. Eight bytes a document.
+// Best holds the best match of each of n documents: one that is the same before
+// one that contains it, or that it contains, then the one at the smallest
+// distance, ties to the smaller document number. The order in which pairs arrive
+// does not matter. Eight bytes a document.
 type Best struct {
-	// candidates[doc] is the distance in the upper half and the match in the
-	// lower, so that the smaller value is the better match and none is the
-	// largest value of all.
+	// candidates[doc] is a Match by rank, so that the smaller value is the
+	// better match and none is the largest value of all.
 	candidates []atomic.Uint64
 }
 
 const noCandidate = ^uint64(0)
+
+// Match is a document's match.
+type Match struct {
+	Doc      uint32
+	Distance uint8
+	Same     bool // else one contains the other
+}
+
+// Before reports whether m is the better match of the two.
+func (m Match) Before(other Match) bool { return m.rank() < other.rank() }
+
+// rank has the match in the lower half, its distance and whether it is the same
+// above.
+func (m Match) rank() uint64 {
+	rank := uint64(m.Distance)<<32 | uint64(m.Doc)
+	if !m.Same {
+		rank |= 1 << 40
+	}
+	return rank
+}
 
 // NewBest returns the reducer for documents 0 to n-1, none matched.
 func NewBest(n int) *Best {
@@ -24,15 +44,15 @@ func NewBest(n int) *Best {
 }
 
 // Add offers two documents to each other. Safe for concurrent use.
-func (b *Best) Add(x, y uint32, distance uint8) {
-	b.Offer(x, y, distance)
-	b.Offer(y, x, distance)
+func (b *Best) Add(x, y uint32, distance uint8, same bool) {
+	b.offer(x, Match{y, distance, same})
+	b.offer(y, Match{x, distance, same})
 }
 
-// Offer offers a match to a document. Safe for concurrent use.
-func (b *Best) Offer(doc, match uint32, distance uint8) {
+// offer offers a match to a document.
+func (b *Best) offer(doc uint32, m Match) {
 	c := &b.candidates[doc]
-	offered := uint64(distance)<<32 | uint64(match)
+	offered := m.rank()
 	for {
 		have := c.Load()
 		if offered >= have || c.CompareAndSwap(have, offered) {
@@ -41,11 +61,10 @@ func (b *Best) Offer(doc, match uint32, distance uint8) {
 	}
 }
 
-// Match returns doc's best match and its distance; ok is false when doc has
-// none.
-func (b *Best) Match(doc uint32) (match uint32, distance uint8, ok bool) {
+// Match returns doc's best match; ok is false when doc has none.
+func (b *Best) Match(doc uint32) (m Match, ok bool) {
 	c := b.candidates[doc].Load()
-	return uint32(c), uint8(c >> 32), c != noCandidate
+	return Match{uint32(c), uint8(c >> 32), c>>40 == 0}, c != noCandidate
 }
 
 // Len is the number of documents.

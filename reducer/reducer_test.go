@@ -163,13 +163,14 @@ func TestFinalStopsAtError(t *testing.T) {
 type pair struct {
 	A, B     uint32
 	Distance uint8
+	Same     bool
 }
 
 func drawPairs(t *rapid.T, n int) []pair {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pair {
 		a := rapid.Uint32Range(0, uint32(n)-2).Draw(t, "a")
 		b := rapid.Uint32Range(a+1, uint32(n)-1).Draw(t, "b")
-		return pair{A: a, B: b, Distance: uint8(rapid.IntRange(0, 3).Draw(t, "distance"))}
+		return pair{A: a, B: b, Distance: uint8(rapid.IntRange(0, 3).Draw(t, "distance")), Same: rapid.Bool().Draw(t, "same")}
 	}), 0, 80).Draw(t, "pairs")
 }
 
@@ -178,33 +179,37 @@ func TestBestIsTheSmallest(t *testing.T) {
 		const n = 20
 		pairs := drawPairs(t, n)
 		best := NewBest(n)
-		addConcurrently(pairs, func(p pair) { best.Add(p.A, p.B, p.Distance) })
+		addConcurrently(pairs, func(p pair) { best.Add(p.A, p.B, p.Distance, p.Same) })
 		for doc := range uint32(n) {
-			type candidate struct {
-				distance uint8
-				match    uint32
-			}
-			var all []candidate
+			var all []Match
 			for _, p := range pairs {
 				if p.A == doc {
-					all = append(all, candidate{p.Distance, p.B})
+					all = append(all, Match{p.B, p.Distance, p.Same})
 				}
 				if p.B == doc {
-					all = append(all, candidate{p.Distance, p.A})
+					all = append(all, Match{p.A, p.Distance, p.Same})
 				}
 			}
-			match, distance, ok := best.Match(doc)
+			got, ok := best.Match(doc)
 			if ok != (len(all) > 0) {
 				t.Fatalf("document %d: matched %t with %d candidates", doc, ok, len(all))
 			}
 			if !ok {
 				continue
 			}
-			want := slices.MinFunc(all, func(a, b candidate) int {
-				return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.match, b.match))
+			want := slices.MinFunc(all, func(a, b Match) int {
+				if a.Same != b.Same {
+					return map[bool]int{true: -1, false: 1}[a.Same]
+				}
+				return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.Doc, b.Doc))
 			})
-			if want.match != match || want.distance != distance {
-				t.Fatalf("document %d: got %d at %d, want %+v", doc, match, distance, want)
+			if got != want {
+				t.Fatalf("document %d: got %+v, want %+v", doc, got, want)
+			}
+			for _, m := range all {
+				if m.Before(want) {
+					t.Fatalf("%+v before %+v", m, want)
+				}
 			}
 		}
 	})
@@ -333,11 +338,11 @@ func Example() {
 		return nil
 	})
 	best := NewBest(6)
-	best.Add(2, 5, 0)
-	best.Add(2, 3, 1)
+	best.Add(2, 5, 0, true)
+	best.Add(2, 3, 1, true)
 	fmt.Println(best.Match(3))
 	// Output:
 	// ab [2 5]
 	// af [3]
-	// 2 1 true
+	// {2 1 true} true
 }

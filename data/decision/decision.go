@@ -6,7 +6,6 @@ package decision
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/neardup/neardup/data"
 )
@@ -21,8 +20,8 @@ type Decision struct {
 	Match    uint64 // the most similar other document; None without one in the run
 	Distance uint8
 	Evidence data.Evidence
-	Jaccard  float32 // of the texts, where they decided; else NaN
-	Earlier  bool    // its best match is in an earlier night
+	Overlap  data.Overlap
+	Earlier  bool // its best match is in an earlier night
 
 	Cluster uint64 // the first document of its cluster; None without one
 	Size    uint32 // documents of the cluster
@@ -33,8 +32,8 @@ type Decision struct {
 // document, then the decisions in ascending order of document: the numbers as
 // of data.AppendNumber, the other fields little-endian.
 const (
-	kind        = "neardup decisions 1"
-	recordBytes = 3*data.NumberBytes + 1 + 1 + 2 + 4 + 4 + 1
+	kind        = "neardup decisions 2"
+	recordBytes = 3*data.NumberBytes + 1 + 1 + 2 + data.OverlapBytes + 4 + 1
 )
 
 // Writer writes the file of one split.
@@ -55,8 +54,7 @@ func (w *Writer) Add(d *Decision) {
 		b = data.AppendNumber(b, n)
 	}
 	b = append(b, d.Distance, byte(d.Evidence.Reason))
-	b = binary.LittleEndian.AppendUint16(b, d.Evidence.Figure)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(d.Jaccard))
+	b = d.Overlap.Append(binary.LittleEndian.AppendUint16(b, d.Evidence.Figure))
 	b = binary.LittleEndian.AppendUint32(b, d.Size)
 	flags := byte(0)
 	if d.Earlier {
@@ -99,9 +97,10 @@ func (s *Split) At(i int, d *Decision) {
 	b = b[3*data.NumberBytes:]
 	d.Distance, d.Evidence.Reason = b[0], data.Reason(b[1])
 	d.Evidence.Figure = binary.LittleEndian.Uint16(b[2:])
-	d.Jaccard = math.Float32frombits(binary.LittleEndian.Uint32(b[4:]))
-	d.Size = binary.LittleEndian.Uint32(b[8:])
-	d.Earlier, d.Keeper = b[12]&1 != 0, b[12]&2 != 0
+	d.Overlap = data.UnpackOverlap(b[4:])
+	b = b[4+data.OverlapBytes:]
+	d.Size = binary.LittleEndian.Uint32(b)
+	d.Earlier, d.Keeper = b[4]&1 != 0, b[4]&2 != 0
 }
 
 const kindNames = "neardup names 1"

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +24,7 @@ func TestRoundTrip(t *testing.T) {
 			return decision.Decision{
 				Doc: number.Draw(t, "doc"), Match: number.Draw(t, "match"), Distance: rapid.Byte().Draw(t, "h"),
 				Evidence: data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")},
-				Jaccard:  rapid.Float32().Draw(t, "jaccard"), Earlier: rapid.Bool().Draw(t, "earlier"),
+				Overlap:  data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")}, Earlier: rapid.Bool().Draw(t, "earlier"),
 				Cluster: number.Draw(t, "cluster"), Size: rapid.Uint32().Draw(t, "size"), Keeper: rapid.Bool().Draw(t, "keeper"),
 			}
 		}), 0, 30).Draw(t, "decisions")
@@ -115,7 +114,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "part-00000")
 	w := decision.Create(path, 1000)
-	w.Add(&decision.Decision{Doc: 1004, Match: 17, Distance: 2, Jaccard: float32(math.NaN()), Cluster: 17, Size: 2})
+	w.Add(&decision.Decision{Doc: 1004, Match: 17, Distance: 2, Overlap: data.UnknownOverlap(), Cluster: 17, Size: 2})
 	if err := w.Commit(); err != nil {
 		fmt.Println(err)
 		return

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"sync"
 
@@ -22,19 +21,16 @@ import (
 // Pair is a pair as the file holds it.
 type Pair struct {
 	data.Pair
-	Jaccard float32 // of the texts, where they decided; else NaN
+	data.Overlap
 }
-
-// None is the Jaccard of a pair whose texts were not consulted.
-func None() float32 { return float32(math.NaN()) }
 
 // A file is a line that names its kind, then blocks: uint32 records, the
 // records, an XXH3-64 checksum of both; a block of no records ends it. A record
-// is the numbers of both documents, distance, reason, figure and Jaccard.
-// Integers are little-endian, but for the numbers (data.AppendNumber).
+// is the numbers of both documents, distance, reason, figure, Jaccard and
+// containment. Integers are little-endian, but for the numbers (data.AppendNumber).
 const (
-	kind        = "neardup pairs 1\n"
-	recordBytes = 2*data.NumberBytes + 1 + 1 + 2 + 4
+	kind        = "neardup pairs 2\n"
+	recordBytes = 2*data.NumberBytes + 1 + 1 + 2 + data.OverlapBytes
 	blockPairs  = 4096
 )
 
@@ -75,7 +71,7 @@ func (w *Writer) Add(pairs []Pair) error {
 		b = data.AppendNumber(data.AppendNumber(b, p.A), p.B)
 		b = append(b, p.Distance, byte(p.Evidence.Reason))
 		b = binary.LittleEndian.AppendUint16(b, p.Evidence.Figure)
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Jaccard))
+		b = p.Append(b)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,6 +146,6 @@ func unpack(b []byte) (p Pair) {
 	b = b[2*data.NumberBytes:]
 	p.Distance, p.Evidence.Reason = b[0], data.Reason(b[1])
 	p.Evidence.Figure = binary.LittleEndian.Uint16(b[2:])
-	p.Jaccard = math.Float32frombits(binary.LittleEndian.Uint32(b[4:]))
+	p.Overlap = data.UnpackOverlap(b[4:])
 	return p
 }

@@ -40,7 +40,7 @@ func TestRoundTrip(t *testing.T) {
 			return pairs.Pair{Pair: data.Pair{
 				A: rapid.Uint64Range(0, 1<<40-1).Draw(t, "a"), B: rapid.Uint64Range(0, 1<<40-1).Draw(t, "b"), Distance: rapid.Byte().Draw(t, "h"),
 				Evidence: data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")},
-			}, Jaccard: rapid.Float32().Draw(t, "jaccard")}
+			}, Overlap: data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")}}
 		}), 0, 20), 0, 5).Draw(t, "batches")
 		if err := write(path, batches...); err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "pairs")
-	p := pairs.Pair{Pair: data.Pair{A: 3, B: 17, Distance: 2}, Jaccard: pairs.None()}
+	p := pairs.Pair{Pair: data.Pair{A: 3, B: 17, Distance: 2}, Overlap: data.UnknownOverlap()}
 	if err := write(path, []pairs.Pair{p}); err != nil {
 		fmt.Println(err)
 		return

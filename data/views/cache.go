@@ -27,25 +27,24 @@ type key struct {
 	index  int
 }
 
-// View sets v to the view of a document, whose letters it appends to
-// v.Letters[:0]. It reads through a cache of CacheBytes; Scan is far faster
+// View sets v to the view of a document, whose letters and sample it appends to
+// v.Letters[:0] and v.Sample[:0]. It reads through a cache of CacheBytes; Scan is far faster
 // where documents come in order. After an error v is undefined.
 func (f *Folder) View(doc uint64, v *data.View) error {
 	if doc >= f.Len() {
 		return fmt.Errorf("views: there is no document %d of %d", doc, f.Len())
 	}
-	*v = data.View{Letters: v.Letters[:0]}
+	*v = data.View{Letters: v.Letters[:0], Sample: v.Sample[:0]}
 	part := f.Part(doc)
 	row := doc - f.firsts[part]
 	lane, err := f.get(part, fingerprints, row, v)
-	if err != nil || !f.form.Verified {
-		return err
-	}
-	if _, err := f.get(part, sketches, row, v); err != nil {
-		return err
-	}
-	if lane&lettered != 0 {
-		_, err = f.get(part, letters, row, v)
+	for _, has := range [...]struct {
+		column
+		is bool
+	}{{sketches, f.form.Verified}, {letters, lane&lettered != 0}, {samples, lane&sampled != 0}} {
+		if err == nil && has.is {
+			_, err = f.get(part, has.column, row, v)
+		}
 	}
 	return err
 }
@@ -56,14 +55,20 @@ func (f *Folder) get(part int, c column, row uint64, v *data.View) (lane byte, e
 	index, at := p.find(c, width, row)
 	b := p.blocks[c][index]
 	set := func(content []byte) {
-		switch row := content[at*width : (at+1)*width]; c {
+		row := content[at*width : (at+1)*width]
+		tail := func(dst []byte) []byte {
+			tails := content[int(b.rows)+units[c]*sum(content[:at]):]
+			return append(dst, tails[:int(row[0])*units[c]]...)
+		}
+		switch c {
 		case fingerprints:
 			lane = setFingerprint(v, row)
 		case sketches:
 			setSketch(v, row)
 		case letters:
-			text := content[int(b.rows)+sum(content[:at]):]
-			v.Letters = append(v.Letters, text[:row[0]]...)
+			v.Letters = tail(v.Letters)
+		case samples:
+			v.Sample = tail(v.Sample)
 		}
 	}
 

@@ -36,7 +36,7 @@ type part struct {
 	form   Form
 	rows   uint64
 	blocks [columns][]block
-	starts []uint64 // first row of each block of letters; other blocks' are known
+	starts [columns][]uint64 // first row of each block of letters or samples; other blocks' are known
 }
 
 // block is where a block stands, and what it must be.
@@ -145,12 +145,12 @@ func (p *part) parse(footer []byte, end int64) bool {
 				}
 				entries = entries[entryBytes:]
 				full := uint32(min(uint64(blockRows(width)), last-row))
-				if c == letters && (b.rows == 0 || b.rows > full || b.size < b.rows || b.size > lettersBytes) ||
-					c != letters && (b.rows != full || b.size != full*uint32(width)) {
+				if c >= letters && (b.rows == 0 || b.rows > full || b.size < b.rows || b.size > tailBytes) ||
+					c < letters && (b.rows != full || b.size != full*uint32(width)) {
 					return false
 				}
-				if c == letters {
-					p.starts = append(p.starts, row)
+				if c >= letters {
+					p.starts[c] = append(p.starts[c], row)
 				}
 				p.blocks[c] = append(p.blocks[c], b)
 				offset += int64(b.size)
@@ -163,12 +163,13 @@ func (p *part) parse(footer []byte, end int64) bool {
 
 // find returns the block of a column that a row is in, and its row there.
 func (p *part) find(c column, width int, row uint64) (index int, at int) {
-	if c != letters {
+	if c < letters {
 		n := uint64(blockRows(width))
 		return int(row / n), int(row % n)
 	}
-	index = sort.Search(len(p.starts), func(i int) bool { return p.starts[i] > row }) - 1
-	return index, int(row - p.starts[index])
+	starts := p.starts[c]
+	index = sort.Search(len(starts), func(i int) bool { return starts[i] > row }) - 1
+	return index, int(row - starts[index])
 }
 
 func (p *part) damaged(offset int64, what string) error {
@@ -229,13 +230,13 @@ func (f *Folder) load(part int, c column, index int, buf *buffer) ([]byte, error
 	if err := p.read(h.file, content, b.offset); err != nil {
 		return nil, err
 	}
-	if xxh3.Hash(content) != b.sum || c == letters && sum(content[:b.rows]) != int(b.size-b.rows) {
+	if xxh3.Hash(content) != b.sum || c >= letters && units[c]*sum(content[:b.rows]) != int(b.size-b.rows) {
 		return nil, p.damaged(b.offset, "a block of "+names[c]+" is damaged")
 	}
 	return content, nil
 }
 
-// sum adds up lengths of letters.
+// sum adds up lengths of letters or samples.
 func sum(lengths []byte) (n int) {
 	for _, l := range lengths {
 		n += int(l)

@@ -7,8 +7,8 @@ import (
 )
 
 // Scan calls yield with the documents from first to last − 1, in order, with
-// the columns c set. The row is used again for the next; its letters are valid
-// until yield returns. An error of yield ends the scan and is returned as it
+// the columns c set. The row is used again for the next; its letters and its
+// sample are valid until yield returns. An error of yield ends the scan and is returned as it
 // is. Files are read in order, a block at a time for each column.
 func (f *Folder) Scan(first, last uint64, c Columns, yield func(doc uint64, r *Row) error) error {
 	if first > last || last > f.Len() {
@@ -50,8 +50,8 @@ type cursor struct {
 	width  int // 0: the column is not asked for
 	buf    *buffer
 	left   int    // rows of the block not yet read
-	rows   []byte // these rows; behind those of letters
-	text   []byte // the letters of these rows
+	rows   []byte // these rows; behind those of letters or samples
+	tails  []byte // the letters or samples of these rows
 }
 
 // fill loads blocks for the next row, and returns how many rows all columns
@@ -82,8 +82,8 @@ func (c *cursor) fill(f *Folder, part int, row uint64) error {
 	}
 	rows := int(p.blocks[c.column][index].rows)
 	c.left, c.rows = rows-at, content[at*c.width:]
-	if c.column == letters {
-		c.text = content[rows+sum(content[:at]):]
+	if unit := units[c.column]; unit > 0 {
+		c.tails = content[rows+unit*sum(content[:at]):]
 	}
 	return nil
 }
@@ -98,11 +98,19 @@ func (c *cursor) take(rows int) (taken []byte) {
 	return taken
 }
 
+// tail returns the letters or sample of the next row, of that length, and moves
+// on.
+func (c *cursor) tail(length byte) (taken []byte) {
+	n := int(length) * units[c.column]
+	taken, c.tails = c.tails[:n:n], c.tails[n:]
+	return taken
+}
+
 // rows yields so many rows, which all columns have.
 func (s *scanner) rows(first uint64, rows int, r *Row, yield func(doc uint64, r *Row) error) error {
 	width := s[fingerprints].width
 	fps, hashes, values := s[fingerprints].take(rows), s[ids].take(rows), s[keeps].take(rows)
-	bits, lengths, text := s[sketches].take(rows), s[letters].take(rows), s[letters].text
+	bits, lengths, keys := s[sketches].take(rows), s[letters].take(rows), s[samples].take(rows)
 	for i := range rows {
 		if fps != nil {
 			r.lane = setFingerprint(&r.View, fps[:width])
@@ -118,13 +126,14 @@ func (s *scanner) rows(first uint64, rows int, r *Row, yield func(doc uint64, r 
 			setSketch(&r.View, bits[sketchBytes*i:])
 		}
 		if lengths != nil {
-			n := int(lengths[i])
-			r.View.Letters, text = text[:n:n], text[n:]
+			r.View.Letters = s[letters].tail(lengths[i])
+		}
+		if keys != nil {
+			r.View.Sample = s[samples].tail(keys[i])
 		}
 		if err := yield(first+uint64(i), r); err != nil {
 			return err
 		}
 	}
-	s[letters].text = text
 	return nil
 }

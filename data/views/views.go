@@ -1,27 +1,31 @@
 // Package views stores what the stages look at of the documents of a split:
-// fingerprint and lane, sketch and length, the letters of a short text, a hash
-// of the id and what the keep rule compares. A run has one file for each
+// fingerprint and lane, sketch and length, the letters of a short text or a
+// sample of the shingles of another, a hash of the id and what the keep rule
+// compares. A run has one file for each
 // split; a document's number is its place: the first row of its split plus its
 // row. The package never holds a whole file in memory, and never returns what
 // does not match its checksum.
 //
-// A file is the magic "ndviews1", groups, and a footer; numbers are
+// A file is the magic "ndviews2", groups, and a footer; numbers are
 // little-endian. A group holds 65,536 rows, the last one fewer, as columns one
 // after the other, each in blocks:
 //
 //	column        bytes a row                                rows a block
 //	fingerprint   lower half 8, of 128 bits the upper 8,     8,192; of 128 bits 4,096
 //	              lane 1: bit 0 normal, bit 1 has a
-//	              sketch, bit 2 has letters
+//	              sketch, bit 2 has letters, bit 3 has a
+//	              sample
 //	id            8: hash of the id                          8,192
 //	keep          8: float64, NaN for none                   8,192
 //	sketch        sketch 64, length 4                        1,024
 //	letters       length 1, and the letters of all rows      at most 8,192, and 64 KiB
 //	              of the block, behind their lengths
+//	sample        the same of keys of 4 bytes
 //
 // The keep column is only in files of a form with Keep, sketch and letters only
-// in those of one with Verified. The footer has the rows (8 bytes), the form (1:
-// bit 0 wide, bit 1 verified, bit 2 keep) and, for each block in order, its
+// in those of one with Verified, samples only in those of one with Sampled. The
+// footer has the rows (8 bytes), the form (1: bit 0 wide, bit 1 verified, bit 2
+// keep, bit 3 sampled) and, for each block in order, its
 // rows (4), its bytes (4) and their XXH3-64 (8). The file ends with the XXH3-64
 // of the footer (8), the footer's bytes (8) and the magic again.
 package views
@@ -52,6 +56,7 @@ type Form struct {
 	Wide     bool // fingerprints have 128 bits
 	Verified bool // sketch, length and letters are kept
 	Keep     bool // keep values are kept, else NaN is read
+	Sampled  bool // samples are kept
 }
 
 // Columns says which fields of a Row a scan sets; the others stay zero.
@@ -64,8 +69,10 @@ const (
 	Keep
 	Sketch // sketch and length
 	Letters
+	Sample
 
-	All = Fingerprint | ID | Keep | Sketch | Letters
+	Verdict = Sketch | Letters | Sample // what a verdict looks at beside the fingerprint
+	All     = Fingerprint | ID | Keep | Verdict
 )
 
 // column is a column of the file; the bit 1<<column of Columns asks for it.
@@ -77,24 +84,30 @@ const (
 	keeps
 	sketches
 	letters
+	samples
 	columns // how many there are
 )
 
+// What stands in a column from letters on has a length of its own in each row,
+// in units of so many bytes.
+var units = [columns]int{letters: 1, samples: 4}
+
 // names are the columns as errors name them.
-var names = [columns]string{"fingerprints", "ids", "keep values", "sketches", "letters"}
+var names = [columns]string{"fingerprints", "ids", "keep values", "sketches", "letters", "samples"}
 
 // Bits of the lane byte.
 const (
 	normal byte = 1 << iota
 	sketched
 	lettered
+	sampled
 )
 
 const (
-	magic        = "ndviews1"
+	magic        = "ndviews2"
 	groupRows    = 1 << 16
 	blockBytes   = 72 << 10 // at most, of any column
-	lettersBytes = 64 << 10 // at most, of a block of letters
+	tailBytes    = 64 << 10 // at most, of a block of letters or samples
 	maxBlockRows = 1 << 13
 	entryBytes   = 16                  // of a block in the footer
 	sketchBytes  = data.SketchSize + 4 // of a row of sketches
@@ -102,8 +115,8 @@ const (
 	trailerBytes = 16 + len(magic)
 )
 
-// width is the number of bytes of a row in a column, of letters without the
-// letters themselves; 0: files of the form do not have the column.
+// width is the number of bytes of a row in a column, of letters and samples
+// without these themselves; 0: files of the form do not have the column.
 func (f Form) width(c column) int {
 	switch {
 	case c == fingerprints && f.Wide:
@@ -114,20 +127,21 @@ func (f Form) width(c column) int {
 		return 8
 	case c == sketches && f.Verified:
 		return sketchBytes
-	case c == letters && f.Verified:
+	case c == letters && f.Verified, c == samples && f.Sampled:
 		return 1
 	}
 	return 0
 }
 
 // blockRows is the number of rows of a block with width bytes a row, a power
-// of two; the last block of a group, and any of letters, may have fewer.
+// of two; the last block of a group, and any of letters or samples, may have
+// fewer.
 func blockRows(width int) int {
 	return min(maxBlockRows, 1<<(bits.Len(uint(blockBytes/width))-1))
 }
 
 func (f Form) bits() (b byte) {
-	for i, set := range []bool{f.Wide, f.Verified, f.Keep} {
+	for i, set := range []bool{f.Wide, f.Verified, f.Keep, f.Sampled} {
 		if set {
 			b |= 1 << i
 		}
@@ -136,7 +150,7 @@ func (f Form) bits() (b byte) {
 }
 
 func formOf(b byte) Form {
-	return Form{Wide: b&1 != 0, Verified: b&2 != 0, Keep: b&4 != 0}
+	return Form{Wide: b&1 != 0, Verified: b&2 != 0, Keep: b&4 != 0, Sampled: b&8 != 0}
 }
 
 // setFingerprint sets v to the row b of a column of fingerprints and returns

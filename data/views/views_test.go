@@ -22,13 +22,13 @@ import (
 
 // forms are all there are.
 var forms = func() (all []Form) {
-	for b := range byte(8) {
+	for b := range byte(16) {
 		all = append(all, formOf(b))
 	}
 	return all
 }()
 
-// random returns rows of which one in every sparse has letters.
+// random returns rows of which one in every sparse has letters, and one a sample.
 func random(seed uint64, n, sparse int) []Row {
 	r := rand.New(rand.NewPCG(seed, 1))
 	rows := make([]Row, n)
@@ -42,6 +42,9 @@ func random(seed uint64, n, sparse int) []Row {
 		}
 		if r.IntN(sparse) == 0 {
 			row.View.Letters = bytes.Repeat([]byte{byte('a' + i%26)}, r.IntN(256))
+		}
+		if r.IntN(sparse) == 0 {
+			row.View.Sample = bytes.Repeat([]byte{byte(i), 'k', 'e', 'y'}, r.IntN(256))
 		}
 		row.ID, row.Keep = r.Uint64(), r.Float64()
 		if r.IntN(8) == 0 {
@@ -107,6 +110,9 @@ func kept(row Row, form Form, c Columns) (want Row) {
 	if c&Letters != 0 && form.Verified {
 		want.View.Letters = row.View.Letters
 	}
+	if c&Sample != 0 && form.Sampled {
+		want.View.Sample = row.View.Sample
+	}
 	return want
 }
 
@@ -147,7 +153,7 @@ func checkView(t rapid.TB, f *Folder, rows []Row, doc uint64, v *data.View) {
 	if err := f.View(doc, v); err != nil {
 		t.Fatal(err)
 	}
-	want := kept(rows[doc], f.Form(), Fingerprint|Sketch|Letters)
+	want := kept(rows[doc], f.Form(), Fingerprint|Verdict)
 	if !v.Equal(&want.View) {
 		t.Fatalf("document %d: %+v, want %+v", doc, v, want.View)
 	}
@@ -204,7 +210,7 @@ func TestBounds(t *testing.T) {
 	rows := random(7, 2*groupRows+1, 3)
 	path := filepath.Join(t.TempDir(), "part")
 	for i, n := range []int{0, 1, 1023, 1024, 1025, 4095, 4096, 4097, 8191, 8192, 8193, groupRows - 1, groupRows, groupRows + 1, 2 * groupRows, 2*groupRows + 1} {
-		for _, form := range []Form{forms[7], forms[i%7]} {
+		for _, form := range []Form{forms[15], forms[i%15]} {
 			write(t, path, form, rows[:n])
 			f := open(t, path)
 			checkScan(t, f, rows[:n], 0, uint64(n), All)
@@ -228,7 +234,7 @@ func readAll(path string) ([]Row, error) {
 	var rows []Row
 	err = f.Scan(0, f.Len(), All, func(_ uint64, r *Row) error {
 		row := *r
-		row.View.Letters = bytes.Clone(r.View.Letters)
+		row.View.Letters, row.View.Sample = bytes.Clone(r.View.Letters), bytes.Clone(r.View.Sample)
 		rows = append(rows, row)
 		return nil
 	})
@@ -244,6 +250,9 @@ func readAll(path string) ([]Row, error) {
 		want := rows[doc].View
 		if rows[doc].lane&lettered == 0 { // letters all the same are a forger's, and View need not look
 			want.Letters = nil
+		}
+		if rows[doc].lane&sampled == 0 {
+			want.Sample = nil
 		}
 		if !v.Equal(&want) {
 			return nil, fmt.Errorf("document %d: View %+v, Scan %+v", doc, v, want)
@@ -268,7 +277,7 @@ func checkDamage(t *testing.T, path, what string) {
 
 func TestEveryByteFlipped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
-	write(t, path, forms[7], random(3, 4, 1))
+	write(t, path, forms[15], random(3, 4, 1))
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +315,7 @@ func TestEveryByteFlipped(t *testing.T) {
 func TestDamagedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
 	rows := random(3, 3000, 2)
-	write(t, path, forms[7], rows)
+	write(t, path, forms[15], rows)
 	f := open(t, path)
 	if err := os.Truncate(path, 1000); err != nil {
 		t.Fatal(err)
@@ -347,7 +356,7 @@ func TestErrors(t *testing.T) {
 	if err := f.Scan(0, 3, ID, func(uint64, *Row) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the error of yield: %v", err)
 	}
-	w, err := Create(two, Form{Verified: true})
+	w, err := Create(two, Form{Verified: true, Sampled: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,6 +367,11 @@ func TestErrors(t *testing.T) {
 	long.View.Letters = long.View.Letters[:255]
 	if err := w.Write(&long); err != nil || w.Rows() != 1 {
 		t.Errorf("letters of 255 bytes: %v", err)
+	}
+	for n, fits := range map[int]bool{4 * 255: true, 4 * 256: false, 6: false} {
+		if err := w.Write(&Row{View: data.View{Sample: make([]byte, n)}}); (err == nil) != fits {
+			t.Errorf("a sample of %d bytes: %v", n, err)
+		}
 	}
 	if err := errors.Join(w.Abort(), w.Abort()); err != nil {
 		t.Error(err)
@@ -439,7 +453,7 @@ func TestFaults(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
 	rows := random(9, 1100, 2)
-	write(t, path, forms[7], rows)
+	write(t, path, forms[15], rows)
 	paths := make([]string, 2*openFiles)
 	for i := range paths {
 		paths[i] = path
@@ -535,7 +549,7 @@ func checkMutated(t *testing.T, path string, content []byte) {
 // TestForged flips every byte and sets the checksums right.
 func TestForged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
-	write(t, path, forms[7], random(3, 4, 1))
+	write(t, path, forms[15], random(3, 4, 1))
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

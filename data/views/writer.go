@@ -16,9 +16,9 @@ type Writer struct {
 	file  *data.AtomicFile
 	form  Form
 	rows  int64
-	group [columns][]byte // columns of the rows not yet written; of letters the lengths
-	text  []byte          // the letters of these rows
-	block []byte          // of letters, while it is put together
+	group [columns][]byte // columns of the rows not yet written; of letters and samples the lengths
+	tails [columns][]byte // the letters and samples of these rows
+	block []byte          // of letters or samples, while it is put together
 	index []byte          // of the blocks written, as in the footer
 }
 
@@ -38,11 +38,15 @@ func create(fsys data.FS, path string, f Form) (*Writer, error) {
 }
 
 // Write appends a document, nothing of which is retained. Letters of more than
-// 255 bytes are an error, and the document is not written.
+// 255 bytes and a sample of more than 255 keys are an error, and the document is
+// not written.
 func (w *Writer) Write(r *Row) error {
 	v := &r.View
 	if w.form.Verified && len(v.Letters) > math.MaxUint8 {
 		return fmt.Errorf("views: %s: row %d has letters of %d bytes: at most %d are kept", w.file.Path(), w.rows, len(v.Letters), math.MaxUint8)
+	}
+	if w.form.Sampled && (len(v.Sample) > math.MaxUint8*units[samples] || len(v.Sample)%units[samples] > 0) {
+		return fmt.Errorf("views: %s: row %d has a sample of %d bytes: at most %d keys of %d are kept", w.file.Path(), w.rows, len(v.Sample), math.MaxUint8, units[samples])
 	}
 	g := &w.group
 	var lane byte
@@ -57,8 +61,13 @@ func (w *Writer) Write(r *Row) error {
 			lane |= lettered
 		}
 		g[sketches] = binary.LittleEndian.AppendUint32(append(g[sketches], v.Sketch[:]...), v.Length)
-		g[letters] = append(g[letters], byte(len(v.Letters)))
-		w.text = append(w.text, v.Letters...)
+		w.tail(letters, v.Letters)
+	}
+	if w.form.Sampled {
+		if len(v.Sample) > 0 {
+			lane |= sampled
+		}
+		w.tail(samples, v.Sample)
 	}
 	g[fingerprints] = binary.LittleEndian.AppendUint64(g[fingerprints], v.Lo)
 	if w.form.Wide {
@@ -74,6 +83,12 @@ func (w *Writer) Write(r *Row) error {
 		return w.flush()
 	}
 	return nil
+}
+
+// tail takes a row of letters or samples.
+func (w *Writer) tail(c column, b []byte) {
+	w.group[c] = append(w.group[c], byte(len(b)/units[c]))
+	w.tails[c] = append(w.tails[c], b...)
 }
 
 // Rows is the number of documents so far.
@@ -95,20 +110,30 @@ func (w *Writer) flush() error {
 		}
 		w.group[c] = w.group[c][:0]
 	}
-	text := w.text
-	for lengths := w.group[letters]; len(lengths) > 0; {
+	for c := letters; c < columns; c++ {
+		if err := w.flushTails(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flushTails writes the letters or samples of the group.
+func (w *Writer) flushTails(c column) error {
+	tails := w.tails[c]
+	for lengths := w.group[c]; len(lengths) > 0; {
 		rows, size := 0, 0
-		for rows < min(maxBlockRows, len(lengths)) && size+1+int(lengths[rows]) <= lettersBytes {
-			size += 1 + int(lengths[rows])
+		for rows < min(maxBlockRows, len(lengths)) && size+1+int(lengths[rows])*units[c] <= tailBytes {
+			size += 1 + int(lengths[rows])*units[c]
 			rows++
 		}
-		w.block = append(append(w.block[:0], lengths[:rows]...), text[:size-rows]...)
-		lengths, text = lengths[rows:], text[size-rows:]
+		w.block = append(append(w.block[:0], lengths[:rows]...), tails[:size-rows]...)
+		lengths, tails = lengths[rows:], tails[size-rows:]
 		if err := w.put(rows, w.block); err != nil {
 			return err
 		}
 	}
-	w.group[letters], w.text = w.group[letters][:0], w.text[:0]
+	w.group[c], w.tails[c] = w.group[c][:0], w.tails[c][:0]
 	return nil
 }
 

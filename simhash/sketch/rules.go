@@ -9,6 +9,11 @@ type Rules struct {
 	LongFrom    int     // characters of the shorter document from which on it is long
 	Short, Long float64 // the least Jaccard similarity of shingles, 0 to 1
 	Border      float64 // an estimate less than this from the limit leaves the pair open for the texts to settle; 0: none is open
+
+	// Containment is the share of the smaller set of shingles that the other
+	// has too, from which on one of two texts that are not the same contains
+	// the other, 0 to 1; 0: it is not asked for.
+	Containment float64
 }
 
 // Balanced returns rules that decide on sketches alone. They are meant for
@@ -16,9 +21,11 @@ type Rules struct {
 func Balanced() Rules { return Rules{LongFrom: 800, Short: 0.60, Long: 0.46} }
 
 // Thorough returns rules that have the texts settle what is within about three
-// standard errors of the limit. They are meant for candidates at distance 12
+// standard errors of the limit, and find texts that contain others. They are meant for candidates at distance 12
 // or less or with a band in common.
-func Thorough() Rules { return Rules{LongFrom: 800, Short: 0.50, Long: 0.48, Border: 0.14} }
+func Thorough() Rules {
+	return Rules{LongFrom: 800, Short: 0.50, Long: 0.46, Border: 0.14, Containment: 0.80}
+}
 
 // Reasons of a Verdict.
 const (
@@ -94,7 +101,7 @@ func (r Rules) Check() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"short", r.Short}, {"long", r.Long}, {"border", r.Border}} {
+	}{{"short", r.Short}, {"long", r.Long}, {"border", r.Border}, {"containment", r.Containment}} {
 		if !(f.value >= 0 && f.value <= 1) {
 			return fmt.Errorf("%s %v: write a similarity from 0 to 1", f.name, f.value)
 		}

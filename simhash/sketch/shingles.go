@@ -40,23 +40,28 @@ func Shingles(dst []uint64, text []byte) []uint64 {
 	return dst[:from+len(slices.Compact(dst[from:]))]
 }
 
-// Jaccard returns |a∩b| / |a∪b| of two sets of hashes as Shingles gives them,
-// 0 to 1; 0 if both are empty.
-func Jaccard(a, b []uint64) float64 {
+// Overlap returns the Jaccard similarity of two sets of hashes as Shingles gives
+// them, |a∩b| / |a∪b|, and their containment, |a∩b| / min(|a|, |b|), each 0 to 1:
+// a containment of 1 says that one text has all shingles of the other. Both are 0
+// if either is empty.
+func Overlap(a, b []uint64) (jaccard, containment float64) {
 	both := Shared(a, b)
 	if both == 0 {
-		return 0
+		return 0, 0
 	}
-	return float64(both) / float64(len(a)+len(b)-both)
+	return float64(both) / float64(len(a)+len(b)-both), float64(both) / float64(min(len(a), len(b)))
 }
 
-// Containment returns |a∩b| / min(|a|, |b|), 0 to 1: 1 when one text has all
-// shingles of the other. It is 0 if either is empty.
+// Jaccard returns the Jaccard similarity of two sets of hashes, see Overlap.
+func Jaccard(a, b []uint64) float64 {
+	jaccard, _ := Overlap(a, b)
+	return jaccard
+}
+
+// Containment returns the containment of two sets of hashes, see Overlap.
 func Containment(a, b []uint64) float64 {
-	if len(a) == 0 || len(b) == 0 {
-		return 0
-	}
-	return float64(Shared(a, b)) / float64(min(len(a), len(b)))
+	_, containment := Overlap(a, b)
+	return containment
 }
 
 // Shared returns |a∩b| of two sets of hashes as Shingles gives them.

@@ -38,7 +38,7 @@ const (
 type Sketch [Size]byte
 
 // Maker makes sketches, one at a time. The zero value is ready to use; it
-// allocates nothing. One goroutine uses it at a time.
+// allocates next to nothing. One goroutine uses it at a time.
 type Maker struct {
 	minima [bins]uint32
 
@@ -47,6 +47,9 @@ type Maker struct {
 	have, low [8]uint64
 	attempt   [bins]uint8
 	first     [Bits]uint16 // of few bins with a shingle: the same, of any number of attempts
+
+	sample []uint32 // keys of the sample, as they come
+	recent []uint64 // hashes of the shingles that the next of its runs begin with
 
 	shingles simhash.Grams
 }
@@ -65,9 +68,12 @@ var allEmpty = func() (minima [bins]uint32) {
 // (simhash.Workspace.Normalize), and returns the number of its shingles,
 // repeated ones counted again. The same text gives the same sketch on any
 // machine.
-func (m *Maker) Sketch(dst *Sketch, text []byte) int {
-	m.minima = allEmpty
-	n := m.read(text)
+func (m *Maker) Sketch(dst *Sketch, text []byte) int { return m.sketch(dst, text, 0) }
+
+// sketch is Sketch; it collects the keys of the sample that are below bound.
+func (m *Maker) sketch(dst *Sketch, text []byte, bound uint64) int {
+	m.minima, m.sample, m.recent = allEmpty, m.sample[:0], m.recent[:0]
+	n := m.read(text, bound)
 	*dst = Sketch{}
 	if n == 0 {
 		return 0
@@ -81,8 +87,9 @@ func (m *Maker) Sketch(dst *Sketch, text []byte) int {
 }
 
 // read puts each shingle into the bin that the upper half of its hash says;
-// a bin keeps the smallest lower half. It returns how many shingles there are.
-func (m *Maker) read(text []byte) int {
+// a bin keeps the smallest lower half. What the sample has is below bound; 0: there
+// is none. It returns how many shingles there are.
+func (m *Maker) read(text []byte, bound uint64) int {
 	n := 0
 	m.shingles.Start(text, ShingleSize)
 	for block := m.shingles.Next(); len(block) > 0; block = m.shingles.Next() {
@@ -90,6 +97,9 @@ func (m *Maker) read(text []byte) int {
 			x := fold(h)
 			bin := x >> 32 * bins >> 32
 			m.minima[bin] = min(m.minima[bin], uint32(x))
+		}
+		if bound > 0 {
+			m.take(block, bound)
 		}
 		n += len(block)
 	}

@@ -104,7 +104,7 @@ func (f Features) Files() []string {
 }
 
 // Match says which documents are near-duplicates: which ones are candidates,
-// and what confirms them. Preset stands for the fields from Distance to Border.
+// and what confirms them. Preset stands for the fields from Distance to Containment.
 type Match struct {
 	Preset     string  `yaml:"preset" json:"preset" flag:"preset" group:"Method" allow:"classic,balanced,thorough" help:"method"`
 	Distance   int     `yaml:"distance" json:"distance" flag:"distance,k" group:"Method" help:"largest Hamming distance of pairs"`
@@ -115,8 +115,11 @@ type Match struct {
 	LimitLong  float64 `yaml:"limit_long" json:"limit_long" help:"least Jaccard similarity of long texts"`
 	LimitShort float64 `yaml:"limit_short" json:"limit_short" help:"least Jaccard similarity of other texts"`
 	Border     float64 `yaml:"border" json:"border" help:"with verify=texts, read texts this near the limit"`
-	AllPairs   bool    `yaml:"all_pairs" json:"all_pairs" flag:"pairs" group:"Output" help:"write every confirmed pair too"`
-	MaxPairs   int64   `yaml:"max_pairs" json:"max_pairs" help:"fail before writing more pairs"`
+
+	Containment float64 `yaml:"containment" json:"containment" help:"find texts of which another one has this share; 0: off"`
+
+	AllPairs bool  `yaml:"all_pairs" json:"all_pairs" flag:"pairs" group:"Output" help:"write every confirmed pair too"`
+	MaxPairs int64 `yaml:"max_pairs" json:"max_pairs" help:"fail before writing more pairs"`
 }
 
 // Verified reports whether pairs are confirmed by more than their distance.
@@ -124,7 +127,7 @@ func (m Match) Verified() bool { return m.Verify != VerifyNone }
 
 // Rules are those of the verdict on a pair.
 func (m Match) Rules() sketch.Rules {
-	r := sketch.Rules{LongFrom: m.LongFrom, Long: m.LimitLong, Short: m.LimitShort}
+	r := sketch.Rules{LongFrom: m.LongFrom, Long: m.LimitLong, Short: m.LimitShort, Containment: m.Containment}
 	if m.Verify == VerifyTexts {
 		r.Border = m.Border
 	}
@@ -149,6 +152,7 @@ func (m *Match) preset(name string) error {
 		return &SettingError{SettingPreset, strconv.Quote(name), "write one of " + strings.Join(Presets(), ", ")}
 	}
 	m.Preset, m.LongFrom, m.LimitLong, m.LimitShort, m.Border = name, rules.LongFrom, rules.Long, rules.Short, rules.Border
+	m.Containment = rules.Containment
 	return nil
 }
 
@@ -171,8 +175,15 @@ type Clusters struct {
 
 // Output says what is written.
 type Output struct {
-	Clean bool `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
+	Clean     bool   `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
+	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document whose best match contains it"`
 }
+
+// What the clean dump does with a document that another one contains.
+const (
+	ContainedKeep = "keep"
+	ContainedDrop = "drop"
+)
 
 // Library says which previous nights a run is matched against, and what it
 // adds to them. Night is YYYY-MM-DD, and more if a date has several nights.
@@ -216,7 +227,7 @@ func Default() Config {
 		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin},
 		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
-		Output:   Output{Clean: true},
+		Output:   Output{Clean: true, Contained: ContainedKeep},
 		Execution: Execution{
 			Engine:   EngineLocal,
 			Master:   "127.0.0.1:45326",
@@ -332,6 +343,7 @@ func (c Config) Check() error {
 		{c.Match.Distance > most, "match.distance", fmt.Sprintf("beyond what %d bits are matched at: write a number from 0 to %d", c.Features.Bits, most)},
 		{!c.Match.Verified() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{!c.Match.Verified() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{!c.Match.Verified() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
 		{c.Clusters.Keep == KeepRank && c.Input.Rank == "", "clusters.keep", "name the column to rank by: --set input.rank_column=NAME"},
 		{badEncoding != nil, "input.encoding", badEncoding},

@@ -99,7 +99,7 @@ func (d *Documents) Each(ctx context.Context, first, last uint64, c views.Column
 
 // ViewForm is the form of the views of a run.
 func ViewForm(c config.Config) views.Form {
-	return views.Form{Wide: c.Features.Bits > 64, Verified: c.Match.Verified(), Keep: c.Clusters.Keep != config.KeepFirst}
+	return views.Form{Wide: c.Features.Bits > 64, Verified: c.Match.Verified(), Keep: c.Clusters.Keep != config.KeepFirst, Sampled: c.Match.Rules().Containment > 0}
 }
 
 // Rule is the rule for candidates and verdicts that the settings say.

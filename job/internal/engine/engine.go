@@ -33,8 +33,8 @@ type Engine interface {
 
 	// Match joins the documents that emit keys, and calls emit with the pairs
 	// that are the same, or whose texts have to decide, a batch at a time, in
-	// any order: each once, but for the bounds on hot keys every pair of
-	// mapper.Rule. emit is safe for concurrent use and keeps no batch.
+	// any order: each once, one whose texts decide perhaps several times, and but
+	// for the bounds on hot keys every pair of mapper.Rule. emit is safe for concurrent use and keeps no batch.
 	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
 
 	// Earlier joins tonight's documents with those of earlier nights in the
@@ -71,7 +71,9 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 	if f, ok := j.fingerprinters.Get().(*mapper.Fingerprinter); ok {
 		return f
 	}
-	return mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Verified(), j.Templates)
+	f := mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Verified(), j.Templates)
+	f.Samples = j.Config.Match.Containment > 0
+	return f
 }
 
 // Release takes back a Fingerprinter.

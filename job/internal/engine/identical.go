@@ -264,7 +264,7 @@ func (x *Identities) hashViews(ctx context.Context, wanted *reducer.Subset) ([]u
 		if !wanted.Any(first, end) {
 			return nil
 		}
-		return x.Documents.Each(ctx, first, end, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+		return x.Documents.Each(ctx, first, end, views.Verdict, func(doc uint64, r *views.Row) error {
 			i, ok := wanted.Index(doc)
 			if !ok {
 				return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -29,23 +28,23 @@ func TestPairRecordsComeBackAndSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, distance := number.Draw(t, "a"), number.Draw(t, "b"), rapid.Byte().Draw(t, "h")
 		e := data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")}
-		jaccard := rapid.Float32().Draw(t, "jaccard")
-		rec := engine.AppendPair([]byte("x"), a, b, distance, e, jaccard)[1:]
+		overlap := data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")}
+		rec := engine.AppendPair([]byte("x"), a, b, distance, e, overlap)[1:]
 		if len(rec) != engine.PairBytes {
 			t.Fatalf("a record of %d bytes", len(rec))
 		}
-		a2, b2, distance2, e2, jaccard2 := engine.UnpackPair(rec)
-		if a2 != a || b2 != b || distance2 != distance || e2 != e || jaccard2 != jaccard {
-			t.Fatalf("got %d %d %d %+v %g", a2, b2, distance2, e2, jaccard2)
+		a2, b2, distance2, e2, overlap2 := engine.UnpackPair(rec)
+		if a2 != a || b2 != b || distance2 != distance || e2 != e || overlap2 != overlap {
+			t.Fatalf("got %d %d %d %+v %+v", a2, b2, distance2, e2, overlap2)
 		}
 		c, d := number.Draw(t, "c"), number.Draw(t, "d")
-		other := engine.AppendPair(nil, c, d, 0, data.Evidence{}, 0)
+		other := engine.AppendPair(nil, c, d, 0, data.Evidence{}, data.Overlap{})
 		if (a < c || a == c && b < d) != (slices.Compare(rec, other) < 0) && (a != c || b != d) {
 			t.Fatalf("%d %d and %d %d do not sort as they should", a, b, c, d)
 		}
 	})
-	if _, _, _, _, jaccard := engine.UnpackPair(engine.AppendPair(nil, 0, 1, 0, data.Evidence{}, float32(math.NaN()))); jaccard == jaccard {
-		t.Error("a missing Jaccard is", jaccard)
+	if _, _, _, _, o := engine.UnpackPair(engine.AppendPair(nil, 0, 1, 0, data.Evidence{}, data.UnknownOverlap())); o.Jaccard == o.Jaccard || o.Containment == o.Containment {
+		t.Error("an overlap that is not known is", o)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/data/decision"
 	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 )
@@ -128,6 +129,9 @@ func (w *writer) tables(ctx context.Context) (err error) {
 				return err
 			}
 		}
+		if !d.Earlier && d.Evidence.Reason == data.Contained && w.job.Config.Output.Contained == config.ContainedDrop {
+			w.drop(d.Doc)
+		}
 		if d.Cluster == decision.None {
 			return nil
 		}
@@ -190,21 +194,21 @@ func (w *writer) match(d *decision.Decision, id []byte) (*data.MatchRow, error) 
 		row := &data.MatchRow{
 			DocID: id, MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
 			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
-			Estimate: math.NaN(), Jaccard: math.NaN(), Verdict: data.ByDistance.String(),
+			Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Verdict: data.ByDistance.String(),
 		}
 		if w.job.Config.Match.Verified() {
 			row.Estimate, row.Verdict = e.Similarity, e.Reason
 		}
 		return row, nil
 	}
-	return w.row(id, d.Match, d.Distance, d.Evidence, d.Jaccard)
+	return w.row(id, d.Match, d.Distance, d.Evidence, d.Overlap)
 }
 
 // row is the row of a pair.
-func (w *writer) row(id []byte, match uint64, distance uint8, e data.Evidence, jaccard float32) (*data.MatchRow, error) {
+func (w *writer) row(id []byte, match uint64, distance uint8, e data.Evidence, o data.Overlap) (*data.MatchRow, error) {
 	row := &data.MatchRow{
 		DocID: id, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
-		Estimate: math.NaN(), Jaccard: float64(jaccard), Verdict: e.Reason.String(),
+		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(),
 	}
 	if w.job.Config.Match.Verified() {
 		row.Estimate = mapper.Similarity(e)
@@ -260,8 +264,8 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 	}
 	err = w.job.EachID(ctx, w.task, next, func(row int64, id []byte) error {
 		for row == next() {
-			_, b, distance, e, jaccard := UnpackPair(body)
-			r, err := w.row(id, b, distance, e, jaccard)
+			_, b, distance, e, o := UnpackPair(body)
+			r, err := w.row(id, b, distance, e, o)
 			if err != nil {
 				return err
 			}
@@ -286,24 +290,23 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 // KindPairs names the files of PairsFolder, whose records are of PairBytes: the
 // pairs in ascending order of both documents.
 const (
-	KindPairs = "neardup all pairs 1"
-	PairBytes = 2*data.NumberBytes + 8
+	KindPairs = "neardup all pairs 2"
+	PairBytes = 2*data.NumberBytes + 4 + data.OverlapBytes
 )
 
 // AppendPair appends the record of a pair.
-func AppendPair(dst []byte, a, b uint64, distance uint8, e data.Evidence, jaccard float32) []byte {
+func AppendPair(dst []byte, a, b uint64, distance uint8, e data.Evidence, o data.Overlap) []byte {
 	dst = data.AppendNumber(data.AppendNumber(dst, a), b)
 	dst = append(dst, distance, byte(e.Reason))
-	dst = binary.LittleEndian.AppendUint16(dst, e.Figure)
-	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(jaccard))
+	return o.Append(binary.LittleEndian.AppendUint16(dst, e.Figure))
 }
 
 // UnpackPair is the inverse of AppendPair.
-func UnpackPair(rec []byte) (a, b uint64, distance uint8, e data.Evidence, jaccard float32) {
+func UnpackPair(rec []byte) (a, b uint64, distance uint8, e data.Evidence, o data.Overlap) {
 	a, b = data.Number(rec), data.Number(rec[data.NumberBytes:])
 	rec = rec[2*data.NumberBytes:]
 	e = data.Evidence{Reason: data.Reason(rec[1]), Figure: binary.LittleEndian.Uint16(rec[2:])}
-	return a, b, rec[0], e, math.Float32frombits(binary.LittleEndian.Uint32(rec[4:]))
+	return a, b, rec[0], e, data.UnpackOverlap(rec[4:])
 }
 
 // clean reads the split again and writes the documents that stay, on workers

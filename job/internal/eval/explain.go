@@ -38,6 +38,7 @@ type explanation struct {
 	Estimate     float64        `json:"estimate"`      // of the Jaccard similarity, by the sketches
 	Error        float64        `json:"error"`         // its standard error
 	Bands        int            `json:"bands"`         // of the sketch in common, of sketch.Bands
+	Sampled      [2]int         `json:"sampled"`       // passages in common, of those that the two samples can have in common
 	Jaccard      float64        `json:"jaccard"`       // exact
 	Containment  float64        `json:"containment"`   // exact, in the shorter one
 	Candidate    bool           `json:"candidate"`     // the pair meets: by segment, band or as short texts
@@ -93,7 +94,9 @@ func newExplainer(m *Neardup) (*explainer, error) {
 		return nil, err
 	}
 	w := analyzer.NewWorkspace()
-	return &explainer{m, layout, m.rule(), w, mapper.NewFingerprinter(w, true, templates), release}, nil
+	f := mapper.NewFingerprinter(w, true, templates)
+	f.Samples = true
+	return &explainer{m, layout, m.rule(), w, f, release}, nil
 }
 
 // looked is what a run and its verdicts look at of a document.
@@ -138,7 +141,8 @@ func (x *explainer) explain(first, second *Document) *explanation {
 	}
 	e.features(a.features, b.features)
 	e.sketches((*sketch.Sketch)(&a.view.Sketch), (*sketch.Sketch)(&b.view.Sketch))
-	e.judge(x.method, &x.rule, &a.view, &b.view)
+	e.Sampled[0], e.Sampled[1] = sketch.SharedSample(a.view.Sample, b.view.Sample, a.Length, b.Length)
+	e.judge(x, a, b)
 	return e
 }
 
@@ -157,13 +161,15 @@ const (
 	reasonNear = "within the distance"
 	reasonFar  = "beyond the distance"
 	reasonLane = "too few features"
-	reasonMeet = "neither segment nor band in common"
+	reasonMeet = "neither segment nor band in common, nor enough passages"
 )
 
 // judge fills in the verdict, and why the pair is no candidate if it is none.
-func (e *explanation) judge(m *Neardup, rule *mapper.Rule, x, y *data.View) {
-	if e.Candidate = rule.Candidate(x, y); e.Candidate {
-		e.Verdict, _ = mapper.NewVerifier(*rule).Verdict(x, y)
+func (e *explanation) judge(by *explainer, a, b *looked) {
+	m, x, y := by.method, &a.view, &b.view
+	verify := mapper.NewVerifier(by.rule)
+	if e.Candidate = by.rule.Candidate(x, y); e.Candidate {
+		e.Verdict, _ = verify.Verdict(x, y)
 	}
 	short := m.Match.ShortTexts && len(x.Letters) > 0 && len(y.Letters) > 0
 	switch rules, length := m.Match.Rules(), min(e.A.Length, e.B.Length); {
@@ -175,6 +181,9 @@ func (e *explanation) judge(m *Neardup, rule *mapper.Rule, x, y *data.View) {
 		e.Limit = rules.Limit(length)
 		if e.Verdict.Open {
 			e.Verdict = rules.Settle(e.Jaccard, length)
+			if reason, _ := verify.Settle(a.shingles, b.shingles, x, y); !e.Verdict.Same && reason != data.NotTheSame {
+				e.Verdict.Reason = reason.String()
+			}
 		}
 	case e.A.Shingles == 0 || e.B.Shingles == 0:
 		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
@@ -237,7 +246,7 @@ func (e *explanation) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
 	fmt.Fprintf(&b, "lanes        %s (%d features, %d characters), %s (%d features, %d characters)\n",
 		e.A.Lane, e.A.Features, e.A.Length, e.B.Lane, e.B.Features, e.B.Length)
-	fmt.Fprintf(&b, "sketches     J ≈ %.3f ± %.3f, %d of %d bands in common", e.Estimate, e.Error, e.Bands, sketch.Bands)
+	fmt.Fprintf(&b, "sketches     J ≈ %.3f ± %.3f, %d of %d bands in common, %d of %d passages", e.Estimate, e.Error, e.Bands, sketch.Bands, e.Sampled[0], e.Sampled[1])
 	if e.Limit > 0 {
 		fmt.Fprintf(&b, ", limit %.2f", e.Limit)
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -162,10 +161,6 @@ func pairOfIDs(ids ...[]byte) (Pair, error) {
 	return pairOf(int32(n[0]), int32(n[1])), errors.Join(errs[:]...)
 }
 
-// verdictContained is how the verdict on a document within another begins:
-// contained, or contains. All others say that both are the same.
-const verdictContained = "contain"
-
 // eachPair calls visit with the pairs of a run. Their score is the similarity
 // that the verdict rests on.
 func eachPair(ctx context.Context, dir string, visit func(matched)) error {
@@ -182,7 +177,7 @@ func eachPair(ctx context.Context, dir string, visit func(matched)) error {
 			if p.Pair, err = pairOfIDs(row.DocID, row.MatchID); err != nil {
 				break
 			}
-			p.Score, p.Contained = row.Similarity, strings.HasPrefix(row.Verdict, verdictContained)
+			p.Score, p.Contained = row.Similarity, row.Verdict == data.Contains.String() || row.Verdict == data.Contained.String()
 			for _, closer := range []float64{row.Estimate, row.Jaccard} {
 				if !math.IsNaN(closer) {
 					p.Score = closer

@@ -326,7 +326,7 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 	if source.Extracts(s.format) {
 		again = s.packing * unpackShare
 	}
-	if m.Verify == config.VerifyTexts {
+	if m.Verify == config.VerifyTexts || m.Containment > 0 {
 		p.Match += again * n / readers // the texts of open pairs
 	}
 	if cfg.Output.Clean {

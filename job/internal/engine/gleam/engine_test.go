@@ -237,7 +237,8 @@ func matchEqualsLocal(t *testing.T, c *testCluster, v variant) {
 	pairsEqualLocal(t, c, v.config(), planted.Prints(v.n, v.bits))
 }
 
-// verifiedEqualsLocal has sketches and short texts ride the shuffle too.
+// verifiedEqualsLocal has sketches, short texts and samples ride the shuffle
+// too.
 func verifiedEqualsLocal(t *testing.T, c *testCluster) {
 	presets := []string{config.PresetBalanced}
 	if long() {
@@ -245,7 +246,9 @@ func verifiedEqualsLocal(t *testing.T, c *testCluster) {
 	}
 	for _, preset := range presets {
 		for _, bits := range []int{64, 128} {
-			pairsEqualLocal(t, c, presetConfig(t, preset, bits), planted.Views(4000, bits))
+			cfg := presetConfig(t, preset, bits)
+			cfg.Match.Containment = 0.8
+			pairsEqualLocal(t, c, cfg, planted.Views(4000, bits))
 		}
 	}
 }

@@ -286,7 +286,7 @@ func final(w *worker) (err error) {
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	batch := make([]pairs.Pair, 0, batchPairs)
 	verify := engine.NewBatch(documents, p.rule, func(pair data.Pair) error {
-		if batch = append(batch, pairs.Pair{Pair: pair, Jaccard: pairs.None()}); len(batch) < batchPairs {
+		if batch = append(batch, pairs.Pair{Pair: pair, Overlap: data.UnknownOverlap()}); len(batch) < batchPairs {
 			return nil
 		}
 		err := out.Add(batch)

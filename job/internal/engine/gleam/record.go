@@ -52,7 +52,7 @@ func newPacking(c config.Config) (packing, error) {
 // columns are those of the views that the keys are made of.
 func (p packing) columns() views.Columns {
 	if p.tables > p.layout.Tables() {
-		return views.Sketch | views.Letters
+		return views.Verdict
 	}
 	return 0
 }

@@ -22,6 +22,7 @@ func TestRecordsSurvive(t *testing.T) {
 		bits := rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
 		cfg := config.Default()
 		cfg.Features.Bits, cfg.Match.Distance = bits, rapid.IntRange(0, 5).Draw(t, "k")
+		cfg.Match.Containment = 0.8
 		p, err := newPacking(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func TestRecordsSurvive(t *testing.T) {
 				f.Hi = rapid.Uint64().Draw(t, "hi")
 			}
 			table := rapid.IntRange(0, p.tables-1).Draw(t, "table")
-			v := data.View{Hi: f.Hi, Lo: f.Lo, Normal: true, Length: 60, Letters: []byte("letters")}
+			v := data.View{Hi: f.Hi, Lo: f.Lo, Normal: true, Length: 60, Letters: []byte("letters"), Sample: []byte("keys")}
 			for b := range v.Sketch {
 				v.Sketch[b] = rapid.Byte().Draw(t, "sketch")
 			}

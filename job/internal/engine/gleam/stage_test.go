@@ -88,7 +88,7 @@ func TestPairs(t *testing.T) {
 		for range n {
 			p := data.Pair{A: uint64(len(want)), B: 1 << 39, Distance: 3, Evidence: data.Evidence{Reason: data.Open, Figure: 7}}
 			want = append(want, p)
-			if err := out.Add([]pairs.Pair{{Pair: p, Jaccard: pairs.None()}}); err != nil {
+			if err := out.Add([]pairs.Pair{{Pair: p, Overlap: data.UnknownOverlap()}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/hamming"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // join is one match under way.
@@ -30,17 +29,28 @@ type join struct {
 
 // What the join in memory takes for a document, in bytes: for its fingerprint,
 // seven times its width (measured, see job/docs/benchmarks), and for its view.
-const viewBytes = data.SketchSize + 48
+const (
+	viewBytes   = data.SketchSize + 48
+	sampleBytes = 256
+)
 
 func match[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) error {
 	need := int64(j.documents.Len()) * 7 * int64(unsafe.Sizeof(*new(F)))
 	if j.rule.Verified {
-		need += int64(j.documents.Len()) * viewBytes
+		need += int64(j.documents.Len()) * j.viewBytes()
 	}
 	if need > j.limit {
 		return spilled(ctx, j, pack)
 	}
 	return inMemory(ctx, j, pack)
+}
+
+// viewBytes is about what a view takes in memory.
+func (j *join) viewBytes() int64 {
+	if j.rule.Containment > 0 {
+		return viewBytes + sampleBytes
+	}
+	return viewBytes
 }
 
 // memory is the documents that emit keys, in memory: document i has the number
@@ -70,7 +80,7 @@ func inMemory[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi,
 	if err := m.near(ctx); err != nil {
 		return err
 	}
-	if j.rule.Bands || j.rule.ShortTexts {
+	if j.rule.Sketched() {
 		if err := m.shared(ctx); err != nil {
 			return err
 		}
@@ -86,7 +96,7 @@ func (m *memory[F]) load(ctx context.Context, pack func(hi, lo uint64) F) error 
 	m.views = mapper.NewUnits(true)
 	n := m.documents.Len()
 	m.numbers, m.prints = make([]uint64, 0, n), make([]F, 0, n)
-	return m.documents.Each(ctx, 0, n, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+	return m.documents.Each(ctx, 0, n, views.Verdict, func(doc uint64, r *views.Row) error {
 		i := uint32(len(m.numbers))
 		m.numbers = append(m.numbers, doc)
 		m.views.Append(&r.View)
@@ -146,7 +156,7 @@ func (m *memory[F]) appoint() {
 		}
 		k.verify = mapper.NewVerifier(m.rule)
 		k.compare = mapper.NewComparer(m.layout, m.rule, view, func(c mapper.Candidate) error {
-			if k.verify.Unlike(m.views, uint32(c.A), uint32(c.B)) {
+			if k.verify.Unlike(m.views, c.Table, uint32(c.A), uint32(c.B)) {
 				return nil
 			}
 			m.views.View(uint32(c.A), &k.a)
@@ -214,7 +224,7 @@ func (m *memory[F]) shared(ctx context.Context) error {
 	var records, spare []uint64
 	values := mapper.NewMap(nil, m.rule)
 	var v data.View
-	for table := range sketch.Bands + 1 {
+	for table := range mapper.SketchTables {
 		records = records[:0]
 		for doc := range m.views.Len() {
 			m.views.View(uint32(doc), &v)

@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // spiller is the join by way of the disk. Everything is dealt into buckets
@@ -56,7 +55,7 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	// worker; so it is with a chunk of views.
 	documents := int64(j.documents.Len())
 	s.n = int(documents*7*int64(width[F]())*2*int64(j.workers)/j.limit) + j.workers
-	s.chunks = int(documents*viewBytes*2*int64(j.workers)/j.limit) + j.workers
+	s.chunks = int(documents*j.viewBytes()*2*int64(j.workers)/j.limit) + j.workers
 	s.distinct = s.buckets(s.n, width[F]()+data.NumberBytes+1, false)
 	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	s.open = s.buckets(s.chunks, candidateBytes, false)
@@ -67,7 +66,7 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	if err := s.near(ctx); err != nil {
 		return err
 	}
-	if j.rule.Bands || j.rule.ShortTexts {
+	if j.rule.Sketched() {
 		if err := s.shared(ctx); err != nil {
 			return err
 		}
@@ -339,7 +338,7 @@ func (s *spiller[F]) documentsOf(records *spill.Buckets, b int) (map[F][]uint64,
 
 // shared finds the candidates of the other tables: each is dealt by value.
 func (s *spiller[F]) shared(ctx context.Context) error {
-	for table := range sketch.Bands + 1 {
+	for table := range mapper.SketchTables {
 		if err := s.sharedTable(ctx, table); err != nil {
 			return err
 		}
@@ -347,20 +346,27 @@ func (s *spiller[F]) shared(ctx context.Context) error {
 	return nil
 }
 
+// sampledBuckets is how many times as many buckets the records of samples take
+// as those of fingerprints: a document has some tens.
+const sampledBuckets = 4
+
 func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
-	dealt := s.buckets(s.n, 4+data.NumberBytes, false)
-	defer func() { err = errors.Join(err, dealt.Close()) }()
-	columns := views.Sketch
-	if table == mapper.ShortTexts {
+	n, columns := s.n, views.Sketch
+	switch table {
+	case mapper.ShortTexts:
 		columns = views.Letters
+	case mapper.Samples:
+		n, columns = sampledBuckets*s.n, views.Sample
 	}
+	dealt := s.buckets(n, 4+data.NumberBytes, false)
+	defer func() { err = errors.Join(err, dealt.Close()) }()
 	deal := dealt.Dealer()
 	values := mapper.NewMap(nil, s.rule)
 	var record []byte
 	err = s.documents.Each(ctx, 0, s.documents.Len(), columns, func(doc uint64, r *views.Row) error {
 		for _, v := range values.Values(table, &r.View) {
 			record = data.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
-			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, s.n), record, nil); err != nil {
+			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, n), record, nil); err != nil {
 				return err
 			}
 		}
@@ -370,7 +376,7 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 		return err
 	}
 	compare, candidates := s.comparers()
-	err = s.each(ctx, s.n, func(worker, b int) error {
+	err = s.each(ctx, n, func(worker, b int) error {
 		var docs []uint64
 		last := uint32(0)
 		group := func() error { return compare[worker].Shared(table, uint64(last), docs) }
@@ -446,7 +452,7 @@ func (s *spiller[F]) loadChunk(ctx context.Context, chunk int, records *spill.Bu
 	last := min(first+s.chunkDocuments(), s.documents.Len())
 	loaded := mapper.NewUnits(true)
 	places := make([]uint32, last-first)
-	err = s.documents.Each(ctx, first, last, views.Sketch|views.Letters, func(doc uint64, r *views.Row) error {
+	err = s.documents.Each(ctx, first, last, views.Verdict, func(doc uint64, r *views.Row) error {
 		places[doc-first] = uint32(loaded.Len())
 		loaded.Append(&r.View)
 		return nil

@@ -1,5 +1,5 @@
 // Package planted makes documents for the tests of engines: random ones, near
-// copies, hot keys, equal ones and short texts.
+// copies, hot keys, equal ones, short texts and common passages.
 package planted
 
 import (
@@ -58,8 +58,19 @@ func Hot() (out []data.View) {
 		}
 		v.Normal = false
 	})
+	add(400, func(i int, v *data.View) { // a hot sampled shingle, and one that few share
+		v.Sample = sample(10, 20, uint32(1000+i/4))
+	})
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
+}
+
+// sample is a sample of keys in ascending order.
+func sample(keys ...uint32) (s []byte) {
+	for _, key := range keys {
+		s = binary.LittleEndian.AppendUint32(s, key)
+	}
+	return s
 }
 
 // Prints makes n fingerprints: random ones, near copies, and a hot segment key
@@ -136,9 +147,23 @@ func Views(n, bits int) []data.View {
 				}
 			}
 			last = v.Letters
+		} else {
+			v.Sample = passages(r, n)
 		}
 	}
 	return out
+}
+
+// passages is the sample of a text that has some passages of one of n/8 others,
+// and some of its own.
+func passages(r *rand.Rand, n int) []byte {
+	var keys []uint32
+	first := uint32(r.IntN(n/8+1)) << 10
+	for range 1 + r.IntN(12) {
+		keys = append(keys, first+uint32(r.IntN(16)), r.Uint32()>>r.IntN(7))
+	}
+	slices.Sort(keys)
+	return sample(slices.Compact(keys)...)
 }
 
 // Alike makes n documents as a crawl has them: of the normal lane, a fifth of
