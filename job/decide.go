@@ -51,7 +51,6 @@ func (r *run) decide(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err != nil {
 		return rec, err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
 	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
 	d := &decider{run: r, documents: documents, rec: &rec}
 	if r.library != nil {
@@ -465,15 +464,16 @@ func (d *decider) write(ctx context.Context) error {
 		end, _ := slices.BinarySearch(d.numbers, d.documents.First(task+1))
 		out := decision.Create(d.run.dir.Path(decisionFile(task)), first)
 		earlier, matched := int64(0), int64(0)
+		var decided decision.Decision
 		for ; i < end; i++ {
-			decided := d.decision(uint32(i))
+			decided = d.decision(uint32(i))
 			if decided.Earlier {
 				earlier++
 			}
 			if decided.Earlier || decided.Match != decision.None {
 				matched++
 			}
-			out.Add(decided)
+			out.Add(&decided)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -508,7 +508,7 @@ func decisionFile(task int) string {
 
 // decision is what was decided of index i: of the equally near matches an
 // earlier night's comes first.
-func (d *decider) decision(i uint32) *decision.Decision {
+func (d *decider) decision(i uint32) decision.Decision {
 	out := decision.Decision{Doc: d.numbers[i], Match: decision.None, Jaccard: pairs.None(), Cluster: decision.None}
 	match, distance, e, ok := d.match(i)
 	if previous := d.earlier.match(d.numbers[i]); previous != nil && (!ok || previous.Distance <= int(distance)) {
@@ -519,7 +519,7 @@ func (d *decider) decision(i uint32) *decision.Decision {
 	if l := d.labels[i]; d.isCluster(l) {
 		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[l] == i
 	}
-	return &out
+	return out
 }
 
 // largestCluster is a ClusterSize whose ids are yet to be read.

@@ -174,9 +174,12 @@ func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
 	return group.Wait()
 }
 
-// documents opens the run's documents.
-func (r *run) documents() (*engine.Documents, error) {
-	return engine.OpenDocuments(r.dir, len(r.job.Splits))
+// documents opens the run's documents, once. The run closes them at its end.
+func (r *run) documents() (d *engine.Documents, err error) {
+	if r.opened == nil {
+		r.opened, err = engine.OpenDocuments(r.dir, len(r.job.Splits))
+	}
+	return r.opened, err
 }
 
 // fingerprinted sums up the fingerprint tasks.
