@@ -65,12 +65,8 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return rec, err
 	}
 	err = r.eachSplit(ctx, func(task int) error {
-		body, err := inSlots(answers, task)
-		if err != nil {
-			return err
-		}
 		path := r.dir.Path(rundir.State, engine.NamesFolder, rundir.PartName(task, ""))
-		return errors.Join(answers.Drop(task), decision.WriteNames(path, body))
+		return errors.Join(writeNames(path, answers, task), answers.Drop(task))
 	})
 	if err := errors.Join(err, r.nameLargest(answers, documents.Parts())); err != nil {
 		return rec, err
@@ -83,8 +79,8 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	return rec, r.dir.PutRecord(rec)
 }
 
-// inSlots returns the names that a split was answered, in the order of slots.
-func inSlots(answers *spill.Buckets, task int) ([]byte, error) {
+// writeNames writes the names that a split was answered, in the order of slots.
+func writeNames(path string, answers *spill.Buckets, task int) error {
 	at := make([]int, answers.Len(task)) // by slot: where the name stands in text, + 1
 	text := make([]byte, 0, answers.Bytes(task))
 	err := answers.Each(task, func(head, id []byte) error {
@@ -97,13 +93,16 @@ func inSlots(answers *spill.Buckets, task int) ([]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	body := make([]byte, 0, len(text))
+	out, err := decision.CreateNames(path)
+	if err != nil {
+		return err
+	}
 	for _, at := range at {
-		body = append(body, decision.FirstName(text[at-1:])...)
+		_, _ = out.Write(decision.FirstName(text[at-1:])) // Commit tells the error
 	}
-	return body, nil
+	return out.Commit()
 }
 
 // asker deals the requests of a split.

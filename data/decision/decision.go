@@ -123,8 +123,8 @@ func (d *Decision) Names(yield func(doc uint64) error) error {
 
 const kindNames = "neardup names 2"
 
-// AppendName appends the record of a name to the body of a file of names: the
-// document's number, a uvarint of the length of its id, and the id.
+// AppendName appends the record of a name: the document's number, a uvarint of
+// the length of its id, and the id.
 func AppendName(dst []byte, doc uint64, id []byte) []byte {
 	dst = binary.AppendUvarint(data.AppendNumber(dst, doc), uint64(len(id)))
 	return append(dst, id...)
@@ -143,9 +143,9 @@ func FirstName(b []byte) []byte {
 	return b[:start+int(length)]
 }
 
-// WriteNames writes the file of the ids that the tables of a split have, in the
-// order in which they have them.
-func WriteNames(path string, body []byte) error { return data.WriteChecked(path, kindNames, body) }
+// CreateNames starts the file of the ids that the tables of a split have: their
+// records, in the order in which the tables have them.
+func CreateNames(path string) (*data.CheckedFile, error) { return data.CreateChecked(path, kindNames) }
 
 // Names are the ids that the tables of a split have, to be read in order.
 type Names struct {
@@ -153,7 +153,7 @@ type Names struct {
 	b    []byte
 }
 
-// ReadNames reads what WriteNames wrote.
+// ReadNames reads the file of a split.
 func ReadNames(path string) (*Names, error) {
 	b, err := data.ReadChecked(path, kindNames)
 	return &Names{path, b}, err

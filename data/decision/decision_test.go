@@ -63,7 +63,14 @@ func TestNames(t *testing.T) {
 				t.Fatalf("the first name is %q, want %q", name, body[at:])
 			}
 		}
-		if err := decision.WriteNames(path, body); err != nil {
+		out, err := decision.CreateNames(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Write(body); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Commit(); err != nil {
 			t.Fatal(err)
 		}
 		names, err := decision.ReadNames(path)
