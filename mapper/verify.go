@@ -98,10 +98,12 @@ func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 }
 
 // Unlike reports whether two units are certainly not the same, by their sketches
-// alone: most candidates by their fingerprints are not.
+// or the outlines of their letters alone: most candidates are not.
 func (v *Verifier) Unlike(u *Units, a, b uint32) bool {
-	if len(u.lettersOf(a)) > 0 && len(u.lettersOf(b)) > 0 {
-		return false
+	x, lettersA := u.shortText(a)
+	y, lettersB := u.shortText(b)
+	if len(lettersA) > 0 && len(lettersB) > 0 {
+		return x.Unlike(y)
 	}
 	return sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])) > v.differ
 }
