@@ -81,15 +81,15 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 
 // writeNames writes the names that a split was answered, in the order of slots.
 func writeNames(path string, answers *spill.Buckets, task int) error {
-	at := make([]int, answers.Len(task)) // by slot: where the name stands in text, + 1
+	places := make([]struct{ start, end int }, answers.Len(task)) // by slot, of names in text
 	text := make([]byte, 0, answers.Bytes(task))
 	err := answers.Each(task, func(head, id []byte) error {
-		slot := data.Number(head)
-		if slot >= uint64(len(at)) || at[slot] != 0 {
-			return fmt.Errorf("slot %d of %d: %w", slot, len(at), rundir.ErrNotConserved)
+		slot, start := data.Number(head), len(text)
+		if slot >= uint64(len(places)) || places[slot].end != 0 {
+			return fmt.Errorf("slot %d of %d: %w", slot, len(places), rundir.ErrNotConserved)
 		}
-		at[slot] = len(text) + 1
 		text = decision.AppendName(text, data.Number(head[data.NumberBytes:]), id)
+		places[slot].start, places[slot].end = start, len(text)
 		return nil
 	})
 	if err != nil {
@@ -99,8 +99,8 @@ func writeNames(path string, answers *spill.Buckets, task int) error {
 	if err != nil {
 		return err
 	}
-	for _, at := range at {
-		_, _ = out.Write(decision.FirstName(text[at-1:])) // Commit tells the error
+	for _, p := range places {
+		_, _ = out.Write(text[p.start:p.end]) // Commit tells the error
 	}
 	return out.Commit()
 }

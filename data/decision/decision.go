@@ -130,19 +130,6 @@ func AppendName(dst []byte, doc uint64, id []byte) []byte {
 	return append(dst, id...)
 }
 
-// FirstName is the record that b starts with; nil if there is none.
-func FirstName(b []byte) []byte {
-	if len(b) <= data.NumberBytes {
-		return nil
-	}
-	length, n := binary.Uvarint(b[data.NumberBytes:])
-	start := data.NumberBytes + n
-	if n <= 0 || length > uint64(len(b)-start) {
-		return nil
-	}
-	return b[:start+int(length)]
-}
-
 // CreateNames starts the file of the ids that the tables of a split have: their
 // records, in the order in which the tables have them.
 func CreateNames(path string) (*data.CheckedFile, error) { return data.CreateChecked(path, kindNames) }
@@ -161,11 +148,15 @@ func ReadNames(path string) (*Names, error) {
 
 // Next is the next id, which is not to be changed. It must be that of doc.
 func (n *Names) Next(doc uint64) ([]byte, error) {
-	name := FirstName(n.b)
-	if name == nil || data.Number(name) != doc {
-		return nil, fmt.Errorf("%s: the id of document %d is not where it is needed: this is a defect of neardup", n.path, doc)
+	if len(n.b) > data.NumberBytes && data.Number(n.b) == doc {
+		length, size := binary.Uvarint(n.b[data.NumberBytes:])
+		start := data.NumberBytes + size
+		if size > 0 && length <= uint64(len(n.b)-start) {
+			end := start + int(length)
+			id := n.b[start:end:end]
+			n.b = n.b[end:]
+			return id, nil
+		}
 	}
-	n.b = n.b[len(name):]
-	_, size := binary.Uvarint(name[data.NumberBytes:])
-	return name[data.NumberBytes+size:], nil
+	return nil, fmt.Errorf("%s: the id of document %d is not where it is needed: this is a defect of neardup", n.path, doc)
 }
