@@ -52,7 +52,7 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err := errors.Join(err, r.askLargest(documents, asked.Dealer())); err != nil {
 		return rec, err
 	}
-	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Memory: limit / 4, Head: answerBytes, Tail: true})
+	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Memory: limit / 2, Head: answerBytes, Tail: true})
 	defer func() { err = errors.Join(err, answers.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
 		deal := answers.Dealer()
