@@ -13,28 +13,51 @@ import (
 // written.
 var ErrDamaged = errors.New("damaged: delete the file, and the same command makes it again")
 
-// WriteChecked writes a file of a run's state, whole or not at all: a line that
-// names its kind, the body, and an XXH3-64 checksum of both, little-endian.
-func WriteChecked(path, kind string, body []byte) error {
+// CheckedFile is a file of a run's state that is written piece by piece: a line
+// that names its kind, the body, and an XXH3-64 checksum of both,
+// little-endian.
+type CheckedFile struct {
+	file *AtomicFile
+	hash *xxh3.Hasher
+}
+
+// CreateChecked starts the file at path, where nothing stands before Commit.
+func CreateChecked(path, kind string) (*CheckedFile, error) {
 	f, err := CreateAtomic(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &CheckedFile{f, xxh3.New()}
+	_, err = c.Write([]byte(kind + "\n"))
+	return c, err
+}
+
+// Write appends to the body. An error is that of Commit, too.
+func (c *CheckedFile) Write(b []byte) (int, error) {
+	_, _ = c.hash.Write(b)
+	return c.file.Write(b)
+}
+
+// Commit completes the file; on error nothing of it is left.
+func (c *CheckedFile) Commit() error {
+	_, _ = c.file.Write(binary.LittleEndian.AppendUint64(nil, c.hash.Sum64()))
+	return c.file.Commit()
+}
+
+// Abort removes what was not committed; after Commit it does nothing.
+func (c *CheckedFile) Abort() error { return c.file.Abort() }
+
+// WriteChecked writes a checked file at once.
+func WriteChecked(path, kind string, body []byte) error {
+	f, err := CreateChecked(path, kind)
 	if err != nil {
 		return err
 	}
-	h := xxh3.New()
-	for _, b := range [][]byte{[]byte(kind + "\n"), body} {
-		_, _ = h.Write(b)
-		if _, err := f.Write(b); err != nil {
-			return errors.Join(err, f.Abort())
-		}
-	}
-	if _, err := f.Write(binary.LittleEndian.AppendUint64(nil, h.Sum64())); err != nil {
-		return errors.Join(err, f.Abort())
-	}
+	_, _ = f.Write(body)
 	return f.Commit()
 }
 
-// ReadChecked returns the body of a file that WriteChecked wrote, or
-// ErrDamaged.
+// ReadChecked returns the body of a CheckedFile, or ErrDamaged.
 func ReadChecked(path, kind string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

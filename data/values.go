@@ -72,13 +72,23 @@ func ParseDate(b []byte) int64 {
 	return NoDate
 }
 
-// rfc3339 reads the commonest form, yyyy-mm-ddThh:mm:ssZ, without allocation.
+// rfc3339 reads the commonest forms, yyyy-mm-dd and yyyy-mm-ddThh:mm:ssZ,
+// without allocation.
 func rfc3339(b []byte) (ms int64, ok bool) {
-	if len(b) != len("2006-01-02T15:04:05Z") || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' || b[19] != 'Z' {
+	const day, full = len("2006-01-02"), len("2006-01-02T15:04:05Z")
+	if len(b) != day && len(b) != full || b[4] != '-' || b[7] != '-' {
 		return 0, false
 	}
-	var v [6]int
-	for i, at := range [6][2]int{{0, 4}, {5, 7}, {8, 10}, {11, 13}, {14, 16}, {17, 19}} {
+	fields := [...][2]int{{0, 4}, {5, 7}, {8, 10}, {11, 13}, {14, 16}, {17, 19}}
+	n := 3
+	if len(b) == full {
+		if b[10] != 'T' || b[13] != ':' || b[16] != ':' || b[19] != 'Z' {
+			return 0, false
+		}
+		n = len(fields)
+	}
+	var v [len(fields)]int
+	for i, at := range fields[:n] {
 		if !digits(b[at[0]:at[1]]) {
 			return 0, false
 		}

@@ -79,11 +79,8 @@ func (d *decider) check(ctx context.Context) error {
 
 // takesPart reports whether a document is one of those that are matched.
 func (d *decider) takesPart(doc uint64, r *views.Row) bool {
-	if !r.Matched() {
-		return false
-	}
-	_, equal := d.matched.Index(doc)
-	return equal || !d.documents.Silent(doc) // a silent document without an index is a duplicate id, or deleted
+	// A silent document without an index is a duplicate id, or deleted.
+	return r.Matched() && (!d.documents.Silent(doc) || d.matched.Has(doc))
 }
 
 func (d *decider) samples(ctx context.Context) (samples []sample, err error) {

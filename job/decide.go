@@ -52,7 +52,6 @@ func (r *run) decide(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err != nil {
 		return rec, err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
 	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
 	d := &decider{run: r, documents: documents, rec: &rec}
 	if r.library != nil {
@@ -450,28 +449,37 @@ func (d *decider) represent(ctx context.Context) error {
 		}
 		return nil
 	}
-	values := make([]float64, len(d.labels)) // of the keepers
-	err := d.documents.Scan(0, d.documents.Len(), views.Keep, func(doc uint64, r *views.Row) error {
-		if doc&0xffff == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		i, ok := d.matched.Index(doc)
-		if !ok {
+	values := make([]float64, len(d.numbers)) // by index
+	err := d.run.eachSplit(ctx, func(task int) error {
+		i, end := d.indices(task)
+		return d.documents.Scan(d.documents.First(task), d.documents.First(task+1), views.Keep, func(doc uint64, r *views.Row) error {
+			if i < end && d.numbers[i] == doc {
+				values[i] = r.Keep
+				i++
+			}
 			return nil
-		}
-		l, c := d.labels[i], reducer.Candidate{Doc: i, Value: r.Keep}
-		if have := d.keepers[l]; have != noDocument {
-			c = reducer.Keeper(rule, []reducer.Candidate{{Doc: have, Value: values[l]}, c})
-		}
-		d.keepers[l], values[l] = c.Doc, c.Value
-		return nil
+		})
 	})
+	for i, l := range d.labels {
+		c := reducer.Candidate{Doc: uint32(i), Value: values[i]}
+		if have := d.keepers[l]; have != noDocument {
+			c = reducer.Keeper(rule, []reducer.Candidate{{Doc: have, Value: values[have]}, c})
+		}
+		d.keepers[l] = c.Doc
+	}
 	for l, lineage := range d.lineage {
 		if lineage.continues && d.run.config.Clusters.Keep == config.KeepEarliest {
 			d.keepers[l] = noDocument // the earlier night has it
 		}
 	}
 	return err
+}
+
+// indices are those of the documents of a split: from first to last − 1.
+func (d *decider) indices(task int) (first, last int) {
+	first, _ = slices.BinarySearch(d.numbers, d.documents.First(task))
+	last, _ = slices.BinarySearch(d.numbers, d.documents.First(task+1))
+	return first, last
 }
 
 // write writes the decisions of each split.
@@ -481,20 +489,19 @@ func (d *decider) write(ctx context.Context) error {
 	}
 	var mu sync.Mutex // of the counts
 	err := d.run.eachSplit(ctx, func(task int) error {
-		first := d.documents.First(task)
-		i, _ := slices.BinarySearch(d.numbers, first)
-		end, _ := slices.BinarySearch(d.numbers, d.documents.First(task+1))
-		out := decision.Create(d.run.dir.Path(decisionFile(task)), first)
+		out := decision.Create(d.run.dir.Path(decisionFile(task)), d.documents.First(task))
+		i, end := d.indices(task)
 		earlier, matched := int64(0), int64(0)
+		var decided decision.Decision
 		for ; i < end; i++ {
-			decided := d.decision(uint32(i))
+			decided = d.decision(uint32(i))
 			if decided.Earlier {
 				earlier++
 			}
 			if decided.Earlier || decided.Match != decision.None {
 				matched++
 			}
-			out.Add(decided)
+			out.Add(&decided)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -529,7 +536,7 @@ func decisionFile(task int) string {
 
 // decision is what was decided of index i: of the equally near matches an
 // earlier night's comes first, and before one that is not the same.
-func (d *decider) decision(i uint32) *decision.Decision {
+func (d *decider) decision(i uint32) decision.Decision {
 	out := decision.Decision{Doc: d.numbers[i], Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None}
 	m, e, ok := d.match(i)
 	if previous := d.earlier.match(d.numbers[i]); previous != nil && (!ok || !m.Same || previous.Distance <= int(m.Distance)) {
@@ -540,7 +547,7 @@ func (d *decider) decision(i uint32) *decision.Decision {
 	if l := d.labels[i]; d.isCluster(l) {
 		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[l] == i
 	}
-	return &out
+	return out
 }
 
 // largestCluster is a ClusterSize whose ids are yet to be read.

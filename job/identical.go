@@ -30,7 +30,6 @@ func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) 
 	if err != nil {
 		return rec, err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
 	limit, err := r.config.Execution.MemoryLimit()
 	if err != nil {
 		return rec, err

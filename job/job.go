@@ -68,9 +68,10 @@ type run struct {
 	workers  int
 	sum      *Summary
 	counts   MatchCounts
-	release  func() error     // the analyzer's memory
-	library  *library.Library // nil for a run without one
-	change   int64            // of the library, when this run began to read it
+	opened   *engine.Documents // nil before the first stage that asks for documents
+	release  func() error      // the analyzer's memory
+	library  *library.Library  // nil for a run without one
+	change   int64             // of the library, when this run began to read it
 }
 
 // Run does what the request asks for, or what is left of it, and returns the
@@ -104,6 +105,9 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 		return nil, err
 	}
 	defer func() {
+		if r.opened != nil {
+			err = errors.Join(err, r.opened.Close())
+		}
 		if r.library != nil {
 			err = errors.Join(err, r.library.Close())
 		}

@@ -130,9 +130,6 @@ func (r *run) writeEarlier(n *night, earliest *reducer.Earliest, today map[strin
 	if err != nil {
 		return nil, err
 	}
-	if err := documents.Close(); err != nil {
-		return nil, err
-	}
 	drift := map[driftKey]*data.DriftRow{}
 	current := make([][]string, earliest.Units())
 	row := 0

@@ -34,7 +34,6 @@ func (r *run) match(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err != nil {
 		return rec, err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
 	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
 	path := r.dir.Path(rundir.State, matchedFile)
 	out, err := pairs.Create(path)
@@ -98,7 +97,6 @@ func (r *run) resolve(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err != nil {
 		return rec, err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
 	var open []pairs.Pair
 	err = pairs.Each(ctx, r.dir.Path(rundir.State, matchedFile), func(p pairs.Pair) error {
 		if p.Evidence.Reason == data.Open {

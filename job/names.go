@@ -1,11 +1,11 @@
 package job
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -22,9 +22,16 @@ import (
 // largestFile has the largest clusters, as the summary tells of them.
 const largestFile = "largest.json"
 
-// names gives each split the ids of other documents that its tables name: the
-// requests are dealt to the splits of those documents, and the answers back.
-// The summary, too, asks for some: as if it were one split more.
+// Requests and answers of names, as records of package spill. A slot is the
+// place of an id among those that the tables of the split that asks have.
+const (
+	requestBytes = data.NumberBytes + 4 + data.NumberBytes // document, the split that asks, slot
+	answerBytes  = 2 * data.NumberBytes                    // slot, document; the id is the tail
+)
+
+// names gives each split the ids that its tables have: the requests are dealt
+// to the splits of those documents, and the answers back. The summary, too,
+// asks for some: as if it were one split more.
 func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: stageNames}
@@ -32,13 +39,11 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err != nil {
 		return rec, err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
 	limit, err := r.config.Execution.MemoryLimit()
 	if err != nil {
 		return rec, err
 	}
-	const head = data.NumberBytes + 4
-	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Memory: limit / 8, Head: head})
+	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Memory: limit / 8, Head: requestBytes})
 	defer func() { err = errors.Join(err, asked.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
 		deal := asked.Dealer()
@@ -47,7 +52,7 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err := errors.Join(err, r.askLargest(documents, asked.Dealer())); err != nil {
 		return rec, err
 	}
-	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Memory: limit / 4, Head: data.NumberBytes, Tail: true})
+	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Memory: limit / 2, Head: answerBytes, Tail: true})
 	defer func() { err = errors.Join(err, answers.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
 		deal := answers.Dealer()
@@ -60,12 +65,8 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return rec, err
 	}
 	err = r.eachSplit(ctx, func(task int) error {
-		names := decision.CreateNames(r.dir.Path(rundir.State, engine.NamesFolder, rundir.PartName(task, "")), answers.Bytes(task))
-		err := answers.Sorted(task, func(number, id []byte) error {
-			names.Add(data.Number(number), id)
-			return nil
-		})
-		return errors.Join(err, answers.Drop(task), names.Commit())
+		path := r.dir.Path(rundir.State, engine.NamesFolder, rundir.PartName(task, ""))
+		return errors.Join(writeNames(path, answers, task), answers.Drop(task))
 	})
 	if err := errors.Join(err, r.nameLargest(answers, documents.Parts())); err != nil {
 		return rec, err
@@ -78,17 +79,53 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	return rec, r.dir.PutRecord(rec)
 }
 
-// appendRequest appends the request for the id of a document.
-func appendRequest(dst []byte, doc uint64, asker int) []byte {
-	return binary.BigEndian.AppendUint32(data.AppendNumber(dst, doc), uint32(asker))
+// writeNames writes the names that a split was answered, in the order of slots.
+func writeNames(path string, answers *spill.Buckets, task int) error {
+	places := make([]struct{ start, end int }, answers.Len(task)) // by slot, of names in text
+	text := make([]byte, 0, answers.Bytes(task))
+	err := answers.Each(task, func(head, id []byte) error {
+		slot, start := data.Number(head), len(text)
+		if slot >= uint64(len(places)) || places[slot].end != 0 {
+			return fmt.Errorf("slot %d of %d: %w", slot, len(places), rundir.ErrNotConserved)
+		}
+		text = decision.AppendName(text, data.Number(head[data.NumberBytes:]), id)
+		places[slot].start, places[slot].end = start, len(text)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	out, err := decision.CreateNames(path)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		_, _ = out.Write(text[p.start:p.end]) // Commit tells the error
+	}
+	return out.Commit()
+}
+
+// asker deals the requests of a split.
+type asker struct {
+	documents *engine.Documents
+	deal      *spill.Dealer
+	task      int
+	slot      uint64
+	record    []byte
+}
+
+func (a *asker) want(doc uint64) error {
+	a.record = binary.BigEndian.AppendUint32(data.AppendNumber(a.record[:0], doc), uint32(a.task))
+	a.record = data.AppendNumber(a.record, a.slot)
+	a.slot++
+	return a.deal.Put(a.documents.Part(doc), a.record, nil)
 }
 
 // askLargest deals the documents that the summary names.
 func (r *run) askLargest(documents *engine.Documents, deal *spill.Dealer) (err error) {
+	a := asker{documents: documents, deal: deal, task: documents.Parts()}
 	for _, c := range r.counts.Largest {
-		for _, doc := range []uint64{c.Cluster, c.Example} {
-			err = errors.Join(err, deal.Put(documents.Part(doc), appendRequest(nil, doc, documents.Parts()), nil))
-		}
+		err = errors.Join(err, a.want(c.Cluster), a.want(c.Example))
 	}
 	return errors.Join(err, deal.Flush())
 }
@@ -96,8 +133,8 @@ func (r *run) askLargest(documents *engine.Documents, deal *spill.Dealer) (err e
 // nameLargest writes what the summary tells of the largest clusters.
 func (r *run) nameLargest(answers *spill.Buckets, asker int) error {
 	id := map[uint64]string{}
-	err := answers.Each(asker, func(number, name []byte) error {
-		id[data.Number(number)] = string(name)
+	err := answers.Each(asker, func(head, name []byte) error {
+		id[data.Number(head[data.NumberBytes:])] = string(name)
 		return nil
 	})
 	if err != nil {
@@ -115,38 +152,32 @@ func (r *run) named(context.Context, []rundir.TaskRecord) error {
 	return rundir.ReadJSON(r.dir.Path(rundir.State, largestFile), &r.sum.Largest)
 }
 
-// ask deals the documents that the tables of a split name.
+// ask deals the documents whose ids the tables of a split have, in the order in
+// which they have them.
 func (r *run) ask(documents *engine.Documents, task int, deal *spill.Dealer) error {
-	var record []byte
-	want := func(doc uint64) error {
-		record = appendRequest(record[:0], doc, task)
-		return deal.Put(documents.Part(doc), record, nil)
-	}
 	split, err := decision.Read(r.dir.Path(decisionFile(task)))
 	if err != nil {
 		return err
 	}
+	a := asker{documents: documents, deal: deal, task: task}
 	var d decision.Decision
 	for i := range split.Len() {
 		split.At(i, &d)
-		if d.Match != decision.None {
-			if err := want(d.Match); err != nil {
-				return err
-			}
-		}
-		if d.Cluster != decision.None && d.Cluster != d.Doc && d.Cluster != d.Match {
-			if err := want(d.Cluster); err != nil {
-				return err
-			}
+		if err := d.Names(a.want); err != nil {
+			return err
 		}
 	}
 	if !r.config.Match.AllPairs {
 		return nil
 	}
 	body, err := data.ReadChecked(r.dir.Path(rundir.State, engine.PairsFolder, rundir.PartName(task, "")), engine.KindPairs)
-	for ; err == nil && len(body) > 0; body = body[engine.PairBytes:] {
-		_, b, _, _, _ := engine.UnpackPair(body)
-		err = want(b)
+	for last := decision.None; err == nil && len(body) > 0; body = body[engine.PairBytes:] {
+		first, second, _, _, _ := engine.UnpackPair(body)
+		if first != last {
+			err = a.want(first)
+		}
+		err = errors.Join(err, a.want(second))
+		last = first
 	}
 	return err
 }
@@ -155,12 +186,8 @@ func (r *run) ask(documents *engine.Documents, task int, deal *spill.Dealer) err
 // the splits that asked.
 func (r *run) answer(ctx context.Context, documents *engine.Documents, task int, asked *spill.Buckets, deal *spill.Dealer) error {
 	requests := make([]byte, 0, asked.Bytes(task))
-	var last []byte
 	err := asked.Sorted(task, func(b, _ []byte) error {
-		if !bytes.Equal(b, last) {
-			requests = append(requests, b...)
-			last = b
-		}
+		requests = append(requests, b...)
 		return nil
 	})
 	if err != nil || len(requests) == 0 {
@@ -173,13 +200,15 @@ func (r *run) answer(ctx context.Context, documents *engine.Documents, task int,
 		}
 		return int64(data.Number(requests) - first)
 	}
+	var answer []byte
 	err = r.job.EachID(ctx, task, next, func(row int64, id []byte) error {
 		for row == next() {
-			asker := binary.BigEndian.Uint32(requests[data.NumberBytes:])
-			if err := deal.Put(int(asker), requests[:data.NumberBytes], id); err != nil {
+			asker, slot := binary.BigEndian.Uint32(requests[data.NumberBytes:]), requests[data.NumberBytes+4:requestBytes]
+			answer = append(append(answer[:0], slot...), requests[:data.NumberBytes]...)
+			if err := deal.Put(int(asker), answer, id); err != nil {
 				return err
 			}
-			requests = requests[data.NumberBytes+4:]
+			requests = requests[requestBytes:]
 		}
 		return nil
 	})

@@ -52,7 +52,7 @@ var stages = []Stage{
 	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles", when: consults, done: (*run).consulted},
 	{Name: stageResolve, Of: "preset thorough", Doc: "those pairs and shingles → what the texts say", when: consults, task: (*run).resolve},
 	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; the check against brute force", task: (*run).decide, done: (*run).decided},
-	{Name: stageNames, Doc: "decisions → for each split, the ids of other documents that its tables name", task: (*run).names, done: (*run).named},
+	{Name: stageNames, Doc: "decisions → for each split, the ids that its tables have, in their order", task: (*run).names, done: (*run).named},
 	{Name: engine.StageWrite, PerSplit: true, Doc: "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `clean/`", done: (*run).written},
 	{Name: stageAdd, Of: "`--library`", Doc: "fingerprints, clusters → a night of the library", when: hasLibrary, task: (*run).add, done: (*run).added},
 }
@@ -178,9 +178,12 @@ func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
 	return group.Wait()
 }
 
-// documents opens the run's documents.
-func (r *run) documents() (*engine.Documents, error) {
-	return engine.OpenDocuments(r.dir, len(r.job.Splits))
+// documents opens the run's documents, once. The run closes them at its end.
+func (r *run) documents() (d *engine.Documents, err error) {
+	if r.opened == nil {
+		r.opened, err = engine.OpenDocuments(r.dir, len(r.job.Splits))
+	}
+	return r.opened, err
 }
 
 // fingerprinted sums up the fingerprint tasks.

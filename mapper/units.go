@@ -4,6 +4,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // Units are the different views of a night's documents: what is found for a
@@ -15,8 +16,8 @@ type Units struct {
 	normal   []bool   // this and what follows only if verified
 	lengths  []uint32
 	sketches [][data.SketchSize]byte
-	letters  []byte
-	ends     []int // of letters
+	letters  []byte // of each short text its outline and its letters
+	ends     []int  // of letters
 	samples  []byte
 	sampled  []int // where each unit's sample ends; nil while all are empty
 
@@ -64,7 +65,9 @@ func (u *Units) Append(v *data.View) {
 	u.lo = append(u.lo, v.Lo)
 	if u.verified {
 		u.normal, u.lengths, u.sketches = append(u.normal, v.Normal), append(u.lengths, v.Length), append(u.sketches, v.Sketch)
-		u.letters = append(u.letters, v.Letters...)
+		if len(v.Letters) > 0 {
+			u.letters = append(sketch.OutlineOf(v.Letters).Append(u.letters), v.Letters...)
+		}
 		u.ends = append(u.ends, len(u.letters))
 		if len(v.Sample) > 0 && u.sampled == nil {
 			u.sampled = make([]int, u.Len()-1, cap(u.lo))
@@ -114,14 +117,25 @@ func (u *Units) View(unit uint32, v *data.View) {
 func (u *Units) isNormal(unit uint32) bool { return !u.verified || u.normal[unit] }
 
 func (u *Units) lettersOf(unit uint32) []byte {
+	_, letters := u.shortText(unit)
+	return letters
+}
+
+// shortText returns the outline and the letters of a short text's unit; of
+// another there are no letters.
+func (u *Units) shortText(unit uint32) (o sketch.Outline, letters []byte) {
 	if !u.verified {
-		return nil
+		return o, nil
 	}
 	start := 0
 	if unit > 0 {
 		start = u.ends[unit-1]
 	}
-	return u.letters[start:u.ends[unit]]
+	b := u.letters[start:u.ends[unit]]
+	if len(b) == 0 {
+		return o, nil
+	}
+	return sketch.ReadOutline(b), b[sketch.OutlineSize:]
 }
 
 func (u *Units) sampleOf(unit uint32) []byte {

@@ -124,11 +124,16 @@ func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 }
 
 // Unlike reports whether two units that are a candidate pair by that table are
-// certainly none of that table's pairs, by their sketches alone: most candidates
-// by their fingerprints are not.
+// certainly none of that table's pairs, by their sketches or the outlines of
+// their letters alone: most candidates are not.
 func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
-	if table == Samples || len(u.lettersOf(a)) > 0 && len(u.lettersOf(b)) > 0 {
+	if table == Samples {
 		return false
+	}
+	x, lettersA := u.shortText(a)
+	y, lettersB := u.shortText(b)
+	if len(lettersA) > 0 && len(lettersB) > 0 {
+		return x.Unlike(y)
 	}
 	return sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])) > v.differ
 }

@@ -103,92 +103,59 @@ func (s *Split) At(i int, d *Decision) {
 	d.Earlier, d.Keeper = b[4]&1 != 0, b[4]&2 != 0
 }
 
-const kindNames = "neardup names 1"
-
-// NamesWriter writes the file of the ids of other documents that the tables of
-// a split name: for each document a uvarint of its distance from the one
-// before, a uvarint of the length of its id, and the id.
-type NamesWriter struct {
-	path string
-	last uint64
-	buf  []byte
+// Names calls yield with the documents whose ids the tables have for d: itself,
+// its match in the run, and the first of its cluster if that is another one.
+func (d *Decision) Names(yield func(doc uint64) error) error {
+	if err := yield(d.Doc); err != nil {
+		return err
+	}
+	if d.Match != None {
+		if err := yield(d.Match); err != nil {
+			return err
+		}
+	}
+	if d.Cluster == None || d.Cluster == d.Doc || d.Cluster == d.Match {
+		return nil
+	}
+	return yield(d.Cluster)
 }
 
-// CreateNames starts the file at path, of about so many bytes.
-func CreateNames(path string, size int64) *NamesWriter {
-	return &NamesWriter{path: path, buf: make([]byte, 0, size)}
+const kindNames = "neardup names 2"
+
+// AppendName appends the record of a name: the document's number, a uvarint of
+// the length of its id, and the id.
+func AppendName(dst []byte, doc uint64, id []byte) []byte {
+	dst = binary.AppendUvarint(data.AppendNumber(dst, doc), uint64(len(id)))
+	return append(dst, id...)
 }
 
-// Add appends the id of a document; they come in ascending order.
-func (w *NamesWriter) Add(doc uint64, id []byte) {
-	w.buf = binary.AppendUvarint(w.buf, doc-w.last)
-	w.buf = binary.AppendUvarint(w.buf, uint64(len(id)))
-	w.buf = append(w.buf, id...)
-	w.last = doc
-}
+// CreateNames starts the file of the ids that the tables of a split have: their
+// records, in the order in which the tables have them.
+func CreateNames(path string) (*data.CheckedFile, error) { return data.CreateChecked(path, kindNames) }
 
-// Commit writes the file, whole or not at all.
-func (w *NamesWriter) Commit() error { return data.WriteChecked(w.path, kindNames, w.buf) }
-
-// Names are the ids of documents.
+// Names are the ids that the tables of a split have, to be read in order.
 type Names struct {
-	b     []byte
-	names []name
-	shift uint     // of a document's number to its place in at
-	at    []uint32 // the first name of each place, or behind it
+	path string
+	b    []byte
 }
 
-// name says where a document's id stands, behind its length.
-type name struct {
-	doc uint64
-	at  int
-}
-
-// ReadNames reads what a NamesWriter wrote.
+// ReadNames reads the file of a split.
 func ReadNames(path string) (*Names, error) {
 	b, err := data.ReadChecked(path, kindNames)
-	if err != nil {
-		return nil, err
-	}
-	n := &Names{b: b}
-	doc := uint64(0)
-	for at := 0; at < len(b); {
-		step, x := binary.Uvarint(b[at:])
-		length, y := binary.Uvarint(b[at+max(x, 0):])
-		if x <= 0 || y <= 0 || length > uint64(len(b)-at-x-y) {
-			return nil, fmt.Errorf("%s: %w", path, data.ErrDamaged)
-		}
-		doc += step
-		n.names = append(n.names, name{doc, at + x})
-		at += x + y + int(length)
-	}
-	for doc>>n.shift > uint64(len(n.names)) {
-		n.shift++
-	}
-	n.at = make([]uint32, doc>>n.shift+2)
-	i := len(n.names)
-	for place := len(n.at) - 1; place >= 0; place-- {
-		for i > 0 && n.names[i-1].doc>>n.shift >= uint64(place) {
-			i--
-		}
-		n.at[place] = uint32(i)
-	}
-	return n, nil
+	return &Names{path, b}, err
 }
 
-// ID is the id of a document; it is not to be changed.
-func (n *Names) ID(doc uint64) ([]byte, bool) {
-	if doc>>n.shift >= uint64(len(n.at)) {
-		return nil, false
-	}
-	for _, x := range n.names[n.at[doc>>n.shift]:] {
-		if x.doc == doc {
-			length, size := binary.Uvarint(n.b[x.at:])
-			return n.b[x.at+size:][:length], true
-		}
-		if x.doc > doc {
-			break
+// Next is the next id, which is not to be changed. It must be that of doc.
+func (n *Names) Next(doc uint64) ([]byte, error) {
+	if len(n.b) > data.NumberBytes && data.Number(n.b) == doc {
+		length, size := binary.Uvarint(n.b[data.NumberBytes:])
+		start := data.NumberBytes + size
+		if size > 0 && length <= uint64(len(n.b)-start) {
+			end := start + int(length)
+			id := n.b[start:end:end]
+			n.b = n.b[end:]
+			return id, nil
 		}
 	}
-	return nil, false
+	return nil, fmt.Errorf("%s: the id of document %d is not where it is needed: this is a defect of neardup", n.path, doc)
 }

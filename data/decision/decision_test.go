@@ -51,32 +51,58 @@ func TestRoundTrip(t *testing.T) {
 func TestNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names")
 	rapid.Check(t, func(t *rapid.T) {
-		docs := rapid.SliceOfDistinct(rapid.Uint64Range(0, 1<<40), rapid.ID[uint64]).Draw(t, "docs")
-		slices.Sort(docs)
-		n := decision.CreateNames(path, 0)
-		ids := map[uint64][]byte{}
-		for _, doc := range docs {
-			ids[doc] = rapid.SliceOf(rapid.Byte()).Draw(t, "id")
-			n.Add(doc, ids[doc])
+		docs := rapid.SliceOf(rapid.Uint64Range(0, decision.None)).Draw(t, "docs")
+		var body []byte
+		var ids [][]byte
+		for i, doc := range docs {
+			ids = append(ids, rapid.SliceOf(rapid.Byte()).Draw(t, "id"))
+			body = decision.AppendName(body, doc, ids[i])
 		}
-		if err := n.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		got, err := decision.ReadNames(path)
+		out, err := decision.CreateNames(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for doc, want := range ids {
-			if id, ok := got.ID(doc); !ok || !bytes.Equal(id, want) {
-				t.Fatalf("document %d: %q, %t, want %q", doc, id, ok, want)
+		if _, err := out.Write(body); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		names, err := decision.ReadNames(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, doc := range docs {
+			if id, err := names.Next(doc ^ 1); err == nil {
+				t.Fatalf("another document than %d: %q", doc, id)
 			}
-			if _, known := ids[doc+1]; !known {
-				if id, ok := got.ID(doc + 1); ok {
-					t.Fatalf("document %d: %q", doc+1, id)
-				}
+			if id, err := names.Next(doc); err != nil || !bytes.Equal(id, ids[i]) {
+				t.Fatalf("document %d: %q, %v, want %q", doc, id, err, ids[i])
 			}
 		}
+		if id, err := names.Next(0); err == nil {
+			t.Fatalf("after the last: %q", id)
+		}
 	})
+}
+
+// The ids that the tables have for a document, each once.
+func TestDecisionNames(t *testing.T) {
+	for _, c := range []struct {
+		d    decision.Decision
+		want []uint64
+	}{
+		{decision.Decision{Doc: 1, Match: 2, Cluster: 3}, []uint64{1, 2, 3}},
+		{decision.Decision{Doc: 3, Match: 2, Cluster: 2}, []uint64{3, 2}},
+		{decision.Decision{Doc: 1, Match: 2, Cluster: 1}, []uint64{1, 2}},
+		{decision.Decision{Doc: 1, Match: decision.None, Cluster: 0}, []uint64{1, 0}},
+		{decision.Decision{Doc: 1, Match: decision.None, Cluster: decision.None}, []uint64{1}},
+	} {
+		var got []uint64
+		if err := c.d.Names(func(doc uint64) error { got = append(got, doc); return nil }); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %d, %v, want %d", c.d, got, err, c.want)
+		}
+	}
 }
 
 // A file with any byte changed, or cut anywhere, is refused.

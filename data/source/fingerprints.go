@@ -14,11 +14,15 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// splitBytes is the size of a split of fingerprints, at least.
-const splitBytes = 16 << 20
+// The size of a split of fingerprints is that of one of the two, at least: ids
+// can be compressed to next to nothing.
+const (
+	splitBytes = 16 << 20
+	splitRows  = 1_000_000
+)
 
 // ExpandFingerprints lists splits of files of fingerprints in a fixed order:
-// Parquet in row groups of 16 MiB together or more, CSV and TSV whole. An
+// Parquet in row groups of 16 MiB or a million rows together or more, CSV and TSV whole. An
 // argument is a run directory, which stands for its fingerprints table, or as
 // of Expand.
 func ExpandFingerprints(args []string) ([]data.Split, error) {
@@ -44,7 +48,11 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 			for n < len(splits) && splits[n].Path == s.Path {
 				n++
 			}
-			out = append(out, joinGroups(splits[:n])...)
+			info, err := parquet.ReadInfo(s.Path)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, joinGroups(splits[:n], info.Rows)...)
 		case FormatCSV, FormatTSV:
 			out = append(out, s)
 		default:
@@ -55,10 +63,10 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 	return out, nil
 }
 
-// joinGroups joins the splits of a file, one for each of its row groups, to
-// splits of splitBytes on average or more.
-func joinGroups(groups []data.Split) []data.Split {
-	n := max(min(int(groups[0].Size/splitBytes), len(groups)), 1)
+// joinGroups joins the splits of a file of so many rows, one for each of its row
+// groups, to fewer ones of that size on average or more.
+func joinGroups(groups []data.Split, rows int64) []data.Split {
+	n := max(min(int(max(groups[0].Size/splitBytes, rows/splitRows)), len(groups)), 1)
 	joined := make([]data.Split, n)
 	for i := range joined {
 		joined[i] = groups[len(groups)*i/n]

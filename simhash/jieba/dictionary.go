@@ -4,8 +4,11 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/simhash/internal/huge"
@@ -206,20 +209,39 @@ func (d *Dictionary) number(runes []rune) {
 func (d *Dictionary) spell() error {
 	slots := model.Slots(d.nodes, len(d.costs)-1)
 	parents := model.Parents(d.nodes)
-	var codes []uint16
-	text := make([]byte, 0, 9*len(slots))
 	d.ends = make([]uint32, len(slots))
-	for id, slot := range slots {
-		var ok bool
-		if codes, ok = model.AppendCodes(codes[:0], d.nodes, parents, slot); !ok {
-			return fmt.Errorf("jieba: %w: word %d is not in the trie", errModel, id)
-		}
-		for _, c := range codes {
-			text = utf8.AppendRune(text, d.runes[c])
-		}
-		d.ends[id] = uint32(len(text))
+	parts := make([]strings.Builder, runtime.GOMAXPROCS(0))
+	var damaged atomic.Int64 // the number + 1 of a word that is not in the trie
+	var group sync.WaitGroup
+	for part := range parts {
+		text := &parts[part]
+		from, to := len(slots)*part/len(parts), len(slots)*(part+1)/len(parts)
+		group.Go(func() {
+			var codes []uint16
+			text.Grow(9 * (to - from))
+			for id := from; id < to; id++ {
+				var ok bool
+				if codes, ok = model.AppendCodes(codes[:0], d.nodes, parents, slots[id]); !ok {
+					damaged.Store(int64(id) + 1)
+					return
+				}
+				for _, c := range codes {
+					text.WriteRune(d.runes[c])
+				}
+				d.ends[id] = uint32(text.Len()) // within its part
+			}
+		})
 	}
-	d.text = string(text)
+	group.Wait()
+	if id := damaged.Load(); id > 0 {
+		return fmt.Errorf("jieba: %w: word %d is not in the trie", errModel, id-1)
+	}
+	for part := range parts {
+		for id := len(slots) * part / len(parts); id < len(slots)*(part+1)/len(parts); id++ {
+			d.ends[id] += uint32(len(d.text))
+		}
+		d.text += parts[part].String()
+	}
 	return nil
 }
 

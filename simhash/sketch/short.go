@@ -107,6 +107,19 @@ func OutlineOf(text []byte) (o Outline) {
 	return o
 }
 
+// OutlineSize is the size of what Append appends and ReadOutline reads.
+const OutlineSize = 9
+
+// Append appends the outline of a text of at most 255 characters to dst.
+func (o Outline) Append(dst []byte) []byte {
+	return binary.LittleEndian.AppendUint64(append(dst, byte(o.length)), o.characters)
+}
+
+// ReadOutline is the outline that b starts with.
+func ReadOutline(b []byte) Outline {
+	return Outline{length: int(b[0]), characters: binary.LittleEndian.Uint64(b[1:])}
+}
+
 // Unlike reports whether two short texts are certainly more edits apart than
 // ShortEdits: an edit takes one character away, and brings one.
 func (o Outline) Unlike(p Outline) bool {

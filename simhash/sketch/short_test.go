@@ -129,7 +129,11 @@ func TestUnlikeOutlinesAreFarApart(t *testing.T) {
 			}
 		}
 		edits, most := Edits(a, b), ShortEdits(max(len(a), len(b)))
-		if !OutlineOf([]byte(string(a))).Unlike(OutlineOf([]byte(string(b)))) {
+		outline := OutlineOf([]byte(string(a)))
+		if got := ReadOutline(outline.Append(nil)); got != outline {
+			t.Fatalf("%q: read %+v, appended %+v", string(a), got, outline)
+		}
+		if !outline.Unlike(OutlineOf([]byte(string(b)))) {
 			return
 		}
 		if unlike++; edits <= most {

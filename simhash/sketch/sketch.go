@@ -46,7 +46,7 @@ type Maker struct {
 	// then; else the first attempt at which it can borrow, attempts for none.
 	have, low [8]uint64
 	attempt   [bins]uint8
-	first     [Bits]uint16 // of few bins with a shingle: the same, of any number of attempts
+	first     [Bits / 4]uint64 // of few bins with a shingle: the same, of any number of attempts, as of tries
 
 	sample []uint32 // keys of the sample, as they come
 	recent []uint64 // hashes of the shingles that the next of its runs begin with
@@ -152,7 +152,7 @@ func (m *Maker) signs(dst *Sketch) {
 			case try < attempts:
 				lender = uint64(l.bin[bin][try])
 			case few:
-				lender = pick(bin, uint64(m.first[bin]), bins)
+				lender = pick(bin, m.first[bin/4]>>(16*(bin%4))&math.MaxInt16, bins)
 			default:
 				lender = m.lender(bin)
 			}
@@ -187,27 +187,38 @@ func (m *Maker) fewLend() bool {
 	}
 	firsts := firstAttempts()
 	for i := range m.first {
-		m.first[i] = math.MaxUint16
+		m.first[i] = tries * math.MaxInt16
 	}
 	for i, have := range m.have[:bins/64] {
 		for ; have != 0; have &= have - 1 {
-			for bin, try := range &firsts[64*i+bits.TrailingZeros64(have)] {
-				m.first[bin] = min(m.first[bin], try)
+			for j, try := range &firsts[64*i+bits.TrailingZeros64(have)] {
+				m.first[j] = least(m.first[j], try)
 			}
 		}
 	}
 	return true
 }
 
+// An attempt takes 15 bits: four stand in a word, bin i at 16 · (i mod 4) of
+// word i / 4. tries has a 1 in each.
+const tries = 1<<48 | 1<<32 | 1<<16 | 1
+
+// least is the smaller of each of four attempts.
+func least(a, b uint64) uint64 {
+	notLess := ((a | tries<<15) - b) >> 15 & tries * math.MaxUint16 // all bits set where a ≥ b
+	return b&notLess | a&^notLess
+}
+
 // firstAttempts holds, for every bin, at which attempt each of the first Bits
 // asks it first.
-var firstAttempts = sync.OnceValue(func() *[bins][Bits]uint16 {
-	t := new([bins][Bits]uint16)
+var firstAttempts = sync.OnceValue(func() *[bins][Bits / 4]uint64 {
+	t := new([bins][Bits / 4]uint64)
 	for i := range uint64(Bits) {
 		var asked [bins]bool
 		for try, left := uint64(0), bins; left > 0; try++ {
 			if j := pick(i, try, bins); !asked[j] {
-				asked[j], t[j][i] = true, uint16(try)
+				asked[j] = true
+				t[j][i/4] |= try << (16 * (i % 4))
 				left--
 			}
 		}

@@ -7,12 +7,15 @@ import (
 	"io/fs"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/hamming"
 )
 
 // Folders within the run directory's state, with a file for each split.
@@ -26,6 +29,14 @@ const (
 type Documents struct {
 	*views.Folder
 	silent []atomic.Uint64 // a bit a document: it emits no keys
+	prints *Prints         // as Identities left them
+}
+
+// Prints are the fingerprints of the documents that emit keys, up to 64 bits:
+// member i of the set is document Docs[i].
+type Prints struct {
+	Set  *hamming.Set[uint64]
+	Docs []uint64
 }
 
 // ViewPath is the file of the views of split task of the run in folder dir.
@@ -95,6 +106,64 @@ func (d *Documents) Each(ctx context.Context, first, last uint64, c views.Column
 		}
 		return yield(doc, r)
 	})
+}
+
+// TakePrints returns the fingerprints that the search for equal documents
+// collapsed, once: they take memory. It returns nil where fingerprints alone do
+// not make documents equal, where they were too many for one pass, and if the
+// documents were opened anew since.
+func (d *Documents) TakePrints() *Prints {
+	p := d.prints
+	d.prints = nil
+	return p
+}
+
+// Gather returns what scan, called for each split on workers goroutines, yields
+// of the split's documents from first to last − 1, with the documents, in their
+// order. Of about one in share documents something is yielded.
+func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
+	scan func(first, last uint64, yield func(doc uint64, value T)) error) (docs []uint64, values []T, err error) {
+	type part struct {
+		docs   []uint64
+		values []T
+	}
+	parts := make([]part, d.Parts())
+	if share == 1 { // the parts stand where they belong but for what is not yielded
+		docs, values = make([]uint64, d.Len()), make([]T, d.Len())
+		for split := range parts {
+			first, last := d.First(split), d.First(split+1)
+			parts[split] = part{docs[first:first:last], values[first:first:last]}
+		}
+	}
+	err = eachSplit(ctx, d, workers, func(split int) error {
+		p := parts[split]
+		err := scan(d.First(split), d.First(split+1), func(doc uint64, value T) {
+			p.docs, p.values = append(p.docs, doc), append(p.values, value)
+		})
+		parts[split] = p
+		return err
+	})
+	docs, values = docs[:0], values[:0]
+	for split, p := range parts {
+		docs, values = append(docs, p.docs...), append(values, p.values...)
+		parts[split] = part{}
+	}
+	return docs, values, err
+}
+
+// eachSplit calls f for every split on workers goroutines.
+func eachSplit(ctx context.Context, d *Documents, workers int, f func(split int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(workers, 1))
+	for split := range d.Parts() {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return Guard(func() error { return f(split) })
+		})
+	}
+	return group.Wait()
 }
 
 // ViewForm is the form of the views of a run.

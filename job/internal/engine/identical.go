@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/zeebo/xxh3"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/identical"
@@ -94,20 +92,34 @@ type keys func(first, last uint64, yield func(doc, key uint64) error) error
 const documentBytes = 64
 
 // equal calls found with the documents, ascending, of each two or more that
-// share a key, and of which confirm, unless it is nil, gives the same hash,
-// which found gets too.
+// share a key, and of which confirm gives the same hash, which found gets too.
+// Without confirm the keys are fingerprints, which stay with the documents.
 func (x *Identities) equal(ctx context.Context, keys keys,
 	confirm func(ctx context.Context, wanted *reducer.Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
 	passes := n*documentBytes/uint64(max(x.Memory, 1)) + 1
 	var groups groups
 	for pass := range passes {
-		k, docs, err := x.load(ctx, keys, pass, passes)
-		if err == nil {
-			err = groups.collapse(k, docs, x.Workers)
-		}
+		// To read the views some times costs less than to deal the keys by way
+		// of the disk.
+		docs, k, err := Gather(ctx, x.Documents, x.Workers, passes, func(first, last uint64, yield func(doc, key uint64)) error {
+			return keys(first, last, func(doc, key uint64) error {
+				if passes == 1 || uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass {
+					yield(doc, key)
+				}
+				return nil
+			})
+		})
 		if err != nil {
 			return err
+		}
+		set, err := hamming.Collapse(k, hamming.Options{Workers: x.Workers})
+		if err != nil {
+			return err
+		}
+		groups.add(set, docs)
+		if confirm == nil && passes == 1 {
+			x.Documents.prints = &Prints{Set: set, Docs: docs}
 		}
 	}
 	if confirm == nil {
@@ -154,47 +166,16 @@ const (
 	nothing   = uint64(math.MaxUint64)
 )
 
-// load reads the keys of one of so many passes, with their documents: to read
-// the views some times costs less than to deal the keys by way of the disk.
-func (x *Identities) load(ctx context.Context, keys keys, pass, passes uint64) (k, docs []uint64, err error) {
-	n := x.Documents.Len() / passes
-	k, docs = make([]uint64, 0, n+n/16), make([]uint64, 0, n+n/16)
-	var mu sync.Mutex
-	err = x.eachSplit(ctx, func(split int) error {
-		const some = 4096
-		someKeys, someDocs := make([]uint64, 0, some), make([]uint64, 0, some)
-		add := func() {
-			mu.Lock()
-			defer mu.Unlock()
-			k, docs = append(k, someKeys...), append(docs, someDocs...)
-			someKeys, someDocs = someKeys[:0], someDocs[:0]
-		}
-		err := keys(x.Documents.First(split), x.Documents.First(split+1), func(doc, key uint64) error {
-			if passes > 1 && uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) != pass {
-				return nil
-			}
-			if someKeys, someDocs = append(someKeys, key), append(someDocs, doc); len(someKeys) == some {
-				add()
-			}
-			return nil
-		})
-		add()
-		return err
-	})
-	return k, docs, err
-}
-
 // groups are the documents of each two or more that share a key.
 type groups struct {
 	docs []uint64
 	ends []int
 }
 
-// collapse adds the groups of documents by their keys.
-func (g *groups) collapse(keys, docs []uint64, workers int) error {
-	set, err := hamming.Collapse(keys, hamming.Options{Workers: workers})
-	if err != nil {
-		return err
+// add adds the groups of documents by their keys, whose set has their places.
+func (g *groups) add(set *hamming.Set[uint64], docs []uint64) {
+	if set.Len() == len(docs) {
+		return
 	}
 	for i := range set.Len() {
 		members := set.Members(i)
@@ -204,10 +185,8 @@ func (g *groups) collapse(keys, docs []uint64, workers int) error {
 		for _, m := range members {
 			g.docs = append(g.docs, docs[m])
 		}
-		slices.Sort(g.docs[len(g.docs)-len(members):])
 		g.ends = append(g.ends, len(g.docs))
 	}
-	return nil
 }
 
 func (g *groups) each(yield func(docs []uint64) error) error {
@@ -283,15 +262,5 @@ func (x *Identities) hashViews(ctx context.Context, wanted *reducer.Subset) ([]u
 }
 
 func (x *Identities) eachSplit(ctx context.Context, f func(split int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(x.Workers, 1))
-	for split := range x.Documents.Parts() {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return Guard(func() error { return f(split) })
-		})
-	}
-	return group.Wait()
+	return eachSplit(ctx, x.Documents, x.Workers, f)
 }

@@ -24,7 +24,7 @@ import (
 // the stage of writing reads.
 const (
 	DecisionFolder = "decisions" // see package decision
-	NamesFolder    = "names"     // ids of documents of other splits
+	NamesFolder    = "names"     // the ids that the tables have
 	PairsFolder    = "pairs"     // of all_pairs: pairs by the split of their first document
 	EarlierFolder  = "earlier"   // of a run with a library: what it says of the documents
 )
@@ -44,14 +44,14 @@ const fromRun = "run"
 
 // writer writes what is said of one split's documents.
 type writer struct {
-	job   *Job
-	task  int
-	rec   *rundir.TaskRecord
-	split *decision.Split
-	names *decision.Names
-	seen  EarlierByDoc // nil without a library
-	ids   map[uint64]string
-	gone  []uint64 // a bit a row: the clean dump leaves it out
+	job     *Job
+	task    int
+	rec     *rundir.TaskRecord
+	split   *decision.Split
+	names   *decision.Names
+	seen    EarlierByDoc      // nil without a library
+	lineage map[uint64]string // ids of a library's clusters, by their first documents
+	gone    []uint64          // a bit a row: the clean dump leaves it out
 }
 
 // write writes the parts of the matches, pairs and clusters tables of a split,
@@ -71,7 +71,7 @@ func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 		if w.seen, err = ReadEarlier(job.Dir, task); err != nil {
 			return rec, err
 		}
-		if w.ids, err = ReadLineage(job.Dir); err != nil {
+		if w.lineage, err = ReadLineage(job.Dir); err != nil {
 			return rec, err
 		}
 	}
@@ -119,13 +119,21 @@ func (w *writer) tables(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, clusters.Abort()) }()
 
-	err = w.each(ctx, func(d *decision.Decision, id []byte) error {
+	var d decision.Decision
+	var match data.MatchRow
+	var cluster data.ClusterRow
+	for i := range w.split.Len() {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		w.split.At(i, &d)
+		x, err := w.idsOf(&d)
+		if err != nil {
+			return err
+		}
 		if d.Match != decision.None || d.Earlier {
-			row, err := w.match(d, id)
-			if err != nil {
-				return err
-			}
-			if err := matches.Write(row); err != nil {
+			match = w.match(&d, &x)
+			if err := matches.Write(&match); err != nil {
 				return err
 			}
 		}
@@ -133,19 +141,15 @@ func (w *writer) tables(ctx context.Context) (err error) {
 			w.drop(d.Doc)
 		}
 		if d.Cluster == decision.None {
-			return nil
+			continue
 		}
 		if !d.Keeper {
 			w.drop(d.Doc)
 		}
-		row := data.ClusterRow{DocID: id, Size: int32(d.Size), Keeper: d.Keeper}
-		if row.ClusterID, err = w.clusterID(d, id); err != nil {
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper}
+		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
-		return clusters.Write(&row)
-	})
-	if err != nil {
-		return err
 	}
 	w.rec.Counts[CountMatches], w.rec.Counts[CountClusters] = matches.Rows(), clusters.Rows()
 	if err := errors.Join(matches.Commit(), clusters.Commit()); err != nil {
@@ -161,20 +165,6 @@ func (w *writer) tables(ctx context.Context) (err error) {
 	})
 }
 
-// each calls yield with the decisions and the ids of their documents.
-func (w *writer) each(ctx context.Context, yield func(d *decision.Decision, id []byte) error) error {
-	var d decision.Decision
-	i := -1
-	next := func() int64 {
-		if i++; i == w.split.Len() {
-			return -1
-		}
-		w.split.At(i, &d)
-		return int64(d.Doc - w.split.First)
-	}
-	return w.job.EachID(ctx, w.task, next, func(_ int64, id []byte) error { return yield(&d, id) })
-}
-
 func (w *writer) drop(doc uint64) {
 	row := doc - w.split.First
 	for row/64 >= uint64(len(w.gone)) {
@@ -187,58 +177,61 @@ func (w *writer) dropped(row int64) bool {
 	return row/64 < int64(len(w.gone)) && w.gone[row/64]>>(row%64)&1 != 0
 }
 
+// ids are those that the tables have for a document.
+type ids struct{ doc, match, cluster []byte }
+
+// idsOf takes the ids for the next decision.
+func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
+	err = d.Names(func(doc uint64) error {
+		id, err := w.names.Next(doc)
+		if doc == d.Doc {
+			x.doc = id
+		}
+		if doc == d.Match {
+			x.match = id
+		}
+		if doc == d.Cluster {
+			x.cluster = id
+		}
+		return err
+	})
+	if lineage, ok := w.lineage[d.Cluster]; ok {
+		x.cluster = []byte(lineage)
+	}
+	return x, err
+}
+
 // match is the row of a document's best match.
-func (w *writer) match(d *decision.Decision, id []byte) (*data.MatchRow, error) {
+func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 	if d.Earlier {
 		e := w.seen[d.Doc].Match
-		row := &data.MatchRow{
-			DocID: id, MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
+		row := data.MatchRow{
+			DocID: x.doc, MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
 			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
 			Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Verdict: data.ByDistance.String(),
 		}
 		if w.job.Config.Match.Verified() {
 			row.Estimate, row.Verdict = e.Similarity, e.Reason
 		}
-		return row, nil
+		return row
 	}
-	return w.row(id, d.Match, d.Distance, d.Evidence, d.Overlap)
+	return w.row(x.doc, x.match, d.Distance, d.Evidence, d.Overlap)
 }
 
 // row is the row of a pair.
-func (w *writer) row(id []byte, match uint64, distance uint8, e data.Evidence, o data.Overlap) (*data.MatchRow, error) {
-	row := &data.MatchRow{
-		DocID: id, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
+func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.Overlap) data.MatchRow {
+	row := data.MatchRow{
+		DocID: id, MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
 		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(),
 	}
 	if w.job.Config.Match.Verified() {
 		row.Estimate = mapper.Similarity(e)
 	}
-	var err error
-	row.MatchID, err = w.name(match)
-	return row, err
+	return row
 }
 
 func (w *writer) similarity(distance int) float64 {
 	return 1 - float64(distance)/float64(w.job.Config.Features.Bits)
-}
-
-// name is the id of another document.
-func (w *writer) name(doc uint64) ([]byte, error) {
-	id, ok := w.names.ID(doc)
-	if !ok {
-		return nil, fmt.Errorf("the id of document %d is not known to split %d: this is a defect of neardup", doc, w.task)
-	}
-	return id, nil
-}
-
-func (w *writer) clusterID(d *decision.Decision, id []byte) ([]byte, error) {
-	if lineage, ok := w.ids[d.Cluster]; ok {
-		return []byte(lineage), nil
-	}
-	if d.Cluster == d.Doc {
-		return id, nil
-	}
-	return w.name(d.Cluster)
 }
 
 // pairs writes the part of the table of all pairs.
@@ -256,28 +249,27 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
-	next := func() int64 {
-		if len(body) == 0 {
-			return -1
+	var id []byte
+	var row data.MatchRow
+	for i, last := 0, decision.None; len(body) > 0; i, body = i+1, body[PairBytes:] {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		return int64(data.Number(body) - w.split.First)
-	}
-	err = w.job.EachID(ctx, w.task, next, func(row int64, id []byte) error {
-		for row == next() {
-			_, b, distance, e, o := UnpackPair(body)
-			r, err := w.row(id, b, distance, e, o)
-			if err != nil {
+		first, second, distance, e, overlap := UnpackPair(body)
+		if first != last {
+			if id, err = w.names.Next(first); err != nil {
 				return err
 			}
-			if err := out.Write(r); err != nil {
-				return err
-			}
-			body = body[PairBytes:]
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		last = first
+		match, err := w.names.Next(second)
+		if err != nil {
+			return err
+		}
+		row = w.row(id, match, distance, e, overlap)
+		if err := out.Write(&row); err != nil {
+			return err
+		}
 	}
 	w.rec.Counts[CountPairs] = out.Rows()
 	if err := out.Commit(); err != nil {

@@ -58,8 +58,7 @@ func (j *join) viewBytes() int64 {
 type memory[F hamming.Fingerprint] struct {
 	*join
 	numbers []uint64
-	prints  []F           // of the normal lane
-	normal  []uint32      // their documents; nil if that is all of them
+	normal  []uint32      // the documents of the normal lane; nil if that is all of them
 	views   *mapper.Units // nil without verification
 	judges  []judge       // by worker
 }
@@ -73,11 +72,12 @@ type judge struct {
 
 func inMemory[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) error {
 	m := &memory[F]{join: j}
-	if err := m.load(ctx, pack); err != nil {
+	set, err := m.load(ctx, pack)
+	if err != nil {
 		return err
 	}
 	m.appoint()
-	if err := m.near(ctx); err != nil {
+	if err := m.near(ctx, set); err != nil {
 		return err
 	}
 	if j.rule.Sketched() {
@@ -88,21 +88,49 @@ func inMemory[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi,
 	return j.out.flush()
 }
 
-// load reads the documents.
-func (m *memory[F]) load(ctx context.Context, pack func(hi, lo uint64) F) error {
+// load reads the documents, and collapses their fingerprints where that is not
+// done.
+func (m *memory[F]) load(ctx context.Context, pack func(hi, lo uint64) F) (*hamming.Set[F], error) {
+	prints := m.documents.TakePrints()
+	if prints != nil && !m.rule.Verified && m.layout.Bits() == 64 {
+		if set, ok := any(prints.Set).(*hamming.Set[F]); ok {
+			m.numbers = prints.Docs
+			return set, nil
+		}
+	}
+	fps, err := m.loadViews(ctx, pack)
+	if err != nil {
+		return nil, err
+	}
+	return hamming.Collapse(fps, m.options())
+}
+
+func (m *memory[F]) options() hamming.Options {
+	return hamming.Options{Bits: m.layout.Bits(), Workers: m.workers}
+}
+
+// loadViews reads the documents, and returns the fingerprints of those of the
+// normal lane. Where the fingerprints alone decide, all that are matched are.
+func (m *memory[F]) loadViews(ctx context.Context, pack func(hi, lo uint64) F) (fps []F, err error) {
 	if !m.rule.Verified {
-		return m.loadPrints(ctx, pack)
+		m.numbers, fps, err = engine.Gather(ctx, m.documents, m.workers, 1, func(first, last uint64, yield func(doc uint64, fp F)) error {
+			return m.documents.Each(ctx, first, last, 0, func(doc uint64, r *views.Row) error {
+				yield(doc, pack(r.View.Hi, r.View.Lo))
+				return nil
+			})
+		})
+		return fps, err
 	}
 	m.views = mapper.NewUnits(true)
 	n := m.documents.Len()
-	m.numbers, m.prints = make([]uint64, 0, n), make([]F, 0, n)
-	return m.documents.Each(ctx, 0, n, views.Verdict, func(doc uint64, r *views.Row) error {
+	m.numbers, fps = make([]uint64, 0, n), make([]F, 0, n)
+	return fps, m.documents.Each(ctx, 0, n, views.Verdict, func(doc uint64, r *views.Row) error {
 		i := uint32(len(m.numbers))
 		m.numbers = append(m.numbers, doc)
 		m.views.Append(&r.View)
 		if !r.View.Normal {
 			if m.normal == nil {
-				m.normal = make([]uint32, len(m.prints), n)
+				m.normal = make([]uint32, len(fps), n)
 				for p := range m.normal {
 					m.normal[p] = uint32(p)
 				}
@@ -112,37 +140,9 @@ func (m *memory[F]) load(ctx context.Context, pack func(hi, lo uint64) F) error 
 		if m.normal != nil {
 			m.normal = append(m.normal, i)
 		}
-		m.prints = append(m.prints, pack(r.View.Hi, r.View.Lo))
+		fps = append(fps, pack(r.View.Hi, r.View.Lo))
 		return nil
 	})
-}
-
-// loadPrints reads the documents where the fingerprints alone decide: those
-// that are matched are of the normal lane. Each split is read to where it would
-// begin if all of its documents were, then they are moved together.
-func (m *memory[F]) loadPrints(ctx context.Context, pack func(hi, lo uint64) F) error {
-	n := m.documents.Len()
-	m.numbers, m.prints = make([]uint64, n), make([]F, n)
-	read := make([]uint64, m.documents.Parts()) // by split: documents
-	err := m.each(ctx, len(read), func(_, split int) error {
-		at := m.documents.First(split)
-		err := m.documents.Each(ctx, at, m.documents.First(split+1), 0, func(doc uint64, r *views.Row) error {
-			m.numbers[at], m.prints[at] = doc, pack(r.View.Hi, r.View.Lo)
-			at++
-			return nil
-		})
-		read[split] = at - m.documents.First(split)
-		return err
-	})
-	end := uint64(0)
-	for split, n := range read {
-		from := m.documents.First(split)
-		copy(m.numbers[end:], m.numbers[from:from+n])
-		copy(m.prints[end:], m.prints[from:from+n])
-		end += n
-	}
-	m.numbers, m.prints = m.numbers[:end], m.prints[:end]
-	return err
 }
 
 // appoint makes the judges.
@@ -179,13 +179,8 @@ func (m *memory[F]) document(place uint32) uint64 {
 }
 
 // near finds the pairs by the fingerprints.
-func (m *memory[F]) near(ctx context.Context) error {
-	options := hamming.Options{Bits: m.layout.Bits(), Workers: m.workers}
-	set, err := hamming.Collapse(m.prints, options)
-	if err != nil {
-		return err
-	}
-	m.prints = nil
+func (m *memory[F]) near(ctx context.Context, set *hamming.Set[F]) error {
+	options := m.options()
 	if m.views == nil {
 		return set.Pairs(ctx, m.rule.K, options, func(worker int, i, j uint32, distance int) {
 			a, b := m.numbers[m.document(set.Smallest(int(i)))], m.numbers[m.document(set.Smallest(int(j)))]
@@ -200,7 +195,7 @@ func (m *memory[F]) near(ctx context.Context) error {
 	}
 	type lists struct{ a, b []uint64 }
 	buffers := make([]lists, m.workers)
-	err = m.each(ctx, set.Len(), func(worker, i int) error {
+	err := m.each(ctx, set.Len(), func(worker, i int) error {
 		if len(set.Members(i)) < 2 {
 			return nil
 		}
