@@ -247,7 +247,7 @@ func TestExplainAgreesWithFind(t *testing.T) {
 		}
 		same := map[Pair]bool{}
 		for _, f := range found {
-			same[f.Pair] = true
+			same[f.Pair] = !f.Contained
 		}
 		pairs := slices.Clone(c.Labelled)
 		for i := 0; i < len(c.Documents); i += 4 {
