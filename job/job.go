@@ -64,9 +64,10 @@ type run struct {
 	workers  int
 	sum      *Summary
 	counts   MatchCounts
-	release  func() error     // the analyzer's memory
-	library  *library.Library // nil for a run without one
-	change   int64            // of the library, when this run began to read it
+	samples  []rundir.TaskRecord // of the stage that learns templates
+	release  func() error        // the analyzer's memory
+	library  *library.Library    // nil for a run without one
+	change   int64               // of the library, when this run began to read it
 }
 
 // Run does what the request asks for, or what is left of it, and returns the

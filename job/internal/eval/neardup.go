@@ -29,9 +29,6 @@ type Neardup struct {
 	Label    string // name in reports
 	Features config.Features
 	Match    config.Match
-	// Templates leaves out what half of a site's pages share, as learned from
-	// the documents at hand; the host of a document's id is its site.
-	Templates bool
 }
 
 // Preset returns the method of a preset of package config, nil if it has none
@@ -89,17 +86,6 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := m.config()
 	cfg.Execution.Workers = l.options.Workers
-	if m.Templates {
-		cfg.Features.Templates = filepath.Join(dir, "templates")
-		model, err := job.Templates(ctx, cfg, []string{input}, l.options.Workers, template.Options{})
-		if err != nil {
-			return err
-		}
-		blob, err := model.MarshalBinary()
-		if err := errors.Join(err, data.WriteFileAtomic(cfg.Features.Templates, blob)); err != nil {
-			return err
-		}
-	}
 	out := filepath.Join(dir, "out")
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg, Engine: local.New(l.options.Workers)}
 	if _, err := job.Run(ctx, request); err != nil {

@@ -74,7 +74,7 @@ func parseNeardup(name string) (*Neardup, error) {
 }
 
 // Settings describes what may stand behind a preset or a distance.
-const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, templates"
+const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, own-text=off"
 
 // setting changes a method to a value.
 type setting func(m *Neardup, value string) error
@@ -93,7 +93,7 @@ var settings = map[string]setting{
 	"top":          number(func(m *Neardup) *int { return &m.Features.Top }),
 	"ngram":        ngram,
 	"min-features": number(func(m *Neardup) *int { return &m.Features.MinFeatures }),
-	"templates":    templates,
+	"own-text":     off(func(m *Neardup) *bool { return &m.Features.OwnText }),
 }
 
 func number(of func(*Neardup) *int) setting {
@@ -143,12 +143,4 @@ func off(of func(*Neardup) *bool) setting {
 func ngram(m *Neardup, value string) error {
 	m.Features.Kind = simhash.KindNGrams
 	return number(func(m *Neardup) *int { return &m.Features.N })(m, value)
-}
-
-func templates(m *Neardup, value string) error {
-	m.Templates = true
-	if value != "" {
-		return errors.New("it takes no value")
-	}
-	return nil
 }
