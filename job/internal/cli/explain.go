@@ -100,7 +100,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 		return nil, usageError{err}
 	}
 	m, ok := parsed.(*eval.Neardup)
-	if !ok {
+	if !ok || m.Templates {
 		return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
 	}
 	if run != "" && m.Features.OwnText { // the texts are those of the run

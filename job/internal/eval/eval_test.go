@@ -533,23 +533,23 @@ func TestReport(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, name := range append(Names(), "k=8", "k=8+own-text=off", "balanced+own-text=off", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
+	for _, name := range append(Names(), "k=8", "k=8+templates", "balanced+own-text=off", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
 		m, err := Parse(name)
 		if err != nil || m.Name() != name {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
 	want := Preset(config.PresetThorough)
-	want.Label, want.Match.Distance, want.Match.Bands, want.Match.ShortTexts, want.Features.OwnText = "thorough+k=6+limit=0.5+limit-short=0.7+border=0+bands=off+short-texts=off+bits=32+weight=unit+stop=none+top=20+own-text=off", 6, false, false, false
+	want.Label, want.Match.Distance, want.Match.Bands, want.Match.ShortTexts, want.Templates = "thorough+k=6+limit=0.5+limit-short=0.7+border=0+bands=off+short-texts=off+bits=32+weight=unit+stop=none+top=20+templates", 6, false, false, true
 	want.Match.LimitLong, want.Match.LimitShort, want.Match.Border = 0.5, 0.7, 0
 	want.Features.Bits, want.Features.Weight, want.Features.Stop, want.Features.Top = 32, simhash.WeightUnit, simhash.StopNone, 20
 	if got, err := Parse(want.Label); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: %+v, %v", want.Label, got, err)
 	}
 	for _, name := range []string{
-		"", "k=16", "k=3x", "k=-1", "k=", "k=03", "magic", "+own-text=off", "minhash+own-text=off", "k=3+own-text=off+own-text=off", "balanced+", "balanced+k=6+",
+		"", "k=16", "k=3x", "k=-1", "k=", "k=03", "magic", "+templates", "minhash+templates", "k=3+templates+templates", "balanced+", "balanced+k=6+",
 		"balanced+k", "balanced+k=16", "balanced+limit=2", "balanced+limit=NaN", "classic+limit=0.5", "balanced+bands=on", "balanced+bits=7",
-		"balanced+weight=heavy", "balanced+own-text=1", "balanced+magic=1", "balanced+k=1+k=2",
+		"balanced+weight=heavy", "balanced+templates=1", "balanced+magic=1", "balanced+k=1+k=2",
 	} {
 		if m, err := Parse(name); err == nil {
 			t.Errorf("%q is %v", name, m)

@@ -29,6 +29,9 @@ type Neardup struct {
 	Label    string // name in reports
 	Features config.Features
 	Match    config.Match
+	// Templates learns what the pages of a site share from all documents at
+	// hand, and not from those that the run samples.
+	Templates bool
 }
 
 // Preset returns the method of a preset of package config, nil if it has none
@@ -86,6 +89,17 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := m.config()
 	cfg.Execution.Workers = l.options.Workers
+	if m.Templates {
+		cfg.Features.Templates = filepath.Join(dir, "templates")
+		model, err := job.Templates(ctx, cfg, []string{input}, l.options.Workers, template.Options{})
+		if err != nil {
+			return err
+		}
+		blob, err := model.MarshalBinary()
+		if err := errors.Join(err, data.WriteFileAtomic(cfg.Features.Templates, blob)); err != nil {
+			return err
+		}
+	}
 	out := filepath.Join(dir, "out")
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg, Engine: local.New(l.options.Workers)}
 	if _, err := job.Run(ctx, request); err != nil {

@@ -74,7 +74,7 @@ func parseNeardup(name string) (*Neardup, error) {
 }
 
 // Settings describes what may stand behind a preset or a distance.
-const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, own-text=off"
+const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, own-text=off, templates"
 
 // setting changes a method to a value.
 type setting func(m *Neardup, value string) error
@@ -94,6 +94,7 @@ var settings = map[string]setting{
 	"ngram":        ngram,
 	"min-features": number(func(m *Neardup) *int { return &m.Features.MinFeatures }),
 	"own-text":     off(func(m *Neardup) *bool { return &m.Features.OwnText }),
+	"templates":    templates,
 }
 
 func number(of func(*Neardup) *int) setting {
@@ -143,4 +144,12 @@ func off(of func(*Neardup) *bool) setting {
 func ngram(m *Neardup, value string) error {
 	m.Features.Kind = simhash.KindNGrams
 	return number(func(m *Neardup) *int { return &m.Features.N })(m, value)
+}
+
+func templates(m *Neardup, value string) error {
+	m.Templates = true
+	if value != "" {
+		return errors.New("it takes no value")
+	}
+	return nil
 }

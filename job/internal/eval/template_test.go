@@ -77,9 +77,9 @@ func TestTemplates(t *testing.T) {
 	}
 	c := onSites(t, from, 200, 400, 800)
 	l := newLab(t, c, Options{Alike: 1, Half: AllPairs, Examples: 1})
-	whole := Preset(config.PresetBalanced)
-	whole.Features.OwnText = false
-	for _, m := range []*Neardup{Preset(config.PresetBalanced), whole} {
+	with, whole := Preset(config.PresetBalanced), Preset(config.PresetBalanced)
+	with.Templates, whole.Features.OwnText = true, false
+	for _, m := range []*Neardup{Preset(config.PresetBalanced), with, whole} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
@@ -108,9 +108,10 @@ func TestTemplatesMeasured(t *testing.T) {
 		l := newLab(t, c, Options{Alike: 1, Half: AllPairs})
 		report := l.Report(fmt.Sprintf("100 sites, shells of %d characters around articles of 600 to 1,200", shellLength))
 		for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
-			for _, own := range []bool{true, false} {
-				if m.Features.OwnText = own; !own {
-					m.Label += ", whole texts"
+			for _, templates := range []bool{false, true} {
+				m.Label, m.Templates, m.Features.OwnText = strings.TrimSuffix(m.Label, ", templates"), templates, templates
+				if templates {
+					m.Label += ", templates"
 				}
 				r, err := l.Measure(t.Context(), m)
 				if err != nil {
