@@ -67,8 +67,9 @@ const (
 	// ownAlike is the largest share of a page's own shingles that the next page
 	// has too. Where it is more, the pages are versions of each other.
 	ownAlike = 0.3
-	// blockLeast is the fewest letters of a block.
-	blockLeast = 2
+	// blockLeast is the fewest letters of a block, namelessLeast where ids name
+	// no site: a sentence.
+	blockLeast, namelessLeast = 2, 20
 	// judged is how many of the pages are looked at.
 	judged = 64
 )
@@ -249,7 +250,7 @@ func (l *Learner) Sites() (sites, most int) {
 
 // Model returns the templates of what was sampled: of each site the blocks
 // that Share of its pages have, whatever their digits, and of a site with a name
-// those that 20 have just so; unless their pages are copies or versions of each
+// those that 20 have just so, else only sentences; unless their pages are copies or versions of each
 // other.
 func (l *Learner) Model() *Model {
 	m := &Model{sites: map[uint64]*site{}}
@@ -257,11 +258,11 @@ func (l *Learner) Model() *Model {
 		if len(pages) < l.options.MinPages {
 			continue
 		}
-		minority := sharedBy
+		minority, least := sharedBy, uint32(blockLeast)
 		if name == siteHash(nil) { // of many sources: the formulas of some are no template of all
-			minority = len(pages) + 1
+			minority, least = len(pages)+1, namelessLeast
 		}
-		if blocks := l.template(pages, minority); len(blocks) > 0 {
+		if blocks := l.template(pages, minority, least); len(blocks) > 0 {
 			m.sites[name] = newSite(uint32(len(pages)), blocks)
 		}
 	}
@@ -269,20 +270,20 @@ func (l *Learner) Model() *Model {
 }
 
 // template returns the blocks of the template of a site's pages, ascending:
-// those that Share of the pages have, and those that so many have just so.
-func (l *Learner) template(pages []page, minority int) []uint64 {
+// those that Share of the pages have, and those that so many have just so, of at
+// least so many letters.
+func (l *Learner) template(pages []page, minority int, letters uint32) []uint64 {
 	count := map[uint64]int{}
 	each(pages, func(_ int, hash uint64) { count[hash]++ })
 	least := l.options.Share * float64(len(pages))
 	candidates := map[uint64][]int{} // with the first of their pages
 	for i := range pages {
 		for _, e := range pages[i].blocks {
-			if e.letters() < blockLeast {
+			if e.letters() < letters {
 				continue
 			}
-			letters, exact := e.keys()
-			hash := letters
-			if float64(count[letters]) < least {
+			hash, exact := e.keys()
+			if float64(count[hash]) < least {
 				if hash = exact; count[exact] < minority {
 					continue
 				}
