@@ -80,7 +80,7 @@ func whole(t *testing.T, w data.Split) (texts []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close() //nolint:errcheck // opened for reading
+	defer in.Close()
 	var doc data.Document
 	for {
 		err := in.Read(&doc)
