@@ -24,7 +24,7 @@ var LibraryDocuments = Table[LibraryRow]{Name: "library", RowBytes: 48, Columns:
 		String: func(r *LibraryRow) *[]byte { return &r.DocID }},
 	{Name: "fingerprint", Doc: "SimHash of the text, as in `fingerprints`", Random: true, NoStats: true,
 		Fingerprint: func(r *LibraryRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
-	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`",
+	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`, `template`",
 		Word: func(r *LibraryRow) *string { return &r.Lane }},
 	{Name: "length", Unit: "characters", Doc: "length of the text",
 		Int32: func(r *LibraryRow) *int32 { return &r.Length }},

@@ -14,6 +14,7 @@ type FingerprintRow struct {
 	Lane     string
 	Features int32
 	Length   int32
+	Template int32
 	Sketch   []byte // SketchSize bytes, or empty
 	Letters  []byte
 	Sample   []byte // no column: only this run's views have it
@@ -70,12 +71,14 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		String: func(r *FingerprintRow) *[]byte { return &r.DocID }},
 	{Name: "fingerprint", Doc: "SimHash of the text. 32 bits stand in the lower half. Of 128 bits the upper half comes first, big-endian", Random: true, NoStats: true,
 		Fingerprint: func(r *FingerprintRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
-	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`",
+	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`; `template`: it has no text of its own",
 		Word: func(r *FingerprintRow) *string { return &r.Lane }},
 	{Name: "features", Doc: "features that the fingerprint was made of",
 		Int32: func(r *FingerprintRow) *int32 { return &r.Features }},
-	{Name: "length", Unit: "characters", Doc: "length of the text",
+	{Name: "length", Unit: "characters", Doc: "length of the document's own text, in normal form",
 		Int32: func(r *FingerprintRow) *int32 { return &r.Length }},
+	{Name: "template_chars", Unit: "characters", Doc: "length of what else its text has, which pages of its site share: it is not compared",
+		Int32: func(r *FingerprintRow) *int32 { return &r.Template }},
 	{Name: "sketch", Doc: "the text's sketch: 256 bits of minima, then 8 bands of 32 bits. Null when the run did not verify, or the text has no letters", Null: true, Random: true, NoStats: true,
 		Sketch: func(r *FingerprintRow) *[]byte { return &r.Sketch }},
 	{Name: "letters", Doc: "letters and digits, in normal form, of a text of at most 40 of them; null for other texts, or when the run did not verify", Null: true, NoStats: true,
@@ -102,7 +105,7 @@ var Texts = Table[TextRow]{Name: "texts", GroupBytes: 16 << 20, PageBytes: 1 << 
 		String: func(r *TextRow) *[]byte { return &r.DocID }},
 	{Name: "title", Doc: "title of the document; empty when it has none", NoStats: true,
 		String: func(r *TextRow) *[]byte { return &r.Title }},
-	{Name: "text", Doc: "text of the document, as it was extracted from the page; what `--templates` leaves out is in it", NoStats: true,
+	{Name: "text", Doc: "text of the document, as it was extracted from the page; what is not its own is in it", NoStats: true,
 		Text: func(r *TextRow) *[]byte { return &r.Text }},
 }}
 

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +21,6 @@ var errUnknownID = errors.New("no document of this id")
 // RunSettings returns the manifest and the settings of the run in directory
 // path, which has read documents.
 func RunSettings(path string) (m rundir.Manifest, cfg config.Config, err error) {
-	cfg = config.Default()
 	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return m, cfg, fmt.Errorf("%s is no run directory: %w", path, err)
@@ -32,7 +30,7 @@ func RunSettings(path string) (m rundir.Manifest, cfg config.Config, err error) 
 	if m.Command != engine.CommandRun {
 		return m, cfg, fmt.Errorf("%s was made by `neardup %s` and has no texts: name the run that fingerprinted them", path, m.Command)
 	}
-	if err := json.Unmarshal(m.Config, &cfg); err != nil {
+	if cfg, err = config.Recorded(m.Config); err != nil {
 		return m, cfg, fmt.Errorf("%s: %w", filepath.Join(path, rundir.ManifestFile), err)
 	}
 	return m, cfg, nil

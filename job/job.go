@@ -68,10 +68,11 @@ type run struct {
 	workers  int
 	sum      *Summary
 	counts   MatchCounts
-	opened   *engine.Documents // nil before the first stage that asks for documents
-	release  func() error      // the analyzer's memory
-	library  *library.Library  // nil for a run without one
-	change   int64             // of the library, when this run began to read it
+	samples  []rundir.TaskRecord // of the stage that learns templates
+	opened   *engine.Documents   // nil before the first stage that asks for documents
+	release  func() error        // the analyzer's memory
+	library  *library.Library    // nil for a run without one
+	change   int64               // of the library, when this run began to read it
 }
 
 // Run does what the request asks for, or what is left of it, and returns the

@@ -131,7 +131,8 @@ func (r *run) openLibrary(ctx context.Context) error {
 		}
 		r.Log.Info("the library has changed since this run was interrupted: matching again", "library", c.Path)
 		for _, stage := range stages {
-			if stage.Name == engine.StageFingerprint { // which asks the library nothing
+			switch stage.Name {
+			case engine.StageLearn, stageTemplates, engine.StageFingerprint: // what the fingerprints are made with stays
 				continue
 			}
 			for task := range max(len(r.job.Splits), 1) {

@@ -22,6 +22,9 @@ func (r *run) add(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if n, ok := r.library.Manifest().Night(r.config.Library.Night); ok && n.Run == r.token() {
 		rec.RowsIn = n.Rows
 	} else {
+		if err := r.keepTemplates(); err != nil {
+			return rec, fmt.Errorf("%s: %w", stageAdd, err)
+		}
 		added, err := r.library.Add(ctx, r.config.Library.Night, r.token(), func(yield func(*data.LibraryRow) error) error {
 			return r.libraryRows(ctx, yield)
 		}, func(yield func(from, into []byte) error) error {

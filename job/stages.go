@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -19,6 +18,7 @@ import (
 
 // Stages of one task, as records, progress and the summary name them.
 const (
+	stageTemplates = "templates"
 	stageIdentical = "identical"
 	stagePrevious  = engine.StageEarlier
 	stageMatch     = "match"
@@ -44,6 +44,8 @@ type Stage struct {
 
 // stages are all stages in their order.
 var stages = []Stage{
+	{Name: engine.StageLearn, PerSplit: true, Of: "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site", when: engine.LearnsTemplates, done: (*run).sampled},
+	{Name: stageTemplates, Of: "`run`, own text", Doc: "those samples, the library's templates → what the pages of each site share", when: engine.LearnsTemplates, task: (*run).learn, done: (*run).learned},
 	{Name: engine.StageFingerprint, PerSplit: true, Of: "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine", when: documentsIn, done: (*run).fingerprinted},
 	{Name: engine.StageRead, PerSplit: true, Of: "`match`", Doc: "fingerprint files → views", when: fingerprintsIn, done: (*run).read},
 	{Name: stageIdentical, Doc: "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents", task: (*run).identical, done: (*run).numbered},
@@ -70,8 +72,8 @@ func consultsTexts(m config.Match) bool { return m.Rules().Border > 0 || m.Conta
 
 // Stages lists the stages of the run with that manifest in their order.
 func Stages(m rundir.Manifest) (of []Stage) {
-	c := config.Default()
-	if err := json.Unmarshal(m.Config, &c); err != nil {
+	c, err := config.Recorded(m.Config)
+	if err != nil {
 		return nil
 	}
 	for _, s := range stages {
@@ -189,6 +191,7 @@ func (r *run) documents() (d *engine.Documents, err error) {
 // fingerprinted sums up the fingerprint tasks.
 func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) error {
 	r.tellEncodings(records)
+	r.leftOut(records)
 	tooMany, err := r.config.Input.BadLimit()
 	if err != nil {
 		return err

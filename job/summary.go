@@ -25,6 +25,7 @@ type Summary struct {
 	CutPages  int64            `json:"cut_pages"`           // documents whose page the input has only the beginning of
 	Lanes     map[string]int64 `json:"lanes"`               // documents by lane; normal ones are matched
 	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
+	OwnText   *OwnText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
 	Matched   int64            `json:"matched"`             // documents with a match
 	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
 	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted
@@ -86,6 +87,9 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 	if s.CutPages > 0 {
 		row("", "of %s pages the input has only the beginning", grouped(s.CutPages))
+	}
+	if s.OwnText != nil {
+		s.OwnText.print(row)
 	}
 	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
 	if s.Checked > 0 {

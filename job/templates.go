@@ -30,9 +30,7 @@ func Templates(ctx context.Context, cfg config.Config, inputs []string, workers 
 			return nil, err
 		}
 		err = engine.EachDocument(ctx, split, cfg.Input, func(doc *data.Document) error {
-			if site := template.Site(doc.ID); len(site) > 0 {
-				one.Add(site, doc.ID, doc.Text)
-			}
+			one.Add(template.Site(doc.ID), doc.ID, doc.Text)
 			return nil
 		})
 		return func() error { return all.Merge(one) }, err

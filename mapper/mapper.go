@@ -4,6 +4,7 @@
 package mapper
 
 import (
+	"cmp"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
@@ -36,25 +37,38 @@ func NewFingerprinter(w *simhash.Workspace, sketches bool, templates *template.M
 // Text is the part of the document's text that is its own, valid until the
 // next call.
 func (f *Fingerprinter) Text(doc *data.Document) []byte {
+	text, _ := f.own(doc)
+	return text
+}
+
+// own is Text, with what was left out.
+func (f *Fingerprinter) own(doc *data.Document) ([]byte, template.Left) {
 	site := template.Site(doc.ID)
-	if f.templates.Blocks(site) == 0 {
-		return doc.Text
+	if blocks, _ := f.templates.Site(site); blocks == 0 {
+		return doc.Text, template.Left{}
 	}
-	f.text, _ = f.templates.Suppress(f.text[:0], site, doc.Text)
-	return f.text
+	var left template.Left
+	f.text, left = f.templates.Suppress(f.text[:0], site, doc.Text)
+	return f.text, left
 }
 
 // Fingerprint fills row from doc, whose bytes row then refers to. It uses the
 // row's sketch, letters and sample again.
 func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data.FingerprintRow) {
-	r := f.workspace.Fingerprint(doc.Title, f.Text(doc))
+	own, left := f.own(doc)
+	title, lane := doc.Title, ""
+	if left.All { // which resembles nothing, not even its like
+		title, own, lane = nil, nil, simhash.LaneTemplate.String()
+	}
+	r := f.workspace.Fingerprint(title, own)
 	*row = data.FingerprintRow{
 		DocID:    doc.ID,
 		Hi:       r.Fingerprint.Hi,
 		Lo:       r.Fingerprint.Lo,
-		Lane:     r.Lane.String(),
+		Lane:     cmp.Or(lane, r.Lane.String()),
 		Features: int32(r.Features),
 		Length:   int32(r.Length),
+		Template: int32(left.Characters),
 		Sketch:   row.Sketch[:0],
 		Letters:  row.Letters[:0],
 		Sample:   row.Sample[:0],

@@ -86,14 +86,15 @@ type Lane uint8
 // of few features says too little, and all documents without a feature share
 // the fingerprint zero.
 const (
-	LaneNormal Lane = iota // at least Options.MinFeatures features
-	LaneShort              // fewer
-	LaneEmpty              // none
+	LaneNormal   Lane = iota // at least Options.MinFeatures features
+	LaneShort                // fewer
+	LaneEmpty                // none
+	LaneTemplate             // none of its own: whoever fingerprints leaves out what the pages of a site share
 )
 
-var laneNames = [...]string{"normal", "short", "empty"}
+var laneNames = [...]string{"normal", "short", "empty", "template"}
 
-// String returns normal, short or empty.
+// String returns normal, short, empty or template.
 func (l Lane) String() string {
 	if int(l) < len(laneNames) {
 		return laneNames[l]

@@ -223,7 +223,7 @@ func (l *Library) Settle(bits int, settings map[string]string, config json.RawMe
 			return fmt.Errorf("%w in %s: it has no night yet", ErrNone, l.dir)
 		}
 		next := l.manifest.copy()
-		next.Bits, next.Settings, next.Config = bits, settings, config
+		next.Bits, next.Settings, next.Config, next.Templates = bits, settings, config, nil
 		if err := next.check(); err != nil {
 			return fmt.Errorf("library: %w", err)
 		}
@@ -265,7 +265,10 @@ func (l *Library) sweep() {
 	for _, d := range l.manifest.Deletions {
 		named[d.File] = true
 	}
-	for _, sub := range []string{".", documents, merges, deletions} {
+	if t := l.manifest.Templates; t != nil {
+		named[t.Name] = true
+	}
+	for _, sub := range []string{".", documents, merges, deletions, templates} {
 		entries, err := os.ReadDir(filepath.Join(l.dir, sub))
 		if err != nil {
 			continue

@@ -32,6 +32,7 @@ const (
 	documents    = "documents"
 	merges       = "merges"
 	deletions    = "deletions"
+	templates    = "templates"
 	Index        = "index"
 )
 
@@ -65,7 +66,8 @@ type Manifest struct {
 	Nights    []Night           `json:"nights"`           // in their order
 	Files     []File            `json:"files"`            // in order of name
 	Deletions []deletion        `json:"deletions,omitempty"`
-	Checksum  string            `json:"checksum,omitempty"` // XXH3-64 of the manifest's text without it; empty in one of an earlier program
+	Templates *File             `json:"templates,omitempty"` // what its texts are judged without
+	Checksum  string            `json:"checksum,omitempty"`  // XXH3-64 of the manifest's text without it; empty in one of an earlier program
 }
 
 // Night is one night's documents.
@@ -220,6 +222,9 @@ func (m *Manifest) check() error {
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || f.Rows < 0 {
 			return fmt.Errorf("file %q", f.Name)
 		}
+	}
+	if t := m.Templates; t != nil && !filepath.IsLocal(filepath.FromSlash(t.Name)) {
+		return fmt.Errorf("file %q", t.Name)
 	}
 	for _, d := range m.Deletions {
 		if d.File != "" && !filepath.IsLocal(filepath.FromSlash(d.File)) {

@@ -31,6 +31,11 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 		}
 		sound[f.Name] = true
 	}
+	if t := l.manifest.Templates; t != nil {
+		if err := checkFile(l.Path(t.Name), *t); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%v; it holds the templates of sites", err))
+		}
+	}
 	counts := map[string]int64{} // hidden rows by night
 	if len(wrong) == 0 {
 		if counts, err = l.countHidden(ctx, l.hidden, func([]byte, int64) {}); err != nil {

@@ -10,24 +10,33 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// magic begins the binary form, which is little-endian and ends with the xxh3 of
-// all before it: the number of sites u32, then per site, in order of its hash,
-// the hash u64, the number of blocks u32, and their hashes u64 of 48 bits.
-const magic = "ndtmpl1\n"
+// The magics begin the binary forms of a model and of what a learner has
+// sampled, which are little-endian and end with the xxh3 of all before it. A
+// model is the number of sites u32, then per site, in order of its hash, the
+// hash u64, the number of pages u32, of blocks u32, and the hashes of these u64
+// of 48 bits. A sample is the most pages of a site u32, the limit u64 and the
+// number of sites u32, then per site the hash u64 and the number of pages u32,
+// then per page its key u64, rest u32, the number of blocks u32, of these hash
+// and exact u64, the number of shingles u32, of these hash and block u32.
+const (
+	magicModel  = "ndtmpl2\n"
+	magicSample = "ndtsmp1\n"
+)
 
-// errDamaged says that what is read is no model, or not whole.
+// errDamaged says that what is read is not of the form, or not whole.
 var errDamaged = errors.New("template: damaged")
 
 // MarshalBinary returns the model's binary form. Equal models have the same.
 func (m *Model) MarshalBinary() ([]byte, error) {
-	dst := []byte(magic)
+	dst := []byte(magicModel)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(m.Sites()))
 	if m != nil {
-		for _, site := range slices.Sorted(maps.Keys(m.sites)) {
-			set := m.sites[site]
-			dst = binary.LittleEndian.AppendUint64(dst, site)
-			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(set)))
-			for _, h := range set {
+		for _, name := range slices.Sorted(maps.Keys(m.sites)) {
+			s := m.sites[name]
+			dst = binary.LittleEndian.AppendUint64(dst, name)
+			dst = binary.LittleEndian.AppendUint32(dst, s.pages)
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(s.blocks)))
+			for _, h := range s.blocks {
 				dst = binary.LittleEndian.AppendUint64(dst, h)
 			}
 		}
@@ -38,31 +47,92 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary makes m the model of a binary form. On an error, which is
 // errDamaged, m stays as it was.
 func (m *Model) UnmarshalBinary(blob []byte) error {
-	in, err := open(blob)
+	in, err := open(magicModel, blob)
 	if err != nil {
 		return err
 	}
-	sites := map[uint64][]uint64{}
+	sites := map[uint64]*site{}
 	last := uint64(0)
 	for i := range in.u32() {
 		if in.bad {
 			break
 		}
-		site, n := in.u64(), in.count(8)
+		name, pages, n := in.u64(), in.u32(), in.count(8)
 		set := make([]uint64, n)
 		for j := range set {
 			set[j] = in.u64()
 		}
-		if in.bad || n == 0 || i > 0 && site <= last || !ascending(set) {
+		if in.bad || n == 0 || i > 0 && name <= last || !ascending(set) {
 			return fmt.Errorf("%w: site %d of the model", errDamaged, i)
 		}
-		sites[site], last = set, site
+		sites[name], last = newSite(pages, set), name
 	}
 	if err := in.end(); err != nil {
 		return err
 	}
 	m.sites = sites
 	return nil
+}
+
+// MarshalBinary returns the binary form of what the learner has sampled, for
+// one of the same options.
+func (l *Learner) MarshalBinary() ([]byte, error) {
+	dst := []byte(magicSample)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(l.siteMax))
+	dst = binary.LittleEndian.AppendUint64(dst, l.limit)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(l.sites)))
+	for _, name := range slices.Sorted(maps.Keys(l.sites)) {
+		dst = binary.LittleEndian.AppendUint64(dst, name)
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(l.sites[name])))
+		for _, p := range l.sites[name] {
+			dst = binary.LittleEndian.AppendUint64(dst, p.key)
+			dst = binary.LittleEndian.AppendUint32(dst, p.rest)
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.blocks)))
+			for _, e := range p.blocks {
+				dst = binary.LittleEndian.AppendUint64(dst, e.hash)
+				dst = binary.LittleEndian.AppendUint64(dst, e.exact)
+			}
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.shingles)))
+			for _, s := range p.shingles {
+				dst = binary.LittleEndian.AppendUint32(dst, s.hash)
+				dst = binary.LittleEndian.AppendUint32(dst, s.block)
+			}
+		}
+	}
+	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst)), nil
+}
+
+// AddSample adds what a learner of the same options has sampled, by its binary
+// form. Its error is errDamaged.
+func (l *Learner) AddSample(blob []byte) error {
+	in, err := open(magicSample, blob)
+	if err != nil {
+		return err
+	}
+	other := newLearner(l.options)
+	other.siteMax, other.limit = int(in.u32()), in.u64()
+	for range in.u32() {
+		if in.bad {
+			break
+		}
+		name := in.u64()
+		for range in.count(20) {
+			p := page{key: in.u64(), rest: in.u32()}
+			p.blocks = make([]entry, in.count(16))
+			for i := range p.blocks {
+				p.blocks[i] = entry{in.u64(), in.u64()}
+			}
+			p.shingles = make([]shingle, in.count(8))
+			for i := range p.shingles {
+				p.shingles[i] = shingle{in.u32(), in.u32()}
+			}
+			other.sites[name] = append(other.sites[name], p)
+		}
+	}
+	if err := in.end(); err != nil {
+		return err
+	}
+	return l.Merge(other)
 }
 
 // cursor reads a binary form; bad says that it ended too early.
@@ -72,9 +142,9 @@ type cursor struct {
 }
 
 // open checks what is around a binary form.
-func open(blob []byte) (*cursor, error) {
+func open(magic string, blob []byte) (*cursor, error) {
 	if len(blob) < len(magic)+8 || string(blob[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it does not start with %q", errDamaged, magic)
+		return nil, fmt.Errorf("%w: it does not start with %q; learn it again with this version", errDamaged, magic)
 	}
 	end := len(blob) - 8
 	if xxh3.Hash(blob[:end]) != binary.LittleEndian.Uint64(blob[end:]) {

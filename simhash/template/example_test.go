@@ -2,6 +2,7 @@ package template_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -17,11 +18,11 @@ func Example() {
 	}
 	for i := range 20 {
 		id := fmt.Appendf(nil, "http://news.example.org/%c", 'a'+i)
-		learner.Add(template.Site(id), id, page(fmt.Sprintf("The story of town %c and its river", 'A'+i)))
+		learner.Add(template.Site(id), id, page(strings.Repeat(fmt.Sprintf("word%c", 'a'+i), 10)))
 	}
 	model := learner.Model()
 
 	own, left := model.Suppress(nil, []byte("news.example.org"), page("A flood came in May"))
-	fmt.Printf("%q, %d bytes left out\n", own, left)
-	// Output: "A flood came in May\n", 49 bytes left out
+	fmt.Printf("%q, %d characters left out\n", own, left.Characters)
+	// Output: "A flood came in May\n", 49 characters left out
 }

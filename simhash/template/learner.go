@@ -9,11 +9,12 @@ import (
 
 // Options of a Learner. The zero value of a field means its default.
 type Options struct {
-	Share    float64 // of a site's sampled pages that have a block of its template; 0: 0.5
-	MinPages int     // a site of fewer sampled pages has no template; 0: 20
-	SiteMax  int     // pages of a site that are sampled; 0: 48
-	Pages    int     // pages of all sites that are held at a time, of at most 4 KiB each; 0: 131,072
+	Share    float64 // of a site's sampled pages: a block that so many have is of its template; 0: 0.5
+	MinPages int     // a site of fewer sampled pages has no template; 0: MinPages
 }
+
+// MinPages is the default of Options.MinPages.
+const MinPages = 20
 
 // errOptions says what is wrong with Options.
 var errOptions = errors.New("template options")
@@ -26,10 +27,6 @@ func (o Options) Check() error {
 		return fmt.Errorf("%w: share %v: write a number above 0 and at most 1", errOptions, o.Share)
 	case o.MinPages < 2:
 		return fmt.Errorf("%w: min pages %d: write 2 or more", errOptions, o.MinPages)
-	case o.SiteMax < o.MinPages:
-		return fmt.Errorf("%w: site max %d: write at least the min pages, %d", errOptions, o.SiteMax, o.MinPages)
-	case o.Pages < o.SiteMax:
-		return fmt.Errorf("%w: pages %d: write at least the site max, %d", errOptions, o.Pages, o.SiteMax)
 	}
 	return nil
 }
@@ -39,84 +36,117 @@ func (o Options) filled() Options {
 		o.Share = 0.5
 	}
 	if o.MinPages == 0 {
-		o.MinPages = 20
-	}
-	if o.SiteMax == 0 {
-		o.SiteMax = 48
-	}
-	if o.Pages == 0 {
-		o.Pages = 1 << 17
+		o.MinPages = MinPages
 	}
 	return o
 }
 
-// pageBlocks is the most blocks of a page that are looked at: half from its
-// start, half from its end, where templates stand.
-const pageBlocks = 512
+// Bounds of a sample.
+const (
+	siteMax   = 512     // pages of a site, as long as there is room for all sites
+	siteLeast = 48      // and where there is not, before pages of all sites are thinned out
+	allPages  = 1 << 17 // pages of all sites
 
-// ownMedian is the fewest letters of its own that the middle one of a site's
-// pages has. Where they have fewer, the pages are copies of each other, and
-// what they share is not their template.
-const ownMedian = 20
+	// pageBlocks is the most blocks of a page that are looked at: half from
+	// its start, half from its end, where templates stand.
+	pageBlocks = 512
+	// pageShingles is the most shingles of a page that are kept.
+	pageShingles = 64
+)
+
+// What makes a block that many pages share a block of the template: that it says
+// something, and that these pages, without what is shared, still do, and not the
+// same.
+const (
+	// sharedBy is how many sampled pages have a block that is not on
+	// Options.Share of them: that of a section, or of a list that changes.
+	sharedBy = 20
+	// ownMedian is the fewest letters of its own that the middle one of the
+	// pages has. Where they have fewer, the pages are copies of each other.
+	ownMedian = 20
+	// ownAlike is the largest share of a page's own shingles that the next page
+	// has too. Where it is more, the pages are versions of each other.
+	ownAlike = 0.3
+	// blockLeast is the fewest letters of a block, namelessLeast where ids name
+	// no site: a sentence.
+	blockLeast, namelessLeast = 2, 20
+	// judged is how many of the pages are looked at.
+	judged = 64
+)
 
 // Learner samples pages: of a site those of the smallest keys, hashes of their
-// ids. Where there are more than Pages, the pages of all sites are thinned
-// out, so small sites lose their template first. What it has sampled depends on
-// the pages alone, not on their order, nor on how they were spread over
-// learners that are merged. One goroutine uses it at a time.
+// ids. Where there are too many, first the pages of large sites are thinned
+// out, then those of all sites, so that small ones lose their template. What
+// it has sampled depends on the pages alone, not on their order, nor on how
+// they were spread over learners that are merged. One goroutine uses it at a
+// time.
 type Learner struct {
-	options Options
-	sites   map[uint64][]page // each ascending by key
-	pages   int
-	limit   uint64 // pages of a greater key are passed over
-	blocks  []entry
+	options  Options
+	sites    map[uint64][]page // each ascending by key
+	pages    int
+	room     int    // for pages in all
+	siteMax  int    // pages of a site
+	limit    uint64 // pages of a greater key are passed over
+	blocks   []entry
+	shingles []shingle
 }
 
 // page is a sampled page.
 type page struct {
-	key    uint64  // of site and id
-	blocks []entry // distinct, ascending
-	rest   uint32  // letters of the page that are not in blocks
+	key      uint64    // of site and id
+	rest     uint32    // letters of the page that are not in blocks
+	blocks   []entry   // distinct, ascending
+	shingles []shingle // distinct, ascending
 }
 
-// entry is a block of a page: its hash, of which the lower 16 bits are
-// letters, at most 65,535.
-type entry uint64
+// entry is a block of a page.
+type entry struct {
+	hash  uint64 // of its letters; the lower 16 bits are their number, at most 65,535
+	exact uint64 // of letters and digits; the lower 16 bits are 0
+}
 
 const letterBits = 16
 
 func entryOf(b *block) entry {
-	return entry(b.hash&^(1<<letterBits-1) | min(uint64(b.letters), 1<<letterBits-1))
+	const low = 1<<letterBits - 1
+	return entry{b.hash&^low | min(uint64(b.letters), low), b.exact &^ low}
 }
 
-func (e entry) hash() uint64    { return uint64(e) >> letterBits }
-func (e entry) letters() uint32 { return uint32(e & (1<<letterBits - 1)) }
+func (e entry) letters() uint32 { return uint32(e.hash & (1<<letterBits - 1)) }
+
+// keys are what a template knows the block by.
+func (e entry) keys() (letters, exact uint64) { return e.hash >> letterBits, e.exact >> letterBits }
+
+func (e entry) compare(f entry) int {
+	return cmp.Or(cmp.Compare(e.hash, f.hash), cmp.Compare(e.exact, f.exact))
+}
 
 // NewLearner returns a learner that has seen nothing.
 func NewLearner(o Options) (*Learner, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	return &Learner{options: o.filled(), sites: map[uint64][]page{}, limit: 1<<64 - 1}, nil
+	return newLearner(o), nil
 }
 
-// Add shows the learner a page. It keeps nothing of what it is given. A page
-// of no site is passed over; so is one of the same site, id and text as
-// another.
+func newLearner(o Options) *Learner {
+	return &Learner{options: o.filled(), sites: map[uint64][]page{}, room: allPages, siteMax: siteMax, limit: 1<<64 - 1}
+}
+
+// Add shows the learner a page. It keeps nothing of what it is given. It passes
+// over a page of the same site, id and text as another.
 func (l *Learner) Add(site, id, text []byte) {
-	if len(site) == 0 {
-		return
-	}
 	at := siteHash(site)
 	key := mix(at + siteHash(id))
 	if !l.wants(at, key) {
 		return
 	}
 	p := page{key: key}
-	l.blocks = l.blocks[:0]
+	l.blocks, l.shingles = l.blocks[:0], l.shingles[:0]
 	for b := (block{}); b.next(text); {
 		if b.letters > 0 {
 			l.blocks = append(l.blocks, entryOf(&b))
+			l.shingles = appendShingles(l.shingles, uint32(b.hash>>letterBits), text[b.start:b.end])
 		}
 	}
 	all := l.blocks
@@ -126,14 +156,12 @@ func (l *Learner) Add(site, id, text []byte) {
 		}
 		all = append(all[:pageBlocks/2], all[n-pageBlocks/2:]...)
 	}
-	p.blocks = distinct(slices.Clone(all))
+	slices.SortFunc(all, entry.compare)
+	p.blocks = slices.Clone(slices.Compact(all))
+	slices.SortFunc(l.shingles, shingle.compare)
+	few := slices.Compact(l.shingles)
+	p.shingles = slices.Clone(few[:min(len(few), pageShingles)])
 	l.keep(at, p)
-}
-
-// distinct sorts blocks and leaves out repeated ones.
-func distinct(blocks []entry) []entry {
-	slices.Sort(blocks)
-	return slices.Clip(slices.CompactFunc(blocks, func(a, b entry) bool { return a.hash() == b.hash() }))
 }
 
 // wants reports whether a page of that key would be sampled.
@@ -142,7 +170,7 @@ func (l *Learner) wants(site, key uint64) bool {
 		return false
 	}
 	pages := l.sites[site]
-	return len(pages) < l.options.SiteMax || key <= pages[len(pages)-1].key
+	return len(pages) < l.siteMax || key <= pages[len(pages)-1].key
 }
 
 // keep takes a page into the sample, and another out where there are too many.
@@ -157,13 +185,17 @@ func (l *Learner) keep(site uint64, p page) {
 	}
 	pages = slices.Insert(pages, i, p)
 	l.pages++
-	if len(pages) > l.options.SiteMax {
+	if len(pages) > l.siteMax {
 		pages = slices.Delete(pages, len(pages)-1, len(pages))
 		l.pages--
 	}
 	l.sites[site] = pages
-	for l.pages > l.options.Pages {
-		l.limit >>= 1
+	for l.pages > l.room {
+		if l.siteMax > siteLeast {
+			l.siteMax = max(l.siteMax/2, siteLeast)
+		} else {
+			l.limit >>= 1
+		}
 		l.thin()
 	}
 }
@@ -171,13 +203,14 @@ func (l *Learner) keep(site uint64, p page) {
 // compare orders pages by key, those of one key (an id that comes twice) by
 // what is in them.
 func (p page) compare(q page) int {
-	return cmp.Or(cmp.Compare(p.key, q.key), cmp.Compare(p.rest, q.rest), slices.Compare(p.blocks, q.blocks))
+	return cmp.Or(cmp.Compare(p.key, q.key), cmp.Compare(p.rest, q.rest),
+		slices.CompareFunc(p.blocks, q.blocks, entry.compare), slices.CompareFunc(p.shingles, q.shingles, shingle.compare))
 }
 
-// thin drops the pages whose key is beyond the limit.
+// thin drops the pages that are beyond the bounds.
 func (l *Learner) thin() {
 	for site, pages := range l.sites {
-		n := len(pages)
+		n := min(len(pages), l.siteMax)
 		for n > 0 && pages[n-1].key > l.limit {
 			n--
 		}
@@ -197,10 +230,8 @@ func (l *Learner) Merge(other *Learner) error {
 	if l.options != other.options {
 		return fmt.Errorf("%w: learners of %+v and %+v: write the same for both", errOptions, l.options, other.options)
 	}
-	if other.limit < l.limit {
-		l.limit = other.limit
-		l.thin()
-	}
+	l.limit, l.siteMax = min(l.limit, other.limit), min(l.siteMax, other.siteMax)
+	l.thin()
 	for site, pages := range other.sites {
 		for _, p := range pages {
 			l.keep(site, p)
@@ -209,45 +240,196 @@ func (l *Learner) Merge(other *Learner) error {
 	return nil
 }
 
-// Model returns the templates of what was sampled.
+// Sites returns how many sites were sampled, and how many pages of the largest.
+func (l *Learner) Sites() (sites, most int) {
+	for _, pages := range l.sites {
+		most = max(most, len(pages))
+	}
+	return len(l.sites), most
+}
+
+// Model returns the templates of what was sampled: of each site the blocks
+// that Share of its pages have, whatever their digits, and of a site with a name
+// those that 20 have just so, else only sentences; unless their pages are copies or versions of each
+// other.
 func (l *Learner) Model() *Model {
-	m := &Model{sites: map[uint64][]uint64{}}
-	count := map[uint64]int{}
-	for site, pages := range l.sites {
+	m := &Model{sites: map[uint64]*site{}}
+	for name, pages := range l.sites {
 		if len(pages) < l.options.MinPages {
 			continue
 		}
-		clear(count)
-		for _, p := range pages {
-			for _, e := range p.blocks {
-				count[e.hash()]++
-			}
+		minority, least := sharedBy, uint32(blockLeast)
+		if name == siteHash(nil) { // of many sources: the formulas of some are no template of all
+			minority, least = len(pages)+1, namelessLeast
 		}
-		var set []uint64
-		for h, n := range count {
-			if float64(n) >= l.options.Share*float64(len(pages)) {
-				set = append(set, h)
-			}
-		}
-		slices.Sort(set)
-		if len(set) > 0 && middleOwn(pages, set) >= ownMedian {
-			m.sites[site] = set
+		if blocks := l.template(pages, minority, least); len(blocks) > 0 {
+			m.sites[name] = newSite(uint32(len(pages)), blocks)
 		}
 	}
 	return m
 }
 
-// middleOwn is the median of the letters that pages have of their own.
-func middleOwn(pages []page, set []uint64) uint32 {
-	own := make([]uint32, len(pages))
-	for i, p := range pages {
-		own[i] = p.rest
-		for _, e := range p.blocks {
-			if _, in := slices.BinarySearch(set, e.hash()); !in {
-				own[i] += e.letters()
+// template returns the blocks of the template of a site's pages, ascending:
+// those that Share of the pages have, and those that so many have just so, of at
+// least so many letters.
+func (l *Learner) template(pages []page, minority int, letters uint32) []uint64 {
+	count := map[uint64]int{}
+	each(pages, func(_ int, hash uint64) { count[hash]++ })
+	least := l.options.Share * float64(len(pages))
+	candidates := map[uint64][]int{} // with the first of their pages
+	for i := range pages {
+		for _, e := range pages[i].blocks {
+			if e.letters() < letters {
+				continue
+			}
+			hash, exact := e.keys()
+			if float64(count[hash]) < least {
+				if hash = exact; count[exact] < minority {
+					continue
+				}
+			}
+			if on := candidates[hash]; len(on) < judged && (len(on) == 0 || on[len(on)-1] != i) {
+				candidates[hash] = append(on, i)
 			}
 		}
 	}
-	slices.Sort(own)
-	return own[len(own)/2]
+	own := make([]ownPart, len(pages))
+	for i := range pages {
+		own[i] = pages[i].without(candidates)
+	}
+	var blocks []uint64
+	for hash, on := range candidates {
+		if differ(pages, own, on) {
+			blocks = append(blocks, hash)
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
 }
+
+// each calls yield with the keys of all blocks of pages, each once a page.
+func each(pages []page, yield func(page int, key uint64)) {
+	for i := range pages {
+		last := ^uint64(0)
+		for _, e := range pages[i].blocks {
+			letters, exact := e.keys()
+			if letters != last {
+				yield(i, letters)
+			}
+			yield(i, exact)
+			last = letters
+		}
+	}
+}
+
+// ownPart is what a page has of its own.
+type ownPart struct {
+	letters  uint32
+	shingles []shingle // ascending
+}
+
+// without is the page without blocks.
+func (p *page) without(blocks map[uint64][]int) (own ownPart) {
+	own.letters = p.rest
+	shared := map[uint32]bool{}
+	for _, e := range p.blocks {
+		letters, exact := e.keys()
+		if blocks[letters] != nil || blocks[exact] != nil {
+			shared[uint32(e.hash>>letterBits)] = true
+		} else {
+			own.letters += e.letters()
+		}
+	}
+	for _, s := range p.shingles {
+		if !shared[s.block] {
+			own.shingles = append(own.shingles, s)
+		}
+	}
+	return own
+}
+
+// differ reports whether some of the pages, given with what each has of its
+// own, say something, and not the same.
+func differ(pages []page, own []ownPart, on []int) bool {
+	letters := make([]uint32, len(on))
+	common, all := 0, 0
+	for n, i := range on {
+		letters[n] = own[i].letters
+		had, of := pages[on[(n+1)%len(on)]].covers(own[i].shingles)
+		common, all = common+had, all+of
+	}
+	slices.Sort(letters)
+	return letters[len(letters)/2] >= ownMedian && float64(common) <= ownAlike*float64(all)
+}
+
+// covers counts how many of the shingles, ascending, the page has, and of how
+// many it can say so: it keeps those of the smallest hashes.
+func (p *page) covers(shingles []shingle) (had, of int) {
+	last := ^uint32(0)
+	if len(p.shingles) == pageShingles {
+		last = p.shingles[pageShingles-1].hash
+	}
+	rest := p.shingles
+	for _, s := range shingles {
+		if s.hash > last {
+			break
+		}
+		for len(rest) > 0 && rest[0].hash < s.hash {
+			rest = rest[1:]
+		}
+		of++
+		if len(rest) > 0 && rest[0].hash == s.hash {
+			had++
+		}
+	}
+	return had, of
+}
+
+// shingle is six successive letters of a block.
+type shingle struct{ hash, block uint32 }
+
+func (s shingle) compare(t shingle) int {
+	return cmp.Or(cmp.Compare(s.hash, t.hash), cmp.Compare(s.block, t.block))
+}
+
+const (
+	shingleLetters = 6
+	shingleSample  = 8 // one shingle in so many is taken, by its hash
+)
+
+// appendShingles appends a sample of the shingles of a block's text, its digits
+// left out.
+func appendShingles(dst []shingle, block uint32, text []byte) []shingle {
+	// The hash is that of Rabin and Karp: Σ letter · base^age.
+	const base = hashPrime
+	var last [shingleLetters]uint64
+	h, n := uint64(0), 0
+	for i := 0; i < len(text); {
+		c := uint64(text[i] | 0x20)
+		kind := kinds[text[i]]
+		i++
+		if kind != letter && kind != lead && kind != wide {
+			continue
+		}
+		for ; kind != letter && i < len(text) && kinds[text[i]] == follow; i++ {
+			c = c<<8 | uint64(text[i])
+		}
+		h = h*base + c - last[n%shingleLetters]*power
+		last[n%shingleLetters] = c
+		if n++; n >= shingleLetters {
+			if s := mix(h); s%shingleSample == 0 {
+				dst = append(dst, shingle{uint32(s >> 32), block})
+			}
+		}
+	}
+	return dst
+}
+
+// power is base to the power of shingleLetters.
+var power = func() uint64 {
+	p := uint64(1)
+	for range shingleLetters {
+		p *= hashPrime
+	}
+	return p
+}()

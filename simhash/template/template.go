@@ -3,16 +3,58 @@ package template
 import (
 	"bytes"
 	"slices"
+	"unicode/utf8"
 )
 
-// ownLeast is the fewest letters of its own that a page has: a text with
-// fewer, once its template is left out, stays whole.
+// ownLeast is the fewest letters of its own that a page has. With fewer, once
+// its template is left out, it is nothing but template.
 const ownLeast = 5
 
 // Model is the templates of many sites. It may be read concurrently. A nil
 // Model knows no site.
 type Model struct {
-	sites map[uint64][]uint64 // by the site's hash: of its template's blocks, the upper 48 bits, ascending
+	sites map[uint64]*site // by the hash of its name
+}
+
+// site is the template of a site.
+type site struct {
+	pages  uint32   // that it was learned from
+	blocks []uint64 // their hashes, of either kind: the upper 48 bits, ascending
+	heads  []uint64 // a bit for each head that they have, by its lower bits
+}
+
+func newSite(pages uint32, blocks []uint64) *site {
+	words := 1
+	for words < len(blocks)/8 && words < 1<<headBits/64 {
+		words *= 2
+	}
+	s := &site{pages, blocks, make([]uint64, words)}
+	for _, h := range blocks {
+		head := h >> (64 - letterBits - headBits)
+		s.heads[head/64%uint64(words)] |= 1 << (head % 64)
+	}
+	return s
+}
+
+// next moves to the next block of text, and says whether it is of the template.
+// Unless it may be, or its letters are wanted, only its end is looked for.
+func (s *site) next(b *block, text []byte, letters bool) (more, shared bool) {
+	if !b.begin(text) {
+		return false, false
+	}
+	head := b.head()
+	if may := s.heads[head/64%uint64(len(s.heads))]&(1<<(head%64)) != 0; !may && !letters {
+		b.skip(text)
+		return true, false
+	}
+	b.finish(text)
+	if b.letters == 0 {
+		return true, false
+	}
+	if _, shared = slices.BinarySearch(s.blocks, b.hash>>letterBits); !shared {
+		_, shared = slices.BinarySearch(s.blocks, b.exact>>letterBits)
+	}
+	return true, shared
 }
 
 // Sites returns how many sites have a template.
@@ -23,69 +65,108 @@ func (m *Model) Sites() int {
 	return len(m.sites)
 }
 
-// Blocks returns how many blocks the template of a site has; 0 without one.
-func (m *Model) Blocks(site []byte) int {
-	if m == nil {
-		return 0
+// site returns the template of a site, nil if it has none.
+func (m *Model) site(name []byte) *site {
+	if m == nil || len(m.sites) == 0 {
+		return nil
 	}
-	return len(m.sites[siteHash(site)])
+	return m.sites[siteHash(name)]
 }
 
-// Suppress appends text without the blocks of its site's template to dst, and
-// returns how many bytes were left out. What is left keeps its order; a line
-// break stands where blocks were. A text that would keep fewer than five
-// letters is nothing but template, and is appended whole.
-func (m *Model) Suppress(dst, site, text []byte) (_ []byte, left int) {
-	if m == nil || len(m.sites) == 0 {
-		return append(dst, text...), 0
+// Site returns how many blocks the template of a site has, 0 without one, and
+// of how many pages it was learned.
+func (m *Model) Site(name []byte) (blocks, pages int) {
+	if s := m.site(name); s != nil {
+		return len(s.blocks), int(s.pages)
 	}
-	set := m.sites[siteHash(site)]
-	if len(set) == 0 {
-		return append(dst, text...), 0
-	}
-	from, own := len(dst), 0
-	for b := (block{}); b.next(text); {
-		if b.letters == 0 {
-			if left > 0 && (len(dst) == from || dst[len(dst)-1] == '\n') && len(bytes.TrimSpace(text[b.start:b.end])) == 0 {
-				left += b.end - b.start
-				continue
-			}
-		} else {
-			if _, in := slices.BinarySearch(set, b.hash>>letterBits); in {
-				left += b.end - b.start
-				if n := len(dst); n > from && dst[n-1] != '\n' {
-					dst = append(dst, '\n')
-				}
-				continue
-			}
+	return 0, 0
+}
+
+// Left says what was left out of a text.
+type Left struct {
+	Characters int
+	All        bool // fewer than five letters are left: the page is nothing but template
+}
+
+// Suppress appends text without the blocks of its site's template to dst. What
+// is left keeps its order; a line break stands where blocks were.
+func (m *Model) Suppress(dst, name, text []byte) (own []byte, left Left) {
+	from := len(dst)
+	letters := m.each(name, text, func(piece []byte, shared bool) {
+		if !shared {
+			dst = append(dst, piece...)
+			return
 		}
-		own += b.letters
-		dst = append(dst, text[b.start:b.end]...)
-	}
-	if left > 0 && own < ownLeast {
-		return append(dst[:from], text...), 0
-	}
+		left.Characters += utf8.RuneCount(piece)
+		if n := len(dst); n > from && dst[n-1] != '\n' {
+			dst = append(dst, '\n')
+		}
+	})
+	left.All = left.Characters > 0 && letters < ownLeast
 	return dst, left
 }
 
-// Merge adds the templates of older for those sites that m has none of: what
-// an earlier night has learned serves where this one saw too little.
-func (m *Model) Merge(older *Model) {
-	if older == nil {
+// Each calls yield with the pieces of a text, in order, which together are the
+// text, and says which are blocks of the template of its site.
+func (m *Model) Each(name, text []byte, yield func(piece []byte, shared bool)) {
+	m.each(name, text, yield)
+}
+
+// each returns the number of letters of the pieces that are not shared, or
+// less, but not less than ownLeast.
+func (m *Model) each(name, text []byte, yield func(piece []byte, shared bool)) (letters int) {
+	s := m.site(name)
+	if s == nil {
+		yield(text, false)
+		return ownLeast
+	}
+	start, was := 0, false // of the piece
+	for b := (block{}); ; {
+		more, shared := s.next(&b, text, letters < ownLeast)
+		if !more {
+			break
+		}
+		if !shared {
+			letters += b.letters
+		}
+		if was && b.letters == 0 && len(bytes.TrimSpace(text[b.start:b.end])) == 0 {
+			shared = true // the white space that follows
+		}
+		if shared != was && b.start > start {
+			yield(text[start:b.start], was)
+			start = b.start
+		}
+		was = shared
+	}
+	if start < len(text) {
+		yield(text[start:], was)
+	}
+	return letters
+}
+
+// Merge adds the templates of other: what earlier nights have learned serves
+// where this one saw too little.
+func (m *Model) Merge(other *Model) {
+	if other == nil {
 		return
 	}
 	if m.sites == nil {
-		m.sites = make(map[uint64][]uint64, len(older.sites))
+		m.sites = make(map[uint64]*site, len(other.sites))
 	}
-	for site, set := range older.sites {
-		if _, known := m.sites[site]; !known {
-			m.sites[site] = set
+	for name, s := range other.sites {
+		own, known := m.sites[name]
+		if known {
+			blocks := slices.Concat(s.blocks, own.blocks)
+			slices.Sort(blocks)
+			s = newSite(max(s.pages, own.pages), slices.Compact(blocks))
 		}
+		m.sites[name] = s
 	}
 }
 
-// Site returns the host of a document's id that is a URL, without port and
-// user; empty for an id that is none: it belongs to no site.
+// Site returns the site of a document: the host of its id if that is a URL,
+// without port and user. All other documents are of one site, whose name is
+// empty.
 func Site(id []byte) []byte {
 	i := bytes.Index(id, []byte("://"))
 	if i <= 0 {
@@ -135,37 +216,58 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// block is a stretch of a text, the mark that ends it included.
+// block is a stretch of a text, the mark that ends it included. The upper bits
+// of its hashes are of its head, its first letters: so a block that begins as
+// none of a template does need not be hashed.
 type block struct {
 	start, end int
 	letters    int    // characters that count: ASCII letters, and all beyond ASCII
 	hash       uint64 // of these, ASCII letters in lower case
+	exact      uint64 // of these and the digits
+
+	state, first uint64 // of the letters' hash: so far, and behind the head
+	digits       uint64 // their hash
+	ended        bool
 }
+
+const (
+	headBits  = 12
+	headBytes = 6 // of letters
+)
 
 // Kinds of byte.
 const (
-	skipped  = iota // no part of the hash: digits, spaces, most punctuation
+	skipped  = iota // no part of a hash: spaces, most punctuation
+	digit           // part of the exact one
 	letter          // ASCII
 	lead            // the first byte of a character beyond ASCII
+	wide            // the same, of one that may end a block
 	follow          // a further one
 	boundary        // ends a block
 )
 
-var kinds = func() (t [256]byte) {
-	for c := range t {
+var kinds, ends = func() (kinds [256]byte, ends [256]bool) {
+	for c := range kinds {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
-			t[c] = letter
+			kinds[c] = letter
+		case c >= '0' && c <= '9':
+			kinds[c] = digit
+		case c == 0xc2, c == 0xe3, c == 0xef:
+			kinds[c] = wide
 		case c >= 0xc0:
-			t[c] = lead
+			kinds[c] = lead
 		case c >= 0x80:
-			t[c] = follow
+			kinds[c] = follow
 		}
 	}
 	for _, c := range "\n\r\t|.!?;>" {
-		t[c] = boundary
+		kinds[c] = boundary
 	}
-	return t
+	for c, kind := range kinds {
+		ends[c] = kind == boundary || kind == wide
+	}
+	return kinds, ends
 }()
 
 // wideBoundaries end a block too: 。！？；｜»·
@@ -193,36 +295,83 @@ func wideBoundary(text []byte) int {
 
 // next moves to the next block of text; b starts as the zero block.
 func (b *block) next(text []byte) bool {
+	if !b.begin(text) {
+		return false
+	}
+	b.finish(text)
+	return true
+}
+
+// begin moves to the next block and reads its head.
+func (b *block) begin(text []byte) bool {
 	if b.end >= len(text) {
 		return false
 	}
-	b.start, b.letters = b.end, 0
-	h := uint64(hashSeed)
-	i := b.start
-	for i < len(text) {
+	*b = block{start: b.end, end: b.end, state: hashSeed}
+	b.read(text, headBytes)
+	b.first = mix(b.state)
+	return true
+}
+
+// head is that of the block, headBits of hash.
+func (b *block) head() uint64 { return b.first >> (64 - headBits) }
+
+// finish reads the rest of the block.
+func (b *block) finish(text []byte) {
+	b.read(text, len(text))
+	const low = 1<<(64-headBits) - 1
+	b.hash = b.first&^low | mix(b.state)&low
+	b.exact = b.first&^low | mix(mix(b.state)+b.digits)&low
+}
+
+// skip looks for the end of the block.
+func (b *block) skip(text []byte) {
+	for !b.ended {
+		i := b.end
+		for i < len(text) && !ends[text[i]] {
+			i++
+		}
+		switch {
+		case i == len(text):
+			b.end, b.ended = i, true
+		case kinds[text[i]] == boundary:
+			b.end, b.ended = i+1, true
+		default:
+			n := wideBoundary(text[i:])
+			b.end, b.ended = i+max(n, 1), n > 0
+		}
+	}
+}
+
+// read reads on, up to so many bytes of letters.
+func (b *block) read(text []byte, n int) {
+	h, i := b.state, b.end
+	for ; i < len(text) && n > 0 && !b.ended; i++ {
 		c := text[i]
-		i++
 		switch kinds[c] {
 		case letter:
 			b.letters++
 			h = (h ^ uint64(c|0x20)) * hashPrime
-			continue
-		case lead:
-			if n := wideBoundary(text[i-1:]); n > 0 {
-				i += n - 1
+			n--
+		case wide:
+			if w := wideBoundary(text[i:]); w > 0 {
+				i += w - 1
+				b.ended = true
 				break
 			}
+			fallthrough
+		case lead:
 			b.letters++
-			h = (h ^ uint64(c)) * hashPrime
-			continue
+			fallthrough
 		case follow:
 			h = (h ^ uint64(c)) * hashPrime
-			continue
-		case skipped:
-			continue
+			n--
+		case digit:
+			b.digits = (b.digits ^ uint64(c)) * hashPrime
+		case boundary:
+			b.ended = true
 		}
-		break
 	}
-	b.end, b.hash = i, mix(h)
-	return true
+	b.state, b.end = h, i
+	b.ended = b.ended || i == len(text)
 }

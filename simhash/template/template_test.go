@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -30,7 +31,9 @@ func body(r *rand.Rand) string {
 	return b.String()
 }
 
-func learn(t testing.TB, o Options, sites, pages int) *Learner {
+func learn(t testing.TB, sites, pages int) *Learner { return learnWith(t, Options{}, sites, pages) }
+
+func learnWith(t testing.TB, o Options, sites, pages int) *Learner {
 	t.Helper()
 	l, err := NewLearner(o)
 	if err != nil {
@@ -45,10 +48,15 @@ func learn(t testing.TB, o Options, sites, pages int) *Learner {
 	return l
 }
 
+func blocks(m *Model, site string) int {
+	n, _ := m.Site([]byte(site))
+	return n
+}
+
 func TestSuppress(t *testing.T) {
-	m := learn(t, Options{}, 3, 60).Model()
-	if m.Sites() != 3 {
-		t.Fatalf("%d sites", m.Sites())
+	m := learn(t, 3, 60).Model()
+	if n, pages := m.Site([]byte("s1.example")); m.Sites() != 3 || n == 0 || pages != 60 {
+		t.Fatalf("%d sites, %d blocks of %d pages", m.Sites(), n, pages)
 	}
 	own := "这一页自己的话，别处没有。第二句也是。"
 	for site := range 3 {
@@ -57,31 +65,31 @@ func TestSuppress(t *testing.T) {
 		if string(got) != "before"+own+"\n" {
 			t.Errorf("%q", got)
 		}
-		if want := len(sitePage(site, 99, own)) - len(own) - 1; left != want {
-			t.Errorf("%d bytes left out, want %d", left, want)
+		if want := utf8.RuneCount(sitePage(site, 99, own)) - utf8.RuneCountInString(own) - 1; left != (Left{Characters: want}) {
+			t.Errorf("%v left out, want %d", left, want)
 		}
 	}
 	page := sitePage(1, 5, own)
-	for name, host := range map[string]string{"unknown": "other.example", "another site's": "", "no site": ""} {
-		if got, left := m.Suppress(nil, []byte(host), page); !bytes.Equal(got, page) || left != 0 {
+	for name, host := range map[string]string{"unknown": "other.example", "no site": ""} {
+		if got, left := m.Suppress(nil, []byte(host), page); !bytes.Equal(got, page) || left != (Left{}) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	bare := sitePage(0, 3, "")
-	if got, left := m.Suppress(nil, []byte("s0.example"), bare); !bytes.Equal(got, bare) || left != 0 {
-		t.Errorf("nothing but template: %q", got)
+	if _, left := m.Suppress(nil, []byte("s0.example"), bare); !left.All {
+		t.Errorf("nothing but template: %v", left)
 	}
 	var none *Model
-	if got, _ := none.Suppress(nil, []byte("s0.example"), page); !bytes.Equal(got, page) || none.Sites() != 0 || none.Blocks([]byte("x")) != 0 {
+	if got, _ := none.Suppress(nil, []byte("s0.example"), page); !bytes.Equal(got, page) || none.Sites() != 0 || blocks(none, "x") != 0 {
 		t.Error("a nil model changes something")
 	}
 }
 
 func TestTooFewPages(t *testing.T) {
-	if m := learn(t, Options{}, 2, 19).Model(); m.Sites() != 0 {
+	if m := learn(t, 2, 19).Model(); m.Sites() != 0 {
 		t.Errorf("%d templates of 19 pages", m.Sites())
 	}
-	if m := learn(t, Options{MinPages: 5}, 2, 5).Model(); m.Sites() != 2 {
+	if m := learnWith(t, Options{MinPages: 5}, 2, 5).Model(); m.Sites() != 2 {
 		t.Errorf("%d templates of 5 pages", m.Sites())
 	}
 }
@@ -97,7 +105,7 @@ func TestCopiesAreNoTemplate(t *testing.T) {
 		l.Add([]byte("mirror.example"), fmt.Append(nil, i), sitePage(0, i, text))
 	}
 	if m := l.Model(); m.Sites() != 0 {
-		t.Errorf("template of %d blocks", m.Blocks([]byte("mirror.example")))
+		t.Errorf("template of %d blocks", blocks(m, "mirror.example"))
 	}
 }
 
@@ -105,7 +113,8 @@ func TestCopiesAreNoTemplate(t *testing.T) {
 // when memory ran short.
 func TestLearnerIsIndependentOfOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := Options{MinPages: 2, SiteMax: 4, Pages: rapid.IntRange(4, 12).Draw(t, "pages")}
+		o := Options{MinPages: 2}
+		most, room := rapid.SampledFrom([]int{4, 200}).Draw(t, "of a site"), rapid.IntRange(4, 12).Draw(t, "pages")
 		type shown struct{ site, id, text []byte }
 		pages := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) shown {
 			return shown{
@@ -121,6 +130,7 @@ func TestLearnerIsIndependentOfOrder(t *testing.T) {
 				if learners[i], err = NewLearner(o); err != nil {
 					t.Fatal(err)
 				}
+				learners[i].siteMax, learners[i].room = most, room
 			}
 			for n, i := range order {
 				learners[n%parts].Add(pages[i].site, pages[i].id, pages[i].text)
@@ -130,10 +140,10 @@ func TestLearnerIsIndependentOfOrder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if learners[0].pages > o.Pages {
+			if learners[0].pages > room {
 				t.Fatalf("%d pages held", learners[0].pages)
 			}
-			return fmt.Sprint(learners[0].limit, learners[0].sites)
+			return fmt.Sprint(learners[0].limit, learners[0].siteMax, learners[0].sites)
 		}
 		order := make([]int, len(pages))
 		for i := range order {
@@ -150,34 +160,87 @@ func TestLearnerIsIndependentOfOrder(t *testing.T) {
 // Suppress against the text split by a slow obvious way.
 func TestSuppressKeepsTheRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"首页新闻体育", "own words here", "另有一句自己的话", "footer 2025", "FOOTER 2026", "12 345", ""}), 0, 12).Draw(t, "lines")
-		m := &Model{sites: map[uint64][]uint64{siteHash([]byte("s")): nil}}
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"首页新闻体育", "own words here", "另有一句自己的话", "footer 2025", "FOOTER 2026", "12 345", "page 7", "page 8", ""}), 0, 12).Draw(t, "lines")
+		var set []uint64
 		for _, l := range []string{"首页新闻体育", "footer 1"} {
 			b := block{}
 			b.next([]byte(l))
-			m.sites[siteHash([]byte("s"))] = append(m.sites[siteHash([]byte("s"))], b.hash>>letterBits)
+			set = append(set, b.hash>>letterBits)
 		}
-		slices.Sort(m.sites[siteHash([]byte("s"))])
+		b := block{}
+		b.next([]byte("page 7"))
+		set = append(set, b.exact>>letterBits)
+		slices.Sort(set)
+		m := &Model{sites: map[uint64]*site{siteHash([]byte("s")): newSite(60, set)}}
 		text := strings.Join(lines, "\n")
 		var want []string
 		letters := 0
 		for _, l := range lines {
-			if l != "首页新闻体育" && !strings.HasPrefix(strings.ToLower(l), "footer") {
+			if l != "首页新闻体育" && l != "page 7" && !strings.HasPrefix(strings.ToLower(l), "footer") {
 				want = append(want, l)
-				letters += len(strings.Trim(l, "0123456789 "))
+				letters += len([]rune(strings.Trim(l, "0123456789 ")))
 			}
 		}
-		got, _ := m.Suppress(nil, []byte("s"), []byte(text))
-		if letters < 5 { // nothing of its own, or digits alone
-			if string(got) != text {
-				t.Fatalf("%q became %q", text, got)
-			}
-			return
+		got, left := m.Suppress(nil, []byte("s"), []byte(text))
+		if left.All != (left.Characters > 0 && letters < 5) {
+			t.Fatalf("%q: %v, %d letters", text, left, letters)
 		}
 		if a, b := strings.Fields(string(got)), strings.Fields(strings.Join(want, "\n")); !slices.Equal(a, b) {
 			t.Fatalf("%q became %q, want %q", text, a, b)
 		}
 	})
+}
+
+// A footer of one section is of the template though few of a site's pages have
+// it, with the digits that they share; a story that many pages repeat is not.
+func TestShareOfAMinority(t *testing.T) {
+	l, _ := NewLearner(Options{})
+	r := rand.New(rand.NewPCG(5, 6))
+	story := body(r)
+	add := func(i int, text string) { l.Add([]byte("s"), fmt.Append(nil, i), []byte(text)) }
+	for i := range 400 { // more than half of them are sampled
+		switch {
+		case i < 40:
+			add(i, body(r)+"\n本栏目由某某基金会支持，电话 8123 4567\n")
+		case i < 80:
+			add(i, strings.Replace(story, "天", syllables[i%len(syllables)], 1)+fmt.Sprintf("\n第 %d 版\n", i))
+		case i < 120:
+			add(i, fmt.Sprintf("每股 %d 分，去年同期 %d 分\n", i, 2*i)+body(r))
+		default:
+			add(i, body(r))
+		}
+	}
+	m := l.Model()
+	for text, want := range map[string]bool{
+		"本栏目由某某基金会支持，电话 8123 4567\n": true,
+		"本栏目由某某基金会支持，电话 8123 9999\n": false,
+		"每股 6 分，去年同期 8 分\n":          false,
+	} {
+		if _, left := m.Suppress(nil, []byte("s"), []byte("自己的话自己的话\n"+text)); (left.Characters > 0) != want {
+			t.Errorf("%s: %v", text, left)
+		}
+	}
+	if _, left := m.Suppress(nil, []byte("s"), []byte(story)); left.Characters > 0 {
+		t.Errorf("of the story: %v", left)
+	}
+}
+
+// Versions of one text share most of their blocks, and each has edits of its
+// own: none of it is a template.
+func TestVersionsAreNoTemplate(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	text := []rune(body(r) + body(r) + body(r) + body(r))
+	l, _ := NewLearner(Options{})
+	for i := range 40 {
+		version := slices.Clone(text)
+		for range 8 {
+			version[r.IntN(len(version))] = []rune(syllables[r.IntN(len(syllables))])[0]
+		}
+		l.Add(nil, fmt.Append(nil, i), []byte(string(version)))
+	}
+	if n := blocks(l.Model(), ""); n > 0 {
+		t.Errorf("%d blocks of %d", n, 20)
+	}
 }
 
 func TestSite(t *testing.T) {
@@ -198,7 +261,7 @@ func TestSite(t *testing.T) {
 }
 
 func TestOptionsCheck(t *testing.T) {
-	for _, o := range []Options{{Share: -1}, {Share: 1.1}, {MinPages: 1}, {SiteMax: 10}, {Pages: 5}} {
+	for _, o := range []Options{{Share: -1}, {Share: 1.1}, {MinPages: 1}} {
 		if _, err := NewLearner(o); !errors.Is(err, errOptions) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -211,7 +274,7 @@ func TestOptionsCheck(t *testing.T) {
 }
 
 func TestModelBinary(t *testing.T) {
-	m := learn(t, Options{}, 5, 25).Model()
+	m := learn(t, 5, 25).Model()
 	blob, err := m.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +284,7 @@ func TestModelBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, _ := back.MarshalBinary()
-	if !bytes.Equal(blob, again) || back.Sites() != 5 || back.Blocks([]byte("s1.example")) != m.Blocks([]byte("s1.example")) {
+	if !bytes.Equal(blob, again) || back.Sites() != 5 || blocks(&back, "s1.example") != blocks(m, "s1.example") {
 		t.Error("what is read back is another model")
 	}
 	for i := range blob {
@@ -236,24 +299,41 @@ func TestModelBinary(t *testing.T) {
 	}
 }
 
+func TestSampleBinary(t *testing.T) {
+	whole, _ := learn(t, 3, 40).MarshalBinary()
+	l, _ := NewLearner(Options{})
+	if err := l.AddSample(whole); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := l.MarshalBinary(); !bytes.Equal(whole, again) {
+		t.Error("what is read back is another sample")
+	}
+	for i := range whole {
+		if err := l.AddSample(whole[:i]); !errors.Is(err, errDamaged) {
+			t.Fatalf("cut at %d: %v", i, err)
+		}
+	}
+}
+
 func TestModelMerge(t *testing.T) {
-	newer, older := learn(t, Options{}, 1, 25).Model(), learn(t, Options{MinPages: 5, SiteMax: 6}, 2, 25).Model()
-	newer.Merge(nil)
-	blocks := newer.Blocks([]byte("s0.example"))
-	newer.sites[siteHash([]byte("s0.example"))] = newer.sites[siteHash([]byte("s0.example"))][1:]
-	newer.Merge(older)
-	if newer.Sites() != 2 || newer.Blocks([]byte("s0.example")) != blocks-1 || newer.Blocks([]byte("s1.example")) == 0 {
-		t.Errorf("%d sites", newer.Sites())
+	first, second := learn(t, 1, 25).Model(), learnWith(t, Options{MinPages: 5}, 2, 30).Model()
+	first.Merge(nil)
+	n := blocks(first, "s0.example")
+	s := first.sites[siteHash([]byte("s0.example"))]
+	s.blocks = append([]uint64{0}, s.blocks[1:]...)
+	first.Merge(second)
+	if _, pages := first.Site([]byte("s0.example")); first.Sites() != 2 || blocks(first, "s0.example") != n+1 || pages != 30 || blocks(first, "s1.example") == 0 {
+		t.Errorf("%d sites, %d blocks of %d pages", first.Sites(), blocks(first, "s0.example"), pages)
 	}
 	var empty Model
-	empty.Merge(older)
+	empty.Merge(second)
 	if empty.Sites() != 2 {
 		t.Errorf("%d sites in what was empty", empty.Sites())
 	}
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	blob, _ := learn(f, Options{MinPages: 2, SiteMax: 3}, 2, 4).Model().MarshalBinary()
+	blob, _ := learnWith(f, Options{MinPages: 2}, 2, 4).Model().MarshalBinary()
 	f.Add(blob)
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		var m Model
@@ -266,12 +346,12 @@ func FuzzUnmarshal(f *testing.F) {
 }
 
 func FuzzSuppress(f *testing.F) {
-	m := learn(f, Options{}, 1, 25).Model()
+	m := learn(f, 1, 25).Model()
 	f.Add(sitePage(0, 1, "一二三四五六。"))
 	f.Add([]byte("\xc2\xbb\xe3\x80\x82|\xef"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, left := m.Suppress(nil, []byte("s0.example"), text)
-		if left == 0 && !bytes.Equal(got, text) {
+		if left.Characters == 0 && !bytes.Equal(got, text) {
 			t.Fatal("nothing left out, and changed")
 		}
 		if len(got) > len(text) {
@@ -291,7 +371,7 @@ func FuzzSuppress(f *testing.F) {
 }
 
 func BenchmarkSuppress(b *testing.B) {
-	m := learn(b, Options{}, 1, 25).Model()
+	m := learn(b, 1, 25).Model()
 	r := rand.New(rand.NewPCG(5, 6))
 	text := sitePage(0, 1, body(r)+body(r)+body(r)+body(r)+body(r)+body(r))
 	var dst []byte

@@ -33,7 +33,8 @@ again. The verdict is that of --method; without it, that of the run's own
 settings, or for files of balanced.
 
 What one text alone has is red or green; where the output is no terminal or
-NO_COLOR is set it stands between [- and -], or {+ and +}.`,
+NO_COLOR is set it stands between [- and -], or {+ and +}. What the pages of
+their sites share is not compared: grey, or between [~ and ~].`,
 		Example: `  neardup explain draft.txt published.txt --html difference.html
   neardup explain --run night1 http://example.org/a http://example.org/b`,
 		Args: need(2, "two files, or with --run two ids"),
@@ -88,6 +89,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}.`,
 func methodOf(run, method string) (*eval.Neardup, error) {
 	if method == "" && run != "" {
 		_, cfg, err := job.RunSettings(run)
+		cfg.Features.Templates = job.TemplatesOf(run, cfg)
 		return &eval.Neardup{Label: "the settings of " + run, Features: cfg.Features, Match: cfg.Match}, err
 	}
 	if method == "" {
@@ -100,6 +102,13 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 	m, ok := parsed.(*eval.Neardup)
 	if !ok || m.Templates {
 		return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+	}
+	if run != "" && m.Features.OwnText { // the texts are those of the run
+		_, cfg, err := job.RunSettings(run)
+		if err != nil {
+			return nil, err
+		}
+		m.Features.Templates = job.TemplatesOf(run, cfg)
 	}
 	return m, nil
 }

@@ -20,9 +20,11 @@ func newTemplates(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "templates INPUT… --out FILE",
 		Short: "Learn what the pages of each site share: menus, footers, notices",
-		Long: `Samples pages of every site (the host of an id that is a URL) and writes the
-blocks of text that at least --share of them have: a file that run takes as
---templates, to compare pages by what is their own.`,
+		Long: `Run learns what the pages of a site share from a sample of its input. This
+command learns it from all of the input, for sites of few pages: it samples
+pages of every site (the host of an id that is a URL), and writes the blocks of
+text that at least --share of them have, or 20 just so. Run takes the file as
+--templates, and learns nothing then.`,
 		Example: `  neardup templates crawl/2026-11-19/*.wet.gz --out sites.templates
   neardup run crawl --templates sites.templates --out runs/2026-11-20`,
 		Args: needInput,
@@ -59,7 +61,7 @@ blocks of text that at least --share of them have: a file that run takes as
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
-	cmd.Flags().StringVar(&older, "older", "", "file learned earlier, for sites with too few pages now")
+	cmd.Flags().StringVar(&older, "older", "", "file learned earlier, to be added")
 	cmd.Flags().Float64Var(&o.Share, "share", 0.5, "share of a site's pages that have a block")
 	cmd.Flags().IntVar(&o.MinPages, "min-pages", 20, "learn nothing of a site with fewer sampled pages")
 	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")

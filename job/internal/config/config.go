@@ -74,7 +74,8 @@ type Features struct {
 	Segmenter string   `yaml:"segmenter" json:"segmenter" allow:"builtin,gojieba" help:"segmenter of Chinese; both cut alike"`
 	UserWords []string `yaml:"user_words" json:"user_words" help:"files of extra words: word, frequency, tag"`
 	StopList  string   `yaml:"stop_list" json:"stop_list" help:"file of extra stop words, see neardup stopwords"`
-	Templates string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"site templates to strip: see neardup templates"`
+	OwnText   bool     `yaml:"own_text" json:"own_text" help:"leave out of each text what the pages of its site share"`
+	Templates string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"shared blocks to leave out, from neardup templates (default: learned)"`
 }
 
 // Presets: ways to tell near-duplicates that were measured, see
@@ -224,7 +225,7 @@ func Default() Config {
 			DuplicateIDs: "skip",
 			SplitBytes:   64 << 20,
 		},
-		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin},
+		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, OwnText: true},
 		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
 		Output:   Output{Clean: true, Contained: ContainedKeep},
@@ -238,6 +239,16 @@ func Default() Config {
 	}
 	_ = c.Match.preset(PresetBalanced) // it exists
 	return c
+}
+
+// Recorded returns the configuration that a manifest holds. Settings that it
+// does not have are as they were before there was such a setting.
+func Recorded(manifest json.RawMessage) (Config, error) {
+	c := Default()
+	c.Features.OwnText = false
+	err := json.Unmarshal(manifest, &c)
+	c.Features.OwnText = c.Features.OwnText || c.Features.Templates != ""
+	return c, err
 }
 
 // WithPreset returns c with what the preset of that name stands for.
@@ -344,6 +355,7 @@ func (c Config) Check() error {
 		{!c.Match.Verified() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{!c.Match.Verified() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{!c.Match.Verified() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{c.Features.Templates != "" && !c.Features.OwnText, "features.templates", "it says what is not a page's own text: leave features.own_text on"},
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
 		{c.Clusters.Keep == KeepRank && c.Input.Rank == "", "clusters.keep", "name the column to rank by: --set input.rank_column=NAME"},
 		{badEncoding != nil, "input.encoding", badEncoding},

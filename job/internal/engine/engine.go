@@ -63,6 +63,9 @@ type Job struct {
 	Advance func(n int64)
 
 	fingerprinters sync.Pool
+
+	sampleOnce sync.Once
+	sampling   *sampling
 }
 
 // Fingerprinter returns a Fingerprinter with the job's analyzer; Release gives

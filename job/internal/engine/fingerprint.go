@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Documents travel through a fingerprint task in batches of about this many
@@ -23,6 +24,9 @@ const (
 	batchDocuments = 256
 	batchBytes     = 1 << 20
 )
+
+// recordedSites is how many sites a task's record names.
+const recordedSites = 100
 
 // batch is a stretch of a split's documents with their rows. Its buffers are
 // used again and again, so a task allocates nothing for each document.
@@ -39,7 +43,7 @@ type batch struct {
 func fingerprint(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	split := job.Splits[task]
-	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}}
+	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: rundir.SiteTexts{}}
 
 	options := job.Config.Input.ReaderOptions()
 	options.Workers = workers
@@ -57,6 +61,7 @@ func fingerprint(ctx context.Context, job *Job, task, workers int) (rec rundir.T
 	if err := line.run(ctx, workers); err != nil {
 		return rec, fmt.Errorf("%s task %d: %w", StageFingerprint, task, err)
 	}
+	rec.Sites = rec.Sites.Cut(recordedSites)
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
 	if rec.Outputs, err = parts.commit(); err != nil {
 		return rec, err
@@ -221,6 +226,9 @@ func (a *assembly) write(ctx context.Context) error {
 			a.rec.Counts[row.Lane]++
 			a.rec.Languages[row.Language]++
 			a.rec.RowsOut++
+			if row.Template > 0 {
+				a.rec.Sites.Add(string(template.Site(row.DocID)), rundir.SiteText{Documents: 1, Own: int64(row.Length), Left: int64(row.Template)})
+			}
 		}
 		a.written <- b
 	}

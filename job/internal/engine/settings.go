@@ -31,7 +31,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 		s[SettingSketches] = fmt.Sprintf("%d+%d", sketch.Bits, sketch.BandBits)
 	}
 	for name, v := range fields {
-		if name == "segmenter" { // both cut alike
+		if name == "segmenter" || name == "own_text" && !learns(c.Features) { // both cut alike; as before there was the setting
 			continue
 		}
 		text, err := json.Marshal(v)

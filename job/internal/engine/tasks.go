@@ -20,6 +20,7 @@ import (
 
 // Stages that have a task for each split, as records and logs name them.
 const (
+	StageLearn       = "learn"       // a sample of the documents, to learn what the pages of a site share
 	StageFingerprint = "fingerprint" // documents become fingerprints and views
 	StageRead        = "read"        // fingerprint files become views
 	StageTexts       = "texts"       // the shingles of the documents whose texts decide
@@ -31,7 +32,7 @@ const (
 // names.
 type Task func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error)
 
-var tasks = map[string]Task{StageFingerprint: fingerprint, StageRead: read, StageTexts: texts, StageWrite: write}
+var tasks = map[string]Task{StageLearn: learn, StageFingerprint: fingerprint, StageRead: read, StageTexts: texts, StageWrite: write}
 
 // TaskOf returns the task of a stage, by its name: a worker on another host
 // knows no more of it.

@@ -20,6 +20,7 @@ const (
 	opBoth   op = "="
 	opFirst  op = "-"
 	opSecond op = "+"
+	opShared op = "~" // not compared: pages of its site share it
 )
 
 // piece is a stretch of a text, or of both.
@@ -185,8 +186,8 @@ func (r diffRow) same() bool {
 }
 
 // WriteSideBySide writes rows as two columns for a terminal that many cells
-// wide. What one text alone has is red or green, or without colour stands
-// between [- and -], or {+ and +}.
+// wide. What one text alone has is red or green, what is not compared grey;
+// without colour they stand between [- and -], {+ and +}, [~ and ~].
 func WriteSideBySide(w io.Writer, rows []diffRow, cells int, colour bool) error {
 	column := max(20, (cells-3)/2)
 	var b strings.Builder
@@ -218,6 +219,10 @@ func marks(of op, colour bool) (open, end string, cells int) {
 	switch {
 	case of == opBoth:
 		return "", "", 0
+	case colour && of == opShared:
+		return "\x1b[90m", "\x1b[0m", 0
+	case of == opShared:
+		return "[~", "~]", 2
 	case colour && of == opFirst:
 		return "\x1b[31m", "\x1b[0m", 0
 	case colour:

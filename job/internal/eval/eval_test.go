@@ -546,7 +546,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, name := range append(Names(), "k=8", "k=8+templates", "balanced+templates", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
+	for _, name := range append(Names(), "k=8", "k=8+templates", "balanced+own-text=off", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
 		m, err := Parse(name)
 		if err != nil || m.Name() != name {
 			t.Errorf("%s: %v, %v", name, m, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // featurePair is a feature of one of two documents, or of both.
@@ -45,7 +46,8 @@ type explanation struct {
 	Verdict      sketch.Verdict `json:"verdict"`
 	Limit        float64        `json:"limit"` // similarity asked for; 0 for the distance alone and short texts
 
-	textA, textB []byte
+	textA, textB     []byte
+	sharedA, sharedB []string
 }
 
 // side is one of the two documents.
@@ -56,10 +58,25 @@ type side struct {
 	Features    int    `json:"features"` // distinct, that the fingerprint is made of
 	Length      int    `json:"length"`   // characters of the normal form
 	Shingles    int    `json:"shingles"` // distinct
+	Template    int    `json:"template"` // characters that pages of its site share, which are not compared
 }
 
-// Rows lays the texts out side by side.
-func (e *explanation) Rows() []diffRow { return sideBySide(diff(e.textA, e.textB), 0) }
+// Rows lays the texts out side by side, and behind them what is left out of
+// them.
+func (e *explanation) Rows() []diffRow {
+	rows := sideBySide(diff(e.textA, e.textB), 0)
+	for i := range max(len(e.sharedA), len(e.sharedB)) {
+		var row diffRow
+		if i < len(e.sharedA) {
+			row.First = []piece{{opShared, e.sharedA[i]}}
+		}
+		if i < len(e.sharedB) {
+			row.Second = []piece{{opShared, e.sharedB[i]}}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
 
 // Explain compares two documents as a run of the method does.
 func Explain(m *Neardup, a, b *Document) (*explanation, error) {
@@ -77,6 +94,7 @@ type explainer struct {
 	rule          mapper.Rule
 	workspace     *simhash.Workspace
 	fingerprinter *mapper.Fingerprinter
+	templates     *template.Model
 	release       func() error
 }
 
@@ -96,13 +114,14 @@ func newExplainer(m *Neardup) (*explainer, error) {
 	w := analyzer.NewWorkspace()
 	f := mapper.NewFingerprinter(w, true, templates)
 	f.Samples = true
-	return &explainer{m, layout, m.rule(), w, f, release}, nil
+	return &explainer{m, layout, m.rule(), w, f, templates, release}, nil
 }
 
 // looked is what a run and its verdicts look at of a document.
 type looked struct {
 	side
-	text        []byte // without its site's template
+	text        []byte   // without its site's template
+	shared      []string // which has these pieces of it
 	fingerprint simhash.Fingerprint
 	view        data.View
 	shingles    []uint64
@@ -112,13 +131,18 @@ type looked struct {
 func (x *explainer) look(d *Document) *looked {
 	doc := &data.Document{ID: []byte(d.ID), Title: d.Title, Text: d.Text}
 	l := &looked{text: bytes.Clone(x.fingerprinter.Text(doc))}
+	x.templates.Each(template.Site(doc.ID), d.Text, func(piece []byte, shared bool) {
+		if text := strings.TrimSpace(string(piece)); shared && text != "" {
+			l.shared = append(l.shared, text)
+		}
+	})
 	var row data.FingerprintRow
 	x.fingerprinter.Fingerprint(doc, "", &row)
 	mapper.View(&row, &l.view)
 	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
 	l.shingles = shingles(x.workspace.Normal())
 	l.features = x.workspace.Features(nil, d.Title, l.text)
-	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.shingles)}
+	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.shingles), int(row.Template)}
 	return l
 }
 
@@ -126,7 +150,7 @@ func (x *explainer) explain(first, second *Document) *explanation {
 	a, b := x.look(first), x.look(second)
 	bits := x.method.Features.Bits
 	e := &explanation{
-		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, A: a.side, B: b.side,
+		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, sharedA: a.shared, sharedB: b.shared, A: a.side, B: b.side,
 		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
 		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
 		Jaccard:     sketch.Jaccard(a.shingles, b.shingles),
@@ -246,6 +270,9 @@ func (e *explanation) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
 	fmt.Fprintf(&b, "lanes        %s (%d features, %d characters), %s (%d features, %d characters)\n",
 		e.A.Lane, e.A.Features, e.A.Length, e.B.Lane, e.B.Features, e.B.Length)
+	if e.A.Template+e.B.Template > 0 {
+		fmt.Fprintf(&b, "left out     %d and %d characters, which pages of their sites share\n", e.A.Template, e.B.Template)
+	}
 	fmt.Fprintf(&b, "sketches     J ≈ %.3f ± %.3f, %d of %d bands in common, %d of %d passages", e.Estimate, e.Error, e.Bands, sketch.Bands, e.Sampled[0], e.Sampled[1])
 	if e.Limit > 0 {
 		fmt.Fprintf(&b, ", limit %.2f", e.Limit)

@@ -29,8 +29,8 @@ type Neardup struct {
 	Label    string // name in reports
 	Features config.Features
 	Match    config.Match
-	// Templates leaves out what half of a site's pages share, as learned from
-	// the documents at hand; the host of a document's id is its site.
+	// Templates learns what the pages of a site share from all documents at
+	// hand, and not from those that the run samples.
 	Templates bool
 }
 

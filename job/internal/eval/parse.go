@@ -69,7 +69,7 @@ func parseNeardup(name string) (*Neardup, error) {
 }
 
 // Settings describes what may stand behind a preset or a distance.
-const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, templates"
+const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, own-text=off, templates"
 
 // settings are what Settings names, but for templates, as package config names
 // them.
@@ -77,6 +77,7 @@ var settings = map[string]string{
 	"k": "match.distance", "limit": "match.limit_long", "limit-short": "match.limit_short", "border": "match.border", "bands": "match.bands",
 	"short-texts": "match.short_texts", "bits": "features.bits", "weight": "features.weight", "stop": "features.stop", "top": "features.top",
 	"ngram": "features.n", "min-features": "features.min_features",
+	"own-text": "features.own_text",
 }
 
 // set changes a setting to a value.
@@ -91,7 +92,7 @@ func (m *Neardup) set(key, value string) error {
 		if key == "border" { // has the texts consulted, in balanced too
 			cfg.Match.Verify = config.VerifyTexts
 		}
-	case "bands", "short-texts":
+	case "bands", "short-texts", "own-text":
 		if value != "off" {
 			return errors.New("write off")
 		}

@@ -77,17 +77,17 @@ func TestTemplates(t *testing.T) {
 	}
 	c := onSites(t, from, 200, 400, 800)
 	l := newLab(t, c, Options{Alike: 1, Half: AllPairs, Examples: 1})
-	with := Preset(config.PresetBalanced)
-	with.Templates = true
-	for _, m := range []*Neardup{Preset(config.PresetBalanced), with} {
+	with, whole := Preset(config.PresetBalanced), Preset(config.PresetBalanced)
+	with.Templates, whole.Features.OwnText = true, false
+	for _, m := range []*Neardup{Preset(config.PresetBalanced), with, whole} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Templates && (r.Precision.Value < 0.99 || r.Recall.Value < 0.95) {
+		if m.Features.OwnText && (r.Precision.Value < 0.99 || r.Recall.Value < 0.95) {
 			t.Errorf("templates left out: precision %v, recall %v", r.Precision.Value, r.Recall.Value)
 		}
-		if !m.Templates && r.Precision.Value > 0.5 {
+		if !m.Features.OwnText && r.Precision.Value > 0.5 {
 			t.Errorf("templates left in: precision %v: the pages show nothing", r.Precision.Value)
 		}
 	}
@@ -109,7 +109,7 @@ func TestTemplatesMeasured(t *testing.T) {
 		report := l.Report(fmt.Sprintf("100 sites, shells of %d characters around articles of 600 to 1,200", shellLength))
 		for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 			for _, templates := range []bool{false, true} {
-				m.Label, m.Templates = strings.TrimSuffix(m.Label, ", templates"), templates
+				m.Label, m.Templates, m.Features.OwnText = strings.TrimSuffix(m.Label, ", templates"), templates, templates
 				if templates {
 					m.Label += ", templates"
 				}

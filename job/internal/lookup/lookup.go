@@ -8,7 +8,6 @@ package lookup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,6 +31,7 @@ import (
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // tableDistance is the distance within which two fingerprints share a value of
@@ -55,7 +55,7 @@ type Index struct {
 	log     *slog.Logger
 	layout  *simhash.Layout
 	store   lookup.Store
-	job     *engine.Job
+	named   *template.Model // of the file that the settings name
 	release func() error
 	searches,
 	verifiers sync.Pool
@@ -63,6 +63,7 @@ type Index struct {
 	refreshing sync.Mutex
 	mu         sync.RWMutex
 	manifest   *library.Manifest // that the store's parts are of
+	job        *engine.Job       // with the templates that its texts are judged without
 	files      map[string]string // of the library, by part
 	parts      []string          // in order
 
@@ -91,14 +92,14 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 	if len(m.Nights) == 0 && m.Config == nil {
 		return nil, fmt.Errorf("%w in %s: it has no night yet", library.ErrNone, dir)
 	}
-	x := &Index{dir: dir, limit: o.Limit, log: o.Log, config: config.Default(), release: func() error { return nil }}
+	x := &Index{dir: dir, limit: o.Limit, log: o.Log, release: func() error { return nil }}
 	if x.limit <= 0 {
 		x.limit = 10
 	}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
-	if err := json.Unmarshal(m.Config, &x.config); err != nil {
+	if x.config, err = config.Recorded(m.Config); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, library.ManifestFile), err)
 	}
 	if o.Distance >= 0 {
@@ -126,7 +127,7 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 			err = errors.Join(err, x.Close())
 		}
 	}()
-	if x.job.Templates, err = engine.Templates(x.config.Features); err != nil {
+	if x.named, err = engine.Templates(x.config.Features); err != nil {
 		return nil, err
 	}
 	if x.layout, err = simhash.NewLayout(m.Bits, tableDistance); err != nil {
@@ -244,7 +245,12 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 			files[partOf(f)] = f.Name
 		}
 	}
+	learned, err := engine.LibraryTemplates(x.dir, m)
+	if err != nil {
+		return false, err
+	}
 	x.mu.Lock()
+	x.job = &engine.Job{Config: x.config, Analyzer: x.job.Analyzer, Templates: cmp.Or(x.named, learned)}
 	x.manifest, x.files, x.parts = m, files, slices.Sorted(maps.Keys(files))
 	x.mu.Unlock()
 	for _, part := range have {
@@ -410,7 +416,10 @@ type Match struct {
 // near it. Of an id that matches in several nights the best is named, the
 // earliest of the equally near.
 func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
-	f := x.job.Fingerprinter()
+	x.mu.RLock()
+	job := x.job
+	x.mu.RUnlock()
+	f := job.Fingerprinter()
 	var row data.FingerprintRow
 	err := engine.Guard(func() error {
 		f.Fingerprint(doc, "", &row)
@@ -419,7 +428,7 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 	if err != nil { // f may be in any state
 		return nil, err
 	}
-	defer x.job.Release(f)
+	defer job.Release(f)
 	var v data.View
 	mapper.View(&row, &v)
 	return x.find(ctx, &v, row.Lane)

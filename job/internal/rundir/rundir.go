@@ -4,13 +4,16 @@
 package rundir
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -328,8 +331,52 @@ type TaskRecord struct {
 	Counts    map[string]int64 `json:"counts,omitempty"`    // of rows out, by lane or kind
 	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
 	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
+	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
 	Outputs   []string         `json:"outputs"`             // paths within the run directory
 	Seconds   float64          `json:"seconds"`
+}
+
+// SiteText is what was left out of the texts of a site as no page's own.
+type SiteText struct {
+	Documents int64 `json:"documents"` // of whose text a part was left out
+	Own       int64 `json:"own"`       // characters of their own
+	Left      int64 `json:"left"`      // characters left out
+}
+
+// SiteTexts are those of sites by name; it is empty for ids that are no URLs.
+type SiteTexts map[string]SiteText
+
+// OtherSites stands among SiteTexts for those that have no room there.
+const OtherSites = "other sites"
+
+// Add adds to a site's.
+func (s SiteTexts) Add(site string, t SiteText) {
+	have := s[site]
+	s[site] = SiteText{have.Documents + t.Documents, have.Own + t.Own, have.Left + t.Left}
+}
+
+// Largest lists the sites of which most was left out, at most n.
+func (s SiteTexts) Largest(n int) []string {
+	sites := slices.SortedFunc(maps.Keys(s), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s[b].Left, s[a].Left), strings.Compare(a, b))
+	})
+	return sites[:min(n, len(sites))]
+}
+
+// Cut returns the n largest, and OtherSites for the rest.
+func (s SiteTexts) Cut(n int) SiteTexts {
+	if len(s) <= n {
+		return s
+	}
+	few := SiteTexts{}
+	for i, site := range s.Largest(len(s)) {
+		if i < n {
+			few[site] = s[site]
+		} else {
+			few.Add(OtherSites, s[site])
+		}
+	}
+	return few
 }
 
 // Conserved returns an error unless rows in = rows out + rows skipped.

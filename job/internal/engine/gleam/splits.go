@@ -76,7 +76,7 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks 
 // which may be gone if not.
 func readsInput(job *engine.Job, stage string, task int) bool {
 	switch {
-	case stage == engine.StageFingerprint || job.Manifest.Command != engine.CommandRun:
+	case stage == engine.StageLearn || stage == engine.StageFingerprint || job.Manifest.Command != engine.CommandRun:
 		return true
 	case stage == engine.StageWrite && !job.Config.Output.Clean:
 		return false
@@ -153,7 +153,7 @@ func (w *worker) executeTasks(ctx context.Context, tasks []int) (err error) {
 		}
 		defer func() { err = errors.Join(err, release()) }()
 		job.Analyzer = analyzer
-		if job.Templates, err = engine.Templates(w.spec.Config.Features); err != nil {
+		if job.Templates, err = engine.TemplatesOf(w.spec.Run, w.spec.Config.Features); err != nil {
 			return err
 		}
 	}

@@ -35,6 +35,7 @@ type stage struct {
 var stages = []stage{
 	{name: attempt.Driver},
 	{name: cluster.Deal, later: passOn},
+	{name: engine.StageLearn, first: executing((*worker).executeTasks)},
 	{name: engine.StageFingerprint, first: executing((*worker).executeTasks)},
 	{name: engine.StageRead, first: executing((*worker).executeTasks)},
 	{name: stageSegment, first: segment},

@@ -1,0 +1,137 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/charset"
+	"github.com/neardup/neardup/data/internal/stream"
+	"github.com/neardup/neardup/data/object"
+)
+
+// windowBytes is about the least that Windows takes in one place.
+const windowBytes = 256 << 10
+
+// Windows returns pieces of a split that together are about so many bytes of
+// its file, for a sample of its documents: spread evenly where records can be
+// found in the middle, which is in plain JSONL, WARC and WET and in those with
+// a gzip member for each record; else the beginning. The last record of a
+// piece may be cut off. A split of Parquet is its own window: who reads it
+// stops when enough is consumed.
+func Windows(split data.Split, size int64) (windows []data.Split, err error) {
+	if split.Format == FormatParquet || split.Path == "-" {
+		return []data.Split{split}, nil
+	}
+	end := split.End
+	if end < 0 {
+		end = split.Size
+	}
+	if split.Start+size >= end {
+		return []data.Split{split}, nil
+	}
+	f, err := object.Open(split.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	starts, err := starts(f, split, end, max(1, size/windowBytes))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", split.Path, err)
+	}
+	for i, start := range starts {
+		next := end
+		if i+1 < len(starts) {
+			next = starts[i+1]
+		}
+		w := split
+		w.Start, w.End = start, min(start+size/int64(len(starts)), next)
+		windows = append(windows, w)
+	}
+	return windows, nil
+}
+
+// starts returns at most n places of a split where a record starts, ascending;
+// the first is the split's own.
+func starts(f object.File, split data.Split, end, n int64) (at []int64, err error) {
+	at = []int64{split.Start}
+	head := make([]byte, 4)
+	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	compression := stream.Detect(head)
+	find := findLine
+	switch {
+	case split.Format == FormatWARC || split.Format == FormatWET:
+		find = findRecord
+		if compression == stream.Gzip {
+			find = findMember
+		}
+	case split.Format != FormatJSONL || compression != stream.Plain:
+		return at, nil
+	default: // an encoding whose line ends are not those of ASCII is read from the start
+		e, err := encodingOf(f, min(end, encodingSample), ExpandOptions{Encoding: split.Encoding, SplitBytes: encodingSample})
+		if err != nil || e != charset.UTF8 {
+			return at, err
+		}
+	}
+	if compression == stream.Zstd {
+		return at, nil
+	}
+	buf := make([]byte, windowBytes)
+	for i := int64(1); i < n; i++ {
+		from := split.Start + (end-split.Start)/n*i
+		read, err := f.ReadAt(buf[:min(int64(len(buf)), end-from)], from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if start := find(buf[:read]); start >= 0 && from+int64(start) > at[len(at)-1] {
+			at = append(at, from+int64(start))
+		}
+	}
+	return at, nil
+}
+
+// findLine returns the start of the second line, -1 if it is not there.
+func findLine(b []byte) int {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 && i+1 < len(b) {
+		return i + 1
+	}
+	return -1
+}
+
+// warcMagic begins a record.
+var warcMagic = []byte("WARC/1.")
+
+// findRecord returns the start of a WARC record behind another one.
+func findRecord(b []byte) int {
+	const before = "\r\n\r\n"
+	if i := bytes.Index(b, append([]byte(before), warcMagic...)); i >= 0 {
+		return i + len(before)
+	}
+	return -1
+}
+
+// findMember returns the start of a gzip member that is a WARC record.
+func findMember(b []byte) int {
+	magic := []byte{0x1f, 0x8b, 8}
+	head := make([]byte, len(warcMagic))
+	for at := 0; ; at++ {
+		i := bytes.Index(b[at:], magic)
+		if i < 0 {
+			return -1
+		}
+		at += i
+		z, err := gzip.NewReader(bytes.NewReader(b[at:]))
+		if err != nil {
+			continue
+		}
+		if _, err := io.ReadFull(z, head); err == nil && bytes.Equal(head, warcMagic) {
+			return at
+		}
+	}
+}

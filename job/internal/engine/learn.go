@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// Within the run directory's state.
+const (
+	SamplesFolder = "samples"   // pages for learning templates, a file for each split that was sampled
+	TemplatesFile = "templates" // what was learned of them, with what the library knew
+)
+
+const kindSample = "neardup sample 1"
+
+// Bounds on what is read to learn templates, so that it costs little beside
+// what the run does with all of the input, where pages are extracted too.
+const (
+	learnShare     = 16        // one byte of the input in so many
+	learnExtracted = 24        // the same where texts are extracted
+	learnLeast     = 512 << 10 // bytes of the input, if it has so many
+	learnMost      = 4 << 30
+	learnSplit     = 256 << 10 // bytes of a split: fewer splits are sampled rather
+)
+
+// learns reports whether a run learns templates from its input.
+func learns(f config.Features) bool { return f.OwnText && f.Templates == "" }
+
+// LearnsTemplates reports whether a run of a command learns templates.
+func LearnsTemplates(command string, c *config.Config) bool {
+	return command == CommandRun && learns(c.Features)
+}
+
+// sampling says how much of the input is read to learn templates.
+type sampling struct {
+	groups      map[string]int64 // splits of a Parquet file
+	total, want int64            // bytes
+}
+
+func (s *sampling) size(split data.Split) int64 {
+	switch {
+	case split.Format == source.FormatParquet:
+		return max(split.Size, 0) / s.groups[split.Path]
+	case split.End >= 0:
+		return split.End - split.Start
+	}
+	return max(split.Size, 0)
+}
+
+func newSampling(splits []data.Split) *sampling {
+	s := &sampling{groups: map[string]int64{}}
+	for _, split := range splits {
+		if split.Format == source.FormatParquet {
+			s.groups[split.Path]++
+		}
+	}
+	for _, split := range splits {
+		n, share := s.size(split), int64(learnShare)
+		if source.Extracts(split.Format) {
+			share = learnExtracted
+		}
+		s.total, s.want = s.total+n, s.want+n/share
+	}
+	s.want = min(max(s.want, learnLeast), learnMost)
+	return s
+}
+
+// sampled is how many bytes of split task are read to learn templates, and how
+// many it has.
+func (j *Job) sampled(task int) (wanted, size int64) {
+	j.sampleOnce.Do(func() { j.sampling = newSampling(j.Splits) })
+	s := j.sampling
+	size = s.size(j.Splits[task])
+	if s.total <= s.want {
+		return size, size
+	}
+	n, splits := int64(task), int64(len(j.Splits))
+	visited := min(splits, s.want/max(1, min(learnSplit, s.total/splits))+1)
+	if n > 0 && n*visited/splits == (n-1)*visited/splits {
+		return 0, size // splits are passed over at even distances
+	}
+	return min(size, int64(float64(s.want)/float64(visited)*float64(splits)*float64(size)/float64(s.total))), size
+}
+
+// learn samples documents of a split, to learn from them what the pages of
+// sites share.
+func learn(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	rec = rundir.TaskRecord{Stage: StageLearn, Task: task, Source: job.Splits[task].Path}
+	learner, err := template.NewLearner(template.Options{})
+	if err != nil {
+		return rec, err
+	}
+	wanted, size := job.sampled(task)
+	if wanted > 0 {
+		windows, err := source.Windows(job.Splits[task], wanted)
+		if err != nil {
+			return rec, fmt.Errorf("%s task %d: %w", StageLearn, task, err)
+		}
+		options := job.Config.Input.ReaderOptions()
+		options.Workers = workers
+		for _, w := range windows {
+			n, read, err := sampleWindow(ctx, w, options, wanted/int64(len(windows)), learner)
+			if err != nil {
+				return rec, fmt.Errorf("%s task %d: %w", StageLearn, task, err)
+			}
+			rec.RowsIn, rec.Bytes = rec.RowsIn+n, rec.Bytes+read
+		}
+		path, name, err := stateFile(job, SamplesFolder, task)
+		if err != nil {
+			return rec, err
+		}
+		blob, err := learner.MarshalBinary()
+		if err != nil {
+			return rec, err
+		}
+		if err := data.WriteChecked(path, kindSample, blob); err != nil {
+			return rec, err
+		}
+		rec.Outputs = []string{name}
+	}
+	job.advance(size)
+	rec.RowsOut = rec.RowsIn
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, job.Dir.PutRecord(rec)
+}
+
+// sampleWindow shows the learner the documents of a piece of a split, up to so
+// many bytes of the file. What cannot be read is the fingerprint stage's to
+// tell: the piece ends there.
+func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size int64, learner *template.Learner) (documents, read int64, err error) {
+	in, err := source.Open(w, o)
+	if err != nil {
+		return 0, 0, nil //nolint:nilerr // see above
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var doc data.Document
+	for in.Consumed() < size || w.Format != source.FormatParquet {
+		if err := ctx.Err(); err != nil {
+			return documents, read, err
+		}
+		if nextDocument(in, &doc) != nil {
+			break
+		}
+		learner.Add(template.Site(doc.ID), doc.ID, doc.Text)
+		documents++
+	}
+	return documents, in.Consumed(), nil
+}
+
+// Learned makes the templates of what the tasks of the learn stage sampled.
+// The second result says how many pages the largest sample of a site has.
+func Learned(job *Job, records []rundir.TaskRecord) (_ *template.Model, sites, most int, err error) {
+	all, err := template.NewLearner(template.Options{})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	for _, rec := range records {
+		for _, name := range rec.Outputs {
+			path := job.Dir.Path(name)
+			blob, err := data.ReadChecked(path, kindSample)
+			if err != nil {
+				return nil, 0, 0, err
+			}
+			if err := all.AddSample(blob); err != nil {
+				return nil, 0, 0, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	sites, most = all.Sites()
+	return all.Model(), sites, most, nil
+}
+
+// WriteTemplates writes the templates that the run's texts are judged without.
+func WriteTemplates(dir *rundir.Dir, blob []byte) (name string, err error) {
+	name = filepath.Join(rundir.State, TemplatesFile)
+	return name, data.WriteFileAtomic(dir.Path(name), blob)
+}
+
+// TemplatesPath is where the run in folder dir keeps what it has learned.
+func TemplatesPath(dir string) string { return filepath.Join(dir, rundir.State, TemplatesFile) }
+
+// LibraryTemplates returns the templates that a library's texts are judged
+// without; nil if it has none.
+func LibraryTemplates(dir string, m *library.Manifest) (*template.Model, error) {
+	blob, err := library.ReadTemplates(dir, m)
+	if blob == nil || err != nil {
+		return nil, err
+	}
+	t := new(template.Model)
+	return t, t.UnmarshalBinary(blob)
+}
+
+// TemplatesOf returns the templates that the texts of a run in folder dir are
+// judged without: of the file that its settings name, or those that it has
+// learned; nil if it takes texts whole.
+func TemplatesOf(dir string, f config.Features) (*template.Model, error) {
+	if !learns(f) {
+		return Templates(f)
+	}
+	f.Templates = TemplatesPath(dir)
+	return Templates(f)
+}

@@ -1,0 +1,167 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// sampled keeps the records of what was sampled for the next stage.
+func (r *run) sampled(_ context.Context, records []rundir.TaskRecord) error {
+	r.samples = records
+	return nil
+}
+
+// learn makes the run's templates of what its splits were sampled for and of
+// what its library knows. Sampled documents go in and out.
+func (r *run) learn(_ context.Context) (rec rundir.TaskRecord, err error) {
+	began := time.Now()
+	rec = rundir.TaskRecord{Stage: stageTemplates, Counts: map[string]int64{}}
+	for _, sample := range r.samples {
+		rec.RowsIn += sample.RowsOut
+	}
+	model, sites, most, err := engine.Learned(r.job, r.samples)
+	if err != nil {
+		return rec, fmt.Errorf("%s: %w", stageTemplates, err)
+	}
+	learned := model.Sites()
+	if err := r.known(model); err != nil {
+		return rec, err
+	}
+	blob, err := model.MarshalBinary()
+	if err != nil {
+		return rec, err
+	}
+	name, err := engine.WriteTemplates(r.dir, blob)
+	if err != nil {
+		return rec, err
+	}
+	digest := xxh3.Hash128(blob).Bytes()
+	rec.Digest = hex.EncodeToString(digest[:])
+	rec.Counts["sites"], rec.Counts["largest"], rec.Counts["learned"], rec.Counts["known"] = int64(sites), int64(most), int64(learned), int64(model.Sites()-learned)
+	rec.RowsOut, rec.Outputs = rec.RowsIn, []string{name}
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, r.dir.PutRecord(rec)
+}
+
+// known adds to the templates what the run's library knows: what was left out
+// of the texts of earlier nights is left out of tonight's.
+func (r *run) known(model *template.Model) error {
+	if r.library == nil {
+		return nil
+	}
+	known, err := engine.LibraryTemplates(r.library.Dir(), r.library.Manifest())
+	model.Merge(known)
+	return err
+}
+
+// keepTemplates makes the run's templates, and what another run taught the
+// library meanwhile, the library's.
+func (r *run) keepTemplates() error {
+	if !engine.LearnsTemplates(r.Command, &r.config) {
+		return nil
+	}
+	model := new(template.Model)
+	model.Merge(r.job.Templates)
+	if err := r.known(model); err != nil {
+		return err
+	}
+	blob, err := model.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	return r.library.KeepTemplates(blob)
+}
+
+// learned takes the templates in, and what is to be told of them.
+func (r *run) learned(_ context.Context, records []rundir.TaskRecord) (err error) {
+	rec := records[0]
+	r.sum.OwnText = &OwnText{Sampled: rec.RowsOut, Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
+	r.job.Templates, err = engine.TemplatesOf(r.Out, r.config.Features)
+	return err
+}
+
+// OwnText says what a run left out of its texts because the pages of a site
+// share it.
+type OwnText struct {
+	Sampled   int64    `json:"sampled"`         // documents that it was learned from
+	Sites     int64    `json:"sites"`           // that they are of
+	Largest   int64    `json:"largest"`         // of them of the site that has most
+	Learned   int64    `json:"learned"`         // sites with a template
+	Known     int64    `json:"known,omitempty"` // others of which the library has one
+	Documents int64    `json:"documents"`       // of whose text a part was left out
+	Own       int64    `json:"own"`             // characters of their own
+	Left      int64    `json:"left"`            // characters left out
+	Most      []SiteOf `json:"most"`            // at most five sites of which most was left out
+}
+
+// SiteOf is a site of which text was left out.
+type SiteOf struct {
+	Site      string `json:"site"`      // empty: documents whose ids are no URLs
+	Pages     int    `json:"pages"`     // that its template was learned from
+	Blocks    int    `json:"blocks"`    // of its template
+	Documents int64  `json:"documents"` // the same as of OwnText
+	Own       int64  `json:"own"`
+	Left      int64  `json:"left"`
+}
+
+// shownSites is how many sites the summary names.
+const shownSites = 5
+
+// TemplatesOf names the file of the templates that the texts of the run in
+// directory path are judged without; empty if it takes texts whole.
+func TemplatesOf(path string, c config.Config) string {
+	if engine.LearnsTemplates(CommandRun, &c) {
+		return engine.TemplatesPath(path)
+	}
+	return c.Features.Templates
+}
+
+// leftOut sums up what was left out of the fingerprinted texts.
+func (r *run) leftOut(records []rundir.TaskRecord) {
+	if r.job.Templates == nil {
+		return
+	}
+	if r.sum.OwnText == nil { // the templates are of a file
+		r.sum.OwnText = &OwnText{Learned: int64(r.job.Templates.Sites())}
+	}
+	o, sites := r.sum.OwnText, rundir.SiteTexts{}
+	for _, rec := range records {
+		for site, t := range rec.Sites {
+			sites.Add(site, t)
+			o.Documents, o.Own, o.Left = o.Documents+t.Documents, o.Own+t.Own, o.Left+t.Left
+		}
+	}
+	delete(sites, rundir.OtherSites)
+	for _, site := range sites.Largest(shownSites) {
+		t := sites[site]
+		blocks, pages := r.job.Templates.Site([]byte(site))
+		o.Most = append(o.Most, SiteOf{Site: site, Pages: pages, Blocks: blocks, Documents: t.Documents, Own: t.Own, Left: t.Left})
+	}
+}
+
+// print tells what was left out, or why nothing was learned.
+func (o *OwnText) print(row func(name, format string, args ...any)) {
+	switch {
+	case o.Documents > 0:
+		row("own text", "of %s documents %s was left out, which pages of their sites share", grouped(o.Documents), share(o.Left, o.Left+o.Own))
+	case o.Learned+o.Known > 0:
+		row("own text", "nothing was left out: no document has what the pages of %s sites share", grouped(o.Learned+o.Known))
+	case o.Largest < template.MinPages:
+		row("own text", "nothing is learned: the largest of %s sites has %s of %s sampled pages, and it takes %d", grouped(o.Sites), grouped(o.Largest), grouped(o.Sampled), template.MinPages)
+	default:
+		row("own text", "nothing is left out: of %s sites no block is on half of the sampled pages, %s in all", grouped(o.Sites), grouped(o.Sampled))
+	}
+	for _, s := range o.Most {
+		row("", "%8s  %s (%s documents, %d blocks of %d sampled pages)", share(s.Left, s.Left+s.Own), cmp.Or(s.Site, "ids that are no URLs"), grouped(s.Documents), s.Blocks, s.Pages)
+	}
+}
