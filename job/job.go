@@ -129,7 +129,7 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	s := &Summary{Command: req.Command, Out: req.Out, Splits: len(r.job.Splits), Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}}
 	r.sum = s
 	if err := r.execute(ctx); err != nil {
-		if errors.Is(err, ErrNoDocuments) || !r.dir.Begun() {
+		if errors.Is(err, ErrNoDocuments) || ctx.Err() == nil && !r.dir.Begun(engine.StageFingerprint) && !r.dir.Begun(engine.StageRead) {
 			err = errors.Join(err, r.dir.Reset()) // nothing stands in the way of other settings
 		}
 		return nil, err

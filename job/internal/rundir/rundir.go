@@ -245,10 +245,10 @@ func (d *Dir) Adopt(m Manifest) error {
 	return nil
 }
 
-// Begun reports whether a task of the run is finished.
-func (d *Dir) Begun() bool {
-	records, err := os.ReadDir(d.Path(Tasks))
-	return err != nil || len(records) > 0
+// Begun reports whether a task of the stage is finished.
+func (d *Dir) Begun(stage string) bool {
+	records, _ := filepath.Glob(d.Path(Tasks, stage+"-*.json")) // the pattern is a good one
+	return len(records) > 0
 }
 
 // Reset makes the directory one of no run, for any run to adopt. Quarantine and
