@@ -10,14 +10,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The normal form of a text is
+// The normal form of a text, but for what tidy.go takes out of it, is
 //
 //	map(NFKC(lower(NFKC(strip(valid(text))))))
 //
 // where valid puts U+FFFD for every byte that is no UTF-8, strip removes NUL
 // and the default-ignorable characters (soft hyphen, zero-width spaces and
-// joiners, byte order mark, variation selectors), NFKC is Unicode's
-// compatibility composition, which also folds full-width forms, lower is
+// joiners, bidirectional marks, byte order mark, variation selectors), NFKC is Unicode's
+// compatibility composition, which also folds full-width and half-width forms
+// and circled digits, lower is
 // unicode.ToLower of each character, and map writes the apostrophes ’ and ʼ as
 // ' and, when asked to, traditional characters as simplified ones.
 //
@@ -151,6 +152,7 @@ func ignorable(r rune) bool {
 // scratch is a normaliser's workspace.
 type scratch struct {
 	piece, first, lower, second []byte
+	decoded                     []byte
 	iter                        norm.Iter // norm.NFKC.Append would allocate
 }
 

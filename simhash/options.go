@@ -140,7 +140,7 @@ func (o Options) Check() error {
 // out.
 func (o Options) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "simhash1 bits=%d kind=%s", o.Bits, o.Kind)
+	fmt.Fprintf(&b, "simhash%d bits=%d kind=%s", NormalFormVersion, o.Bits, o.Kind)
 	if o.Kind == KindNGrams {
 		fmt.Fprintf(&b, " n=%d", o.N)
 	} else {

@@ -175,9 +175,10 @@ func (w *Workspace) Features(dst []Feature, title, text []byte) []Feature {
 }
 
 // Normalize appends the text's normal form, in which features are found, to
-// dst: valid UTF-8, NFKC, lower case, no NUL and no invisible characters.
+// dst: valid UTF-8, NFKC, lower case, no NUL, no invisible characters, no HTML
+// entities and no line numbers. Its normal form is itself.
 func (w *Workspace) Normalize(dst, text []byte) []byte {
-	return w.a.forms.append(dst, text, &w.scratch)
+	return w.a.forms.normal(dst, text, &w.scratch)
 }
 
 // Normal returns the normal form, as Normalize makes it, of the text (without
@@ -191,10 +192,10 @@ func (w *Workspace) Normal() []byte { return w.text[w.title:len(w.text):len(w.te
 func (w *Workspace) read(title, text []byte) int {
 	w.text = w.text[:0]
 	if w.a.options.TitleWeight > 0 {
-		w.text = w.a.forms.append(w.text, title, &w.scratch)
+		w.text = w.a.forms.normal(w.text, title, &w.scratch)
 	}
 	w.title = len(w.text)
-	w.text = w.a.forms.append(w.text, text, &w.scratch)
+	w.text = w.a.forms.normal(w.text, text, &w.scratch)
 	return w.title
 }
 

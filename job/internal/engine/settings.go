@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -26,7 +28,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	s := map[string]string{"input.html": c.Input.HTML, SettingSketches: "false"}
+	s := map[string]string{"input.html": c.Input.HTML, "features.normal_form": strconv.Itoa(simhash.NormalFormVersion), SettingSketches: "false"}
 	if c.Match.Verified() {
 		s[SettingSketches] = fmt.Sprintf("%d+%d", sketch.Bits, sketch.BandBits)
 	}
