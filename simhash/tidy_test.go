@@ -38,7 +38,8 @@ func TestEntitiesAreDecoded(t *testing.T) {
 func TestEntitiesAreSeenThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain := string(rapid.SliceOfN(rapid.SampledFrom(interesting[6:]), 0, 40).Draw(t, "text"))
-		plain = strings.NewReplacer("&", "", "\x00", "", "\u00ad", "", "\ufffd", "").Replace(plain)
+		// A dotted capital I before a mark has another form than one alone.
+		plain = strings.NewReplacer("&", "", "\x00", "", "\u00ad", "", "\ufffd", "", "\u0130", "").Replace(plain)
 		var b strings.Builder
 		for _, c := range plain {
 			switch rapid.IntRange(0, 3).Draw(t, "kind") {
