@@ -92,11 +92,14 @@ func detect(path string, head []byte) (string, error) {
 	if remedy, ok := refused[ext]; ok {
 		return "", fmt.Errorf("%s: %w: %s", path, ErrRefused, remedy)
 	}
-	if format, ok := extensions[ext]; ok {
-		return format, nil
-	}
 	text, _ := new(charset.Decoder).Decode(head, charset.Hint{})
 	text = bytes.TrimLeft(text, " \t\r\n")
+	if format, ok := extensions[ext]; ok {
+		if format == FormatJSONL && len(text) > 0 && text[0] == '[' {
+			return "", fmt.Errorf("%s: %w: it holds a JSON array: write one object a line, as `jq -c '.[]'` does", path, ErrRefused)
+		}
+		return format, nil
+	}
 	switch {
 	case len(text) > 0 && text[0] == '{':
 		return FormatJSONL, nil

@@ -199,7 +199,7 @@ func find(arg string, met map[string]bool) ([]string, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !strings.ContainsAny(arg, "*?["):
-		return nil, fmt.Errorf("%w: %s does not exist", ErrNoInput, arg)
+		return nil, fmt.Errorf("%w: %s does not exist%s", ErrNoInput, arg, mistaken(arg))
 	}
 	matches, err := filepath.Glob(arg)
 	if err != nil {
@@ -217,6 +217,17 @@ func find(arg string, met map[string]bool) ([]string, error) {
 		paths = append(paths, found...)
 	}
 	return paths, nil
+}
+
+// mistaken says what a user may have meant by an input that does not exist.
+func mistaken(arg string) string {
+	switch {
+	case strings.HasPrefix(arg, "http://"), strings.HasPrefix(arg, "https://"):
+		return ": pages are not fetched: name a file that holds them, or s3://BUCKET/KEY"
+	case slices.Contains([]string{"yes", "no", "on", "off", "true", "false"}, arg):
+		return ": a flag that is on or off has its value behind an equals sign, like --clean=" + arg
+	}
+	return ""
 }
 
 // findObjects lists the objects of one argument.

@@ -462,7 +462,7 @@ func (c Config) Hash() (string, error) {
 	for _, path := range c.Features.Files() {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", fmt.Errorf("config: %w", err)
+			return "", fmt.Errorf("config: a file that the settings of features name (stop_list, user_words, templates): %w", err)
 		}
 		sum := sha256.Sum256(text)
 		h.Write(sum[:])

@@ -87,6 +87,12 @@ func (s Setting) Set(value string) (err error) {
 		*p = strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
 	case *bool:
 		want = "true or false"
+		switch value {
+		case "yes", "on":
+			value = "true"
+		case "no", "off":
+			value = "false"
+		}
 		*p, err = strconv.ParseBool(value)
 	case *int:
 		*p, err = strconv.Atoi(value)
