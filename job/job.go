@@ -141,7 +141,10 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	if err := rundir.WriteJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
 		return nil, err
 	}
-	return s, r.dir.Succeed()
+	if err := r.dir.Succeed(); err != nil || r.config.Execution.KeepState {
+		return s, err
+	}
+	return s, r.dir.ClearState(engine.TemplatesFile, stdinFile)
 }
 
 // open plans the run and adopts its directory.

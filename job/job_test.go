@@ -412,6 +412,23 @@ func TestAnotherConfigurationIsRefused(t *testing.T) {
 	}
 }
 
+// What only a resume needs is gone when a run has succeeded, and nobody misses
+// it.
+func TestStateIsCleared(t *testing.T) {
+	dir := t.TempDir()
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"), fmt.Sprintf(`{"id":"a","text":%q}`, text(1, 60)), fmt.Sprintf(`{"id":"b","text":%q}`, text(1, 60)))
+	req := job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "out"), Config: config.Default()}
+	first := runJob(t, 1, req)
+	left, err := os.ReadDir(filepath.Join(req.Out, rundir.State))
+	if err != nil || len(left) != 1 || left[0].Name() != engine.TemplatesFile {
+		t.Errorf("the state has %v, %v", left, err)
+	}
+	if again := runJob(t, 1, req); again.Documents != first.Documents || again.Matched != first.Matched {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	runJob(t, 1, job.Request{Command: job.CommandMatch, Inputs: []string{req.Out}, Out: filepath.Join(dir, "match"), Config: config.Default()})
+}
+
 // An input that changed between two processes of one run, its size the same,
 // is noticed before it gets into the clean dump.
 func TestChangedInputIsNoticed(t *testing.T) {
@@ -419,6 +436,7 @@ func TestChangedInputIsNoticed(t *testing.T) {
 	in := jsonl(t, filepath.Join(dir, "in.jsonl"), fmt.Sprintf(`{"id":"a","text":%q}`, text(1, 60)))
 	out := filepath.Join(dir, "out")
 	req := job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: config.Default()}
+	req.Config.Execution.KeepState = true
 	runJob(t, 1, req)
 	for _, name := range []string{rundir.SuccessFile, "tasks/write-00000.json"} {
 		if err := os.Remove(filepath.Join(out, name)); err != nil {

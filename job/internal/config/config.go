@@ -199,6 +199,7 @@ type Execution struct {
 	Workers    int    `yaml:"workers" flag:"workers" group:"Machine" help:"cores to use; 0: all"`
 	Memory     string `yaml:"memory" flag:"memory" group:"Machine" help:"cap, like 4GiB (default: half of the machine's)"`
 	Tmp        string `yaml:"tmp" help:"folder for what exceeds memory (default: --out)"`
+	KeepState  bool   `yaml:"keep_state" help:"keep what only a resume needs when the run has succeeded"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
 	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`

@@ -295,6 +295,20 @@ func (d *Dir) Finished() bool {
 // Succeed writes the success marker: the run's last act.
 func (d *Dir) Succeed() error { return data.WriteFileAtomic(d.Path(SuccessFile), nil) }
 
+// ClearState removes what the stages handed on, but for the entries named.
+func (d *Dir) ClearState(keep ...string) error {
+	entries, err := os.ReadDir(d.Path(State))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if !slices.Contains(keep, e.Name()) {
+			err = errors.Join(err, os.RemoveAll(d.Path(State, e.Name())))
+		}
+	}
+	return err
+}
+
 // WriteJSON writes v, indented, under its final name at once.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
@@ -416,6 +430,9 @@ func (d *Dir) Record(stage string, task int) (r TaskRecord, done bool, err error
 	}
 	if err != nil {
 		return r, false, err
+	}
+	if d.Finished() { // its state may be gone
+		return r, true, nil
 	}
 	for _, out := range r.Outputs {
 		if _, err := os.Stat(d.Path(out)); err != nil {
