@@ -51,7 +51,7 @@ esac
 
 state=${XDG_STATE_HOME:-$HOME/.local/state}/neardup/hbase
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/neardup/hbase
-port=18080 tables=21 memory=1024 gateway=''
+port=18080 tables=13 memory=1024 gateway=''
 while (($#)); do
   case $1 in
     --gateway) gateway=yes; shift; continue ;;

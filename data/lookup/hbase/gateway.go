@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -101,6 +102,9 @@ func (g *gateway) once(ctx context.Context, method, resource string, body []byte
 		var failed *url.Error
 		if errors.As(err, &failed) { // without the address, which may be long
 			err = failed.Err
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			err = fmt.Errorf("%w: is HBase's REST gateway running there?", err)
 		}
 		return nil, err
 	}

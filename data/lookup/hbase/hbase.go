@@ -41,7 +41,7 @@ const (
 
 	stateKey       = "meta"
 	documentPrefix = "ff" // of documents' rows; tables are numbered from 00
-	documentGroups = 256  // of a part's documents, which spread them over regions
+	documentGroups = 16   // of a part's documents, which spread them over regions
 )
 
 // state is what the table holds, in one row, so that it changes as a whole.
@@ -230,10 +230,10 @@ func (s *store) parseSuffix(text string) (r reference, err error) {
 	return r, nil
 }
 
-// documentKey names the row of a document. The last digits of its number come
+// documentKey names the row of a document. The last digit of its number comes
 // first, so that documents that are put together are spread.
 func documentKey(version uint32, row int64) string {
-	return fmt.Sprintf("%s%02x%08x%x", documentPrefix, row%documentGroups, version, row)
+	return fmt.Sprintf("%s%x%08x%x", documentPrefix, row%documentGroups, version, row)
 }
 
 // Put sends the documents under a version of their own, and then makes it the
@@ -365,7 +365,7 @@ func (s *store) erase(ctx context.Context, version uint32) error {
 	tasks, within := errgroup.WithContext(ctx)
 	tasks.SetLimit(4 * inFlight)
 	for group := range documentGroups {
-		err := s.gateway.scan(within, fmt.Sprintf("%s%02x%08x", documentPrefix, group, version), page, func(r row) error {
+		err := s.gateway.scan(within, fmt.Sprintf("%s%x%08x", documentPrefix, group, version), page, func(r row) error {
 			tasks.Go(func() error {
 				var e lookup.Entry
 				rest, err := lookup.ParseEntry(r.value, &e)
