@@ -36,6 +36,7 @@ USAGE
 die() { echo "hbase.sh: $1" >&2; exit "${2:-1}"; }
 
 version=2.6.1
+digest=f5f69f5d4e8694678723e5d6581f511a1e39e48617766a63672772897d3fb043 # of the list of the jars' digests
 
 command=${1:-}
 case $command in
@@ -122,6 +123,8 @@ POM
   mvn -B -q -f "$new/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
     -DincludeScope=runtime "-DoutputDirectory=$new/lib" >&2 || die "the jars cannot be fetched; $new can be removed"
   rm -f "$new"/lib/{servlet-api-2.5,jsp-api*,jetty-6*,jetty-util-6*,jetty-sslengine*}.jar
+  [[ $(cd "$new/lib" && sha256sum -- *.jar | sha256sum | cut -d' ' -f1) == "$digest" ]] ||
+    die "the jars in $new/lib are not those that were tried: look what changed"
   mv -T "$new/lib" "$lib" 2>/dev/null || [[ -d $lib ]] || die "$lib cannot be made"
   rm -rf "$new"
 }
@@ -146,6 +149,7 @@ configure() {
     property hbase.regionserver.hostname localhost
     property hbase.master.port "$((port + 2))"
     property hbase.regionserver.port "$((port + 3))"
+    property hbase.master.wait.on.regionservers.maxtostart 1
     property hbase.master.info.port -1
     property hbase.regionserver.info.port -1
     property hbase.rest.host 127.0.0.1
@@ -157,7 +161,6 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%d %p %c{1}: %m%n
 LOG
-  cp "$state/conf/log4j.properties" "$state/conf/log4j2.properties"
   cat >"$state/conf/log4j2.properties" <<'LOG'
 rootLogger.level = info
 rootLogger.appenderRef.out.ref = out
@@ -189,13 +192,14 @@ launch() {
   done
 }
 
-# halt NAME: end a server, and wait until it has written what it holds.
+# halt NAME SECONDS: end a server, and wait so long for it to write what it
+# holds.
 halt() {
   local pid _
   if alive "$state/$1.pid"; then
     read -r pid _ <"$state/$1.pid"
     kill -TERM "$pid" 2>/dev/null || true
-    for _ in $(seq 300); do
+    for _ in $(seq "$(($2 * 10))"); do
       alive "$state/$1.pid" || break
       sleep 0.1
     done
@@ -223,8 +227,8 @@ up() {
 }
 
 down() {
-  halt gateway
-  [[ -n $gateway ]] || halt server
+  halt gateway 2 # it holds nothing, but waits for idle connections
+  [[ -n $gateway ]] || halt server 30
 }
 
 status() {

@@ -60,6 +60,7 @@ func (s *hbaseServer) script(args ...string) error {
 	var said strings.Builder
 	cmd := exec.Command("../../scripts/hbase.sh", append(args, "--state", s.state, "--port", port)...)
 	cmd.Stderr = &said
+	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC") // it does not run for long
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("hbase.sh %s: %w: %s", args[0], err, said.String())
 	}
@@ -254,12 +255,14 @@ func TestHBaseRestart(t *testing.T) {
 		t.Fatalf("without a gateway: %v", err)
 	}
 	for _, what := range [][]string{{"up"}, {"down"}, {"up"}} {
+		began := time.Now()
 		if err := server.script(what...); err != nil {
 			t.Fatal(err)
 		}
 		if what[0] == "up" {
 			known(t, s, e)
 		}
+		t.Logf("%s: %v", what, time.Since(began))
 	}
 	if err := put(ctx, s, "q", []lookup.Entry{onePage(2, 78<<8)}); err != nil {
 		t.Fatal(err)
