@@ -35,6 +35,7 @@ USAGE
 
 die() { echo "hbase.sh: $1" >&2; exit "${2:-1}"; }
 
+export LC_ALL=C # the order of the jars
 version=2.6.1
 digest=f5f69f5d4e8694678723e5d6581f511a1e39e48617766a63672772897d3fb043 # of the list of the jars' digests
 
