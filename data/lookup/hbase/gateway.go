@@ -206,7 +206,7 @@ func (g *gateway) replace(ctx context.Context, key string, old, value []byte) er
 	}
 	// An attempt whose answer was lost may have done it.
 	have, err := g.get(ctx, []string{key})
-	if err == nil && !(len(have) == 1 && bytes.Equal(have[0].value, value)) {
+	if err == nil && (len(have) != 1 || !bytes.Equal(have[0].value, value)) {
 		err = errChanged
 	}
 	return err
