@@ -160,8 +160,8 @@ func againstList(t *testing.T, width int, scans bool, open func(t *testing.T, sc
 			if !q.All && rng.IntN(2) == 0 {
 				q.Reach = make([]int, len(q.Keys))
 				for i, k := range q.Keys {
-					if schema.Tables[k.Table].Prints {
-						q.Reach[i] = rng.IntN(3)
+					if table := schema.Tables[k.Table]; table.Prints {
+						q.Reach[i] = rng.IntN(2 + 4/table.Width) // wide ones have many values around, see all
 					}
 				}
 			}

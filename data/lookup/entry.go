@@ -57,3 +57,20 @@ func ParseEntry(b []byte, e *Entry) (rest []byte, err error) {
 	}
 	return b, nil
 }
+
+// AppendKeys appends the keys of a document, for a store that keeps them
+// behind its entry to remove it from their tables.
+func AppendKeys(dst []byte, keys []Key) []byte {
+	for _, k := range keys {
+		dst = binary.LittleEndian.AppendUint32(append(dst, byte(k.Table)), k.Value)
+	}
+	return dst
+}
+
+// ParseKeys reads what AppendKeys wrote.
+func ParseKeys(b []byte) (keys []Key) {
+	for ; len(b) >= 5; b = b[5:] {
+		keys = append(keys, Key{Table: int(b[0]), Value: binary.LittleEndian.Uint32(b[1:])})
+	}
+	return keys
+}

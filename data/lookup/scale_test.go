@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/hbase"
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
 )
@@ -23,8 +24,9 @@ const (
 
 // TestLookupScale measures look-ups among as many documents as
 // NEARDUP_LOOKUP_SCALE says: kept in the folder NEARDUP_LOOKUP_DIR, with
-// NEARDUP_LOOKUP_PROBE as another cost of a probe, or in the server at
-// NEARDUP_LOOKUP_REDIS.
+// NEARDUP_LOOKUP_PROBE as another cost of a probe, in the server at
+// NEARDUP_LOOKUP_REDIS, or in the table neardup-scale behind the gateway at
+// NEARDUP_LOOKUP_HBASE.
 func TestLookupScale(t *testing.T) {
 	scale, err := strconv.Atoi(os.Getenv("NEARDUP_LOOKUP_SCALE"))
 	if err != nil {
@@ -36,6 +38,15 @@ func TestLookupScale(t *testing.T) {
 	}
 	if address := os.Getenv("NEARDUP_LOOKUP_REDIS"); address != "" {
 		s, err := redis.Open(context.Background(), schema, redis.Options{Address: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		measure(t, s, scale)
+		return
+	}
+	if address := os.Getenv("NEARDUP_LOOKUP_HBASE"); address != "" {
+		s, err := hbase.Open(context.Background(), schema, hbase.Options{Address: address, Table: "neardup-scale"})
 		if err != nil {
 			t.Fatal(err)
 		}

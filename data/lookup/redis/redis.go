@@ -192,21 +192,6 @@ func (s *store) parseMember(m string) (r reference, ok bool) {
 	return r, ok && len(b) == 0
 }
 
-// appendKeys appends the keys of a document to the rest of it, for erase.
-func appendKeys(dst []byte, keys []lookup.Key) []byte {
-	for _, k := range keys {
-		dst = binary.LittleEndian.AppendUint32(append(dst, byte(k.Table)), k.Value)
-	}
-	return dst
-}
-
-func parseKeys(b []byte) (keys []lookup.Key) {
-	for ; len(b) >= 5; b = b[5:] {
-		keys = append(keys, lookup.Key{Table: int(b[0]), Value: binary.LittleEndian.Uint32(b[1:])})
-	}
-	return keys
-}
-
 // Put sends the documents under a version of their own, and then makes it the
 // part's.
 func (s *store) Put(ctx context.Context, part string, each func(yield func(*lookup.Entry) error) error) (err error) {
@@ -247,7 +232,7 @@ func (s *store) Put(ctx context.Context, part string, each func(yield func(*look
 				return err
 			}
 		}
-		text := appendKeys(lookup.AppendEntry(nil, e), e.Keys)
+		text := lookup.AppendKeys(lookup.AppendEntry(nil, e), e.Keys)
 		batch = append(batch, s.client.B().Hset().Key(s.documents(name)).FieldValue().FieldValue(strconv.FormatInt(e.Row, 10), string(text)).Build())
 		m := s.member(version, e.Row, e.Hi, e.Lo)
 		for _, k := range e.Keys {
@@ -331,7 +316,7 @@ func (s *store) erase(ctx context.Context, version string) error {
 				return fmt.Errorf("redis: %w", err)
 			}
 			m := s.member(number, e.Row, e.Hi, e.Lo)
-			for _, k := range parseKeys(keys) {
+			for _, k := range lookup.ParseKeys(keys) {
 				batch = append(batch, s.client.B().Srem().Key(s.setKey(k)).Member(m).Build())
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/neardup/neardup/data/library"
 	stores "github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/hbase"
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/lookup"
@@ -25,7 +27,7 @@ import (
 
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
-	dir, index, redis   string
+	dir, index          string
 	serve, kind         string
 	json, iKnow, detail bool
 	options             lookup.Options
@@ -41,13 +43,12 @@ which night each is a near-duplicate of, by the library's own settings. A file
 that is named .html or .htm, or looks like HTML, is read as a run reads the
 pages of an archive, .json as {"title": …, "text": …}, everything else as text.
 
-The look-up keeps an index in the library's folder, or in that of --index, and
-brings it up to date first. With --serve it answers HTTP instead: POST /lookup
+The look-up keeps an index in the library's folder, or where --index says, and
+brings it up to date first: in another folder, in a Redis server
+(redis://HOST:PORT, its password is taken from NEARDUP_REDIS_PASSWORD), or in a
+table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With --serve it answers HTTP instead: POST /lookup
 with text, text/html or JSON, GET /healthz, and GET /metrics for Prometheus; it
-follows the library.
-
---redis keeps the index in a Redis server; its password is taken from
-NEARDUP_REDIS_PASSWORD.`,
+follows the library.`,
 		Example: `  neardup lookup --library lib/ page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080
   curl --data-binary @page.html http://127.0.0.1:8080/lookup \
@@ -86,8 +87,7 @@ NEARDUP_REDIS_PASSWORD.`,
 		fs.StringVar(&f.kind, "content-type", "", "text/plain, text/html, application/json (default: as found)")
 	})
 	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.index, "index", "", "folder of the index (default: in the library)")
-		fs.StringVar(&f.redis, "redis", "", "HOST:PORT of the Redis server that has the index")
+		fs.StringVar(&f.index, "index", "", "folder, redis:// or hbase:// URL of the index (default: in the library)")
 	})
 	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
@@ -108,8 +108,6 @@ func (f *lookupFlags) check(pages []string) error {
 		return errors.New("name a page, - for standard input, or an address with --serve")
 	case f.serve != "" && len(pages) > 0:
 		return errors.New("a service takes its pages by HTTP: name pages or --serve, not both")
-	case f.index != "" && f.redis != "":
-		return errors.New("the index is in a folder or in a Redis server: give --index or --redis, not both")
 	case f.options.Limit < 1:
 		return fmt.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
 	}
@@ -117,15 +115,10 @@ func (f *lookupFlags) check(pages []string) error {
 }
 
 // open opens the library with its index.
-func (f *lookupFlags) open(ctx context.Context) (*lookup.Index, error) {
-	switch {
-	case f.redis != "":
-		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) {
-			return redis.Open(ctx, schema, redis.Options{Address: f.redis, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
-		}
-	case f.index != "":
-		f.options.Store = func(_ string, schema stores.Schema) (stores.Store, error) {
-			return sorted.Open(f.index, schema, sorted.Options{})
+func (f *lookupFlags) open(ctx context.Context) (_ *lookup.Index, err error) {
+	if f.index != "" {
+		if f.options.Store, err = storeAt(ctx, f.index); err != nil {
+			return nil, usageError{err}
 		}
 	}
 	x, err := lookup.Open(ctx, f.dir, f.options)
@@ -137,6 +130,35 @@ func (f *lookupFlags) open(ctx context.Context) (*lookup.Index, error) {
 		return nil, fmt.Errorf("%w: the index cannot be kept in %s: name another folder with --index", err, own)
 	}
 	return x, err
+}
+
+// errIndex does not repeat what was given: it may hold a password.
+var errIndex = errors.New("--index: write a folder, redis://HOST:PORT, or hbase://HOST:PORT/TABLE")
+
+// storeAt says how the store at a URL, or in a folder, is opened.
+func storeAt(ctx context.Context, index string) (func(dir string, schema stores.Schema) (stores.Store, error), error) {
+	kind, _, ok := strings.Cut(index, "://")
+	if !ok {
+		return func(_ string, schema stores.Schema) (stores.Store, error) {
+			return sorted.Open(index, schema, sorted.Options{})
+		}, nil
+	}
+	u, err := url.Parse(index)
+	if err != nil || u.User != nil || u.Port() == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errIndex
+	}
+	table := strings.TrimPrefix(u.Path, "/")
+	switch {
+	case kind == "redis" && table == "":
+		return func(_ string, schema stores.Schema) (stores.Store, error) {
+			return redis.Open(ctx, schema, redis.Options{Address: u.Host, Password: os.Getenv("NEARDUP_REDIS_PASSWORD")})
+		}, nil
+	case kind == "hbase" && table != "" && !strings.Contains(table, "/"):
+		return func(_ string, schema stores.Schema) (stores.Store, error) {
+			return hbase.Open(ctx, schema, hbase.Options{Address: u.Host, Table: table})
+		}, nil
+	}
+	return nil, errIndex
 }
 
 // answer serves look-ups by HTTP until ctx ends.

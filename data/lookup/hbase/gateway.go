@@ -1,0 +1,298 @@
+package hbase
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	attempts   = 5                      // of a request that fails in passing
+	pause      = 100 * time.Millisecond // before the second; doubled each time
+	patience   = time.Minute            // with one attempt
+	maxAnswer  = 256 << 20              // bytes of an answer
+	inFlight   = 8                      // requests of one call at once
+	maxMessage = 200                    // bytes of what a gateway says of a failure
+)
+
+// gateway is a table behind HBase's REST gateway. Its requests may be repeated
+// without harm, and are when the gateway or a region does not answer.
+type gateway struct {
+	client *http.Client
+	base   string // http://HOST:PORT/TABLE
+	table  string
+}
+
+func newGateway(address, table string) *gateway {
+	return &gateway{
+		client: &http.Client{Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: 4 * inFlight,
+			IdleConnTimeout:     time.Minute,
+		}},
+		base:  "http://" + address + "/" + url.PathEscape(table),
+		table: table,
+	}
+}
+
+func (g *gateway) close() { g.client.CloseIdleConnections() }
+
+// statusError is an answer that is not what was asked for.
+type statusError struct {
+	code    int
+	message string
+}
+
+func (e *statusError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s: %s", e.code, http.StatusText(e.code), e.message))
+}
+
+// isStatus reports whether the gateway answered with the code.
+func isStatus(err error, code int) bool {
+	var status *statusError
+	return errors.As(err, &status) && status.code == code
+}
+
+// do sends a request to a resource of the table and returns the body of a 2xx
+// answer.
+func (g *gateway) do(ctx context.Context, method, resource string, body []byte) ([]byte, error) {
+	wait := pause
+	for attempt := 1; ; attempt++ {
+		answer, err := g.once(ctx, method, resource, body)
+		if err == nil {
+			return answer, nil
+		}
+		var status *statusError
+		final := errors.As(err, &status) && status.code < 500 || ctx.Err() != nil
+		if final || attempt == attempts {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+			wait *= 2
+		}
+	}
+}
+
+func (g *gateway) once(ctx context.Context, method, resource string, body []byte) (_ []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, g.base+resource, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := g.client.Do(r)
+	if err != nil {
+		var failed *url.Error
+		if errors.As(err, &failed) { // without the address, which may be long
+			err = failed.Err
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			err = fmt.Errorf("%w: is HBase's REST gateway running there?", err)
+		}
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxAnswer:
+		return nil, fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+	case answer.StatusCode < 200 || answer.StatusCode > 299:
+		message := strings.Join(strings.Fields(string(text[:min(len(text), maxMessage)])), " ")
+		return nil, &statusError{answer.StatusCode, strings.ToValidUTF8(message, "")}
+	}
+	return text, nil
+}
+
+// row is a row's key with the value of its one cell.
+type row struct {
+	key   string
+	value []byte
+}
+
+// column is the one column of the one family.
+var column = base64.StdEncoding.EncodeToString([]byte(family + ":v"))
+
+// family of all cells.
+const family = "d"
+
+// rowSet builds the body of a request that puts rows.
+type rowSet []byte
+
+func (b *rowSet) add(key string, values ...[]byte) {
+	if len(*b) == 0 {
+		*b = append(*b, `{"Row":[`...)
+	} else {
+		*b = append(*b, ',')
+	}
+	*b = append(*b, `{"key":"`...)
+	*b = base64.StdEncoding.AppendEncode(*b, []byte(key))
+	*b = append(*b, `","Cell":[`...)
+	for i, v := range values {
+		if i > 0 {
+			*b = append(*b, ',')
+		}
+		*b = append(append(append(*b, `{"column":"`...), column...), `","$":"`...)
+		*b = append(base64.StdEncoding.AppendEncode(*b, v), `"}`...)
+	}
+	*b = append(*b, `]}`...)
+}
+
+// body ends the set.
+func (b *rowSet) body() []byte { return append(*b, `]}`...) }
+
+// parseRows reads the rows of an answer: each has one cell.
+func parseRows(text []byte) ([]row, error) {
+	var set struct {
+		Row *[]struct {
+			Key  []byte `json:"key"`
+			Cell []struct {
+				Value []byte `json:"$"`
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, fmt.Errorf("an answer that is not HBase's: %w", err)
+	}
+	if set.Row == nil {
+		return nil, errors.New("an answer that is not HBase's: it has no rows")
+	}
+	rows := make([]row, len(*set.Row))
+	for i, r := range *set.Row {
+		if len(r.Cell) != 1 {
+			return nil, fmt.Errorf("row %.60q has %d cells in place of 1", r.Key, len(r.Cell))
+		}
+		rows[i] = row{string(r.Key), r.Cell[0].Value}
+	}
+	return rows, nil
+}
+
+// put writes rows.
+func (g *gateway) put(ctx context.Context, rows rowSet) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	// The rows are those of the body, whatever the resource says.
+	_, err := g.do(ctx, http.MethodPut, "/rows", rows.body())
+	return err
+}
+
+// replace gives a row another value, if it has the one that is given; else it
+// returns errChanged.
+func (g *gateway) replace(ctx context.Context, key string, old, value []byte) error {
+	var set rowSet
+	set.add(key, value, old) // the last is what is there
+	_, err := g.do(ctx, http.MethodPut, "/"+key+"?check=put", set.body())
+	if !isStatus(err, http.StatusNotModified) {
+		return err
+	}
+	// An attempt whose answer was lost may have done it.
+	have, err := g.get(ctx, []string{key})
+	if err == nil && (len(have) != 1 || !bytes.Equal(have[0].value, value)) {
+		err = errChanged
+	}
+	return err
+}
+
+// errChanged is returned where another process has written.
+var errChanged = errors.New("another process changes the index too: let one do it at a time")
+
+// remove deletes a row; one that is not there is no error.
+func (g *gateway) remove(ctx context.Context, key string) error {
+	_, err := g.do(ctx, http.MethodDelete, "/"+key, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// get returns those of the rows that are there.
+func (g *gateway) get(ctx context.Context, keys []string) ([]row, error) {
+	text, err := g.do(ctx, http.MethodGet, "/multiget?row="+strings.Join(keys, "&row="), nil)
+	if isStatus(err, http.StatusNotFound) { // no row, or no table
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseRows(text)
+}
+
+// scan yields the rows whose keys, of hexadecimal digits, start with prefix, in
+// order. It asks for page rows at a time, each time from the last key on: no
+// state is in the gateway, which may be another one each time.
+func (g *gateway) scan(ctx context.Context, prefix string, page int, found func(row) error) error {
+	for start := prefix; ; {
+		// A letter behind the digits ends what starts with prefix; a zero
+		// behind a key is what comes next at the earliest.
+		text, err := g.do(ctx, http.MethodGet, fmt.Sprintf("/*?startrow=%s&endrow=%sg&limit=%d", start, prefix, page), nil)
+		if err != nil {
+			return err
+		}
+		rows, err := parseRows(text)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if !strings.HasPrefix(r.key, prefix) || r.key < start {
+				return fmt.Errorf("row %.60q does not belong into a scan of %s", r.key, prefix)
+			}
+			if err := found(r); err != nil {
+				return err
+			}
+			start = r.key + "0"
+		}
+		if len(rows) < page {
+			return nil
+		}
+	}
+}
+
+// exists reports whether the table is there.
+func (g *gateway) exists(ctx context.Context) (bool, error) {
+	text, err := g.do(ctx, http.MethodGet, "/schema", nil)
+	if isStatus(err, http.StatusNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var schema struct {
+		ColumnSchema []struct{ Name string }
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return false, fmt.Errorf("an answer that is not HBase's: %w", err)
+	}
+	if len(schema.ColumnSchema) != 1 || schema.ColumnSchema[0].Name != family {
+		return false, fmt.Errorf("the table is not an index: it has other column families than %s: name another table", family)
+	}
+	return true, nil
+}
+
+// create makes the table.
+func (g *gateway) create(ctx context.Context) error {
+	text, err := json.Marshal(map[string]any{"name": g.table, "ColumnSchema": []any{map[string]string{"name": family}}})
+	if err != nil {
+		return err
+	}
+	_, err = g.do(ctx, http.MethodPut, "/schema", text)
+	return err
+}

@@ -1,0 +1,237 @@
+package hbase
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data/lookup"
+)
+
+var schema = lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 5, Prints: true}, {Width: 24}}}
+
+// A key's row is read as it was written.
+func TestKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &store{schema: lookup.Schema{Bits: rapid.SampledFrom([]int{64, 128}).Draw(t, "bits"), Tables: schema.Tables}}
+		want := reference{rapid.Uint32().Draw(t, "version"), rapid.Int64Min(0).Draw(t, "row"), 0, rapid.Uint64().Draw(t, "lo")}
+		if s.schema.Bits == 128 {
+			want.hi = rapid.Uint64().Draw(t, "hi")
+		}
+		if got, err := s.parseSuffix(s.suffix(want)); err != nil || got != want {
+			t.Fatalf("%+v became %+v, %v", want, got, err)
+		}
+	})
+	s := &store{schema: schema}
+	for _, k := range []struct {
+		key  lookup.Key
+		want string
+	}{{lookup.Key{Table: 0, Value: 31}, "001f"}, {lookup.Key{Table: 1, Value: 0xabcde}, "010abcde"}} {
+		if got := s.keyPrefix(k.key); got != k.want {
+			t.Errorf("%+v: %s, want %s", k.key, got, k.want)
+		}
+	}
+}
+
+// What is put as a set of rows reads back as these rows.
+func TestRowSet(t *testing.T) {
+	var set rowSet
+	set.add("00ab", nil)
+	set.add("meta", []byte(`{"a":"\n"}`))
+	got, err := parseRows(set.body())
+	if err != nil || len(got) != 2 || got[0].key != "00ab" || len(got[0].value) != 0 || string(got[1].value) != `{"a":"\n"}` {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func FuzzParseRows(f *testing.F) {
+	var set rowSet
+	set.add("00ab", []byte("x"))
+	f.Add(set.body())
+	for _, text := range []string{``, `{}`, `{"Row":null}`, `{"Row":[{"key":"!"}]}`, `{"Row":[{"key":"MDA=","Cell":[]}]}`, `{"Row":[{"key":7,"Cell":[{"$":{}}]}]}`, `{"Row":[{"key":"MDA=","Cell":[{"$":"eA=="}]}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		rows, err := parseRows(text)
+		if err != nil {
+			return
+		}
+		var set rowSet
+		for _, r := range rows {
+			set.add(r.key, r.value)
+		}
+		if len(rows) == 0 {
+			return
+		}
+		again, err := parseRows(set.body())
+		if err != nil || !slices.EqualFunc(rows, again, func(a, b row) bool { return a.key == b.key && bytes.Equal(a.value, b.value) }) {
+			t.Errorf("%q became %q, %v", rows, again, err)
+		}
+	})
+}
+
+func FuzzParseSuffix(f *testing.F) {
+	f.Add("00000000000000ff000000012a")
+	f.Add("00000000000000ff00000001")
+	f.Add("+0000000000000ff00000001-1")
+	f.Fuzz(func(t *testing.T, text string) {
+		s := &store{schema: schema}
+		r, err := s.parseSuffix(text)
+		if err != nil {
+			return
+		}
+		if again, err := s.parseSuffix(s.suffix(r)); err != nil || again != r {
+			t.Errorf("%q: %+v became %+v, %v", text, r, again, err)
+		}
+	})
+}
+
+// at returns a gateway that is answered by h.
+func at(t *testing.T, h http.HandlerFunc) *gateway {
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	g := newGateway(strings.TrimPrefix(server.URL, "http://"), "t")
+	t.Cleanup(g.close)
+	return g
+}
+
+// A request that fails in passing is repeated, a bounded number of times; one
+// that is refused is not.
+func TestRetries(t *testing.T) {
+	for _, test := range []struct {
+		code, fails, want int
+		ok                bool
+	}{{503, 2, 3, true}, {503, 100, attempts, false}, {400, 100, 1, false}, {404, 1, 1, false}} {
+		var asked atomic.Int64
+		g := at(t, func(w http.ResponseWriter, _ *http.Request) {
+			if int(asked.Add(1)) <= test.fails {
+				http.Error(w, "java.io.IOException:\n\tat a.b.c "+strings.Repeat("x", 1000), test.code)
+				return
+			}
+			fmt.Fprint(w, `{"Row":[]}`)
+		})
+		err := g.scan(context.Background(), "00", page, func(row) error { return nil })
+		if int(asked.Load()) != test.want || (err == nil) != test.ok {
+			t.Errorf("%+v: asked %d times, %v", test, asked.Load(), err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), strconv.Itoa(test.code)) || len(err.Error()) > 300 || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}
+
+// A connection that breaks in an answer, or an answer that is cut, is no end of
+// the rows.
+func TestCutAnswer(t *testing.T) {
+	for name, end := range map[string]func(w http.ResponseWriter){
+		"broken": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"cut":    func(http.ResponseWriter) {},
+	} {
+		g := at(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"Row":[{"key":"MDBhYg==","Cell":[{"$":""}]}`)
+			w.(http.Flusher).Flush()
+			end(w)
+		})
+		if err := g.scan(context.Background(), "00", page, func(row) error { return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A gateway that does not answer is waited for as long as the caller says.
+func TestDeadline(t *testing.T) {
+	release := make(chan struct{})
+	g := at(t, func(http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := g.put(ctx, rowSet(`{"Row":[`)); err == nil || time.Since(began) > 10*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
+// Answers with rows that were not asked for, or that lead nowhere, are errors,
+// and end.
+func TestHostileRows(t *testing.T) {
+	rows := &store{schema: schema}
+	one, two := "0000"+rows.suffix(reference{version: 1, row: 1}), "0000"+rows.suffix(reference{version: 1, row: 2})
+	for name, keys := range map[string][]string{
+		"another prefix": {"01" + one}, "the same again": {one, one}, "backwards": {two, one}, "no digits": {one + "xyz"}, "short": {one[:20]},
+	} {
+		var set rowSet
+		for _, key := range keys {
+			set.add(key, nil)
+		}
+		body := set.body()
+		g := at(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
+		s := &store{gateway: g, schema: schema}
+		_, err := s.references(context.Background(), &lookup.Query{Keys: []lookup.Key{{Table: 0}}, Distance: 64}, map[uint32]string{1: "p"})
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A scan asks for page after page and gives every row once.
+func TestPages(t *testing.T) {
+	var keys []string
+	for i := range 100 {
+		keys = append(keys, fmt.Sprintf("00%x", i))
+	}
+	slices.Sort(keys)
+	asked := 0
+	g := at(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		limit, _ := strconv.Atoi(r.FormValue("limit"))
+		set := rowSet(`{"Row":[`)
+		for _, key := range keys {
+			if key >= r.FormValue("startrow") && key < r.FormValue("endrow") && limit > 0 {
+				if limit--; len(set) > len(`{"Row":[`) {
+					set = append(set, ',')
+				}
+				text, _ := json.Marshal(map[string]any{"key": []byte(key), "Cell": []any{map[string]string{"$": ""}}})
+				set = append(set, text...)
+			}
+		}
+		_, _ = w.Write(set.body())
+	})
+	var got []string
+	err := g.scan(context.Background(), "00", 7, func(r row) error {
+		got = append(got, r.key)
+		return nil
+	})
+	if err != nil || !slices.Equal(got, keys) || asked != 15 {
+		t.Errorf("%q in %d pages, %v", got, asked, err)
+	}
+}
+
+// An attempt whose answer was lost has changed the state: that it is changed
+// when it is repeated is no error.
+func TestReplaceAgain(t *testing.T) {
+	for there, want := range map[string]bool{"new": true, "of another": false} {
+		g := at(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			var set rowSet
+			set.add(stateKey, []byte(there))
+			_, _ = w.Write(set.body())
+		})
+		if err := g.replace(context.Background(), stateKey, []byte("old"), []byte("new")); (err == nil) != want {
+			t.Errorf("%s: %v", there, err)
+		}
+	}
+}

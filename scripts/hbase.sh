@@ -1,0 +1,263 @@
+#!/usr/bin/env bash
+# A standalone HBase with its REST gateway on loopback, for tests and
+# measurements: one process is master, region server and ZooKeeper, one the
+# gateway. Data stands in the state folder and survives down.
+set -euo pipefail
+
+usage() {
+  cat <<'USAGE'
+usage: scripts/hbase.sh up [options]
+       scripts/hbase.sh table NAME [--tables N] [options]
+       scripts/hbase.sh down | status [options]
+
+up      fetch HBase from Maven's repository (100 MB, once) and start it with
+        its REST gateway on 127.0.0.1; prints the gateway's URL
+table   make a table for a look-up index, a region for each segment table
+        and one for the documents; HBase must be up
+down    stop both, by process id
+status  say what runs
+
+  --port PORT    of the gateway (default 18080); the servers behind it take
+                 the next three
+  --gateway      up and down: the gateway alone
+  --tables N     tables of keys that the index has (default: 21)
+  --memory MB    of the server's heap (default 1024)
+  --state DIR    data, pid files, logs (default
+                 ${XDG_STATE_HOME:-~/.local/state}/neardup/hbase)
+  --cache DIR    the jars (default ${XDG_CACHE_HOME:-~/.cache}/neardup/hbase)
+
+It has no passwords: whoever is on this machine reads and writes it.
+
+Exit codes: 0 done; 1 failed, or (status) not all is well; 2 usage;
+3 Java or Maven is missing.
+USAGE
+}
+
+die() { echo "hbase.sh: $1" >&2; exit "${2:-1}"; }
+
+export LC_ALL=C # the order of the jars
+version=2.6.1
+digest=f5f69f5d4e8694678723e5d6581f511a1e39e48617766a63672772897d3fb043 # of the list of the jars' digests
+
+command=${1:-}
+case $command in
+  up | down | status) shift ;;
+  table)
+    [[ ${2:-} =~ ^[A-Za-z0-9_][A-Za-z0-9_.-]*$ ]] || die 'name the table: letters, digits, "_", "-", "."' 2
+    table=$2
+    shift 2
+    ;;
+  -h | --help | help) usage; exit 0 ;;
+  *) usage >&2; exit 2 ;;
+esac
+
+state=${XDG_STATE_HOME:-$HOME/.local/state}/neardup/hbase
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/neardup/hbase
+port=18080 tables=13 memory=1024 gateway=''
+while (($#)); do
+  case $1 in
+    --gateway) gateway=yes; shift; continue ;;
+    -h | --help) usage; exit 0 ;;
+    --port | --tables | --memory | --state | --cache)
+      (($# > 1)) || die "$1 needs a value" 2 ;;
+    *) die "unknown option $1; see scripts/hbase.sh --help" 2 ;;
+  esac
+  case $1 in
+    --port) port=$2 ;;
+    --tables) tables=$2 ;;
+    --memory) memory=$2 ;;
+    --state) state=$2 ;;
+    --cache) cache=$2 ;;
+  esac
+  shift 2
+done
+for number in "$port" "$tables" "$memory"; do
+  [[ $number =~ ^[1-9][0-9]*$ ]] || die "$number: write a number from 1" 2
+done
+((port + 3 <= 65535 && tables <= 64)) || die "port $port or $tables tables: too many" 2
+lib=$cache/$version
+
+# alive FILE: the process of the pid file runs, and is the one that was
+# started: a pid may have been given to another since.
+alive() {
+  local pid started
+  [[ -s $1 ]] || return 1
+  read -r pid started <"$1"
+  [[ -n $started && $(started_at "$pid") == "$started" ]]
+}
+
+# started_at PID: when the process started, in ticks since the boot.
+started_at() {
+  local stat
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
+  stat=${stat##*) }
+  cut -d' ' -f20 <<<"$stat"
+}
+
+# answers PORT: something listens there.
+answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# fetch puts the jars into the cache, as one folder that is there once it is
+# whole. What the exclusions name does not resolve or belongs to tests; an old
+# servlet API beside the new one ends the start with NoSuchMethodError.
+fetch() {
+  local new
+  [[ -d $lib ]] && return
+  command -v mvn >/dev/null || die 'mvn is not in PATH: apt-get install maven' 3
+  mkdir -p "$cache"
+  new=$(mktemp -d "$cache/new.XXXXXX")
+  cat >"$new/pom.xml" <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>neardup</groupId><artifactId>hbase</artifactId><version>1</version>
+  <dependencies><dependency>
+    <groupId>org.apache.hbase</groupId><artifactId>hbase-rest</artifactId><version>$version</version>
+    <exclusions>
+      <exclusion><groupId>org.apache.directory.jdbm</groupId><artifactId>*</artifactId></exclusion>
+      <exclusion><groupId>org.apache.directory.server</groupId><artifactId>*</artifactId></exclusion>
+      <exclusion><groupId>org.apache.hadoop</groupId><artifactId>hadoop-minikdc</artifactId></exclusion>
+    </exclusions>
+  </dependency></dependencies>
+</project>
+POM
+  echo "hbase.sh: fetching HBase $version" >&2
+  mvn -B -q -f "$new/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    -DincludeScope=runtime "-DoutputDirectory=$new/lib" >&2 || die "the jars cannot be fetched; $new can be removed"
+  rm -f "$new"/lib/{servlet-api-2.5,jsp-api*,jetty-6*,jetty-util-6*,jetty-sslengine*}.jar
+  [[ $(cd "$new/lib" && sha256sum -- *.jar | sha256sum | cut -d' ' -f1) == "$digest" ]] ||
+    die "the jars in $new/lib are not those that were tried: look what changed"
+  mv -T "$new/lib" "$lib" 2>/dev/null || [[ -d $lib ]] || die "$lib cannot be made"
+  rm -rf "$new"
+}
+
+# property NAME VALUE: of hbase-site.xml.
+property() { echo "<property><name>$1</name><value>$2</value></property>"; }
+
+configure() {
+  mkdir -p "$state/conf" "$state/logs"
+  chmod 700 "$state"
+  {
+    echo '<configuration>'
+    property hbase.rootdir "file://$state/data"
+    property hbase.tmp.dir "$state/tmp"
+    property hbase.zookeeper.property.dataDir "$state/zookeeper"
+    property hbase.zookeeper.property.clientPort "$((port + 1))"
+    property hbase.zookeeper.quorum 127.0.0.1
+    property hbase.unsafe.stream.capability.enforce false
+    property hbase.wal.provider filesystem
+    property hbase.cluster.distributed false
+    property hbase.master.hostname localhost
+    property hbase.regionserver.hostname localhost
+    property hbase.master.port "$((port + 2))"
+    property hbase.regionserver.port "$((port + 3))"
+    property hbase.master.wait.on.regionservers.maxtostart 1
+    property hbase.master.info.port -1
+    property hbase.regionserver.info.port -1
+    property hbase.rest.host 127.0.0.1
+    echo '</configuration>'
+  } >"$state/conf/hbase-site.xml"
+  cat >"$state/conf/log4j.properties" <<'LOG'
+log4j.rootLogger=INFO,out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d %p %c{1}: %m%n
+LOG
+  cat >"$state/conf/log4j2.properties" <<'LOG'
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %c{1}: %m%n
+LOG
+}
+
+# The modules of Java that HBase reaches into.
+java=(java --add-exports java.base/jdk.internal.misc=ALL-UNNAMED)
+for package in java.lang java.nio sun.nio.ch java.lang.reflect java.util java.util.concurrent; do
+  java+=(--add-opens "java.base/$package=ALL-UNNAMED")
+done
+
+# launch NAME MB READY MAIN ARGS…: start a server in a session of its own and
+# wait until READY is in its log.
+launch() {
+  local name=$1 heap=$2 ready=$3 log=$state/logs/$1.log deadline=$((SECONDS + 120))
+  shift 3
+  alive "$state/$name.pid" && return
+  setsid "${java[@]}" "-Xmx${heap}m" -cp "$state/conf:$lib/*" "$@" >"$log" 2>&1 </dev/null &
+  echo "$! $(started_at $!)" >"$state/$name.pid"
+  until grep -q -- "$ready" "$log"; do
+    alive "$state/$name.pid" || die "the $name ended: $(tail -n 1 "$log"); see $log"
+    ((SECONDS < deadline)) || die "the $name does not start; see $log"
+    sleep 0.1
+  done
+}
+
+# halt NAME SECONDS: end a server, and wait so long for it to write what it
+# holds.
+halt() {
+  local pid _
+  if alive "$state/$1.pid"; then
+    read -r pid _ <"$state/$1.pid"
+    kill -TERM "$pid" 2>/dev/null || true
+    for _ in $(seq "$(($2 * 10))"); do
+      alive "$state/$1.pid" || break
+      sleep 0.1
+    done
+    kill -KILL "$pid" 2>/dev/null || true
+  fi
+  rm -f "$state/$1.pid"
+}
+
+need_java() { command -v java >/dev/null || die 'java is not in PATH: apt-get install openjdk-17-jre-headless' 3; }
+
+up() {
+  local at
+  need_java
+  fetch
+  configure
+  for at in $([[ -n $gateway ]] || alive "$state/server.pid" || echo $((port + 1)) $((port + 2)) $((port + 3))) \
+    $(alive "$state/gateway.pid" || echo "$port"); do
+    ! answers "$at" || die "something listens at port $at already: choose another --port"
+  done
+  if [[ -z $gateway ]]; then
+    launch server "$memory" 'Master has completed initialization' org.apache.hadoop.hbase.master.HMaster start
+  fi
+  launch gateway 512 'Started ServerConnector' org.apache.hadoop.hbase.rest.RESTServer start -p "$port" --infoport -1
+  echo "http://127.0.0.1:$port"
+}
+
+down() {
+  halt gateway 2 # it holds nothing, but waits for idle connections
+  [[ -n $gateway ]] || halt server 30
+}
+
+status() {
+  local name ok=0
+  for name in server gateway; do
+    if alive "$state/$name.pid"; then
+      echo "the $name runs (process $(cut -d' ' -f1 "$state/$name.pid"))"
+    else
+      echo "no $name runs; see $state/logs/$name.log if one should"
+      ok=1
+    fi
+  done
+  return $ok
+}
+
+# make_table: the tables of keys are numbered from 00, the documents come
+# behind the last; see job/docs/library.md.
+make_table() {
+  need_java
+  [[ -d $lib && -d $state/conf ]] || die 'HBase is not up: scripts/hbase.sh up'
+  "${java[@]}" -Xmx128m -cp "$state/conf:$lib/*" org.apache.hadoop.hbase.util.RegionSplitter "$table" HexStringSplit \
+    -c "$((tables + 1))" -f d --firstrow 00 --lastrow "$(printf %02x "$tables")" >"$state/logs/table.log" 2>&1 ||
+    die "the table is not made: $(tail -n 1 "$state/logs/table.log"); see $state/logs/table.log"
+}
+
+case $command in
+  up) up ;;
+  down) down ;;
+  status) status ;;
+  table) make_table ;;
+esac
