@@ -8,32 +8,48 @@ import (
 	"time"
 )
 
-// dateLayouts are what ParseDate takes, besides numbers. A date without a
-// zone is taken as UTC.
-var dateLayouts = []string{
-	"2006-01-02T15:04:05.999999999Z07:00",
-	"2006-01-02T15:04:05.999999999Z0700",
-	"2006-01-02T15:04:05.999999999",
-	"2006-01-02T15:04Z07:00",
-	"2006-01-02T15:04",
-	"2006-01-02 15:04:05.999999999Z07:00",
-	"2006-01-02 15:04:05.999999999 Z07:00",
-	"2006-01-02 15:04:05.999999999 -0700",
-	"2006-01-02 15:04:05.999999999 MST",
-	"2006-01-02 15:04:05.999999999",
-	"2006-01-02 15:04",
-	"2006-01-02",
-	"2006/01/02 15:04:05",
-	"2006/01/02",
-	"2006年1月2日",
-	"2006-1-2",
-	"Mon, 02 Jan 2006 15:04:05 MST",
-	"Mon, 02 Jan 2006 15:04:05 -0700",
-	"2-Jan-2006 15:04:05.999999999",
-	"2-Jan-2006",
-	"2 Jan 2006",
-	"January 2, 2006",
-	"Jan 2, 2006",
+// What ParseDate takes, besides numbers, by what a date begins with. A date
+// without a zone is taken as UTC.
+var (
+	yearLayouts = []string{
+		"2006-01-02T15:04:05.999999999Z07:00",
+		"2006-01-02T15:04:05.999999999Z0700",
+		"2006-01-02T15:04:05.999999999",
+		"2006-01-02T15:04Z07:00",
+		"2006-01-02T15:04",
+		"2006-01-02 15:04:05.999999999Z07:00",
+		"2006-01-02 15:04:05.999999999 Z07:00",
+		"2006-01-02 15:04:05.999999999 -0700",
+		"2006-01-02 15:04:05.999999999 MST",
+		"2006-01-02 15:04:05.999999999",
+		"2006-01-02 15:04",
+		"2006-01-02",
+		"2006/01/02 15:04:05",
+		"2006/01/02",
+		"2006年1月2日",
+		"2006-1-2",
+	}
+	dayLayouts = []string{
+		"2-Jan-2006 15:04:05.999999999",
+		"2-Jan-2006",
+		"2 Jan 2006",
+	}
+	nameLayouts = []string{
+		"Mon, 02 Jan 2006 15:04:05 MST",
+		"Mon, 02 Jan 2006 15:04:05 -0700",
+		"January 2, 2006",
+		"Jan 2, 2006",
+	}
+)
+
+func dateLayouts(b []byte) []string {
+	switch {
+	case !digits(b[:1]):
+		return nameLayouts
+	case len(b) >= 4 && digits(b[:4]):
+		return yearLayouts
+	}
+	return dayLayouts
 }
 
 // ParseDate reads a date as Unix milliseconds; NoDate when it is none. It
@@ -64,7 +80,7 @@ func ParseDate(b []byte) int64 {
 		return UnixDate(f)
 	}
 	s := string(b)
-	for _, layout := range dateLayouts {
+	for _, layout := range dateLayouts(b) {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.UnixMilli()
 		}

@@ -19,7 +19,7 @@ import (
 var ErrMissed = errors.New("the join missed a match")
 
 // checkWork bounds the comparisons of a run's check of itself, and maxCheck
-// the documents that are checked.
+// the documents that are checked: keysOf has a bit for each.
 const (
 	checkWork = 100_000_000
 	maxCheck  = 64
@@ -119,6 +119,9 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 	if rule.Verified {
 		columns |= views.Verdict
 	}
+	withKey := sampledWith(samples)
+	unsampled := rule
+	unsampled.Containment = 0
 	return d.documents.Scan(first, last, columns, func(doc uint64, r *views.Row) error {
 		if doc&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -127,6 +130,7 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 			return nil
 		}
 		outline := sketch.OutlineOf(r.View.Letters)
+		twice := withKey.twice(r.View.Sample)
 		for i := range samples {
 			s := &samples[i]
 			distance := mapper.Distance(&s.view, &r.View)
@@ -136,7 +140,11 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 			if len(s.view.Letters) > 0 && len(r.View.Letters) > 0 && s.outline.Unlike(outline) {
 				continue
 			}
-			switch verdict := d.verdict(&rule, verify, s, doc, &r.View); {
+			candidates := &rule
+			if twice>>i&1 == 0 {
+				candidates = &unsampled
+			}
+			switch verdict := d.verdict(candidates, verify, s, doc, &r.View); {
 			case verdict.Same():
 				s.offer(doc, distance)
 			case verdict != data.NotTheSame:
@@ -145,6 +153,32 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 		}
 		return nil
 	})
+}
+
+// keysOf says which samples, by a bit for each, have a sampled key: hardly any
+// of them shares one with a document.
+type keysOf map[uint32]uint64
+
+func sampledWith(samples []sample) keysOf {
+	with := keysOf{}
+	for i := range samples {
+		keys := samples[i].view.Sample
+		for k := range len(keys) / sketch.SampleKeyBytes {
+			with[sketch.SampleKey(keys, k)] |= 1 << i
+		}
+	}
+	return with
+}
+
+// twice are the samples that share two or more keys with a document's: with
+// fewer it is no candidate by them.
+func (with keysOf) twice(keys []byte) (twice uint64) {
+	once := uint64(0)
+	for k := range len(keys) / sketch.SampleKeyBytes {
+		have := with[sketch.SampleKey(keys, k)]
+		once, twice = once|have, twice|once&have
+	}
+	return twice
 }
 
 // verdict is the obvious form of what the tables and the texts find: whether a

@@ -44,15 +44,9 @@ func (r *Rule) isShort(v *data.View) bool { return r.ShortTexts && len(v.Letters
 // banding reports whether two documents are candidates by their bands.
 func (r *Rule) banding(a, b *data.View) bool { return r.Bands && firstBand(a, b) >= 0 }
 
-// sampled reports whether two documents are candidates by their samples: they
-// share two keys and two fifths of the fewer. Of two texts one of which contains
-// the other they share most; each edit spoils the passages that it is in.
+// sampled reports whether two documents are candidates by their samples.
 func (r *Rule) sampled(a, b *data.View) bool {
-	if !r.isSampled(a) || !r.isSampled(b) {
-		return false
-	}
-	shared, fewer := sketch.SharedSample(a.Sample, b.Sample, int(a.Length), int(b.Length))
-	return shared >= 2 && 5*shared >= 2*fewer
+	return r.isSampled(a) && r.isSampled(b) && sketch.AlikeSamples(a.Sample, b.Sample, int(a.Length), int(b.Length))
 }
 
 // isSampled reports whether a document has a sample that is looked at.

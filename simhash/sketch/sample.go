@@ -93,28 +93,66 @@ func SampleKey(sample []byte, i int) uint32 {
 // y in characters, have in common, and how many the one of fewer has, of the
 // keys of the level that both have. Their ratio estimates Containment.
 func SharedSample(a, b []byte, x, y int) (shared, fewer int) {
-	n, m := len(a)/SampleKeyBytes, len(b)/SampleKeyBytes
+	n, m := sameLevel(a, b, x, y)
+	for i, j := 0, 0; i < n && j < m; {
+		p, q := SampleKey(a, i), SampleKey(b, j)
+		if p == q {
+			shared++
+		}
+		if p <= q {
+			i++
+		}
+		if q <= p {
+			j++
+		}
+	}
+	return shared, min(n, m)
+}
+
+// AlikeSamples reports whether the samples of two texts, of lengths x and y in
+// characters, share two keys and two fifths of the fewer. Of two texts one of
+// which contains the other they share most; each edit spoils the passages that
+// it is in.
+func AlikeSamples(a, b []byte, x, y int) bool {
+	n, m := sameLevel(a, b, x, y)
+	need := max(2, (2*min(n, m)+4)/5)
+	return reach(a[:n*SampleKeyBytes], b[:m*SampleKeyBytes], need)
+}
+
+// sameLevel is how many keys two samples have of the level that both have.
+func sameLevel(a, b []byte, x, y int) (n, m int) {
+	n, m = len(a)/SampleKeyBytes, len(b)/SampleKeyBytes
 	if from, to := levelOf(x), levelOf(y); from < to {
 		n = below(a, n, sampleBound(to))
 	} else if to < from {
 		m = below(b, m, sampleBound(from))
 	}
-	a, b = a[:n*SampleKeyBytes], b[:m*SampleKeyBytes]
-	for i, j := 0, 0; i < len(a) && j < len(b); { // without branches that nobody can foresee
-		p, q := binary.LittleEndian.Uint32(a[i:]), binary.LittleEndian.Uint32(b[j:])
+	return n, m
+}
+
+// reach reports whether two samples have so many keys in common. It looks no
+// further once that is sure.
+func reach(a, b []byte, need int) bool {
+	// Of either sample so many keys may be none of the other. As long as they
+	// are not spent, and need is not reached, keys are left of both.
+	spareA, spareB := len(a)/SampleKeyBytes-need, len(b)/SampleKeyBytes-need
+	shared := 0
+	for i, j := 0, 0; shared < need && spareA >= 0 && spareB >= 0; { // without branches that nobody can foresee
+		p, q := SampleKey(a, i), SampleKey(b, j)
 		one, other, both := 0, 0, 0
 		if p <= q {
-			one = SampleKeyBytes
+			one = 1
 		}
 		if q <= p {
-			other = SampleKeyBytes
+			other = 1
 		}
 		if p == q {
 			both = 1
 		}
 		i, j, shared = i+one, j+other, shared+both
+		spareA, spareB = spareA-one+both, spareB-other+both
 	}
-	return shared, min(n, m)
+	return shared >= need
 }
 
 // below is how many of the n keys of a sample are below bound.

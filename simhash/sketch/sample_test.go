@@ -67,7 +67,8 @@ func TestSampleEstimatesContainment(t *testing.T) {
 	}
 }
 
-// SharedSample counts what a look at every key counts.
+// SharedSample counts what a look at every key counts, and AlikeSamples judges
+// by that.
 func TestSharedSampleIsTheIntersection(t *testing.T) {
 	var m sketch.Maker
 	r := rand.New(rand.NewPCG(7, 7))
@@ -101,6 +102,9 @@ func TestSharedSampleIsTheIntersection(t *testing.T) {
 		}
 		if shared != both || fewer > min(len(keys(a)), len(keys(b))) || fewer < shared {
 			t.Fatalf("%d in common of %d, want %d", shared, fewer, both)
+		}
+		if alike := sketch.AlikeSamples(a, b, len([]rune(x)), len([]rune(y))); alike != (both >= 2 && 5*both >= 2*fewer) {
+			t.Fatalf("%d in common of %d: alike is %t", both, fewer, alike)
 		}
 	})
 }

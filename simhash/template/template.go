@@ -24,7 +24,7 @@ type site struct {
 }
 
 func newSite(pages uint32, blocks []uint64) *site {
-	words := 1
+	words := 8 // few other blocks pass for one of a few
 	for words < len(blocks)/8 && words < 1<<headBits/64 {
 		words *= 2
 	}
