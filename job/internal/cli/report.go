@@ -20,7 +20,8 @@ func newReport(std streams) *cobra.Command {
 in and what went, by reason, site and language; the largest clusters, pairs
 near the limit, contained documents, what the clean dump left out and for which
 document, with the texts side by side; of a run with a library what is new. The
-page needs no network and no script, and has some MB at most.`,
+page needs no network and no script, and has some MB at most. It is report.html
+in RUN, or what --html names; - is standard output.`,
 		Example: `  neardup report night1
   neardup report night1 --html - > night1.html`,
 		Args: need(1, "one run directory"),
@@ -40,6 +41,6 @@ page needs no network and no script, and has some MB at most.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&page, "html", "", "write the page to this file, or to standard output: - (default: RUN/"+pageFile+")")
+	bindHTML(cmd.Flags(), &page)
 	return cmd
 }
