@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 func newExplain(std streams) *cobra.Command {
@@ -73,7 +74,7 @@ their sites share is not compared: grey, or between [~ and ~].`,
 					return err
 				}
 				cells, colour := canvas(w)
-				return eval.WriteSideBySide(w, e.Rows(), cells, colour)
+				return show.WriteSideBySide(w, e.Rows(), cells, colour)
 			})
 		},
 	}

@@ -23,7 +23,7 @@ func bindVerbose(fs *pflag.FlagSet, to *bool) {
 }
 
 func bindHTML(fs *pflag.FlagSet, to *string) {
-	fs.StringVar(to, "html", "", "write it as a page to this file too")
+	fs.StringVar(to, "html", "", "write it as a page to this file")
 }
 
 // settings collects what a command line says of a run's configuration: by flags

@@ -14,6 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -223,7 +224,7 @@ func longestSentences(n int) Method {
 	return baseline{"longest-sentences", false, func(ctx context.Context, l *Lab) ([]Found, error) {
 		keys := make([]string, len(l.corpus.Documents))
 		err := l.normalized(ctx, func(i int, text []byte) {
-			sentences := slices.Collect(parts(text, isSentenceEnd))
+			sentences := slices.Collect(parts(text, show.EndsSentence))
 			slices.SortFunc(sentences, func(a, b []byte) int {
 				return cmp.Or(cmp.Compare(utf8.RuneCount(b), utf8.RuneCount(a)), bytes.Compare(a, b))
 			})
@@ -293,14 +294,6 @@ func punctuationContext(least float64) Method {
 			}
 		})
 	})
-}
-
-func isSentenceEnd(r rune) bool {
-	switch r {
-	case '\n', '\r', '.', '!', '?', ';', '。', '！', '？', '；', '…':
-		return true
-	}
-	return false
 }
 
 func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -369,7 +370,7 @@ func TestSentences(t *testing.T) {
 		"It is. It was? Yes\nno.":        {"It is.", " It was?", " Yes\n", "no."},
 		"":                               nil,
 	} {
-		if got := sentences(text); !slices.Equal(got, want) {
+		if got := show.Sentences(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -63,15 +64,15 @@ type side struct {
 
 // Rows lays the texts out side by side, and behind them what is left out of
 // them.
-func (e *explanation) Rows() []diffRow {
-	rows := sideBySide(diff(e.textA, e.textB), 0)
+func (e *explanation) Rows() []show.Row {
+	rows := show.SideBySide(show.Diff(e.textA, e.textB), 0)
 	for i := range max(len(e.sharedA), len(e.sharedB)) {
-		var row diffRow
+		var row show.Row
 		if i < len(e.sharedA) {
-			row.First = []piece{{opShared, e.sharedA[i]}}
+			row.First = []show.Piece{{Op: show.Shared, Text: e.sharedA[i]}}
 		}
 		if i < len(e.sharedB) {
-			row.Second = []piece{{opShared, e.sharedB[i]}}
+			row.Second = []show.Piece{{Op: show.Shared, Text: e.sharedB[i]}}
 		}
 		rows = append(rows, row)
 	}

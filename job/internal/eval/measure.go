@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -53,14 +53,14 @@ type curvePoint struct {
 
 // examplePair is a pair that a method got wrong.
 type examplePair struct {
-	Missed  bool      `json:"missed"` // a true one not reported, not one reported wrongly
-	A       string    `json:"a"`      // ids
-	B       string    `json:"b"`
-	Score   float64   `json:"score"` // the method's; 0 when it did not report the pair
-	Jaccard float64   `json:"jaccard"`
-	TextA   string    `json:"text_a"` // the start of the texts
-	TextB   string    `json:"text_b"`
-	Rows    []diffRow `json:"rows"` // the texts side by side: what differs, and what is next to it
+	Missed  bool       `json:"missed"` // a true one not reported, not one reported wrongly
+	A       string     `json:"a"`      // ids
+	B       string     `json:"b"`
+	Score   float64    `json:"score"` // the method's; 0 when it did not report the pair
+	Jaccard float64    `json:"jaccard"`
+	TextA   string     `json:"text_a"` // the start of the texts
+	TextB   string     `json:"text_b"`
+	Rows    []show.Row `json:"rows"` // the texts side by side: what differs, and what is next to it
 }
 
 // Figures are what a method does by a definition of truth.
@@ -314,18 +314,9 @@ const (
 
 func (l *Lab) example(missed bool, p Pair, score, jaccard float64) examplePair {
 	a, b := &l.corpus.Documents[p.A], &l.corpus.Documents[p.B]
-	rows := sideBySide(diff([]byte(excerpt(a.Text, diffText)), []byte(excerpt(b.Text, diffText))), diffRows)
+	rows := show.SideBySide(show.Diff([]byte(show.Excerpt(a.Text, diffText)), []byte(show.Excerpt(b.Text, diffText))), diffRows)
 	return examplePair{
 		Missed: missed, A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows,
-		TextA: excerpt(a.Text, exampleText), TextB: excerpt(b.Text, exampleText),
+		TextA: show.Excerpt(a.Text, exampleText), TextB: show.Excerpt(b.Text, exampleText),
 	}
-}
-
-// excerpt returns the first characters of a text, in valid UTF-8.
-func excerpt(text []byte, most int) string {
-	valid := strings.ToValidUTF8(string(text), "\ufffd")
-	if first := cut(valid, most); len(first) < len(valid) {
-		return first + "…"
-	}
-	return valid
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Edit is a kind of change that makes a near-duplicate of a document, by the
@@ -31,7 +33,7 @@ type EditStatement struct {
 // changes, or of its length that it adds.
 func Edits() []EditStatement {
 	return []EditStatement{
-		{"mirror", "line breaks and spaces set anew", 1, 1, func(_ *editor, text string) string { return strings.Join(sentences(text), "\n") + "\n" }},
+		{"mirror", "line breaks and spaces set anew", 1, 1, func(_ *editor, text string) string { return strings.Join(show.Sentences(text), "\n") + "\n" }},
 		{"script", "sentences in the other script of Chinese: traditional, simplified", 1, 1, (*editor).script},
 		{"entities", "sentences with HTML entities in the place of characters", 1, 0, func(e *editor, text string) string { return e.some(text, entities) }},
 		{"numbers", "digits changed: counters, dates, prices", 1, 1, (*editor).numbers},
@@ -46,7 +48,7 @@ func Edits() []EditStatement {
 			return cut(text, e.length-e.share) + e.passage(e.share)
 		}},
 		{"advert", "a passage of another document inserted", 10, 0.2, func(e *editor, text string) string {
-			all := sentences(text)
+			all := show.Sentences(text)
 			return strings.Join(slices.Insert(all, e.IntN(len(all)+1), e.passage(e.share)), "")
 		}},
 		{"mixed", "English sentences mixed in", 10, 0, (*editor).mixed},
@@ -201,33 +203,10 @@ func (e *editor) move(text string) string {
 	return moved + strings.Join(all, "")
 }
 
-// sentences cuts a text behind every character that ends one. What has a letter
-// or digit right behind it, as the point of a number or an address, ends none.
-func sentences(text string) []string {
-	var all []string
-	from := 0
-	for i, c := range text {
-		if !isSentenceEnd(c) {
-			continue
-		}
-		end := i + utf8.RuneLen(c)
-		next, _ := utf8.DecodeRuneInString(text[end:])
-		if strings.ContainsRune(".!?;", c) && (unicode.IsDigit(next) || unicode.Is(unicode.Latin, next)) {
-			continue
-		}
-		all = append(all, text[from:end])
-		from = end
-	}
-	if from < len(text) {
-		all = append(all, text[from:])
-	}
-	return all
-}
-
 // draw returns the sentences of a text, and the places of some that are
 // together about the share, in the order drawn.
 func (e *editor) draw(text string) (_ []string, drawn []int) {
-	all, share := sentences(text), e.share
+	all, share := show.Sentences(text), e.share
 	for _, i := range e.Perm(len(all)) {
 		n := utf8.RuneCountInString(all[i])
 		if share < n/2 || share <= 0 {
@@ -303,7 +282,7 @@ func (e *editor) menu() string {
 
 // mixed puts English sentences behind sentences of a text.
 func (e *editor) mixed(text string) string {
-	all, n := append(sentences(text), ""), e.share
+	all, n := append(show.Sentences(text), ""), e.share
 	for at := e.Perm(len(all)); n > 0; at = append(at[1:], at[0]) {
 		english := cut(e.english(), n)
 		all[at[0]] += english

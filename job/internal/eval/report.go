@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Report is several methods' measurements on the same documents.
@@ -229,7 +231,7 @@ func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
 			if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, what, e.A, e.B, e.Jaccard, e.Score); err != nil {
 				return err
 			}
-			if err := WriteSideBySide(w, e.Rows, cells, colour); err != nil {
+			if err := show.WriteSideBySide(w, e.Rows, cells, colour); err != nil {
 				return err
 			}
 		}
@@ -256,10 +258,10 @@ func (s Share) String() string {
 	return fmt.Sprintf("%.4f", s.Value)
 }
 
-//go:embed report.html explain.html plot.html style.html
+//go:embed report.html explain.html plot.html
 var pageFiles embed.FS
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
+var pages = show.Pages(pageFiles, template.FuncMap{
 	"curves": curves,
 	"features": func(name string, list []featurePair) any {
 		return struct {
@@ -268,7 +270,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 		}{name, list}
 	},
 	"first": func(n int, list []featurePair) []featurePair { return list[:min(n, len(list))] },
-}).ParseFS(pageFiles, "*.html"))
+})
 
 // WriteHTML writes the report as one page that needs nothing else.
 func (r *Report) WriteHTML(w io.Writer) error { return pages.ExecuteTemplate(w, "report.html", r) }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // synonyms are words that may stand for each other in most sentences. It is a
@@ -51,7 +53,7 @@ func (e *editor) english() string {
 // turned exchanges two neighbouring clauses of a sentence, or without a comma
 // two stretches of it; its end, the mark and the space around it, stays.
 func (e *editor) turned(sentence string) string {
-	body := strings.TrimRightFunc(sentence, func(c rune) bool { return isSentenceEnd(c) || c == ' ' })
+	body := strings.TrimRightFunc(sentence, func(c rune) bool { return show.EndsSentence(c) || c == ' ' })
 	end := sentence[len(body):]
 	comma := "，"
 	if !strings.Contains(body, comma) {

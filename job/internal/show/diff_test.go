@@ -1,4 +1,4 @@
-package eval
+package show
 
 import (
 	"bytes"
@@ -15,12 +15,12 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
 		first, second := "", ""
-		pieces := diff([]byte(a), []byte(b))
+		pieces := Diff([]byte(a), []byte(b))
 		for _, p := range pieces {
-			if p.Op != opSecond {
+			if p.Op != Second {
 				first += p.Text
 			}
-			if p.Op != opFirst {
+			if p.Op != First {
 				second += p.Text
 			}
 		}
@@ -29,7 +29,7 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 			t.Fatalf("%q and %q from %v", first, second, pieces)
 		}
 		rowsA, rowsB, alike := "", "", 0
-		for _, r := range sideBySide(pieces, 0) {
+		for _, r := range SideBySide(pieces, 0) {
 			for _, p := range r.First {
 				rowsA += p.Text
 			}
@@ -47,7 +47,7 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 		}
 		for _, colour := range []bool{false, true} {
 			var out bytes.Buffer
-			if err := WriteSideBySide(&out, sideBySide(pieces, 0), 60, colour); err != nil {
+			if err := WriteSideBySide(&out, SideBySide(pieces, 0), 60, colour); err != nil {
 				t.Fatal(err)
 			}
 			for l := range strings.Lines(out.String()) {
@@ -78,13 +78,13 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 }
 
 func TestDiffIsByWord(t *testing.T) {
-	pieces := diff([]byte("the quick brown fox"), []byte("the quiet brown fox"))
-	want := []piece{{opBoth, "the "}, {opFirst, "quick"}, {opSecond, "quiet"}, {opBoth, " brown fox"}}
+	pieces := Diff([]byte("the quick brown fox"), []byte("the quiet brown fox"))
+	want := []Piece{{Both, "the "}, {First, "quick"}, {Second, "quiet"}, {Both, " brown fox"}}
 	if !slices.Equal(pieces, want) {
 		t.Errorf("%v", pieces)
 	}
-	pieces = diff([]byte("图书馆新馆开放"), []byte("图书馆的新馆开放"))
-	if want := []piece{{opBoth, "图书馆"}, {opSecond, "的"}, {opBoth, "新馆开放"}}; !slices.Equal(pieces, want) {
+	pieces = Diff([]byte("图书馆新馆开放"), []byte("图书馆的新馆开放"))
+	if want := []Piece{{Both, "图书馆"}, {Second, "的"}, {Both, "新馆开放"}}; !slices.Equal(pieces, want) {
 		t.Errorf("%v", pieces)
 	}
 }
@@ -93,7 +93,7 @@ func TestWriteSideBySide(t *testing.T) {
 	a := []byte("第一句相同。第二句相同。第三句相同。第四句旧的说法。第五句。")
 	b := []byte("第一句相同。第二句相同。第三句相同。第四句新的说法。第五句。")
 	var out bytes.Buffer
-	if err := WriteSideBySide(&out, sideBySide(diff(a, b), 0), 60, false); err != nil {
+	if err := WriteSideBySide(&out, SideBySide(Diff(a, b), 0), 60, false); err != nil {
 		t.Fatal(err)
 	}
 	want := "                     … 2 the same …\n" +

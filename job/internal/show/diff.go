@@ -1,4 +1,4 @@
-package eval
+package show
 
 import (
 	"fmt"
@@ -12,40 +12,40 @@ import (
 	"golang.org/x/text/width"
 )
 
-// op says which of two texts has a piece.
-type op string
+// Op says which of two texts has a piece.
+type Op string
 
 // The values of an Op.
 const (
-	opBoth   op = "="
-	opFirst  op = "-"
-	opSecond op = "+"
-	opShared op = "~" // not compared: pages of its site share it
+	Both   Op = "="
+	First  Op = "-"
+	Second Op = "+"
+	Shared Op = "~" // not compared: pages of its site share it
 )
 
-// piece is a stretch of a text, or of both.
-type piece struct {
-	Op   op     `json:"op"`
+// Piece is a stretch of a text, or of both.
+type Piece struct {
+	Op   Op     `json:"op"`
 	Text string `json:"text"`
 }
 
-// diffRow is a sentence or a line of two texts side by side; one of the sides may
+// Row is a sentence or a line of two texts side by side; one of the sides may
 // be empty. Where Alike is not 0, it stands for that many rows that are the
 // same in both, and has no text.
-type diffRow struct {
-	First  []piece `json:"first,omitempty"`
-	Second []piece `json:"second,omitempty"`
+type Row struct {
+	First  []Piece `json:"first,omitempty"`
+	Second []Piece `json:"second,omitempty"`
 	Alike  int     `json:"alike,omitempty"`
 }
 
 // diffTokens is the most words or characters of a text that are compared.
 const diffTokens = 20_000
 
-// diff compares two texts word by word, those without spaces character by
+// Diff compares two texts word by word, those without spaces character by
 // character, and returns their pieces in order. Space counts as one space or
 // one line break. Of a text beyond 20,000 words or characters the rest is not
 // looked at.
-func diff(a, b []byte) []piece {
+func Diff(a, b []byte) []Piece {
 	known := map[string]rune{}
 	var words []string
 	code := func(text []byte) []rune {
@@ -67,21 +67,21 @@ func diff(a, b []byte) []piece {
 	differ.DiffTimeout = 0 // the same texts give the same pieces
 	x, y := code(a), code(b)
 	diffs := differ.DiffCleanupSemantic(differ.DiffMainRunes(x, y, false))
-	var pieces []piece
+	var pieces []Piece
 	for _, d := range diffs {
 		var text strings.Builder
 		for _, c := range d.Text {
 			text.WriteString(words[c-firstCode])
 		}
-		op := opBoth
+		op := Both
 		switch d.Type {
 		case diffmatchpatch.DiffDelete:
-			op = opFirst
+			op = First
 		case diffmatchpatch.DiffInsert:
-			op = opSecond
+			op = Second
 		}
 		if text.Len() > 0 {
-			pieces = append(pieces, piece{op, text.String()})
+			pieces = append(pieces, Piece{op, text.String()})
 		}
 	}
 	return pieces
@@ -126,43 +126,43 @@ func spaced(c rune) bool {
 		!unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// sideBySide lays the pieces of a diff out in rows, a sentence or line each. Of
+// SideBySide lays the pieces of a diff out in rows, a sentence or line each. Of
 // rows that are the same in both those next to a difference stay, the others
 // are counted. No more than most rows are made, if most is not 0.
-func sideBySide(pieces []piece, most int) []diffRow {
-	var rows []diffRow
-	var row diffRow
-	add := func(op op, text string) {
+func SideBySide(pieces []Piece, most int) []Row {
+	var rows []Row
+	var row Row
+	add := func(op Op, text string) {
 		if text == "" {
 			return
 		}
-		if op != opSecond {
-			row.First = append(row.First, piece{op, text})
+		if op != Second {
+			row.First = append(row.First, Piece{op, text})
 		}
-		if op != opFirst {
-			row.Second = append(row.Second, piece{op, text})
+		if op != First {
+			row.Second = append(row.Second, Piece{op, text})
 		}
 	}
 	for _, p := range pieces {
-		if p.Op != opBoth {
+		if p.Op != Both {
 			add(p.Op, p.Text)
 			continue
 		}
-		for _, s := range sentences(p.Text) {
+		for _, s := range Sentences(p.Text) {
 			if strings.TrimSpace(s) == "" && len(row.First)+len(row.Second) == 0 {
 				continue // an empty line
 			}
-			add(opBoth, s)
-			if last, _ := utf8.DecodeLastRuneInString(s); isSentenceEnd(last) {
+			add(Both, s)
+			if last, _ := utf8.DecodeLastRuneInString(s); EndsSentence(last) {
 				rows = append(rows, row)
-				row = diffRow{}
+				row = Row{}
 			}
 		}
 	}
 	if len(row.First)+len(row.Second) > 0 {
 		rows = append(rows, row)
 	}
-	var out []diffRow
+	var out []Row
 	for i, r := range rows {
 		if most > 0 && len(out) >= most {
 			break
@@ -171,7 +171,7 @@ func sideBySide(pieces []piece, most int) []diffRow {
 			if n := len(out); n > 0 && out[n-1].Alike > 0 {
 				out[n-1].Alike++
 			} else {
-				out = append(out, diffRow{Alike: 1})
+				out = append(out, Row{Alike: 1})
 			}
 			continue
 		}
@@ -180,15 +180,47 @@ func sideBySide(pieces []piece, most int) []diffRow {
 	return out
 }
 
+// Sentences cuts a text behind every character that ends one. What has a letter
+// or digit right behind it, as the point of a number or an address, ends none.
+func Sentences(text string) []string {
+	var all []string
+	from := 0
+	for i, c := range text {
+		if !EndsSentence(c) {
+			continue
+		}
+		end := i + utf8.RuneLen(c)
+		next, _ := utf8.DecodeRuneInString(text[end:])
+		if strings.ContainsRune(".!?;", c) && (unicode.IsDigit(next) || unicode.Is(unicode.Latin, next)) {
+			continue
+		}
+		all = append(all, text[from:end])
+		from = end
+	}
+	if from < len(text) {
+		all = append(all, text[from:])
+	}
+	return all
+}
+
+// EndsSentence reports whether r ends a sentence or a line.
+func EndsSentence(r rune) bool {
+	switch r {
+	case '\n', '\r', '.', '!', '?', ';', '。', '！', '？', '；', '…':
+		return true
+	}
+	return false
+}
+
 // same reports whether both sides are.
-func (r diffRow) same() bool {
-	return !slices.ContainsFunc(slices.Concat(r.First, r.Second), func(p piece) bool { return p.Op != opBoth })
+func (r Row) same() bool {
+	return !slices.ContainsFunc(slices.Concat(r.First, r.Second), func(p Piece) bool { return p.Op != Both })
 }
 
 // WriteSideBySide writes rows as two columns for a terminal that many cells
 // wide. What one text alone has is red or green, what is not compared grey;
 // without colour they stand between [- and -], {+ and +}, [~ and ~].
-func WriteSideBySide(w io.Writer, rows []diffRow, cells int, colour bool) error {
+func WriteSideBySide(w io.Writer, rows []Row, cells int, colour bool) error {
 	column := max(20, (cells-3)/2)
 	var b strings.Builder
 	for _, r := range rows {
@@ -215,26 +247,26 @@ type line struct {
 }
 
 // marks are what stands around a piece, and the cells that each takes.
-func marks(of op, colour bool) (open, end string, cells int) {
+func marks(of Op, colour bool) (open, end string, cells int) {
 	switch {
-	case of == opBoth:
+	case of == Both:
 		return "", "", 0
-	case colour && of == opShared:
+	case colour && of == Shared:
 		return "\x1b[90m", "\x1b[0m", 0
-	case of == opShared:
+	case of == Shared:
 		return "[~", "~]", 2
-	case colour && of == opFirst:
+	case colour && of == First:
 		return "\x1b[31m", "\x1b[0m", 0
 	case colour:
 		return "\x1b[32m", "\x1b[0m", 0
-	case of == opFirst:
+	case of == First:
 		return "[-", "-]", 2
 	}
 	return "{+", "+}", 2
 }
 
 // wrapped breaks the pieces of a side into lines of at most column cells.
-func wrapped(pieces []piece, column int, colour bool) (lines []line) {
+func wrapped(pieces []Piece, column int, colour bool) (lines []line) {
 	var at line
 	for _, p := range pieces {
 		open, end, mark := marks(p.Op, colour)
@@ -251,7 +283,7 @@ func wrapped(pieces []piece, column int, colour bool) (lines []line) {
 		}
 		for word := range tokens([]byte(p.Text)) {
 			if word == "\n" {
-				if p.Op == opBoth {
+				if p.Op == Both {
 					continue
 				}
 				word = "⏎"

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/show"
+)
+
+//go:embed report.html
+var pageFiles embed.FS
+
+var pages = show.Pages(pageFiles, template.FuncMap{
+	"number": message.NewPrinter(language.English).Sprint,
+	"bytes":  job.Bytes,
+	"share":  share,
+	"named":  func(name, empty string) string { return show.Excerpt([]byte(cmp.Or(name, empty)), mostTitle) },
+	"below":  func(n, i int) bool { return i < n },
+	// Records of these reasons are documents all the same.
+	"document": func(reason string) bool { return reason == data.ReasonDuplicateID || reason == data.ReasonDeleted },
+	"plus":     func(a, b int64) int64 { return a + b },
+	"minus":    func(a, b int64) int64 { return a - b },
+})
+
+// share writes a part of a whole.
+func share(part, whole int64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f\u00a0%%", 100*float64(part)/float64(whole))
+}
+
+// histogram is a row of bars, in the page's own units: x grows to the right, y
+// downwards.
+type histogram struct {
+	Name, Axis string
+	Bars       []bar
+}
+
+type bar struct {
+	X, Y, Width, Height float64
+	Name                string // of the range that is counted
+	Label               string // below the bar; not every one has one
+	Count               int64
+}
+
+// Sides of a histogram, without its labels.
+const (
+	histogramWidth  = 360.0
+	histogramHeight = 120.0
+)
+
+// bars makes a histogram of counts, of which each has a name. Ranges of
+// nothing before the first and behind the last are left out.
+func bars(name, axis string, values []int64, nameOf func(int) string) histogram {
+	h := histogram{Name: name, Axis: axis}
+	from, to, most := -1, 0, int64(0)
+	for i, n := range values {
+		if n > 0 {
+			if from < 0 {
+				from = i
+			}
+			to, most = i+1, max(most, n)
+		}
+	}
+	if from < 0 {
+		return h
+	}
+	const labels = 8
+	every := (to-from+labels-1)/labels | 1
+	if to-from <= labels {
+		every = 1
+	}
+	width := histogramWidth / float64(max(to-from, 4))
+	for i, n := range values[from:to] {
+		b := bar{X: float64(i)*width + 1, Width: width - 2, Name: nameOf(from + i), Count: n}
+		if n > 0 {
+			b.Height = max(1, histogramHeight*float64(n)/float64(most))
+		}
+		b.Y = histogramHeight - b.Height
+		if i%every == 0 {
+			b.Label = b.Name
+		}
+		h.Bars = append(h.Bars, b)
+	}
+	return h
+}
+
+func (s *scan) distanceBars() histogram {
+	return bars("Distances", "bits in which the two fingerprints differ", s.distances[:], func(i int) string { return fmt.Sprint(i) })
+}
+
+func (s *scan) alikeBars() histogram {
+	return bars("Similarities", "similarity of the two texts, from the value shown on", s.alike[:], func(i int) string { return fmt.Sprintf("%.2f", float64(i)/(alikeBins-1)) })
+}

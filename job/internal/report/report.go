@@ -1,0 +1,181 @@
+// Package report shows a finished run to a person, on one page that needs
+// nothing else: what came in and what went, the largest clusters, samples of
+// pairs and of what was left out, with their texts. It reads the run's tables
+// as they stand, in memory that does not grow with them, and changes nothing.
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
+)
+
+// Report is a finished run as its page shows it.
+type Report struct {
+	Run      string
+	Version  string    // of the program that wrote the tables
+	Finished time.Time // in UTC
+	Settings []setting
+	Summary  job.Summary
+
+	Repeated  int64 // documents that the clean dump leaves out for a cluster's representative
+	Contained int64 // that it leaves out because another one contains them
+	AllPairs  bool  // the pairs are all that were confirmed, else each document's best match
+	Pairs     int64
+	Verdicts  []count
+	Languages []group
+	Sites     []group
+	Partial   bool // the figures of sites are of at least so many
+	Shared    []sitePair
+	Distances histogram
+	Alike     histogram
+
+	Largest []cluster
+	Near    []pair
+	Within  []pair // one contains the other
+	Left    []pair // the document that is left out, and the one for which it is
+	NoTexts string // why texts are missing
+}
+
+type setting struct{ Name, Value string }
+
+type count struct {
+	Name  string
+	Count int64
+}
+
+// group is what became of the documents of a site or a language.
+type group struct {
+	Name string
+	counts
+}
+
+// counts of documents.
+type counts struct{ Documents, Matched, Left int64 }
+
+func (c *counts) add(d counts) {
+	c.Documents, c.Matched, c.Left = c.Documents+d.Documents, c.Matched+d.Matched, c.Left+d.Left
+}
+
+type sitePair struct {
+	A, B  string
+	Pairs int64
+}
+
+// cluster is one of the largest: its representative, beside some of the others.
+type cluster struct {
+	Size    int64
+	Keeper  *document // nil: it is of an earlier night
+	Members []pair
+}
+
+// pair is two documents with their texts side by side.
+type pair struct {
+	A, B  *document
+	Note  string
+	Rows  []show.Row // none without a text, or if the texts are the same
+	Equal bool       // word for word, as far as they are compared
+}
+
+// Bounds on what a page holds.
+const (
+	mostSettings  = 200
+	mostGroups    = 25 // sites, and languages
+	mostClusters  = 12
+	mostMembers   = 4 // beside the representative
+	mostPairs     = 12
+	mostRows      = 24      // of texts side by side
+	mostTitle     = 200     // characters of a title
+	mostBeginning = 60      // and of a text that stands for one
+	mostID        = 300     // and of an id
+	mostText      = 5000    // and of a text that is compared
+	mostLaidOut   = 2 << 20 // bytes of all texts
+)
+
+// Read reads the finished run in directory path.
+func Read(ctx context.Context, path string) (*Report, error) {
+	manifest, cfg, err := job.RunSettings(path)
+	if err != nil {
+		return nil, err
+	}
+	done, err := os.Stat(filepath.Join(path, rundir.SuccessFile))
+	if err != nil {
+		return nil, fmt.Errorf("%s is not finished: the command that began it goes on with it, `neardup status` says how far it is", path)
+	}
+	r := &Report{Run: path, Finished: done.ModTime().UTC(), Settings: settings(manifest.Config)}
+	if err := rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), &r.Summary); err != nil {
+		return nil, err
+	}
+	s := newScan(path, manifest, cfg)
+	for task := range manifest.Splits {
+		if err := s.part(ctx, task); err != nil {
+			return nil, err
+		}
+	}
+	if len(manifest.Splits) > 0 {
+		info, err := parquet.ReadInfo(s.table(rundir.Fingerprints, 0))
+		if err != nil {
+			return nil, err
+		}
+		r.Version = info.Version
+	}
+	if err := s.findKeepers(ctx); err != nil {
+		return nil, err
+	}
+	documents, err := s.documents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.figures(s)
+	r.layOut(s, documents)
+	return r, nil
+}
+
+// settings lists what a configuration says, by section and field.
+func settings(config json.RawMessage) (list []setting) {
+	var sections map[string]map[string]json.RawMessage
+	if json.Unmarshal(config, &sections) != nil {
+		return nil
+	}
+	for section, fields := range sections {
+		for name, value := range fields {
+			if v := string(value); v != "null" && v != `""` {
+				v = string(bytes.Trim(value, `"`))
+				list = append(list, setting{section + "." + name, show.Excerpt([]byte(v), mostTitle)})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b setting) int { return cmp.Compare(a.Name, b.Name) })
+	return list[:min(len(list), mostSettings)]
+}
+
+// figures fills in what is counted.
+func (r *Report) figures(s *scan) {
+	r.Repeated, r.Contained, r.AllPairs, r.Pairs = s.repeated, s.contained, s.config.Match.AllPairs, s.pairs
+	for name, n := range s.verdicts {
+		r.Verdicts = append(r.Verdicts, count{name, n})
+	}
+	slices.SortFunc(r.Verdicts, func(a, b count) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name)) })
+	r.Languages, r.Sites, r.Partial = s.languages.shown(mostGroups), s.sites.shown(mostGroups), s.sites.cut || s.shared.cut
+	for _, g := range s.shared.largest(mostGroups) {
+		if a, b, ok := cutPair(g.Name); ok {
+			r.Shared = append(r.Shared, sitePair{a, b, g.Matched})
+		}
+	}
+	r.Distances, r.Alike = s.distanceBars(), s.alikeBars()
+}
+
+// WriteHTML writes the report as one page that needs nothing else.
+func (r *Report) WriteHTML(w io.Writer) error { return pages.ExecuteTemplate(w, "report.html", r) }

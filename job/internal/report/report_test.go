@@ -1,0 +1,215 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/data/sample"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/report"
+)
+
+// finished runs neardup on the inputs, thorough, with settings.
+func finished(t *testing.T, set func(*config.Config), inputs ...string) (string, *job.Summary) {
+	t.Helper()
+	cfg, err := config.Default().WithPreset(config.PresetThorough)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set != nil {
+		set(&cfg)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	s, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: inputs, Out: out, Config: cfg, Engine: local.New(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, s
+}
+
+// page reads a run and writes its page.
+func page(t *testing.T, run string) (*report.Report, string) {
+	t.Helper()
+	r, err := report.Read(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return r, b.String()
+}
+
+// The figures that the page counts are those of the summary, and a run has one
+// page.
+func TestFiguresAreTheSummarys(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, sample.Files()); err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range []bool{false, true} {
+		run, s := finished(t, func(c *config.Config) {
+			c.Match.AllPairs = all
+			c.Output.Contained = config.ContainedDrop
+		}, dir)
+		r, html := page(t, run)
+		var sites, languages struct{ documents, matched, left int64 }
+		for _, g := range r.Sites {
+			sites.documents, sites.matched, sites.left = sites.documents+g.Documents, sites.matched+g.Matched, sites.left+g.Left
+		}
+		for _, g := range r.Languages {
+			languages.documents, languages.matched, languages.left = languages.documents+g.Documents, languages.matched+g.Matched, languages.left+g.Left
+		}
+		if sites != languages || sites.documents != s.Documents || sites.matched != s.Matched || sites.left != r.Repeated+r.Contained {
+			t.Errorf("by site %v, by language %v, the summary %d and %d", sites, languages, s.Documents, s.Matched)
+		}
+		if want := s.Dropped - s.Skipped["duplicate_id"]; sites.left != want || want == 0 {
+			t.Errorf("%d left out, the summary says %d", sites.left, want)
+		}
+		if want := map[bool]int64{false: s.Matched, true: s.Pairs}[all]; r.Pairs != want {
+			t.Errorf("%d pairs, the summary says %d", r.Pairs, want)
+		}
+		var verdicts, bars int64
+		for _, v := range r.Verdicts {
+			verdicts += v.Count
+		}
+		for _, b := range r.Distances.Bars {
+			bars += b.Count
+		}
+		if verdicts != r.Pairs || bars > r.Pairs || bars == 0 {
+			t.Errorf("%d verdicts and %d distances of %d pairs", verdicts, bars, r.Pairs)
+		}
+		for i, c := range s.Largest {
+			if got := r.Largest[i]; got.Size != c.Size || len(got.Members) == 0 {
+				t.Errorf("cluster %d has %d documents, the summary says %d", i, got.Size, c.Size)
+			}
+		}
+		if r.Largest[0].Keeper.ID != s.Largest[0].Example {
+			t.Errorf("%s stays, the summary says %s", r.Largest[0].Keeper.ID, s.Largest[0].Example)
+		}
+		for _, p := range r.Left {
+			if p.A == nil || p.B == nil || !p.A.Found || !p.B.Found || !p.Equal && len(p.Rows) == 0 {
+				t.Errorf("left out: %+v", p)
+			}
+		}
+		if len(r.Near) == 0 {
+			t.Error("nothing near the limit")
+		}
+		if _, again := page(t, run); again != html {
+			t.Error("a run has two pages")
+		}
+		for _, want := range []string{"preset thorough", strconv.FormatInt(s.Kept, 10), "<del>", "<svg", "prefers-color-scheme: dark"} {
+			if !strings.Contains(html, want) {
+				t.Errorf("the page does not say %q", want)
+			}
+		}
+		for _, never := range []string{"<script", "http-equiv=\"refresh", "<img", "<link", "ZgotmplZ"} {
+			if strings.Contains(html, never) {
+				t.Errorf("the page has %q", never)
+			}
+		}
+		if m := regexp.MustCompile(`(href|src)="[^#]`).FindString(html); m != "" {
+			t.Errorf("the page refers to something: %s", m)
+		}
+	}
+}
+
+// lines writes documents as JSONL and returns the file's path.
+func lines(t *testing.T, n int, document func(i int) (id, title, text string)) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for i := range n {
+		id, title, text := document(i)
+		if err := enc.Encode(map[string]string{"id": id, "title": title, "text": text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func words(n, seed int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "w%x ", (i*7919+seed*104729)%65521)
+	}
+	return b.String()
+}
+
+// What a crawl brings is text on the page, and can be seen.
+func TestHostileTextIsEscaped(t *testing.T) {
+	const script = `</title><script>alert(1)</script><img src=x onerror=alert(2)>`
+	in := lines(t, 6, func(i int) (string, string, string) {
+		id := fmt.Sprintf("http://evil%d.example/\u202e%s\u0007", i%2, script+strconv.Itoa(i))
+		return id, script + "\u2066\u200b", script + " \u202e " + words(200, 1) + script + strconv.Itoa(i)
+	})
+	_, html := page(t, first(finished(t, nil, in)))
+	for _, never := range []string{"<script", "<img", "\u202e", "\u2066", "\u200b", "\u0007"} {
+		if strings.Contains(html, never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	for _, want := range []string{"&lt;script&gt;", "⟨U+202E⟩", "⟨U+2066⟩", "⟨U+200B⟩"} {
+		if !strings.Contains(strings.ReplaceAll(html, "&#43;", "+"), want) {
+			t.Errorf("the page does not show %q", want)
+		}
+	}
+}
+
+func first(run string, _ *job.Summary) string { return run }
+
+// A page has some MB at most, whatever the run.
+func TestSizeIsBounded(t *testing.T) {
+	in := lines(t, 160, func(i int) (string, string, string) {
+		text := words(3000, i/4)
+		for j := range 1 + i%4*20 {
+			text = strings.Replace(text, fmt.Sprintf("w%x ", (j*37*7919+i/4*104729)%65521), fmt.Sprintf("\u202e\u202e%d ", i), 1)
+		}
+		return fmt.Sprintf("http://s%d.example/%s%d", i, strings.Repeat("x", 5000), i), strings.Repeat("title ", 2000), text
+	})
+	r, html := page(t, first(finished(t, nil, in)))
+	if len(html) > 4<<20 {
+		t.Errorf("%d bytes", len(html))
+	}
+	if len(r.Largest) == 0 || len(r.Sites) > 26 || strings.Contains(html, strings.Repeat("x", 400)) {
+		t.Errorf("%d clusters, %d sites", len(r.Largest), len(r.Sites))
+	}
+}
+
+// Without its input a run has a page without texts, which says why; one that is
+// not finished has none.
+func TestWithoutInput(t *testing.T) {
+	in := lines(t, 4, func(i int) (string, string, string) { return strconv.Itoa(i), "t", words(200, i/2) })
+	run, _ := finished(t, nil, in)
+	if err := os.Remove(in); err != nil {
+		t.Fatal(err)
+	}
+	r, html := page(t, run)
+	if !strings.Contains(html, "Some texts could not be read again") || len(r.Largest) != 2 {
+		t.Errorf("%q, %d clusters", r.NoTexts, len(r.Largest))
+	}
+	if err := os.Remove(filepath.Join(run, "_SUCCESS")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.Read(context.Background(), run); err == nil || !strings.Contains(err.Error(), "is not finished") {
+		t.Errorf("%v", err)
+	}
+	if _, err := report.Read(context.Background(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no run directory") {
+		t.Errorf("%v", err)
+	}
+}

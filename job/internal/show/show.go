@@ -1,0 +1,71 @@
+// Package show shows documents to a person: two texts side by side, on a page
+// or a terminal, and the look that all pages have in common. What it shows
+// comes from a crawl and is hostile until it is escaped. It never reads a file
+// of a run and decides nothing.
+package show
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"strings"
+	"unicode"
+)
+
+//go:embed style.html
+var style embed.FS
+
+// Pages parses the pages in files, *.html, which need nothing but themselves:
+// no script, no network. Beside their own functions they have "visible", and
+// the templates "head", "rows" and "side".
+func Pages(files embed.FS, functions template.FuncMap) *template.Template {
+	t := template.New("").Funcs(template.FuncMap{"visible": Visible}).Funcs(functions)
+	return template.Must(template.Must(t.ParseFS(style, "*.html")).ParseFS(files, "*.html"))
+}
+
+// Visible writes what a reader could not see, or what would make the text look
+// like another one, as its code point: control characters, marks that change
+// the direction of writing, spaces without width. Spaces, tabs and line breaks
+// stay; bytes that are no UTF-8 become U+FFFD.
+func Visible(text string) string {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, c := range text {
+		if hidden(c) {
+			fmt.Fprintf(&b, "⟨U+%04X⟩", c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// hidden reports whether c cannot be seen. The joiners are part of how some
+// scripts and emoji are written.
+func hidden(c rune) bool {
+	const nonJoiner, joiner, softHyphen = '\u200c', '\u200d', '\u00ad'
+	switch c {
+	case '\t', '\n', '\r', nonJoiner, joiner, softHyphen:
+		return false
+	case '\u2028', '\u2029':
+		return true
+	}
+	return unicode.In(c, unicode.Cc, unicode.Cf)
+}
+
+// Excerpt returns the first characters of a text, in valid UTF-8, with an
+// ellipsis if there are more.
+func Excerpt(text []byte, most int) string {
+	valid := strings.ToValidUTF8(string(text[:min(len(text), 4*most+4)]), "\ufffd")
+	n := 0
+	for i := range valid {
+		if n == most {
+			return valid[:i] + "…"
+		}
+		n++
+	}
+	return valid
+}
