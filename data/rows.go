@@ -65,6 +65,17 @@ type ClusterRow struct {
 	Keeper    bool
 }
 
+// RemovedRow is a document that the clean dump leaves out.
+type RemovedRow struct {
+	DocID       []byte
+	Reason      string
+	KeptID      []byte
+	ClusterID   []byte
+	Similarity  float64 // NaN when the two are no pair
+	Containment float64 // NaN when the texts were not consulted
+	Site        []byte
+}
+
 // Fingerprints states the fingerprints table.
 var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Columns: []Column[FingerprintRow]{
 	{Name: "doc_id", Doc: "id of the document: its URL or record id, else `<file name>#<offset>`",
@@ -143,4 +154,22 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
 	{Name: "keeper", Doc: "true for the one document of the cluster that the clean dump keeps",
 		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
+}}
+
+// Removed states the table of what the clean dump leaves out.
+var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column[RemovedRow]{
+	{Name: "doc_id", Doc: "id of the document",
+		String: func(r *RemovedRow) *[]byte { return &r.DocID }},
+	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, its cluster has a representative that stays for it; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
+		Word: func(r *RemovedRow) *string { return &r.Reason }},
+	{Name: "kept_id", Doc: "id of the document that stands for it: the representative of its cluster, or of that of the containing document; for a duplicate id the same id; where an earlier night has the representative, the best match there. A containing document may itself be contained in another, and in this table for that. Null of deleted documents, and where the best match is in this run but the representative is not", Null: true, NoStats: true,
+		String: func(r *RemovedRow) *[]byte { return &r.KeptID }},
+	{Name: "cluster_id", Doc: "its cluster, as in `clusters`; null when it is in none", Null: true, NoStats: true,
+		String: func(r *RemovedRow) *[]byte { return &r.ClusterID }},
+	{Name: "similarity", Unit: "0 to 1", Doc: "1 − distance / bits, to `kept_id`; null when the two are no pair: other documents lie between them", Null: true, Few: true,
+		Double: func(r *RemovedRow) *float64 { return &r.Similarity }},
+	{Name: "containment", Unit: "0 to 1", Doc: "as in `matches`, of it and `kept_id`; null where their texts were not consulted", Null: true,
+		Double: func(r *RemovedRow) *float64 { return &r.Containment }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true,
+		String: func(r *RemovedRow) *[]byte { return &r.Site }},
 }}
