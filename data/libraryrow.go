@@ -72,7 +72,7 @@ type DriftRow struct {
 	Documents int64
 	New       int64
 	Repeated  int64
-	Returning int64
+	Returned  int64
 }
 
 // Drift states the drift table, which tells how a night differs from the
@@ -84,14 +84,14 @@ var Drift = Table[DriftRow]{Name: "drift", RowBytes: 48, Columns: []Column[Drift
 		String: func(r *DriftRow) *[]byte { return &r.Site }},
 	{Name: "language", Doc: "language of their texts, as in `fingerprints`; empty when it is not known",
 		Word: func(r *DriftRow) *string { return &r.Language }},
-	{Name: "documents", Unit: "documents", Doc: "those of the night, of all lanes: `new` + `repeated` + `returning`",
+	{Name: "documents", Unit: "documents", Doc: "those of the night, of all lanes: `new` + `repeated` + `returned`",
 		Int64: func(r *DriftRow) *int64 { return &r.Documents }},
 	{Name: "new", Unit: "documents", Doc: "of them those whose id and content no earlier night had",
 		Int64: func(r *DriftRow) *int64 { return &r.New }},
 	{Name: "repeated", Unit: "documents", Doc: "those whose content an earlier night had under another id",
 		Int64: func(r *DriftRow) *int64 { return &r.Repeated }},
-	{Name: "returning", Unit: "documents", Doc: "those whose id an earlier night had, whatever their content",
-		Int64: func(r *DriftRow) *int64 { return &r.Returning }},
+	{Name: "returned", Unit: "documents", Doc: "those whose id an earlier night had, whatever their content",
+		Int64: func(r *DriftRow) *int64 { return &r.Returned }},
 }}
 
 // GrowthRow is a fingerprint that more documents have than the night before.
