@@ -94,7 +94,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Sketch: func(r *FingerprintRow) *[]byte { return &r.Sketch }},
 	{Name: "letters", Doc: "letters and digits, in normal form, of a text of at most 40 of them; null for other texts, or when the run did not verify", Null: true, NoStats: true,
 		String: func(r *FingerprintRow) *[]byte { return &r.Letters }},
-	{Name: "title", Doc: "title of the document; empty when it has none", NoStats: true,
+	{Name: "title", Doc: "title of the document; null when it has none", Null: true, NoStats: true,
 		String: func(r *FingerprintRow) *[]byte { return &r.Title }},
 	{Name: "source", Doc: "path of the input file, as it was named to the run",
 		Word: func(r *FingerprintRow) *string { return &r.Source }},
@@ -104,7 +104,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Date: func(r *FingerprintRow) *int64 { return &r.Date }},
 	{Name: "rank", Doc: "value of the rank column; null when there is none", Null: true,
 		Double: func(r *FingerprintRow) *float64 { return &r.Rank }},
-	{Name: "language", Doc: "language of the text as a BCP 47 subtag, `zh`, `en` and so on; empty when it is not known",
+	{Name: "language", Doc: "language of the text as a BCP 47 subtag, `zh`, `en` and so on; null when it is not known", Null: true,
 		Word: func(r *FingerprintRow) *string { return &r.Language }},
 }}
 
@@ -114,7 +114,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 var Texts = Table[TextRow]{Name: "texts", GroupBytes: 16 << 20, PageBytes: 1 << 20, Columns: []Column[TextRow]{
 	{Name: "doc_id", Doc: "id of the document, as in `fingerprints`", NoStats: true,
 		String: func(r *TextRow) *[]byte { return &r.DocID }},
-	{Name: "title", Doc: "title of the document; empty when it has none", NoStats: true,
+	{Name: "title", Doc: "title of the document; null when it has none", Null: true, NoStats: true,
 		String: func(r *TextRow) *[]byte { return &r.Title }},
 	{Name: "text", Doc: "text of the document, as it was extracted from the page; what is not its own is in it", NoStats: true,
 		Text: func(r *TextRow) *[]byte { return &r.Text }},
@@ -140,7 +140,7 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 		Double: func(r *MatchRow) *float64 { return &r.Containment }},
 	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided. Not the same, and in no cluster for it: `contains`, the text of `doc_id` has nearly all of that of `match_id`; `contained`, it is nearly all in it",
 		Word: func(r *MatchRow) *string { return &r.Verdict }},
-	{Name: "first_seen", Doc: "the night in which the library first had the similar document; empty when it is from this run",
+	{Name: "first_seen", Doc: "the night in which the library first had the similar document; null when it is from this run", Null: true,
 		Word: func(r *MatchRow) *string { return &r.FirstSeen }},
 }}
 
