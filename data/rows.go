@@ -55,6 +55,7 @@ type MatchRow struct {
 	Verdict    string
 
 	Containment float64 // NaN when the texts were not consulted
+	Site        []byte
 }
 
 // ClusterRow is a document's place in a cluster.
@@ -63,6 +64,7 @@ type ClusterRow struct {
 	ClusterID []byte
 	Size      int32
 	Keeper    bool
+	Site      []byte
 }
 
 // RemovedRow is a document that the clean dump leaves out.
@@ -142,6 +144,8 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 		Word: func(r *MatchRow) *string { return &r.Verdict }},
 	{Name: "first_seen", Doc: "the night in which the library first had the similar document; null when it is from this run", Null: true,
 		Word: func(r *MatchRow) *string { return &r.FirstSeen }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
+		String: func(r *MatchRow) *[]byte { return &r.Site }},
 }}
 
 // Clusters states the clusters table.
@@ -154,6 +158,8 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
 	{Name: "keeper", Doc: "true for the one document of the cluster that the clean dump keeps",
 		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
+		String: func(r *ClusterRow) *[]byte { return &r.Site }},
 }}
 
 // Removed states the table of what the clean dump leaves out.

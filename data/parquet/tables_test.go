@@ -256,7 +256,7 @@ func TestClustersRoundTrip(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	released(t, mem, 4)
+	released(t, mem, len(data.Clusters.Columns))
 	r, err := parquet.OpenClusters(path, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -151,7 +151,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if d.Cluster == decision.None {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc)}
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 	if d.Earlier {
 		e := w.seen[d.Doc].Match
 		row := data.MatchRow{
-			DocID: x.doc, MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
+			DocID: x.doc, Site: template.Site(x.doc), MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
 			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
 			Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Verdict: data.ByDistance.String(),
 		}
@@ -233,7 +233,7 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 // row is the row of a pair.
 func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.Overlap) data.MatchRow {
 	row := data.MatchRow{
-		DocID: id, MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
+		DocID: id, Site: template.Site(id), MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
 		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(),
 	}
 	if w.job.Config.Match.Verified() {
