@@ -38,9 +38,9 @@ var LibraryDocuments = Table[LibraryRow]{Name: "library", RowBytes: 48, Columns:
 		Word: func(r *LibraryRow) *string { return &r.FirstSeen }},
 	{Name: "cluster_id", Doc: "cluster of the document when the night was added; empty: it was alone", NoStats: true,
 		String: func(r *LibraryRow) *[]byte { return &r.Cluster }},
-	{Name: "site", Doc: "host of the document's URL; empty when the id is none", NoStats: true,
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, NoStats: true,
 		String: func(r *LibraryRow) *[]byte { return &r.Site }},
-	{Name: "language", Doc: "language of the text, as in `fingerprints`; empty when it is not known",
+	{Name: "language", Doc: "language of the text, as in `fingerprints`; null when it is not known", Null: true,
 		Word: func(r *LibraryRow) *string { return &r.Language }},
 	{Name: "date", Doc: "date of the document; null when unknown", Null: true,
 		Date: func(r *LibraryRow) *int64 { return &r.Date }},
@@ -72,7 +72,7 @@ type DriftRow struct {
 	Documents int64
 	New       int64
 	Repeated  int64
-	Returning int64
+	Returned  int64
 }
 
 // Drift states the drift table, which tells how a night differs from the
@@ -80,18 +80,18 @@ type DriftRow struct {
 var Drift = Table[DriftRow]{Name: "drift", RowBytes: 48, Columns: []Column[DriftRow]{
 	{Name: "night", Doc: "the night",
 		Word: func(r *DriftRow) *string { return &r.Night }},
-	{Name: "site", Doc: "host of the documents' URLs; empty for ids that are none",
+	{Name: "site", Doc: "host of the documents' URLs; null for ids that are none", Null: true,
 		String: func(r *DriftRow) *[]byte { return &r.Site }},
-	{Name: "language", Doc: "language of their texts, as in `fingerprints`; empty when it is not known",
+	{Name: "language", Doc: "language of their texts, as in `fingerprints`; null when it is not known", Null: true,
 		Word: func(r *DriftRow) *string { return &r.Language }},
-	{Name: "documents", Unit: "documents", Doc: "those of the night, of all lanes: `new` + `repeated` + `returning`",
+	{Name: "documents", Unit: "documents", Doc: "those of the night, of all lanes: `new` + `repeated` + `returned`",
 		Int64: func(r *DriftRow) *int64 { return &r.Documents }},
 	{Name: "new", Unit: "documents", Doc: "of them those whose id and content no earlier night had",
 		Int64: func(r *DriftRow) *int64 { return &r.New }},
 	{Name: "repeated", Unit: "documents", Doc: "those whose content an earlier night had under another id",
 		Int64: func(r *DriftRow) *int64 { return &r.Repeated }},
-	{Name: "returning", Unit: "documents", Doc: "those whose id an earlier night had, whatever their content",
-		Int64: func(r *DriftRow) *int64 { return &r.Returning }},
+	{Name: "returned", Unit: "documents", Doc: "those whose id an earlier night had, whatever their content",
+		Int64: func(r *DriftRow) *int64 { return &r.Returned }},
 }}
 
 // GrowthRow is a fingerprint that more documents have than the night before.

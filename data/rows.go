@@ -55,6 +55,7 @@ type MatchRow struct {
 	Verdict    string
 
 	Containment float64 // NaN when the texts were not consulted
+	Site        []byte
 }
 
 // ClusterRow is a document's place in a cluster.
@@ -63,6 +64,18 @@ type ClusterRow struct {
 	ClusterID []byte
 	Size      int32
 	Keeper    bool
+	Site      []byte
+}
+
+// RemovedRow is a document that the clean dump leaves out.
+type RemovedRow struct {
+	DocID       []byte
+	Reason      string
+	KeptID      []byte
+	ClusterID   []byte
+	Similarity  float64 // NaN when the two are no pair
+	Containment float64 // NaN when the texts were not consulted
+	Site        []byte
 }
 
 // Fingerprints states the fingerprints table.
@@ -83,7 +96,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Sketch: func(r *FingerprintRow) *[]byte { return &r.Sketch }},
 	{Name: "letters", Doc: "letters and digits, in normal form, of a text of at most 40 of them; null for other texts, or when the run did not verify", Null: true, NoStats: true,
 		String: func(r *FingerprintRow) *[]byte { return &r.Letters }},
-	{Name: "title", Doc: "title of the document; empty when it has none", NoStats: true,
+	{Name: "title", Doc: "title of the document; null when it has none", Null: true, NoStats: true,
 		String: func(r *FingerprintRow) *[]byte { return &r.Title }},
 	{Name: "source", Doc: "path of the input file, as it was named to the run",
 		Word: func(r *FingerprintRow) *string { return &r.Source }},
@@ -93,7 +106,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Date: func(r *FingerprintRow) *int64 { return &r.Date }},
 	{Name: "rank", Doc: "value of the rank column; null when there is none", Null: true,
 		Double: func(r *FingerprintRow) *float64 { return &r.Rank }},
-	{Name: "language", Doc: "language of the text as a BCP 47 subtag, `zh`, `en` and so on; empty when it is not known",
+	{Name: "language", Doc: "language of the text as a BCP 47 subtag, `zh`, `en` and so on; null when it is not known", Null: true,
 		Word: func(r *FingerprintRow) *string { return &r.Language }},
 }}
 
@@ -103,7 +116,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 var Texts = Table[TextRow]{Name: "texts", GroupBytes: 16 << 20, PageBytes: 1 << 20, Columns: []Column[TextRow]{
 	{Name: "doc_id", Doc: "id of the document, as in `fingerprints`", NoStats: true,
 		String: func(r *TextRow) *[]byte { return &r.DocID }},
-	{Name: "title", Doc: "title of the document; empty when it has none", NoStats: true,
+	{Name: "title", Doc: "title of the document; null when it has none", Null: true, NoStats: true,
 		String: func(r *TextRow) *[]byte { return &r.Title }},
 	{Name: "text", Doc: "text of the document, as it was extracted from the page; what is not its own is in it", NoStats: true,
 		Text: func(r *TextRow) *[]byte { return &r.Text }},
@@ -129,8 +142,10 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 		Double: func(r *MatchRow) *float64 { return &r.Containment }},
 	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided. Not the same, and in no cluster for it: `contains`, the text of `doc_id` has nearly all of that of `match_id`; `contained`, it is nearly all in it",
 		Word: func(r *MatchRow) *string { return &r.Verdict }},
-	{Name: "first_seen", Doc: "the night in which the library first had the similar document; empty when it is from this run",
+	{Name: "first_seen", Doc: "the night in which the library first had the similar document; null when it is from this run", Null: true,
 		Word: func(r *MatchRow) *string { return &r.FirstSeen }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
+		String: func(r *MatchRow) *[]byte { return &r.Site }},
 }}
 
 // Clusters states the clusters table.
@@ -143,4 +158,24 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
 	{Name: "keeper", Doc: "true for the one document of the cluster that the clean dump keeps",
 		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
+		String: func(r *ClusterRow) *[]byte { return &r.Site }},
+}}
+
+// Removed states the table of what the clean dump leaves out.
+var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column[RemovedRow]{
+	{Name: "doc_id", Doc: "id of the document",
+		String: func(r *RemovedRow) *[]byte { return &r.DocID }},
+	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, its cluster has a representative that stays for it; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
+		Word: func(r *RemovedRow) *string { return &r.Reason }},
+	{Name: "kept_id", Doc: "id of the document that stands for it: the representative of its cluster, or of that of the containing document; for a duplicate id the same id; where an earlier night has the representative, the best match there. A containing document may itself be contained in another, and in this table for that. Null of deleted documents, and where the best match is in this run but the representative is not", Null: true, NoStats: true,
+		String: func(r *RemovedRow) *[]byte { return &r.KeptID }},
+	{Name: "cluster_id", Doc: "its cluster, as in `clusters`; null when it is in none", Null: true, NoStats: true,
+		String: func(r *RemovedRow) *[]byte { return &r.ClusterID }},
+	{Name: "similarity", Unit: "0 to 1", Doc: "1 − distance / bits, to `kept_id`; null when the two are no pair: other documents lie between them", Null: true, Few: true,
+		Double: func(r *RemovedRow) *float64 { return &r.Similarity }},
+	{Name: "containment", Unit: "0 to 1", Doc: "as in `matches`, of it and `kept_id`; null where their texts were not consulted", Null: true,
+		Double: func(r *RemovedRow) *float64 { return &r.Containment }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true,
+		String: func(r *RemovedRow) *[]byte { return &r.Site }},
 }}

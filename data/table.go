@@ -26,7 +26,7 @@ type Column[R any] struct {
 	Unit string // of the values; empty when they have none
 	Doc  string // what it holds, in Markdown
 
-	Null    bool // empty bytes, NaN and NoDate are written as null
+	Null    bool // empty bytes and words, NaN and NoDate are written as null
 	Few     bool // few different values: the column has a dictionary
 	Random  bool // random bits: the column is not compressed
 	NoStats bool // nobody looks for a range of values: no smallest and largest are kept

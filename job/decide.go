@@ -59,7 +59,7 @@ func (r *run) decide(ctx context.Context) (rec rundir.TaskRecord, err error) {
 			return rec, err
 		}
 	}
-	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.cluster, d.represent, d.write} {
+	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.cluster, d.represent, d.measure, d.write} {
 		if err := step(ctx); err != nil {
 			return rec, err
 		}
@@ -101,6 +101,8 @@ type decider struct {
 	sizes      []uint32           // by label
 	lineage    map[uint32]lineage // by label; of a run with a library
 	keepers    []uint32           // by label; noDocument: it is in an earlier night
+
+	kept []decision.Kept // by first of a unit: its pair with the unit of what stays; nil without a clean dump
 }
 
 // evidence is what a match rests on.
@@ -475,6 +477,60 @@ func (d *decider) represent(ctx context.Context) error {
 	return err
 }
 
+// measure notes how far documents are from those that stay in their place.
+func (d *decider) measure(ctx context.Context) error {
+	if d.run.Command != engine.CommandRun || !d.run.config.Output.Clean {
+		return nil
+	}
+	d.kept = slices.Repeat([]decision.Kept{decision.NoneKept()}, len(d.numbers))
+	note := func(i, other uint32, p *pairs.Pair) {
+		if k := d.stands(i); k != noDocument && d.units[k] == other {
+			d.kept[i].Distance, d.kept[i].Containment = p.Distance, p.Overlap.Containment
+		}
+	}
+	return d.eachPair(ctx, func(p pairs.Pair) error {
+		a, b := d.index(p.A), d.index(p.B)
+		note(a, b, &p)
+		note(b, a, &p)
+		return nil
+	})
+}
+
+// stands is the index of the document that stays in the place of that of index
+// i: its cluster's representative, or if a document contains it, that one's;
+// noDocument if an earlier night has it.
+func (d *decider) stands(i uint32) uint32 {
+	k := d.keepers[d.labels[i]]
+	if k == i && d.run.config.Output.Contained == config.ContainedDrop {
+		if m, e, ok := d.match(i); ok && e.Reason == data.Contained {
+			if k = d.keepers[d.labels[m.Doc]]; k == noDocument {
+				k = m.Doc
+			}
+		}
+	}
+	return k
+}
+
+// remove decides whether the clean dump leaves out the document of index i.
+func (d *decider) remove(i uint32, out *decision.Decision) {
+	switch {
+	case d.kept == nil:
+		return
+	case out.Cluster != decision.None && !out.Keeper:
+		out.Removal = decision.Copy
+	case !out.Earlier && out.Evidence.Reason == data.Contained && d.run.config.Output.Contained == config.ContainedDrop:
+		out.Removal = decision.Contained
+	default:
+		return
+	}
+	if k := d.stands(i); k != noDocument {
+		if out.Kept = d.kept[d.units[i]]; d.units[k] == d.units[i] {
+			out.Kept.Distance = 0
+		}
+		out.Kept.Doc = d.numbers[k]
+	}
+}
+
 // indices are those of the documents of a split: from first to last − 1.
 func (d *decider) indices(task int) (first, last int) {
 	first, _ = slices.BinarySearch(d.numbers, d.documents.First(task))
@@ -492,8 +548,19 @@ func (d *decider) write(ctx context.Context) error {
 		out := decision.Create(d.run.dir.Path(decisionFile(task)), d.documents.First(task))
 		i, end := d.indices(task)
 		earlier, matched := int64(0), int64(0)
+		others, err := d.others(task)
+		if err != nil {
+			return err
+		}
 		var decided decision.Decision
-		for ; i < end; i++ {
+		for ; i < end || len(others) > 0; i++ {
+			for len(others) > 0 && (i == end || others[0].Doc < d.numbers[i]) {
+				out.Add(&others[0])
+				others = others[1:]
+			}
+			if i == end {
+				break
+			}
 			decided = d.decision(uint32(i))
 			if decided.Earlier {
 				earlier++
@@ -529,15 +596,39 @@ func (d *decider) write(ctx context.Context) error {
 	return nil
 }
 
+// others are the documents of a split that are removed unseen: by their ids.
+func (d *decider) others(task int) (all []decision.Decision, err error) {
+	if d.kept == nil {
+		return nil, nil
+	}
+	err = d.documents.Identical(d.run.dir, task, func(e identical.Document) error {
+		if e.IsEqual() {
+			return nil
+		}
+		o := undecided(e.Doc)
+		if o.Removal = decision.Deleted; e.Kind == identical.DuplicateID {
+			o.Removal = decision.DuplicateID
+		}
+		all = append(all, o)
+		return nil
+	})
+	return all, err
+}
+
 // decisionFile is the file of a split's decisions, within the run directory.
 func decisionFile(task int) string {
 	return filepath.Join(rundir.State, engine.DecisionFolder, rundir.PartName(task, ""))
 }
 
+// undecided is a document without match and cluster, which stays.
+func undecided(doc uint64) decision.Decision {
+	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Kept: decision.NoneKept()}
+}
+
 // decision is what was decided of index i: of the equally near matches an
 // earlier night's comes first, and before one that is not the same.
 func (d *decider) decision(i uint32) decision.Decision {
-	out := decision.Decision{Doc: d.numbers[i], Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None}
+	out := undecided(d.numbers[i])
 	m, e, ok := d.match(i)
 	if previous := d.earlier.match(d.numbers[i]); previous != nil && (!ok || !m.Same || previous.Distance <= int(m.Distance)) {
 		out.Earlier = true
@@ -547,6 +638,7 @@ func (d *decider) decision(i uint32) decision.Decision {
 	if l := d.labels[i]; d.isCluster(l) {
 		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[l] == i
 	}
+	d.remove(i, &out)
 	return out
 }
 

@@ -35,6 +35,9 @@ func runJob(t *testing.T, workers int, req job.Request) *job.Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if req.Command == job.CommandRun && req.Config.Output.Clean {
+		checkRemoved(t, req.Out, s)
+	}
 	return s
 }
 

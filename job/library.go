@@ -27,7 +27,7 @@ type LibraryCounts struct {
 	Matched   int64  `json:"matched"`   // of tonight's documents have their best match in an earlier night
 	New       int64  `json:"new"`       // neither the id nor the content was there
 	Repeated  int64  `json:"repeated"`  // another id, but the content was there
-	Returning int64  `json:"returning"` // the id was there
+	Returned  int64  `json:"returned"`  // the id was there
 	Continued int64  `json:"continued"` // clusters of tonight that continue an earlier one
 	Merges    int64  `json:"merges"`    // earlier clusters that tonight joined with another
 	Added     int64  `json:"added"`     // documents added
@@ -174,7 +174,7 @@ func (r *run) inherited(ctx context.Context, records []rundir.TaskRecord) error 
 	s.Library = &LibraryCounts{
 		Path: r.config.Library.Path, Night: r.config.Library.Night,
 		Nights: int(rec.Counts["nights"]), Documents: rec.Counts["documents"],
-		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returning: rec.Counts["returning"],
+		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returned: rec.Counts["returned"],
 	}
 	return r.readDrift(ctx, s.Library)
 }

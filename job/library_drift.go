@@ -17,9 +17,9 @@ import (
 type Drift struct {
 	Name      string `json:"name"` // the language or the site; "" is not known
 	Documents int64  `json:"documents"`
-	New       int64  `json:"new"`       // neither the id nor the content was there
-	Repeated  int64  `json:"repeated"`  // another id, but the content was there
-	Returning int64  `json:"returning"` // the id was there
+	New       int64  `json:"new"`      // neither the id nor the content was there
+	Repeated  int64  `json:"repeated"` // another id, but the content was there
+	Returned  int64  `json:"returned"` // the id was there
 }
 
 // Growth is a fingerprint that more documents have than the night before.
@@ -86,7 +86,7 @@ func count(kinds map[string]*Drift, name string, row *data.DriftRow) {
 	d.Documents += row.Documents
 	d.New += row.New
 	d.Repeated += row.Repeated
-	d.Returning += row.Returning
+	d.Returned += row.Returned
 }
 
 func mostDocuments(kinds map[string]*Drift) []Drift {
@@ -103,8 +103,8 @@ func mostDocuments(kinds map[string]*Drift) []Drift {
 // print writes what the library knew of the documents, and what it learned.
 func (l *LibraryCounts) print(row func(name, format string, args ...any)) {
 	row("library", "night %s against %s documents of %s earlier nights", l.Night, grouped(l.Documents), grouped(int64(l.Nights)))
-	all := l.New + l.Repeated + l.Returning
-	row("", "%s new%s, %s repeated%s, %s returning%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returning), percent(l.Returning, all))
+	all := l.New + l.Repeated + l.Returned
+	row("", "%s new%s, %s repeated%s, %s returned%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returned), percent(l.Returned, all))
 	if l.Nights > 0 {
 		l.printDrift(row)
 	}
@@ -128,8 +128,8 @@ func (l *LibraryCounts) printDrift(row func(name, format string, args ...any)) {
 			if i == 0 {
 				name = kind.name
 			}
-			row(name, "%8s  %s: %s new, %s repeated, %s returning", grouped(d.Documents), cmp.Or(d.Name, kind.empty),
-				share(d.New, d.Documents), share(d.Repeated, d.Documents), share(d.Returning, d.Documents))
+			row(name, "%8s  %s: %s new, %s repeated, %s returned", grouped(d.Documents), cmp.Or(d.Name, kind.empty),
+				share(d.New, d.Documents), share(d.Repeated, d.Documents), share(d.Returned, d.Documents))
 		}
 	}
 	for i, g := range l.Growing[:min(len(l.Growing), printed)] {

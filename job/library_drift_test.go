@@ -57,7 +57,7 @@ func TestDrift(t *testing.T) {
 	}
 	for _, path := range paths {
 		err := parquet.ReadDrift(context.Background(), path, func(r *data.DriftRow) error {
-			got = append(got, fmt.Sprint(r.Night, " ", string(r.Site), " ", r.Language, " ", r.Documents, r.New, r.Repeated, r.Returning))
+			got = append(got, fmt.Sprint(r.Night, " ", string(r.Site), " ", r.Language, " ", r.Documents, r.New, r.Repeated, r.Returned))
 			return nil
 		})
 		if err != nil {
@@ -93,8 +93,8 @@ func TestDrift(t *testing.T) {
 	}
 	for _, line := range []string{
 		"languages    5 en, 1 nl, 1 unknown, 1 zh\n",
-		"       5  en: 20.0 % new, 40.0 % repeated, 40.0 % returning\n",
-		"       6  en.example: 33.3 % new, 33.3 % repeated, 33.3 % returning\n",
+		"       5  en: 20.0 % new, 40.0 % repeated, 40.0 % returned\n",
+		"       6  en.example: 33.3 % new, 33.3 % repeated, 33.3 % returned\n",
 		"growing             3  http://en.example/gone/1 (1 the night before, 1 in all nights before)\n",
 	} {
 		if !strings.Contains(print.String(), line) {

@@ -94,7 +94,7 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	for _, d := range drift {
 		rec.Counts["new"] += d.New
 		rec.Counts["repeated"] += d.Repeated
-		rec.Counts["returning"] += d.Returning
+		rec.Counts["returned"] += d.Returned
 	}
 	if err := errors.Join(r.writeDrift(drift), r.writeGrowth(n, earliest)); err != nil {
 		return rec, err
@@ -186,7 +186,7 @@ func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *engine.Earl
 	known.Documents++
 	switch {
 	case d.FirstSeen != "":
-		known.Returning++
+		known.Returned++
 	case len(d.Clusters) > 0:
 		known.Repeated++
 	default:

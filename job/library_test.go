@@ -195,7 +195,7 @@ func TestKeepEarliestOverNights(t *testing.T) {
 			if night == "2026-11-02" && s.Kept != want {
 				t.Errorf("keep %s: %d stay, want %d", keep, s.Kept, want)
 			}
-			if night == "2026-11-02" && (s.Library.New != 3 || s.Library.Repeated != 1 || s.Library.Returning != 1) {
+			if night == "2026-11-02" && (s.Library.New != 3 || s.Library.Repeated != 1 || s.Library.Returned != 1) {
 				t.Errorf("keep %s: %+v", keep, s.Library)
 			}
 		}

@@ -55,7 +55,7 @@ var stages = []Stage{
 	{Name: stageResolve, Of: "preset thorough", Doc: "those pairs and shingles → what the texts say", when: consults, task: (*run).resolve},
 	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; the check against brute force", task: (*run).decide, done: (*run).decided},
 	{Name: stageNames, Doc: "decisions → for each split, the ids that its tables have, in their order", task: (*run).names, done: (*run).named},
-	{Name: engine.StageWrite, PerSplit: true, Doc: "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `clean/`", done: (*run).written},
+	{Name: engine.StageWrite, PerSplit: true, Doc: "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`", done: (*run).written},
 	{Name: stageAdd, Of: "`--library`", Doc: "fingerprints, clusters → a night of the library", when: hasLibrary, task: (*run).add, done: (*run).added},
 }
 

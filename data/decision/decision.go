@@ -1,11 +1,12 @@
 // Package decision stores, for each split of a run, what was decided of its
-// documents: their best match and their cluster. It is state that one stage
+// documents: their best match, their cluster, and whether they stay. It is state that one stage
 // hands to the next; formats.md describes the files. It decides nothing.
 package decision
 
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/neardup/neardup/data"
 )
@@ -13,7 +14,8 @@ import (
 // None stands for the number of a document that there is none of.
 const None = uint64(1)<<(8*data.NumberBytes) - 1
 
-// Decision is what was decided of a document that has a match or a cluster.
+// Decision is what was decided of a document that has a match or a cluster, or
+// does not stay.
 type Decision struct {
 	Doc uint64 // its number
 
@@ -26,14 +28,57 @@ type Decision struct {
 	Cluster uint64 // the first document of its cluster; None without one
 	Size    uint32 // documents of the cluster
 	Keeper  bool   // it is the one that the clean dump keeps
+
+	Removal Removal // why the clean dump leaves it out
+	Kept    Kept
 }
+
+// Removal is why the clean dump leaves a document out.
+type Removal uint8
+
+// The removals; a document that the clean dump has is of Stays.
+const (
+	Stays       Removal = iota
+	Copy                // its cluster is represented by another
+	Contained           // nearly all of it is in another document
+	DuplicateID         // its id appeared earlier
+	Deleted             // the library was told to forget its id
+)
+
+// String is the removal as the table of the removed documents has it.
+func (r Removal) String() string {
+	switch r {
+	case Copy:
+		return "copy"
+	case Contained:
+		return "contained"
+	case DuplicateID:
+		return data.ReasonDuplicateID
+	case Deleted:
+		return data.ReasonDeleted
+	}
+	return ""
+}
+
+// Kept is the document that stays in the place of one that is removed.
+type Kept struct {
+	Doc         uint64  // None: an earlier night has it, or it has the same id, or there is none
+	Distance    uint8   // of the two; Unknown if they are no pair
+	Containment float32 // as data.Overlap; NaN if their texts were not consulted
+}
+
+// Unknown is the distance of documents that are no pair.
+const Unknown = math.MaxUint8
+
+// NoneKept is said of a document without another in its place.
+func NoneKept() Kept { return Kept{None, Unknown, float32(math.NaN())} }
 
 // kind names the files. The body of one is the number of the split's first
 // document, then the decisions in ascending order of document: the numbers as
 // of data.AppendNumber, the other fields little-endian.
 const (
-	kind        = "neardup decisions 2"
-	recordBytes = 3*data.NumberBytes + 1 + 1 + 2 + data.OverlapBytes + 4 + 1
+	kind        = "neardup decisions 3"
+	recordBytes = 4*data.NumberBytes + 1 + 1 + 2 + data.OverlapBytes + 4 + 1 + 1 + 1 + 4
 )
 
 // Writer writes the file of one split.
@@ -50,7 +95,7 @@ func Create(path string, first uint64) *Writer {
 // Add appends a decision; they come in ascending order of document.
 func (w *Writer) Add(d *Decision) {
 	b := w.buf
-	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster} {
+	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Kept.Doc} {
 		b = data.AppendNumber(b, n)
 	}
 	b = append(b, d.Distance, byte(d.Evidence.Reason))
@@ -63,7 +108,8 @@ func (w *Writer) Add(d *Decision) {
 	if d.Keeper {
 		flags |= 2
 	}
-	w.buf = append(b, flags)
+	b = append(b, flags, byte(d.Removal), d.Kept.Distance)
+	w.buf = binary.LittleEndian.AppendUint32(b, math.Float32bits(d.Kept.Containment))
 }
 
 // Commit writes the file, whole or not at all.
@@ -93,18 +139,23 @@ func (s *Split) Len() int { return len(s.b) / recordBytes }
 // At sets d to decision i.
 func (s *Split) At(i int, d *Decision) {
 	b := s.b[i*recordBytes : (i+1)*recordBytes]
-	d.Doc, d.Match, d.Cluster = data.Number(b), data.Number(b[data.NumberBytes:]), data.Number(b[2*data.NumberBytes:])
-	b = b[3*data.NumberBytes:]
+	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Kept.Doc} {
+		*n = data.Number(b)
+		b = b[data.NumberBytes:]
+	}
 	d.Distance, d.Evidence.Reason = b[0], data.Reason(b[1])
 	d.Evidence.Figure = binary.LittleEndian.Uint16(b[2:])
 	d.Overlap = data.UnpackOverlap(b[4:])
 	b = b[4+data.OverlapBytes:]
 	d.Size = binary.LittleEndian.Uint32(b)
 	d.Earlier, d.Keeper = b[4]&1 != 0, b[4]&2 != 0
+	d.Removal, d.Kept.Distance = Removal(b[5]), b[6]
+	d.Kept.Containment = math.Float32frombits(binary.LittleEndian.Uint32(b[7:]))
 }
 
 // Names calls yield with the documents whose ids the tables have for d: itself,
-// its match in the run, and the first of its cluster if that is another one.
+// its match in the run, the first of its cluster, and the document that stays
+// in its place, each once.
 func (d *Decision) Names(yield func(doc uint64) error) error {
 	if err := yield(d.Doc); err != nil {
 		return err
@@ -114,10 +165,15 @@ func (d *Decision) Names(yield func(doc uint64) error) error {
 			return err
 		}
 	}
-	if d.Cluster == None || d.Cluster == d.Doc || d.Cluster == d.Match {
-		return nil
+	if d.Cluster != None && d.Cluster != d.Doc && d.Cluster != d.Match {
+		if err := yield(d.Cluster); err != nil {
+			return err
+		}
 	}
-	return yield(d.Cluster)
+	if k := d.Kept.Doc; k != None && k != d.Match && k != d.Cluster {
+		return yield(k)
+	}
+	return nil
 }
 
 const kindNames = "neardup names 2"

@@ -54,14 +54,24 @@ func (c *byteValues[T, W]) flush(w file.ColumnChunkWriter) error {
 	return err
 }
 
-// words is a batch of strings of which there are few different ones.
+// words is a batch of strings of which there are few different ones; an empty
+// one is null if the column is nullable.
 type words struct {
-	values []parquet.ByteArray
-	last   string
-	seen   map[string]parquet.ByteArray
+	values   []parquet.ByteArray
+	defs     []int16
+	last     string
+	seen     map[string]parquet.ByteArray
+	nullable bool
 }
 
 func (c *words) add(v string) {
+	if c.nullable {
+		if v == "" {
+			c.defs = append(c.defs, 0)
+			return
+		}
+		c.defs = append(c.defs, 1)
+	}
 	if n := len(c.values); n > 0 && v == c.last {
 		c.values = append(c.values, c.values[n-1])
 		return
@@ -79,8 +89,8 @@ func (c *words) add(v string) {
 }
 
 func (c *words) flush(w file.ColumnChunkWriter) error {
-	_, err := w.(*file.ByteArrayColumnChunkWriter).WriteBatch(c.values, nil, nil)
-	c.values = c.values[:0]
+	_, err := w.(*file.ByteArrayColumnChunkWriter).WriteBatch(c.values, c.defs, nil)
+	c.values, c.defs = c.values[:0], c.defs[:0]
 	return err
 }
 

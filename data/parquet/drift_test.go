@@ -20,8 +20,8 @@ func TestDriftTables(t *testing.T) {
 		dir := t.TempDir()
 		o := parquet.Options{Bits: bits}
 		drift := []data.DriftRow{
-			{Night: "2026-11-02", Site: []byte("a.example"), Language: "zh", Documents: 6, New: 1, Repeated: 2, Returning: 3},
-			{Night: "2026-11-02", Site: []byte("b.example"), Documents: 1, Returning: 1},
+			{Night: "2026-11-02", Site: []byte("a.example"), Language: "zh", Documents: 6, New: 1, Repeated: 2, Returned: 3},
+			{Night: "2026-11-02", Site: []byte("b.example"), Documents: 1, Returned: 1},
 		}
 		w, err := parquet.CreateDrift(filepath.Join(dir, "drift"), o)
 		if err != nil {

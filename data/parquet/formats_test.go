@@ -58,7 +58,7 @@ func TestFormats(t *testing.T) {
 	want := is
 	for name, columns := range map[string]string{
 		data.Fingerprints.Name: markdown(t, &data.Fingerprints), data.Texts.Name: markdown(t, &data.Texts),
-		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters),
+		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters), data.Removed.Name: markdown(t, &data.Removed),
 		data.Drift.Name: markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
 		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges),
 	} {
@@ -155,7 +155,7 @@ func state[R any](t *testing.T, table *data.Table[R]) {
 		if types != 1 || c.Doc == "" || strings.Contains(c.Doc, "|") || seen[c.Name] {
 			t.Errorf("table %s, column %s: %d types, description %q", table.Name, c.Name, types, c.Doc)
 		}
-		if c.Null && (c.Word != nil || c.Fingerprint != nil || c.Int32 != nil || c.Int64 != nil || c.Bool != nil) {
+		if c.Null && (c.Fingerprint != nil || c.Int32 != nil || c.Int64 != nil || c.Bool != nil) {
 			t.Errorf("table %s, column %s: no value of the type is written as null", table.Name, c.Name)
 		}
 		seen[c.Name] = true

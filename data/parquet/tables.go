@@ -61,6 +61,16 @@ func OpenClusters(path string, o ReadOptions) (*TableReader[data.ClusterRow], er
 	return open(path, &data.Clusters, o, nil)
 }
 
+// CreateRemoved starts a file of data.Removed.
+func CreateRemoved(path string, o Options) (*TableWriter[data.RemovedRow], error) {
+	return Create(path, &data.Removed, o)
+}
+
+// OpenRemoved opens a file of data.Removed.
+func OpenRemoved(path string, o ReadOptions) (*TableReader[data.RemovedRow], error) {
+	return open(path, &data.Removed, o, nil)
+}
+
 // CreateLibrary starts a file of data.LibraryDocuments.
 func CreateLibrary(path string, o Options) (*TableWriter[data.LibraryRow], error) {
 	return Create(path, &data.LibraryDocuments, o)

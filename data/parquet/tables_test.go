@@ -256,7 +256,7 @@ func TestClustersRoundTrip(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	released(t, mem, 4)
+	released(t, mem, len(data.Clusters.Columns))
 	r, err := parquet.OpenClusters(path, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -325,8 +325,8 @@ assert t.column("date").null_count == 4000 and t.column("rank").null_count == 50
 for i in (0, 1, 8191, 8192, 19999):
     assert t.column("fingerprint")[i].as_py() == i * 0x9e3779b97f4a7c15 % 2**64
     assert t.column("doc_id")[i].as_py() == f"https://example.org/{i%7}/page-{i}.html"
-    assert t.column("title")[i].as_py() == ("" if i % 11 == 0 else f"标题 {i}")
-assert t.schema.field("length").metadata == {b"description": b"length of the text", b"unit": b"characters"}, t.schema
+    assert t.column("title")[i].as_py() == (None if i % 11 == 0 else f"标题 {i}")
+assert t.schema.field("length").metadata == {b"description": b"length of the document's own text, in normal form", b"unit": b"characters"}, t.schema
 assert t.schema.metadata[b"neardup.table"] == b"fingerprints", t.schema.metadata
 meta = pq.read_metadata(narrow).metadata
 assert meta[b"neardup.table"] == b"fingerprints" and meta[b"neardup.config"] == b"abc", meta

@@ -59,7 +59,7 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 		}}
 		kind = arrow.BinaryTypes.String
 	case c.Word != nil:
-		b := &words{}
+		b := &words{nullable: c.Null}
 		s = stored[R]{b, func(r *R) int { b.add(*c.Word(r)); return 0 }}
 		kind = arrow.BinaryTypes.String
 	case c.Bytes != nil:

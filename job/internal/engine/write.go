@@ -13,11 +13,10 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/decision"
-	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Folders within the run directory's state, with a file for each split, that
@@ -52,10 +51,11 @@ type writer struct {
 	seen    EarlierByDoc      // nil without a library
 	lineage map[uint64]string // ids of a library's clusters, by their first documents
 	gone    []uint64          // a bit a row: the clean dump leaves it out
+	removed int64             // how many those are
 }
 
 // write writes the parts of the matches, pairs and clusters tables of a split,
-// and its clean dump.
+// its clean dump, and the table of what that leaves out.
 func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: StageWrite, Task: task, Source: job.Splits[task].Path, Skipped: map[string]int64{}, Counts: map[string]int64{}}
@@ -83,7 +83,7 @@ func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 			return rec, err
 		}
 	}
-	if job.Manifest.Command == CommandRun && job.Config.Output.Clean {
+	if w.cleans() {
 		if err := w.clean(ctx, workers); err != nil {
 			return rec, err
 		}
@@ -92,36 +92,40 @@ func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 	return rec, job.Dir.PutRecord(rec)
 }
 
-// output notes a part of a table that is complete.
+func (w *writer) cleans() bool {
+	return w.job.Manifest.Command == CommandRun && w.job.Config.Output.Clean
+}
+
+// output notes a part of a table: it is complete when the record is written.
 func (w *writer) output(path string) {
 	w.rec.Outputs = append(w.rec.Outputs, filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
 }
 
-// tables writes the parts of matches and clusters, and notes the rows that the
-// clean dump leaves out.
+// tables writes the parts of matches and clusters, and of what the clean dump
+// leaves out.
 func (w *writer) tables(ctx context.Context) (err error) {
-	matchPath, err := w.job.Dir.Part(rundir.Matches, w.task, ".parquet")
-	if err != nil {
-		return err
-	}
-	matches, err := parquet.CreateMatches(matchPath, w.job.TableOptions())
+	matches, err := startPart(w, rundir.Matches, parquet.CreateMatches)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, matches.Abort()) }()
-	clusterPath, err := w.job.Dir.Part(rundir.Clusters, w.task, ".parquet")
-	if err != nil {
-		return err
-	}
-	clusters, err := parquet.CreateClusters(clusterPath, w.job.TableOptions())
+	clusters, err := startPart(w, rundir.Clusters, parquet.CreateClusters)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, clusters.Abort()) }()
+	var removals *parquet.TableWriter[data.RemovedRow] // nil without a clean dump
+	if w.cleans() {
+		if removals, err = startPart(w, rundir.Removed, parquet.CreateRemoved); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, removals.Abort()) }()
+	}
 
 	var d decision.Decision
 	var match data.MatchRow
 	var cluster data.ClusterRow
+	var removed data.RemovedRow
 	for i := range w.split.Len() {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -137,32 +141,37 @@ func (w *writer) tables(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if !d.Earlier && d.Evidence.Reason == data.Contained && w.job.Config.Output.Contained == config.ContainedDrop {
+		if removals != nil && d.Removal != decision.Stays {
 			w.drop(d.Doc)
+			removed = w.removal(&d, &x)
+			if err := removals.Write(&removed); err != nil {
+				return err
+			}
 		}
 		if d.Cluster == decision.None {
 			continue
 		}
-		if !d.Keeper {
-			w.drop(d.Doc)
-		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc)}
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
 	}
 	w.rec.Counts[CountMatches], w.rec.Counts[CountClusters] = matches.Rows(), clusters.Rows()
-	if err := errors.Join(matches.Commit(), clusters.Commit()); err != nil {
-		return err
+	if removals != nil {
+		w.removed = removals.Rows()
+		err = removals.Commit()
 	}
-	w.output(matchPath)
-	w.output(clusterPath)
-	return identical.Read(IdenticalPath(w.job.Dir, w.task), w.split.First, func(d identical.Document) error {
-		if !d.IsEqual() {
-			w.drop(d.Doc)
-		}
-		return nil
-	})
+	return errors.Join(matches.Commit(), clusters.Commit(), err)
+}
+
+// startPart starts the split's part of a table.
+func startPart[R any](w *writer, table string, create func(string, parquet.Options) (*parquet.TableWriter[R], error)) (*parquet.TableWriter[R], error) {
+	path, err := w.job.Dir.Part(table, w.task, ".parquet")
+	if err != nil {
+		return nil, err
+	}
+	w.output(path)
+	return create(path, w.job.TableOptions())
 }
 
 func (w *writer) drop(doc uint64) {
@@ -178,7 +187,7 @@ func (w *writer) dropped(row int64) bool {
 }
 
 // ids are those that the tables have for a document.
-type ids struct{ doc, match, cluster []byte }
+type ids struct{ doc, match, cluster, kept []byte }
 
 // idsOf takes the ids for the next decision.
 func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
@@ -193,6 +202,9 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 		if doc == d.Cluster {
 			x.cluster = id
 		}
+		if doc == d.Kept.Doc {
+			x.kept = id
+		}
 		return err
 	})
 	if lineage, ok := w.lineage[d.Cluster]; ok {
@@ -206,7 +218,7 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 	if d.Earlier {
 		e := w.seen[d.Doc].Match
 		row := data.MatchRow{
-			DocID: x.doc, MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
+			DocID: x.doc, Site: template.Site(x.doc), MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
 			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
 			Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Verdict: data.ByDistance.String(),
 		}
@@ -221,11 +233,29 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 // row is the row of a pair.
 func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.Overlap) data.MatchRow {
 	row := data.MatchRow{
-		DocID: id, MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
+		DocID: id, Site: template.Site(id), MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
 		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(),
 	}
 	if w.job.Config.Match.Verified() {
 		row.Estimate = mapper.Similarity(e)
+	}
+	return row
+}
+
+// removal is the row of a document that the clean dump leaves out.
+func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
+	row := data.RemovedRow{
+		DocID: x.doc, Reason: d.Removal.String(), KeptID: x.kept, ClusterID: x.cluster,
+		Similarity: math.NaN(), Containment: float64(d.Kept.Containment), Site: template.Site(x.doc),
+	}
+	if d.Kept.Distance != decision.Unknown {
+		row.Similarity = w.similarity(int(d.Kept.Distance))
+	}
+	if d.Removal == decision.DuplicateID {
+		row.KeptID = x.doc
+	}
+	if earlier := w.seen[d.Doc]; d.Removal == decision.Copy && d.Kept.Doc == decision.None && earlier != nil && earlier.Match != nil {
+		row.KeptID, row.Similarity = []byte(earlier.Match.ID), w.similarity(earlier.Match.Distance)
 	}
 	return row
 }
@@ -240,11 +270,7 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	path, err := w.job.Dir.Part(rundir.Pairs, w.task, ".parquet")
-	if err != nil {
-		return err
-	}
-	out, err := parquet.CreateMatches(path, w.job.TableOptions())
+	out, err := startPart(w, rundir.Pairs, parquet.CreateMatches)
 	if err != nil {
 		return err
 	}
@@ -272,11 +298,7 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 		}
 	}
 	w.rec.Counts[CountPairs] = out.Rows()
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	w.output(path)
-	return nil
+	return out.Commit()
 }
 
 // KindPairs names the files of PairsFolder, whose records are of PairBytes: the
@@ -365,6 +387,9 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if rec.RowsIn != was.RowsOut {
 		return fmt.Errorf("%s: %s: %w: %d documents when they were fingerprinted, %d or more now: the input has changed; run again into a new folder",
 			StageWrite, split.Path, rundir.ErrNotConserved, was.RowsOut, rec.RowsIn)
+	}
+	if dropped := rec.Skipped["dropped"]; dropped != w.removed {
+		return fmt.Errorf("%s: %s: %w: %d documents are left out, %d stand in %s", StageWrite, split.Path, rundir.ErrNotConserved, dropped, w.removed, rundir.Removed)
 	}
 	if !KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
 		return fmt.Errorf("%s: %w", StageWrite, ErrChanged(split))

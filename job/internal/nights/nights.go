@@ -318,7 +318,7 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 
 		// What the summary says is what the tables say.
 		l := s.Library
-		if int(l.New+l.Repeated+l.Returning) != len(all)-from || int(l.Added) != len(all)-from || l.Nights != n || int(l.Documents) != from {
+		if int(l.New+l.Repeated+l.Returned) != len(all)-from || int(l.Added) != len(all)-from || l.Nights != n || int(l.Documents) != from {
 			t.Fatalf("night %s: %+v, %d documents and %d before", night, l, len(all)-from, from)
 		}
 	}

@@ -33,8 +33,9 @@ const (
 	Pairs        = "pairs"
 	Clusters     = "clusters"
 	Clean        = "clean"
-	Drift        = "drift"  // of a run with a library
-	Growth       = "growth" //
+	Removed      = "removed" // what the clean dump leaves out
+	Drift        = "drift"   // of a run with a library
+	Growth       = "growth"  //
 
 	Tasks      = "tasks"      // one JSON record per finished task
 	Quarantine = "quarantine" // skipped records, one file per split
@@ -46,7 +47,7 @@ const (
 // Tables are the folders of Parquet that a run may write, Outputs all that it
 // is for: both in the order in which they are listed.
 var (
-	Tables  = []string{Fingerprints, Texts, Matches, Pairs, Clusters, Drift, Growth}
+	Tables  = []string{Fingerprints, Texts, Matches, Pairs, Clusters, Removed, Drift, Growth}
 	Outputs = append(slices.Clone(Tables), Clean, Quarantine)
 )
 

@@ -232,7 +232,7 @@ type faultRuns struct {
 var outputsOf = map[string][]string{
 	engine.StageFingerprint: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, engine.ViewsFolder)},
 	engine.StageTexts:       {filepath.Join(rundir.State, engine.ShinglesFolder)},
-	engine.StageWrite:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Clean},
+	engine.StageWrite:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Removed, rundir.Clean},
 }
 
 // newFaultRuns makes a whole run of the thorough preset, a match and a join.

@@ -99,7 +99,7 @@ func TestLibraryCommand(t *testing.T) {
 	if got := libraryRows(t, lib); !slices.Equal(got, want) {
 		t.Errorf("the library has %d documents, want %d", len(got), len(want))
 	}
-	for _, folder := range []string{rundir.Fingerprints, rundir.Matches, rundir.Clusters, rundir.Drift, rundir.Growth, rundir.Clean, rundir.Quarantine} {
+	for _, folder := range []string{rundir.Fingerprints, rundir.Matches, rundir.Clusters, rundir.Removed, rundir.Drift, rundir.Growth, rundir.Clean, rundir.Quarantine} {
 		if out, err := exec.Command("diff", "-r", filepath.Join(here, folder), filepath.Join(there, folder)).CombinedOutput(); err != nil {
 			t.Errorf("%s differs: %s", folder, out)
 		}

@@ -1,0 +1,40 @@
+-- Questions to the tables of a run in DuckDB, which is started in its folder
+-- (neardup run data/sample --out night1 --pairs; cd night1; duckdb). Where a
+-- question is about nights, the run had --library.
+
+-- 1. Mirrors: which two sites have most clusters in common?
+SELECT a.site, b.site AS other, count(DISTINCT cluster_id) AS clusters
+FROM 'clusters/*.parquet' a JOIN 'clusters/*.parquet' b USING (cluster_id)
+WHERE a.site < b.site GROUP BY ALL ORDER BY clusters DESC, a.site, other LIMIT 20;
+
+-- 2. What share of a site's documents, by language, are copies that the clean dump leaves out?
+SELECT coalesce(r.site, split_part(split_part(f.doc_id, '://', 2), '/', 1)) AS site, f.language,
+       count(*) AS documents, round(100 * count(r.doc_id) / count(*), 1) AS copies_percent
+FROM 'fingerprints/*.parquet' f LEFT JOIN (SELECT DISTINCT doc_id, site FROM 'removed/*.parquet') r USING (doc_id)
+GROUP BY ALL ORDER BY documents DESC LIMIT 20;
+
+-- 3. With a library: what was new in the night, by language?
+SELECT night, language, sum(documents) AS documents, round(100 * sum("new") / sum(documents), 1) AS new_percent
+FROM 'drift/*.parquet' GROUP BY ALL ORDER BY night, documents DESC;
+
+-- 4. How large are the clusters?
+SELECT size, count(*) AS clusters FROM 'clusters/*.parquet' WHERE keeper GROUP BY size ORDER BY size DESC;
+
+-- 5. Who copied whom first, by the documents' dates?
+SELECT l.site AS copying, e.site AS copied, count(*) AS documents
+FROM (SELECT c.*, f.date FROM 'clusters/*.parquet' c JOIN 'fingerprints/*.parquet' f USING (doc_id)) l
+JOIN (SELECT cluster_id, arg_min(c.site, f.date) AS site, min(f.date) AS first
+      FROM 'clusters/*.parquet' c JOIN 'fingerprints/*.parquet' f USING (doc_id) GROUP BY cluster_id) e USING (cluster_id)
+WHERE l.date > e.first AND l.site <> e.site GROUP BY ALL ORDER BY documents DESC LIMIT 20;
+
+-- 6. What does the crawl, here JSONL, say of the documents that are removed? crawl is its path.
+SELECT r.doc_id, r.reason, r.kept_id, p.title, p.date
+FROM 'removed/*.parquet' r JOIN read_json(getvariable('crawl'), format = 'newline_delimited', ignore_errors = true) p ON p.id = r.doc_id LIMIT 20;
+
+-- 7. Pairs near the limit, with their texts.
+SELECT m.estimate, m.verdict, a.text, b.text AS other
+FROM 'pairs/*.parquet' m JOIN read_json(getvariable('crawl'), format = 'newline_delimited', ignore_errors = true) a ON a.id = m.doc_id
+JOIN read_json(getvariable('crawl'), format = 'newline_delimited', ignore_errors = true) b ON b.id = m.match_id ORDER BY m.estimate LIMIT 20;
+
+-- 8. The removal list, to be written by COPY (...) TO 'removal.csv'.
+SELECT doc_id, reason, kept_id, cluster_id, similarity FROM 'removed/*.parquet' ORDER BY site, doc_id;
