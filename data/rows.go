@@ -94,7 +94,7 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Int32: func(r *FingerprintRow) *int32 { return &r.Template }},
 	{Name: "sketch", Doc: "the text's sketch: 256 bits of minima, then 8 bands of 32 bits. Null when the run did not verify, or the text has no letters", Null: true, Random: true, NoStats: true,
 		Sketch: func(r *FingerprintRow) *[]byte { return &r.Sketch }},
-	{Name: "letters", Doc: "letters and digits, in normal form, of a text of at most 40 of them; null for other texts, or when the run did not verify", Null: true, NoStats: true,
+	{Name: "letters", Doc: "letters and digits, in normal form, of a text of at most 160 of them; null for other texts, or when the run did not verify", Null: true, NoStats: true,
 		String: func(r *FingerprintRow) *[]byte { return &r.Letters }},
 	{Name: "title", Doc: "title of the document; null when it has none", Null: true, NoStats: true,
 		String: func(r *FingerprintRow) *[]byte { return &r.Title }},

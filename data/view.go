@@ -12,7 +12,7 @@ type View struct {
 	Length  uint32           // of the text's normal form in characters
 	Normal  bool             // of the normal lane: the fingerprint is matched
 	Letters []byte           // of a short text its letters and digits as UTF-8, else empty
-	Sample  []byte           // of any other some of its shingles, as simhash/sketch makes it
+	Sample  []byte           // of any but one of few letters some of its shingles, as simhash/sketch makes it
 }
 
 // Equal reports whether no verdict can tell v and w apart.

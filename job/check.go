@@ -99,7 +99,7 @@ func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 			if d.takesPart(doc, r) {
 				s := sample{doc: doc, view: r.View, distance: noDistance}
 				s.view.Letters, s.view.Sample = slices.Clone(r.View.Letters), slices.Clone(r.View.Sample)
-				s.outline = sketch.OutlineOf(s.view.Letters)
+				s.outline = sketch.AppendOutline(nil, s.view.Letters)
 				samples = append(samples, s)
 			}
 			return ctx.Err()
@@ -122,6 +122,7 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 	withKey := sampledWith(samples)
 	unsampled := rule
 	unsampled.Containment = 0
+	var outline sketch.Outline
 	return d.documents.Scan(first, last, columns, func(doc uint64, r *views.Row) error {
 		if doc&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -129,7 +130,7 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 		if !d.takesPart(doc, r) {
 			return nil
 		}
-		outline := sketch.OutlineOf(r.View.Letters)
+		outline = sketch.AppendOutline(outline[:0], r.View.Letters)
 		twice := withKey.twice(r.View.Sample)
 		for i := range samples {
 			s := &samples[i]
@@ -137,7 +138,7 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 			if distance > s.distance || doc == s.doc || !rule.Verified && distance > rule.K {
 				continue
 			}
-			if len(s.view.Letters) > 0 && len(r.View.Letters) > 0 && s.outline.Unlike(outline) {
+			if len(s.view.Letters) > 0 && len(r.View.Letters) > 0 && s.outline.Few() && outline.Few() && s.outline.Unlike(outline) {
 				continue
 			}
 			candidates := &rule

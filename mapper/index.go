@@ -13,7 +13,7 @@ import (
 
 // IndexOptions say which documents of two nights are candidates: those of the normal lane
 // whose fingerprints are within the distance, and, if asked for, those whose
-// sketches share a band, and texts of few letters that share a key.
+// sketches share a band, and short texts that share a key.
 type IndexOptions struct {
 	Bits, Distance    int
 	Bands, ShortTexts bool
@@ -548,7 +548,7 @@ func (m *Prober) comparePairs(rows *EarlierRows, b int, visit func(EarlierMatch)
 		if p.row != row {
 			s, row = (*sketch.Sketch)(rows.Sketch(int(p.row))), p.row
 		}
-		alike := sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ || m.byEdits(rows, p)
+		alike := sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ || m.bothShort(rows, p)
 		if alike && !m.isNear(rows, p.unit, int(row)) {
 			left = append(left, p)
 		}
@@ -557,18 +557,17 @@ func (m *Prober) comparePairs(rows *EarlierRows, b int, visit func(EarlierMatch)
 	for _, p := range left {
 		m.load(rows, int(p.row))
 		m.t.units.View(p.unit, &m.unit)
-		bothShort := m.t.o.ShortTexts && len(m.view.Letters) > 0 && len(m.unit.Letters) > 0
-		if bothShort || firstBand(&m.unit, &m.view) != b {
+		if m.t.o.ShortTexts && few(&m.unit, &m.view) || firstBand(&m.unit, &m.view) != b {
 			continue
 		}
 		m.confirm(rows, p.unit, int(p.row), Distance(&m.unit, &m.view), visit)
 	}
 }
 
-// byEdits reports whether two short texts that share a band are judged by their
-// edits, not being candidates by their keys.
-func (m *Prober) byEdits(rows *EarlierRows, p bandPair) bool {
-	return !m.t.o.ShortTexts && len(m.t.units.lettersOf(p.unit)) > 0 && rows.Letters != nil && len(rows.Letters(int(p.row))) > 0
+// bothShort reports whether both documents of a pair are short texts: the
+// verdict looks at more than their sketches.
+func (m *Prober) bothShort(rows *EarlierRows, p bandPair) bool {
+	return len(m.t.units.lettersOf(p.unit)) > 0 && rows.Letters != nil && len(rows.Letters(int(p.row))) > 0
 }
 
 // shortKeys are the keys of a short text, in m.keys.
@@ -590,6 +589,9 @@ func (m *Prober) shorts(rows *EarlierRows, i int, visit func(EarlierMatch)) {
 				continue
 			}
 			m.t.units.View(u, &m.unit)
+			if !few(&m.unit, &m.view) && (differ(&m.unit, &m.view) > slipsDiffer || m.t.o.Bands && firstBand(&m.unit, &m.view) >= 0) {
+				continue
+			}
 			m.other = runes(m.other[:0], m.unit.Letters)
 			m.others = m.short.Keys(m.others[:0], m.other)
 			if firstCommon(m.keys, m.others) == key {

@@ -98,7 +98,9 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 		for _, c := range f.letters {
 			row.Letters = utf8.AppendRune(row.Letters, c)
 		}
-		row.Sample = row.Sample[:0] // so few words stand in many a text that has nothing to do with it
+		if sketch.Few(row.Letters) {
+			row.Sample = row.Sample[:0] // so few words stand in many a text that has nothing to do with it
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func (u *Units) Append(v *data.View) {
 	if u.verified {
 		u.normal, u.lengths, u.sketches = append(u.normal, v.Normal), append(u.lengths, v.Length), append(u.sketches, v.Sketch)
 		if len(v.Letters) > 0 {
-			u.letters = append(sketch.OutlineOf(v.Letters).Append(u.letters), v.Letters...)
+			u.letters = append(sketch.AppendOutline(u.letters, v.Letters), v.Letters...)
 		}
 		u.ends = append(u.ends, len(u.letters))
 		if len(v.Sample) > 0 && u.sampled == nil {
@@ -117,25 +117,24 @@ func (u *Units) View(unit uint32, v *data.View) {
 func (u *Units) isNormal(unit uint32) bool { return !u.verified || u.normal[unit] }
 
 func (u *Units) lettersOf(unit uint32) []byte {
-	_, letters := u.shortText(unit)
-	return letters
+	b := u.shortText(unit)
+	if len(b) == 0 {
+		return nil
+	}
+	return b[b.Size():]
 }
 
-// shortText returns the outline and the letters of a short text's unit; of
-// another there are no letters.
-func (u *Units) shortText(unit uint32) (o sketch.Outline, letters []byte) {
+// shortText returns the outline of a short text's unit, with its letters behind
+// it; of another nothing.
+func (u *Units) shortText(unit uint32) sketch.Outline {
 	if !u.verified {
-		return o, nil
+		return nil
 	}
 	start := 0
 	if unit > 0 {
 		start = u.ends[unit-1]
 	}
-	b := u.letters[start:u.ends[unit]]
-	if len(b) == 0 {
-		return o, nil
-	}
-	return sketch.ReadOutline(b), b[sketch.OutlineSize:]
+	return u.letters[start:u.ends[unit]]
 }
 
 func (u *Units) sampleOf(unit uint32) []byte {

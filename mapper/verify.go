@@ -13,7 +13,7 @@ import (
 type Rule struct {
 	K          int  // documents of the normal lane within this distance are candidates
 	Bands      bool // so are those whose sketches share a band
-	ShortTexts bool // and texts of few letters that share a key; so are, if Containment is asked for, those of like samples
+	ShortTexts bool // and short texts that share a key; so are, if Containment is asked for, those of like samples
 	Verified   bool // candidates are judged by Rules; else all of them are the same
 	sketch.Rules
 }
@@ -25,7 +25,7 @@ func (r *Rule) Candidate(a, b *data.View) bool {
 	if r.near(a, b) {
 		return true
 	}
-	if r.isShort(a) && r.isShort(b) {
+	if r.byEdits(a, b) {
 		return true // few edits leave them a key in common
 	}
 	return r.banding(a, b) || r.Verified && a.Equal(b) || r.sampled(a, b)
@@ -52,6 +52,9 @@ func (r *Rule) sampled(a, b *data.View) bool {
 // isSampled reports whether a document has a sample that is looked at.
 func (r *Rule) isSampled(v *data.View) bool { return r.Containment > 0 && len(v.Sample) > 0 }
 
+// byEdits reports whether two short texts are compared, by their edits.
+func (r *Rule) byEdits(a, b *data.View) bool { return r.isShort(a) && r.isShort(b) }
+
 // banded reports whether a document has bands.
 func (r *Rule) banded(v *data.View) bool { return r.Bands && v.Sketch != [data.SketchSize]byte{} }
 
@@ -63,6 +66,26 @@ type Verifier struct {
 	short  sketch.Short
 	a, b   []rune
 	x, y   []uint64
+
+	owned []ownedPair // some pairs of short texts; nil before the first
+}
+
+// An ownedPair is a pair of short texts with the key that reports it, none if
+// they are not the same. Pages of one form share dozens of keys, and are judged
+// once.
+type ownedPair struct{ a, b, key uint64 }
+
+const (
+	noKey     = 1<<64 - 1
+	mostOwned = 1 << 16 // a power of two
+)
+
+// ownedAt is where a pair is remembered.
+func (v *Verifier) ownedAt(c *Candidate) *ownedPair {
+	if v.owned == nil {
+		v.owned = make([]ownedPair, mostOwned)
+	}
+	return &v.owned[mix(c.A^mix(c.B))%mostOwned]
 }
 
 // NewVerifier returns a Verifier by the rule.
@@ -83,17 +106,32 @@ type Candidate struct {
 // tables and keys that two documents share the first alone reports them: ok is
 // false for the others, as it is for documents that are not the same. A pair
 // whose texts have to decide is data.Open; one of the table Samples always is,
-// and every key that the two share reports it, for any of them may be hot.
+// and every key that the two share reports it, for any of them may be hot. A
+// Verifier's candidates are of one set of documents.
 func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 	if v.rule.Verified && !v.owns(c, a, b) {
 		return p, false
 	}
+	if c.Table == ShortTexts {
+		if o := v.ownedAt(c); o.a == c.A && o.b == c.B && o.key != c.Key {
+			return p, false
+		}
+	}
 	p.A, p.B, p.Distance = c.A, c.B, uint8(Distance(a, b))
 	p.Evidence = v.Judge(a, b)
-	if c.Table == ShortTexts && p.Evidence.Reason != data.NotTheSame && v.firstShortKey(a, b) != c.Key {
-		return p, false
+	reason := p.Evidence.Reason
+	switch c.Table {
+	case ShortTexts:
+		key := uint64(noKey)
+		if reason != data.NotTheSame && reason != data.Open {
+			key = v.firstShortKey(a, b)
+		}
+		*v.ownedAt(c) = ownedPair{c.A, c.B, key}
+		return p, key == c.Key
+	case Samples:
+		return p, reason == data.Open // else two short texts, which share a key
 	}
-	return p, p.Evidence.Reason != data.NotTheSame
+	return p, reason != data.NotTheSame
 }
 
 // owns reports whether a table is the first that brings the pair together, as
@@ -101,20 +139,23 @@ func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 // belongs to the samples: if anything, one text contains the other.
 func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 	r := &v.rule
-	alike := byEdits(a, b) || sketch.Differ((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)) <= v.differ
+	bothFew := few(a, b)
+	alike := bothFew || differ(a, b) <= v.most(a, b)
 	switch {
 	case c.Table == Samples:
-		return (!alike || !r.near(a, b) && !r.banding(a, b)) && r.sampled(a, b)
+		return (!alike || !v.met(a, b)) && r.sampled(a, b)
+	case !alike:
+		return false
 	case c.Table == Fingerprints:
-		return alike
+		return true
 	case r.near(a, b):
 		return false
+	case bothFew && r.ShortTexts:
+		return c.Table == ShortTexts
+	case c.Table == ShortTexts:
+		return r.byEdits(a, b) && !r.banding(a, b)
 	}
-	short := r.isShort(a) && r.isShort(b)
-	if short || c.Table == ShortTexts {
-		return short && c.Table == ShortTexts
-	}
-	return alike && firstBand(a, b) == c.Table
+	return firstBand(a, b) == c.Table
 }
 
 // Unlike reports whether two units that are a candidate pair by that table are
@@ -124,17 +165,44 @@ func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
 	if table == Samples {
 		return false
 	}
-	x, lettersA := u.shortText(a)
-	y, lettersB := u.shortText(b)
-	if len(lettersA) > 0 && len(lettersB) > 0 {
+	x, y := u.shortText(a), u.shortText(b)
+	bothShort := len(x) > 0 && len(y) > 0
+	if bothShort && x.Few() && y.Few() {
 		return x.Unlike(y)
 	}
-	return sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])) > v.differ
+	apart := sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b]))
+	return apart > v.differ && (apart > slipsDiffer || !bothShort || table == ShortTexts && x.Unlike(y))
 }
 
-// byEdits reports whether two documents are judged by their edits, in whatever
-// way they became candidates.
-func byEdits(a, b *data.View) bool { return len(a.Letters) > 0 && len(b.Letters) > 0 }
+// most is in how many bits the sketches of two documents that are not few differ
+// at most if they are the same.
+func (v *Verifier) most(a, b *data.View) int {
+	if v.rule.byEdits(a, b) {
+		return max(v.differ, slipsDiffer)
+	}
+	return v.differ
+}
+
+// slipsDiffer is in how many bits the sketches of texts that are the same but
+// for slips differ at most. A seventh of the characters leaves texts about as alike
+// as that; pages of one form, which share some keys, mostly are less.
+var slipsDiffer = sketch.MostDiffer(0.25)
+
+// few reports whether two documents are judged by their edits alone, in whatever
+// way they became candidates: both have few letters.
+func few(a, b *data.View) bool {
+	return len(a.Letters) > 0 && len(b.Letters) > 0 && sketch.Few(a.Letters) && sketch.Few(b.Letters)
+}
+
+// differ is in how many bits the sketches of two documents differ: in all if
+// one has none.
+func differ(a, b *data.View) int {
+	x, y := (*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)
+	if x.IsZero() || y.IsZero() {
+		return sketch.Bits
+	}
+	return sketch.Differ(x, y)
+}
 
 // Judge is the verdict on two candidates and what it rests on.
 func (v *Verifier) Judge(a, b *data.View) data.Evidence {
@@ -143,33 +211,34 @@ func (v *Verifier) Judge(a, b *data.View) data.Evidence {
 }
 
 // Verdict is Judge with its reason in words, which tells why documents are not
-// the same, too: two short texts are judged by their edits, all others by their
-// sketches.
+// the same, too: two short texts are judged by their edits, all others, and
+// those that have shingles enough, by their sketches.
 func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	e := data.Evidence{Reason: data.NotTheSame}
 	if !v.rule.Verified {
 		e.Reason = data.ByDistance
 		return sketch.Verdict{Same: true, Reason: e.Reason.String()}, e
 	}
-	if byEdits(a, b) {
-		v.a, v.b = runes(v.a[:0], a.Letters), runes(v.b[:0], b.Letters)
-		verdict := v.short.Judge(v.a, v.b)
-		if verdict.Same {
-			e.Figure = uint16(sketch.Edits(v.a, v.b))<<8 | uint16(max(len(v.a), len(v.b)))
-		}
-		switch verdict.Reason {
-		case sketch.ReasonShortEqual:
-			e.Reason = data.ByEquality
-		case sketch.ReasonShortAlike:
-			e.Reason = data.ByEdits
-		}
-		return verdict, e
+	if few(a, b) {
+		return v.edits(a, b)
 	}
-	e.Figure = sketch.Bits
-	if x, y := (*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch); !x.IsZero() && !y.IsZero() {
-		e.Figure = uint16(sketch.Differ(x, y))
-	}
+	e.Figure = uint16(differ(a, b))
 	verdict := v.rule.Judge(Similarity(e), shorter(a, b))
+	if v.rule.byEdits(a, b) {
+		met := v.met(a, b)
+		if met && verdict.Same && !verdict.Open {
+			e.Reason = data.BySketches
+			return verdict, e
+		}
+		if int(e.Figure) <= slipsDiffer {
+			if slips, evidence := v.edits(a, b); slips.Same {
+				return slips, evidence
+			}
+		}
+		if !met {
+			verdict = sketch.Verdict{Reason: sketch.ReasonShortUnlike}
+		}
+	}
 	if !verdict.Open && v.asksTexts(verdict.Same, a, b) {
 		verdict.Open, verdict.Reason = true, sketch.ReasonOpen
 	}
@@ -190,7 +259,30 @@ func (v *Verifier) asksTexts(same bool, a, b *data.View) bool {
 	if !same {
 		return r.sampled(a, b)
 	}
-	return !r.near(a, b) && !r.banding(a, b) && !a.Equal(b) && r.sampled(a, b)
+	return !v.met(a, b) && !a.Equal(b) && r.sampled(a, b)
+}
+
+// met reports whether two documents are candidates by their fingerprints or
+// bands, not by a short text's keys alone, which are for few edits, or samples.
+func (v *Verifier) met(a, b *data.View) bool {
+	return v.rule.near(a, b) || v.rule.banding(a, b)
+}
+
+// edits is the verdict on two short texts by their edits.
+func (v *Verifier) edits(a, b *data.View) (sketch.Verdict, data.Evidence) {
+	e := data.Evidence{Reason: data.NotTheSame}
+	v.a, v.b = runes(v.a[:0], a.Letters), runes(v.b[:0], b.Letters)
+	verdict, edits := v.short.Judge(v.a, v.b)
+	if verdict.Same {
+		e.Figure = uint16(edits)<<8 | uint16(max(len(v.a), len(v.b)))
+	}
+	switch verdict.Reason {
+	case sketch.ReasonShortEqual:
+		e.Reason = data.ByEquality
+	case sketch.ReasonShortAlike:
+		e.Reason = data.ByEdits
+	}
+	return verdict, e
 }
 
 // Similarity is the similarity, 0 to 1, that the evidence says: the share of a

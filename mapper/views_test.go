@@ -3,6 +3,7 @@ package mapper
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -71,8 +72,10 @@ func drawDocument(t *rapid.T, bits int) data.View {
 		}
 	}
 	if rapid.IntRange(0, 2).Draw(t, "short") == 0 {
-		v.Letters = []byte(rapid.SampledFrom([]string{"新闻头条今天", "新闻头条明天", "新闻头条今天早上好", "第1页第2页第3页", "第1页第2页第4页", "ab"}).Draw(t, "letters"))
-	} else if rapid.Bool().Draw(t, "sampled") {
+		v.Letters = []byte(rapid.SampledFrom([]string{"新闻头条今天", "新闻头条明天", "新闻头条今天早上好", "第1页第2页第3页", "第1页第2页第4页", "ab",
+			longText, longText[:90] + "x" + longText[91:], longText[5:], "x" + longText[1:10] + longText[11:], longText[100:]}).Draw(t, "letters"))
+	}
+	if !few(&v, &v) && rapid.Bool().Draw(t, "sampled") {
 		v.Sample = drawSample(t)
 	}
 	return v
@@ -137,7 +140,7 @@ func TestFingerprinterMakesViews(t *testing.T) {
 	}
 	var maker sketch.Maker
 	var want sketch.Sketch
-	long := "一个超过四十个字的文本不是短文本因此没有字母而只有草图这样的文本要靠指纹和草图的各个带来相遇再由草图来确认它们是否相同"
+	long := strings.Repeat("一个超过一百六十个字的文本不是短文本因此没有字母而只有草图这样的文本要靠指纹和草图的各个带来相遇再由草图来确认它们是否相同", 3)
 	maker.Sketch(&want, []byte(long))
 	f.Fingerprint(&data.Document{ID: []byte("b"), Text: []byte(long)}, "in", &row)
 	View(&row, &v)

@@ -66,7 +66,7 @@ func (f *Folder) get(part int, c column, row uint64, v *data.View) (lane byte, e
 		case sketches:
 			setSketch(v, row)
 		case letters:
-			v.Letters = tail(v.Letters)
+			v.Letters = trimPad(tail(v.Letters))
 		case samples:
 			v.Sample = tail(v.Sample)
 		}

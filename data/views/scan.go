@@ -126,7 +126,7 @@ func (s *scanner) rows(first uint64, rows int, r *Row, yield func(doc uint64, r 
 			setSketch(&r.View, bits[sketchBytes*i:])
 		}
 		if lengths != nil {
-			r.View.Letters = s[letters].tail(lengths[i])
+			r.View.Letters = trimPad(s[letters].tail(lengths[i]))
 		}
 		if keys != nil {
 			r.View.Sample = s[samples].tail(keys[i])

@@ -1,12 +1,12 @@
 // Package views stores what the stages look at of the documents of a split:
-// fingerprint and lane, sketch and length, the letters of a short text or a
-// sample of the shingles of another, a hash of the id and what the keep rule
+// fingerprint and lane, sketch and length, the letters of a short text, a
+// sample of the shingles of any but one of few letters, a hash of the id and what the keep rule
 // compares. A run has one file for each
 // split; a document's number is its place: the first row of its split plus its
 // row. The package never holds a whole file in memory, and never returns what
 // does not match its checksum.
 //
-// A file is the magic "ndviews2", groups, and a footer; numbers are
+// A file is the magic "ndviews3", groups, and a footer; numbers are
 // little-endian. A group holds 65,536 rows, the last one fewer, as columns one
 // after the other, each in blocks:
 //
@@ -18,8 +18,10 @@
 //	id            8: hash of the id                          8,192
 //	keep          8: float64, NaN for none                   8,192
 //	sketch        sketch 64, length 4                        1,024
-//	letters       length 1, and the letters of all rows      at most 8,192, and 64 KiB
-//	              of the block, behind their lengths
+//	letters       length 1, in units of 4 bytes, and the     at most 8,192, and 64 KiB
+//	              letters of all rows of the block, behind
+//	              their lengths, with NUL to fill the last
+//	              unit
 //	sample        the same of keys of 4 bytes
 //
 // The keep column is only in files of a form with Keep, sketch and letters only
@@ -31,6 +33,7 @@
 package views
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 
@@ -90,7 +93,7 @@ const (
 
 // What stands in a column from letters on has a length of its own in each row,
 // in units of so many bytes.
-var units = [columns]int{letters: 1, samples: 4}
+var units = [columns]int{letters: 4, samples: 4}
 
 // names are the columns as errors name them.
 var names = [columns]string{"fingerprints", "ids", "keep values", "sketches", "letters", "samples"}
@@ -104,7 +107,7 @@ const (
 )
 
 const (
-	magic        = "ndviews2"
+	magic        = "ndviews3"
 	groupRows    = 1 << 16
 	blockBytes   = 72 << 10 // at most, of any column
 	tailBytes    = 64 << 10 // at most, of a block of letters or samples
@@ -169,4 +172,10 @@ func setFingerprint(v *data.View, b []byte) byte {
 func setSketch(v *data.View, b []byte) {
 	v.Sketch = [data.SketchSize]byte(b)
 	v.Length = binary.LittleEndian.Uint32(b[data.SketchSize:])
+}
+
+// trimPad returns letters without what fills their last unit.
+func trimPad(padded []byte) []byte {
+	text := bytes.TrimRight(padded, "\x00")
+	return text[:len(text):len(text)]
 }

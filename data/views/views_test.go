@@ -360,13 +360,14 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := Row{View: data.View{Letters: make([]byte, 256)}}
+	mostLetters := math.MaxUint8 * units[letters]
+	long := Row{View: data.View{Letters: bytes.Repeat([]byte{'a'}, mostLetters+1)}}
 	if err := w.Write(&long); err == nil || w.Rows() != 0 {
-		t.Errorf("letters of 256 bytes: %v", err)
+		t.Errorf("letters of %d bytes: %v", mostLetters+1, err)
 	}
-	long.View.Letters = long.View.Letters[:255]
+	long.View.Letters = long.View.Letters[:mostLetters]
 	if err := w.Write(&long); err != nil || w.Rows() != 1 {
-		t.Errorf("letters of 255 bytes: %v", err)
+		t.Errorf("letters of %d bytes: %v", mostLetters, err)
 	}
 	for n, fits := range map[int]bool{4 * 255: true, 4 * 256: false, 6: false} {
 		if err := w.Write(&Row{View: data.View{Sample: make([]byte, n)}}); (err == nil) != fits {

@@ -38,12 +38,12 @@ func create(fsys data.FS, path string, f Form) (*Writer, error) {
 }
 
 // Write appends a document, nothing of which is retained. Letters of more than
-// 255 bytes and a sample of more than 255 keys are an error, and the document is
+// 1,020 bytes and a sample of more than 255 keys are an error, and the document is
 // not written.
 func (w *Writer) Write(r *Row) error {
 	v := &r.View
-	if w.form.Verified && len(v.Letters) > math.MaxUint8 {
-		return fmt.Errorf("views: %s: row %d has letters of %d bytes: at most %d are kept", w.file.Path(), w.rows, len(v.Letters), math.MaxUint8)
+	if w.form.Verified && len(v.Letters) > math.MaxUint8*units[letters] {
+		return fmt.Errorf("views: %s: row %d has letters of %d bytes: at most %d are kept", w.file.Path(), w.rows, len(v.Letters), math.MaxUint8*units[letters])
 	}
 	if w.form.Sampled && (len(v.Sample) > math.MaxUint8*units[samples] || len(v.Sample)%units[samples] > 0) {
 		return fmt.Errorf("views: %s: row %d has a sample of %d bytes: at most %d keys of %d are kept", w.file.Path(), w.rows, len(v.Sample), math.MaxUint8, units[samples])
@@ -85,10 +85,11 @@ func (w *Writer) Write(r *Row) error {
 	return nil
 }
 
-// tail takes a row of letters or samples.
+// tail takes a row of letters or samples; NUL fills its last unit.
 func (w *Writer) tail(c column, b []byte) {
-	w.group[c] = append(w.group[c], byte(len(b)/units[c]))
-	w.tails[c] = append(w.tails[c], b...)
+	n := (len(b) + units[c] - 1) / units[c]
+	w.group[c] = append(w.group[c], byte(n))
+	w.tails[c] = append(append(w.tails[c], b...), make([]byte, n*units[c]-len(b))...)
 }
 
 // Rows is the number of documents so far.

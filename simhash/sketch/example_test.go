@@ -34,6 +34,7 @@ func ExampleShort() {
 	a, _ := sketch.ShortText(nil, []byte("陈乔恩手机号码遭泄露"))
 	b, _ := sketch.ShortText(nil, []byte("陈乔恩 手机的号码遭到泄露!"))
 	var s sketch.Short
-	fmt.Println(sketch.Edits(a, b), s.Judge(a, b).Reason)
+	verdict, edits := s.Judge(a, b)
+	fmt.Println(edits, verdict.Reason)
 	// Output: 2 short, few edits
 }

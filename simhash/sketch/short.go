@@ -13,21 +13,30 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// ShortMax is the most letters and digits of a short text: a shingle says too
-// little of it, and its edits can be counted.
-const ShortMax = 40
+// ShortMax is the most letters and digits of a short text, whose edits can be
+// counted, and fewMax of one of few letters: a shingle says too little of it.
+const (
+	ShortMax = 160
+	fewMax   = 40
+)
 
 // Short texts are compared by their letters, digits and marks, in normal form
-// and in order. They are the same when at most a fifth of the longer one's
-// characters, rounded down, have to be inserted, deleted or replaced, when they
-// have the same digits, when no Chinese number stands in the place of another,
-// and when it is not one word in the place of another: of short texts, a number
-// or a name that differs makes another text. Those of up to four characters
-// have to be equal.
+// and in order. Two of few letters are the same when at most a fifth of the
+// longer one's characters, rounded down, have to be inserted, deleted or
+// replaced, when they have the same digits, when no Chinese number stands in
+// the place of another, and when it is not one word in the place of another: of
+// short texts, a number or a name that differs makes another text. Those of up
+// to four characters have to be equal.
+//
+// Of longer ones a seventh may be edited, if the edits are slips: single
+// characters here and there, and hardly any of them digits. What makes another
+// text of a form, another date, name or amount, is edited in a piece. Such texts
+// have shingles, too: where these are alike, nobody asks for the edits.
 //
 // A Short holds a buffer; one goroutine uses it at a time.
 type Short struct {
 	segment []byte
+	reached []int16 // by an alignment
 }
 
 // ShortText returns the letters, digits and marks of text, which is in normal
@@ -45,18 +54,71 @@ func ShortText(dst []rune, text []byte) (_ []rune, ok bool) {
 	return dst, true
 }
 
+// Few reports whether a short text, in UTF-8, is of few letters: of two such
+// texts their edits alone decide.
+func Few(text []byte) bool {
+	switch {
+	case len(text) <= fewMax:
+		return true
+	case len(text) > utf8.UTFMax*fewMax:
+		return false
+	}
+	n := len(text) // less the bytes that continue a character
+	for ; len(text) >= 8; text = text[8:] {
+		x := binary.LittleEndian.Uint64(text)
+		n -= bits.OnesCount64(x & 0x8080808080808080 &^ (x << 1))
+	}
+	for _, c := range text {
+		if c&0xc0 == 0x80 {
+			n--
+		}
+	}
+	return n <= fewMax
+}
+
 // ShortEdits is the most edits between short texts of which the longer one has
-// that many characters.
-func ShortEdits(length int) int { return length / 5 }
+// that many characters. Of a text of more than fewMax a run of gramSize +
+// gramWindow − 1 characters is left without: m characters with e edits are
+// e + 1 runs, together m − e or more.
+func ShortEdits(length int) int {
+	const run = gramSize + gramWindow - 1
+	if length > fewMax {
+		return (length - run) / run
+	}
+	return length / 5
+}
+
+// Texts of more than fewMax characters meet by their grams: of gramWindow in a
+// row the one of the smallest hash is a key, so texts that have gramSize +
+// gramWindow − 1 characters in a row in common have a key in common (Schleimer,
+// Wilkerson, Aiken: Winnowing, SIGMOD 2003).
+const (
+	gramSize   = 5
+	gramWindow = 3
+)
 
 // Keys appends the keys of a short text, as ShortText gives it, to dst,
 // distinct and ascending. Two short texts within ShortEdits of each other have
-// a key in common: of a text cut into e + 1 segments, e edits leave one
-// unchanged and near its place (Li, Deng, Wang, Feng: Pass-Join, VLDB 2011).
-// A text of 11 characters has about 20 keys.
+// a key in common. For texts of few letters: of a text cut into e + 1 segments,
+// e edits leave one unchanged and near its place (Li, Deng, Wang, Feng:
+// Pass-Join, VLDB 2011). A text of 11 characters has about 20 keys, one of 100
+// about 40.
 func (s *Short) Keys(dst []uint64, text []rune) []uint64 {
-	from, n := len(dst), len(text)
-	for longer := n; longer <= ShortMax && longer-n <= ShortEdits(longer); longer++ {
+	from := len(dst)
+	if len(text) <= fewMax {
+		dst = s.segmentKeys(dst, text)
+	}
+	if len(text)+ShortEdits(fewMax+1) > fewMax { // a text near enough may have more letters
+		dst = s.gramKeys(dst, text)
+	}
+	slices.Sort(dst[from:])
+	return dst[:from+len(slices.Compact(dst[from:]))]
+}
+
+// segmentKeys appends the keys by which texts of few letters meet.
+func (s *Short) segmentKeys(dst []uint64, text []rune) []uint64 {
+	n := len(text)
+	for longer := n; longer <= fewMax && longer-n <= ShortEdits(longer); longer++ {
 		edits := ShortEdits(longer)
 		if longer > n && edits == ShortEdits(longer-1) && longer-1-n <= edits {
 			continue // the same keys
@@ -75,8 +137,22 @@ func (s *Short) Keys(dst []uint64, text []rune) []uint64 {
 			}
 		}
 	}
-	slices.Sort(dst[from:])
-	return dst[:from+len(slices.Compact(dst[from:]))]
+	return dst
+}
+
+// gramKeys appends the keys by which longer texts meet.
+func (s *Short) gramKeys(dst []uint64, text []rune) []uint64 {
+	var window [gramWindow]uint64
+	for i := range len(text) - gramSize + 1 {
+		window[i%gramWindow] = s.key(text, 0, 0, 0, i, i+gramSize) // no segment's: one for no edits has a length
+		if i < gramWindow-1 {
+			continue
+		}
+		if least := slices.Min(window[:]); len(dst) == 0 || dst[len(dst)-1] != least {
+			dst = append(dst, least)
+		}
+	}
+	return dst
 }
 
 // key is that of segment i, text[from:to], of a text of length characters cut
@@ -90,62 +166,193 @@ func (s *Short) key(text []rune, edits, length, i, from, to int) uint64 {
 }
 
 // An Outline tells of most short texts that they are not the same, without a
-// look at their order.
-type Outline struct {
-	characters uint64 // a bit for each, by its hash
-	length     int
-}
+// look at their order. It stands in bytes, behind which others may follow: the
+// number of characters (1), a bit for each by its hash (8), and, of more than
+// fewMax, how many there are of each remainder by outlineCounts (1 each), at most
+// maxCount.
+type Outline []byte
 
-// OutlineOf returns the outline of a short text in UTF-8.
-func OutlineOf(text []byte) (o Outline) {
+const (
+	outlineFixed  = 9
+	outlineCounts = 32
+	maxCount      = 127 // leaves a bit of a byte for the borrow
+)
+
+// AppendOutline appends the outline of a short text, in UTF-8, to dst.
+func AppendOutline(dst, text []byte) []byte {
+	var characters uint64
+	var counts [outlineCounts]byte
+	length := 0
 	for len(text) > 0 {
 		c, size := utf8.DecodeRune(text)
 		text = text[size:]
-		o.characters |= 1 << (uint32(c) * 0x9e3779b1 >> 26)
-		o.length++
+		characters |= 1 << (uint32(c) * 0x9e3779b1 >> 26)
+		n := &counts[c%outlineCounts]
+		*n = min(*n+1, maxCount)
+		length++
 	}
-	return o
+	dst = binary.LittleEndian.AppendUint64(append(dst, byte(length)), characters)
+	if length > fewMax {
+		dst = append(dst, counts[:]...)
+	}
+	return dst
 }
 
-// OutlineSize is the size of what Append appends and ReadOutline reads.
-const OutlineSize = 9
-
-// Append appends the outline of a text of at most 255 characters to dst.
-func (o Outline) Append(dst []byte) []byte {
-	return binary.LittleEndian.AppendUint64(append(dst, byte(o.length)), o.characters)
+// Size is the number of bytes of the outline.
+func (o Outline) Size() int {
+	if o.Few() {
+		return outlineFixed
+	}
+	return outlineFixed + outlineCounts
 }
 
-// ReadOutline is the outline that b starts with.
-func ReadOutline(b []byte) Outline {
-	return Outline{length: int(b[0]), characters: binary.LittleEndian.Uint64(b[1:])}
-}
+// Few reports whether the text is of few letters.
+func (o Outline) Few() bool { return o[0] <= fewMax }
 
 // Unlike reports whether two short texts are certainly more edits apart than
 // ShortEdits: an edit takes one character away, and brings one.
 func (o Outline) Unlike(p Outline) bool {
-	most := ShortEdits(max(o.length, p.length))
-	return o.length-p.length > most || p.length-o.length > most ||
-		bits.OnesCount64(o.characters&^p.characters) > most || bits.OnesCount64(p.characters&^o.characters) > most
+	m, n := int(o[0]), int(p[0])
+	x, y := binary.LittleEndian.Uint64(o[1:]), binary.LittleEndian.Uint64(p[1:])
+	most := ShortEdits(max(m, n))
+	return m-n > most || n-m > most || bits.OnesCount64(x&^y) > most || bits.OnesCount64(y&^x) > most ||
+		!o.Few() && !p.Few() && (o.excess(p) > most || p.excess(o) > most)
 }
 
-// Judge gives the verdict on two short texts as ShortText gives them.
-func (s *Short) Judge(a, b []rune) Verdict {
+// excess is how many characters o has more than p at least.
+func (o Outline) excess(p Outline) (n int) {
+	const top, ones = 0x8080808080808080, 0x0101010101010101
+	for i := outlineFixed; i < outlineFixed+outlineCounts; i += 8 {
+		x, y := binary.LittleEndian.Uint64(o[i:]), binary.LittleEndian.Uint64(p[i:])
+		d := (x | top) - y                // each byte 128 more than the difference
+		more := (d & top) >> 7 * maxCount // all but the top bit of the bytes in which o has no fewer
+		n += int((d & more) * ones >> 56) // at most ShortMax: no byte overflows
+	}
+	return n
+}
+
+// Judge gives the verdict on two short texts as ShortText gives them, and how
+// many edits they are apart if they are the same.
+func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
+	longer := max(len(a), len(b))
 	switch {
 	case len(a) == 0 || len(b) == 0:
-		return Verdict{Reason: ReasonNothing}
+		return Verdict{Reason: ReasonNothing}, 0
 	case slices.Equal(a, b):
-		return Verdict{Same: true, Reason: ReasonShortEqual}
+		return Verdict{Same: true, Reason: ReasonShortEqual}, 0
+	case longer > fewMax:
+		return s.judgeSlips(a, b, ShortEdits(longer))
 	}
-	if Edits(a, b) > ShortEdits(max(len(a), len(b))) {
-		return Verdict{Reason: ReasonShortUnlike}
+	if edits = Edits(a, b); edits > ShortEdits(longer) {
+		return Verdict{Reason: ReasonShortUnlike}, 0
 	}
-	if !sameDigits(a, b) || numberExchanged(a, b) {
-		return Verdict{Reason: ReasonShortNumber}
+	if !sameDigits(a, b) && !digitsLost(a, b) || numberExchanged(a, b) {
+		return Verdict{Reason: ReasonShortNumber}, 0
 	}
 	if wordExchanged(a, b) {
-		return Verdict{Reason: ReasonShortWord}
+		return Verdict{Reason: ReasonShortWord}, 0
 	}
-	return Verdict{Same: true, Reason: ReasonShortAlike}
+	return Verdict{Same: true, Reason: ReasonShortAlike}, edits
+}
+
+// Edits are slips when those between two characters that stay are maxPiece on
+// average at most, and for every digit or numeral that they take or bring there
+// are digitShare of them at least.
+const (
+	maxPiece   = 1.7
+	digitShare = 3
+)
+
+// judgeSlips gives the verdict on two texts that are not both of few letters.
+func (s *Short) judgeSlips(a, b []rune, most int) (Verdict, int) {
+	edits, pieces, digits := s.align(a, b, most)
+	switch {
+	case edits > most:
+		return Verdict{Reason: ReasonShortUnlike}, 0
+	case digitShare*digits > edits:
+		return Verdict{Reason: ReasonShortNumber}, 0
+	case float64(edits) > maxPiece*float64(pieces):
+		return Verdict{Reason: ReasonShortWord}, 0
+	}
+	return Verdict{Same: true, Reason: ReasonShortAlike}, edits
+}
+
+// align returns the fewest edits that make b of a, if they are no more than
+// most, else more; in how many pieces between characters that stay they are,
+// and how many digits and Chinese numerals they take and bring. Of equally
+// short ways it takes the one that, from the end, replaces rather than deletes,
+// and deletes rather than inserts. It takes time for the square of most, and no
+// more (Ukkonen: Algorithms for Approximate String Matching, 1985).
+func (s *Short) align(a, b []rune, most int) (edits, pieces, digits int) {
+	end := len(b) - len(a) // the last diagonal: j − i of the characters i of a and j of b
+	if max(end, -end) > most {
+		return most + 1, 0, 0
+	}
+	// On diagonal d, e edits reach character reached[width·e + d + most + 1] of a
+	// at the farthest; a diagonal on either side is never reached.
+	width := 2*most + 3
+	s.reached = slices.Grow(s.reached[:0], width*(most+1))[:width*(most+1)]
+	for edits = 0; edits <= most; edits++ {
+		row := s.reached[width*edits:][:width]
+		for i := range row {
+			row[i] = unreached
+		}
+		for d := max(-edits, -len(a)); d <= min(edits, len(b)); d++ {
+			i, _ := s.step(a, b, most, edits, d)
+			if i == unreached {
+				continue
+			}
+			for i < len(a) && i+d < len(b) && a[i] == b[i+d] {
+				i++
+			}
+			row[d+most+1] = int16(i)
+		}
+		if int(row[end+most+1]) == len(a) {
+			break
+		}
+	}
+	if edits > most {
+		return edits, 0, 0
+	}
+	digit := func(c rune) bool { return unicode.IsDigit(c) || isNumeral(c) }
+	for e, d, last := edits, end, -1; e > 0; e-- {
+		i, from := s.step(a, b, most, e, d)
+		if stays := int(s.reached[width*e+d+most+1]); stays > i || last < 0 {
+			pieces++
+		}
+		last = i
+		if from >= d && digit(a[i-1]) {
+			digits++
+		}
+		if from <= d && digit(b[i+d-1]) {
+			digits++
+		}
+		d = from
+	}
+	return edits, pieces, digits
+}
+
+const unreached = -1
+
+// step returns the farthest character of a to which e edits, the last of them
+// onto diagonal d, lead, and from which diagonal that one comes: the same if it
+// replaces, the next if it deletes, the one before if it inserts.
+func (s *Short) step(a, b []rune, most, e, d int) (i, from int) {
+	if e == 0 {
+		return 0, d
+	}
+	before := s.reached[(2*most+3)*(e-1)+d+most:]
+	i = unreached
+	if x := int(before[1]); x != unreached && x < len(a) && x+d < len(b) {
+		i, from = x+1, d
+	}
+	if x := int(before[2]); x != unreached && x < len(a) && x+1 > i {
+		i, from = x+1, d+1
+	}
+	if x := int(before[0]); x != unreached && x+d <= len(b) && x > i {
+		i, from = x, d-1
+	}
+	return i, from
 }
 
 // sameDigits reports whether two texts have the same digits in the same order.
@@ -167,6 +374,29 @@ func sameDigits(a, b []rune) bool {
 	}
 }
 
+// digitsLost reports whether two texts of the same length have the same digits
+// place by place, but for those in whose place the other has an ideograph that
+// tells no number: nobody counts in such.
+func digitsLost(a, b []rune) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	lost := func(c rune) bool {
+		return unicode.Is(unicode.Han, c) && !isNumeral(c) && !strings.ContainsRune("两几多数半双单首零", c)
+	}
+	replaced := 0
+	for i, c := range a {
+		d := b[i]
+		if c != d {
+			replaced++
+		}
+		if unicode.IsDigit(c) && !lost(d) && c != d || unicode.IsDigit(d) && !lost(c) && c != d {
+			return false
+		}
+	}
+	return replaced <= ShortEdits(len(a)) // else they differ in more than what is replaced
+}
+
 // numberExchanged reports whether two texts have as many Chinese numbers, and
 // not the same. A text that has one more is not told from a slip of the pen:
 // most such characters stand in words that are no numbers.
@@ -183,10 +413,11 @@ func numberExchanged(a, b []rune) bool {
 	}
 }
 
+func isNumeral(c rune) bool { return strings.ContainsRune("〇一二三四五六七八九十百", c) }
+
 // cutNumber returns the first run of Chinese numerals of a text, and what is
 // behind it.
 func cutNumber(text []rune) (number, rest []rune) {
-	isNumeral := func(c rune) bool { return strings.ContainsRune("〇一二三四五六七八九十百", c) }
 	from := slices.IndexFunc(text, isNumeral)
 	if from < 0 {
 		return nil, nil

@@ -38,10 +38,36 @@ func TestEditsAgainstTable(t *testing.T) {
 	})
 }
 
+func TestAlignAgainstTable(t *testing.T) {
+	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("ab1大")), 0, 60)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, most := letters.Draw(t, "a"), letters.Draw(t, "b"), rapid.IntRange(0, 30).Draw(t, "most")
+		if rapid.Bool().Draw(t, "near") && len(a) > 0 {
+			b = slices.Clone(a)
+			for range rapid.IntRange(0, 12).Draw(t, "edits") {
+				b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.SampledFrom([]rune("b2小")).Draw(t, "letter")
+			}
+		}
+		want := levenshtein(a, b)
+		var s Short
+		edits, pieces, digits := s.align(a, b, most)
+		if want > most {
+			if edits <= most {
+				t.Fatalf("%d edits of at most %d, want %d", edits, most, want)
+			}
+			return
+		}
+		if edits != want || pieces > edits || (pieces == 0) != (edits == 0) || digits > 2*edits {
+			t.Fatalf("%d edits in %d pieces, %d of digits; want %d", edits, pieces, digits, want)
+		}
+	})
+}
+
 // Short texts within the limit share a key, whatever the edits.
 func TestKeysMeet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.SliceOfN(rapid.SampledFrom([]rune("abcdefgh")), 1, ShortMax).Draw(t, "a")
+		from := rapid.SampledFrom([]int{1, 1, 30, 41, 100}).Draw(t, "letters")
+		a := rapid.SliceOfN(rapid.SampledFrom([]rune("abcdefgh")), from, ShortMax).Draw(t, "a")
 		b := slices.Clone(a)
 		for range rapid.IntRange(0, ShortEdits(len(a))+1).Draw(t, "edits") {
 			c := rapid.SampledFrom([]rune("abcxyz")).Draw(t, "letter")
@@ -57,7 +83,7 @@ func TestKeysMeet(t *testing.T) {
 				b[at] = c
 			}
 		}
-		if len(b) > ShortMax || Edits(a, b) > ShortEdits(max(len(a), len(b))) {
+		if len(b) > ShortMax || levenshtein(a, b) > ShortEdits(max(len(a), len(b))) {
 			t.Skip("not within the limit")
 		}
 		var s Short
@@ -83,19 +109,36 @@ func TestShortVerdicts(t *testing.T) {
 		{"陈乔恩手机号码遭泄露", "陈乔恩手机的号码遭到泄露", ReasonShortAlike},
 		{"陈乔恩手机号码遭泄露", "陈乔恩的手机的号码遭到泄露", ReasonShortUnlike},
 		{"北京新增本土确诊4例", "上海新增本土确诊4例", ReasonShortWord},
+		{"北京新增本土确诊4例", "北京新增本土确诊的例", ReasonShortAlike}, // a slip
+		{"北京新增本土确诊4例", "北京新增本土确诊五例", ReasonShortNumber},
+		{"北京新增本土确诊4例", "北京增本土确诊14例", ReasonShortNumber},
+		{"北京新增本土确诊34例", "北京新增本土确诊4例", ReasonShortNumber},
 		{"黑白棋大赛昨日正式开播", "黑白棋大赛昨日正式空降", ReasonShortWord},
 		{"孟晚舟担任华为董事长", "孟晚舟卸任华为董事长", ReasonShortAlike},                       // one letter: perhaps a slip
 		{"the first iphone sold", "the first ihpone sold", ReasonShortAlike}, // the same letters
 		{"于正说想和杨幂再合作吗", "于正有意和杨幂合作吗", ReasonShortUnlike},
 		{"……", "亚冠", ReasonNothing},
+		{"the quick brown fox jumps over the lazy dog of 1999 today", "the quick brawn fox jumps ovr the lazzy dog of 19g9 today", ReasonShortAlike},
+		{"the quick brown fox jumps over the lazy dog of 1999 today", "the quick brown fox jumps over the lazy dog of 1998 today", ReasonShortNumber},
+		{"Qtly div nine cts vs nine cts prior Pay July 15 Record June 15", "Qtly div five cts vs five cts prior Pay July 15 Record June 30", ReasonShortNumber},
+		{"the quick brown fox jumps over the lazy dog of our house", "the quick brown cat jumps over the lazy dog of our house", ReasonShortWord},
 	} {
 		a, _ := ShortText(nil, []byte(c.a))
 		b, _ := ShortText(nil, []byte(c.b))
 		var s Short
-		if got := s.Judge(a, b); got.Reason != c.reason || got.Same != (c.reason == ReasonShortEqual || c.reason == ReasonShortAlike) {
+		if got, _ := s.Judge(a, b); got.Reason != c.reason || got.Same != (c.reason == ReasonShortEqual || c.reason == ReasonShortAlike) {
 			t.Errorf("%s, %s: %+v, want %s", c.a, c.b, got, c.reason)
 		}
 	}
+}
+
+func TestFewCountsLetters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SliceOfN(rapid.SampledFrom([]rune("aé大🤔")), 0, 60).Draw(t, "text")
+		if Few([]byte(string(text))) != (len(text) <= fewMax) {
+			t.Fatalf("%d letters: few %t", len(text), len(text) > fewMax)
+		}
+	})
 }
 
 func TestShortTextHasBounds(t *testing.T) {
@@ -128,12 +171,12 @@ func TestUnlikeOutlinesAreFarApart(t *testing.T) {
 				b[at] = rapid.SampledFrom([]rune("xyz数")).Draw(t, "letter")
 			}
 		}
-		edits, most := Edits(a, b), ShortEdits(max(len(a), len(b)))
-		outline := OutlineOf([]byte(string(a)))
-		if got := ReadOutline(outline.Append(nil)); got != outline {
-			t.Fatalf("%q: read %+v, appended %+v", string(a), got, outline)
+		edits, most := levenshtein(a, b), ShortEdits(max(len(a), len(b)))
+		outline, other := Outline(AppendOutline(nil, []byte(string(a)))), Outline(AppendOutline(nil, []byte(string(b))))
+		if len(outline) != outline.Size() || outline.Few() != (len(a) <= fewMax) {
+			t.Fatalf("%q: an outline of %d bytes, want %d; few %t", string(a), len(outline), outline.Size(), outline.Few())
 		}
-		if !outline.Unlike(OutlineOf([]byte(string(b)))) {
+		if !outline.Unlike(other) {
 			return
 		}
 		if unlike++; edits <= most {

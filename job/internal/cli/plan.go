@@ -74,7 +74,7 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 	fmt.Fprintf(out, "input\t%s\n", size)
 	fmt.Fprintf(out, "documents\t%s %d (by %d read from %d splits; %d records were none)\n", number, rounded(p.Documents), p.Sampled, p.SampledFrom, p.Skipped)
 	fmt.Fprintf(out, "texts\t%.0f characters on average, %.0f %% of the letters Han\n", p.Characters, 100*p.Han)
-	fmt.Fprintf(out, "lanes\t%d normal, %d short, %d empty of the sample; %d have at most 40 letters\n", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts)
+	fmt.Fprintf(out, "lanes\t%d normal, %d short, %d empty of the sample; %d have at most 160 letters\n", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts)
 	if err := out.Flush(); err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ type Match struct {
 	Distance   int     `yaml:"distance" json:"distance" flag:"distance,k" group:"Method" help:"largest Hamming distance of pairs"`
 	Verify     string  `yaml:"verify" json:"verify" allow:"none,sketch,texts" help:"what confirms a candidate pair"`
 	Bands      bool    `yaml:"bands" json:"bands" help:"documents whose sketches share an LSH band are candidates"`
-	ShortTexts bool    `yaml:"short_texts" json:"short_texts" help:"compare texts of at most 40 letters by their edits"`
+	ShortTexts bool    `yaml:"short_texts" json:"short_texts" help:"compare texts of at most 160 letters by their edits"`
 	LongFrom   int     `yaml:"long_from" json:"long_from" help:"texts of this many characters count as long"`
 	LimitLong  float64 `yaml:"limit_long" json:"limit_long" help:"least Jaccard similarity of long texts"`
 	LimitShort float64 `yaml:"limit_short" json:"limit_short" help:"least Jaccard similarity of other texts"`

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // Identities finds the documents that others stand for: a join by the hash of
@@ -253,7 +254,7 @@ func (x *Identities) hashViews(ctx context.Context, wanted *reducer.Subset) ([]u
 				return nil
 			}
 			b = r.View.Append(b[:0])
-			if out[i] = xxh3.HashSeed(b, 1) &^ shortText; len(r.View.Letters) > 0 {
+			if out[i] = xxh3.HashSeed(b, 1) &^ shortText; len(r.View.Letters) > 0 && sketch.Few(r.View.Letters) {
 				out[i] = min(out[i]|shortText, nothing-2)
 			}
 			return nil

@@ -15,7 +15,8 @@ import (
 )
 
 // SettingSketches says, among a library's settings, whether there are sketches,
-// and of which layout: false, or the bits of the minima and of a band.
+// and of which layout: false, or the bits of the minima and of a band, and the most
+// letters that are kept.
 const SettingSketches = "match.sketches"
 
 // LibrarySettings says what fingerprints have to have in common to be compared.
@@ -30,7 +31,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 	}
 	s := map[string]string{"input.html": c.Input.HTML, "features.normal_form": strconv.Itoa(simhash.NormalFormVersion), SettingSketches: "false"}
 	if c.Match.Verified() {
-		s[SettingSketches] = fmt.Sprintf("%d+%d", sketch.Bits, sketch.BandBits)
+		s[SettingSketches] = fmt.Sprintf("%d+%d+%d", sketch.Bits, sketch.BandBits, sketch.ShortMax)
 	}
 	for name, v := range fields {
 		if name == "segmenter" || name == "own_text" && !learns(c.Features) { // both cut alike; as before there was the setting

@@ -200,7 +200,7 @@ func (e *explanation) judge(by *explainer, a, b *looked) {
 	switch rules, length := m.Match.Rules(), min(e.A.Length, e.B.Length); {
 	case e.Candidate && !m.Match.Verified():
 		e.Verdict = sketch.Verdict{Same: true, Reason: reasonNear}
-	case short:
+	case short && !e.Verdict.Open:
 		e.Candidate = e.Verdict.Same
 	case e.Candidate:
 		e.Limit = rules.Limit(length)

@@ -47,7 +47,7 @@ type Plan struct {
 	Characters  float64          `json:"characters"`   // of a document, on average
 	Han         float64          `json:"han"`          // share of the sample's letters that are ideographs
 	Lanes       map[string]int   `json:"lanes"`        // of the sample
-	ShortTexts  int              `json:"short_texts"`  // of the sample: of at most 40 letters
+	ShortTexts  int              `json:"short_texts"`  // of the sample: of at most 160 letters
 	Presets     []preset         `json:"presets"`
 	Recommended string           `json:"recommended"` // preset
 	Why         string           `json:"why"`

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -130,6 +131,9 @@ func shuffled(salts, shards int) way {
 		return pairs
 	}}
 }
+
+// longText is a short text that is not of few letters.
+var longText = strings.Repeat("of texts that few edits part some are longer than others", 3)[:140]
 
 // bruteForce compares all documents with all by the rule, but for those that an
 // earlier one stands for.
@@ -274,8 +278,10 @@ func drawDocuments(t *rapid.T, cfg config.Config) []data.View {
 			}
 		}
 		if rapid.IntRange(0, 2).Draw(t, "short") == 0 {
-			v.Letters = []byte(rapid.SampledFrom([]string{"新闻头条今天", "新闻头条明天", "新闻头条今天早上好", "第1页第2页第3页", "第1页第2页第4页", "ab"}).Draw(t, "letters"))
-		} else if cfg.Match.Containment > 0 {
+			v.Letters = []byte(rapid.SampledFrom([]string{"新闻头条今天", "新闻头条明天", "新闻头条今天早上好", "第1页第2页第3页", "第1页第2页第4页", "ab",
+				longText, longText[:90] + "x" + longText[91:], longText[5:], "x" + longText[1:10] + longText[11:], longText[100:]}).Draw(t, "letters"))
+		}
+		if cfg.Match.Containment > 0 && (len(v.Letters) == 0 || !sketch.Few(v.Letters)) {
 			key := uint32(0)
 			for range rapid.IntRange(0, 5).Draw(t, "keys") {
 				key += 1 << rapid.IntRange(18, 27).Draw(t, "next key")

@@ -106,7 +106,7 @@ func Prints(n, bits int) []data.View {
 func Views(n, bits int) []data.View {
 	r := rand.New(rand.NewPCG(2, uint64(bits)))
 	out := Prints(n, bits)
-	var last []byte
+	var last *data.View
 	for i := range out {
 		v := &out[i]
 		v.Length = uint32(30 + r.IntN(2000))
@@ -135,19 +135,27 @@ func Views(n, bits int) []data.View {
 		}
 		v.Normal = v.Normal && i%11 != 0
 		if i%13 == 0 {
-			letters := make([]rune, 4+r.IntN(12))
+			length := 4 + r.IntN(12)
+			if r.IntN(3) == 0 { // not of few letters
+				length = 50 + r.IntN(80)
+			}
+			letters := make([]rune, length)
 			for j := range letters {
 				letters[j] = rune('a' + r.IntN(26))
 			}
 			v.Letters = []byte(string(letters))
 			if last != nil && r.IntN(2) == 0 {
-				v.Letters = append([]byte{}, last...)
+				v.Letters, v.Sketch = append([]byte{}, last.Letters...), last.Sketch
+				for range 1 + r.IntN(9) {
+					v.Sketch[40+r.IntN(24)]++
+				}
 				for range r.IntN(3) {
 					v.Letters[r.IntN(len(v.Letters))] = 'x'
 				}
 			}
-			last = v.Letters
-		} else {
+			last = v
+		}
+		if !sketch.Few(v.Letters) || len(v.Letters) == 0 {
 			v.Sample = passages(r, n)
 		}
 	}
