@@ -485,7 +485,7 @@ func (d *decider) measure(ctx context.Context) error {
 	d.kept = slices.Repeat([]decision.Kept{decision.NoneKept()}, len(d.numbers))
 	note := func(i, other uint32, p *pairs.Pair) {
 		if k := d.stands(i); k != noDocument && d.units[k] == other {
-			d.kept[i].Distance, d.kept[i].Containment = p.Distance, p.Overlap.Containment
+			d.kept[i].Distance, d.kept[i].Containment = p.Distance, p.Containment
 		}
 	}
 	return d.eachPair(ctx, func(p pairs.Pair) error {

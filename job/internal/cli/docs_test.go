@@ -162,7 +162,7 @@ func TestFlagsOfOneName(t *testing.T) {
 
 // The documentation names flags and settings that there are.
 func TestDocsNameWhatThereIs(t *testing.T) {
-	known := map[string]bool{"help": true, "exclude": true} // the latter of rsync
+	known := map[string]bool{"help": true, "exclude": true, "firstrow": true, "lastrow": true} // the others of rsync and HBase
 	for _, c := range commands() {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
