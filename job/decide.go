@@ -743,6 +743,11 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	if err := errors.Join(err, deal.Flush()); err != nil {
 		return err
 	}
+	return d.writePairs(all)
+}
+
+// writePairs writes the pairs of each split, in order.
+func (d *decider) writePairs(all *spill.Buckets) error {
 	if err := os.MkdirAll(d.run.dir.Path(rundir.State, engine.PairsFolder), 0o755); err != nil {
 		return err
 	}
