@@ -324,6 +324,9 @@ func TestStringsAreValid(t *testing.T) {
 // A large file of fingerprints is read in splits of row groups, which have all
 // rows in their order.
 func TestFingerprintsOfRowGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three million rows")
+	}
 	path := filepath.Join(t.TempDir(), "prints.parquet")
 	w, err := parquet.CreateFingerprints(path, parquet.Options{})
 	if err != nil {
