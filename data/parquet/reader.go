@@ -102,7 +102,7 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 		return fmt.Errorf("%w: it is a table of %q, not %q", ErrNotTable, r.info.Table, t.Name)
 	}
 	if foreign == nil && !r.in.checked {
-		return fmt.Errorf("%w, or another program, or a neardup before 0.1.0, wrote it", errChecksum)
+		return fmt.Errorf("%w, or another program or an earlier neardup wrote it, which has no checksums: make it again", errChecksum)
 	}
 	for _, w := range want {
 		if !slices.Contains(t.Names(), w) {
