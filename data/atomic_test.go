@@ -2,7 +2,6 @@ package data_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -169,57 +168,6 @@ func TestAtomicFileMode(t *testing.T) {
 	}
 	if info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v: analysts could not read it", info.Mode())
-	}
-}
-
-func TestQuarantine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "part-00000.jsonl")
-	q, err := data.CreateQuarantine(path, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bad := []*data.BadRecord{
-		{Source: "a.jsonl", Offset: 7, Reason: data.ReasonMalformed, Err: errors.New("unexpected <"), Raw: []byte("\xff\x00abc")},
-		{Source: "a.jsonl", Offset: 9, Reason: data.ReasonNoText},
-	}
-	for _, b := range bad {
-		if err := q.Add(b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("before Commit: %v", err)
-	}
-	if err := q.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"source":"a.jsonl","offset":7,"reason":"malformed","error":"unexpected <","raw_size":5,"raw":"/wBhYg=="}
-{"source":"a.jsonl","offset":9,"reason":"no_text"}
-`
-	if string(text) != want {
-		t.Errorf("got\n%swant\n%s", text, want)
-	}
-	var row data.QuarantineRow
-	if err := json.Unmarshal(bytes.SplitN(text, []byte{'\n'}, 2)[0], &row); err != nil || !bytes.Equal(row.Raw, []byte("\xff\x00ab")) {
-		t.Errorf("read back %+v, %v", row, err)
-	}
-}
-
-func TestQuarantineWithoutRecords(t *testing.T) {
-	dir := t.TempDir()
-	q, err := data.CreateQuarantine(filepath.Join(dir, "part-00000.jsonl"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(q.Commit(), q.Abort()); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
 	}
 }
 

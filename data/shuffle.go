@@ -1,9 +1,6 @@
 package data
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "math"
 
 // The small records that the join carries: never text, never string ids. A
 // document is referred to by its number: the first row of its split plus its
@@ -47,20 +44,6 @@ type Overlap struct {
 
 // UnknownOverlap is that of texts that were not consulted.
 func UnknownOverlap() Overlap { return Overlap{float32(math.NaN()), float32(math.NaN())} }
-
-// OverlapBytes is the width of an Overlap in records.
-const OverlapBytes = 8
-
-// Append appends the record to dst, little-endian.
-func (o Overlap) Append(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(o.Jaccard))
-	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(o.Containment))
-}
-
-// UnpackOverlap is the inverse of Append.
-func UnpackOverlap(b []byte) Overlap {
-	return Overlap{math.Float32frombits(binary.LittleEndian.Uint32(b)), math.Float32frombits(binary.LittleEndian.Uint32(b[4:]))}
-}
 
 // Reason says in one byte why a pair is what it is.
 type Reason uint8

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/decision"
-	"github.com/neardup/neardup/data/identical"
-	"github.com/neardup/neardup/data/pairs"
-	"github.com/neardup/neardup/data/spill"
-	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/spill"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/reducer"
 )
 
@@ -709,7 +710,7 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	all := spill.New(d.documents.Parts(), spill.Options{Dir: d.run.dir.Path(rundir.Scratch, "all-pairs"), Memory: limit / 4, Head: engine.PairBytes})
+	all := spill.New(d.documents.Parts(), spill.Options{Dir: d.run.dir.Path(rundir.Scratch, "all-pairs"), Memory: limit / 4, Head: pairs.RecordBytes})
 	defer func() { err = errors.Join(err, all.Close()) }()
 	deal := all.Dealer()
 	var record []byte
@@ -717,9 +718,9 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 		if i > j {
 			i, j, e = j, i, e.reverse()
 		}
-		a, b := d.numbers[i], d.numbers[j]
-		record = engine.AppendPair(record[:0], a, b, distance, e.Evidence, e.overlap)
-		return deal.Put(d.documents.Part(a), record, nil)
+		p := pairs.Pair{Pair: data.Pair{A: d.numbers[i], B: d.numbers[j], Distance: distance, Evidence: e.Evidence}, Overlap: e.overlap}
+		record = pairs.Append(record[:0], &p)
+		return deal.Put(d.documents.Part(p.A), record, nil)
 	}
 	for _, m := range members {
 		for i, a := range m {
@@ -755,7 +756,7 @@ func (d *decider) writePairs(all *spill.Buckets) error {
 		name := filepath.Join(rundir.State, engine.PairsFolder, rundir.PartName(task, ""))
 		var body []byte
 		err := all.Sorted(task, func(b, _ []byte) error { body = append(body, b...); return nil })
-		if err := errors.Join(err, data.WriteChecked(d.run.dir.Path(name), engine.KindPairs, body)); err != nil {
+		if err := errors.Join(err, state.Write(d.run.dir.Path(name), engine.KindPairs, body)); err != nil {
 			return err
 		}
 		d.rec.Outputs = append(d.rec.Outputs, name)

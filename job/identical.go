@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/identical"
-	"github.com/neardup/neardup/data/spill"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
 // identical finds the documents that others stand for: later rows of an id,
@@ -34,7 +35,7 @@ func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) 
 	if err != nil {
 		return rec, err
 	}
-	const head = data.NumberBytes + 1 + data.NumberBytes
+	const head = state.NumberBytes + 1 + state.NumberBytes
 	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Memory: limit / 4, Head: head})
 	defer func() { err = errors.Join(err, found.Close()) }()
 	var counts [identical.EqualShort + 1]atomic.Int64
@@ -57,7 +58,7 @@ func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) 
 		counts[d.Kind].Add(1)
 		mu.Lock()
 		defer mu.Unlock()
-		record = data.AppendNumber(append(data.AppendNumber(record[:0], d.Doc), byte(d.Kind)), d.Of)
+		record = state.AppendNumber(append(state.AppendNumber(record[:0], d.Doc), byte(d.Kind)), d.Of)
 		return deal.Put(documents.Part(d.Doc), record, nil)
 	})
 	if err := errors.Join(err, deal.Flush()); err != nil {
@@ -70,7 +71,7 @@ func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) 
 		}
 		w := identical.Create(path, documents.First(task))
 		err := found.Sorted(task, func(b, _ []byte) error {
-			w.Add(identical.Document{Doc: data.Number(b), Kind: identical.Kind(b[data.NumberBytes]), Of: data.Number(b[data.NumberBytes+1:])})
+			w.Add(identical.Document{Doc: state.Number(b), Kind: identical.Kind(b[state.NumberBytes]), Of: state.Number(b[state.NumberBytes+1:])})
 			return nil
 		})
 		return errors.Join(err, w.Commit())

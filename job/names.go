@@ -12,11 +12,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/decision"
-	"github.com/neardup/neardup/data/spill"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
 // largestFile has the largest clusters, as the summary tells of them.
@@ -25,8 +26,8 @@ const largestFile = "largest.json"
 // Requests and answers of names, as records of package spill. A slot is the
 // place of an id among those that the tables of the split that asks have.
 const (
-	requestBytes = data.NumberBytes + 4 + data.NumberBytes // document, the split that asks, slot
-	answerBytes  = 2 * data.NumberBytes                    // slot, document; the id is the tail
+	requestBytes = state.NumberBytes + 4 + state.NumberBytes // document, the split that asks, slot
+	answerBytes  = 2 * state.NumberBytes                     // slot, document; the id is the tail
 )
 
 // names gives each split the ids that its tables have: the requests are dealt
@@ -84,11 +85,11 @@ func writeNames(path string, answers *spill.Buckets, task int) error {
 	places := make([]struct{ start, end int }, answers.Len(task)) // by slot, of names in text
 	text := make([]byte, 0, answers.Bytes(task))
 	err := answers.Each(task, func(head, id []byte) error {
-		slot, start := data.Number(head), len(text)
+		slot, start := state.Number(head), len(text)
 		if slot >= uint64(len(places)) || places[slot].end != 0 {
 			return fmt.Errorf("slot %d of %d: %w", slot, len(places), rundir.ErrNotConserved)
 		}
-		text = decision.AppendName(text, data.Number(head[data.NumberBytes:]), id)
+		text = decision.AppendName(text, state.Number(head[state.NumberBytes:]), id)
 		places[slot].start, places[slot].end = start, len(text)
 		return nil
 	})
@@ -115,8 +116,8 @@ type asker struct {
 }
 
 func (a *asker) want(doc uint64) error {
-	a.record = binary.BigEndian.AppendUint32(data.AppendNumber(a.record[:0], doc), uint32(a.task))
-	a.record = data.AppendNumber(a.record, a.slot)
+	a.record = binary.BigEndian.AppendUint32(state.AppendNumber(a.record[:0], doc), uint32(a.task))
+	a.record = state.AppendNumber(a.record, a.slot)
 	a.slot++
 	return a.deal.Put(a.documents.Part(doc), a.record, nil)
 }
@@ -134,7 +135,7 @@ func (r *run) askLargest(documents *engine.Documents, deal *spill.Dealer) (err e
 func (r *run) nameLargest(answers *spill.Buckets, asker int) error {
 	id := map[uint64]string{}
 	err := answers.Each(asker, func(head, name []byte) error {
-		id[data.Number(head[data.NumberBytes:])] = string(name)
+		id[state.Number(head[state.NumberBytes:])] = string(name)
 		return nil
 	})
 	if err != nil {
@@ -170,14 +171,14 @@ func (r *run) ask(documents *engine.Documents, task int, deal *spill.Dealer) err
 	if !r.config.Match.AllPairs {
 		return nil
 	}
-	body, err := data.ReadChecked(r.dir.Path(rundir.State, engine.PairsFolder, rundir.PartName(task, "")), engine.KindPairs)
-	for last := decision.None; err == nil && len(body) > 0; body = body[engine.PairBytes:] {
-		first, second, _, _, _ := engine.UnpackPair(body)
-		if first != last {
-			err = a.want(first)
+	body, err := state.Read(r.dir.Path(rundir.State, engine.PairsFolder, rundir.PartName(task, "")), engine.KindPairs)
+	for last := decision.None; err == nil && len(body) > 0; body = body[pairs.RecordBytes:] {
+		p := pairs.Unpack(body)
+		if p.A != last {
+			err = a.want(p.A)
 		}
-		err = errors.Join(err, a.want(second))
-		last = first
+		err = errors.Join(err, a.want(p.B))
+		last = p.A
 	}
 	return err
 }
@@ -198,13 +199,13 @@ func (r *run) answer(ctx context.Context, documents *engine.Documents, task int,
 		if len(requests) == 0 {
 			return -1
 		}
-		return int64(data.Number(requests) - first)
+		return int64(state.Number(requests) - first)
 	}
 	var answer []byte
 	err = r.job.EachID(ctx, task, next, func(row int64, id []byte) error {
 		for row == next() {
-			asker, slot := binary.BigEndian.Uint32(requests[data.NumberBytes:]), requests[data.NumberBytes+4:requestBytes]
-			answer = append(append(answer[:0], slot...), requests[:data.NumberBytes]...)
+			asker, slot := binary.BigEndian.Uint32(requests[state.NumberBytes:]), requests[state.NumberBytes+4:requestBytes]
+			answer = append(append(answer[:0], slot...), requests[:state.NumberBytes]...)
 			if err := deal.Put(int(asker), answer, id); err != nil {
 				return err
 			}

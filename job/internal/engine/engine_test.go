@@ -15,10 +15,10 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/simhash/gojieba"
 )
 

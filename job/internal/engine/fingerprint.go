@@ -76,7 +76,7 @@ type parts struct {
 	prints     *parquet.TableWriter[data.FingerprintRow]
 	views      *viewWriter
 	texts      *parquet.TableWriter[data.TextRow] // nil where the input can be read again as cheaply
-	quarantine *data.Quarantine
+	quarantine *quarantine
 	names      []string // within the run directory
 	files      []file
 }
@@ -114,7 +114,7 @@ func createParts(job *Job, task int) (p *parts, err error) {
 		}
 		add(rundir.Texts, ".parquet", p.texts)
 	}
-	if p.quarantine, err = data.CreateQuarantine(job.Dir.Path(rundir.Quarantine, rundir.PartName(task, ".jsonl")), 0); err != nil {
+	if p.quarantine, err = createQuarantine(job.Dir.Path(rundir.Quarantine, rundir.PartName(task, ".jsonl"))); err != nil {
 		return p, err
 	}
 	add(rundir.Quarantine, ".jsonl", p.quarantine)

@@ -17,10 +17,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/identical"
-	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
 )

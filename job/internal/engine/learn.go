@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -124,7 +125,7 @@ func learn(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 		if err != nil {
 			return rec, err
 		}
-		if err := data.WriteChecked(path, kindSample, blob); err != nil {
+		if err := state.Write(path, kindSample, blob); err != nil {
 			return rec, err
 		}
 		rec.Outputs = []string{name}
@@ -168,7 +169,7 @@ func Learned(job *Job, records []rundir.TaskRecord) (_ *template.Model, sites, m
 	for _, rec := range records {
 		for _, name := range rec.Outputs {
 			path := job.Dir.Path(name)
-			blob, err := data.ReadChecked(path, kindSample)
+			blob, err := state.Read(path, kindSample)
 			if err != nil {
 				return nil, 0, 0, err
 			}

@@ -5,8 +5,8 @@ import (
 	"encoding/gob"
 	"fmt"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/reducer"
 )
 
@@ -62,16 +62,16 @@ func writeGob(path, kind string, v any) error {
 	if err := gob.NewEncoder(&b).Encode(v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return data.WriteChecked(path, kind, b.Bytes())
+	return state.Write(path, kind, b.Bytes())
 }
 
 func readGob[T any](path, kind string) (v T, err error) {
-	b, err := data.ReadChecked(path, kind)
+	b, err := state.Read(path, kind)
 	if err != nil {
 		return v, err
 	}
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&v); err != nil {
-		return v, fmt.Errorf("%s: %w", path, data.ErrDamaged)
+		return v, fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
 	return v, nil
 }

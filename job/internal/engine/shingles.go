@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -37,12 +38,12 @@ func WriteWanted(job *Job, task int, rows []int64) error {
 		b = binary.AppendUvarint(b, uint64(row-last))
 		last = row
 	}
-	return data.WriteChecked(path, kindWanted, b)
+	return state.Write(path, kindWanted, b)
 }
 
 func readWanted(job *Job, task int) (rows []int64, err error) {
 	path := job.Dir.Path(rundir.State, WantedFolder, rundir.PartName(task, ""))
-	b, err := data.ReadChecked(path, kindWanted)
+	b, err := state.Read(path, kindWanted)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -52,7 +53,7 @@ func readWanted(job *Job, task int) (rows []int64, err error) {
 	for row := int64(0); len(b) > 0; {
 		step, n := binary.Uvarint(b)
 		if n <= 0 {
-			return nil, fmt.Errorf("%s: %w", path, data.ErrDamaged)
+			return nil, fmt.Errorf("%s: %w", path, state.ErrDamaged)
 		}
 		row += int64(step)
 		rows, b = append(rows, row), b[n:]
@@ -96,7 +97,7 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 		for _, s := range shingles {
 			head = binary.LittleEndian.AppendUint64(head, s)
 		}
-		if err := data.WriteChecked(path, kindShingles, head); err != nil {
+		if err := state.Write(path, kindShingles, head); err != nil {
 			return rec, err
 		}
 		rec.Outputs = append(rec.Outputs, name)
@@ -175,11 +176,11 @@ func (s *Shingles) load(task int, part *splitShingles) error {
 		s.splits = map[int]*splitShingles{task: part}
 	}
 	s.mu.Unlock()
-	if part.b, err = data.ReadChecked(path, kindShingles); err != nil {
+	if part.b, err = state.Read(path, kindShingles); err != nil {
 		return err
 	}
 	if len(part.b) < 8 || uint64(len(part.b)/16) < binary.LittleEndian.Uint64(part.b) {
-		return fmt.Errorf("%s: %w", path, data.ErrDamaged)
+		return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
 	part.n = int(binary.LittleEndian.Uint64(part.b))
 	return nil

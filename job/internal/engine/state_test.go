@@ -12,41 +12,15 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
-
-func TestPairRecordsComeBackAndSort(t *testing.T) {
-	number := rapid.Uint64Range(0, 1<<40-1)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, distance := number.Draw(t, "a"), number.Draw(t, "b"), rapid.Byte().Draw(t, "h")
-		e := data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")}
-		overlap := data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")}
-		rec := engine.AppendPair([]byte("x"), a, b, distance, e, overlap)[1:]
-		if len(rec) != engine.PairBytes {
-			t.Fatalf("a record of %d bytes", len(rec))
-		}
-		a2, b2, distance2, e2, overlap2 := engine.UnpackPair(rec)
-		if a2 != a || b2 != b || distance2 != distance || e2 != e || overlap2 != overlap {
-			t.Fatalf("got %d %d %d %+v %+v", a2, b2, distance2, e2, overlap2)
-		}
-		c, d := number.Draw(t, "c"), number.Draw(t, "d")
-		other := engine.AppendPair(nil, c, d, 0, data.Evidence{}, data.Overlap{})
-		if (a < c || a == c && b < d) != (slices.Compare(rec, other) < 0) && (a != c || b != d) {
-			t.Fatalf("%d %d and %d %d do not sort as they should", a, b, c, d)
-		}
-	})
-	if _, _, _, _, o := engine.UnpackPair(engine.AppendPair(nil, 0, 1, 0, data.Evidence{}, data.UnknownOverlap())); o.Jaccard == o.Jaccard || o.Containment == o.Containment {
-		t.Error("an overlap that is not known is", o)
-	}
-}
 
 func TestEarlierComesBack(t *testing.T) {
 	job := newJob(t, config.Default(), "")
@@ -69,7 +43,7 @@ func TestEarlierComesBack(t *testing.T) {
 		t.Errorf("of a file that is not there: %v", err)
 	}
 	damage(t, job.Dir.Path(rundir.State, engine.LineageFile))
-	if _, err := engine.ReadLineage(job.Dir); !errors.Is(err, data.ErrDamaged) {
+	if _, err := engine.ReadLineage(job.Dir); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
 }
@@ -167,10 +141,10 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	for _, folder := range []string{engine.ShinglesFolder, engine.WantedFolder} {
 		damage(t, job.Dir.Path(rundir.State, folder, rundir.PartName(0, "")))
 	}
-	if _, err := engine.OpenShingles(job.Dir, documents, 0).Append(nil, 1); !errors.Is(err, data.ErrDamaged) {
+	if _, err := engine.OpenShingles(job.Dir, documents, 0).Append(nil, 1); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
-	if _, err := run(context.Background(), job, engine.StageTexts, 0, 1); !errors.Is(err, data.ErrDamaged) {
+	if _, err := run(context.Background(), job, engine.StageTexts, 0, 1); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of damaged rows: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,11 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
-	"github.com/neardup/neardup/data/decision"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -266,7 +267,7 @@ func (w *writer) similarity(distance int) float64 {
 
 // pairs writes the part of the table of all pairs.
 func (w *writer) pairs(ctx context.Context) (err error) {
-	body, err := data.ReadChecked(w.job.Dir.Path(rundir.State, PairsFolder, rundir.PartName(w.task, "")), KindPairs)
+	body, err := state.Read(w.job.Dir.Path(rundir.State, PairsFolder, rundir.PartName(w.task, "")), KindPairs)
 	if err != nil {
 		return err
 	}
@@ -277,22 +278,22 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	var id []byte
 	var row data.MatchRow
-	for i, last := 0, decision.None; len(body) > 0; i, body = i+1, body[PairBytes:] {
+	for i, last := 0, decision.None; len(body) > 0; i, body = i+1, body[pairs.RecordBytes:] {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		first, second, distance, e, overlap := UnpackPair(body)
-		if first != last {
-			if id, err = w.names.Next(first); err != nil {
+		p := pairs.Unpack(body)
+		if p.A != last {
+			if id, err = w.names.Next(p.A); err != nil {
 				return err
 			}
 		}
-		last = first
-		match, err := w.names.Next(second)
+		last = p.A
+		match, err := w.names.Next(p.B)
 		if err != nil {
 			return err
 		}
-		row = w.row(id, match, distance, e, overlap)
+		row = w.row(id, match, p.Distance, p.Evidence, p.Overlap)
 		if err := out.Write(&row); err != nil {
 			return err
 		}
@@ -301,27 +302,9 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 	return out.Commit()
 }
 
-// KindPairs names the files of PairsFolder, whose records are of PairBytes: the
-// pairs in ascending order of both documents.
-const (
-	KindPairs = "neardup all pairs 2"
-	PairBytes = 2*data.NumberBytes + 4 + data.OverlapBytes
-)
-
-// AppendPair appends the record of a pair.
-func AppendPair(dst []byte, a, b uint64, distance uint8, e data.Evidence, o data.Overlap) []byte {
-	dst = data.AppendNumber(data.AppendNumber(dst, a), b)
-	dst = append(dst, distance, byte(e.Reason))
-	return o.Append(binary.LittleEndian.AppendUint16(dst, e.Figure))
-}
-
-// UnpackPair is the inverse of AppendPair.
-func UnpackPair(rec []byte) (a, b uint64, distance uint8, e data.Evidence, o data.Overlap) {
-	a, b = data.Number(rec), data.Number(rec[data.NumberBytes:])
-	rec = rec[2*data.NumberBytes:]
-	e = data.Evidence{Reason: data.Reason(rec[1]), Figure: binary.LittleEndian.Uint16(rec[2:])}
-	return a, b, rec[0], e, data.UnpackOverlap(rec[4:])
-}
+// KindPairs names the files of PairsFolder: the records of pairs, in ascending
+// order of both documents.
+const KindPairs = "neardup all pairs 2"
 
 // clean reads the split again and writes the documents that stay, on workers
 // goroutines. What is read must agree with the record of its fingerprinting.

@@ -16,7 +16,6 @@ import (
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
@@ -25,6 +24,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/reducer"
 )
 
@@ -192,19 +192,19 @@ func writePart(path string, found *reducer.Earliest) error {
 	if err := gob.NewEncoder(&b).Encode(p); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return data.WriteChecked(path, kindPart, b.Bytes())
+	return state.Write(path, kindPart, b.Bytes())
 }
 
 // readPart merges a part into found, and returns how many documents of the
 // library it covers.
 func readPart(path string, found *reducer.Earliest) (documents int64, err error) {
-	b, err := data.ReadChecked(path, kindPart)
+	b, err := state.Read(path, kindPart)
 	if err != nil {
 		return 0, err
 	}
 	var p part
 	if gob.NewDecoder(bytes.NewReader(b)).Decode(&p) != nil || !p.fits(found) {
-		return 0, fmt.Errorf("%s: %w", path, data.ErrDamaged)
+		return 0, fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
 	for row, night := range p.Seen {
 		found.Seen(row, night)

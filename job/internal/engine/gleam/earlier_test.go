@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/identical"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
@@ -22,6 +21,8 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/internal/planted"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/reducer"
 )
 
@@ -290,7 +291,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, data.ErrDamaged) || !strings.Contains(err.Error(), path) {
+	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, state.ErrDamaged) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged part: %v", err)
 	}
 }
@@ -348,10 +349,10 @@ func FuzzPart(f *testing.F) {
 	if g, ok := got.Gathered(1); !ok || fmt.Sprint(a) != fmt.Sprint(g) {
 		f.Fatalf("got %v, want %v", g, a)
 	}
-	if _, err := readPart(path, newFound(1)); !errors.Is(err, data.ErrDamaged) {
+	if _, err := readPart(path, newFound(1)); !errors.Is(err, state.ErrDamaged) {
 		f.Errorf("a unit that is not there: %v", err)
 	}
-	if _, err := readPart(path, reducer.NewEarliest(2, 4, "")); !errors.Is(err, data.ErrDamaged) {
+	if _, err := readPart(path, reducer.NewEarliest(2, 4, "")); !errors.Is(err, state.ErrDamaged) {
 		f.Errorf("a row that is not there: %v", err)
 	}
 	whole, err := os.ReadFile(path)
@@ -365,7 +366,7 @@ func FuzzPart(f *testing.F) {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				f.Fatal(err)
 			}
-			if _, err := readPart(path, newFound(4)); !errors.Is(err, data.ErrDamaged) {
+			if _, err := readPart(path, newFound(4)); !errors.Is(err, state.ErrDamaged) {
 				f.Errorf("%x was taken: %v", b, err)
 			}
 		}
@@ -374,10 +375,10 @@ func FuzzPart(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		path := filepath.Join(t.TempDir(), "part")
-		if err := data.WriteChecked(path, kindPart, body); err != nil {
+		if err := state.Write(path, kindPart, body); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readPart(path, newFound(4)); err != nil && !errors.Is(err, data.ErrDamaged) {
+		if _, err := readPart(path, newFound(4)); err != nil && !errors.Is(err, state.ErrDamaged) {
 			t.Error(err)
 		}
 	})

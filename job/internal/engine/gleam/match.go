@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/pairs"
-	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
@@ -15,6 +13,8 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 )

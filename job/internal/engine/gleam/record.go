@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
@@ -20,7 +21,7 @@ import (
 // Records of the shuffle travel without what the receiver can work out: the
 // table and the fingerprint stand for key and rest (of the tables without
 // segments, value and rest in its place). Little-endian, but for the numbers
-// (data.AppendNumber):
+// (state.AppendNumber):
 //
 //	keyed  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document
 //	entry  table u16, fingerprint, number of documents u32, documents …
@@ -61,7 +62,7 @@ func (p packing) columns() views.Columns {
 func (p packing) appendKeyed(dst []byte, r data.Keyed) []byte {
 	key := simhash.Key(r.Key)
 	packed := p.keys.Pack(key, simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo})
-	return data.AppendNumber(p.appendHead(dst, key.Table(), packed), r.Doc)
+	return state.AppendNumber(p.appendHead(dst, key.Table(), packed), r.Doc)
 }
 
 // references counts, for each table, the references to documents under its
@@ -101,7 +102,7 @@ func (p packing) printBytes() int {
 	return 8
 }
 
-func (p packing) keyedBytes() int { return 2 + p.printBytes() + data.NumberBytes }
+func (p packing) keyedBytes() int { return 2 + p.printBytes() + state.NumberBytes }
 
 // headBytes is the size of what an entry has before its documents.
 func (p packing) headBytes() int { return 2 + p.printBytes() + 4 }
@@ -139,7 +140,7 @@ func (p packing) keyed(records []data.Keyed, f wire.Frame) ([]data.Keyed, error)
 			return records, err
 		}
 		r := p.keys.Unpack(table, print)
-		r.Doc = data.Number(b[size-data.NumberBytes:])
+		r.Doc = state.Number(b[size-state.NumberBytes:])
 		records = append(records, r)
 	}
 	return records, nil
@@ -151,7 +152,7 @@ func (p packing) appendEntry(dst []byte, e *data.Entry, docs []uint64) []byte {
 	dst = p.appendHead(dst, key.Table(), p.keys.Pack(key, simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(docs)))
 	for _, d := range docs {
-		dst = data.AppendNumber(dst, d)
+		dst = state.AppendNumber(dst, d)
 	}
 	return dst
 }
@@ -177,10 +178,10 @@ func (es *entries) add(f wire.Frame) error {
 			return err
 		}
 		count := int(binary.LittleEndian.Uint32(b[head-4:]))
-		if count == 0 || count > (len(b)-head)/data.NumberBytes {
+		if count == 0 || count > (len(b)-head)/state.NumberBytes {
 			return fmt.Errorf("%w: an entry of %d documents in %d bytes", wire.ErrFrame, count, len(b))
 		}
-		b = b[head+data.NumberBytes*count:]
+		b = b[head+state.NumberBytes*count:]
 	}
 	if n != f.Records {
 		return fmt.Errorf("%w: %d entries, its header says %d", wire.ErrFrame, n, f.Records)
@@ -202,10 +203,10 @@ func (es *entries) next(e *data.Entry) (bool, error) {
 		return false, err
 	}
 	head := es.p.headBytes()
-	end := head + data.NumberBytes*int(binary.LittleEndian.Uint32(es.current[head-4:]))
+	end := head + state.NumberBytes*int(binary.LittleEndian.Uint32(es.current[head-4:]))
 	es.docs = es.docs[:0]
-	for b := es.current[head:end]; len(b) > 0; b = b[data.NumberBytes:] {
-		es.docs = append(es.docs, data.Number(b))
+	for b := es.current[head:end]; len(b) > 0; b = b[state.NumberBytes:] {
+		es.docs = append(es.docs, state.Number(b))
 	}
 	es.current = es.current[end:]
 	k := es.p.keys.Unpack(table, print)

@@ -11,11 +11,12 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/simhash"
 )
 
 // number draws the number of a document.
-var number = rapid.Uint64Range(0, 1<<(8*data.NumberBytes)-1)
+var number = rapid.Uint64Range(0, 1<<(8*state.NumberBytes)-1)
 
 func TestRecordsSurvive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state/views"
 )
 
 // BenchmarkMatch joins fingerprints of which every tenth has a twin at

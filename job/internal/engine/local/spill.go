@@ -9,9 +9,10 @@ import (
 	"unsafe"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/spill"
-	"github.com/neardup/neardup/data/views"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/spill"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
 )
@@ -56,7 +57,7 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	documents := int64(j.documents.Len())
 	s.n = int(documents*7*int64(width[F]())*2*int64(j.workers)/j.limit) + j.workers
 	s.chunks = int(documents*j.viewBytes()*2*int64(j.workers)/j.limit) + j.workers
-	s.distinct = s.buckets(s.n, width[F]()+data.NumberBytes+1, false)
+	s.distinct = s.buckets(s.n, width[F]()+state.NumberBytes+1, false)
 	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	s.open = s.buckets(s.chunks, candidateBytes, false)
 	defer func() { err = errors.Join(err, s.open.Close()) }()
@@ -105,17 +106,17 @@ func flush(dealers []*spill.Dealer) (err error) {
 
 // candidateBytes is a candidate on the disk: both documents, the table, and the
 // key of a short text.
-const candidateBytes = 2*data.NumberBytes + 1 + 4
+const candidateBytes = 2*state.NumberBytes + 1 + 4
 
 func packCandidate(dst []byte, c *mapper.Candidate) []byte {
-	dst = append(data.AppendNumber(data.AppendNumber(dst, c.A), c.B), byte(int8(c.Table)))
+	dst = append(state.AppendNumber(state.AppendNumber(dst, c.A), c.B), byte(int8(c.Table)))
 	return binary.LittleEndian.AppendUint32(dst, uint32(c.Key))
 }
 
 func unpackCandidate(b []byte) mapper.Candidate {
-	numbers, b := b, b[2*data.NumberBytes:]
+	numbers, b := b, b[2*state.NumberBytes:]
 	return mapper.Candidate{
-		A: data.Number(numbers), B: data.Number(numbers[data.NumberBytes:]),
+		A: state.Number(numbers), B: state.Number(numbers[state.NumberBytes:]),
 		Table: int(int8(b[0])), Key: uint64(binary.LittleEndian.Uint32(b[1:])),
 	}
 }
@@ -146,7 +147,7 @@ func (s *spiller[F]) chunkDocuments() uint64 {
 // their records in distinct: those of one fingerprint one after the other, the
 // smallest document first, marked 0.
 func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (err error) {
-	raw := s.buckets(s.n, width[F]()+data.NumberBytes, false)
+	raw := s.buckets(s.n, width[F]()+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, raw.Close()) }()
 	deal := raw.Dealer()
 	var record []byte
@@ -155,7 +156,7 @@ func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (
 			return nil
 		}
 		f := pack(r.View.Hi, r.View.Lo)
-		record = data.AppendNumber(appendValue(record[:0], f), doc)
+		record = state.AppendNumber(appendValue(record[:0], f), doc)
 		return deal.Put(bucketOf(f, s.n), record, nil)
 	})
 	if err := errors.Join(err, deal.Flush()); err != nil {
@@ -168,11 +169,11 @@ func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (
 		if err != nil {
 			return err
 		}
-		size := width[F]() + data.NumberBytes
+		size := width[F]() + state.NumberBytes
 		values, docs := make([]F, 0, len(heads)/size), make([]uint64, 0, len(heads)/size)
 		for ; len(heads) > 0; heads = heads[size:] {
 			values = append(values, value[F](heads))
-			docs = append(docs, data.Number(heads[width[F]():]))
+			docs = append(docs, state.Number(heads[width[F]():]))
 		}
 		set, err := hamming.Collapse(values, hamming.Options{Bits: s.layout.Bits(), Workers: 1})
 		if err != nil {
@@ -184,7 +185,7 @@ func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (
 			members = members[:0]
 			for place, m := range set.Members(i) {
 				members = append(members, docs[m]) // ascending: a bucket is in order of document
-				record = append(data.AppendNumber(appendValue(record[:0], set.Value(i)), docs[m]), byte(min(place, 1)))
+				record = append(state.AppendNumber(appendValue(record[:0], set.Value(i)), docs[m]), byte(min(place, 1)))
 				if err := out[worker].Put(b, record, nil); err != nil {
 					return err
 				}
@@ -234,8 +235,8 @@ func (s *spiller[F]) near(ctx context.Context) (err error) {
 		var first []uint64
 		err = named.Each(b, func(head, tail []byte) error {
 			first = first[:0]
-			for ; len(tail) > 0; tail = tail[data.NumberBytes:] {
-				first = append(first, data.Number(tail))
+			for ; len(tail) > 0; tail = tail[state.NumberBytes:] {
+				first = append(first, state.Number(tail))
 			}
 			second := docs[value[F](head)]
 			if !s.rule.Verified {
@@ -308,7 +309,7 @@ func (s *spiller[F]) nameFirst(found *spill.Buckets, out *spill.Dealer, b int) e
 	err = found.Each(b, func(r, _ []byte) error {
 		tail = tail[:0]
 		for _, doc := range docs[value[F](r)] {
-			tail = data.AppendNumber(tail, doc)
+			tail = state.AppendNumber(tail, doc)
 		}
 		second := r[width[F]():]
 		return out.Put(bucketOf(value[F](second), s.n), second, tail)
@@ -330,7 +331,7 @@ func (s *spiller[F]) documentsOf(records *spill.Buckets, b int) (map[F][]uint64,
 	return docs, s.distinct.Each(b, func(r, _ []byte) error {
 		f := value[F](r)
 		if have, ok := docs[f]; ok && len(have) < mapper.MostNear {
-			docs[f] = append(have, data.Number(r[width[F]():]))
+			docs[f] = append(have, state.Number(r[width[F]():]))
 		}
 		return nil
 	})
@@ -358,14 +359,14 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 	case mapper.Samples:
 		n, columns = sampledBuckets*s.n, views.Sample
 	}
-	dealt := s.buckets(n, 4+data.NumberBytes, false)
+	dealt := s.buckets(n, 4+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, dealt.Close()) }()
 	deal := dealt.Dealer()
 	values := mapper.NewMap(nil, s.rule)
 	var record []byte
 	err = s.documents.Each(ctx, 0, s.documents.Len(), columns, func(doc uint64, r *views.Row) error {
 		for _, v := range values.Values(table, &r.View) {
-			record = data.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
+			record = state.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
 			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, n), record, nil); err != nil {
 				return err
 			}
@@ -387,7 +388,7 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 				}
 				last, docs = v, docs[:0]
 			}
-			docs = append(docs, data.Number(r[4:]))
+			docs = append(docs, state.Number(r[4:]))
 			return nil
 		})
 		if err == nil {

@@ -1,4 +1,8 @@
-package data
+// Package state is the parts of a run's state that its stages hand to each
+// other: checked files, and the numbers and findings that their records are
+// made of. The packages below it store one kind each; formats.md describes
+// their files. It decides nothing.
+package state
 
 import (
 	"encoding/binary"
@@ -7,49 +11,48 @@ import (
 	"os"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
 )
 
 // ErrDamaged is returned for a file of a run's state that is not as it was
 // written.
 var ErrDamaged = errors.New("damaged: delete the file, and the same command makes it again")
 
-// CheckedFile is a file of a run's state that is written piece by piece: a line
+// File is a file of a run's state that is written piece by piece: a line
 // that names its kind, the body, and an XXH3-64 checksum of both,
 // little-endian.
-type CheckedFile struct {
-	file *AtomicFile
+type File struct {
+	file *data.AtomicFile
 	hash *xxh3.Hasher
 }
 
-// CreateChecked starts the file at path, where nothing stands before Commit.
-func CreateChecked(path, kind string) (*CheckedFile, error) {
-	f, err := CreateAtomic(path)
+// Create starts the file at path, where nothing stands before Commit.
+func Create(path, kind string) (*File, error) {
+	f, err := data.CreateAtomic(path)
 	if err != nil {
 		return nil, err
 	}
-	c := &CheckedFile{f, xxh3.New()}
+	c := &File{f, xxh3.New()}
 	_, err = c.Write([]byte(kind + "\n"))
 	return c, err
 }
 
 // Write appends to the body. An error is that of Commit, too.
-func (c *CheckedFile) Write(b []byte) (int, error) {
+func (c *File) Write(b []byte) (int, error) {
 	_, _ = c.hash.Write(b)
 	return c.file.Write(b)
 }
 
 // Commit completes the file; on error nothing of it is left.
-func (c *CheckedFile) Commit() error {
+func (c *File) Commit() error {
 	_, _ = c.file.Write(binary.LittleEndian.AppendUint64(nil, c.hash.Sum64()))
 	return c.file.Commit()
 }
 
-// Abort removes what was not committed; after Commit it does nothing.
-func (c *CheckedFile) Abort() error { return c.file.Abort() }
-
-// WriteChecked writes a checked file at once.
-func WriteChecked(path, kind string, body []byte) error {
-	f, err := CreateChecked(path, kind)
+// Write writes a checked file at once.
+func Write(path, kind string, body []byte) error {
+	f, err := Create(path, kind)
 	if err != nil {
 		return err
 	}
@@ -57,8 +60,8 @@ func WriteChecked(path, kind string, body []byte) error {
 	return f.Commit()
 }
 
-// ReadChecked returns the body of a CheckedFile, or ErrDamaged.
-func ReadChecked(path, kind string) ([]byte, error) {
+// Read returns the body of a File, or ErrDamaged.
+func Read(path, kind string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

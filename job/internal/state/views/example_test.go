@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/views"
+	"github.com/neardup/neardup/job/internal/state/views"
 )
 
 // Example writes two splits and reads them as one run.

@@ -9,10 +9,11 @@ import (
 	"math"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/state"
 )
 
 // None stands for the number of a document that there is none of.
-const None = uint64(1)<<(8*data.NumberBytes) - 1
+const None = uint64(1)<<(8*state.NumberBytes) - 1
 
 // Decision is what was decided of a document that has a match or a cluster, or
 // does not stay.
@@ -75,10 +76,10 @@ func NoneKept() Kept { return Kept{None, Unknown, float32(math.NaN())} }
 
 // kind names the files. The body of one is the number of the split's first
 // document, then the decisions in ascending order of document: the numbers as
-// of data.AppendNumber, the other fields little-endian.
+// of state.AppendNumber, the other fields little-endian.
 const (
 	kind        = "neardup decisions 3"
-	recordBytes = 4*data.NumberBytes + 1 + 1 + 2 + data.OverlapBytes + 4 + 1 + 1 + 1 + 4
+	recordBytes = 4*state.NumberBytes + state.FindingBytes + 4 + 1 + 1 + 1 + 4
 )
 
 // Writer writes the file of one split.
@@ -89,17 +90,16 @@ type Writer struct {
 
 // Create starts the file at path, of a split whose first document is first.
 func Create(path string, first uint64) *Writer {
-	return &Writer{path: path, buf: data.AppendNumber(nil, first)}
+	return &Writer{path: path, buf: state.AppendNumber(nil, first)}
 }
 
 // Add appends a decision; they come in ascending order of document.
 func (w *Writer) Add(d *Decision) {
 	b := w.buf
 	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Kept.Doc} {
-		b = data.AppendNumber(b, n)
+		b = state.AppendNumber(b, n)
 	}
-	b = append(b, d.Distance, byte(d.Evidence.Reason))
-	b = d.Overlap.Append(binary.LittleEndian.AppendUint16(b, d.Evidence.Figure))
+	b = state.AppendFinding(b, d.Distance, d.Evidence, d.Overlap)
 	b = binary.LittleEndian.AppendUint32(b, d.Size)
 	flags := byte(0)
 	if d.Earlier {
@@ -113,7 +113,7 @@ func (w *Writer) Add(d *Decision) {
 }
 
 // Commit writes the file, whole or not at all.
-func (w *Writer) Commit() error { return data.WriteChecked(w.path, kind, w.buf) }
+func (w *Writer) Commit() error { return state.Write(w.path, kind, w.buf) }
 
 // Split is the decisions of one split.
 type Split struct {
@@ -123,14 +123,14 @@ type Split struct {
 
 // Read reads the file at path.
 func Read(path string) (*Split, error) {
-	b, err := data.ReadChecked(path, kind)
+	b, err := state.Read(path, kind)
 	if err != nil {
 		return nil, err
 	}
-	if len(b) < data.NumberBytes || (len(b)-data.NumberBytes)%recordBytes != 0 {
-		return nil, fmt.Errorf("%s: %w", path, data.ErrDamaged)
+	if len(b) < state.NumberBytes || (len(b)-state.NumberBytes)%recordBytes != 0 {
+		return nil, fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
-	return &Split{First: data.Number(b), b: b[data.NumberBytes:]}, nil
+	return &Split{First: state.Number(b), b: b[state.NumberBytes:]}, nil
 }
 
 // Len is the number of decisions.
@@ -140,13 +140,11 @@ func (s *Split) Len() int { return len(s.b) / recordBytes }
 func (s *Split) At(i int, d *Decision) {
 	b := s.b[i*recordBytes : (i+1)*recordBytes]
 	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Kept.Doc} {
-		*n = data.Number(b)
-		b = b[data.NumberBytes:]
+		*n = state.Number(b)
+		b = b[state.NumberBytes:]
 	}
-	d.Distance, d.Evidence.Reason = b[0], data.Reason(b[1])
-	d.Evidence.Figure = binary.LittleEndian.Uint16(b[2:])
-	d.Overlap = data.UnpackOverlap(b[4:])
-	b = b[4+data.OverlapBytes:]
+	d.Distance, d.Evidence, d.Overlap = state.Finding(b)
+	b = b[state.FindingBytes:]
 	d.Size = binary.LittleEndian.Uint32(b)
 	d.Earlier, d.Keeper = b[4]&1 != 0, b[4]&2 != 0
 	d.Removal, d.Kept.Distance = Removal(b[5]), b[6]
@@ -181,13 +179,13 @@ const kindNames = "neardup names 2"
 // AppendName appends the record of a name: the document's number, a uvarint of
 // the length of its id, and the id.
 func AppendName(dst []byte, doc uint64, id []byte) []byte {
-	dst = binary.AppendUvarint(data.AppendNumber(dst, doc), uint64(len(id)))
+	dst = binary.AppendUvarint(state.AppendNumber(dst, doc), uint64(len(id)))
 	return append(dst, id...)
 }
 
 // CreateNames starts the file of the ids that the tables of a split have: their
 // records, in the order in which the tables have them.
-func CreateNames(path string) (*data.CheckedFile, error) { return data.CreateChecked(path, kindNames) }
+func CreateNames(path string) (*state.File, error) { return state.Create(path, kindNames) }
 
 // Names are the ids that the tables of a split have, to be read in order.
 type Names struct {
@@ -197,15 +195,15 @@ type Names struct {
 
 // ReadNames reads the file of a split.
 func ReadNames(path string) (*Names, error) {
-	b, err := data.ReadChecked(path, kindNames)
+	b, err := state.Read(path, kindNames)
 	return &Names{path, b}, err
 }
 
 // Next is the next id, which is not to be changed. It must be that of doc.
 func (n *Names) Next(doc uint64) ([]byte, error) {
-	if len(n.b) > data.NumberBytes && data.Number(n.b) == doc {
-		length, size := binary.Uvarint(n.b[data.NumberBytes:])
-		start := data.NumberBytes + size
+	if len(n.b) > state.NumberBytes && state.Number(n.b) == doc {
+		length, size := binary.Uvarint(n.b[state.NumberBytes:])
+		start := state.NumberBytes + size
 		if size > 0 && length <= uint64(len(n.b)-start) {
 			end := start + int(length)
 			id := n.b[start:end:end]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/neardup/neardup/data/spill"
+	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
 // Words are dealt by their length, then each bucket is read in order.

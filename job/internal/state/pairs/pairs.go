@@ -16,6 +16,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/state"
 )
 
 // Pair is a pair as the file holds it.
@@ -25,20 +26,34 @@ type Pair struct {
 }
 
 // A file is a line that names its kind, then blocks: uint32 records, the
-// records, an XXH3-64 checksum of both; a block of no records ends it. A record
-// is the numbers of both documents, distance, reason, figure, Jaccard and
-// containment. Integers are little-endian, but for the numbers (data.AppendNumber).
+// records, an XXH3-64 checksum of both, little-endian; a block of no records
+// ends it.
 const (
-	kind        = "neardup pairs 2\n"
-	recordBytes = 2*data.NumberBytes + 1 + 1 + 2 + data.OverlapBytes
-	blockPairs  = 4096
+	kind       = "neardup pairs 2\n"
+	blockPairs = 4096
 )
+
+// RecordBytes is the width of a pair's record: the numbers of both documents,
+// and what was found of them.
+const RecordBytes = 2*state.NumberBytes + state.FindingBytes
+
+// Append appends the record of a pair to dst. Records sort as the documents do.
+func Append(dst []byte, p *Pair) []byte {
+	dst = state.AppendNumber(state.AppendNumber(dst, p.A), p.B)
+	return state.AppendFinding(dst, p.Distance, p.Evidence, p.Overlap)
+}
+
+// Unpack is the pair whose record b starts with.
+func Unpack(b []byte) (p Pair) {
+	p.A, p.B = state.Number(b), state.Number(b[state.NumberBytes:])
+	p.Distance, p.Evidence, p.Overlap = state.Finding(b[2*state.NumberBytes:])
+	return p
+}
 
 // Writer writes a file of pairs.
 type Writer struct {
 	mu  sync.Mutex
 	out *data.AtomicFile
-	n   int64
 }
 
 // Create starts the file at path.
@@ -64,24 +79,16 @@ func (w *Writer) Add(pairs []Pair) error {
 	if len(pairs) == 0 {
 		return nil
 	}
-	b := make([]byte, 0, 4+len(pairs)*recordBytes+8)
+	b := make([]byte, 0, 4+len(pairs)*RecordBytes+8)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(pairs)))
 	for i := range pairs {
-		p := &pairs[i]
-		b = data.AppendNumber(data.AppendNumber(b, p.A), p.B)
-		b = append(b, p.Distance, byte(p.Evidence.Reason))
-		b = binary.LittleEndian.AppendUint16(b, p.Evidence.Figure)
-		b = p.Append(b)
+		b = Append(b, &pairs[i])
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.n += int64(len(pairs))
 	_, err := w.out.Write(binary.LittleEndian.AppendUint64(b, xxh3.Hash(b)))
 	return err
 }
-
-// Len is the number of pairs so far.
-func (w *Writer) Len() int64 { return w.n }
 
 // Commit completes the file.
 func (w *Writer) Commit() error {
@@ -105,12 +112,12 @@ func Each(ctx context.Context, path string, yield func(Pair) error) (err error) 
 	defer func() { err = errors.Join(err, f.Close()) }()
 	in := bufio.NewReaderSize(f, 1<<20)
 	offset := int64(len(kind))
-	damaged := func() error { return fmt.Errorf("%s at offset %d: %w", path, offset, data.ErrDamaged) }
+	damaged := func() error { return fmt.Errorf("%s at offset %d: %w", path, offset, state.ErrDamaged) }
 	head := make([]byte, len(kind))
 	if _, err := io.ReadFull(in, head); err != nil || string(head) != kind {
 		return damaged()
 	}
-	block := make([]byte, 4+blockPairs*recordBytes+8)
+	block := make([]byte, 4+blockPairs*RecordBytes+8)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -122,7 +129,7 @@ func Each(ctx context.Context, path string, yield func(Pair) error) (err error) 
 		if n > blockPairs {
 			return damaged()
 		}
-		end := 4 + n*recordBytes
+		end := 4 + n*RecordBytes
 		if _, err := io.ReadFull(in, block[4:end+8]); err != nil || xxh3.Hash(block[:end]) != binary.LittleEndian.Uint64(block[end:]) {
 			return damaged()
 		}
@@ -133,19 +140,10 @@ func Each(ctx context.Context, path string, yield func(Pair) error) (err error) 
 			}
 			return nil
 		}
-		for b := block[4:end]; len(b) > 0; b = b[recordBytes:] {
-			if err := yield(unpack(b)); err != nil {
+		for b := block[4:end]; len(b) > 0; b = b[RecordBytes:] {
+			if err := yield(Unpack(b)); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-func unpack(b []byte) (p Pair) {
-	p.A, p.B = data.Number(b), data.Number(b[data.NumberBytes:])
-	b = b[2*data.NumberBytes:]
-	p.Distance, p.Evidence.Reason = b[0], data.Reason(b[1])
-	p.Evidence.Figure = binary.LittleEndian.Uint16(b[2:])
-	p.Overlap = data.UnpackOverlap(b[4:])
-	return p
 }

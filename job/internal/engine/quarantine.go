@@ -1,17 +1,18 @@
-package data
+package engine
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/neardup/neardup/data"
 )
 
-// quarantineRaw is how many raw bytes of a record Quarantine keeps unless
-// told otherwise.
+// quarantineRaw is how many raw bytes of a record quarantine keeps.
 const quarantineRaw = 64 << 10
 
-// QuarantineRow is one line of a quarantine file.
-type QuarantineRow struct {
+// quarantineRow is one line of a quarantine file.
+type quarantineRow struct {
 	Source  string `json:"source"`             // path of the input
 	Offset  int64  `json:"offset"`             // where the record starts, as Document.Offset
 	Reason  string `json:"reason"`             // one of the Reason constants
@@ -20,39 +21,29 @@ type QuarantineRow struct {
 	Raw     []byte `json:"raw,omitempty"`      // the first of them, base64
 }
 
-// Quarantine keeps the records that a task skipped: JSONL, one QuarantineRow
+// quarantine keeps the records that a task skipped: JSONL, one quarantineRow
 // a line, which appears under its final name at Commit. It is used by one
 // goroutine at a time.
-type Quarantine struct {
-	file *AtomicFile
+type quarantine struct {
+	file *data.AtomicFile
 	enc  *json.Encoder
-	max  int
 	rows int64
 }
 
-// CreateQuarantine starts the quarantine file of a task. maxRaw caps the raw
-// bytes kept of a record; 0 means 64 KiB, a negative number keeps none.
-func CreateQuarantine(path string, maxRaw int) (*Quarantine, error) {
-	return createQuarantineIn(OS, path, maxRaw)
-}
-
-// createQuarantineIn is CreateQuarantine on another file system.
-func createQuarantineIn(fsys FS, path string, maxRaw int) (*Quarantine, error) {
-	f, err := CreateAtomicIn(fsys, path)
+// createQuarantine starts the quarantine file of a task.
+func createQuarantine(path string) (*quarantine, error) {
+	f, err := data.CreateAtomic(path)
 	if err != nil {
 		return nil, err
 	}
-	if maxRaw == 0 {
-		maxRaw = quarantineRaw
-	}
 	enc := json.NewEncoder(f)
 	enc.SetEscapeHTML(false)
-	return &Quarantine{file: f, enc: enc, max: max(maxRaw, 0)}, nil
+	return &quarantine{file: f, enc: enc}, nil
 }
 
 // Add appends a skipped record.
-func (q *Quarantine) Add(b *BadRecord) error {
-	row := QuarantineRow{Source: b.Source, Offset: b.Offset, Reason: b.Reason, RawSize: len(b.Raw), Raw: b.Raw[:min(len(b.Raw), q.max)]}
+func (q *quarantine) Add(b *data.BadRecord) error {
+	row := quarantineRow{Source: b.Source, Offset: b.Offset, Reason: b.Reason, RawSize: len(b.Raw), Raw: b.Raw[:min(len(b.Raw), quarantineRaw)]}
 	if b.Err != nil {
 		row.Error = b.Err.Error()
 	}
@@ -64,10 +55,10 @@ func (q *Quarantine) Add(b *BadRecord) error {
 }
 
 // Rows is the number of records added.
-func (q *Quarantine) Rows() int64 { return q.rows }
+func (q *quarantine) Rows() int64 { return q.rows }
 
 // Commit makes the file appear, or, without a record, leaves none.
-func (q *Quarantine) Commit() error {
+func (q *quarantine) Commit() error {
 	if q.rows == 0 {
 		return q.Abort()
 	}
@@ -78,7 +69,7 @@ func (q *Quarantine) Commit() error {
 }
 
 // Abort drops what was added. After Commit it does nothing.
-func (q *Quarantine) Abort() error {
+func (q *quarantine) Abort() error {
 	if err := q.file.Abort(); err != nil {
 		return errors.Join(errors.New("quarantine"), err)
 	}

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/decision"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/decision"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -128,7 +129,7 @@ func TestDamage(t *testing.T) {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := decision.Read(path); !errors.Is(err, data.ErrDamaged) {
+			if _, err := decision.Read(path); !errors.Is(err, state.ErrDamaged) {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package pairs_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/pairs"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/pairs"
 )
 
 func read(path string) (got []pairs.Pair, err error) {
@@ -83,10 +85,33 @@ func TestDamage(t *testing.T) {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := read(path); !errors.Is(err, data.ErrDamaged) {
+			if _, err := read(path); !errors.Is(err, state.ErrDamaged) {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 		}
+	}
+}
+
+func TestRecordsComeBackAndSort(t *testing.T) {
+	number := rapid.Uint64Range(0, 1<<(8*state.NumberBytes)-1)
+	rapid.Check(t, func(t *rapid.T) {
+		p := pairs.Pair{
+			Pair: data.Pair{A: number.Draw(t, "a"), B: number.Draw(t, "b"), Distance: rapid.Byte().Draw(t, "h"),
+				Evidence: data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")}},
+			Overlap: data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")},
+		}
+		rec := pairs.Append([]byte("x"), &p)[1:]
+		if got := pairs.Unpack(rec); len(rec) != pairs.RecordBytes || got != p {
+			t.Fatalf("%+v, in %d bytes, is %+v", p, len(rec), got)
+		}
+		q := pairs.Pair{Pair: data.Pair{A: number.Draw(t, "c"), B: number.Draw(t, "d")}}
+		if want := cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B)); want != 0 && slices.Compare(rec, pairs.Append(nil, &q)) != want {
+			t.Fatalf("%d %d and %d %d do not sort as they should", p.A, p.B, q.A, q.B)
+		}
+	})
+	p := pairs.Pair{Overlap: data.UnknownOverlap()}
+	if o := pairs.Unpack(pairs.Append(nil, &p)).Overlap; o.Jaccard == o.Jaccard || o.Containment == o.Containment {
+		t.Error("an overlap that is not known is", o)
 	}
 }
 

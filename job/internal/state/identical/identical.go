@@ -9,7 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/state"
 )
 
 // Kind is why a document is left out.
@@ -58,12 +58,12 @@ func (w *Writer) Add(d Document) {
 }
 
 // Commit writes the file, whole or not at all.
-func (w *Writer) Commit() error { return data.WriteChecked(w.path, kind, w.buf) }
+func (w *Writer) Commit() error { return state.Write(w.path, kind, w.buf) }
 
 // Read calls yield with the documents of the file at path, of a split whose
 // first document is first, in ascending order, until yield returns an error.
 func Read(path string, first uint64, yield func(Document) error) error {
-	b, err := data.ReadChecked(path, kind)
+	b, err := state.Read(path, kind)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func Read(path string, first uint64, yield func(Document) error) error {
 	for len(b) > 0 {
 		d.Doc += next()
 		if damaged || len(b) == 0 {
-			return fmt.Errorf("%s: %w", path, data.ErrDamaged)
+			return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 		}
 		d.Kind, d.Of = Kind(b[0]), 0
 		b = b[1:]
@@ -89,7 +89,7 @@ func Read(path string, first uint64, yield func(Document) error) error {
 			d.Of = d.Doc - next()
 		}
 		if damaged {
-			return fmt.Errorf("%s: %w", path, data.ErrDamaged)
+			return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 		}
 		if err := yield(d); err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/data/identical"
+	"github.com/neardup/neardup/job/internal/state/identical"
 )
 
 func read(path string, first uint64) (docs []identical.Document, err error) {

@@ -1,0 +1,93 @@
+package state_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/job/internal/state"
+)
+
+func TestNumbersComeBackAndSort(t *testing.T) {
+	number := rapid.Uint64Range(0, 1<<(8*state.NumberBytes)-1)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := number.Draw(t, "a"), number.Draw(t, "b")
+		x, y := state.AppendNumber([]byte("x"), a)[1:], state.AppendNumber(nil, b)
+		if len(x) != state.NumberBytes || state.Number(x) != a || state.Number(append(x, 9)) != a {
+			t.Fatalf("%d is % x, which is %d", a, x, state.Number(x))
+		}
+		if bytes.Compare(x[:state.NumberBytes], y) != cmp.Compare(a, b) {
+			t.Fatalf("%d and %d do not sort as % x and % x", a, b, x, y)
+		}
+	})
+}
+
+// A file comes back as it was written; with any byte changed, cut or appended,
+// or read as another kind, it is refused.
+func TestChecked(t *testing.T) {
+	const kind = "kind 1"
+	path := filepath.Join(t.TempDir(), "file")
+	for _, body := range [][]byte{nil, []byte("a"), bytes.Repeat([]byte("0123456789\n"), 10)} {
+		if err := state.Write(path, kind, body); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := state.Read(path, kind); err != nil || !bytes.Equal(got, body) {
+			t.Fatalf("got %q, %v, want %q", got, err, body)
+		}
+		if _, err := state.Read(path, "kind 2"); !errors.Is(err, state.ErrDamaged) {
+			t.Fatalf("as another kind: %v", err)
+		}
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range whole {
+			damaged := slices.Clone(whole)
+			damaged[i] ^= 0x20
+			for _, b := range [][]byte{damaged, whole[:i], append(slices.Clone(whole), whole[i])} {
+				if err := os.WriteFile(path, b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := state.Read(path, kind); !errors.Is(err, state.ErrDamaged) {
+					t.Fatalf("byte %d of %d: %v", i, len(whole), err)
+				}
+			}
+		}
+	}
+	if _, err := state.Read(filepath.Join(t.TempDir(), "missing"), kind); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a file that is not there: %v", err)
+	}
+	if err := state.Write(filepath.Join(path, "below-a-file"), kind, nil); err == nil {
+		t.Error("a file within a file was written")
+	}
+}
+
+func ExampleAppendNumber() {
+	record := state.AppendNumber(nil, 1<<32+7) // a document beyond the four billionth
+	fmt.Printf("% x %d\n", record, state.Number(record))
+	// Output: 01 00 00 00 07 4294967303
+}
+
+func ExampleWrite() {
+	dir, err := os.MkdirTemp("", "checked")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "names")
+	fmt.Println(state.Write(path, "neardup names 1", []byte("a body")))
+	body, err := state.Read(path, "neardup names 1")
+	fmt.Printf("%s %v\n", body, err)
+	// Output:
+	// <nil>
+	// a body <nil>
+}
