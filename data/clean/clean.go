@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/csv"
+	"github.com/neardup/neardup/data/internal/csv"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/csv"
+	"github.com/neardup/neardup/data/internal/csv"
 	"github.com/neardup/neardup/data/parquet"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/charset"
-	"github.com/neardup/neardup/data/csv"
+	"github.com/neardup/neardup/data/internal/csv"
+	"github.com/neardup/neardup/data/internal/jsonl"
 	"github.com/neardup/neardup/data/internal/stream"
-	"github.com/neardup/neardup/data/jsonl"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/warc"

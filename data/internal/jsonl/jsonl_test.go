@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/jsonl"
+	"github.com/neardup/neardup/data/internal/jsonl"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
-	neardupcsv "github.com/neardup/neardup/data/csv"
+	neardupcsv "github.com/neardup/neardup/data/internal/csv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
