@@ -23,7 +23,7 @@ func Example() {
 		if p.Document() {
 			documents++
 		}
-		if p.Kind == sample.Mirror {
+		if p.Kind == "mirror" {
 			mirrors++
 		}
 	}

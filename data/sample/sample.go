@@ -19,45 +19,13 @@ var dump embed.FS
 //go:embed truth.json
 var truth []byte
 
-// Kind says what a record of the dump is.
-type Kind string
-
-// Kinds of documents. All but Original, Short and Empty are planted
-// near-duplicates of the document that Page.Original names.
-const (
-	Original      Kind = "original"      // unlike every other original
-	Mirror        Kind = "mirror"        // the same text under another URL
-	Advertisement Kind = "advertisement" // one paragraph was inserted
-	Counters      Kind = "counters"      // dates, views and comments are others
-	Edit          Kind = "edit"          // words were replaced and a sentence dropped
-	Truncated     Kind = "truncated"     // the end is missing
-	ErrorPage     Kind = "error_page"    // "page not found" under status 200
-	Traditional   Kind = "traditional"   // the same text in traditional characters
-	Width         Kind = "width"         // the same text with full-width letters, digits and half-width punctuation
-	Short         Kind = "short"         // a few words
-	Empty         Kind = "empty"         // no text, or none but spaces
-)
-
-// Kinds of records that a run skips.
-const (
-	DuplicateID Kind = "duplicate_id" // an id that appeared earlier in the dump
-	Malformed   Kind = "malformed"    // no JSON
-	NoText      Kind = "no_text"      // JSON without a text
-	WARCInfo    Kind = "warcinfo"
-	Request     Kind = "request"
-	Metadata    Kind = "metadata"
-	Image       Kind = "image"
-	Redirect    Kind = "redirect"
-	NotFound    Kind = "not_found" // status 404
-)
-
 // Page is the truth about one record of the dump.
 type Page struct {
 	File    string `json:"file"`              // name of the file in Files
 	Record  int    `json:"record"`            // number in the file, from 0: of the WARC record or the line
 	Offset  int64  `json:"offset"`            // where it starts: byte of the .warc.gz file, or of the uncompressed lines
 	ID      string `json:"id,omitempty"`      // the document's id in a run: its URL, or file#offset when it has none
-	Kind    Kind   `json:"kind"`              //
+	Kind    string `json:"kind"`              // of those that README.md describes: a planted near-duplicate of Original, another document, or a record to skip
 	Skip    string `json:"skip,omitempty"`    // why a run that has the default options skips it, one of data's reasons; "" for a document
 	Lang    string `json:"lang,omitempty"`    // zh, zh-Hant, en, or mixed
 	Charset string `json:"charset,omitempty"` // charset of a page that is not UTF-8: gbk or big5

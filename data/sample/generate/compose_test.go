@@ -126,7 +126,7 @@ func originals() []*page {
 		pages = append(pages, p)
 	}
 	for i, p := range pages {
-		p.Kind = sample.Original
+		p.Kind = "original"
 		p.ID = fmt.Sprintf("https://%s/%d/%02d/%04d.html", site(random(4, uint64(i)), p.Lang), p.published.Year(), p.published.Month(), 1000+i)
 	}
 	return pages

@@ -122,13 +122,13 @@ func deal(pages []*page) map[string][]*page {
 			name = jsonlGzip
 		}
 		html := name == warcA || name == warcB
-		alone := p.Kind == sample.Original && p.Cluster == "" && p.Lang == langChinese
+		alone := p.Kind == "original" && p.Cluster == "" && p.Lang == langChinese
 		switch {
-		case html && (p.Kind == sample.Short || p.Kind == sample.Empty):
+		case html && (p.Kind == "short" || p.Kind == "empty"):
 			name = jsonlGzip // what is left of an almost empty HTML page depends on the reader
 		case html && !gbk && alone:
 			gbk, p.Charset = true, "gbk"
-		case html && !big5 && p.Kind == sample.Traditional:
+		case html && !big5 && p.Kind == "traditional":
 			big5, p.Charset = true, "big5"
 		case name == jsonlText && !noID && alone:
 			noID, p.noID = true, true
@@ -187,10 +187,10 @@ func writeJSONL(name string, pages []*page) ([]byte, []sample.Page, error) {
 			return nil, nil, err
 		}
 		if i == len(pages)/2 && name == jsonlGzip {
-			add(sample.Page{Kind: sample.Malformed, Skip: data.ReasonMalformed}, content[:len(content)/2])
+			add(sample.Page{Kind: "malformed", Skip: data.ReasonMalformed}, content[:len(content)/2])
 		}
 		if i == len(pages)/2 && name == jsonlText {
-			add(sample.Page{Kind: sample.NoText, Skip: data.ReasonNoText, ID: "http://tiny.example.com/no-text"},
+			add(sample.Page{Kind: "no_text", Skip: data.ReasonNoText, ID: "http://tiny.example.com/no-text"},
 				[]byte(`{"id":"http://tiny.example.com/no-text","title":"目录","date":"2026-03-04T05:06:07Z"}`))
 		}
 		add(p.Page, content)

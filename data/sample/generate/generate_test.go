@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/sample"
 )
 
 var update = flag.Bool("update", false, "write the files of data/sample")
@@ -84,7 +83,7 @@ func TestFoldTraditional(t *testing.T) {
 		if p.Lang == langEnglish {
 			continue
 		}
-		q := copyOf(p, sample.Traditional)
+		q := copyOf(p, "traditional")
 		traditional(q, nil)
 		if q.text() != p.text() {
 			changed++

@@ -13,24 +13,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/sample"
 )
 
 // plans says how many near-duplicates of each kind are planted, and in what.
 var plans = []struct {
-	kind     sample.Kind
+	kind     string
 	n        int
 	langs    string
 	shortest int // characters of the original
 	change   func(*page, *rand.Rand)
 }{
-	{sample.Mirror, 24, "zh en mixed", 0, func(*page, *rand.Rand) {}},
-	{sample.Advertisement, 18, "zh en mixed", 700, advertise},
-	{sample.Counters, 16, "zh en mixed", 700, recount},
-	{sample.Edit, 20, "zh en", 700, edit},
-	{sample.Truncated, 8, "zh en", 600, truncate},
-	{sample.Traditional, 7, "zh", 300, traditional},
-	{sample.Width, 7, "zh mixed", 300, widen},
+	{"mirror", 24, "zh en mixed", 0, func(*page, *rand.Rand) {}},
+	{"advertisement", 18, "zh en mixed", 700, advertise},
+	{"counters", 16, "zh en mixed", 700, recount},
+	{"edit", 20, "zh en", 700, edit},
+	{"truncated", 8, "zh en", 600, truncate},
+	{"traditional", 7, "zh", 300, traditional},
+	{"width", 7, "zh mixed", 300, widen},
 }
 
 // plant makes the near-duplicates of some of the originals, and names the
@@ -69,14 +68,14 @@ func plant(originals []*page) ([]*page, error) {
 	return planted, nil
 }
 
-func fits(o *page, kind sample.Kind, langs string, shortest int) bool {
+func fits(o *page, kind string, langs string, shortest int) bool {
 	if !strings.Contains(" "+langs+" ", " "+o.Lang+" ") || utf8.RuneCountInString(o.text()) < shortest {
 		return false
 	}
-	return kind != sample.Counters || counter.MatchString(o.paragraphs[0])
+	return kind != "counters" || counter.MatchString(o.paragraphs[0])
 }
 
-func copyOf(from *page, kind sample.Kind) *page {
+func copyOf(from *page, kind string) *page {
 	p := &page{title: from.title, published: from.published, original: from}
 	p.paragraphs = append(p.paragraphs, from.paragraphs...)
 	p.Kind, p.Lang, p.Cluster, p.Original = kind, from.Lang, from.Cluster, from.ID
@@ -203,7 +202,7 @@ func widen(p *page, _ *rand.Rand) {
 func oddities() []*page {
 	var pages []*page
 	r := random(7, 0)
-	add := func(p *page, kind sample.Kind, lang, id string) *page {
+	add := func(p *page, kind string, lang, id string) *page {
 		p.Kind, p.Lang, p.ID = kind, lang, id
 		p.published = time.Date(2026, time.March, 2+r.IntN(12), r.IntN(24), r.IntN(60), 0, 0, time.UTC)
 		pages = append(pages, p)
@@ -219,7 +218,7 @@ func oddities() []*page {
 		var first *page
 		for range group.n {
 			path := fmt.Sprintf("/%s/%d.html", pick(r, words("item show list view article tag")), 1000+r.IntN(9000))
-			p := add(&page{title: group.title, paragraphs: errorText(group.lang, path, 100000+r.IntN(900000))}, sample.ErrorPage, group.lang, "http://"+group.host+path)
+			p := add(&page{title: group.title, paragraphs: errorText(group.lang, path, 100000+r.IntN(900000))}, "error_page", group.lang, "http://"+group.host+path)
 			p.Cluster = group.cluster
 			if first == nil {
 				first = p
@@ -240,14 +239,14 @@ func oddities() []*page {
 		{"", langChinese, "相册", "暂无评论"},
 		{"", langMixed, "Index", "首页 Home"},
 	} {
-		p := add(&page{title: short.title, paragraphs: []string{short.text}}, sample.Short, short.lang, fmt.Sprintf("http://tiny.example.com/p/%d", 500+i))
+		p := add(&page{title: short.title, paragraphs: []string{short.text}}, "short", short.lang, fmt.Sprintf("http://tiny.example.com/p/%d", 500+i))
 		p.Cluster = short.cluster
 		if i > 0 && short.cluster != "" && pages[len(pages)-2].Cluster == short.cluster {
 			p.original, p.Original = pages[len(pages)-2], pages[len(pages)-2].ID
 		}
 	}
 	for i, text := range []string{"", " \n\t ", "　　\u00a0", ""} {
-		add(&page{title: "", paragraphs: []string{text}}, sample.Empty, "", fmt.Sprintf("http://tiny.example.com/blank/%d", i))
+		add(&page{title: "", paragraphs: []string{text}}, "empty", "", fmt.Sprintf("http://tiny.example.com/blank/%d", i))
 	}
 	return pages
 }
@@ -272,7 +271,7 @@ func errorText(lang, path string, request int) []string {
 // again makes a record whose id stands earlier in the dump already: the page
 // as it was crawled once more.
 func again(p *page) *page {
-	q := copyOf(p, sample.DuplicateID)
+	q := copyOf(p, "duplicate_id")
 	q.ID, q.Cluster, q.Original = p.ID, "", p.ID
 	q.Skip, q.Characters, q.Jaccard = data.ReasonDuplicateID, p.Characters, 1
 	return q

@@ -94,10 +94,10 @@ func writeWARC(name string, pages []*page) ([]byte, []sample.Page, error) {
 	if name == warcB {
 		a.at = a.at.Add(2 * time.Hour)
 	}
-	skip := func(kind sample.Kind, reason, id string) sample.Page {
+	skip := func(kind string, reason, id string) sample.Page {
 		return sample.Page{Kind: kind, Skip: reason, ID: id}
 	}
-	if err := a.add(skip(sample.WARCInfo, data.ReasonNotPage, ""), "warcinfo", "", "application/warc-fields",
+	if err := a.add(skip("warcinfo", data.ReasonNotPage, ""), "warcinfo", "", "application/warc-fields",
 		[]byte("software: neardup sample\r\nformat: WARC File Format 1.0\r\n"), field{"WARC-Filename", name}); err != nil {
 		return nil, nil, err
 	}
@@ -108,7 +108,7 @@ func writeWARC(name string, pages []*page) ([]byte, []sample.Page, error) {
 				return nil, nil, err
 			}
 			request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/html\r\nConnection: close\r\n\r\n", address.RequestURI(), address.Host)
-			if err := a.add(skip(sample.Request, data.ReasonNotPage, p.ID), "request", p.ID, "application/http; msgtype=request", []byte(request)); err != nil {
+			if err := a.add(skip("request", data.ReasonNotPage, p.ID), "request", p.ID, "application/http; msgtype=request", []byte(request)); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -131,7 +131,7 @@ func writeWARC(name string, pages []*page) ([]byte, []sample.Page, error) {
 			return nil, nil, err
 		}
 		if i == 0 && name == warcA {
-			if err := a.add(skip(sample.Metadata, data.ReasonNotPage, p.ID), "metadata", p.ID, "application/warc-fields",
+			if err := a.add(skip("metadata", data.ReasonNotPage, p.ID), "metadata", p.ID, "application/warc-fields",
 				[]byte("fetchTimeMs: 184\r\n"), field{"WARC-Concurrent-To", a.recordID(len(a.records) - 1)}); err != nil {
 				return nil, nil, err
 			}
@@ -141,17 +141,17 @@ func writeWARC(name string, pages []*page) ([]byte, []sample.Page, error) {
 }
 
 // oddities appends the responses that are no pages.
-func (a *archive) oddities(skip func(sample.Kind, string, string) sample.Page) error {
+func (a *archive) oddities(skip func(string, string, string) sample.Page) error {
 	const image, moved, missing = "http://www.example.org/logo.png", "http://www.example.org/old", "http://www.example.org/missing"
-	if err := a.response(skip(sample.Image, data.ReasonNotPage, image), image, "200 OK", []field{{"Content-Type", "image/png"}}, pixel()); err != nil {
+	if err := a.response(skip("image", data.ReasonNotPage, image), image, "200 OK", []field{{"Content-Type", "image/png"}}, pixel()); err != nil {
 		return err
 	}
-	if err := a.response(skip(sample.Redirect, data.ReasonHTTPStatus, moved), moved, "301 Moved Permanently",
+	if err := a.response(skip("redirect", data.ReasonHTTPStatus, moved), moved, "301 Moved Permanently",
 		[]field{{"Location", "http://www.example.org/new"}, {"Content-Type", "text/html"}},
 		[]byte("<html><head><title>301 Moved Permanently</title></head><body><h1>Moved</h1></body></html>\n")); err != nil {
 		return err
 	}
-	return a.response(skip(sample.NotFound, data.ReasonHTTPStatus, missing), missing, "404 Not Found",
+	return a.response(skip("not_found", data.ReasonHTTPStatus, missing), missing, "404 Not Found",
 		[]field{{"Content-Type", "text/html; charset=utf-8"}},
 		[]byte("<html><head><title>404</title></head><body><h1>Not Found</h1><p>There is nothing at this address.</p></body></html>\n"))
 }
