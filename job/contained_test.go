@@ -118,7 +118,7 @@ func clusterOf(t *testing.T, out string) map[string]string {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		in, err := parquet.OpenClusters(path, parquet.ReadOptions{})
+		in, err := parquet.OpenTable(path, &data.Clusters, parquet.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

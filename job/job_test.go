@@ -49,7 +49,7 @@ type document struct {
 // writeFingerprints writes a fingerprints table that a match can read.
 func writeFingerprints(t *testing.T, path string, bits int, docs []document) {
 	t.Helper()
-	w, err := parquet.CreateFingerprints(path, parquet.Options{Bits: bits})
+	w, err := parquet.Create(path, &data.Fingerprints, parquet.Options{Bits: bits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func readMatches(t *testing.T, out, table string) []match {
 	}
 	var got []match
 	for _, part := range parts {
-		r, err := parquet.OpenMatches(part, parquet.ReadOptions{})
+		r, err := parquet.OpenTable(part, &data.Matches, parquet.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ type clusterReader struct {
 }
 
 func openClusters(path string) (*clusterReader, error) {
-	in, err := parquet.OpenClusters(path, parquet.ReadOptions{})
+	in, err := parquet.OpenTable(path, &data.Clusters, parquet.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
 		return err
 	}
 	for _, path := range paths {
-		err := parquet.ReadDrift(ctx, path, func(row *data.DriftRow) error {
+		err := parquet.ReadTable(ctx, path, &data.Drift, func(row *data.DriftRow) error {
 			count(languages, row.Language, row)
 			count(sites, string(row.Site), row)
 			return nil
@@ -63,7 +63,7 @@ func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
 	}
 	l.Growing = nil
 	for _, path := range paths {
-		err := parquet.ReadGrowth(ctx, path, func(row *data.GrowthRow) error {
+		err := parquet.ReadTable(ctx, path, &data.Growth, func(row *data.GrowthRow) error {
 			if len(l.Growing) < summarySites {
 				print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.config.Features.Bits)
 				l.Growing = append(l.Growing, Growth{print, row.Documents, row.Before, row.Earlier, string(row.Example)})

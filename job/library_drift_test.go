@@ -56,7 +56,7 @@ func TestDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		err := parquet.ReadDrift(context.Background(), path, func(r *data.DriftRow) error {
+		err := parquet.ReadTable(context.Background(), path, &data.Drift, func(r *data.DriftRow) error {
 			got = append(got, fmt.Sprint(r.Night, " ", string(r.Site), " ", r.Language, " ", r.Documents, r.New, r.Repeated, r.Returned))
 			return nil
 		})

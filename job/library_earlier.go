@@ -202,7 +202,7 @@ func (r *run) writeDrift(drift map[driftKey]*data.DriftRow) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := parquet.CreateDrift(path, r.job.TableOptions())
+	out, err := parquet.Create(path, &data.Drift, r.job.TableOptions())
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (r *run) writeGrowth(n *night, earliest *reducer.Earliest) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := parquet.CreateGrowth(path, r.job.TableOptions())
+	out, err := parquet.Create(path, &data.Growth, r.job.TableOptions())
 	if err != nil {
 		return err
 	}

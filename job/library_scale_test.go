@@ -171,7 +171,7 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := parquet.CreateFingerprints(part, parquet.Options{})
+	out, err := parquet.Create(part, &data.Fingerprints, parquet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

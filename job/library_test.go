@@ -161,7 +161,7 @@ func TestVerdictsOnEarlierNights(t *testing.T) {
 	if err != nil || len(paths) != 1 {
 		t.Fatal(paths, err)
 	}
-	in, err := parquet.OpenMatches(paths[0], parquet.ReadOptions{})
+	in, err := parquet.OpenTable(paths[0], &data.Matches, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,14 +19,14 @@ import (
 )
 
 // eachRow calls yield with the rows of all parts of a run's table.
-func eachRow[R any](t *testing.T, out, table string, open func(string, parquet.ReadOptions) (*parquet.TableReader[R], error), yield func(part int, row *R)) {
+func eachRow[R any](t *testing.T, out, folder string, table *data.Table[R], yield func(part int, row *R)) {
 	t.Helper()
-	parts, err := rundir.Parts(out, table)
+	parts, err := rundir.Parts(out, folder)
 	if err != nil || len(parts) == 0 {
-		t.Fatalf("%s: %v, %v", table, parts, err)
+		t.Fatalf("%s: %v, %v", folder, parts, err)
 	}
 	for part, path := range parts {
-		r, err := open(path, parquet.ReadOptions{})
+		r, err := parquet.OpenTable(path, table, parquet.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 	t.Helper()
 	rows := map[string]int{} // of each id in a part, the first
 	ids := make([]int, s.Splits)
-	eachRow(t, out, rundir.Fingerprints, parquet.OpenFingerprints, func(part int, row *data.FingerprintRow) {
+	eachRow(t, out, rundir.Fingerprints, &data.Fingerprints, func(part int, row *data.FingerprintRow) {
 		key := fmt.Sprint(part, string(row.DocID))
 		if _, again := rows[key]; !again {
 			rows[key] = ids[part]
@@ -54,7 +54,7 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		ids[part]++
 	})
 	of, keepers := map[string]string{}, map[string]string{} // cluster of those that go; representative by cluster
-	eachRow(t, out, rundir.Clusters, parquet.OpenClusters, func(_ int, row *data.ClusterRow) {
+	eachRow(t, out, rundir.Clusters, &data.Clusters, func(_ int, row *data.ClusterRow) {
 		if row.Keeper {
 			keepers[string(row.ClusterID)] = string(row.DocID)
 		} else {
@@ -62,12 +62,12 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		}
 	})
 	matches := map[[2]string]data.MatchRow{}
-	eachRow(t, out, rundir.Matches, parquet.OpenMatches, func(_ int, row *data.MatchRow) {
+	eachRow(t, out, rundir.Matches, &data.Matches, func(_ int, row *data.MatchRow) {
 		matches[[2]string{string(row.DocID), string(row.MatchID)}] = *row
 	})
 	reasons := map[string]int64{}
 	last := slices.Repeat([]int{-1}, s.Splits)
-	eachRow(t, out, rundir.Removed, parquet.OpenRemoved, func(part int, r *data.RemovedRow) {
+	eachRow(t, out, rundir.Removed, &data.Removed, func(part int, r *data.RemovedRow) {
 		reasons[r.Reason]++
 		doc, kept := string(r.DocID), string(r.KeptID)
 		if row, ok := rows[fmt.Sprint(part, doc)]; !ok || row < last[part] && r.Reason != data.ReasonDuplicateID {
@@ -119,7 +119,7 @@ func TestRemoved(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	s := runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
 	got := map[string]string{}
-	eachRow(t, out, rundir.Removed, parquet.OpenRemoved, func(_ int, r *data.RemovedRow) {
+	eachRow(t, out, rundir.Removed, &data.Removed, func(_ int, r *data.RemovedRow) {
 		got[string(r.DocID)] = fmt.Sprintf("%s %s %s %s %v %v", r.Reason, r.KeptID, r.ClusterID, r.Site, r.Similarity > 0.5, math.Round(10*r.Containment))
 	})
 	want := map[string]string{

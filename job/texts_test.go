@@ -108,7 +108,7 @@ func TestTextsTable(t *testing.T) {
 	for task, name := range []string{"crawl-00.warc.gz", "crawl-01.warc.gz"} {
 		split, docs := inputDocuments(t, filepath.Join(dump, name))
 		part := rundir.PartName(task, ".parquet")
-		texts, err := parquet.OpenTexts(filepath.Join(out, rundir.Texts, part), parquet.ReadOptions{})
+		texts, err := parquet.OpenTable(filepath.Join(out, rundir.Texts, part), &data.Texts, parquet.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,7 +131,7 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 // readVerdicts returns the rows of a table of matches with their verdicts.
 func readVerdicts(t *testing.T, out, table string) map[[2]string]string {
 	t.Helper()
-	r, err := parquet.OpenMatches(filepath.Join(out, table, rundir.PartName(0, ".parquet")), parquet.ReadOptions{})
+	r, err := parquet.OpenTable(filepath.Join(out, table, rundir.PartName(0, ".parquet")), &data.Matches, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

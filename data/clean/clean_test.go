@@ -189,7 +189,7 @@ func TestOwnForm(t *testing.T) {
 
 func TestParquet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.parquet")
-	w, err := parquet.CreateFingerprints(path, parquet.Options{})
+	w, err := parquet.Create(path, &data.Fingerprints, parquet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

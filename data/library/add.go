@@ -103,7 +103,7 @@ func (l *Library) options(h *hashing) parquet.Options {
 func (l *Library) writeMerges(night string, sequence int64, each func(yield func(from, into []byte) error) error) (f File, err error) {
 	name := fmt.Sprintf("%s/%s-%08d.parquet", merges, night, sequence)
 	h := newHashing(l.fs)
-	w, err := parquet.CreateMerges(l.Path(name), l.options(h))
+	w, err := parquet.Create(l.Path(name), &data.Merges, l.options(h))
 	if err != nil {
 		return f, err
 	}
@@ -145,7 +145,7 @@ func (w *writer) write(row *data.LibraryRow) error {
 	if w.out == nil {
 		w.name, w.sum = fmt.Sprintf("%s-%05d.parquet", w.prefix, len(w.files)), newHashing(w.library.fs)
 		var err error
-		if w.out, err = parquet.CreateLibrary(w.library.Path(w.name), w.library.options(w.sum)); err != nil {
+		if w.out, err = parquet.Create(w.library.Path(w.name), &data.LibraryDocuments, w.library.options(w.sum)); err != nil {
 			return err
 		}
 	}

@@ -201,7 +201,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	if filter && columns != nil && !slices.Contains(columns, "doc_id") {
 		columns = append(slices.Clip(columns), "doc_id")
 	}
-	r, err := parquet.OpenLibrary(l.Path(g.file.Name), parquet.ReadOptions{Columns: columns, Start: g.number, End: g.number + 1})
+	r, err := parquet.OpenTable(l.Path(g.file.Name), &data.LibraryDocuments, parquet.ReadOptions{Columns: columns, Start: g.number, End: g.number + 1})
 	if err != nil {
 		return l.damaged(err)
 	}
@@ -305,7 +305,7 @@ func (l *Library) Current(ctx context.Context, before string, ids []string) (map
 		if n.Merges == "" || before != "" && n.Name >= before {
 			continue
 		}
-		err := parquet.ReadMerges(ctx, l.Path(n.Merges), func(row *data.MergeRow) error {
+		err := parquet.ReadTable(ctx, l.Path(n.Merges), &data.Merges, func(row *data.MergeRow) error {
 			moved, ok := members[string(row.From)]
 			if !ok {
 				return nil

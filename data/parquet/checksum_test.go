@@ -87,7 +87,7 @@ func TestFlippedBits(t *testing.T) {
 // but neardup writes: no reading of it succeeds.
 func TestEveryFlippedByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "merges.parquet")
-	w, err := parquet.CreateMerges(path, parquet.Options{Version: "0.1.0"})
+	w, err := parquet.Create(path, &data.Merges, parquet.Options{Version: "0.1.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestEveryFlippedByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func() error {
-		return parquet.ReadMerges(t.Context(), path, func(*data.MergeRow) error { return nil })
+		return parquet.ReadTable(t.Context(), path, &data.Merges, func(*data.MergeRow) error { return nil })
 	}
 	if err := read(); err != nil {
 		t.Fatal(err)

@@ -307,7 +307,7 @@ func fingerprintOf(c column, hexadecimal bool) (hi, lo uint64, err error) {
 	case *byteArrays:
 		return data.ParseFingerprint(c.value, hexadecimal)
 	default:
-		return 0, 0, fmt.Errorf("%w: a fingerprint must be an integer, bytes or a string", ErrNotTable)
+		return 0, 0, fmt.Errorf("%w: a fingerprint must be an integer, bytes or a string", errNotTable)
 	}
 	switch len(b) {
 	case 4:

@@ -12,11 +12,8 @@ import (
 	"github.com/neardup/neardup/data/object"
 )
 
-// Reader reads documents from a split of a Parquet file, row group by row
-// group; it is a data.SourceReader. Columns may be nested in groups (named by
-// their dotted path), not in lists. Document.Offset is the row number within
-// the file; Raw stays empty.
-type Reader struct {
+// reader reads documents from a split of a Parquet file, row group by row group.
+type reader struct {
 	in     *input
 	split  data.Split
 	limit  int
@@ -30,11 +27,10 @@ type Reader struct {
 	raw                                   []byte
 }
 
-var _ data.SourceReader = (*Reader)(nil)
-
 // Open opens a split of a Parquet file: the row groups from split.Start to
-// split.End.
-func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
+// split.End. Columns may be nested in groups (named by their dotted path), not
+// in lists. Document.Offset is the row number within the file; Raw stays empty.
+func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	if split.Path == "-" {
 		return nil, errors.New("parquet: standard input cannot be read from its end: write it to a file and name that")
 	}
@@ -42,14 +38,14 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{in: in, split: split, limit: int(o.RecordLimit())}
+	r := &reader{in: in, split: split, limit: int(o.RecordLimit())}
 	if err := recovering(func() error { return r.open(o.Columns) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
 	}
 	return r, nil
 }
 
-func (r *Reader) open(names data.Columns) error {
+func (r *reader) open(names data.Columns) error {
 	if err := r.in.limit(r.split.Start, r.split.End); err != nil {
 		return err
 	}
@@ -94,7 +90,7 @@ func (r *Reader) open(names data.Columns) error {
 }
 
 // Read fills doc with the next row's document; see data.Reader.
-func (r *Reader) Read(doc *data.Document) error {
+func (r *reader) Read(doc *data.Document) error {
 	row, at, err := r.in.nextRow()
 	if err != nil {
 		if errors.Is(err, io.EOF) && r.digest == "" {
@@ -147,7 +143,7 @@ func (r *Reader) Read(doc *data.Document) error {
 }
 
 // finish digests the split once all rows are read, and returns io.EOF.
-func (r *Reader) finish() error {
+func (r *reader) finish() error {
 	sum := sha256.New()
 	if err := r.digestTo(sum); err != nil {
 		r.in.err = fmt.Errorf("parquet: %s: %w", r.in.path, err)
@@ -159,7 +155,7 @@ func (r *Reader) finish() error {
 
 // digestTo writes the split's bytes to sum: the whole file when the split is
 // all of it, else those of its row groups' column chunks.
-func (r *Reader) digestTo(sum io.Writer) error {
+func (r *reader) digestTo(sum io.Writer) error {
 	f, err := object.Open(r.in.path)
 	if err != nil {
 		return err
@@ -192,18 +188,18 @@ func (r *Reader) digestTo(sum io.Writer) error {
 }
 
 // Encoding is empty: Parquet holds UTF-8; see data.SourceReader.
-func (r *Reader) Encoding() string { return "" }
+func (r *reader) Encoding() string { return "" }
 
 // Consumed is the split's share of the file's bytes, as its rows are read.
-func (r *Reader) Consumed() int64 {
+func (r *reader) Consumed() int64 {
 	return int64(float64(r.done) / float64(max(r.total, 1)) * float64(r.in.size))
 }
 
 // Digest is the SHA-256 of the split's bytes; see data.SourceReader.
-func (r *Reader) Digest() string { return r.digest }
+func (r *reader) Digest() string { return r.digest }
 
 // Close ends the reading; it may be called at any time, and again.
-func (r *Reader) Close() error { return r.in.Close() }
+func (r *reader) Close() error { return r.in.Close() }
 
 // Detect tells a Parquet file from its first bytes.
 func Detect(head []byte) bool { return bytes.HasPrefix(head, []byte("PAR1")) }

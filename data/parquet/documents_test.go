@@ -470,14 +470,14 @@ func TestDamagedBytes(t *testing.T) {
 	}
 }
 
-func ExampleCreateMatches() {
+func ExampleCreate() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "part-00000.parquet")
-	w, err := parquet.CreateMatches(path, parquet.Options{Version: "v1.0.0"})
+	w, err := parquet.Create(path, &data.Matches, parquet.Options{Version: "v1.0.0"})
 	if err != nil {
 		panic(err)
 	}
@@ -488,7 +488,7 @@ func ExampleCreateMatches() {
 	if err := w.Commit(); err != nil {
 		panic(err)
 	}
-	r, err := parquet.OpenMatches(path, parquet.ReadOptions{})
+	r, err := parquet.OpenTable(path, &data.Matches, parquet.ReadOptions{})
 	if err != nil {
 		panic(err)
 	}

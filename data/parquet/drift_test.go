@@ -23,7 +23,7 @@ func TestDriftTables(t *testing.T) {
 			{Night: "2026-11-02", Site: []byte("a.example"), Language: "zh", Documents: 6, New: 1, Repeated: 2, Returned: 3},
 			{Night: "2026-11-02", Site: []byte("b.example"), Documents: 1, Returned: 1},
 		}
-		w, err := parquet.CreateDrift(filepath.Join(dir, "drift"), o)
+		w, err := parquet.Create(filepath.Join(dir, "drift"), &data.Drift, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestDriftTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		err = parquet.ReadDrift(context.Background(), filepath.Join(dir, "drift"), func(r *data.DriftRow) error {
+		err = parquet.ReadTable(context.Background(), filepath.Join(dir, "drift"), &data.Drift, func(r *data.DriftRow) error {
 			if fmt.Sprint(*r) != fmt.Sprint(drift[n]) {
 				t.Errorf("row %d: %v, want %v", n, *r, drift[n])
 			}
@@ -55,14 +55,14 @@ func TestDriftTables(t *testing.T) {
 		case 128:
 			hot.Hi, want = 1, "0000000000000001"+want
 		}
-		g, err := parquet.CreateGrowth(filepath.Join(dir, "growth"), o)
+		g, err := parquet.Create(filepath.Join(dir, "growth"), &data.Growth, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(g.Write(&hot), g.Commit()); err != nil {
 			t.Fatal(err)
 		}
-		err = parquet.ReadGrowth(context.Background(), filepath.Join(dir, "growth"), func(r *data.GrowthRow) error {
+		err = parquet.ReadTable(context.Background(), filepath.Join(dir, "growth"), &data.Growth, func(r *data.GrowthRow) error {
 			if fmt.Sprint(*r) != fmt.Sprint(hot) {
 				t.Errorf("%v, want %v", *r, hot)
 			}
@@ -71,7 +71,7 @@ func TestDriftTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := parquet.ReadGrowth(context.Background(), filepath.Join(dir, "drift"), nil); !errors.Is(err, parquet.ErrNotTable) {
+		if err := parquet.ReadTable(context.Background(), filepath.Join(dir, "drift"), &data.Growth, nil); !errors.Is(err, parquet.ErrNotTable) {
 			t.Errorf("the drift table as growth: %v", err)
 		}
 
@@ -98,7 +98,7 @@ func TestDriftTables(t *testing.T) {
 // TestValuesOfDocuments reads nulls, dates and bytes as values.
 func TestValuesOfDocuments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	w, err := parquet.CreateFingerprints(path, parquet.Options{Bits: 64})
+	w, err := parquet.Create(path, &data.Fingerprints, parquet.Options{Bits: 64})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestFullDisk(t *testing.T) {
 	writeFingerprints(t, source, 30_000, parquet.Options{})
 	for name, write := range map[string]func(path string, o parquet.Options) error{
 		"table": func(path string, o parquet.Options) error {
-			w, err := parquet.CreateFingerprints(path, o)
+			w, err := parquet.Create(path, &data.Fingerprints, o)
 			if err != nil {
 				return err
 			}

@@ -88,7 +88,7 @@ func TestFormats(t *testing.T) {
 // A file says what its columns hold, where readers of Arrow look for it.
 func TestDescriptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	w, err := CreateMatches(path, Options{Version: "v1"})
+	w, err := Create(path, &data.Matches, Options{Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,14 +178,14 @@ func TestOtherTypes(t *testing.T) {
 		if err := errors.Join(w.Write(&row{make([]byte, data.SketchSize)}), w.Commit()); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenLibrary(path, ReadOptions{Columns: []string{name}})
+		r, err := OpenTable(path, &data.LibraryDocuments, ReadOptions{Columns: []string{name}})
 		if name == "doc_id" { // of the right type
 			if err != nil || r.Close() != nil {
 				t.Error(err)
 			}
 			continue
 		}
-		if !errors.Is(err, ErrNotTable) || !strings.Contains(err.Error(), name) {
+		if !errors.Is(err, errNotTable) || !strings.Contains(err.Error(), name) {
 			t.Errorf("column %s: %v", name, err)
 		}
 	}

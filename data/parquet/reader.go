@@ -14,9 +14,8 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// ErrNotTable is returned for a Parquet file that lacks the columns asked
-// for.
-var ErrNotTable = errors.New("not the table asked for")
+// errNotTable: a Parquet file lacks the columns asked for.
+var errNotTable = errors.New("not the table asked for")
 
 // Info is what a table's file metadata says of it; fields of a foreign file
 // are empty.
@@ -99,7 +98,7 @@ func open[R any](path string, t *data.Table[R], o ReadOptions, foreign *data.For
 func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.ForeignColumns) error {
 	r.info = r.in.info()
 	if foreign == nil && r.info.Table != t.Name {
-		return fmt.Errorf("%w: it is a table of %q, not %q", ErrNotTable, r.info.Table, t.Name)
+		return fmt.Errorf("%w: it is a table of %q, not %q", errNotTable, r.info.Table, t.Name)
 	}
 	if foreign == nil && !r.in.checked {
 		return fmt.Errorf("%w, or another program or an earlier neardup wrote it, which has no checksums: make it again", errChecksum)
@@ -127,11 +126,11 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 		}
 		switch {
 		case err != nil:
-			return fmt.Errorf("%w: %w", ErrNotTable, err)
+			return fmt.Errorf("%w: %w", errNotTable, err)
 		case leaf < 0 && optional:
 			continue
 		case leaf < 0:
-			return fmt.Errorf("%w: no column %q; there are: %s", ErrNotTable, c.Name, strings.Join(paths, ", "))
+			return fmt.Errorf("%w: no column %q; there are: %s", errNotTable, c.Name, strings.Join(paths, ", "))
 		}
 		if err := r.add(c, leaf, !optional && !c.Null, foreign); err != nil {
 			return err
@@ -156,7 +155,7 @@ func (r *TableReader[R]) add(c *data.Column[R], leaf int, required bool, foreign
 	}
 	set := setterOf(c, from, r.in.schema().Column(leaf), foreign != nil, hexadecimal)
 	if set == nil {
-		return fmt.Errorf("%w: column %s has another type", ErrNotTable, c.Name)
+		return fmt.Errorf("%w: column %s has another type", errNotTable, c.Name)
 	}
 	r.named[c.Name] = from
 	r.setters = append(r.setters, set)

@@ -53,7 +53,7 @@ func fingerprintRow(i int) data.FingerprintRow {
 
 func writeFingerprints(t testing.TB, path string, n int, o parquet.Options) {
 	t.Helper()
-	w, err := parquet.CreateFingerprints(path, o)
+	w, err := parquet.Create(path, &data.Fingerprints, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestSameRowsSameBytes(t *testing.T) {
 func TestMatchesRoundTrip(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	path := filepath.Join(t.TempDir(), "part.parquet")
-	w, err := parquet.CreateMatches(path, parquet.Options{Allocator: mem})
+	w, err := parquet.Create(path, &data.Matches, parquet.Options{Allocator: mem})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestMatchesRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	released(t, mem, len(data.Matches.Columns))
-	r, err := parquet.OpenMatches(path, parquet.ReadOptions{})
+	r, err := parquet.OpenTable(path, &data.Matches, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestMatchesRoundTrip(t *testing.T) {
 func TestClustersRoundTrip(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	path := filepath.Join(t.TempDir(), "part.parquet")
-	w, err := parquet.CreateClusters(path, parquet.Options{Allocator: mem})
+	w, err := parquet.Create(path, &data.Clusters, parquet.Options{Allocator: mem})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestClustersRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	released(t, mem, len(data.Clusters.Columns))
-	r, err := parquet.OpenClusters(path, parquet.ReadOptions{})
+	r, err := parquet.OpenTable(path, &data.Clusters, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestClustersRoundTrip(t *testing.T) {
 			t.Fatalf("row %d: got %s, want %s", i, got, want)
 		}
 	}
-	if _, err := parquet.OpenMatches(path, parquet.ReadOptions{}); !errors.Is(err, parquet.ErrNotTable) {
+	if _, err := parquet.OpenTable(path, &data.Matches, parquet.ReadOptions{}); !errors.Is(err, parquet.ErrNotTable) {
 		t.Errorf("clusters opened as matches: %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestClustersRoundTrip(t *testing.T) {
 func TestAbortLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	w, err := parquet.CreateFingerprints(filepath.Join(dir, "part.parquet"), parquet.Options{Allocator: mem})
+	w, err := parquet.Create(filepath.Join(dir, "part.parquet"), &data.Fingerprints, parquet.Options{Allocator: mem})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func BenchmarkWriteFingerprints(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "part.parquet")
 	b.ReportAllocs()
 	for b.Loop() {
-		w, err := parquet.CreateFingerprints(path, parquet.Options{})
+		w, err := parquet.Create(path, &data.Fingerprints, parquet.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

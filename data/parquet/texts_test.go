@@ -42,7 +42,7 @@ func textRow(i int) data.TextRow {
 
 func writeTexts(t testing.TB, path string, n int, o parquet.Options) {
 	t.Helper()
-	w, err := parquet.CreateTexts(path, o)
+	w, err := parquet.Create(path, &data.Texts, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTextsRoundTrip(t *testing.T) {
 		if n == 4000 && len(groups) < 3 {
 			t.Errorf("%d rows in %d row groups: they are not bounded by their bytes", n, len(groups))
 		}
-		r, err := parquet.OpenTexts(path, parquet.ReadOptions{})
+		r, err := parquet.OpenTable(path, &data.Texts, parquet.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestSeekRow(t *testing.T) {
 	writeFingerprints(t, prints, n, parquet.Options{})
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		a, err := parquet.OpenTexts(texts, parquet.ReadOptions{})
+		a, err := parquet.OpenTable(texts, &data.Texts, parquet.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,14 +164,14 @@ func TestSeekRow(t *testing.T) {
 
 func TestTextsAreUTF8(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part.parquet")
-	w, err := parquet.CreateTexts(path, parquet.Options{})
+	w, err := parquet.Create(path, &data.Texts, parquet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(w.Write(&data.TextRow{DocID: []byte("a"), Text: []byte("x\xff\xfey")}), w.Commit()); err != nil {
 		t.Fatal(err)
 	}
-	r, err := parquet.OpenTexts(path, parquet.ReadOptions{})
+	r, err := parquet.OpenTable(path, &data.Texts, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestTextsAreUTF8(t *testing.T) {
 func TestTextsOfAnotherTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part.parquet")
 	writeFingerprints(t, path, 3, parquet.Options{})
-	if _, err := parquet.OpenTexts(path, parquet.ReadOptions{}); !errors.Is(err, parquet.ErrNotTable) {
+	if _, err := parquet.OpenTable(path, &data.Texts, parquet.ReadOptions{}); !errors.Is(err, parquet.ErrNotTable) {
 		t.Errorf("got %v, want ErrNotTable", err)
 	}
 }

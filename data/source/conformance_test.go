@@ -125,7 +125,7 @@ func inputs() []input {
 		{name: "a.warc.zst", format: source.FormatWARC, content: zstandard(bytes.Join(warc, nil)), bad: warcBad},
 		{name: "a.warc.wet.gz", format: source.FormatWET, content: gzipped(wet...), bad: []string{data.ReasonNotPage}},
 		{name: "a.parquet", format: source.FormatParquet, options: data.ReaderOptions{Columns: data.Columns{ID: "doc_id", Text: "title"}}, write: func(t *testing.T, path string) {
-			w, err := parquet.CreateFingerprints(path, parquet.Options{})
+			w, err := parquet.Create(path, &data.Fingerprints, parquet.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func TestLanguage(t *testing.T) {
 	}
 	t.Run("parquet", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "a.parquet")
-		w, err := parquet.CreateFingerprints(path, parquet.Options{})
+		w, err := parquet.Create(path, &data.Fingerprints, parquet.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -194,7 +194,7 @@ func read(t *testing.T, s data.Split) []string {
 func TestFingerprints(t *testing.T) {
 	lay(t, map[string]string{"night1/manifest.json": "{}", "night1/fingerprints/_x": "", "prints/a.csv": "id,simhash\na,1\nb,00000000000000ff\n", "wrong/a.jsonl": line})
 	for i, ids := range [][]string{{"x", "y"}, {"z"}} {
-		w, err := parquet.CreateFingerprints(fmt.Sprintf("night1/fingerprints/part-%05d.parquet", i), parquet.Options{})
+		w, err := parquet.Create(fmt.Sprintf("night1/fingerprints/part-%05d.parquet", i), &data.Fingerprints, parquet.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func TestFingerprintsOfRowGroups(t *testing.T) {
 		t.Skip("three million rows")
 	}
 	path := filepath.Join(t.TempDir(), "prints.parquet")
-	w, err := parquet.CreateFingerprints(path, parquet.Options{})
+	w, err := parquet.Create(path, &data.Fingerprints, parquet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

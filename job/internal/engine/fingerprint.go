@@ -97,7 +97,7 @@ func createParts(job *Job, task int) (p *parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.prints, err = parquet.CreateFingerprints(path, job.TableOptions()); err != nil {
+	if p.prints, err = parquet.Create(path, &data.Fingerprints, job.TableOptions()); err != nil {
 		return p, err
 	}
 	add(rundir.Fingerprints, ".parquet", p.prints)
@@ -109,7 +109,7 @@ func createParts(job *Job, task int) (p *parts, err error) {
 		if path, err = job.Dir.Part(rundir.Texts, task, ".parquet"); err != nil {
 			return p, err
 		}
-		if p.texts, err = parquet.CreateTexts(path, job.TableOptions()); err != nil {
+		if p.texts, err = parquet.Create(path, &data.Texts, job.TableOptions()); err != nil {
 			return p, err
 		}
 		add(rundir.Texts, ".parquet", p.texts)

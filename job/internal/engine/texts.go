@@ -34,7 +34,7 @@ func openTexts(dir string, task int, split data.Split) (_ *textsReader, err erro
 		}
 	}()
 	r := &textsReader{bytes: BytesOf([]data.Split{split}, []int{0})}
-	if r.texts, err = parquet.OpenTexts(path, parquet.ReadOptions{}); err != nil {
+	if r.texts, err = parquet.OpenTable(path, &data.Texts, parquet.ReadOptions{}); err != nil {
 		return nil, err
 	}
 	if r.prints, err = parquet.OpenFingerprints(filepath.Join(dir, rundir.Fingerprints, name), parquet.ReadOptions{Columns: []string{"date"}}); err != nil {

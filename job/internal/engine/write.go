@@ -105,19 +105,19 @@ func (w *writer) output(path string) {
 // tables writes the parts of matches and clusters, and of what the clean dump
 // leaves out.
 func (w *writer) tables(ctx context.Context) (err error) {
-	matches, err := startPart(w, rundir.Matches, parquet.CreateMatches)
+	matches, err := startPart(w, rundir.Matches, &data.Matches)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, matches.Abort()) }()
-	clusters, err := startPart(w, rundir.Clusters, parquet.CreateClusters)
+	clusters, err := startPart(w, rundir.Clusters, &data.Clusters)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, clusters.Abort()) }()
 	var removals *parquet.TableWriter[data.RemovedRow] // nil without a clean dump
 	if w.cleans() {
-		if removals, err = startPart(w, rundir.Removed, parquet.CreateRemoved); err != nil {
+		if removals, err = startPart(w, rundir.Removed, &data.Removed); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, removals.Abort()) }()
@@ -166,13 +166,13 @@ func (w *writer) tables(ctx context.Context) (err error) {
 }
 
 // startPart starts the split's part of a table.
-func startPart[R any](w *writer, table string, create func(string, parquet.Options) (*parquet.TableWriter[R], error)) (*parquet.TableWriter[R], error) {
+func startPart[R any](w *writer, table string, rows *data.Table[R]) (*parquet.TableWriter[R], error) {
 	path, err := w.job.Dir.Part(table, w.task, ".parquet")
 	if err != nil {
 		return nil, err
 	}
 	w.output(path)
-	return create(path, w.job.TableOptions())
+	return parquet.Create(path, rows, w.job.TableOptions())
 }
 
 func (w *writer) drop(doc uint64) {
@@ -271,7 +271,7 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := startPart(w, rundir.Pairs, parquet.CreateMatches)
+	out, err := startPart(w, rundir.Pairs, &data.Matches)
 	if err != nil {
 		return err
 	}

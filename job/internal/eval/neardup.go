@@ -167,7 +167,7 @@ func eachPair(ctx context.Context, dir string, visit func(matched)) error {
 	o := parquet.ReadOptions{Columns: []string{"doc_id", "match_id", "distance", "similarity", "estimate", "jaccard", "verdict"}}
 	paths, err := rundir.Parts(dir, rundir.Pairs)
 	for _, path := range paths {
-		in, err := parquet.OpenMatches(path, o)
+		in, err := parquet.OpenTable(path, &data.Matches, o)
 		if err != nil {
 			return err
 		}

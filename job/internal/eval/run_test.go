@@ -85,7 +85,7 @@ func runPairs(t *testing.T, preset, in, out string, c *Corpus) []Found {
 	if _, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg, Engine: local.New(2)}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := parquet.OpenMatches(filepath.Join(out, rundir.Pairs, rundir.PartName(0, ".parquet")), parquet.ReadOptions{})
+	r, err := parquet.OpenTable(filepath.Join(out, rundir.Pairs, rundir.PartName(0, ".parquet")), &data.Matches, parquet.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func Matches(t testing.TB, out string) (rows []Match) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		in, err := parquet.OpenMatches(path, parquet.ReadOptions{})
+		in, err := parquet.OpenTable(path, &data.Matches, parquet.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

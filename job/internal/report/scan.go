@@ -79,19 +79,19 @@ func (s *scan) table(name string, task int) string {
 // part counts a part of the tables: their rows are in the order of the
 // fingerprints.
 func (s *scan) part(ctx context.Context, task int) (err error) {
-	matches, err := openCursor(parquet.OpenMatches, s.table(rundir.Matches, task), func(r *data.MatchRow) []byte { return r.DocID })
+	matches, err := openCursor(&data.Matches, s.table(rundir.Matches, task), func(r *data.MatchRow) []byte { return r.DocID })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, matches.close()) }()
-	clusters, err := openCursor(parquet.OpenClusters, s.table(rundir.Clusters, task), func(r *data.ClusterRow) []byte { return r.DocID })
+	clusters, err := openCursor(&data.Clusters, s.table(rundir.Clusters, task), func(r *data.ClusterRow) []byte { return r.DocID })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, clusters.close()) }()
 	pairs := &cursor[data.MatchRow]{ended: true}
 	if s.config.Match.AllPairs {
-		pairs, err = openCursor(parquet.OpenMatches, s.table(rundir.Pairs, task), func(r *data.MatchRow) []byte { return r.DocID })
+		pairs, err = openCursor(&data.Matches, s.table(rundir.Pairs, task), func(r *data.MatchRow) []byte { return r.DocID })
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (s *scan) findKeepers(ctx context.Context) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		clusters, err := openCursor(parquet.OpenClusters, s.table(rundir.Clusters, task), nil)
+		clusters, err := openCursor(&data.Clusters, s.table(rundir.Clusters, task), nil)
 		for ; err == nil && !clusters.ended; err = clusters.next() {
 			if !clusters.row.Keeper {
 				continue
@@ -273,8 +273,8 @@ type cursor[R any] struct {
 	ended bool
 }
 
-func openCursor[R any](open func(string, parquet.ReadOptions) (*parquet.TableReader[R], error), path string, id func(*R) []byte) (*cursor[R], error) {
-	in, err := open(path, parquet.ReadOptions{})
+func openCursor[R any](table *data.Table[R], path string, id func(*R) []byte) (*cursor[R], error) {
+	in, err := parquet.OpenTable(path, table, parquet.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 		if !attempt.Gone(path) {
 			continue
 		}
-		out, err := parquet.CreateFingerprints(path, parquet.Options{Bits: cfg.Features.Bits})
+		out, err := parquet.Create(path, &data.Fingerprints, parquet.Options{Bits: cfg.Features.Bits})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,4 @@
+package parquet
+
+// What the tests look at.
+var ErrNotTable = errNotTable
