@@ -89,7 +89,7 @@ type decider struct {
 	counts    MatchCounts
 	resolved  []pairs.Pair // in order
 
-	matched  *reducer.Subset
+	matched  *engine.Subset
 	numbers  []uint64      // document by index
 	units    []uint32      // by index: the first of the documents that nothing tells apart
 	short    []bool        // by index: it is a short text that equals another
@@ -194,7 +194,7 @@ func (d *decider) eachEqual(ctx context.Context, yield func(identical.Document) 
 
 // gather gives the documents that have a match or an equal their indices.
 func (d *decider) gather(ctx context.Context) error {
-	d.matched = reducer.NewSubset(d.documents.Len())
+	d.matched = engine.NewSubset(d.documents.Len())
 	err := d.eachPair(ctx, func(p pairs.Pair) error {
 		d.matched.Add(p.A)
 		d.matched.Add(p.B)

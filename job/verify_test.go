@@ -146,7 +146,7 @@ func readVerdicts(t *testing.T, out, table string) map[[2]string]string {
 		if err := r.Read(&row); err != nil {
 			t.Fatal(err)
 		}
-		consulted := row.Verdict == sketch.ReasonTextsAlike || row.Verdict == data.Contains.String() || row.Verdict == data.Contained.String()
+		consulted := row.Verdict == data.ByTexts.String() || row.Verdict == data.Contains.String() || row.Verdict == data.Contained.String()
 		if row.Jaccard == row.Jaccard != consulted || row.Containment == row.Containment != consulted {
 			t.Errorf("row %+v", row)
 		}
@@ -307,7 +307,7 @@ func verdictsHoldForCopies(t *testing.T, docs []page) {
 		}
 		here := 0 // pairs of a part with a text or its copy that the texts found alike
 		for _, reason := range want {
-			if reason == sketch.ReasonTextsAlike {
+			if reason == data.ByTexts.String() {
 				here++
 			}
 		}

@@ -174,26 +174,3 @@ func ExampleProber_Probe() {
 	}, nil)
 	// Output: unit 0 meets row 0 at distance 1
 }
-
-// A table of ids finds the row of each that was added, and of no other.
-func TestIDsEqualMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var ids IDs
-		rows := map[string]int{}
-		id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(0, 200).Draw(t, "id")) })
-		for _, id := range rapid.SliceOfDistinct(id, rapid.ID).Draw(t, "ids") {
-			rows[id] = ids.Len()
-			ids.Add([]byte(id))
-		}
-		for i := range 201 {
-			id := fmt.Sprint(i)
-			want, ok := rows[id]
-			if !ok {
-				want = -1
-			}
-			if got := ids.Find([]byte(id)); got != want || ok && string(ids.At(got)) != id {
-				t.Fatalf("%s is in row %d, want %d", id, got, want)
-			}
-		}
-	})
-}

@@ -66,6 +66,3 @@ func (b *Best) Match(doc uint32) (m Match, ok bool) {
 	c := b.candidates[doc].Load()
 	return Match{uint32(c), uint8(c >> 32), c>>40 == 0}, c != noCandidate
 }
-
-// Len is the number of documents.
-func (b *Best) Len() int { return len(b.candidates) }

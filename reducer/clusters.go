@@ -55,9 +55,6 @@ func (c *Components) Root(doc uint32) uint32 {
 	}
 }
 
-// Len is the number of documents.
-func (c *Components) Len() int { return len(c.parent) }
-
 // Centred cuts one component into clusters around centres: the node with the
 // largest weight (ties to the smaller document) takes all of its neighbours,
 // the heaviest of the rest takes its free neighbours, and so on until none is

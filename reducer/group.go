@@ -9,32 +9,19 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// ErrOrder is returned for a part whose entries are not in order.
-var ErrOrder = errors.New("entries are not in order")
+// errOrder: a part is not sorted.
+var errOrder = errors.New("entries are not in order")
 
 // Partial is phase one of the salted reduce: the records of one (salt, key)
 // partition, in any order and of any number of keys, become one Entry per
-// distinct fingerprint and key, its documents ascending and each once.
-// Entries come in order of key, then fingerprint. records is sorted in place.
+// distinct fingerprint and key, its documents ascending and each once. It calls
+// emit with each in turn, in order of key, then fingerprint; the entry is used
+// again. It stops at emit's first error and returns it. records is sorted in
+// place.
 //
 // The salt is taken from the fingerprint, so identical fingerprints are
 // always in the same partition and collapse here, before they travel on.
-func Partial(records []data.Keyed) []data.Entry {
-	var entries []data.Entry
-	docs := make([]uint64, 0, len(records)) // backs all entries' Docs
-	_ = EachPartial(records, func(e *data.Entry) error {
-		first := len(docs)
-		docs = append(docs, e.Docs...)
-		entries = append(entries, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: docs[first:len(docs):len(docs)]})
-		return nil
-	})
-	return entries
-}
-
-// EachPartial is Partial for entries that need not be kept: it calls emit with
-// each in turn. The entry is used again. It stops at emit's first error and
-// returns it.
-func EachPartial(records []data.Keyed, emit func(*data.Entry) error) error {
+func Partial(records []data.Keyed, emit func(*data.Entry) error) error {
 	sortKeyed(records)
 	var e data.Entry
 	for start := 0; start < len(records); {
@@ -64,22 +51,11 @@ func EachPartial(records []data.Keyed, emit func(*data.Entry) error) error {
 // pieces, one after the other.
 type Part func(e *data.Entry) (bool, error)
 
-// PartOf returns the Part of those entries.
-func PartOf(entries []data.Entry) Part {
-	return func(e *data.Entry) (bool, error) {
-		if len(entries) == 0 {
-			return false, nil
-		}
-		*e, entries = entries[0], entries[1:]
-		return true, nil
-	}
-}
-
 // Final is phase two: it merges what the salts' partial reduces delivered for
 // one partition of the keys and calls group once per key in ascending order
 // with the key's entries in ascending order of fingerprint. The entries are
 // used again. It stops at group's or a part's first error and returns it, and
-// with ErrOrder at a part out of order. It holds one group at a time.
+// with an error at a part out of order. It holds one group at a time.
 func Final(parts []Part, group func(entries []data.Entry) error) error {
 	m := merge{parts: parts, heads: make([]data.Entry, len(parts))}
 	for i := range parts {
@@ -132,7 +108,7 @@ func (m *merge) advance() error {
 		m.heap[0] = m.heap[last]
 		m.heap = m.heap[:last]
 	case compareBits(head.Key, head.Hi, head.Lo, key, hi, lo) < 0:
-		return fmt.Errorf("%w: part %d has key %x, %x %x behind key %x, %x %x", ErrOrder, i, head.Key, head.Hi, head.Lo, key, hi, lo)
+		return fmt.Errorf("%w: part %d has key %x, %x %x behind key %x, %x %x", errOrder, i, head.Key, head.Hi, head.Lo, key, hi, lo)
 	}
 	m.down(0)
 	return nil

@@ -50,11 +50,31 @@ func grouped(records []data.Keyed) []data.Entry {
 	return out
 }
 
+// partial keeps the entries of Partial.
+func partial(records []data.Keyed) (entries []data.Entry) {
+	_ = Partial(records, func(e *data.Entry) error {
+		entries = append(entries, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: slices.Clone(e.Docs)})
+		return nil
+	})
+	return entries
+}
+
+// partOf returns the Part of those entries.
+func partOf(entries []data.Entry) Part {
+	return func(e *data.Entry) (bool, error) {
+		if len(entries) == 0 {
+			return false, nil
+		}
+		*e, entries = entries[0], entries[1:]
+		return true, nil
+	}
+}
+
 func TestPartialCollapses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := drawRecords(t)
 		want := grouped(records)
-		if got := Partial(slices.Clone(records)); !equalEntries(got, want) {
+		if got := partial(slices.Clone(records)); !equalEntries(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	})
@@ -79,11 +99,11 @@ func pieces(t *rapid.T, entries []data.Entry) (out []data.Entry) {
 func TestFinalRefusesDisorder(t *testing.T) {
 	first, second := data.Entry{Key: 1, Lo: 7, Docs: []uint64{0}}, data.Entry{Key: 1, Lo: 8, Docs: []uint64{1}}
 	for _, parts := range [][]Part{
-		{PartOf([]data.Entry{second, first})},
-		{PartOf([]data.Entry{first}), PartOf([]data.Entry{first, second, first})},
+		{partOf([]data.Entry{second, first})},
+		{partOf([]data.Entry{first}), partOf([]data.Entry{first, second, first})},
 	} {
-		if err := Final(parts, func([]data.Entry) error { return nil }); !errors.Is(err, ErrOrder) {
-			t.Errorf("got %v, want %v", err, ErrOrder)
+		if err := Final(parts, func([]data.Entry) error { return nil }); !errors.Is(err, errOrder) {
+			t.Errorf("got %v, want %v", err, errOrder)
 		}
 	}
 }
@@ -120,7 +140,7 @@ func TestFinalIgnoresSalts(t *testing.T) {
 		}
 		parts := make([]Part, len(salts))
 		for i := range salts {
-			parts[i] = PartOf(pieces(t, Partial(salts[i])))
+			parts[i] = partOf(pieces(t, partial(salts[i])))
 		}
 		var got []data.Entry
 		keys := map[uint64]bool{}
@@ -150,7 +170,7 @@ func TestFinalIgnoresSalts(t *testing.T) {
 func TestFinalStopsAtError(t *testing.T) {
 	stop := errors.New("stop")
 	calls := 0
-	err := Final([]Part{PartOf([]data.Entry{{Key: 1, Docs: []uint64{0}}, {Key: 2, Docs: []uint64{1}}})}, func([]data.Entry) error {
+	err := Final([]Part{partOf([]data.Entry{{Key: 1, Docs: []uint64{0}}, {Key: 2, Docs: []uint64{1}}})}, func([]data.Entry) error {
 		calls++
 		return stop
 	})
@@ -330,11 +350,8 @@ func TestKeeper(t *testing.T) {
 
 func Example() {
 	// One partition of one salt: the same fingerprint twice collapses.
-	part := Partial([]data.Keyed{{Key: 1, Lo: 0xab, Doc: 5}, {Key: 1, Lo: 0xab, Doc: 2}, {Key: 1, Lo: 0xaf, Doc: 3}})
-	_ = Final([]Part{PartOf(part)}, func(group []data.Entry) error {
-		for _, e := range group {
-			fmt.Printf("%x %v\n", e.Lo, e.Docs)
-		}
+	_ = Partial([]data.Keyed{{Key: 1, Lo: 0xab, Doc: 5}, {Key: 1, Lo: 0xab, Doc: 2}, {Key: 1, Lo: 0xaf, Doc: 3}}, func(e *data.Entry) error {
+		fmt.Printf("%x %v\n", e.Lo, e.Docs)
 		return nil
 	})
 	best := NewBest(6)

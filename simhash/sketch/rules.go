@@ -1,7 +1,5 @@
 package sketch
 
-import "fmt"
-
 // Rules say from which similarity on two documents that met as candidates
 // are the same. The shorter a text, the more of it is what all texts of its
 // kind share, so short ones have to be more alike.
@@ -29,13 +27,12 @@ func Thorough() Rules {
 
 // Reasons of a Verdict.
 const (
-	ReasonSketchAlike  = "sketches alike"          // the estimate reaches the limit
-	ReasonSketchUnlike = "sketches unlike"         // it does not
-	ReasonSketchNear   = "sketches near the limit" // it does, by less than the texts may take from it, but they are gone
-	ReasonTextsAlike   = "texts alike"             // the texts' similarity reaches the limit
-	ReasonTextsUnlike  = "texts unlike"            // it does not
-	ReasonOpen         = "texts wanted"            // the estimate is too near the limit
-	ReasonShortEqual   = "short, equal"            // short texts of the same letters and digits
+	reasonSketchAlike  = "sketches alike"  // the estimate reaches the limit
+	reasonSketchUnlike = "sketches unlike" // it does not
+	reasonTextsAlike   = "texts alike"     // the texts' similarity reaches the limit
+	reasonTextsUnlike  = "texts unlike"    // it does not
+	ReasonOpen         = "texts wanted"    // the estimate is too near the limit
+	ReasonShortEqual   = "short, equal"    // short texts of the same letters and digits
 	ReasonShortAlike   = "short, few edits"
 	ReasonShortUnlike  = "short, too many edits"
 	ReasonShortNumber  = "short, other numbers"
@@ -48,18 +45,6 @@ type Verdict struct {
 	Same   bool   `json:"same"`
 	Open   bool   `json:"-"` // Same is what the estimate says; Settle says what the texts say
 	Reason string `json:"reason"`
-}
-
-// Estimated is the verdict where an open one cannot be settled, for a text is
-// gone: what the estimate says.
-func (v Verdict) Estimated() Verdict {
-	if v.Open && v.Same {
-		v.Reason = ReasonSketchNear
-	} else if v.Open {
-		v.Reason = ReasonSketchUnlike
-	}
-	v.Open = false
-	return v
 }
 
 // Limit returns the least similarity for a pair whose shorter document has
@@ -80,9 +65,9 @@ func (r Rules) Judge(estimate float64, length int) Verdict {
 	case r.Border > 0 && estimate > limit-r.Border && estimate < limit+r.Border:
 		v.Open, v.Reason = true, ReasonOpen
 	case v.Same:
-		v.Reason = ReasonSketchAlike
+		v.Reason = reasonSketchAlike
 	default:
-		v.Reason = ReasonSketchUnlike
+		v.Reason = reasonSketchUnlike
 	}
 	return v
 }
@@ -91,23 +76,7 @@ func (r Rules) Judge(estimate float64, length int) Verdict {
 // texts' shingles.
 func (r Rules) Settle(jaccard float64, length int) Verdict {
 	if jaccard >= r.Limit(length) {
-		return Verdict{Same: true, Reason: ReasonTextsAlike}
+		return Verdict{Same: true, Reason: reasonTextsAlike}
 	}
-	return Verdict{Reason: ReasonTextsUnlike}
-}
-
-// Check returns the first mistake, with what to write instead.
-func (r Rules) Check() error {
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"short", r.Short}, {"long", r.Long}, {"border", r.Border}, {"containment", r.Containment}} {
-		if !(f.value >= 0 && f.value <= 1) {
-			return fmt.Errorf("%s %v: write a similarity from 0 to 1", f.name, f.value)
-		}
-	}
-	if r.LongFrom < 0 {
-		return fmt.Errorf("long_from %d: write a number of characters, like 800", r.LongFrom)
-	}
-	return nil
+	return Verdict{Reason: reasonTextsUnlike}
 }

@@ -1,9 +1,6 @@
 package sketch
 
-import (
-	"math"
-	"testing"
-)
+import "testing"
 
 func TestRules(t *testing.T) {
 	r := Rules{LongFrom: 100, Short: 0.6, Long: 0.4, Border: 0.1}
@@ -12,46 +9,25 @@ func TestRules(t *testing.T) {
 		length   int
 		want     Verdict
 	}{
-		{0.75, 99, Verdict{Same: true, Reason: ReasonSketchAlike}},
+		{0.75, 99, Verdict{Same: true, Reason: reasonSketchAlike}},
 		{0.65, 99, Verdict{Same: true, Open: true, Reason: ReasonOpen}},
 		{0.55, 99, Verdict{Open: true, Reason: ReasonOpen}},
-		{0.45, 99, Verdict{Reason: ReasonSketchUnlike}},
-		{0.55, 100, Verdict{Same: true, Reason: ReasonSketchAlike}},
+		{0.45, 99, Verdict{Reason: reasonSketchUnlike}},
+		{0.55, 100, Verdict{Same: true, Reason: reasonSketchAlike}},
 		{0.35, 100, Verdict{Open: true, Reason: ReasonOpen}},
 	} {
 		if got := r.Judge(c.estimate, c.length); got != c.want {
 			t.Errorf("Judge(%v, %d) = %+v, want %+v", c.estimate, c.length, got, c.want)
 		}
 	}
-	if got := r.Settle(0.6, 99); got != (Verdict{Same: true, Reason: ReasonTextsAlike}) {
+	if got := r.Settle(0.6, 99); got != (Verdict{Same: true, Reason: reasonTextsAlike}) {
 		t.Errorf("at the limit: %+v", got)
 	}
-	if got := r.Settle(0.59, 99); got != (Verdict{Reason: ReasonTextsUnlike}) {
+	if got := r.Settle(0.59, 99); got != (Verdict{Reason: reasonTextsUnlike}) {
 		t.Errorf("below the limit: %+v", got)
 	}
-	for estimate, want := range map[float64]Verdict{
-		0.75: {Same: true, Reason: ReasonSketchAlike}, 0.65: {Same: true, Reason: ReasonSketchNear},
-		0.55: {Reason: ReasonSketchUnlike}, 0.45: {Reason: ReasonSketchUnlike},
-	} {
-		if got := r.Judge(estimate, 99).Estimated(); got != want {
-			t.Errorf("without texts, at %v: %+v, want %+v", estimate, got, want)
-		}
-	}
 	r.Border = 0
-	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: ReasonSketchAlike}) {
+	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: reasonSketchAlike}) {
 		t.Errorf("without a border: %+v", got)
-	}
-}
-
-func TestRulesCheck(t *testing.T) {
-	for _, r := range []Rules{Balanced(), Thorough(), {}} {
-		if err := r.Check(); err != nil {
-			t.Errorf("%+v: %v", r, err)
-		}
-	}
-	for _, r := range []Rules{{Short: 1.1}, {Long: -0.1}, {Border: math.NaN()}, {LongFrom: -1}} {
-		if r.Check() == nil {
-			t.Errorf("%+v passes", r)
-		}
 	}
 }

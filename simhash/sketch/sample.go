@@ -20,11 +20,11 @@ import (
 // A sample stands in bytes: its keys, ascending, each SampleKeyBytes,
 // little-endian.
 
-// SampleKeyBytes is the number of bytes of a sample's key, and MaxSample the
+// SampleKeyBytes is the number of bytes of a sample's key, and maxSample the
 // most keys of a sample.
 const (
 	SampleKeyBytes = 4
-	MaxSample      = 255
+	maxSample      = 255
 )
 
 // sampleShingles is the number of shingles of a passage.
@@ -36,7 +36,7 @@ const sampleShingles = 3
 const (
 	sampleLevel = 6
 	sampleLeast = 32
-	sampleMost  = 208 // MaxSample leaves room for chance
+	sampleMost  = 208 // maxSample leaves room for chance
 )
 
 // levelOf is the level of a text of so many characters in normal form.
@@ -59,7 +59,7 @@ func (m *Maker) SketchAndSample(dst *Sketch, sample []byte, text []byte, length 
 	shingles = m.sketch(dst, text, sampleBound(levelOf(length)))
 	slices.Sort(m.sample)
 	keys := slices.Compact(m.sample)
-	for _, key := range keys[:min(len(keys), MaxSample)] {
+	for _, key := range keys[:min(len(keys), maxSample)] {
 		sample = binary.LittleEndian.AppendUint32(sample, key)
 	}
 	return shingles, sample
@@ -67,14 +67,14 @@ func (m *Maker) SketchAndSample(dst *Sketch, sample []byte, text []byte, length 
 
 // take collects what the next hashes of shingles add to the sample.
 func (m *Maker) take(block []uint64, bound uint64) {
-	const length = (sampleShingles - 1) * ShingleSize // from the first shingle of a passage to its last
+	const length = (sampleShingles - 1) * shingleSize // from the first shingle of a passage to its last
 	m.recent = append(m.recent, block...)
 	n := len(m.recent) - length
 	if n <= 0 {
 		return
 	}
 	for i, h := range m.recent[:n] {
-		for j := ShingleSize; j <= length; j += ShingleSize {
+		for j := shingleSize; j <= length; j += shingleSize {
 			h = h*foldSeed + m.recent[i+j]
 		}
 		if x := fold(h) >> 32; x < bound {

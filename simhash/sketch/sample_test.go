@@ -44,7 +44,7 @@ func TestSampleEstimatesContainment(t *testing.T) {
 		text := letters(r, length)
 		sample := sampleOf(t, &m, text)
 		keys := len(sample) / sketch.SampleKeyBytes
-		if want := min(length*3/4, 16); keys < want || keys > sketch.MaxSample {
+		if want := min(length*3/4, 16); keys < want || keys > 255 {
 			t.Errorf("%d keys of a text of %d characters", keys, length)
 		}
 		for i := 1; i < keys; i++ {

@@ -7,10 +7,10 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// ShingleSize is the number of characters of a shingle.
-const ShingleSize = 5
+// shingleSize is the number of characters of a shingle.
+const shingleSize = 5
 
-// A shingle is ShingleSize successive letters, digits and marks of a text in
+// A shingle is shingleSize successive letters, digits and marks of a text in
 // normal form; everything between them (spaces, punctuation, symbols) does not
 // count, so a text that is wrapped or punctuated anew keeps its shingles. A
 // text of fewer such characters, but at least one, is one shingle.
@@ -30,7 +30,7 @@ func fold(x uint64) uint64 {
 func Shingles(dst []uint64, text []byte) []uint64 {
 	from := len(dst)
 	var g simhash.Grams
-	g.Start(text, ShingleSize)
+	g.Start(text, shingleSize)
 	for block := g.Next(); len(block) > 0; block = g.Next() {
 		for _, h := range block {
 			dst = append(dst, fold(h))

@@ -91,7 +91,7 @@ func (m *Maker) sketch(dst *Sketch, text []byte, bound uint64) int {
 // is none. It returns how many shingles there are.
 func (m *Maker) read(text []byte, bound uint64) int {
 	n := 0
-	m.shingles.Start(text, ShingleSize)
+	m.shingles.Start(text, shingleSize)
 	for block := m.shingles.Next(); len(block) > 0; block = m.shingles.Next() {
 		for _, h := range block {
 			x := fold(h)

@@ -44,8 +44,8 @@ func shingleSet(text string) map[string]bool {
 		}
 	}
 	set := map[string]bool{}
-	for i := 0; i+ShingleSize <= len(letters); i++ {
-		set[string(letters[i:i+ShingleSize])] = true
+	for i := 0; i+shingleSize <= len(letters); i++ {
+		set[string(letters[i:i+shingleSize])] = true
 	}
 	if len(set) == 0 && len(letters) > 0 {
 		set[string(letters)] = true

@@ -33,7 +33,7 @@ const EarlierParts = "earlier.parts"
 // units there are depends on the night's documents alone. It never changes, and
 // is safe for concurrent use.
 type Tonight struct {
-	IDs   mapper.IDs
+	IDs   IDs
 	Units []uint32 // by row; NoUnit for documents that are not matched
 	Views *mapper.Units
 	match config.Match

@@ -13,7 +13,6 @@ import (
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash/hamming"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -96,7 +95,7 @@ const documentBytes = 64
 // share a key, and of which confirm gives the same hash, which found gets too.
 // Without confirm the keys are fingerprints, which stay with the documents.
 func (x *Identities) equal(ctx context.Context, keys keys,
-	confirm func(ctx context.Context, wanted *reducer.Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
+	confirm func(ctx context.Context, wanted *Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
 	passes := n*documentBytes/uint64(max(x.Memory, 1)) + 1
 	var groups groups
@@ -129,7 +128,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 	if len(groups.docs) == 0 {
 		return nil
 	}
-	wanted := reducer.NewSubset(n)
+	wanted := NewSubset(n)
 	for _, doc := range groups.docs {
 		wanted.Add(doc)
 	}
@@ -202,7 +201,7 @@ func (g *groups) each(yield func(docs []uint64) error) error {
 }
 
 // hashIDs hashes the ids of the wanted documents once more.
-func (x *Identities) hashIDs(ctx context.Context, wanted *reducer.Subset) ([]uint64, error) {
+func (x *Identities) hashIDs(ctx context.Context, wanted *Subset) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		if !wanted.Any(x.Documents.First(split), x.Documents.First(split+1)) {
@@ -236,7 +235,7 @@ func (x *Identities) eachID(ctx context.Context, split int, yield func(doc uint6
 }
 
 // hashViews hashes the views of the wanted documents.
-func (x *Identities) hashViews(ctx context.Context, wanted *reducer.Subset) ([]uint64, error) {
+func (x *Identities) hashViews(ctx context.Context, wanted *Subset) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		var b []byte

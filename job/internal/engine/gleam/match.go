@@ -240,7 +240,7 @@ func partial(w *worker) error {
 		return err
 	}
 	finals := w.open()
-	err = reducer.EachPartial(records, func(e *data.Entry) error {
+	err = reducer.Partial(records, func(e *data.Entry) error {
 		to := mapper.Shard(data.Keyed{Key: e.Key}, finals)
 		for docs := e.Docs; len(docs) > 0; {
 			n := min(len(docs), entryDocs)

@@ -1,4 +1,4 @@
-package reducer
+package engine
 
 import (
 	"math/bits"
