@@ -3,47 +3,25 @@ package data
 import (
 	"fmt"
 	"io"
-	"path/filepath"
-	"strconv"
 	"unicode/utf8"
 )
 
 // Columns names the columns (or keys) that a document's fields are read from.
-// An empty name tries the usual ones, in the order of the Candidates; a name
-// that is given must be there, else opening fails with the names that are.
+// An empty name tries the usual ones, id, url, title, text, content and their
+// like, and takes the first that is there; a name that is given must be there,
+// else opening fails with the names that are.
 type Columns struct {
 	ID, Title, Text, Language, Date, Rank string
 }
 
-// Candidates are the names that an empty name in Columns stands for: the
-// first that the input has is taken, letter case ignored when no name fits
-// exactly. There is none for the rank.
-var Candidates = struct {
-	ID, Title, Text, Language, Date []string
-}{
-	ID:       []string{"id", "doc_id", "docid", "url", "uri", "link"},
-	Title:    []string{"title", "headline"},
-	Text:     []string{"text", "content", "body", "raw_content", "article"},
-	Language: []string{"lang", "language", "lang_code", "language_code"},
-	Date:     []string{"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
-}
-
 // ForeignColumns names the columns of fingerprints that neardup did not
-// write. An empty name tries the usual ones: ForeignCandidates.
+// write. An empty name tries the usual ones: doc_id, id, url and their like;
+// fingerprint, simhash, hash.
 type ForeignColumns struct {
 	ID, Fingerprint string
 	// Hex makes fingerprints that are text hexadecimal. Otherwise they are
 	// when the first 1,000 of a file say so.
 	Hex bool
-}
-
-// ForeignCandidates are the names that an empty name in ForeignColumns stands
-// for, as in Candidates.
-var ForeignCandidates = struct {
-	ID, Fingerprint []string
-}{
-	ID:          append([]string{"doc_id"}, Candidates.ID...),
-	Fingerprint: []string{"fingerprint", "simhash", "hash"},
 }
 
 // defaultMaxRecord is ReaderOptions.MaxRecord when it is 0.
@@ -117,15 +95,4 @@ func ValidID(id []byte) []byte {
 		id = id[n:]
 	}
 	return valid
-}
-
-// AppendDefaultID appends the id of a document that has none,
-// "<base name of source>#<offset>", to dst.
-func AppendDefaultID(dst []byte, source string, offset int64) []byte {
-	if source == "-" {
-		source = "stdin"
-	}
-	dst = append(dst, filepath.Base(source)...)
-	dst = append(dst, '#')
-	return strconv.AppendInt(dst, offset, 10)
 }

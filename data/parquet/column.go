@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow/go/v15/parquet"
@@ -15,6 +14,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 )
 
 // readRows is how many rows a column decodes at once.
@@ -185,16 +185,16 @@ func appendText(dst []byte, c column) []byte {
 }
 
 // dateOf is the current value as Unix milliseconds. An integer without a
-// logical type is taken as data.UnixDate says.
+// logical type is taken as field.UnixDate says.
 func dateOf(leaf *schema.Column, c column) int64 {
 	switch c := c.(type) {
 	case *byteArrays:
-		return data.ParseDate(c.value)
+		return field.ParseDate(c.value)
 	case *int32Values:
 		if _, ok := leaf.LogicalType().(schema.DateLogicalType); ok {
 			return int64(c.value) * 24 * 60 * 60 * 1000
 		}
-		return data.UnixDate(float64(c.value))
+		return field.UnixDate(float64(c.value))
 	case *int64Values:
 		if t, ok := leaf.LogicalType().(*schema.TimestampLogicalType); ok {
 			switch t.TimeUnit() {
@@ -206,13 +206,13 @@ func dateOf(leaf *schema.Column, c column) int64 {
 				return floorDiv(c.value, 1_000_000)
 			}
 		}
-		return data.UnixDate(float64(c.value))
+		return field.UnixDate(float64(c.value))
 	case *int96Values:
 		return c.value.ToTime().UnixMilli()
 	case *floatValues:
-		return data.UnixDate(float64(c.value))
+		return field.UnixDate(float64(c.value))
 	case *doubleVals:
-		return data.UnixDate(c.value)
+		return field.UnixDate(c.value)
 	}
 	return data.NoDate
 }
@@ -241,7 +241,7 @@ func numberOf(leaf *schema.Column, c column) float64 {
 	}
 	switch c := c.(type) {
 	case *byteArrays:
-		return data.ParseNumber(c.value)
+		return field.ParseNumber(c.value)
 	case *int32Values:
 		return float64(c.value) / scale
 	case *int64Values:
@@ -271,29 +271,6 @@ func leaves(s *schema.Schema) []string {
 	return paths
 }
 
-// pick returns the leaf that name asks for: the named one, which must be
-// there, or for "" the first of the candidates; -1 when there is none.
-func pick(paths []string, name string, candidates []string) (int, error) {
-	if name != "" {
-		for i, p := range paths {
-			if p == name {
-				return i, nil
-			}
-		}
-		return -1, fmt.Errorf("no column %q; there are: %s", name, strings.Join(paths, ", "))
-	}
-	for _, fold := range []bool{false, true} {
-		for _, c := range candidates {
-			for i, p := range paths {
-				if p == c || fold && strings.EqualFold(p, c) {
-					return i, nil
-				}
-			}
-		}
-	}
-	return -1, nil
-}
-
 // fingerprintOf is the current value as a fingerprint.
 func fingerprintOf(c column, hexadecimal bool) (hi, lo uint64, err error) {
 	var b []byte
@@ -305,7 +282,7 @@ func fingerprintOf(c column, hexadecimal bool) (hi, lo uint64, err error) {
 	case *fixedArrays:
 		b = c.value
 	case *byteArrays:
-		return data.ParseFingerprint(c.value, hexadecimal)
+		return field.ParseFingerprint(c.value, hexadecimal)
 	default:
 		return 0, 0, fmt.Errorf("%w: a fingerprint must be an integer, bytes or a string", errNotTable)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/object"
 )
 
@@ -57,20 +58,20 @@ func (r *reader) open(names data.Columns) error {
 		name       string
 		candidates []string
 	}{
-		{&r.id, new(int), names.ID, data.Candidates.ID},
-		{&r.title, new(int), names.Title, data.Candidates.Title},
-		{&r.text, new(int), names.Text, data.Candidates.Text},
-		{&r.language, new(int), names.Language, data.Candidates.Language},
-		{&r.date, &r.dateLeaf, names.Date, data.Candidates.Date},
+		{&r.id, new(int), names.ID, field.Candidates.ID},
+		{&r.title, new(int), names.Title, field.Candidates.Title},
+		{&r.text, new(int), names.Text, field.Candidates.Text},
+		{&r.language, new(int), names.Language, field.Candidates.Language},
+		{&r.date, &r.dateLeaf, names.Date, field.Candidates.Date},
 		{&r.rank, &r.rankLeaf, names.Rank, nil},
 	} {
-		leaf, err := pick(paths, f.name, f.candidates)
+		leaf, err := field.Pick(paths, f.name, f.candidates)
 		if err != nil {
 			return err
 		}
 		if *f.leaf = leaf; leaf < 0 {
 			if f.column == &r.text {
-				_, err := pick(paths, data.Candidates.Text[0], nil)
+				_, err := field.Pick(paths, field.Candidates.Text[0], nil)
 				return fmt.Errorf("%w: name the column that holds the text", err)
 			}
 			continue
@@ -130,7 +131,7 @@ func (r *reader) Read(doc *data.Document) error {
 		}
 	}
 	if len(doc.ID) == 0 {
-		doc.ID = data.AppendDefaultID(doc.ID, r.in.path, row)
+		doc.ID = field.AppendDefaultID(doc.ID, r.in.path, row)
 	}
 	if !hasText {
 		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: errors.New("the text is null")}

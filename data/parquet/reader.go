@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 )
 
 // errNotTable: a Parquet file lacks the columns asked for.
@@ -58,7 +59,7 @@ type ReadOptions struct {
 	Columns []string
 	// Foreign names the columns of a file that neardup did not write. A
 	// fingerprint may be a signed or unsigned 64- or 32-bit integer, 4, 8 or
-	// 16 bytes big-endian, or a string as data.ParseFingerprint takes it.
+	// 16 bytes big-endian, or a string as field.ParseFingerprint takes it.
 	Foreign data.ForeignColumns
 	// Start and End bound the row groups that are read: [Start, End), all from
 	// Start on unless End is positive.
@@ -119,10 +120,10 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 		case foreign == nil:
 		case c.Fingerprint != nil:
 			optional = false
-			leaf, err = pick(paths, foreign.Fingerprint, data.ForeignCandidates.Fingerprint)
+			leaf, err = field.Pick(paths, foreign.Fingerprint, field.ForeignCandidates.Fingerprint)
 		case c.Name == "doc_id":
 			optional = false
-			leaf, err = pick(paths, foreign.ID, data.ForeignCandidates.ID)
+			leaf, err = field.Pick(paths, foreign.ID, field.ForeignCandidates.ID)
 		}
 		switch {
 		case err != nil:
@@ -182,7 +183,7 @@ func looksHexadecimal(path string, leaf int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if !c.load(at) && data.LooksHexadecimal(c.(*byteArrays).value) {
+		if !c.load(at) && field.LooksHexadecimal(c.(*byteArrays).value) {
 			return true, nil
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/sample"
 )
 
@@ -236,7 +237,7 @@ func TestTruthOfRecords(t *testing.T) {
 		}
 		id := r.id
 		if id == "" && skip == "" {
-			id = string(data.AppendDefaultID(nil, p.File, r.offset))
+			id = string(field.AppendDefaultID(nil, p.File, r.offset))
 		}
 		if p.Offset != r.offset || p.ID != id || p.Skip != skip || p.Charset != r.charset || p.Characters != utf8.RuneCountInString(r.text) {
 			t.Errorf("%s: truth %+v; the record has offset %d, id %q, skip %q, charset %q, %d characters",

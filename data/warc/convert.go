@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 )
 
 // converter makes documents of records. It owns what is used again from one
@@ -110,9 +111,9 @@ func (c *converter) identify(doc *data.Document, r *record) {
 	}
 	doc.ID = append(doc.ID, id...)
 	if len(doc.ID) == 0 {
-		doc.ID = data.AppendDefaultID(doc.ID, c.path, r.offset)
+		doc.ID = field.AppendDefaultID(doc.ID, c.path, r.offset)
 	}
-	doc.Date = data.ParseDate(r.header.get("WARC-Date"))
+	doc.Date = field.ParseDate(r.header.get("WARC-Date"))
 }
 
 // skip is the bad record of a record; its bytes are valid until the next.

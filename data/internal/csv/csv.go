@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/internal/stream"
 )
 
@@ -32,7 +33,7 @@ type table struct {
 	header []string
 	raw    []byte // the header row in UTF-8, with its line end
 	row    []byte // the current row in UTF-8, without its line end
-	fields []field
+	fields []cell
 	limit  int
 	err    error // ended the reading
 	digest string
@@ -258,30 +259,6 @@ func (t *table) bad(offset int64, reason string, err error, raw []byte) *data.Ba
 // appendField appends a field of the current row to dst.
 func (t *table) appendField(dst []byte, i int) []byte { return appendField(dst, t.row, t.fields[i]) }
 
-// column returns the index of the column that name asks for: the named one,
-// which must be there, or for "" the first of the candidates; -1 when there
-// is none.
-func (t *table) column(name string, candidates []string) (int, error) {
-	if name != "" {
-		for i, h := range t.header {
-			if h == name {
-				return i, nil
-			}
-		}
-		return -1, fmt.Errorf("no column %q; there are: %s", name, strings.Join(t.header, ", "))
-	}
-	for _, fold := range []bool{false, true} {
-		for _, c := range candidates {
-			for i, h := range t.header {
-				if h == c || fold && strings.EqualFold(h, c) {
-					return i, nil
-				}
-			}
-		}
-	}
-	return -1, nil
-}
-
 func (t *table) close() error {
 	if t.err == nil {
 		t.err = os.ErrClosed
@@ -319,20 +296,20 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 		name       string
 		candidates []string
 	}{
-		{&r.id, o.Columns.ID, data.Candidates.ID},
-		{&r.title, o.Columns.Title, data.Candidates.Title},
-		{&r.text, o.Columns.Text, data.Candidates.Text},
-		{&r.language, o.Columns.Language, data.Candidates.Language},
-		{&r.date, o.Columns.Date, data.Candidates.Date},
+		{&r.id, o.Columns.ID, field.Candidates.ID},
+		{&r.title, o.Columns.Title, field.Candidates.Title},
+		{&r.text, o.Columns.Text, field.Candidates.Text},
+		{&r.language, o.Columns.Language, field.Candidates.Language},
+		{&r.date, o.Columns.Date, field.Candidates.Date},
 		{&r.rank, o.Columns.Rank, nil},
 	} {
-		if *f.index, err = t.column(f.name, f.candidates); err != nil {
+		if *f.index, err = field.Pick(t.header, f.name, f.candidates); err != nil {
 			return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
 		}
 	}
 	if r.text < 0 {
 		return nil, errors.Join(fmt.Errorf("csv: %s: no column %s: name the column that holds the text; there are: %s",
-			split.Path, strings.Join(data.Candidates.Text, ", "), strings.Join(t.header, ", ")), t.close())
+			split.Path, strings.Join(field.Candidates.Text, ", "), strings.Join(t.header, ", ")), t.close())
 	}
 	return r, nil
 }
@@ -353,7 +330,7 @@ func (r *reader) Read(doc *data.Document) error {
 		doc.ID = r.appendField(doc.ID, r.id)
 	}
 	if len(doc.ID) == 0 {
-		doc.ID = data.AppendDefaultID(doc.ID, r.path, offset)
+		doc.ID = field.AppendDefaultID(doc.ID, r.path, offset)
 	}
 	if r.title >= 0 {
 		doc.Title = r.appendField(doc.Title, r.title)
@@ -363,11 +340,11 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 	if r.date >= 0 {
 		r.scratch = r.appendField(r.scratch[:0], r.date)
-		doc.Date = data.ParseDate(r.scratch)
+		doc.Date = field.ParseDate(r.scratch)
 	}
 	if r.rank >= 0 {
 		r.scratch = r.appendField(r.scratch[:0], r.rank)
-		doc.Rank = data.ParseNumber(r.scratch)
+		doc.Rank = field.ParseNumber(r.scratch)
 	}
 	if r.keepRaw {
 		doc.Raw = append(doc.Raw, r.row...)

@@ -6,10 +6,11 @@ import (
 	"io"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 )
 
 // FingerprintReader streams the fingerprints of a CSV or TSV file with an id
-// and a fingerprint column, as data.ParseFingerprint takes it.
+// and a fingerprint column, as field.ParseFingerprint takes it.
 type FingerprintReader struct {
 	*table
 	id, fingerprint int
@@ -39,7 +40,7 @@ func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 			}
 			break
 		}
-		if r.scratch = r.appendField(r.scratch[:0], r.fingerprint); data.LooksHexadecimal(r.scratch) {
+		if r.scratch = r.appendField(r.scratch[:0], r.fingerprint); field.LooksHexadecimal(r.scratch) {
 			columns.Hex = true
 			break
 		}
@@ -56,15 +57,15 @@ func openFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 		return nil, err
 	}
 	r := &FingerprintReader{table: t, hexadecimal: columns.Hex}
-	r.id, err = t.column(columns.ID, data.ForeignCandidates.ID)
+	r.id, err = field.Pick(t.header, columns.ID, field.ForeignCandidates.ID)
 	if err == nil && r.id < 0 {
-		_, err = t.column(data.ForeignCandidates.ID[0], nil)
+		_, err = field.Pick(t.header, field.ForeignCandidates.ID[0], nil)
 	}
 	if err == nil {
-		r.fingerprint, err = t.column(columns.Fingerprint, data.ForeignCandidates.Fingerprint)
+		r.fingerprint, err = field.Pick(t.header, columns.Fingerprint, field.ForeignCandidates.Fingerprint)
 	}
 	if err == nil && r.fingerprint < 0 {
-		_, err = t.column(data.ForeignCandidates.Fingerprint[0], nil)
+		_, err = field.Pick(t.header, field.ForeignCandidates.Fingerprint[0], nil)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
@@ -84,7 +85,7 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 		return fmt.Errorf("csv: %s at offset %d: a row without an id", r.path, offset)
 	}
 	r.scratch = r.appendField(r.scratch[:0], r.fingerprint)
-	row.Hi, row.Lo, err = data.ParseFingerprint(r.scratch, r.hexadecimal)
+	row.Hi, row.Lo, err = field.ParseFingerprint(r.scratch, r.hexadecimal)
 	if err != nil {
 		return fmt.Errorf("csv: %s at offset %d: %w", r.path, offset, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// field is where a field of a row stands, without its quotes.
-type field struct {
+// cell is where a field of a row stands, without its quotes.
+type cell struct {
 	from, to int
 	quoted   bool // its quotes are doubled, its line ends may be CR LF
 }
@@ -50,7 +50,7 @@ type scanner struct {
 	at     int // bytes of the window that are scanned
 	from   int // where the field starts
 	opened int // where the quoted field starts that the scanner is in, or was when the row broke; -1: in none
-	fields []field
+	fields []cell
 	err    error // why the row is broken
 }
 
@@ -152,7 +152,7 @@ func (s *scanner) end(w []byte) found {
 func (s *scanner) breaks(err error) { s.state, s.err = badLine, err }
 
 func (s *scanner) add(to int, quoted bool) {
-	s.fields = append(s.fields, field{s.from, to, quoted})
+	s.fields = append(s.fields, cell{s.from, to, quoted})
 }
 
 // trimReturn is the end of a line's last field, without a carriage return.
@@ -189,7 +189,7 @@ func delimiter(b []byte, i int, comma byte) int {
 }
 
 // appendField appends a field of a row to dst.
-func appendField(dst, row []byte, f field) []byte {
+func appendField(dst, row []byte, f cell) []byte {
 	b := row[f.from:f.to]
 	if !f.quoted {
 		return append(dst, b...)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/internal/stream"
 )
 
@@ -88,11 +89,11 @@ func (r *reader) wanted() []string {
 		name       string
 		candidates []string
 	}{
-		{r.opts.Columns.ID, data.Candidates.ID},
-		{r.opts.Columns.Title, data.Candidates.Title},
-		{r.opts.Columns.Text, data.Candidates.Text},
-		{r.opts.Columns.Language, data.Candidates.Language},
-		{r.opts.Columns.Date, data.Candidates.Date},
+		{r.opts.Columns.ID, field.Candidates.ID},
+		{r.opts.Columns.Title, field.Candidates.Title},
+		{r.opts.Columns.Text, field.Candidates.Text},
+		{r.opts.Columns.Language, field.Candidates.Language},
+		{r.opts.Columns.Date, field.Candidates.Date},
 		{r.opts.Columns.Rank, nil},
 	} {
 		if c.name != "" {
@@ -258,18 +259,18 @@ func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 		return r.bad(line, offset, data.ReasonMalformed, errors.New("the id is neither a string nor a number"))
 	}
 	if len(doc.ID) == 0 {
-		doc.ID = data.AppendDefaultID(doc.ID, r.path, offset)
+		doc.ID = field.AppendDefaultID(doc.ID, r.path, offset)
 	}
 	switch date := r.found[fieldDate]; date.kind {
 	case kindString:
 		r.scratch = r.decode(r.scratch[:0], date)
-		doc.Date = data.ParseDate(r.scratch)
+		doc.Date = field.ParseDate(r.scratch)
 	case kindNumber:
-		doc.Date = data.UnixDate(data.ParseNumber(line[date.start:date.end]))
+		doc.Date = field.UnixDate(field.ParseNumber(line[date.start:date.end]))
 	}
 	switch rank := r.found[fieldRank]; rank.kind {
 	case kindString, kindNumber:
-		doc.Rank = data.ParseNumber(line[rank.start:rank.end])
+		doc.Rank = field.ParseNumber(line[rank.start:rank.end])
 	case kindTrue:
 		doc.Rank = 1
 	case kindFalse:
@@ -285,7 +286,7 @@ func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 func (r *reader) noText(s span) error {
 	name := r.opts.Columns.Text
 	if name == "" {
-		name = strings.Join(data.Candidates.Text, ", ")
+		name = strings.Join(field.Candidates.Text, ", ")
 	}
 	if s.kind == kindNone {
 		return fmt.Errorf("no %s", name)

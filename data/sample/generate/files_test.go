@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/sample"
 )
 
@@ -145,7 +146,7 @@ func deal(pages []*page) map[string][]*page {
 func nameDefaultIDs(truth []sample.Page) {
 	for i, p := range truth {
 		if p.ID == "" && p.Document() {
-			truth[i].ID = string(data.AppendDefaultID(nil, p.File, p.Offset))
+			truth[i].ID = string(field.AppendDefaultID(nil, p.File, p.Offset))
 		}
 	}
 }

@@ -30,11 +30,11 @@ type archive struct {
 	at      time.Time
 }
 
-// field is a header of a record.
-type field struct{ name, value string }
+// httpField is a header of a record.
+type httpField struct{ name, value string }
 
 // add appends a record with the block content.
-func (a *archive) add(truth sample.Page, kind, target, contentType string, block []byte, more ...field) error {
+func (a *archive) add(truth sample.Page, kind, target, contentType string, block []byte, more ...httpField) error {
 	truth.File, truth.Record, truth.Offset = a.name, len(a.records), int64(a.buf.Len())
 	a.at = a.at.Add(1700 * time.Millisecond)
 	var head bytes.Buffer
@@ -66,7 +66,7 @@ func (a *archive) add(truth sample.Page, kind, target, contentType string, block
 
 // response appends what a server said: status line and headers as they are
 // given, then body.
-func (a *archive) response(truth sample.Page, target, status string, headers []field, body []byte) error {
+func (a *archive) response(truth sample.Page, target, status string, headers []httpField, body []byte) error {
 	var block bytes.Buffer
 	fmt.Fprintf(&block, "HTTP/1.1 %s\r\nDate: %s\r\nServer: nginx\r\n", status, a.at.Format("Mon, 02 Jan 2006 15:04:05 GMT"))
 	for _, h := range headers {
@@ -75,7 +75,7 @@ func (a *archive) response(truth sample.Page, target, status string, headers []f
 	fmt.Fprintf(&block, "Content-Length: %d\r\nConnection: close\r\n\r\n", len(body))
 	block.Write(body)
 	return a.add(truth, "response", target, "application/http; msgtype=response", block.Bytes(),
-		field{"WARC-IP-Address", fmt.Sprintf("192.0.2.%d", 10+len(target)%40)}, field{"WARC-Payload-Digest", digest(body)})
+		httpField{"WARC-IP-Address", fmt.Sprintf("192.0.2.%d", 10+len(target)%40)}, httpField{"WARC-Payload-Digest", digest(body)})
 }
 
 func (a *archive) recordID(n int) string {
@@ -98,7 +98,7 @@ func writeWARC(name string, pages []*page) ([]byte, []sample.Page, error) {
 		return sample.Page{Kind: kind, Skip: reason, ID: id}
 	}
 	if err := a.add(skip("warcinfo", data.ReasonNotPage, ""), "warcinfo", "", "application/warc-fields",
-		[]byte("software: neardup sample\r\nformat: WARC File Format 1.0\r\n"), field{"WARC-Filename", name}); err != nil {
+		[]byte("software: neardup sample\r\nformat: WARC File Format 1.0\r\n"), httpField{"WARC-Filename", name}); err != nil {
 		return nil, nil, err
 	}
 	for i, p := range pages {
@@ -126,13 +126,13 @@ func writeWARC(name string, pages []*page) ([]byte, []sample.Page, error) {
 				return nil, nil, fmt.Errorf("%s as %s: %w", p.ID, charset, err)
 			}
 		}
-		headers := []field{{"Content-Type", "text/html; charset=" + charset}, {"Last-Modified", p.published.Format("Mon, 02 Jan 2006 15:04:05 GMT")}}
+		headers := []httpField{{"Content-Type", "text/html; charset=" + charset}, {"Last-Modified", p.published.Format("Mon, 02 Jan 2006 15:04:05 GMT")}}
 		if err := a.response(p.Page, p.ID, "200 OK", headers, body); err != nil {
 			return nil, nil, err
 		}
 		if i == 0 && name == warcA {
 			if err := a.add(skip("metadata", data.ReasonNotPage, p.ID), "metadata", p.ID, "application/warc-fields",
-				[]byte("fetchTimeMs: 184\r\n"), field{"WARC-Concurrent-To", a.recordID(len(a.records) - 1)}); err != nil {
+				[]byte("fetchTimeMs: 184\r\n"), httpField{"WARC-Concurrent-To", a.recordID(len(a.records) - 1)}); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -143,16 +143,16 @@ func writeWARC(name string, pages []*page) ([]byte, []sample.Page, error) {
 // oddities appends the responses that are no pages.
 func (a *archive) oddities(skip func(string, string, string) sample.Page) error {
 	const image, moved, missing = "http://www.example.org/logo.png", "http://www.example.org/old", "http://www.example.org/missing"
-	if err := a.response(skip("image", data.ReasonNotPage, image), image, "200 OK", []field{{"Content-Type", "image/png"}}, pixel()); err != nil {
+	if err := a.response(skip("image", data.ReasonNotPage, image), image, "200 OK", []httpField{{"Content-Type", "image/png"}}, pixel()); err != nil {
 		return err
 	}
 	if err := a.response(skip("redirect", data.ReasonHTTPStatus, moved), moved, "301 Moved Permanently",
-		[]field{{"Location", "http://www.example.org/new"}, {"Content-Type", "text/html"}},
+		[]httpField{{"Location", "http://www.example.org/new"}, {"Content-Type", "text/html"}},
 		[]byte("<html><head><title>301 Moved Permanently</title></head><body><h1>Moved</h1></body></html>\n")); err != nil {
 		return err
 	}
 	return a.response(skip("not_found", data.ReasonHTTPStatus, missing), missing, "404 Not Found",
-		[]field{{"Content-Type", "text/html; charset=utf-8"}},
+		[]httpField{{"Content-Type", "text/html; charset=utf-8"}},
 		[]byte("<html><head><title>404</title></head><body><h1>Not Found</h1><p>There is nothing at this address.</p></body></html>\n"))
 }
 

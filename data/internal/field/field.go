@@ -1,12 +1,73 @@
-package data
+// Package field says how the fields of documents and of foreign fingerprints
+// stand in an input, whatever its format: under which names, and how dates,
+// numbers and fingerprints are written as text. It opens nothing.
+package field
 
 import (
 	"bytes"
 	"fmt"
 	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/neardup/neardup/data"
 )
+
+// Candidates are the names that an empty name in data.Columns stands for: the
+// first that the input has is taken, letter case ignored when no name fits
+// exactly. There is none for the rank.
+var Candidates = struct {
+	ID, Title, Text, Language, Date []string
+}{
+	ID:       []string{"id", "doc_id", "docid", "url", "uri", "link"},
+	Title:    []string{"title", "headline"},
+	Text:     []string{"text", "content", "body", "raw_content", "article"},
+	Language: []string{"lang", "language", "lang_code", "language_code"},
+	Date:     []string{"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
+}
+
+// ForeignCandidates are the names that an empty name in data.ForeignColumns stands
+// for, as in Candidates.
+var ForeignCandidates = struct {
+	ID, Fingerprint []string
+}{
+	ID:          append([]string{"doc_id"}, Candidates.ID...),
+	Fingerprint: []string{"fingerprint", "simhash", "hash"},
+}
+
+// Pick returns the place of the column that name asks for: the named one,
+// which must be there, or for "" the first of the candidates; -1 when there is
+// none.
+func Pick(columns []string, name string, candidates []string) (int, error) {
+	if name != "" {
+		if i := slices.Index(columns, name); i >= 0 {
+			return i, nil
+		}
+		return -1, fmt.Errorf("no column %q; there are: %s", name, strings.Join(columns, ", "))
+	}
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, c := range candidates {
+			if i := slices.IndexFunc(columns, func(column string) bool { return same(column, c) }); i >= 0 {
+				return i, nil
+			}
+		}
+	}
+	return -1, nil
+}
+
+// AppendDefaultID appends the id of a document that has none,
+// "<base name of source>#<offset>", to dst.
+func AppendDefaultID(dst []byte, source string, offset int64) []byte {
+	if source == "-" {
+		source = "stdin"
+	}
+	dst = append(dst, filepath.Base(source)...)
+	dst = append(dst, '#')
+	return strconv.AppendInt(dst, offset, 10)
+}
 
 // What ParseDate takes, besides numbers, by what a date begins with. A date
 // without a zone is taken as UTC.
@@ -52,14 +113,14 @@ func dateLayouts(b []byte) []string {
 	return dayLayouts
 }
 
-// ParseDate reads a date as Unix milliseconds; NoDate when it is none. It
+// ParseDate reads a date as Unix milliseconds; data.NoDate when it is none. It
 // takes RFC 3339 and the usual forms near it, mail dates, yyyymmdd and
 // yyyymmddhhmmss, and Unix times as UnixDate does. A date without a zone is
 // taken as UTC.
 func ParseDate(b []byte) int64 {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 || len(b) > 64 {
-		return NoDate
+		return data.NoDate
 	}
 	if ms, ok := rfc3339(b); ok {
 		return ms
@@ -85,7 +146,7 @@ func ParseDate(b []byte) int64 {
 			return t.UnixMilli()
 		}
 	}
-	return NoDate
+	return data.NoDate
 }
 
 // rfc3339 reads the commonest forms, yyyy-mm-dd and yyyy-mm-ddThh:mm:ssZ,
@@ -130,12 +191,12 @@ func digits(b []byte) bool {
 
 // UnixDate takes a number as a Unix time and returns it in milliseconds:
 // seconds below 1e11 (the year 5138), milliseconds below 1e14, microseconds
-// below 1e17, else nanoseconds. NoDate for what is not finite.
+// below 1e17, else nanoseconds. data.NoDate for what is not finite.
 func UnixDate(v float64) int64 {
 	a := math.Abs(v)
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
-		return NoDate
+		return data.NoDate
 	case a < 1e11:
 		return int64(math.Floor(v * 1000))
 	case a < 1e14:
@@ -145,7 +206,7 @@ func UnixDate(v float64) int64 {
 	case a < 1e20:
 		return int64(math.Floor(v / 1e6))
 	}
-	return NoDate
+	return data.NoDate
 }
 
 // ParseNumber reads a decimal number; NaN when it is none.
