@@ -248,19 +248,24 @@ func (d *decider) reduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var contained [][2]uint32
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
 		a, b, same := d.index(p.A), d.index(p.B), p.Evidence.Reason.Same()
 		d.best.Add(a, b, p.Distance, same)
 		if same {
 			d.components.Add(a, b)
-		} else {
-			d.counts.Contained++
+			return nil
+		}
+		d.counts.Contained++
+		if d.run.config.Clusters.Contained {
+			contained = append(contained, [2]uint32{a, b})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	d.components.AddContained(contained)
 	if !d.run.config.Match.Verified() {
 		return nil
 	}

@@ -169,9 +169,11 @@ const (
 // Clusters says how matches become clusters. MaxSpread bounds a chain: a
 // connected component with more distinct fingerprints is cut into clusters
 // around centres, in which every document is a match of the centre. 0: no bound.
+// With Contained, clusters that contain exactly each other are one.
 type Clusters struct {
 	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,first" help:"document that stays"`
 	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut clusters of more fingerprints; 0: never"`
+	Contained bool   `yaml:"contained" json:"contained" help:"join clusters that contain each other and no third"`
 }
 
 // Output says what is written.

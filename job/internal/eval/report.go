@@ -85,12 +85,7 @@ func (r *Report) Tables() []table {
 				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds)}
 		})}
 	if len(r.Results) > 0 {
-		all = append(all, r.definitions(), r.each("Clusters",
-			"Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity is of documents in clusters of two or more.",
-			"clusters/clusters/largest/precision/recall/F1/purity/inverse purity", func(m *Result) []any {
-				c := m.Clusters
-				return []any{c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity}
-			}))
+		all = append(all, r.definitions(), r.clusters())
 		if r.Results[0].Contained != nil {
 			all = append(all, r.each("Containment", "Of the pairs of which one text has most of the other.",
 				fmt.Sprintf("contained pairs/reported as same/as contained/as either, J < %.2f/precision of contained", r.Alike), func(m *Result) []any {
@@ -158,6 +153,24 @@ func (r *Report) definitions() table {
 			cells = append(cells, fmt.Sprintf("%s / %s / %.4f", d.Precision, d.Recall, d.F1))
 		}
 		t.add(m.Method, cells...)
+	}
+	return t
+}
+
+// clusters has a second row for a method that tells contained pairs.
+func (r *Report) clusters() table {
+	t := table{
+		Title: "Clusters",
+		Note:  "Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity is of documents in clusters of two or more. \"contained\": clusters that contain each other and no third joined (clusters.contained).",
+		Head:  strings.Split("clusters/clusters/largest/precision/recall/F1/purity/inverse purity", "/"),
+	}
+	add := func(name string, c *clusterFigures) {
+		t.add(name, c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity)
+	}
+	for _, m := range r.Results {
+		if add(m.Method, &m.Clusters); m.Together != nil {
+			add(m.Method+", contained", m.Together)
+		}
 	}
 	return t
 }
