@@ -310,6 +310,9 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
 		}
 	}
+	if s.Library != nil {
+		s.Library.Dropped = rows[engine.CountEarlier]
+	}
 	if r.Command == engine.CommandRun && r.config.Output.Clean && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
 	}

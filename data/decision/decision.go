@@ -41,6 +41,7 @@ const (
 	Stays       Removal = iota
 	Copy                // its cluster is represented by another
 	Contained           // nearly all of it is in another document
+	Earlier             // an earlier night has it
 	DuplicateID         // its id appeared earlier
 	Deleted             // the library was told to forget its id
 )
@@ -52,6 +53,8 @@ func (r Removal) String() string {
 		return "copy"
 	case Contained:
 		return "contained"
+	case Earlier:
+		return "earlier"
 	case DuplicateID:
 		return data.ReasonDuplicateID
 	case Deleted:
@@ -77,7 +80,7 @@ func NoneKept() Kept { return Kept{None, Unknown, float32(math.NaN())} }
 // document, then the decisions in ascending order of document: the numbers as
 // of data.AppendNumber, the other fields little-endian.
 const (
-	kind        = "neardup decisions 3"
+	kind        = "neardup decisions 4"
 	recordBytes = 4*data.NumberBytes + 1 + 1 + 2 + data.OverlapBytes + 4 + 1 + 1 + 1 + 4
 )
 
