@@ -106,6 +106,16 @@ func ReadDrift(ctx context.Context, path string, yield func(*data.DriftRow) erro
 	return read(ctx, path, &data.Drift, ReadOptions{}, yield)
 }
 
+// CreateSamples starts a file of data.Samples.
+func CreateSamples(path string, o Options) (*TableWriter[data.SampleRow], error) {
+	return Create(path, &data.Samples, o)
+}
+
+// ReadSamples reads a file of data.Samples.
+func ReadSamples(ctx context.Context, path string, yield func(*data.SampleRow) error) error {
+	return read(ctx, path, &data.Samples, ReadOptions{}, yield)
+}
+
 // CreateGrowth starts a file of data.Growth.
 func CreateGrowth(path string, o Options) (*TableWriter[data.GrowthRow], error) {
 	return Create(path, &data.Growth, o)
