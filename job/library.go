@@ -33,6 +33,7 @@ type LibraryCounts struct {
 	Added     int64  `json:"added"`     // documents added
 	Left      int64  `json:"left"`      // not added: they were deleted for good
 	Replaced  bool   `json:"replaced"`  // the library had the night
+	Dropped   int64  `json:"dropped"`   // documents that the clean dump leaves out since an earlier night has them
 
 	// The shares by language and by site, most documents first; of the sites at
 	// most ten, drift/ has them all.

@@ -157,7 +157,13 @@ func (n *night) known(row int, earliest *reducer.Earliest, today map[string]stri
 	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
 	if u == engine.NoUnit {
+		if night := earliest.Unchanged(row); night != "" {
+			d.Itself = &reducer.Earlier{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen}
+		}
 		return d
+	}
+	if m, ok := earliest.Itself(u, n.IDs.At(row)); ok {
+		d.Itself = &m
 	}
 	if m, ok := earliest.Match(u, n.IDs.At(row)); ok {
 		d.Match = &m

@@ -77,7 +77,7 @@ func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *L
 		}
 	}
 	for _, f := range m.Files {
-		if !m.IsMerges(f.Name) {
+		if m.IsDocuments(f.Name) {
 			s.Dead += f.Rows
 		}
 	}

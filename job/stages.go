@@ -45,7 +45,7 @@ type Stage struct {
 // stages are all stages in their order.
 var stages = []Stage{
 	{Name: engine.StageLearn, PerSplit: true, Of: "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site", when: engine.LearnsTemplates, done: (*run).sampled},
-	{Name: stageTemplates, Of: "`run`, own text", Doc: "those samples, the library's templates → what the pages of each site share", when: engine.LearnsTemplates, task: (*run).learn, done: (*run).learned},
+	{Name: stageTemplates, Of: "`run`, own text", Doc: "those samples, the library's templates and samples → what the pages of each site share", when: engine.LearnsTemplates, task: (*run).learn, done: (*run).learned},
 	{Name: engine.StageFingerprint, PerSplit: true, Of: "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine", when: documentsIn, done: (*run).fingerprinted},
 	{Name: engine.StageRead, PerSplit: true, Of: "`match`", Doc: "fingerprint files → views", when: fingerprintsIn, done: (*run).read},
 	{Name: stageIdentical, Doc: "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents", task: (*run).identical, done: (*run).numbered},
@@ -309,6 +309,9 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 		if rows[t.table] != t.want {
 			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
 		}
+	}
+	if s.Library != nil {
+		s.Library.Dropped = rows[engine.CountEarlier]
 	}
 	if r.Command == engine.CommandRun && r.config.Output.Clean && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)

@@ -112,6 +112,9 @@ func (s *Summary) Print(w io.Writer) error {
 		row("clean dump", "%s documents stay, %s are left out", grouped(s.Kept), grouped(s.Dropped))
 	}
 	if l := s.Library; l != nil {
+		if l.Dropped > 0 {
+			row("", "%s of them because an earlier night has them (output.earlier)", grouped(l.Dropped))
+		}
 		l.print(row)
 	}
 	if len(s.Largest) == 0 && s.Clusters > 0 {

@@ -80,6 +80,10 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 			next.Files = append(next.Files, f)
 		}
 	}
+	if l.sampled != nil && l.sampled.Rows > 0 {
+		added.Samples = l.sampled.Name
+		next.Files = append(next.Files, *l.sampled)
+	}
 	i, there := next.night(night)
 	if there {
 		added.Replaced = true
@@ -87,6 +91,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	} else {
 		next.Nights = slices.Insert(next.Nights, i, added.Night)
 	}
+	next.boundSamples(l.sampleBytes)
 	return added, l.commit(next)
 }
 
@@ -219,6 +224,9 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done compacted, err 
 		done.Files += len(todo)
 		done.Into += into
 		done.Erased += erased
+	}
+	if err := l.compactSamples(ctx); err != nil {
+		return done, err
 	}
 	// Deletions that hold for what was there then are not needed any more, once
 	// everybody who looks single documents up has seen them.

@@ -32,6 +32,9 @@ type Library struct {
 	version  string
 	now      func() time.Time
 	partRows int64 // of a file that is written, at most
+
+	sampled     *File // of the night that is added next; nil: none
+	sampleBytes int64 // of all nights' samples, at most
 }
 
 // Options of Open and Lock.
@@ -45,9 +48,14 @@ type Options struct {
 	Now func() time.Time // nil: time.Now
 	// PartRows bounds the rows of a file; 0: 8 Mi.
 	PartRows int64
+	// SampleBytes bounds the files of sampled pages, in all; 0: 256 MiB.
+	SampleBytes int64
 }
 
-const defaultPartRows = 8 << 20
+const (
+	defaultPartRows    = 8 << 20
+	defaultSampleBytes = 256 << 20
+)
 
 // Open opens the library at dir for reading. Until Close no process can change
 // it; one that changes it now is waited for until ctx ends.
@@ -66,7 +74,7 @@ func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 	if err := refuse(dir); err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{documents, merges, deletions} {
+	for _, sub := range []string{documents, merges, deletions, samples} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, fmt.Errorf("library: %w", err)
 		}
@@ -113,7 +121,7 @@ func refuse(dir string) error {
 	}
 	for _, e := range entries {
 		switch name := e.Name(); name {
-		case lockFile, documents, merges, deletions, Index:
+		case lockFile, documents, merges, deletions, samples, Index:
 		default:
 			if !data.IsTemporary(name) {
 				return fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
@@ -127,7 +135,7 @@ func refuse(dir string) error {
 const retry = 100 * time.Millisecond
 
 func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
-	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, writable: writable}
+	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable}
 	if l.fs == nil {
 		l.fs = data.OS
 	}
@@ -136,6 +144,9 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	}
 	if l.partRows <= 0 {
 		l.partRows = defaultPartRows
+	}
+	if l.sampleBytes <= 0 {
+		l.sampleBytes = defaultSampleBytes
 	}
 	l.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // who may read the library may lock it for that
 	try, wait := l.lock.TryRLock, l.lock.TryRLockContext
@@ -268,7 +279,7 @@ func (l *Library) sweep() {
 	if t := l.manifest.Templates; t != nil {
 		named[t.Name] = true
 	}
-	for _, sub := range []string{".", documents, merges, deletions, templates} {
+	for _, sub := range []string{".", documents, merges, deletions, templates, samples} {
 		entries, err := os.ReadDir(filepath.Join(l.dir, sub))
 		if err != nil {
 			continue

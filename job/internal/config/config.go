@@ -180,12 +180,16 @@ type Clusters struct {
 type Output struct {
 	Clean     bool   `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
 	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document whose best match contains it"`
+	Earlier   string `yaml:"earlier" json:"earlier" allow:"drop,keep" help:"what the clean dump does with a document that an earlier night of the library has"`
 }
 
-// What the clean dump does with a document that another one contains.
+// What the clean dump does with a document that another one contains, and with
+// one that an earlier night has.
 const (
 	ContainedKeep = "keep"
 	ContainedDrop = "drop"
+	EarlierKeep   = "keep"
+	EarlierDrop   = "drop"
 )
 
 // Library says which previous nights a run is matched against, and what it
@@ -231,7 +235,7 @@ func Default() Config {
 		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, OwnText: true},
 		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
-		Output:   Output{Clean: true, Contained: ContainedKeep},
+		Output:   Output{Clean: true, Contained: ContainedKeep, Earlier: EarlierDrop},
 		Execution: Execution{
 			Engine:   EngineLocal,
 			Master:   "127.0.0.1:45326",
@@ -248,7 +252,7 @@ func Default() Config {
 // does not have are as they were before there was such a setting.
 func Recorded(manifest json.RawMessage) (Config, error) {
 	c := Default()
-	c.Features.OwnText = false
+	c.Features.OwnText, c.Output.Earlier = false, EarlierKeep
 	err := json.Unmarshal(manifest, &c)
 	c.Features.OwnText = c.Features.OwnText || c.Features.Templates != ""
 	return c, err

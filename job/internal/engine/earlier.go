@@ -36,6 +36,7 @@ type Tonight struct {
 	IDs   IDs
 	Units []uint32 // by row; NoUnit for documents that are not matched
 	Views *mapper.Units
+	plain map[int]plainLook // by row: of NoUnit
 	match config.Match
 	bits  int
 	night string
@@ -48,6 +49,13 @@ type Tonight struct {
 // joiner gathers.
 const maxCrowded = 32 << 10
 
+// plainLook is what tells whether a document that is not matched is as it was.
+type plainLook struct {
+	hi, lo uint64
+	lane   string
+	length int32
+}
+
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
 
@@ -55,7 +63,7 @@ const NoUnit = ^uint32(0)
 // Join indexes those that are matched, on so many goroutines. each is called for
 // every row; it may be nil, and keeps nothing of it.
 func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Tonight, error) {
-	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
+	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -67,6 +75,8 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 			unit := NoUnit
 			if v, ok := n.view(row); ok {
 				unit = n.Views.Add(&v)
+			} else {
+				n.plain[len(n.Units)] = plainLook{row.Hi, row.Lo, row.Lane, row.Length}
 			}
 			n.Units = append(n.Units, unit)
 			if each != nil {
@@ -127,9 +137,9 @@ func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, c
 
 // columns are those that the join reads, with more.
 func (n *Tonight) columns(more ...string) []string {
-	columns := append([]string{"fingerprint", "lane"}, more...)
+	columns := append([]string{"fingerprint", "lane", "length"}, more...)
 	if n.match.Verified() {
-		columns = append(columns, "length", "sketch", "letters")
+		columns = append(columns, "sketch", "letters")
 	}
 	return columns
 }
@@ -223,13 +233,25 @@ func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
 		if string(b.FirstSeen[i]) != j.seen {
 			j.seen = string(b.FirstSeen[i])
 		}
-		found.Seen(row, j.seen)
+		unchanged := ""
+		if j.night.Units[row] == NoUnit && j.night.plain[row] == plain(b, i) {
+			unchanged = b.Night
+		}
+		found.Seen(row, j.seen, unchanged)
 	}
 	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
 		row := earlierRow(b, met.Row)
 		row.Distance, row.Similarity, row.Reason = met.Distance, met.Similarity, met.Reason
 		found.Add(met.Unit, &row)
 	}, func(i int) { j.crowd(b, i, rows, found) })
+}
+
+func plain(b *library.Batch, i int) plainLook {
+	p := plainLook{lo: b.Lo[i], lane: string(b.Lane[i]), length: b.Length[i]}
+	if len(b.Hi) > 0 {
+		p.hi = b.Hi[i]
+	}
+	return p
 }
 
 func earlierRow(b *library.Batch, i int) reducer.EarlierRow {

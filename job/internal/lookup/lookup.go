@@ -234,14 +234,14 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	if x.Manifest() == m && !x.lacks(have) {
 		return false, nil
 	}
-	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f)) }) {
+	if slices.ContainsFunc(m.Files, func(f library.File) bool { return m.IsDocuments(f.Name) && !slices.Contains(have, partOf(f)) }) {
 		if m, err = x.index(ctx, have); err != nil {
 			return false, err
 		}
 	}
 	files := map[string]string{}
 	for _, f := range m.Files {
-		if !m.IsMerges(f.Name) {
+		if m.IsDocuments(f.Name) {
 			files[partOf(f)] = f.Name
 		}
 	}
@@ -296,7 +296,7 @@ func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, 
 	m = now.manifest
 	for _, f := range m.Files { // in order of name
 		part := partOf(f)
-		if m.IsMerges(f.Name) || slices.Contains(have, part) {
+		if !m.IsDocuments(f.Name) || slices.Contains(have, part) {
 			continue
 		}
 		began := time.Now()
