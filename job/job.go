@@ -165,7 +165,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.dir.Succeed(); err != nil || r.config.Execution.KeepState {
 		return err
 	}
-	return r.dir.ClearState(engine.TemplatesFile, stdinFile)
+	keep := []string{engine.TemplatesFile, stdinFile}
+	if r.library != nil {
+		keep = append(keep, countsFile) // its merges may have to be made again
+	}
+	return r.dir.ClearState(keep...)
 }
 
 // open plans the run and adopts its directory.
