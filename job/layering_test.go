@@ -40,7 +40,7 @@ var onlyIn = map[string][]string{
 	"github.com/pierrec/lz4":              {"data/parquet"},
 	"github.com/yanyiwu/gojieba":          {"simhash/gojieba", "simhash/jieba"},
 	"github.com/nlnwa/gowarc":             {"data/warc"},
-	"github.com/prometheus/client_golang": {"job/internal/lookup"},
+	"github.com/prometheus/client_golang": {"job/internal/lookup", "job/internal/monitor"},
 	"github.com/redis/rueidis":            {"data/lookup/redis"},
 }
 

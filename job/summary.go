@@ -44,8 +44,12 @@ type Summary struct {
 	Stages  []StageTime   `json:"stages,omitempty"`
 	Files   []Output      `json:"files,omitempty"`
 
-	Seconds    float64 `json:"seconds"`     // of this process
-	PeakMemory int64   `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
+	Began      time.Time `json:"began"`       // UTC
+	Done       bool      `json:"done"`        // all stages; else the rest says how far the run came
+	Warnings   int64     `json:"warnings"`    // in the log
+	Restarts   int64     `json:"restarts"`    // of flows on a cluster
+	Seconds    float64   `json:"seconds"`     // of this process
+	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
 }
 
 // ClusterSize is a cluster with the id of its keeper as example.

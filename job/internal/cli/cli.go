@@ -69,6 +69,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func exitCode(err error) int {
 	var usage usageError
 	switch {
+	case err == nil:
+		return exitDone
 	case errors.Is(err, errStrict):
 		return exitSkipped
 	case errors.As(err, &usage):

@@ -34,7 +34,7 @@ night against it and adds the night.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: onlyCommands,
 	}
-	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std))
+	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std), newLibraryRepair(std))
 	return cmd
 }
 
@@ -285,11 +285,45 @@ manifest says of them.`,
 				fmt.Fprintln(std.out, w)
 			}
 			if len(wrong) > 0 {
-				return fmt.Errorf("%w: put backups of these files in their place, or delete the nights and run them again", errNotSound)
+				return fmt.Errorf("%w: `neardup library repair` makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
 			}
 			m := l.Manifest()
 			_, err = fmt.Fprintf(std.out, "sound: %d documents in %d nights, %d files\n", m.Rows(), len(m.Nights), len(m.Files))
 			return err
+		},
+	}
+}
+
+func newLibraryRepair(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "repair LIBRARY RUN…",
+		Short: "Make damaged files again from run directories",
+		Long: `Makes each file that is missing or damaged again from the run directories of
+its nights, and puts it in its place if it has the bytes that the manifest says.
+Sound files are not touched. Takes some 100 bytes of memory for each document of
+the nights in a file.`,
+		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+				left := 0
+				err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
+					if why == nil {
+						fmt.Fprintf(std.out, "made again: %s\n", file)
+						return
+					}
+					left++
+					fmt.Fprintf(std.out, "left: %s: %v\n", file, why)
+				})
+				if err != nil {
+					return err
+				}
+				if left > 0 {
+					return fmt.Errorf("%w: %d files are left", errNotSound, left)
+				}
+				_, err = fmt.Fprintln(std.out, "all files are as the manifest says")
+				return err
+			})
 		},
 	}
 }

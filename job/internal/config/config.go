@@ -31,7 +31,8 @@ import (
 )
 
 // Config is everything that decides a run's result (Input to Output) and how
-// it is executed (Execution, which never changes a byte of the result).
+// it is executed and who is told (Execution and Monitor, which never change a
+// byte of the result).
 type Config struct {
 	Input     Input     `yaml:"input" json:"input"`
 	Features  Features  `yaml:"features" json:"features"`
@@ -40,6 +41,7 @@ type Config struct {
 	Output    Output    `yaml:"output" json:"output"`
 	Library   Library   `yaml:"library" json:"library,omitzero"`
 	Execution Execution `yaml:"execution" json:"-"`
+	Monitor   Monitor   `yaml:"monitor" json:"-"`
 }
 
 // Input says how documents are read.
@@ -214,6 +216,21 @@ type Execution struct {
 	Deadline time.Duration `yaml:"deadline" help:"give up an attempt that takes longer"`
 }
 
+// Monitor says who is told how a run ended, and which figures are an alarm as a
+// failure is. A bound of 0 documents or 0s is none.
+type Monitor struct {
+	Metrics      string `yaml:"metrics" flag:"metrics" group:"Output" help:"write figures to this file for Prometheus"`
+	AlarmCommand string `yaml:"alarm_command" flag:"alarm-command" group:"Output" help:"shell command told of a failure (JSON on stdin)"`
+	AlarmURL     string `yaml:"alarm_url" help:"address to POST the same JSON to"`
+
+	MinNew       float64       `yaml:"min_new" help:"alarm when less than this share is new to the library"`
+	MaxNew       float64       `yaml:"max_new" help:"alarm when more than this share is new to the library"`
+	MinDocuments int64         `yaml:"min_documents" help:"alarm when there are fewer documents"`
+	MaxDocuments int64         `yaml:"max_documents" help:"alarm when there are more documents; 0: never"`
+	MaxDuration  time.Duration `yaml:"max_duration" help:"alarm when the run takes longer; 0s: never"`
+	MaxRestarts  int64         `yaml:"max_restarts" least:"-1" help:"alarm when more flows are tried again; -1: never"`
+}
+
 // Engines.
 const (
 	EngineLocal = "local" // this process
@@ -243,6 +260,7 @@ func Default() Config {
 			Stall:    2 * time.Minute,
 			Deadline: 12 * time.Hour,
 		},
+		Monitor: Monitor{MaxNew: 1, MaxRestarts: -1},
 	}
 	_ = c.Match.preset(PresetBalanced) // it exists
 	return c
@@ -457,8 +475,9 @@ func (e Execution) MemoryLimit() (int64, error) {
 }
 
 // Hash identifies what decides the result: two runs with the same hash and
-// the same input write the same bytes. Execution is left out, and how many
-// unusable records a run bears. Files that the configuration names (stop list, user words) count by their content.
+// the same input write the same bytes. Left out are Execution, Monitor, and how
+// many unusable records a run bears. Files that the configuration names (stop
+// list, user words) count by their content.
 func (c Config) Hash() (string, error) {
 	c.Input.MaxBad = ""
 	h := sha256.New()

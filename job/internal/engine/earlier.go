@@ -119,20 +119,27 @@ func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, c
 	if err != nil {
 		return 0, err
 	}
-	var out data.LibraryRow
-	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
-	err = parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, func(row *data.FingerprintRow) error {
+	err = EachFingerprinted(ctx, dir, task, columns, func(row *data.LibraryRow) error {
 		doc := first + rows
 		if rows++; gone[doc] {
 			return nil
 		}
+		return yield(doc, row)
+	})
+	return rows, err
+}
+
+// EachFingerprinted calls yield with all documents of a split in that way.
+func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns []string, yield func(*data.LibraryRow) error) error {
+	var out data.LibraryRow
+	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
+	return parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, func(row *data.FingerprintRow) error {
 		out = data.LibraryRow{
 			DocID: row.DocID, Hi: row.Hi, Lo: row.Lo, Lane: row.Lane, Length: row.Length, Sketch: row.Sketch, Letters: row.Letters,
 			Site: append(out.Site[:0], template.Site(row.DocID)...), Language: row.Language, Date: row.Date,
 		}
-		return yield(doc, &out)
+		return yield(&out)
 	})
-	return rows, err
 }
 
 // columns are those that the join reads, with more.
