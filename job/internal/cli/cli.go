@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -61,7 +62,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code == exitInterrupted {
 		fmt.Fprintln(stderr, "neardup: interrupted; what is finished is kept: the same command goes on from there")
 	} else {
-		fmt.Fprintf(stderr, "neardup: %v\n", err)
+		fmt.Fprintln(stderr, show.Lines("neardup: "+err.Error()))
 	}
 	return code
 }

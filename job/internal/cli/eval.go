@@ -254,7 +254,8 @@ func writePage(path string, write func(io.Writer) error) error {
 }
 
 // canvas says how wide a line of texts side by side may be, and whether it may
-// be coloured: on a terminal, unless NO_COLOR is set (https://no-color.org).
+// be coloured: on a terminal that can, unless NO_COLOR is set
+// (https://no-color.org).
 func canvas(out io.Writer) (cells int, colour bool) {
 	const usual = 120
 	f, ok := out.(*os.File)
@@ -262,7 +263,7 @@ func canvas(out io.Writer) (cells int, colour bool) {
 		return usual, false
 	}
 	cells, _, _ = term.GetSize(int(f.Fd()))
-	return cmp.Or(cells, usual), os.Getenv("NO_COLOR") == ""
+	return cmp.Or(cells, usual), os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // readCorpus reads all documents of the inputs, each with its category: the

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -282,7 +283,7 @@ manifest says of them.`,
 				return err
 			}
 			for _, w := range wrong {
-				fmt.Fprintln(std.out, w)
+				fmt.Fprintln(std.out, show.Line(w))
 			}
 			if len(wrong) > 0 {
 				return fmt.Errorf("%w: put backups of these files in their place, or delete the nights and run them again", errNotSound)

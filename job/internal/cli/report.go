@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/neardup/job/internal/report"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 func newReport(std streams) *cobra.Command {
@@ -37,7 +38,7 @@ in RUN, or what --html names; - is standard output.`,
 			if err := writePage(page, r.WriteHTML); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(std.out, page)
+			_, err = fmt.Fprintln(std.out, show.Line(page))
 			return err
 		},
 	}
