@@ -32,6 +32,7 @@ type Library struct {
 	version  string
 	now      func() time.Time
 	partRows int64 // of a file that is written, at most
+	reading  func(total int64, unit string) (advance func(int64))
 }
 
 // Options of Open and Lock.
@@ -40,6 +41,9 @@ type Options struct {
 	// Waiting, when not nil, is called once when another process holds the
 	// library and this one has to wait for it.
 	Waiting func()
+	// Reading, when not nil, is told when so many units are going to be read,
+	// rows or bytes, and returns what is told as they are.
+	Reading func(total int64, unit string) (advance func(int64))
 
 	FS  data.FS          // nil: data.OS
 	Now func() time.Time // nil: time.Now
@@ -127,7 +131,7 @@ func refuse(dir string) error {
 const retry = 100 * time.Millisecond
 
 func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
-	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, writable: writable}
+	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, writable: writable, reading: o.Reading}
 	if l.fs == nil {
 		l.fs = data.OS
 	}
@@ -190,6 +194,13 @@ func Attach(dir string, sequence int64) (*Library, error) {
 	l := &Library{dir: dir, manifest: m}
 	l.hidden, err = ReadHidden(dir, m)
 	return l, err
+}
+
+func (l *Library) begin(total int64, unit string) (advance func(int64)) {
+	if l.reading == nil {
+		return func(int64) {}
+	}
+	return l.reading(total, unit)
 }
 
 // Close lets other processes have the library.

@@ -63,8 +63,12 @@ table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
 			if err := f.check(args); err != nil {
 				return usageError{err}
 			}
-			f.options.Log = newLog(std.err, f.detail)
+			shown := newScreen(std.err, f.json, f.detail)
+			var done func()
+			f.options.Log = shown.log
+			f.options.Reading, done = shown.progress("index")
 			x, err := f.open(cmd.Context())
+			done()
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // runFlags are the flags of run and match that are no settings.
@@ -132,9 +133,9 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	if req.Engine, err = newEngine(cfg.Execution); err != nil {
 		return err
 	}
-	shown := &screen{w: std.err}
-	req.Log = newLog(shown, flags.verbose)
-	req.Progress = shown.progress(req.Log)
+	shown := newScreen(std.err, flags.json, flags.verbose)
+	shown.file = filepath.Join(flags.out, rundir.Scratch, progressFile)
+	req.Log, req.Progress = shown.log, shown.progress
 
 	stopProfile, err := startProfile(cfg.Execution.CPUProfile)
 	if err != nil {

@@ -48,12 +48,17 @@ const (
 	stateLeft     = "left: the same command goes on with it"
 )
 
+// progressFile has, within the folder of what is temporary, how far the stage
+// under way is.
+const progressFile = "progress.json"
+
 // runStatus is how far a run is.
 type runStatus struct {
 	Path    string        `json:"path"`
 	Command string        `json:"command"`
 	State   string        `json:"state"`
 	Stages  []stageStatus `json:"stages"`
+	Now     *pace         `json:"now,omitempty"`  // of the stage under way, once it has taken some seconds
 	Flow    []flowStatus  `json:"flow,omitempty"` // on a cluster, by step of the flow under way
 
 	manifest rundir.Manifest
@@ -106,6 +111,10 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 	}
 	var reading int64 // bytes of unfinished splits
 	if inUse {
+		var now pace
+		if rundir.ReadJSON(filepath.Join(path, rundir.Scratch, progressFile), &now) == nil {
+			s.Now = &now
+		}
 		if s.Flow, err = readFlow(path); err != nil {
 			return nil, err
 		}
@@ -205,6 +214,9 @@ func (s *runStatus) print(w io.Writer) error {
 		for _, f := range s.Flow {
 			out.Row(f.Step, fmt.Sprintf("%d of %d", f.Done, f.Tasks), f.In, f.Out, f.Hosts, fmt.Sprintf("%.1f", f.Seconds))
 		}
+	}
+	if s.Now != nil {
+		out.Row(s.Now.line(helpWidth))
 	}
 	return out.Write(w)
 }

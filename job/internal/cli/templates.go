@@ -44,7 +44,9 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			if err != nil {
 				return err
 			}
+			_, done := newScreen(std.err, false, false).progress("templates")
 			m, err := job.Templates(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), o)
+			done()
 			if err != nil {
 				return err
 			}

@@ -37,6 +37,12 @@ func line(text string, most int) string {
 	return cells.Truncate(shown, most-1, "") + "…"
 }
 
+// Cut is a line of at most so many cells.
+func Cut(text string, most int) string { return line(text, most) }
+
+// Cells is how many cells of a terminal a line takes.
+func Cells(text string) int { return cells.StringWidth(text) }
+
 // Lines is text of several lines, each as of Line.
 func Lines(text string) string {
 	all := strings.Split(text, "\n")
