@@ -52,9 +52,10 @@ type Request struct {
 	Log     *slog.Logger
 	Stdin   io.Reader
 
-	// Progress, when not nil, is told when a stage starts, with its total of
-	// unit ("bytes", "documents" or "tasks"), and returns what is called as it advances.
-	Progress func(stage string, total int64, unit string) (advance func(int64), done func())
+	// Progress, when not nil, is told when a stage starts. It returns what is
+	// called as each pass of the stage over so many units begins, which returns
+	// what is called as that advances, and what is called when the stage is done.
+	Progress func(stage string) (pass func(total int64, unit string) (advance func(int64)), done func())
 }
 
 // run is a request under way.
@@ -87,7 +88,9 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 	}
 	req.Log = slog.New(counted{req.Log.Handler(), &said})
 	if req.Progress == nil {
-		req.Progress = func(string, int64, string) (func(int64), func()) { return func(int64) {}, func() {} }
+		req.Progress = func(string) (func(int64, string) func(int64), func()) {
+			return func(int64, string) func(int64) { return func(int64) {} }, func() {}
+		}
 	}
 	r := &run{Request: req, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }, sum: s, said: &said}
 	if r.workers == 0 {

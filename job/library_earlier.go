@@ -70,11 +70,7 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return rec, fmt.Errorf("%s: %w", stagePrevious, err)
 	}
 	earliest := n.NewEarliest(m)
-	if documents > 0 {
-		advance, finish := r.Progress(stagePrevious, documents, "documents")
-		defer finish()
-		r.job.Advance = advance
-	}
+	r.job.Advance = r.job.Begin(documents, "documents")
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
 		return rec, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -131,9 +132,7 @@ func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 // Print writes the status for a person.
 func (s *LibraryStatus) Print(w io.Writer) error {
 	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 	row("library", "%s  %d bits, change %d", s.Path, s.Bits, s.Sequence)
 	row("documents", "%s in %d nights", grouped(s.Documents), len(s.Nights))
 	perRow := ""

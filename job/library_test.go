@@ -220,7 +220,7 @@ func TestCleanDumpLacksEarlierNights(t *testing.T) {
 	libraryRun(t, cfg, dir, "2026-11-01", "one")
 	s := libraryRun(t, cfg, dir, "2026-11-02", "two")
 	got := map[string]string{}
-	eachRow(t, filepath.Join(dir, "two"), rundir.Removed, parquet.OpenRemoved, func(_ int, r *data.RemovedRow) {
+	eachRow(t, filepath.Join(dir, "two"), rundir.Removed, &data.Removed, func(_ int, r *data.RemovedRow) {
 		got[string(r.DocID)] = fmt.Sprintf("%s %s %s %t", r.Reason, r.KeptID, r.KeptFrom, math.IsNaN(r.Similarity))
 	})
 	want := map[string]string{

@@ -115,11 +115,11 @@ func TestOwnTextIsTheSameAgain(t *testing.T) {
 	again := request("third")
 	again.Engine = local.New(2)
 	stop, cancel := context.WithCancel(context.Background())
-	again.Progress = func(stage string, _ int64, _ string) (func(int64), func()) {
+	again.Progress = func(stage string) (func(int64, string) func(int64), func()) {
 		if stage == engine.StageFingerprint {
 			cancel()
 		}
-		return func(int64) {}, func() {}
+		return func(int64, string) func(int64) { return func(int64) {} }, func() {}
 	}
 	if _, err := job.Run(stop, again); err == nil {
 		t.Fatal("the run was not interrupted")

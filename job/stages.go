@@ -143,9 +143,17 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 			missing = append(missing, i)
 		}
 	}
-	advance, finish := r.Progress(stage.Name, engine.BytesOf(r.job.Splits, missing), "bytes")
+	pass, finish := r.Progress(stage.Name)
 	defer finish()
-	r.job.Advance = advance
+	if stage.Name == engine.StageRead {
+		rows, err := engine.RowsOf(r.job.Splits, missing)
+		if err != nil {
+			return err
+		}
+		r.job.Advance = pass(rows, "rows")
+	} else {
+		r.job.Advance = pass(engine.BytesOf(r.job.Splits, missing), "bytes")
+	}
 	return r.engine.Each(ctx, r.job, stage.Name, missing, func(rec rundir.TaskRecord) error {
 		records[rec.Task] = rec
 		r.Log.Debug("task done", "stage", rec.Stage, "task", rec.Task, "source", rec.Source, "rows", rec.RowsOut, "seconds", rec.Seconds)
@@ -155,10 +163,9 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 
 // single executes a stage of one task.
 func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskRecord) error {
-	if stage.Name != stagePrevious { // which tells its documents
-		_, finish := r.Progress(stage.Name, 1, "tasks")
-		defer finish()
-	}
+	pass, finish := r.Progress(stage.Name)
+	defer finish()
+	r.job.Pass = pass
 	return engine.Guard(func() (err error) {
 		records[0], err = stage.task(r, ctx)
 		return err
@@ -169,11 +176,13 @@ func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskReco
 func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers)
+	advance := r.job.Begin(int64(len(r.job.Splits)), "splits")
 	for task := range r.job.Splits {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			defer advance(1)
 			return engine.Guard(func() error { return f(task) })
 		})
 	}

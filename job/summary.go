@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Summary is what a run did; it ends the program's standard output and stands
@@ -78,9 +80,7 @@ type Output struct {
 // Print writes the summary for a person.
 func (s *Summary) Print(w io.Writer) error {
 	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 
 	row("documents", "%s%s", grouped(s.Documents), counts(" (", s.Lanes, ")"))
 	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {

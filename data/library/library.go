@@ -32,6 +32,7 @@ type Library struct {
 	version  string
 	now      func() time.Time
 	partRows int64 // of a file that is written, at most
+	reading  func(total int64, unit string) (advance func(int64))
 
 	sampled     *File // of the night that is added next; nil: none
 	sampleBytes int64 // of all nights' samples, at most
@@ -43,6 +44,9 @@ type Options struct {
 	// Waiting, when not nil, is called once when another process holds the
 	// library and this one has to wait for it.
 	Waiting func()
+	// Reading, when not nil, is told when so many units are going to be read,
+	// rows or bytes, and returns what is told as they are.
+	Reading func(total int64, unit string) (advance func(int64))
 
 	FS  data.FS          // nil: data.OS
 	Now func() time.Time // nil: time.Now
@@ -135,7 +139,7 @@ func refuse(dir string) error {
 const retry = 100 * time.Millisecond
 
 func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
-	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable}
+	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
 	if l.fs == nil {
 		l.fs = data.OS
 	}
@@ -201,6 +205,13 @@ func Attach(dir string, sequence int64) (*Library, error) {
 	l := &Library{dir: dir, manifest: m}
 	l.hidden, err = ReadHidden(dir, m)
 	return l, err
+}
+
+func (l *Library) begin(total int64, unit string) (advance func(int64)) {
+	if l.reading == nil {
+		return func(int64) {}
+	}
+	return l.reading(total, unit)
 }
 
 // Close lets other processes have the library.

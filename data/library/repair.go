@@ -14,14 +14,14 @@ import (
 
 // Damaged returns the names of the files that are missing or have other bytes
 // than the manifest says: documents in the order of their nights, then cluster
-// merges, then templates.
+// merges, samples and templates.
 func (l *Library) Damaged(ctx context.Context) (names []string, err error) {
 	m := l.manifest
 	var files []File
-	for _, merged := range []bool{false, true} {
+	for _, kind := range []string{documents, merges, samples} {
 		for _, n := range m.Nights {
 			for _, f := range m.Files {
-				if m.IsMerges(f.Name) == merged && n.holds(f.Name) && !slices.Contains(files, f) {
+				if strings.HasPrefix(f.Name, kind+"/") && n.holds(f.Name) && !slices.Contains(files, f) {
 					files = append(files, f)
 				}
 			}
@@ -43,14 +43,16 @@ func (l *Library) Damaged(ctx context.Context) (names []string, err error) {
 
 // holds reports whether the night has rows in a file.
 func (n Night) holds(file string) bool {
-	return n.Merges == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file })
+	return n.Merges == file || n.Samples == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file })
 }
 
 // Repair makes the file of that name again, and puts it in the place of the one
 // that is there if it has the bytes that the manifest says. of calls yield with
 // the documents of a night as they were added, in their order; mergers, as for
 // Add, with the cluster merges that it brought; templates returns what KeepTemplates
-// was given. An error leaves the library as it is.
+// was given. Samples are left out of the library: the pages that they are of
+// are not in a run's tables, and its sites learn from the next nights. An error
+// leaves the library as it is.
 func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryRow) error) error,
 	mergers func(n Night, yield func(from, into []byte) error) error, templates func() ([]byte, error)) error {
 	if !l.writable {
@@ -73,6 +75,12 @@ func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryR
 	if !ok {
 		return fmt.Errorf("library: no file is named %s", name)
 	}
+	if i := slices.IndexFunc(l.manifest.Nights, func(n Night) bool { return n.Samples == name }); i >= 0 {
+		next := l.manifest.copy()
+		next.Nights[i].Samples = ""
+		next.Sequence++
+		return l.commit(next)
+	}
 	// The copy stands beside the file, under a name that the next sweep removes.
 	folder, base := filepath.Split(filepath.FromSlash(name))
 	if err := os.MkdirAll(l.Path(folder), 0o755); err != nil {
@@ -82,7 +90,7 @@ func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryR
 	defer func() { _ = os.Remove(l.Path(copied)) }()
 	var got File
 	var err error
-	if l.manifest.IsMerges(name) {
+	if !l.manifest.IsDocuments(name) {
 		got, err = l.mergesAgain(name, copied, mergers)
 	} else {
 		got, err = l.documentsAgain(want, copied, of)

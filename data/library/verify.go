@@ -21,11 +21,14 @@ import (
 // order or not of their night.
 func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 	sound := map[string]bool{}
+	advance := l.begin(l.manifest.Bytes(), "bytes")
 	for _, f := range l.manifest.Files {
 		if err := ctx.Err(); err != nil {
 			return wrong, err
 		}
-		if err := checkFile(l.Path(f.Name), f); err != nil {
+		err := checkFile(l.Path(f.Name), f)
+		advance(f.Bytes)
+		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("%v; it holds %s", err, l.manifest.nightsOf(f.Name)))
 			continue
 		}

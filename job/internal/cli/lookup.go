@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,6 +22,7 @@ import (
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // lookupFlags are the flags of lookup.
@@ -63,8 +63,12 @@ table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
 			if err := f.check(args); err != nil {
 				return usageError{err}
 			}
-			f.options.Log = newLog(std.err, f.detail)
+			shown := newScreen(std.err, f.json, f.detail)
+			var done func()
+			f.options.Log = shown.log
+			f.options.Reading, done = shown.progress("index")
 			x, err := f.open(cmd.Context())
+			done()
 			if err != nil {
 				return err
 			}
@@ -243,20 +247,18 @@ func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
 		if a.Lane != "normal" {
 			note = "; it is " + a.Lane + ", which says little"
 		}
-		_, err := fmt.Fprintf(w, "%s: not known among %d documents of %d nights%s\n", path, a.Documents, a.Nights, note)
+		_, err := fmt.Fprintf(w, "%s: not known among %d documents of %d nights%s\n", show.Line(path), a.Documents, a.Nights, note)
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s: known\n", path); err != nil {
-		return err
-	}
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "distance\testimate\tnight\tfirst seen\tlast seen\tnights\tverdict\tid")
+	var out show.Columns
+	out.Row(path + ": known")
+	out.Row("distance", "estimate", "night", "first seen", "last seen", "nights", "verdict", "id")
 	for _, m := range a.Matches {
 		estimate := "-"
 		if m.Estimate != nil {
 			estimate = fmt.Sprintf("%.2f", *m.Estimate)
 		}
-		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, m.Verdict, m.ID)
+		out.Row(m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, m.Verdict, m.ID)
 	}
-	return out.Flush()
+	return out.Write(w)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/monitor"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // runFlags are the flags of run and match that are no settings.
@@ -120,9 +121,9 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 		}
 	}
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
-	shown := &screen{w: std.err}
-	req.Log = newLog(shown, flags.verbose)
-	req.Progress = shown.progress(req.Log)
+	shown := newScreen(std.err, flags.json, flags.verbose)
+	shown.file = filepath.Join(flags.out, rundir.Scratch, progressFile)
+	req.Log, req.Progress = shown.log, shown.progress
 	summary, err := perform(cmd.Context(), std, flags, req)
 	end := monitor.Outcome{Summary: summary, ExitCode: exitCode(err)}
 	if err != nil {

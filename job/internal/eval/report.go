@@ -3,12 +3,12 @@ package eval
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -59,15 +59,17 @@ func (r *Report) Summary() string {
 
 // WriteText writes the report as tables of text.
 func (r *Report) WriteText(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, r.Summary())
-	for _, table := range r.Tables() {
-		_, _ = fmt.Fprintf(t, "\n%s\n", strings.Join(table.Head, "\t"))
-		for _, row := range table.Rows {
-			_, _ = fmt.Fprintln(t, strings.Join(row, "\t"))
+	_, err := fmt.Fprintln(w, show.Line(r.Summary()))
+	for _, t := range r.Tables() {
+		var c show.Columns
+		c.Row("")
+		c.Texts(t.Head)
+		for _, row := range t.Rows {
+			c.Texts(row)
 		}
+		err = errors.Join(err, c.Write(w))
 	}
-	return t.Flush()
+	return err
 }
 
 // table is a table of a report, as the page and the text have it.
@@ -241,7 +243,7 @@ func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
 			if written[what]++; written[what] > n {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, what, e.A, e.B, e.Jaccard, e.Score); err != nil {
+			if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, what, show.Line(e.A), show.Line(e.B), e.Jaccard, e.Score); err != nil {
 				return err
 			}
 			if err := show.WriteSideBySide(w, e.Rows, cells, colour); err != nil {
