@@ -89,9 +89,10 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	if req.Progress == nil {
 		req.Progress = func(string, int64, string) (func(int64), func()) { return func(int64) {}, func() {} }
 	}
+	without := false // the texts that its preset consults
 	if m := &req.Config.Match; req.Command == CommandMatch && consultsTexts(*m) {
 		m.Verify, m.Containment = config.VerifySketch, 0
-		req.Log.Info("fingerprints come without their texts: the sketches alone decide")
+		without = true
 	}
 	r := &run{Request: req, config: req.Config, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }}
 	if r.workers == 0 {
@@ -128,6 +129,9 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	}
 	s := &Summary{Command: req.Command, Out: req.Out, Splits: len(r.job.Splits), Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}}
 	r.sum = s
+	if req.Command == CommandMatch {
+		s.Method = &Method{req.Config.Match.Preset, req.Config.Match.Distance, without}
+	}
 	if err := r.execute(ctx); err != nil {
 		if errors.Is(err, ErrNoDocuments) || ctx.Err() == nil && !r.dir.Begun(engine.StageFingerprint) && !r.dir.Begun(engine.StageRead) {
 			err = errors.Join(err, r.dir.Reset()) // nothing stands in the way of other settings

@@ -97,7 +97,11 @@ func createParts(job *Job, task int) (p *parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.prints, err = parquet.CreateFingerprints(path, job.TableOptions()); err != nil {
+	options, err := job.printOptions()
+	if err != nil {
+		return p, err
+	}
+	if p.prints, err = parquet.CreateFingerprints(path, options); err != nil {
 		return p, err
 	}
 	add(rundir.Fingerprints, ".parquet", p.prints)
