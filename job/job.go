@@ -115,9 +115,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.Config.Check(); err != nil {
 		return err
 	}
-	if m := &r.Config.Match; r.Command == CommandMatch && consultsTexts(*m) {
-		m.Verify, m.Containment = config.VerifySketch, 0
-		r.Log.Info("fingerprints come without their texts: the sketches alone decide")
+	if m := &r.Config.Match; r.Command == CommandMatch {
+		r.sum.Method = &Method{m.Preset, m.Distance, consultsTexts(*m)}
+		if r.sum.Method.NoTexts {
+			m.Verify, m.Containment = config.VerifySketch, 0
+		}
 	}
 	r.config = r.Config
 	if r.config.Library.Path != "" {

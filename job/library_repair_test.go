@@ -52,7 +52,7 @@ func TestRepairLibrary(t *testing.T) {
 	damageEach(t, lib, runs)
 	change(t, lib, func(l *library.Library) error {
 		for _, f := range l.Manifest().Files {
-			if !l.Manifest().IsMerges(f.Name) {
+			if l.Manifest().IsDocuments(f.Name) {
 				damage(t, l.Path(f.Name))
 			}
 		}
@@ -126,7 +126,7 @@ func damageEach(t *testing.T, lib string, runs []string) {
 	merges := false
 	for _, f := range append(m.Files, *m.Templates) {
 		names = append(names, filepath.Join(lib, f.Name))
-		merges = merges || m.IsMerges(f.Name)
+		merges = merges || !m.IsDocuments(f.Name)
 	}
 	if !merges {
 		t.Fatal("no night merges clusters")

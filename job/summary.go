@@ -29,6 +29,7 @@ type Summary struct {
 	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
 	OwnText   *OwnText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
 	Matched   int64            `json:"matched"`             // documents with a match
+	Method    *Method          `json:"method,omitempty"`    // of a match
 	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
 	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted
 	Contained int64            `json:"contained"`           // pairs, of different documents, of which one contains the other
@@ -52,6 +53,14 @@ type Summary struct {
 	Restarts   int64     `json:"restarts"`    // of flows on a cluster
 	Seconds    float64   `json:"seconds"`     // of this process
 	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
+}
+
+// Method says how fingerprints were matched, which is not what a run of the
+// same settings does where texts decide: fingerprints come without.
+type Method struct {
+	Preset   string `json:"preset"`
+	Distance int    `json:"distance"`
+	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
 }
 
 // ClusterSize is a cluster with the id of its keeper as example.
@@ -94,6 +103,12 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 	if s.OwnText != nil {
 		s.OwnText.print(row)
+	}
+	if m := s.Method; m != nil {
+		row("method", "%s, distance %d", m.Preset, m.Distance)
+		if m.NoTexts {
+			row("", "fingerprints come without texts: near the limit the sketches decide, contained copies are not found")
+		}
 	}
 	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
 	if s.Checked > 0 {

@@ -320,15 +320,15 @@ the nights in a file.`,
 		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
 				left := 0
 				err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
 					if why == nil {
-						fmt.Fprintf(std.out, "made again: %s\n", file)
+						fmt.Fprintf(say, "made again: %s\n", file)
 						return
 					}
 					left++
-					fmt.Fprintf(std.out, "left: %s: %v\n", file, why)
+					fmt.Fprintf(say, "left: %s: %v\n", file, why)
 				})
 				if err != nil {
 					return err
@@ -336,7 +336,7 @@ the nights in a file.`,
 				if left > 0 {
 					return fmt.Errorf("%w: %d files are left", errNotSound, left)
 				}
-				_, err = fmt.Fprintln(std.out, "all files are as the manifest says")
+				_, err = fmt.Fprintln(say, "all files are as the manifest says")
 				return err
 			})
 		},

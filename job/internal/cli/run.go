@@ -83,11 +83,19 @@ func newMatch(std streams) *cobra.Command {
 		Short: "Match fingerprints that exist, without reading text again",
 		Long: `Reads fingerprints (a run directory, its fingerprints folder, or any Parquet or
 CSV file with an id and a fingerprint column) and writes matches and clusters,
-so that another distance does not cost another segmentation.`,
+so that another distance does not cost another segmentation. What a run has
+fingerprinted is matched with the run's preset and settings, unless flags say
+otherwise, and gives what the run gave but for what texts or earlier nights
+decide; fingerprints from elsewhere with the preset classic.`,
 		Example: `  neardup match night1 --out night1-k5 --distance 5
   neardup match prints.parquet --fingerprint-column simhash --out m`,
 		Args: needInput,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			usual, err := engine.MatchConfig(args, s.usual)
+			if err != nil {
+				return err
+			}
+			s.usual = usual
 			return execute(cmd, std, flags, s, job.Request{Command: job.CommandMatch, Inputs: args, Columns: columns})
 		},
 	}
