@@ -137,6 +137,9 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 	if err := r.files(s); err != nil {
 		return nil, err
 	}
+	if e, ok := r.engine.(interface{ LeftOut() []engine.LeftOut }); ok {
+		s.LeftOut = e.LeftOut()
+	}
 	s.Seconds, s.PeakMemory = time.Since(began).Seconds(), machine.PeakMemory()
 	if err := rundir.WriteJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
 		return nil, err
