@@ -107,6 +107,9 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 func (r *run) ended() {
 	s := r.sum
 	s.Seconds, s.PeakMemory = time.Since(s.Began).Seconds(), machine.PeakMemory()
+	if e, ok := r.engine.(interface{ LeftOut() []engine.LeftOut }); ok {
+		s.LeftOut = e.LeftOut()
+	}
 	s.Warnings, s.Restarts = r.said.warnings.Load(), r.said.restarts.Load()
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -42,6 +43,8 @@ type Summary struct {
 	Dropped   int64            `json:"dropped"`   // documents that it leaves out
 
 	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
+
+	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
 
 	Largest []ClusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
 	Stages  []StageTime   `json:"stages,omitempty"`
@@ -157,6 +160,13 @@ func (s *Summary) Print(w io.Writer) error {
 		row(name, "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
 	}
 	row("", "%8s  in all", seconds(s.Seconds))
+	for i, a := range s.LeftOut {
+		name := ""
+		if i == 0 {
+			name = "left out"
+		}
+		row(name, "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
+	}
 	if s.PeakMemory > 0 {
 		row("peak memory", "%s", Bytes(s.PeakMemory))
 	}

@@ -214,6 +214,7 @@ type Execution struct {
 	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
 	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
 	Deadline time.Duration `yaml:"deadline" help:"give up an attempt that takes longer"`
+	Quorum   float64       `yaml:"quorum" help:"go on without agents that hang while this share of the slots is left"`
 }
 
 // Monitor says who is told how a run ended, and which figures are an alarm as a
@@ -259,6 +260,7 @@ func Default() Config {
 			Attempts: 3,
 			Stall:    2 * time.Minute,
 			Deadline: 12 * time.Hour,
+			Quorum:   0.66,
 		},
 		Monitor: Monitor{MaxNew: 1, MaxRestarts: -1},
 	}
@@ -389,6 +391,7 @@ func (c Config) Check() error {
 		{cluster && c.Execution.Attempts < 1, "execution.attempts", "write a number from 1"},
 		{cluster && c.Execution.Stall <= 0, "execution.stall", "write a time like 90s, 2m or 12h"},
 		{cluster && c.Execution.Deadline <= 0, "execution.deadline", "write a time like 90s, 2m or 12h"},
+		{cluster && (c.Execution.Quorum <= 0 || c.Execution.Quorum > 1), "execution.quorum", "write a share like 0.66; 1: go on with all agents only"},
 		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT"},
 	} {
 		if wrong.is {

@@ -44,6 +44,14 @@ type Engine interface {
 	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error
 }
 
+// LeftOut is a host of an engine that a run went on without.
+type LeftOut struct {
+	Agent  string `json:"agent"`          // address
+	Host   string `json:"host,omitempty"` // its name, if it is known
+	Stage  string `json:"stage"`
+	Reason string `json:"reason"`
+}
+
 // Job is one run as its engine sees it.
 type Job struct {
 	Config   config.Config
