@@ -25,7 +25,8 @@ var errNoRun = errors.New("its run directory was not named")
 // RepairLibrary makes the damaged files of a library again from the run
 // directories of their nights. Sound files are not touched, and a file is
 // replaced only by one with the bytes that the manifest says. told is called
-// for each with its name, and why it is left as it is; nil: it is sound now.
+// for each with its name, and why it is left as it is; nil: it is sound now, or
+// the library does without.
 func RepairLibrary(ctx context.Context, l *library.Library, runs []string, told func(file string, left error)) error {
 	lost, err := l.Damaged(ctx)
 	if err != nil {

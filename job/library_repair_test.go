@@ -122,6 +122,16 @@ func damageEach(t *testing.T, lib string, runs []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i, n := range m.Nights {
+		if n.Samples == "" {
+			continue
+		}
+		damage(t, filepath.Join(lib, n.Samples))
+		left := repair(t, lib, runs)
+		if m, err = library.ReadManifest(lib); err != nil || len(left) > 0 || m.Nights[i].Samples != "" {
+			t.Errorf("damaged samples: %v, %q, %+v", err, left, m.Nights[i])
+		}
+	}
 	var names []string
 	merges := false
 	for _, f := range append(m.Files, *m.Templates) {

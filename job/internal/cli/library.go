@@ -315,7 +315,8 @@ func newLibraryRepair(std streams) *cobra.Command {
 		Short: "Make damaged files again from run directories",
 		Long: `Makes each file that is missing or damaged again from the run directories of
 its nights, and puts it in its place if it has the bytes that the manifest says.
-Sound files are not touched. Takes some 100 bytes of memory for each document of
+Sound files are not touched. Samples of pages, which small sites' templates are
+learned from, are left out of the library if they are damaged. Takes some 100 bytes of memory for each document of
 the nights in a file.`,
 		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
 		Args:    cobra.MinimumNArgs(1),
@@ -324,7 +325,7 @@ the nights in a file.`,
 				left := 0
 				err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
 					if why == nil {
-						fmt.Fprintf(say, "made again: %s\n", file)
+						fmt.Fprintf(say, "mended: %s\n", file)
 						return
 					}
 					left++
