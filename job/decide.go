@@ -24,8 +24,8 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// MatchCounts is what the run found.
-type MatchCounts struct {
+// matchCounts is what the run found.
+type matchCounts struct {
 	Checked   int64            `json:"checked"`
 	Consulted int64            `json:"consulted"`
 	Matched   int64            `json:"matched"`
@@ -86,7 +86,7 @@ type decider struct {
 	rec       *rundir.TaskRecord
 	documents *engine.Documents
 	earlier   earlierDocuments // nil without a library
-	counts    MatchCounts
+	counts    matchCounts
 	resolved  []pairs.Pair // in order
 
 	matched  *engine.Subset

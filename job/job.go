@@ -34,12 +34,12 @@ const (
 	CommandMatch = engine.CommandMatch // fingerprints in
 )
 
-// ErrNoDocuments is returned when no record of the input is a document.
-var ErrNoDocuments = errors.New("no document")
+// errNoDocuments is returned when no record of the input is a document.
+var errNoDocuments = errors.New("no document")
 
-// ErrTooManyBad is returned when more records were unusable than max_bad
+// errTooManyBad is returned when more records were unusable than max_bad
 // allows.
-var ErrTooManyBad = errors.New("too many unusable records")
+var errTooManyBad = errors.New("too many unusable records")
 
 // Request is what a user asks for.
 type Request struct {
@@ -69,7 +69,7 @@ type run struct {
 	workers  int
 	sum      *Summary
 	said     *told
-	counts   MatchCounts
+	counts   matchCounts
 	samples  []rundir.TaskRecord // of the stage that learns templates
 	opened   *engine.Documents   // nil before the first stage that asks for documents
 	release  func() error        // the analyzer's memory
@@ -157,7 +157,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	s.Splits = len(r.job.Splits)
 	if err := r.execute(ctx); err != nil {
-		if errors.Is(err, ErrNoDocuments) || ctx.Err() == nil && !r.dir.Begun(engine.StageFingerprint) && !r.dir.Begun(engine.StageRead) {
+		if errors.Is(err, errNoDocuments) || ctx.Err() == nil && !r.dir.Begun(engine.StageFingerprint) && !r.dir.Begun(engine.StageRead) {
 			err = errors.Join(err, r.dir.Reset()) // nothing stands in the way of other settings
 		}
 		return err
@@ -342,7 +342,7 @@ func (r *run) files(s *Summary) error {
 		if err != nil {
 			return err
 		}
-		o := Output{Name: name, Path: filepath.Join(r.Out, name), Files: len(paths)}
+		o := output{Name: name, Path: filepath.Join(r.Out, name), Files: len(paths)}
 		for _, p := range paths {
 			info, err := os.Stat(p)
 			if err != nil {

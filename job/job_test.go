@@ -538,7 +538,7 @@ func sampleAgainstItsTruth(t *testing.T, preset string, shares map[string]float6
 	skipped := map[string]int64{}
 	kinds := map[string]string{}
 	for _, p := range truth {
-		if p.Document() {
+		if p.Skip == "" {
 			cluster[p.ID], kinds[p.ID] = p.Cluster, p.Kind
 		} else {
 			skipped[p.Skip]++

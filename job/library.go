@@ -18,8 +18,8 @@ import (
 	"github.com/neardup/neardup/job/internal/version"
 )
 
-// LibraryCounts is what a run learned from its library and did to it.
-type LibraryCounts struct {
+// libraryCounts is what a run learned from its library and did to it.
+type libraryCounts struct {
 	Path      string `json:"path"`
 	Night     string `json:"night"`
 	Nights    int    `json:"nights"`    // that tonight was compared with
@@ -37,11 +37,11 @@ type LibraryCounts struct {
 
 	// The shares by language and by site, most documents first; of the sites at
 	// most ten, drift/ has them all.
-	Languages []Drift `json:"languages,omitempty"`
-	Sites     []Drift `json:"sites,omitempty"`
+	Languages []drift `json:"languages,omitempty"`
+	Sites     []drift `json:"sites,omitempty"`
 	// Growing are the fingerprints that grew most since the night before, at
 	// most ten; growth/ has more.
-	Growing []Growth `json:"growing,omitempty"`
+	Growing []growth `json:"growing,omitempty"`
 }
 
 // checkLibrary tells, before any work, what openLibrary would refuse.
@@ -172,7 +172,7 @@ func (r *run) inherited(ctx context.Context, records []rundir.TaskRecord) error 
 	if want := s.Documents - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; rec.RowsIn != want {
 		return fmt.Errorf("%s: %w: %d documents of the night, %d came in", stagePrevious, rundir.ErrNotConserved, want, rec.RowsIn)
 	}
-	s.Library = &LibraryCounts{
+	s.Library = &libraryCounts{
 		Path: r.config.Library.Path, Night: r.config.Library.Night,
 		Nights: int(rec.Counts["nights"]), Documents: rec.Counts["documents"],
 		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returned: rec.Counts["returned"],

@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// Drift counts documents of one kind by what the library knew of them.
-type Drift struct {
+// drift counts documents of one kind by what the library knew of them.
+type drift struct {
 	Name      string `json:"name"` // the language or the site; "" is not known
 	Documents int64  `json:"documents"`
 	New       int64  `json:"new"`      // neither the id nor the content was there
@@ -22,8 +22,8 @@ type Drift struct {
 	Returned  int64  `json:"returned"` // the id was there
 }
 
-// Growth is a fingerprint that more documents have than the night before.
-type Growth struct {
+// growth is a fingerprint that more documents have than the night before.
+type growth struct {
 	Fingerprint string `json:"fingerprint"` // hexadecimal
 	Documents   int64  `json:"documents"`   // of the night
 	Before      int64  `json:"before"`      // of the night before
@@ -39,8 +39,8 @@ const (
 )
 
 // readDrift fills l from the drift and growth tables.
-func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
-	languages, sites := map[string]*Drift{}, map[string]*Drift{}
+func (r *run) readDrift(ctx context.Context, l *libraryCounts) error {
+	languages, sites := map[string]*drift{}, map[string]*drift{}
 	paths, err := r.dir.Parts(rundir.Drift)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
 		err := parquet.ReadTable(ctx, path, &data.Growth, func(row *data.GrowthRow) error {
 			if len(l.Growing) < summarySites {
 				print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.config.Features.Bits)
-				l.Growing = append(l.Growing, Growth{print, row.Documents, row.Before, row.Earlier, string(row.Example)})
+				l.Growing = append(l.Growing, growth{print, row.Documents, row.Before, row.Earlier, string(row.Example)})
 			}
 			return nil
 		})
@@ -77,10 +77,10 @@ func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
 	return nil
 }
 
-func count(kinds map[string]*Drift, name string, row *data.DriftRow) {
+func count(kinds map[string]*drift, name string, row *data.DriftRow) {
 	d := kinds[name]
 	if d == nil {
-		d = &Drift{Name: name}
+		d = &drift{Name: name}
 		kinds[name] = d
 	}
 	d.Documents += row.Documents
@@ -89,19 +89,19 @@ func count(kinds map[string]*Drift, name string, row *data.DriftRow) {
 	d.Returned += row.Returned
 }
 
-func mostDocuments(kinds map[string]*Drift) []Drift {
-	var all []Drift
+func mostDocuments(kinds map[string]*drift) []drift {
+	var all []drift
 	for d := range maps.Values(kinds) {
 		all = append(all, *d)
 	}
-	slices.SortFunc(all, func(a, b Drift) int {
+	slices.SortFunc(all, func(a, b drift) int {
 		return cmp.Or(cmp.Compare(b.Documents, a.Documents), strings.Compare(a.Name, b.Name))
 	})
 	return all
 }
 
 // print writes what the library knew of the documents, and what it learned.
-func (l *LibraryCounts) print(row func(name, format string, args ...any)) {
+func (l *libraryCounts) print(row func(name, format string, args ...any)) {
 	row("library", "night %s against %s documents of %s earlier nights", l.Night, grouped(l.Documents), grouped(int64(l.Nights)))
 	all := l.New + l.Repeated + l.Returned
 	row("", "%s new%s, %s repeated%s, %s returned%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returned), percent(l.Returned, all))
@@ -118,10 +118,10 @@ func (l *LibraryCounts) print(row func(name, format string, args ...any)) {
 }
 
 // printDrift writes the shares by language and site, and what grew.
-func (l *LibraryCounts) printDrift(row func(name, format string, args ...any)) {
+func (l *libraryCounts) printDrift(row func(name, format string, args ...any)) {
 	for _, kind := range []struct {
 		name, empty string
-		drift       []Drift
+		drift       []drift
 	}{{"of language", "unknown", l.Languages}, {"of site", "no address", l.Sites}} {
 		for i, d := range kind.drift[:min(len(kind.drift), printed)] {
 			name := ""

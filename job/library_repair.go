@@ -196,7 +196,7 @@ func (r *repair) merges(n library.Night, yield func(from, into []byte) error) er
 	if err != nil {
 		return err
 	}
-	var counts MatchCounts
+	var counts matchCounts
 	if err := rundir.ReadJSON(run.dir.Path(rundir.State, countsFile), &counts); err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (r *run) execute(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.sum.Stages = append(r.sum.Stages, StageTime{Stage: stage.Name, Tasks: len(records), Resumed: resumed, Seconds: time.Since(began).Seconds()})
+		r.sum.Stages = append(r.sum.Stages, stageTime{Stage: stage.Name, Tasks: len(records), Resumed: resumed, Seconds: time.Since(began).Seconds()})
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	}
 	if tooMany(s.Bad, s.Records) {
 		return fmt.Errorf("%w: %d of %d records, more than %s: look into %s, mend the input or raise --max-bad",
-			ErrTooManyBad, s.Bad, s.Records, r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
+			errTooManyBad, s.Bad, s.Records, r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
 	}
 	return nil
 }
@@ -233,9 +233,9 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 // noDocuments says why an input has no document.
 func (r *run) noDocuments() error {
 	if r.sum.Records == 0 {
-		return fmt.Errorf("%w: the input is empty", ErrNoDocuments)
+		return fmt.Errorf("%w: the input is empty", errNoDocuments)
 	}
-	err := fmt.Errorf("%w in %d records: %s", ErrNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
+	err := fmt.Errorf("%w in %d records: %s", errNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
 	if r.sum.Skipped[data.ReasonNoText] == 0 {
 		return err
 	}

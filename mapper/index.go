@@ -135,9 +135,6 @@ func (t *Index) indexShort() {
 // shortValue is the part of a short text's key that the index knows.
 func shortValue(key uint64) uint32 { return uint32(key >> 32) }
 
-// Units are what the index is of; they are not to be changed.
-func (t *Index) Units() *Units { return t.units }
-
 // A valueIndex finds the units that have a value.
 type valueIndex struct {
 	shift   uint            // of a value to its place in filter

@@ -234,9 +234,6 @@ func (a *Analyzer) hash(feature []byte) Fingerprint {
 	return Fingerprint{Lo: xxh3.Hash(feature)}
 }
 
-// Options returns the options the analyzer was made with.
-func (a *Analyzer) Options() Options { return a.options }
-
 // ID describes in one line everything that decides a fingerprint: the options,
 // and number and digest of the stop words and of the lexicon's words, idf and
 // choice by part of speech. Fingerprints of analyzers with different ids are

@@ -99,7 +99,7 @@ func TestAnalyzerID(t *testing.T) {
 	if again.ID() != some.ID() {
 		t.Errorf("the same stop words have the ids\n%s\n%s", some.ID(), again.ID())
 	}
-	if some.Options().String() != DefaultOptions().String() {
-		t.Errorf("options %s, want the default ones", some.Options())
+	if some.options.String() != DefaultOptions().String() {
+		t.Errorf("options %s, want the default ones", some.options)
 	}
 }

@@ -181,9 +181,6 @@ func (w *Writer) Keep(doc *data.Document) error {
 	return nil
 }
 
-// Rows is the number of documents kept.
-func (w *Writer) Rows() int64 { return w.rows }
-
 // Commit completes the file and makes it appear.
 func (w *Writer) Commit() error {
 	if w.split.Format == source.FormatParquet {

@@ -1,7 +1,5 @@
 package lookup
 
-import "iter"
-
 // Reaches says how far to look in each of so many tables, whose values are the
 // fingerprint's bits, each bit in one of them, to find every fingerprint within
 // a distance: in how many bits a value may differ, -1 for a table that need
@@ -20,35 +18,4 @@ func Reaches(tables, distance int) []int {
 		}
 	}
 	return reach
-}
-
-// Values is how many values of a width differ in at most reach bits from one.
-func Values(width, reach int) int {
-	n, sum := 1, 1
-	for i := 1; i <= min(reach, width); i++ {
-		n = n * (width - i + 1) / i
-		sum += n
-	}
-	return sum
-}
-
-// Around yields the values of a width that differ in at most reach bits from
-// one, itself first.
-func Around(value uint32, width, reach int) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		for n := 0; n <= min(reach, width); n++ {
-			// All masks of n bits, each the next larger number of as many.
-			for mask := uint64(1)<<n - 1; mask>>width == 0; {
-				if !yield(value ^ uint32(mask)) {
-					return
-				}
-				if mask == 0 {
-					break
-				}
-				low := mask & -mask
-				up := mask + low
-				mask = up | (mask^up)/low>>2
-			}
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package lookup_test
 
 import (
-	"math/bits"
 	"slices"
 	"testing"
 
@@ -45,39 +44,4 @@ func everyWay(reach, bits []int, left int) bool {
 		}
 	}
 	return true
-}
-
-func TestAround(t *testing.T) {
-	for _, width := range []int{1, 4, 10, 32} {
-		for reach := range 4 {
-			value := uint32(0x9e3779b9) & (1<<width - 1)
-			seen := map[uint32]bool{}
-			for v := range lookup.Around(value, width, reach) {
-				if len(seen) == 0 && v != value {
-					t.Error("the value itself does not come first")
-				}
-				if seen[v] || uint64(v)>>width != 0 || bits.OnesCount32(v^value) > reach {
-					t.Fatalf("width %d, reach %d: %x", width, reach, v)
-				}
-				seen[v] = true
-			}
-			if len(seen) != lookup.Values(width, reach) {
-				t.Errorf("width %d, reach %d: %d values, want %d", width, reach, len(seen), lookup.Values(width, reach))
-			}
-			want := 0
-			if width <= 10 {
-				for v := range uint32(1) << width {
-					if bits.OnesCount32(v^value) <= reach {
-						want++
-					}
-				}
-				if want != len(seen) {
-					t.Errorf("width %d, reach %d: %d values, counted %d", width, reach, len(seen), want)
-				}
-			}
-		}
-	}
-	for range lookup.Around(5, 16, 3) {
-		break
-	}
 }

@@ -98,7 +98,7 @@ func explained(name string, err error) error {
 }
 
 // Info is what a store or a file system says of an object or a file.
-type Info struct {
+type fileInfo struct {
 	Path    string
 	Size    int64 // -1 for what is no regular file
 	ModTime time.Time
@@ -107,13 +107,13 @@ type Info struct {
 }
 
 // Stat looks at a file, a folder or an object.
-func Stat(name string) (Info, error) {
+func Stat(name string) (fileInfo, error) {
 	if !Is(name) {
 		info, err := os.Stat(name)
 		if err != nil {
-			return Info{}, err
+			return fileInfo{}, err
 		}
-		i := Info{Path: name, Size: -1, ModTime: info.ModTime(), IsDir: info.IsDir()}
+		i := fileInfo{Path: name, Size: -1, ModTime: info.ModTime(), IsDir: info.IsDir()}
 		if info.Mode().IsRegular() {
 			i.Size = info.Size()
 		}
@@ -121,24 +121,24 @@ func Stat(name string) (Info, error) {
 	}
 	bucket, key, err := split(name)
 	if err != nil {
-		return Info{}, err
+		return fileInfo{}, err
 	}
 	s, err := store()
 	if err != nil {
-		return Info{}, err
+		return fileInfo{}, err
 	}
 	o, err := s.StatObject(context.Background(), bucket, key, minio.StatObjectOptions{})
 	if err != nil {
-		return Info{}, explained(name, err)
+		return fileInfo{}, explained(name, err)
 	}
-	return Info{Path: name, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag}, nil
+	return fileInfo{Path: name, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag}, nil
 }
 
 // Find lists the objects that an argument names, by path: the object itself,
 // all below it when it names a prefix as one would a folder, or those whose
 // keys match a pattern as of path.Match. Names that start with a dot or an
 // underscore are left out, unless they were named.
-func Find(ctx context.Context, arg string) (found []Info, err error) {
+func Find(ctx context.Context, arg string) (found []fileInfo, err error) {
 	bucket, key, err := split(arg)
 	if err != nil {
 		return nil, err
@@ -172,10 +172,10 @@ func Find(ctx context.Context, arg string) (found []Info, err error) {
 			take = !hidden(strings.TrimPrefix(o.Key, key))
 		}
 		if take {
-			found = append(found, Info{Path: scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
+			found = append(found, fileInfo{Path: scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
 		}
 	}
-	slices.SortFunc(found, func(a, b Info) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(found, func(a, b fileInfo) int { return strings.Compare(a.Path, b.Path) })
 	return found, ctx.Err()
 }
 
@@ -228,7 +228,7 @@ func Open(name string) (File, error) {
 // reader reads an object.
 type reader struct {
 	core        *minio.Core
-	info        Info
+	info        fileInfo
 	bucket, key string
 	ctx         context.Context // until Close
 	cancel      func()

@@ -20,7 +20,7 @@ func Example() {
 	}
 	documents, mirrors := 0, 0
 	for _, p := range pages {
-		if p.Document() {
+		if p.Skip == "" {
 			documents++
 		}
 		if p.Kind == "mirror" {

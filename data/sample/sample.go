@@ -43,10 +43,6 @@ type Page struct {
 	Characters int `json:"characters"` // of the text
 }
 
-// Document tells whether a run with the default options reads the record as a
-// document.
-func (p Page) Document() bool { return p.Skip == "" }
-
 // Files returns the files of the dump. They are also in the folder data/sample
 // of the module; os.CopyFS puts them elsewhere.
 func Files() fs.FS { return dump }

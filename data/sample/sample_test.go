@@ -260,7 +260,7 @@ func TestSimilarities(t *testing.T) {
 	postings := map[string][]int{}
 	sizes := make([]int, len(pages))
 	for i, p := range pages {
-		if !p.Document() || p.Kind == "empty" {
+		if p.Skip != "" || p.Kind == "empty" {
 			continue
 		}
 		byID[p.ID] = i
@@ -285,7 +285,7 @@ func TestSimilarities(t *testing.T) {
 
 	planted := map[string]int{}
 	for i, p := range pages {
-		if !p.Document() || p.Original == "" {
+		if p.Skip != "" || p.Original == "" {
 			continue
 		}
 		planted[p.Kind]++
@@ -337,7 +337,7 @@ func TestKinds(t *testing.T) {
 	for _, p := range pages {
 		kinds[p.Kind]++
 		charsets[p.Charset]++
-		if p.Document() {
+		if p.Skip == "" {
 			documents++
 			clusters[p.Cluster]++
 		}

@@ -53,13 +53,10 @@ var (
 	ErrNoInput = errors.New("no input")
 )
 
-// Options says how documents are read.
-type Options = data.ReaderOptions
-
 // ExpandOptions says how input is found and cut.
 type ExpandOptions struct {
 	Format     string // of every file; "": each file's own, by name and content
-	Encoding   string // as of Options; "": told from each file
+	Encoding   string // as of data.ReaderOptions; "": told from each file
 	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: 64 MiB
 
 	// Ignored is told of the files of a folder that are left out because
@@ -69,7 +66,7 @@ type ExpandOptions struct {
 
 // Open opens a split with its format's reader. The ids of documents are valid
 // UTF-8 as of data.ValidID, and so are their titles.
-func Open(split data.Split, o Options) (data.SourceReader, error) {
+func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	var r data.SourceReader
 	var err error
 	switch split.Format {

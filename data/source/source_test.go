@@ -108,7 +108,7 @@ func TestExpandRefuses(t *testing.T) {
 	if splits, err := source.Expand([]string{"e.txt"}, source.ExpandOptions{Format: source.FormatCSV}); err != nil || splits[0].Format != source.FormatCSV {
 		t.Errorf("a format that was given: %v, %v", splits, err)
 	}
-	if _, err := source.Open(data.Split{Path: "e.txt", Format: "doc"}, source.Options{}); !errors.Is(err, source.ErrFormat) {
+	if _, err := source.Open(data.Split{Path: "e.txt", Format: "doc"}, data.ReaderOptions{}); !errors.Is(err, source.ErrFormat) {
 		t.Errorf("Open of an unknown format: %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestSplits(t *testing.T) {
 
 func read(t *testing.T, s data.Split) []string {
 	t.Helper()
-	r, err := source.Open(s, source.Options{})
+	r, err := source.Open(s, data.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func ExampleExpand() {
 		panic(err)
 	}
 	for _, split := range splits {
-		r, err := source.Open(split, source.Options{})
+		r, err := source.Open(split, data.ReaderOptions{})
 		if err != nil {
 			panic(err)
 		}

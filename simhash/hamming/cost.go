@@ -87,7 +87,7 @@ var plans sync.Map
 // ChoosePlan returns the plan of the lowest modelled cost for n distinct
 // fingerprints. Only the order of magnitude of n counts.
 func ChoosePlan(width, k, n int) (*Plan, error) {
-	if _, err := ParsePlan(width, k, "all pairs"); err != nil {
+	if err := checkPlan(width, k); err != nil {
 		return nil, err
 	}
 	return choosePlan(width, k, n, &joining), nil

@@ -274,7 +274,7 @@ func TestPlans(t *testing.T) {
 		{4, "64/4/3/3"},
 		{2, "60/2/5/3"},
 	} {
-		plan, err := ParsePlan(64, c.k, c.regions)
+		plan, err := parsePlan(64, c.k, c.regions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,15 +327,15 @@ func TestErrors(t *testing.T) {
 		{errBits, func() error { _, err := Collapse([]uint64{1}, Options{Bits: 65}); return err }},
 		{errBits, func() error { _, err := Collapse([]uint64{1, 1 << 32}, Options{Bits: 32}); return err }},
 		{errBits, func() error { _, err := Collapse([]Uint128{{Hi: 1 << 32}}, Options{Bits: 96}); return err }},
-		{errBits, func() error { _, err := ParsePlan(129, 3, "all pairs"); return err }},
+		{errBits, func() error { _, err := parsePlan(129, 3, "all pairs"); return err }},
 		{errDistance, func() error { return pairsOf([]uint64{1}, 16, Options{}) }},
 		{errDistance, func() error { return pairsOf([]uint64{1}, -1, Options{}) }},
 		{errDistance, func() error { return NewJoiner[Uint128]().Within(nil, 32, nil) }},
-		{errPlan, func() error { _, err := ParsePlan(64, 3, "64/2/1"); return err }},
-		{errPlan, func() error { _, err := ParsePlan(64, 3, "65/3/1"); return err }},
-		{errPlan, func() error { _, err := ParsePlan(64, 15, "64/15/40"); return err }},
+		{errPlan, func() error { _, err := parsePlan(64, 3, "64/2/1"); return err }},
+		{errPlan, func() error { _, err := parsePlan(64, 3, "65/3/1"); return err }},
+		{errPlan, func() error { _, err := parsePlan(64, 15, "64/15/40"); return err }},
 		{errPlan, func() error {
-			p, _ := ParsePlan(64, 2, "all pairs")
+			p, _ := parsePlan(64, 2, "all pairs")
 			return pairsOf([]uint64{1}, 3, Options{Plan: p})
 		}},
 	} {
@@ -588,7 +588,7 @@ func TestPlansAgree(t *testing.T) {
 		{"64/3/2", Options{Workers: 1}},
 		{"20/0/1+44/2/1", Options{portable: true}},
 	} {
-		if c.opt.Plan, err = ParsePlan(64, k, c.regions); err != nil {
+		if c.opt.Plan, err = parsePlan(64, k, c.regions); err != nil {
 			t.Fatal(err)
 		}
 		if n, digest := pairs(c.opt); n != wantN || digest != want {

@@ -159,7 +159,7 @@ func TestProbePlans(t *testing.T) {
 		"20/0/1+44/2/2",
 		"4/0/1+4/0/1+4/0/1+4/0/1",
 	} {
-		plan, err := ParsePlan(64, 3, regions)
+		plan, err := parsePlan(64, 3, regions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestProbeErrors(t *testing.T) {
 	if _, err := NewIndex([]uint64{1 << 40}, 3, Options{Bits: 32}); !errors.Is(err, errBits) {
 		t.Error(err)
 	}
-	plan, _ := ParsePlan(64, 2, "all pairs")
+	plan, _ := parsePlan(64, 2, "all pairs")
 	if _, err := NewIndex([]uint64{1}, 3, Options{Plan: plan}); !errors.Is(err, errPlan) {
 		t.Error(err)
 	}

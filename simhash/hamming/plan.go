@@ -3,8 +3,6 @@ package hamming
 import (
 	"fmt"
 	"math/bits"
-	"strconv"
-	"strings"
 )
 
 // MaxDistance is the largest k for fingerprints of the given width: beyond it
@@ -68,38 +66,12 @@ type piece struct{ shift, width int }
 // maxKeys bounds the size of a plan.
 const maxKeys = 1 << 16
 
-// ParsePlan returns the plan for fingerprints of width bits and distance k
-// that has the regions s, written as [Plan.String] writes them:
-// bits/errors/agree or bits/errors/agree/lead (else 1), joined by +, as in
-// "32/1/2+32/1/2". "all pairs" is the plan without a region. The regions may
-// leave low bits unused. It fails if they do not serve k, or have more than
-// 65,536 keys.
-func ParsePlan(width, k int, s string) (*Plan, error) {
+// checkPlan fails where there is no plan: fingerprints have 1 to 128 bits.
+func checkPlan(width, k int) error {
 	if width < 1 || width > 128 {
-		return nil, fmt.Errorf("hamming: plan for %d bits: %w", width, errBits)
+		return fmt.Errorf("hamming: plan for %d bits: %w", width, errBits)
 	}
-	if err := checkDistance(width, k); err != nil {
-		return nil, err
-	}
-	if s == "all pairs" {
-		return newPlan(width, k)
-	}
-	var regions []region
-	for part := range strings.SplitSeq(s, "+") {
-		v := [4]int{3: 1}
-		fields := strings.Split(part, "/")
-		valid := len(fields) == 3 || len(fields) == 4
-		for i := 0; valid && i < len(fields); i++ {
-			var err error
-			v[i], err = strconv.Atoi(fields[i])
-			valid = err == nil && v[i] >= 0 && v[i] <= 128
-		}
-		if !valid {
-			return nil, fmt.Errorf("hamming: region %q: write bits/errors/agree or bits/errors/agree/lead, like 32/1/2", part)
-		}
-		regions = append(regions, region{bits: v[0], errors: v[1], agree: v[2], lead: v[3]})
-	}
-	return newPlan(width, k, regions...)
+	return checkDistance(width, k)
 }
 
 // newPlan builds a plan from its regions, for any k: few bits of wide
@@ -114,14 +86,14 @@ func newPlan(width, k int, regions ...region) (*Plan, error) {
 	used, budget, keys := 0, 0, 0.0
 	for _, r := range regions {
 		if r.errors < 0 || r.agree < 1 || r.bits < r.errors+r.agree || r.bits > width || r.lead < 1 || r.lead > r.agree {
-			return nil, fmt.Errorf("hamming: region %s: %w", r, errPlan)
+			return nil, fmt.Errorf("hamming: region %+v: %w", r, errPlan)
 		}
 		used += r.bits
 		budget += r.errors + 1
 		keys += r.keys()
 	}
 	if used > width || budget <= k || keys > maxKeys {
-		return nil, fmt.Errorf("hamming: regions %v for %d bits and distance %d, %.3g keys: %w", regions, width, k, keys, errPlan)
+		return nil, fmt.Errorf("hamming: regions %+v for %d bits and distance %d, %.3g keys: %w", regions, width, k, keys, errPlan)
 	}
 	top := width
 	for _, r := range regions {
@@ -191,27 +163,6 @@ func Block[F Fingerprint](p *Plan, t int, fp F) uint64 {
 		left -= width
 	}
 	return v
-}
-
-func (r region) String() string {
-	s := fmt.Sprintf("%d/%d/%d", r.bits, r.errors, r.agree)
-	if r.lead != 1 {
-		s += fmt.Sprintf("/%d", r.lead)
-	}
-	return s
-}
-
-// String describes the plan, as in "64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6 keys".
-func (p *Plan) String() string {
-	regions := make([]string, len(p.regions))
-	for i, r := range p.regions {
-		regions[i] = r.String()
-	}
-	s := strings.Join(regions, "+")
-	if s == "" {
-		s = "all pairs"
-	}
-	return fmt.Sprintf("%d bits, k=%d: %s, %d tables, %d keys", p.bits, p.k, s, len(p.tables), len(p.keys))
 }
 
 func choose(n, m int) float64 {

@@ -1,6 +1,8 @@
 package hamming
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -66,22 +68,22 @@ func TestParsePlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := ParsePlan(64, k, regionsOf(plan))
+		again, err := parsePlan(64, k, regionsOf(plan))
 		if err != nil || again.String() != plan.String() {
 			t.Fatalf("k=%d: %q gives %v (%v), want %v", k, regionsOf(plan), again, err, plan)
 		}
 	}
-	if p, err := ParsePlan(64, 3, "30/3/4/2"); err != nil || len(p.regions) != 1 || p.regions[0] != (region{30, 3, 4, 2}) {
+	if p, err := parsePlan(64, 3, "30/3/4/2"); err != nil || len(p.regions) != 1 || p.regions[0] != (region{30, 3, 4, 2}) {
 		t.Errorf("%v, %v", p, err)
 	}
 	for _, s := range []string{"", "32", "64/3/1/1/1", "64/3", "a/b/c", "64/3/1+", "-1/1/1", "64/3/1/2", "64/3/1/0", "64/4611686018427387904/4611686018427387904"} {
-		if p, err := ParsePlan(64, 3, s); err == nil {
+		if p, err := parsePlan(64, 3, s); err == nil {
 			t.Errorf("%q gave %v", s, p)
 		}
 	}
 }
 
-// regionsOf is the plan's regions as ParsePlan reads them.
+// regionsOf is the plan's regions as parsePlan reads them.
 func regionsOf(p *Plan) string {
 	_, text, _ := strings.Cut(p.String(), ": ")
 	text, _, _ = strings.Cut(text, ",")
@@ -92,12 +94,64 @@ func FuzzParsePlan(f *testing.F) {
 	f.Add("32/1/2+32/1/2")
 	f.Add("all pairs")
 	f.Fuzz(func(t *testing.T, s string) {
-		p, err := ParsePlan(64, 3, s)
+		p, err := parsePlan(64, 3, s)
 		if err != nil {
 			return
 		}
-		if again, err := ParsePlan(64, 3, regionsOf(p)); err != nil || again.String() != p.String() {
+		if again, err := parsePlan(64, 3, regionsOf(p)); err != nil || again.String() != p.String() {
 			t.Fatalf("%q: plan %v, read again %v (%v)", s, p, again, err)
 		}
 	})
+}
+
+// parsePlan returns the plan for fingerprints of width bits and distance k
+// that has the regions s, written as [Plan.String] writes them:
+// bits/errors/agree or bits/errors/agree/lead (else 1), joined by +, as in
+// "32/1/2+32/1/2". "all pairs" is the plan without a region. The regions may
+// leave low bits unused. It fails if they do not serve k, or have more than
+// 65,536 keys.
+func parsePlan(width, k int, s string) (*Plan, error) {
+	if err := checkPlan(width, k); err != nil {
+		return nil, err
+	}
+	if s == "all pairs" {
+		return newPlan(width, k)
+	}
+	var regions []region
+	for part := range strings.SplitSeq(s, "+") {
+		v := [4]int{3: 1}
+		fields := strings.Split(part, "/")
+		valid := len(fields) == 3 || len(fields) == 4
+		for i := 0; valid && i < len(fields); i++ {
+			var err error
+			v[i], err = strconv.Atoi(fields[i])
+			valid = err == nil && v[i] >= 0 && v[i] <= 128
+		}
+		if !valid {
+			return nil, fmt.Errorf("hamming: region %q: write bits/errors/agree or bits/errors/agree/lead, like 32/1/2", part)
+		}
+		regions = append(regions, region{bits: v[0], errors: v[1], agree: v[2], lead: v[3]})
+	}
+	return newPlan(width, k, regions...)
+}
+
+func (r region) String() string {
+	s := fmt.Sprintf("%d/%d/%d", r.bits, r.errors, r.agree)
+	if r.lead != 1 {
+		s += fmt.Sprintf("/%d", r.lead)
+	}
+	return s
+}
+
+// String describes the plan, as in "64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6 keys".
+func (p *Plan) String() string {
+	regions := make([]string, len(p.regions))
+	for i, r := range p.regions {
+		regions[i] = r.String()
+	}
+	s := strings.Join(regions, "+")
+	if s == "" {
+		s = "all pairs"
+	}
+	return fmt.Sprintf("%d bits, k=%d: %s, %d tables, %d keys", p.bits, p.k, s, len(p.tables), len(p.keys))
 }

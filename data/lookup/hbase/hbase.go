@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
 // Options of Open.
@@ -313,7 +314,7 @@ func (s *store) send(ctx context.Context, part string, version uint32, each func
 				return err
 			}
 		}
-		documents.add(documentKey(version, e.Row), lookup.AppendKeys(lookup.AppendEntry(nil, e), e.Keys))
+		documents.add(documentKey(version, e.Row), stored.AppendKeys(stored.AppendEntry(nil, e), e.Keys))
 		suffix := s.suffix(reference{version, e.Row, e.Hi, e.Lo})
 		for _, k := range e.Keys {
 			keys.add(s.keyPrefix(k)+suffix, nil)
@@ -368,12 +369,12 @@ func (s *store) erase(ctx context.Context, version uint32) error {
 		err := s.gateway.scan(within, fmt.Sprintf("%s%x%08x", documentPrefix, group, version), page, func(r row) error {
 			tasks.Go(func() error {
 				var e lookup.Entry
-				rest, err := lookup.ParseEntry(r.value, &e)
+				rest, err := stored.ParseEntry(r.value, &e)
 				if err != nil {
 					return fmt.Errorf("row %.60q: %w", r.key, err)
 				}
 				suffix := s.suffix(reference{version, e.Row, e.Hi, e.Lo})
-				for _, k := range lookup.ParseKeys(rest) {
+				for _, k := range stored.ParseKeys(rest) {
 					if err := s.schema.CheckKey(k); err != nil {
 						return fmt.Errorf("row %.60q: %w", r.key, err)
 					}
@@ -431,7 +432,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 // scans is how many prefixes a query reads.
 func (s *store) scans(q *lookup.Query) (n int) {
 	for i, k := range q.Keys {
-		n += lookup.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
+		n += stored.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
 	}
 	return n
 }
@@ -484,7 +485,7 @@ func (s *store) between(ctx context.Context, q *lookup.Query, before *snapshot) 
 		if !ok { // the part may have gone after the state was read
 			return nil, after, fmt.Errorf("part %s has lost documents: remove the table", h.Part)
 		}
-		if _, err := lookup.ParseEntry(text, &h.Entry); err != nil {
+		if _, err := stored.ParseEntry(text, &h.Entry); err != nil {
 			return nil, nil, err
 		}
 		h.Distance = q.Apart(h.Hi, h.Lo)
@@ -509,7 +510,7 @@ func (s *store) references(ctx context.Context, q *lookup.Query, names map[uint3
 	tasks.SetLimit(inFlight)
 	for i, k := range q.Keys {
 		prints := s.schema.Tables[k.Table].Prints
-		for value := range lookup.Around(k.Value, s.schema.Tables[k.Table].Width, q.ReachOf(i)) {
+		for value := range stored.Around(k.Value, s.schema.Tables[k.Table].Width, q.ReachOf(i)) {
 			prefix := s.keyPrefix(lookup.Key{Table: k.Table, Value: value})
 			tasks.Go(func() error {
 				var here []reference

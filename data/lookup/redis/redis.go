@@ -22,6 +22,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
 // Options of Open.
@@ -232,7 +233,7 @@ func (s *store) Put(ctx context.Context, part string, each func(yield func(*look
 				return err
 			}
 		}
-		text := lookup.AppendKeys(lookup.AppendEntry(nil, e), e.Keys)
+		text := stored.AppendKeys(stored.AppendEntry(nil, e), e.Keys)
 		batch = append(batch, s.client.B().Hset().Key(s.documents(name)).FieldValue().FieldValue(strconv.FormatInt(e.Row, 10), string(text)).Build())
 		m := s.member(version, e.Row, e.Hi, e.Lo)
 		for _, k := range e.Keys {
@@ -311,12 +312,12 @@ func (s *store) erase(ctx context.Context, version string) error {
 		var batch rueidis.Commands
 		for i := 1; i < len(page.Elements); i += 2 {
 			var e lookup.Entry
-			keys, err := lookup.ParseEntry([]byte(page.Elements[i]), &e)
+			keys, err := stored.ParseEntry([]byte(page.Elements[i]), &e)
 			if err != nil {
 				return fmt.Errorf("redis: %w", err)
 			}
 			m := s.member(number, e.Row, e.Hi, e.Lo)
-			for _, k := range lookup.ParseKeys(keys) {
+			for _, k := range stored.ParseKeys(keys) {
 				batch = append(batch, s.client.B().Srem().Key(s.setKey(k)).Member(m).Build())
 			}
 		}
@@ -393,7 +394,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 				return nil, fmt.Errorf("lookup: redis: part %s has lost documents: remove what stands under %s*", h.Part, s.prefix)
 			}
 			if err == nil {
-				_, err = lookup.ParseEntry(b, &h.Entry)
+				_, err = stored.ParseEntry(b, &h.Entry)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("lookup: redis: %w", err)
@@ -414,7 +415,7 @@ const maxSets = 4096
 // sets is how many sets a query reads.
 func (s *store) sets(q *lookup.Query) (n int) {
 	for i, k := range q.Keys {
-		n += lookup.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
+		n += stored.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
 	}
 	return n
 }
@@ -447,7 +448,7 @@ func (s *store) members(ctx context.Context, q *lookup.Query) (names map[uint64]
 	commands := rueidis.Commands{s.allParts()}
 	var tables []int
 	for i, k := range q.Keys {
-		for value := range lookup.Around(k.Value, s.schema.Tables[k.Table].Width, q.ReachOf(i)) {
+		for value := range stored.Around(k.Value, s.schema.Tables[k.Table].Width, q.ReachOf(i)) {
 			commands = append(commands, s.client.B().Smembers().Key(s.setKey(lookup.Key{Table: k.Table, Value: value})).Build())
 			tables = append(tables, k.Table)
 		}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
 // store is a folder of parts.
@@ -223,7 +224,7 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 			tables[k.Table] = append(tables[k.Table], posting{k.Value, at, e.Hi, e.Lo})
 		}
 		offsets = append(offsets, w.at)
-		packed = lookup.AppendEntry(packed[:0], e)
+		packed = stored.AppendEntry(packed[:0], e)
 		w.bytes(packed)
 		return w.err
 	})
@@ -508,7 +509,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 			if e, ok := p.(error); !ok || !errors.As(e, &fault) {
 				panic(p)
 			}
-			hits, err = nil, fmt.Errorf("lookup: %s: %w: remove the folder, and the next start makes it again (%w)", s.dir, lookup.ErrEntry, fault)
+			hits, err = nil, fmt.Errorf("lookup: %s: %w: remove the folder, and the next start makes it again (%w)", s.dir, stored.ErrEntry, fault)
 		}
 	}()
 	s.mu.RLock()
@@ -540,7 +541,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 			if scan {
 				continue
 			}
-			for value := range lookup.Around(k.Value, t.Width, q.ReachOf(i)) {
+			for value := range stored.Around(k.Value, t.Width, q.ReachOf(i)) {
 				from, to := t.span(value)
 				for i := from; i < to; i++ {
 					if d := t.apart(q, i); d <= q.Distance {
@@ -601,7 +602,7 @@ func (p *part) scans(q *lookup.Query, probeCost int) bool {
 			continue
 		}
 		all = max(all, len(t.rows))
-		values := float64(lookup.Values(t.Width, q.ReachOf(i)))
+		values := float64(stored.Values(t.Width, q.ReachOf(i)))
 		work += values * (float64(probeCost) + math.Ldexp(float64(len(t.rows)), -t.Width))
 	}
 	return work >= float64(all)
@@ -627,13 +628,13 @@ func (p *part) scan(q *lookup.Query, found []near) []near {
 // entry reads a document.
 func (p *part) entry(row uint32, e *lookup.Entry) error {
 	if uint64(row)+1 >= uint64(len(p.offsets)) {
-		return fmt.Errorf("lookup: part %s: %w", p.name, lookup.ErrEntry)
+		return fmt.Errorf("lookup: part %s: %w", p.name, stored.ErrEntry)
 	}
 	from, to := p.offsets[row], p.offsets[row+1]
 	if from > to || to > uint64(len(p.mapped)) {
-		return fmt.Errorf("lookup: part %s: %w", p.name, lookup.ErrEntry)
+		return fmt.Errorf("lookup: part %s: %w", p.name, stored.ErrEntry)
 	}
-	if _, err := lookup.ParseEntry(p.mapped[from:to], e); err != nil {
+	if _, err := stored.ParseEntry(p.mapped[from:to], e); err != nil {
 		return fmt.Errorf("part %s: %w", p.name, err)
 	}
 	return nil

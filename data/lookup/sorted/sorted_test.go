@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/internal/stored"
 	"github.com/neardup/neardup/data/lookup/sorted"
 )
 
@@ -222,7 +223,7 @@ func TestDamagedFile(t *testing.T) {
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Near(ctx, &q); runtime.GOOS == "linux" && (!errors.Is(err, lookup.ErrEntry) || !strings.Contains(err.Error(), "remove the folder")) {
+	if _, err := s.Near(ctx, &q); runtime.GOOS == "linux" && (!errors.Is(err, stored.ErrEntry) || !strings.Contains(err.Error(), "remove the folder")) {
 		t.Errorf("cut: %v", err)
 	}
 	if err := s.Close(); err != nil {

@@ -81,7 +81,7 @@ func generate() ([]file, error) {
 func labels(truth []sample.Page) []byte {
 	out := []byte("id,cluster\n")
 	for _, p := range truth {
-		if p.Document() && p.Cluster != "" {
+		if p.Skip == "" && p.Cluster != "" {
 			out = fmt.Appendf(out, "%s,%s\n", p.ID, p.Cluster)
 		}
 	}
@@ -145,7 +145,7 @@ func deal(pages []*page) map[string][]*page {
 // nameDefaultIDs writes the id that a run gives to a document without one.
 func nameDefaultIDs(truth []sample.Page) {
 	for i, p := range truth {
-		if p.ID == "" && p.Document() {
+		if p.ID == "" && p.Skip == "" {
 			truth[i].ID = string(field.AppendDefaultID(nil, p.File, p.Offset))
 		}
 	}

@@ -1,11 +1,16 @@
-package lookup
+// Package stored is what the stores of documents share: the bytes of an entry and
+// of its keys, and the values within a key's reach. It stores nothing.
+package stored
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
+
+	"github.com/neardup/neardup/data/lookup"
 )
 
 // ErrEntry is returned for bytes that are no entry.
@@ -13,7 +18,7 @@ var ErrEntry = errors.New("a document is damaged")
 
 // AppendEntry appends an entry without its keys: row, fingerprint, lane,
 // length, and its texts, each behind its length.
-func AppendEntry(dst []byte, e *Entry) []byte {
+func AppendEntry(dst []byte, e *lookup.Entry) []byte {
 	dst = binary.AppendUvarint(dst, uint64(e.Row))
 	dst = binary.LittleEndian.AppendUint64(dst, e.Lo)
 	dst = binary.LittleEndian.AppendUint64(dst, e.Hi)
@@ -31,7 +36,7 @@ func AppendEntry(dst []byte, e *Entry) []byte {
 
 // ParseEntry reads what AppendEntry wrote, and returns what is behind it. The
 // texts are copies; the keys stay as they are.
-func ParseEntry(b []byte, e *Entry) (rest []byte, err error) {
+func ParseEntry(b []byte, e *lookup.Entry) (rest []byte, err error) {
 	number := func() uint64 {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
@@ -60,7 +65,7 @@ func ParseEntry(b []byte, e *Entry) (rest []byte, err error) {
 
 // AppendKeys appends the keys of a document, for a store that keeps them
 // behind its entry to remove it from their tables.
-func AppendKeys(dst []byte, keys []Key) []byte {
+func AppendKeys(dst []byte, keys []lookup.Key) []byte {
 	for _, k := range keys {
 		dst = binary.LittleEndian.AppendUint32(append(dst, byte(k.Table)), k.Value)
 	}
@@ -68,9 +73,40 @@ func AppendKeys(dst []byte, keys []Key) []byte {
 }
 
 // ParseKeys reads what AppendKeys wrote.
-func ParseKeys(b []byte) (keys []Key) {
+func ParseKeys(b []byte) (keys []lookup.Key) {
 	for ; len(b) >= 5; b = b[5:] {
-		keys = append(keys, Key{Table: int(b[0]), Value: binary.LittleEndian.Uint32(b[1:])})
+		keys = append(keys, lookup.Key{Table: int(b[0]), Value: binary.LittleEndian.Uint32(b[1:])})
 	}
 	return keys
+}
+
+// Values is how many values of a width differ in at most reach bits from one.
+func Values(width, reach int) int {
+	n, sum := 1, 1
+	for i := 1; i <= min(reach, width); i++ {
+		n = n * (width - i + 1) / i
+		sum += n
+	}
+	return sum
+}
+
+// Around yields the values of a width that differ in at most reach bits from
+// one, itself first.
+func Around(value uint32, width, reach int) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for n := 0; n <= min(reach, width); n++ {
+			// All masks of n bits, each the next larger number of as many.
+			for mask := uint64(1)<<n - 1; mask>>width == 0; {
+				if !yield(value ^ uint32(mask)) {
+					return
+				}
+				if mask == 0 {
+					break
+				}
+				low := mask & -mask
+				up := mask + low
+				mask = up | (mask^up)/low>>2
+			}
+		}
+	}
 }
