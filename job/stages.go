@@ -207,6 +207,9 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	}
 	s := r.sum
 	for _, rec := range records {
+		if rec.Skipped[data.ReasonTruncated] > 0 {
+			r.Log.Warn("a file ends within a record: fetch it again, the run has what stands before that", "file", rec.Source)
+		}
 		s.Documents += rec.RowsOut
 		s.Records += rec.RowsIn
 		s.Bytes += rec.Bytes
@@ -233,7 +236,7 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 // noDocuments says why an input has no document.
 func (r *run) noDocuments() error {
 	if r.sum.Records == 0 {
-		return fmt.Errorf("%w: the input is empty", ErrNoDocuments)
+		return fmt.Errorf("%w: the input is empty: name a file that has some", ErrNoDocuments)
 	}
 	err := fmt.Errorf("%w in %d records: %s", ErrNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
 	if r.sum.Skipped[data.ReasonNoText] == 0 {

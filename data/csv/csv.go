@@ -268,7 +268,7 @@ func (t *table) column(name string, candidates []string) (int, error) {
 				return i, nil
 			}
 		}
-		return -1, fmt.Errorf("no column %q; there are: %s", name, strings.Join(t.header, ", "))
+		return -1, &data.NoColumn{Name: name, Have: t.header}
 	}
 	for _, fold := range []bool{false, true} {
 		for _, c := range candidates {

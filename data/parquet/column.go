@@ -280,7 +280,7 @@ func pick(paths []string, name string, candidates []string) (int, error) {
 				return i, nil
 			}
 		}
-		return -1, fmt.Errorf("no column %q; there are: %s", name, strings.Join(paths, ", "))
+		return -1, &data.NoColumn{Name: name, Have: paths}
 	}
 	for _, fold := range []bool{false, true} {
 		for _, c := range candidates {

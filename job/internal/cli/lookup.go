@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -169,7 +170,10 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
 	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
 	if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
-		return usageError{err}
+		return usageError{fmt.Errorf("--serve: %w", err)}
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--serve %s: %w: name another port", f.serve, err)
 	}
 	if err != nil {
 		return err

@@ -142,7 +142,7 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 		return err
 	}
 	summary, err := job.Run(cmd.Context(), req)
-	if err := errors.Join(err, stopProfile()); err != nil {
+	if err := errors.Join(s.blame(err), stopProfile()); err != nil {
 		return err
 	}
 	if flags.publish != "" {
