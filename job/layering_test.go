@@ -23,7 +23,7 @@ var layers = []struct {
 	{"job/internal/config", []string{"job/internal/config", "job/internal/machine", "data", "data/charset", "simhash/…"}},
 	{"job/internal/rundir", []string{"job/internal/rundir", "data"}},
 	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/engine", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/show", "job/internal/engine", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
 	{"job/internal/engine/gleam/internal/wire", []string{"job/internal/engine/gleam/internal/wire"}},
 }
 

@@ -48,8 +48,9 @@ The look-up keeps an index in the library's folder, or where --index says, and
 brings it up to date first: in another folder, in a Redis server
 (redis://HOST:PORT, its password is taken from NEARDUP_REDIS_PASSWORD), or in a
 table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
---serve it answers HTTP instead: POST /lookup with text, text/html or JSON, GET
-/healthz, and GET /metrics for Prometheus; it follows the library.`,
+--serve it answers HTTP instead, and follows the library: POST /lookup with
+text, text/html or JSON, GET /lookup?id=ID of a document that the library has,
+GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		Example: `  neardup lookup --library lib/ page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080
   curl --data-binary @page.html http://127.0.0.1:8080/lookup \
