@@ -342,7 +342,7 @@ func (r *run) files(s *Summary) error {
 		if err != nil {
 			return err
 		}
-		o := output{Name: name, Path: filepath.Join(r.Out, name), Files: len(paths)}
+		o := Output{Name: name, Path: filepath.Join(r.Out, name), Files: len(paths)}
 		for _, p := range paths {
 			info, err := os.Stat(p)
 			if err != nil {

@@ -110,7 +110,7 @@ func (r *run) execute(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.sum.Stages = append(r.sum.Stages, stageTime{Stage: stage.Name, Tasks: len(records), Resumed: resumed, Seconds: time.Since(began).Seconds()})
+		r.sum.Stages = append(r.sum.Stages, StageTime{Stage: stage.Name, Tasks: len(records), Resumed: resumed, Seconds: time.Since(began).Seconds()})
 	}
 	return nil
 }
@@ -207,6 +207,9 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	}
 	s := r.sum
 	for _, rec := range records {
+		if rec.Skipped[data.ReasonTruncated] > 0 {
+			r.Log.Warn("a file ends within a record: fetch it again, the run has what stands before that", "file", rec.Source)
+		}
 		s.Documents += rec.RowsOut
 		s.Records += rec.RowsIn
 		s.Bytes += rec.Bytes
@@ -233,7 +236,7 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 // noDocuments says why an input has no document.
 func (r *run) noDocuments() error {
 	if r.sum.Records == 0 {
-		return fmt.Errorf("%w: the input is empty", errNoDocuments)
+		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
 	}
 	err := fmt.Errorf("%w in %d records: %s", errNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
 	if r.sum.Skipped[data.ReasonNoText] == 0 {

@@ -42,13 +42,13 @@ type Summary struct {
 	Kept      int64            `json:"kept"`      // documents in the clean dump
 	Dropped   int64            `json:"dropped"`   // documents that it leaves out
 
-	Library *libraryCounts `json:"library,omitempty"` // of a run with a library
+	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
 	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
 
-	Largest []clusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
-	Stages  []stageTime   `json:"stages,omitempty"`
-	Files   []output      `json:"files,omitempty"`
+	Largest []ClusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
+	Stages  []StageTime   `json:"stages,omitempty"`
+	Files   []Output      `json:"files,omitempty"`
 
 	Began      time.Time `json:"began"`       // UTC
 	Done       bool      `json:"done"`        // all stages; else the rest says how far the run came
@@ -66,23 +66,23 @@ type Method struct {
 	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
 }
 
-// clusterSize is a cluster with the id of its keeper as example.
-type clusterSize struct {
+// ClusterSize is a cluster with the id of its keeper as example.
+type ClusterSize struct {
 	ID      string `json:"cluster_id"`
 	Example string `json:"example"`
 	Size    int64  `json:"size"`
 }
 
-// stageTime is the time a stage took.
-type stageTime struct {
+// StageTime is the time a stage took.
+type StageTime struct {
 	Stage   string  `json:"stage"`
 	Seconds float64 `json:"seconds"`
 	Tasks   int     `json:"tasks"`
 	Resumed int     `json:"resumed"` // tasks that an earlier process had finished
 }
 
-// output is a table or folder that the run wrote.
-type output struct {
+// Output is a table or folder that the run wrote.
+type Output struct {
 	Name  string `json:"name"`
 	Path  string `json:"path"`
 	Files int    `json:"files,omitempty"`

@@ -150,6 +150,9 @@ Parquet and a clean dump.`,
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if typed := c.Flags().Args(); c.HasSubCommands() && len(typed) > 0 { // the flag is that of a command
+			return onlyCommands(c, typed)
+		}
 		return usageError{fmt.Errorf("%w%s; see %s --help", err, nearFlag(c, err), c.CommandPath())}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })

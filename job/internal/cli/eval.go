@@ -86,7 +86,7 @@ a single folder, the folder or file within it; or its --category-column.
 			if err != nil {
 				return err
 			}
-			return runEval(cmd.Context(), std, cfg, f, args)
+			return s.blame(runEval(cmd.Context(), std, cfg, f, args))
 		},
 	}
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {

@@ -43,7 +43,7 @@ and first rows.`,
 			}
 			parts, err := filepath.Glob(filepath.Join(path, "*.parquet"))
 			if err != nil || len(parts) == 0 {
-				return errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files", path))
+				return errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files: name one, or a table", path))
 			}
 			for _, part := range parts {
 				if err := inspectTable(std.out, part, rows, asJSON); err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,8 +48,9 @@ The look-up keeps an index in the library's folder, or where --index says, and
 brings it up to date first: in another folder, in a Redis server
 (redis://HOST:PORT, its password is taken from NEARDUP_REDIS_PASSWORD), or in a
 table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
---serve it answers HTTP instead: POST /lookup with text, text/html or JSON, GET
-/healthz, and GET /metrics for Prometheus; it follows the library.`,
+--serve it answers HTTP instead, and follows the library: POST /lookup with
+text, text/html or JSON, GET /lookup?id=ID of a document that the library has,
+GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		Example: `  neardup lookup --library lib/ page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080
   curl --data-binary @page.html http://127.0.0.1:8080/lookup \
@@ -169,7 +171,10 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
 	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
 	if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
-		return usageError{err}
+		return usageError{fmt.Errorf("--serve: %w", err)}
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--serve %s: %w: name another port", f.serve, err)
 	}
 	if err != nil {
 		return err

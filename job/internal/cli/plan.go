@@ -42,7 +42,7 @@ planted sample, and which one to take. It writes nothing.`,
 			p, err := plan.New(cmd.Context(), cfg, args, o)
 			done()
 			if err != nil {
-				return err
+				return s.blame(err)
 			}
 			return printed(std.out, asJSON, p, func(w io.Writer) error { return printPlan(w, p) })
 		},

@@ -133,6 +133,7 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	shown.file = filepath.Join(flags.out, rundir.Scratch, progressFile)
 	req.Log, req.Progress = shown.log, shown.progress
 	summary, err := perform(cmd.Context(), std, flags, req)
+	err = s.blame(err)
 	end := monitor.Outcome{Summary: summary, ExitCode: exitCode(err)}
 	if err != nil {
 		end.Error = err.Error()

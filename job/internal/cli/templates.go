@@ -48,7 +48,7 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			m, err := job.Templates(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), o)
 			done()
 			if err != nil {
-				return err
+				return s.blame(err)
 			}
 			learned := m.Sites()
 			m.Merge(known)

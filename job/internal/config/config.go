@@ -491,7 +491,13 @@ func (c Config) Hash() (string, error) {
 	for _, path := range c.Features.Files() {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", fmt.Errorf("config: a file that the settings of features name (stop_list, user_words, templates): %w", err)
+			name := "features.stop_list"
+			if path == c.Features.Templates {
+				name = "features.templates"
+			} else if slices.Contains(c.Features.UserWords, path) {
+				name = "features.user_words"
+			}
+			return "", &SettingError{Name: name, Value: path, Remedy: fmt.Sprintf("%v: name a file that is there", err)}
 		}
 		sum := sha256.Sum256(text)
 		h.Write(sum[:])

@@ -57,6 +57,15 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%s: %d documents%s, %d true pairs (%s), %d of them labelled", r.Title, r.Documents, skipped, r.True, r.Truth, r.Labelled)
 }
 
+// Settings says by what was measured, for the foot of the page.
+func (r *Report) Settings() string {
+	methods := make([]string, len(r.Results))
+	for i, m := range r.Results {
+		methods[i] = m.Method
+	}
+	return fmt.Sprintf("right is: %s; methods: %s", r.Truth, strings.Join(methods, ", "))
+}
+
 // WriteText writes the report as tables of text.
 func (r *Report) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintln(w, show.Line(r.Summary()))

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/neardup/neardup/job/internal/version"
 )
 
 //go:embed style.html
@@ -17,10 +20,16 @@ var style embed.FS
 
 // Pages parses the pages in files, *.html, which need nothing but themselves:
 // no script, no network. Beside their own functions they have "visible", and
-// the templates "head", "rows" and "side".
+// the templates "head", "rows", "side" and "foot", which says what made the page,
+// when, and by the settings that it is given.
 func Pages(files embed.FS, functions template.FuncMap) *template.Template {
-	t := template.New("").Funcs(template.FuncMap{"visible": Visible}).Funcs(functions)
+	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "made": made}).Funcs(functions)
 	return template.Must(template.Must(t.ParseFS(style, "*.html")).ParseFS(files, "*.html"))
+}
+
+// made says what makes a page now.
+func made() string {
+	return fmt.Sprintf("neardup %s, %s UTC", version.Version, time.Now().UTC().Format("2006-01-02 15:04"))
 }
 
 // Visible writes what a reader could not see, or what would make the text look
