@@ -35,6 +35,7 @@ type ServerOptions struct {
 	Idle     time.Duration // until a connection without requests is closed; 60 s
 	Wait     time.Duration // for a free worker, then the answer is 503; 5 s
 	Answer   time.Duration // to work on a request, then the answer is 503; 10 s
+	End      time.Duration // for what is under way when the service ends; 5 s
 	Workers  int           // requests that are worked on at once; two for each core
 	Conns    int           // connections at once; more wait to be accepted; 1,024
 	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 256 MiB
@@ -45,7 +46,7 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	durations := []struct {
 		value *time.Duration
 		or    time.Duration
-	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Answer, 10 * time.Second}, {&o.Interval, 2 * time.Second}}
+	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Answer, 10 * time.Second}, {&o.End, 5 * time.Second}, {&o.Interval, 2 * time.Second}}
 	for _, d := range durations {
 		if *d.value <= 0 {
 			*d.value = d.or
@@ -153,10 +154,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Write)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.End)
 		defer cancel()
-		if err = server.Shutdown(ending); err != nil {
-			err = errors.Join(err, server.Close())
+		if err = server.Shutdown(ending); errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close() // of who sends or reads too slowly
 		}
 		<-failed
 	}
