@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -34,14 +36,16 @@ var OS FS = osFS{}
 type osFS struct{}
 
 func (osFS) CreateTemp(dir, pattern string) (File, error) {
-	f, err := os.CreateTemp(dir, pattern)
-	if err != nil {
-		return nil, err
+	for { // os.CreateTemp leaves the umask out
+		name := strings.Replace(pattern, "*", strconv.FormatUint(rand.Uint64(), 36), 1) //nolint:gosec // it need not be secret
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, fs.ErrExist):
+			return nil, err
+		}
 	}
-	if err := f.Chmod(0o644); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	return f, nil
 }
 
 func (osFS) Rename(from, to string) error { return os.Rename(from, to) }

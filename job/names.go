@@ -141,16 +141,24 @@ func (r *run) nameLargest(answers *spill.Buckets, asker int) error {
 	if err != nil {
 		return err
 	}
-	var largest []ClusterSize
+	var largest largestClusters
 	for _, c := range r.counts.Largest {
-		largest = append(largest, ClusterSize{ID: cmp.Or(c.ID, id[c.Cluster]), Example: id[c.Example], Size: c.Size})
+		largest.Largest = append(largest.Largest, ClusterSize{ID: cmp.Or(c.ID, id[c.Cluster]), Example: id[c.Example], Size: c.Size})
 	}
 	return rundir.WriteJSON(r.dir.Path(rundir.State, largestFile), largest)
 }
 
+// largestClusters is what the state keeps of them.
+type largestClusters struct {
+	Largest []ClusterSize `json:"largest"`
+}
+
 // named reads the largest clusters.
 func (r *run) named(context.Context, []rundir.TaskRecord) error {
-	return rundir.ReadJSON(r.dir.Path(rundir.State, largestFile), &r.sum.Largest)
+	var largest largestClusters
+	err := rundir.ReadJSON(r.dir.Path(rundir.State, largestFile), &largest)
+	r.sum.Largest = largest.Largest
+	return err
 }
 
 // ask deals the documents whose ids the tables of a split have, in the order in

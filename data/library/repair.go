@@ -31,10 +31,11 @@ func (l *Library) Damaged(ctx context.Context) (names []string, err error) {
 		files = append(files, *m.Templates)
 	}
 	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return names, err
+		err := checkFile(ctx, l.Path(f.Name), f)
+		if ctx.Err() != nil {
+			return names, ctx.Err()
 		}
-		if checkFile(l.Path(f.Name), f) != nil {
+		if err != nil {
 			names = append(names, f.Name)
 		}
 	}

@@ -26,8 +26,10 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 		if err := ctx.Err(); err != nil {
 			return wrong, err
 		}
-		err := checkFile(l.Path(f.Name), f)
-		advance(f.Bytes)
+		err := checkFile(ctx, l.Path(f.Name), f)
+		if advance(f.Bytes); ctx.Err() != nil {
+			return wrong, ctx.Err()
+		}
 		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("%v; it holds %s", err, l.manifest.nightsOf(f.Name)))
 			continue
@@ -35,7 +37,7 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 		sound[f.Name] = true
 	}
 	if t := l.manifest.Templates; t != nil {
-		if err := checkFile(l.Path(t.Name), *t); err != nil {
+		if err := checkFile(ctx, l.Path(t.Name), *t); err != nil {
 			wrong = append(wrong, fmt.Sprintf("%v; it holds the templates of sites", err))
 		}
 	}
@@ -118,14 +120,14 @@ func (l *Library) verifyNight(ctx context.Context, n Night) error {
 }
 
 // checkFile compares a file with what the manifest says of it.
-func checkFile(path string, want File) (err error) {
+func checkFile(ctx context.Context, path string, want File) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	n, err := io.Copy(h, f)
+	n, err := io.Copy(h, reading{ctx, f})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -133,4 +135,17 @@ func checkFile(path string, want File) (err error) {
 		return fmt.Errorf("%s: %d bytes with SHA-256 %s, the manifest says %d with %s", path, n, got, want.Bytes, want.SHA256)
 	}
 	return nil
+}
+
+// reading ends when ctx does.
+type reading struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r reading) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
 }

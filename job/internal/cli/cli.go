@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,12 +53,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, ours := clusterMain(args, stdin, stderr); ours { // a worker of the cluster
 		return code
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends the process
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := newRoot(streams{stdin, stdout, stderr})
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := patiently(ctx, grace, root.ExecuteContext)
 	if err == nil {
 		return exitDone
 	}
@@ -97,6 +102,27 @@ func failureOf(code int, err error) failure {
 		f.Remedy = m[1]
 	}
 	return f
+}
+
+// grace is how long a command that is interrupted may take to end.
+const grace = 10 * time.Second
+
+// patiently returns what f returns, or an error when f has not returned that long
+// after ctx is done: it hangs in a read, and is left as a kill leaves it.
+func patiently(ctx context.Context, grace time.Duration, f func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+		return ctx.Err()
+	}
 }
 
 func exitCode(err error) int {

@@ -134,7 +134,7 @@ func (s *Server) byID(w http.ResponseWriter, r *http.Request) {
 
 // answerID looks a document of the library up by its id.
 func (s *Server) answerID(ctx context.Context, id string) (answer *Answer, err error) {
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, 0, func(ctx context.Context) error {
 		answer, err = s.index.findID(ctx, []byte(id))
 		return err
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/warc"
@@ -31,13 +32,16 @@ type ServerOptions struct {
 	MaxBody  int64         // bytes of a request; 8 MiB
 	Header   time.Duration // to send the header of a request; 5 s
 	Read     time.Duration // to send all of it; 30 s
+	Stall    time.Duration // for the next bytes of it; 5 s
 	Write    time.Duration // to answer it; 60 s
 	Idle     time.Duration // until a connection without requests is closed; 60 s
 	Wait     time.Duration // for a free worker, then the answer is 503; 5 s
 	Answer   time.Duration // to work on a request, then the answer is 503; 10 s
+	End      time.Duration // for what is under way when the service ends; 5 s
 	Workers  int           // requests that are worked on at once; two for each core
 	Conns    int           // connections at once; more wait to be accepted; 1,024
-	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 256 MiB
+	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 64 MiB
+	Work     int64         // bytes of those that are worked on at once, each of which takes some ten times its bytes; 12 MiB
 	Interval time.Duration // between looks at whether the library has changed; 2 s
 }
 
@@ -45,7 +49,7 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	durations := []struct {
 		value *time.Duration
 		or    time.Duration
-	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Answer, 10 * time.Second}, {&o.Interval, 2 * time.Second}}
+	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Stall, 5 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Answer, 10 * time.Second}, {&o.End, 5 * time.Second}, {&o.Interval, 2 * time.Second}}
 	for _, d := range durations {
 		if *d.value <= 0 {
 			*d.value = d.or
@@ -61,8 +65,12 @@ func (o ServerOptions) withDefaults() ServerOptions {
 		o.Conns = 1024
 	}
 	if o.Memory <= 0 {
-		o.Memory = 256 << 20
+		o.Memory = 64 << 20
 	}
+	if o.Work <= 0 {
+		o.Work = 12 << 20
+	}
+	o.Work = max(o.Work, o.MaxBody) // the largest page by itself
 	return o
 }
 
@@ -71,6 +79,7 @@ type Server struct {
 	index   *Index
 	o       ServerOptions
 	free    chan struct{}
+	worked  *semaphore.Weighted // bytes that are worked on
 	metrics *prometheus.Registry
 	held    atomic.Int64           // bytes of requests that are under way
 	stale   atomic.Pointer[string] // why the library's last change is not in the answers; nil: it is
@@ -86,7 +95,7 @@ type Server struct {
 // NewServer returns a server of the index.
 func NewServer(x *Index, o ServerOptions) *Server {
 	s := &Server{index: x, o: o.withDefaults(), metrics: prometheus.NewRegistry()}
-	s.free = make(chan struct{}, s.o.Workers)
+	s.free, s.worked = make(chan struct{}, s.o.Workers), semaphore.NewWeighted(s.o.Work)
 	name := func(n string) string { return "neardup_lookup_" + n }
 	s.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("requests_total"), Help: "Look-ups by status code."}, []string{"code"})
 	s.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{Name: name("seconds"), Help: "Time to answer a look-up, waiting included.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)})
@@ -153,10 +162,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Write)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.End)
 		defer cancel()
-		if err = server.Shutdown(ending); err != nil {
-			err = errors.Join(err, server.Close())
+		if err = server.Shutdown(ending); errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close() // of who sends or reads too slowly
 		}
 		<-failed
 	}
@@ -283,20 +292,31 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", s.o.MaxBody)
 	}
 	// The body is read before a worker is taken: a slow sender blocks none.
-	in := &counted{in: http.MaxBytesReader(w, r.Body, s.o.MaxBody), held: &s.held, limit: s.o.Memory}
+	limited := http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+	in := &counted{in: limited, held: &s.held, limit: s.o.Memory}
+	control, last := http.NewResponseController(w), time.Now().Add(s.o.Read)
+	in.next = func() {
+		soon := time.Now().Add(s.o.Stall)
+		if last.Before(soon) {
+			soon = last
+		}
+		_ = control.SetReadDeadline(soon) // where there is no connection there is no deadline
+	}
 	defer in.release()
-	body, err := io.ReadAll(in)
+	pieces, err := readPieces(in)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
 	case errors.Is(err, errFull):
+		in.release()
+		_, _ = io.Copy(io.Discard, limited) // else the sender finds the connection broken, and no answer
 		return nil, failure{http.StatusServiceUnavailable, err}
 	case err != nil:
 		return nil, fail(http.StatusBadRequest, "the page did not arrive: %w", err)
 	}
-	err = s.work(r.Context(), func(ctx context.Context) error {
-		doc, err := s.index.Page(body, r.Header.Get("Content-Type"))
+	err = s.work(r.Context(), in.read, func(ctx context.Context) error {
+		doc, err := s.index.Page(bytes.Join(pieces, nil), r.Header.Get("Content-Type"))
 		if err == nil {
 			answer, err = s.index.Find(ctx, doc)
 		}
@@ -305,9 +325,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	return answer, err
 }
 
-// work does something for who asked once a worker is free, and for so long as
-// an answer may take.
-func (s *Server) work(ctx context.Context, do func(context.Context) error) error {
+// work does something with so many bytes for who asked once a worker is free
+// for it, and for so long as an answer may take.
+func (s *Server) work(ctx context.Context, size int64, do func(context.Context) error) error {
 	wait := time.NewTimer(s.o.Wait)
 	defer wait.Stop()
 	select {
@@ -318,6 +338,12 @@ func (s *Server) work(ctx context.Context, do func(context.Context) error) error
 	case <-ctx.Done():
 		return fail(http.StatusServiceUnavailable, "the sender has gone")
 	}
+	waiting, done := context.WithTimeout(ctx, s.o.Wait)
+	defer done()
+	if s.worked.Acquire(waiting, size) != nil {
+		return fail(http.StatusServiceUnavailable, "too many large pages at once: try again")
+	}
+	defer s.worked.Release(size)
 	ctx, cancel := context.WithTimeout(ctx, s.o.Answer)
 	defer cancel()
 	err := do(ctx)
@@ -338,9 +364,11 @@ type counted struct {
 	held  *atomic.Int64
 	limit int64
 	read  int64
+	next  func() // called before each read
 }
 
 func (c *counted) Read(p []byte) (int, error) {
+	c.next()
 	n, err := c.in.Read(p)
 	c.read += int64(n)
 	if c.held.Add(int64(n)) > c.limit {
@@ -349,7 +377,29 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *counted) release() { c.held.Add(-c.read) }
+// readPieces reads all of in, and holds little more than its bytes.
+func readPieces(in io.Reader) (pieces [][]byte, err error) {
+	for size := 4 << 10; ; size = 64 << 10 {
+		piece := make([]byte, 0, size)
+		for len(piece) < size {
+			n, err := in.Read(piece[len(piece):size])
+			piece = piece[:len(piece)+n]
+			if errors.Is(err, io.EOF) {
+				return append(pieces, piece), nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		pieces = append(pieces, piece)
+	}
+}
+
+// release takes the bytes out of the count.
+func (c *counted) release() {
+	c.held.Add(-c.read)
+	c.read = 0
+}
 
 // Page is the document that a body of that content type holds: text/html, as a
 // run reads pages; application/json, {"title": …, "text": …} with the id, if

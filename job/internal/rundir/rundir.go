@@ -4,6 +4,7 @@
 package rundir
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -16,8 +17,10 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/state"
 )
 
 // Names inside a run directory.
@@ -313,20 +316,45 @@ func (d *Dir) ClearState(keep ...string) error {
 	return err
 }
 
-// WriteJSON writes v, indented, under its final name at once.
+// The last field of an object that WriteJSON writes is the XXH3-64 of its text
+// without it.
+const (
+	checksumField = ",\n  \"checksum\": \""
+	objectEnd     = "\n}\n"
+)
+
+func checksumOf(text []byte) string {
+	return fmt.Sprintf("%s%016x\"%s", checksumField, xxh3.Hash(text), objectEnd)
+}
+
+// WriteJSON writes v, indented and with a checksum, under its final name at
+// once. v is an object with fields.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return data.WriteFileAtomic(path, append(text, '\n'))
+	text = append(text, '\n')
+	fields, ok := bytes.CutSuffix(text, []byte(objectEnd))
+	if !ok {
+		return fmt.Errorf("%s: what is to be written there is no object", path)
+	}
+	return data.WriteFileAtomic(path, slices.Concat(fields, []byte(checksumOf(text))))
 }
 
-// ReadJSON reads what WriteJSON wrote; fs.ErrNotExist when there is none.
+// ReadJSON reads what WriteJSON wrote; fs.ErrNotExist when there is none. A text
+// without a checksum is of an earlier program.
 func ReadJSON(path string, v any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
+	}
+	if at := bytes.LastIndex(text, []byte(checksumField)); at >= 0 {
+		was := slices.Concat(text[:at], []byte(objectEnd))
+		if string(text[at:]) != checksumOf(was) {
+			return fmt.Errorf("%s: %w", path, state.ErrDamaged)
+		}
+		text = was
 	}
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%s is damaged: %w: delete it, and the run makes it again", path, err)

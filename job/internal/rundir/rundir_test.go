@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,4 +175,44 @@ func Example() {
 	// <nil>
 	// 2 true <nil>
 	// <nil> <nil>
+}
+
+// A bit that is not as it was written is an error, wherever it is; a text of an
+// earlier program has no checksum.
+func TestChecksum(t *testing.T) {
+	type object struct {
+		Name  string           `json:"name"`
+		Rows  int64            `json:"rows"`
+		Parts map[string]int64 `json:"parts,omitempty"`
+	}
+	path := filepath.Join(t.TempDir(), "x.json")
+	want := object{"a \"name\",\n  \"checksum\": \"", 12, map[string]int64{"checksum": 3}}
+	if err := WriteJSON(path, want); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit := range 8 * len(whole) {
+		text := slices.Clone(whole)
+		text[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var got object
+		if err := ReadJSON(path, &got); err == nil && !reflect.DeepEqual(got, want) || err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("bit %d: %+v, %v", bit, got, err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(`{"name":"old","rows":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got object
+	if err := ReadJSON(path, &got); err != nil || got.Name != "old" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := WriteJSON(path, []int{1}); err == nil {
+		t.Error("a list was written without a checksum")
+	}
 }
