@@ -204,6 +204,53 @@ func TestOwnTextOfSmallSites(t *testing.T) {
 	}
 }
 
+// A night that was interrupted, after it has learned from the library's samples
+// or before it adds its own, leaves the samples of one that was not.
+func TestSamplesOfAnInterruptedNight(t *testing.T) {
+	lines := sitesLines()
+	want := ""
+	for _, at := range []string{"", engine.StageFingerprint, engine.StageWrite} {
+		dir := t.TempDir()
+		jsonl(t, filepath.Join(dir, "2026-01-01.jsonl"), lines[:7]...)
+		jsonl(t, filepath.Join(dir, "2026-01-02.jsonl"), lines[7:14]...)
+		libraryRun(t, config.Default(), dir, "2026-01-01", "one")
+		if at != "" {
+			cfg := config.Default()
+			cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-01-02"}
+			stop, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := job.Run(stop, job.Request{
+				Command: job.CommandRun, Inputs: []string{filepath.Join(dir, "2026-01-02.jsonl")}, Out: filepath.Join(dir, "two"), Config: cfg, Engine: local.New(2),
+				Progress: func(stage string, _ int64, _ string) (func(int64), func()) {
+					if stage == at {
+						cancel()
+					}
+					return func(int64) {}, func() {}
+				},
+			})
+			if err == nil {
+				t.Fatalf("%s: the run was not interrupted", at)
+			}
+		}
+		s := libraryRun(t, config.Default(), dir, "2026-01-02", "two")
+		m, err := library.ReadManifest(filepath.Join(dir, "lib"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprint(s.OwnText.Earlier, s.OwnText.Largest)
+		for _, n := range m.Nights {
+			f, _ := m.File(n.Samples)
+			got += fmt.Sprintf(" %s %d %s", f.Name, f.Rows, f.SHA256)
+		}
+		if want == "" {
+			want = got
+		}
+		if got != want || s.OwnText.Earlier != 7 {
+			t.Errorf("interrupted at %q: %s, else %s", at, got, want)
+		}
+	}
+}
+
 // Why nothing is left out.
 func TestOwnTextOfNoSite(t *testing.T) {
 	dir := t.TempDir()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,8 +41,8 @@ func lock(t testing.TB, dir string, o library.Options) *library.Library {
 func rowOf(night string, id int) data.LibraryRow {
 	return data.LibraryRow{
 		DocID: fmt.Appendf(nil, "http://site%d.example/%05d", id%3, id), Lo: uint64(id) * 0x9e3779b97f4a7c15, Lane: []string{"normal", "normal", "short"}[id%3],
-		Length: int32(id), Sketch: bytes.Repeat([]byte{byte(id)}, 64*(id%2)), Letters: fmt.Appendf(nil, "%d", id%7), FirstSeen: night,
-		Cluster: fmt.Appendf(nil, "c%d", id%5), Site: fmt.Appendf(nil, "site%d.example", id%3), Language: "en", Date: []int64{data.NoDate, int64(id)}[id%2],
+		Length: int32(id), Sketch: bytes.Repeat([]byte{byte(id)}, 64*(id%2)), Letters: bytes.Repeat([]byte("a"), id%7), FirstSeen: night,
+		Cluster: bytes.Repeat([]byte("c"), id%5), Site: fmt.Appendf(nil, "site%d.example", id%3), Language: "en", Date: []int64{data.NoDate, int64(id)}[id%2],
 	}
 }
 
@@ -122,6 +123,10 @@ func read(t testing.TB, dir string) []string {
 		var r data.LibraryRow
 		for i := range b.N {
 			b.Row(i, &r)
+			id, err := strconv.Atoi(string(r.DocID[len(r.DocID)-5:]))
+			if want := rowOf("", id); err != nil || !bytes.Equal(b.Sketch[i], want.Sketch) || !bytes.Equal(b.Letters[i], want.Letters) || !bytes.Equal(b.Cluster[i], want.Cluster) || b.Lo[i] != want.Lo {
+				return fmt.Errorf("%s: columns %x %s %s, rows %x %s %s; %w", r.DocID, b.Sketch[i], b.Letters[i], b.Cluster[i], want.Sketch, want.Letters, want.Cluster, err)
+			}
 			if r.Night != b.Night {
 				return fmt.Errorf("a row of %s in a batch of %s", r.Night, b.Night)
 			}

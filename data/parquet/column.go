@@ -45,7 +45,7 @@ type chunkReader[T any] interface {
 type values[T any, R chunkReader[T]] struct {
 	maxDef int16
 	chunk  R
-	buf    []T     // value of each decoded row; of a null any
+	buf    []T     // value of each decoded row; of a null the zero one
 	defs   []int16 // definition level of each decoded row, if there can be nulls
 	nulls  int     // among the decoded rows
 	value  T       // of the current row
@@ -81,8 +81,10 @@ func (c *values[T, R]) fill(n int) error {
 	if c.maxDef == 0 {
 		return errors.New("fewer values than rows")
 	}
+	var zero T
 	for i := n - 1; i >= 0; i-- { // arrow has left the nulls out
 		if c.defs[i] < c.maxDef {
+			c.buf[i] = zero // what is still to be moved stands before it
 			continue
 		}
 		if read--; read < 0 {
@@ -96,12 +98,9 @@ func (c *values[T, R]) fill(n int) error {
 	return nil
 }
 
-// at is the value of decoded row i; that of a null is the zero one.
+// at is the value of decoded row i.
 func (c *values[T, R]) at(i int) (v T, null bool) {
-	if c.nulls > 0 && c.defs[i] < c.maxDef {
-		return v, true
-	}
-	return c.buf[i], false
+	return c.buf[i], c.nulls > 0 && c.defs[i] < c.maxDef
 }
 
 func (c *values[T, R]) load(i int) (null bool) {

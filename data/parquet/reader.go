@@ -301,8 +301,8 @@ func (b *Batch[R]) Filter(keep func(i int) bool) {
 	b.N = n
 }
 
-// Bytes are the values of a column of strings or bytes without nulls; nil when
-// the column was not asked for, or is of another type.
+// Bytes are the values of a column of strings or bytes, that of a null is empty;
+// nil when the column was not asked for, or is of another type.
 func (b *Batch[R]) Bytes(column string) []ByteArray {
 	c, ok := b.reader.named[column].(*byteArrays)
 	if !ok {

@@ -380,3 +380,67 @@ func BenchmarkSuppress(b *testing.B) {
 		dst, _ = m.Suppress(dst[:0], []byte("s0.example"), text)
 	}
 }
+
+// Pages of an earlier night add to those of a site of too few, each in its
+// newest version, and make the template that they make together.
+func TestEarlierPages(t *testing.T) {
+	page := func(i int, version string) (id, text []byte) {
+		own := ""
+		for j := range 12 {
+			own += fmt.Sprintf("word%c%c ", 'a'+i, 'a'+j)
+		}
+		return fmt.Appendf(nil, "http://a.example/%d", i), []byte("Home | News | Contact\n" + own + version + "\nAll rights reserved\n")
+	}
+	learn := func(from, to int, version string) *Learner {
+		l := newLearner(Options{})
+		for i := from; i < to; i++ {
+			id, text := page(i, version)
+			l.Add(Site(id), id, text)
+		}
+		return l
+	}
+	type kept struct{ id, page []byte }
+	few := func(l *Learner, m *Model) (all []kept) {
+		err := l.Few(m, func(id, page []byte) error {
+			all = append(all, kept{bytes.Clone(id), bytes.Clone(page)})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	together := learn(0, 24, "").Model()
+	if got := few(learn(0, 24, ""), new(Model)); len(got) > 0 || together.Sites() != 1 {
+		t.Errorf("of a site that has enough pages %d were kept", len(got))
+	}
+	if got := few(learn(0, 8, ""), together); len(got) > 0 {
+		t.Errorf("of a site that has a template %d were kept", len(got))
+	}
+	earlier := few(learn(0, 16, ""), new(Model))
+	tonight := learn(12, 24, "")
+	for i, p := range earlier {
+		id := -1
+		if _, err := fmt.Sscanf(string(p.id), "http://a.example/%d", &id); err != nil {
+			t.Fatal(err)
+		}
+		added, err := tonight.AddEarlier(p.id, p.page)
+		if err != nil || added != (id < 12) {
+			t.Errorf("page %d of %s was added: %t, %v", i, p.id, added, err)
+		}
+	}
+	got, err := tonight.Model().MarshalBinary()
+	want, err2 := together.MarshalBinary()
+	if err != nil || err2 != nil || len(earlier) != 16 || !bytes.Equal(got, want) {
+		t.Errorf("%v, %v: of %d pages %x, of all at once %x", err, err2, len(earlier), got, want)
+	}
+	other := learn(12, 14, "")
+	if added, err := other.AddEarlier([]byte("http://b.example/1"), earlier[0].page); added || err != nil {
+		t.Errorf("a page of a site that was not sampled was added: %t, %v", added, err)
+	}
+	for n := range earlier[0].page {
+		if _, err := other.AddEarlier(earlier[0].id, earlier[0].page[:n]); !errors.Is(err, errDamaged) {
+			t.Fatalf("the first %d bytes of a page: %v", n, err)
+		}
+	}
+}

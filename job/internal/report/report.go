@@ -32,6 +32,7 @@ type Report struct {
 
 	Repeated  int64 // documents that the clean dump leaves out for a cluster's representative
 	Contained int64 // that it leaves out because another one contains them
+	Earlier   int64 // that it leaves out because an earlier night has them
 	AllPairs  bool  // the pairs are all that were confirmed, else each document's best match
 	Pairs     int64
 	Verdicts  []count
@@ -163,7 +164,7 @@ func settings(config json.RawMessage) (list []setting) {
 
 // figures fills in what is counted.
 func (r *Report) figures(s *scan) {
-	r.Repeated, r.Contained, r.AllPairs, r.Pairs = s.repeated, s.contained, s.config.Match.AllPairs, s.pairs
+	r.Repeated, r.Contained, r.Earlier, r.AllPairs, r.Pairs = s.repeated, s.contained, s.earlier, s.config.Match.AllPairs, s.pairs
 	for name, n := range s.verdicts {
 		r.Verdicts = append(r.Verdicts, count{name, n})
 	}

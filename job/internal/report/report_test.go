@@ -125,6 +125,26 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 	}
 }
 
+// What an earlier night has is told apart from what another document stays for.
+func TestLeftOutForAnEarlierNight(t *testing.T) {
+	in := lines(t, 4, func(i int) (id, title, text string) {
+		return fmt.Sprintf("http://a.example/%d", i), "", []string{words(100, 1), words(100, 1), words(100, 2), "!!"}[i]
+	})
+	lib := filepath.Join(t.TempDir(), "lib")
+	for night, want := range []int64{0, 4} {
+		run, s := finished(t, func(c *config.Config) {
+			c.Library = config.Library{Path: lib, Night: fmt.Sprintf("2026-11-%02d", night+1)}
+		}, in)
+		r, html := page(t, run)
+		if r.Earlier != want || s.Library.Dropped != want || r.Repeated != 1-int64(night) || len(r.Left) != int(max(want, 1)) {
+			t.Errorf("night %d: %d left out as earlier, %d as repeated, %d shown; the summary says %d", night, r.Earlier, r.Repeated, len(r.Left), s.Library.Dropped)
+		}
+		if strings.Contains(html, "an earlier night has them") != (night == 1) || strings.Contains(html, "left out for their id") || strings.Contains(html, "like http://a.example/0 of night 2026-11-01") != (night == 1) {
+			t.Errorf("night %d: the page says otherwise", night)
+		}
+	}
+}
+
 // lines writes documents as JSONL and returns the file's path.
 func lines(t *testing.T, n int, document func(i int) (id, title, text string)) string {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/decision"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -24,11 +25,11 @@ type scan struct {
 	config   config.Config
 	rng      *rand.Rand // of a fixed seed: a run has one page
 
-	repeated, contained, pairs int64
-	verdicts                   map[string]int64
-	languages, sites, shared   *tally
-	distances                  [129]int64
-	alike                      [alikeBins]int64
+	repeated, contained, earlier, pairs int64
+	verdicts                            map[string]int64
+	languages, sites, shared            *tally
+	distances                           [129]int64
+	alike                               [alikeBins]int64
 
 	clusters *ranked[*clusterIDs]
 	chosen   map[string]*clusterIDs // the clusters by id
@@ -89,6 +90,14 @@ func (s *scan) part(ctx context.Context, task int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, clusters.close()) }()
+	removed := &cursor[data.RemovedRow]{ended: true}
+	if o := s.config.Output; s.config.Library.Path != "" && o.Clean && o.Earlier == config.EarlierDrop {
+		removed, err = openCursor(parquet.OpenRemoved, s.table(rundir.Removed, task), func(r *data.RemovedRow) []byte { return r.DocID })
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, removed.close()) }()
+	}
 	pairs := &cursor[data.MatchRow]{ended: true}
 	if s.config.Match.AllPairs {
 		pairs, err = openCursor(&data.Matches, s.table(rundir.Pairs, task), func(r *data.MatchRow) []byte { return r.DocID })
@@ -100,6 +109,15 @@ func (s *scan) part(ctx context.Context, task int) (err error) {
 	columns := parquet.ReadOptions{Columns: []string{"doc_id", "language"}}
 	err = parquet.ReadFingerprints(ctx, s.table(rundir.Fingerprints, task), columns, func(row *data.FingerprintRow) error {
 		c := counts{Documents: 1}
+		for removed.at(row.DocID) {
+			if r := &removed.row; r.Reason == decision.Earlier.String() {
+				c.Left = 1
+				s.leave(pairIDs{a: string(r.DocID), note: fmt.Sprintf("like %s of night %s", r.KeptID, r.KeptFrom)}, &s.earlier)
+			}
+			if err := removed.next(); err != nil {
+				return err
+			}
+		}
 		for matches.at(row.DocID) {
 			c.Matched = 1
 			if m := &matches.row; m.Verdict == data.Contained.String() && m.MatchFrom == "run" && s.config.Output.Contained == config.ContainedDrop {
