@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -202,7 +203,7 @@ type Execution struct {
 	KeepState  bool   `yaml:"keep_state" help:"keep what only a resume needs when the run has succeeded"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
-	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`
+	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master, or state folder"`
 	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
 	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
 	Deadline time.Duration `yaml:"deadline" help:"give up an attempt that takes longer"`
@@ -368,7 +369,7 @@ func (c Config) Check() error {
 		{cluster && c.Execution.Stall <= 0, "execution.stall", "write a time like 90s, 2m or 12h"},
 		{cluster && c.Execution.Deadline <= 0, "execution.deadline", "write a time like 90s, 2m or 12h"},
 		{cluster && (c.Execution.Quorum <= 0 || c.Execution.Quorum > 1), "execution.quorum", "write a share like 0.66; 1: go on with all agents only"},
-		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT"},
+		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT, or the cluster's state folder as an absolute path"},
 	} {
 		if wrong.is {
 			s, err := c.Setting(wrong.setting)
@@ -379,6 +380,9 @@ func (c Config) Check() error {
 }
 
 func isAddress(text string) bool {
+	if filepath.IsAbs(text) {
+		return true
+	}
 	host, port, ok := strings.Cut(text, ":")
 	return ok && host != "" && port != ""
 }

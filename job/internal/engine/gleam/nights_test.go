@@ -42,7 +42,7 @@ func TestTenNights(t *testing.T) {
 			dir := t.TempDir()
 			nights.Check(t, cfg, dir, nights.Crawl(t, dir, 10, 50), func(n int, request job.Request) *job.Summary {
 				request.Log = testLog(t)
-				cluster := New(Options{Master: c.master})
+				cluster := newEngine(t, Options{Master: c.master})
 				request.Engine = cluster
 				if !long() && n%5 != 4 {
 					request.Engine = joining{local.New(2), cluster}
