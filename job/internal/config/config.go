@@ -203,7 +203,7 @@ type Execution struct {
 	KeepState  bool   `yaml:"keep_state" help:"keep what only a resume needs when the run has succeeded"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
-	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master, or state folder"`
+	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`
 	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
 	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
 	Deadline time.Duration `yaml:"deadline" help:"give up an attempt that takes longer"`
