@@ -377,7 +377,7 @@ setsid bash -c "$keeper" keep agent data "$host" "$((port + 10000))" "$bound" "$
   "$PWD/gleam" agent "--host=$host" "--port=$port" "--dir=data" "--master=$master" \
   "--executor.max=$slots" "--memory=$memory" >>agent.log 2>&1 </dev/null &
 REMOTE
-  } | ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "${alarm@Q}" "$slots" "$memory" "$given_bound"
+  } | ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "${alarm@Q}" "${slots@Q}" "${memory@Q}" "${given_bound@Q}"
 }
 
 remote_down() {

@@ -338,7 +338,10 @@ func handedOn(t *testing.T, environ []string) {
 	}
 	_, secret, _ := strings.Cut(environ[at], "=")
 	knows := 0
-	for pid := range processes("gleam\x00agent") {
+	for pid, args := range processes("gleam\x00agent") {
+		if args[1] != "agent" {
+			continue // what keeps one
+		}
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err == nil && strings.Contains(string(text), environ[at]+"\x00") {
 			knows++
