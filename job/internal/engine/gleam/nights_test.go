@@ -147,7 +147,7 @@ func TestNightsWithFaults(t *testing.T) {
 			f.strike(c, agent)
 		}()
 		began := time.Now()
-		s := run("gleam", newEngine(t, Options{Master: c.master, Stall: 8 * time.Second}))
+		s := run("gleam", newEngine(t, Options{Master: c.master, Stall: 6 * time.Second}))
 		<-struck
 		t.Logf("night %s, agent %d %s after %v: done in %v, left out %+v", night, agent, f.name, delay, time.Since(began).Round(time.Second/10), s.LeftOut)
 		f.mend(c, agent)
