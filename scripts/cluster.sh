@@ -7,10 +7,15 @@ usage() {
 usage: scripts/cluster.sh up [--agents N | --hosts FILE] [options]
        scripts/cluster.sh down | status | restart
 
-up       build gleam and start a master and agents; what runs already stays
+up       build gleam, start a master and agents, and wait until all are there;
+         what runs already stays. Without options: as the last time
 down     stop them, by process id
-status   say what runs, and ask the master for its agents
+status   say what runs and what is missing
 restart  down, then up as the last time
+
+A server that ends, hangs for half a minute or takes too much memory is started
+again, after 1 s and then twice as long each time up to 10 s. The fifth time in
+an hour is an alarm: a line in STATE/alarms.log, and --alarm.
 
   --agents N     agents on this machine (default 3)
   --hosts FILE   one agent on each host of FILE, over ssh; a line is
@@ -24,10 +29,17 @@ restart  down, then up as the last time
                  Every server also listens on its port + 10000.
   --state DIR    pid files, logs, agents' folders (default
                  ${XDG_STATE_HOME:-~/.local/state}/neardup/cluster)
+  --bound MB     memory that a server itself may take, without its executors
+                 (default: a quarter of this machine's)
+  --alarm CMD    shell command that is given an alarm's line as its argument
+  --open         no fence around a cluster at a loopback address
   --i-know       allow an address that is not private
 
 gleam has no passwords and no encryption, and an agent runs what it is sent:
-whoever reaches a port runs programs as this user. See job/docs/operations.md.
+whoever reaches a port runs programs as this user. So a cluster at a loopback
+address stands in a network namespace of its own, a fence, which only this user
+enters: submit.sh and neardup do, for --master HOST:PORT of the default --state,
+else --master STATE. Elsewhere fence the network: job/docs/operations.md.
 
 Exit codes: 0 done; 1 failed, or (status) not all is well; 2 usage.
 USAGE
@@ -37,6 +49,7 @@ die() { echo "cluster.sh: $1" >&2; exit "${2:-1}"; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tool=github.com/chrislusf/gleam/distributed/gleam
+gate=./job/internal/engine/gleam/fence
 
 command=${1:-}
 case $command in
@@ -46,13 +59,14 @@ case $command in
 esac
 
 state=${XDG_STATE_HOME:-$HOME/.local/state}/neardup/cluster
-agents=3 hosts='' slots='' memory='' address='' port=45326 know=''
+agents=3 hosts='' slots='' memory='' address='' port=45326 know='' open='' alarm='' bound=''
 given=("$@")
 while (($#)); do
   case $1 in
     --i-know) know=yes; shift; continue ;;
+    --open) open=yes; shift; continue ;;
     -h | --help) usage; exit 0 ;;
-    --agents | --hosts | --slots | --memory | --address | --port | --state)
+    --agents | --hosts | --slots | --memory | --address | --port | --state | --bound | --alarm)
       (($# > 1)) || die "$1 needs a value" 2 ;;
     *) die "unknown option $1; see scripts/cluster.sh --help" 2 ;;
   esac
@@ -64,14 +78,18 @@ while (($#)); do
     --address) address=$2 ;;
     --port) port=$2 ;;
     --state) state=$2 ;;
+    --bound) bound=$2 ;;
+    --alarm) alarm=$2 ;;
   esac
   shift 2
 done
-for number in "$agents" "$port" "${slots:-1}" "${memory:-1}"; do
+for number in "$agents" "$port" "${slots:-1}" "${memory:-1}" "${bound:-1}"; do
   [[ $number =~ ^[1-9][0-9]*$ ]] || die "$number: write a number from 1" 2
 done
 ((port + 5 + agents <= 55535)) || die "port $port: every server takes its port + 10000 too; choose a lower one" 2
 gleam=$state/gleam
+proxy=127.0.0.1:1080 # in the fence
+started=() given_bound=''
 
 # private HOST: its address is loopback or of a private network.
 private() {
@@ -103,57 +121,147 @@ started_at() {
   cut -d' ' -f20 <<<"$stat"
 }
 
-# launch NAME PORT ARGS…: start a server in a session of its own and wait until
-# it listens. A connection of another program holds a port for up to a minute
-# after its end: that long it is tried again.
-launch() {
-  local name=$1 port=$2 pid last told='' deadline=$((SECONDS + 75))
-  shift 2
-  until alive "$state/$name.pid"; do
-    if answers "$address" "$port" || answers "$address" "$((port + 10000))"; then
-      die "$name: something listens at $address, port $port or $((port + 10000)), already: another cluster? Choose another --port"
-    fi
-    setsid "$gleam" "$@" >>"$state/$name.log" 2>&1 </dev/null &
+# greets HOST PORT: a gRPC server speaks first there, which a process that is
+# stopped or hangs does not.
+greets() {
+  # shellcheck disable=SC2016 # the inner shell expands them
+  [[ $(timeout 3 bash -c 'head -c 9 <"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null | wc -c) == 9 ]]
+}
+
+# keep NAME FOLDER HOST PORT BOUND ALARM CMD…: run a server in a session of its
+# own, and run it again when it ends. One that does not greet at PORT for half a
+# minute, or takes more than BOUND MB, is ended; PORT 0: it has none. What it
+# leaves is ended and removed: its executors and workers, and in FOLDER the files
+# of flows. It stands in the state folder, here and on other hosts: NAME.pid is
+# what runs, NAME.ends has a line for each end in the last hour.
+keep() {
+  local name=$1 folder=$2 host=$3 port=$4 bound=$5 alarm=$6 pause=1 pid began checked silent key value why ends now
+  shift 6
+  echo "$$ $(started_at $$)" >"$name.keeper"
+  while :; do
+    setsid "$@" >>"$name.log" 2>&1 </dev/null &
     pid=$!
-    echo "$pid $(started_at "$pid")" >"$state/$name.pid"
-    until answers "$address" "$((port + 10000))" || ! alive "$state/$name.pid"; do
-      ((SECONDS < deadline)) || die "the $name does not listen; see $state/$name.log"
-      sleep 0.1
+    echo "$pid $(started_at "$pid")" >"$name.pid"
+    began=$SECONDS checked=$SECONDS silent=0 why=''
+    while kill -0 "$pid" 2>/dev/null; do
+      sleep 0.5
+      while read -r key value _; do
+        [[ $key == VmRSS: ]] || continue
+        ((value / 1024 <= bound)) || why="it took $((value / 1024)) MB of $bound"
+      done 2>/dev/null <"/proc/$pid/status"
+      if ((port > 0 && SECONDS - checked >= 10)); then
+        checked=$SECONDS
+        if greets "$host" "$port"; then silent=0; else ((++silent)); fi
+        ((silent < 3)) || why='it did not answer'
+      fi
+      [[ -z $why ]] || kill -KILL "$pid" 2>/dev/null
     done
-    alive "$state/$name.pid" && return
-    last=$(tail -n 1 "$state/$name.log")
-    [[ $last == *'address already in use'* ]] || die "the $name ended: $last; see $state/$name.log"
-    ((SECONDS < deadline)) || die "the $name cannot start: $last: choose another --port, or reserve the ports (job/docs/operations.md)"
-    [[ -n $told ]] || echo "cluster.sh: $name: a port of it is taken; waiting for it" >&2
-    told=yes
-    sleep 1
+    wait "$pid" 2>/dev/null
+    why=${why:-exit code $?: $(tail -n 1 "$name.log" | cut -c1-200)}
+    kill -KILL -- "-$pid" 2>/dev/null
+    [[ -z $folder ]] || rm -rf "${folder:?}"/[0-9]* "$folder"/f[0-9]*.dat
+    now=$(date +%s)
+    ends=$({ [[ ! -e $name.ends ]] || cat "$name.ends"; echo "$now"; } | awk -v since=$((now - 3600)) '$1 > since')
+    echo "$ends" >"$name.ends"
+    echo "$(date -Is) $name ended: $why" >>"$name.log"
+    if (($(wc -l <"$name.ends") % 5 == 0)); then
+      why="$(date -Is) $(uname -n): $name ended $(wc -l <"$name.ends") times within an hour, at last: $why"
+      echo "$why" >>alarms.log
+      [[ -z $alarm ]] || bash -c "$alarm \"\$1\"" alarm "$why" >>"$name.log" 2>&1 </dev/null
+    fi
+    ((SECONDS - began < 600)) || pause=1
+    sleep "$pause"
+    ((pause = pause < 8 ? pause * 2 : 10))
   done
 }
 
-# halt FILE: end the server of a pid file and all of its process group, which
-# its executors and their workers are in.
+# keeper is the text of a program that keeps a server, and does not run on when
+# this script ends.
+keeper() {
+  declare -f started_at greets keep
+  echo 'keep "$@"'
+}
+
+# inside… runs a command where the cluster's servers are: in its fence, if it has
+# one.
+inside() {
+  local pid _
+  local -a way=()
+  if [[ -e $state/fence.keeper ]]; then
+    read -r pid _ <"$state/fence.keeper"
+    way=(nsenter "--net=/proc/$pid/ns/net")
+    ((EUID == 0)) || way+=("--user=/proc/$pid/ns/user" --preserve-credentials)
+    way+=(--)
+  fi
+  "${way[@]}" "$@"
+}
+
+# fence_up makes the namespace and the ways into and out of it. The namespace is
+# there for as long as the keeper of its relay.
+fence_up() {
+  local -a apart=(unshare --net)
+  ((EUID == 0)) || apart=(unshare --user --map-current-user --keep-caps --net)
+  ! alive "$state/fence.keeper" || return 0
+  halt fence
+  "${apart[@]}" true 2>/dev/null || die "this machine does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
+  launch outside '' "$state/fence" outside "$state"
+  started+=(fence)
+  (cd "$state" && exec setsid "${apart[@]}" bash -c "$(keeper)" keep fence '' '' 0 "$bound" "$alarm" "$state/fence" inside "$state" "$proxy") >>"$state/fence.log" 2>&1 </dev/null &
+  until [[ -s $state/fence.keeper && -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
+    ((SECONDS < 60)) || die "the fence is not there; see $state/fence.log"
+    sleep 0.1
+  done
+}
+
+# launch NAME PORT CMD…: have a server kept, and wait until it listens; PORT '':
+# it has none. A connection of another program holds a port for up to a minute
+# after its end: that long it is waited for.
+launch() {
+  local name=$1 port=$2 told='' folder='' deadline=$((SECONDS + 75))
+  shift 2
+  ! alive "$state/$name.keeper" || return 0
+  halt "$name"
+  if [[ -n $port ]] && { answers "$port" || answers "$((port + 10000))"; }; then
+    die "$name: something listens at $address, port $port or $((port + 10000)), already: another cluster? Choose another --port"
+  fi
+  started+=("$name")
+  [[ ! -d $state/$name ]] || folder=$state/$name
+  (cd "$state" && inside setsid bash -c "$(keeper)" keep "$name" "$folder" "$address" "$((port ? port + 10000 : 0))" "$bound" "$alarm" "$@") >>"$state/$name.log" 2>&1 </dev/null &
+  [[ -n $port ]] || return 0
+  until answers "$((port + 10000))"; do
+    ((SECONDS < deadline)) || die "the $name does not listen; see $state/$name.log"
+    if [[ -z $told && $(tail -n 2 "$state/$name.log") == *'address already in use'* ]]; then
+      echo "cluster.sh: $name: a port of it is taken; waiting for it" >&2
+      told=yes
+    fi
+    sleep 0.1
+  done
+}
+
+# halt NAME: end what keeps a server, the server, and all of its process group,
+# which its executors and their workers are in.
 halt() {
   local pid _
-  if alive "$1"; then
-    read -r pid _ <"$1"
+  if alive "$state/$1.keeper"; then
+    read -r pid _ <"$state/$1.keeper"
+    kill -KILL "$pid" 2>/dev/null || true # bash would end its sleep first
+  fi
+  if alive "$state/$1.pid"; then
+    read -r pid _ <"$state/$1.pid"
     kill -TERM -- "-$pid" 2>/dev/null || true
     for _ in $(seq 20); do
-      alive "$1" || break
+      alive "$state/$1.pid" || break
       sleep 0.1
     done
     kill -KILL -- "-$pid" 2>/dev/null || true
   fi
-  rm -f "$1"
+  rm -f "$state/$1.keeper" "$state/$1.pid"
 }
 
-# answers HOST PORT: something listens there.
-answers() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
-
-# speaks HOST PORT: a gRPC server greets there, which a process that is stopped
-# or hangs does not.
-speaks() {
+# answers PORT: something listens there.
+answers() {
   # shellcheck disable=SC2016 # the inner shell expands them
-  [[ $(timeout 3 bash -c 'head -c 9 <"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null | wc -c) == 9 ]]
+  inside bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$address" "$1" 2>/dev/null
 }
 
 build() {
@@ -161,18 +269,25 @@ build() {
   command -v go >/dev/null || die "go is not in PATH: add its folder"
   mkdir -p "$state"
   chmod 700 "$state"
-  (cd "$root" && go build -o "$gleam.new" "$tool")
-  if cmp -s "$gleam.new" "$gleam"; then
-    rm "$gleam.new"
-  else
-    mv "$gleam.new" "$gleam"
-  fi
+  local name source
+  for name in gleam fence; do
+    [[ $name == gleam ]] && source=$tool || source=$gate
+    (cd "$root" && CGO_ENABLED=0 go build -o "$state/$name.new" "$source")
+    if cmp -s "$state/$name.new" "$state/$name"; then
+      rm "$state/$name.new"
+    else
+      mv "$state/$name.new" "$state/$name"
+    fi
+  done
 }
 
 each_host() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$hosts"; }
 
+# fenced: the cluster at this address has a fence.
+fenced() { [[ -z $open && -z $hosts && $address == 127.* ]]; }
+
 up() {
-  local i host bare cores
+  local i host bare
   if [[ -n $hosts ]]; then
     [[ -r $hosts ]] || die "$hosts cannot be read" 2
     [[ -n $address ]] || die "name the address of this machine that the hosts reach: --address IP" 2
@@ -185,30 +300,50 @@ up() {
   private "$address" || [[ -n $know ]] || die "$address is not a private address: whoever reaches it runs programs here. Fence the network first (job/docs/operations.md), then say --i-know" 2
   build
   printf '%s' "${given[*]@Q}" >"$state/options"
-  cores=$(nproc)
+  trap give_up EXIT
+  given_bound=$bound
+  [[ -n $bound ]] || bound=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 4096))
+  if fenced; then
+    fence_up
+    echo "$address:$port" >"$state/address"
+    export HTTP_PROXY=socks5://$proxy HTTPS_PROXY=socks5://$proxy http_proxy=socks5://$proxy https_proxy=socks5://$proxy
+  fi
   export NO_PROXY="${NO_PROXY:-${no_proxy:-}},$address" # agents ask the master, not a proxy for it
+  serve_all
+  trap - EXIT
+  for ((i = 0; i < 70; i++)); do # an agent whose master was away looks for it every 30 s
+    ! status >/dev/null 2>&1 || break
+    sleep 0.5
+  done
+  status
+}
 
-  launch master "$port" master "--address=$address:$port" "--logDirectory=$state"
+# serve_all launches the master and the agents.
+serve_all() {
+  local i host
+  launch master "$port" "$gleam" master "--address=$address:$port" "--logDirectory=$state"
   if [[ -n $hosts ]]; then
     while read -r host; do
       remote_up "$host"
     done < <(each_host)
-  else
-    [[ -n $slots ]] || slots=$((cores * 8 / agents > 4 ? cores * 8 / agents : 4))
-    [[ -n $memory ]] || memory=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024 / agents))
-    for ((i = 0; i < agents; i++)); do
-      mkdir -p "$state/agent-$i"
-      launch "agent-$i" "$((port + 5 + i))" agent "--host=$address" "--port=$((port + 5 + i))" "--dir=$state/agent-$i" \
-        "--master=$address:$port" "--executor.max=$slots" "--memory=$memory"
-    done
+    return
   fi
-  for _ in $(seq 50); do
-    if status >/dev/null 2>&1; then
-      break
-    fi
-    sleep 0.1
+  [[ -n $slots ]] || slots=$(($(nproc) * 8 / agents > 4 ? $(nproc) * 8 / agents : 4))
+  [[ -n $memory ]] || memory=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024 / agents))
+  for ((i = 0; i < agents; i++)); do
+    mkdir -p "$state/agent-$i"
+    launch "agent-$i" "$((port + 5 + i))" "$gleam" agent "--host=$address" "--port=$((port + 5 + i))" "--dir=$state/agent-$i" \
+      "--master=$address:$port" "--executor.max=$slots" "--memory=$memory"
   done
-  status
+}
+
+# give_up stops what an up started that did not come to its end.
+give_up() {
+  local i
+  for ((i = ${#started[@]} - 1; i >= 0; i--)); do
+    halt "${started[i]}"
+  done
+  [[ -e $state/fence.keeper ]] || rm -f "$state/address"
 }
 
 # The store that the input may be in; agents read it too.
@@ -227,34 +362,33 @@ remote_up() {
     for name in "${store[@]}"; do
       [[ -z ${!name:-} ]] || printf 'export %s=%q\n' "$name" "${!name}"
     done
+    printf 'keeper=%q\n' "$(keeper)"
     cat <<'REMOTE'
 set -euo pipefail
-host=$1 port=$2 master=$3 slots=${4:-$(($(nproc) * 8))}
-memory=${5:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024))}
+host=$1 port=$2 master=$3 alarm=$4 slots=${5:-$(($(nproc) * 8))}
+memory=${6:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024))}
+bound=${7:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 4096))}
 export NO_PROXY="${NO_PROXY:-${no_proxy:-}},${master%:*}"
 cd .local/state/neardup/agent
-if [[ -s pid && $(readlink "/proc/$(<pid)/exe") == "$PWD/gleam"* ]]; then
+if [[ -s agent.keeper && $(tr '\0' ' ' <"/proc/$(cut -d' ' -f1 agent.keeper)/cmdline") == *keep* ]]; then
   exit 0
 fi
-setsid ./gleam agent "--host=$host" "--port=$port" "--dir=data" "--master=$master" \
+setsid bash -c "$keeper" keep agent data "$host" "$((port + 10000))" "$bound" "$alarm" \
+  "$PWD/gleam" agent "--host=$host" "--port=$port" "--dir=data" "--master=$master" \
   "--executor.max=$slots" "--memory=$memory" >>agent.log 2>&1 </dev/null &
-echo $! >pid
 REMOTE
-  } | ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "$slots" "$memory"
+  } | ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "${alarm@Q}" "${slots@Q}" "${memory@Q}" "${given_bound@Q}"
 }
 
 remote_down() {
-  ssh "$1" bash -s <<'REMOTE'
-cd .local/state/neardup/agent 2>/dev/null || exit 0
-[[ -s pid ]] || exit 0
-pid=$(<pid)
-if [[ $(readlink "/proc/$pid/exe") == "$PWD/gleam"* ]]; then
-  kill -TERM -- "-$pid" 2>/dev/null
-  sleep 1
-  kill -KILL -- "-$pid" 2>/dev/null
-fi
-rm -f pid
+  {
+    declare -f started_at alive halt
+    cat <<'REMOTE'
+state=.local/state/neardup/agent
+[[ ! -d $state ]] || halt agent
+rm -rf "$state"/data/[0-9]* "$state"/data/f*.dat
 REMOTE
+  } | ssh "$1" bash -s
 }
 
 # remember what the cluster was started with, where no option says otherwise.
@@ -268,6 +402,7 @@ remember() {
       --hosts) hosts=${hosts:-${saved[++i]}} ;;
       --address) address=${address:-${saved[++i]}} ;;
       --port) port=${saved[++i]} ;;
+      --agents) agents=${saved[++i]} ;;
     esac
   done
 }
@@ -280,40 +415,55 @@ down() {
       remote_down "$host" || echo "cluster.sh: $host: not stopped" >&2
     done < <(each_host)
   fi
-  for file in "$state"/agent-*.pid "$state"/master.pid; do
-    [[ -e $file ]] && halt "$file"
+  for file in "$state"/agent-*.keeper "$state"/{master,fence,outside}.keeper; do
+    [[ ! -e $file ]] || halt "$(basename "$file" .keeper)"
   done
-  # What agents hold of flows, and the master's file of each flow.
-  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/f[0-9]*.log
+  # What agents hold of flows, and how often they ended.
+  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state/address"
+}
+
+# kept NAME: say how a server is, and whether it is well.
+kept() {
+  local ends=0 well=0
+  if alive "$state/$1.pid"; then
+    echo -n "$1 runs (process $(cut -d' ' -f1 "$state/$1.pid"))"
+  else
+    echo -n "$1 is missing; see $state/$1.log"
+    well=1
+  fi
+  if ! alive "$state/$1.keeper"; then
+    echo -n ', and nothing starts it again: scripts/cluster.sh up'
+    well=1
+  fi
+  if [[ -s $state/$1.ends ]]; then
+    ends=$(awk -v since=$(($(date +%s) - 3600)) '$1 > since' "$state/$1.ends" | wc -l)
+  fi
+  ((ends == 0)) || echo -n "; it ended $ends times in the last hour"
+  ((ends < 5)) || well=1
+  echo
+  return "$well"
 }
 
 status() {
-  local file name page host at slots taken told known expected ok=0 any=''
+  local file page host at slots taken told known expected ok=0
   command -v curl >/dev/null || die "curl is not in PATH: install it"
   remember
-  for file in "$state"/master.pid "$state"/agent-*.pid; do
-    [[ -e $file ]] || continue
-    any=yes
-    name=$(basename "$file" .pid)
-    if alive "$file"; then
-      echo "$name runs (process $(cut -d' ' -f1 "$file"))"
-    else
-      echo "$name is gone; see $state/$name.log"
-      ok=1
-    fi
-  done
-  if [[ -z $any ]]; then
+  address=${address:-127.0.0.1}
+  if ! compgen -G "$state/*.keeper" >/dev/null; then
     echo "no cluster runs here"
     return 1
   fi
-  if ! page=$(curl -sf --noproxy '*' --max-time 5 "http://${address:-127.0.0.1}:$port/"); then
-    echo "the master does not answer at ${address:-127.0.0.1}:$port"
+  for file in "$state"/{fence,outside,master}.keeper "$state"/agent-*.keeper; do
+    [[ ! -e $file ]] || kept "$(basename "$file" .keeper)" || ok=1
+  done
+  if ! page=$(inside curl -sf --noproxy '*' --max-time 5 "http://$address:$port/"); then
+    echo "the master does not answer at $address:$port"
     return 1
   fi
   # A row of the master's page: host, port, last heartbeat, resources, taken.
   while read -r host at slots taken; do
     told=''
-    if ! speaks "$host" "$((at + 10000))"; then
+    if ! inside bash -c "$(declare -f greets); greets $host $((at + 10000))"; then
       told=', does not answer'
       ok=1
     fi
@@ -321,13 +471,21 @@ status() {
   done < <(tr -d '\n' <<<"$page" | sed 's/<tr>/\n/g' |
     sed -nE 's|.*<td><code>[^<]*</code></td> *<td>[^<]*</td> *<td>([^<]*)</td> *<td>([0-9]+)</td> *<td>[^<]*</td> *<td>cpu_count:([0-9]+)[^<]*</td> *<td>(cpu_count:([0-9]+))?.*|\1 \2 \3 \5|p')
   known=$(grep -c '<td><code>' <<<"$page" || true)
-  expected=$(find "$state" -maxdepth 1 -name 'agent-*.pid' | wc -l)
+  expected=$agents
   if [[ -n $hosts && -r $hosts ]]; then
     expected=$(each_host | wc -l)
   fi
-  echo "master at ${address:-127.0.0.1}:$port knows $known of $expected agents"
+  echo "master at $address:$port knows $known of $expected agents"
   ((known >= expected && ok == 0))
 }
+
+# Without options, up is as the last time.
+if [[ $command == up && -s $state/options ]] && { ((${#given[@]} == 0)) || [[ ${#given[@]} == 2 && ${given[0]} == --state ]]; }; then
+  eval "again=($(<"$state/options"))" # written with @Q
+  if ((${#again[@]} > ${#given[@]})); then
+    exec "${BASH_SOURCE[0]}" up "${again[@]}"
+  fi
+fi
 
 case $command in
   up) up ;;

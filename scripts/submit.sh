@@ -10,7 +10,8 @@ Builds neardup (or takes --binary), checks that the cluster answers, runs the
 job there and follows it. Everything else is handed to `neardup run`: see
 neardup run --help. The same command again goes on with what is left.
 
-  --master HOST:PORT  the gleam master (default: the settings')
+  --master HOST:PORT  the gleam master (default: the settings'), or the --state
+                      of cluster.sh as an absolute path, if not the default
   --out DIR           run directory, on storage that all hosts mount at the
                       same path
   --config FILE       settings, like night.yaml
@@ -59,7 +60,7 @@ file=$(readlink -f -- "$binary") || die "$binary is not there" 2
 [[ -f $file && -x $file ]] || die "$file is no program" 2
 
 [[ -n $master ]] || master=$("$file" config execution.master "${settings[@]}") || exit
-[[ $master =~ ^[^:]+:[0-9]+$ ]] || die "master $master: write HOST:PORT" 2
+[[ $master =~ ^([^:]+:[0-9]+|/.+)$ ]] || die "master $master: write HOST:PORT, or the cluster's state folder" 2
 "$file" "-gleam.agents=$master" || exit 1 # it says why
 
 # exec: a signal for this script reaches neardup, and its exit code is ours.

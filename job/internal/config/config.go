@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -392,7 +393,7 @@ func (c Config) Check() error {
 		{cluster && c.Execution.Stall <= 0, "execution.stall", "write a time like 90s, 2m or 12h"},
 		{cluster && c.Execution.Deadline <= 0, "execution.deadline", "write a time like 90s, 2m or 12h"},
 		{cluster && (c.Execution.Quorum <= 0 || c.Execution.Quorum > 1), "execution.quorum", "write a share like 0.66; 1: go on with all agents only"},
-		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT"},
+		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT, or the cluster's state folder as an absolute path"},
 	} {
 		if wrong.is {
 			s, err := c.Setting(wrong.setting)
@@ -403,6 +404,9 @@ func (c Config) Check() error {
 }
 
 func isAddress(text string) bool {
+	if filepath.IsAbs(text) {
+		return true
+	}
 	host, port, ok := strings.Cut(text, ":")
 	return ok && host != "" && port != ""
 }

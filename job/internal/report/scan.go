@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/decision"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/simhash/template"
 )
 

@@ -73,7 +73,7 @@ func BenchmarkMatch(b *testing.B) {
 			found := 0
 			for b.Loop() {
 				found = 0
-				err := New(Options{Master: c.master, Stall: time.Minute}).Match(b.Context(), job, documents, func(pairs []data.Pair) error {
+				err := newEngine(b, Options{Master: c.master, Stall: time.Minute}).Match(b.Context(), job, documents, func(pairs []data.Pair) error {
 					found += len(pairs)
 					return nil
 				})
@@ -102,7 +102,7 @@ func BenchmarkVerified(b *testing.B) {
 		engine engine.Engine
 	}{
 		{"local", local.New(2)},
-		{"gleam", New(Options{Master: c.master, Stall: time.Minute})},
+		{"gleam", newEngine(b, Options{Master: c.master, Stall: time.Minute})},
 	} {
 		b.Run(v.name, func(b *testing.B) {
 			found := 0
@@ -184,7 +184,7 @@ func BenchmarkEarlier(b *testing.B) {
 		engine engine.Engine
 	}{
 		{"local", local.New(2)},
-		{"gleam", New(Options{Master: c.master})},
+		{"gleam", newEngine(b, Options{Master: c.master})},
 	} {
 		b.Run(v.name, func(b *testing.B) {
 			most := watchMemory(b, dir.Path())

@@ -99,6 +99,16 @@ func startCluster(t testing.TB, agents, slots int) *testCluster {
 	return startClusterAt(t, "127.0.0.1", make([]place, agents), slots)
 }
 
+func newEngine(t testing.TB, o Options) *Engine {
+	t.Helper()
+	e, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cluster.Fence = nil })
+	return e
+}
+
 // startClusterAt starts a master at a host, and an agent at each place.
 func startClusterAt(t testing.TB, host string, places []place, slots int) *testCluster {
 	t.Helper()

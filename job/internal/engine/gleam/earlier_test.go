@@ -230,7 +230,7 @@ func earlierEqualsLocal(t *testing.T, c *testCluster) {
 			}
 			dir := openRun(t)
 			began := time.Now()
-			got, err := in.join(t.Context(), t, New(Options{Master: c.master}), dir, cut)
+			got, err := in.join(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, cut)
 			if err != nil || got != want {
 				t.Errorf("%+v, %d splits: %v; %s", v, len(cut), err, firstDifference(got, want))
 			}
@@ -261,7 +261,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := startCluster(t, 2, 3)
-	e := New(Options{Master: c.master})
+	e := newEngine(t, Options{Master: c.master})
 	if got, err := in.join(t.Context(), t, e, dir, cut); err != nil || got != want {
 		t.Fatalf("%v; %s", err, firstDifference(got, want))
 	}
@@ -308,7 +308,7 @@ func TestLibraryChecks(t *testing.T) {
 			dir := openRun(t)
 			c := startClusterAt(t, h.net+".1", h.places("", "mount -t tmpfs none "+hidden), 4)
 			if hidden == lib {
-				records, err := eachTask(t.Context(), t, New(Options{Master: c.master}), dir, engine.StageFingerprint, manifestOf(t, in.config, dump(t, t.TempDir())))
+				records, err := eachTask(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, engine.StageFingerprint, manifestOf(t, in.config, dump(t, t.TempDir())))
 				if wrong := refused(err); wrong != "" {
 					t.Error(wrong)
 				}
@@ -318,7 +318,7 @@ func TestLibraryChecks(t *testing.T) {
 					}
 				}
 			}
-			_, err := in.join(t.Context(), t, New(Options{Master: c.master}), dir, in.splits)
+			_, err := in.join(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, in.splits)
 			if wrong := refused(err); wrong != "" {
 				t.Error(wrong)
 			}

@@ -261,7 +261,7 @@ func pairsEqualLocal(t *testing.T, c *testCluster, cfg config.Config, docs []dat
 		t.Fatal(err)
 	}
 	began := time.Now()
-	got, err := findPairs(t.Context(), t, New(Options{Master: c.master}), dir, cfg, documents)
+	got, err := findPairs(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, cfg, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +412,7 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	got, err := fingerprintRun(t, New(Options{Master: c.master}), theirs, splits)
+	got, err := fingerprintRun(t, newEngine(t, Options{Master: c.master}), theirs, splits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -382,7 +382,7 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	outside.Go(func() { tr.fromOutside(f, ended) })
 
 	stall := stallOf(f)
-	e := New(Options{Master: c.master, Stall: stall, Deadline: 10 * stall})
+	e := newEngine(t, Options{Master: c.master, Stall: stall, Deadline: 10 * stall})
 	var err error
 	var wrong string
 	switch {
@@ -646,7 +646,7 @@ func TestFinishedSplitsAreKept(t *testing.T) {
 	if err := errors.Join(os.Remove(bad), os.Mkdir(bad, 0o755)); err != nil { // it opens, and cannot be read
 		t.Fatal(err)
 	}
-	e := New(Options{Master: c.master, Stall: 20 * time.Second})
+	e := newEngine(t, Options{Master: c.master, Stall: 20 * time.Second})
 	records, err := fingerprintRun(t, e, dir, splits)
 	if err == nil || !strings.Contains(err.Error(), bad) || !errors.Is(err, supervise.ErrFailed) {
 		t.Fatalf("got %v, want an error that names %s", err, bad)

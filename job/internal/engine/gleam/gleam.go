@@ -32,7 +32,7 @@ import (
 // Options says where the cluster is and how patient the engine is. Zero
 // values stand for the defaults.
 type Options struct {
-	Master   string        // HOST:PORT; default 127.0.0.1:45326
+	Master   string        // HOST:PORT, or the state folder of a cluster with a fence; default 127.0.0.1:45326
 	Attempts int           // at each flow; default 3
 	Stall    time.Duration // an attempt without progress for that long is ended; default 2 minutes
 	Deadline time.Duration // an attempt that runs longer is ended; default 12 hours
@@ -47,15 +47,19 @@ type Engine struct {
 	roster  supervise.Roster
 }
 
-// New returns an engine.
-func New(o Options) *Engine {
+// New returns an engine. The error wraps cluster.ErrNotReady.
+func New(o Options) (*Engine, error) {
+	master, err := cluster.Enter(cmp.Or(o.Master, "127.0.0.1:45326"))
+	if err != nil {
+		return nil, err
+	}
 	return &Engine{o: supervise.Options{
-		Master:   cmp.Or(o.Master, "127.0.0.1:45326"),
+		Master:   master,
 		Attempts: cmp.Or(o.Attempts, 3),
 		Stall:    cmp.Or(o.Stall, 2*time.Minute),
 		Deadline: cmp.Or(o.Deadline, 12*time.Hour),
 		Quorum:   cmp.Or(o.Quorum, 0.66),
-	}}
+	}}, nil
 }
 
 var _ engine.Engine = (*Engine)(nil)

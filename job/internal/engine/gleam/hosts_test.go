@@ -207,7 +207,7 @@ func TestClock(t *testing.T) {
 	job := matchJob(t, dir, config.Default())
 	job.Log = slog.New(slog.NewTextHandler(&said, nil))
 	documents := writeViews(t, dir, job.Config, planted.Views(100, 64))
-	err := New(Options{Master: c.master}).Match(t.Context(), job, documents, func([]data.Pair) error { return nil })
+	err := newEngine(t, Options{Master: c.master}).Match(t.Context(), job, documents, func([]data.Pair) error { return nil })
 	if err != nil {
 		t.Error(err)
 	}
@@ -242,7 +242,7 @@ func TestChecks(t *testing.T) {
 			c := startClusterAt(t, h.net+".1", places, 4)
 			address = c.address(1)
 			began := time.Now()
-			records, err := fingerprintRun(t, New(Options{Master: c.master, Stall: 20 * time.Second, Quorum: 1}), dir, splits)
+			records, err := fingerprintRun(t, newEngine(t, Options{Master: c.master, Stall: 20 * time.Second, Quorum: 1}), dir, splits)
 			if wrong := failed("cluster not ready", fill(f.want))(err); wrong != "" {
 				t.Error(wrong)
 			}
@@ -299,7 +299,7 @@ func TestFullDisk(t *testing.T) {
 		dir := openRun(t)
 		job := matchJob(t, dir, config.Default())
 		documents := writeViews(t, dir, job.Config, planted.Views(faultDocuments, 64))
-		err := New(Options{Master: c.master, Stall: 6 * time.Second, Quorum: 1}).Match(context.Background(), job, documents, nil)
+		err := newEngine(t, Options{Master: c.master, Stall: 6 * time.Second, Quorum: 1}).Match(context.Background(), job, documents, nil)
 		if wrong := failed(c.address(1), "disk")(err); wrong != "" {
 			t.Error(wrong)
 		}

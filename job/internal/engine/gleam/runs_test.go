@@ -21,7 +21,7 @@ func runsEqual(t *testing.T, c *testCluster, req job.Request) {
 	t.Helper()
 	var dirs [2]*rundir.Dir
 	var sums [2]*job.Summary
-	for i, e := range []engine.Engine{local.New(2), New(Options{Master: c.master})} {
+	for i, e := range []engine.Engine{local.New(2), newEngine(t, Options{Master: c.master})} {
 		req.Engine, req.Out, req.Log = e, filepath.Join(t.TempDir(), "run"), testLog(t)
 		var err error
 		if sums[i], err = job.Run(t.Context(), req); err != nil {
@@ -84,7 +84,7 @@ func TestRunsEqualLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "run")
-		s, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{"-"}, Stdin: bytes.NewReader(text), Out: out, Config: config.Default(), Engine: New(Options{Master: c.master}), Log: testLog(t)})
+		s, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{"-"}, Stdin: bytes.NewReader(text), Out: out, Config: config.Default(), Engine: newEngine(t, Options{Master: c.master}), Log: testLog(t)})
 		if err != nil || s.Documents < 10 || s.Kept+s.Dropped != s.Documents {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -126,7 +126,7 @@ func TestInputIsGone(t *testing.T) {
 				t.Fatal("no split keeps its texts: the test shows nothing")
 			}
 			dir := runs.begun(t, stage)
-			if wrong, err := runs.each(t.Context(), t, New(Options{Master: c.master}), dir, stage); wrong != "" || err != nil {
+			if wrong, err := runs.each(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, stage); wrong != "" || err != nil {
 				t.Error(wrong, err)
 			}
 			c.left(dir.Path())

@@ -37,8 +37,8 @@ func TestScript(t *testing.T) {
 	if !long() {
 		t.Skip("NEARDUP_CLUSTER_LONG is not set")
 	}
-	state, port := t.TempDir(), fmt.Sprint(freePort(t))
-	cycle(t, state, nil, []string{"--agents", "3", "--slots", "4", "--port", port}, "127.0.0.1:"+port)
+	state := t.TempDir()
+	cycle(t, state, nil, []string{"--agents", "3", "--slots", "4"}, state)
 }
 
 // TestScriptDefaults starts, restarts and stops a cluster without any option.
@@ -46,11 +46,6 @@ func TestScriptDefaults(t *testing.T) {
 	needCluster(t)
 	if !long() {
 		t.Skip("NEARDUP_CLUSTER_LONG is not set")
-	}
-	for _, port := range []int{45326, 45331, 45332, 45333} {
-		if !isFree(port) || !isFree(port+10_000) {
-			t.Skipf("something listens at port %d or %d", port, port+10_000)
-		}
 	}
 	state := t.TempDir()
 	environ := []string{"XDG_STATE_HOME=" + state}
@@ -127,7 +122,7 @@ case $1 in *=10.0.0.9:*) exit 1 ;; esac
 		{[]string{"--out", "a run", "x"}, 0, "[config][execution.master][-gleam.agents=10.0.0.5:45326]" + run + "[x]"},
 		{[]string{"--set=a=b", "--out", "a run", "x"}, 0, "[config][execution.master][--set][a=b][-gleam.agents=10.0.0.5:45326]" + run + "[--set][a=b][x]"},
 		{[]string{"--master", "10.0.0.9:1", "--out", "a run", "x"}, 1, "[-gleam.agents=10.0.0.9:1]"},
-		{[]string{"--master", "10.0.0.9", "--out", "a run", "x"}, 2, "submit.sh: master 10.0.0.9: write HOST:PORT\n"},
+		{[]string{"--master", "10.0.0.9", "--out", "a run", "x"}, 2, "submit.sh: master 10.0.0.9: write HOST:PORT, or the cluster's state folder\n"},
 		{[]string{"x"}, 2, "submit.sh: name the run directory: --out DIR; see scripts/submit.sh --help\n"},
 		{[]string{"--out", "a run"}, 2, "submit.sh: name an input; see scripts/submit.sh --help\n"},
 	} {
@@ -517,7 +512,10 @@ func handedOn(t *testing.T, environ []string) {
 	}
 	_, secret, _ := strings.Cut(environ[at], "=")
 	knows := 0
-	for pid := range processes("gleam\x00agent") {
+	for pid, args := range processes("gleam\x00agent") {
+		if args[1] != "agent" {
+			continue // what keeps one
+		}
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err == nil && strings.Contains(string(text), environ[at]+"\x00") {
 			knows++
@@ -548,7 +546,7 @@ func cycle(t *testing.T, state string, environ, options []string, master string)
 	run := func() {
 		dir, cfg := openRun(t), variant{64, 3, faultDocuments}.config()
 		documents := writeViews(t, dir, cfg, planted.Prints(faultDocuments, 64))
-		if _, err := findPairs(t.Context(), t, New(Options{Master: master, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
+		if _, err := findPairs(t.Context(), t, newEngine(t, Options{Master: master, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
 			t.Error(err)
 		}
 	}

@@ -54,7 +54,7 @@ func TestStore(t *testing.T) {
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong") // of the agents: this process has begun to use the store
 		c := startCluster(t, 1, 4)
 		dir := openRun(t)
-		records, err := fingerprintRun(t, New(Options{Master: c.master}), dir, splits)
+		records, err := fingerprintRun(t, newEngine(t, Options{Master: c.master}), dir, splits)
 		if wrong := failed("cluster not ready", c.address(0), "s3://crawl/dump/", "with the store's endpoint and credentials in its environment")(err); wrong != "" {
 			t.Error(wrong)
 		}

@@ -43,10 +43,15 @@ func (d Dir) launcher(program string) []byte {
 	return []byte(strings.NewReplacer("PROGRAM", quoted(program), "FAILURES", quoted(d.Path(failures))).Replace(launcherText))
 }
 
+// Program is the copy of the program in the run directory.
+func (d Dir) Program(sum uint64) string {
+	return filepath.Join(filepath.Dir(string(d)), fmt.Sprintf("program-%016x", sum))
+}
+
 // WriteProgram copies the running program into the run directory, once for all
 // attempts, and writes this attempt's launcher, which brings it to the agents.
 func (d Dir) WriteProgram(sum uint64) error {
-	program := filepath.Join(filepath.Dir(string(d)), fmt.Sprintf("program-%016x", sum))
+	program := d.Program(sum)
 	if Gone(program) {
 		if err := copyProgram(program); err != nil {
 			return err

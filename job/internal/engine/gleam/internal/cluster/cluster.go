@@ -27,6 +27,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
 )
 
 // ErrNotReady is returned when the cluster cannot run the flow: the master or
@@ -43,8 +44,24 @@ var (
 	megabytes = regexp.MustCompile(`memory_mb:(-?\d+)`)
 )
 
+// Fence is that around the cluster's servers, nil if there is none: this
+// process reaches them through it. It is set before the first call.
+var Fence *fence.Fence
+
+// dial connects to one of the cluster's servers.
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	if Fence != nil {
+		return Fence.Dial(ctx, address)
+	}
+	dialer := net.Dialer{Timeout: probeTime}
+	return dialer.DialContext(ctx, "tcp", address)
+}
+
 // direct asks no proxy for a cluster's servers, whatever the environment says.
-var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+var direct = &http.Client{Transport: &http.Transport{
+	DisableKeepAlives: true,
+	DialContext:       func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address) },
+}}
 
 // maxPage bounds the master's status page.
 const maxPage = 64 << 20
@@ -92,9 +109,23 @@ func parseAgents(page string) (agents []Agent) {
 	return agents
 }
 
+// Enter finds the fence of the cluster whose master is named, if it has one, for
+// all further calls, and returns the master's HOST:PORT.
+func Enter(master string) (address string, err error) {
+	Fence, address, err = fence.Find(master)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	return address, nil
+}
+
 // Print writes a line for each agent, and whether it answers; ErrNotReady unless
 // one does. How many are enough is for the run to say.
 func Print(ctx context.Context, master string, w io.Writer) error {
+	master, err := Enter(master)
+	if err != nil {
+		return err
+	}
 	agents, err := Agents(ctx, master)
 	if err != nil {
 		return err
@@ -169,8 +200,7 @@ func greets(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	dialer := net.Dialer{Timeout: probeTime}
-	conn, err := dialer.DialContext(ctx, "tcp", at)
+	conn, err := dial(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -203,7 +233,7 @@ func endChannel(ctx context.Context, address, name string, onDisk bool) error {
 	}
 	// An agent that reads at all closes its side when it has seen the end of
 	// ours.
-	if c, ok := conn.(*net.TCPConn); ok {
+	if c, ok := conn.(interface{ CloseWrite() error }); ok {
 		err = c.CloseWrite()
 	}
 	_, rerr := io.Copy(io.Discard, conn)
@@ -219,8 +249,7 @@ const (
 
 // request opens a connection to an agent's channel.
 func request(ctx context.Context, address, name string, onDisk bool, field protowire.Number) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: probeTime}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +279,7 @@ func request(ctx context.Context, address, name string, onDisk bool, field proto
 // withAgent calls f with a client of an agent's server; the first call waits
 // for the connection.
 func withAgent(address string, f func(pb.GleamAgentClient) error) (err error) {
-	conn, err := util.GleamGrpcDial(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	conn, err := util.GleamGrpcDial(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial), grpc.WithNoProxy())
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,10 @@ func (r *Run) drive(ctx context.Context, s *attempt.Spec) (res *attempt.Result, 
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	cmd := exec.Command(attempt.Executable, attempt.DriverArgs(r.dir, s.Attempt)...)
-	cmd.Args[0] = os.Args[0]
+	cmd, err := r.command(s)
+	if err != nil {
+		return nil, err
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	folder, err := os.MkdirTemp("", "neardup-driver-") // it cannot remove what it leaves there if it is killed
 	if err != nil {
@@ -65,6 +67,23 @@ func (r *Run) drive(ctx context.Context, s *attempt.Spec) (res *attempt.Result, 
 		cause = res.Failure
 	}
 	return nil, r.why(cause, logPath)
+}
+
+// command is the driver's: it speaks to the cluster's servers itself, so it
+// starts inside their fence.
+func (r *Run) command(s *attempt.Spec) (*exec.Cmd, error) {
+	args := attempt.DriverArgs(r.dir, s.Attempt)
+	if cluster.Fence == nil {
+		cmd := exec.Command(attempt.Executable, args...)
+		cmd.Args[0] = os.Args[0]
+		return cmd, nil
+	}
+	// A process in there may not look at the program of one out here.
+	line, err := cluster.Fence.Command(r.dir.Program(s.Binary), args...)
+	if err != nil {
+		return nil, attempt.Lost("driver: %v", err)
+	}
+	return exec.Command(line[0], line[1:]...), nil //nolint:gosec // our own program
 }
 
 // why returns the best known reason for a driver without a result.

@@ -26,7 +26,8 @@ func (r *Run) patience(attempt int, answered bool) time.Duration {
 }
 
 // ready waits for the master and for agents that all answer. After that
-// patience the flow goes on without those that do not, if enough are left.
+// patience the flow goes on without those that do not, if enough are left, and
+// at once without those that were left out before.
 func (r *Run) ready(ctx context.Context, attempt int) error {
 	patience := r.patience(attempt, r.Checked.Any())
 	told := false
@@ -37,7 +38,7 @@ func (r *Run) ready(ctx context.Context, attempt int) error {
 			err = r.Roster.enough(agents, r.Quorum)
 		}
 		switch {
-		case err == nil && (len(silent) == 0 || waited > patience):
+		case err == nil && (waited > patience || r.Roster.doubted(silent)):
 			r.agents = agents
 			r.lost(silent)
 			return nil

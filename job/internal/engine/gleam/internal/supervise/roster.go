@@ -75,6 +75,18 @@ func (r *Roster) enough(agents []cluster.Agent, quorum float64) error {
 	return nil
 }
 
+// doubted reports whether each of the agents was left out before.
+func (r *Roster) doubted(silent map[string]error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for address := range silent {
+		if r.strikes[address] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // lost returns the agents that took part in the attempt before, and are neither
 // among those that take part in this one nor left out.
 func (r *Roster) lost(now []cluster.Agent) (lost []string) {

@@ -2,9 +2,14 @@ package supervise
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 )
 
@@ -25,6 +30,10 @@ func TestRoster(t *testing.T) {
 	if r.enough(three[:2], 1) == nil || r.enough(three, 1) != nil {
 		t.Error("a quorum of all is not kept")
 	}
+	silent := map[string]error{"b:1": cluster.ErrNotReady}
+	if !r.doubted(nil) || r.doubted(silent) {
+		t.Error("an agent is doubted that was never left out")
+	}
 	// Left out once an agent comes back with the next flow, twice it does not.
 	for strike := 1; strike <= 2; strike++ {
 		r.leaveOut("b:1")
@@ -39,7 +48,27 @@ func TestRoster(t *testing.T) {
 			t.Errorf("strike %d, next flow: present are %v", strike, in)
 		}
 	}
+	if !r.doubted(silent) {
+		t.Error("an agent that was left out is waited for")
+	}
 	if lost := r.lost(three[:1]); !slices.Equal(lost, []string{"c:1"}) {
 		t.Errorf("lost %v", lost)
+	}
+}
+
+// A master that dies while slots are waited for is noticed within the patience
+// for it, not only after a stall.
+func TestRoomWithoutMaster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes the patience")
+	}
+	r := &Run{Options: Options{Master: "127.0.0.1:1", Stall: 5 * time.Second, Quorum: 1}, Checked: new(check.Checked), Roster: new(Roster),
+		Job: &engine.Job{Log: slog.New(slog.DiscardHandler)}, agents: []cluster.Agent{{Address: "a:1", Slots: 4, Used: 4}}}
+	began := time.Now()
+	if err := r.room(t.Context(), 2); !errors.Is(err, cluster.ErrNotReady) || !strings.Contains(err.Error(), "the master at 127.0.0.1:1 does not answer") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

@@ -1,0 +1,269 @@
+package gleam
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+)
+
+// kept is a cluster of three agents as scripts/cluster.sh starts and keeps it.
+type kept struct {
+	*testing.T
+	state string
+	fence *fence.Fence
+	ports []int // of the servers: master and agents, and each with 10000 added
+}
+
+func startKept(t *testing.T) *kept {
+	needCluster(t)
+	if testing.Short() {
+		t.Skip("servers take seconds to come back")
+	}
+	orSkip(t, "unshare --net true")
+	k := &kept{T: t, state: t.TempDir()}
+	t.Cleanup(func() {
+		if out, err := script(t, k.state, nil, "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+		if left := processes(k.state); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+	if out, err := script(t, k.state, nil, "up", "--agents", "3", "--slots", "4", "--alarm", "printf %s >"+filepath.Join(k.state, "told")); err != nil {
+		t.Fatalf("up: %v: %s", err, out)
+	}
+	var err error
+	if k.fence, _, err = fence.Find(k.state); err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range []int{45326, 45331, 45332, 45333} {
+		k.ports = append(k.ports, port, port+10_000)
+	}
+	return k
+}
+
+// well returns how long it takes until all servers are there.
+func (k *kept) well() time.Duration {
+	k.Helper()
+	began := time.Now()
+	for time.Since(began) < patience {
+		out, _ := script(k.T, k.state, nil, "status") // its words say more: it may tell of servers that ended
+		if strings.Contains(out, "knows 3 of 3 agents") && !strings.Contains(out, "missing") && !strings.Contains(out, "does not answer") {
+			return time.Since(began)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	k.Fatal("a server does not come back")
+	return 0
+}
+
+// ended is what the keepers say of servers that ended.
+func (k *kept) ended() string {
+	out, err := exec.Command("sh", "-c", "grep -h ' ended: ' "+k.state+"/*.log").Output()
+	if err != nil {
+		k.Error(err)
+	}
+	return string(out)
+}
+
+// pid is that of a server.
+func (k *kept) pid(name string) (pid int) {
+	k.Helper()
+	text, err := os.ReadFile(filepath.Join(k.state, name+".pid"))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &pid)
+	}
+	if err != nil {
+		k.Fatal(err)
+	}
+	return pid
+}
+
+// resident is the memory in use by a server, in MiB.
+func (k *kept) resident(name string) (mib int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", k.pid(name))) // it may just have ended
+	if _, rest, ok := strings.Cut(string(text), "VmRSS:"); ok {
+		_, _ = fmt.Sscan(rest, &mib)
+	}
+	return mib >> 10
+}
+
+// run runs a match flow.
+func (k *kept) run() {
+	k.Helper()
+	dir, cfg := openRun(k), variant{64, 3, faultDocuments}.config()
+	documents := writeViews(k, dir, cfg, planted.Prints(faultDocuments, 64))
+	if _, err := findPairs(k.Context(), k, newEngine(k, Options{Master: k.state, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
+		k.Error(err)
+	}
+}
+
+// throw sends bytes to a port inside, as only the cluster's user can, and
+// returns the connection.
+func (k *kept) throw(port int, text []byte) net.Conn {
+	ctx, cancel := context.WithTimeout(k.Context(), time.Second)
+	defer cancel()
+	conn, err := k.fence.Dial(ctx, fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return nil // it just ended
+	}
+	_, _ = conn.Write(text) // it may end now
+	return conn
+}
+
+// Nobody but its user reaches a cluster's servers.
+func TestFence(t *testing.T) {
+	k := startKept(t)
+	listening := make(map[string]bool) // inodes of sockets outside the fence
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		text, err := os.ReadFile("/proc/net/" + table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(text), "\n") {
+			if f := strings.Fields(line); len(f) > 9 {
+				listening["socket:["+f[9]+"]"] = true
+			}
+		}
+	}
+	seen := 0
+	for pid, args := range processes(k.state) {
+		seen++
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // the pattern is a good one
+		for _, f := range files {
+			if to, err := os.Readlink(f); err == nil && listening[to] {
+				t.Errorf("%q has a socket that others reach", args)
+			}
+		}
+	}
+	if seen < 6 {
+		t.Errorf("only %d processes", seen)
+	}
+	if os.Geteuid() == 0 {
+		keeper, err := os.ReadFile(filepath.Join(k.state, "fence.keeper"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, _, _ := strings.Cut(string(keeper), " ")
+		for _, line := range []string{
+			"nsenter --net=/proc/" + pid + "/ns/net true",
+			"ls " + k.state,
+			"cat " + filepath.Join(k.state, "address"),
+			"test -e " + filepath.Join(k.state, "in.sock"),
+			"kill " + pid,
+		} {
+			args := strings.Fields(line)
+			cmd := exec.Command(args[0], args[1:]...)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			if out, err := cmd.CombinedOutput(); err == nil {
+				t.Errorf("another user may %s: %s", line, out)
+			}
+		}
+	}
+	k.run()
+}
+
+// What ends a server ends it for seconds; what is sent to its ports, however
+// much, neither keeps it down nor makes it grow.
+func TestKept(t *testing.T) {
+	k := startKept(t)
+	for _, c := range []struct {
+		name   string
+		strike func()
+	}{
+		{"six bytes", func() { k.throw(45331, []byte{2, 0, 0, 0, 0xff, 0xff}) }},
+		{"a negative length", func() { k.throw(45332, []byte{0xff, 0xff, 0xff, 0xff, 1, 2}) }},
+		{"an agent is killed", func() { kill(k.pid("agent-2"), syscall.SIGKILL) }},
+		{"the fence's relay is killed", func() { kill(k.pid("fence"), syscall.SIGKILL) }},
+	} {
+		c.strike()
+		time.Sleep(time.Second)
+		took := k.well()
+		t.Logf("%s: all is well after %v", c.name, (took + time.Second).Round(time.Second/10))
+		if took > 10*time.Second {
+			t.Errorf("%s: it took %v", c.name, took)
+		}
+	}
+	var held []net.Conn
+	for range 4 {
+		held = append(held, k.throw(45333, []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")))
+	}
+	time.Sleep(time.Second)
+	t.Logf("GET / four times to an agent: %d MiB", k.resident("agent-2"))
+	for _, conn := range held {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+	n := 500
+	if long() {
+		n = 10_000
+	}
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 1))
+	thrown := 0
+	began := time.Now()
+	for range n {
+		for _, port := range k.ports {
+			text := make([]byte, 4+r.IntN(200))
+			for i := range text {
+				text[i] = byte(r.Uint32())
+			}
+			if r.IntN(2) == 0 { // a frame whose length is right
+				binary.LittleEndian.PutUint32(text, uint32(len(text)-4))
+			}
+			if conn := k.throw(port, text); conn != nil {
+				thrown++
+				_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+				_, _ = io.Copy(io.Discard, conn) // it ends, or not
+				_ = conn.Close()
+			}
+		}
+	}
+	t.Logf("seed %d: %d of %d frames arrived in %v", seed, thrown, n*len(k.ports), time.Since(began).Round(time.Second/10))
+	if thrown < n/2 {
+		t.Error("hardly any frame arrived: the test shows nothing")
+	}
+	took := k.well()
+	t.Logf("all is well after %v", took.Round(time.Second/10))
+	if took > time.Minute {
+		t.Errorf("it took %v: %s", took, k.ended())
+	}
+	for _, name := range []string{"master", "agent-0", "agent-1", "agent-2", "fence"} {
+		mib := k.resident(name)
+		t.Logf("%s: %d MiB", name, mib)
+		if mib > 200 {
+			t.Errorf("%s has grown to %d MiB", name, mib)
+		}
+	}
+	for began := time.Now(); !attempt.Gone(filepath.Join(k.state, "agent-0.keeper")) && attempt.Gone(filepath.Join(k.state, "told")); k.well() {
+		kill(k.pid("agent-0"), syscall.SIGKILL)
+		time.Sleep(time.Second)
+		if time.Since(began) > patience {
+			break
+		}
+	}
+	for _, name := range []string{"alarms.log", "told"} {
+		if text, err := os.ReadFile(filepath.Join(k.state, name)); err != nil || !strings.Contains(string(text), " ended 5 times within an hour") {
+			t.Errorf("no alarm: %v: %s", err, text)
+		}
+	}
+	if out, err := script(t, k.state, nil, "status"); err == nil {
+		t.Errorf("status says that all is well after so many ends: %s", out)
+	}
+	k.run()
+}

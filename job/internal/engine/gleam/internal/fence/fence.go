@@ -1,0 +1,339 @@
+// Package fence keeps a cluster's servers to their user. gleam's ports ask
+// nobody who he is, run what they are sent, and end at a few wrong bytes. So
+// master, agents and all that they start live in a network namespace of their
+// own, which has nothing but a loopback: no other user and no other host has a
+// way to their ports. The way in is a relay at a unix socket in a folder that only
+// the user may enter; the way out, to an object store, is a SOCKS proxy.
+// scripts/cluster.sh makes the namespace; this package starts no server.
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files in the state folder of a cluster that has a fence.
+const (
+	inSocket    = "in.sock"  // served inside: to the servers
+	outSocket   = "out.sock" // served outside: from the servers to the network
+	addressFile = "address"  // HOST:PORT of the master, inside
+)
+
+// Fence is that of a cluster, as its user's programs see it.
+type Fence struct{ folder string }
+
+// Find returns the fence of the cluster whose master is named, nil if it has
+// none, and the master's HOST:PORT. A name is the cluster's state folder, as an
+// absolute path, or HOST:PORT: then the fence is that of the cluster in the
+// default state folder, if its master is the one.
+func Find(master string) (*Fence, string, error) {
+	folder := master
+	if !filepath.IsAbs(master) {
+		state := os.Getenv("XDG_STATE_HOME")
+		if state == "" {
+			state = filepath.Join(os.Getenv("HOME"), ".local", "state")
+		}
+		folder = filepath.Join(state, "neardup", "cluster")
+	}
+	text, err := os.ReadFile(filepath.Join(folder, addressFile))
+	address := strings.TrimSpace(string(text))
+	switch {
+	case filepath.IsAbs(master) && err != nil:
+		return nil, "", fmt.Errorf("master: %w: name the state folder of a cluster that is up, or HOST:PORT", err)
+	case !filepath.IsAbs(master) && (err != nil || address != master):
+		return nil, master, nil //nolint:nilerr // it has no fence
+	}
+	return &Fence{folder: folder}, address, nil
+}
+
+// Dial connects to a server inside.
+func (f *Fence) Dial(ctx context.Context, address string) (net.Conn, error) {
+	return dialRelay(ctx, filepath.Join(f.folder, inSocket), address)
+}
+
+// Command is how a program and its arguments are started inside: by nsenter.
+func (f *Fence) Command(program string, args ...string) ([]string, error) {
+	conn, err := net.Dial("unix", filepath.Join(f.folder, inSocket))
+	if err != nil {
+		return nil, fmt.Errorf("fence: %w", err)
+	}
+	pid, err := peer(conn, func(c *unix.Ucred) int { return int(c.Pid) })
+	if err = errors.Join(err, conn.Close()); err != nil {
+		return nil, fmt.Errorf("fence: %w", err)
+	}
+	command := []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", pid)}
+	user := fmt.Sprintf("/proc/%d/ns/user", pid)
+	there, err := os.Readlink(user)
+	if err != nil {
+		return nil, fmt.Errorf("fence: %w", err)
+	}
+	if here, err := os.Readlink("/proc/self/ns/user"); err != nil || here != there {
+		command = append(command, "--user="+user, "--preserve-credentials")
+	}
+	return append(append(command, "--", program), args...), nil
+}
+
+// Inside serves the way in, and at the address proxy the way out, from within the
+// namespace, whose loopback it brings up, until ctx ends.
+func Inside(ctx context.Context, folder, proxy string) error {
+	if err := loopbackUp(); err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	l, err := net.Listen("tcp", proxy)
+	if err != nil {
+		return err
+	}
+	go serve(ctx, l, wayOut(ctx, folder))
+	return relay(ctx, filepath.Join(folder, inSocket), onlyServers)
+}
+
+// wayOut handles what comes to the proxy.
+func wayOut(ctx context.Context, folder string) func(net.Conn) error {
+	return func(conn net.Conn) error {
+		return socks(conn, func(address string) (net.Conn, error) {
+			return dialRelay(ctx, filepath.Join(folder, outSocket), address)
+		})
+	}
+}
+
+// onlyServers returns an error unless the address is one inside.
+func onlyServers(address string) error {
+	if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
+		return fmt.Errorf("%s is no server of the cluster", address)
+	}
+	return nil
+}
+
+// Outside serves the way out, from outside the namespace, until ctx ends.
+func Outside(ctx context.Context, folder string) error {
+	return relay(ctx, filepath.Join(folder, outSocket), func(string) error { return nil })
+}
+
+// loopbackUp brings up the loopback of the namespace.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	lo, err := unix.NewIfreq("lo")
+	if err == nil {
+		lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+		err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+	}
+	return errors.Join(err, unix.Close(fd))
+}
+
+// Bounds of what who connects may ask of a relay.
+const (
+	patience    = 10 * time.Second // to say where to, and to get there
+	maxLine     = 300
+	connections = 16 << 10 // at once
+)
+
+// relay serves at a unix socket, to this user and root alone: a line with an
+// address, answered by one that is empty or an error; then whatever comes is
+// passed on to that address, and back.
+func relay(ctx context.Context, path string, allowed func(address string) error) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	serve(ctx, l, func(conn net.Conn) error {
+		if uid, err := peer(conn, func(c *unix.Ucred) int { return int(c.Uid) }); err != nil || uid != os.Getuid() && uid != 0 {
+			return errors.Join(err, errors.New("another user"))
+		}
+		line, err := readLine(conn)
+		if err != nil {
+			return err
+		}
+		err = allowed(line)
+		var to net.Conn
+		if err == nil {
+			dialer := net.Dialer{Timeout: patience}
+			to, err = dialer.DialContext(ctx, "tcp", line)
+		}
+		if err != nil {
+			_, werr := fmt.Fprintf(conn, "%.250s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+			return errors.Join(err, werr)
+		}
+		if _, err := io.WriteString(conn, "\n"); err != nil {
+			return errors.Join(err, to.Close())
+		}
+		return join(conn, to)
+	})
+	return ctx.Err()
+}
+
+// serve handles the connections that a listener accepts, so many at once, until
+// ctx ends.
+func serve(ctx context.Context, l net.Listener, handle func(net.Conn) error) {
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	free := make(chan struct{}, connections)
+	for ctx.Err() == nil {
+		conn, err := l.Accept()
+		if err != nil {
+			time.Sleep(50 * time.Millisecond) // too many open files: some will be closed
+			continue
+		}
+		free <- struct{}{}
+		go func() {
+			defer func() { <-free }()
+			if conn.SetDeadline(time.Now().Add(patience)) == nil {
+				_ = handle(conn) // who connected was told
+			}
+			_ = conn.Close()
+		}()
+	}
+}
+
+// dialRelay connects to an address by way of a relay.
+func dialRelay(ctx context.Context, socket, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	until := time.Now().Add(patience)
+	if d, ok := ctx.Deadline(); ok && d.Before(until) {
+		until = d
+	}
+	err = conn.SetDeadline(until)
+	if err == nil {
+		_, err = io.WriteString(conn, address+"\n")
+	}
+	said := ""
+	if err == nil {
+		said, err = readLine(conn)
+	}
+	if err == nil && said != "" {
+		err = errors.New(said)
+	}
+	if err = errors.Join(err, conn.SetDeadline(time.Time{})); err != nil {
+		return nil, errors.Join(fmt.Errorf("fence: %s: %w", address, err), conn.Close())
+	}
+	return conn, nil
+}
+
+// readLine reads a line and nothing beyond it.
+func readLine(conn net.Conn) (string, error) {
+	var line []byte
+	for b := make([]byte, 1); len(line) < maxLine; line = append(line, b[0]) {
+		if _, err := io.ReadFull(conn, b); err != nil {
+			return "", err
+		}
+		if b[0] == '\n' {
+			return string(line), nil
+		}
+	}
+	return "", errors.New("the line is too long")
+}
+
+// join passes on what comes from each of two connections to the other, and that
+// no more will come, until both are done or one breaks.
+func join(a, b net.Conn) error {
+	err := errors.Join(a.SetDeadline(time.Time{}), b.SetDeadline(time.Time{}))
+	var both sync.WaitGroup
+	pass := func(to, from net.Conn) {
+		_, err := io.Copy(to, from)
+		if end, ok := to.(interface{ CloseWrite() error }); err == nil && ok {
+			err = end.CloseWrite()
+		}
+		if err != nil {
+			_, _ = a.Close(), b.Close() // the other way ends too
+		}
+	}
+	both.Go(func() { pass(a, b) })
+	both.Go(func() { pass(b, a) })
+	both.Wait()
+	return errors.Join(err, b.Close())
+}
+
+// peer returns what the kernel says of the other end of a unix socket.
+func peer(conn net.Conn, of func(*unix.Ucred) int) (n int, err error) {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, errors.New("no unix socket")
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		var cred *unix.Ucred
+		if cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			n = of(cred)
+		}
+	})
+	return n, errors.Join(cerr, err)
+}
+
+// socks serves one connection by SOCKS 5 (RFC 1928): CONNECT, and nothing else.
+func socks(conn net.Conn, dial func(address string) (net.Conn, error)) error {
+	read := func(n int) ([]byte, error) {
+		b := make([]byte, n)
+		_, err := io.ReadFull(conn, b)
+		return b, err
+	}
+	head, err := read(2) // version, number of methods
+	if err != nil || head[0] != 5 {
+		return errors.Join(err, errors.New("socks: another version"))
+	}
+	if _, err := read(int(head[1])); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte{5, 0}); err != nil { // no password: only the cluster is here
+		return err
+	}
+	if head, err = read(4); err != nil { // version, command, reserved, type of address
+		return err
+	}
+	refuse := func(code byte) error {
+		_, err := conn.Write([]byte{5, code, 0, 1, 0, 0, 0, 0, 0, 0})
+		return err
+	}
+	if head[1] != 1 {
+		return refuse(7)
+	}
+	length := map[byte]int{1: 4, 4: 16}[head[3]]
+	if head[3] == 3 {
+		b, err := read(1)
+		if err != nil {
+			return err
+		}
+		length = int(b[0])
+	}
+	name, err := read(length + 2)
+	if err != nil || length == 0 {
+		return errors.Join(err, refuse(8))
+	}
+	host := string(name[:length])
+	if head[3] != 3 {
+		host = net.IP(name[:length]).String()
+	}
+	port := int(name[length])<<8 | int(name[length+1])
+	to, err := dial(net.JoinHostPort(host, fmt.Sprint(port)))
+	if err != nil {
+		return errors.Join(err, refuse(5))
+	}
+	if err := refuse(0); err != nil { // granted
+		return errors.Join(err, to.Close())
+	}
+	return join(conn, to)
+}
