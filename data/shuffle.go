@@ -57,6 +57,8 @@ const (
 	ByTexts                  // the texts' similarity reaches the limit
 	ByEquality               // short texts of the same letters and digits
 	ByEdits                  // short texts of few edits
+	BySlips                  // the texts differ by slips alone
+	ByOrder                  // they are nearly as alike as the limit asks, and their letters agree in order
 	Contains                 // not the same, but the first text has nearly all of the second
 	Contained                // the second has nearly all of the first
 	NotTheSame               // none of these
@@ -64,7 +66,8 @@ const (
 
 var reasons = [...]string{
 	ByDistance: "distance", BySketches: "sketches alike", ByEstimate: "sketches near the limit", Open: "texts wanted",
-	ByTexts: "texts alike", ByEquality: "short, equal", ByEdits: "short, few edits", Contains: "contains", Contained: "contained", NotTheSame: "not the same",
+	ByTexts: "texts alike", ByEquality: "short, equal", ByEdits: "short, few edits",
+	BySlips: "texts alike but for slips", ByOrder: "texts alike in order", Contains: "contains", Contained: "contained", NotTheSame: "not the same",
 }
 
 // Same reports whether a pair of that reason is the same.

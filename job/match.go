@@ -141,7 +141,7 @@ func (r *run) resolve(ctx context.Context) (rec rundir.TaskRecord, err error) {
 // consult fills in what the texts say of pairs in order.
 func (r *run) consult(ctx context.Context, documents *engine.Documents, shingles *engine.Shingles, open []pairs.Pair) error {
 	verify := mapper.NewVerifier(engine.Rule(r.config.Match))
-	var x, y []uint64
+	var x, y mapper.Text
 	var a, b data.View
 	for i := range open {
 		if i&0xfff == 0 && ctx.Err() != nil {
@@ -150,20 +150,20 @@ func (r *run) consult(ctx context.Context, documents *engine.Documents, shingles
 		p := &open[i]
 		var err error
 		if i == 0 || p.A != open[i-1].A {
-			if x, err = shingles.Append(x[:0], p.A); err != nil {
+			if err = shingles.Read(p.A, &x); err != nil {
 				return err
 			}
 			if err = documents.View(p.A, &a); err != nil {
 				return err
 			}
 		}
-		if y, err = shingles.Append(y[:0], p.B); err != nil {
+		if err = shingles.Read(p.B, &y); err != nil {
 			return err
 		}
-		if err := documents.View(p.B, &b); err != nil {
+		if err = documents.View(p.B, &b); err != nil {
 			return err
 		}
-		p.Evidence.Reason, p.Overlap = verify.Settle(x, y, &a, &b)
+		p.Evidence.Reason, p.Overlap, _ = verify.Settle(&x, &y, &a, &b)
 	}
 	return nil
 }

@@ -221,11 +221,11 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 			defer cancel()
 			_, err := job.Run(stop, job.Request{
 				Command: job.CommandRun, Inputs: []string{filepath.Join(dir, "2026-01-02.jsonl")}, Out: filepath.Join(dir, "two"), Config: cfg, Engine: local.New(2),
-				Progress: func(stage string, _ int64, _ string) (func(int64), func()) {
+				Progress: func(stage string) (func(int64, string) func(int64), func()) {
 					if stage == at {
 						cancel()
 					}
-					return func(int64) {}, func() {}
+					return func(int64, string) func(int64) { return func(int64) {} }, func() {}
 				},
 			})
 			if err == nil {

@@ -44,9 +44,24 @@ func (r *Rule) isShort(v *data.View) bool { return r.ShortTexts && len(v.Letters
 // banding reports whether two documents are candidates by their bands.
 func (r *Rule) banding(a, b *data.View) bool { return r.Bands && firstBand(a, b) >= 0 }
 
-// sampled reports whether two documents are candidates by their samples.
+// sampled reports whether two documents are candidates by their samples: for one
+// may contain the other, or as their sketches say that one may be the other,
+// edited.
 func (r *Rule) sampled(a, b *data.View) bool {
-	return r.isSampled(a) && r.isSampled(b) && sketch.AlikeSamples(a.Sample, b.Sample, int(a.Length), int(b.Length))
+	if !r.isSampled(a) || !r.isSampled(b) {
+		return false
+	}
+	parts := sketch.ContainedParts
+	if r.ordered(a, b, differ(a, b)) {
+		parts = sketch.EditedParts
+	}
+	return sketch.AlikeSamples(a.Sample, b.Sample, int(a.Length), int(b.Length), parts)
+}
+
+// ordered reports whether the texts of two documents, whose sketches differ in so
+// many bits, are asked for the order of their letters.
+func (r *Rule) ordered(a, b *data.View, differ int) bool {
+	return r.Ordered(sketch.EstimateOf(differ), shorter(a, b), int(max(a.Length, b.Length)))
 }
 
 // isSampled reports whether a document has a sample that is looked at.
@@ -64,6 +79,7 @@ type Verifier struct {
 	rule   Rule
 	differ int // bits of the sketches beyond which the verdict is no
 	short  sketch.Short
+	align  sketch.Alignment
 	a, b   []rune
 	x, y   []uint64
 
@@ -90,7 +106,7 @@ func (v *Verifier) ownedAt(c *Candidate) *ownedPair {
 
 // NewVerifier returns a Verifier by the rule.
 func NewVerifier(rule Rule) *Verifier {
-	return &Verifier{rule: rule, differ: sketch.MostDiffer(max(min(rule.Short, rule.Long)-rule.Border, 0))}
+	return &Verifier{rule: rule, differ: sketch.MostDiffer(rule.Least())}
 }
 
 // Candidate is a candidate pair: two documents and where they share a key.
@@ -252,12 +268,12 @@ func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 }
 
 // asksTexts reports whether texts decide on a pair on which the sketches are
-// sure: whether one that is not the same contains the other, and on every pair
-// that the samples alone bring together.
+// sure: whether of one that is not the same one contains the other, or is it,
+// edited, and on every pair that the samples alone bring together.
 func (v *Verifier) asksTexts(same bool, a, b *data.View) bool {
 	r := &v.rule
 	if !same {
-		return r.sampled(a, b)
+		return r.sampled(a, b) || !r.byEdits(a, b) && r.ordered(a, b, differ(a, b))
 	}
 	return !v.met(a, b) && !a.Equal(b) && r.sampled(a, b)
 }
@@ -295,20 +311,36 @@ func Similarity(e data.Evidence) float64 {
 	return sketch.EstimateOf(int(e.Figure))
 }
 
-// Settle is the verdict on an open pair by the shingles of its texts, x and y,
-// with what these have in common.
-func (v *Verifier) Settle(x, y []uint64, a, b *data.View) (data.Reason, data.Overlap) {
-	jaccard, containment := sketch.Overlap(x, y)
+// Text is what an open pair is settled by.
+type Text struct {
+	Shingles []uint64 // as sketch.Shingles gives them
+	Letters  []byte   // as sketch.Letters gives them, in UTF-8
+}
+
+// Settle is the verdict on an open pair by its texts, x and y, with what their
+// shingles have in common and, if their letters decided, how these differ.
+func (v *Verifier) Settle(x, y *Text, a, b *data.View) (data.Reason, data.Overlap, sketch.Edited) {
+	jaccard, containment := sketch.Overlap(x.Shingles, y.Shingles)
 	o := data.Overlap{Jaccard: float32(jaccard), Containment: float32(containment)}
-	switch limit := v.rule.Containment; {
-	case v.rule.Settle(jaccard, shorter(a, b)).Same:
-		return data.ByTexts, o
-	case limit == 0 || containment < limit:
-		return data.NotTheSame, o
-	case len(x) >= len(y):
-		return data.Contains, o
+	verdict, edited := v.rule.Settle(jaccard, shorter(a, b)), sketch.Edited{}
+	if verdict.Open {
+		v.a, v.b = runes(v.a[:0], x.Letters), runes(v.b[:0], y.Letters)
+		verdict, edited = v.rule.Order(&v.align, v.a, v.b, jaccard, shorter(a, b))
 	}
-	return data.Contained, o
+	switch limit := v.rule.Containment; {
+	case verdict.Same:
+		return settled[verdict.Reason], o, edited
+	case limit == 0 || containment < limit:
+		return data.NotTheSame, o, edited
+	case len(x.Shingles) >= len(y.Shingles):
+		return data.Contains, o, edited
+	}
+	return data.Contained, o, edited
+}
+
+// settled are the reasons for which texts say that a pair is the same.
+var settled = map[string]data.Reason{
+	sketch.ReasonTextsAlike: data.ByTexts, sketch.ReasonTextsSlips: data.BySlips, sketch.ReasonTextsOrder: data.ByOrder,
 }
 
 // Estimated is the verdict on an open pair whose texts are gone: what the
@@ -318,7 +350,7 @@ func (v *Verifier) Estimated(e data.Evidence, a, b *data.View) data.Evidence {
 		return e
 	}
 	e.Reason = data.NotTheSame
-	if Similarity(e) >= v.rule.Limit(shorter(a, b)) {
+	if Similarity(e) >= v.rule.EstimateLimit(shorter(a, b)) {
 		e.Reason = data.ByEstimate
 	}
 	return e

@@ -2,6 +2,7 @@ package mapper
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -29,7 +30,7 @@ func TestJudge(t *testing.T) {
 			limit, similarity := rules.Limit(int(length)), sketch.EstimateOf(n)
 			want := data.NotTheSame
 			switch {
-			case similarity > limit-rules.Border && similarity < limit+rules.Border:
+			case similarity > limit-rules.Border && similarity < limit+rules.Border, similarity < limit && rules.Ordered(similarity, int(length), int(length+1)):
 				want = data.Open
 			case similarity > limit:
 				want = data.BySketches
@@ -44,7 +45,7 @@ func TestJudge(t *testing.T) {
 				t.Fatalf("%v becomes %v without its texts", want, settled)
 			case want == data.Open && settled != data.ByEstimate && settled != data.NotTheSame:
 				t.Fatalf("open becomes %v without its texts", settled)
-			case want == data.Open && (settled == data.ByEstimate) != (similarity >= limit):
+			case want == data.Open && (settled == data.ByEstimate) != (similarity >= rules.EstimateLimit(int(length))):
 				t.Fatalf("%g with the limit %g: %v without its texts", similarity, limit, settled)
 			}
 		}
@@ -62,11 +63,12 @@ func TestJudge(t *testing.T) {
 // The texts say whether two documents are the same, and else which one contains
 // the other.
 func TestSettle(t *testing.T) {
-	set := func(from, to uint64) (s []uint64) {
+	set := func(from, to uint64) *Text {
+		var x Text
 		for h := from; h < to; h++ {
-			s = append(s, h)
+			x.Shingles = append(x.Shingles, h)
 		}
-		return s
+		return &x
 	}
 	a, b := differing(0, 99)
 	for _, limit := range []float64{0, 0.9} {
@@ -84,14 +86,74 @@ func TestSettle(t *testing.T) {
 			if limit == 0 && !want.Same() {
 				want = data.NotTheSame
 			}
-			got, overlap := verify.Settle(set(0, 100), set(c.from, c.to), &a, &b)
+			got, overlap, _ := verify.Settle(set(0, 100), set(c.from, c.to), &a, &b)
 			if got != want || overlap != (data.Overlap{Jaccard: c.jaccard, Containment: c.containment}) {
 				t.Errorf("0 to 99 and %d to %d with the limit %g: %v, %+v, want %v of %+v", c.from, c.to-1, limit, got, overlap, want, c)
 			}
-			if back, _ := verify.Settle(set(c.from, c.to), set(0, 100), &b, &a); back != want.Reverse() {
+			if back, _, _ := verify.Settle(set(c.from, c.to), set(0, 100), &b, &a); back != want.Reverse() {
 				t.Errorf("%d to %d and 0 to 99 with the limit %g: %v, want %v", c.from, c.to-1, limit, back, want.Reverse())
 			}
 		}
+	}
+}
+
+// Texts below the limit are the same if their letters say so.
+func TestSettleByLetters(t *testing.T) {
+	letters := func(seed int) string {
+		r := rand.New(rand.NewPCG(uint64(seed), 0))
+		text := make([]rune, 1000)
+		for i := range text {
+			text[i] = rune('a' + r.IntN(26))
+		}
+		return string(text)
+	}
+	every := func(text string, n int, with string) string { // puts with in the place of every n-th letter and those behind it
+		b := []byte(text)
+		for i := 0; i+len(with) <= len(b); i += n {
+			copy(b[i:], with)
+		}
+		return string(b)
+	}
+	a, b := differing(0, 1000)
+	text := letters(1)
+	verify := NewVerifier(Rule{Verified: true, Rules: sketch.Thorough()})
+	for _, c := range []struct {
+		name, other string
+		shared      uint64 // of 100 shingles
+		want        data.Reason
+		edits       bool
+	}{
+		{"the same", text, 70, data.ByTexts, false},
+		{"noise", every(text, 10, "#"), 58, data.BySlips, true},
+		{"noise, a footer", every(text, 10, "#") + letters(2)[:200], 50, data.BySlips, true},
+		{"noise, a header", letters(2)[:200] + every(text, 10, "#"), 50, data.BySlips, true},
+		{"too little in common", every(text, 10, "#"), 30, data.NotTheSame, false},
+		{"numbers", every(text, 10, "7"), 58, data.NotTheSame, false},
+		{"a passage in five is new", every(text, 200, letters(3)[:40]), 60, data.ByOrder, true},
+		{"half is new", every(text, 200, letters(3)[:100]), 60, data.NotTheSame, false},
+		{"all is new", letters(3), 60, data.NotTheSame, false},
+	} {
+		x, y := &Text{Letters: []byte(text)}, &Text{Letters: []byte(c.other)}
+		for h := range uint64(100) {
+			x.Shingles, y.Shingles = append(x.Shingles, h), append(y.Shingles, h+100-c.shared)
+		}
+		got, overlap, edited := verify.Settle(x, y, &a, &b)
+		if got != c.want || (edited.Edits > 0) != c.edits || got == data.ByTexts != (overlap.Jaccard >= .5) {
+			t.Errorf("%s: %v, J %.2f, %+v; want %v", c.name, got, overlap.Jaccard, edited, c.want)
+		}
+		if back, _, _ := verify.Settle(y, x, &b, &a); back != c.want {
+			t.Errorf("%s, the other way round: %v", c.name, back)
+		}
+	}
+	// A limit that is higher asks for more.
+	strict := sketch.Thorough()
+	strict.Long = .8
+	x, y := &Text{Letters: []byte(text)}, &Text{Letters: []byte(every(text, 10, "#"))}
+	for h := range uint64(100) {
+		x.Shingles, y.Shingles = append(x.Shingles, h), append(y.Shingles, h+40)
+	}
+	if got, _, _ := NewVerifier(Rule{Verified: true, Rules: strict}).Settle(x, y, &a, &b); got != data.NotTheSame {
+		t.Errorf("with a limit of %v: %v", strict.Long, got)
 	}
 }
 

@@ -1,12 +1,14 @@
 package sketch
 
+import "fmt"
+
 // Rules say from which similarity on two documents that met as candidates
 // are the same. The shorter a text, the more of it is what all texts of its
 // kind share, so short ones have to be more alike.
 type Rules struct {
 	LongFrom    int     // characters of the shorter document from which on it is long
 	Short, Long float64 // the least Jaccard similarity of shingles, 0 to 1
-	Border      float64 // an estimate less than this from the limit leaves the pair open for the texts to settle; 0: none is open
+	Border      float64 // an estimate less than this from the limit leaves the pair open for the texts to settle, and so does an Ordered one; 0: none is open
 
 	// Containment is the share of the smaller set of shingles that the other
 	// has too, from which on one of two texts that are not the same contains
@@ -19,20 +21,38 @@ type Rules struct {
 func Balanced() Rules { return Rules{LongFrom: 800, Short: 0.60, Long: 0.46} }
 
 // Thorough returns rules that have the texts settle what is within about three
-// standard errors of the limit, and find texts that contain others. They are meant for candidates at distance 12
-// or less or with a band in common.
+// standard errors of the limit, and find texts that differ by slips, are
+// revisions or contain others. They are meant for candidates at distance 12 or
+// less or with a band in common.
 func Thorough() Rules {
-	return Rules{LongFrom: 800, Short: 0.50, Long: 0.46, Border: 0.14, Containment: 0.80}
+	return Rules{LongFrom: 800, Short: 0.50, Long: 0.50, Border: 0.14, Containment: 0.80}
 }
+
+// Scattered edits take more shingles away than letters: of texts with a tenth of
+// their letters edited J is 0.42. So texts below the limit are asked for the
+// order of their letters: whether they differ by slips alone, down to slipsBelow
+// under it, and if both are long whether one is a revision of the other, down to
+// revisedBelow.
+const (
+	slipsBelow   = 0.25
+	revisedBelow = 0.12
+)
+
+// estimatedBelow is how much below the limit the estimate decides on long texts
+// that are gone: there Balanced has its limit.
+const estimatedBelow = 0.04
 
 // Reasons of a Verdict.
 const (
-	reasonSketchAlike  = "sketches alike"  // the estimate reaches the limit
-	reasonSketchUnlike = "sketches unlike" // it does not
-	reasonTextsAlike   = "texts alike"     // the texts' similarity reaches the limit
-	reasonTextsUnlike  = "texts unlike"    // it does not
-	ReasonOpen         = "texts wanted"    // the estimate is too near the limit
-	ReasonShortEqual   = "short, equal"    // short texts of the same letters and digits
+	ReasonSketchAlike  = "sketches alike"          // the estimate reaches the limit
+	ReasonSketchUnlike = "sketches unlike"         // it does not
+	ReasonSketchNear   = "sketches near the limit" // it does, by less than the texts may take from it, but they are gone
+	ReasonTextsAlike   = "texts alike"             // the texts' similarity reaches the limit
+	ReasonTextsUnlike  = "texts unlike"            // it does not
+	ReasonTextsSlips   = "texts alike but for slips"
+	ReasonTextsOrder   = "texts alike in order"
+	ReasonOpen         = "texts wanted" // the estimate is too near the limit
+	ReasonShortEqual   = "short, equal" // short texts of the same letters and digits
 	ReasonShortAlike   = "short, few edits"
 	ReasonShortUnlike  = "short, too many edits"
 	ReasonShortNumber  = "short, other numbers"
@@ -43,8 +63,20 @@ const (
 // Verdict is whether two documents are the same, and why.
 type Verdict struct {
 	Same   bool   `json:"same"`
-	Open   bool   `json:"-"` // Same is what the estimate says; Settle says what the texts say
+	Open   bool   `json:"-"` // Same is what was known so far; Settle says what the texts say, Order what their letters say
 	Reason string `json:"reason"`
+}
+
+// Estimated is the verdict where an open one cannot be settled, for a text is
+// gone: what the estimate says.
+func (v Verdict) Estimated() Verdict {
+	if v.Open && v.Same {
+		v.Reason = ReasonSketchNear
+	} else if v.Open {
+		v.Reason = ReasonSketchUnlike
+	}
+	v.Open = false
+	return v
 }
 
 // Limit returns the least similarity for a pair whose shorter document has
@@ -56,6 +88,31 @@ func (r Rules) Limit(length int) float64 {
 	return r.Short
 }
 
+// EstimateLimit returns the least estimate for a pair whose texts would have to
+// decide but are gone.
+func (r Rules) EstimateLimit(length int) float64 {
+	if r.Border > 0 && length >= r.LongFrom {
+		return r.Long - estimatedBelow
+	}
+	return r.Limit(length)
+}
+
+// Least returns the estimate from which on any pair is open or the same.
+func (r Rules) Least() float64 {
+	least := min(r.Short, r.Long)
+	if r.Border > 0 {
+		least -= max(r.Border, slipsBelow)
+	}
+	return max(least, 0)
+}
+
+// Ordered reports whether the texts of a pair that is not the same by its
+// estimated similarity are asked for the order of their letters: shorter and
+// longer are the texts' lengths.
+func (r Rules) Ordered(estimate float64, shorter, longer int) bool {
+	return r.Border > 0 && withinHalf(shorter, longer) && estimate >= r.Limit(shorter)-slipsBelow
+}
+
 // Judge gives the verdict by the estimated similarity of a pair whose shorter
 // document has length characters in normal form (simhash.Result.Length).
 func (r Rules) Judge(estimate float64, length int) Verdict {
@@ -65,18 +122,52 @@ func (r Rules) Judge(estimate float64, length int) Verdict {
 	case r.Border > 0 && estimate > limit-r.Border && estimate < limit+r.Border:
 		v.Open, v.Reason = true, ReasonOpen
 	case v.Same:
-		v.Reason = reasonSketchAlike
+		v.Reason = ReasonSketchAlike
 	default:
-		v.Reason = reasonSketchUnlike
+		v.Reason = ReasonSketchUnlike
 	}
 	return v
 }
 
 // Settle gives the verdict on an open pair by the Jaccard similarity of its
-// texts' shingles.
+// texts' shingles: open if Order decides.
 func (r Rules) Settle(jaccard float64, length int) Verdict {
-	if jaccard >= r.Limit(length) {
-		return Verdict{Same: true, Reason: reasonTextsAlike}
+	limit := r.Limit(length)
+	switch {
+	case jaccard >= limit:
+		return Verdict{Same: true, Reason: ReasonTextsAlike}
+	case r.Border > 0 && jaccard >= limit-slipsBelow:
+		return Verdict{Open: true, Reason: ReasonOpen}
 	}
-	return Verdict{Reason: reasonTextsUnlike}
+	return Verdict{Reason: ReasonTextsUnlike}
+}
+
+// Order gives the verdict on a pair that Settle leaves open by the texts'
+// Letters, and how they differ if it is yes.
+func (r Rules) Order(align *Alignment, a, b []rune, jaccard float64, length int) (Verdict, Edited) {
+	if v, e := align.Slips(a, b); v.Same {
+		return Verdict{Same: true, Reason: ReasonTextsSlips}, e
+	}
+	if length >= r.LongFrom && jaccard >= r.Limit(length)-revisedBelow {
+		if ok, e := align.Revised(a, b); ok {
+			return Verdict{Same: true, Reason: ReasonTextsOrder}, e
+		}
+	}
+	return Verdict{Reason: ReasonTextsUnlike}, Edited{}
+}
+
+// Check returns the first mistake, with what to write instead.
+func (r Rules) Check() error {
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"short", r.Short}, {"long", r.Long}, {"border", r.Border}, {"containment", r.Containment}} {
+		if !(f.value >= 0 && f.value <= 1) {
+			return fmt.Errorf("%s %v: write a similarity from 0 to 1", f.name, f.value)
+		}
+	}
+	if r.LongFrom < 0 {
+		return fmt.Errorf("long_from %d: write a number of characters, like 800", r.LongFrom)
+	}
+	return nil
 }

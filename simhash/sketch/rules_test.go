@@ -1,6 +1,9 @@
 package sketch
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestRules(t *testing.T) {
 	r := Rules{LongFrom: 100, Short: 0.6, Long: 0.4, Border: 0.1}
@@ -9,25 +12,64 @@ func TestRules(t *testing.T) {
 		length   int
 		want     Verdict
 	}{
-		{0.75, 99, Verdict{Same: true, Reason: reasonSketchAlike}},
+		{0.75, 99, Verdict{Same: true, Reason: ReasonSketchAlike}},
 		{0.65, 99, Verdict{Same: true, Open: true, Reason: ReasonOpen}},
 		{0.55, 99, Verdict{Open: true, Reason: ReasonOpen}},
-		{0.45, 99, Verdict{Reason: reasonSketchUnlike}},
-		{0.55, 100, Verdict{Same: true, Reason: reasonSketchAlike}},
+		{0.45, 99, Verdict{Reason: ReasonSketchUnlike}},
+		{0.55, 100, Verdict{Same: true, Reason: ReasonSketchAlike}},
 		{0.35, 100, Verdict{Open: true, Reason: ReasonOpen}},
 	} {
 		if got := r.Judge(c.estimate, c.length); got != c.want {
 			t.Errorf("Judge(%v, %d) = %+v, want %+v", c.estimate, c.length, got, c.want)
 		}
 	}
-	if got := r.Settle(0.6, 99); got != (Verdict{Same: true, Reason: reasonTextsAlike}) {
+	if got := r.Settle(0.6, 99); got != (Verdict{Same: true, Reason: ReasonTextsAlike}) {
 		t.Errorf("at the limit: %+v", got)
 	}
-	if got := r.Settle(0.59, 99); got != (Verdict{Reason: reasonTextsUnlike}) {
+	if got := r.Settle(0.59, 99); got != (Verdict{Open: true, Reason: ReasonOpen}) {
 		t.Errorf("below the limit: %+v", got)
 	}
+	if got := r.Settle(0.34, 99); got != (Verdict{Reason: ReasonTextsUnlike}) {
+		t.Errorf("far below the limit: %+v", got)
+	}
+	for estimate, want := range map[float64]Verdict{
+		0.75: {Same: true, Reason: ReasonSketchAlike}, 0.65: {Same: true, Reason: ReasonSketchNear},
+		0.55: {Reason: ReasonSketchUnlike}, 0.45: {Reason: ReasonSketchUnlike},
+	} {
+		if got := r.Judge(estimate, 99).Estimated(); got != want {
+			t.Errorf("without texts, at %v: %+v, want %+v", estimate, got, want)
+		}
+	}
+	for _, c := range []struct {
+		estimate        float64
+		shorter, longer int
+		want            bool
+	}{{.36, 90, 135, true}, {.36, 90, 136, false}, {.34, 90, 90, false}, {.16, 100, 100, true}, {.14, 100, 100, false}} {
+		if got := r.Ordered(c.estimate, c.shorter, c.longer); got != c.want {
+			t.Errorf("Ordered(%v, %d, %d) = %t", c.estimate, c.shorter, c.longer, got)
+		}
+	}
+	if r.EstimateLimit(99) != 0.6 || math.Abs(r.EstimateLimit(100)-0.36) > 1e-9 || math.Abs(r.Least()-0.15) > 1e-9 {
+		t.Errorf("limits of texts that are gone %v and %v, the least %v", r.EstimateLimit(99), r.EstimateLimit(100), r.Least())
+	}
 	r.Border = 0
-	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: reasonSketchAlike}) {
+	if got := r.Settle(0.59, 99); got.Open || r.Ordered(0.59, 100, 100) || r.Least() != 0.4 || r.EstimateLimit(100) != 0.4 {
+		t.Errorf("without a border: %+v, the least %v", got, r.Least())
+	}
+	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: ReasonSketchAlike}) {
 		t.Errorf("without a border: %+v", got)
+	}
+}
+
+func TestRulesCheck(t *testing.T) {
+	for _, r := range []Rules{Balanced(), Thorough(), {}} {
+		if err := r.Check(); err != nil {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	for _, r := range []Rules{{Short: 1.1}, {Long: -0.1}, {Border: math.NaN()}, {LongFrom: -1}} {
+		if r.Check() == nil {
+			t.Errorf("%+v passes", r)
+		}
 	}
 }

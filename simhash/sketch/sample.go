@@ -109,13 +109,22 @@ func SharedSample(a, b []byte, x, y int) (shared, fewer int) {
 	return shared, min(n, m)
 }
 
+// What two texts' samples share of the fewer keys, out of SampleParts: most, if
+// one text contains the other; hardly less than ContainedParts, if either has
+// something of its own, too. Each edit spoils the passages that it is in: with a
+// tenth of the letters edited a fifth of the passages is left, and less than
+// EditedParts by mishap only.
+const (
+	SampleParts    = 20
+	ContainedParts = 8
+	EditedParts    = 2
+)
+
 // AlikeSamples reports whether the samples of two texts, of lengths x and y in
-// characters, share two keys and two fifths of the fewer. Of two texts one of
-// which contains the other they share most; each edit spoils the passages that
-// it is in.
-func AlikeSamples(a, b []byte, x, y int) bool {
+// characters, share two keys, and so many parts of the fewer.
+func AlikeSamples(a, b []byte, x, y, parts int) bool {
 	n, m := sameLevel(a, b, x, y)
-	need := max(2, (2*min(n, m)+4)/5)
+	need := max(2, (parts*min(n, m)+SampleParts-1)/SampleParts)
 	return reach(a[:n*SampleKeyBytes], b[:m*SampleKeyBytes], need)
 }
 

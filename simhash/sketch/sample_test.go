@@ -103,7 +103,8 @@ func TestSharedSampleIsTheIntersection(t *testing.T) {
 		if shared != both || fewer > min(len(keys(a)), len(keys(b))) || fewer < shared {
 			t.Fatalf("%d in common of %d, want %d", shared, fewer, both)
 		}
-		if alike := sketch.AlikeSamples(a, b, len([]rune(x)), len([]rune(y))); alike != (both >= 2 && 5*both >= 2*fewer) {
+		parts := rapid.SampledFrom([]int{sketch.EditedParts, sketch.ContainedParts}).Draw(t, "parts")
+		if alike := sketch.AlikeSamples(a, b, len([]rune(x)), len([]rune(y)), parts); alike != (both >= 2 && sketch.SampleParts*both >= parts*fewer) {
 			t.Fatalf("%d in common of %d: alike is %t", both, fewer, alike)
 		}
 	})

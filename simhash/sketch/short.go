@@ -28,15 +28,27 @@ const (
 // short texts, a number or a name that differs makes another text. Those of up
 // to four characters have to be equal.
 //
-// Of longer ones a seventh may be edited, if the edits are slips: single
-// characters here and there, and hardly any of them digits. What makes another
-// text of a form, another date, name or amount, is edited in a piece. Such texts
-// have shingles, too: where these are alike, nobody asks for the edits.
+// Longer ones are the same if they differ by slips alone, see Alignment. Such texts have
+// shingles, too: where these are alike, nobody asks for the edits.
 //
 // A Short holds a buffer; one goroutine uses it at a time.
 type Short struct {
-	segment []byte
-	reached []int16 // by an alignment
+	segment   []byte
+	alignment Alignment
+}
+
+// Letters returns the letters, digits and marks of text, which is in normal
+// form, appended to dst.
+func Letters(dst []rune, text []byte) []rune {
+	var letters [1024 + simhash.LetterRoom]uint32
+	for len(text) > 0 {
+		n, read := simhash.ReadLetters(letters[:], text)
+		for _, c := range letters[:n] {
+			dst = append(dst, rune(c-1))
+		}
+		text = text[read:]
+	}
+	return dst
 }
 
 // ShortText returns the letters, digits and marks of text, which is in normal
@@ -241,7 +253,8 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	case slices.Equal(a, b):
 		return Verdict{Same: true, Reason: ReasonShortEqual}, 0
 	case longer > fewMax:
-		return s.judgeSlips(a, b, ShortEdits(longer))
+		v, e := s.alignment.Slips(a, b)
+		return v, e.Edits
 	}
 	if edits = Edits(a, b); edits > ShortEdits(longer) {
 		return Verdict{Reason: ReasonShortUnlike}, 0
@@ -253,106 +266,6 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 		return Verdict{Reason: ReasonShortWord}, 0
 	}
 	return Verdict{Same: true, Reason: ReasonShortAlike}, edits
-}
-
-// Edits are slips when those between two characters that stay are maxPiece on
-// average at most, and for every digit or numeral that they take or bring there
-// are digitShare of them at least.
-const (
-	maxPiece   = 1.7
-	digitShare = 3
-)
-
-// judgeSlips gives the verdict on two texts that are not both of few letters.
-func (s *Short) judgeSlips(a, b []rune, most int) (Verdict, int) {
-	edits, pieces, digits := s.align(a, b, most)
-	switch {
-	case edits > most:
-		return Verdict{Reason: ReasonShortUnlike}, 0
-	case digitShare*digits > edits:
-		return Verdict{Reason: ReasonShortNumber}, 0
-	case float64(edits) > maxPiece*float64(pieces):
-		return Verdict{Reason: ReasonShortWord}, 0
-	}
-	return Verdict{Same: true, Reason: ReasonShortAlike}, edits
-}
-
-// align returns the fewest edits that make b of a, if they are no more than
-// most, else more; in how many pieces between characters that stay they are,
-// and how many digits and Chinese numerals they take and bring. Of equally
-// short ways it takes the one that, from the end, replaces rather than deletes,
-// and deletes rather than inserts. It takes time for the square of most, and no
-// more (Ukkonen: Algorithms for Approximate String Matching, 1985).
-func (s *Short) align(a, b []rune, most int) (edits, pieces, digits int) {
-	end := len(b) - len(a) // the last diagonal: j − i of the characters i of a and j of b
-	if max(end, -end) > most {
-		return most + 1, 0, 0
-	}
-	// On diagonal d, e edits reach character reached[width·e + d + most + 1] of a
-	// at the farthest; a diagonal on either side is never reached.
-	width := 2*most + 3
-	s.reached = slices.Grow(s.reached[:0], width*(most+1))[:width*(most+1)]
-	for edits = 0; edits <= most; edits++ {
-		row := s.reached[width*edits:][:width]
-		for i := range row {
-			row[i] = unreached
-		}
-		for d := max(-edits, -len(a)); d <= min(edits, len(b)); d++ {
-			i, _ := s.step(a, b, most, edits, d)
-			if i == unreached {
-				continue
-			}
-			for i < len(a) && i+d < len(b) && a[i] == b[i+d] {
-				i++
-			}
-			row[d+most+1] = int16(i)
-		}
-		if int(row[end+most+1]) == len(a) {
-			break
-		}
-	}
-	if edits > most {
-		return edits, 0, 0
-	}
-	digit := func(c rune) bool { return unicode.IsDigit(c) || isNumeral(c) }
-	for e, d, last := edits, end, -1; e > 0; e-- {
-		i, from := s.step(a, b, most, e, d)
-		if stays := int(s.reached[width*e+d+most+1]); stays > i || last < 0 {
-			pieces++
-		}
-		last = i
-		if from >= d && digit(a[i-1]) {
-			digits++
-		}
-		if from <= d && digit(b[i+d-1]) {
-			digits++
-		}
-		d = from
-	}
-	return edits, pieces, digits
-}
-
-const unreached = -1
-
-// step returns the farthest character of a to which e edits, the last of them
-// onto diagonal d, lead, and from which diagonal that one comes: the same if it
-// replaces, the next if it deletes, the one before if it inserts.
-func (s *Short) step(a, b []rune, most, e, d int) (i, from int) {
-	if e == 0 {
-		return 0, d
-	}
-	before := s.reached[(2*most+3)*(e-1)+d+most:]
-	i = unreached
-	if x := int(before[1]); x != unreached && x < len(a) && x+d < len(b) {
-		i, from = x+1, d
-	}
-	if x := int(before[2]); x != unreached && x < len(a) && x+1 > i {
-		i, from = x+1, d+1
-	}
-	if x := int(before[0]); x != unreached && x+d <= len(b) && x > i {
-		i, from = x, d-1
-	}
-	return i, from
 }
 
 // sameDigits reports whether two texts have the same digits in the same order.

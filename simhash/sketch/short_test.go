@@ -38,31 +38,6 @@ func TestEditsAgainstTable(t *testing.T) {
 	})
 }
 
-func TestAlignAgainstTable(t *testing.T) {
-	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("ab1大")), 0, 60)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, most := letters.Draw(t, "a"), letters.Draw(t, "b"), rapid.IntRange(0, 30).Draw(t, "most")
-		if rapid.Bool().Draw(t, "near") && len(a) > 0 {
-			b = slices.Clone(a)
-			for range rapid.IntRange(0, 12).Draw(t, "edits") {
-				b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.SampledFrom([]rune("b2小")).Draw(t, "letter")
-			}
-		}
-		want := levenshtein(a, b)
-		var s Short
-		edits, pieces, digits := s.align(a, b, most)
-		if want > most {
-			if edits <= most {
-				t.Fatalf("%d edits of at most %d, want %d", edits, most, want)
-			}
-			return
-		}
-		if edits != want || pieces > edits || (pieces == 0) != (edits == 0) || digits > 2*edits {
-			t.Fatalf("%d edits in %d pieces, %d of digits; want %d", edits, pieces, digits, want)
-		}
-	})
-}
-
 // Short texts within the limit share a key, whatever the edits.
 func TestKeysMeet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

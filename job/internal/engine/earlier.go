@@ -100,7 +100,7 @@ func (n *Tonight) indexOn(workers int) {
 	n.index = sync.OnceValues(func() (*mapper.Index, error) {
 		return mapper.NewIndex(n.Views, mapper.IndexOptions{
 			Bits: n.bits, Distance: n.match.Distance, Bands: n.match.Bands, ShortTexts: n.match.ShortTexts,
-			Alike: min(rules.Short, rules.Long), Workers: workers,
+			Alike: min(rules.EstimateLimit(0), rules.EstimateLimit(rules.LongFrom)), Workers: workers,
 		})
 	})
 }

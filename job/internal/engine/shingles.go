@@ -10,10 +10,12 @@ import (
 	"sort"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -21,7 +23,7 @@ import (
 // documents in open pairs.
 const (
 	WantedFolder   = "wanted"   // their rows
-	ShinglesFolder = "shingles" // the shingles of their texts
+	ShinglesFolder = "shingles" // the shingles and letters of their texts
 )
 
 const kindWanted = "neardup wanted 1"
@@ -62,8 +64,8 @@ func readWanted(job *Job, task int) (rows []int64, err error) {
 }
 
 // texts reads the documents of a split whose texts decide again and writes
-// their shingles: a table of the rows with where each one's end, in eight-byte
-// words, then the hashes.
+// their shingles and letters: a table of the rows with where each one's shingles
+// and letters end, in eight-byte words, then the hashes, then the letters.
 func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: StageTexts, Task: task, Source: job.Splits[task].Path}
@@ -80,14 +82,20 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 		w := job.Analyzer.NewWorkspace()
 		f := job.Fingerprinter()
 		defer job.Release(f)
-		var text []byte
+		var text, letters []byte
 		var shingles []uint64
+		var runes []rune
 		head := binary.LittleEndian.AppendUint64(nil, uint64(len(rows)))
 		err = EachRow(ctx, job.Dir.Path(), job.Manifest, task, job.Config.Input, rows, func(i int, doc *data.Document) error {
 			text = w.Normalize(text[:0], f.Text(doc))
 			shingles = sketch.Shingles(shingles, text)
-			head = binary.LittleEndian.AppendUint64(head, uint64(rows[i]))
-			head = binary.LittleEndian.AppendUint64(head, uint64(len(shingles)))
+			runes = sketch.Letters(runes[:0], text)
+			for _, c := range runes {
+				letters = utf8.AppendRune(letters, c)
+			}
+			for _, n := range [...]int{int(rows[i]), len(shingles), len(letters)} {
+				head = binary.LittleEndian.AppendUint64(head, uint64(n))
+			}
 			rec.RowsOut++
 			return nil
 		})
@@ -97,7 +105,7 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 		for _, s := range shingles {
 			head = binary.LittleEndian.AppendUint64(head, s)
 		}
-		if err := state.Write(path, kindShingles, head); err != nil {
+		if err := state.Write(path, kindShingles, append(head, letters...)); err != nil {
 			return rec, err
 		}
 		rec.Outputs = append(rec.Outputs, name)
@@ -106,11 +114,10 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 	return rec, job.Dir.PutRecord(rec)
 }
 
-const kindShingles = "neardup shingles 1"
+const kindShingles = "neardup shingles 2"
 
-// Shingles reads the shingles of documents, by number, that the stage of texts
-// wrote. It keeps those of some splits in memory, and is safe for concurrent
-// use.
+// Shingles reads what the stage of texts wrote of documents, by number. It keeps
+// that of some splits in memory, and is safe for concurrent use.
 type Shingles struct {
 	dir       *rundir.Dir
 	documents *Documents
@@ -133,8 +140,9 @@ func OpenShingles(dir *rundir.Dir, documents *Documents, limit int64) *Shingles 
 	return &Shingles{dir: dir, documents: documents, limit: limit, splits: map[int]*splitShingles{}}
 }
 
-// Append appends the shingles of a document.
-func (s *Shingles) Append(dst []uint64, doc uint64) ([]uint64, error) {
+// Read reads the text of a document. Its letters are valid as long as they are
+// referred to, and not to be changed.
+func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 	task := s.documents.Part(doc)
 	s.mu.Lock()
 	part := s.splits[task]
@@ -145,22 +153,29 @@ func (s *Shingles) Append(dst []uint64, doc uint64) ([]uint64, error) {
 	s.mu.Unlock()
 	part.once.Do(func() { part.err = s.load(task, part) })
 	if part.err != nil {
-		return dst, part.err
+		return part.err
 	}
 	row := doc - s.documents.First(task)
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(part.b[8*i:]) }
-	low := sort.Search(part.n, func(i int) bool { return word(1+2*i) >= row })
-	if low == part.n || word(1+2*low) != row {
-		return dst, fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
+	low := sort.Search(part.n, func(i int) bool { return word(1+3*i) >= row })
+	if low == part.n || word(1+3*low) != row {
+		return fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
 	}
-	from, to := uint64(0), word(2+2*low)
-	if low > 0 {
-		from = word(2 * low)
+	ends := func(i int) (shingles, letters int) {
+		if i < 0 {
+			return 0, 0
+		}
+		return int(word(2 + 3*i)), int(word(3 + 3*i))
 	}
+	from, fromLetter := ends(low - 1)
+	to, toLetter := ends(low)
+	text.Shingles = text.Shingles[:0]
 	for i := from; i < to; i++ {
-		dst = append(dst, word(1+2*part.n+int(i)))
+		text.Shingles = append(text.Shingles, word(1+3*part.n+i))
 	}
-	return dst, nil
+	all, _ := ends(part.n - 1)
+	text.Letters = part.b[8*(1+3*part.n+all):][fromLetter:toLetter]
+	return nil
 }
 
 // load reads the file of a split. Beyond the limit the others are let go.
@@ -179,7 +194,7 @@ func (s *Shingles) load(task int, part *splitShingles) error {
 	if part.b, err = state.Read(path, kindShingles); err != nil {
 		return err
 	}
-	if len(part.b) < 8 || uint64(len(part.b)/16) < binary.LittleEndian.Uint64(part.b) {
+	if len(part.b) < 8 || uint64(len(part.b)/24) < binary.LittleEndian.Uint64(part.b) {
 		return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
 	part.n = int(binary.LittleEndian.Uint64(part.b))

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -80,12 +81,12 @@ func fingerprinted(t *testing.T, splits ...string) *engine.Job {
 	return job
 }
 
-// The stage of texts writes the shingles of the wanted rows of each split, and
+// The stage of texts writes the shingles and letters of the wanted rows of each split, and
 // Shingles finds them by number, however little it holds.
 func TestShinglesOfWantedDocuments(t *testing.T) {
 	const perSplit = 40
 	var splits [3]string
-	want := map[uint64][]uint64{}
+	want := map[uint64]mapper.Text{}
 	analyzer, err := simhash.New(simhash.Options{Bits: 64, Kind: simhash.KindNGrams, N: 2, Weight: simhash.WeightTF, Stop: simhash.StopNone, MinFeatures: 16})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,8 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 		if row%3 == 1 && task != 1 { // the split in the middle has none
 			rows[task] = append(rows[task], int64(row))
 			_, text, _ := strings.Cut(page(doc), `"text":"`)
-			want[uint64(doc)] = sketch.Shingles(nil, w.Normalize(nil, []byte(strings.TrimSuffix(text, `"}`))))
+			normal := w.Normalize(nil, []byte(strings.TrimSuffix(text, `"}`)))
+			want[uint64(doc)] = mapper.Text{Shingles: sketch.Shingles(nil, normal), Letters: []byte(string(sketch.Letters(nil, normal)))}
 		}
 	}
 	job := fingerprinted(t, splits[:]...)
@@ -126,22 +128,23 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 		shingles := engine.OpenShingles(job.Dir, documents, limit)
 		for range 2 {
 			for doc, of := range want {
-				if got, err := shingles.Append([]uint64{5}, doc); err != nil || !slices.Equal(got[1:], of) || got[0] != 5 {
-					t.Fatalf("document %d: %d shingles, want %d, %v", doc, len(got)-1, len(of), err)
+				got := mapper.Text{Shingles: []uint64{5}}
+				if err := shingles.Read(doc, &got); err != nil || !slices.Equal(got.Shingles, of.Shingles) || string(got.Letters) != string(of.Letters) {
+					t.Fatalf("document %d: %d shingles and %q, want %d and %q, %v", doc, len(got.Shingles), got.Letters, len(of.Shingles), of.Letters, err)
 				}
 			}
 		}
-		if _, err := shingles.Append(nil, 0); err == nil || !strings.Contains(err.Error(), "document 0") {
+		if err := shingles.Read(0, new(mapper.Text)); err == nil || !strings.Contains(err.Error(), "document 0") {
 			t.Errorf("of a document that was not wanted: %v", err)
 		}
-		if _, err := shingles.Append(nil, perSplit); !errors.Is(err, fs.ErrNotExist) {
+		if err := shingles.Read(perSplit, new(mapper.Text)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("of a split without any: %v", err)
 		}
 	}
 	for _, folder := range []string{engine.ShinglesFolder, engine.WantedFolder} {
 		damage(t, job.Dir.Path(rundir.State, folder, rundir.PartName(0, "")))
 	}
-	if _, err := engine.OpenShingles(job.Dir, documents, 0).Append(nil, 1); !errors.Is(err, state.ErrDamaged) {
+	if err := engine.OpenShingles(job.Dir, documents, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
 	if _, err := run(context.Background(), job, engine.StageTexts, 0, 1); !errors.Is(err, state.ErrDamaged) {

@@ -23,7 +23,7 @@ const (
 	StageLearn       = "learn"       // a sample of the documents, to learn what the pages of a site share
 	StageFingerprint = "fingerprint" // documents become fingerprints and views
 	StageRead        = "read"        // fingerprint files become views
-	StageTexts       = "texts"       // the shingles of the documents whose texts decide
+	StageTexts       = "texts"       // the shingles and letters of the documents whose texts decide
 	StageWrite       = "write"       // the tables and the clean dump
 )
 

@@ -45,7 +45,8 @@ type explanation struct {
 	Containment  float64        `json:"containment"`   // exact, in the shorter one
 	Candidate    bool           `json:"candidate"`     // the pair meets: by segment, band or as short texts
 	Verdict      sketch.Verdict `json:"verdict"`
-	Limit        float64        `json:"limit"` // similarity asked for; 0 for the distance alone and short texts
+	Limit        float64        `json:"limit"`  // similarity asked for; 0 for the distance alone and short texts
+	Edited       sketch.Edited  `json:"edited"` // how the letters differ in order, if that decided
 
 	textA, textB     []byte
 	sharedA, sharedB []string
@@ -125,7 +126,7 @@ type looked struct {
 	shared      []string // which has these pieces of it
 	fingerprint simhash.Fingerprint
 	view        data.View
-	shingles    []uint64
+	settle      mapper.Text
 	features    []simhash.Feature
 }
 
@@ -141,9 +142,9 @@ func (x *explainer) look(d *Document) *looked {
 	x.fingerprinter.Fingerprint(doc, "", &row)
 	mapper.View(&row, &l.view)
 	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
-	l.shingles = shingles(x.workspace.Normal())
+	l.settle = mapper.Text{Shingles: shingles(x.workspace.Normal()), Letters: []byte(string(sketch.Letters(nil, x.workspace.Normal())))}
 	l.features = x.workspace.Features(nil, d.Title, l.text)
-	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.shingles), int(row.Template)}
+	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.settle.Shingles), int(row.Template)}
 	return l
 }
 
@@ -154,8 +155,8 @@ func (x *explainer) explain(first, second *Document) *explanation {
 		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, sharedA: a.shared, sharedB: b.shared, A: a.side, B: b.side,
 		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
 		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
-		Jaccard:     sketch.Jaccard(a.shingles, b.shingles),
-		Containment: sketch.Containment(a.shingles, b.shingles),
+		Jaccard:     sketch.Jaccard(a.settle.Shingles, b.settle.Shingles),
+		Containment: sketch.Containment(a.settle.Shingles, b.settle.Shingles),
 		Segments:    []string{}, Shared: []featurePair{}, OnlyA: []featurePair{}, OnlyB: []featurePair{},
 	}
 	for t := range x.layout.Tables() {
@@ -205,10 +206,12 @@ func (e *explanation) judge(by *explainer, a, b *looked) {
 	case e.Candidate:
 		e.Limit = rules.Limit(length)
 		if e.Verdict.Open {
-			e.Verdict = rules.Settle(e.Jaccard, length)
-			if reason, _ := verify.Settle(a.shingles, b.shingles, x, y); !e.Verdict.Same && reason != data.NotTheSame {
-				e.Verdict.Reason = reason.String()
+			reason, _, edited := verify.Settle(&a.settle, &b.settle, x, y)
+			e.Verdict = sketch.Verdict{Same: reason.Same(), Reason: reason.String()}
+			if reason == data.NotTheSame {
+				e.Verdict.Reason = sketch.ReasonTextsUnlike
 			}
+			e.Edited = edited
 		}
 	case e.A.Shingles == 0 || e.B.Shingles == 0:
 		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
@@ -279,6 +282,9 @@ func (e *explanation) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, ", limit %.2f", e.Limit)
 	}
 	fmt.Fprintf(&b, "\ntexts        J = %.3f, containment %.3f (%d and %d shingles)\n", e.Jaccard, e.Containment, e.A.Shingles, e.B.Shingles)
+	if e.Edited.Edits > 0 {
+		fmt.Fprintf(&b, "letters      %d edits in %d pieces, of %d digits\n", e.Edited.Edits, e.Edited.Pieces, e.Edited.Digits)
+	}
 	fmt.Fprintf(&b, "features     %d shared, %d and %d alone, weight in common %.3f\n", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared)
 	for _, list := range []struct {
 		name  string

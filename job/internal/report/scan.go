@@ -92,7 +92,7 @@ func (s *scan) part(ctx context.Context, task int) (err error) {
 	defer func() { err = errors.Join(err, clusters.close()) }()
 	removed := &cursor[data.RemovedRow]{ended: true}
 	if o := s.config.Output; s.config.Library.Path != "" && o.Clean && o.Earlier == config.EarlierDrop {
-		removed, err = openCursor(parquet.OpenRemoved, s.table(rundir.Removed, task), func(r *data.RemovedRow) []byte { return r.DocID })
+		removed, err = openCursor(&data.Removed, s.table(rundir.Removed, task), func(r *data.RemovedRow) []byte { return r.DocID })
 		if err != nil {
 			return err
 		}

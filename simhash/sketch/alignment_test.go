@@ -1,0 +1,159 @@
+package sketch
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slipped returns the text with so many letters replaced, inserted and deleted.
+func slipped(text []rune, edits int, r *rand.Rand, letters []rune) []rune {
+	text = slices.Clone(text)
+	for range edits {
+		at, c := r.IntN(len(text)), letters[r.IntN(len(letters))]
+		switch r.IntN(3) {
+		case 0:
+			text[at] = c
+		case 1:
+			text = slices.Delete(text, at, at+1)
+		default:
+			text = slices.Insert(text, at, c)
+		}
+	}
+	return text
+}
+
+func random(r *rand.Rand, n int, letters []rune) []rune {
+	text := make([]rune, n)
+	for i := range text {
+		text[i] = letters[r.IntN(len(letters))]
+	}
+	return text
+}
+
+// The edits of texts that fit in a stretch are the fewest.
+func TestAlignAgainstTable(t *testing.T) {
+	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("ab1大")), 0, 60)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, most := letters.Draw(t, "a"), letters.Draw(t, "b"), rapid.IntRange(0, 30).Draw(t, "most")
+		if rapid.Bool().Draw(t, "near") && len(a) > 0 {
+			b = slices.Clone(a)
+			for range rapid.IntRange(0, 12).Draw(t, "edits") {
+				b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.SampledFrom([]rune("b2小")).Draw(t, "letter")
+			}
+		}
+		want := levenshtein(a, b)
+		var s Alignment
+		e := s.align(a, b, bounds{most, 60, 1}, false)
+		if want > most {
+			if e.Edits <= most {
+				t.Fatalf("%d edits of at most %d, want %d", e.Edits, most, want)
+			}
+			return
+		}
+		if e.Edits != want || e.Pieces > e.Edits || (e.Pieces == 0) != (e.Edits == 0) || e.Digits > 2*e.Edits {
+			t.Fatalf("%+v; want %d edits", e, want)
+		}
+		v, e := s.Slips(a, b)
+		if back, eBack := s.Slips(b, a); back != v || eBack != e {
+			t.Fatalf("%+v of %+v, and %+v of %+v the other way round", v, e, back, eBack)
+		}
+	})
+}
+
+// Long texts are aligned piece by piece, by few edits more than the fewest, and
+// the same the other way round.
+func TestAlignLongAgainstTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var s Alignment
+	for _, letters := range []string{"abcdefghijklmnopqrstuvwxyz", "etaoinsr", "ab"} {
+		for _, share := range []float64{0, .01, .05, .1, .13} {
+			text := random(r, 300+r.IntN(2000), []rune(letters))
+			other := slipped(text, int(share*float64(len(text))), r, []rune(letters))
+			want := levenshtein(text, other)
+			e := s.align(text, other, bounds{ShortEdits(max(len(text), len(other))), 12, 4}, false)
+			if e.Edits < want || float64(e.Edits) > 1.02*float64(want)+1 {
+				t.Errorf("%q, %g edited: %+v, the fewest are %d", letters, share, e, want)
+			}
+		}
+	}
+}
+
+// A long text with slips is the same; one in which numbers, words or a passage
+// differ is not.
+func TestSlipsOfLongTexts(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	letters := ideographs()
+	text := random(r, 1500, letters)
+	var s Alignment
+	judge := func(other []rune) string {
+		v, _ := s.Slips(text, other)
+		if back, _ := s.Slips(other, text); back != v {
+			t.Errorf("%+v, and %+v the other way round", v, back)
+		}
+		return v.Reason
+	}
+	for _, c := range []struct {
+		name string
+		of   []rune
+		want string
+	}{
+		{"slips", slipped(text, 150, r, letters), ReasonShortAlike},
+		{"noise", slipped(text, 300, r, letters), ReasonShortUnlike},
+		{"a passage", slices.Concat(text[:700], random(r, 150, letters), text[850:]), ReasonShortUnlike},
+		{"another end", slices.Concat(text[:1000], random(r, 500, letters)), ReasonShortUnlike},
+		{"words", every(text, 30, random(r, 4, letters)), ReasonShortWord},
+		{"numbers", every(text, 12, []rune("7")), ReasonShortNumber},
+		{"nothing", nil, ReasonShortUnlike},
+	} {
+		if got := judge(c.of); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// every puts the piece in place of what stands after every n characters.
+func every(text []rune, n int, piece []rune) []rune {
+	text = slices.Clone(text)
+	for at := n; at+len(piece) <= len(text); at += n {
+		copy(text[at:], piece)
+	}
+	return text
+}
+
+// ideographs returns some that are no numerals.
+func ideographs() (letters []rune) {
+	for c := '丁'; c < '丁'+3000; c++ {
+		if !isNumeral(c) {
+			letters = append(letters, c)
+		}
+	}
+	return letters
+}
+
+// Texts of a million characters take time for their length.
+func BenchmarkSlips(b *testing.B) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, bench := range []struct {
+		name  string
+		n     int
+		share float64
+	}{{"3000", 3000, .1}, {"3000, another", 3000, 1}, {"1000000", 1000000, .1}} {
+		letters := ideographs()
+		text := random(r, bench.n, letters)
+		other := slices.Clone(text)
+		for i := range other {
+			if r.Float64() < bench.share {
+				other[i] = letters[r.IntN(len(letters))]
+			}
+		}
+		b.Run(bench.name, func(b *testing.B) {
+			var s Alignment
+			for b.Loop() {
+				s.Slips(text, other)
+			}
+		})
+	}
+}
