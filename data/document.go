@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Document is one page of the dump.
@@ -108,4 +109,15 @@ type Split struct {
 	// Encoding is that of the whole file, where the split is a piece of it:
 	// a label as of ReaderOptions.Encoding; "": told from the split.
 	Encoding string `json:"encoding,omitempty"`
+}
+
+// NoColumn is the error for a column that was asked for by its name and is not
+// there.
+type NoColumn struct {
+	Name, Where string // Where: " in …", or nothing
+	Have        []string
+}
+
+func (e *NoColumn) Error() string {
+	return fmt.Sprintf("no column %q%s; there are: %s", e.Name, e.Where, strings.Join(e.Have, ", "))
 }

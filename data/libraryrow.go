@@ -63,6 +63,21 @@ var Merges = Table[MergeRow]{Name: "merges", RowBytes: 16, Columns: []Column[Mer
 		String: func(r *MergeRow) *[]byte { return &r.Into }},
 }}
 
+// SampleRow is a page of a site of which too few are sampled in one night to
+// learn what they share.
+type SampleRow struct {
+	DocID []byte
+	Page  []byte
+}
+
+// Samples states the table of sampled pages.
+var Samples = Table[SampleRow]{Name: "samples", RowBytes: 16, Columns: []Column[SampleRow]{
+	{Name: "doc_id", Doc: "id of the document",
+		String: func(r *SampleRow) *[]byte { return &r.DocID }},
+	{Name: "page", Doc: "hashes of its blocks and of some of their shingles, as package `simhash/template` writes them: 16 bytes a block and 8 a shingle, at most 512 and 64 of them", Random: true, NoStats: true,
+		Bytes: func(r *SampleRow) *[]byte { return &r.Page }},
+}}
+
 // DriftRow counts the documents of a site in a language by what the library
 // knew of them.
 type DriftRow struct {

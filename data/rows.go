@@ -72,6 +72,7 @@ type RemovedRow struct {
 	DocID       []byte
 	Reason      string
 	KeptID      []byte
+	KeptFrom    string
 	ClusterID   []byte
 	Similarity  float64 // NaN when the two are no pair
 	Containment float64 // NaN when the texts were not consulted
@@ -166,10 +167,12 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column[RemovedRow]{
 	{Name: "doc_id", Doc: "id of the document",
 		String: func(r *RemovedRow) *[]byte { return &r.DocID }},
-	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, its cluster has a representative that stays for it; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
+	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, its cluster has a representative that stays for it; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `earlier`, an earlier night has it or its cluster (`output.earlier: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
 		Word: func(r *RemovedRow) *string { return &r.Reason }},
-	{Name: "kept_id", Doc: "id of the document that stands for it: the representative of its cluster, or of that of the containing document; for a duplicate id the same id; where an earlier night has the representative, the best match there. A containing document may itself be contained in another, and in this table for that. Null of deleted documents, and where the best match is in this run but the representative is not", Null: true, NoStats: true,
+	{Name: "kept_id", Doc: "id of the document that stands for it: the representative of its cluster, or of that of the containing document; for a duplicate id the same id; where an earlier night has it, the nearest document there, which may have the same id, or of a document that only its cluster ties to that night, that of another of the cluster. A containing document may itself be in this table, too. Null of deleted documents", Null: true, NoStats: true,
 		String: func(r *RemovedRow) *[]byte { return &r.KeptID }},
+	{Name: "kept_from", Doc: "where that document is from, as `match_from` in `matches`: `run`, or the earlier night; null without one", Null: true,
+		Word: func(r *RemovedRow) *string { return &r.KeptFrom }},
 	{Name: "cluster_id", Doc: "its cluster, as in `clusters`; null when it is in none", Null: true, NoStats: true,
 		String: func(r *RemovedRow) *[]byte { return &r.ClusterID }},
 	{Name: "similarity", Unit: "0 to 1", Doc: "1 − distance / bits, to `kept_id`; null when the two are no pair: other documents lie between them", Null: true, Few: true,

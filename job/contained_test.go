@@ -134,18 +134,26 @@ func clusterOf(t *testing.T, out string) map[string]string {
 }
 
 // The clean dump leaves out what another document contains only if it is told
-// to.
+// to, or if both are one cluster.
 func TestContainedInTheCleanDump(t *testing.T) {
-	in := write(t, []page{{"whole", text(1, 300)}, {"part", strings.Join(strings.Fields(text(1, 300))[:80], " ")}, {"other", text(2, 200)}})
-	for contained, want := range map[string]int64{config.ContainedKeep: 3, config.ContainedDrop: 2} {
+	in := write(t, []page{{"part", strings.Join(strings.Fields(text(1, 300))[:80], " ")}, {"whole", text(1, 300)}, {"other", text(2, 200)}})
+	for _, c := range []struct {
+		contained      string
+		joined         bool
+		kept, clusters int64
+	}{{config.ContainedKeep, false, 3, 0}, {config.ContainedDrop, false, 2, 0}, {config.ContainedKeep, true, 2, 1}, {config.ContainedDrop, true, 2, 1}} {
 		cfg, err := config.Default().WithPreset(config.PresetThorough)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Output.Contained = contained
-		s := runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(t.TempDir(), "out"), Config: cfg})
-		if s.Contained != 1 || s.Matched != 2 || s.Clusters != 0 || s.Kept != want || s.Kept+s.Dropped != 3 {
-			t.Errorf("%s: %+v", contained, s)
+		cfg.Output.Contained, cfg.Clusters.Contained = c.contained, c.joined
+		out := filepath.Join(t.TempDir(), "out")
+		s := runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
+		if s.Contained != 1 || s.Matched != 2 || s.Clusters != c.clusters || s.Kept != c.kept || s.Kept+s.Dropped != 3 {
+			t.Errorf("%+v: %+v", c, s)
+		}
+		if of := clusterOf(t, out); c.joined && (len(of) != 2 || of["part"] != "part" || of["whole"] != "part") {
+			t.Errorf("%+v: clusters %v", c, of)
 		}
 	}
 }

@@ -248,19 +248,24 @@ func (d *decider) reduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var contained [][2]uint32
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
 		a, b, same := d.index(p.A), d.index(p.B), p.Evidence.Reason.Same()
 		d.best.Add(a, b, p.Distance, same)
 		if same {
 			d.components.Add(a, b)
-		} else {
-			d.counts.Contained++
+			return nil
+		}
+		d.counts.Contained++
+		if d.run.config.Clusters.Contained {
+			contained = append(contained, [2]uint32{a, b})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	d.components.AddContained(contained)
 	if !d.run.config.Match.Verified() {
 		return nil
 	}
@@ -444,7 +449,15 @@ func (d *decider) represent(ctx context.Context) error {
 			d.counts.Clustered += int64(size)
 		}
 	}
-	rule := keepRule(d.run.config.Clusters.Keep)
+	if err := d.choose(ctx, keepRule(d.run.config.Clusters.Keep)); err != nil {
+		return err
+	}
+	d.inherit()
+	return nil
+}
+
+// choose chooses each cluster's representative among its documents.
+func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
 	d.keepers = slices.Repeat([]uint32{noDocument}, len(d.labels))
 	if rule == reducer.KeepFirst {
 		for i, l := range slices.Backward(d.labels) {
@@ -470,12 +483,24 @@ func (d *decider) represent(ctx context.Context) error {
 		}
 		d.keepers[l] = c.Doc
 	}
-	for l, lineage := range d.lineage {
-		if lineage.continues && d.run.config.Clusters.Keep == config.KeepEarliest {
-			d.keepers[l] = noDocument // the earlier night has it
+	return err
+}
+
+// inherit gives the clusters of which an earlier night has a document their
+// representative there, if the clean dump leaves those out: what the first of
+// these documents in the run is the same as.
+func (d *decider) inherit() {
+	if c := d.run.config; c.Output.Earlier != config.EarlierDrop && c.Clusters.Keep != config.KeepEarliest {
+		return
+	}
+	for i, l := range d.labels {
+		if same := d.earlier[d.numbers[i]].Same(); same != nil && d.keepers[l] != noDocument {
+			d.keepers[l] = noDocument
+			of := d.lineage[l]
+			of.kept = same
+			d.lineage[l] = of
 		}
 	}
-	return err
 }
 
 // measure notes how far documents are from those that stay in their place.
@@ -517,6 +542,8 @@ func (d *decider) remove(i uint32, out *decision.Decision) {
 	switch {
 	case d.kept == nil:
 		return
+	case d.keepers[d.labels[i]] == noDocument:
+		out.Removal = decision.Earlier
 	case out.Cluster != decision.None && !out.Keeper:
 		out.Removal = decision.Copy
 	case !out.Earlier && out.Evidence.Reason == data.Contained && d.run.config.Output.Contained == config.ContainedDrop:
@@ -584,11 +611,18 @@ func (d *decider) write(ctx context.Context) error {
 		d.rec.Outputs = append(d.rec.Outputs, decisionFile(task))
 	}
 	if d.run.library != nil {
-		ids := map[uint64]string{}
+		clusters := map[uint64]engine.Lineage{}
 		for l, lineage := range d.lineage {
-			ids[d.numbers[l]] = lineage.id
+			if !d.isCluster(l) {
+				continue
+			}
+			of := engine.Lineage{ID: lineage.id}
+			if k := lineage.kept; k != nil {
+				of.Kept, of.Night = k.ID, k.Night
+			}
+			clusters[d.numbers[l]] = of
 		}
-		if err := engine.WriteLineage(d.run.dir, ids); err != nil {
+		if err := engine.WriteLineage(d.run.dir, clusters); err != nil {
 			return err
 		}
 		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, engine.LineageFile))

@@ -23,7 +23,7 @@ var errUnknownID = errors.New("no document of this id")
 func RunSettings(path string) (m rundir.Manifest, cfg config.Config, err error) {
 	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return m, cfg, fmt.Errorf("%s is no run directory: %w", path, err)
+			return m, cfg, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
 		}
 		return m, cfg, err
 	}

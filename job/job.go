@@ -52,9 +52,10 @@ type Request struct {
 	Log     *slog.Logger
 	Stdin   io.Reader
 
-	// Progress, when not nil, is told when a stage starts, with its total of
-	// unit ("bytes", "documents" or "tasks"), and returns what is called as it advances.
-	Progress func(stage string, total int64, unit string) (advance func(int64), done func())
+	// Progress, when not nil, is told when a stage starts. It returns what is
+	// called as each pass of the stage over so many units begins, which returns
+	// what is called as that advances, and what is called when the stage is done.
+	Progress func(stage string) (pass func(total int64, unit string) (advance func(int64)), done func())
 }
 
 // run is a request under way.
@@ -67,6 +68,7 @@ type run struct {
 	engine   engine.Engine
 	workers  int
 	sum      *Summary
+	said     *told
 	counts   matchCounts
 	samples  []rundir.TaskRecord // of the stage that learns templates
 	opened   *engine.Documents   // nil before the first stage that asks for documents
@@ -76,34 +78,60 @@ type run struct {
 }
 
 // Run does what the request asks for, or what is left of it, and returns the
-// summary. With an error the run directory holds all that was finished, and
-// the same request goes on from there.
-func Run(ctx context.Context, req Request) (_ *Summary, err error) {
-	began := time.Now()
-	if err := req.Config.Check(); err != nil {
-		return nil, err
-	}
+// summary. With an error the run directory holds all that was finished, the
+// same request goes on from there, and the summary says how far the run came.
+func Run(ctx context.Context, req Request) (*Summary, error) {
+	s := &Summary{Command: req.Command, Out: req.Out, Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}, Began: time.Now().UTC()}
+	var said told
 	if req.Log == nil {
 		req.Log = slog.New(slog.DiscardHandler)
 	}
+	req.Log = slog.New(counted{req.Log.Handler(), &said})
 	if req.Progress == nil {
-		req.Progress = func(string, int64, string) (func(int64), func()) { return func(int64) {}, func() {} }
+		req.Progress = func(string) (func(int64, string) func(int64), func()) {
+			return func(int64, string) func(int64) { return func(int64) {} }, func() {}
+		}
 	}
-	if m := &req.Config.Match; req.Command == CommandMatch && consultsTexts(*m) {
-		m.Verify, m.Containment = config.VerifySketch, 0
-		req.Log.Info("fingerprints come without their texts: the sketches alone decide")
-	}
-	r := &run{Request: req, config: req.Config, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }}
+	r := &run{Request: req, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }, sum: s, said: &said}
 	if r.workers == 0 {
 		r.workers = runtime.GOMAXPROCS(0)
 	}
-	if req.Config.Library.Path != "" {
-		if err := checkLibrary(req.Config); err != nil {
-			return nil, err
+	err := r.run(ctx)
+	if !s.Done {
+		r.ended()
+	}
+	return s, err
+}
+
+// ended completes the summary.
+func (r *run) ended() {
+	s := r.sum
+	s.Seconds, s.PeakMemory = time.Since(s.Began).Seconds(), machine.PeakMemory()
+	if e, ok := r.engine.(interface{ LeftOut() []engine.LeftOut }); ok {
+		s.LeftOut = e.LeftOut()
+	}
+	s.Warnings, s.Restarts = r.said.warnings.Load(), r.said.restarts.Load()
+}
+
+// run executes what is left of the request.
+func (r *run) run(ctx context.Context) (err error) {
+	if err := r.Config.Check(); err != nil {
+		return err
+	}
+	if m := &r.Config.Match; r.Command == CommandMatch {
+		r.sum.Method = &Method{m.Preset, m.Distance, consultsTexts(*m)}
+		if r.sum.Method.NoTexts {
+			m.Verify, m.Containment = config.VerifySketch, 0
+		}
+	}
+	r.config = r.Config
+	if r.config.Library.Path != "" {
+		if err := checkLibrary(r.config); err != nil {
+			return err
 		}
 	}
 	if err := r.open(); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		if r.opened != nil {
@@ -115,36 +143,41 @@ func Run(ctx context.Context, req Request) (_ *Summary, err error) {
 		err = errors.Join(err, r.release(), r.dir.Close())
 	}()
 
+	s := r.sum
 	if r.dir.Finished() {
-		var s Summary
-		if err := rundir.ReadJSON(r.dir.Path(rundir.SummaryFile), &s); err != nil {
-			return nil, err
+		if err := rundir.ReadJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
+			return err
 		}
-		req.Log.Info("this run is finished: nothing to do", "out", req.Out)
+		s.Done = true // of an earlier program, too
+		r.Log.Info("this run is finished: nothing to do", "out", r.Out)
 		if r.nightGone() {
-			req.Log.Warn("the library does not have this night any more: give another --out to add it again", "night", r.config.Library.Night, "library", r.config.Library.Path)
+			r.Log.Warn("the library does not have this night any more: give another --out to add it again", "night", r.config.Library.Night, "library", r.config.Library.Path)
 		}
-		return &s, nil
+		return nil
 	}
-	s := &Summary{Command: req.Command, Out: req.Out, Splits: len(r.job.Splits), Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}}
-	r.sum = s
+	s.Splits = len(r.job.Splits)
 	if err := r.execute(ctx); err != nil {
 		if errors.Is(err, errNoDocuments) || ctx.Err() == nil && !r.dir.Begun(engine.StageFingerprint) && !r.dir.Begun(engine.StageRead) {
 			err = errors.Join(err, r.dir.Reset()) // nothing stands in the way of other settings
 		}
-		return nil, err
+		return err
 	}
 	if err := r.files(s); err != nil {
-		return nil, err
+		return err
 	}
-	s.Seconds, s.PeakMemory = time.Since(began).Seconds(), machine.PeakMemory()
+	s.Done = true
+	r.ended()
 	if err := rundir.WriteJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.dir.Succeed(); err != nil || r.config.Execution.KeepState {
-		return s, err
+		return err
 	}
-	return s, r.dir.ClearState(engine.TemplatesFile, stdinFile)
+	keep := []string{engine.TemplatesFile, stdinFile}
+	if r.library != nil {
+		keep = append(keep, countsFile) // its merges may have to be made again
+	}
+	return r.dir.ClearState(keep...)
 }
 
 // open plans the run and adopts its directory.
@@ -309,7 +342,7 @@ func (r *run) files(s *Summary) error {
 		if err != nil {
 			return err
 		}
-		o := output{Name: name, Path: filepath.Join(r.Out, name), Files: len(paths)}
+		o := Output{Name: name, Path: filepath.Join(r.Out, name), Files: len(paths)}
 		for _, p := range paths {
 			info, err := os.Stat(p)
 			if err != nil {

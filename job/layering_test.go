@@ -24,7 +24,7 @@ var layers = []struct {
 	{"job/internal/rundir", []string{"job/internal/rundir", "data"}},
 	{"job/internal/state", []string{"job/internal/state/…", "data"}},
 	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/engine", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/show", "job/internal/engine", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
 	{"job/internal/engine/gleam/internal/wire", []string{"job/internal/engine/gleam/internal/wire"}},
 }
 
@@ -35,12 +35,11 @@ var onlyIn = map[string][]string{
 	"github.com/minio/minio-go":           {"data/object"},
 	"github.com/spf13/cobra":              {"job/internal/cli", "job/internal/manual"},
 	"github.com/spf13/pflag":              {"job/internal/cli"},
-	"github.com/vbauerster/mpb":           {"job/internal/cli"},
 	"github.com/apache/arrow/go/v15":      {"data/parquet", "data/clean"},
 	"github.com/pierrec/lz4":              {"data/parquet"},
 	"github.com/yanyiwu/gojieba":          {"simhash/gojieba", "simhash/jieba"},
 	"github.com/nlnwa/gowarc":             {"data/warc"},
-	"github.com/prometheus/client_golang": {"job/internal/lookup"},
+	"github.com/prometheus/client_golang": {"job/internal/lookup", "job/internal/monitor"},
 	"github.com/redis/rueidis":            {"data/lookup/redis"},
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/neardup/neardup/job/internal/version"
 )
 
-// libraryCounts is what a run learned from its library and did to it.
-type libraryCounts struct {
+// LibraryCounts is what a run learned from its library and did to it.
+type LibraryCounts struct {
 	Path      string `json:"path"`
 	Night     string `json:"night"`
 	Nights    int    `json:"nights"`    // that tonight was compared with
@@ -33,6 +33,7 @@ type libraryCounts struct {
 	Added     int64  `json:"added"`     // documents added
 	Left      int64  `json:"left"`      // not added: they were deleted for good
 	Replaced  bool   `json:"replaced"`  // the library had the night
+	Dropped   int64  `json:"dropped"`   // documents that the clean dump leaves out since an earlier night has them
 
 	// The shares by language and by site, most documents first; of the sites at
 	// most ten, drift/ has them all.
@@ -171,7 +172,7 @@ func (r *run) inherited(ctx context.Context, records []rundir.TaskRecord) error 
 	if want := s.Documents - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; rec.RowsIn != want {
 		return fmt.Errorf("%s: %w: %d documents of the night, %d came in", stagePrevious, rundir.ErrNotConserved, want, rec.RowsIn)
 	}
-	s.Library = &libraryCounts{
+	s.Library = &LibraryCounts{
 		Path: r.config.Library.Path, Night: r.config.Library.Night,
 		Nights: int(rec.Counts["nights"]), Documents: rec.Counts["documents"],
 		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returned: rec.Counts["returned"],

@@ -70,6 +70,9 @@ func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) erro
 	return nil
 }
 
+// nightColumns are the columns of fingerprints that the library keeps.
+var nightColumns = []string{"doc_id", "fingerprint", "lane", "length", "sketch", "letters", "language", "date"}
+
 func (r *run) librarySplit(ctx context.Context, task int, first uint64, yield func(*data.LibraryRow) error) (rows uint64, err error) {
 	known, err := engine.ReadEarlier(r.dir, task)
 	if err != nil {
@@ -80,8 +83,7 @@ func (r *run) librarySplit(ctx context.Context, task int, first uint64, yield fu
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, clusters.in.Close()) }()
-	columns := []string{"doc_id", "fingerprint", "lane", "length", "sketch", "letters", "language", "date"}
-	return engine.EachOfNight(ctx, r.dir, task, first, columns, func(doc uint64, row *data.LibraryRow) error {
+	return engine.EachOfNight(ctx, r.dir, task, first, nightColumns, func(doc uint64, row *data.LibraryRow) error {
 		row.Night, row.FirstSeen = r.config.Library.Night, r.config.Library.Night
 		if d := known[doc]; d != nil && d.FirstSeen != "" {
 			row.FirstSeen = d.FirstSeen

@@ -8,8 +8,8 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// earlierDocuments are this run's documents that match one of an earlier night,
-// by number.
+// earlierDocuments are this run's documents that are the same as one of an
+// earlier night, by number.
 type earlierDocuments map[uint64]*engine.EarlierDocument
 
 // readEarlier reads them.
@@ -21,7 +21,7 @@ func (r *run) readEarlier(splits int) (earlierDocuments, error) {
 			return nil, err
 		}
 		for doc, e := range docs {
-			if len(e.Clusters) > 0 {
+			if e.Same() != nil {
 				all[doc] = e
 			}
 		}
@@ -111,5 +111,6 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 // lineage is what a cluster is through all nights.
 type lineage struct {
 	id        string
-	continues bool // it began in an earlier night
+	continues bool             // it began in an earlier night
+	kept      *reducer.Earlier // the earlier document that represents it; nil if the run has the representative
 }

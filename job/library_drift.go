@@ -39,7 +39,7 @@ const (
 )
 
 // readDrift fills l from the drift and growth tables.
-func (r *run) readDrift(ctx context.Context, l *libraryCounts) error {
+func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
 	languages, sites := map[string]*drift{}, map[string]*drift{}
 	paths, err := r.dir.Parts(rundir.Drift)
 	if err != nil {
@@ -101,7 +101,7 @@ func mostDocuments(kinds map[string]*drift) []drift {
 }
 
 // print writes what the library knew of the documents, and what it learned.
-func (l *libraryCounts) print(row func(name, format string, args ...any)) {
+func (l *LibraryCounts) print(row func(name, format string, args ...any)) {
 	row("library", "night %s against %s documents of %s earlier nights", l.Night, grouped(l.Documents), grouped(int64(l.Nights)))
 	all := l.New + l.Repeated + l.Returned
 	row("", "%s new%s, %s repeated%s, %s returned%s", grouped(l.New), percent(l.New, all), grouped(l.Repeated), percent(l.Repeated, all), grouped(l.Returned), percent(l.Returned, all))
@@ -118,7 +118,7 @@ func (l *libraryCounts) print(row func(name, format string, args ...any)) {
 }
 
 // printDrift writes the shares by language and site, and what grew.
-func (l *libraryCounts) printDrift(row func(name, format string, args ...any)) {
+func (l *LibraryCounts) printDrift(row func(name, format string, args ...any)) {
 	for _, kind := range []struct {
 		name, empty string
 		drift       []drift

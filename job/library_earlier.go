@@ -70,11 +70,7 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return rec, fmt.Errorf("%s: %w", stagePrevious, err)
 	}
 	earliest := n.NewEarliest(m)
-	if documents > 0 {
-		advance, finish := r.Progress(stagePrevious, documents, "documents")
-		defer finish()
-		r.job.Advance = advance
-	}
+	r.job.Advance = r.job.Begin(documents, "documents")
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
 		return rec, err
 	}
@@ -157,7 +153,13 @@ func (n *night) known(row int, earliest *reducer.Earliest, today map[string]stri
 	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
 	if u == engine.NoUnit {
+		if night := earliest.Unchanged(row); night != "" {
+			d.Itself = &reducer.Earlier{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen}
+		}
 		return d
+	}
+	if m, ok := earliest.Itself(u, n.IDs.At(row)); ok {
+		d.Itself = &m
 	}
 	if m, ok := earliest.Match(u, n.IDs.At(row)); ok {
 		d.Match = &m

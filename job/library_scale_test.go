@@ -118,7 +118,7 @@ func TestLibraryScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	r := &run{Request: Request{Log: slog.New(slog.DiscardHandler), Progress: func(string, int64, string) (func(int64), func()) { return func(int64) {}, func() {} }}, config: cfg, dir: d, library: l, workers: 2, engine: local.New(2)}
+	r := &run{Request: Request{Log: slog.New(slog.DiscardHandler)}, config: cfg, dir: d, library: l, workers: 2, engine: local.New(2)}
 	r.job = &engine.Job{Config: cfg, Dir: d, Splits: make([]data.Split, 1)}
 	// Six of ten are new, three come again as they were, one is a copy with up
 	// to three bits changed.

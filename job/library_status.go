@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -77,7 +78,7 @@ func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *L
 		}
 	}
 	for _, f := range m.Files {
-		if !m.IsMerges(f.Name) {
+		if m.IsDocuments(f.Name) {
 			s.Dead += f.Rows
 		}
 	}
@@ -131,9 +132,7 @@ func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 // Print writes the status for a person.
 func (s *LibraryStatus) Print(w io.Writer) error {
 	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 	row("library", "%s  %d bits, change %d", s.Path, s.Bits, s.Sequence)
 	row("documents", "%s in %d nights", grouped(s.Documents), len(s.Nights))
 	perRow := ""

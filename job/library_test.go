@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -186,6 +187,7 @@ func TestKeepEarliestOverNights(t *testing.T) {
 	jsonl(t, filepath.Join(dir, "2026-11-02.jsonl"), line("c", 1), line("a", 1), line("d", 3), line("e", 3), line("f", 4))
 	for keep, want := range map[string]int64{config.KeepEarliest: 2, config.KeepFirst: 3} {
 		cfg := config.Default()
+		cfg.Output.Earlier = config.EarlierKeep
 		cfg.Clusters.Keep = keep
 		sub := filepath.Join(dir, keep)
 		for _, night := range []string{"2026-11-01", "2026-11-02"} {
@@ -200,6 +202,46 @@ func TestKeepEarliestOverNights(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The clean dump has what no earlier night has: neither what is the same as a
+// document there, nor what shares a cluster with such a one, nor what comes
+// again as it was, even if nothing can be compared of it.
+func TestCleanDumpLacksEarlierNights(t *testing.T) {
+	dir := t.TempDir()
+	line := func(id, text string) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text) }
+	between := append(strings.Fields(text(1, 120))[:90], strings.Fields(text(2, 45))...) // alike to what is before it and to what is behind
+	jsonl(t, filepath.Join(dir, "2026-11-01.jsonl"), line("again", text(1, 120)), line("marks", "!! ??"), line("changes", text(5, 120)), line("few", "!!"))
+	jsonl(t, filepath.Join(dir, "2026-11-02.jsonl"), line("again", text(1, 120)), line("copy", text(1, 120)), line("near", text(1, 120)+" more"),
+		line("new", text(3, 120)), line("newer", text(3, 120)), line("marks", "!! ??"), line("changes", text(6, 120)), line("few", "!!!!"), line("other marks", "!! ??"),
+		line("between", strings.Join(between, " ")), line("beyond", strings.Join(between[60:], " ")))
+	cfg := config.Default()
+	cfg.Match.LimitLong, cfg.Match.LimitShort, cfg.Match.Distance = 0.4, 0.4, 15
+	libraryRun(t, cfg, dir, "2026-11-01", "one")
+	s := libraryRun(t, cfg, dir, "2026-11-02", "two")
+	got := map[string]string{}
+	eachRow(t, filepath.Join(dir, "two"), rundir.Removed, &data.Removed, func(_ int, r *data.RemovedRow) {
+		got[string(r.DocID)] = fmt.Sprintf("%s %s %s %t", r.Reason, r.KeptID, r.KeptFrom, math.IsNaN(r.Similarity))
+	})
+	want := map[string]string{
+		"again": "earlier again 2026-11-01 false", "copy": "earlier again 2026-11-01 false", "near": "earlier again 2026-11-01 false",
+		"newer": "copy new run false", "marks": "earlier marks 2026-11-01 false",
+		"between": "earlier again 2026-11-01 false", "beyond": "earlier again 2026-11-01 true",
+	}
+	if !maps.Equal(got, want) || s.Library.Dropped != 6 || s.Kept != 4 {
+		t.Errorf("%d left out as earlier, %d stay: removed %q, want %q", s.Library.Dropped, s.Kept, got, want)
+	}
+	var said bytes.Buffer
+	if err := s.Print(&said); err != nil || !strings.Contains(said.String(), "6 of them because an earlier night has them") {
+		t.Errorf("%v: the summary does not say so:\n%s", err, &said)
+	}
+	checkRemoved(t, filepath.Join(dir, "two"), s)
+
+	cfg.Output.Earlier = config.EarlierKeep
+	if s = libraryRun(t, cfg, dir, "2026-11-02", "kept"); s.Library.Dropped != 0 || s.Kept != 6 {
+		t.Errorf("asked to keep them, %d stay, %d are left out as earlier", s.Kept, s.Library.Dropped)
+	}
+	checkRemoved(t, filepath.Join(dir, "kept"), s)
 }
 
 func TestOtherLibrarySettingsAreRefused(t *testing.T) {

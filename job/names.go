@@ -141,9 +141,9 @@ func (r *run) nameLargest(answers *spill.Buckets, asker int) error {
 	if err != nil {
 		return err
 	}
-	var largest []clusterSize
+	var largest []ClusterSize
 	for _, c := range r.counts.Largest {
-		largest = append(largest, clusterSize{ID: cmp.Or(c.ID, id[c.Cluster]), Example: id[c.Example], Size: c.Size})
+		largest = append(largest, ClusterSize{ID: cmp.Or(c.ID, id[c.Cluster]), Example: id[c.Example], Size: c.Size})
 	}
 	return rundir.WriteJSON(r.dir.Path(rundir.State, largestFile), largest)
 }

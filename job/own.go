@@ -9,6 +9,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -22,21 +23,29 @@ func (r *run) sampled(_ context.Context, records []rundir.TaskRecord) error {
 }
 
 // learn makes the run's templates of what its splits were sampled for and of
-// what its library knows. Sampled documents go in and out.
-func (r *run) learn(_ context.Context) (rec rundir.TaskRecord, err error) {
+// what its library knows: of a site of few pages, those that earlier nights
+// sampled, too. Sampled documents go in and out.
+func (r *run) learn(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: stageTemplates, Counts: map[string]int64{}}
 	for _, sample := range r.samples {
 		rec.RowsIn += sample.RowsOut
 	}
-	model, sites, most, err := engine.Learned(r.job, r.samples)
+	sample, err := engine.Sampled(r.job, r.samples)
 	if err != nil {
 		return rec, fmt.Errorf("%s: %w", stageTemplates, err)
 	}
-	learned := model.Sites()
-	if err := r.known(model); err != nil {
+	known, err := r.known()
+	if err != nil {
 		return rec, err
 	}
+	if rec.Counts["earlier"], err = r.addEarlier(ctx, sample, known); err != nil {
+		return rec, fmt.Errorf("%s: %w", stageTemplates, err)
+	}
+	sites, most := sample.Sites()
+	model := sample.Model()
+	learned := model.Sites()
+	model.Merge(known)
 	blob, err := model.MarshalBinary()
 	if err != nil {
 		return rec, err
@@ -53,39 +62,68 @@ func (r *run) learn(_ context.Context) (rec rundir.TaskRecord, err error) {
 	return rec, r.dir.PutRecord(rec)
 }
 
-// known adds to the templates what the run's library knows: what was left out
-// of the texts of earlier nights is left out of tonight's.
-func (r *run) known(model *template.Model) error {
+// known is what the run's library knows: what was left out of the texts of
+// earlier nights is left out of tonight's. It is nil without one.
+func (r *run) known() (*template.Model, error) {
 	if r.library == nil {
-		return nil
+		return nil, nil
 	}
-	known, err := engine.LibraryTemplates(r.library.Dir(), r.library.Manifest())
-	model.Merge(known)
-	return err
+	return engine.LibraryTemplates(r.library.Dir(), r.library.Manifest())
+}
+
+// addEarlier adds to the sample the pages that earlier nights sampled of sites
+// whose templates are not known.
+func (r *run) addEarlier(ctx context.Context, sample *template.Learner, known *template.Model) (pages int64, err error) {
+	if r.library == nil {
+		return 0, nil
+	}
+	err = r.library.Samples(ctx, r.config.Library.Night, func(row *data.SampleRow) error {
+		if blocks, _ := known.Site(template.Site(row.DocID)); blocks > 0 {
+			return nil
+		}
+		added, err := sample.AddEarlier(row.DocID, row.Page)
+		if added {
+			pages++
+		}
+		return err
+	})
+	return pages, err
 }
 
 // keepTemplates makes the run's templates, and what another run taught the
-// library meanwhile, the library's.
+// library meanwhile, the library's, and keeps for later nights what was sampled
+// of sites that have none yet.
 func (r *run) keepTemplates() error {
 	if !engine.LearnsTemplates(r.Command, &r.config) {
 		return nil
 	}
-	model := new(template.Model)
-	model.Merge(r.job.Templates)
-	if err := r.known(model); err != nil {
+	known, err := r.known()
+	if err != nil {
 		return err
 	}
+	model := new(template.Model)
+	model.Merge(r.job.Templates)
+	model.Merge(known)
 	blob, err := model.MarshalBinary()
 	if err != nil {
 		return err
 	}
-	return r.library.KeepTemplates(blob)
+	if err := r.library.KeepTemplates(blob); err != nil {
+		return err
+	}
+	sample, err := engine.Sampled(r.job, r.samples)
+	if err != nil {
+		return err
+	}
+	return r.library.KeepSamples(r.config.Library.Night, func(yield func(*data.SampleRow) error) error {
+		return sample.Few(model, func(id, page []byte) error { return yield(&data.SampleRow{DocID: id, Page: page}) })
+	})
 }
 
 // learned takes the templates in, and what is to be told of them.
 func (r *run) learned(_ context.Context, records []rundir.TaskRecord) (err error) {
 	rec := records[0]
-	r.sum.OwnText = &OwnText{Sampled: rec.RowsOut, Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
+	r.sum.OwnText = &OwnText{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
 	r.job.Templates, err = engine.TemplatesOf(r.Out, r.config.Features)
 	return err
 }
@@ -94,6 +132,7 @@ func (r *run) learned(_ context.Context, records []rundir.TaskRecord) (err error
 // share it.
 type OwnText struct {
 	Sampled   int64    `json:"sampled"`         // documents that it was learned from
+	Earlier   int64    `json:"earlier"`         // others, of sites of few pages, that earlier nights of the library sampled
 	Sites     int64    `json:"sites"`           // that they are of
 	Largest   int64    `json:"largest"`         // of them of the site that has most
 	Learned   int64    `json:"learned"`         // sites with a template
@@ -157,7 +196,7 @@ func (o *OwnText) print(row func(name, format string, args ...any)) {
 	case o.Learned+o.Known > 0:
 		row("own text", "nothing was left out: no document has what the pages of %s sites share", grouped(o.Learned+o.Known))
 	case o.Largest < template.MinPages:
-		row("own text", "nothing is learned: the largest of %s sites has %s of %s sampled pages, and it takes %d", grouped(o.Sites), grouped(o.Largest), grouped(o.Sampled), template.MinPages)
+		row("own text", "nothing is learned: the largest of %s sites has %s of %s sampled pages, and it takes %d", grouped(o.Sites), grouped(o.Largest), grouped(o.Sampled+o.Earlier), template.MinPages)
 	default:
 		row("own text", "nothing is left out: of %s sites no block is on half of the sampled pages, %s in all", grouped(o.Sites), grouped(o.Sampled))
 	}

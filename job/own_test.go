@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
@@ -114,11 +115,11 @@ func TestOwnTextIsTheSameAgain(t *testing.T) {
 	again := request("third")
 	again.Engine = local.New(2)
 	stop, cancel := context.WithCancel(context.Background())
-	again.Progress = func(stage string, _ int64, _ string) (func(int64), func()) {
+	again.Progress = func(stage string) (func(int64, string) func(int64), func()) {
 		if stage == engine.StageFingerprint {
 			cancel()
 		}
-		return func(int64) {}, func() {}
+		return func(int64, string) func(int64) { return func(int64) {} }, func() {}
 	}
 	if _, err := job.Run(stop, again); err == nil {
 		t.Fatal("the run was not interrupted")
@@ -176,6 +177,30 @@ func TestOwnTextOfNights(t *testing.T) {
 	_, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, "2026-01-02.jsonl")}, Out: filepath.Join(dir, "third"), Config: cfg})
 	if err == nil || !strings.Contains(err.Error(), "features.own_text") {
 		t.Errorf("whole texts came into a library of own texts: %v", err)
+	}
+}
+
+// A site of few pages a night is learned over nights, from what the library
+// keeps of them; later versions of a page count once.
+func TestOwnTextOfSmallSites(t *testing.T) {
+	dir := t.TempDir()
+	lines := sitesLines()[:29]
+	for night := range 4 {
+		jsonl(t, filepath.Join(dir, fmt.Sprintf("2026-01-%02d.jsonl", night+1)), append(lines[7*night:7*night+7:7*night+7], lines[0])...)
+	}
+	for night, want := range []int64{0, 0, 1, 0} { // templates learned: 7 pages, 14, 21, known
+		name := fmt.Sprintf("2026-01-%02d", night+1)
+		s := libraryRun(t, config.Default(), dir, name, name)
+		if o := s.OwnText; o.Learned != want || o.Earlier != []int64{0, 6, 13, 0}[night] || (o.Known > 0) != (night == 3) || (o.Left > 0) != (night >= 2) {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+	m, err := library.ReadManifest(filepath.Join(dir, "lib"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := m.Nights; n[0].Samples == "" || n[1].Samples == "" || n[2].Samples != "" || n[3].Samples != "" {
+		t.Errorf("of a site that has a template samples were kept: %+v", n)
 	}
 }
 

@@ -75,9 +75,14 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		} else {
 			last[part] = max(row, last[part])
 		}
+		if from := r.KeptFrom; (from == "") != (kept == "") || from != "" && (from == "run") == (r.Reason == decision.Earlier.String()) {
+			t.Errorf("%s was removed as %s for %s of %q", doc, r.Reason, kept, from)
+		}
 		switch r.Reason {
+		case decision.Earlier.String():
+			delete(of, doc)
 		case decision.Copy.String():
-			if cluster, ok := of[doc]; !ok || cluster != string(r.ClusterID) || keepers[cluster] != "" && keepers[cluster] != kept {
+			if cluster, ok := of[doc]; !ok || cluster != string(r.ClusterID) || keepers[cluster] != kept {
 				t.Errorf("%s of cluster %s was removed for %s: %s of %s stays", doc, r.ClusterID, kept, keepers[cluster], cluster)
 			}
 			delete(of, doc)
@@ -98,7 +103,7 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 			t.Errorf("%d were removed as %s, %d skipped", reasons[reason], reason, s.Skipped[reason])
 		}
 	}
-	if sum := reasons["copy"] + reasons["contained"] + reasons[data.ReasonDuplicateID] + reasons[data.ReasonDeleted]; sum != s.Dropped || s.Kept+sum != s.Documents {
+	if sum := reasons["copy"] + reasons["contained"] + reasons["earlier"] + reasons[data.ReasonDuplicateID] + reasons[data.ReasonDeleted]; sum != s.Dropped || s.Kept+sum != s.Documents {
 		t.Errorf("of %d documents %v were removed, the clean dump leaves out %d and has %d", s.Documents, reasons, s.Dropped, s.Kept)
 	}
 }

@@ -45,7 +45,7 @@ type Stage struct {
 // stages are all stages in their order.
 var stages = []Stage{
 	{Name: engine.StageLearn, PerSplit: true, Of: "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site", when: engine.LearnsTemplates, done: (*run).sampled},
-	{Name: stageTemplates, Of: "`run`, own text", Doc: "those samples, the library's templates → what the pages of each site share", when: engine.LearnsTemplates, task: (*run).learn, done: (*run).learned},
+	{Name: stageTemplates, Of: "`run`, own text", Doc: "those samples, the library's templates and samples → what the pages of each site share", when: engine.LearnsTemplates, task: (*run).learn, done: (*run).learned},
 	{Name: engine.StageFingerprint, PerSplit: true, Of: "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine", when: documentsIn, done: (*run).fingerprinted},
 	{Name: engine.StageRead, PerSplit: true, Of: "`match`", Doc: "fingerprint files → views", when: fingerprintsIn, done: (*run).read},
 	{Name: stageIdentical, Doc: "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents", task: (*run).identical, done: (*run).numbered},
@@ -110,7 +110,7 @@ func (r *run) execute(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.sum.Stages = append(r.sum.Stages, stageTime{Stage: stage.Name, Tasks: len(records), Resumed: resumed, Seconds: time.Since(began).Seconds()})
+		r.sum.Stages = append(r.sum.Stages, StageTime{Stage: stage.Name, Tasks: len(records), Resumed: resumed, Seconds: time.Since(began).Seconds()})
 	}
 	return nil
 }
@@ -143,9 +143,17 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 			missing = append(missing, i)
 		}
 	}
-	advance, finish := r.Progress(stage.Name, engine.BytesOf(r.job.Splits, missing), "bytes")
+	pass, finish := r.Progress(stage.Name)
 	defer finish()
-	r.job.Advance = advance
+	if stage.Name == engine.StageRead {
+		rows, err := engine.RowsOf(r.job.Splits, missing)
+		if err != nil {
+			return err
+		}
+		r.job.Advance = pass(rows, "rows")
+	} else {
+		r.job.Advance = pass(engine.BytesOf(r.job.Splits, missing), "bytes")
+	}
 	return r.engine.Each(ctx, r.job, stage.Name, missing, func(rec rundir.TaskRecord) error {
 		records[rec.Task] = rec
 		r.Log.Debug("task done", "stage", rec.Stage, "task", rec.Task, "source", rec.Source, "rows", rec.RowsOut, "seconds", rec.Seconds)
@@ -155,10 +163,9 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 
 // single executes a stage of one task.
 func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskRecord) error {
-	if stage.Name != stagePrevious { // which tells its documents
-		_, finish := r.Progress(stage.Name, 1, "tasks")
-		defer finish()
-	}
+	pass, finish := r.Progress(stage.Name)
+	defer finish()
+	r.job.Pass = pass
 	return engine.Guard(func() (err error) {
 		records[0], err = stage.task(r, ctx)
 		return err
@@ -169,11 +176,13 @@ func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskReco
 func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers)
+	advance := r.job.Begin(int64(len(r.job.Splits)), "splits")
 	for task := range r.job.Splits {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			defer advance(1)
 			return engine.Guard(func() error { return f(task) })
 		})
 	}
@@ -198,6 +207,9 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	}
 	s := r.sum
 	for _, rec := range records {
+		if rec.Skipped[data.ReasonTruncated] > 0 {
+			r.Log.Warn("a file ends within a record: fetch it again, the run has what stands before that", "file", rec.Source)
+		}
 		s.Documents += rec.RowsOut
 		s.Records += rec.RowsIn
 		s.Bytes += rec.Bytes
@@ -224,7 +236,7 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 // noDocuments says why an input has no document.
 func (r *run) noDocuments() error {
 	if r.sum.Records == 0 {
-		return fmt.Errorf("%w: the input is empty", errNoDocuments)
+		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
 	}
 	err := fmt.Errorf("%w in %d records: %s", errNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
 	if r.sum.Skipped[data.ReasonNoText] == 0 {
@@ -309,6 +321,9 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 		if rows[t.table] != t.want {
 			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
 		}
+	}
+	if s.Library != nil {
+		s.Library.Dropped = rows[engine.CountEarlier]
 	}
 	if r.Command == engine.CommandRun && r.config.Output.Clean && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)

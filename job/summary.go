@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Summary is what a run did; it ends the program's standard output and stands
@@ -27,6 +30,7 @@ type Summary struct {
 	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
 	OwnText   *OwnText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
 	Matched   int64            `json:"matched"`             // documents with a match
+	Method    *Method          `json:"method,omitempty"`    // of a match
 	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
 	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted
 	Contained int64            `json:"contained"`           // pairs, of different documents, of which one contains the other
@@ -38,33 +42,47 @@ type Summary struct {
 	Kept      int64            `json:"kept"`      // documents in the clean dump
 	Dropped   int64            `json:"dropped"`   // documents that it leaves out
 
-	Library *libraryCounts `json:"library,omitempty"` // of a run with a library
+	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
-	Largest []clusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
-	Stages  []stageTime   `json:"stages,omitempty"`
-	Files   []output      `json:"files,omitempty"`
+	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
 
-	Seconds    float64 `json:"seconds"`     // of this process
-	PeakMemory int64   `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
+	Largest []ClusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
+	Stages  []StageTime   `json:"stages,omitempty"`
+	Files   []Output      `json:"files,omitempty"`
+
+	Began      time.Time `json:"began"`       // UTC
+	Done       bool      `json:"done"`        // all stages; else the rest says how far the run came
+	Warnings   int64     `json:"warnings"`    // in the log
+	Restarts   int64     `json:"restarts"`    // of flows on a cluster
+	Seconds    float64   `json:"seconds"`     // of this process
+	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
 }
 
-// clusterSize is a cluster with the id of its keeper as example.
-type clusterSize struct {
+// Method says how fingerprints were matched, which is not what a run of the
+// same settings does where texts decide: fingerprints come without.
+type Method struct {
+	Preset   string `json:"preset"`
+	Distance int    `json:"distance"`
+	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
+}
+
+// ClusterSize is a cluster with the id of its keeper as example.
+type ClusterSize struct {
 	ID      string `json:"cluster_id"`
 	Example string `json:"example"`
 	Size    int64  `json:"size"`
 }
 
-// stageTime is the time a stage took.
-type stageTime struct {
+// StageTime is the time a stage took.
+type StageTime struct {
 	Stage   string  `json:"stage"`
 	Seconds float64 `json:"seconds"`
 	Tasks   int     `json:"tasks"`
 	Resumed int     `json:"resumed"` // tasks that an earlier process had finished
 }
 
-// output is a table or folder that the run wrote.
-type output struct {
+// Output is a table or folder that the run wrote.
+type Output struct {
 	Name  string `json:"name"`
 	Path  string `json:"path"`
 	Files int    `json:"files,omitempty"`
@@ -74,9 +92,7 @@ type output struct {
 // Print writes the summary for a person.
 func (s *Summary) Print(w io.Writer) error {
 	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 
 	row("documents", "%s%s", grouped(s.Documents), counts(" (", s.Lanes, ")"))
 	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
@@ -90,6 +106,12 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 	if s.OwnText != nil {
 		s.OwnText.print(row)
+	}
+	if m := s.Method; m != nil {
+		row("method", "%s, distance %d", m.Preset, m.Distance)
+		if m.NoTexts {
+			row("", "fingerprints come without texts: near the limit the sketches decide, contained copies are not found")
+		}
 	}
 	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
 	if s.Checked > 0 {
@@ -112,6 +134,9 @@ func (s *Summary) Print(w io.Writer) error {
 		row("clean dump", "%s documents stay, %s are left out", grouped(s.Kept), grouped(s.Dropped))
 	}
 	if l := s.Library; l != nil {
+		if l.Dropped > 0 {
+			row("", "%s of them because an earlier night has them (output.earlier)", grouped(l.Dropped))
+		}
 		l.print(row)
 	}
 	if len(s.Largest) == 0 && s.Clusters > 0 {
@@ -135,6 +160,13 @@ func (s *Summary) Print(w io.Writer) error {
 		row(name, "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
 	}
 	row("", "%8s  in all", seconds(s.Seconds))
+	for i, a := range s.LeftOut {
+		name := ""
+		if i == 0 {
+			name = "left out"
+		}
+		row(name, "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
+	}
 	if s.PeakMemory > 0 {
 		row("peak memory", "%s", Bytes(s.PeakMemory))
 	}

@@ -55,6 +55,43 @@ func (c *Components) Root(doc uint32) uint32 {
 	}
 }
 
+// AddContained joins components by pairs of documents of which one contains
+// the other: those whose pairs lead to exactly each other. So all parts of
+// what it joins contain one another, pair by pair: the versions of a page with
+// and without its menus become one. A digest joins none of its stories, for
+// each of them leads to the digest alone and the digest to all of them. Not
+// safe for concurrent use.
+func (c *Components) AddContained(pairs [][2]uint32) {
+	// From each component to itself and to those that its pairs lead to.
+	var links [][2]uint32
+	for _, p := range pairs {
+		if a, b := c.Root(p[0]), c.Root(p[1]); a != b {
+			links = append(links, [2]uint32{a, b}, [2]uint32{b, a}, [2]uint32{a, a}, [2]uint32{b, b})
+		}
+	}
+	slices.SortFunc(links, func(a, b [2]uint32) int { return slices.Compare(a[:], b[:]) })
+	links = slices.Compact(links)
+	byRoot := func(l [2]uint32, root uint32) int { return cmp.Compare(l[0], root) }
+	to := func(root uint32) [][2]uint32 {
+		first, _ := slices.BinarySearchFunc(links, root, byRoot)
+		after, _ := slices.BinarySearchFunc(links, root+1, byRoot)
+		return links[first:after]
+	}
+	var joined [][2]uint32
+	for i := 0; i < len(links); {
+		from := to(links[i][0])
+		for _, l := range from {
+			if l[0] < l[1] && slices.EqualFunc(from, to(l[1]), func(a, b [2]uint32) bool { return a[1] == b[1] }) {
+				joined = append(joined, l)
+			}
+		}
+		i += len(from)
+	}
+	for _, p := range joined {
+		c.Add(p[0], p[1])
+	}
+}
+
 // Centred cuts one component into clusters around centres: the node with the
 // largest weight (ties to the smaller document) takes all of its neighbours,
 // the heaviest of the rest takes its free neighbours, and so on until none is

@@ -26,18 +26,22 @@ func (e *Earlier) compare(o *Earlier) int {
 }
 
 // Earliest gathers what earlier nights know of tonight's documents: of each
-// row, a document, the night in which its id was first seen; of each unit the
-// best match among the earlier documents, the best of another id, the clusters
-// that all its matches are of, and how many have its very fingerprint. The
+// row, a document, the night in which its id was first seen, and that in which
+// it was first seen unchanged, if it is of no unit; of each unit the best match
+// among the earlier documents, the best of another id, the clusters that all
+// its matches are of, and how many have its very fingerprint. The
 // order in which they arrive does not matter, nor does it whether they arrive
 // one by one or gathered elsewhere.
 type Earliest struct {
 	before string // the night before
 	passed atomic.Int64
 	locks  [256]sync.Mutex
-	rows   []string // nights
+	rows   []seen
 	units  []*earliest
 }
+
+// seen are nights in which a row's id was first seen, "" if it never was.
+type seen struct{ first, unchanged string }
 
 type earliest struct {
 	best, other Earlier // of different ids
@@ -50,7 +54,7 @@ type earliest struct {
 // NewEarliest gathers for so many rows and units; before is the name of the
 // night before tonight.
 func NewEarliest(rows, units int, before string) *Earliest {
-	return &Earliest{before: before, rows: make([]string, rows), units: make([]*earliest, units)}
+	return &Earliest{before: before, rows: make([]seen, rows), units: make([]*earliest, units)}
 }
 
 // Reset forgets all that was gathered.
@@ -74,19 +78,30 @@ func (e *Earliest) Rows() int { return len(e.rows) }
 func (e *Earliest) Units() int { return len(e.units) }
 
 // Seen takes in that an earlier document has the row's id, which was first
-// seen in the night. Safe for concurrent use.
-func (e *Earliest) Seen(row int, night string) {
+// seen in the night first, and of a row of no unit the night that has it
+// unchanged, "" if that one has not. Safe for concurrent use.
+func (e *Earliest) Seen(row int, first, unchanged string) {
 	lock := &e.locks[row%len(e.locks)]
 	lock.Lock()
 	defer lock.Unlock()
-	if e.rows[row] == "" || night < e.rows[row] {
-		e.rows[row] = night
+	r := &e.rows[row]
+	r.first, r.unchanged = earlier(r.first, first), earlier(r.unchanged, unchanged)
+}
+
+// earlier is the earlier of two nights; "" is none.
+func earlier(a, b string) string {
+	if a == "" || b != "" && b < a {
+		return b
 	}
+	return a
 }
 
 // FirstSeen is the night in which the row's id was first seen, "" if it never
-// was.
-func (e *Earliest) FirstSeen(row int) string { return e.rows[row] }
+// was, and Unchanged that in which a row of no unit was first as it is now.
+func (e *Earliest) FirstSeen(row int) string { return e.rows[row].first }
+
+// Unchanged see FirstSeen.
+func (e *Earliest) Unchanged(row int) string { return e.rows[row].unchanged }
 
 // EarlierRow is a document of an earlier night as Add takes it; its bytes are
 // copied.
@@ -242,6 +257,15 @@ func (e *Earliest) Match(unit uint32, id []byte) (Earlier, bool) {
 		return u.best, true
 	case u.matches == 2:
 		return u.other, true
+	}
+	return Earlier{}, false
+}
+
+// Itself returns what an earlier night has of the document of that id, if that
+// is the best match of its unit.
+func (e *Earliest) Itself(unit uint32, id []byte) (Earlier, bool) {
+	if u := e.units[unit]; u != nil && u.best.ID == string(id) {
+		return u.best, true
 	}
 	return Earlier{}, false
 }

@@ -37,7 +37,7 @@ func TestEarliestEqualsSorting(t *testing.T) {
 				to = parts[at]
 			}
 			to.Add(1, &r)
-			to.Seen(0, r.Night)
+			to.Seen(0, r.Night, "")
 			if r.Distance == 0 {
 				exact++
 				if r.Night == "2026-11-03" {
@@ -50,7 +50,7 @@ func TestEarliestEqualsSorting(t *testing.T) {
 				e.Take(&g)
 			}
 			if night := p.FirstSeen(0); night != "" {
-				e.Seen(0, night)
+				e.Seen(0, night, "")
 			}
 			p.Reset()
 			if _, ok := p.Gathered(1); ok || p.FirstSeen(0) != "" {

@@ -274,6 +274,75 @@ func TestComponentsEqualFlood(t *testing.T) {
 	})
 }
 
+// Containment joins what contains each other and nothing else, and is no chain.
+func TestComponentsAddContained(t *testing.T) {
+	for name, c := range map[string]struct {
+		same, contained [][2]uint32
+		want            []uint32 // root by document
+	}{
+		"a page with and without its menus": {[][2]uint32{{0, 1}, {2, 3}}, [][2]uint32{{1, 2}, {0, 3}}, []uint32{0, 0, 0, 0}},
+		"a digest of two stories":           {[][2]uint32{{1, 2}}, [][2]uint32{{0, 1}, {0, 2}, {0, 3}}, []uint32{0, 1, 1, 3}},
+		"a chain":                           {nil, [][2]uint32{{0, 1}, {1, 2}}, []uint32{0, 1, 2}},
+		"each contains the next ones":       {nil, [][2]uint32{{0, 1}, {1, 2}, {2, 0}}, []uint32{0, 0, 0}},
+		"within one component":              {[][2]uint32{{0, 1}}, [][2]uint32{{0, 1}}, []uint32{0, 0}},
+	} {
+		got := NewComponents(len(c.want))
+		for _, p := range c.same {
+			got.Add(p[0], p[1])
+		}
+		got.AddContained(c.contained)
+		for doc, root := range c.want {
+			if got.Root(uint32(doc)) != root {
+				t.Errorf("%s: document %d is of %d, want %d", name, doc, got.Root(uint32(doc)), root)
+			}
+		}
+	}
+}
+
+// Any two documents that containment alone has joined are a pair of it, or of
+// components that one leads from to the other.
+func TestComponentsAddContainedIsDirect(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 12
+		draw := rapid.Custom(func(t *rapid.T) [2]uint32 {
+			return [2]uint32{rapid.Uint32Range(0, n-1).Draw(t, "a"), rapid.Uint32Range(0, n-1).Draw(t, "b")}
+		})
+		before, after := NewComponents(n), NewComponents(n)
+		for _, p := range rapid.SliceOfN(draw, 0, 6).Draw(t, "same") {
+			before.Add(p[0], p[1])
+			after.Add(p[0], p[1])
+		}
+		contained := rapid.SliceOfN(draw, 0, 12).Draw(t, "contained")
+		after.AddContained(contained)
+		var leads [n][n]bool
+		for _, p := range contained {
+			a, b := before.Root(p[0]), before.Root(p[1])
+			leads[a][b], leads[b][a] = true, true
+		}
+		for i := range uint32(n) {
+			for j := range uint32(n) {
+				a, b := before.Root(i), before.Root(j)
+				together := a == b || leads[a][b] && !slices.ContainsFunc(before.roots(), func(c uint32) bool {
+					return c != a && c != b && leads[a][c] != leads[b][c]
+				})
+				if got := after.Root(i) == after.Root(j); got != together {
+					t.Fatalf("documents %d and %d are together: %v, want %v", i, j, got, together)
+				}
+			}
+		}
+	})
+}
+
+// roots are the components.
+func (c *Components) roots() (all []uint32) {
+	for i := range uint32(len(c.parent)) {
+		if c.Root(i) == i {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 func TestComponentsLongChain(t *testing.T) {
 	const n = 100_000
 	c := NewComponents(n)

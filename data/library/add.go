@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,10 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 			next.Files = append(next.Files, f)
 		}
 	}
+	if l.sampled != nil && l.sampled.Rows > 0 {
+		added.Samples = l.sampled.Name
+		next.Files = append(next.Files, *l.sampled)
+	}
 	i, there := next.night(night)
 	if there {
 		added.Replaced = true
@@ -87,6 +92,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	} else {
 		next.Nights = slices.Insert(next.Nights, i, added.Night)
 	}
+	next.boundSamples(l.sampleBytes)
 	return added, l.commit(next)
 }
 
@@ -101,7 +107,12 @@ func (l *Library) options(h *hashing) parquet.Options {
 }
 
 func (l *Library) writeMerges(night string, sequence int64, each func(yield func(from, into []byte) error) error) (f File, err error) {
-	name := fmt.Sprintf("%s/%s-%08d.parquet", merges, night, sequence)
+	f, err = l.mergesTo(fmt.Sprintf("%s/%s-%08d.parquet", merges, night, sequence), night, each)
+	f.Deleted = sequence
+	return f, err
+}
+
+func (l *Library) mergesTo(name, night string, each func(yield func(from, into []byte) error) error) (f File, err error) {
 	h := newHashing(l.fs)
 	w, err := parquet.Create(l.Path(name), &data.Merges, l.options(h))
 	if err != nil {
@@ -117,17 +128,16 @@ func (l *Library) writeMerges(night string, sequence int64, each func(yield func
 	if err := w.Commit(); err != nil {
 		return f, err
 	}
-	f = h.file(name, w.Rows())
-	f.Deleted = sequence
-	return f, nil
+	return h.file(name, w.Rows()), nil
 }
 
 // writer writes rows, night after night, to new files.
 type writer struct {
 	library *Library
 	prefix  string
-	deleted int64 // sequence of the deletions that the rows know
-	limit   int64 // rows of a file
+	deleted int64  // sequence of the deletions that the rows know
+	limit   int64  // rows of a file
+	as      string // name of the first file; "": made of prefix
 
 	out     *parquet.TableWriter[data.LibraryRow]
 	sum     *hashing
@@ -143,7 +153,7 @@ func (w *writer) write(row *data.LibraryRow) error {
 		}
 	}
 	if w.out == nil {
-		w.name, w.sum = fmt.Sprintf("%s-%05d.parquet", w.prefix, len(w.files)), newHashing(w.library.fs)
+		w.name, w.sum = cmp.Or(w.as, fmt.Sprintf("%s-%05d.parquet", w.prefix, len(w.files))), newHashing(w.library.fs)
 		var err error
 		if w.out, err = parquet.Create(w.library.Path(w.name), &data.LibraryDocuments, w.library.options(w.sum)); err != nil {
 			return err
@@ -219,6 +229,9 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done compacted, err 
 		done.Files += len(todo)
 		done.Into += into
 		done.Erased += erased
+	}
+	if err := l.compactSamples(ctx); err != nil {
+		return done, err
 	}
 	// Deletions that hold for what was there then are not needed any more, once
 	// everybody who looks single documents up has seen them.

@@ -32,6 +32,10 @@ type Library struct {
 	version  string
 	now      func() time.Time
 	partRows int64 // of a file that is written, at most
+	reading  func(total int64, unit string) (advance func(int64))
+
+	sampled     *File // of the night that is added next; nil: none
+	sampleBytes int64 // of all nights' samples, at most
 }
 
 // Options of Open and Lock.
@@ -40,14 +44,22 @@ type Options struct {
 	// Waiting, when not nil, is called once when another process holds the
 	// library and this one has to wait for it.
 	Waiting func()
+	// Reading, when not nil, is told when so many units are going to be read,
+	// rows or bytes, and returns what is told as they are.
+	Reading func(total int64, unit string) (advance func(int64))
 
 	FS  data.FS          // nil: data.OS
 	Now func() time.Time // nil: time.Now
 	// PartRows bounds the rows of a file; 0: 8 Mi.
 	PartRows int64
+	// SampleBytes bounds the files of sampled pages, in all; 0: 256 MiB.
+	SampleBytes int64
 }
 
-const defaultPartRows = 8 << 20
+const (
+	defaultPartRows    = 8 << 20
+	defaultSampleBytes = 256 << 20
+)
 
 // Open opens the library at dir for reading. Until Close no process can change
 // it; one that changes it now is waited for until ctx ends.
@@ -66,7 +78,7 @@ func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 	if err := refuse(dir); err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{documents, merges, deletions} {
+	for _, sub := range []string{documents, merges, deletions, samples} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, fmt.Errorf("library: %w", err)
 		}
@@ -113,7 +125,7 @@ func refuse(dir string) error {
 	}
 	for _, e := range entries {
 		switch name := e.Name(); name {
-		case lockFile, documents, merges, deletions, Index:
+		case lockFile, documents, merges, deletions, samples, Index:
 		default:
 			if !data.IsTemporary(name) {
 				return fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
@@ -127,7 +139,7 @@ func refuse(dir string) error {
 const retry = 100 * time.Millisecond
 
 func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
-	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, writable: writable}
+	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
 	if l.fs == nil {
 		l.fs = data.OS
 	}
@@ -136,6 +148,9 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	}
 	if l.partRows <= 0 {
 		l.partRows = defaultPartRows
+	}
+	if l.sampleBytes <= 0 {
+		l.sampleBytes = defaultSampleBytes
 	}
 	l.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // who may read the library may lock it for that
 	try, wait := l.lock.TryRLock, l.lock.TryRLockContext
@@ -190,6 +205,13 @@ func Attach(dir string, sequence int64) (*Library, error) {
 	l := &Library{dir: dir, manifest: m}
 	l.hidden, err = ReadHidden(dir, m)
 	return l, err
+}
+
+func (l *Library) begin(total int64, unit string) (advance func(int64)) {
+	if l.reading == nil {
+		return func(int64) {}
+	}
+	return l.reading(total, unit)
 }
 
 // Close lets other processes have the library.
@@ -268,7 +290,7 @@ func (l *Library) sweep() {
 	if t := l.manifest.Templates; t != nil {
 		named[t.Name] = true
 	}
-	for _, sub := range []string{".", documents, merges, deletions, templates} {
+	for _, sub := range []string{".", documents, merges, deletions, templates, samples} {
 		entries, err := os.ReadDir(filepath.Join(l.dir, sub))
 		if err != nil {
 			continue

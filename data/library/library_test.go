@@ -45,12 +45,24 @@ func rowOf(night string, id int) data.LibraryRow {
 	}
 }
 
+// add adds a night of documents, each of which is sampled.
 func add(ctx context.Context, l *library.Library, night string, ids []int, merges ...string) (library.Added, error) {
 	rows := make([]data.LibraryRow, len(ids))
 	for i, id := range ids {
 		rows[i] = rowOf(night, id)
 	}
 	slices.SortFunc(rows, func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) })
+	err := l.KeepSamples(night, func(yield func(*data.SampleRow) error) error {
+		for _, r := range rows {
+			if err := yield(&data.SampleRow{DocID: r.DocID, Page: fmt.Append(nil, r.Lo)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return library.Added{}, err
+	}
 	return l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
 		for _, r := range rows {
 			if err := yield(&r); err != nil {
@@ -100,7 +112,7 @@ func read(t testing.TB, dir string) []string {
 	}
 	defer l.Close()
 	var mu sync.Mutex
-	var all, ordered []string
+	var all, ordered, ids, sampled []string
 	show := func(night string, r *data.LibraryRow) string {
 		return fmt.Sprintf("%s %s %x %s %d %x %s %s %s %s %s %d", night, r.DocID, r.Lo, r.Lane, r.Length, r.Sketch, r.Letters, r.FirstSeen, r.Cluster, r.Site, r.Language, r.Date)
 	}
@@ -122,11 +134,23 @@ func read(t testing.TB, dir string) []string {
 	}
 	slices.Sort(all)
 	err = l.Rows(context.Background(), library.StreamOptions{}, func(r *data.LibraryRow) error {
-		ordered = append(ordered, show(r.Night, r))
+		ordered, ids = append(ordered, show(r.Night, r)), append(ids, fmt.Sprint(string(r.DocID), " ", r.Lo))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	err = l.Samples(context.Background(), "9999-12-31", func(r *data.SampleRow) error {
+		sampled = append(sampled, fmt.Sprintf("%s %s", r.DocID, r.Page))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(ids)
+	slices.Sort(sampled)
+	if !slices.Equal(ids, sampled) {
+		t.Fatalf("documents:\n%s\nsamples of them:\n%s", strings.Join(ids, "\n"), strings.Join(sampled, "\n"))
 	}
 	if !slices.Equal(all, ordered) {
 		t.Fatalf("streamed:\n%s\nin order:\n%s", strings.Join(all, "\n"), strings.Join(ordered, "\n"))
@@ -290,7 +314,7 @@ func TestCompactErases(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	done, err := l.Compact(context.Background(), 0)
-	if err != nil || done.Erased != 3 || len(l.Manifest().Files) != 1 {
+	if err != nil || done.Erased != 3 || len(l.Manifest().Files) != 1+3 {
 		t.Fatalf("%+v %v, %d files", done, err, len(l.Manifest().Files))
 	}
 	after := documents(t, l)
@@ -533,6 +557,49 @@ func listing(t *testing.T, dir string) (files []string) {
 	return files
 }
 
+// The samples of the oldest nights go first, and one night does not take all the
+// room.
+func TestSamplesAreBounded(t *testing.T) {
+	page := bytes.Repeat([]byte("0123456789abcdef"), 64)
+	for bound, want := range map[int64][]int64{50_000: {0, 0, 20, 20}, 10_000: {0, 0, 0, 4}} { // pages by night
+		dir := t.TempDir()
+		for n := range want {
+			l := lock(t, dir, library.Options{SampleBytes: bound})
+			night := fmt.Sprintf("2026-11-%02d", n+1)
+			err := l.KeepSamples(night, func(yield func(*data.SampleRow) error) error {
+				for id := range 20 {
+					if err := yield(&data.SampleRow{DocID: fmt.Append(nil, id), Page: page}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := rowOf(night, n)
+			if _, err := l.Add(t.Context(), night, "", func(yield func(*data.LibraryRow) error) error { return yield(&row) }, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := library.ReadManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, n := range m.Nights {
+			f, _ := m.File(n.Samples)
+			got = append(got, f.Rows)
+		}
+		if files, err := os.ReadDir(filepath.Join(dir, "samples")); !slices.Equal(got, want) || err != nil || len(files) == len(want) {
+			t.Errorf("of %d bytes: %v pages in %d files, want %v; %v", bound, got, len(files), want, err)
+		}
+	}
+}
+
 func TestOtherSettingsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	l := lock(t, dir, library.Options{})
@@ -622,7 +689,7 @@ func TestDamageIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		wrong, err := l.Verify(context.Background())
-		if err := l.Rows(context.Background(), library.StreamOptions{}, func(*data.LibraryRow) error { return nil }); !m.IsMerges(f.Name) &&
+		if err := l.Rows(context.Background(), library.StreamOptions{}, func(*data.LibraryRow) error { return nil }); m.IsDocuments(f.Name) &&
 			(!errors.Is(err, library.ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) || !strings.Contains(err.Error(), "backup")) {
 			t.Errorf("%s is read: %v", f.Name, err)
 		}
@@ -638,7 +705,7 @@ func TestDamageIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, other := range [][]byte{text[:len(text)/2], bytes.Replace(text, []byte(`"rows": 2`), []byte(`"rows": 3`), 1), bytes.Replace(text, []byte("2026-11-01"), []byte("2026-13-01"), 1), bytes.Replace(text, []byte(`"version": 1`), []byte(`"version": 9`), 1)} {
+	for _, other := range [][]byte{text[:len(text)/2], bytes.Replace(text, []byte(`"rows": 2`), []byte(`"rows": 3`), 1), bytes.Replace(text, []byte("2026-11-01"), []byte("2026-13-01"), 1), bytes.Replace(text, []byte(`"version": 2`), []byte(`"version": 1`), 1)} {
 		if err := os.WriteFile(path, other, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -672,6 +739,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 		err = l.Rows(t.Context(), library.StreamOptions{}, func(*data.LibraryRow) error { return nil })
 		_, current := l.Current(t.Context(), "", []string{"a"})
+		current = errors.Join(current, l.Samples(t.Context(), "9999-12-31", func(*data.SampleRow) error { return nil }))
 		if compact {
 			_, wrong := l.Compact(t.Context(), 1000)
 			err = errors.Join(err, wrong)
@@ -697,7 +765,7 @@ func TestFlippedBits(t *testing.T) {
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := use(!strings.HasPrefix(name, "merges/")); err == nil || !strings.Contains(err.Error(), filepath.Base(path)) {
+			if err := use(!strings.HasPrefix(name, "merges/") && !strings.HasPrefix(name, "samples/")); err == nil || !strings.Contains(err.Error(), filepath.Base(path)) {
 				t.Errorf("%s with a flipped bit at offset %d of %d: %v", name, at, len(sound), err)
 			}
 			if after := listing(t, dir); !slices.Equal(before, after) {

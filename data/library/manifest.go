@@ -32,13 +32,14 @@ const (
 	documents    = "documents"
 	merges       = "merges"
 	deletions    = "deletions"
+	samples      = "samples"
 	templates    = "templates"
 	Index        = "index"
 )
 
 // formatVersion is the version of the manifest that this package writes, and
 // the only one it reads.
-const formatVersion = 1
+const formatVersion = 2
 
 var (
 	// ErrNone is returned for a folder that holds no library.
@@ -80,6 +81,7 @@ type Night struct {
 	Lanes   map[string]int64 `json:"lanes"`             // rows by lane when the night was added
 	Extents []extent         `json:"extents"`           // where the rows stand, in order of id
 	Merges  string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
+	Samples string           `json:"samples,omitempty"` // file of its sampled pages of sites without a template
 }
 
 // At returns the night that a row of a file is of; ok is false for a row that
@@ -179,7 +181,7 @@ func (m *Manifest) copy() *Manifest {
 func (m *Manifest) prune() {
 	used := map[string]bool{}
 	for _, n := range m.Nights {
-		used[n.Merges] = true
+		used[n.Merges], used[n.Samples] = true, true
 		for _, e := range n.Extents {
 			used[e.File] = true
 		}
@@ -214,8 +216,10 @@ func (m *Manifest) check() error {
 		if rows != n.Rows || n.Deleted < 0 || n.Deleted > n.Rows {
 			return fmt.Errorf("night %s: %d rows in its extents, %d of its %d deleted", n.Name, rows, n.Deleted, n.Rows)
 		}
-		if _, ok := m.File(n.Merges); n.Merges != "" && !ok {
-			return fmt.Errorf("night %s: %s is not there", n.Name, n.Merges)
+		for _, name := range []string{n.Merges, n.Samples} {
+			if _, ok := m.File(name); name != "" && !ok {
+				return fmt.Errorf("night %s: %s is not there", n.Name, name)
+			}
 		}
 	}
 	for _, f := range m.Files {
@@ -259,7 +263,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		}
 	}
 	if m.Version != formatVersion {
-		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it", path, m.Version, formatVersion)
+		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it, or begin a library in a new folder by running the nights again", path, m.Version, formatVersion)
 	}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", errDamaged, path, err)
@@ -356,6 +360,6 @@ func CompareSettings(library, run map[string]string) error {
 	return fmt.Errorf("%w: fingerprints that are made in different ways cannot be compared: use the library's settings, or another library%s", ErrSettings, b.String())
 }
 
-// IsMerges reports whether the file of that name holds cluster merges, and not
-// documents.
-func (m *Manifest) IsMerges(name string) bool { return strings.HasPrefix(name, merges+"/") }
+// IsDocuments reports whether the file of that name holds documents, and not
+// cluster merges or samples.
+func (m *Manifest) IsDocuments(name string) bool { return strings.HasPrefix(name, documents+"/") }

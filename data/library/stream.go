@@ -89,6 +89,13 @@ type group struct {
 	stretches  []stretch // that overlap it, in order
 }
 
+func (g group) rows() (rows int64) {
+	for _, s := range g.stretches {
+		rows += min(s.Start+s.Rows, g.end) - max(s.Start, g.first)
+	}
+	return rows
+}
+
 // Stream calls visit with every document of the library once, at most
 // parquet.BatchRows at a time: batches of the same worker one after another,
 // those of different workers at once, in any order. It holds a page of each
@@ -103,6 +110,11 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 		workers = runtime.GOMAXPROCS(0)
 	}
 	workers = max(min(workers, len(groups)), 1)
+	rows := int64(0)
+	for _, g := range groups {
+		rows += g.rows()
+	}
+	advance := l.begin(rows, "rows")
 	work := make(chan group)
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.Go(func() error {
@@ -122,6 +134,7 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 				if err := l.streamGroup(ctx, g, o.Columns, func(b *Batch) error { return visit(worker, b) }); err != nil {
 					return err
 				}
+				advance(g.rows())
 			}
 			return nil
 		})

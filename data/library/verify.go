@@ -21,11 +21,14 @@ import (
 // order or not of their night.
 func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 	sound := map[string]bool{}
+	advance := l.begin(l.manifest.Bytes(), "bytes")
 	for _, f := range l.manifest.Files {
 		if err := ctx.Err(); err != nil {
 			return wrong, err
 		}
-		if err := checkFile(l.Path(f.Name), f); err != nil {
+		err := checkFile(l.Path(f.Name), f)
+		advance(f.Bytes)
+		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("%v; it holds %s", err, l.manifest.nightsOf(f.Name)))
 			continue
 		}
@@ -68,7 +71,7 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 func (m *Manifest) nightsOf(file string) string {
 	var names []string
 	for _, n := range m.Nights {
-		if n.Merges == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file }) {
+		if n.Merges == file || n.Samples == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file }) {
 			names = append(names, n.Name)
 		}
 	}

@@ -60,7 +60,7 @@ func TestFormats(t *testing.T) {
 		data.Fingerprints.Name: markdown(t, &data.Fingerprints), data.Texts.Name: markdown(t, &data.Texts),
 		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters), data.Removed.Name: markdown(t, &data.Removed),
 		data.Drift.Name: markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
-		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges),
+		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges), data.Samples.Name: markdown(t, &data.Samples),
 	} {
 		before, rest, ok := strings.Cut(want, "<!-- columns of "+name+" -->\n")
 		if !ok {
@@ -133,6 +133,7 @@ func TestStatements(t *testing.T) {
 	state(t, &data.Growth)
 	state(t, &data.LibraryDocuments)
 	state(t, &data.Merges)
+	state(t, &data.Samples)
 	path := filepath.Join(t.TempDir(), "x")
 	if _, err := Create(path, &data.Table[int]{Name: "x", Columns: []data.Column[int]{{Name: "y"}}}, Options{}); err == nil || !strings.Contains(err.Error(), "column y") {
 		t.Errorf("a column without a type: %v", err)

@@ -24,6 +24,7 @@ type Info struct {
 	Version    string
 	Table      string
 	ConfigHash string
+	Settings   string
 	Bits       int // 0 when unknown
 	Rows       int64
 }
@@ -47,7 +48,7 @@ func (in *input) info() Info {
 		}
 		return ""
 	}
-	info := Info{Version: get(metaVersion), Table: get(metaTable), ConfigHash: get(metaConfig), Rows: in.file.NumRows()}
+	info := Info{Version: get(metaVersion), Table: get(metaTable), ConfigHash: get(metaConfig), Settings: get(metaSettings), Rows: in.file.NumRows()}
 	_, _ = fmt.Sscan(get(metaBits), &info.Bits)
 	return info
 }

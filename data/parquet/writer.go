@@ -35,11 +35,12 @@ const (
 
 // Keys of a table's file metadata.
 const (
-	metaVersion = "neardup.version" // version of the program that wrote the file
-	metaTable   = "neardup.table"   // name of the table
-	metaConfig  = "neardup.config"  // hash of the run's configuration
-	metaBits    = "neardup.bits"    // bits of a fingerprint: 32, 64 or 128
-	metaArrow   = "ARROW:schema"    // the schema as Arrow has it, with the descriptions of the columns
+	metaVersion  = "neardup.version"  // version of the program that wrote the file
+	metaTable    = "neardup.table"    // name of the table
+	metaConfig   = "neardup.config"   // hash of the run's configuration
+	metaSettings = "neardup.settings" // of the fingerprints table: Options.Settings
+	metaBits     = "neardup.bits"     // bits of a fingerprint: 32, 64 or 128
+	metaArrow    = "ARROW:schema"     // the schema as Arrow has it, with the descriptions of the columns
 )
 
 // Options describe a table to write. The same options and rows give the same
@@ -48,6 +49,7 @@ type Options struct {
 	Version    string // of the program
 	ConfigHash string // of the run's configuration
 	Bits       int    // of a fingerprint: 32, 64 or 128; 0 means 64
+	Settings   string // what a reader has to know of the run's settings, as JSON; may be empty
 
 	// FS is where the file is written; nil means data.OS.
 	FS data.FS
@@ -127,6 +129,9 @@ func Create[R any](path string, t *data.Table[R], o Options) (*TableWriter[R], e
 	}
 	keys := []string{metaVersion, metaTable, metaConfig, metaBits}
 	values := []string{o.Version, t.Name, o.ConfigHash, fmt.Sprint(bits)}
+	if o.Settings != "" {
+		keys, values = append(keys, metaSettings), append(values, o.Settings)
+	}
 	about := arrow.NewMetadata(keys, values)
 	encoded, err := encodeSchema(arrow.NewSchema(described, &about), o.Allocator)
 	if err != nil {

@@ -18,7 +18,7 @@ SELECT night, language, sum(documents) AS documents, round(100 * sum("new") / su
 FROM 'drift/*.parquet' GROUP BY ALL ORDER BY night, documents DESC;
 
 -- 4. How large are the clusters?
-SELECT size, count(*) AS clusters FROM 'clusters/*.parquet' WHERE keeper GROUP BY size ORDER BY size DESC;
+SELECT size, count(DISTINCT cluster_id) AS clusters FROM 'clusters/*.parquet' GROUP BY size ORDER BY size DESC;
 
 -- 5. Who copied whom first, by the documents' dates?
 SELECT l.site AS copying, e.site AS copied, count(*) AS documents
@@ -37,4 +37,4 @@ FROM 'pairs/*.parquet' m JOIN read_json(getvariable('crawl'), format = 'newline_
 JOIN read_json(getvariable('crawl'), format = 'newline_delimited', ignore_errors = true) b ON b.id = m.match_id ORDER BY m.estimate LIMIT 20;
 
 -- 8. The removal list, to be written by COPY (...) TO 'removal.csv'.
-SELECT doc_id, reason, kept_id, cluster_id, similarity FROM 'removed/*.parquet' ORDER BY site, doc_id;
+SELECT doc_id, reason, kept_id, kept_from, cluster_id, similarity FROM 'removed/*.parquet' ORDER BY site, doc_id;

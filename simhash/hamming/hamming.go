@@ -82,6 +82,10 @@ type Options struct {
 	Bits    int   // width of the fingerprints; 0: that of their type, 64 or 128
 	Plan    *Plan // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
 
+	// Pass, if not nil, is told how many tables there are, and what it returns
+	// is called with 1 as each is done.
+	Pass func(tables int64) (advance func(int64))
+
 	portable bool // compare in portable Go even where AVX-512 is there
 }
 

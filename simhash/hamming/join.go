@@ -19,6 +19,7 @@ type join[F Fingerprint] struct {
 	top     int // all values agree on the bits from here on
 	workers int
 	simd    bool
+	done    func(tables int64)
 	work    []F // as long as the list, or nil: allocated when needed
 	emit    func(worker int) func(a, b *F, distance int)
 
@@ -75,6 +76,7 @@ func (j *join[F]) run(values []F) error {
 		if err := j.ctx.Err(); err != nil {
 			return err
 		}
+		j.done(1)
 	}
 	return nil
 }

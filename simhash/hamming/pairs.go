@@ -23,7 +23,10 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if p := s.spare.Swap(nil); p != nil {
 		work = *p
 	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: opt.simd(), work: work}
+	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: opt.simd(), work: work, done: func(int64) {}}
+	if opt.Pass != nil {
+		j.done = opt.Pass(int64(len(plan.tables)))
+	}
 	batches := make([]*batch[F], j.workers)
 	for w := range batches {
 		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}

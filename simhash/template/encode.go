@@ -1,6 +1,7 @@
 package template
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,11 +17,12 @@ import (
 // hash u64, the number of pages u32, of blocks u32, and the hashes of these u64
 // of 48 bits. A sample is the most pages of a site u32, the limit u64 and the
 // number of sites u32, then per site the hash u64 and the number of pages u32,
-// then per page its key u64, rest u32, the number of blocks u32, of these hash
-// and exact u64, the number of shingles u32, of these hash and block u32.
+// then per page its key u64, the length of its id u32, the id, and the page: rest
+// u32, the number of blocks u32, of these hash and exact u64, the number of
+// shingles u32, of these hash and block u32.
 const (
 	magicModel  = "ndtmpl2\n"
-	magicSample = "ndtsmp1\n"
+	magicSample = "ndtsmp2\n"
 )
 
 // errDamaged says that what is read is not of the form, or not whole.
@@ -86,20 +88,41 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(l.sites[name])))
 		for _, p := range l.sites[name] {
 			dst = binary.LittleEndian.AppendUint64(dst, p.key)
-			dst = binary.LittleEndian.AppendUint32(dst, p.rest)
-			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.blocks)))
-			for _, e := range p.blocks {
-				dst = binary.LittleEndian.AppendUint64(dst, e.hash)
-				dst = binary.LittleEndian.AppendUint64(dst, e.exact)
-			}
-			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.shingles)))
-			for _, s := range p.shingles {
-				dst = binary.LittleEndian.AppendUint32(dst, s.hash)
-				dst = binary.LittleEndian.AppendUint32(dst, s.block)
-			}
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.id)))
+			dst = appendPage(append(dst, p.id...), &p)
 		}
 	}
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst)), nil
+}
+
+// appendPage appends what is known of a page.
+func appendPage(dst []byte, p *page) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, p.rest)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.blocks)))
+	for _, e := range p.blocks {
+		dst = binary.LittleEndian.AppendUint64(dst, e.hash)
+		dst = binary.LittleEndian.AppendUint64(dst, e.exact)
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.shingles)))
+	for _, s := range p.shingles {
+		dst = binary.LittleEndian.AppendUint32(dst, s.hash)
+		dst = binary.LittleEndian.AppendUint32(dst, s.block)
+	}
+	return dst
+}
+
+// page reads what appendPage appended.
+func (c *cursor) page() (p page) {
+	p.rest = c.u32()
+	p.blocks = make([]entry, c.count(16))
+	for i := range p.blocks {
+		p.blocks[i] = entry{c.u64(), c.u64()}
+	}
+	p.shingles = make([]shingle, c.count(8))
+	for i := range p.shingles {
+		p.shingles[i] = shingle{c.u32(), c.u32()}
+	}
+	return p
 }
 
 // AddSample adds what a learner of the same options has sampled, by its binary
@@ -117,15 +140,9 @@ func (l *Learner) AddSample(blob []byte) error {
 		}
 		name := in.u64()
 		for range in.count(20) {
-			p := page{key: in.u64(), rest: in.u32()}
-			p.blocks = make([]entry, in.count(16))
-			for i := range p.blocks {
-				p.blocks[i] = entry{in.u64(), in.u64()}
-			}
-			p.shingles = make([]shingle, in.count(8))
-			for i := range p.shingles {
-				p.shingles[i] = shingle{in.u32(), in.u32()}
-			}
+			key, id := in.u64(), bytes.Clone(in.take(in.count(1)))
+			p := in.page()
+			p.key, p.id = key, id
 			other.sites[name] = append(other.sites[name], p)
 		}
 	}

@@ -1,9 +1,11 @@
 package template
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -94,6 +96,7 @@ type Learner struct {
 // page is a sampled page.
 type page struct {
 	key      uint64    // of site and id
+	id       []byte    // nil of one of an earlier night
 	rest     uint32    // letters of the page that are not in blocks
 	blocks   []entry   // distinct, ascending
 	shingles []shingle // distinct, ascending
@@ -141,7 +144,7 @@ func (l *Learner) Add(site, id, text []byte) {
 	if !l.wants(at, key) {
 		return
 	}
-	p := page{key: key}
+	p := page{key: key, id: bytes.Clone(id)}
 	l.blocks, l.shingles = l.blocks[:0], l.shingles[:0]
 	for b := (block{}); b.next(text); {
 		if b.letters > 0 {
@@ -238,6 +241,53 @@ func (l *Learner) Merge(other *Learner) error {
 		}
 	}
 	return nil
+}
+
+// fewMost is how many pages of earlier nights add to what is sampled of a site.
+const fewMost = 2 * MinPages
+
+// Few calls yield with the sampled pages of the sites that have too few of them
+// and no template in m, for a learner of a later night: with their ids, and what
+// AddEarlier takes. Their order depends on the pages alone.
+func (l *Learner) Few(m *Model, yield func(id, page []byte) error) error {
+	var form []byte
+	for _, name := range slices.Sorted(maps.Keys(l.sites)) {
+		pages := l.sites[name]
+		if _, known := m.sites[name]; known || len(pages) >= l.options.MinPages {
+			continue
+		}
+		for i := range pages {
+			form = appendPage(form[:0], &pages[i])
+			if err := yield(pages[i].id, form); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// AddEarlier adds a page that Few of an earlier night yielded, those of the
+// newest night first. It is passed over, and the result false, unless pages of
+// its site were sampled that are too few, and no newer version of it. The pages
+// that Few yields, and MarshalBinary has, are to be taken before. The error is
+// errDamaged.
+func (l *Learner) AddEarlier(id, form []byte) (added bool, err error) {
+	at := siteHash(Site(id))
+	key := mix(at + siteHash(id))
+	pages := l.sites[at]
+	i, had := slices.BinarySearchFunc(pages, key, func(p page, key uint64) int { return cmp.Compare(p.key, key) })
+	if len(pages) == 0 || len(pages) >= fewMost || had || l.pages >= l.room || key > l.limit {
+		return false, nil
+	}
+	in := &cursor{left: form}
+	p := in.page()
+	p.key = key
+	if err := in.end(); err != nil {
+		return false, err
+	}
+	l.sites[at] = slices.Insert(pages, i, p)
+	l.pages++
+	return true, nil
 }
 
 // Sites returns how many sites were sampled, and how many pages of the largest.

@@ -46,7 +46,7 @@ func Pick(columns []string, name string, candidates []string) (int, error) {
 		if i := slices.Index(columns, name); i >= 0 {
 			return i, nil
 		}
-		return -1, fmt.Errorf("no column %q; there are: %s", name, strings.Join(columns, ", "))
+		return -1, &data.NoColumn{Name: name, Have: columns}
 	}
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for _, c := range candidates {

@@ -140,7 +140,7 @@ func (r *reader) check(explicit []string) error {
 	for _, name := range explicit {
 		if !have[name] {
 			slices.Sort(names)
-			return fmt.Errorf("no column %q in the first %d records; there are: %s", name, objects, strings.Join(names, ", "))
+			return &data.NoColumn{Name: name, Where: fmt.Sprintf(" in the first %d records", objects), Have: names}
 		}
 	}
 	return nil

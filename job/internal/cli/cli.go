@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"io/fs"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,6 +22,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -51,6 +54,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the process
 	root := newRoot(streams{stdin, stdout, stderr})
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -59,16 +63,47 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	code := exitCode(err)
 	if code == exitInterrupted {
-		fmt.Fprintln(stderr, "neardup: interrupted; what is finished is kept: the same command goes on from there")
+		err = errInterrupted
+	}
+	if slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" }) {
+		_ = json.NewEncoder(stderr).Encode(failureOf(code, err))
 	} else {
-		fmt.Fprintf(stderr, "neardup: %v\n", err)
+		fmt.Fprintln(stderr, show.Lines("neardup: "+err.Error()))
 	}
 	return code
+}
+
+var errInterrupted = errors.New("interrupted; what is finished is kept: the same command goes on from there")
+
+// failure is an error as --json has it.
+type failure struct {
+	Type    string `json:"type"` // error
+	Code    int    `json:"code"` // that the program exits with
+	Message string `json:"message"`
+	File    string `json:"file,omitempty"`   // that could not be read or written
+	Remedy  string `json:"remedy,omitempty"` // the end of the message, where it says what to do
+}
+
+// doing begins what a message says that its reader may do.
+var doing = regexp.MustCompile(`(?s)[:;,] ((?:write|name|give|mend|raise|put|finish|run|look into|take|send|ask|choose|lower|remove|delete|see|did you mean|let|the same command)\b.*)`)
+
+func failureOf(code int, err error) failure {
+	f := failure{Type: "error", Code: code, Message: err.Error()}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		f.File = path.Path
+	}
+	if m := doing.FindStringSubmatch(f.Message); m != nil {
+		f.Remedy = m[1]
+	}
+	return f
 }
 
 func exitCode(err error) int {
 	var usage usageError
 	switch {
+	case err == nil:
+		return exitDone
 	case errors.Is(err, errStrict):
 		return exitSkipped
 	case errors.As(err, &usage):
@@ -115,6 +150,9 @@ Parquet and a clean dump.`,
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if typed := c.Flags().Args(); c.HasSubCommands() && len(typed) > 0 { // the flag is that of a command
+			return onlyCommands(c, typed)
+		}
 		return usageError{fmt.Errorf("%w%s; see %s --help", err, nearFlag(c, err), c.CommandPath())}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
@@ -157,12 +195,4 @@ func printed(w io.Writer, asJSON bool, result any, print func(io.Writer) error) 
 		return json.NewEncoder(w).Encode(result)
 	}
 	return print(w)
-}
-
-func newLog(w io.Writer, verbose bool) *slog.Logger {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }

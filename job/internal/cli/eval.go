@@ -86,7 +86,7 @@ a single folder, the folder or file within it; or its --category-column.
 			if err != nil {
 				return err
 			}
-			return runEval(cmd.Context(), std, cfg, f, args)
+			return s.blame(runEval(cmd.Context(), std, cfg, f, args))
 		},
 	}
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
@@ -152,17 +152,22 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	if err != nil {
 		return usageError{err}
 	}
+	shown := newScreen(std.err, f.json, false)
+	_, done := shown.progress("read")
 	corpus, err := f.corpus(cfg, inputs)
+	done()
 	if err != nil {
 		return err
 	}
+	_, done = shown.progress("truth")
 	lab, err := eval.New(ctx, corpus, f.options)
+	done()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
 	report := lab.Report(strings.Join(inputs, " "))
-	if err := measure(ctx, lab, report, methods, f.maxK); err != nil {
+	if err := measure(ctx, shown, lab, report, methods, f.maxK); err != nil {
 		return err
 	}
 	if f.html != "" {
@@ -226,17 +231,23 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 }
 
 // measure fills the report: every method, and ours at every distance to maxK.
-func measure(ctx context.Context, lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) (err error) {
+func measure(ctx context.Context, shown *screen, lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) (err error) {
+	pass, done := shown.progress("measure")
+	defer func() { done() }()
+	advance := pass(int64(len(methods)), "methods")
 	for _, m := range methods {
 		r, err := lab.Measure(ctx, m)
 		if err != nil {
 			return err
 		}
 		report.Results = append(report.Results, r)
+		advance(1)
 	}
 	if maxK == 0 {
 		return nil
 	}
+	done()
+	_, done = shown.progress("distances")
 	report.Sweeps, err = lab.Sweeps(ctx, methods, maxK)
 	return err
 }
@@ -254,7 +265,8 @@ func writePage(path string, write func(io.Writer) error) error {
 }
 
 // canvas says how wide a line of texts side by side may be, and whether it may
-// be coloured: on a terminal, unless NO_COLOR is set (https://no-color.org).
+// be coloured: on a terminal that can, unless NO_COLOR is set
+// (https://no-color.org).
 func canvas(out io.Writer) (cells int, colour bool) {
 	const usual = 120
 	f, ok := out.(*os.File)
@@ -262,7 +274,7 @@ func canvas(out io.Writer) (cells int, colour bool) {
 		return usual, false
 	}
 	cells, _, _ = term.GetSize(int(f.Fd()))
-	return cmp.Or(cells, usual), os.Getenv("NO_COLOR") == ""
+	return cmp.Or(cells, usual), os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // readCorpus reads all documents of the inputs, each with its category: the

@@ -7,16 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 func newInspect(std streams) *cobra.Command {
@@ -44,7 +43,7 @@ and first rows.`,
 			}
 			parts, err := filepath.Glob(filepath.Join(path, "*.parquet"))
 			if err != nil || len(parts) == 0 {
-				return errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files", path))
+				return errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files: name one, or a table", path))
 			}
 			for _, part := range parts {
 				if err := inspectTable(std.out, part, rows, asJSON); err != nil {
@@ -109,16 +108,16 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 }
 
 func (s runState) print(w io.Writer) error {
-	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(out, "run directory\t%s\t(neardup %s, %s)\n", s.Path, s.Command, s.State)
-	fmt.Fprintf(out, "settings\t%s\t%d splits\n", s.Hash, s.Splits)
+	var out show.Columns
+	out.Row("run directory", s.Path, fmt.Sprintf("(neardup %s, %s)", s.Command, s.State))
+	out.Row("settings", s.Hash, fmt.Sprintf("%d splits", s.Splits))
 	for _, st := range s.Stages {
-		fmt.Fprintf(out, "stage %s\t%d tasks done\t%d rows in, %d out\n", st.Stage, st.Done, st.RowsIn, st.RowsOut)
+		out.Row("stage "+st.Stage, fmt.Sprintf("%d tasks done", st.Done), fmt.Sprintf("%d rows in, %d out", st.RowsIn, st.RowsOut))
 	}
 	for _, t := range s.Tables {
-		fmt.Fprintf(out, "table %s\t%d rows\t%d files, %s\n", t.Table, t.Rows, t.Files, job.Bytes(t.Bytes))
+		out.Row("table "+t.Table, fmt.Sprintf("%d rows", t.Rows), fmt.Sprintf("%d files, %s", t.Files, job.Bytes(t.Bytes)))
 	}
-	return out.Flush()
+	return out.Write(w)
 }
 
 // inspectTable prints a table's metadata and its first rows.
@@ -142,36 +141,34 @@ func describe(info parquet.Info) string {
 	return fmt.Sprintf("%s, %d rows, neardup %s, settings %s", info.Table, info.Rows, info.Version, info.ConfigHash)
 }
 
-// maxCell is how many characters of a value are printed for a person.
-const maxCell = 160
+// mostOfValue is how many characters of a value are printed for a person.
+const mostOfValue = 160
 
-// cell is a value as it is printed for a person: on one line, and not all of a
-// long one.
-func cell(v string) string {
-	v = strings.NewReplacer("\t", " ", "\n", " ").Replace(v[:min(len(v), maxCell*utf8.UTFMax)])
-	n := 0
-	for i := range v {
-		if n++; n > maxCell {
-			return v[:i] + "…"
-		}
+// cell is a value of a column as it is printed for a person: of a long one the
+// beginning, of a sketch, which nobody reads, a hash that tells it from others.
+func cell(column string, value any) any {
+	text, ok := value.(string)
+	switch {
+	case !ok || text == "":
+		return value
+	case column == "sketch":
+		return fmt.Sprintf("#%08x", uint32(xxh3.HashString(text)))
 	}
-	return v
+	return show.Excerpt([]byte(text), mostOfValue)
 }
 
 func printRows(w io.Writer, path string, info parquet.Info, r *parquet.ValueReader, rows int, asJSON bool) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	var out show.Columns
 	if asJSON {
 		err := enc.Encode(map[string]any{"type": "table", "path": path, "table": info.Table, "rows": info.Rows, "bits": info.Bits, "version": info.Version, "config_hash": info.ConfigHash})
 		if err != nil {
 			return err
 		}
 	} else {
-		if _, err := fmt.Fprintf(w, "%s: %s\n", path, describe(info)); err != nil {
-			return err
-		}
-		fmt.Fprintln(out, strings.Join(r.Names(), "\t"))
+		out.Row(path + ": " + describe(info))
+		out.Texts(r.Names())
 	}
 	for range rows {
 		row, err := r.Read()
@@ -196,11 +193,10 @@ func printRows(w io.Writer, path string, info parquet.Info, r *parquet.ValueRead
 			}
 			continue
 		}
-		cells := make([]string, len(row))
 		for i, v := range row {
-			cells[i] = cell(fmt.Sprint(v))
+			row[i] = cell(r.Names()[i], v)
 		}
-		fmt.Fprintln(out, strings.Join(cells, "\t"))
+		out.Row(row...)
 	}
-	return out.Flush()
+	return out.Write(w)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -34,30 +34,40 @@ night against it and adds the night.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: onlyCommands,
 	}
-	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std))
+	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std), newLibraryRepair(std))
 	return cmd
 }
 
 var oneLibrary = need(1, "one library")
 
-func libraryOptions(std streams, dir string) library.Options {
-	return library.Options{
-		Version: version.Version,
-		Waiting: func() { newLog(std.err, false).Info("another neardup has the library: waiting for it", "library", dir) },
-	}
+// libraryOptions tell what is done with the library at dir until done is called.
+func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Options, done func()) {
+	shown := newScreen(std.err, asJSON, false)
+	o.Version = version.Version
+	o.Waiting = func() { shown.log.Info("another neardup has the library: waiting for it", "library", dir) }
+	o.Reading, done = shown.progress(what)
+	return o, done
 }
 
-// changing runs change with the library at dir locked.
-func changing(ctx context.Context, std streams, dir string, change func(*library.Library) error) (err error) {
+// changing runs change with the library at dir locked, and then prints what it
+// says.
+func changing(cmd *cobra.Command, std streams, dir string, change func(l *library.Library, say io.Writer) error) (err error) {
 	if _, err := library.ReadManifest(dir); err != nil { // a mistyped path makes no library
 		return err
 	}
-	l, err := library.Lock(ctx, dir, libraryOptions(std, dir))
+	var said bytes.Buffer
+	o, done := libraryOptions(std, dir, cmd.Name(), false)
+	defer func() {
+		done()
+		_, failed := said.WriteTo(std.out)
+		err = errors.Join(err, failed)
+	}()
+	l, err := library.Lock(cmd.Context(), dir, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	return change(l)
+	return change(l, &said)
 }
 
 func newLibraryStatus(std streams) *cobra.Command {
@@ -69,7 +79,9 @@ func newLibraryStatus(std streams) *cobra.Command {
 		Example: "  neardup library status lib/",
 		Args:    oneLibrary,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := job.ReadLibraryStatus(cmd.Context(), args[0], libraryOptions(std, args[0]))
+			o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
+			s, err := job.ReadLibraryStatus(cmd.Context(), args[0], o)
+			done()
 			if err != nil {
 				return err
 			}
@@ -94,12 +106,12 @@ carried by the nights that stay.`,
 			if err != nil {
 				return usageError{fmt.Errorf("--before %q: write a date like 2026-08-01", before)}
 			}
-			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
 				gone, err := l.Expire(date)
 				if err != nil {
 					return err
 				}
-				return printGone(std.out, gone)
+				return printGone(say, gone)
 			})
 		},
 	}
@@ -149,13 +161,13 @@ has are named: an id is the whole of its line, spaces and quotes too.`,
 					return err
 				}
 			}
-			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
 				if len(nights) > 0 { // first: it refuses a name that is wrong
 					gone, err := l.RemoveNights(nights...)
 					if err != nil {
 						return usageError{err}
 					}
-					if err := printGone(std.out, gone); err != nil {
+					if err := printGone(say, gone); err != nil {
 						return err
 					}
 				}
@@ -166,7 +178,7 @@ has are named: an id is the whole of its line, spaces and quotes too.`,
 				if err != nil {
 					return err
 				}
-				return printDeleted(std.out, args[0], len(doomed.IDs), done)
+				return printDeleted(say, args[0], len(doomed.IDs), done)
 			})
 		},
 	}
@@ -246,7 +258,7 @@ keeps what it did.`,
 			if rows < 1 {
 				return usageError{fmt.Errorf("--rows %d: write a number of rows, like 16000000", rows)}
 			}
-			return changing(cmd.Context(), std, args[0], func(l *library.Library) error {
+			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
 				done, err := l.Compact(cmd.Context(), rows)
 				if err != nil {
 					return err
@@ -254,7 +266,7 @@ keeps what it did.`,
 				if err := os.RemoveAll(l.Path(library.Index)); err != nil { // it holds what was erased
 					return err
 				}
-				_, err = fmt.Fprintf(std.out, "%d files became %d; %d rows erased, %s saved\n", done.Files, done.Into, done.Erased, job.Bytes(max(done.Bytes, 0)))
+				_, err = fmt.Fprintf(say, "%d files became %d; %d rows erased, %s saved\n", done.Files, done.Into, done.Erased, job.Bytes(max(done.Bytes, 0)))
 				return err
 			})
 		},
@@ -272,24 +284,62 @@ manifest says of them.`,
 		Example: "  neardup library verify lib/",
 		Args:    oneLibrary,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			l, err := library.Open(cmd.Context(), args[0], libraryOptions(std, args[0]))
+			o, done := libraryOptions(std, args[0], cmd.Name(), false)
+			defer done()
+			l, err := library.Open(cmd.Context(), args[0], o)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, l.Close()) }()
 			wrong, err := l.Verify(cmd.Context())
+			done()
 			if err != nil {
 				return err
 			}
 			for _, w := range wrong {
-				fmt.Fprintln(std.out, w)
+				fmt.Fprintln(std.out, show.Line(w))
 			}
 			if len(wrong) > 0 {
-				return fmt.Errorf("%w: put backups of these files in their place, or delete the nights and run them again", errNotSound)
+				return fmt.Errorf("%w: `neardup library repair` makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
 			}
 			m := l.Manifest()
 			_, err = fmt.Fprintf(std.out, "sound: %d documents in %d nights, %d files\n", m.Rows(), len(m.Nights), len(m.Files))
 			return err
+		},
+	}
+}
+
+func newLibraryRepair(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "repair LIBRARY RUN…",
+		Short: "Make damaged files again from run directories",
+		Long: `Makes each file that is missing or damaged again from the run directories of
+its nights, and puts it in its place if it has the bytes that the manifest says.
+Sound files are not touched. Samples of pages, which small sites' templates are
+learned from, are left out of the library if they are damaged. Takes some 100 bytes of memory for each document of
+the nights in a file.`,
+		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
+				left := 0
+				err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
+					if why == nil {
+						fmt.Fprintf(say, "mended: %s\n", file)
+						return
+					}
+					left++
+					fmt.Fprintf(say, "left: %s: %v\n", file, why)
+				})
+				if err != nil {
+					return err
+				}
+				if left > 0 {
+					return fmt.Errorf("%w: %d files are left", errNotSound, left)
+				}
+				_, err = fmt.Fprintln(say, "all files are as the manifest says")
+				return err
+			})
 		},
 	}
 }

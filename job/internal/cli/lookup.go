@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // lookupFlags are the flags of lookup.
@@ -47,8 +48,9 @@ The look-up keeps an index in the library's folder, or where --index says, and
 brings it up to date first: in another folder, in a Redis server
 (redis://HOST:PORT, its password is taken from NEARDUP_REDIS_PASSWORD), or in a
 table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
---serve it answers HTTP instead: POST /lookup with text, text/html or JSON, GET
-/healthz, and GET /metrics for Prometheus; it follows the library.`,
+--serve it answers HTTP instead, and follows the library: POST /lookup with
+text, text/html or JSON, GET /lookup?id=ID of a document that the library has,
+GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		Example: `  neardup lookup --library lib/ page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080
   curl --data-binary @page.html http://127.0.0.1:8080/lookup \
@@ -63,8 +65,12 @@ table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
 			if err := f.check(args); err != nil {
 				return usageError{err}
 			}
-			f.options.Log = newLog(std.err, f.detail)
+			shown := newScreen(std.err, f.json, f.detail)
+			var done func()
+			f.options.Log = shown.log
+			f.options.Reading, done = shown.progress("index")
 			x, err := f.open(cmd.Context())
+			done()
 			if err != nil {
 				return err
 			}
@@ -165,7 +171,10 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
 	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
 	if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
-		return usageError{err}
+		return usageError{fmt.Errorf("--serve: %w", err)}
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--serve %s: %w: name another port", f.serve, err)
 	}
 	if err != nil {
 		return err
@@ -243,20 +252,18 @@ func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
 		if a.Lane != "normal" {
 			note = "; it is " + a.Lane + ", which says little"
 		}
-		_, err := fmt.Fprintf(w, "%s: not known among %d documents of %d nights%s\n", path, a.Documents, a.Nights, note)
+		_, err := fmt.Fprintf(w, "%s: not known among %d documents of %d nights%s\n", show.Line(path), a.Documents, a.Nights, note)
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s: known\n", path); err != nil {
-		return err
-	}
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "distance\testimate\tnight\tfirst seen\tlast seen\tnights\tverdict\tid")
+	var out show.Columns
+	out.Row(path + ": known")
+	out.Row("distance", "estimate", "night", "first seen", "last seen", "nights", "verdict", "id")
 	for _, m := range a.Matches {
 		estimate := "-"
 		if m.Estimate != nil {
 			estimate = fmt.Sprintf("%.2f", *m.Estimate)
 		}
-		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, m.Verdict, m.ID)
+		out.Row(m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, m.Verdict, m.ID)
 	}
-	return out.Flush()
+	return out.Write(w)
 }

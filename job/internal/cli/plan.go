@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"runtime"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/plan"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 func newPlan(std streams) *cobra.Command {
@@ -38,9 +38,11 @@ planted sample, and which one to take. It writes nothing.`,
 			if o.Documents < 1 {
 				return usageError{fmt.Errorf("--documents %d: write how many the sample has, like 2000", o.Documents)}
 			}
+			_, done := newScreen(std.err, asJSON, false).progress("plan")
 			p, err := plan.New(cmd.Context(), cfg, args, o)
+			done()
 			if err != nil {
-				return err
+				return s.blame(err)
 			}
 			return printed(std.out, asJSON, p, func(w io.Writer) error { return printPlan(w, p) })
 		},
@@ -66,25 +68,26 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 		}
 		return fmt.Sprintf("%.3f (%.3f–%.3f)", s.Value, s.Low, s.High)
 	}
-	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	var out show.Columns
 	size, number := fmt.Sprintf("%s in %d splits", job.Bytes(p.Bytes), p.Splits), "about"
 	if p.Bytes == 0 {
 		size, number = "a stream, of unknown size", "at least"
 	}
-	fmt.Fprintf(out, "input\t%s\n", size)
-	fmt.Fprintf(out, "documents\t%s %d (by %d read from %d splits; %d records were none)\n", number, rounded(p.Documents), p.Sampled, p.SampledFrom, p.Skipped)
-	fmt.Fprintf(out, "texts\t%.0f characters on average, %.0f %% of the letters Han\n", p.Characters, 100*p.Han)
-	fmt.Fprintf(out, "lanes\t%d normal, %d short, %d empty of the sample; %d have at most 160 letters\n", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts)
-	if err := out.Flush(); err != nil {
+	row := func(name, format string, args ...any) { out.Row(name, fmt.Sprintf(format, args...)) }
+	row("input", "%s", size)
+	row("documents", "%s %d (by %d read from %d splits; %d records were none)", number, rounded(p.Documents), p.Sampled, p.SampledFrom, p.Skipped)
+	row("texts", "%.0f characters on average, %.0f %% of the letters Han", p.Characters, 100*p.Han)
+	row("lanes", "%d normal, %d short, %d empty of the sample; %d have at most 160 letters", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts)
+	if err := out.Write(w); err != nil {
 		return err
 	}
-	out = tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(out, "\npreset\tk\ttime\tof it matching\tmemory\tprecision\trecall")
+	out = show.Columns{}
+	out.Row("")
+	out.Row("preset", "k", "time", "of it matching", "memory", "precision", "recall")
 	for _, r := range p.Presets {
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Distance, about(r.Total), about(r.Match), job.Bytes(r.Memory),
-			share(r.Precision), share(r.Recall))
+		out.Row(r.Name, r.Distance, about(r.Total), about(r.Match), job.Bytes(r.Memory), share(r.Precision), share(r.Recall))
 	}
-	if err := out.Flush(); err != nil {
+	if err := out.Write(w); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, `

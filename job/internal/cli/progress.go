@@ -1,117 +1,311 @@
 package cli
 
 import (
-	"errors"
+	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
-// logEvery is how often progress is logged when stderr is no terminal.
-const logEvery = 30 * time.Second
+// How often it is said how far a stage is: a terminal's line is redrawn, JSON
+// lines follow each other, and log lines become rarer up to the last of these.
+const (
+	redrawEvery = 200 * time.Millisecond
+	jsonEvery   = 2 * time.Second
+	firstLog    = 2 * time.Second
+	logEvery    = 30 * time.Second
+)
 
-// screen is where progress and log lines go. While a bar is shown, lines
-// are handed to it: it would draw over them.
+// screen is what stderr shows: the log, and how far the stage under way is. On
+// a terminal that is one line, which stays below the log and goes when the stage
+// ends; else lines of the log, or with --json objects.
 type screen struct {
-	w   io.Writer
-	mu  sync.Mutex
-	bar *mpb.Progress // on w now; nil: none
+	w    io.Writer
+	json bool
+	log  *slog.Logger
+
+	columns func() int // of the terminal; nil: it is none
+	file    string     // that has the pace of the stage, as JSON; "": none
+
+	mu   sync.Mutex
+	line string // shown now
 }
 
+func newScreen(w io.Writer, asJSON, verbose bool) *screen {
+	s := &screen{w: w, json: asJSON}
+	if f, ok := w.(*os.File); ok && !asJSON && term.IsTerminal(int(f.Fd())) {
+		s.columns = func() int {
+			columns, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || columns <= 0 {
+				return helpWidth
+			}
+			return columns
+		}
+	}
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if verbose {
+		o.Level = slog.LevelDebug
+	}
+	s.log = slog.New(slog.NewTextHandler(s, o))
+	if asJSON {
+		o.ReplaceAttr = typed
+		s.log = slog.New(slog.NewJSONHandler(s, o)).With("type", "log")
+	}
+	return s
+}
+
+// typed has objects of the log tell durations in seconds, as all others do.
+func typed(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+	}
+	return a
+}
+
+// Write writes a line of the log above that of the stage.
 func (s *screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bar != nil {
-		if n, err := s.bar.Write(b); !errors.Is(err, mpb.ErrDone) {
-			return n, err
-		}
-	}
-	return s.w.Write(b)
+	line := s.line
+	s.draw("")
+	n, err := s.w.Write(b)
+	s.draw(line)
+	return n, err
 }
 
-// progress shows a bar per stage on a terminal, else a log line every 30 s.
-func (s *screen) progress(log *slog.Logger) func(stage string, total int64, unit string) (func(int64), func()) {
-	if f, ok := s.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return s.show
+// draw shows a line in the place of the one that is shown.
+func (s *screen) draw(line string) {
+	const interrupt = 2 // cells that a terminal shows of Ctrl-C
+	if s.line != "" {
+		fmt.Fprintf(s.w, "\r%*s\r", show.Cells(s.line)+interrupt, "")
 	}
-	return func(stage string, total int64, unit string) (func(int64), func()) {
-		return logged(log, stage, total, unit)
+	if line != "" {
+		_, _ = io.WriteString(s.w, line)
 	}
+	s.line = line
 }
 
-// show shows a bar.
-func (s *screen) show(stage string, total int64, unit string) (func(int64), func()) {
-	p := mpb.New(mpb.WithOutput(s.w), mpb.WithAutoRefresh(), mpb.WithRefreshRate(200*time.Millisecond))
-	count, speed, left := decor.CountersNoUnit("%d / %d"), decor.Name(""), decor.Name("")
-	if unit == "bytes" {
-		left = decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "")
-		count = decor.CountersKibiByte("% .1f / % .1f")
-		speed = decor.AverageSpeed(decor.SizeB1024(0), "  % .1f")
-	}
-	bar := p.AddBar(total,
-		mpb.PrependDecorators(decor.Name(stage, decor.WC{W: 12, C: decor.DindentRight}), count),
-		mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), speed, decor.Name("  "), decor.Elapsed(decor.ET_STYLE_GO), decor.Name("  "), left))
-	s.swap(p)
-	return func(n int64) { bar.IncrInt64(n) }, func() {
-		if unit == "tasks" {
-			bar.SetCurrent(total)
-		}
-		bar.Abort(false) // what did not complete stays where it is: it would be waited for
-		p.Wait()
-		s.swap(nil)
-	}
-}
-
-func (s *screen) swap(bar *mpb.Progress) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bar = bar
-}
-
-func logged(log *slog.Logger, stage string, total int64, unit string) (func(int64), func()) {
-	var at atomic.Int64
-	began := time.Now()
+// progress tells how far a stage is, from now on until done. A stage goes over
+// its work in one pass or several: pass begins one of so many units, and returns
+// what is told when some are done.
+func (s *screen) progress(stage string) (pass func(total int64, unit string) (advance func(int64)), done func()) {
+	m := &meter{stage: stage, began: time.Now()}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(logEvery)
+		tick := time.NewTicker(redrawEvery)
 		defer tick.Stop()
+		wait := firstLog
+		switch {
+		case s.columns != nil:
+			wait = redrawEvery
+		case s.json:
+			wait = jsonEvery
+		}
+		tell, write := m.began.Add(wait), m.began.Add(jsonEvery)
 		for {
+			var now time.Time
 			select {
 			case <-stop:
+				s.erase()
 				return
-			case <-tick.C:
-				log.Info("progress", pace(stage, unit, at.Load(), total, time.Since(began))...)
+			case now = <-tick.C:
+			}
+			if !now.Before(tell) {
+				if s.tell(m.pace(now)); s.columns == nil && !s.json {
+					wait = min(2*wait, logEvery)
+				}
+				tell = now.Add(wait)
+			}
+			if s.file != "" && !now.Before(write) {
+				s.write(m.pace(now))
+				write = now.Add(jsonEvery)
 			}
 		}
 	}()
 	var once sync.Once
-	return func(n int64) { at.Add(n) }, func() {
+	return m.pass, func() {
 		once.Do(func() { close(stop) })
 		<-stopped
 	}
 }
 
-// pace is what a log line says of a stage: how far it is, how fast, and how
-// long it will take.
-func pace(stage, unit string, at, total int64, elapsed time.Duration) []any {
-	line := []any{"stage", stage, unit, at, "of", total, "seconds", int(elapsed.Seconds())}
-	if unit != "bytes" || at <= 0 || elapsed <= 0 {
-		return line
+// erase removes what tells of a stage.
+func (s *screen) erase() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draw("")
+	if s.file != "" {
+		_ = os.Remove(s.file)
 	}
-	rate := float64(at) / elapsed.Seconds()
-	line = append(line, "rate", job.Bytes(int64(rate))+"/s")
-	if total > at {
-		line = append(line, "left", (time.Duration(float64(total-at) / rate * float64(time.Second))).Round(time.Second))
+}
+
+// write writes the pace for neardup status, which does without it if need be.
+func (s *screen) write(p pace) {
+	if text, err := json.Marshal(p); err == nil && os.MkdirAll(filepath.Dir(s.file), 0o777) == nil {
+		_ = os.WriteFile(s.file, append(text, '\n'), 0o666)
 	}
-	return line
+}
+
+func (s *screen) tell(p pace) {
+	switch {
+	case s.columns != nil:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.draw(p.line(s.columns()))
+	case s.json:
+		if text, err := json.Marshal(p); err == nil {
+			_, _ = s.Write(append(text, '\n'))
+		}
+	default:
+		s.log.Info("progress", p.attributes()...)
+	}
+}
+
+// meter is a stage under way, and its pass.
+type meter struct {
+	stage string
+	began time.Time
+	now   atomic.Pointer[counter]
+}
+
+type counter struct {
+	unit  string
+	pass  int
+	total int64
+	done  atomic.Int64
+	began time.Time
+}
+
+func (m *meter) pass(total int64, unit string) func(int64) {
+	c := &counter{unit: unit, pass: 1, total: total, began: time.Now()}
+	if last := m.now.Swap(c); last != nil {
+		c.pass = last.pass + 1
+	}
+	return func(n int64) { c.done.Add(n) }
+}
+
+// pace is how far a stage is at a moment. What is not known is 0.
+type pace struct {
+	Type    string  `json:"type"` // progress
+	Stage   string  `json:"stage"`
+	Seconds float64 `json:"seconds"`        // since it began
+	Pass    int     `json:"pass,omitempty"` // of the stage over its work; what follows is of it
+	Unit    string  `json:"unit,omitempty"`
+	Done    int64   `json:"done,omitempty"`
+	Total   int64   `json:"total,omitempty"`
+	Rate    float64 `json:"rate,omitempty"` // units a second
+	Left    float64 `json:"left,omitempty"` // seconds, a second at least
+}
+
+func (m *meter) pace(now time.Time) pace {
+	p := pace{Type: "progress", Stage: m.stage, Seconds: now.Sub(m.began).Seconds()}
+	c := m.now.Load()
+	if c == nil {
+		return p
+	}
+	p.Pass, p.Unit, p.Total = c.pass, c.unit, c.total
+	p.Done = c.done.Load()
+	if p.Total > 0 {
+		p.Done = min(p.Done, p.Total) // a file may grow as it is read
+	}
+	if took := now.Sub(c.began).Seconds(); took > 0 {
+		p.Rate = float64(p.Done) / took
+	}
+	if p.Rate > 0 && p.Done < p.Total {
+		p.Left = max(float64(p.Total-p.Done)/p.Rate, 1)
+	}
+	return p
+}
+
+// all reports whether all units are done; the stage is not: what was read last
+// is still worked on.
+func (p pace) all() bool { return p.Total > 0 && p.Done == p.Total }
+
+func (p pace) left() string {
+	if p.all() {
+		return "finishing"
+	}
+	if p.Left == 0 {
+		return ""
+	}
+	return seconds(p.Left) + " left"
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// amount writes so many units, or of them a second.
+func (p pace) amount(n float64) string {
+	switch {
+	case p.Unit == "bytes":
+		return job.Bytes(int64(n))
+	case n < 10 && n != float64(int64(n)):
+		return fmt.Sprintf("%.1f", n)
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+// line is the pace as a line of a terminal of so many columns. A bar stands
+// where there is room for one.
+func (p pace) line(columns int) string {
+	stage, parts := fmt.Sprintf("%-12s", p.Stage), []string{}
+	unit := " " + p.Unit
+	if p.Unit == "bytes" {
+		unit = ""
+	}
+	switch {
+	case p.Total > 0:
+		parts = append(parts, fmt.Sprintf("%3d %%", 100*p.Done/p.Total), fmt.Sprintf("%s of %s%s", p.amount(float64(p.Done)), p.amount(float64(p.Total)), unit))
+	case p.Done > 0:
+		parts = append(parts, p.amount(float64(p.Done))+unit)
+	}
+	if p.Rate > 0 {
+		parts = append(parts, p.amount(p.Rate)+"/s")
+	}
+	parts = append(parts, seconds(p.Seconds))
+	if left := p.left(); left != "" {
+		parts = append(parts, left)
+	}
+	text := strings.Join(parts, "  ")
+	columns = max(columns-3, 1) // a terminal shows Ctrl-C behind it
+	const widest, narrowest = 20, 5
+	if bar := min(columns-len(stage)-len(text)-len("  [] "), widest); p.Total > 0 && bar >= narrowest {
+		full := int(int64(bar) * p.Done / p.Total)
+		text = fmt.Sprintf("[%s%s] %s", strings.Repeat("=", full), strings.Repeat(" ", bar-full), text)
+	}
+	return show.Cut(stage+"  "+text, columns)
+}
+
+// attributes is the pace as a line of the log.
+func (p pace) attributes() []any {
+	all := []any{"stage", p.Stage, "seconds", int(p.Seconds)}
+	if p.Unit != "" {
+		all = append(all, p.Unit, p.Done)
+	}
+	if p.Total > 0 {
+		all = append(all, "of", p.Total)
+	}
+	if p.Rate > 0 {
+		all = append(all, "rate", p.amount(p.Rate)+"/s")
+	}
+	if p.all() {
+		return append(all, "left", "finishing")
+	}
+	if p.Left > 0 {
+		all = append(all, "left", seconds(p.Left))
+	}
+	return all
 }

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,96 +16,91 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// A stage that ends, with or without having advanced, ends its bar.
+// A stage ends, whatever it told, and leaves nothing on a terminal.
 func TestProgressEnds(t *testing.T) {
-	for name, show := range map[string]func(io.Writer) func(string, int64, string) (func(int64), func()){
-		"bars": func(w io.Writer) func(string, int64, string) (func(int64), func()) {
-			return (&screen{w: w}).show
-		},
-		"log": func(w io.Writer) func(string, int64, string) (func(int64), func()) {
-			return (&screen{w: w}).progress(slog.New(slog.NewTextHandler(w, nil)))
-		},
+	for name, of := range map[string]func(io.Writer) *screen{
+		"terminal": onTerminal,
+		"log":      func(w io.Writer) *screen { return newScreen(w, false, false) },
+		"json":     func(w io.Writer) *screen { return newScreen(w, true, false) },
 	} {
-		var out bytes.Buffer
-		start := show(&out)
+		v := new(tty)
+		s := of(v)
 		for _, c := range []struct {
 			total   int64
-			unit    string
 			advance int64
-		}{{1, "tasks", 0}, {1, "tasks", 1}, {100, "bytes", 0}, {100, "bytes", 70}, {100, "bytes", 130}, {0, "bytes", 0}, {0, "bytes", 7}} {
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				advance, done := start("stage", c.total, c.unit)
-				advance(c.advance)
-				done()
-			}()
-			select {
-			case <-ended:
-			case <-time.After(20 * time.Second):
-				t.Fatalf("%s: %+v does not end", name, c)
-			}
+		}{{1, 0}, {100, 70}, {100, 130}, {0, 0}, {0, 7}} {
+			pass, done := s.progress("stage")
+			pass(c.total, "bytes")(c.advance)
+			done()
+			done()
 		}
-		if name == "bars" && !strings.Contains(out.String(), "stage") {
-			t.Errorf("bars show nothing: %q", out.String())
+		if len(v.rows) > 0 || strings.TrimSpace(v.row) != "" {
+			t.Errorf("%s: %q, %q", name, v.rows, v.row)
 		}
 	}
+}
+
+func onTerminal(w io.Writer) *screen {
+	s := newScreen(w, false, false)
+	s.columns = func() int { return 60 }
+	return s
 }
 
 // tty keeps the rows that a terminal shows of what is written to it.
 type tty struct {
-	mu   sync.Mutex
-	rows []string
-	row  string
+	mu     sync.Mutex
+	rows   []string
+	row    string
+	column int
 }
-
-var upAndErase = regexp.MustCompile("^\x1b\\[(\\d+)A\x1b\\[J")
 
 func (v *tty) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for s := string(b); s != ""; {
-		if m := upAndErase.FindStringSubmatch(s); m != nil {
-			up, err := strconv.Atoi(m[1])
-			if err != nil {
-				return 0, err
-			}
-			v.rows, v.row, s = v.rows[:max(0, len(v.rows)-up)], "", s[len(m[0]):]
-			continue
+	for _, c := range string(b) {
+		switch c {
+		case '\n':
+			v.rows, v.row, v.column = append(v.rows, strings.TrimRight(v.row, " ")), "", 0
+		case '\r':
+			v.column = 0
+		default:
+			row := []rune(v.row)
+			v.row = string(append(row[:v.column:v.column], append([]rune{c}, row[min(v.column+1, len(row)):]...)...))
+			v.column++
 		}
-		if s[0] == '\n' {
-			v.rows, v.row = append(v.rows, v.row), ""
-		} else {
-			v.row += s[:1]
-		}
-		s = s[1:]
 	}
 	return len(b), nil
 }
 
-func (v *tty) shows(text string) bool {
+func (v *tty) shows() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return strings.Contains(strings.Join(v.rows, "\n"), text)
+	return v.row
 }
 
-// A log line that comes while a bar is shown stays above it, and one that
-// comes afterwards below.
-func TestLogAboveBar(t *testing.T) {
+// A log line that comes while a stage is shown stays above it, and the stage's
+// line goes.
+func TestLogAboveProgress(t *testing.T) {
 	v := new(tty)
-	s := &screen{w: v}
-	log := newLog(s, false)
-	advance, done := s.show("stage", 100, "bytes")
-	for began := time.Now(); !v.shows("stage"); time.Sleep(time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			t.Fatal("no bar is shown")
+	s := onTerminal(v)
+	pass, done := s.progress("stage")
+	pass(100, "rows")(50)
+	await := func(text string) {
+		for began := time.Now(); !strings.Contains(v.shows(), text); time.Sleep(time.Millisecond) {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("the terminal shows %q, not %q", v.shows(), text)
+			}
 		}
 	}
-	log.Warn("first")
-	advance(50)
+	await("50 of 100 rows")
+	s.log.Warn("first")
+	await("stage")
+	if row := v.shows(); len(row) > 60 {
+		t.Errorf("%d columns: %q", len(row), row)
+	}
 	done()
-	log.Warn("second")
-	if len(v.rows) != 3 || !strings.Contains(v.rows[0], "first") || !strings.Contains(v.rows[1], "stage") || !strings.Contains(v.rows[2], "second") {
+	s.log.Warn("second")
+	if len(v.rows) != 2 || !strings.Contains(v.rows[0], "first") || !strings.Contains(v.rows[1], "second") || strings.Contains(v.rows[1], "stage") {
 		t.Errorf("the terminal shows %q", v.rows)
 	}
 }
@@ -116,16 +109,58 @@ func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		unit      string
 		at, total int64
-		want      string
+		line, log string
 	}{
-		{"bytes", 20 << 20, 60 << 20, "[stage s bytes 20971520 of 62914560 seconds 10 rate 2.0 MiB/s left 20s]"},
-		{"bytes", 70 << 20, 60 << 20, "[stage s bytes 73400320 of 62914560 seconds 10 rate 7.0 MiB/s]"},
-		{"bytes", 0, 60, "[stage s bytes 0 of 60 seconds 10]"},
-		{"tasks", 1, 3, "[stage s tasks 1 of 3 seconds 10]"},
+		{"bytes", 20 << 20, 60 << 20, "s             [======              ]  33 %  20.0 MiB of 60.0 MiB  2.0 MiB/s  10s  20s left",
+			"[stage s seconds 10 bytes 20971520 of 62914560 rate 2.0 MiB/s left 20s]"},
+		{"bytes", 70 << 20, 60 << 20, "s             [====================] 100 %  60.0 MiB of 60.0 MiB  6.0 MiB/s  10s  finishing",
+			"[stage s seconds 10 bytes 62914560 of 62914560 rate 6.0 MiB/s left finishing]"},
+		{"bytes", 0, 60, "s             [                    ]   0 %  0 B of 60 B  10s", "[stage s seconds 10 bytes 0 of 60]"},
+		{"tables", 999, 1000, "s             [=================== ]  99 %  999 of 1000 tables  100/s  10s  1s left",
+			"[stage s seconds 10 tables 999 of 1000 rate 100/s left 1s]"},
+		{"tables", 0, 0, "s             10s", "[stage s seconds 10 tables 0]"},
+		{"rows", 70, 0, "s             70 rows  7/s  10s", "[stage s seconds 10 rows 70 rate 7/s]"},
 	} {
-		if got := fmt.Sprint(pace("s", c.unit, c.at, c.total, 10*time.Second)); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
+		now := time.Now()
+		m := &meter{stage: "s", began: now}
+		m.pass(c.total, c.unit)(c.at)
+		m.now.Load().began = now
+		p := m.pace(now.Add(10 * time.Second))
+		if got := p.line(200); got != c.line {
+			t.Errorf("got  %s\nwant %s", got, c.line)
 		}
+		if got := fmt.Sprint(p.attributes()); got != c.log {
+			t.Errorf("got  %s\nwant %s", got, c.log)
+		}
+	}
+}
+
+// With --json every line of stderr is an object that says its type.
+func TestProgressAsJSON(t *testing.T) {
+	var out bytes.Buffer
+	s := newScreen(&out, true, false)
+	s.log.Warn("something", "took", 1500*time.Millisecond)
+	m := &meter{stage: "match", began: time.Now().Add(-time.Second)}
+	m.pass(4, "tables")(1)
+	s.tell(m.pace(time.Now()))
+	var types []string
+	for dec := json.NewDecoder(&out); dec.More(); {
+		var line struct {
+			Type  string  `json:"type"`
+			Took  float64 `json:"took"`
+			Stage string  `json:"stage"`
+			Total int     `json:"total"`
+		}
+		if err := dec.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, line.Type)
+		if line.Type == "log" && line.Took != 1.5 || line.Type == "progress" && (line.Stage != "match" || line.Total != 4) {
+			t.Errorf("%+v", line)
+		}
+	}
+	if !slices.Equal(types, []string{"log", "progress"}) {
+		t.Error(types)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/neardup/job/internal/report"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 func newReport(std streams) *cobra.Command {
@@ -26,7 +27,9 @@ in RUN, or what --html names; - is standard output.`,
   neardup report night1 --html - > night1.html`,
 		Args: need(1, "one run directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			_, done := newScreen(std.err, false, false).progress("report")
 			r, err := report.Read(cmd.Context(), args[0])
+			done()
 			if err != nil {
 				return err
 			}
@@ -37,7 +40,7 @@ in RUN, or what --html names; - is standard output.`,
 			if err := writePage(page, r.WriteHTML); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(std.out, page)
+			_, err = fmt.Fprintln(std.out, show.Line(page))
 			return err
 		},
 	}

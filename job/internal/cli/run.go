@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,6 +24,8 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/monitor"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // runFlags are the flags of run and match that are no settings.
@@ -43,7 +47,7 @@ func (f *runFlags) bind(fs *pflag.FlagSet) {
 // The settings that are flags of run, before and after its own.
 var (
 	runSettings = []string{"format", "encoding", "id-column", "text-column", "max-bad", "preset", "distance", "keep", "templates", "library", "night"}
-	runOutput   = []string{"pairs", "clean", "workers", "memory", "engine", "master"}
+	runOutput   = []string{"metrics", "alarm-command", "pairs", "clean", "workers", "memory", "engine", "master"}
 )
 
 func newRun(std streams) *cobra.Command {
@@ -79,11 +83,19 @@ func newMatch(std streams) *cobra.Command {
 		Short: "Match fingerprints that exist, without reading text again",
 		Long: `Reads fingerprints (a run directory, its fingerprints folder, or any Parquet or
 CSV file with an id and a fingerprint column) and writes matches and clusters,
-so that another distance does not cost another segmentation.`,
+so that another distance does not cost another segmentation. What a run has
+fingerprinted is matched with the run's preset and settings, unless flags say
+otherwise, and gives what the run gave but for what texts or earlier nights
+decide; fingerprints from elsewhere with the preset classic.`,
 		Example: `  neardup match night1 --out night1-k5 --distance 5
   neardup match prints.parquet --fingerprint-column simhash --out m`,
 		Args: needInput,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			usual, err := engine.MatchConfig(args, s.usual)
+			if err != nil {
+				return err
+			}
+			s.usual = usual
 			return execute(cmd, std, flags, s, job.Request{Command: job.CommandMatch, Inputs: args, Columns: columns})
 		},
 	}
@@ -94,12 +106,12 @@ so that another distance does not cost another segmentation.`,
 	})
 	s.bind(cmd.Flags(), "preset", "distance", "keep")
 	flags.bind(cmd.Flags())
-	s.bind(cmd.Flags(), "pairs", "workers", "memory", "engine", "master")
+	s.bind(cmd.Flags(), "metrics", "alarm-command", "pairs", "workers", "memory", "engine", "master")
 	s.bindAll(cmd.Flags())
 	return cmd
 }
 
-// execute runs the request and prints its summary.
+// execute runs the request, prints its summary, and tells machines how it ended.
 func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req job.Request) error {
 	cfg, err := s.config()
 	if err != nil {
@@ -116,37 +128,51 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 			return usageError{err}
 		}
 	}
+	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
+	shown := newScreen(std.err, flags.json, flags.verbose)
+	shown.file = filepath.Join(flags.out, rundir.Scratch, progressFile)
+	req.Log, req.Progress = shown.log, shown.progress
+	summary, err := perform(cmd.Context(), std, flags, req)
+	err = s.blame(err)
+	end := monitor.Outcome{Summary: summary, ExitCode: exitCode(err)}
+	if err != nil {
+		end.Error = err.Error()
+	}
+	if wrong := monitor.Tell(cmd.Context(), cfg.Monitor, end); wrong != nil {
+		req.Log.Warn("could not tell how the run ended", "error", wrong)
+	}
+	return err
+}
+
+// perform runs the request and prints its summary, which it returns in any case.
+func perform(ctx context.Context, std streams, flags runFlags, req job.Request) (*job.Summary, error) {
+	cfg, none := req.Config, &job.Summary{Command: req.Command, Out: req.Out, Began: time.Now().UTC()}
 	if n := cfg.Execution.Workers; n > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	}
 	limit, err := cfg.Execution.MemoryLimit()
 	if err != nil {
-		return usageError{err}
+		return none, usageError{err}
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	// A heap of a few megabytes is collected many times a second. Memory that
 	// is never touched takes none of the machine, and counts as heap.
 	defer runtime.KeepAlive(make([]byte, min(limit/64, 128<<20)))
-	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
 	req.Columns.ID = cfg.Input.ID
 	if req.Engine, err = newEngine(cfg.Execution); err != nil {
-		return err
+		return none, err
 	}
-	shown := &screen{w: std.err}
-	req.Log = newLog(shown, flags.verbose)
-	req.Progress = shown.progress(req.Log)
-
 	stopProfile, err := startProfile(cfg.Execution.CPUProfile)
 	if err != nil {
-		return err
+		return none, err
 	}
-	summary, err := job.Run(cmd.Context(), req)
+	summary, err := job.Run(ctx, req)
 	if err := errors.Join(err, stopProfile()); err != nil {
-		return err
+		return summary, err
 	}
 	if flags.publish != "" {
-		if err := job.Publish(cmd.Context(), flags.out, flags.publish); err != nil {
-			return err
+		if err := job.Publish(ctx, flags.out, flags.publish); err != nil {
+			return summary, err
 		}
 	}
 	print := summary.Print
@@ -154,12 +180,12 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 		print = func(w io.Writer) error { return printJSON(w, summary) }
 	}
 	if err := print(std.out); err != nil {
-		return err
+		return summary, err
 	}
 	if flags.strict && summary.Bad > 0 {
-		return fmt.Errorf("%w (%d), and --strict was given", errStrict, summary.Bad)
+		return summary, fmt.Errorf("%w (%d), and --strict was given", errStrict, summary.Bad)
 	}
-	return nil
+	return summary, nil
 }
 
 var date = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 )
 
@@ -97,15 +98,31 @@ func (s *settings) config() (config.Config, error) {
 	if err == nil {
 		return cfg, nil
 	}
-	if wrong := (*config.SettingError)(nil); errors.As(err, &wrong) {
+	return cfg, usageError{s.blame(err)}
+}
+
+// blame says by what was typed which setting an error is about, if it is about
+// one: then it is a mistake in the command line.
+func (s *settings) blame(err error) error {
+	var wrong *config.SettingError
+	var missing *data.NoColumn
+	switch {
+	case errors.As(err, &wrong):
 		for _, g := range slices.Backward(s.given) {
 			if g.setting == wrong.Name {
 				wrong.Name = g.typed
 				break
 			}
 		}
+		return usageError{err}
+	case errors.As(err, &missing):
+		for _, g := range slices.Backward(s.given) {
+			if g.value == missing.Name {
+				return usageError{fmt.Errorf("%s %s: %w: name one of these", g.typed, g.value, err)}
+			}
+		}
 	}
-	return cfg, usageError{err}
+	return err
 }
 
 // settingFlag is a setting as a flag; String is its default.

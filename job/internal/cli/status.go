@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 func newStatus(std streams) *cobra.Command {
@@ -48,12 +48,17 @@ const (
 	stateLeft     = "left: the same command goes on with it"
 )
 
+// progressFile has, within the folder of what is temporary, how far the stage
+// under way is.
+const progressFile = "progress.json"
+
 // runStatus is how far a run is.
 type runStatus struct {
 	Path    string        `json:"path"`
 	Command string        `json:"command"`
 	State   string        `json:"state"`
 	Stages  []stageStatus `json:"stages"`
+	Now     *pace         `json:"now,omitempty"`  // of the stage under way, once it has taken some seconds
 	Flow    []flowStatus  `json:"flow,omitempty"` // on a cluster, by step of the flow under way
 
 	manifest rundir.Manifest
@@ -89,7 +94,7 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 	var m rundir.Manifest
 	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no run directory: %w", path, err)
+			return nil, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
 		}
 		return nil, err
 	}
@@ -106,6 +111,10 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 	}
 	var reading int64 // bytes of unfinished splits
 	if inUse {
+		var now pace
+		if rundir.ReadJSON(filepath.Join(path, rundir.Scratch, progressFile), &now) == nil {
+			s.Now = &now
+		}
 		if s.Flow, err = readFlow(path); err != nil {
 			return nil, err
 		}
@@ -190,21 +199,24 @@ func (s *stageStatus) add(path string) error {
 }
 
 func (s *runStatus) print(w io.Writer) error {
-	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(out, "%s: neardup %s, %s\n", s.Path, s.Command, s.State)
-	fmt.Fprintf(out, "stage\ttasks\trows\tread\trows/s\tleft\n")
+	var out show.Columns
+	out.Row(fmt.Sprintf("%s: neardup %s, %s", s.Path, s.Command, s.State))
+	out.Row("stage", "tasks", "rows", "read", "rows/s", "left")
 	for _, st := range s.Stages {
 		left := ""
 		if st.ETA > 0 {
 			left = time.Duration(st.ETA * float64(time.Second)).Round(time.Second).String()
 		}
-		fmt.Fprintf(out, "%s\t%d of %d\t%d\t%s\t%.0f\t%s\n", st.Stage, st.Done, st.Tasks, st.RowsOut, job.Bytes(st.Bytes), st.Rate, left)
+		out.Row(st.Stage, fmt.Sprintf("%d of %d", st.Done, st.Tasks), st.RowsOut, job.Bytes(st.Bytes), fmt.Sprintf("%.0f", st.Rate), left)
 	}
 	if len(s.Flow) > 0 {
-		fmt.Fprintf(out, "on the cluster\ttasks\trecords in\tout\thosts\tCPU seconds\n")
+		out.Row("on the cluster", "tasks", "records in", "out", "hosts", "CPU seconds")
 		for _, f := range s.Flow {
-			fmt.Fprintf(out, "%s\t%d of %d\t%d\t%d\t%d\t%.1f\n", f.Step, f.Done, f.Tasks, f.In, f.Out, f.Hosts, f.Seconds)
+			out.Row(f.Step, fmt.Sprintf("%d of %d", f.Done, f.Tasks), f.In, f.Out, f.Hosts, fmt.Sprintf("%.1f", f.Seconds))
 		}
 	}
-	return out.Flush()
+	if s.Now != nil {
+		out.Row(s.Now.line(helpWidth))
+	}
+	return out.Write(w)
 }

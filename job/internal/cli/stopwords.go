@@ -28,9 +28,11 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 			if err != nil {
 				return err
 			}
+			_, done := newScreen(std.err, false, false).progress("stopwords")
 			words, err := job.StopWords(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), share, documents)
+			done()
 			if err != nil {
-				return err
+				return s.blame(err)
 			}
 			out := bufio.NewWriter(std.out)
 			for _, w := range words {

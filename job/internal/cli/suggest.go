@@ -2,10 +2,14 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/job/internal/config"
 )
 
 // mistyped is the most edits between what was typed and what is suggested.
@@ -50,8 +54,26 @@ func nearFlag(c *cobra.Command, err error) string {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if name := nearest(unknown.GetSpecifiedName(), names); name != "" {
+	typed := unknown.GetSpecifiedName()
+	if name := nearest(typed, names); name != "" {
 		return didYouMean("--" + name)
+	}
+	if set := c.Flags().Lookup("set"); set != nil {
+		return nearSetting(set.Value.(setFlag).to.usual.Settings(), typed)
+	}
+	return ""
+}
+
+// nearSetting says how a setting is given that was typed as a flag.
+func nearSetting(all []config.Setting, typed string) string {
+	typed = strings.ReplaceAll(typed, "-", "_")
+	for _, s := range all {
+		switch section, key, _ := strings.Cut(s.Name, "."); typed {
+		case key:
+			return fmt.Sprintf(": write --set %s=%s", s.Name, strings.ToUpper(s.Type()))
+		case section:
+			return fmt.Sprintf(": settings of %s are given like --set %s=%s; neardup config --list names them all", section, s.Name, strings.ToUpper(s.Type()))
+		}
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -43,9 +44,11 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			if err != nil {
 				return err
 			}
+			_, done := newScreen(std.err, false, false).progress("templates")
 			m, err := job.Templates(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), o)
+			done()
 			if err != nil {
-				return err
+				return s.blame(err)
 			}
 			learned := m.Sites()
 			m.Merge(known)
@@ -56,7 +59,7 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			if err := data.WriteFileAtomic(out, blob); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%d sites have a template, %d of them learned from this input: %s, %s\n", m.Sites(), learned, out, job.Bytes(int64(len(blob))))
+			_, err = fmt.Fprintf(std.out, "%d sites have a template, %d of them learned from this input: %s, %s\n", m.Sites(), learned, show.Line(out), job.Bytes(int64(len(blob))))
 			return err
 		},
 	}

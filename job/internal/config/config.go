@@ -31,7 +31,8 @@ import (
 )
 
 // Config is everything that decides a run's result (Input to Output) and how
-// it is executed (Execution, which never changes a byte of the result).
+// it is executed and who is told (Execution and Monitor, which never change a
+// byte of the result).
 type Config struct {
 	Input     Input     `yaml:"input" json:"input"`
 	Features  Features  `yaml:"features" json:"features"`
@@ -40,6 +41,7 @@ type Config struct {
 	Output    Output    `yaml:"output" json:"output"`
 	Library   Library   `yaml:"library" json:"library,omitzero"`
 	Execution Execution `yaml:"execution" json:"-"`
+	Monitor   Monitor   `yaml:"monitor" json:"-"`
 }
 
 // Input says how documents are read.
@@ -169,21 +171,27 @@ const (
 // Clusters says how matches become clusters. MaxSpread bounds a chain: a
 // connected component with more distinct fingerprints is cut into clusters
 // around centres, in which every document is a match of the centre. 0: no bound.
+// With Contained, clusters that contain exactly each other are one.
 type Clusters struct {
 	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,first" help:"document that stays"`
 	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut clusters of more fingerprints; 0: never"`
+	Contained bool   `yaml:"contained" json:"contained" help:"join clusters that contain each other and no third"`
 }
 
 // Output says what is written.
 type Output struct {
 	Clean     bool   `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
 	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document whose best match contains it"`
+	Earlier   string `yaml:"earlier" json:"earlier" allow:"drop,keep" help:"what the clean dump does with a document that an earlier night of the library has"`
 }
 
-// What the clean dump does with a document that another one contains.
+// What the clean dump does with a document that another one contains, and with
+// one that an earlier night has.
 const (
 	ContainedKeep = "keep"
 	ContainedDrop = "drop"
+	EarlierKeep   = "keep"
+	EarlierDrop   = "drop"
 )
 
 // Library says which previous nights a run is matched against, and what it
@@ -206,6 +214,22 @@ type Execution struct {
 	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
 	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
 	Deadline time.Duration `yaml:"deadline" help:"give up an attempt that takes longer"`
+	Quorum   float64       `yaml:"quorum" help:"go on without agents that hang while this share of the slots is left"`
+}
+
+// Monitor says who is told how a run ended, and which figures are an alarm as a
+// failure is. A bound of 0 documents or 0s is none.
+type Monitor struct {
+	Metrics      string `yaml:"metrics" flag:"metrics" group:"Output" help:"write figures to this file for Prometheus"`
+	AlarmCommand string `yaml:"alarm_command" flag:"alarm-command" group:"Output" help:"shell command told of a failure (JSON on stdin)"`
+	AlarmURL     string `yaml:"alarm_url" help:"address to POST the same JSON to"`
+
+	MinNew       float64       `yaml:"min_new" help:"alarm when less than this share is new to the library"`
+	MaxNew       float64       `yaml:"max_new" help:"alarm when more than this share is new to the library"`
+	MinDocuments int64         `yaml:"min_documents" help:"alarm when there are fewer documents"`
+	MaxDocuments int64         `yaml:"max_documents" help:"alarm when there are more documents; 0: never"`
+	MaxDuration  time.Duration `yaml:"max_duration" help:"alarm when the run takes longer; 0s: never"`
+	MaxRestarts  int64         `yaml:"max_restarts" least:"-1" help:"alarm when more flows are tried again; -1: never"`
 }
 
 // Engines.
@@ -229,14 +253,16 @@ func Default() Config {
 		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, OwnText: true},
 		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
-		Output:   Output{Clean: true, Contained: ContainedKeep},
+		Output:   Output{Clean: true, Contained: ContainedKeep, Earlier: EarlierDrop},
 		Execution: Execution{
 			Engine:   EngineLocal,
 			Master:   "127.0.0.1:45326",
 			Attempts: 3,
 			Stall:    2 * time.Minute,
 			Deadline: 12 * time.Hour,
+			Quorum:   0.66,
 		},
+		Monitor: Monitor{MaxNew: 1, MaxRestarts: -1},
 	}
 	_ = c.Match.preset(PresetBalanced) // it exists
 	return c
@@ -246,7 +272,7 @@ func Default() Config {
 // does not have are as they were before there was such a setting.
 func Recorded(manifest json.RawMessage) (Config, error) {
 	c := Default()
-	c.Features.OwnText = false
+	c.Features.OwnText, c.Output.Earlier = false, EarlierKeep
 	err := json.Unmarshal(manifest, &c)
 	c.Features.OwnText = c.Features.OwnText || c.Features.Templates != ""
 	return c, err
@@ -365,6 +391,7 @@ func (c Config) Check() error {
 		{cluster && c.Execution.Attempts < 1, "execution.attempts", "write a number from 1"},
 		{cluster && c.Execution.Stall <= 0, "execution.stall", "write a time like 90s, 2m or 12h"},
 		{cluster && c.Execution.Deadline <= 0, "execution.deadline", "write a time like 90s, 2m or 12h"},
+		{cluster && (c.Execution.Quorum <= 0 || c.Execution.Quorum > 1), "execution.quorum", "write a share like 0.66; 1: go on with all agents only"},
 		{cluster && !isAddress(c.Execution.Master), "execution.master", "write HOST:PORT"},
 	} {
 		if wrong.is {
@@ -451,8 +478,9 @@ func (e Execution) MemoryLimit() (int64, error) {
 }
 
 // Hash identifies what decides the result: two runs with the same hash and
-// the same input write the same bytes. Execution is left out, and how many
-// unusable records a run bears. Files that the configuration names (stop list, user words) count by their content.
+// the same input write the same bytes. Left out are Execution, Monitor, and how
+// many unusable records a run bears. Files that the configuration names (stop
+// list, user words) count by their content.
 func (c Config) Hash() (string, error) {
 	c.Input.MaxBad = ""
 	h := sha256.New()
@@ -463,7 +491,13 @@ func (c Config) Hash() (string, error) {
 	for _, path := range c.Features.Files() {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", fmt.Errorf("config: a file that the settings of features name (stop_list, user_words, templates): %w", err)
+			name := "features.stop_list"
+			if path == c.Features.Templates {
+				name = "features.templates"
+			} else if slices.Contains(c.Features.UserWords, path) {
+				name = "features.user_words"
+			}
+			return "", &SettingError{Name: name, Value: path, Remedy: fmt.Sprintf("%v: name a file that is there", err)}
 		}
 		sum := sha256.Sum256(text)
 		h.Write(sum[:])

@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -139,4 +140,22 @@ func BytesOf(splits []data.Split, tasks []int) (n int64) {
 		}
 	}
 	return n
+}
+
+// RowsOf is how many rows the tasks of StageRead will tell Advance of, or 0 if
+// that is not known before they are read.
+func RowsOf(splits []data.Split, tasks []int) (n int64, err error) {
+	for _, t := range tasks {
+		switch s := splits[t]; {
+		case s.Format != source.FormatParquet:
+			return 0, nil
+		case s.Start == 0:
+			info, err := parquet.ReadInfo(s.Path)
+			if err != nil {
+				return 0, err
+			}
+			n += info.Rows
+		}
+	}
+	return n, nil
 }

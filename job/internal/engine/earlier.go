@@ -36,6 +36,7 @@ type Tonight struct {
 	IDs   IDs
 	Units []uint32 // by row; NoUnit for documents that are not matched
 	Views *mapper.Units
+	plain map[int]plainLook // by row: of NoUnit
 	match config.Match
 	bits  int
 	night string
@@ -48,6 +49,13 @@ type Tonight struct {
 // joiner gathers.
 const maxCrowded = 32 << 10
 
+// plainLook is what tells whether a document that is not matched is as it was.
+type plainLook struct {
+	hi, lo uint64
+	lane   string
+	length int32
+}
+
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
 
@@ -55,7 +63,7 @@ const NoUnit = ^uint32(0)
 // Join indexes those that are matched, on so many goroutines. each is called for
 // every row; it may be nil, and keeps nothing of it.
 func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Tonight, error) {
-	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
+	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -67,6 +75,8 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 			unit := NoUnit
 			if v, ok := n.view(row); ok {
 				unit = n.Views.Add(&v)
+			} else {
+				n.plain[len(n.Units)] = plainLook{row.Hi, row.Lo, row.Lane, row.Length}
 			}
 			n.Units = append(n.Units, unit)
 			if each != nil {
@@ -109,27 +119,34 @@ func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, c
 	if err != nil {
 		return 0, err
 	}
-	var out data.LibraryRow
-	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
-	err = parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, func(row *data.FingerprintRow) error {
+	err = EachFingerprinted(ctx, dir, task, columns, func(row *data.LibraryRow) error {
 		doc := first + rows
 		if rows++; gone[doc] {
 			return nil
 		}
-		out = data.LibraryRow{
-			DocID: row.DocID, Hi: row.Hi, Lo: row.Lo, Lane: row.Lane, Length: row.Length, Sketch: row.Sketch, Letters: row.Letters,
-			Site: append(out.Site[:0], template.Site(row.DocID)...), Language: row.Language, Date: row.Date,
-		}
-		return yield(doc, &out)
+		return yield(doc, row)
 	})
 	return rows, err
 }
 
+// EachFingerprinted calls yield with all documents of a split in that way.
+func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns []string, yield func(*data.LibraryRow) error) error {
+	var out data.LibraryRow
+	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
+	return parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, func(row *data.FingerprintRow) error {
+		out = data.LibraryRow{
+			DocID: row.DocID, Hi: row.Hi, Lo: row.Lo, Lane: row.Lane, Length: row.Length, Sketch: row.Sketch, Letters: row.Letters,
+			Site: append(out.Site[:0], template.Site(row.DocID)...), Language: row.Language, Date: row.Date,
+		}
+		return yield(&out)
+	})
+}
+
 // columns are those that the join reads, with more.
 func (n *Tonight) columns(more ...string) []string {
-	columns := append([]string{"fingerprint", "lane"}, more...)
+	columns := append([]string{"fingerprint", "lane", "length"}, more...)
 	if n.match.Verified() {
-		columns = append(columns, "length", "sketch", "letters")
+		columns = append(columns, "sketch", "letters")
 	}
 	return columns
 }
@@ -223,13 +240,25 @@ func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
 		if string(b.FirstSeen[i]) != j.seen {
 			j.seen = string(b.FirstSeen[i])
 		}
-		found.Seen(row, j.seen)
+		unchanged := ""
+		if j.night.Units[row] == NoUnit && j.night.plain[row] == plain(b, i) {
+			unchanged = b.Night
+		}
+		found.Seen(row, j.seen, unchanged)
 	}
 	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
 		row := earlierRow(b, met.Row)
 		row.Distance, row.Similarity, row.Reason = met.Distance, met.Similarity, met.Reason
 		found.Add(met.Unit, &row)
 	}, func(i int) { j.crowd(b, i, rows, found) })
+}
+
+func plain(b *library.Batch, i int) plainLook {
+	p := plainLook{lo: b.Lo[i], lane: string(b.Lane[i]), length: b.Length[i]}
+	if len(b.Hi) > 0 {
+		p.hi = b.Hi[i]
+	}
+	return p
 }
 
 func earlierRow(b *library.Batch, i int) reducer.EarlierRow {

@@ -44,6 +44,14 @@ type Engine interface {
 	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error
 }
 
+// LeftOut is a host of an engine that a run went on without.
+type LeftOut struct {
+	Agent  string `json:"agent"`          // address
+	Host   string `json:"host,omitempty"` // its name, if it is known
+	Stage  string `json:"stage"`
+	Reason string `json:"reason"`
+}
+
 // Job is one run as its engine sees it.
 type Job struct {
 	Config   config.Config
@@ -58,9 +66,13 @@ type Job struct {
 	// Templates, if not nil, are what sites share and no text is judged by.
 	Templates *template.Model
 
-	// Advance is told of input bytes as they are read, or of the library's
-	// documents, for progress. It may be nil and is called concurrently.
+	// Advance is told of input bytes as they are read, of rows of fingerprint
+	// files, or of the library's documents, for progress. It may be nil and is called concurrently.
 	Advance func(n int64)
+
+	// Pass, if not nil, is told that a stage of one task begins to go over so
+	// many units; what it returns is Advance for them.
+	Pass func(total int64, unit string) (advance func(n int64))
 
 	fingerprinters sync.Pool
 
@@ -81,6 +93,14 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 
 // Release takes back a Fingerprinter.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
+
+// Begin calls Pass, if it is there.
+func (j *Job) Begin(total int64, unit string) (advance func(n int64)) {
+	if j.Pass == nil {
+		return func(int64) {}
+	}
+	return j.Pass(total, unit)
+}
 
 func (j *Job) advance(n int64) {
 	if j.Advance != nil {

@@ -97,7 +97,11 @@ func createParts(job *Job, task int) (p *parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.prints, err = parquet.Create(path, &data.Fingerprints, job.TableOptions()); err != nil {
+	options, err := job.printOptions()
+	if err != nil {
+		return p, err
+	}
+	if p.prints, err = parquet.Create(path, &data.Fingerprints, options); err != nil {
 		return p, err
 	}
 	add(rundir.Fingerprints, ".parquet", p.prints)

@@ -22,7 +22,7 @@ const (
 	TemplatesFile = "templates" // what was learned of them, with what the library knew
 )
 
-const kindSample = "neardup sample 1"
+const kindSample = "neardup sample 2"
 
 // Bounds on what is read to learn templates, so that it costs little beside
 // what the run does with all of the input, where pages are extracted too.
@@ -159,27 +159,25 @@ func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size 
 	return documents, in.Consumed(), nil
 }
 
-// Learned makes the templates of what the tasks of the learn stage sampled.
-// The second result says how many pages the largest sample of a site has.
-func Learned(job *Job, records []rundir.TaskRecord) (_ *template.Model, sites, most int, err error) {
+// Sampled reads what the tasks of the learn stage sampled.
+func Sampled(job *Job, records []rundir.TaskRecord) (*template.Learner, error) {
 	all, err := template.NewLearner(template.Options{})
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, err
 	}
 	for _, rec := range records {
 		for _, name := range rec.Outputs {
 			path := job.Dir.Path(name)
 			blob, err := state.Read(path, kindSample)
 			if err != nil {
-				return nil, 0, 0, err
+				return nil, err
 			}
 			if err := all.AddSample(blob); err != nil {
-				return nil, 0, 0, fmt.Errorf("%s: %w", path, err)
+				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 		}
 	}
-	sites, most = all.Sites()
-	return all.Model(), sites, most, nil
+	return all, nil
 }
 
 // WriteTemplates writes the templates that the run's texts are judged without.

@@ -15,7 +15,26 @@ type EarlierDocument struct {
 	Doc       uint64
 	FirstSeen string           // night in which the library first had the id; "" it had not
 	Match     *reducer.Earlier // best match in an earlier night; nil without one
+	Itself    *reducer.Earlier // the document as an earlier night has it; nil if it has not, or Match is nearer
 	Clusters  []string         // of the earlier documents that it matches, as they are today
+}
+
+// Same is the document of an earlier night that is the same as d; nil without
+// one.
+func (d *EarlierDocument) Same() *reducer.Earlier {
+	switch {
+	case d == nil:
+		return nil
+	case d.Itself != nil:
+		return d.Itself
+	}
+	return d.Match
+}
+
+// Lineage is what a cluster of a run with a library is through all nights.
+type Lineage struct {
+	ID          string
+	Kept, Night string // the earlier document that represents it, and its night; "" if this run has the representative
 }
 
 // EarlierByDoc are those of a split, by number; the library knows nothing of
@@ -23,8 +42,8 @@ type EarlierDocument struct {
 type EarlierByDoc map[uint64]*EarlierDocument
 
 const (
-	kindEarlier = "neardup earlier 1"
-	kindLineage = "neardup lineage 1"
+	kindEarlier = "neardup earlier 2"
+	kindLineage = "neardup lineage 2"
 )
 
 // WriteEarlier writes what the library says of the documents of a split.
@@ -46,15 +65,15 @@ func ReadEarlier(dir *rundir.Dir, task int) (EarlierByDoc, error) {
 	return byDoc, err
 }
 
-// WriteLineage writes the ids that clusters have through all nights, by their
-// first documents.
-func WriteLineage(dir *rundir.Dir, ids map[uint64]string) error {
-	return writeGob(dir.Path(rundir.State, LineageFile), kindLineage, ids)
+// WriteLineage writes what clusters are through all nights, by their first
+// documents.
+func WriteLineage(dir *rundir.Dir, clusters map[uint64]Lineage) error {
+	return writeGob(dir.Path(rundir.State, LineageFile), kindLineage, clusters)
 }
 
 // ReadLineage reads what WriteLineage wrote.
-func ReadLineage(dir *rundir.Dir) (map[uint64]string, error) {
-	return readGob[map[uint64]string](dir.Path(rundir.State, LineageFile), kindLineage)
+func ReadLineage(dir *rundir.Dir) (map[uint64]Lineage, error) {
+	return readGob[map[uint64]Lineage](dir.Path(rundir.State, LineageFile), kindLineage)
 }
 
 func writeGob(path, kind string, v any) error {

@@ -19,6 +19,8 @@ import (
 // letters that are kept.
 const SettingSketches = "match.sketches"
 
+const noSketches = "false"
+
 // LibrarySettings says what fingerprints have to have in common to be compared.
 func LibrarySettings(c config.Config) (map[string]string, error) {
 	text, err := json.Marshal(c.Features)
@@ -29,7 +31,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	s := map[string]string{"input.html": c.Input.HTML, "features.normal_form": strconv.Itoa(simhash.NormalFormVersion), SettingSketches: "false"}
+	s := map[string]string{"input.html": c.Input.HTML, "features.normal_form": strconv.Itoa(simhash.NormalFormVersion), SettingSketches: noSketches}
 	if c.Match.Verified() {
 		s[SettingSketches] = fmt.Sprintf("%d+%d+%d", sketch.Bits, sketch.BandBits, sketch.ShortMax)
 	}

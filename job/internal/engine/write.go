@@ -37,6 +37,7 @@ const (
 	CountMatches  = "matches"
 	CountClusters = "clusters"
 	CountPairs    = "pairs"
+	CountEarlier  = "earlier" // documents that the clean dump leaves out since an earlier night has them
 )
 
 // fromRun is match_from of a document of the same dump.
@@ -49,10 +50,10 @@ type writer struct {
 	rec     *rundir.TaskRecord
 	split   *decision.Split
 	names   *decision.Names
-	seen    EarlierByDoc      // nil without a library
-	lineage map[uint64]string // ids of a library's clusters, by their first documents
-	gone    []uint64          // a bit a row: the clean dump leaves it out
-	removed int64             // how many those are
+	seen    EarlierByDoc       // nil without a library
+	lineage map[uint64]Lineage // a library's clusters, by their first documents
+	gone    []uint64           // a bit a row: the clean dump leaves it out
+	removed int64              // how many those are
 }
 
 // write writes the parts of the matches, pairs and clusters tables of a split,
@@ -144,6 +145,9 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		}
 		if removals != nil && d.Removal != decision.Stays {
 			w.drop(d.Doc)
+			if d.Removal == decision.Earlier {
+				w.rec.Counts[CountEarlier]++
+			}
 			removed = w.removal(&d, &x)
 			if err := removals.Write(&removed); err != nil {
 				return err
@@ -209,7 +213,7 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 		return err
 	})
 	if lineage, ok := w.lineage[d.Cluster]; ok {
-		x.cluster = []byte(lineage)
+		x.cluster = []byte(lineage.ID)
 	}
 	return x, err
 }
@@ -246,17 +250,24 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 // removal is the row of a document that the clean dump leaves out.
 func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 	row := data.RemovedRow{
-		DocID: x.doc, Reason: d.Removal.String(), KeptID: x.kept, ClusterID: x.cluster,
+		DocID: x.doc, Reason: d.Removal.String(), KeptID: x.kept, KeptFrom: fromRun, ClusterID: x.cluster,
 		Similarity: math.NaN(), Containment: float64(d.Kept.Containment), Site: template.Site(x.doc),
 	}
 	if d.Kept.Distance != decision.Unknown {
 		row.Similarity = w.similarity(int(d.Kept.Distance))
 	}
-	if d.Removal == decision.DuplicateID {
+	switch d.Removal {
+	case decision.DuplicateID:
 		row.KeptID = x.doc
-	}
-	if earlier := w.seen[d.Doc]; d.Removal == decision.Copy && d.Kept.Doc == decision.None && earlier != nil && earlier.Match != nil {
-		row.KeptID, row.Similarity = []byte(earlier.Match.ID), w.similarity(earlier.Match.Distance)
+	case decision.Deleted:
+		row.KeptFrom = ""
+	case decision.Earlier:
+		if same := w.seen[d.Doc].Same(); same != nil {
+			row.KeptID, row.KeptFrom, row.Similarity = []byte(same.ID), same.Night, w.similarity(same.Distance)
+		} else {
+			of := w.lineage[d.Cluster]
+			row.KeptID, row.KeptFrom = []byte(of.Kept), of.Night
+		}
 	}
 	return row
 }

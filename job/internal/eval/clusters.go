@@ -21,14 +21,20 @@ type clusterFigures struct {
 }
 
 // clusters closes the pairs that are reported as the same, and the right ones.
-func (l *Lab) clusters(found []Found, main criterion) clusterFigures {
+// With together, clusters of which one contains the other are joined as a run
+// with clusters.contained does.
+func (l *Lab) clusters(found []Found, main criterion, together bool) clusterFigures {
 	n := len(l.corpus.Documents)
 	ours, truth := reducer.NewComponents(n), reducer.NewComponents(n)
+	var contained [][2]uint32
 	for _, f := range found {
-		if !f.Contained {
-			ours.Add(uint32(f.A), uint32(f.B))
+		if p := [2]uint32{uint32(f.A), uint32(f.B)}; !f.Contained {
+			ours.Add(p[0], p[1])
+		} else if together {
+			contained = append(contained, p)
 		}
 	}
+	ours.AddContained(contained)
 	for p, t := range l.truth {
 		if t.by&main.right != 0 {
 			truth.Add(uint32(p.A), uint32(p.B))

@@ -286,7 +286,7 @@ func (e *explanation) WriteText(w io.Writer) error {
 	}{{"  shared    ", e.Shared}, {"  only first ", e.OnlyA}, {"  only second", e.OnlyB}} {
 		fmt.Fprintf(&b, "%s", list.name)
 		for _, p := range list.pairs[:min(len(list.pairs), explainedFeatures)] {
-			fmt.Fprintf(&b, " %s %d/%d", p.Text, p.A, p.B)
+			fmt.Fprintf(&b, " %s %d/%d", show.Line(p.Text), p.A, p.B)
 		}
 		b.WriteByte('\n')
 	}

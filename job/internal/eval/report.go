@@ -3,12 +3,12 @@ package eval
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -57,17 +57,28 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%s: %d documents%s, %d true pairs (%s), %d of them labelled", r.Title, r.Documents, skipped, r.True, r.Truth, r.Labelled)
 }
 
+// Settings says by what was measured, for the foot of the page.
+func (r *Report) Settings() string {
+	methods := make([]string, len(r.Results))
+	for i, m := range r.Results {
+		methods[i] = m.Method
+	}
+	return fmt.Sprintf("right is: %s; methods: %s", r.Truth, strings.Join(methods, ", "))
+}
+
 // WriteText writes the report as tables of text.
 func (r *Report) WriteText(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, r.Summary())
-	for _, table := range r.Tables() {
-		_, _ = fmt.Fprintf(t, "\n%s\n", strings.Join(table.Head, "\t"))
-		for _, row := range table.Rows {
-			_, _ = fmt.Fprintln(t, strings.Join(row, "\t"))
+	_, err := fmt.Fprintln(w, show.Line(r.Summary()))
+	for _, t := range r.Tables() {
+		var c show.Columns
+		c.Row("")
+		c.Texts(t.Head)
+		for _, row := range t.Rows {
+			c.Texts(row)
 		}
+		err = errors.Join(err, c.Write(w))
 	}
-	return t.Flush()
+	return err
 }
 
 // table is a table of a report, as the page and the text have it.
@@ -85,12 +96,7 @@ func (r *Report) Tables() []table {
 				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds)}
 		})}
 	if len(r.Results) > 0 {
-		all = append(all, r.definitions(), r.each("Clusters",
-			"Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity is of documents in clusters of two or more.",
-			"clusters/clusters/largest/precision/recall/F1/purity/inverse purity", func(m *Result) []any {
-				c := m.Clusters
-				return []any{c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity}
-			}))
+		all = append(all, r.definitions(), r.clusters())
 		if r.Results[0].Contained != nil {
 			all = append(all, r.each("Containment", "Of the pairs of which one text has most of the other.",
 				fmt.Sprintf("contained pairs/reported as same/as contained/as either, J < %.2f/precision of contained", r.Alike), func(m *Result) []any {
@@ -162,6 +168,24 @@ func (r *Report) definitions() table {
 	return t
 }
 
+// clusters has a second row for a method that tells contained pairs.
+func (r *Report) clusters() table {
+	t := table{
+		Title: "Clusters",
+		Note:  "Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity is of documents in clusters of two or more. \"contained\": clusters that contain each other and no third joined (clusters.contained).",
+		Head:  strings.Split("clusters/clusters/largest/precision/recall/F1/purity/inverse purity", "/"),
+	}
+	add := func(name string, c *clusterFigures) {
+		t.add(name, c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity)
+	}
+	for _, m := range r.Results {
+		if add(m.Method, &m.Clusters); m.Together != nil {
+			add(m.Method+", contained", m.Together)
+		}
+	}
+	return t
+}
+
 func (r *Report) similarity() table {
 	t := table{Title: "Recall by similarity", Head: []string{"recall by similarity"}}
 	var counts []any
@@ -228,7 +252,7 @@ func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
 			if written[what]++; written[what] > n {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, what, e.A, e.B, e.Jaccard, e.Score); err != nil {
+			if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, what, show.Line(e.A), show.Line(e.B), e.Jaccard, e.Score); err != nil {
 				return err
 			}
 			if err := show.WriteSideBySide(w, e.Rows, cells, colour); err != nil {

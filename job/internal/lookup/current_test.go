@@ -493,8 +493,8 @@ func TestRestoredBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(after.Files) != 2 || after.Files[1].Name != before.Files[1].Name || after.Sequence != before.Sequence {
-		t.Fatalf("the test shows nothing: %+v, %+v", before.Files, after.Files)
+	if len(after.Files) != 4 || after.Files[1].Name != before.Files[1].Name || after.Sequence != before.Sequence {
+		t.Fatalf("two nights, each with documents and samples: %+v, %+v", before.Files, after.Files)
 	}
 	if find(t, x, b).Known {
 		t.Error("a page that was lost is answered")

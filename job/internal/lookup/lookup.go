@@ -43,6 +43,9 @@ type Options struct {
 	Distance int // largest Hamming distance; < 0: the library's
 	Limit    int // matches of an answer; 0: 10
 	Log      *slog.Logger
+	// Reading, when not nil, is told when so many rows of the library are going
+	// to be read for the store, and returns what is told as they are.
+	Reading func(total int64, unit string) (advance func(int64))
 	// Store makes the store for the library at dir; nil: files in its folder.
 	Store func(dir string, schema lookup.Schema) (lookup.Store, error)
 }
@@ -53,6 +56,7 @@ type Index struct {
 	config  config.Config
 	limit   int
 	log     *slog.Logger
+	reading func(total int64, unit string) (advance func(int64))
 	layout  *simhash.Layout
 	store   lookup.Store
 	named   *template.Model // of the file that the settings name
@@ -92,7 +96,7 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 	if len(m.Nights) == 0 && m.Config == nil {
 		return nil, fmt.Errorf("%w in %s: it has no night yet", library.ErrNone, dir)
 	}
-	x := &Index{dir: dir, limit: o.Limit, log: o.Log, release: func() error { return nil }}
+	x := &Index{dir: dir, limit: o.Limit, log: o.Log, reading: o.Reading, release: func() error { return nil }}
 	if x.limit <= 0 {
 		x.limit = 10
 	}
@@ -234,14 +238,14 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	if x.Manifest() == m && !x.lacks(have) {
 		return false, nil
 	}
-	if slices.ContainsFunc(m.Files, func(f library.File) bool { return !m.IsMerges(f.Name) && !slices.Contains(have, partOf(f)) }) {
+	if slices.ContainsFunc(m.Files, func(f library.File) bool { return m.IsDocuments(f.Name) && !slices.Contains(have, partOf(f)) }) {
 		if m, err = x.index(ctx, have); err != nil {
 			return false, err
 		}
 	}
 	files := map[string]string{}
 	for _, f := range m.Files {
-		if !m.IsMerges(f.Name) {
+		if m.IsDocuments(f.Name) {
 			files[partOf(f)] = f.Name
 		}
 	}
@@ -282,7 +286,7 @@ func (x *Index) lacks(have []string) bool {
 // index puts what the store does not have of the library, which nobody may
 // change meanwhile, and returns its manifest.
 func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, err error) {
-	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Waiting: func() {
+	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Reading: x.reading, Waiting: func() {
 		x.log.Warn("another neardup has the library: waiting for it", "library", x.dir)
 	}})
 	if err != nil {
@@ -296,7 +300,7 @@ func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, 
 	m = now.manifest
 	for _, f := range m.Files { // in order of name
 		part := partOf(f)
-		if m.IsMerges(f.Name) || slices.Contains(have, part) {
+		if !m.IsDocuments(f.Name) || slices.Contains(have, part) {
 			continue
 		}
 		began := time.Now()

@@ -301,7 +301,7 @@ func TestService(t *testing.T) {
 				t.Errorf("%s: %d %s", c.name, code, body)
 			}
 		}
-		for path, want := range map[string]int{"/lookup": 405, "/": 404, "/healthz": 200, "/metrics": 200, "/../etc/passwd": 404} {
+		for path, want := range map[string]int{"/lookup": 400, "/": 200, "/nothing": 404, "/healthz": 200, "/metrics": 200, "/../etc/passwd": 404} {
 			if code, body := get(t, url+path); code != want {
 				t.Errorf("GET %s: %d %s", path, code, body)
 			}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/warc"
+	"github.com/neardup/neardup/job/internal/engine"
 )
 
 // ServerOptions of NewServer. Zero values are the defaults.
@@ -195,11 +195,13 @@ func (s *Server) follow(ctx context.Context) {
 	}
 }
 
-// Handler returns the service's handler: POST /lookup, GET /healthz and GET
-// /metrics.
+// Handler returns the service's handler: POST /lookup, GET /lookup?id=ID, GET
+// /healthz, GET /metrics, and a page at /.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /lookup", s.lookup)
+	mux.HandleFunc("GET /lookup", s.byID)
+	mux.HandleFunc("/{$}", s.page)
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
 	return mux
@@ -219,11 +221,33 @@ func fail(code int, format string, args ...any) error {
 }
 
 func (s *Server) lookup(w http.ResponseWriter, r *http.Request) {
+	s.tell(w, func() (*Answer, error) { return s.answer(w, r) })
+}
+
+// tell writes an answer as JSON, or why there is none.
+func (s *Server) tell(w http.ResponseWriter, ask func() (*Answer, error)) {
+	answer, code, err := s.measured(ask)
+	if err != nil {
+		if code == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+		writeJSON(w, code, map[string]string{"error": err.Error()})
+		return
+	}
+	writeJSON(w, code, answer)
+}
+
+// measured returns the answer with its status, counted in the metrics. An error
+// is one for who asked to read.
+func (s *Server) measured(ask func() (*Answer, error)) (answer *Answer, code int, err error) {
 	began := time.Now()
 	s.waiting.Inc()
 	defer s.waiting.Dec()
-	answer, err := s.answer(w, r)
-	code := http.StatusOK
+	err = engine.Guard(func() (err error) {
+		answer, err = ask()
+		return err
+	})
+	code = http.StatusOK
 	var f failure
 	switch {
 	case errors.As(err, &f):
@@ -232,20 +256,12 @@ func (s *Server) lookup(w http.ResponseWriter, r *http.Request) {
 		code = http.StatusInternalServerError
 		s.index.log.Error("look-up failed", "error", err)
 		err = errors.New("the look-up failed: the log of the service says why")
+	case answer.Known:
+		s.known.Inc()
 	}
 	s.requests.WithLabelValues(strconv.Itoa(code)).Inc()
 	s.seconds.Observe(time.Since(began).Seconds())
-	if err != nil {
-		if code == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "1")
-		}
-		writeJSON(w, code, map[string]string{"error": err.Error()})
-		return
-	}
-	if answer.Known {
-		s.known.Inc()
-	}
-	writeJSON(w, code, answer)
+	return answer, code, err
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) {
@@ -260,11 +276,6 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, fail(http.StatusUnsupportedMediaType, "content encoding %q: send the page as it is", e)
 	}
@@ -284,30 +295,39 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	case err != nil:
 		return nil, fail(http.StatusBadRequest, "the page did not arrive: %w", err)
 	}
+	err = s.work(r.Context(), func(ctx context.Context) error {
+		doc, err := s.index.Page(body, r.Header.Get("Content-Type"))
+		if err == nil {
+			answer, err = s.index.Find(ctx, doc)
+		}
+		return err
+	})
+	return answer, err
+}
+
+// work does something for who asked once a worker is free, and for so long as
+// an answer may take.
+func (s *Server) work(ctx context.Context, do func(context.Context) error) error {
 	wait := time.NewTimer(s.o.Wait)
 	defer wait.Stop()
 	select {
 	case s.free <- struct{}{}:
 		defer func() { <-s.free }()
 	case <-wait.C:
-		return nil, fail(http.StatusServiceUnavailable, "too many look-ups at once: try again")
-	case <-r.Context().Done():
-		return nil, fail(http.StatusServiceUnavailable, "the sender has gone")
+		return fail(http.StatusServiceUnavailable, "too many look-ups at once: try again")
+	case <-ctx.Done():
+		return fail(http.StatusServiceUnavailable, "the sender has gone")
 	}
-	doc, err := s.index.Page(body, r.Header.Get("Content-Type"))
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.o.Answer)
+	ctx, cancel := context.WithTimeout(ctx, s.o.Answer)
 	defer cancel()
-	answer, err = s.index.Find(ctx, doc)
-	if err != nil && ctx.Err() != nil {
-		return nil, fail(http.StatusServiceUnavailable, "the look-up took too long: try again")
+	err := do(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fail(http.StatusServiceUnavailable, "the look-up took too long: try again")
+	case errors.Is(err, errLacking):
+		return failure{http.StatusServiceUnavailable, err}
 	}
-	if errors.Is(err, errLacking) {
-		return nil, failure{http.StatusServiceUnavailable, err}
-	}
-	return answer, err
+	return err
 }
 
 var errFull = errors.New("too many large pages at once: try again")

@@ -68,6 +68,9 @@ type Dir struct {
 // Open creates the run directory at path, or opens the one that is there, and
 // locks it. A folder that is neither empty nor a run directory is refused.
 func Open(path string) (*Dir, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("run directory: %s is a file: name a new folder", path)
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("run directory: %w", err)

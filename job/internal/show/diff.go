@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
-	"golang.org/x/text/width"
 )
 
 // Op says which of two texts has a piece.
@@ -220,18 +219,18 @@ func (r Row) same() bool {
 // WriteSideBySide writes rows as two columns for a terminal that many cells
 // wide. What one text alone has is red or green, what is not compared grey;
 // without colour they stand between [- and -], {+ and +}, [~ and ~].
-func WriteSideBySide(w io.Writer, rows []Row, cells int, colour bool) error {
-	column := max(20, (cells-3)/2)
+func WriteSideBySide(w io.Writer, rows []Row, width int, colour bool) error {
+	column := max(20, (width-3)/2)
 	var b strings.Builder
 	for _, r := range rows {
 		if r.Alike > 0 {
 			note := fmt.Sprintf("… %d the same …", r.Alike)
-			fmt.Fprintf(&b, "%*s%s\n", max(0, column-cellsOf(note)/2), "", note)
+			fmt.Fprintf(&b, "%*s%s\n", max(0, column-cells.StringWidth(note)/2), "", note)
 			continue
 		}
 		left, right := wrapped(r.First, column, colour), wrapped(r.Second, column, colour)
 		n := max(len(left), len(right))
-		left, right = append(left, make([]line, n-len(left))...), append(right, make([]line, n-len(right))...)
+		left, right = append(left, make([]part, n-len(left))...), append(right, make([]part, n-len(right))...)
 		for i, x := range left {
 			fmt.Fprintf(&b, "%s%s │ %s\n", x.text, strings.Repeat(" ", column-x.cells), right[i].text)
 		}
@@ -240,8 +239,8 @@ func WriteSideBySide(w io.Writer, rows []Row, cells int, colour bool) error {
 	return err
 }
 
-// line is a line of a column.
-type line struct {
+// part is a line of a column.
+type part struct {
 	text  string
 	cells int
 }
@@ -266,8 +265,8 @@ func marks(of Op, colour bool) (open, end string, cells int) {
 }
 
 // wrapped breaks the pieces of a side into lines of at most column cells.
-func wrapped(pieces []Piece, column int, colour bool) (lines []line) {
-	var at line
+func wrapped(pieces []Piece, column int, colour bool) (lines []part) {
+	var at part
 	for _, p := range pieces {
 		open, end, mark := marks(p.Op, colour)
 		started := false
@@ -279,16 +278,16 @@ func wrapped(pieces []Piece, column int, colour bool) (lines []line) {
 		}
 		next := func() {
 			stop()
-			lines, at = append(lines, at), line{}
+			lines, at = append(lines, at), part{}
 		}
-		for word := range tokens([]byte(p.Text)) {
+		for word := range tokens([]byte(Visible(p.Text))) {
 			if word == "\n" {
 				if p.Op == Both {
 					continue
 				}
 				word = "⏎"
 			}
-			size := cellsOf(word)
+			size := cells.StringWidth(word)
 			around := mark // cells that marks still take
 			if !started {
 				around += mark
@@ -299,13 +298,13 @@ func wrapped(pieces []Piece, column int, colour bool) (lines []line) {
 				}
 			}
 			for _, c := range word { // a word longer than the column is broken
-				if at.cells+cellsOf(string(c))+mark > column {
+				if at.cells+cells.RuneWidth(c)+mark > column {
 					next()
 				}
 				if !started {
 					at.text, at.cells, started = at.text+open, at.cells+mark, true
 				}
-				at.text, at.cells = at.text+string(c), at.cells+cellsOf(string(c))
+				at.text, at.cells = at.text+string(c), at.cells+cells.RuneWidth(c)
 			}
 		}
 		stop()
@@ -314,18 +313,4 @@ func wrapped(pieces []Piece, column int, colour bool) (lines []line) {
 		lines = append(lines, at)
 	}
 	return lines
-}
-
-// cellsOf is how many cells of a terminal a text takes.
-func cellsOf(text string) (n int) {
-	for _, c := range text {
-		switch kind := width.LookupRune(c).Kind(); {
-		case unicode.In(c, unicode.Mn, unicode.Me, unicode.Cf):
-		case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
 }

@@ -63,7 +63,7 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 					case escape:
 						escape = c != 'm'
 					default:
-						n += cellsOf(string(c))
+						n += cells.RuneWidth(c)
 					}
 				}
 				if n != 28 {

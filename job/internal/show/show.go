@@ -1,5 +1,5 @@
-// Package show shows documents to a person: two texts side by side, on a page
-// or a terminal, and the look that all pages have in common. What it shows
+// Package show shows documents to a person, on a page or a terminal: two texts
+// side by side, lines and columns, and the look that all pages have in common. What it shows
 // comes from a crawl and is hostile until it is escaped. It never reads a file
 // of a run and decides nothing.
 package show
@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/neardup/neardup/job/internal/version"
 )
 
 //go:embed style.html
@@ -17,24 +20,34 @@ var style embed.FS
 
 // Pages parses the pages in files, *.html, which need nothing but themselves:
 // no script, no network. Beside their own functions they have "visible", and
-// the templates "head", "rows" and "side".
+// the templates "head", "rows", "side" and "foot", which says what made the page,
+// when, and by the settings that it is given.
 func Pages(files embed.FS, functions template.FuncMap) *template.Template {
-	t := template.New("").Funcs(template.FuncMap{"visible": Visible}).Funcs(functions)
+	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "made": made}).Funcs(functions)
 	return template.Must(template.Must(t.ParseFS(style, "*.html")).ParseFS(files, "*.html"))
+}
+
+// made says what makes a page now.
+func made() string {
+	return fmt.Sprintf("neardup %s, %s UTC", version.Version, time.Now().UTC().Format("2006-01-02 15:04"))
 }
 
 // Visible writes what a reader could not see, or what would make the text look
 // like another one, as its code point: control characters, marks that change
 // the direction of writing, spaces without width. Spaces, tabs and line breaks
 // stay; bytes that are no UTF-8 become U+FFFD.
-func Visible(text string) string {
+func Visible(text string) string { return visible(text, "\t\n\r") }
+
+// visible is Visible, where but these control characters are hidden ones.
+func visible(text, but string) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
-	if strings.IndexFunc(text, hidden) < 0 {
+	hides := func(c rune) bool { return hidden(c) && !strings.ContainsRune(but, c) }
+	if strings.IndexFunc(text, hides) < 0 {
 		return text
 	}
 	var b strings.Builder
 	for _, c := range text {
-		if hidden(c) {
+		if hides(c) {
 			fmt.Fprintf(&b, "⟨U+%04X⟩", c)
 		} else {
 			b.WriteRune(c)
@@ -48,7 +61,7 @@ func Visible(text string) string {
 func hidden(c rune) bool {
 	const nonJoiner, joiner, softHyphen = '\u200c', '\u200d', '\u00ad'
 	switch c {
-	case '\t', '\n', '\r', nonJoiner, joiner, softHyphen:
+	case nonJoiner, joiner, softHyphen:
 		return false
 	case '\u2028', '\u2029':
 		return true

@@ -3,6 +3,7 @@ package show
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -39,4 +40,43 @@ func TestExcerpt(t *testing.T) {
 	if got := Excerpt([]byte("a\xffb"), 5); got != "a\ufffdb" || strings.Contains(got, "\xff") {
 		t.Errorf("%q", got)
 	}
+}
+
+func TestColumns(t *testing.T) {
+	var c Columns
+	c.Row("id", "n", "title")
+	c.Row("文字", 1, "a\tb\x1b[31m")
+	c.Row("long", "", strings.Repeat("x", 2000))
+	c.Row(strings.Repeat("长", 1<<20), 2, "")
+	var b strings.Builder
+	if err := c.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	space := func(n int) string { return strings.Repeat(" ", n) }
+	for i, want := range []string{
+		"id" + space(159) + "n  title",
+		"文字" + space(157) + "1  a⟨U+0009⟩b⟨U+001B⟩[31m",
+		"long" + space(160) + strings.Repeat("x", 999) + "…",
+		strings.Repeat("长", 79) + "…  2",
+		"",
+	} {
+		if lines[i] != want {
+			t.Errorf("%q, want %q", lines[i], want)
+		}
+	}
+}
+
+// A line has no more cells than it may, ends no line and hides nothing.
+func TestLine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab文́ \n\t\x1b\u202e\u200b👩🏽‍🚀\xff")), 0, 3000, -1).Draw(t, "text")
+		got := line(text, 20)
+		if cells.StringWidth(got) > 20 || strings.IndexFunc(got, hidden) >= 0 || !utf8.ValidString(got) {
+			t.Fatalf("%q of %q", got, text)
+		}
+		if !strings.HasSuffix(got, "…") && got != visible(text, "") {
+			t.Fatalf("%q of %q", got, text)
+		}
+	})
 }

@@ -37,7 +37,9 @@ func runDriver(dir attempt.Dir) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		cluster.Run(dir, s, func(out io.Writer) error { return assign(s, out) }, d.collect)
+		if err := cluster.Run(dir, s, func(out io.Writer) error { return assign(s, out) }, d.collect); err != nil {
+			d.fail(failureOf(err))
+		}
 	}()
 	var res attempt.Result
 	select {

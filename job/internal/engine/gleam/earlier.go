@@ -47,10 +47,11 @@ type earlierPayload struct {
 type part struct {
 	Documents int64          // of the library that it covers
 	Seen      map[int]string // by row the night in which its id was first there
+	Unchanged map[int]string // by row of no unit the night that first has it as it is
 	Units     []reducer.Gathered
 }
 
-const kindPart = "neardup part 1"
+const kindPart = "neardup part 2"
 
 // Earlier deals the splits to one worker an agent, which takes all cores of its
 // host and holds the index of the run once.
@@ -177,10 +178,13 @@ func (p *earlierParts) take(missing []int) (left []int, documents int64, err err
 
 // writePart writes what was found in a split.
 func writePart(path string, found *reducer.Earliest) error {
-	p := part{Documents: found.Documents(), Seen: map[int]string{}}
+	p := part{Documents: found.Documents(), Seen: map[int]string{}, Unchanged: map[int]string{}}
 	for row := range found.Rows() {
 		if night := found.FirstSeen(row); night != "" {
 			p.Seen[row] = night
+		}
+		if night := found.Unchanged(row); night != "" {
+			p.Unchanged[row] = night
 		}
 	}
 	for unit := range uint32(found.Units()) {
@@ -207,7 +211,7 @@ func readPart(path string, found *reducer.Earliest) (documents int64, err error)
 		return 0, fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
 	for row, night := range p.Seen {
-		found.Seen(row, night)
+		found.Seen(row, night, p.Unchanged[row])
 	}
 	for i := range p.Units {
 		found.Take(&p.Units[i])

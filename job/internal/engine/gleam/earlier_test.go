@@ -333,7 +333,7 @@ func TestLibraryChecks(t *testing.T) {
 func FuzzPart(f *testing.F) {
 	newFound := func(units int) *reducer.Earliest { return reducer.NewEarliest(4, units, "2026-11-02") }
 	found := newFound(4)
-	found.Seen(2, "2026-11-01")
+	found.Seen(2, "2026-11-01", "")
 	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("a"), FirstSeen: []byte("2026-11-01"), Reason: "r"})
 	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("b"), FirstSeen: []byte("2026-11-02"), Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
 	found.Pass(7)

@@ -42,6 +42,7 @@ type fault struct {
 	want   func(error) string // "" if the end is one that may be; nil: the right result
 	breaks bool               // the cluster is not the same afterwards
 	stall  time.Duration      // default 6 s, in the short form a minute
+	out    bool               // the agent of the fault may be left out, and no other; it must be where nothing of the flow is kept
 }
 
 // point is a moment in the life of a task: where a fault strikes.
@@ -121,6 +122,8 @@ var processFaults = []fault{
 	{name: "master killed and started again", breaks: true,
 		strike: func(tr *trial, _ int) { tr.killMaster() },
 		mend:   func(tr *trial) { tr.c.startMaster() }},
+	{name: "agent stopped for good", breaks: true, out: true, strike: stopAgent},
+	{name: "worker stopped", out: true, strike: stopWorker},
 	{name: "cancelled", strike: func(tr *trial, _ int) { tr.cancel() }, want: func(err error) string {
 		if !errors.Is(err, context.Canceled) {
 			return fmt.Sprintf("%v is no cancellation", err)
@@ -132,9 +135,6 @@ var processFaults = []fault{
 // lastingFaults do not go away: the run fails, and says why.
 var lastingFaults = []fault{
 	{name: "error each time", what: "error", want: failed("task", "made to fail", "attempts", "run the same command again")},
-	{name: "agent stopped for good", breaks: true, strike: func(tr *trial, pid int) {
-		kill(tr.c.agents[tr.agentOf(pid)].Process.Pid, syscall.SIGSTOP)
-	}, want: rightOr("does not answer", "restart it")},
 	{name: "master and an agent killed", breaks: true, strike: func(tr *trial, pid int) {
 		tr.killMaster()
 		tr.agent = tr.agentOf(pid)
@@ -187,6 +187,30 @@ func (tr *trial) killAgent() {
 	a := tr.c.agents[tr.agent]
 	kill(a.Process.Pid, syscall.SIGKILL)
 	_ = a.Wait() // it was killed
+}
+
+// leftOut checks that no other agent was left out than the fault's.
+func (tr *trial) leftOut(out []engine.LeftOut, p point) {
+	for _, l := range out {
+		if l.Agent != tr.c.address(tr.agent) || l.Reason == "" || l.Host == "" {
+			tr.Errorf("left out was %+v, want %s", l, tr.c.address(tr.agent))
+		}
+	}
+	if len(out) == 0 && p.stage == stagePartial {
+		tr.Error("no agent was left out")
+	}
+}
+
+// stopAgent has the worker's agent hang.
+func stopAgent(tr *trial, pid int) {
+	tr.agent = tr.agentOf(pid)
+	kill(tr.c.agents[tr.agent].Process.Pid, syscall.SIGSTOP)
+}
+
+// stopWorker has the worker itself hang.
+func stopWorker(tr *trial, pid int) {
+	tr.agent = tr.agentOf(pid)
+	kill(pid, syscall.SIGSTOP)
 }
 
 func (tr *trial) killMaster() {
@@ -332,7 +356,7 @@ func deadlineOf(f fault) time.Duration { return 3*stallOf(f) + 2*time.Minute }
 // flow's processes take their time to start.
 func stallOf(f fault) time.Duration {
 	if !long() {
-		return time.Minute
+		return cmp.Or(f.stall, time.Minute)
 	}
 	return cmp.Or(f.stall, 6*time.Second)
 }
@@ -389,8 +413,8 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	if wrong != "" {
 		t.Errorf("%s (error %v)", wrong, err)
 	}
-	if err != nil {
-		t.Logf("honest error: %v", err)
+	if f.out {
+		tr.leftOut(e.LeftOut(), p)
 	}
 	if took := time.Since(began); took > deadlineOf(f) {
 		t.Errorf("it took %v", took)

@@ -36,6 +36,7 @@ type Options struct {
 	Attempts int           // at each flow; default 3
 	Stall    time.Duration // an attempt without progress for that long is ended; default 2 minutes
 	Deadline time.Duration // an attempt that runs longer is ended; default 12 hours
+	Quorum   float64       // share of the cluster's slots without which a run does not go on; default 0.66
 }
 
 // Engine is the engine on a gleam cluster. The program that uses it calls
@@ -43,6 +44,7 @@ type Options struct {
 type Engine struct {
 	o       supervise.Options
 	checked check.Checked
+	roster  supervise.Roster
 }
 
 // New returns an engine.
@@ -52,6 +54,7 @@ func New(o Options) *Engine {
 		Attempts: cmp.Or(o.Attempts, 3),
 		Stall:    cmp.Or(o.Stall, 2*time.Minute),
 		Deadline: cmp.Or(o.Deadline, 12*time.Hour),
+		Quorum:   cmp.Or(o.Quorum, 0.66),
 	}}
 }
 
@@ -59,8 +62,11 @@ var _ engine.Engine = (*Engine)(nil)
 
 // run begins to supervise a stage of the job.
 func (e *Engine) run(job *engine.Job, stage string) *supervise.Run {
-	return &supervise.Run{Options: e.o, Checked: &e.checked, Job: job, Stage: stage}
+	return &supervise.Run{Options: e.o, Checked: &e.checked, Roster: &e.roster, Job: job, Stage: stage}
 }
+
+// LeftOut returns the agents that the run went on without.
+func (e *Engine) LeftOut() []engine.LeftOut { return e.roster.LeftOut() }
 
 // splitFlow is a flow of one step whose tasks leave their results in the run
 // directory: what is finished is not run again, in this run or when it goes on.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/neardup/neardup/job/internal/engine"
@@ -51,6 +52,9 @@ func newWorker(p attempt.Process, stdin io.Reader, stdout io.Writer, log *slog.L
 	}
 	w := &worker{work: stages[at], id: p.ID, log: log, stdin: stdin, stdout: stdout, in: wire.NewReader(stdin), out: wire.NewWriter(stdout)}
 	w.Dir, w.Stage, w.Task, w.Host = p.Dir, p.Stage, p.Task, host
+	if folder, err := os.Getwd(); err == nil { // the flow's
+		w.Agent = filepath.Dir(folder)
+	}
 	return w, nil
 }
 

@@ -214,10 +214,12 @@ func (s *spiller[F]) near(ctx context.Context) (err error) {
 	}
 	found := s.buckets(s.n, 2*width[F]()+1, false)
 	defer func() { err = errors.Join(err, found.Close()) }()
+	advance := s.job.Begin(int64(plan.Tables()), "tables")
 	for table := range plan.Tables() {
 		if err := s.nearTable(ctx, plan, table, total, found); err != nil {
 			return err
 		}
+		advance(1)
 	}
 	named := s.buckets(s.n, width[F]()+1, true)
 	defer func() { err = errors.Join(err, named.Close()) }()
@@ -339,10 +341,12 @@ func (s *spiller[F]) documentsOf(records *spill.Buckets, b int) (map[F][]uint64,
 
 // shared finds the candidates of the other tables: each is dealt by value.
 func (s *spiller[F]) shared(ctx context.Context) error {
+	advance := s.job.Begin(mapper.SketchTables, "tables")
 	for table := range mapper.SketchTables {
 		if err := s.sharedTable(ctx, table); err != nil {
 			return err
 		}
+		advance(1)
 	}
 	return nil
 }
@@ -405,7 +409,9 @@ func (s *spiller[F]) verify(ctx context.Context) (err error) {
 	attached := s.buckets(s.chunks, candidateBytes, true)
 	defer func() { err = errors.Join(err, attached.Close()) }()
 	out := s.dealers(attached)
+	advance := s.job.Begin(2*int64(s.chunks), "parts")
 	err = s.each(ctx, s.chunks, func(worker, chunk int) error {
+		defer advance(1)
 		view, err := s.loadChunk(ctx, chunk, s.open)
 		if err != nil {
 			return err
@@ -424,6 +430,7 @@ func (s *spiller[F]) verify(ctx context.Context) (err error) {
 		return err
 	}
 	return s.each(ctx, s.chunks, func(worker, chunk int) error {
+		defer advance(1)
 		view, err := s.loadChunk(ctx, chunk, attached)
 		if err != nil {
 			return err

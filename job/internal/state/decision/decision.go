@@ -42,6 +42,7 @@ const (
 	Stays       Removal = iota
 	Copy                // its cluster is represented by another
 	Contained           // nearly all of it is in another document
+	Earlier             // an earlier night has it
 	DuplicateID         // its id appeared earlier
 	Deleted             // the library was told to forget its id
 )
@@ -53,6 +54,8 @@ func (r Removal) String() string {
 		return "copy"
 	case Contained:
 		return "contained"
+	case Earlier:
+		return "earlier"
 	case DuplicateID:
 		return data.ReasonDuplicateID
 	case Deleted:
@@ -78,7 +81,7 @@ func NoneKept() Kept { return Kept{None, Unknown, float32(math.NaN())} }
 // document, then the decisions in ascending order of document: the numbers as
 // of state.AppendNumber, the other fields little-endian.
 const (
-	kind        = "neardup decisions 3"
+	kind        = "neardup decisions 4"
 	recordBytes = 4*state.NumberBytes + state.FindingBytes + 4 + 1 + 1 + 1 + 4
 )
 

@@ -22,6 +22,7 @@ type Progress struct {
 	Stage string
 	Task  int
 	Host  string
+	Agent string `json:",omitempty"` // folder of the worker's agent
 	PID   int
 	In    int64 // records that came
 	Out   int64 // records that left
@@ -40,6 +41,7 @@ type Reporter struct {
 	Stage string
 	Task  int
 	Host  string
+	Agent string // folder of the agent
 
 	In, Out, Bytes atomic.Int64
 	Done           atomic.Bool
@@ -86,7 +88,7 @@ func (r *Reporter) Beat(parent int, stop <-chan struct{}) {
 
 // write writes the file. Errors are ignored: the next beat writes it again.
 func (r *Reporter) write(n int64) {
-	text, err := json.Marshal(Progress{Stage: r.Stage, Task: r.Task, Host: r.Host, PID: os.Getpid(), CPU: machine.ProcessorTime().Milliseconds(), Beat: n,
+	text, err := json.Marshal(Progress{Stage: r.Stage, Task: r.Task, Host: r.Host, Agent: r.Agent, PID: os.Getpid(), CPU: machine.ProcessorTime().Milliseconds(), Beat: n,
 		In: r.In.Load(), Out: r.Out.Load(), Bytes: r.Bytes.Load(), Done: r.Done.Load()})
 	if err != nil {
 		return

@@ -52,6 +52,14 @@ func (d Dir) logs() string { return d.Path("..", "..", rundir.Logs) }
 // Log is a file of the run's logs.
 func (d Dir) Log(name string) string { return filepath.Join(d.logs(), name) }
 
+// Agent is an agent of the cluster.
+type Agent struct {
+	Address string
+	Slots   int   // executors at once
+	Used    int   // of them, taken
+	Memory  int64 // bytes
+}
+
 // Step is one step of a flow: the tasks of one stage, each in a worker. The
 // first step's workers are assigned tasks by the driver, each later step
 // receives what the one before sends, the last sends to the driver.
@@ -63,13 +71,13 @@ type Step struct {
 // Spec is what one attempt executes. It stands in the attempt's folder, which
 // the driver and all workers see.
 type Spec struct {
-	Attempt   uint64 // marks frames and files of this attempt
-	Hash      uint32 // gleam's name for the flow
-	Master    string
-	Run       string // run directory, absolute
-	Work      string // working directory of the command: relative paths start there
-	Relative  bool   // there are such paths
-	Binary    uint64 // checksum of the program
+	Attempt   uint64  // marks frames and files of this attempt
+	Hash      uint32  // gleam's name for the flow
+	Agents    []Agent // whose slots the flow may take
+	Run       string  // run directory, absolute
+	Work      string  // working directory of the command: relative paths start there
+	Relative  bool    // there are such paths
+	Binary    uint64  // checksum of the program
 	Config    config.Config
 	Execution config.Execution // Config leaves it out in JSON
 	JobHash   string

@@ -65,18 +65,63 @@ func Files(paths []string, like attempt.File) (files []attempt.File, err error) 
 type Checked struct {
 	mu     sync.Mutex
 	agents map[string]bool
+	found  map[string]report // by address, the last of each agent that passed
 }
 
-// Any reports whether an agent passed.
+// Any reports whether an agent ever passed.
 func (c *Checked) Any() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.agents) > 0
+	return len(c.found) > 0
 }
 
+// Forget has all agents checked again.
+func (c *Checked) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.agents)
+}
+
+// Host is the name of an agent's host, "" if it is not known.
+func (c *Checked) Host(address string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.found[address].Host
+}
+
+// Address is that of the agent with the folder on the host, "" if it is not
+// known or there are several.
+func (c *Checked) Address(host, folder string) (address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for a, rep := range c.found {
+		if rep.Host == host && rep.Folder == folder {
+			if address != "" {
+				return ""
+			}
+			address = a
+		}
+	}
+	return address
+}
+
+// Unfit is an agent that cannot do its part.
+type Unfit struct{ Address, Host, Reason string }
+
+// UnfitError says which agents cannot do their part. It wraps
+// cluster.ErrNotReady.
+type UnfitError struct {
+	Agents []Unfit
+	text   error
+}
+
+func (e *UnfitError) Error() string { return e.text.Error() }
+func (e *UnfitError) Unwrap() error { return e.text }
+
 // Agents checks those of the agents that have not passed before in the spec's
-// scope, all at once; of so many in all. The error wraps cluster.ErrNotReady and
-// says what is wrong where; it is a LostError when an agent died meanwhile.
+// scope, all at once; of so many in all. The error says what is wrong where: an
+// UnfitError, one that wraps cluster.ErrNotReady, or a LostError when an agent
+// died meanwhile.
 func (c *Checked) Agents(ctx context.Context, dir attempt.Dir, s *attempt.Spec, all []cluster.Agent, log *slog.Logger) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,9 +134,37 @@ func (c *Checked) Agents(ctx context.Context, dir attempt.Dir, s *attempt.Spec, 
 		return fmt.Errorf("%w: the disk of the run directory %s has %d MiB left: free some, or name another --out", cluster.ErrNotReady, s.Run, free>>20)
 	}
 	began := time.Now()
-	reports := make([]report, len(agents))
-	problems := make([]error, len(agents))
-	var died atomic.Bool // an agent, while it was checked
+	reports, problems, died := askAll(ctx, dir, s, agents, disk(s, len(all)), log)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if c.agents == nil {
+		c.agents, c.found = make(map[string]bool), make(map[string]report)
+	}
+	unfit := new(UnfitError)
+	for i, a := range agents {
+		if problems[i] != nil {
+			unfit.Agents = append(unfit.Agents, Unfit{Address: a.Address, Host: reports[i].Host, Reason: problems[i].Error()})
+			continue
+		}
+		c.agents[key(a)], c.found[a.Address] = true, reports[i]
+	}
+	switch err := joined(agents, reports, problems); {
+	case err != nil && died: // the others go on, or are asked again
+		return attempt.Lost("%v", err)
+	case err != nil:
+		unfit.text = fmt.Errorf("%w: %w", cluster.ErrNotReady, err)
+		return unfit
+	}
+	warn(agents, reports, began, log)
+	log.Debug("agents checked", "agents", len(agents), "seconds", time.Since(began).Seconds())
+	return nil
+}
+
+// askAll runs the check on all agents at once; died is true if one did meanwhile.
+func askAll(ctx context.Context, dir attempt.Dir, s *attempt.Spec, agents []cluster.Agent, need int64, log *slog.Logger) (reports []report, problems []error, died bool) {
+	reports, problems = make([]report, len(agents)), make([]error, len(agents))
+	var dead atomic.Bool
 	group := errgroup.Group{}
 	group.SetLimit(64)
 	for i, a := range agents {
@@ -99,36 +172,20 @@ func (c *Checked) Agents(ctx context.Context, dir attempt.Dir, s *attempt.Spec, 
 			ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 			defer cancel()
 			for range 2 { // what killed the check once need not do so again
-				reports[i], problems[i] = ask(ctx, dir, s, a, disk(s, len(all)), log)
+				reports[i], problems[i] = ask(ctx, dir, s, a, need, log)
 				if problems[i] == nil || reports[i].Host != "" || errors.As(problems[i], new(*attempt.Failure)) {
 					break // it came to an end
 				}
 				if cluster.Probe(ctx, a.Address) != nil {
-					died.Store(true)
+					dead.Store(true)
 					break
 				}
 			}
 			return nil
 		})
 	}
-	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
-		return err
-	}
-	switch err := joined(agents, reports, problems); {
-	case err != nil && died.Load(): // the others go on, or are asked again
-		return attempt.Lost("%v", err)
-	case err != nil:
-		return fmt.Errorf("%w: %w", cluster.ErrNotReady, err)
-	}
-	if c.agents == nil {
-		c.agents = make(map[string]bool)
-	}
-	for _, a := range agents {
-		c.agents[key(a)] = true
-	}
-	warn(agents, reports, began, log)
-	log.Debug("agents checked", "agents", len(agents), "seconds", time.Since(began).Seconds())
-	return nil
+	_ = group.Wait() // problems has them
+	return reports, problems, dead.Load()
 }
 
 // warn warns of what does not keep the agents from working.

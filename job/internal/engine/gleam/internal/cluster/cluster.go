@@ -25,6 +25,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 )
 
 // ErrNotReady is returned when the cluster cannot run the flow: the master or
@@ -32,12 +34,7 @@ import (
 var ErrNotReady = errors.New("cluster not ready")
 
 // Agent is an agent as the master knows it.
-type Agent struct {
-	Address string
-	Slots   int   // executors at once
-	Used    int   // of them, taken
-	Memory  int64 // bytes
-}
+type Agent = attempt.Agent
 
 // The master lists its agents nowhere but on its status page.
 var (
@@ -96,7 +93,7 @@ func parseAgents(page string) (agents []Agent) {
 }
 
 // Print writes a line for each agent, and whether it answers; ErrNotReady unless
-// all do.
+// one does. How many are enough is for the run to say.
 func Print(ctx context.Context, master string, w io.Writer) error {
 	agents, err := Agents(ctx, master)
 	if err != nil {
@@ -115,8 +112,8 @@ func Print(ctx context.Context, master string, w io.Writer) error {
 	if err := NoAgents(master, agents); err != nil {
 		return err
 	}
-	if len(dead) > 0 {
-		return fmt.Errorf("%w: %d of %d agents do not answer: restart them, or stop them for good", ErrNotReady, len(dead), len(agents))
+	if len(dead) == len(agents) {
+		return fmt.Errorf("%w: none of %d agents answers: restart them", ErrNotReady, len(agents))
 	}
 	return nil
 }
@@ -157,9 +154,34 @@ func Silent(ctx context.Context, agents []Agent) map[string]error {
 	return dead
 }
 
-// Probe returns an error unless the agent passes rows from one connection to
-// another: it opens a channel there, ends it, and reads it to its end.
+// Probe returns an error unless the agent greets those who want to start work
+// there and passes rows from one connection to another.
 func Probe(ctx context.Context, address string) error {
+	greeted := make(chan error, 1)
+	go func() { greeted <- greets(ctx, address) }()
+	return errors.Join(passes(ctx, address), <-greeted)
+}
+
+// greets returns an error unless a gRPC server speaks at the port that belongs
+// to the address: it speaks first.
+func greets(ctx context.Context, address string) error {
+	at, err := util.ParseServerToGrpcAddress(address)
+	if err != nil {
+		return err
+	}
+	dialer := net.Dialer{Timeout: probeTime}
+	conn, err := dialer.DialContext(ctx, "tcp", at)
+	if err != nil {
+		return err
+	}
+	if err = conn.SetDeadline(time.Now().Add(probeTime)); err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 9)) // the head of a settings frame
+	}
+	return errors.Join(err, conn.Close())
+}
+
+// passes opens a channel at the agent, ends it, and reads it to its end.
+func passes(ctx context.Context, address string) error {
 	name := fmt.Sprintf("neardup-probe-%x", rand.Uint64())
 	if err := endChannel(ctx, address, name, false); err != nil {
 		return err

@@ -51,12 +51,17 @@ func build(s *attempt.Spec, source func(io.Writer) error, output func(io.Reader)
 	return fc
 }
 
-// Run executes the flow from the driver's process and returns when gleam does,
-// which says nothing of how it went.
-func Run(dir attempt.Dir, s *attempt.Spec, source func(io.Writer) error, output func(io.Reader) error) {
+// Run executes the flow from the driver's process, on the spec's agents, and
+// returns when gleam does, which says nothing of how it went.
+func Run(dir attempt.Dir, s *attempt.Spec, source func(io.Writer) error, output func(io.Reader) error) error {
 	os.Args[0] = dir.Path(attempt.Launcher) // gleam ships this file
 	gio.HasInitalized = true
-	build(s, source, output).RunContext(context.Background(), distributed.Option().SetMaster(s.Master))
+	broker, stop, err := startBroker(s.Agents)
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	build(s, source, output).RunContext(context.Background(), distributed.Option().SetMaster(broker))
+	return stop()
 }
 
 // Slots is how many executors the attempt's flow needs at once.

@@ -31,6 +31,12 @@ func (r *Run) drive(ctx context.Context, s *attempt.Spec) (res *attempt.Result, 
 	cmd := exec.Command(attempt.Executable, attempt.DriverArgs(r.dir, s.Attempt)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdout, cmd.Stderr = log, log
+	folder, err := os.MkdirTemp("", "neardup-driver-") // it cannot remove what it leaves there if it is killed
+	if err != nil {
+		return nil, fmt.Errorf("driver: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("driver: %w", err)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 )
 
@@ -22,23 +25,29 @@ func (r *Run) patience(attempt int, answered bool) time.Duration {
 	return max(first, min(r.Stall, later))
 }
 
-// ready waits for the master and for agents that all answer.
+// ready waits for the master and for agents that all answer. After that
+// patience the flow goes on without those that do not, if enough are left.
 func (r *Run) ready(ctx context.Context, attempt int) error {
 	patience := r.patience(attempt, r.Checked.Any())
-	before := r.agents
+	told := false
 	for began := time.Now(); ; {
-		agents, err := r.answering(ctx)
-		r.agents = agents
+		agents, silent, err := r.answering(ctx)
+		waited := time.Since(began)
+		if err == nil {
+			err = r.Roster.enough(agents, r.Quorum)
+		}
 		switch {
-		case err == nil:
-			if lost := missing(before, agents); len(lost) > 0 {
-				r.Job.Log.Warn("agents are gone since the last attempt: the others go on", "stage", r.Stage, "agents", strings.Join(lost, ", "))
-			}
+		case err == nil && (len(silent) == 0 || waited > patience):
+			r.agents = agents
+			r.lost(silent)
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case time.Since(began) > patience:
-			return err
+		case waited > patience:
+			return errors.Join(err, silenceOf(silent))
+		case !told && waited > 2*time.Second:
+			told = true
+			r.Job.Log.Warn("waiting for the cluster", "stage", r.Stage, "at most", patience, "error", errors.Join(err, silenceOf(silent)))
 		}
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
@@ -46,29 +55,100 @@ func (r *Run) ready(ctx context.Context, attempt int) error {
 	}
 }
 
-// answering returns the master's agents, with an error unless all answer.
-func (r *Run) answering(ctx context.Context) ([]cluster.Agent, error) {
+// answering returns the master's agents that take part and answer, and the
+// errors of those that take part and do not.
+func (r *Run) answering(ctx context.Context) (agents []cluster.Agent, silent map[string]error, err error) {
+	if agents, err = r.listed(ctx); err != nil {
+		return nil, nil, err
+	}
+	silent = cluster.Silent(ctx, agents)
+	return slices.DeleteFunc(agents, func(a cluster.Agent) bool { return silent[a.Address] != nil }), silent, nil
+}
+
+// listed returns the master's agents but for those that are left out.
+func (r *Run) listed(ctx context.Context) ([]cluster.Agent, error) {
 	agents, err := cluster.Agents(ctx, r.Master)
 	if err == nil {
 		err = cluster.NoAgents(r.Master, agents)
 	}
-	for address, cause := range cluster.Silent(ctx, agents) {
-		err = errors.Join(err, fmt.Errorf("%w: the agent at %s does not answer: restart it, or stop it for good: %w", cluster.ErrNotReady, address, cause))
-	}
-	return agents, err
+	return r.Roster.present(agents), err
 }
 
-// missing are the addresses of agents that were there before and are not now.
-func missing(before, now []cluster.Agent) (lost []string) {
-	for _, a := range before {
-		if !slices.ContainsFunc(now, func(b cluster.Agent) bool { return b.Address == a.Address }) {
-			lost = append(lost, a.Address)
-		}
+// silenceOf is the error of agents that do not answer.
+func silenceOf(silent map[string]error) (err error) {
+	for _, address := range slices.Sorted(maps.Keys(silent)) {
+		err = errors.Join(err, fmt.Errorf("%w: the agent at %s does not answer: restart it, or stop it for good: %w", cluster.ErrNotReady, address, silent[address]))
 	}
-	return lost
+	return err
 }
 
-// room waits until so many slots are free.
+// lost notes the agents that the flow goes on without: those that do not answer,
+// and those that the master does not know any more, which may come back.
+func (r *Run) lost(silent map[string]error) {
+	for address, cause := range silent {
+		r.leaveOut(check.Unfit{Address: address, Reason: "it does not answer: " + cause.Error()})
+	}
+	for _, address := range r.Roster.lost(r.agents) {
+		r.note(check.Unfit{Address: address, Reason: "it is gone: it ended, or its master lost it"})
+	}
+}
+
+// leaveOut has the flow go on without an agent.
+func (r *Run) leaveOut(a check.Unfit) {
+	r.Roster.leaveOut(a.Address)
+	r.note(a)
+}
+
+// note tells of an agent that the flow goes on without.
+func (r *Run) note(a check.Unfit) {
+	if a.Host == "" {
+		a.Host = r.Checked.Host(a.Address)
+	}
+	const most = 300 // bytes of a reason: errors may be of many lines
+	a.Reason = strings.ReplaceAll(a.Reason, "\n", "; ")
+	a.Reason = strings.ToValidUTF8(a.Reason[:min(len(a.Reason), most)], "")
+	r.Roster.note(engine.LeftOut{Agent: a.Address, Host: a.Host, Stage: r.Stage, Reason: a.Reason})
+	r.Job.Log.Warn("the run goes on without an agent", "stage", r.Stage, "agent", a.Address, "host", a.Host, "reason", a.Reason)
+}
+
+// unfit leaves out the agents that cannot do their part and returns
+// errLeftOut, or err if too few would be left.
+func (r *Run) unfit(err error) error {
+	var found *check.UnfitError
+	if !errors.As(err, &found) || !r.spare(found.Agents...) {
+		return err
+	}
+	return errLeftOut
+}
+
+// spare leaves out the agents if enough are left.
+func (r *Run) spare(agents ...check.Unfit) bool {
+	left := slices.DeleteFunc(slices.Clone(r.agents), func(a cluster.Agent) bool {
+		return slices.ContainsFunc(agents, func(u check.Unfit) bool { return u.Address == a.Address })
+	})
+	if r.Roster.enough(left, r.Quorum) != nil {
+		return false
+	}
+	for _, a := range agents {
+		r.leaveOut(a)
+	}
+	return true
+}
+
+// suspect looks for the agent that made an attempt fail. All are checked again
+// before the next one; one whose worker fell silent is left out.
+func (r *Run) suspect(err error) {
+	r.Checked.Forget()
+	var silent *silentError
+	if !errors.As(err, &silent) {
+		return
+	}
+	if address := r.Checked.Address(silent.host, silent.folder); address != "" {
+		r.spare(check.Unfit{Address: address, Host: silent.host, Reason: silent.Error()})
+	}
+}
+
+// room waits until so many slots are free, and for the master if it dies.
 func (r *Run) room(ctx context.Context, wanted int) error {
 	for began := time.Now(); ; {
 		total := cluster.Total(r.agents)
@@ -84,15 +164,14 @@ func (r *Run) room(ctx context.Context, wanted int) error {
 		if err := sleep(ctx, time.Second/2); err != nil {
 			return err
 		}
-		agents, err := cluster.Agents(ctx, r.Master)
-		switch {
-		case err == nil:
-			r.agents = agents
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case time.Since(began) > r.Stall:
-			return err
+		agents, err := r.listed(ctx)
+		if err != nil {
+			if err := r.ready(ctx, 2); err != nil {
+				return err
+			}
+			continue
 		}
+		r.agents = agents
 	}
 }
 

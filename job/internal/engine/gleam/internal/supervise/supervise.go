@@ -34,12 +34,14 @@ type Options struct {
 	Attempts int    // at each flow
 	Stall    time.Duration
 	Deadline time.Duration
+	Quorum   float64 // share of the cluster's slots without which no attempt is made
 }
 
 // Run is a stage of a job under supervision: one flow, or one after the other.
 type Run struct {
 	Options
 	Checked *check.Checked // shared by the runs of an engine
+	Roster  *Roster        // the same
 	Job     *engine.Job
 	Stage   string
 	// Advanced is how much of the job's progress a worker made; nil: none.
@@ -72,6 +74,7 @@ func Final(err error) error {
 // result, to keep what was finished; no error says that nothing is missing.
 func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agent) error, accept func(attempt.Dir, *attempt.Result) error) error {
 	last := ""
+	r.Roster.begin()
 	for n := 1; ; n++ {
 		err := r.attempt(ctx, n, prepare, accept)
 		var final finalError
@@ -82,6 +85,9 @@ func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agen
 			return ctx.Err()
 		case errors.As(err, &final):
 			return final.error
+		case errors.Is(err, errLeftOut):
+			n--
+			continue
 		case errors.Is(err, cluster.ErrNotReady):
 			return fmt.Errorf("%w; what is finished is kept: the same command goes on from there", err)
 		}
@@ -117,13 +123,14 @@ func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []
 	if err := r.room(ctx, cluster.Slots(s)); err != nil {
 		return err
 	}
+	s.Agents = r.agents
 	r.dir = attempt.Dir(filepath.Join(s.Run, rundir.Scratch, fmt.Sprintf("gleam-%016x", s.Attempt)))
 	defer func() { err = errors.Join(err, os.RemoveAll(string(r.dir))) }()
 	if err := r.lay(s); err != nil {
 		return err
 	}
 	if err := r.Checked.Agents(ctx, r.dir, s, r.agents, r.Job.Log); err != nil {
-		return err
+		return r.unfit(err)
 	}
 	res, err := r.drive(ctx, s)
 	if err == nil {
@@ -131,6 +138,7 @@ func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []
 		r.advance(nil)
 		return err
 	}
+	r.suspect(err)
 	if terr := r.Job.Dir.Tidy(); terr != nil {
 		r.Job.Log.Warn("files that killed workers left could not be removed", "error", terr)
 	}
@@ -165,7 +173,7 @@ func (r *Run) spec() (*attempt.Spec, error) {
 	}
 	cfg := r.Job.Config
 	s := &attempt.Spec{
-		Attempt: rand.Uint64(), Hash: rand.Uint32(), Master: r.Master,
+		Attempt: rand.Uint64(), Hash: rand.Uint32(),
 		Run: path, Work: work, Binary: sum,
 		Config: cfg, Execution: cfg.Execution, JobHash: r.Job.Hash,
 	}

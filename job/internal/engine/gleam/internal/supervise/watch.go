@@ -93,7 +93,7 @@ func (w *watch) see(all []attempt.Progress, now time.Time) error {
 		if w.beats[name] != p.Beat {
 			w.beats[name], w.changed[name] = p.Beat, now
 		} else if quiet := now.Sub(w.changed[name]); !p.Done && quiet > min(silence, w.stall) {
-			return attempt.Lost("%s task %d on %s (process %d) tells nothing for %v: it, its agent or its host is gone", p.Stage, p.Task, p.Host, p.PID, quiet.Round(time.Second))
+			return w.silent(p, all, now)
 		}
 	}
 	if sum != w.sum || cpu > w.cpu+busy {
@@ -103,6 +103,30 @@ func (w *watch) see(all []attempt.Progress, now time.Time) error {
 		return attempt.Lost("nothing moved for %v: %s", still.Round(time.Second), standing(all))
 	}
 	return nil
+}
+
+// silentError says that a worker fell silent. It names the worker's agent, host
+// and folder, unless those of others fall silent too: then it is none of theirs.
+type silentError struct {
+	*attempt.LostError
+	host, folder string
+}
+
+func (e *silentError) Unwrap() error { return e.LostError }
+
+// silent is the error for a worker that tells nothing any more.
+func (w *watch) silent(p attempt.Progress, all []attempt.Progress, now time.Time) error {
+	quiet := func(p attempt.Progress) time.Duration {
+		return now.Sub(w.changed[fmt.Sprintf("%s %d", p.Stage, p.Task)])
+	}
+	e := &silentError{host: p.Host, folder: p.Agent}
+	e.LostError = attempt.Lost("%s task %d on %s (process %d) tells nothing for %v: it, its agent or its host is gone", p.Stage, p.Task, p.Host, p.PID, quiet(p).Round(time.Second))
+	for _, q := range all {
+		if !q.Done && (q.Host != p.Host || q.Agent != p.Agent) && quiet(q) > quiet(p)/2 {
+			e.folder = ""
+		}
+	}
+	return e
 }
 
 // standing names the workers that are not done.

@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/chrislusf/gleam/pb"
+	"google.golang.org/grpc"
+
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+)
+
+// broker is the master that a flow's driver asks for slots: it gives those of
+// the attempt's agents and of no other, the least taken agent's first. So an
+// agent can be left out that the cluster's master still believes in, and a flow
+// under way needs no master.
+type broker struct {
+	mu     sync.Mutex
+	agents []attempt.Agent // Used counts what was given
+}
+
+// startBroker serves in a new folder that only this user can enter, and returns
+// its address for the driver.
+func startBroker(agents []attempt.Agent) (address string, stop func() error, err error) {
+	folder, err := os.MkdirTemp("", "neardup-broker-")
+	if err != nil {
+		return "", nil, err
+	}
+	// The driver adds 10000 to the port, as to that of each server.
+	l, err := net.Listen("unix", filepath.Join(folder, "b:10001"))
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	server := grpc.NewServer()
+	pb.RegisterGleamMasterServer(server, &broker{agents: agents})
+	go func() { _ = server.Serve(l) }() // until it is stopped
+	return "unix:" + filepath.Join(folder, "b:1"), func() error {
+		server.Stop()
+		return os.RemoveAll(folder)
+	}, nil
+}
+
+// GetResources gives a slot for each that is asked for, as far as there are any.
+func (b *broker) GetResources(_ context.Context, in *pb.ComputeRequest) (*pb.AllocationResult, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	result := new(pb.AllocationResult)
+	for _, wanted := range in.GetComputeResources() {
+		best := -1
+		for i, a := range b.agents {
+			if a.Used < a.Slots && (best < 0 || a.Slots-a.Used > b.agents[best].Slots-b.agents[best].Used) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		b.agents[best].Used++
+		at, err := location(b.agents[best].Address)
+		if err != nil {
+			return nil, err
+		}
+		result.Allocations = append(result.Allocations, &pb.Allocation{Location: at, Allocated: wanted})
+	}
+	return result, nil
+}
+
+func location(address string) (*pb.Location, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", address, err)
+	}
+	return &pb.Location{DataCenter: "neardup", Rack: "neardup", Server: host, Port: int32(port)}, nil
+}
+
+// SendHeartbeat is for agents, which do not know a broker.
+func (*broker) SendHeartbeat(pb.GleamMaster_SendHeartbeatServer) error {
+	return errors.New("a broker has no agents")
+}
+
+// SendFlowExecutionStatus reads what the driver says of the flow, which nothing
+// here believes.
+func (*broker) SendFlowExecutionStatus(stream pb.GleamMaster_SendFlowExecutionStatusServer) error {
+	for {
+		if _, err := stream.Recv(); err != nil {
+			return nil //nolint:nilerr // the driver's end of the stream
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+)
+
+// recorded is what the fingerprints table carries of its run's settings, so
+// that whoever has the table alone can match as the run did.
+type recorded struct {
+	Fingerprints map[string]string `json:"fingerprints"` // what they are made of, as LibrarySettings
+	Match        config.Match      `json:"match"`
+	Clusters     config.Clusters   `json:"clusters"`
+}
+
+// printOptions says how the fingerprints table is written.
+func (j *Job) printOptions() (parquet.Options, error) {
+	o := j.TableOptions()
+	made, err := LibrarySettings(j.Config)
+	if err != nil {
+		return o, err
+	}
+	text, err := json.Marshal(recorded{made, j.Config.Match, j.Config.Clusters})
+	if err != nil {
+		return o, fmt.Errorf("config: %w", err)
+	}
+	o.Settings = string(text)
+	return o, nil
+}
+
+// MatchConfig returns c with the settings by which the run that made these
+// fingerprints matched them; of several runs by those of the plainest preset. It
+// is c if any of the files is not of a run. It is an error if they are made of
+// different features, which no distance compares.
+func MatchConfig(inputs []string, c config.Config) (config.Config, error) {
+	splits, err := ExpandFingerprints(inputs)
+	if err != nil {
+		return c, err
+	}
+	var plainest recorded
+	path := ""
+	for _, s := range splits {
+		if s.Format != source.FormatParquet {
+			return c, nil
+		}
+		if s.Start > 0 {
+			continue
+		}
+		info, err := parquet.ReadInfo(s.Path)
+		if err != nil || info.Settings == "" {
+			return c, err
+		}
+		var r recorded
+		if err := json.Unmarshal([]byte(info.Settings), &r); err != nil {
+			return c, fmt.Errorf("%s: the settings in its metadata: %w", s.Path, err)
+		}
+		if name, ok := differs(plainest.Fingerprints, r.Fingerprints); ok && path != "" {
+			return c, fmt.Errorf("%s and %s hold fingerprints that cannot be compared: %s is %s there, %s here: fingerprint both dumps with the same settings",
+				path, s.Path, name, plainest.Fingerprints[name], r.Fingerprints[name])
+		}
+		if path == "" || r.plainer(plainest) {
+			plainest, path = r, s.Path
+		}
+		c.Features.Bits = info.Bits
+	}
+	plainest.Match.AllPairs, plainest.Match.MaxPairs = c.Match.AllPairs, c.Match.MaxPairs
+	if plainest.Clusters.Keep == config.KeepRank {
+		c.Input.Rank = "rank" // the table's column
+	}
+	c.Match, c.Clusters = plainest.Match, plainest.Clusters
+	return c, nil
+}
+
+// plainer reports whether r takes less of the fingerprints than other: no
+// sketches, or a plainer preset.
+func (r recorded) plainer(other recorded) bool {
+	without, with := r.Fingerprints[SettingSketches] == noSketches, other.Fingerprints[SettingSketches] != noSketches
+	return with && (without || slices.Index(config.Presets(), r.Match.Preset) < slices.Index(config.Presets(), other.Match.Preset))
+}
+
+// differs names a setting in which fingerprints differ, other than that some
+// have no sketches.
+func differs(a, b map[string]string) (name string, ok bool) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if a[name] != b[name] && (name != SettingSketches || a[name] != noSketches && b[name] != noSketches) {
+			return name, true
+		}
+	}
+	return "", false
+}

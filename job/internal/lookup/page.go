@@ -1,0 +1,190 @@
+package lookup
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/show"
+)
+
+//go:embed page.html
+var pageFiles embed.FS
+
+var pages = show.Pages(pageFiles, template.FuncMap{
+	"share": func(v float64) string { return fmt.Sprintf("%.2f", v) },
+})
+
+// asked is what the page shows: what was asked, and the answer.
+type asked struct {
+	ID, Text  string
+	Answer    *Answer
+	Error     string
+	Documents int64
+	Nights    int
+	Settings  string
+}
+
+// mostShown is how many characters of an id, and of what was asked, come back.
+const mostShown = 100_000
+
+// page answers GET / with a form, and POST / with the answer to it: to an id, if
+// there is one, else to the text.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	m := s.index.Manifest()
+	a := asked{Documents: m.Rows(), Nights: len(m.Nights), Settings: fmt.Sprintf("preset %s, distance %d, %d matches at most", s.index.config.Match.Preset, s.index.config.Match.Distance, s.index.limit)}
+	code := http.StatusOK
+	if r.Method == http.MethodPost {
+		var err error
+		a.Answer, code, err = s.measured(func() (*Answer, error) { return s.answerForm(w, r, &a) })
+		if err != nil {
+			a.Error = err.Error()
+		}
+	}
+	var out bytes.Buffer
+	if err := pages.ExecuteTemplate(&out, "page.html", a); err != nil {
+		s.index.log.Error("the page cannot be made", "error", err)
+		http.Error(w, "the page cannot be made: the log of the service says why", http.StatusInternalServerError)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_, _ = out.WriteTo(w) // who asked may have gone
+}
+
+// answerForm answers what a form asks: multipart, with the fields id and text.
+func (s *Server) answerForm(w http.ResponseWriter, r *http.Request, a *asked) (*Answer, error) {
+	in := &counted{in: http.MaxBytesReader(w, r.Body, s.o.MaxBody), held: &s.held, limit: s.o.Memory}
+	defer in.release()
+	r.Body = io.NopCloser(in)
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return nil, fail(http.StatusUnsupportedMediaType, "send the form as multipart/form-data: %w", err)
+	}
+	fields := map[string][]byte{}
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var body []byte
+		if err == nil {
+			body, err = io.ReadAll(part)
+		}
+		var tooLarge *http.MaxBytesError
+		switch {
+		case errors.As(err, &tooLarge):
+			return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
+		case errors.Is(err, errFull):
+			return nil, failure{http.StatusServiceUnavailable, err}
+		case err != nil:
+			return nil, fail(http.StatusBadRequest, "the form did not arrive: %w", err)
+		}
+		fields[part.FormName()] = body
+	}
+	id, text := strings.TrimSpace(string(fields["id"])), bytes.TrimSpace(fields["text"])
+	if id == "" && isURL(string(text)) {
+		id, text = string(text), nil
+	}
+	a.ID, a.Text = show.Excerpt([]byte(id), mostShown), show.Excerpt(text, mostShown)
+	switch {
+	case id != "":
+		return s.answerID(r.Context(), id)
+	case len(text) == 0:
+		return nil, fail(http.StatusUnprocessableEntity, "paste a text, or write the id of a document")
+	}
+	again := r.Clone(r.Context())
+	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	again.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	if media, _, err := mime.ParseMediaType(http.DetectContentType(text)); err == nil && media == "text/html" {
+		again.Header.Set("Content-Type", "text/html; charset=utf-8")
+	}
+	return s.answer(w, again)
+}
+
+// isURL reports whether a text is the URL of a page and nothing else.
+func isURL(text string) bool {
+	return (strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")) && !strings.ContainsAny(text, " \t\r\n")
+}
+
+// byID answers GET /lookup?id=ID.
+func (s *Server) byID(w http.ResponseWriter, r *http.Request) {
+	s.tell(w, func() (*Answer, error) {
+		id := r.URL.Query().Get("id")
+		if id == "" {
+			return nil, fail(http.StatusBadRequest, "GET /lookup?id=ID looks a document of the library up; POST a page to look that up")
+		}
+		return s.answerID(r.Context(), id)
+	})
+}
+
+// answerID looks a document of the library up by its id.
+func (s *Server) answerID(ctx context.Context, id string) (answer *Answer, err error) {
+	err = s.work(ctx, func(ctx context.Context) error {
+		answer, err = s.index.findID(ctx, []byte(id))
+		return err
+	})
+	if errors.Is(err, errUnknown) {
+		return nil, failure{http.StatusNotFound, err}
+	}
+	return answer, err
+}
+
+var errUnknown = errors.New("no document of the library has this id: pages are not fetched, so paste its text")
+
+var errFound = errors.New("found")
+
+// findID returns what is near the document of the library with that id, itself
+// among it: the latest one. It reads the ids of the library, the latest night
+// first.
+func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
+	id = data.ValidID(id)
+	now, err := x.look()
+	if now == nil {
+		return nil, err
+	}
+	m := now.manifest
+	l, err := library.Attach(x.dir, m.Sequence)
+	if err != nil {
+		return nil, fail(http.StatusServiceUnavailable, "the library is changed right now: ask again")
+	}
+	for i := len(m.Nights) - 1; i >= 0; i-- {
+		var v data.View
+		var row data.LibraryRow
+		err := l.Stream(ctx, library.StreamOptions{Nights: []string{m.Nights[i].Name}, Columns: idColumns, Workers: 1}, func(_ int, b *library.Batch) error {
+			for i, have := range b.DocID {
+				if bytes.Equal(have, id) {
+					b.Row(i, &row)
+					viewOf(&row, &v)
+					v.Letters = bytes.Clone(v.Letters)
+					return errFound
+				}
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, errFound):
+			return x.find(ctx, &v, row.Lane)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return nil, errUnknown
+}
+
+// idColumns are those that a document is found by, and judged.
+var idColumns = []string{"doc_id", "fingerprint", "lane", "length", "sketch", "letters"}

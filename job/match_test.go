@@ -1,0 +1,127 @@
+package job_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// rowsOf lists the rows of a table of a run in their order.
+func rowsOf(t *testing.T, out, table string) (rows []string) {
+	t.Helper()
+	parts, err := rundir.Parts(out, table)
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("%s: %v, %v", table, parts, err)
+	}
+	for _, part := range parts {
+		in, err := parquet.OpenValues(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := in.Read()
+		for ; err == nil; values, err = in.Read() {
+			rows = append(rows, fmt.Sprint(values))
+		}
+		if err := errors.Join(err, in.Close()); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+	return rows
+}
+
+// A match of a run's fingerprints, with nothing said of how, finds what the run
+// found, whatever its settings were.
+func TestMatchFindsWhatTheRunFound(t *testing.T) {
+	inputs := map[string]string{"sample": writeSample(t)}
+	if !testing.Short() {
+		inputs["hk-dev"] = filepath.Join(sharedData(t), "data", "zh", "hk-dev.jsonl.gz")
+	}
+	for name, in := range inputs {
+		for _, change := range []func(*config.Config) error{
+			func(c *config.Config) error { return c.Set(config.SettingPreset, config.PresetClassic) },
+			func(*config.Config) error { return nil },
+			func(c *config.Config) error {
+				return errors.Join(c.Set("match.distance", "6"), c.Set("clusters.keep", "first"))
+			},
+			func(c *config.Config) error {
+				return errors.Join(c.Set("features.bits", "128"), c.Set("match.bands", "false"))
+			},
+		} {
+			dir := t.TempDir()
+			cfg := config.Default()
+			if err := change(&cfg); err != nil {
+				t.Fatal(err)
+			}
+			cfg.Match.AllPairs, cfg.Output.Clean = true, false
+			night, again := filepath.Join(dir, "night"), filepath.Join(dir, "again")
+			runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: night, Config: cfg})
+			usual, _ := config.Default().WithPreset(config.PresetClassic)
+			matched, err := engine.MatchConfig([]string{night}, usual)
+			if err != nil {
+				t.Fatal(err)
+			}
+			matched.Match.AllPairs = true
+			s := runJob(t, 2, job.Request{Command: job.CommandMatch, Inputs: []string{night}, Out: again, Config: matched})
+			if m := s.Method; m == nil || m.Preset != cfg.Match.Preset || m.Distance != cfg.Match.Distance {
+				t.Errorf("%s: the method is told as %+v", name, m)
+			}
+			for _, table := range []string{rundir.Pairs, rundir.Matches, rundir.Clusters} {
+				if want, got := rowsOf(t, night, table), rowsOf(t, again, table); len(want) == 0 || !slices.Equal(got, want) {
+					t.Errorf("%s, %+v: %s has %d rows, the run's %d", name, cfg.Match, table, len(got), len(want))
+				}
+			}
+		}
+	}
+}
+
+// Where runs were made differently, nothing is compared that cannot be.
+func TestMatchOfSeveralRuns(t *testing.T) {
+	dir := t.TempDir()
+	in := jsonl(t, filepath.Join(dir, "in.jsonl"), `{"id":"a","text":"`+text(1, 100)+`"}`, `{"id":"b","text":"`+text(2, 100)+`"}`)
+	night := func(name string, settings ...string) string {
+		cfg := config.Default()
+		for i := 0; i < len(settings); i += 2 {
+			if err := cfg.Set(settings[i], settings[i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := filepath.Join(dir, name)
+		runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
+		return out
+	}
+	plain, balanced, thorough := night("plain", config.SettingPreset, config.PresetClassic), night("balanced"), night("thorough", config.SettingPreset, config.PresetThorough)
+	foreign := filepath.Join(dir, "foreign.parquet")
+	writeFingerprints(t, foreign, 64, nil)
+	usual, _ := config.Default().WithPreset(config.PresetClassic)
+	for _, c := range []struct {
+		inputs []string
+		preset string
+	}{
+		{[]string{balanced, thorough}, config.PresetBalanced},
+		{[]string{thorough, balanced}, config.PresetBalanced},
+		{[]string{thorough, plain}, config.PresetClassic},
+		{[]string{plain, thorough}, config.PresetClassic},
+		{[]string{filepath.Join(balanced, "fingerprints")}, config.PresetBalanced},
+		{[]string{balanced, foreign}, config.PresetClassic},
+		{[]string{foreign}, config.PresetClassic},
+	} {
+		got, err := engine.MatchConfig(c.inputs, usual)
+		if err != nil || got.Match.Preset != c.preset {
+			t.Errorf("%v: %s, %v, want %s", c.inputs, got.Match.Preset, err, c.preset)
+		}
+	}
+	other := night("other", "features.stop", "none")
+	if _, err := engine.MatchConfig([]string{balanced, other}, usual); err == nil || !strings.Contains(err.Error(), "features.stop is builtin there, none here") {
+		t.Errorf("runs of other features: %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package job
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+)
+
+// counted is a log that counts the warnings it is given, shown or not. One that
+// names an attempt is of a flow that is tried again.
+type counted struct {
+	slog.Handler
+	*told
+}
+
+type told struct{ warnings, restarts atomic.Int64 }
+
+func (c counted) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || c.Handler.Enabled(ctx, level)
+}
+
+func (c counted) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		c.warnings.Add(1)
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "attempt" {
+				c.restarts.Add(1)
+			}
+			return true
+		})
+	}
+	if !c.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return c.Handler.Handle(ctx, r)
+}
+
+func (c counted) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return counted{c.Handler.WithAttrs(attrs), c.told}
+}
+
+func (c counted) WithGroup(name string) slog.Handler {
+	return counted{c.Handler.WithGroup(name), c.told}
+}
