@@ -141,21 +141,21 @@ func newColumn(leaf *schema.Column) (column, error) {
 	def := leaf.MaxDefinitionLevel()
 	switch leaf.PhysicalType() {
 	case parquet.Types.ByteArray:
-		return &values[parquet.ByteArray, *file.ByteArrayColumnChunkReader]{maxDef: def}, nil
+		return &byteArrays{maxDef: def}, nil
 	case parquet.Types.FixedLenByteArray:
-		return &values[parquet.FixedLenByteArray, *file.FixedLenByteArrayColumnChunkReader]{maxDef: def}, nil
+		return &fixedArrays{maxDef: def}, nil
 	case parquet.Types.Int32:
-		return &values[int32, *file.Int32ColumnChunkReader]{maxDef: def}, nil
+		return &int32Values{maxDef: def}, nil
 	case parquet.Types.Int64:
-		return &values[int64, *file.Int64ColumnChunkReader]{maxDef: def}, nil
+		return &int64Values{maxDef: def}, nil
 	case parquet.Types.Int96:
-		return &values[parquet.Int96, *file.Int96ColumnChunkReader]{maxDef: def}, nil
+		return &int96Values{maxDef: def}, nil
 	case parquet.Types.Float:
-		return &values[float32, *file.Float32ColumnChunkReader]{maxDef: def}, nil
+		return &floatValues{maxDef: def}, nil
 	case parquet.Types.Double:
-		return &values[float64, *file.Float64ColumnChunkReader]{maxDef: def}, nil
+		return &doubleVals{maxDef: def}, nil
 	case parquet.Types.Boolean:
-		return &values[bool, *file.BooleanColumnChunkReader]{maxDef: def}, nil
+		return &boolValues{maxDef: def}, nil
 	}
 	return nil, fmt.Errorf("column %s has the type %s, which is not read", leaf.Path(), leaf.PhysicalType())
 }

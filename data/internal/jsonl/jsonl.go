@@ -159,8 +159,7 @@ func (r *reader) next() (line []byte, offset int64, whole, tooLarge bool, err er
 			return line, offset, true, len(line) > r.limit, nil
 		}
 		if scanned = len(window); scanned > r.limit {
-			line, err = r.discard()
-			return line, offset, true, true, err
+			return r.discard(), offset, true, true, nil
 		}
 		if r.in.More() {
 			continue
@@ -184,18 +183,18 @@ func (r *reader) end() error {
 
 // discard reads over the rest of a line that is too large, and returns its
 // first bytes.
-func (r *reader) discard() ([]byte, error) {
+func (r *reader) discard() []byte {
 	window := r.in.Window()
 	head := slices.Clone(window[:min(len(window), keptRaw)])
 	for {
 		i := bytes.IndexByte(window, '\n')
 		if i >= 0 {
 			r.in.Advance(i + 1)
-			return head, nil
+			return head
 		}
 		r.in.Advance(len(window))
 		if !r.in.More() {
-			return head, nil
+			return head
 		}
 		window = r.in.Window()
 	}

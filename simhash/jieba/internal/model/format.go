@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -145,48 +144,21 @@ func (s *sections) next(name string, size int) []byte {
 	return nil
 }
 
-func (s *sections) uint16s(name string) []uint16 {
-	b := s.next(name, 2)
-	v := make([]uint16, len(b)/2)
-	for i := range v {
-		v[i] = binary.LittleEndian.Uint16(b[2*i:])
-	}
-	return v
-}
-
-func (s *sections) uint32s(name string) []uint32 {
-	b := s.next(name, 4)
-	v := make([]uint32, len(b)/4)
-	for i := range v {
-		v[i] = binary.LittleEndian.Uint32(b[4*i:])
-	}
-	return v
-}
-
-func (s *sections) uint64s(name string) []uint64 {
-	b := s.next(name, 8)
-	v := make([]uint64, len(b)/8)
-	for i := range v {
-		v[i] = binary.LittleEndian.Uint64(b[8*i:])
-	}
-	return v
-}
-
-func (s *sections) float64s(name string) []float64 {
-	b := s.next(name, 8)
-	v := make([]float64, len(b)/8)
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-	}
+// numbers reads a section of numbers.
+func numbers[T uint16 | uint32 | uint64 | float64](s *sections, name string) []T {
+	size := binary.Size(T(0))
+	b := s.next(name, size)
+	v := make([]T, len(b)/size)
+	_, _ = binary.Decode(b, binary.LittleEndian, v) // b has just as many
 	return v
 }
 
 // nodes reads the double array; its values are still 1 for every word. It also
 // returns the index of the log weight of each word.
 func (s *sections) nodes(codes int) ([]Node, []uint16) {
-	checks := s.uint16s("checks")
-	inner, bases := s.uint64s("inner"), s.uint32s("bases")
-	ends, weights := s.uint64s("ends"), s.uint16s("weights")
+	checks := numbers[uint16](s, "checks")
+	inner, bases := numbers[uint64](s, "inner"), numbers[uint32](s, "bases")
+	ends, weights := numbers[uint64](s, "ends"), numbers[uint16](s, "weights")
 	if s.err != nil {
 		return nil, nil
 	}
@@ -239,20 +211,20 @@ func ones(bitmap []uint64) int {
 func parse(payload []byte) (*Model, error) {
 	s := &sections{rest: payload}
 	m := &Model{}
-	for _, r := range s.uint32s("runes") {
+	for _, r := range numbers[uint32](s, "runes") {
 		m.Runes = append(m.Runes, rune(r))
 	}
 	nodes, weights := s.nodes(len(m.Runes))
-	logs := s.float64s("logs")
-	scalars := s.float64s("scalars")
+	logs := numbers[float64](s, "logs")
+	scalars := numbers[float64](s, "scalars")
 	tags := string(s.next("tags", 1))
 	m.Tag = slices.Clone(s.next("tag", 1))
-	m.IDFs = s.float64s("idfs")
-	m.IDF = s.uint16s("idf")
-	m.Stop = s.uint32s("stop")
+	m.IDFs = numbers[float64](s, "idfs")
+	m.IDF = numbers[uint16](s, "idf")
+	m.Stop = numbers[uint32](s, "stop")
 	user := string(s.next("user", 1))
-	hmm := s.float64s("hmm")
-	emissions := s.float64s("emissions")
+	hmm := numbers[float64](s, "hmm")
+	emissions := numbers[float64](s, "emissions")
 	if s.err != nil {
 		return nil, s.err
 	}
