@@ -206,7 +206,7 @@ fence_up() {
   "${apart[@]}" true 2>/dev/null || die "this machine does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
   launch outside '' "$state/fence" outside "$state"
   started+=(fence)
-  (cd "$state" && exec setsid "${apart[@]}" bash -c "$(keeper)" keep fence '' '' 0 "$bound" "$alarm" "$state/fence" inside "$state" "$proxy") >>"$state/fence.log" 2>&1 </dev/null &
+  (cd "$state" && exec setsid "${apart[@]}" bash -c "$(keeper)" keep fence '' '' 0 "$bound" "$alarm" "$state/fence" inside "$state" "$proxy" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))") >>"$state/fence.log" 2>&1 </dev/null &
   until [[ -s $state/fence.keeper && -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
     ((SECONDS < 60)) || die "the fence is not there; see $state/fence.log"
     sleep 0.1

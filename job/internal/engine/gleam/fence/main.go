@@ -16,10 +16,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := errors.New("usage: fence inside FOLDER PROXY | fence outside FOLDER")
+	err := errors.New("usage: fence inside FOLDER PROXY PORTS | fence outside FOLDER")
 	switch {
-	case len(os.Args) == 4 && os.Args[1] == "inside":
-		err = fence.Inside(ctx, os.Args[2], os.Args[3])
+	case len(os.Args) == 5 && os.Args[1] == "inside":
+		err = fence.Inside(ctx, os.Args[2], os.Args[3], os.Args[4])
 	case len(os.Args) == 3 && os.Args[1] == "outside":
 		err = fence.Outside(ctx, os.Args[2])
 	}

@@ -85,10 +85,15 @@ func (f *Fence) Command(program string, args ...string) ([]string, error) {
 }
 
 // Inside serves the way in, and at the address proxy the way out, from within the
-// namespace, whose loopback it brings up, until ctx ends.
-func Inside(ctx context.Context, folder, proxy string) error {
+// namespace, until ctx ends. It brings up the loopback, and keeps the servers'
+// ports, like 45326-45400,55326-55400, from being given to connections: a server
+// that starts again would find its own taken.
+func Inside(ctx context.Context, folder, proxy, ports string) error {
 	if err := loopbackUp(); err != nil {
 		return fmt.Errorf("loopback: %w", err)
+	}
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_reserved_ports", []byte(ports), 0o644); err != nil {
+		return err
 	}
 	l, err := net.Listen("tcp", proxy)
 	if err != nil {
