@@ -132,12 +132,10 @@ func TestHelp(t *testing.T) {
 // Flags of one name mean the same in all commands, unless they are listed here.
 func TestFlagsOfOneName(t *testing.T) {
 	differ := map[string]string{
-		"distance":  "that of the library in lookup",
-		"documents": "of the sample in plan, of the share in stopwords",
-		"night":     "to be deleted in library delete",
-		"out":       "a file in templates",
-		"rows":      "to print in inspect, of a file in library compact",
-		"share":     "of a site's pages in templates",
+		"distance": "that of the library in lookup",
+		"night":    "to be deleted in library delete",
+		"out":      "a file in templates",
+		"share":    "of a site's pages in templates",
 	}
 	usage, differing := map[string]string{}, map[string]bool{}
 	for _, c := range commands() {

@@ -256,7 +256,7 @@ keeps what it did.`,
 		Args:    oneLibrary,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rows < 1 {
-				return usageError{fmt.Errorf("--rows %d: write a number of rows, like 16000000", rows)}
+				return usageError{fmt.Errorf("--max-rows %d: write a number of rows, like 16000000", rows)}
 			}
 			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
 				done, err := l.Compact(cmd.Context(), rows)
@@ -271,7 +271,7 @@ keeps what it did.`,
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&rows, "rows", 16<<20, "most rows of a file that small ones are joined into")
+	cmd.Flags().Int64Var(&rows, "max-rows", 16<<20, "most rows of a file that small ones are joined into")
 	return cmd
 }
 

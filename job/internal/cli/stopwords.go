@@ -28,6 +28,12 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 			if err != nil {
 				return err
 			}
+			if share <= 0 || share >= 1 {
+				return usageError{fmt.Errorf("--share %v: write a share between 0 and 1, like 0.3", share)}
+			}
+			if documents < 1 {
+				return usageError{fmt.Errorf("--min-documents %d: write a number from 1", documents)}
+			}
 			_, done := newScreen(std.err, false, false).progress("stopwords")
 			words, err := job.StopWords(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), share, documents)
 			done()
@@ -42,7 +48,7 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 		},
 	}
 	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents that a word occurs in")
-	cmd.Flags().IntVar(&documents, "documents", 100, "number of documents that a word occurs in")
+	cmd.Flags().IntVar(&documents, "min-documents", 100, "least number of documents that a word occurs in")
 	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
 	s.bindAll(cmd.Flags())
 	return cmd
