@@ -46,6 +46,7 @@ type ReaderOptions struct {
 	Encoding   string    // of all text, a label of the WHATWG Encoding Standard; "": told from each file or page
 	MaxRecord  int64     // bytes; a longer record is skipped as too large; 0: 32 MiB
 	WARCID     string    // WARCIDURL (default) or WARCIDRecord
+	NoHeader   bool      // the columns of CSV and TSV are named 1, 2 and so on; no row names them
 	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll
 	HTML       string    // HTMLMain (default) or HTMLVisible
 	Workers    int       // goroutines that decompress and convert the pages of a WARC file; 0 or 1: none but the caller's

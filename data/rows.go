@@ -24,12 +24,14 @@ type FingerprintRow struct {
 	Date     int64 // Unix milliseconds, or NoDate
 	Rank     float64
 	Language string
+	Row      int64
+	Night    string
 }
 
-// EmptyFingerprintRow is a row of which nothing is known: without a date and
-// a rank.
+// EmptyFingerprintRow is a row of which nothing is known: without a date,
+// a rank and a row.
 func EmptyFingerprintRow() FingerprintRow {
-	return FingerprintRow{Date: NoDate, Rank: math.NaN()}
+	return FingerprintRow{Date: NoDate, Rank: math.NaN(), Row: NoRow}
 }
 
 // TextRow is the text of a document whose text had to be extracted. Row i of
@@ -39,6 +41,7 @@ type TextRow struct {
 	DocID []byte
 	Title []byte
 	Text  []byte
+	Row   int64
 }
 
 // MatchRow is a document with a similar one: its best match, or one of all
@@ -56,6 +59,9 @@ type MatchRow struct {
 
 	Containment float64 // NaN when the texts were not consulted
 	Site        []byte
+	Row         int64
+	MatchRow    int64
+	Night       string
 }
 
 // ClusterRow is a document's place in a cluster.
@@ -65,6 +71,8 @@ type ClusterRow struct {
 	Size      int32
 	Keeper    bool
 	Site      []byte
+	Row       int64
+	Night     string
 }
 
 // RemovedRow is a document that the clean dump leaves out.
@@ -77,7 +85,16 @@ type RemovedRow struct {
 	Similarity  float64 // NaN when the two are no pair
 	Containment float64 // NaN when the texts were not consulted
 	Site        []byte
+	Row         int64
+	KeptRow     int64
+	Night       string
 }
+
+// What several tables say of their columns.
+const (
+	docRow   = "the document in all tables of the run: 10,000,000,000 times its part of `fingerprints`, and its row there, both counted from 0. Of a `match` the parts are the files that it reads, in order"
+	docNight = "night of the run; null when it has no library"
+)
 
 // Fingerprints states the fingerprints table.
 var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Columns: []Column[FingerprintRow]{
@@ -109,6 +126,10 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Double: func(r *FingerprintRow) *float64 { return &r.Rank }},
 	{Name: "language", Doc: "language of the text as a BCP 47 subtag, `zh`, `en` and so on; null when it is not known", Null: true,
 		Word: func(r *FingerprintRow) *string { return &r.Language }},
+	{Name: "row", Doc: docRow, NoStats: true,
+		Row: func(r *FingerprintRow) *int64 { return &r.Row }},
+	{Name: "night", Doc: docNight, Null: true,
+		Word: func(r *FingerprintRow) *string { return &r.Night }},
 }}
 
 // Texts states the texts table. Its row groups are small, because a reader of
@@ -121,6 +142,8 @@ var Texts = Table[TextRow]{Name: "texts", GroupBytes: 16 << 20, PageBytes: 1 << 
 		String: func(r *TextRow) *[]byte { return &r.Title }},
 	{Name: "text", Doc: "text of the document, as it was extracted from the page; what is not its own is in it", NoStats: true,
 		Text: func(r *TextRow) *[]byte { return &r.Text }},
+	{Name: "row", Doc: docRow, NoStats: true,
+		Row: func(r *TextRow) *int64 { return &r.Row }},
 }}
 
 // Matches states the matches table, and that of all pairs.
@@ -147,6 +170,12 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 		Word: func(r *MatchRow) *string { return &r.FirstSeen }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
 		String: func(r *MatchRow) *[]byte { return &r.Site }},
+	{Name: "row", Doc: docRow, NoStats: true,
+		Row: func(r *MatchRow) *int64 { return &r.Row }},
+	{Name: "match_row", Doc: "`row` of the similar document; -1 when it is of an earlier night", NoStats: true,
+		Row: func(r *MatchRow) *int64 { return &r.MatchRow }},
+	{Name: "night", Doc: docNight, Null: true,
+		Word: func(r *MatchRow) *string { return &r.Night }},
 }}
 
 // Clusters states the clusters table.
@@ -161,6 +190,10 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
 		String: func(r *ClusterRow) *[]byte { return &r.Site }},
+	{Name: "row", Doc: docRow, NoStats: true,
+		Row: func(r *ClusterRow) *int64 { return &r.Row }},
+	{Name: "night", Doc: docNight, Null: true,
+		Word: func(r *ClusterRow) *string { return &r.Night }},
 }}
 
 // Removed states the table of what the clean dump leaves out.
@@ -181,4 +214,22 @@ var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column
 		Double: func(r *RemovedRow) *float64 { return &r.Containment }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true,
 		String: func(r *RemovedRow) *[]byte { return &r.Site }},
+	{Name: "row", Doc: docRow, NoStats: true,
+		Row: func(r *RemovedRow) *int64 { return &r.Row }},
+	{Name: "kept_row", Doc: "`row` of the document of `kept_id`; -1 for a duplicate id, and when the run does not have it", NoStats: true,
+		Row: func(r *RemovedRow) *int64 { return &r.KeptRow }},
+	{Name: "night", Doc: docNight, Null: true,
+		Word: func(r *RemovedRow) *string { return &r.Night }},
 }}
+
+// PartRows is by how much the rows of a part's documents are higher than those
+// of the part before.
+const PartRows = 10_000_000_000
+
+// NoRow is the row of a document that the run does not have.
+const NoRow = -1
+
+// RowNumber is the row, in the tables, of the document of that row of that part
+// of the fingerprints. A document's number would do, were it known to the task
+// that writes the fingerprints.
+func RowNumber(part int, row uint64) int64 { return int64(part)*PartRows + int64(row) }

@@ -41,6 +41,7 @@ type Column[R any] struct {
 	Sketch      func(r *R) *[]byte // SketchSize bytes
 	Int32       func(r *R) *int32
 	Int64       func(r *R) *int64
+	Row         func(r *R) *int64 // as RowNumber; written as differences, which are not compressed
 	Date        func(r *R) *int64 // Unix milliseconds
 	Double      func(r *R) *float64
 	Bool        func(r *R) *bool

@@ -627,6 +627,11 @@ func (d *decider) write(ctx context.Context) error {
 		}
 		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, engine.LineageFile))
 	}
+	places, err := engine.WritePlaces(d.run.job, d.documents)
+	if err != nil {
+		return err
+	}
+	d.rec.Outputs = append(d.rec.Outputs, places)
 	d.largest()
 	return nil
 }

@@ -35,6 +35,11 @@ func runJob(t *testing.T, workers int, req job.Request) *job.Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Every record is a document or skipped, every document in one lane. Later
+	// rows of an id and deleted ones are documents.
+	if skipped := total(s.Skipped) - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; s.Records != s.Documents+skipped || total(s.Lanes) != s.Documents {
+		t.Errorf("%d records, %d documents, skipped %v, lanes %v", s.Records, s.Documents, s.Skipped, s.Lanes)
+	}
 	if req.Command == job.CommandRun && req.Config.Output.Clean {
 		checkRemoved(t, req.Out, s)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
@@ -19,23 +20,7 @@ import (
 // rowsOf lists the rows of a table of a run in their order.
 func rowsOf(t *testing.T, out, table string) (rows []string) {
 	t.Helper()
-	parts, err := rundir.Parts(out, table)
-	if err != nil || len(parts) == 0 {
-		t.Fatalf("%s: %v, %v", table, parts, err)
-	}
-	for _, part := range parts {
-		in, err := parquet.OpenValues(part)
-		if err != nil {
-			t.Fatal(err)
-		}
-		values, err := in.Read()
-		for ; err == nil; values, err = in.Read() {
-			rows = append(rows, fmt.Sprint(values))
-		}
-		if err := errors.Join(err, in.Close()); !errors.Is(err, io.EOF) {
-			t.Fatal(err)
-		}
-	}
+	eachValue(t, out, table, func(r map[string]string) { rows = append(rows, fmt.Sprint(r)) })
 	return rows
 }
 
@@ -123,5 +108,87 @@ func TestMatchOfSeveralRuns(t *testing.T) {
 	other := night("other", "features.stop", "none")
 	if _, err := engine.MatchConfig([]string{balanced, other}, usual); err == nil || !strings.Contains(err.Error(), "features.stop is builtin there, none here") {
 		t.Errorf("runs of other features: %v", err)
+	}
+}
+
+// A row is the same document in all tables of a run, and in those of a match of
+// its fingerprints, with any splits.
+func TestRowsJoinTheTables(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config.Default()
+	cfg.Match.AllPairs, cfg.Input.SplitBytes = true, 16<<10
+	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-11-20"}
+	night, again, next := filepath.Join(dir, "night"), filepath.Join(dir, "again"), filepath.Join(dir, "next")
+	in := writeSample(t)
+	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: night, Config: cfg})
+	if s.Splits < 5 {
+		t.Errorf("%d splits", s.Splits)
+	}
+	cfg.Library.Night = "2026-11-21"
+	runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: next, Config: cfg})
+	matched, err := engine.MatchConfig([]string{night}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matched.Library = config.Library{}
+	runJob(t, 2, job.Request{Command: job.CommandMatch, Inputs: []string{night}, Out: again, Config: matched})
+	for _, run := range []struct{ out, prints, night string }{{night, night, "2026-11-20"}, {again, night, ""}, {next, next, "2026-11-21"}} {
+		ids := map[string]string{}
+		eachValue(t, run.prints, rundir.Fingerprints, func(r map[string]string) { ids[r["row"]] = r["doc_id"] })
+		if len(ids) != int(s.Documents) {
+			t.Fatalf("%d rows of %d documents", len(ids), s.Documents)
+		}
+		none := map[string]int{}
+		for _, table := range []string{rundir.Texts, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Removed} {
+			n := 0
+			eachValue(t, run.out, table, func(r map[string]string) {
+				n++
+				if ids[r["row"]] != r["doc_id"] || table != rundir.Texts && r["night"] != run.night {
+					t.Fatalf("%s, %s: row %s is %s there, %s here; night %q", run.out, table, r["row"], ids[r["row"]], r["doc_id"], r["night"])
+				}
+				for _, other := range []string{"match", "kept"} {
+					row, ok := r[other+"_row"]
+					if row == fmt.Sprint(data.NoRow) {
+						none[table]++
+					} else if ok && ids[row] != r[other+"_id"] {
+						t.Fatalf("%s, %s: %s is %s, %s here", run.out, table, row, ids[row], r[other+"_id"])
+					}
+				}
+			})
+			if n == 0 && run.out != again {
+				t.Errorf("%s has no %s", run.out, table)
+			}
+		}
+		if (none[rundir.Matches] > 0) != (run.out == next) || none[rundir.Pairs] > 0 {
+			t.Errorf("%s: without a row %v", run.out, none)
+		}
+	}
+}
+
+// eachValue yields the rows of a table of a run, if it has it, as text.
+func eachValue(t *testing.T, out, table string, yield func(map[string]string)) {
+	t.Helper()
+	parts, err := rundir.Parts(out, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
+		in, err := parquet.OpenValues(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := in.Read()
+		for ; err == nil; values, err = in.Read() {
+			r := map[string]string{}
+			for i, name := range in.Names() {
+				if values[i] != nil {
+					r[name] = fmt.Sprint(values[i])
+				}
+			}
+			yield(r)
+		}
+		if err := errors.Join(err, in.Close()); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
 	}
 }

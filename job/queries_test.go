@@ -49,7 +49,7 @@ print(duckdb.sql("SELECT count(*) FROM (" + sys.stdin.read() + ")").fetchall()[0
 			t.Errorf("%s rows, %v:\n%s", strings.TrimSpace(string(rows)), err, q)
 		}
 	}
-	if asked != 8 {
-		t.Errorf("%d questions were asked, not 8", asked)
+	if asked != 11 {
+		t.Errorf("%d questions were asked, not 11", asked)
 	}
 }

@@ -226,9 +226,16 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	if s.Documents == 0 {
 		return r.noDocuments()
 	}
-	if tooMany(s.Bad, s.Records) {
-		return fmt.Errorf("%w: %d of %d records, more than %s: look into %s, mend the input or raise --max-bad",
-			errTooManyBad, s.Bad, s.Records, r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
+	// Of a table or JSON without texts a column may be misnamed; of pages many have none.
+	unusable := s.Bad
+	for i, rec := range records {
+		if !source.Extracts(r.job.Splits[i].Format) {
+			unusable += rec.Skipped[data.ReasonNoText]
+		}
+	}
+	if tooMany(unusable, s.Records) {
+		return fmt.Errorf("%w: %d of %d records%s, more than %s: look into %s, mend the input or raise --max-bad",
+			errTooManyBad, unusable, s.Records, counts(" (skipped: ", s.Skipped, ")"), r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
 	}
 	return nil
 }

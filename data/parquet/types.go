@@ -70,6 +70,8 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 		s, kind = storeScalar(c, c.Int32, &int32s{}, nil), arrow.PrimitiveTypes.Int32
 	case c.Int64 != nil:
 		s, kind = storeScalar(c, c.Int64, &int64s{}, nil), arrow.PrimitiveTypes.Int64
+	case c.Row != nil:
+		s, kind = storeScalar(c, c.Row, &int64s{}, nil), arrow.PrimitiveTypes.Int64
 	case c.Date != nil:
 		s = storeScalar(c, c.Date, &int64s{}, func(v int64) bool { return v == data.NoDate })
 		kind = arrow.FixedWidthTypes.Timestamp_ms
@@ -170,6 +172,8 @@ func setterOf[R any](c *data.Column[R], from column, leaf *schema.Column, foreig
 		set = setInteger(c.Int32, from)
 	case c.Int64 != nil:
 		set = setInteger(c.Int64, from)
+	case c.Row != nil:
+		set = setInteger(c.Row, from)
 	case c.Date != nil:
 		if from, ok := from.(*int64Values); ok && inMillis(leaf) {
 			return func(r *R, i int) error {

@@ -122,8 +122,11 @@ func Create[R any](path string, t *data.Table[R], o Options) (*TableWriter[R], e
 			about = arrow.NewMetadata([]string{"description", "unit"}, []string{c.Doc, c.Unit})
 		}
 		described = append(described, arrow.Field{Name: c.Name, Type: kind, Nullable: c.Null, Metadata: about})
-		if c.Random {
+		if c.Random || c.Row != nil {
 			props = append(props, parquet.WithCompressionFor(c.Name, compress.Codecs.Uncompressed))
+		}
+		if c.Row != nil { // arrow cannot write nulls alone in this encoding
+			props = append(props, parquet.WithEncodingFor(c.Name, parquet.Encodings.DeltaBinaryPacked))
 		}
 		props = append(props, parquet.WithStatsFor(c.Name, !c.NoStats), parquet.WithDictionaryFor(c.Name, c.Few || c.Word != nil))
 	}

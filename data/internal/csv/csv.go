@@ -1,6 +1,6 @@
 // Package csv reads documents, and fingerprints of foreign origin, from CSV
-// and TSV files with a header row, plain or compressed. Quoting is that of
-// RFC 4180, in TSV too. Rows that do not fit the header are skipped by name;
+// and TSV files, plain or compressed, documents also where no header row names
+// the columns. Quoting is that of RFC 4180, in TSV too. Rows that do not fit the header are skipped by name;
 // it never guesses what a broken row may have meant, but where a quote is left
 // open and the lines behind it are rows, it reads those.
 //
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/neardup/neardup/data"
@@ -35,6 +36,7 @@ type table struct {
 	row    []byte // the current row in UTF-8, without its line end
 	fields []cell
 	limit  int
+	bare   bool  // no row names the columns
 	err    error // ended the reading
 	digest string
 }
@@ -45,7 +47,7 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %s: %w", split.Path, err)
 	}
-	t := &table{path: split.Path, in: in, limit: int(o.RecordLimit()), scan: scanner{comma: ','}}
+	t := &table{path: split.Path, in: in, limit: int(o.RecordLimit()), bare: o.NoHeader, scan: scanner{comma: ','}}
 	if split.Format == "tsv" {
 		t.scan.comma = '\t'
 	}
@@ -55,7 +57,7 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 	return t, nil
 }
 
-// open reads the header. A file that is damaged within it has none, and no
+// open reads the header, or numbers the columns of the first row. A file that is damaged within it has none, and no
 // rows.
 func (t *table) open() error {
 	found, err := t.scanRow()
@@ -72,6 +74,12 @@ func (t *table) open() error {
 		return fmt.Errorf("header row: %w", t.scan.err)
 	}
 	t.take(t.in.Window()[:t.scan.at])
+	if t.bare {
+		for i := range t.fields {
+			t.header = append(t.header, strconv.Itoa(i+1))
+		}
+		return nil
+	}
 	t.raw = bytes.Clone(t.in.UTF8(t.in.Window()[:t.scan.at]))
 	for i := range t.fields {
 		t.header = append(t.header, strings.TrimSpace(string(t.appendField(nil, i))))
@@ -308,7 +316,7 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 		}
 	}
 	if r.text < 0 {
-		return nil, errors.Join(fmt.Errorf("csv: %s: no column %s: name the column that holds the text; there are: %s",
+		return nil, errors.Join(fmt.Errorf("csv: %s: no column %s: name the column that holds the text; there are: %s; if that is a page, no row names them: set input.no_header",
 			split.Path, strings.Join(field.Candidates.Text, ", "), strings.Join(t.header, ", ")), t.close())
 	}
 	return r, nil

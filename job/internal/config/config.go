@@ -57,6 +57,7 @@ type Input struct {
 	WARCID       string `yaml:"warc_id" json:"warc_id" allow:"url,record" help:"id of a WARC document"`
 	HTTPStatus   string `yaml:"http_status" json:"http_status" allow:"ok,all" help:"HTTP responses to read, ok is 2xx"`
 	HTML         string `yaml:"html" json:"html" allow:"main,visible" help:"text to take from a page"`
+	NoHeader     bool   `yaml:"no_header" json:"no_header,omitzero" help:"CSV and TSV have no header row: columns are named 1, 2 and so on"`
 	Encoding     string `yaml:"encoding" json:"encoding,omitzero" flag:"encoding" group:"Input" help:"encoding of all text (default: detected)"`
 	MaxRecord    int64  `yaml:"max_record" json:"max_record" least:"1" help:"skip records of more bytes"`
 	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records tolerated"`
@@ -416,13 +417,12 @@ func isAddress(text string) bool {
 const minBad = 10
 
 // BadLimit returns a function that says whether bad unusable records among
-// total are too many: more than the count; or more than the share and than
-// ten; or, with a share, all.
+// total are too many: more than the count, or more than the share and than ten.
 func (in Input) BadLimit() (func(bad, total int64) bool, error) {
 	share, isShare := strings.CutSuffix(in.MaxBad, "%")
 	if p, err := strconv.ParseFloat(share, 64); isShare && err == nil && p >= 0 && p <= 100 {
 		return func(bad, total int64) bool {
-			return bad > 0 && bad == total || float64(bad) > max(p*float64(total)/100, minBad)
+			return float64(bad) > max(p*float64(total)/100, minBad)
 		}, nil
 	}
 	if n, err := strconv.ParseInt(in.MaxBad, 10, 64); err == nil && n >= 0 {
@@ -446,6 +446,7 @@ func Unusable(reason string) bool {
 func (in Input) ReaderOptions() data.ReaderOptions {
 	return data.ReaderOptions{
 		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Language: in.Language, Date: in.Date, Rank: in.Rank},
+		NoHeader:   in.NoHeader,
 		Encoding:   in.Encoding,
 		MaxRecord:  in.MaxRecord,
 		WARCID:     in.WARCID,

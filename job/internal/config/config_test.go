@@ -217,7 +217,7 @@ func TestBadLimit(t *testing.T) {
 		limit      string
 		bad, total int64
 		tooMany    bool
-	}{{"10%", 20, 200, false}, {"10%", 21, 200, true}, {"10%", 9, 20, false}, {"10%", 3, 3, true}, {"5", 5, 5, false}, {"5", 6, 1000, true}, {"0", 1, 10, true}, {"100%", 9, 10, false}, {"10%", 0, 0, false}} {
+	}{{"10%", 20, 200, false}, {"10%", 21, 200, true}, {"10%", 9, 20, false}, {"10%", 3, 3, false}, {"100%", 1, 1, false}, {"100%", 20, 20, false}, {"5", 5, 5, false}, {"5", 6, 1000, true}, {"0", 1, 10, true}, {"100%", 9, 10, false}, {"10%", 0, 0, false}} {
 		tooMany, err := Input{MaxBad: c.limit}.BadLimit()
 		if err != nil {
 			t.Fatal(err)

@@ -224,6 +224,7 @@ func (a *assembly) write(ctx context.Context) error {
 		}
 		for i := range b.n {
 			row := &b.rows[i]
+			row.Row, row.Night = data.RowNumber(a.rec.Task, uint64(a.rec.RowsOut)), a.job.Config.Library.Night
 			if err := errors.Join(a.parts.prints.Write(row), a.parts.views.write(row)); err != nil {
 				return err
 			}
@@ -243,7 +244,7 @@ func (a *assembly) writeTexts() error {
 	for b := range a.written {
 		for i := 0; a.parts.texts != nil && i < b.n; i++ {
 			doc := &b.docs[i]
-			if err := a.parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text}); err != nil {
+			if err := a.parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text, Row: b.rows[i].Row}); err != nil {
 				return err
 			}
 		}

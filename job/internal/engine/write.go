@@ -50,6 +50,7 @@ type writer struct {
 	rec     *rundir.TaskRecord
 	split   *decision.Split
 	names   *decision.Names
+	places  *places
 	seen    EarlierByDoc       // nil without a library
 	lineage map[uint64]Lineage // a library's clusters, by their first documents
 	gone    []uint64           // a bit a row: the clean dump leaves it out
@@ -67,6 +68,9 @@ func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 		return rec, err
 	}
 	if w.names, err = decision.ReadNames(job.Dir.Path(rundir.State, NamesFolder, part)); err != nil {
+		return rec, err
+	}
+	if w.places, err = readPlaces(job.Dir); err != nil {
 		return rec, err
 	}
 	if job.Config.Library.Path != "" {
@@ -156,7 +160,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if d.Cluster == decision.None {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc)}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
@@ -226,20 +230,25 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 			DocID: x.doc, Site: template.Site(x.doc), MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
 			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
 			Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Verdict: data.ByDistance.String(),
+			Row: w.places.row(d.Doc), MatchRow: data.NoRow, Night: w.night(),
 		}
 		if w.job.Config.Match.Verified() {
 			row.Estimate, row.Verdict = e.Similarity, e.Reason
 		}
 		return row
 	}
-	return w.row(x.doc, x.match, d.Distance, d.Evidence, d.Overlap)
+	row := w.row(x.doc, x.match, d.Distance, d.Evidence, d.Overlap)
+	row.Row, row.MatchRow = w.places.row(d.Doc), w.places.row(d.Match)
+	return row
 }
+
+func (w *writer) night() string { return w.job.Config.Library.Night }
 
 // row is the row of a pair.
 func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.Overlap) data.MatchRow {
 	row := data.MatchRow{
 		DocID: id, Site: template.Site(id), MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
-		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(),
+		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(), Night: w.night(),
 	}
 	if w.job.Config.Match.Verified() {
 		row.Estimate = mapper.Similarity(e)
@@ -252,6 +261,10 @@ func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 	row := data.RemovedRow{
 		DocID: x.doc, Reason: d.Removal.String(), KeptID: x.kept, KeptFrom: fromRun, ClusterID: x.cluster,
 		Similarity: math.NaN(), Containment: float64(d.Kept.Containment), Site: template.Site(x.doc),
+		Row: w.places.row(d.Doc), KeptRow: data.NoRow, Night: w.night(),
+	}
+	if d.Kept.Doc != decision.None {
+		row.KeptRow = w.places.row(d.Kept.Doc)
 	}
 	if d.Kept.Distance != decision.Unknown {
 		row.Similarity = w.similarity(int(d.Kept.Distance))
@@ -305,6 +318,7 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 			return err
 		}
 		row = w.row(id, match, p.Distance, p.Evidence, p.Overlap)
+		row.Row, row.MatchRow = w.places.row(p.A), w.places.row(p.B)
 		if err := out.Write(&row); err != nil {
 			return err
 		}

@@ -1,0 +1,204 @@
+// Package dedup is neardup for a Go program whose documents are in memory: the
+// fingerprint of a text, the pairs of fingerprints within a distance, the groups
+// of texts that are nearly the same. It calls the method of a run, with the
+// preset balanced and its defaults, and has none of its own. It reads and writes
+// no file; what memory does not hold is for the command.
+package dedup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/hamming"
+)
+
+// analyzer is made once; it keeps its dictionary for good.
+var analyzer = sync.OnceValues(func() (*simhash.Analyzer, error) {
+	a, _, err := engine.NewAnalyzer(config.Default().Features)
+	return a, err
+})
+
+// Fingerprint returns the SimHash of a text, 64 bits, as a run computes it. It
+// is safe for concurrent use.
+func Fingerprint(text string) (simhash.Fingerprint, error) {
+	rows, err := rowsOf([]string{text}, false)
+	if err != nil {
+		return simhash.Fingerprint{}, err
+	}
+	return simhash.Fingerprint{Hi: rows[0].Hi, Lo: rows[0].Lo}, nil
+}
+
+// Pair is two fingerprints, by their places A < B, within a Hamming distance.
+type Pair struct{ A, B, Distance int }
+
+// Pairs returns all pairs of fingerprints within distance k, in order of A and
+// B, and misses none. Of n equal fingerprints there are n · (n − 1) / 2.
+func Pairs(fingerprints []simhash.Fingerprint, k int) ([]Pair, error) {
+	for _, f := range fingerprints {
+		if f.Hi != 0 {
+			return pairs(fingerprints, k, func(f simhash.Fingerprint) hamming.Uint128 { return hamming.Uint128(f) })
+		}
+	}
+	return pairs(fingerprints, k, func(f simhash.Fingerprint) uint64 { return f.Lo })
+}
+
+func pairs[F hamming.Fingerprint](fingerprints []simhash.Fingerprint, k int, pack func(simhash.Fingerprint) F) (found []Pair, err error) {
+	prints := make([]F, len(fingerprints))
+	for i, f := range fingerprints {
+		prints[i] = pack(f)
+	}
+	set, err := hamming.Collapse(prints, hamming.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range set.Len() {
+		equal := set.Members(i)
+		for n, a := range equal {
+			for _, b := range equal[n+1:] {
+				found = append(found, Pair{int(a), int(b), 0})
+			}
+		}
+	}
+	var mu sync.Mutex
+	err = set.Pairs(context.Background(), k, hamming.Options{}, func(_ int, i, j uint32, distance int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, a := range set.Members(int(i)) {
+			for _, b := range set.Members(int(j)) {
+				found = append(found, Pair{int(min(a, b)), int(max(a, b)), distance})
+			}
+		}
+	})
+	slices.SortFunc(found, func(p, q Pair) int { return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B)) })
+	return found, err
+}
+
+// Group is texts, by their places in ascending order, of which each is a match
+// of another of them: a cluster of a run that cuts none (clusters.max_spread).
+type Group struct {
+	Texts []int
+	Keep  int // the longest of them, the first of equally long ones
+}
+
+// Dedup returns the groups of two texts or more, in order of their first.
+func Dedup(texts []string) ([]Group, error) {
+	rule := engine.Rule(config.Default().Match)
+	rows, err := rowsOf(texts, true)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]data.View, len(rows))
+	for i := range rows {
+		mapper.View(&rows[i], &views[i])
+	}
+	components, err := match(rule, views)
+	if err != nil {
+		return nil, err
+	}
+	members := map[uint32][]reducer.Candidate{} // by root
+	for i := range views {
+		root := components.Root(uint32(i))
+		members[root] = append(members[root], reducer.Candidate{Doc: uint32(i), Value: float64(views[i].Length)})
+	}
+	var groups []Group
+	for _, of := range members {
+		if len(of) < 2 {
+			continue
+		}
+		g := Group{Keep: int(reducer.Keeper(reducer.KeepLargest, of).Doc)}
+		for _, c := range of {
+			g.Texts = append(g.Texts, int(c.Doc))
+		}
+		groups = append(groups, g)
+	}
+	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(a.Texts[0], b.Texts[0]) })
+	return groups, nil
+}
+
+// match connects the documents that are the same: keys, groups, candidates,
+// verdicts, a table at a time.
+func match(rule mapper.Rule, views []data.View) (*reducer.Components, error) {
+	layout, err := simhash.NewLayout(config.Default().Features.Bits, rule.K)
+	if err != nil {
+		return nil, err
+	}
+	components := reducer.NewComponents(len(views))
+	verify := mapper.NewVerifier(rule)
+	compare := mapper.NewComparer(layout, rule,
+		func(doc uint64, v *data.View) error { *v = views[doc]; return nil },
+		func(c mapper.Candidate) error {
+			if _, same := verify.Pair(&c, &views[c.A], &views[c.B]); same {
+				components.Add(uint32(c.A), uint32(c.B))
+			}
+			return nil
+		})
+	keys := mapper.NewMap(layout, rule)
+	var records []data.Keyed
+	for table := range keys.Tables() {
+		records = records[:0]
+		for doc := range views {
+			err := keys.Keys(table, table+1, &views[doc], uint64(doc), func(k data.Keyed) error {
+				records = append(records, k)
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		var entries []data.Entry
+		_ = reducer.Partial(records, func(e *data.Entry) error { // no emit fails
+			entries = append(entries, *e)
+			entries[len(entries)-1].Docs = slices.Clone(e.Docs)
+			return nil
+		})
+		part := func(e *data.Entry) (bool, error) {
+			if len(entries) == 0 {
+				return false, nil
+			}
+			*e, entries = entries[0], entries[1:]
+			return true, nil
+		}
+		if err := reducer.Final([]reducer.Part{part}, compare.Group); err != nil {
+			return nil, fmt.Errorf("dedup: %w", err)
+		}
+	}
+	return components, nil
+}
+
+// rowsOf fingerprints the texts on all cores.
+func rowsOf(texts []string, sketches bool) ([]data.FingerprintRow, error) {
+	a, err := analyzer()
+	if err != nil {
+		return nil, fmt.Errorf("dedup: %w", err)
+	}
+	rows := make([]data.FingerprintRow, len(texts))
+	var group errgroup.Group
+	workers := min(runtime.GOMAXPROCS(0), len(texts))
+	for w := range workers {
+		group.Go(func() error {
+			return engine.Guard(func() error {
+				f := mapper.NewFingerprinter(a.NewWorkspace(), sketches, nil)
+				var doc data.Document
+				for i := len(texts) * w / workers; i < len(texts)*(w+1)/workers; i++ {
+					doc.Reset()
+					doc.Text = append(doc.Text, texts[i]...)
+					f.Fingerprint(&doc, "", &rows[i])
+				}
+				return nil
+			})
+		})
+	}
+	return rows, group.Wait()
+}
