@@ -316,8 +316,8 @@ func newLibraryRepair(std streams) *cobra.Command {
 		Long: `Makes each file that is missing or damaged again from the run directories of
 its nights, and puts it in its place if it has the bytes that the manifest says.
 Sound files are not touched. Samples of pages, which small sites' templates are
-learned from, are left out of the library if they are damaged. Takes some 100 bytes of memory for each document of
-the nights in a file.`,
+learned from, are left out of the library if they are damaged. Takes some 100
+bytes of memory for each document of the nights in a file.`,
 		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

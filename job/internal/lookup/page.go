@@ -68,7 +68,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 
 // answerForm answers what a form asks: multipart, with the fields id and text.
 func (s *Server) answerForm(w http.ResponseWriter, r *http.Request, a *asked) (*Answer, error) {
-	in := &counted{in: http.MaxBytesReader(w, r.Body, s.o.MaxBody), held: &s.held, limit: s.o.Memory}
+	in := s.counted(w, r)
 	defer in.release()
 	r.Body = io.NopCloser(in)
 	parts, err := r.MultipartReader()

@@ -292,16 +292,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", s.o.MaxBody)
 	}
 	// The body is read before a worker is taken: a slow sender blocks none.
-	limited := http.MaxBytesReader(w, r.Body, s.o.MaxBody)
-	in := &counted{in: limited, held: &s.held, limit: s.o.Memory}
-	control, last := http.NewResponseController(w), time.Now().Add(s.o.Read)
-	in.next = func() {
-		soon := time.Now().Add(s.o.Stall)
-		if last.Before(soon) {
-			soon = last
-		}
-		_ = control.SetReadDeadline(soon) // where there is no connection there is no deadline
-	}
+	in := s.counted(w, r)
 	defer in.release()
 	pieces, err := readPieces(in)
 	var tooLarge *http.MaxBytesError
@@ -310,7 +301,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
 	case errors.Is(err, errFull):
 		in.release()
-		_, _ = io.Copy(io.Discard, limited) // else the sender finds the connection broken, and no answer
+		_, _ = io.Copy(io.Discard, in.in) // else the sender finds the connection broken, and no answer
 		return nil, failure{http.StatusServiceUnavailable, err}
 	case err != nil:
 		return nil, fail(http.StatusBadRequest, "the page did not arrive: %w", err)
@@ -365,6 +356,18 @@ type counted struct {
 	limit int64
 	read  int64
 	next  func() // called before each read
+}
+
+// counted is the body of a request, as far as it may be large and slow.
+func (s *Server) counted(w http.ResponseWriter, r *http.Request) *counted {
+	control, last := http.NewResponseController(w), time.Now().Add(s.o.Read)
+	return &counted{in: http.MaxBytesReader(w, r.Body, s.o.MaxBody), held: &s.held, limit: s.o.Memory, next: func() {
+		soon := time.Now().Add(s.o.Stall)
+		if last.Before(soon) {
+			soon = last
+		}
+		_ = control.SetReadDeadline(soon) // where there is no connection there is no deadline
+	}}
 }
 
 func (c *counted) Read(p []byte) (int, error) {
