@@ -114,9 +114,13 @@ func (r *Report) layOut(s *scan, d documents) {
 		return p
 	}
 	for _, c := range s.clusters.items() {
-		shown := cluster{Size: c.size, Keeper: d.by[c.keeper]}
-		for _, m := range c.members {
-			shown.Members = append(shown.Members, lay(c.keeper, m, ""))
+		shown, beside, others := cluster{Size: c.size, Keeper: d.by[c.keeper]}, c.keeper, c.members
+		if shown.Keeper == nil && len(others) > 0 {
+			beside, others = others[0], others[1:]
+			shown.First = d.by[beside]
+		}
+		for _, m := range others {
+			shown.Members = append(shown.Members, lay(beside, m, ""))
 		}
 		r.Largest = append(r.Largest, shown)
 	}

@@ -79,6 +79,7 @@ type sitePair struct {
 type cluster struct {
 	Size    int64
 	Keeper  *document // nil: it is of an earlier night
+	First   *document // that the members stand beside; nil: the keeper
 	Members []pair
 }
 

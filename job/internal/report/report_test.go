@@ -139,6 +139,9 @@ func TestLeftOutForAnEarlierNight(t *testing.T) {
 		if r.Earlier != want || s.Library.Dropped != want || r.Repeated != 1-int64(night) || len(r.Left) != int(max(want, 1)) {
 			t.Errorf("night %d: %d left out as earlier, %d as repeated, %d shown; the summary says %d", night, r.Earlier, r.Repeated, len(r.Left), s.Library.Dropped)
 		}
+		if strings.Contains(html, "Of this one:") != (night == 1) || strings.Contains(html, "Without its text") {
+			t.Errorf("night %d: the clusters of %s", night, html)
+		}
 		if strings.Contains(html, "an earlier night has them") != (night == 1) || strings.Contains(html, "left out for their id") || strings.Contains(html, "like http://a.example/0 of night 2026-11-01") != (night == 1) {
 			t.Errorf("night %d: the page says otherwise", night)
 		}
