@@ -2,7 +2,6 @@ package decision_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
 )
 
@@ -106,32 +104,6 @@ func TestDecisionNames(t *testing.T) {
 		var got []uint64
 		if err := c.d.Names(func(doc uint64) error { got = append(got, doc); return nil }); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %d, %v, want %d", c.d, got, err, c.want)
-		}
-	}
-}
-
-// A file with any byte changed, or cut anywhere, is refused.
-func TestDamage(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "part")
-	w := decision.Create(path, 7)
-	w.Add(&decision.Decision{Doc: 8, Match: 9, Cluster: decision.None})
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range whole {
-		damaged := slices.Clone(whole)
-		damaged[i] ^= 0x40
-		for _, b := range [][]byte{damaged, whole[:i]} {
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := decision.Read(path); !errors.Is(err, state.ErrDamaged) {
-				t.Fatalf("byte %d: %v", i, err)
-			}
 		}
 	}
 }

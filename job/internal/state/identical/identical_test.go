@@ -45,33 +45,6 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// A file with any byte changed, or cut anywhere, is refused.
-func TestDamage(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "part")
-	w := identical.Create(path, 10)
-	w.Add(identical.Document{Doc: 12, Kind: identical.Equal, Of: 3})
-	w.Add(identical.Document{Doc: 700, Kind: identical.Deleted})
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range whole {
-		damaged := slices.Clone(whole)
-		damaged[i] ^= 1
-		for _, b := range [][]byte{damaged, whole[:i]} {
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if docs, err := read(path, 10); err == nil {
-				t.Fatalf("byte %d: read %v", i, docs)
-			}
-		}
-	}
-}
-
 func Example() {
 	dir, err := os.MkdirTemp("", "identical")
 	if err != nil {

@@ -68,30 +68,6 @@ func TestManyPairs(t *testing.T) {
 	}
 }
 
-// A file with any byte changed, or cut anywhere, is refused.
-func TestDamage(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pairs")
-	if err := write(path, make([]pairs.Pair, 2), make([]pairs.Pair, 1)); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range whole {
-		damaged := slices.Clone(whole)
-		damaged[i] ^= 0x10
-		for _, b := range [][]byte{damaged, whole[:i], append(slices.Clone(whole), 0)} {
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := read(path); !errors.Is(err, state.ErrDamaged) {
-				t.Fatalf("byte %d: %v", i, err)
-			}
-		}
-	}
-}
-
 func TestRecordsComeBackAndSort(t *testing.T) {
 	number := rapid.Uint64Range(0, 1<<(8*state.NumberBytes)-1)
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,0 +1,69 @@
+package state_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/pairs"
+)
+
+// A file with any byte changed, cut anywhere or with a byte too many is refused.
+func TestDamage(t *testing.T) {
+	for name, file := range map[string]struct {
+		write, read func(path string) error
+	}{
+		"decisions": {func(path string) error {
+			w := decision.Create(path, 7)
+			w.Add(&decision.Decision{Doc: 8, Match: 9, Cluster: decision.None})
+			return w.Commit()
+		}, func(path string) error {
+			_, err := decision.Read(path)
+			return err
+		}},
+		"identical": {func(path string) error {
+			w := identical.Create(path, 10)
+			w.Add(identical.Document{Doc: 12, Kind: identical.Equal, Of: 3})
+			w.Add(identical.Document{Doc: 700, Kind: identical.Deleted})
+			return w.Commit()
+		}, func(path string) error {
+			return identical.Read(path, 10, func(identical.Document) error { return nil })
+		}},
+		"pairs": {func(path string) error {
+			w, err := pairs.Create(path)
+			if err != nil {
+				return err
+			}
+			return errors.Join(w.Add(make([]pairs.Pair, 2)), w.Add(make([]pairs.Pair, 1)), w.Commit())
+		}, func(path string) error {
+			return pairs.Each(context.Background(), path, func(pairs.Pair) error { return nil })
+		}},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := errors.Join(file.write(path), file.read(path)); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range whole {
+			damaged := slices.Clone(whole)
+			damaged[i] ^= 0x10
+			for _, b := range [][]byte{damaged, whole[:i], append(slices.Clone(whole), 0)} {
+				if err := os.WriteFile(path, b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := file.read(path); !errors.Is(err, state.ErrDamaged) {
+					t.Fatalf("%s, byte %d: %v", name, i, err)
+				}
+			}
+		}
+	}
+}
