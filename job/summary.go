@@ -139,6 +139,13 @@ func (s *Summary) Print(w io.Writer) error {
 		}
 		l.print(row)
 	}
+	s.printLists(row)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// printLists prints what has a line for each: clusters, stages, agents, files.
+func (s *Summary) printLists(row func(name, format string, args ...any)) {
 	if len(s.Largest) == 0 && s.Clusters > 0 {
 		row("largest", "none: each continues an earlier cluster with one document")
 	}
@@ -177,8 +184,6 @@ func (s *Summary) Print(w io.Writer) error {
 		}
 		row(name, "%10s  %s", Bytes(f.Bytes), f.Path)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func seconds(s float64) string {
