@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -214,22 +213,8 @@ func clustersOf(t testing.TB, lib string, all []nightDocument) map[int]string {
 // library, counts. It fails when hardly anything is found.
 func Check(t testing.TB, cfg config.Config, dir string, nights []string, run func(n int, request job.Request) *job.Summary) {
 	t.Helper()
-	same := sameOf(t, cfg)
-	distance := func(a, b *data.View) int {
-		return simhash.Distance(simhash.Fingerprint{Hi: a.Hi, Lo: a.Lo}, simhash.Fingerprint{Hi: b.Hi, Lo: b.Lo})
-	}
-	var all []nightDocument // of the nights so far
-	parent := map[int]int{} // clusters of their places
-	var root func(i int) int
-	root = func(i int) int {
-		if parent[i] != i {
-			parent[i] = root(parent[i])
-		}
-		return parent[i]
-	}
-	firstSeen := map[string]string{}
-	var was map[int]string // cluster by place, the night before
-	matchesEarlier, merges := 0, int64(0)
+	x := expected{same: sameOf(t, cfg), parent: map[int]int{}, firstSeen: map[string]string{}}
+	merges := int64(0)
 	for n, night := range nights {
 		lib, out := filepath.Join(dir, "lib"), filepath.Join(dir, "run-"+night)
 		c := cfg
@@ -237,92 +222,123 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 		s := run(n, job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, night+".jsonl")}, Out: out, Config: c})
 		merges += s.Library.Merges
 
-		from := len(all)
-		all = append(all, readNight(t, out, night)...)
-		for i := from; i < len(all); i++ {
-			parent[i] = i
-		}
-		known := maps.Clone(firstSeen)
-		var want []Match
-		for i := from; i < len(all); i++ {
-			d := &all[i]
-			best, ok, bestKey := Match{}, false, ""
-			for j := range all {
-				o := &all[j]
-				if j == i || !same(&d.view, &o.view) {
-					continue
-				}
-				parent[max(root(i), root(j))] = min(root(i), root(j))
-				if o.id == d.id {
-					continue
-				}
-				f := Match{d.id, o.id, o.night, known[o.id], distance(&d.view, &o.view)}
-				key := fmt.Sprintf("%03d %s %s", f.Distance, f.From, f.Other)
-				if o.night == night {
-					f.From, f.FirstSeen = "run", ""
-					key = fmt.Sprintf("%03d ~ %09d", f.Distance, j) // the earlier of the input
-				} else {
-					f.FirstSeen = firstSeenBy(all, o)
-				}
-				if !ok || key < bestKey {
-					best, ok, bestKey = f, true, key
-				}
-			}
-			if ok {
-				want = append(want, best)
-				if best.From != "run" {
-					matchesEarlier++
-				}
-			}
-			if firstSeen[d.id] == "" {
-				firstSeen[d.id] = night
+		from := len(x.all)
+		want, got := x.add(night, readNight(t, out, night)), Matches(t, out)
+		for i := range min(len(want), len(got)) {
+			if got[i] != want[i] {
+				t.Fatalf("night %s, %d matches, want %d; the first that differs: %+v, want %+v", night, len(got), len(want), got[i], want[i])
 			}
 		}
-		got := Matches(t, out)
-		if !slices.Equal(got, want) {
-			for i := range want {
-				if i >= len(got) || got[i] != want[i] {
-					t.Fatalf("night %s, %d matches, want %d; the first that differs: %+v, want %+v", night, len(got), len(want), got[min(i, len(got)-1)], want[i])
-				}
-			}
+		if len(got) != len(want) {
 			t.Fatalf("night %s: %d matches, want %d", night, len(got), len(want))
 		}
-
-		// Clusters: the library's are the components of all documents so
-		// far, and where nothing was merged they keep their ids.
-		clusters := clustersOf(t, lib, all)
-		byRoot := map[int]string{}
-		roots := map[string]int{}
-		for i := range all {
-			r, c := root(i), clusters[i]
-			if have, ok := byRoot[r]; ok && have != c {
-				t.Fatalf("night %s: %s of %s is in cluster %s, one connected to it in %s", night, all[i].id, all[i].night, c, have)
-			}
-			if have, ok := roots[c]; ok && have != r {
-				t.Fatalf("night %s: %s of %s is in cluster %s without a connection", night, all[i].id, all[i].night, c)
-			}
-			byRoot[r], roots[c] = c, r
-		}
-		for i, c := range was {
-			least := c
-			for j, o := range was {
-				if root(i) == root(j) {
-					least = min(least, o)
-				}
-			}
-			if clusters[i] != least {
-				t.Fatalf("night %s: cluster %s became %s, want %s", night, c, clusters[i], least)
-			}
-		}
-		was = clusters
+		x.checkClusters(t, night, clustersOf(t, lib, x.all))
 
 		// What the summary says is what the tables say.
 		l := s.Library
-		if int(l.New+l.Repeated+l.Returned) != len(all)-from || int(l.Added) != len(all)-from || l.Nights != n || int(l.Documents) != from {
-			t.Fatalf("night %s: %+v, %d documents and %d before", night, l, len(all)-from, from)
+		if added := len(x.all) - from; int(l.New+l.Repeated+l.Returned) != added || int(l.Added) != added || l.Nights != n || int(l.Documents) != from {
+			t.Fatalf("night %s: %+v, %d documents and %d before", night, l, added, from)
 		}
 	}
-	if matchesEarlier < 100 || merges == 0 && !cfg.Match.Verified() {
-		t.Errorf("%d matches with earlier nights, %d merges: the test shows nothing", matchesEarlier, merges)
+	if x.matchesEarlier < 100 || merges == 0 && !cfg.Match.Verified() {
+		t.Errorf("%d matches with earlier nights, %d merges: the test shows nothing", x.matchesEarlier, merges)
 	}
+}
+
+// expected is what the nights so far have to come to, found by comparing all
+// documents.
+type expected struct {
+	same           func(a, b *data.View) bool
+	all            []nightDocument
+	parent         map[int]int // clusters of their places
+	firstSeen      map[string]string
+	was            map[int]string // cluster by place, the night before
+	matchesEarlier int
+}
+
+// root is the first place of a document's cluster.
+func (x *expected) root(i int) int {
+	if x.parent[i] != i {
+		x.parent[i] = x.root(x.parent[i])
+	}
+	return x.parent[i]
+}
+
+// add takes a night's documents and returns their best matches.
+func (x *expected) add(night string, docs []nightDocument) (want []Match) {
+	from := len(x.all)
+	x.all = append(x.all, docs...)
+	for i := from; i < len(x.all); i++ {
+		x.parent[i] = i
+	}
+	known := maps.Clone(x.firstSeen)
+	for i := from; i < len(x.all); i++ {
+		if best, ok := x.best(i, night, known); ok {
+			want = append(want, best)
+			if best.From != "run" {
+				x.matchesEarlier++
+			}
+		}
+		if id := x.all[i].id; x.firstSeen[id] == "" {
+			x.firstSeen[id] = night
+		}
+	}
+	return want
+}
+
+// best compares a document with all others, and joins those that are the same.
+func (x *expected) best(i int, night string, known map[string]string) (best Match, ok bool) {
+	d, bestKey := &x.all[i], ""
+	for j := range x.all {
+		o := &x.all[j]
+		if j == i || !x.same(&d.view, &o.view) {
+			continue
+		}
+		x.parent[max(x.root(i), x.root(j))] = min(x.root(i), x.root(j))
+		if o.id == d.id {
+			continue
+		}
+		f := Match{d.id, o.id, o.night, known[o.id], simhash.Distance(simhash.Fingerprint{Hi: d.view.Hi, Lo: d.view.Lo}, simhash.Fingerprint{Hi: o.view.Hi, Lo: o.view.Lo})}
+		key := fmt.Sprintf("%03d %s %s", f.Distance, f.From, f.Other)
+		if o.night == night {
+			f.From, f.FirstSeen = "run", ""
+			key = fmt.Sprintf("%03d ~ %09d", f.Distance, j) // the earlier of the input
+		} else {
+			f.FirstSeen = firstSeenBy(x.all, o)
+		}
+		if !ok || key < bestKey {
+			best, ok, bestKey = f, true, key
+		}
+	}
+	return best, ok
+}
+
+// checkClusters: the library's clusters, by place, are the components of all
+// documents so far, and where nothing was merged they keep their ids.
+func (x *expected) checkClusters(t testing.TB, night string, clusters map[int]string) {
+	t.Helper()
+	byRoot := map[int]string{}
+	roots := map[string]int{}
+	for i := range x.all {
+		r, c := x.root(i), clusters[i]
+		if have, ok := byRoot[r]; ok && have != c {
+			t.Fatalf("night %s: %s of %s is in cluster %s, one connected to it in %s", night, x.all[i].id, x.all[i].night, c, have)
+		}
+		if have, ok := roots[c]; ok && have != r {
+			t.Fatalf("night %s: %s of %s is in cluster %s without a connection", night, x.all[i].id, x.all[i].night, c)
+		}
+		byRoot[r], roots[c] = c, r
+	}
+	for i, c := range x.was {
+		least := c
+		for j, o := range x.was {
+			if x.root(i) == x.root(j) {
+				least = min(least, o)
+			}
+		}
+		if clusters[i] != least {
+			t.Fatalf("night %s: cluster %s became %s, want %s", night, c, clusters[i], least)
+		}
+	}
+	x.was = clusters
 }
