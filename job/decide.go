@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -39,7 +40,7 @@ type matchCounts struct {
 
 	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
 	Continued int64           `json:"continued,omitempty"` // clusters that continue an earlier one
-	Merges    []reducer.Merge `json:"merges,omitempty"`    // of earlier clusters
+	Merges    []earlier.Merge `json:"merges,omitempty"`    // of earlier clusters
 }
 
 const countsFile = "counts.json"

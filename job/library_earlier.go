@@ -15,9 +15,9 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/reducer"
 )
 
 // night is the night at hand, in memory.
@@ -69,7 +69,7 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	if err != nil {
 		return rec, fmt.Errorf("%s: %w", stagePrevious, err)
 	}
-	earliest := n.NewEarliest(m)
+	earliest := n.NewKnown(m)
 	r.job.Advance = r.job.Begin(documents, "documents")
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
 		return rec, err
@@ -105,7 +105,7 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 }
 
 // currentClusters gives what the clusters of all matches are today.
-func (r *run) currentClusters(ctx context.Context, earliest *reducer.Earliest) (map[string]string, error) {
+func (r *run) currentClusters(ctx context.Context, earliest *earlier.Known) (map[string]string, error) {
 	var ids []string
 	seen := map[string]bool{}
 	for u := range uint32(earliest.Units()) {
@@ -121,7 +121,7 @@ func (r *run) currentClusters(ctx context.Context, earliest *reducer.Earliest) (
 
 // writeEarlier writes what the library says of tonight's documents, and counts
 // them by site and language.
-func (r *run) writeEarlier(n *night, earliest *reducer.Earliest, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
+func (r *run) writeEarlier(n *night, earliest *earlier.Known, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
 	documents, err := r.documents()
 	if err != nil {
 		return nil, err
@@ -149,12 +149,12 @@ func (r *run) writeEarlier(n *night, earliest *reducer.Earliest, today map[strin
 
 // known is what the library says of a row's document; current holds, by unit,
 // what its clusters are today, once that was asked for.
-func (n *night) known(row int, earliest *reducer.Earliest, today map[string]string, current [][]string) engine.EarlierDocument {
+func (n *night) known(row int, earliest *earlier.Known, today map[string]string, current [][]string) engine.EarlierDocument {
 	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
 	if u == engine.NoUnit {
 		if night := earliest.Unchanged(row); night != "" {
-			d.Itself = &reducer.Earlier{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen}
+			d.Itself = &earlier.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen}
 		}
 		return d
 	}
@@ -224,7 +224,7 @@ func (r *run) writeDrift(drift map[driftKey]*data.DriftRow) (err error) {
 // than on the night before.
 const growing = 100
 
-func (r *run) writeGrowth(n *night, earliest *reducer.Earliest) (err error) {
+func (r *run) writeGrowth(n *night, earliest *earlier.Known) (err error) {
 	var hot []data.GrowthRow
 	members, first := make([]int64, earliest.Units()), make([]int, earliest.Units())
 	for row, u := range slices.Backward(n.Units) {

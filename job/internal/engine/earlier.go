@@ -13,10 +13,10 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -166,21 +166,21 @@ func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
 // Before says which documents of a library are of earlier nights.
 func (n *Tonight) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
 
-// NewEarliest returns what gathers for the night what a library knows of it.
-func (n *Tonight) NewEarliest(m *library.Manifest) *reducer.Earliest {
+// NewKnown returns what gathers for the night what a library knows of it.
+func (n *Tonight) NewKnown(m *library.Manifest) *earlier.Known {
 	before := ""
 	for _, have := range m.Nights {
 		if have.Name < n.night {
 			before = have.Name
 		}
 	}
-	return reducer.NewEarliest(n.IDs.Len(), n.Views.Len(), before)
+	return earlier.New(n.IDs.Len(), n.Views.Len(), before)
 }
 
 // Join streams the documents of earlier nights in the splits past tonight's, on
 // so many goroutines, each of which holds a batch of rows, and has found gather
 // what they say. advance is told of the documents as they pass, concurrently.
-func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *reducer.Earliest, advance func(documents int64)) error {
+func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *earlier.Known, advance func(documents int64)) error {
 	if len(splits) == 0 {
 		return nil
 	}
@@ -225,12 +225,12 @@ type joiner struct {
 	columns mapper.EarlierRows
 	seen    string
 
-	crowded  *mapper.Units     // the different documents that meet a crowd; nil: none yet
-	gathered *reducer.Earliest // those that look like each of them
+	crowded  *mapper.Units  // the different documents that meet a crowd; nil: none yet
+	gathered *earlier.Known // those that look like each of them
 	view     data.View
 }
 
-func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
+func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 	rows := j.rows(b)
 	for i, id := range b.DocID {
 		row := j.night.IDs.Find(id)
@@ -261,13 +261,13 @@ func plain(b *library.Batch, i int) plainLook {
 	return p
 }
 
-func earlierRow(b *library.Batch, i int) reducer.EarlierRow {
-	return reducer.EarlierRow{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
+func earlierRow(b *library.Batch, i int) earlier.Row {
+	return earlier.Row{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
 }
 
 // crowd gathers earlier documents that look alike and meet a crowd of tonight's,
 // to be compared with it as one.
-func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found *reducer.Earliest) {
+func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found *earlier.Known) {
 	if j.crowded == nil {
 		j.crowded, j.gathered = mapper.NewUnits(true), found.Alike(j.night.crowded)
 	}
@@ -280,7 +280,7 @@ func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found 
 }
 
 // flush compares what was gathered with tonight's, and has found gather it.
-func (j *joiner) flush(found *reducer.Earliest) {
+func (j *joiner) flush(found *earlier.Known) {
 	if j.crowded == nil {
 		return
 	}
