@@ -146,7 +146,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	s := r.sum
 	if r.dir.Finished() {
 		if err := rundir.ReadJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
-			return err
+			return fmt.Errorf("this run is finished, without a summary that can be read: %w", err)
 		}
 		s.Done = true // of an earlier program, too
 		r.Log.Info("this run is finished: nothing to do", "out", r.Out)
