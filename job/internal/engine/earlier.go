@@ -248,7 +248,8 @@ func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 	}
 	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
 		row := earlierRow(b, met.Row)
-		row.Distance, row.Similarity, row.Reason = met.Distance, met.Similarity, met.Reason
+		row.Distance = met.Distance
+		row.Similarity, row.Reason = told(met.Evidence)
 		found.Add(met.Unit, &row)
 	}, func(i int) { j.crowd(b, i, rows, found) })
 }
@@ -286,7 +287,8 @@ func (j *joiner) flush(found *earlier.Known) {
 	}
 	j.index.NewProber(judge(j.night.match)).Probe(j.crowded.Rows(), func(met mapper.EarlierMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
-			found.TakeAlike(met.Unit, &g, met.Distance, met.Similarity, met.Reason)
+			similarity, reason := told(met.Evidence)
+			found.TakeAlike(met.Unit, &g, met.Distance, similarity, reason)
 		}
 	}, nil)
 	j.crowded, j.gathered = nil, nil
@@ -325,13 +327,19 @@ func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 // judge returns the verdict on two documents that met, for one goroutine; nil
 // when the distance alone decides. The texts of earlier nights are gone: what
 // they would settle, the estimate decides.
-func judge(m config.Match) mapper.Judge {
+func judge(m config.Match) func(a, b *data.View) data.Evidence {
 	if !m.Verified() {
 		return nil
 	}
 	verifier := mapper.NewVerifier(Rule(m))
-	return func(a, b *data.View) (bool, mapper.EarlierEvidence) {
-		e := verifier.Estimated(verifier.Judge(a, b), a, b)
-		return e.Reason != data.NotTheSame, mapper.EarlierEvidence{Similarity: mapper.Similarity(e), Reason: e.Reason.String()}
+	return func(a, b *data.View) data.Evidence { return verifier.Estimated(verifier.Judge(a, b), a, b) }
+}
+
+// told is what the tables say of a verdict: nothing where the distance alone
+// decided.
+func told(e data.Evidence) (similarity float64, reason string) {
+	if e.Reason == data.ByDistance {
+		return 0, ""
 	}
+	return mapper.Similarity(e), e.Reason.String()
 }
