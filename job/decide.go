@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -39,43 +39,40 @@ type matchCounts struct {
 
 	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
 	Continued int64           `json:"continued,omitempty"` // clusters that continue an earlier one
-	Merges    []reducer.Merge `json:"merges,omitempty"`    // of earlier clusters
+	Merges    []earlier.Merge `json:"merges,omitempty"`    // of earlier clusters
 }
 
 const countsFile = "counts.json"
 
 // decide reduces the pairs to best matches and clusters, chooses each cluster's
 // representative, and writes what was decided for each split.
-func (r *run) decide(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageDecide}
+func (r *run) decide(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
-	d := &decider{run: r, documents: documents, rec: &rec}
+	d := &decider{run: r, documents: documents, rec: rec}
 	if r.library != nil {
 		if d.earlier, err = r.readEarlier(documents.Parts()); err != nil {
-			return rec, err
+			return err
 		}
 	}
 	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.cluster, d.represent, d.measure, d.write} {
 		if err := step(ctx); err != nil {
-			return rec, err
+			return err
 		}
 	}
 	if r.config.Match.AllPairs {
 		if err := d.allPairs(ctx); err != nil {
-			return rec, err
+			return err
 		}
 	}
 	if err := rundir.WriteJSON(r.dir.Path(rundir.State, countsFile), d.counts); err != nil {
-		return rec, err
+		return err
 	}
 	rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, countsFile))
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, r.dir.PutRecord(rec)
+	return nil
 }
 
 // decider is the stage under way. It counts the documents that have a match or

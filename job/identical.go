@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -21,19 +20,17 @@ import (
 // identical finds the documents that others stand for: later rows of an id,
 // deleted ones, and all but the first of equal ones. Rows go in; out come those
 // that are left of each id, the rest is counted.
-func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageIdentical, Skipped: map[string]int64{}, Counts: map[string]int64{}}
+func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if err := os.RemoveAll(r.dir.Path(rundir.State, engine.IdenticalFolder)); err != nil {
-		return rec, err // of an earlier attempt
+		return err // of an earlier attempt
 	}
 	documents, err := r.documents()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	limit, err := r.config.Execution.MemoryLimit()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	const head = state.NumberBytes + 1 + state.NumberBytes
 	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Memory: limit / 4, Head: head})
@@ -62,7 +59,7 @@ func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) 
 		return deal.Put(documents.Part(d.Doc), record, nil)
 	})
 	if err := errors.Join(err, deal.Flush()); err != nil {
-		return rec, fmt.Errorf("%s: %w", stageIdentical, err)
+		return fmt.Errorf("%s: %w", stageIdentical, err)
 	}
 	err = r.eachSplit(ctx, func(task int) error {
 		path := engine.IdenticalPath(r.dir, task)
@@ -77,7 +74,7 @@ func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) 
 		return errors.Join(err, w.Commit())
 	})
 	if err != nil {
-		return rec, err
+		return err
 	}
 	for task := range documents.Parts() {
 		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, engine.IdenticalFolder, rundir.PartName(task, "")))
@@ -91,8 +88,7 @@ func (r *run) identical(ctx context.Context) (rec rundir.TaskRecord, err error) 
 		}
 	}
 	rec.Counts["equal"] = counts[identical.Equal].Load() + counts[identical.EqualShort].Load()
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, r.dir.PutRecord(rec)
+	return nil
 }
 
 // duplicate is the error for an id that may not appear twice.

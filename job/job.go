@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -68,7 +69,7 @@ type run struct {
 	engine   engine.Engine
 	workers  int
 	sum      *Summary
-	said     *told
+	warnings *atomic.Int64
 	counts   matchCounts
 	samples  []rundir.TaskRecord // of the stage that learns templates
 	opened   *engine.Documents   // nil before the first stage that asks for documents
@@ -82,17 +83,17 @@ type run struct {
 // same request goes on from there, and the summary says how far the run came.
 func Run(ctx context.Context, req Request) (*Summary, error) {
 	s := &Summary{Command: req.Command, Out: req.Out, Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}, Began: time.Now().UTC()}
-	var said told
+	var warnings atomic.Int64
 	if req.Log == nil {
 		req.Log = slog.New(slog.DiscardHandler)
 	}
-	req.Log = slog.New(counted{req.Log.Handler(), &said})
+	req.Log = slog.New(counted{req.Log.Handler(), &warnings})
 	if req.Progress == nil {
 		req.Progress = func(string) (func(int64, string) func(int64), func()) {
 			return func(int64, string) func(int64) { return func(int64) {} }, func() {}
 		}
 	}
-	r := &run{Request: req, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }, sum: s, said: &said}
+	r := &run{Request: req, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }, sum: s, warnings: &warnings}
 	if r.workers == 0 {
 		r.workers = runtime.GOMAXPROCS(0)
 	}
@@ -107,10 +108,13 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 func (r *run) ended() {
 	s := r.sum
 	s.Seconds, s.PeakMemory = time.Since(s.Began).Seconds(), machine.PeakMemory()
-	if e, ok := r.engine.(interface{ LeftOut() []engine.LeftOut }); ok {
-		s.LeftOut = e.LeftOut()
+	if e, ok := r.engine.(interface {
+		LeftOut() []engine.LeftOut
+		Restarts() int64
+	}); ok {
+		s.LeftOut, s.Restarts = e.LeftOut(), e.Restarts()
 	}
-	s.Warnings, s.Restarts = r.said.warnings.Load(), r.said.restarts.Load()
+	s.Warnings = r.warnings.Load()
 }
 
 // run executes what is left of the request.
@@ -146,7 +150,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	s := r.sum
 	if r.dir.Finished() {
 		if err := rundir.ReadJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
-			return err
+			return fmt.Errorf("this run is finished, without a summary that can be read: %w", err)
 		}
 		s.Done = true // of an earlier program, too
 		r.Log.Info("this run is finished: nothing to do", "out", r.Out)

@@ -177,5 +177,5 @@ func (r *run) inherited(ctx context.Context, records []rundir.TaskRecord) error 
 		Nights: int(rec.Counts["nights"]), Documents: rec.Counts["documents"],
 		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returned: rec.Counts["returned"],
 	}
-	return r.readDrift(ctx, s.Library)
+	return errors.Join(r.readDrift(ctx, s.Library), os.RemoveAll(r.dir.Path(rundir.State, engine.EarlierParts)))
 }

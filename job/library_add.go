@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -16,14 +15,12 @@ import (
 
 // add makes the night a part of the library, unless an earlier process of this
 // run did.
-func (r *run) add(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageAdd, Counts: map[string]int64{}}
+func (r *run) add(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if n, ok := r.library.Manifest().Night(r.config.Library.Night); ok && n.Run == r.token() {
 		rec.RowsIn = n.Rows
 	} else {
 		if err := r.keepTemplates(); err != nil {
-			return rec, fmt.Errorf("%s: %w", stageAdd, err)
+			return fmt.Errorf("%s: %w", stageAdd, err)
 		}
 		added, err := r.library.Add(ctx, r.config.Library.Night, r.token(), func(yield func(*data.LibraryRow) error) error {
 			return r.libraryRows(ctx, yield)
@@ -36,7 +33,7 @@ func (r *run) add(ctx context.Context) (rec rundir.TaskRecord, err error) {
 			return nil
 		})
 		if err != nil {
-			return rec, fmt.Errorf("%s: %w", stageAdd, err)
+			return fmt.Errorf("%s: %w", stageAdd, err)
 		}
 		rec.RowsIn = added.Rows
 		if added.Replaced {
@@ -44,8 +41,7 @@ func (r *run) add(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		}
 	}
 	rec.RowsOut = rec.RowsIn
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, r.dir.PutRecord(rec)
+	return nil
 }
 
 // added counts what came into the library.

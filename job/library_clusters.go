@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
-	"github.com/neardup/neardup/reducer"
 )
 
 // earlierDocuments are this run's documents that are the same as one of an
@@ -30,7 +30,7 @@ func (r *run) readEarlier(splits int) (earlierDocuments, error) {
 }
 
 // match is the document's best match in an earlier night, nil without one.
-func (e earlierDocuments) match(doc uint64) *reducer.Earlier {
+func (e earlierDocuments) match(doc uint64) *earlier.Match {
 	if d := e[doc]; d != nil {
 		return d.Match
 	}
@@ -48,11 +48,11 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 		return labels, nil
 	}
 	sizes := make(map[uint32]int)
-	earlier := make(map[uint32][]string)
+	continued := make(map[uint32][]string)
 	for i, l := range labels {
 		sizes[l]++
 		if e := d.earlier[d.numbers[i]]; e != nil {
-			earlier[l] = append(earlier[l], e.Clusters...)
+			continued[l] = append(continued[l], e.Clusters...)
 		}
 	}
 	wide := map[uint32]bool{} // components that were cut
@@ -64,7 +64,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	var of []uint32 // labels of clusters
 	founders := map[uint64]string{}
 	for l := range uint32(len(labels)) {
-		if sizes[l] >= 2 || len(earlier[l]) > 0 {
+		if sizes[l] >= 2 || len(continued[l]) > 0 {
 			of = append(of, l)
 			founders[d.numbers[l]] = ""
 		}
@@ -72,15 +72,15 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	if err := d.run.idsOf(ctx, d.documents, founders); err != nil {
 		return nil, err
 	}
-	clusters := make([]reducer.Descent, len(of))
+	clusters := make([]earlier.Descent, len(of))
 	for i, l := range of {
-		slices.Sort(earlier[l])
-		clusters[i] = reducer.Descent{
-			Founded: reducer.FoundedCluster(d.run.config.Library.Night, []byte(founders[d.numbers[l]])),
-			Earlier: slices.Compact(earlier[l]), Alone: wide[d.components.Root(l)],
+		slices.Sort(continued[l])
+		clusters[i] = earlier.Descent{
+			Founded: earlier.FoundedCluster(d.run.config.Library.Night, []byte(founders[d.numbers[l]])),
+			Earlier: slices.Compact(continued[l]), Alone: wide[d.components.Root(l)],
 		}
 	}
-	ids, merges := reducer.Descend(clusters)
+	ids, merges := earlier.Descend(clusters)
 	d.counts.Merges = merges
 	d.lineage = make(map[uint32]lineage, len(ids))
 	first := map[string]uint32{} // label by id
@@ -111,6 +111,6 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 // lineage is what a cluster is through all nights.
 type lineage struct {
 	id        string
-	continues bool             // it began in an earlier night
-	kept      *reducer.Earlier // the earlier document that represents it; nil if the run has the representative
+	continues bool           // it began in an earlier night
+	kept      *earlier.Match // the earlier document that represents it; nil if the run has the representative
 }

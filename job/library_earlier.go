@@ -7,17 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/reducer"
 )
 
 // night is the night at hand, in memory.
@@ -49,13 +47,11 @@ const splitRows = 1 << 20
 
 // previous joins the documents of earlier nights with tonight's and writes what
 // the library says of each of tonight's.
-func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stagePrevious, Counts: map[string]int64{}}
+func (r *run) previous(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	night, m := r.config.Library.Night, r.library.Manifest()
 	n, err := r.readNight(ctx)
 	if err != nil {
-		return rec, err
+		return err
 	}
 	rec.RowsIn, rec.RowsOut = int64(n.IDs.Len()), int64(n.IDs.Len())
 	documents := int64(0)
@@ -67,25 +63,25 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	}
 	splits, err := r.library.Splits(n.Before(), splitRows)
 	if err != nil {
-		return rec, fmt.Errorf("%s: %w", stagePrevious, err)
+		return fmt.Errorf("%s: %w", stagePrevious, err)
 	}
-	earliest := n.NewEarliest(m)
+	earliest := n.NewKnown(m)
 	r.job.Advance = r.job.Begin(documents, "documents")
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
-		return rec, err
+		return err
 	}
 	if came := earliest.Documents(); came != documents {
-		return rec, fmt.Errorf("%s: %w: the library has %d documents of earlier nights, %d came in", stagePrevious, rundir.ErrNotConserved, documents, came)
+		return fmt.Errorf("%s: %w: the library has %d documents of earlier nights, %d came in", stagePrevious, rundir.ErrNotConserved, documents, came)
 	}
 	rec.Counts["documents"] = documents
 
 	today, err := r.currentClusters(ctx, earliest)
 	if err != nil {
-		return rec, err
+		return err
 	}
-	drift, err := r.writeEarlier(n, earliest, today, &rec)
+	drift, err := r.writeEarlier(n, earliest, today, rec)
 	if err != nil {
-		return rec, err
+		return err
 	}
 	for _, d := range drift {
 		rec.Counts["new"] += d.New
@@ -93,19 +89,15 @@ func (r *run) previous(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		rec.Counts["returned"] += d.Returned
 	}
 	if err := errors.Join(r.writeDrift(drift), r.writeGrowth(n, earliest)); err != nil {
-		return rec, err
+		return err
 	}
 	rec.Outputs = append(rec.Outputs,
 		filepath.Join(rundir.Drift, rundir.PartName(0, ".parquet")), filepath.Join(rundir.Growth, rundir.PartName(0, ".parquet")))
-	rec.Seconds = time.Since(began).Seconds()
-	if err := r.dir.PutRecord(rec); err != nil {
-		return rec, err
-	}
-	return rec, os.RemoveAll(r.dir.Path(rundir.State, engine.EarlierParts))
+	return nil
 }
 
 // currentClusters gives what the clusters of all matches are today.
-func (r *run) currentClusters(ctx context.Context, earliest *reducer.Earliest) (map[string]string, error) {
+func (r *run) currentClusters(ctx context.Context, earliest *earlier.Known) (map[string]string, error) {
 	var ids []string
 	seen := map[string]bool{}
 	for u := range uint32(earliest.Units()) {
@@ -121,7 +113,7 @@ func (r *run) currentClusters(ctx context.Context, earliest *reducer.Earliest) (
 
 // writeEarlier writes what the library says of tonight's documents, and counts
 // them by site and language.
-func (r *run) writeEarlier(n *night, earliest *reducer.Earliest, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
+func (r *run) writeEarlier(n *night, earliest *earlier.Known, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
 	documents, err := r.documents()
 	if err != nil {
 		return nil, err
@@ -149,12 +141,12 @@ func (r *run) writeEarlier(n *night, earliest *reducer.Earliest, today map[strin
 
 // known is what the library says of a row's document; current holds, by unit,
 // what its clusters are today, once that was asked for.
-func (n *night) known(row int, earliest *reducer.Earliest, today map[string]string, current [][]string) engine.EarlierDocument {
+func (n *night) known(row int, earliest *earlier.Known, today map[string]string, current [][]string) engine.EarlierDocument {
 	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
 	if u == engine.NoUnit {
 		if night := earliest.Unchanged(row); night != "" {
-			d.Itself = &reducer.Earlier{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen}
+			d.Itself = &earlier.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen}
 		}
 		return d
 	}
@@ -199,19 +191,24 @@ func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *engine.Earl
 // driftKey is what documents are counted by.
 type driftKey struct{ site, language string }
 
-func (r *run) writeDrift(drift map[driftKey]*data.DriftRow) (err error) {
-	path, err := r.dir.Part(rundir.Drift, 0, ".parquet")
+func (r *run) writeDrift(drift map[driftKey]*data.DriftRow) error {
+	rows := slices.SortedFunc(maps.Values(drift), func(a, b *data.DriftRow) int {
+		return cmp.Or(bytes.Compare(a.Site, b.Site), strings.Compare(a.Language, b.Language))
+	})
+	return writeTable(r, rundir.Drift, &data.Drift, rows)
+}
+
+// writeTable writes a table of one part.
+func writeTable[R any](r *run, folder string, table *data.Table[R], rows []*R) (err error) {
+	path, err := r.dir.Part(folder, 0, ".parquet")
 	if err != nil {
 		return err
 	}
-	out, err := parquet.Create(path, &data.Drift, r.job.TableOptions())
+	out, err := parquet.Create(path, table, r.job.TableOptions())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
-	rows := slices.SortedFunc(maps.Values(drift), func(a, b *data.DriftRow) int {
-		return cmp.Or(bytes.Compare(a.Site, b.Site), strings.Compare(a.Language, b.Language))
-	})
 	for _, row := range rows {
 		if err := out.Write(row); err != nil {
 			return err
@@ -224,8 +221,8 @@ func (r *run) writeDrift(drift map[driftKey]*data.DriftRow) (err error) {
 // than on the night before.
 const growing = 100
 
-func (r *run) writeGrowth(n *night, earliest *reducer.Earliest) (err error) {
-	var hot []data.GrowthRow
+func (r *run) writeGrowth(n *night, earliest *earlier.Known) error {
+	var hot []*data.GrowthRow
 	members, first := make([]int64, earliest.Units()), make([]int, earliest.Units())
 	for row, u := range slices.Backward(n.Units) {
 		if u != engine.NoUnit {
@@ -240,27 +237,13 @@ func (r *run) writeGrowth(n *night, earliest *reducer.Earliest) (err error) {
 			continue
 		}
 		n.Views.View(uint32(u), &v)
-		hot = append(hot, data.GrowthRow{
+		hot = append(hot, &data.GrowthRow{
 			Night: r.config.Library.Night, Hi: v.Hi, Lo: v.Lo,
 			Documents: now, Before: last, Earlier: exact, Example: bytes.Clone(n.IDs.At(first[u])),
 		})
 	}
-	slices.SortFunc(hot, func(a, b data.GrowthRow) int {
+	slices.SortFunc(hot, func(a, b *data.GrowthRow) int {
 		return cmp.Or(cmp.Compare(b.Documents-b.Before, a.Documents-a.Before), bytes.Compare(a.Example, b.Example))
 	})
-	path, err := r.dir.Part(rundir.Growth, 0, ".parquet")
-	if err != nil {
-		return err
-	}
-	out, err := parquet.Create(path, &data.Growth, r.job.TableOptions())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Abort()) }()
-	for i := range hot[:min(len(hot), growing)] {
-		if err := out.Write(&hot[i]); err != nil {
-			return err
-		}
-	}
-	return out.Commit()
+	return writeTable(r, rundir.Growth, &data.Growth, hot[:min(len(hot), growing)])
 }

@@ -120,6 +120,25 @@ func TestDeletedNeverAppearsAgain(t *testing.T) {
 	}
 }
 
+// An id may be as long as a record, in every table and over nights.
+func TestLongIDs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	long := strings.Repeat("i", 2<<20)
+	for _, night := range []string{"2026-11-01", "2026-11-02"} {
+		jsonl(t, filepath.Join(dir, night+".jsonl"), fmt.Sprintf(`{"id":%q,"text":%q}`, long, text(1, 120)), fmt.Sprintf(`{"id":%q,"text":%q}`, night, text(1, 120)))
+		cfg := config.Default()
+		cfg.Match.AllPairs = true
+		s := libraryRun(t, cfg, dir, night, night)
+		if want := []match{{long, night, 0}, {night, long, 0}}; night == "2026-11-01" && !slices.Equal(readMatches(t, filepath.Join(dir, night), rundir.Matches), want) || s.Pairs != 1 {
+			t.Errorf("%s: %d pairs, or other matches", night, s.Pairs)
+		}
+		if s.Largest[0].Example != long {
+			t.Errorf("%s: the cluster's example has %d characters", night, len(s.Largest[0].Example))
+		}
+	}
+}
+
 // A cluster that one document continues is none of the largest.
 func TestLargestHaveTwoDocuments(t *testing.T) {
 	dir := t.TempDir()

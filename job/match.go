@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,18 +26,16 @@ const (
 
 // match has the engine join the documents, and writes the pairs that it found.
 // Documents go in and out.
-func (r *run) match(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageMatch}
+func (r *run) match(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
 	path := r.dir.Path(rundir.State, matchedFile)
 	out, err := pairs.Create(path)
 	if err != nil {
-		return rec, err
+		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	var mu sync.Mutex
@@ -56,17 +53,16 @@ func (r *run) match(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return out.Add(batch)
 	})
 	if err != nil {
-		return rec, fmt.Errorf("%s: %w", stageMatch, err)
+		return fmt.Errorf("%s: %w", stageMatch, err)
 	}
 	if err := r.want(documents, open); err != nil {
-		return rec, err
+		return err
 	}
 	if err := out.Commit(); err != nil {
-		return rec, err
+		return err
 	}
 	rec.Outputs = []string{filepath.Join(rundir.State, matchedFile)}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, r.dir.PutRecord(rec)
+	return nil
 }
 
 // want notes, for each split, the rows whose texts decide.
@@ -90,12 +86,10 @@ func (r *run) want(documents *engine.Documents, open map[uint64]bool) error {
 
 // resolve has the texts of the open pairs decide. The refused ones are kept:
 // the run's check of itself asks for them.
-func (r *run) resolve(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageResolve}
+func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	var open []pairs.Pair
 	err = pairs.Each(ctx, r.dir.Path(rundir.State, matchedFile), func(p pairs.Pair) error {
@@ -105,13 +99,13 @@ func (r *run) resolve(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return nil
 	})
 	if err != nil {
-		return rec, err
+		return err
 	}
 	slices.SortFunc(open, comparePairs)
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return comparePairs(p, q) == 0 })
 	limit, err := r.config.Execution.MemoryLimit()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	shingles := engine.OpenShingles(r.dir, documents, limit/2)
 	group, gctx := errgroup.WithContext(ctx)
@@ -122,20 +116,19 @@ func (r *run) resolve(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return rec, fmt.Errorf("%s: %w", stageResolve, err)
+		return fmt.Errorf("%s: %w", stageResolve, err)
 	}
 	out, err := pairs.Create(r.dir.Path(rundir.State, resolvedFile))
 	if err != nil {
-		return rec, err
+		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	if err := errors.Join(out.Add(open), out.Commit()); err != nil {
-		return rec, err
+		return err
 	}
 	rec.RowsIn, rec.RowsOut = int64(len(open)), int64(len(open))
 	rec.Outputs = []string{filepath.Join(rundir.State, resolvedFile)}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, r.dir.PutRecord(rec)
+	return nil
 }
 
 // consult fills in what the texts say of pairs in order.

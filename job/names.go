@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -33,16 +32,14 @@ const (
 // names gives each split the ids that its tables have: the requests are dealt
 // to the splits of those documents, and the answers back. The summary, too,
 // asks for some: as if it were one split more.
-func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageNames}
+func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	limit, err := r.config.Execution.MemoryLimit()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Memory: limit / 8, Head: requestBytes})
 	defer func() { err = errors.Join(err, asked.Close()) }()
@@ -51,7 +48,7 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return errors.Join(r.ask(documents, task, deal), deal.Flush())
 	})
 	if err := errors.Join(err, r.askLargest(documents, asked.Dealer())); err != nil {
-		return rec, err
+		return err
 	}
 	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Memory: limit / 2, Head: answerBytes, Tail: true})
 	defer func() { err = errors.Join(err, answers.Close()) }()
@@ -60,24 +57,23 @@ func (r *run) names(ctx context.Context) (rec rundir.TaskRecord, err error) {
 		return errors.Join(r.answer(ctx, documents, task, asked, deal), deal.Flush())
 	})
 	if err != nil {
-		return rec, err
+		return err
 	}
 	if err := os.MkdirAll(r.dir.Path(rundir.State, engine.NamesFolder), 0o755); err != nil {
-		return rec, err
+		return err
 	}
 	err = r.eachSplit(ctx, func(task int) error {
 		path := r.dir.Path(rundir.State, engine.NamesFolder, rundir.PartName(task, ""))
 		return errors.Join(writeNames(path, answers, task), answers.Drop(task))
 	})
 	if err := errors.Join(err, r.nameLargest(answers, documents.Parts())); err != nil {
-		return rec, err
+		return err
 	}
 	rec.Outputs = []string{filepath.Join(rundir.State, largestFile)}
 	for task := range documents.Parts() {
 		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, engine.NamesFolder, rundir.PartName(task, "")))
 	}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, r.dir.PutRecord(rec)
+	return nil
 }
 
 // writeNames writes the names that a split was answered, in the order of slots.

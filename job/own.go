@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -25,22 +24,20 @@ func (r *run) sampled(_ context.Context, records []rundir.TaskRecord) error {
 // learn makes the run's templates of what its splits were sampled for and of
 // what its library knows: of a site of few pages, those that earlier nights
 // sampled, too. Sampled documents go in and out.
-func (r *run) learn(ctx context.Context) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: stageTemplates, Counts: map[string]int64{}}
+func (r *run) learn(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	for _, sample := range r.samples {
 		rec.RowsIn += sample.RowsOut
 	}
 	sample, err := engine.Sampled(r.job, r.samples)
 	if err != nil {
-		return rec, fmt.Errorf("%s: %w", stageTemplates, err)
+		return fmt.Errorf("%s: %w", stageTemplates, err)
 	}
 	known, err := r.known()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	if rec.Counts["earlier"], err = r.addEarlier(ctx, sample, known); err != nil {
-		return rec, fmt.Errorf("%s: %w", stageTemplates, err)
+		return fmt.Errorf("%s: %w", stageTemplates, err)
 	}
 	sites, most := sample.Sites()
 	model := sample.Model()
@@ -48,18 +45,17 @@ func (r *run) learn(ctx context.Context) (rec rundir.TaskRecord, err error) {
 	model.Merge(known)
 	blob, err := model.MarshalBinary()
 	if err != nil {
-		return rec, err
+		return err
 	}
 	name, err := engine.WriteTemplates(r.dir, blob)
 	if err != nil {
-		return rec, err
+		return err
 	}
 	digest := xxh3.Hash128(blob).Bytes()
 	rec.Digest = hex.EncodeToString(digest[:])
 	rec.Counts["sites"], rec.Counts["largest"], rec.Counts["learned"], rec.Counts["known"] = int64(sites), int64(most), int64(learned), int64(model.Sites()-learned)
 	rec.RowsOut, rec.Outputs = rec.RowsIn, []string{name}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, r.dir.PutRecord(rec)
+	return nil
 }
 
 // known is what the run's library knows: what was left out of the texts of

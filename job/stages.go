@@ -38,7 +38,7 @@ type Stage struct {
 	Doc      string // what becomes of what
 
 	when func(command string, c *config.Config) bool            // it is a stage of such a run; nil: of all
-	task func(*run, context.Context) (rundir.TaskRecord, error) // of a stage of one task
+	task func(*run, context.Context, *rundir.TaskRecord) error  // of a stage of one task: fills in what it did
 	done func(*run, context.Context, []rundir.TaskRecord) error // takes the records in; may be nil
 }
 
@@ -166,9 +166,15 @@ func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskReco
 	pass, finish := r.Progress(stage.Name)
 	defer finish()
 	r.job.Pass = pass
-	return engine.Guard(func() (err error) {
-		records[0], err = stage.task(r, ctx)
-		return err
+	return engine.Guard(func() error {
+		began := time.Now()
+		rec := rundir.TaskRecord{Stage: stage.Name, Skipped: map[string]int64{}, Counts: map[string]int64{}}
+		if err := stage.task(r, ctx, &rec); err != nil {
+			return err
+		}
+		rec.Seconds = time.Since(began).Seconds()
+		records[0] = rec
+		return r.dir.PutRecord(rec)
 	})
 }
 

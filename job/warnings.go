@@ -6,14 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// counted is a log that counts the warnings it is given, shown or not. One that
-// names an attempt is of a flow that is tried again.
+// counted is a log that counts the warnings it is given, shown or not.
 type counted struct {
 	slog.Handler
-	*told
+	warnings *atomic.Int64
 }
-
-type told struct{ warnings, restarts atomic.Int64 }
 
 func (c counted) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || c.Handler.Enabled(ctx, level)
@@ -22,12 +19,6 @@ func (c counted) Enabled(ctx context.Context, level slog.Level) bool {
 func (c counted) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn {
 		c.warnings.Add(1)
-		r.Attrs(func(a slog.Attr) bool {
-			if a.Key == "attempt" {
-				c.restarts.Add(1)
-			}
-			return true
-		})
 	}
 	if !c.Handler.Enabled(ctx, r.Level) {
 		return nil
@@ -36,9 +27,9 @@ func (c counted) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (c counted) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return counted{c.Handler.WithAttrs(attrs), c.told}
+	return counted{c.Handler.WithAttrs(attrs), c.warnings}
 }
 
 func (c counted) WithGroup(name string) slog.Handler {
-	return counted{c.Handler.WithGroup(name), c.told}
+	return counted{c.Handler.WithGroup(name), c.warnings}
 }

@@ -246,23 +246,14 @@ type EarlierMatch struct {
 	Unit     uint32
 	Row      int
 	Distance int
-	EarlierEvidence
+	Evidence data.Evidence // of the verdict, if there is one beside the distance
 }
-
-// EarlierEvidence is what the verdict on a pair rests on, beside the distance.
-type EarlierEvidence struct {
-	Similarity float64 // estimated from the sketches, or of short texts by their edits
-	Reason     string
-}
-
-// Judge gives the verdict on two candidates.
-type Judge func(a, b *data.View) (same bool, e EarlierEvidence)
 
 // Prober finds the earlier documents that match this run's. It holds
 // buffers that are used again, so one goroutine uses it at a time.
 type Prober struct {
 	t      *Index
-	judge  Judge // nil: the distance alone decides
+	judge  func(a, b *data.View) data.Evidence // nil: the distance alone decides
 	narrow *hamming.Prober[uint64]
 	wide   *hamming.Prober[hamming.Uint128]
 
@@ -298,7 +289,7 @@ type nearPair struct {
 
 // NewProber returns a Prober. With a nil judge documents of the normal lane
 // within the distance are the same, and others are no candidates.
-func (t *Index) NewProber(judge Judge) *Prober {
+func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 	m := &Prober{t: t, judge: judge}
 	if t.wide != nil {
 		m.wide = t.wide.NewProber()
@@ -452,8 +443,7 @@ func (m *Prober) confirm(rows *EarlierRows, u uint32, row, distance int, visit f
 	if m.judge != nil {
 		m.load(rows, row)
 		m.t.units.View(u, &m.unit)
-		var same bool
-		if same, met.EarlierEvidence = m.judge(&m.unit, &m.view); !same {
+		if met.Evidence = m.judge(&m.unit, &m.view); met.Evidence.Reason == data.NotTheSame {
 			return
 		}
 	}

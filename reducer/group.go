@@ -12,44 +12,42 @@ import (
 // errOrder: a part is not sorted.
 var errOrder = errors.New("entries are not in order")
 
-// Partial is phase one of the salted reduce: the records of one (salt, key)
-// partition, in any order and of any number of keys, become one Entry per
-// distinct fingerprint and key, its documents ascending and each once. It calls
-// emit with each in turn, in order of key, then fingerprint; the entry is used
-// again. It stops at emit's first error and returns it. records is sorted in
-// place.
-//
-// The salt is taken from the fingerprint, so identical fingerprints are
-// always in the same partition and collapse here, before they travel on.
-func Partial(records []data.Keyed, emit func(*data.Entry) error) error {
-	sortKeyed(records)
-	var e data.Entry
-	for start := 0; start < len(records); {
-		r := &records[start]
-		e.Key, e.Hi, e.Lo, e.Docs = r.Key, r.Hi, r.Lo, append(e.Docs[:0], r.Doc)
-		end := start + 1
-		for ; end < len(records); end++ {
-			next := &records[end]
-			if next.Key != r.Key || next.Lo != r.Lo || next.Hi != r.Hi {
-				break
-			}
-			if next.Doc != e.Docs[len(e.Docs)-1] { // a record delivered twice counts once
-				e.Docs = append(e.Docs, next.Doc)
-			}
-		}
-		if err := emit(&e); err != nil {
-			return err
-		}
-		start = end
-	}
-	return nil
-}
-
 // Part is what one partial reduce delivered for a partition of the keys, in
 // its order: each call puts the next entry into e, whose documents are good
 // until the next call, or returns false at the end. An entry may come in
 // pieces, one after the other.
 type Part func(e *data.Entry) (bool, error)
+
+// Partial is phase one of the salted reduce: the records of one (salt, key)
+// partition, in any order and of any number of keys, become one entry per
+// distinct fingerprint and key, its documents ascending and each once, in order
+// of key, then fingerprint. The Part returned has no error. records is sorted in
+// place, and not to be changed while the Part is read.
+//
+// The salt is taken from the fingerprint, so identical fingerprints are
+// always in the same partition and collapse here, before they travel on.
+func Partial(records []data.Keyed) Part {
+	sortKeyed(records)
+	var docs []uint64
+	return func(e *data.Entry) (bool, error) {
+		if len(records) == 0 {
+			return false, nil
+		}
+		r, n := records[0], 0
+		for docs = docs[:0]; n < len(records); n++ {
+			next := &records[n]
+			if next.Key != r.Key || next.Lo != r.Lo || next.Hi != r.Hi {
+				break
+			}
+			if n == 0 || next.Doc != docs[len(docs)-1] { // a record delivered twice counts once
+				docs = append(docs, next.Doc)
+			}
+		}
+		records = records[n:]
+		e.Key, e.Hi, e.Lo, e.Docs = r.Key, r.Hi, r.Lo, docs
+		return true, nil
+	}
+}
 
 // Final is phase two: it merges what the salts' partial reduces delivered for
 // one partition of the keys and calls group once per key in ascending order

@@ -52,10 +52,11 @@ func grouped(records []data.Keyed) []data.Entry {
 
 // partial keeps the entries of Partial.
 func partial(records []data.Keyed) (entries []data.Entry) {
-	_ = Partial(records, func(e *data.Entry) error {
+	next := Partial(records)
+	var e data.Entry
+	for more, _ := next(&e); more; more, _ = next(&e) {
 		entries = append(entries, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: slices.Clone(e.Docs)})
-		return nil
-	})
+	}
 	return entries
 }
 
@@ -419,8 +420,11 @@ func TestKeeper(t *testing.T) {
 
 func Example() {
 	// One partition of one salt: the same fingerprint twice collapses.
-	_ = Partial([]data.Keyed{{Key: 1, Lo: 0xab, Doc: 5}, {Key: 1, Lo: 0xab, Doc: 2}, {Key: 1, Lo: 0xaf, Doc: 3}}, func(e *data.Entry) error {
-		fmt.Printf("%x %v\n", e.Lo, e.Docs)
+	part := Partial([]data.Keyed{{Key: 1, Lo: 0xab, Doc: 5}, {Key: 1, Lo: 0xab, Doc: 2}, {Key: 1, Lo: 0xaf, Doc: 3}})
+	_ = Final([]Part{part}, func(group []data.Entry) error {
+		for _, e := range group {
+			fmt.Printf("%x %v\n", e.Lo, e.Docs)
+		}
 		return nil
 	})
 	best := NewBest(6)

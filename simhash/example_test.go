@@ -50,11 +50,7 @@ func ExampleLayout() {
 		fmt.Println(err)
 		return
 	}
-	f, err := simhash.Parse("1f3c00420000abcd")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	f := simhash.Fingerprint{Lo: 0x1f3c00420000abcd}
 	for table := range layout.Tables() {
 		key, rest := layout.Key(table, f)
 		fmt.Println(key, rest, layout.Join(key, rest) == f)

@@ -44,33 +44,6 @@ func (f Fingerprint) String() string {
 	return f.Hex(64)
 }
 
-// Parse reads what Hex and String write: 8, 16 or 32 hexadecimal digits.
-func Parse(s string) (Fingerprint, error) {
-	var f Fingerprint
-	high, low := "", s
-	switch len(s) {
-	case 8, 16:
-	case 32:
-		high, low = s[:16], s[16:]
-	default:
-		return f, fmt.Errorf("fingerprint %q has %d digits: write 8, 16 or 32 hexadecimal digits", s, len(s))
-	}
-	for _, part := range []struct {
-		digits string
-		value  *uint64
-	}{{high, &f.Hi}, {low, &f.Lo}} {
-		if part.digits == "" {
-			continue
-		}
-		v, err := strconv.ParseUint(part.digits, 16, 64)
-		if err != nil {
-			return Fingerprint{}, fmt.Errorf("fingerprint %q: write hexadecimal digits only", s)
-		}
-		*part.value = v
-	}
-	return f, nil
-}
-
 // checkBits returns an error when bits is not a width of a fingerprint.
 func checkBits(bits int) error {
 	if bits != 32 && bits != 64 && bits != 128 {

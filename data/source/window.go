@@ -22,8 +22,9 @@ const windowBytes = 256 << 10
 // found in the middle, which is in plain JSONL, WARC and WET and in those with
 // a gzip member for each record; else the beginning. The last record of a
 // piece may be cut off. A split of Parquet is its own window: who reads it
-// stops when enough is consumed.
-func Windows(split data.Split, size int64) (windows []data.Split, err error) {
+// stops when enough is consumed. A shift, 0 to 1, moves the pieces to other
+// documents: by that share of what lies between two of them.
+func Windows(split data.Split, size int64, shift float64) (windows []data.Split, err error) {
 	if split.Format == FormatParquet || split.Path == "-" {
 		return []data.Split{split}, nil
 	}
@@ -39,7 +40,7 @@ func Windows(split data.Split, size int64) (windows []data.Split, err error) {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
-	starts, err := starts(f, split, end, max(1, size/windowBytes))
+	starts, err := starts(f, split, end, size, shift)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", split.Path, err)
 	}
@@ -55,9 +56,9 @@ func Windows(split data.Split, size int64) (windows []data.Split, err error) {
 	return windows, nil
 }
 
-// starts returns at most n places of a split where a record starts, ascending;
-// the first is the split's own.
-func starts(f object.File, split data.Split, end, n int64) (at []int64, err error) {
+// starts returns the places of a split, ascending, where pieces of it start
+// that are size bytes together: each is the start of a record.
+func starts(f object.File, split data.Split, end, size int64, shift float64) (at []int64, err error) {
 	at = []int64{split.Start}
 	head := make([]byte, 4)
 	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -83,8 +84,14 @@ func starts(f object.File, split data.Split, end, n int64) (at []int64, err erro
 		return at, nil
 	}
 	buf := make([]byte, windowBytes)
-	for i := int64(1); i < n; i++ {
-		from := split.Start + (end-split.Start)/n*i
+	n := max(1, size/windowBytes)
+	step := (end - split.Start) / n
+	shifted := int64(shift * float64(step-size/n))
+	for i := range n {
+		from := split.Start + step*i + shifted
+		if from == split.Start {
+			continue
+		}
 		read, err := f.ReadAt(buf[:min(int64(len(buf)), end-from)], from)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
@@ -92,6 +99,9 @@ func starts(f object.File, split data.Split, end, n int64) (at []int64, err erro
 		if start := find(buf[:read]); start >= 0 && from+int64(start) > at[len(at)-1] {
 			at = append(at, from+int64(start))
 		}
+	}
+	if shifted > 0 && len(at) > 1 {
+		at = at[1:]
 	}
 	return at, nil
 }

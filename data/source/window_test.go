@@ -50,24 +50,30 @@ func TestWindows(t *testing.T) {
 		if err != nil || len(splits) != 1 {
 			t.Fatalf("%s: %d splits, %v", c.name, len(splits), err)
 		}
-		windows, err := source.Windows(splits[0], size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen, total := map[string]bool{}, int64(0)
-		for _, w := range windows {
-			total += w.End - w.Start
-			for _, text := range whole(t, w) {
-				if len(text) < 1024 || seen[text[:8]] {
-					t.Fatalf("%s: %q…", c.name, text[:min(len(text), 20)])
+		nights := map[string]bool{} // documents of any shift
+		for _, shift := range []float64{0, .25, .5, .99999} {
+			windows, err := source.Windows(splits[0], size, shift)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, total := map[string]bool{}, int64(0)
+			for _, w := range windows {
+				total += w.End - w.Start
+				for _, text := range whole(t, w) {
+					if len(text) < 1024 || seen[text[:8]] {
+						t.Fatalf("%s: %q…", c.name, text[:min(len(text), 20)])
+					}
+					seen[text[:8]], nights[text[:8]] = true, true
 				}
-				seen[text[:8]] = true
+			}
+			if len(windows) <= c.places || total > size || total < size*3/4 || len(seen) < 500 {
+				t.Errorf("%s: %d windows of %d bytes have %d documents", c.name, len(windows), total, len(seen))
 			}
 		}
-		if len(windows) <= c.places || total > size || total < size*3/4 || len(seen) < 500 {
-			t.Errorf("%s: %d windows of %d bytes have %d documents", c.name, len(windows), total, len(seen))
+		if c.places > 0 && len(nights) < 3000 {
+			t.Errorf("%s: all shifts together have %d documents", c.name, len(nights))
 		}
-		if all, err := source.Windows(splits[0], 1<<40); err != nil || len(all) != 1 || all[0] != splits[0] {
+		if all, err := source.Windows(splits[0], 1<<40, .5); err != nil || len(all) != 1 || all[0] != splits[0] {
 			t.Errorf("%s: all of it: %v, %v", c.name, all, err)
 		}
 	}

@@ -157,20 +157,7 @@ func match(rule mapper.Rule, views []data.View) (*reducer.Components, error) {
 				return nil, err
 			}
 		}
-		var entries []data.Entry
-		_ = reducer.Partial(records, func(e *data.Entry) error { // no emit fails
-			entries = append(entries, *e)
-			entries[len(entries)-1].Docs = slices.Clone(e.Docs)
-			return nil
-		})
-		part := func(e *data.Entry) (bool, error) {
-			if len(entries) == 0 {
-				return false, nil
-			}
-			*e, entries = entries[0], entries[1:]
-			return true, nil
-		}
-		if err := reducer.Final([]reducer.Part{part}, compare.Group); err != nil {
+		if err := reducer.Final([]reducer.Part{reducer.Partial(records)}, compare.Group); err != nil {
 			return nil, fmt.Errorf("dedup: %w", err)
 		}
 	}

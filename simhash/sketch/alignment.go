@@ -25,7 +25,7 @@ type Edited struct {
 }
 
 // Edits are slips, as a reader of print or a typist makes them, when they are no
-// more than ShortEdits, a seventh of the longer text; when those between two
+// more than mostEdits, a seventh of the longer text; when those between two
 // characters that stay are maxPiece on average at most; and when there are
 // slipsDigit of them at least for every digit or numeral that they take or bring.
 // What makes another text of a form, another date, name or amount, is edited in
@@ -49,19 +49,19 @@ const stretchMax = 256
 // in a stretch no more than lead, and one more for each letters that it got on.
 type bounds struct{ most, lead, letters int }
 
-// Slips gives the verdict on two texts of more than fewMax characters: whether
+// slips gives the verdict on two texts of more than fewMax characters: whether
 // they differ by slips alone; and how they differ, if so. Of long texts, of more
 // than ShortMax characters, one may go on beyond the other at its end or its
 // beginning, by half of the other's length at most: a footer. It does not depend on the order of the two, takes time for the
 // length and no more memory for a longer text.
-func (s *Alignment) Slips(a, b []rune) (v Verdict, e Edited) {
+func (s *Alignment) slips(a, b []rune) (v Verdict, e Edited) {
 	if before(b, a) {
 		a, b = b, a // of equally short ways the same, whatever the order
 	}
 	long := len(b) > ShortMax
-	limit := bounds{ShortEdits(len(b)), 12, 4}
+	limit := bounds{mostEdits(len(b)), 12, 4}
 	if long {
-		limit.most = ShortEdits(len(a))
+		limit.most = mostEdits(len(a))
 	}
 	if !withinHalf(len(a), len(b)) {
 		return Verdict{Reason: ReasonShortUnlike}, Edited{}
@@ -77,9 +77,9 @@ func (s *Alignment) Slips(a, b []rune) (v Verdict, e Edited) {
 	case e.Edits > limit.most:
 		return Verdict{Reason: ReasonShortUnlike}, Edited{}
 	case slipsDigit*e.Digits > e.Edits:
-		return Verdict{Reason: ReasonShortNumber}, Edited{}
+		return Verdict{Reason: reasonShortNumber}, Edited{}
 	case float64(e.Edits) > maxPiece*float64(e.Pieces):
-		return Verdict{Reason: ReasonShortWord}, Edited{}
+		return Verdict{Reason: reasonShortWord}, Edited{}
 	}
 	return Verdict{Same: true, Reason: ReasonShortAlike}, e
 }
@@ -87,9 +87,9 @@ func (s *Alignment) Slips(a, b []rune) (v Verdict, e Edited) {
 // withinHalf reports whether the longer of two texts is longer by half at most.
 func withinHalf(shorter, longer int) bool { return 2*longer <= 3*shorter }
 
-// Revised reports whether one of two texts is a revision of the other, and how
+// revised reports whether one of two texts is a revision of the other, and how
 // they differ, if so. It is as Slips in the rest.
-func (s *Alignment) Revised(a, b []rune) (ok bool, e Edited) {
+func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
 	if before(b, a) {
 		a, b = b, a
 	}

@@ -56,8 +56,8 @@ func TestAlignAgainstTable(t *testing.T) {
 		if e.Edits != want || e.Pieces > e.Edits || (e.Pieces == 0) != (e.Edits == 0) || e.Digits > 2*e.Edits {
 			t.Fatalf("%+v; want %d edits", e, want)
 		}
-		v, e := s.Slips(a, b)
-		if back, eBack := s.Slips(b, a); back != v || eBack != e {
+		v, e := s.slips(a, b)
+		if back, eBack := s.slips(b, a); back != v || eBack != e {
 			t.Fatalf("%+v of %+v, and %+v of %+v the other way round", v, e, back, eBack)
 		}
 	})
@@ -73,7 +73,7 @@ func TestAlignLongAgainstTable(t *testing.T) {
 			text := random(r, 300+r.IntN(2000), []rune(letters))
 			other := slipped(text, int(share*float64(len(text))), r, []rune(letters))
 			want := levenshtein(text, other)
-			e := s.align(text, other, bounds{ShortEdits(max(len(text), len(other))), 12, 4}, false)
+			e := s.align(text, other, bounds{mostEdits(max(len(text), len(other))), 12, 4}, false)
 			if e.Edits < want || float64(e.Edits) > 1.02*float64(want)+1 {
 				t.Errorf("%q, %g edited: %+v, the fewest are %d", letters, share, e, want)
 			}
@@ -89,8 +89,8 @@ func TestSlipsOfLongTexts(t *testing.T) {
 	text := random(r, 1500, letters)
 	var s Alignment
 	judge := func(other []rune) string {
-		v, _ := s.Slips(text, other)
-		if back, _ := s.Slips(other, text); back != v {
+		v, _ := s.slips(text, other)
+		if back, _ := s.slips(other, text); back != v {
 			t.Errorf("%+v, and %+v the other way round", v, back)
 		}
 		return v.Reason
@@ -104,8 +104,8 @@ func TestSlipsOfLongTexts(t *testing.T) {
 		{"noise", slipped(text, 300, r, letters), ReasonShortUnlike},
 		{"a passage", slices.Concat(text[:700], random(r, 150, letters), text[850:]), ReasonShortUnlike},
 		{"another end", slices.Concat(text[:1000], random(r, 500, letters)), ReasonShortUnlike},
-		{"words", every(text, 30, random(r, 4, letters)), ReasonShortWord},
-		{"numbers", every(text, 12, []rune("7")), ReasonShortNumber},
+		{"words", every(text, 30, random(r, 4, letters)), reasonShortWord},
+		{"numbers", every(text, 12, []rune("7")), reasonShortNumber},
 		{"nothing", nil, ReasonShortUnlike},
 	} {
 		if got := judge(c.of); got != c.want {
@@ -152,7 +152,7 @@ func BenchmarkSlips(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			var s Alignment
 			for b.Loop() {
-				s.Slips(text, other)
+				s.slips(text, other)
 			}
 		})
 	}

@@ -44,9 +44,9 @@ const estimatedBelow = 0.04
 
 // Reasons of a Verdict.
 const (
-	ReasonSketchAlike  = "sketches alike"          // the estimate reaches the limit
-	ReasonSketchUnlike = "sketches unlike"         // it does not
-	ReasonSketchNear   = "sketches near the limit" // it does, by less than the texts may take from it, but they are gone
+	reasonSketchAlike  = "sketches alike"          // the estimate reaches the limit
+	reasonSketchUnlike = "sketches unlike"         // it does not
+	reasonSketchNear   = "sketches near the limit" // it does, by less than the texts may take from it, but they are gone
 	ReasonTextsAlike   = "texts alike"             // the texts' similarity reaches the limit
 	ReasonTextsUnlike  = "texts unlike"            // it does not
 	ReasonTextsSlips   = "texts alike but for slips"
@@ -55,8 +55,8 @@ const (
 	ReasonShortEqual   = "short, equal" // short texts of the same letters and digits
 	ReasonShortAlike   = "short, few edits"
 	ReasonShortUnlike  = "short, too many edits"
-	ReasonShortNumber  = "short, other numbers"
-	ReasonShortWord    = "short, another word" // one word stands where the other text has another
+	reasonShortNumber  = "short, other numbers"
+	reasonShortWord    = "short, another word" // one word stands where the other text has another
 	ReasonNothing      = "nothing to compare"  // one of the texts has neither letter nor digit
 )
 
@@ -71,9 +71,9 @@ type Verdict struct {
 // gone: what the estimate says.
 func (v Verdict) Estimated() Verdict {
 	if v.Open && v.Same {
-		v.Reason = ReasonSketchNear
+		v.Reason = reasonSketchNear
 	} else if v.Open {
-		v.Reason = ReasonSketchUnlike
+		v.Reason = reasonSketchUnlike
 	}
 	v.Open = false
 	return v
@@ -122,9 +122,9 @@ func (r Rules) Judge(estimate float64, length int) Verdict {
 	case r.Border > 0 && estimate > limit-r.Border && estimate < limit+r.Border:
 		v.Open, v.Reason = true, ReasonOpen
 	case v.Same:
-		v.Reason = ReasonSketchAlike
+		v.Reason = reasonSketchAlike
 	default:
-		v.Reason = ReasonSketchUnlike
+		v.Reason = reasonSketchUnlike
 	}
 	return v
 }
@@ -145,11 +145,11 @@ func (r Rules) Settle(jaccard float64, length int) Verdict {
 // Order gives the verdict on a pair that Settle leaves open by the texts'
 // Letters, and how they differ if it is yes.
 func (r Rules) Order(align *Alignment, a, b []rune, jaccard float64, length int) (Verdict, Edited) {
-	if v, e := align.Slips(a, b); v.Same {
+	if v, e := align.slips(a, b); v.Same {
 		return Verdict{Same: true, Reason: ReasonTextsSlips}, e
 	}
 	if length >= r.LongFrom && jaccard >= r.Limit(length)-revisedBelow {
-		if ok, e := align.Revised(a, b); ok {
+		if ok, e := align.revised(a, b); ok {
 			return Verdict{Same: true, Reason: ReasonTextsOrder}, e
 		}
 	}

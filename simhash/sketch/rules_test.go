@@ -12,11 +12,11 @@ func TestRules(t *testing.T) {
 		length   int
 		want     Verdict
 	}{
-		{0.75, 99, Verdict{Same: true, Reason: ReasonSketchAlike}},
+		{0.75, 99, Verdict{Same: true, Reason: reasonSketchAlike}},
 		{0.65, 99, Verdict{Same: true, Open: true, Reason: ReasonOpen}},
 		{0.55, 99, Verdict{Open: true, Reason: ReasonOpen}},
-		{0.45, 99, Verdict{Reason: ReasonSketchUnlike}},
-		{0.55, 100, Verdict{Same: true, Reason: ReasonSketchAlike}},
+		{0.45, 99, Verdict{Reason: reasonSketchUnlike}},
+		{0.55, 100, Verdict{Same: true, Reason: reasonSketchAlike}},
 		{0.35, 100, Verdict{Open: true, Reason: ReasonOpen}},
 	} {
 		if got := r.Judge(c.estimate, c.length); got != c.want {
@@ -33,8 +33,8 @@ func TestRules(t *testing.T) {
 		t.Errorf("far below the limit: %+v", got)
 	}
 	for estimate, want := range map[float64]Verdict{
-		0.75: {Same: true, Reason: ReasonSketchAlike}, 0.65: {Same: true, Reason: ReasonSketchNear},
-		0.55: {Reason: ReasonSketchUnlike}, 0.45: {Reason: ReasonSketchUnlike},
+		0.75: {Same: true, Reason: reasonSketchAlike}, 0.65: {Same: true, Reason: reasonSketchNear},
+		0.55: {Reason: reasonSketchUnlike}, 0.45: {Reason: reasonSketchUnlike},
 	} {
 		if got := r.Judge(estimate, 99).Estimated(); got != want {
 			t.Errorf("without texts, at %v: %+v, want %+v", estimate, got, want)
@@ -56,7 +56,7 @@ func TestRules(t *testing.T) {
 	if got := r.Settle(0.59, 99); got.Open || r.Ordered(0.59, 100, 100) || r.Least() != 0.4 || r.EstimateLimit(100) != 0.4 {
 		t.Errorf("without a border: %+v, the least %v", got, r.Least())
 	}
-	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: ReasonSketchAlike}) {
+	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: reasonSketchAlike}) {
 		t.Errorf("without a border: %+v", got)
 	}
 }

@@ -109,13 +109,13 @@ func SharedSample(a, b []byte, x, y int) (shared, fewer int) {
 	return shared, min(n, m)
 }
 
-// What two texts' samples share of the fewer keys, out of SampleParts: most, if
+// What two texts' samples share of the fewer keys, out of sampleParts: most, if
 // one text contains the other; hardly less than ContainedParts, if either has
 // something of its own, too. Each edit spoils the passages that it is in: with a
 // tenth of the letters edited a fifth of the passages is left, and less than
 // EditedParts by mishap only.
 const (
-	SampleParts    = 20
+	sampleParts    = 20
 	ContainedParts = 8
 	EditedParts    = 2
 )
@@ -124,7 +124,7 @@ const (
 // characters, share two keys, and so many parts of the fewer.
 func AlikeSamples(a, b []byte, x, y, parts int) bool {
 	n, m := sameLevel(a, b, x, y)
-	need := max(2, (parts*min(n, m)+SampleParts-1)/SampleParts)
+	need := max(2, (parts*min(n, m)+sampleParts-1)/sampleParts)
 	return reach(a[:n*SampleKeyBytes], b[:m*SampleKeyBytes], need)
 }
 

@@ -88,11 +88,11 @@ func Few(text []byte) bool {
 	return n <= fewMax
 }
 
-// ShortEdits is the most edits between short texts of which the longer one has
+// mostEdits is the most edits between short texts of which the longer one has
 // that many characters. Of a text of more than fewMax a run of gramSize +
 // gramWindow − 1 characters is left without: m characters with e edits are
 // e + 1 runs, together m − e or more.
-func ShortEdits(length int) int {
+func mostEdits(length int) int {
 	const run = gramSize + gramWindow - 1
 	if length > fewMax {
 		return (length - run) / run
@@ -110,7 +110,7 @@ const (
 )
 
 // Keys appends the keys of a short text, as ShortText gives it, to dst,
-// distinct and ascending. Two short texts within ShortEdits of each other have
+// distinct and ascending. Two short texts within mostEdits of each other have
 // a key in common. For texts of few letters: of a text cut into e + 1 segments,
 // e edits leave one unchanged and near its place (Li, Deng, Wang, Feng:
 // Pass-Join, VLDB 2011). A text of 11 characters has about 20 keys, one of 100
@@ -120,7 +120,7 @@ func (s *Short) Keys(dst []uint64, text []rune) []uint64 {
 	if len(text) <= fewMax {
 		dst = s.segmentKeys(dst, text)
 	}
-	if len(text)+ShortEdits(fewMax+1) > fewMax { // a text near enough may have more letters
+	if len(text)+mostEdits(fewMax+1) > fewMax { // a text near enough may have more letters
 		dst = s.gramKeys(dst, text)
 	}
 	slices.Sort(dst[from:])
@@ -130,16 +130,16 @@ func (s *Short) Keys(dst []uint64, text []rune) []uint64 {
 // segmentKeys appends the keys by which texts of few letters meet.
 func (s *Short) segmentKeys(dst []uint64, text []rune) []uint64 {
 	n := len(text)
-	for longer := n; longer <= fewMax && longer-n <= ShortEdits(longer); longer++ {
-		edits := ShortEdits(longer)
-		if longer > n && edits == ShortEdits(longer-1) && longer-1-n <= edits {
+	for longer := n; longer <= fewMax && longer-n <= mostEdits(longer); longer++ {
+		edits := mostEdits(longer)
+		if longer > n && edits == mostEdits(longer-1) && longer-1-n <= edits {
 			continue // the same keys
 		}
 		for i := range edits + 1 {
 			dst = append(dst, s.key(text, edits, n, i, n*i/(edits+1), n*(i+1)/(edits+1)))
 		}
 	}
-	edits := ShortEdits(n)
+	edits := mostEdits(n)
 	for shorter := max(1, n-edits); shorter <= n; shorter++ {
 		excess := n - shorter
 		for i := range edits + 1 {
@@ -222,11 +222,11 @@ func (o Outline) Size() int {
 func (o Outline) Few() bool { return o[0] <= fewMax }
 
 // Unlike reports whether two short texts are certainly more edits apart than
-// ShortEdits: an edit takes one character away, and brings one.
+// mostEdits: an edit takes one character away, and brings one.
 func (o Outline) Unlike(p Outline) bool {
 	m, n := int(o[0]), int(p[0])
 	x, y := binary.LittleEndian.Uint64(o[1:]), binary.LittleEndian.Uint64(p[1:])
-	most := ShortEdits(max(m, n))
+	most := mostEdits(max(m, n))
 	return m-n > most || n-m > most || bits.OnesCount64(x&^y) > most || bits.OnesCount64(y&^x) > most ||
 		!o.Few() && !p.Few() && (o.excess(p) > most || p.excess(o) > most)
 }
@@ -253,17 +253,17 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	case slices.Equal(a, b):
 		return Verdict{Same: true, Reason: ReasonShortEqual}, 0
 	case longer > fewMax:
-		v, e := s.alignment.Slips(a, b)
+		v, e := s.alignment.slips(a, b)
 		return v, e.Edits
 	}
-	if edits = Edits(a, b); edits > ShortEdits(longer) {
+	if edits = editDistance(a, b); edits > mostEdits(longer) {
 		return Verdict{Reason: ReasonShortUnlike}, 0
 	}
 	if !sameDigits(a, b) && !digitsLost(a, b) || numberExchanged(a, b) {
-		return Verdict{Reason: ReasonShortNumber}, 0
+		return Verdict{Reason: reasonShortNumber}, 0
 	}
 	if wordExchanged(a, b) {
-		return Verdict{Reason: ReasonShortWord}, 0
+		return Verdict{Reason: reasonShortWord}, 0
 	}
 	return Verdict{Same: true, Reason: ReasonShortAlike}, edits
 }
@@ -307,7 +307,7 @@ func digitsLost(a, b []rune) bool {
 			return false
 		}
 	}
-	return replaced <= ShortEdits(len(a)) // else they differ in more than what is replaced
+	return replaced <= mostEdits(len(a)) // else they differ in more than what is replaced
 }
 
 // numberExchanged reports whether two texts have as many Chinese numbers, and
@@ -354,11 +354,11 @@ func wordExchanged(a, b []rune) bool {
 	return len(a) > 1 && len(b) > 1 && !slices.ContainsFunc(a, func(c rune) bool { return slices.Contains(b, c) })
 }
 
-// Edits returns the Levenshtein distance of two texts of at most 64 characters
+// editDistance returns the Levenshtein distance of two texts of at most 64 characters
 // each: how many characters have to be inserted, deleted or replaced to make b
 // of a (Hyyrö's form of Myers: A Fast Bit-Vector Algorithm for Approximate
 // String Matching, JACM 1999). A longer text's remainder is not looked at.
-func Edits(a, b []rune) int {
+func editDistance(a, b []rune) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) + len(b)

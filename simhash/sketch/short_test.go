@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// levenshtein is the oracle of Edits: the textbook's table.
+// levenshtein is the oracle of editDistance: the textbook's table.
 func levenshtein(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -32,7 +32,7 @@ func TestEditsAgainstTable(t *testing.T) {
 	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("abc大")), 0, 64)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := letters.Draw(t, "a"), letters.Draw(t, "b")
-		if got, want := Edits(a, b), levenshtein(a, b); got != want {
+		if got, want := editDistance(a, b), levenshtein(a, b); got != want {
 			t.Fatalf("%d edits, want %d", got, want)
 		}
 	})
@@ -44,7 +44,7 @@ func TestKeysMeet(t *testing.T) {
 		from := rapid.SampledFrom([]int{1, 1, 30, 41, 100}).Draw(t, "letters")
 		a := rapid.SliceOfN(rapid.SampledFrom([]rune("abcdefgh")), from, ShortMax).Draw(t, "a")
 		b := slices.Clone(a)
-		for range rapid.IntRange(0, ShortEdits(len(a))+1).Draw(t, "edits") {
+		for range rapid.IntRange(0, mostEdits(len(a))+1).Draw(t, "edits") {
 			c := rapid.SampledFrom([]rune("abcxyz")).Draw(t, "letter")
 			at := rapid.IntRange(0, max(0, len(b)-1)).Draw(t, "at")
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
@@ -58,7 +58,7 @@ func TestKeysMeet(t *testing.T) {
 				b[at] = c
 			}
 		}
-		if len(b) > ShortMax || levenshtein(a, b) > ShortEdits(max(len(a), len(b))) {
+		if len(b) > ShortMax || levenshtein(a, b) > mostEdits(max(len(a), len(b))) {
 			t.Skip("not within the limit")
 		}
 		var s Short
@@ -76,27 +76,27 @@ func TestShortVerdicts(t *testing.T) {
 	for _, c := range []struct{ a, b, reason string }{
 		{"亚冠 决赛", "亚冠，决赛", ReasonShortEqual},
 		{"亚冠决赛", "亚冠联赛", ReasonShortUnlike}, // four letters have to be equal
-		{"神舟十四号飞船发射", "神舟十五号飞船发射", ReasonShortNumber},
-		{"歌手新一季第十期歌单公布", "歌手新一季第十一期歌单公布", ReasonShortNumber},
+		{"神舟十四号飞船发射", "神舟十五号飞船发射", reasonShortNumber},
+		{"歌手新一季第十期歌单公布", "歌手新一季第十一期歌单公布", reasonShortNumber},
 		{"雷军能不能生产一下卫生巾", "雷军能不能生产卫生巾", ReasonShortAlike}, // no number
 		{"浙江第七十一场的疫情发布会", "浙江第七十一场疫情发布会", ReasonShortAlike},
-		{"北京新增本土确诊4例", "北京新增本土确诊5例", ReasonShortNumber},
+		{"北京新增本土确诊4例", "北京新增本土确诊5例", reasonShortNumber},
 		{"陈乔恩手机号码遭泄露", "陈乔恩手机的号码遭到泄露", ReasonShortAlike},
 		{"陈乔恩手机号码遭泄露", "陈乔恩的手机的号码遭到泄露", ReasonShortUnlike},
-		{"北京新增本土确诊4例", "上海新增本土确诊4例", ReasonShortWord},
+		{"北京新增本土确诊4例", "上海新增本土确诊4例", reasonShortWord},
 		{"北京新增本土确诊4例", "北京新增本土确诊的例", ReasonShortAlike}, // a slip
-		{"北京新增本土确诊4例", "北京新增本土确诊五例", ReasonShortNumber},
-		{"北京新增本土确诊4例", "北京增本土确诊14例", ReasonShortNumber},
-		{"北京新增本土确诊34例", "北京新增本土确诊4例", ReasonShortNumber},
-		{"黑白棋大赛昨日正式开播", "黑白棋大赛昨日正式空降", ReasonShortWord},
+		{"北京新增本土确诊4例", "北京新增本土确诊五例", reasonShortNumber},
+		{"北京新增本土确诊4例", "北京增本土确诊14例", reasonShortNumber},
+		{"北京新增本土确诊34例", "北京新增本土确诊4例", reasonShortNumber},
+		{"黑白棋大赛昨日正式开播", "黑白棋大赛昨日正式空降", reasonShortWord},
 		{"孟晚舟担任华为董事长", "孟晚舟卸任华为董事长", ReasonShortAlike},                       // one letter: perhaps a slip
 		{"the first iphone sold", "the first ihpone sold", ReasonShortAlike}, // the same letters
 		{"于正说想和杨幂再合作吗", "于正有意和杨幂合作吗", ReasonShortUnlike},
 		{"……", "亚冠", ReasonNothing},
 		{"the quick brown fox jumps over the lazy dog of 1999 today", "the quick brawn fox jumps ovr the lazzy dog of 19g9 today", ReasonShortAlike},
-		{"the quick brown fox jumps over the lazy dog of 1999 today", "the quick brown fox jumps over the lazy dog of 1998 today", ReasonShortNumber},
-		{"Qtly div nine cts vs nine cts prior Pay July 15 Record June 15", "Qtly div five cts vs five cts prior Pay July 15 Record June 30", ReasonShortNumber},
-		{"the quick brown fox jumps over the lazy dog of our house", "the quick brown cat jumps over the lazy dog of our house", ReasonShortWord},
+		{"the quick brown fox jumps over the lazy dog of 1999 today", "the quick brown fox jumps over the lazy dog of 1998 today", reasonShortNumber},
+		{"Qtly div nine cts vs nine cts prior Pay July 15 Record June 15", "Qtly div five cts vs five cts prior Pay July 15 Record June 30", reasonShortNumber},
+		{"the quick brown fox jumps over the lazy dog of our house", "the quick brown cat jumps over the lazy dog of our house", reasonShortWord},
 	} {
 		a, _ := ShortText(nil, []byte(c.a))
 		b, _ := ShortText(nil, []byte(c.b))
@@ -146,7 +146,7 @@ func TestUnlikeOutlinesAreFarApart(t *testing.T) {
 				b[at] = rapid.SampledFrom([]rune("xyz数")).Draw(t, "letter")
 			}
 		}
-		edits, most := levenshtein(a, b), ShortEdits(max(len(a), len(b)))
+		edits, most := levenshtein(a, b), mostEdits(max(len(a), len(b)))
 		outline, other := Outline(AppendOutline(nil, []byte(string(a)))), Outline(AppendOutline(nil, []byte(string(b))))
 		if len(outline) != outline.Size() || outline.Few() != (len(a) <= fewMax) {
 			t.Fatalf("%q: an outline of %d bytes, want %d; few %t", string(a), len(outline), outline.Size(), outline.Few())

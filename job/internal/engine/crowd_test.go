@@ -11,8 +11,8 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -97,7 +97,7 @@ func crowdTonight(pages int) *Tonight {
 	return n
 }
 
-func gathered(e *reducer.Earliest) (all []reducer.Gathered) {
+func gathered(e *earlier.Known) (all []earlier.Gathered) {
 	for u := range uint32(e.Units()) {
 		if g, ok := e.Gathered(u); ok {
 			g.Clusters = slices.Sorted(slices.Values(g.Clusters))
@@ -116,11 +116,11 @@ func TestJoinOfCrowds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := n.NewEarliest(l.Manifest())
+	got := n.NewKnown(l.Manifest())
 	if err := n.Join(context.Background(), l, splits, 2, got, func(int64) {}); err != nil {
 		t.Fatal(err)
 	}
-	want := n.NewEarliest(l.Manifest())
+	want := n.NewKnown(l.Manifest())
 	rule, verdict := Rule(n.match), judge(n.match)
 	pairs := 0
 	err = l.Rows(context.Background(), n.Before(), func(row *data.LibraryRow) error {
@@ -131,11 +131,12 @@ func TestJoinOfCrowds(t *testing.T) {
 			if !rule.Candidate(&unit, &v) {
 				continue
 			}
-			if same, e := verdict(&unit, &v); same {
+			if e := verdict(&unit, &v); e.Reason != data.NotTheSame {
+				similarity, reason := told(e)
 				pairs++
-				want.Add(u, &reducer.EarlierRow{
+				want.Add(u, &earlier.Row{
 					Night: row.Night, ID: row.DocID, FirstSeen: []byte(row.FirstSeen), Cluster: row.Cluster,
-					Distance: mapper.Distance(&unit, &v), Similarity: e.Similarity, Reason: e.Reason,
+					Distance: mapper.Distance(&unit, &v), Similarity: similarity, Reason: reason,
 				})
 			}
 		}
@@ -165,7 +166,7 @@ func BenchmarkJoinOfCrowds(b *testing.B) {
 			}
 			b.ResetTimer()
 			for range b.N {
-				if err := n.Join(context.Background(), l, splits, 2, n.NewEarliest(l.Manifest()), func(int64) {}); err != nil {
+				if err := n.Join(context.Background(), l, splits, 2, n.NewKnown(l.Manifest()), func(int64) {}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,10 +13,10 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -166,21 +166,21 @@ func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
 // Before says which documents of a library are of earlier nights.
 func (n *Tonight) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
 
-// NewEarliest returns what gathers for the night what a library knows of it.
-func (n *Tonight) NewEarliest(m *library.Manifest) *reducer.Earliest {
+// NewKnown returns what gathers for the night what a library knows of it.
+func (n *Tonight) NewKnown(m *library.Manifest) *earlier.Known {
 	before := ""
 	for _, have := range m.Nights {
 		if have.Name < n.night {
 			before = have.Name
 		}
 	}
-	return reducer.NewEarliest(n.IDs.Len(), n.Views.Len(), before)
+	return earlier.New(n.IDs.Len(), n.Views.Len(), before)
 }
 
 // Join streams the documents of earlier nights in the splits past tonight's, on
 // so many goroutines, each of which holds a batch of rows, and has found gather
 // what they say. advance is told of the documents as they pass, concurrently.
-func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *reducer.Earliest, advance func(documents int64)) error {
+func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *earlier.Known, advance func(documents int64)) error {
 	if len(splits) == 0 {
 		return nil
 	}
@@ -225,12 +225,12 @@ type joiner struct {
 	columns mapper.EarlierRows
 	seen    string
 
-	crowded  *mapper.Units     // the different documents that meet a crowd; nil: none yet
-	gathered *reducer.Earliest // those that look like each of them
+	crowded  *mapper.Units  // the different documents that meet a crowd; nil: none yet
+	gathered *earlier.Known // those that look like each of them
 	view     data.View
 }
 
-func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
+func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 	rows := j.rows(b)
 	for i, id := range b.DocID {
 		row := j.night.IDs.Find(id)
@@ -248,7 +248,8 @@ func (j *joiner) join(b *library.Batch, found *reducer.Earliest) {
 	}
 	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
 		row := earlierRow(b, met.Row)
-		row.Distance, row.Similarity, row.Reason = met.Distance, met.Similarity, met.Reason
+		row.Distance = met.Distance
+		row.Similarity, row.Reason = told(met.Evidence)
 		found.Add(met.Unit, &row)
 	}, func(i int) { j.crowd(b, i, rows, found) })
 }
@@ -261,13 +262,13 @@ func plain(b *library.Batch, i int) plainLook {
 	return p
 }
 
-func earlierRow(b *library.Batch, i int) reducer.EarlierRow {
-	return reducer.EarlierRow{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
+func earlierRow(b *library.Batch, i int) earlier.Row {
+	return earlier.Row{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
 }
 
 // crowd gathers earlier documents that look alike and meet a crowd of tonight's,
 // to be compared with it as one.
-func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found *reducer.Earliest) {
+func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found *earlier.Known) {
 	if j.crowded == nil {
 		j.crowded, j.gathered = mapper.NewUnits(true), found.Alike(j.night.crowded)
 	}
@@ -280,13 +281,14 @@ func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found 
 }
 
 // flush compares what was gathered with tonight's, and has found gather it.
-func (j *joiner) flush(found *reducer.Earliest) {
+func (j *joiner) flush(found *earlier.Known) {
 	if j.crowded == nil {
 		return
 	}
 	j.index.NewProber(judge(j.night.match)).Probe(j.crowded.Rows(), func(met mapper.EarlierMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
-			found.TakeAlike(met.Unit, &g, met.Distance, met.Similarity, met.Reason)
+			similarity, reason := told(met.Evidence)
+			found.TakeAlike(met.Unit, &g, met.Distance, similarity, reason)
 		}
 	}, nil)
 	j.crowded, j.gathered = nil, nil
@@ -325,13 +327,19 @@ func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 // judge returns the verdict on two documents that met, for one goroutine; nil
 // when the distance alone decides. The texts of earlier nights are gone: what
 // they would settle, the estimate decides.
-func judge(m config.Match) mapper.Judge {
+func judge(m config.Match) func(a, b *data.View) data.Evidence {
 	if !m.Verified() {
 		return nil
 	}
 	verifier := mapper.NewVerifier(Rule(m))
-	return func(a, b *data.View) (bool, mapper.EarlierEvidence) {
-		e := verifier.Estimated(verifier.Judge(a, b), a, b)
-		return e.Reason != data.NotTheSame, mapper.EarlierEvidence{Similarity: mapper.Similarity(e), Reason: e.Reason.String()}
+	return func(a, b *data.View) data.Evidence { return verifier.Estimated(verifier.Judge(a, b), a, b) }
+}
+
+// told is what the tables say of a verdict: nothing where the distance alone
+// decided.
+func told(e data.Evidence) (similarity float64, reason string) {
+	if e.Reason == data.ByDistance {
+		return 0, ""
 	}
+	return mapper.Similarity(e), e.Reason.String()
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -41,7 +41,7 @@ type Engine interface {
 	// splits of the library, which do not overlap, each split as Tonight.Join
 	// does, and adds what is found to found, which is empty. The result does
 	// not depend on the splits; it is undefined on error.
-	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error
+	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error
 }
 
 // LeftOut is a host of an engine that a run went on without.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
@@ -46,6 +48,7 @@ func LearnsTemplates(command string, c *config.Config) bool {
 type sampling struct {
 	groups      map[string]int64 // splits of a Parquet file
 	total, want int64            // bytes
+	shift       float64          // 0 to 1: of what is read within what is passed over
 }
 
 func (s *sampling) size(split data.Split) int64 {
@@ -76,16 +79,29 @@ func newSampling(splits []data.Split) *sampling {
 	return s
 }
 
+// shiftOf has the nights of a library read other pages each, though a crawl
+// comes in the same order every night: what few pages show of a site adds up.
+func shiftOf(l config.Library) float64 {
+	if l.Path == "" {
+		return 0
+	}
+	return float64(xxh3.HashString(l.Night)>>11) / (1 << 53)
+}
+
 // sampled is how many bytes of split task are read to learn templates, and how
 // many it has.
 func (j *Job) sampled(task int) (wanted, size int64) {
-	j.sampleOnce.Do(func() { j.sampling = newSampling(j.Splits) })
+	j.sampleOnce.Do(func() {
+		j.sampling = newSampling(j.Splits)
+		j.sampling.shift = shiftOf(j.Config.Library)
+	})
 	s := j.sampling
 	size = s.size(j.Splits[task])
 	if s.total <= s.want {
 		return size, size
 	}
-	n, splits := int64(task), int64(len(j.Splits))
+	splits := int64(len(j.Splits))
+	n := (int64(task) + int64(s.shift*float64(splits))) % splits
 	visited := min(splits, s.want/max(1, min(learnSplit, s.total/splits))+1)
 	if n > 0 && n*visited/splits == (n-1)*visited/splits {
 		return 0, size // splits are passed over at even distances
@@ -104,7 +120,7 @@ func learn(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 	}
 	wanted, size := job.sampled(task)
 	if wanted > 0 {
-		windows, err := source.Windows(job.Splits[task], wanted)
+		windows, err := source.Windows(job.Splits[task], wanted, job.sampling.shift)
 		if err != nil {
 			return rec, fmt.Errorf("%s task %d: %w", StageLearn, task, err)
 		}

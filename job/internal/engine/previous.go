@@ -5,23 +5,23 @@ import (
 	"encoding/gob"
 	"fmt"
 
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/reducer"
 )
 
 // EarlierDocument is what the library says of one of this run's documents.
 type EarlierDocument struct {
 	Doc       uint64
-	FirstSeen string           // night in which the library first had the id; "" it had not
-	Match     *reducer.Earlier // best match in an earlier night; nil without one
-	Itself    *reducer.Earlier // the document as an earlier night has it; nil if it has not, or Match is nearer
-	Clusters  []string         // of the earlier documents that it matches, as they are today
+	FirstSeen string         // night in which the library first had the id; "" it had not
+	Match     *earlier.Match // best match in an earlier night; nil without one
+	Itself    *earlier.Match // the document as an earlier night has it; nil if it has not, or Match is nearer
+	Clusters  []string       // of the earlier documents that it matches, as they are today
 }
 
 // Same is the document of an earlier night that is the same as d; nil without
 // one.
-func (d *EarlierDocument) Same() *reducer.Earlier {
+func (d *EarlierDocument) Same() *earlier.Match {
 	switch {
 	case d == nil:
 		return nil

@@ -14,18 +14,18 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
 func TestEarlierComesBack(t *testing.T) {
 	job := newJob(t, config.Default(), "")
-	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &reducer.Earlier{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Itself: &reducer.Earlier{Night: "2026-11-01", ID: "y"}}}
+	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &earlier.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Itself: &earlier.Match{Night: "2026-11-01", ID: "y"}}}
 	if _, err := engine.WriteEarlier(job, 3, docs); err != nil {
 		t.Fatal(err)
 	}

@@ -98,6 +98,7 @@ func (o figures) Collect(to chan<- prometheus.Metric) {
 	counter("clean_documents", "Documents that the clean dump keeps.", s.Kept)
 	counter("removed_documents", "Documents that the clean dump leaves out.", s.Dropped)
 	counter("flow_restarts", "Flows on the cluster that were tried again.", s.Restarts)
+	gauge("agents_left_out", "How often an agent of the cluster was left out.", float64(len(s.LeftOut)))
 	counter("warnings", "Warnings in the log of the run.", s.Warnings)
 	if l := s.Library; l != nil {
 		gauge("library_nights", "Earlier nights that the run was compared with.", float64(l.Nights))

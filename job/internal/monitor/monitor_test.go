@@ -21,6 +21,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/monitor"
 )
 
@@ -61,6 +62,7 @@ func Example() {
 func night() *job.Summary {
 	return &job.Summary{
 		Command: job.CommandRun, Documents: 1000, Done: true, Seconds: 3600, PeakMemory: 1 << 30, Restarts: 1, Warnings: 2,
+		LeftOut: []engine.LeftOut{{Agent: "10.0.0.7:45327", Host: "node7", Stage: "match", Reason: "does not answer"}},
 		Began:   time.Date(2026, 11, 20, 3, 10, 0, 0, time.UTC),
 		Skipped: map[string]int64{"not_page": 7, "odd \"reason\"\n": 1},
 		Lanes:   map[string]int64{"normal": 990, "short": 10},
@@ -91,7 +93,7 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, want := range map[string]float64{"neardup_run_exit_code": float64(o.ExitCode), "neardup_documents_total": float64(o.Documents), "neardup_run_duration_seconds": o.Seconds} {
+		for name, want := range map[string]float64{"neardup_run_exit_code": float64(o.ExitCode), "neardup_documents_total": float64(o.Documents), "neardup_run_duration_seconds": o.Seconds, "neardup_agents_left_out": float64(len(o.LeftOut))} {
 			f := families[name]
 			if f == nil {
 				t.Fatalf("no %s in %s", name, text)

@@ -19,10 +19,10 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -179,7 +179,7 @@ func clustersOf(t testing.TB, lib string, all []nightDocument) map[int]string {
 	err = l.Rows(context.Background(), library.StreamOptions{}, func(row *data.LibraryRow) error {
 		c := string(row.Cluster)
 		if c == "" {
-			c = reducer.FoundedCluster(row.Night, row.DocID)
+			c = earlier.FoundedCluster(row.Night, row.DocID)
 		}
 		i, ok := at[row.Night+" "+string(row.DocID)]
 		if !ok {

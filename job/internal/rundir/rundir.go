@@ -228,6 +228,9 @@ func (d *Dir) Adopt(m Manifest) error {
 	var have Manifest
 	err := ReadJSON(d.Path(ManifestFile), &have)
 	if errors.Is(err, fs.ErrNotExist) {
+		if d.Begun("*") || d.Finished() {
+			return fmt.Errorf("%w: %s has tasks of a run, and no %s that says of which: name a new folder", ErrOther, d.path, ManifestFile)
+		}
 		return WriteJSON(d.Path(ManifestFile), m)
 	}
 	if err != nil {
@@ -261,6 +264,9 @@ func (d *Dir) Begun(stage string) bool {
 // Reset makes the directory one of no run, for any run to adopt. Quarantine and
 // logs stay: an error may name them.
 func (d *Dir) Reset() error {
+	if err := os.RemoveAll(d.Path(Tasks)); err != nil { // first: none outlives its manifest
+		return err
+	}
 	entries, err := os.ReadDir(d.path)
 	for _, e := range entries {
 		if name := e.Name(); name != lockFile && name != Quarantine && name != Logs {
@@ -352,14 +358,25 @@ func ReadJSON(path string, v any) error {
 	if at := bytes.LastIndex(text, []byte(checksumField)); at >= 0 {
 		was := slices.Concat(text[:at], []byte(objectEnd))
 		if string(text[at:]) != checksumOf(was) {
-			return fmt.Errorf("%s: %w", path, state.ErrDamaged)
+			return damaged(path)
 		}
 		text = was
 	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("%s is damaged: %w: delete it, and the run makes it again", path, err)
+	if json.Unmarshal(text, v) != nil {
+		return damaged(path)
 	}
 	return nil
+}
+
+// errLost is of a file whose run cannot make it again.
+var errLost = errors.New("damaged, and this run cannot make it again: name a new folder, and its run has one; other files of this one may be whole")
+
+func damaged(path string) error {
+	switch filepath.Base(path) {
+	case ManifestFile, SummaryFile:
+		return fmt.Errorf("%s: %w", path, errLost)
+	}
+	return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 }
 
 // TaskRecord says that a task is done, and what went through it. It is

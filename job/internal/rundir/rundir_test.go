@@ -137,8 +137,28 @@ func TestRecords(t *testing.T) {
 	if err := os.WriteFile(d.RecordPath("s", 4), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.Record("s", 4); err == nil || !strings.Contains(err.Error(), "delete it") {
+	if _, _, err := d.Record("s", 4); err == nil || !strings.Contains(err.Error(), "delete the file") {
 		t.Fatalf("got %v, want the remedy for a damaged record", err)
+	}
+	// Tasks of which nobody knows the settings are nobody's.
+	if err := d.Adopt(Manifest{Version: LayoutVersion}); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), "name a new folder") {
+		t.Fatalf("got %v, want ErrOther for tasks without a manifest", err)
+	}
+	for _, name := range []string{ManifestFile, SummaryFile} {
+		for _, text := range []string{"{", "{\n  \"command\": \"run\",\n  \"checksum\": \"0\"\n}\n"} {
+			if err := os.WriteFile(d.Path(name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := ReadJSON(d.Path(name), new(Manifest)); !errors.Is(err, errLost) || strings.Contains(err.Error(), "delete") {
+				t.Fatalf("got %v: a run does not make %s again", err, name)
+			}
+		}
+	}
+	if err := d.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Adopt(Manifest{Version: LayoutVersion}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -198,7 +198,7 @@ func BenchmarkEarlier(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				found := tonight.NewEarliest(l.Manifest())
+				found := tonight.NewKnown(l.Manifest())
 				if err := v.engine.Earlier(b.Context(), job, tonight, l, splits, found); err != nil {
 					b.Fatal(err)
 				}

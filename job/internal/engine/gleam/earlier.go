@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
@@ -25,7 +26,6 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/reducer"
 )
 
 // The flow that joins this run with previous nights has one step: each worker
@@ -48,14 +48,14 @@ type part struct {
 	Documents int64          // of the library that it covers
 	Seen      map[int]string // by row the night in which its id was first there
 	Unchanged map[int]string // by row of no unit the night that first has it as it is
-	Units     []reducer.Gathered
+	Units     []earlier.Gathered
 }
 
 const kindPart = "neardup part 2"
 
 // Earlier deals the splits to one worker an agent, which takes all cores of its
 // host and holds the index of the run once.
-func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error {
+func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
 	p := earlierParts{dir: job.Dir.Path(rundir.State, engine.EarlierParts), found: found}
 	sequence := l.Manifest().Sequence
 	missing := make([]int, len(splits))
@@ -133,7 +133,7 @@ func libraryFiles(job *engine.Job, splits []library.Split) ([]attempt.File, erro
 type earlierParts struct {
 	dir   string
 	names []string // by split
-	found *reducer.Earliest
+	found *earlier.Known
 }
 
 // tidy makes the folder, and removes the parts of other splits: those of the
@@ -177,7 +177,7 @@ func (p *earlierParts) take(missing []int) (left []int, documents int64, err err
 }
 
 // writePart writes what was found in a split.
-func writePart(path string, found *reducer.Earliest) error {
+func writePart(path string, found *earlier.Known) error {
 	p := part{Documents: found.Documents(), Seen: map[int]string{}, Unchanged: map[int]string{}}
 	for row := range found.Rows() {
 		if night := found.FirstSeen(row); night != "" {
@@ -201,7 +201,7 @@ func writePart(path string, found *reducer.Earliest) error {
 
 // readPart merges a part into found, and returns how many documents of the
 // library it covers.
-func readPart(path string, found *reducer.Earliest) (documents int64, err error) {
+func readPart(path string, found *earlier.Known) (documents int64, err error) {
 	b, err := state.Read(path, kindPart)
 	if err != nil {
 		return 0, err
@@ -221,7 +221,7 @@ func readPart(path string, found *reducer.Earliest) (documents int64, err error)
 }
 
 // fits reports whether the part is of this run's documents.
-func (p *part) fits(found *reducer.Earliest) bool {
+func (p *part) fits(found *earlier.Known) bool {
 	for row := range p.Seen {
 		if row < 0 || row >= found.Rows() {
 			return false
@@ -258,9 +258,9 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 	if rows, units := tonight.IDs.Len(), tonight.Views.Len(); rows != s.Rows || units != s.Units {
 		return fmt.Errorf("the run has %d documents of %d kinds here, %d of %d where the run was started", rows, units, s.Rows, s.Units)
 	}
-	free := make(chan *reducer.Earliest, threads)
+	free := make(chan *earlier.Known, threads)
 	for range threads {
-		free <- tonight.NewEarliest(l.Manifest())
+		free <- tonight.NewKnown(l.Manifest())
 	}
 	var sending sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)

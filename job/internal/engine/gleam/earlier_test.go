@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/internal/planted"
@@ -23,7 +24,6 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
-	"github.com/neardup/neardup/reducer"
 )
 
 // earlierInput is a library with a night that is to be joined with it.
@@ -185,7 +185,7 @@ func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine,
 	if err != nil {
 		return "", err
 	}
-	found := tonight.NewEarliest(in.l.Manifest())
+	found := tonight.NewKnown(in.l.Manifest())
 	if err := e.Earlier(ctx, job, tonight, in.l, splits, found); err != nil {
 		return "", err
 	}
@@ -331,11 +331,11 @@ func TestLibraryChecks(t *testing.T) {
 // What was found survives its part; a part that was cut or changed, or that is
 // not of this run, is refused, and so are parts at random.
 func FuzzPart(f *testing.F) {
-	newFound := func(units int) *reducer.Earliest { return reducer.NewEarliest(4, units, "2026-11-02") }
+	newFound := func(units int) *earlier.Known { return earlier.New(4, units, "2026-11-02") }
 	found := newFound(4)
 	found.Seen(2, "2026-11-01", "")
-	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("a"), FirstSeen: []byte("2026-11-01"), Reason: "r"})
-	found.Add(1, &reducer.EarlierRow{Night: "2026-11-02", ID: []byte("b"), FirstSeen: []byte("2026-11-02"), Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
+	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("a"), FirstSeen: []byte("2026-11-01"), Reason: "r"})
+	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("b"), FirstSeen: []byte("2026-11-02"), Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
 	found.Pass(7)
 	path := filepath.Join(f.TempDir(), "part")
 	if err := writePart(path, found); err != nil {
@@ -352,7 +352,7 @@ func FuzzPart(f *testing.F) {
 	if _, err := readPart(path, newFound(1)); !errors.Is(err, state.ErrDamaged) {
 		f.Errorf("a unit that is not there: %v", err)
 	}
-	if _, err := readPart(path, reducer.NewEarliest(2, 4, "")); !errors.Is(err, state.ErrDamaged) {
+	if _, err := readPart(path, earlier.New(2, 4, "")); !errors.Is(err, state.ErrDamaged) {
 		f.Errorf("a row that is not there: %v", err)
 	}
 	whole, err := os.ReadFile(path)

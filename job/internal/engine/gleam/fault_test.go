@@ -415,6 +415,9 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	}
 	if f.out {
 		tr.leftOut(e.LeftOut(), p)
+		if e.Restarts() == 0 {
+			t.Error("a flow was tried again, and is not counted")
+		}
 	}
 	if took := time.Since(began); took > deadlineOf(f) {
 		t.Errorf("it took %v", took)

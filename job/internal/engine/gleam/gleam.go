@@ -72,6 +72,9 @@ func (e *Engine) run(job *engine.Job, stage string) *supervise.Run {
 // LeftOut returns the agents that the run went on without.
 func (e *Engine) LeftOut() []engine.LeftOut { return e.roster.LeftOut() }
 
+// Restarts is how many flows were tried again.
+func (e *Engine) Restarts() int64 { return e.roster.Restarts() }
+
 // splitFlow is a flow of one step whose tasks leave their results in the run
 // directory: what is finished is not run again, in this run or when it goes on.
 type splitFlow struct {

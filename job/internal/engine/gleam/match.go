@@ -240,19 +240,17 @@ func partial(w *worker) error {
 		return err
 	}
 	finals := w.open()
-	err = reducer.Partial(records, func(e *data.Entry) error {
+	next := reducer.Partial(records)
+	var e data.Entry
+	for more, _ := next(&e); more; more, _ = next(&e) { // it has no error
 		to := mapper.Shard(data.Keyed{Key: e.Key}, finals)
 		for docs := e.Docs; len(docs) > 0; {
 			n := min(len(docs), entryDocs)
-			if err := w.send.Put(to, p.appendEntry(w.send.Record(to), e, docs[:n])); err != nil {
+			if err := w.send.Put(to, p.appendEntry(w.send.Record(to), &e, docs[:n])); err != nil {
 				return err
 			}
 			docs = docs[n:]
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	return w.end(uint64(len(records)))
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/nights"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/reducer"
 )
 
 // joining has the cluster join earlier nights, and does the rest here.
@@ -28,7 +28,7 @@ type joining struct {
 	cluster *Engine
 }
 
-func (e joining) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error {
+func (e joining) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
 	return e.cluster.Earlier(ctx, job, tonight, l, splits, found)
 }
 

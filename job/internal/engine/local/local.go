@@ -12,9 +12,9 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/hamming"
 )
@@ -60,7 +60,7 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks 
 
 // Earlier has all workers stream row groups of the library, whatever splits
 // they are of.
-func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *reducer.Earliest) error {
+func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
 	return tonight.Join(ctx, l, splits, e.workers, found, func(n int64) {
 		if job.Advance != nil {
 			job.Advance(n)

@@ -122,18 +122,7 @@ func shuffled(salts, shards int) way {
 		for shard := range shards {
 			parts := make([]reducer.Part, salts)
 			for salt := range parts {
-				var entries []data.Entry
-				_ = reducer.Partial(partitions[shard*salts+salt], func(e *data.Entry) error {
-					entries = append(entries, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: slices.Clone(e.Docs)})
-					return nil
-				})
-				parts[salt] = func(e *data.Entry) (bool, error) {
-					if len(entries) == 0 {
-						return false, nil
-					}
-					*e, entries = entries[0], entries[1:]
-					return true, nil
-				}
+				parts[salt] = reducer.Partial(partitions[shard*salts+salt])
 			}
 			if err := reducer.Final(parts, compare.Group); err != nil {
 				t.Fatal(err)

@@ -301,7 +301,7 @@ func TestOutOfRange(t *testing.T) {
 	d := b.Dealer()
 	for _, err := range []error{
 		d.Put(-1, head[:2], nil), d.Put(3, head[:2], nil), d.Put(0, head[:1], nil), d.Put(0, head[:3], nil),
-		d.Put(0, head[:2], make([]byte, 1<<20)), b.Drop(3), b.Each(-1, nil), b.Sorted(3, nil),
+		d.Put(0, head[:2], make([]byte, maxTail+1)), b.Drop(3), b.Each(-1, nil), b.Sorted(3, nil),
 		New(1, Options{Head: 2}).Dealer().Put(0, head[:2], head[:1]),
 	} {
 		if err == nil {
@@ -311,8 +311,8 @@ func TestOutOfRange(t *testing.T) {
 	if b.Len(-1) != 0 || b.Len(3) != 0 {
 		t.Error("records in buckets that are not there")
 	}
-	if err := errors.Join(d.Put(0, head[:2], make([]byte, 1<<20-1)), d.Flush()); err != nil || b.Len(0) != 1 {
-		t.Errorf("the longest tail: %v", err)
+	if err := errors.Join(d.Put(0, head[:2], make([]byte, 5<<20)), d.Flush()); err != nil || b.Len(0) != 1 {
+		t.Errorf("a tail of more than a block: %v", err)
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)

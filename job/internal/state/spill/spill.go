@@ -19,12 +19,12 @@ type Options struct {
 	Dir    string // folder for the files; made when the first byte is spilled
 	Memory int64  // bytes that all buckets together hold before they go to files; 0: blocks go to files as dealers fill them
 	Head   int    // bytes of a record's head, 1 to 256
-	Tail   bool   // records have a tail of 0 to 1 MiB-1 bytes
+	Tail   bool   // records have a tail of 0 to 1 GiB-1 bytes
 }
 
 const (
 	maxHead  = 256
-	maxTail  = 1<<20 - 1
+	maxTail  = 1<<30 - 1
 	maxFiles = 64
 )
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
@@ -23,6 +24,8 @@ type Roster struct {
 	strikes map[string]int  // how often each was left out
 	last    []string        // who took part in the attempt before
 	told    []engine.LeftOut
+
+	restarts atomic.Int64 // of flows
 }
 
 // LeftOut returns the agents that flows went on without, in order of time.
@@ -31,6 +34,9 @@ func (r *Roster) LeftOut() []engine.LeftOut {
 	defer r.mu.Unlock()
 	return slices.Clone(r.told)
 }
+
+// Restarts is how often a flow was tried again.
+func (r *Roster) Restarts() int64 { return r.restarts.Load() }
 
 // begin begins a flow: agents that were left out once may take part again, if
 // they answer and pass the check.

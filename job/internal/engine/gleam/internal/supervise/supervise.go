@@ -100,6 +100,7 @@ func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agen
 		if last = ""; failure != nil {
 			last = failure.Stage + failure.Message
 		}
+		r.Roster.restarts.Add(1)
 		r.Job.Log.Warn("attempt failed, trying again", "stage", r.Stage, "attempt", n, "of", r.Attempts, "error", err)
 		if err := sleep(ctx, time.Second); err != nil {
 			return err

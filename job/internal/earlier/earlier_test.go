@@ -1,4 +1,4 @@
-package reducer_test
+package earlier_test
 
 import (
 	"fmt"
@@ -8,27 +8,27 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/job/internal/earlier"
 )
 
 // Whatever the order and wherever gathered, a document has the best of the
 // matches that have another id than its own, and its unit all their clusters.
-func TestEarliestEqualsSorting(t *testing.T) {
+func TestKnownEqualsSorting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		row := rapid.Custom(func(t *rapid.T) reducer.EarlierRow {
+		row := rapid.Custom(func(t *rapid.T) earlier.Row {
 			night := rapid.SampledFrom([]string{"2026-11-01", "2026-11-02", "2026-11-03"}).Draw(t, "night")
 			id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "id")
 			cluster := ""
 			if rapid.Bool().Draw(t, "clustered") {
 				cluster = fmt.Sprint("2026-11-01/", rapid.IntRange(0, 30).Draw(t, "cluster"))
 			}
-			return reducer.EarlierRow{Night: night, ID: []byte(id), FirstSeen: []byte(night), Cluster: []byte(cluster), Distance: rapid.IntRange(0, 3).Draw(t, "distance")}
+			return earlier.Row{Night: night, ID: []byte(id), FirstSeen: []byte(night), Cluster: []byte(cluster), Distance: rapid.IntRange(0, 3).Draw(t, "distance")}
 		})
-		rows := rapid.SliceOfNDistinct(row, 0, 40, func(r reducer.EarlierRow) string { return r.Night + string(r.ID) }).Draw(t, "rows")
-		e := reducer.NewEarliest(1, 2, "2026-11-03")
-		parts := make([]*reducer.Earliest, rapid.IntRange(0, 3).Draw(t, "parts"))
+		rows := rapid.SliceOfNDistinct(row, 0, 40, func(r earlier.Row) string { return r.Night + string(r.ID) }).Draw(t, "rows")
+		e := earlier.New(1, 2, "2026-11-03")
+		parts := make([]*earlier.Known, rapid.IntRange(0, 3).Draw(t, "parts"))
 		for i := range parts {
-			parts[i] = reducer.NewEarliest(1, 2, "2026-11-03")
+			parts[i] = earlier.New(1, 2, "2026-11-03")
 		}
 		var exact, last int64
 		for _, r := range rows {
@@ -70,12 +70,12 @@ func TestEarliestEqualsSorting(t *testing.T) {
 			t.Fatalf("first seen %q, want %q", e.FirstSeen(0), first)
 		}
 		order := slices.Clone(rows)
-		slices.SortFunc(order, func(a, b reducer.EarlierRow) int {
+		slices.SortFunc(order, func(a, b earlier.Row) int {
 			return strings.Compare(fmt.Sprint(a.Distance, a.Night, string(a.ID)), fmt.Sprint(b.Distance, b.Night, string(b.ID)))
 		})
 		for _, id := range []string{"a", "b", "c", "d"} {
 			got, ok := e.Match(1, []byte(id))
-			at := slices.IndexFunc(order, func(r reducer.EarlierRow) bool { return string(r.ID) != id })
+			at := slices.IndexFunc(order, func(r earlier.Row) bool { return string(r.ID) != id })
 			if ok != (at >= 0) || ok && (got.ID != string(order[at].ID) || got.Night != order[at].Night || got.Distance != order[at].Distance) {
 				t.Fatalf("document %s: %+v %t, want number %d of %+v", id, got, ok, at, order)
 			}
@@ -83,7 +83,7 @@ func TestEarliestEqualsSorting(t *testing.T) {
 		clusters := map[string]bool{}
 		for _, r := range rows {
 			if len(r.Cluster) == 0 {
-				clusters[reducer.FoundedCluster(r.Night, r.ID)] = true
+				clusters[earlier.FoundedCluster(r.Night, r.ID)] = true
 			} else {
 				clusters[string(r.Cluster)] = true
 			}
@@ -102,7 +102,7 @@ func TestEarliestEqualsSorting(t *testing.T) {
 // connect them, and every earlier cluster ends in the smallest of its kind.
 func TestDescendEqualsFlooding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		clusters := make([]reducer.Descent, rapid.IntRange(0, 8).Draw(t, "clusters"))
+		clusters := make([]earlier.Descent, rapid.IntRange(0, 8).Draw(t, "clusters"))
 		label := map[string]string{} // earlier cluster: smallest one connected
 		for i := range clusters {
 			clusters[i].Founded = fmt.Sprint("2026-11-09/", i)
@@ -131,7 +131,7 @@ func TestDescendEqualsFlooding(t *testing.T) {
 				}
 			}
 		}
-		ids, merges := reducer.Descend(clusters)
+		ids, merges := earlier.Descend(clusters)
 		uses := map[string]int{}
 		for _, id := range ids {
 			uses[id]++
@@ -164,7 +164,7 @@ func TestDescendEqualsFlooding(t *testing.T) {
 		}
 		back := slices.Clone(clusters)
 		slices.Reverse(back)
-		reversed, same := reducer.Descend(back)
+		reversed, same := earlier.Descend(back)
 		slices.Reverse(reversed)
 		if !slices.Equal(ids, reversed) || !slices.Equal(merges, same) {
 			t.Fatal("the order of the clusters matters")
@@ -173,7 +173,7 @@ func TestDescendEqualsFlooding(t *testing.T) {
 }
 
 func ExampleDescend() {
-	ids, merges := reducer.Descend([]reducer.Descent{
+	ids, merges := earlier.Descend([]earlier.Descent{
 		{Founded: "2026-11-20/aa"},
 		{Founded: "2026-11-20/bb", Earlier: []string{"2026-03-02/17"}},
 		{Founded: "2026-11-20/cc", Earlier: []string{"2026-05-11/04", "2026-03-01/99"}},

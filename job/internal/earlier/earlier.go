@@ -1,4 +1,7 @@
-package reducer
+// Package earlier says what documents of earlier nights mean to those of this run:
+// which of them each matches best, when it was first seen, and which earlier
+// cluster each cluster continues. It reads no library and knows no engine.
+package earlier
 
 import (
 	"cmp"
@@ -11,8 +14,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Earlier is a document of an earlier night that one of tonight's matches.
-type Earlier struct {
+// Match is a document of an earlier night that one of tonight's matches.
+type Match struct {
 	Night, ID, FirstSeen string
 	Distance             int
 	Similarity           float64 // that the verdict rests on, if there was one beside the distance
@@ -21,44 +24,44 @@ type Earlier struct {
 
 // compare orders earlier documents, the best match first: by distance, then
 // by night, the earliest first, then by id.
-func (e *Earlier) compare(o *Earlier) int {
+func (e *Match) compare(o *Match) int {
 	return cmp.Or(cmp.Compare(e.Distance, o.Distance), strings.Compare(e.Night, o.Night), strings.Compare(e.ID, o.ID))
 }
 
-// Earliest gathers what earlier nights know of tonight's documents: of each
+// Known gathers what earlier nights know of tonight's documents: of each
 // row, a document, the night in which its id was first seen, and that in which
 // it was first seen unchanged, if it is of no unit; of each unit the best match
 // among the earlier documents, the best of another id, the clusters that all
-// its matches are of, and how many have its very fingerprint. The
-// order in which they arrive does not matter, nor does it whether they arrive
-// one by one or gathered elsewhere.
-type Earliest struct {
+// its matches are of, and how many have its very fingerprint. Neither the order in
+// which they arrive matters, nor whether they come one by one or gathered
+// elsewhere.
+type Known struct {
 	before string // the night before
 	passed atomic.Int64
 	locks  [256]sync.Mutex
 	rows   []seen
-	units  []*earliest
+	units  []*ofUnit
 }
 
 // seen are nights in which a row's id was first seen, "" if it never was.
 type seen struct{ first, unchanged string }
 
-type earliest struct {
-	best, other Earlier // of different ids
-	matches     int     // 0, 1 or 2: how many of them there are
+type ofUnit struct {
+	best, other Match // of different ids
+	matches     int   // 0, 1 or 2: how many of them there are
 	clusters    []string
 	seen        map[string]bool // clusters, once there are many
 	exact, last int64           // earlier documents of the same fingerprint, and those of the night before
 }
 
-// NewEarliest gathers for so many rows and units; before is the name of the
-// night before tonight.
-func NewEarliest(rows, units int, before string) *Earliest {
-	return &Earliest{before: before, rows: make([]seen, rows), units: make([]*earliest, units)}
+// New gathers for so many rows and units; before is the name of the night before
+// tonight.
+func New(rows, units int, before string) *Known {
+	return &Known{before: before, rows: make([]seen, rows), units: make([]*ofUnit, units)}
 }
 
 // Reset forgets all that was gathered.
-func (e *Earliest) Reset() {
+func (e *Known) Reset() {
 	clear(e.rows)
 	clear(e.units)
 	e.passed.Store(0)
@@ -66,21 +69,21 @@ func (e *Earliest) Reset() {
 
 // Pass counts earlier documents that were compared with all of tonight's. Safe
 // for concurrent use.
-func (e *Earliest) Pass(documents int64) { e.passed.Add(documents) }
+func (e *Known) Pass(documents int64) { e.passed.Add(documents) }
 
 // Documents is how many earlier documents have passed.
-func (e *Earliest) Documents() int64 { return e.passed.Load() }
+func (e *Known) Documents() int64 { return e.passed.Load() }
 
 // Rows is for how many rows it gathers.
-func (e *Earliest) Rows() int { return len(e.rows) }
+func (e *Known) Rows() int { return len(e.rows) }
 
 // Units is for how many units it gathers.
-func (e *Earliest) Units() int { return len(e.units) }
+func (e *Known) Units() int { return len(e.units) }
 
 // Seen takes in that an earlier document has the row's id, which was first
 // seen in the night first, and of a row of no unit the night that has it
 // unchanged, "" if that one has not. Safe for concurrent use.
-func (e *Earliest) Seen(row int, first, unchanged string) {
+func (e *Known) Seen(row int, first, unchanged string) {
 	lock := &e.locks[row%len(e.locks)]
 	lock.Lock()
 	defer lock.Unlock()
@@ -98,14 +101,14 @@ func earlier(a, b string) string {
 
 // FirstSeen is the night in which the row's id was first seen, "" if it never
 // was, and Unchanged that in which a row of no unit was first as it is now.
-func (e *Earliest) FirstSeen(row int) string { return e.rows[row].first }
+func (e *Known) FirstSeen(row int) string { return e.rows[row].first }
 
 // Unchanged see FirstSeen.
-func (e *Earliest) Unchanged(row int) string { return e.rows[row].unchanged }
+func (e *Known) Unchanged(row int) string { return e.rows[row].unchanged }
 
-// EarlierRow is a document of an earlier night as Add takes it; its bytes are
+// Row is a document of an earlier night as Add takes it; its bytes are
 // copied.
-type EarlierRow struct {
+type Row struct {
 	Night         string
 	ID, FirstSeen []byte
 	Cluster       []byte // empty: the document was alone
@@ -116,10 +119,10 @@ type EarlierRow struct {
 
 // Add takes in that a unit and an earlier document are the same. Safe for
 // concurrent use.
-func (e *Earliest) Add(unit uint32, row *EarlierRow) {
+func (e *Known) Add(unit uint32, row *Row) {
 	u, unlock := e.unit(unit)
 	defer unlock()
-	u.add(&Earlier{
+	u.add(&Match{
 		Night: row.Night, ID: string(row.ID), FirstSeen: string(row.FirstSeen),
 		Distance: row.Distance, Similarity: row.Similarity, Reason: row.Reason,
 	})
@@ -137,11 +140,11 @@ func (e *Earliest) Add(unit uint32, row *EarlierRow) {
 }
 
 // unit locks what is known of a unit.
-func (e *Earliest) unit(unit uint32) (u *earliest, unlock func()) {
+func (e *Known) unit(unit uint32) (u *ofUnit, unlock func()) {
 	lock := &e.locks[unit%uint32(len(e.locks))]
 	lock.Lock()
 	if e.units[unit] == nil {
-		e.units[unit] = &earliest{}
+		e.units[unit] = &ofUnit{}
 	}
 	return e.units[unit], lock.Unlock
 }
@@ -149,23 +152,23 @@ func (e *Earliest) unit(unit uint32) (u *earliest, unlock func()) {
 // Gathered is what is known of one unit, to be taken in elsewhere.
 type Gathered struct {
 	Unit        uint32
-	Matches     []Earlier // the best, and the best of another id
+	Matches     []Match // the best, and the best of another id
 	Clusters    []string
 	Exact, Last int64
 }
 
 // Gathered returns what is known of a unit; ok is false if that is nothing. It
 // shares the memory.
-func (e *Earliest) Gathered(unit uint32) (g Gathered, ok bool) {
+func (e *Known) Gathered(unit uint32) (g Gathered, ok bool) {
 	u := e.units[unit]
 	if u == nil {
 		return g, false
 	}
-	return Gathered{unit, []Earlier{u.best, u.other}[:u.matches], u.clusters, u.exact, u.last}, true
+	return Gathered{unit, []Match{u.best, u.other}[:u.matches], u.clusters, u.exact, u.last}, true
 }
 
 // Take takes in what was gathered elsewhere. Safe for concurrent use.
-func (e *Earliest) Take(g *Gathered) {
+func (e *Known) Take(g *Gathered) {
 	u, unlock := e.unit(g.Unit)
 	defer unlock()
 	for i := range g.Matches {
@@ -180,13 +183,13 @@ func (e *Earliest) Take(g *Gathered) {
 
 // Alike returns what gathers, for so many units of earlier documents that look
 // alike, what TakeAlike takes.
-func (e *Earliest) Alike(units int) *Earliest { return NewEarliest(0, units, e.before) }
+func (e *Known) Alike(units int) *Known { return New(0, units, e.before) }
 
 // TakeAlike takes in that a unit and all documents of g, which were added at
 // distance 0, are the same, at that distance and for that reason. Safe for
 // concurrent use.
-func (e *Earliest) TakeAlike(unit uint32, g *Gathered, distance int, similarity float64, reason string) {
-	var matches [2]Earlier
+func (e *Known) TakeAlike(unit uint32, g *Gathered, distance int, similarity float64, reason string) {
+	var matches [2]Match
 	at := *g
 	at.Unit, at.Matches = unit, matches[:copy(matches[:], g.Matches)]
 	for i := range at.Matches {
@@ -201,14 +204,14 @@ func (e *Earliest) TakeAlike(unit uint32, g *Gathered, distance int, similarity 
 
 // Exact is how many earlier documents have the fingerprint of a unit, and how
 // many of them are of the night before.
-func (e *Earliest) Exact(unit uint32) (exact, last int64) {
+func (e *Known) Exact(unit uint32) (exact, last int64) {
 	if u := e.units[unit]; u != nil {
 		return u.exact, u.last
 	}
 	return 0, 0
 }
 
-func (u *earliest) add(m *Earlier) {
+func (u *ofUnit) add(m *Match) {
 	switch {
 	case u.matches == 0:
 		u.best, u.matches = *m, 1
@@ -226,7 +229,7 @@ func (u *earliest) add(m *Earlier) {
 // manyClusters is from how many clusters on they are looked up in a map.
 const manyClusters = 16
 
-func (u *earliest) join(cluster string) {
+func (u *ofUnit) join(cluster string) {
 	if u.seen != nil {
 		if !u.seen[cluster] {
 			u.seen[cluster] = true
@@ -248,30 +251,30 @@ func (u *earliest) join(cluster string) {
 
 // Match returns the best match of a document of the unit: the best among those
 // that have another id than its own; ok is false without one.
-func (e *Earliest) Match(unit uint32, id []byte) (Earlier, bool) {
+func (e *Known) Match(unit uint32, id []byte) (Match, bool) {
 	u := e.units[unit]
 	switch {
 	case u == nil:
-		return Earlier{}, false
+		return Match{}, false
 	case u.best.ID != string(id):
 		return u.best, true
 	case u.matches == 2:
 		return u.other, true
 	}
-	return Earlier{}, false
+	return Match{}, false
 }
 
 // Itself returns what an earlier night has of the document of that id, if that
 // is the best match of its unit.
-func (e *Earliest) Itself(unit uint32, id []byte) (Earlier, bool) {
+func (e *Known) Itself(unit uint32, id []byte) (Match, bool) {
 	if u := e.units[unit]; u != nil && u.best.ID == string(id) {
 		return u.best, true
 	}
-	return Earlier{}, false
+	return Match{}, false
 }
 
 // Clusters returns the clusters of the unit's matches, in order.
-func (e *Earliest) Clusters(unit uint32) []string {
+func (e *Known) Clusters(unit uint32) []string {
 	if e.units[unit] == nil {
 		return nil
 	}
