@@ -88,7 +88,11 @@ var nightFaults = []struct {
 				}
 			}
 		}
-	}, func(*testCluster, int) {}},
+	}, func(c *testCluster, agent int) { // a guard may be among them
+		for pid := range processes(c.places[agent].dir + "/") {
+			kill(pid, syscall.SIGCONT)
+		}
+	}},
 	{"its disk is full", func(c *testCluster, agent int) {
 		if os.Geteuid() == 0 {
 			orSkip(c.t.(*testing.T), "mount -t tmpfs -o size=4k none "+c.places[agent].dir)
