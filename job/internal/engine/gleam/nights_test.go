@@ -112,7 +112,7 @@ func TestNightsWithFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each night takes a stall or two")
 	}
-	n := 3
+	n := 2
 	if long() {
 		n = 10
 	}
