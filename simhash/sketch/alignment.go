@@ -48,18 +48,19 @@ const (
 	revisedDigit = 5
 )
 
-// Texts are aligned a stretch at a time: stretchMax characters of the one, the
-// first time stretchMin, where most that are not alike differ too much already,
-// with as much of the other as suits best. What is aligned is kept up to the
-// middle, where what follows no longer matters.
+// Texts are aligned a stretch at a time: stretchMax characters of the one, with as
+// much of the other as suits best. For slips the first has stretchMin: most texts
+// that are not alike differ too much in these already. What is aligned is kept up
+// to the middle, where what follows no longer matters.
 const (
 	stretchMin = 64
 	stretchMax = 256
 )
 
 // bounds are those of an alignment, beyond which it ends: most edits in all, and
-// in a stretch no more than lead, and one more for each letters.
-type bounds struct{ most, lead, letters int }
+// in a stretch no more than lead, and one more for each letters; and the letters
+// of the first stretch.
+type bounds struct{ most, lead, letters, first int }
 
 // Slips gives the verdict on two texts of more than fewMax characters: whether
 // they differ by slips alone; and how they differ, if so. Of long texts, of more
@@ -71,7 +72,7 @@ func (s *Alignment) Slips(a, b []rune) (v Verdict, e Edited) {
 		a, b = b, a // of equally short ways the same, whatever the order
 	}
 	long := len(b) > ShortMax
-	limit := bounds{ShortEdits(len(b)), 12, 4}
+	limit := bounds{ShortEdits(len(b)), 12, 4, stretchMin}
 	if long {
 		limit.most = ShortEdits(len(a))
 	}
@@ -105,7 +106,7 @@ func (s *Alignment) Revised(a, b []rune) (ok bool, e Edited) {
 	if before(b, a) {
 		a, b = b, a
 	}
-	limit := bounds{int(revisedShare * float64(len(b))), 0, 1}
+	limit := bounds{int(revisedShare * float64(len(b))), 0, 1, stretchMax}
 	e = s.align(a, b, limit, false)
 	if e.Edits > limit.most || revisedDigit*e.Digits > e.Edits {
 		return false, Edited{}
@@ -119,7 +120,7 @@ func (s *Alignment) Revised(a, b []rune) (ok bool, e Edited) {
 // Of equally short ways it takes the one that, from the end, keeps a character
 // rather than replaces it, then deletes, then inserts.
 func (s *Alignment) align(a, b []rune, limit bounds, either bool) (e Edited) {
-	for size := stretchMin; len(a) > 0; size = stretchMax {
+	for size := limit.first; len(a) > 0; size = stretchMax {
 		size = min(size, len(a))
 		most := min(limit.most-e.Edits, limit.lead+size/limit.letters)
 		last := size == len(a)
@@ -170,8 +171,8 @@ func (l *letterRows) place(c rune) uint32 {
 }
 
 // fill fills in the table of the edits between a stretch a and each beginning of
-// b, and returns up to where of b they are fewest, and how many: up to its end if
-// the whole of it counts. It counts 64 rows at once (Myers: A Fast Bit-Vector
+// b, and returns up to where of b they are fewest, two more letters of b making up
+// for an edit, and how many: up to its end if the whole of it counts. It counts 64 rows at once (Myers: A Fast Bit-Vector
 // Algorithm for Approximate String Matching, 1999; Hyyrö: A Bit-Vector Algorithm
 // for Computing Levenshtein and Damerau Edit Distances, 2003).
 func (s *Alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
@@ -203,7 +204,7 @@ func (s *Alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
 			up[w], down[w] = hn|^(d|hp), hp&d
 			same[w], more[w] = d, up[w]
 		}
-		if edits < fewest || whole {
+		if 2*edits-j-1 < 2*fewest-end.b || whole {
 			end, fewest = place{len(a), j + 1}, edits
 		}
 	}

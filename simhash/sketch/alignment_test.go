@@ -46,7 +46,7 @@ func TestAlignAgainstTable(t *testing.T) {
 		}
 		want := levenshtein(a, b)
 		var s Alignment
-		e := s.align(a, b, bounds{most, 60, 1}, false)
+		e := s.align(a, b, bounds{most, 60, 1, stretchMin}, false)
 		if want > most {
 			if e.Edits <= most {
 				t.Fatalf("%d edits of at most %d, want %d", e.Edits, most, want)
@@ -73,7 +73,7 @@ func TestAlignLongAgainstTable(t *testing.T) {
 			text := random(r, 300+r.IntN(2000), []rune(letters))
 			other := slipped(text, int(share*float64(len(text))), r, []rune(letters))
 			want := levenshtein(text, other)
-			e := s.align(text, other, bounds{ShortEdits(max(len(text), len(other))), 12, 4}, false)
+			e := s.align(text, other, bounds{ShortEdits(max(len(text), len(other))), 12, 4, stretchMin}, false)
 			if e.Edits < want || float64(e.Edits) > 1.02*float64(want)+1 {
 				t.Errorf("%q, %g edited: %+v, the fewest are %d", letters, share, e, want)
 			}
@@ -89,7 +89,7 @@ func TestAlignAnything(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		a := random(r, rapid.IntRange(0, 900).Draw(t, "a"), []rune(letters))
 		b := random(r, rapid.IntRange(0, 900).Draw(t, "b"), []rune(letters))
-		limit := bounds{rapid.IntRange(0, 1000).Draw(t, "most"), rapid.IntRange(0, 300).Draw(t, "lead"), rapid.IntRange(1, 8).Draw(t, "letters of a lead")}
+		limit := bounds{rapid.IntRange(0, 1000).Draw(t, "most"), rapid.IntRange(0, 300).Draw(t, "lead"), rapid.IntRange(1, 8).Draw(t, "letters of a lead"), rapid.SampledFrom([]int{stretchMin, stretchMax}).Draw(t, "first")}
 		either := rapid.Bool().Draw(t, "either")
 		var s Alignment
 		e := s.align(a, b, limit, either)
