@@ -49,7 +49,7 @@ const (
 )
 
 // Texts are aligned a stretch at a time: stretchMax characters of the one, with as
-// much of the other as suits best. For slips the first has stretchMin: most texts
+// much of the other as suits best. For slips of long texts the first has stretchMin: most
 // that are not alike differ too much in these already. What is aligned is kept up
 // to the middle, where what follows no longer matters.
 const (
@@ -65,16 +65,16 @@ type bounds struct{ most, lead, letters, first int }
 // Slips gives the verdict on two texts of more than fewMax characters: whether
 // they differ by slips alone; and how they differ, if so. Of long texts, of more
 // than ShortMax characters, one may go on beyond the other at its end or its
-// beginning, by half of the other's length at most: a footer. It does not depend on the order of the two, takes time for the
-// length and no more memory for a longer text.
+// beginning, by half of the other's length at most: a footer. It does not depend
+// on the order of the two, and takes time for the length.
 func (s *Alignment) Slips(a, b []rune) (v Verdict, e Edited) {
 	if before(b, a) {
 		a, b = b, a // of equally short ways the same, whatever the order
 	}
 	long := len(b) > ShortMax
-	limit := bounds{ShortEdits(len(b)), 12, 4, stretchMin}
+	limit := bounds{ShortEdits(len(b)), 12, 4, stretchMax}
 	if long {
-		limit.most = ShortEdits(len(a))
+		limit.most, limit.first = ShortEdits(len(a)), stretchMin
 	}
 	if !withinHalf(len(a), len(b)) {
 		return Verdict{Reason: ReasonShortUnlike}, Edited{}
