@@ -221,3 +221,49 @@ func ExampleVerifier() {
 	// 0.9 of the characters stay
 	// true not the same
 }
+
+// What balanced takes and has J of a half or more, thorough takes, too.
+func TestThoroughTakesWhatBalancedTakes(t *testing.T) {
+	balanced := NewVerifier(Rule{K: 3, Bands: true, ShortTexts: true, Verified: true, Rules: sketch.Balanced()})
+	thorough := NewVerifier(Rule{K: 12, Bands: true, ShortTexts: true, Verified: true, Rules: sketch.Thorough()})
+	var maker sketch.Maker
+	view := func(text []byte) (v data.View) {
+		v.Normal, v.Length = true, uint32(len(text))
+		n, sample := maker.SketchAndSample((*sketch.Sketch)(&v.Sketch), nil, text, len(text))
+		if n > 0 {
+			v.Sample = sample
+		}
+		return v
+	}
+	taken := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		x := make([]byte, rapid.IntRange(300, 3000).Draw(t, "length"))
+		for i := range x {
+			x[i] = byte('a' + r.IntN(26))
+		}
+		y, share := append([]byte(nil), x...), rapid.Float64Range(0, .12).Draw(t, "edited")
+		for i := range y {
+			if r.Float64() < share {
+				y[i] = byte('0' + r.IntN(10))
+			}
+		}
+		y = y[:len(y)-rapid.IntRange(0, len(y)/3).Draw(t, "cut")]
+		a, b := view(x), view(y)
+		p, q := &Text{sketch.Shingles(nil, x), x}, &Text{sketch.Shingles(nil, y), y}
+		if !balanced.Judge(&a, &b).Reason.Same() || sketch.Jaccard(p.Shingles, q.Shingles) < .5 {
+			return
+		}
+		taken++
+		reason := thorough.Judge(&a, &b).Reason
+		if reason == data.Open {
+			reason, _, _ = thorough.Settle(p, q, &a, &b)
+		}
+		if !reason.Same() {
+			t.Fatalf("%v", reason)
+		}
+	})
+	if taken == 0 {
+		t.Fatal("balanced takes none")
+	}
+}

@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"math"
 	"slices"
 	"unicode"
 )
@@ -8,11 +9,17 @@ import (
 // Alignment compares texts by their letters, digits and marks in order: by the
 // edits that make the one of the other.
 //
-// An Alignment holds a buffer; one goroutine uses it at a time.
+// The zero value is ready to use. It holds buffers; one goroutine uses it at a
+// time.
 type Alignment struct {
-	reached []int16 // by a stretch
-	most    int     // edits that it may have
-	a, b    []rune
+	rows letterRows // of a stretch's letters
+
+	// Of the table of a stretch's edits, whose rows are letters of the one text
+	// and whose columns those of the other: where a cell is that of the row and
+	// column before, and where it is one more than that of the row before.
+	same, more [2*stretchMax + 1]stretchBits
+
+	a, b []rune
 }
 
 // Edited is how two texts differ: the edits that make the one of the other, in
@@ -41,27 +48,33 @@ const (
 	revisedDigit = 5
 )
 
-// Texts are aligned a stretch of stretchMax characters at a time. What is aligned
-// is kept up to the middle, where what follows no longer matters.
-const stretchMax = 256
+// Texts are aligned a stretch at a time: stretchMax characters of the one, with as
+// much of the other as suits best. For slips of long texts the first has stretchMin: most
+// that are not alike differ too much in these already. What is aligned is kept up
+// to the middle, where what follows no longer matters.
+const (
+	stretchMin = 64
+	stretchMax = 256
+)
 
 // bounds are those of an alignment, beyond which it ends: most edits in all, and
-// in a stretch no more than lead, and one more for each letters that it got on.
-type bounds struct{ most, lead, letters int }
+// in a stretch no more than lead, and one more for each letters; and the letters
+// of the first stretch.
+type bounds struct{ most, lead, letters, first int }
 
 // slips gives the verdict on two texts of more than fewMax characters: whether
 // they differ by slips alone; and how they differ, if so. Of long texts, of more
 // than ShortMax characters, one may go on beyond the other at its end or its
-// beginning, by half of the other's length at most: a footer. It does not depend on the order of the two, takes time for the
-// length and no more memory for a longer text.
+// beginning, by half of the other's length at most: a footer. It does not depend
+// on the order of the two, and takes time for the length.
 func (s *Alignment) slips(a, b []rune) (v Verdict, e Edited) {
 	if before(b, a) {
 		a, b = b, a // of equally short ways the same, whatever the order
 	}
 	long := len(b) > ShortMax
-	limit := bounds{mostEdits(len(b)), 12, 4}
+	limit := bounds{mostEdits(len(b)), 12, 4, stretchMax}
 	if long {
-		limit.most = mostEdits(len(a))
+		limit.most, limit.first = mostEdits(len(a)), stretchMin
 	}
 	if !withinHalf(len(a), len(b)) {
 		return Verdict{Reason: ReasonShortUnlike}, Edited{}
@@ -93,7 +106,7 @@ func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
 	if before(b, a) {
 		a, b = b, a
 	}
-	limit := bounds{int(revisedShare * float64(len(b))), stretchMax / 2, 2}
+	limit := bounds{int(revisedShare * float64(len(b))), 0, 1, stretchMax}
 	e = s.align(a, b, limit, false)
 	if e.Edits > limit.most || revisedDigit*e.Digits > e.Edits {
 		return false, Edited{}
@@ -102,23 +115,28 @@ func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
 }
 
 // align returns how a and b differ, to the end of both or, if either end will
-// do, to that of a: by the fewest edits if both fit in a stretch, else by hardly
+// do, to that of a: by the fewest edits if a fits in the first stretch, else by hardly
 // more. Beyond the bounds it says no more than that the edits are more than most.
-// Of equally short ways it takes the one that, from the end, replaces rather than
-// deletes, and deletes rather than inserts (Ukkonen: Algorithms for Approximate
-// String Matching, 1985).
+// Of equally short ways it takes the one that, from the end, keeps a character
+// rather than replaces it, then deletes, then inserts.
 func (s *Alignment) align(a, b []rune, limit bounds, either bool) (e Edited) {
-	for len(a) > 0 || len(b) > 0 && !either {
-		s.most = min(limit.most-e.Edits, limit.lead+stretchMax/limit.letters)
-		edits, d, ended := s.reach(a, b, limit, either)
-		if edits > s.most {
+	for size := limit.first; len(a) > 0; size = stretchMax {
+		size = min(size, len(a))
+		most := min(limit.most-e.Edits, limit.lead+size/limit.letters)
+		last := size == len(a)
+		if rest := len(b) - len(a); -rest > limit.most-e.Edits || !either && rest > limit.most-e.Edits {
 			return Edited{Edits: limit.most + 1}
 		}
-		x := s.keep(a, b, edits, d, ended, &e)
-		if x == (place{}) {
+		whole := last && !either && len(b) <= size+most
+		x, edits := s.fill(a[:size], b[:min(len(b), size+most)], whole)
+		if edits > most {
 			return Edited{Edits: limit.most + 1}
 		}
+		x = s.keep(a, b, x, last && (either || whole), &e)
 		a, b = a[x.a:], b[x.b:]
+	}
+	if !either && len(b) > 0 {
+		e.Edits, e.Pieces, e.Digits = e.Edits+len(b), e.Pieces+1, e.Digits+numerals(b)
 	}
 	return e
 }
@@ -134,107 +152,113 @@ func before(a, b []rune) bool {
 // place is one between characters of two texts.
 type place struct{ a, b int }
 
-// row is how far so many edits reach on each diagonal d, which is j − i of the
-// characters i of a and j of b: on d up to character row[d+s.most+2] of a. Two
-// diagonals on either side are never reached.
-func (s *Alignment) row(edits int) []int16 {
-	if edits < 0 {
-		return nil
-	}
-	width := 2*s.most + 5
-	return s.reached[width*edits:][:width]
+// stretchBits has a bit for every character of a stretch.
+type stretchBits [stretchMax / 64]uint64
+
+// letterRows says in which rows of a stretch a letter stands.
+type letterRows struct {
+	letters [2 * stretchMax]rune // and 1
+	rows    [2 * stretchMax]stretchBits
 }
 
-const unreached = -1 << 14
-
-// reach fills in the rows until the end of the stretch is reached, and returns by
-// how many edits, on which diagonal, and whether the texts end there. It takes
-// time for the square of the edits.
-func (s *Alignment) reach(a, b []rune, limit bounds, either bool) (edits, d int, ended bool) {
-	if rows := (2*s.most + 5) * (s.most + 1); cap(s.reached) < rows {
-		s.reached = make([]int16, rows)
-	} else {
-		s.reached = s.reached[:rows]
+// place returns where the rows of a letter are, or would be.
+func (l *letterRows) place(c rune) uint32 {
+	i := uint32(c) * 0x9e3779b1 >> 23
+	for l.letters[i] != 0 && l.letters[i] != c+1 {
+		i = (i + 1) % uint32(len(l.letters))
 	}
-	goal, middle, far := min(2*stretchMax, len(a)+len(b)), s.most+2, 0
-	for edits = 0; edits <= min(s.most, limit.lead+far/2/limit.letters); edits++ {
-		last, row := s.row(edits-1), s.row(edits)
-		from, to := max(-edits, -len(a)), min(edits, len(b))
-		for _, d := range [...]int{from - 2, from - 1, to + 1, to + 2} {
-			if middle+d >= 0 && middle+d < len(row) {
-				row[middle+d] = unreached
-			}
-		}
-		for d = from; d <= to; d++ {
-			i := 0
-			if last != nil {
-				near := last[middle+d-1:][:3]
-				i = min(max(int(near[1])+1, int(near[2])+1, int(near[0])), len(a), len(b)-d)
-			}
-			if i >= 0 {
-				x, y := a[i:], b[i+d:]
-				for len(x) > 0 && len(y) > 0 && x[0] == y[0] && i+i+d < goal {
-					x, y = x[1:], y[1:]
-					i++
-				}
-				far = max(far, i+i+d)
-			}
-			if row[middle+d] = int16(i); i+i+d >= goal || either && i == len(a) {
-				return edits, d, i == len(a) && (either || i+d == len(b))
-			}
-		}
-	}
-	return s.most + 1, 0, false
+	return i
 }
 
-// keep adds the edits of the way that reached the end of the stretch to e: all
-// of them at the texts' end, else those up to a character that stays and is not
-// behind the middle. It returns the place up to which they lead.
-func (s *Alignment) keep(a, b []rune, edits, d int, ended bool, e *Edited) (end place) {
-	numeral := func(c rune) bool { return unicode.IsDigit(c) || isNumeral(c) }
+// fill fills in the table of the edits between a stretch a and each beginning of
+// b, and returns up to where of b they are fewest, two more letters of b making up
+// for an edit, and how many: up to its end if the whole of it counts. It counts 64 rows at once (Myers: A Fast Bit-Vector
+// Algorithm for Approximate String Matching, 1999; Hyyrö: A Bit-Vector Algorithm
+// for Computing Levenshtein and Damerau Edit Distances, 2003).
+func (s *Alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
+	s.rows = letterRows{}
+	for i, c := range a {
+		at := s.rows.place(c)
+		s.rows.letters[at] = c + 1
+		s.rows.rows[at][i/64] |= 1 << (i % 64)
+	}
+	words, last := (len(a)+63)/64, (len(a)-1)%64
+	var up, down stretchBits // where a cell is one more, and less, than that of the row before
+	for w := range up {
+		up[w] = math.MaxUint64
+	}
+	edits := len(a)
+	end, fewest = place{len(a), 0}, edits
+	for j, c := range b {
+		equal, same, more := &s.rows.rows[s.rows.place(c)], &s.same[j+1], &s.more[j+1]
+		rises, falls := uint64(1), uint64(0) // from one column to the next, in the row above
+		for w := range words {
+			vp, vn, eq := up[w], down[w], equal[w]|falls
+			d := ((eq&vp + vp) ^ vp) | eq | vn
+			hp, hn := vn|^(d|vp), d&vp
+			if w == words-1 {
+				edits += int(hp>>last&1) - int(hn>>last&1)
+			}
+			hp, rises = hp<<1|rises, hp>>63
+			hn, falls = hn<<1|falls, hn>>63
+			up[w], down[w] = hn|^(d|hp), hp&d
+			same[w], more[w] = d, up[w]
+		}
+		if 2*edits-j-1 < 2*fewest-end.b || whole {
+			end, fewest = place{len(a), j + 1}, edits
+		}
+	}
+	if whole {
+		return place{len(a), len(b)}, edits
+	}
+	return end, fewest
+}
+
+// keep adds the edits that lead to a place to e: all of them at the texts' end,
+// else those up to a character that stays and is about in the middle. It
+// returns the place up to which they lead.
+func (s *Alignment) keep(a, b []rune, at place, ended bool, e *Edited) (end place) {
+	middle := max(1, at.a/2)
 	if ended {
-		end = place{len(a), len(a) + d}
+		middle = at.a
 	}
-	kept := ended
-	for last := unreached; edits >= 0; edits-- {
-		i, from := s.step(a, b, edits, d)
-		stays := int(s.row(edits)[d+s.most+2])
-		if !kept && stays > i && i+i+d < stretchMax {
-			x := min(stays, (stretchMax-d+1)/2)
-			end, kept = place{x, x + d}, true
+	kept, edited := ended, false
+	if kept {
+		end = at
+	}
+	for at != (place{}) {
+		i, j := at.a-1, at.b-1
+		stays := i >= 0 && j >= 0 && a[i] == b[j]
+		if !kept && at.a <= middle && (stays || at.a <= (middle+1)/2) {
+			end, kept = at, true
 		}
-		if kept && edits > 0 {
+		from := at
+		bit := func(rows *stretchBits) bool { return rows[i/64]>>(i%64)&1 != 0 }
+		switch {
+		case stays || i >= 0 && j >= 0 && !bit(&s.same[at.b]):
+			from = place{i, j}
+		case j < 0 || i >= 0 && bit(&s.more[at.b]):
+			from.a = i
+		default:
+			from.b = j
+		}
+		if kept && !stays {
 			e.Edits++
-			if stays > i || last == unreached {
+			e.Digits += numerals(a[from.a:at.a]) + numerals(b[from.b:at.b])
+			if !edited {
 				e.Pieces++
 			}
-			last = i
-			if from >= d && numeral(a[i-1]) {
-				e.Digits++
-			}
-			if from <= d && numeral(b[i+d-1]) {
-				e.Digits++
-			}
 		}
-		d = from
+		at, edited = from, kept && !stays
 	}
 	return end
 }
 
-// step returns the farthest character of a to which so many edits, the last of
-// them onto diagonal d, lead, and from which diagonal that one comes: the same
-// if it replaces, the next if it deletes, the one before if it inserts.
-func (s *Alignment) step(a, b []rune, edits, d int) (i, from int) {
-	if edits == 0 {
-		return 0, d
+func numerals(text []rune) (n int) {
+	for _, c := range text {
+		if unicode.IsDigit(c) || isNumeral(c) {
+			n++
+		}
 	}
-	near := s.row(edits - 1)[d+s.most+1:][:3]
-	i, from = int(near[1])+1, d
-	if x := int(near[2]) + 1; x > i {
-		i, from = x, d+1
-	}
-	if x := int(near[0]); x > i {
-		i, from = x, d-1
-	}
-	return min(i, len(a), len(b)-d), from
+	return n
 }

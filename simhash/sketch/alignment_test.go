@@ -46,7 +46,7 @@ func TestAlignAgainstTable(t *testing.T) {
 		}
 		want := levenshtein(a, b)
 		var s Alignment
-		e := s.align(a, b, bounds{most, 60, 1}, false)
+		e := s.align(a, b, bounds{most, 60, 1, stretchMin}, false)
 		if want > most {
 			if e.Edits <= most {
 				t.Fatalf("%d edits of at most %d, want %d", e.Edits, most, want)
@@ -73,12 +73,36 @@ func TestAlignLongAgainstTable(t *testing.T) {
 			text := random(r, 300+r.IntN(2000), []rune(letters))
 			other := slipped(text, int(share*float64(len(text))), r, []rune(letters))
 			want := levenshtein(text, other)
-			e := s.align(text, other, bounds{mostEdits(max(len(text), len(other))), 12, 4}, false)
+			e := s.align(text, other, bounds{mostEdits(max(len(text), len(other))), 12, 4, stretchMin}, false)
 			if e.Edits < want || float64(e.Edits) > 1.02*float64(want)+1 {
 				t.Errorf("%q, %g edited: %+v, the fewest are %d", letters, share, e, want)
 			}
 		}
 	}
+}
+
+// Whatever the texts and bounds are, an alignment comes to its end, is the same as often
+// as it is made, and has no fewer edits than the lengths differ by.
+func TestAlignAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.SampledFrom([]string{"a", "ab1", "abcdefghij大二"}).Draw(t, "letters")
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		a := random(r, rapid.IntRange(0, 900).Draw(t, "a"), []rune(letters))
+		b := random(r, rapid.IntRange(0, 900).Draw(t, "b"), []rune(letters))
+		limit := bounds{rapid.IntRange(0, 1000).Draw(t, "most"), rapid.IntRange(0, 300).Draw(t, "lead"), rapid.IntRange(1, 8).Draw(t, "letters of a lead"), rapid.SampledFrom([]int{stretchMin, stretchMax}).Draw(t, "first")}
+		either := rapid.Bool().Draw(t, "either")
+		var s Alignment
+		e := s.align(a, b, limit, either)
+		if again := s.align(a, b, limit, either); again != e {
+			t.Fatalf("%+v, then %+v", e, again)
+		}
+		if e.Edits > limit.most {
+			return
+		}
+		if least := len(b) - len(a); e.Edits < -least || !either && e.Edits < least || e.Pieces > e.Edits || e.Digits > 2*e.Edits {
+			t.Fatalf("%+v of %d and %d letters", e, len(a), len(b))
+		}
+	})
 }
 
 // A long text with slips is the same; one in which numbers, words or a passage

@@ -36,8 +36,39 @@ func Shingles(dst []uint64, text []byte) []uint64 {
 			dst = append(dst, fold(h))
 		}
 	}
-	slices.Sort(dst[from:])
+	dst = sortHashes(dst, from)
 	return dst[:from+len(slices.Compact(dst[from:]))]
+}
+
+// sortHashes sorts what stands in x from a place on; behind it x has room.
+// Hashes are even, so their highest bits deal them into groups of a few.
+func sortHashes(x []uint64, from int) []uint64 {
+	const most = 11 // bits
+	n := len(x) - from
+	shift := 64 - min(most, bits.Len(uint(n/4)))
+	x = slices.Grow(x, n)
+	hashes, dealt := x[from:], x[len(x):][:n]
+	var ends [1 << most]int32 // of the groups; at first where they begin
+	for _, h := range hashes {
+		if group := h>>shift + 1; group < 1<<most {
+			ends[group]++
+		}
+	}
+	for i := range ends[1:] {
+		ends[i+1] += ends[i]
+	}
+	for _, h := range hashes {
+		group := h >> shift
+		dealt[ends[group]] = h
+		ends[group]++
+	}
+	copy(hashes, dealt)
+	begin := int32(0)
+	for _, end := range ends[:1<<(64-shift)] {
+		slices.Sort(hashes[begin:end])
+		begin = end
+	}
+	return x
 }
 
 // Overlap returns the Jaccard similarity of two sets of hashes as Shingles gives

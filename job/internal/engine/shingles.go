@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -102,6 +103,7 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 		if err != nil {
 			return rec, fmt.Errorf("%s: %w", StageTexts, err)
 		}
+		head = slices.Grow(head, 8*len(shingles)+len(letters))
 		for _, s := range shingles {
 			head = binary.LittleEndian.AppendUint64(head, s)
 		}
