@@ -58,9 +58,10 @@ func (c *Components) Root(doc uint32) uint32 {
 // AddContained joins components by pairs of documents of which one contains
 // the other: those whose pairs lead to exactly each other. So all parts of
 // what it joins contain one another, pair by pair: the versions of a page with
-// and without its menus become one. A digest joins none of its stories, for
-// each of them leads to the digest alone and the digest to all of them. Not
-// safe for concurrent use.
+// and without its menus become one. A digest joins none of its stories if there
+// are two or more: each of them leads to the digest alone, the digest to all of
+// them. With a single one it is told from a longer version by nothing. Not safe
+// for concurrent use.
 func (c *Components) AddContained(pairs [][2]uint32) {
 	// From each component to itself and to those that its pairs lead to.
 	var links [][2]uint32
