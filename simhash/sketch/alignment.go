@@ -58,8 +58,8 @@ const (
 )
 
 // bounds are those of an alignment, beyond which it ends: most edits in all, and
-// in a stretch no more than lead, and one more for each letters; and the letters
-// of the first stretch.
+// in a stretch no more than lead, and one more for each letters, but never more
+// than stretchMax; and the letters of the first stretch.
 type bounds struct{ most, lead, letters, first int }
 
 // slips gives the verdict on two texts of more than fewMax characters: whether
@@ -122,7 +122,7 @@ func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
 func (s *Alignment) align(a, b []rune, limit bounds, either bool) (e Edited) {
 	for size := limit.first; len(a) > 0; size = stretchMax {
 		size = min(size, len(a))
-		most := min(limit.most-e.Edits, limit.lead+size/limit.letters)
+		most := min(limit.most-e.Edits, limit.lead+size/limit.letters, stretchMax)
 		last := size == len(a)
 		if rest := len(b) - len(a); -rest > limit.most-e.Edits || !either && rest > limit.most-e.Edits {
 			return Edited{Edits: limit.most + 1}
