@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package supervise brings a flow to its end. Each attempt at it runs in a
 // driver, a process group of its own, with a deadline and a watch over its
 // progress; what fails is tried again, what it finished is kept, and what gleam
