@@ -28,9 +28,9 @@ type Summary struct {
 	CutPages  int64            `json:"cut_pages"`           // documents whose page the input has only the beginning of
 	Lanes     map[string]int64 `json:"lanes"`               // documents by lane; normal ones are matched
 	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
-	OwnText   *OwnText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
+	OwnText   *ownText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
 	Matched   int64            `json:"matched"`             // documents with a match
-	Method    *Method          `json:"method,omitempty"`    // of a match
+	Method    *method          `json:"method,omitempty"`    // of a match
 	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
 	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted
 	Contained int64            `json:"contained"`           // pairs, of different documents, of which one contains the other
@@ -46,7 +46,7 @@ type Summary struct {
 
 	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
 
-	Largest []ClusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
+	Largest []clusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
 	Stages  []StageTime   `json:"stages,omitempty"`
 	Files   []Output      `json:"files,omitempty"`
 
@@ -58,16 +58,16 @@ type Summary struct {
 	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
 }
 
-// Method says how fingerprints were matched, which is not what a run of the
+// method says how fingerprints were matched, which is not what a run of the
 // same settings does where texts decide: fingerprints come without.
-type Method struct {
+type method struct {
 	Preset   string `json:"preset"`
 	Distance int    `json:"distance"`
 	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
 }
 
-// ClusterSize is a cluster with the id of its keeper as example.
-type ClusterSize struct {
+// clusterSize is a cluster with the id of its keeper as example.
+type clusterSize struct {
 	ID      string `json:"cluster_id"`
 	Example string `json:"example"`
 	Size    int64  `json:"size"`
