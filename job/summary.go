@@ -150,40 +150,33 @@ func (s *Summary) printLists(row func(name, format string, args ...any)) {
 		row("largest", "none: each continues an earlier cluster with one document")
 	}
 	for i, c := range s.Largest {
-		name := ""
-		if i == 0 {
-			name = "largest"
-		}
-		row(name, "%8s  %s", grouped(c.Size), c.Example)
+		row(headed(i, "largest"), "%8s  %s", grouped(c.Size), c.Example)
 	}
 	for i, st := range s.Stages {
-		name, note := "", ""
-		if i == 0 {
-			name = "time"
-		}
+		note := ""
 		if st.Resumed > 0 {
 			note = fmt.Sprintf("  (%d of %d tasks finished earlier)", st.Resumed, st.Tasks)
 		}
-		row(name, "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
+		row(headed(i, "time"), "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
 	}
 	row("", "%8s  in all", seconds(s.Seconds))
 	for i, a := range s.LeftOut {
-		name := ""
-		if i == 0 {
-			name = "left out"
-		}
-		row(name, "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
+		row(headed(i, "left out"), "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
 	}
 	if s.PeakMemory > 0 {
 		row("peak memory", "%s", Bytes(s.PeakMemory))
 	}
 	for i, f := range s.Files {
-		name := ""
-		if i == 0 {
-			name = "files"
-		}
-		row(name, "%10s  %s", Bytes(f.Bytes), f.Path)
+		row(headed(i, "files"), "%10s  %s", Bytes(f.Bytes), f.Path)
 	}
+}
+
+// headed is the name of line i of a list: the first has it.
+func headed(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
 }
 
 func seconds(s float64) string {
