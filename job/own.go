@@ -59,7 +59,7 @@ func (r *run) learn(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 }
 
 // known is what the run's library knows: what was left out of the texts of
-// earlier nights is left out of tonight's. It is nil without one.
+// earlier nights is left out of this run's. It is nil without one.
 func (r *run) known() (*template.Model, error) {
 	if r.library == nil {
 		return nil, nil
