@@ -1,7 +1,6 @@
 package job_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,18 +11,63 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 )
 
-// TestQueries asks DuckDB every question of docs/queries.sql about a run over
-// the sample, and expects rows.
+// asks has an engine make the views of the tables, and prints how many rows it
+// finds to each question. It is given the folder of the documentation and the
+// crawl.
+const asks = `
+import re, sys
+docs, crawl = sys.argv[1:]
+
+def statements(file):
+    text = re.sub("(?m)^--.*\\n", "", open(docs + "/" + file).read())
+    return [s for s in map(str.strip, text.split(";\n")) if s]
+
+def ask(engine, count):
+    for view in statements(engine + ".sql"):
+        count(view)
+    for question in statements("queries.sql"):
+        print(count("SELECT count(*) FROM (" + question + ")"))
+`
+
+// engines are what the questions are asked in, after asks.
+var engines = map[string]string{
+	"duckdb": `
+import duckdb
+
+def count(statement):
+    answer = duckdb.sql(statement)
+    return answer and answer.fetchall()[0][0]
+
+duckdb.sql("SET VARIABLE crawl = '%s'" % crawl)
+ask("duckdb", count)
+`,
+	"pyspark": `
+from pyspark.sql import SparkSession
+spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+         .config("spark.sql.shuffle.partitions", "1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate())
+spark.sparkContext.setLogLevel("ERROR")
+
+def count(statement):
+    answer = spark.sql(statement)
+    return answer.columns and answer.collect()[0][0]
+
+spark.sql("SET crawl = " + crawl)
+ask("spark", count)
+`,
+}
+
+// TestQueries asks every question of docs/queries.sql about a run over the
+// sample, and expects rows.
 func TestQueries(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil || exec.Command(python, "-c", "import duckdb").Run() != nil {
-		t.Skip("python3 has no duckdb: the queries are not asked")
-	}
-	queries, err := os.ReadFile(filepath.Join("docs", "queries.sql"))
+	sample, err := filepath.Abs(filepath.Join("..", "data", "sample"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample, err := filepath.Abs(filepath.Join("..", "data", "sample"))
+	docs, err := filepath.Abs("docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	questions, err := os.ReadFile(filepath.Join(docs, "queries.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,23 +77,27 @@ func TestQueries(t *testing.T) {
 	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-11-20"}
 	out := filepath.Join(dir, "night1")
 	runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{sample}, Out: out, Config: cfg})
-	asked := 0
-	for q := range strings.SplitSeq(string(queries), ";\n") {
-		if q = strings.TrimSpace(q); q == "" {
-			continue
-		}
-		asked++
-		script := fmt.Sprintf(`import sys, duckdb
-duckdb.sql("SET VARIABLE crawl = '%s/pages-*.jsonl*'")
-print(duckdb.sql("SELECT count(*) FROM (" + sys.stdin.read() + ")").fetchall()[0][0])`, sample)
-		cmd := exec.Command(python, "-c", script)
-		cmd.Dir, cmd.Stdin, cmd.Stderr = out, strings.NewReader(q), t.Output()
-		rows, err := cmd.Output()
-		if err != nil || strings.TrimSpace(string(rows)) == "0" {
-			t.Errorf("%s rows, %v:\n%s", strings.TrimSpace(string(rows)), err, q)
-		}
-	}
-	if asked != 11 {
-		t.Errorf("%d questions were asked, not 11", asked)
+	for name, script := range engines {
+		t.Run(name, func(t *testing.T) {
+			if name == "pyspark" && testing.Short() {
+				t.Skip("Spark takes a minute: the long tests ask it")
+			}
+			python, err := exec.LookPath("python3")
+			if err != nil || exec.Command(python, "-c", "import "+name).Run() != nil {
+				t.Skipf("python3 has no %s: the queries are not asked", name)
+			}
+			cmd := exec.Command(python, "-c", asks+script, docs, filepath.Join(sample, "pages-*.jsonl*"))
+			cmd.Dir, cmd.Stderr = out, t.Output()
+			said, err := cmd.Output()
+			rows := strings.Fields(string(said))
+			if err != nil || len(rows) != strings.Count(string(questions), ";\n") {
+				t.Fatalf("%v: %d answers: %s", err, len(rows), rows)
+			}
+			for i, n := range rows {
+				if n == "0" {
+					t.Errorf("no row answers question %d", i+1)
+				}
+			}
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -21,7 +22,7 @@ type Summary struct {
 	Out       string           `json:"out"`
 	Splits    int              `json:"splits"`
 	Bytes     int64            `json:"bytes"`               // of input read
-	Records   int64            `json:"records"`             // documents + skipped
+	Records   int64            `json:"records"`             // documents, and what was skipped and is none
 	Documents int64            `json:"documents"`           // rows of the fingerprints table
 	Skipped   map[string]int64 `json:"skipped"`             // by reason; duplicate ids are documents too
 	Bad       int64            `json:"bad"`                 // skipped records that were unusable or stood twice
@@ -98,8 +99,12 @@ func (s *Summary) Print(w io.Writer) error {
 	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
 		row("languages", "%s", counts("", languages, ""))
 	}
-	if len(s.Skipped) > 0 {
-		row("skipped", "%s%s", grouped(total(s.Skipped)), counts(" (", s.Skipped, ")"))
+	records, documents := s.passedOver()
+	if len(records) > 0 {
+		row("skipped", "%s of %s records%s", grouped(total(records)), grouped(s.Records), counts(" (", records, ")"))
+	}
+	if len(documents) > 0 {
+		row("passed over", "%s documents%s", grouped(total(documents)), counts(" (", documents, ")"))
 	}
 	if s.CutPages > 0 {
 		row("", "of %s pages the input has only the beginning", grouped(s.CutPages))
@@ -142,6 +147,19 @@ func (s *Summary) Print(w io.Writer) error {
 	s.printLists(row)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// passedOver are the skipped records, by reason: those that are no documents, and
+// documents that are not matched for their id.
+func (s *Summary) passedOver() (records, documents map[string]int64) {
+	records, documents = maps.Clone(s.Skipped), map[string]int64{}
+	for _, reason := range []string{data.ReasonDuplicateID, data.ReasonDeleted} {
+		if n := records[reason]; n > 0 {
+			documents[reason] = n
+			delete(records, reason)
+		}
+	}
+	return records, documents
 }
 
 // printLists prints what has a line for each: clusters, stages, agents, files.

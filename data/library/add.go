@@ -194,11 +194,12 @@ func (w *writer) abort() error {
 	return w.out.Abort()
 }
 
-// compacted is what Compact did.
-type compacted struct {
-	Files, Into int   // files that were rewritten, and what became of them
-	Erased      int64 // rows that are gone from the files
-	Bytes       int64 // that the library has become smaller; less than 0: larger
+// Compacted is what Compact did.
+type Compacted struct {
+	Files  int   `json:"files"`       // that were rewritten
+	Into   int   `json:"into"`        // files that they became
+	Erased int64 `json:"erased_rows"` // that are gone from the files
+	Bytes  int64 `json:"saved_bytes"` // that the library has become smaller; less than 0: larger
 }
 
 // onceKept is how long a deletion that holds for what was there is kept at
@@ -209,7 +210,7 @@ const onceKept = 24 * time.Hour
 // what was deleted or expired is no more on the disk, and successive small
 // ones, which become files of up to rows rows. Each file is put in the place
 // of the old ones on its own, so an interrupted compaction keeps what it did.
-func (l *Library) Compact(ctx context.Context, rows int64) (done compacted, err error) {
+func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err error) {
 	if rows <= 0 {
 		rows = l.partRows
 	}

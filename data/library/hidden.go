@@ -117,8 +117,8 @@ type Doomed struct {
 
 // Deleted is what Delete did.
 type Deleted struct {
-	Rows    int64    // that are hidden now and were not before
-	Unknown []string // the ids, in their order, that no night has: a mistake, or deleted before
+	Rows    int64    `json:"rows"`              // that are hidden now and were not before
+	Unknown []string `json:"unknown,omitempty"` // the ids, in their order, that no night has: a mistake, or deleted before
 }
 
 // Delete hides the documents from every later result. Their bytes are in the

@@ -60,7 +60,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	root := newRoot(streams{stdin, stdout, stderr})
+	root := newRoot(streams{stdin, stdout, stderr, args})
 	root.SetArgs(args)
 	err := patiently(ctx, grace, root.ExecuteContext)
 	if err == nil {
@@ -147,15 +147,17 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// streams are the process's three, so that tests can have others.
+// streams are the process's three and its command line, so that tests can have
+// others.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	args     []string
 }
 
 // Commands is the tree of commands, for those who describe it.
 func Commands(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
-	return newRoot(streams{stdin, stdout, stderr})
+	return newRoot(streams{in: stdin, out: stdout, err: stderr})
 }
 
 func newRoot(std streams) *cobra.Command {
@@ -179,7 +181,7 @@ Parquet and a clean dump.`,
 		if typed := c.Flags().Args(); c.HasSubCommands() && len(typed) > 0 { // the flag is that of a command
 			return onlyCommands(c, typed)
 		}
-		return usageError{fmt.Errorf("%w%s; see %s --help", err, nearFlag(c, err), c.CommandPath())}
+		return usageError{fmt.Errorf("%w%s; see %s --help", wrongValue(std, err), nearFlag(c, err), c.CommandPath())}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newInspect(std), newReport(std), newPlan(std), newConfig(std), newStopWords(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))

@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 )
 
-var update = flag.Bool("update", false, "write job/docs/settings.md")
+var update = flag.Bool("update", false, "write what the documentation shows of the program")
 
 // commands lists neardup and all its commands.
 func commands() (all []*cobra.Command) {

@@ -47,7 +47,7 @@ const (
 
 func newEval(std streams) *cobra.Command {
 	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs, Beside: eval.TruthAll}}
-	s := newSettings(config.PresetBalanced)
+	s := newSettings(std, config.PresetBalanced)
 	var edits, definitions strings.Builder
 	for _, e := range eval.Edits() {
 		fmt.Fprintf(&edits, "  %-9s %s\n", e.Name, e.Doc)

@@ -22,7 +22,7 @@ import (
 func newExplain(std streams) *cobra.Command {
 	var run, method, page string
 	var asJSON bool
-	s := newSettings(config.PresetBalanced)
+	s := newSettings(std, config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "explain A B",
 		Short: "Say why two documents do or do not match",

@@ -49,25 +49,28 @@ func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Optio
 	return o, done
 }
 
+// outcome is what a command did to a library: itself as JSON, printed for people.
+type outcome interface{ print(w io.Writer) error }
+
 // changing runs change with the library at dir locked, and then prints what it
-// says.
-func changing(cmd *cobra.Command, std streams, dir string, change func(l *library.Library, say io.Writer) error) (err error) {
+// did, also when it failed behind that.
+func changing(cmd *cobra.Command, std streams, dir string, asJSON bool, change func(l *library.Library) (outcome, error)) (err error) {
 	if _, err := library.ReadManifest(dir); err != nil { // a mistyped path makes no library
 		return err
 	}
-	var said bytes.Buffer
-	o, done := libraryOptions(std, dir, cmd.Name(), false)
-	defer func() {
-		done()
-		_, failed := said.WriteTo(std.out)
-		err = errors.Join(err, failed)
-	}()
+	o, done := libraryOptions(std, dir, cmd.Name(), asJSON)
+	defer done()
 	l, err := library.Lock(cmd.Context(), dir, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	return change(l, &said)
+	did, err := change(l)
+	done()
+	if did != nil {
+		err = errors.Join(err, printed(std.out, asJSON, did, did.print))
+	}
+	return err
 }
 
 func newLibraryStatus(std streams) *cobra.Command {
@@ -94,6 +97,7 @@ func newLibraryStatus(std streams) *cobra.Command {
 
 func newLibraryExpire(std streams) *cobra.Command {
 	var before string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "expire LIBRARY --before DATE",
 		Short: "Forget old nights",
@@ -106,25 +110,36 @@ carried by the nights that stay.`,
 			if err != nil {
 				return usageError{fmt.Errorf("--before %q: write a date like 2026-08-01", before)}
 			}
-			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
+			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
 				gone, err := l.Expire(date)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				return printGone(say, gone)
+				return goneOf(gone), nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&before, "before", "", "the first day whose night stays")
+	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
-func printGone(w io.Writer, gone []library.Night) error {
-	rows := int64(0)
-	for _, n := range gone {
-		rows += n.Live()
+// gone are nights that a library does not have any more.
+type gone struct {
+	Nights    []string `json:"nights"`
+	Documents int64    `json:"documents"`
+}
+
+func goneOf(nights []library.Night) gone {
+	g := gone{Nights: []string{}}
+	for _, n := range nights {
+		g.Nights, g.Documents = append(g.Nights, n.Name), g.Documents+n.Live()
 	}
-	_, err := fmt.Fprintf(w, "gone: %d nights with %d documents\n", len(gone), rows)
+	return g
+}
+
+func (g gone) print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "gone: %d nights with %d documents\n", len(g.Nights), g.Documents)
 	return err
 }
 
@@ -132,6 +147,7 @@ func newLibraryDelete(std streams) *cobra.Command {
 	var ids string
 	var doomed library.Doomed
 	var nights []string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "delete LIBRARY",
 		Short: "Delete documents or nights",
@@ -161,24 +177,24 @@ has are named: an id is the whole of its line, spaces and quotes too.`,
 					return err
 				}
 			}
-			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
+			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
+				did := &deleted{library: args[0], ids: len(doomed.IDs)}
 				if len(nights) > 0 { // first: it refuses a name that is wrong
-					gone, err := l.RemoveNights(nights...)
+					removed, err := l.RemoveNights(nights...)
 					if err != nil {
-						return usageError{err}
+						return nil, usageError{err}
 					}
-					if err := printGone(say, gone); err != nil {
-						return err
-					}
+					g := goneOf(removed)
+					did.Gone = &g
 				}
 				if len(doomed.IDs)+len(doomed.Prefixes) == 0 {
-					return nil
+					return did, nil
 				}
-				done, err := l.Delete(cmd.Context(), doomed)
-				if err != nil {
-					return err
+				hidden, err := l.Delete(cmd.Context(), doomed)
+				if err == nil {
+					did.Hidden = &hidden
 				}
-				return printDeleted(say, args[0], len(doomed.IDs), done)
+				return did, err
 			})
 		},
 	}
@@ -186,23 +202,41 @@ has are named: an id is the whole of its line, spaces and quotes too.`,
 	cmd.Flags().StringArrayVar(&doomed.Prefixes, "prefix", nil, "delete the documents whose id begins so; may be given again")
 	cmd.Flags().StringArrayVar(&nights, "night", nil, "delete this night; may be given again")
 	cmd.Flags().BoolVar(&doomed.Once, "once", false, "let later nights bring the documents back")
+	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
-// printDeleted says what was deleted, and what was to be and is not there.
-func printDeleted(w io.Writer, dir string, ids int, done library.Deleted) error {
-	if _, err := fmt.Fprintf(w, "deleted: %d rows; `neardup library compact %s` erases their bytes\n", done.Rows, dir); err != nil || len(done.Unknown) == 0 {
+// deleted is what was deleted, and what was to be and is not there.
+type deleted struct {
+	Gone   *gone            `json:"gone,omitempty"`    // of --night
+	Hidden *library.Deleted `json:"deleted,omitempty"` // of --ids and --prefix
+
+	library string
+	ids     int // that were named
+}
+
+func (d *deleted) print(w io.Writer) error {
+	if d.Gone != nil {
+		if err := d.Gone.print(w); err != nil {
+			return err
+		}
+	}
+	if d.Hidden == nil {
+		return nil
+	}
+	unknown := d.Hidden.Unknown
+	if _, err := fmt.Fprintf(w, "deleted: %d rows; `neardup library compact %s` erases their bytes\n", d.Hidden.Rows, d.library); err != nil || len(unknown) == 0 {
 		return err
 	}
 	const shown = 3
 	var some strings.Builder
-	for _, id := range done.Unknown[:min(len(done.Unknown), shown)] {
+	for _, id := range unknown[:min(len(unknown), shown)] {
 		fmt.Fprintf(&some, " %q", id)
 	}
-	if len(done.Unknown) > shown {
+	if len(unknown) > shown {
 		some.WriteString(" …")
 	}
-	_, err := fmt.Fprintf(w, "unknown: %d of %d ids are those of no document:%s\n", len(done.Unknown), ids, &some)
+	_, err := fmt.Fprintf(w, "unknown: %d of %d ids are those of no document:%s\n", len(unknown), d.ids, &some)
 	return err
 }
 
@@ -245,6 +279,7 @@ func readIDs(path string, stdin io.Reader) (ids []string, err error) {
 
 func newLibraryCompact(std streams) *cobra.Command {
 	var rows int64
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "compact LIBRARY",
 		Short: "Erase what was deleted, and join small files",
@@ -258,25 +293,30 @@ keeps what it did.`,
 			if rows < 1 {
 				return usageError{fmt.Errorf("--max-rows %d: write a number of rows, like 16000000", rows)}
 			}
-			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
+			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
 				done, err := l.Compact(cmd.Context(), rows)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				if err := os.RemoveAll(l.Path(library.Index)); err != nil { // it holds what was erased
-					return err
-				}
-				_, err = fmt.Fprintf(say, "%d files became %d; %d rows erased, %s saved\n", done.Files, done.Into, done.Erased, job.Bytes(max(done.Bytes, 0)))
-				return err
+				return compacted(done), os.RemoveAll(l.Path(library.Index)) // it holds what was erased
 			})
 		},
 	}
 	cmd.Flags().Int64Var(&rows, "max-rows", 16<<20, "most rows of a file that small ones are joined into")
+	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
+type compacted library.Compacted
+
+func (c compacted) print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%d files became %d; %d rows erased, %s saved\n", c.Files, c.Into, c.Erased, job.Bytes(max(c.Bytes, 0)))
+	return err
+}
+
 func newLibraryVerify(std streams) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "verify LIBRARY",
 		Short: "Read all of a library and say what is damaged",
 		Long: `Compares every file with the digest in the manifest, and the rows with what the
@@ -284,7 +324,7 @@ manifest says of them.`,
 		Example: "  neardup library verify lib/",
 		Args:    oneLibrary,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			o, done := libraryOptions(std, args[0], cmd.Name(), false)
+			o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
 			defer done()
 			l, err := library.Open(cmd.Context(), args[0], o)
 			if err != nil {
@@ -296,21 +336,43 @@ manifest says of them.`,
 			if err != nil {
 				return err
 			}
-			for _, w := range wrong {
-				fmt.Fprintln(std.out, show.Line(w))
-			}
-			if len(wrong) > 0 {
-				return fmt.Errorf("%w: `neardup library repair` makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
-			}
 			m := l.Manifest()
-			_, err = fmt.Fprintf(std.out, "sound: %d documents in %d nights, %d files\n", m.Rows(), len(m.Nights), len(m.Files))
-			return err
+			found := verified{len(wrong) == 0, m.Rows(), len(m.Nights), len(m.Files), append([]string{}, wrong...)}
+			if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
+				return err
+			}
+			return fmt.Errorf("%w: run `neardup library repair LIBRARY RUN…`, which makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
 		},
 	}
+	bindJSON(cmd.Flags(), &asJSON)
+	return cmd
+}
+
+// verified is what a library should hold, and what of it is damaged.
+type verified struct {
+	Sound     bool     `json:"sound"`
+	Documents int64    `json:"documents"`
+	Nights    int      `json:"nights"`
+	Files     int      `json:"files"`
+	Damaged   []string `json:"damaged"` // a line each, the file first
+}
+
+func (v verified) print(w io.Writer) error {
+	if v.Sound {
+		_, err := fmt.Fprintf(w, "sound: %d documents in %d nights, %d files\n", v.Documents, v.Nights, v.Files)
+		return err
+	}
+	for _, line := range v.Damaged {
+		if _, err := fmt.Fprintln(w, show.Line(line)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newLibraryRepair(std streams) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "repair LIBRARY RUN…",
 		Short: "Make damaged files again from run directories",
 		Long: `Makes each file that is missing or damaged again from the run directories of
@@ -321,25 +383,50 @@ bytes of memory for each document of the nights in a file.`,
 		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changing(cmd, std, args[0], func(l *library.Library, say io.Writer) error {
-				left := 0
+			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
+				did := &repaired{Mended: []string{}, Left: []leftFile{}}
 				err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
 					if why == nil {
-						fmt.Fprintf(say, "mended: %s\n", file)
+						did.Mended = append(did.Mended, file)
 						return
 					}
-					left++
-					fmt.Fprintf(say, "left: %s: %v\n", file, why)
+					did.Left = append(did.Left, leftFile{file, why.Error()})
 				})
-				if err != nil {
-					return err
+				did.Sound = err == nil && len(did.Left) == 0
+				if err == nil && !did.Sound {
+					err = fmt.Errorf("%w: %d files are left", errNotSound, len(did.Left))
 				}
-				if left > 0 {
-					return fmt.Errorf("%w: %d files are left", errNotSound, left)
-				}
-				_, err = fmt.Fprintln(say, "all files are as the manifest says")
-				return err
+				return did, err
 			})
 		},
 	}
+	bindJSON(cmd.Flags(), &asJSON)
+	return cmd
+}
+
+// repaired is what became of a library's damaged files.
+type repaired struct {
+	Sound  bool       `json:"sound"`
+	Mended []string   `json:"mended"`
+	Left   []leftFile `json:"left"`
+}
+
+type leftFile struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+func (r *repaired) print(w io.Writer) error {
+	var b strings.Builder
+	for _, file := range r.Mended {
+		fmt.Fprintf(&b, "mended: %s\n", file)
+	}
+	for _, l := range r.Left {
+		fmt.Fprintf(&b, "left: %s: %s\n", l.File, show.Line(l.Why))
+	}
+	if r.Sound {
+		b.WriteString("all files are as the manifest says\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -62,7 +62,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 			if !cmd.Flags().Changed("distance") {
 				f.options.Distance = -1
 			} else if f.options.Distance < 0 {
-				return usageError{fmt.Errorf("--distance %d: write a number from 0 on", f.options.Distance)}
+				return usageError{fmt.Errorf("%s %d: write a number from 0 on", std.typedAs("distance", "k"), f.options.Distance)}
 			}
 			if err := f.check(args); err != nil {
 				return usageError{err}

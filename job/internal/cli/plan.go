@@ -19,7 +19,7 @@ import (
 func newPlan(std streams) *cobra.Command {
 	var asJSON bool
 	o := plan.Options{Workers: runtime.GOMAXPROCS(0)}
-	s := newSettings(config.PresetBalanced)
+	s := newSettings(std, config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "plan INPUT…",
 		Short: "Estimate what a run would take and find, from a sample",

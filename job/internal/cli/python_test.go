@@ -33,7 +33,7 @@ func TestPythonPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	scripts := regexp.MustCompile("(?s)## ([^\n]+)\n[^#]*?```python\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(scripts) != 4 {
+	if len(scripts) != 5 {
 		t.Fatalf("%d scripts", len(scripts))
 	}
 	for _, script := range scripts {

@@ -52,7 +52,7 @@ var (
 
 func newRun(std streams) *cobra.Command {
 	var flags runFlags
-	s := newSettings(config.PresetBalanced)
+	s := newSettings(std, config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "run INPUT… --out DIR",
 		Short: "Fingerprint a crawl dump, match its documents, write Parquet",
@@ -77,7 +77,7 @@ again goes on with what an interrupted run left.`,
 func newMatch(std streams) *cobra.Command {
 	var flags runFlags
 	var columns data.ForeignColumns
-	s := newSettings(config.PresetClassic)
+	s := newSettings(std, config.PresetClassic)
 	cmd := &cobra.Command{
 		Use:   "match FINGERPRINTS… --out DIR",
 		Short: "Match fingerprints that exist, without reading text again",

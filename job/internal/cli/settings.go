@@ -30,6 +30,7 @@ func bindHTML(fs *pflag.FlagSet, to *string) {
 // settings collects what a command line says of a run's configuration: by flags
 // that stand for one setting, by --set for any, and by --config.
 type settings struct {
+	std   streams
 	usual config.Config // defaults of the command
 	file  string
 	given []given // in the order of the command line
@@ -38,9 +39,9 @@ type settings struct {
 // given is a setting that the command line gave a value.
 type given struct{ setting, value, typed string }
 
-func newSettings(preset string) *settings {
+func newSettings(std streams, preset string) *settings {
 	usual, _ := config.Default().WithPreset(preset) // it exists
-	return &settings{usual: usual}
+	return &settings{std: std, usual: usual}
 }
 
 // bind adds the settings that have these flags.
@@ -132,7 +133,7 @@ type settingFlag struct {
 }
 
 func (f settingFlag) Set(value string) error {
-	return f.to.give(given{f.Name, value, "--" + f.Flag})
+	return f.to.give(given{f.Name, value, f.to.std.typedAs(f.Flag, f.Short)})
 }
 
 // setFlag is --set.
@@ -151,7 +152,7 @@ func (f setFlag) Set(text string) error {
 
 func newConfig(std streams) *cobra.Command {
 	var list bool
-	s := newSettings(config.PresetBalanced)
+	s := newSettings(std, config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "config [SETTING…]",
 		Short: "Print the settings of a run, or what settings there are",

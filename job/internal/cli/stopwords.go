@@ -14,7 +14,7 @@ import (
 func newStopWords(std streams) *cobra.Command {
 	var share float64
 	var documents int
-	s := newSettings(config.PresetBalanced)
+	s := newSettings(std, config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "stopwords INPUT…",
 		Short: "Train a stop list: the words that most documents of a dump have",

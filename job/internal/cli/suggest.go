@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -76,6 +79,37 @@ func nearSetting(all []config.Setting, typed string) string {
 		}
 	}
 	return ""
+}
+
+// typedAs is how the command line names a flag: by its letter or by its name,
+// whichever stands last.
+func (std streams) typedAs(name, letter string) string {
+	for _, arg := range slices.Backward(std.args) {
+		long, isLong := strings.CutPrefix(arg, "--")
+		letters, isShort := strings.CutPrefix(arg, "-")
+		switch {
+		case isLong && (long == name || strings.HasPrefix(long, name+"=")):
+			return "--" + name
+		case !isLong && isShort && letter != "" && strings.Contains(letters, letter):
+			return "-" + letter
+		}
+	}
+	return "--" + name
+}
+
+// wrongValue says of a value that a flag cannot have what to write instead, by
+// the flag as it was typed. Other errors stay as they are.
+func wrongValue(std streams, err error) error {
+	invalid := (*pflag.InvalidValueError)(nil)
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag, cause := invalid.GetFlag(), invalid.Unwrap()
+	if errors.As(cause, new(*strconv.NumError)) {
+		others := map[string]string{"bool": "true or false", "float64": "a number"}
+		cause = errors.New("write " + cmp.Or(others[flag.Value.Type()], "a whole number"))
+	}
+	return fmt.Errorf("%s %q: %w", std.typedAs(flag.Name, flag.Shorthand), invalid.GetValue(), cause)
 }
 
 // completeValues has the shell complete what a flag may be, for all flags of

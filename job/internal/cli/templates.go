@@ -17,7 +17,7 @@ import (
 func newTemplates(std streams) *cobra.Command {
 	var out, older string
 	var o template.Options
-	s := newSettings(config.PresetBalanced)
+	s := newSettings(std, config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "templates INPUT… --out FILE",
 		Short: "Learn what the pages of each site share: menus, footers, notices",

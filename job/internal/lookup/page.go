@@ -12,6 +12,9 @@ import (
 	"net/http"
 	"strings"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/show"
@@ -21,7 +24,8 @@ import (
 var pageFiles embed.FS
 
 var pages = show.Pages(pageFiles, template.FuncMap{
-	"share": func(v float64) string { return fmt.Sprintf("%.2f", v) },
+	"share":  func(v float64) string { return fmt.Sprintf("%.2f", v) },
+	"number": message.NewPrinter(language.English).Sprint,
 })
 
 // asked is what the page shows: what was asked, and the answer.

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/job/internal/state/decision"
 )
 
 //go:embed report.html
@@ -26,8 +27,33 @@ var pages = show.Pages(pageFiles, template.FuncMap{
 	// Records of these reasons are documents all the same.
 	"document": func(reason string) bool { return reason == data.ReasonDuplicateID || reason == data.ReasonDeleted },
 	"plus":     func(a, b int64) int64 { return a + b },
-	"minus":    func(a, b int64) int64 { return a - b },
+	"because":  because,
+	"table":    func(of, unnamed string, rows any, cleaned bool) table { return table{of, unnamed, rows, cleaned} },
 })
+
+// table is what became of documents, by what they are of.
+type table struct {
+	Of, Unnamed string // what its first column is, and what stands there without a name
+	Rows        any
+	Cleaned     bool // there is a clean dump
+}
+
+// because says why the clean dump leaves documents out.
+func because(reason string) string {
+	switch reason {
+	case decision.Copy.String():
+		return "left out for the representative of their cluster"
+	case decision.Contained.String():
+		return "left out because another document contains them"
+	case decision.Earlier.String():
+		return "left out because an earlier night has them"
+	case decision.DuplicateID.String():
+		return "left out because their id stood earlier"
+	case decision.Deleted.String():
+		return "left out because the library was told to forget their id"
+	}
+	return "left out: " + reason
+}
 
 // share writes a part of a whole.
 func share(part, whole int64) string {
@@ -49,6 +75,8 @@ type bar struct {
 	Name                string // of the range that is counted
 	Label               string // below the bar; not every one has one
 	Count               int64
+	Most                bool // no other has more: its count stands above it
+	Right               bool // it stands in the right half
 }
 
 // Sides of a histogram, without its labels.
@@ -78,9 +106,10 @@ func bars(name, axis string, values []int64, nameOf func(int) string) histogram 
 	if to-from <= labels {
 		every = 1
 	}
-	width := histogramWidth / float64(max(to-from, 4))
+	width, marked := histogramWidth/float64(max(to-from, 4)), int64(0)
 	for i, n := range values[from:to] {
-		b := bar{X: float64(i)*width + 1, Width: width - 2, Name: nameOf(from + i), Count: n}
+		b := bar{X: float64(i)*width + 1, Width: width - 2, Name: nameOf(from + i), Count: n, Most: n == most && n > marked}
+		b.Right, marked = b.X > histogramWidth/2, max(marked, n)
 		if n > 0 {
 			b.Height = max(1, histogramHeight*float64(n)/float64(most))
 		}

@@ -30,10 +30,9 @@ type Report struct {
 	Settings []setting
 	Summary  job.Summary
 
-	Repeated  int64 // documents that the clean dump leaves out for a cluster's representative
-	Contained int64 // that it leaves out because another one contains them
-	Earlier   int64 // that it leaves out because an earlier night has them
-	AllPairs  bool  // the pairs are all that were confirmed, else each document's best match
+	Cleaned   bool             // there is a clean dump
+	Removed   map[string]int64 // documents that it leaves out, by reason
+	AllPairs  bool             // the pairs are all that were confirmed, else each document's best match
 	Pairs     int64
 	Verdicts  []count
 	Languages []group
@@ -48,6 +47,7 @@ type Report struct {
 	Within  []pair // one contains the other
 	Left    []pair // the document that is left out, and the one for which it is
 	NoTexts string // why texts are missing
+	Nights  []night
 }
 
 type setting struct{ Name, Value string }
@@ -95,6 +95,7 @@ type pair struct {
 const (
 	mostSettings  = 200
 	mostGroups    = 25 // sites, and languages
+	mostNights    = 31
 	mostClusters  = 12
 	mostMembers   = 4 // beside the representative
 	mostPairs     = 12
@@ -133,14 +134,12 @@ func Read(ctx context.Context, path string) (*Report, error) {
 		}
 		r.Version = info.Version
 	}
-	if err := s.findKeepers(ctx); err != nil {
-		return nil, err
-	}
 	documents, err := s.documents(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r.figures(s)
+	r.Nights = nights(path, &r.Summary)
 	r.layOut(s, documents)
 	return r, nil
 }
@@ -165,7 +164,7 @@ func settings(config json.RawMessage) (list []setting) {
 
 // figures fills in what is counted.
 func (r *Report) figures(s *scan) {
-	r.Repeated, r.Contained, r.Earlier, r.AllPairs, r.Pairs = s.repeated, s.contained, s.earlier, s.config.Match.AllPairs, s.pairs
+	r.Cleaned, r.Removed, r.AllPairs, r.Pairs = s.cleaned(), s.removed, s.config.Match.AllPairs, s.pairs
 	for name, n := range s.verdicts {
 		r.Verdicts = append(r.Verdicts, count{name, n})
 	}

@@ -71,11 +71,11 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 		for _, g := range r.Languages {
 			languages.documents, languages.matched, languages.left = languages.documents+g.Documents, languages.matched+g.Matched, languages.left+g.Left
 		}
-		if sites != languages || sites.documents != s.Documents || sites.matched != s.Matched || sites.left != r.Repeated+r.Contained {
+		if sites != languages || sites.documents != s.Documents || sites.matched != s.Matched || sites.left != s.Dropped {
 			t.Errorf("by site %v, by language %v, the summary %d and %d", sites, languages, s.Documents, s.Matched)
 		}
-		if want := s.Dropped - s.Skipped["duplicate_id"]; sites.left != want || want == 0 {
-			t.Errorf("%d left out, the summary says %d", sites.left, want)
+		if r.Removed["copy"]+r.Removed["contained"]+s.Skipped["duplicate_id"] != s.Dropped || r.Removed["duplicate_id"] == 0 || r.Removed["copy"] == 0 {
+			t.Errorf("left out are %v, the summary says %d", r.Removed, s.Dropped)
 		}
 		if want := map[bool]int64{false: s.Matched, true: s.Pairs}[all]; r.Pairs != want {
 			t.Errorf("%d pairs, the summary says %d", r.Pairs, want)
@@ -130,21 +130,31 @@ func TestLeftOutForAnEarlierNight(t *testing.T) {
 	in := lines(t, 4, func(i int) (id, title, text string) {
 		return fmt.Sprintf("http://a.example/%d", i), "", []string{words(100, 1), words(100, 1), words(100, 2), "!!"}[i]
 	})
-	lib := filepath.Join(t.TempDir(), "lib")
+	lib, before := filepath.Join(t.TempDir(), "lib"), ""
 	for night, want := range []int64{0, 4} {
 		run, s := finished(t, func(c *config.Config) {
 			c.Library = config.Library{Path: lib, Night: fmt.Sprintf("2026-11-%02d", night+1)}
 		}, in)
 		r, html := page(t, run)
-		if r.Earlier != want || s.Library.Dropped != want || r.Repeated != 1-int64(night) || len(r.Left) != int(max(want, 1)) {
-			t.Errorf("night %d: %d left out as earlier, %d as repeated, %d shown; the summary says %d", night, r.Earlier, r.Repeated, len(r.Left), s.Library.Dropped)
+		if r.Removed["earlier"] != want || s.Library.Dropped != want || r.Removed["copy"] != 1-int64(night) || len(r.Left) != int(max(want, 1)) {
+			t.Errorf("night %d: %d left out as earlier, %d as repeated, %d shown; the summary says %d", night, r.Removed["earlier"], r.Removed["copy"], len(r.Left), s.Library.Dropped)
 		}
 		if strings.Contains(html, "Of this one:") != (night == 1) || strings.Contains(html, "Without its text") {
 			t.Errorf("night %d: the clusters of %s", night, html)
 		}
-		if strings.Contains(html, "an earlier night has them") != (night == 1) || strings.Contains(html, "left out for their id") || strings.Contains(html, "like http://a.example/0 of night 2026-11-01") != (night == 1) {
+		if strings.Contains(html, "an earlier night has them") != (night == 1) || strings.Contains(html, "their id") || strings.Contains(html, "like http://a.example/0 of night 2026-11-01") != (night == 1) {
 			t.Errorf("night %d: the page says otherwise", night)
 		}
+		if night == 1 {
+			if err := os.CopyFS(filepath.Join(filepath.Dir(run), "beside"), os.DirFS(before)); err != nil {
+				t.Fatal(err)
+			}
+			r, html := page(t, run)
+			if len(r.Nights) != 2 || r.Nights[0].Returned != 4 || r.Nights[1].Name != "2026-11-01" || r.Nights[1].Documents != 4 || !strings.Contains(html, "Night by night") {
+				t.Errorf("night by night: %+v", r.Nights)
+			}
+		}
+		before = run
 	}
 }
 

@@ -25,26 +25,26 @@ type scan struct {
 	config   config.Config
 	rng      *rand.Rand // of a fixed seed: a run has one page
 
-	repeated, contained, earlier, pairs int64
-	verdicts                            map[string]int64
-	languages, sites, shared            *tally
-	distances                           [129]int64
-	alike                               [alikeBins]int64
+	pairs                    int64
+	verdicts                 map[string]int64
+	removed                  map[string]int64 // documents that the clean dump leaves out, by reason
+	languages, sites, shared *tally
+	distances                [129]int64
+	alike                    [alikeBins]int64
 
 	clusters *ranked[*clusterIDs]
 	chosen   map[string]*clusterIDs // the clusters by id
 	near     *ranked[pairIDs]
 	within   *ranked[pairIDs]
-	left     *ranked[*pairIDs]
+	left     *ranked[pairIDs]
 
 	key []byte // two sites
 }
 
 // pairIDs are two documents, and what is said of them.
 type pairIDs struct {
-	a, b string
+	a, b string // empty: it is of an earlier night
 	note string
-	in   string // cluster whose representative b is; empty if b is known
 }
 
 // clusterIDs are the documents of a cluster that are shown.
@@ -64,11 +64,11 @@ const heaviestSites = 10_000
 
 func newScan(path string, manifest rundir.Manifest, cfg config.Config) *scan {
 	return &scan{
-		path: path, manifest: manifest, config: cfg, rng: rand.New(rand.NewPCG(1, 2)), verdicts: map[string]int64{},
+		path: path, manifest: manifest, config: cfg, rng: rand.New(rand.NewPCG(1, 2)), verdicts: map[string]int64{}, removed: map[string]int64{},
 		languages: newTally(heaviestSites), sites: newTally(heaviestSites), shared: newTally(heaviestSites),
 		clusters: &ranked[*clusterIDs]{most: mostClusters}, chosen: map[string]*clusterIDs{},
 		// Of these some are left out, so that no document is shown twice.
-		near: &ranked[pairIDs]{most: 8 * mostPairs}, within: &ranked[pairIDs]{most: 8 * mostPairs}, left: &ranked[*pairIDs]{most: mostPairs},
+		near: &ranked[pairIDs]{most: 8 * mostPairs}, within: &ranked[pairIDs]{most: 8 * mostPairs}, left: &ranked[pairIDs]{most: mostPairs},
 	}
 }
 
@@ -77,80 +77,50 @@ func (s *scan) table(name string, task int) string {
 	return filepath.Join(s.path, name, rundir.PartName(task, ".parquet"))
 }
 
+// cleaned reports whether the run wrote a clean dump.
+func (s *scan) cleaned() bool { return s.config.Output.Clean }
+
 // part counts a part of the tables: their rows are in the order of the
 // fingerprints.
 func (s *scan) part(ctx context.Context, task int) (err error) {
-	matches, err := openCursor(&data.Matches, s.table(rundir.Matches, task), func(r *data.MatchRow) []byte { return r.DocID })
+	ofMatch := func(m *data.MatchRow) int64 { return m.Row }
+	matches, err := openCursor(&data.Matches, s.table(rundir.Matches, task), true, ofMatch)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, matches.close()) }()
-	clusters, err := openCursor(&data.Clusters, s.table(rundir.Clusters, task), func(r *data.ClusterRow) []byte { return r.DocID })
+	pairs, err := openCursor(&data.Matches, s.table(rundir.Pairs, task), s.config.Match.AllPairs, ofMatch)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pairs.close()) }()
+	clusters, err := openCursor(&data.Clusters, s.table(rundir.Clusters, task), true, func(c *data.ClusterRow) int64 { return c.Row })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, clusters.close()) }()
-	removed := &cursor[data.RemovedRow]{ended: true}
-	if o := s.config.Output; s.config.Library.Path != "" && o.Clean && o.Earlier == config.EarlierDrop {
-		removed, err = openCursor(&data.Removed, s.table(rundir.Removed, task), func(r *data.RemovedRow) []byte { return r.DocID })
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, removed.close()) }()
+	removed, err := openCursor(&data.Removed, s.table(rundir.Removed, task), s.cleaned(), func(r *data.RemovedRow) int64 { return r.Row })
+	if err != nil {
+		return err
 	}
-	pairs := &cursor[data.MatchRow]{ended: true}
-	if s.config.Match.AllPairs {
-		pairs, err = openCursor(&data.Matches, s.table(rundir.Pairs, task), func(r *data.MatchRow) []byte { return r.DocID })
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, pairs.close()) }()
-	}
-	columns := parquet.ReadOptions{Columns: []string{"doc_id", "language"}}
+	defer func() { err = errors.Join(err, removed.close()) }()
+	columns := parquet.ReadOptions{Columns: []string{"doc_id", "language", "row"}}
 	err = parquet.ReadFingerprints(ctx, s.table(rundir.Fingerprints, task), columns, func(row *data.FingerprintRow) error {
 		c := counts{Documents: 1}
-		for removed.at(row.DocID) {
-			if r := &removed.row; r.Reason == decision.Earlier.String() {
-				c.Left = 1
-				s.leave(pairIDs{a: string(r.DocID), note: fmt.Sprintf("like %s of night %s", r.KeptID, r.KeptFrom)}, &s.earlier)
+		err := matches.each(row.Row, func(m *data.MatchRow) {
+			if c.Matched = 1; !s.config.Match.AllPairs {
+				s.pair(m)
 			}
-			if err := removed.next(); err != nil {
-				return err
-			}
-		}
-		for matches.at(row.DocID) {
-			c.Matched = 1
-			if m := &matches.row; m.Verdict == data.Contained.String() && m.MatchFrom == "run" && s.config.Output.Contained == config.ContainedDrop {
-				c.Left = 1
-				s.leave(pairIDs{a: string(m.DocID), b: string(m.MatchID), note: "contained in"}, &s.contained)
-			}
-			if !s.config.Match.AllPairs {
-				s.pair(&matches.row)
-			}
-			if err := matches.next(); err != nil {
-				return err
-			}
-		}
-		for pairs.at(row.DocID) {
-			s.pair(&pairs.row)
-			if err := pairs.next(); err != nil {
-				return err
-			}
-		}
-		for clusters.at(row.DocID) {
-			s.member(&clusters.row, c.Left > 0)
-			if !clusters.row.Keeper {
-				c.Left = 1
-			}
-			if err := clusters.next(); err != nil {
-				return err
-			}
-		}
+		})
+		err = errors.Join(err, pairs.each(row.Row, s.pair), clusters.each(row.Row, s.member), removed.each(row.Row, func(r *data.RemovedRow) {
+			c.Left = 1
+			s.leave(r)
+		}))
 		s.sites.add(template.Site(row.DocID), c)
 		s.languages.add([]byte(row.Language), c)
-		return nil
+		return err
 	})
-	if err == nil && (!matches.ended || !clusters.ended || !pairs.ended) {
+	if err == nil && (!matches.ended || !pairs.ended || !clusters.ended || !removed.ended) {
 		err = fmt.Errorf("%s has not the documents of the other tables' part %d", s.table(rundir.Fingerprints, task), task)
 	}
 	return err
@@ -214,12 +184,8 @@ func note(m *data.MatchRow) string {
 	return text
 }
 
-// member takes a document of a cluster into the largest ones and into the
-// sample of what is left out, unless it is left out already.
-func (s *scan) member(row *data.ClusterRow, left bool) {
-	if !row.Keeper && !left {
-		s.leave(pairIDs{a: string(row.DocID), in: string(row.ClusterID), note: "like"}, &s.repeated)
-	}
+// member takes a document of a cluster into the largest ones.
+func (s *scan) member(row *data.ClusterRow) {
 	c := s.chosen[string(row.ClusterID)]
 	if c == nil {
 		// Of a cluster that is not among the largest now no later row is.
@@ -242,69 +208,60 @@ func (s *scan) member(row *data.ClusterRow, left bool) {
 	}
 }
 
-// leave counts a document that the clean dump leaves out, for a reason.
-func (s *scan) leave(p pairIDs, reason *int64) {
-	*reason++
-	s.left.add(s.rng.Float64(), func() *pairIDs { return &p })
-}
-
-// findKeepers names the documents that stay for those that are left out.
-func (s *scan) findKeepers(ctx context.Context) (err error) {
-	of := map[string][]*pairIDs{}
-	for _, p := range s.left.items() {
-		if p.in != "" {
-			of[p.in] = append(of[p.in], p)
-		}
+// leave counts a document that the clean dump leaves out, and takes it into the
+// sample if it is not its id that is to blame.
+func (s *scan) leave(r *data.RemovedRow) {
+	s.removed[r.Reason]++
+	if r.Reason == decision.DuplicateID.String() || r.Reason == decision.Deleted.String() {
+		return
 	}
-	for task := range s.manifest.Splits {
-		if len(of) == 0 {
-			return nil
+	s.left.add(s.rng.Float64(), func() pairIDs {
+		p := pairIDs{a: string(r.DocID), note: r.Reason}
+		if !math.IsNaN(r.Containment) {
+			p.note += fmt.Sprintf(", containment %.3f", r.Containment)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if r.KeptFrom == "run" {
+			p.b = string(r.KeptID)
+		} else {
+			p.note += fmt.Sprintf(", like %s of night %s", r.KeptID, r.KeptFrom)
 		}
-		clusters, err := openCursor(&data.Clusters, s.table(rundir.Clusters, task), nil)
-		for ; err == nil && !clusters.ended; err = clusters.next() {
-			if !clusters.row.Keeper {
-				continue
-			}
-			for _, p := range of[string(clusters.row.ClusterID)] {
-				p.b = string(clusters.row.DocID)
-			}
-			delete(of, string(clusters.row.ClusterID))
-		}
-		if clusters != nil {
-			err = errors.Join(err, clusters.close())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return p
+	})
 }
 
 // cursor is a table at one of its rows.
 type cursor[R any] struct {
-	in    *parquet.TableReader[R]
-	id    func(*R) []byte
+	in    *parquet.TableReader[R] // nil: the run does not have the table
+	of    func(*R) int64          // the document of a row
 	row   R
 	ended bool
 }
 
-func openCursor[R any](table *data.Table[R], path string, id func(*R) []byte) (*cursor[R], error) {
+func openCursor[R any](table *data.Table[R], path string, there bool, of func(*R) int64) (*cursor[R], error) {
+	if !there {
+		return &cursor[R]{ended: true}, nil
+	}
 	in, err := parquet.OpenTable(path, table, parquet.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor[R]{in: in, id: id}
+	c := &cursor[R]{in: in, of: of}
 	if err := c.next(); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return c, nil
 }
 
-// at reports whether the row is of the document id.
-func (c *cursor[R]) at(id []byte) bool { return !c.ended && string(c.id(&c.row)) == string(id) }
+// each calls yield with the rows of a document, which are next if there are any.
+func (c *cursor[R]) each(document int64, yield func(*R)) error {
+	for !c.ended && c.of(&c.row) == document {
+		yield(&c.row)
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (c *cursor[R]) next() error {
 	err := c.in.Read(&c.row)
@@ -315,4 +272,9 @@ func (c *cursor[R]) next() error {
 	return err
 }
 
-func (c *cursor[R]) close() error { return c.in.Close() }
+func (c *cursor[R]) close() error {
+	if c.in == nil {
+		return nil
+	}
+	return c.in.Close()
+}
