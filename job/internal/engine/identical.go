@@ -97,14 +97,26 @@ const documentBytes = 64
 func (x *Identities) equal(ctx context.Context, keys keys,
 	confirm func(ctx context.Context, wanted *Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
-	passes := n*documentBytes/uint64(max(x.Memory, 1)) + 1
+	passes, share := n*documentBytes/uint64(max(x.Memory, 1))+1, uint64(1)
+	gathered := func(_, _ uint64) bool { return true }
+	if passes > 1 {
+		// Most keys come once. Those that do not are few enough for a pass, or
+		// the views are read some times, which costs less than to deal the keys
+		// by way of the disk.
+		repeats, err := x.repeats(ctx, keys)
+		if err != nil {
+			return err
+		}
+		passes, share = repeats.candidates()*documentBytes/uint64(max(x.Memory/2, 1))+1, slotsPerKey
+		gathered = func(key, pass uint64) bool {
+			return repeats.repeated(key) && uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass
+		}
+	}
 	var groups groups
 	for pass := range passes {
-		// To read the views some times costs less than to deal the keys by way
-		// of the disk.
-		docs, k, err := Gather(ctx, x.Documents, x.Workers, passes, func(first, last uint64, yield func(doc, key uint64)) error {
+		docs, k, err := Gather(ctx, x.Documents, x.Workers, share, func(first, last uint64, yield func(doc, key uint64)) error {
 			return keys(first, last, func(doc, key uint64) error {
-				if passes == 1 || uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass {
+				if gathered(key, pass) {
 					yield(doc, key)
 				}
 				return nil
@@ -118,7 +130,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 			return err
 		}
 		groups.add(set, docs)
-		if confirm == nil && passes == 1 {
+		if confirm == nil && share == 1 {
 			x.Documents.prints = &Prints{Set: set, Docs: docs}
 		}
 	}
