@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math/bits"
 	"sync"
 
 	"github.com/neardup/neardup/data"
@@ -24,7 +25,7 @@ const (
 	slotsPerWord  = 32
 	slotsPerKey   = 16 // of keys that come once, about one in so many shares a slot
 	repeatStripes = 1024
-	repeatBatch   = 64 // slots are set so many at a time: one lock, and cache misses that overlap
+	repeatBatch   = 64 // slots are set, and looked at, so many at a time: cache misses overlap
 )
 
 // newRepeats returns one for about so many keys, of no more than memory bytes or,
@@ -39,18 +40,39 @@ func (r *repeats) slot(key uint64) uint64 {
 	return uint64(mapper.Shard(data.Keyed{Key: key}, int(r.slots)))
 }
 
-// repeated reports whether the key may have come more than once: always if it
-// did.
-func (r *repeats) repeated(key uint64) bool {
-	slot := r.slot(key)
-	return r.words[slot/slotsPerWord]>>(slot%slotsPerWord*2)&2 != 0
+// repeated calls yield with those of the keys that scan yields that may have come
+// more than once: with all that did.
+func (r *repeats) repeated(scan func(yield func(doc, key uint64)) error, yield func(doc, key uint64)) error {
+	var batch [repeatBatch]struct{ doc, key, slot uint64 }
+	n := 0
+	look := func() {
+		var found uint64 // a bit for each of the batch
+		for i := range batch[:n] {
+			slot := batch[i].slot
+			found |= r.words[slot/slotsPerWord] >> (slot%slotsPerWord*2 + 1) & 1 << i
+		}
+		for ; found != 0; found &= found - 1 {
+			c := &batch[bits.TrailingZeros64(found)]
+			yield(c.doc, c.key)
+		}
+		n = 0
+	}
+	err := scan(func(doc, key uint64) {
+		c := &batch[n]
+		c.doc, c.key, c.slot = doc, key, r.slot(key)
+		if n++; n == repeatBatch {
+			look()
+		}
+	})
+	look()
+	return err
 }
 
 // candidates is how many of the keys that came are repeated.
 func (r *repeats) candidates() uint64 { return r.keys - r.alone }
 
 // add adds the keys that scan yields. It may be called concurrently.
-func (r *repeats) add(scan func(yield func(key uint64)) error) error {
+func (r *repeats) add(scan func(yield func(doc, key uint64)) error) error {
 	var batches [repeatStripes][]uint64
 	room := make([]uint64, repeatStripes*repeatBatch)
 	for i := range batches {
@@ -69,7 +91,7 @@ func (r *repeats) add(scan func(yield func(key uint64)) error) error {
 		keys += uint64(len(batches[stripe]))
 		batches[stripe] = batches[stripe][:0]
 	}
-	err := scan(func(key uint64) {
+	err := scan(func(_, key uint64) {
 		slot := r.slot(key)
 		stripe := slot / r.stripe
 		if batches[stripe] = append(batches[stripe], slot); len(batches[stripe]) == repeatBatch {
@@ -89,11 +111,6 @@ func (r *repeats) add(scan func(yield func(key uint64)) error) error {
 func (x *Identities) repeats(ctx context.Context, keys keys) (*repeats, error) {
 	r := newRepeats(x.Documents.Len(), x.Memory/2)
 	return r, x.eachSplit(ctx, func(split int) error {
-		return r.add(func(yield func(key uint64)) error {
-			return keys(x.Documents.First(split), x.Documents.First(split+1), func(_, key uint64) error {
-				yield(key)
-				return nil
-			})
-		})
+		return r.add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))
 	})
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -25,9 +26,9 @@ func TestRepeats(t *testing.T) {
 		var all sync.WaitGroup
 		for half := range 2 {
 			all.Go(func() {
-				err := seen.add(func(yield func(uint64)) error {
+				err := seen.add(func(yield func(_, key uint64)) error {
 					for i := half; i < len(keys); i += 2 {
-						yield(keys[i])
+						yield(0, keys[i])
 					}
 					return nil
 				})
@@ -37,14 +38,26 @@ func TestRepeats(t *testing.T) {
 			})
 		}
 		all.Wait()
-		candidates, once := 0, 0
-		for _, k := range keys {
-			if seen.repeated(k) {
-				candidates++
-				if came[k] == 1 {
-					once++
-				}
-			} else if came[k] > 1 {
+		candidates, once, left := 0, 0, maps.Clone(came)
+		err := seen.repeated(func(yield func(doc, key uint64)) error {
+			for i, k := range keys {
+				yield(uint64(i), k)
+			}
+			return nil
+		}, func(doc, key uint64) {
+			if keys[doc] != key {
+				t.Fatalf("key %d for document %d", key, doc)
+			}
+			candidates++
+			if left[key]--; came[key] == 1 {
+				once++
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, n := range left {
+			if n > 0 && came[k] > 1 {
 				t.Fatalf("%d bytes: %d came %d times, and is not repeated", memory, k, came[k])
 			}
 		}
