@@ -15,6 +15,9 @@ import (
 // TestQueries asks DuckDB every question of docs/queries.sql about a run over
 // the sample, and expects rows.
 func TestQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Python loads large packages")
+	}
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import duckdb").Run() != nil {
 		t.Skip("python3 has no duckdb: the queries are not asked")
