@@ -21,7 +21,7 @@ func TestDamagedFile(t *testing.T) {
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, 3, 800)
+	dump(t, in, 3, sized(800))
 	whole := compress(t, filepath.Join(in, "002.jsonl"))
 	if err := os.Remove(filepath.Join(in, "002.jsonl")); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestDamagedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := summary.Documents; summary.Skipped[reason] < 1 || summary.Bad < 1 || summary.Bad > 200 || // a flipped bit shows late
-			n < 1700 || n > 2400 {
+			n < int64(sized(1700)) || n > int64(sized(2400)) {
 			t.Errorf("%s: %d documents, skipped %v", reason, n, summary.Skipped)
 		}
 		quarantine, err := os.ReadFile(filepath.Join(out, rundir.Quarantine, "part-00002.jsonl"))
@@ -70,7 +70,7 @@ func TestMendedFile(t *testing.T) {
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, 2, 800)
+	dump(t, in, 2, sized(800))
 	path, out := filepath.Join(in, "002.csv"), filepath.Join(dir, "out")
 	// The size is part of the input's identity.
 	for _, c := range []struct {

@@ -102,7 +102,11 @@ func TestSignals(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond)
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		if kept, _ := filepath.Glob(filepath.Join(dir, "stdin", "state", "*stdin*")); len(kept) > 0 { // it reads
+			break
+		}
+	}
 	end(cmd, func() string { return "" }, exitInterrupted)
 	serveAndEnd(t, lib, end)
 }

@@ -210,6 +210,8 @@ func (v variant) config() config.Config {
 }
 
 func TestEqualsLocal(t *testing.T) {
+	needCluster(t)
+	t.Parallel()
 	variants := map[int][]variant{
 		3: {{64, 3, 20_000}},
 		1: {{128, 5, 3_000}},
@@ -222,6 +224,7 @@ func TestEqualsLocal(t *testing.T) {
 	}
 	for agents, vs := range variants {
 		t.Run(fmt.Sprintf("%d agents", agents), func(t *testing.T) {
+			t.Parallel()
 			c := startCluster(t, agents, 12/agents)
 			for _, v := range vs {
 				matchEqualsLocal(t, c, v)

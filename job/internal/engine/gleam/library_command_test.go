@@ -30,6 +30,7 @@ func TestLibraryCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the command")
 	}
+	t.Parallel()
 	binary := buildCommand(t)
 	sample, err := filepath.Abs(filepath.Join(root, "data", "sample"))
 	if err != nil {
