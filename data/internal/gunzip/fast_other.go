@@ -1,0 +1,7 @@
+//go:build !amd64 || purego
+
+package gunzip
+
+var hasFast = false
+
+func unpack(*Reader) {}
