@@ -49,7 +49,7 @@ const (
 	distBits = 9
 
 	litMask  = 1<<litBits - 1
-	distMask = 1<<distBits - 1
+	distMask = 1<<distBits - 1 //nolint:unused // of unpack
 
 	literals = 10 // that are unpacked without a look at how much room there is
 )
