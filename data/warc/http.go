@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/neardup/neardup/data/internal/gunzip"
 	"github.com/neardup/neardup/data/internal/stream"
 )
 
@@ -61,8 +61,8 @@ type bodies struct {
 	decoded [2][]byte // one is decoded from the other
 	src     bytes.Reader
 	gzip    gzipMembers
-	in      *bufio.Reader // of gzip and flate
-	flate   gunzip.Reader
+	in      *bufio.Reader // of gzip
+	flate   io.ReadCloser
 	brotli  brotli.Reader
 	zstd    *zstd.Decoder
 }
@@ -143,12 +143,12 @@ func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, en
 // cannot be told to be, in it.
 func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 	d.src.Reset(body)
-	if d.in == nil {
-		d.in = bufio.NewReader(nil)
-	}
-	d.in.Reset(&d.src)
 	switch encoding {
 	case "gzip", "x-gzip":
+		if d.in == nil {
+			d.in = bufio.NewReader(nil)
+		}
+		d.in.Reset(&d.src)
 		if d.gzip.reset(d.in) == nil {
 			return &d.gzip
 		}
@@ -158,9 +158,17 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 		} else if looksLikeText(body) {
 			return nil
 		}
+		d.src.Reset(deflatePrimer)
+		if d.flate == nil {
+			d.flate = flate.NewReader(&d.src)
+		} else if d.flate.(flate.Resetter).Reset(&d.src, nil) != nil {
+			return nil
+		}
+		err := forget(d.flate, nil)
 		d.src.Reset(body)
-		d.flate.ResetDeflate(d.in)
-		return &d.flate
+		if err == nil && d.flate.(flate.Resetter).Reset(&d.src, nil) == nil {
+			return d.flate
+		}
 	case "br":
 		if !looksLikeText(body) && d.brotli.Reset(&d.src) == nil {
 			return &d.brotli

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/neardup/neardup/data/internal/gunzip"
 	"github.com/neardup/neardup/data/internal/stream"
 )
 
@@ -110,11 +110,40 @@ func skippable(head []byte) bool {
 	return len(head) == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], skippableMagic)
 }
 
-type gzipMembers struct{ gunzip.Reader }
+type gzipMembers struct {
+	gzip.Reader
+	primer bytes.Reader
+}
 
 func (g *gzipMembers) reset(in *bufio.Reader) error {
+	g.primer.Reset(primer)
+	if err := forget(g, g.Reset(&g.primer)); err != nil {
+		return err
+	}
 	if err := g.Reset(in); err != nil {
 		return fmt.Errorf("gzip: %w", err)
+	}
+	g.Multistream(false)
+	return nil
+}
+
+// primer is a gzip member of no bytes. In damaged data there may be Huffman
+// trees without codes, for which the decompressor uses those that it had
+// before: what comes out depends on what it read last. Behind the primer,
+// which has a dynamic block with two trees, that is always the same.
+var primer = append(append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}, deflatePrimer...), 0, 0, 0, 0, 0, 0, 0, 0)
+
+// deflatePrimer is its deflate stream.
+var deflatePrimer = []byte{0x05, 0xc0, 0x81, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0xff, 0xd5, 0x04}
+
+// forget reads z, which was reset to a primer, to its end.
+func forget(z io.Reader, err error) error {
+	var none [1]byte
+	for err == nil {
+		_, err = z.Read(none[:])
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("deflate: the primer: %w", err)
 	}
 	return nil
 }

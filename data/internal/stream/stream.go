@@ -17,8 +17,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/internal/gunzip"
 	"github.com/neardup/neardup/data/object"
 )
 
@@ -230,7 +231,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func Decompress(src io.Reader, c Compression) (io.Reader, func(), error) {
 	switch c {
 	case Gzip:
-		z, err := gunzip.New(src)
+		z, err := gzip.NewReader(src)
 		if err != nil {
 			return nil, nil, fmt.Errorf("gzip: %w", err)
 		}

@@ -1,7 +1,0 @@
-//go:build !amd64 || purego
-
-package gunzip
-
-var hasFast = false
-
-func unpack(*Reader) {}
