@@ -122,7 +122,7 @@ func (g *gatedHosts) gateOf(i, port int) kept {
 // start starts a run on the cluster.
 func (g *gatedHosts) start(run string) (*exec.Cmd, *bytes.Buffer) {
 	said := new(bytes.Buffer)
-	cmd := exec.Command(g.on(0), g.binary, "run", g.sample(), "--out", run, "--pairs", "--engine", "gleam", "--master", g.state, "--set", "execution.stall=20s")
+	cmd := exec.Command(g.on(0), g.binary, "run", g.sample(), "--out", run, "--pairs", "--engine", "gleam", "--master", g.state, "--set", "execution.stall=45s")
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

@@ -301,7 +301,7 @@ func addAddress(fd int, label string, address netip.Addr) error {
 		if err := request.SetInet4Addr(set.address[:]); err != nil {
 			return err
 		}
-		if err := unix.IoctlIfreq(fd, set.request, request); err != nil && !(set.request == unix.SIOCSIFADDR && errors.Is(err, unix.EEXIST)) {
+		if err := unix.IoctlIfreq(fd, set.request, request); err != nil {
 			return err
 		}
 	}

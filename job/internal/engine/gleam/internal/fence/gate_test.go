@@ -161,7 +161,7 @@ func TestGate(t *testing.T) {
 		if _, err := io.WriteString(conn, text); err != nil {
 			t.Error(err)
 		}
-		_ = conn.(*net.TCPConn).CloseWrite() // it may be closed already
+		_ = conn.(*net.TCPConn).CloseWrite()            // it may be closed already
 		if back, _ := io.ReadAll(conn); len(back) > 7 { // an alert of TLS
 			t.Errorf("%q: it says %q", text, back)
 		}
