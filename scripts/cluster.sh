@@ -24,7 +24,7 @@ an hour is an alarm: a line in STATE/alarms.log, and --alarm.
                  this machine, shared by its agents)
   --memory MB    memory that an agent reports (default: this machine's, shared)
   --address IP   where master and agents listen (default 127.0.0.1; with
-                 --hosts the address of this machine that the hosts reach)
+                 --hosts the IPv4 address of this machine that the hosts reach)
   --port PORT    of the master (default 45326); agents take PORT+5, +6, …
                  Every server also listens on its port + 10000.
   --state DIR    pid files, logs, agents' folders (default
@@ -32,14 +32,16 @@ an hour is an alarm: a line in STATE/alarms.log, and --alarm.
   --bound MB     memory that a server itself may take, without its executors
                  (default: a quarter of this machine's)
   --alarm CMD    shell command that is given an alarm's line as its argument
-  --open         no fence around a cluster at a loopback address
-  --i-know       allow an address that is not private
+  --open         no fence
+  --i-know       with --open: allow an address that is not private
 
 gleam has no passwords and no encryption, and an agent runs what it is sent:
-whoever reaches a port runs programs as this user. So a cluster at a loopback
-address stands in a network namespace of its own, a fence, which only this user
-enters: submit.sh and neardup do, for --master HOST:PORT of the default --state,
-else --master STATE. Elsewhere fence the network: job/docs/operations.md.
+whoever reaches a port runs programs as this user. So on each host the servers
+stand in a network namespace of their own, a fence, which only this user enters:
+submit.sh and neardup do, for --master HOST:PORT of the default --state, else
+--master STATE. With --hosts a gate on each host, at PORT or PORT+5, lets in, by
+TLS, the hosts that have the cluster's token: STATE/token, made here and copied
+to them. See job/docs/operations.md.
 
 Exit codes: 0 done; 1 failed, or (status) not all is well; 2 usage.
 USAGE
@@ -87,9 +89,8 @@ for number in "$agents" "$port" "${slots:-1}" "${memory:-1}" "${bound:-1}"; do
   [[ $number =~ ^[1-9][0-9]*$ ]] || die "$number: write a number from 1" 2
 done
 ((port + 5 + agents <= 55535)) || die "port $port: every server takes its port + 10000 too; choose a lower one" 2
-gleam=$state/gleam
 proxy=127.0.0.1:1080 # in the fence
-started=() given_bound=''
+started=() servers=() here='' given_bound=''
 
 # private HOST: its address is loopback or of a private network.
 private() {
@@ -113,11 +114,13 @@ alive() {
   [[ -n $started && $(started_at "$pid") == "$started" ]]
 }
 
-# started_at PID: when the process started, in ticks since the boot.
+# started_at PID: when the process started, in ticks since the boot; nothing if it
+# ended, also if nobody has asked for its exit code yet.
 started_at() {
   local stat
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
   stat=${stat##*) }
+  [[ $stat != Z* ]] || return 0
   cut -d' ' -f20 <<<"$stat"
 }
 
@@ -127,6 +130,9 @@ greets() {
   # shellcheck disable=SC2016 # the inner shell expands them
   [[ $(timeout 3 bash -c 'head -c 9 <"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null | wc -c) == 9 ]]
 }
+
+# ipv4 HOST: its address.
+ipv4() { getent ahostsv4 "$1" | awk 'NR == 1 {print $1}'; }
 
 # keep NAME FOLDER HOST PORT BOUND ALARM CMD…: run a server in a session of its
 # own, and run it again when it ends. One that does not greet at PORT for half a
@@ -196,21 +202,30 @@ inside() {
   "${way[@]}" "$@"
 }
 
-# fence_up makes the namespace and the ways into and out of it. The namespace is
-# there for as long as the keeper of its relay.
+# fence_up [HOST:PORT]: make the namespace and the ways into and out of it, and of
+# a cluster of several hosts, to and from the others, for the server here. The
+# namespace is there for as long as the keeper of its relay.
 fence_up() {
   local -a apart=(unshare --net)
   ((EUID == 0)) || apart=(unshare --user --map-current-user --keep-caps --net)
-  ! alive "$state/fence.keeper" || return 0
-  halt fence
-  "${apart[@]}" true 2>/dev/null || die "this machine does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
-  launch outside '' "$state/fence" outside "$state"
-  started+=(fence)
-  (cd "$state" && exec setsid "${apart[@]}" bash -c "$(keeper)" keep fence '' '' 0 "$bound" "$alarm" "$state/fence" inside "$state" "$proxy" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))") >>"$state/fence.log" 2>&1 </dev/null &
-  until [[ -s $state/fence.keeper && -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
-    ((SECONDS < 60)) || die "the fence is not there; see $state/fence.log"
-    sleep 0.1
-  done
+  if alive "$state/fence.keeper"; then
+    [[ $(<"$state/servers") == "$(printf '%s\n' "${servers[@]}")" ]] || die "$(uname -n): what runs is a cluster of other hosts, or at another address: take it down with the old list first"
+  else
+    halt fence
+    halt outside
+    "${apart[@]}" true 2>/dev/null || die "$(uname -n) does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
+    printf '%s\n' "${servers[@]}" >"$state/servers"
+    rm -f "$state/gate.prom"
+    launch outside '' "$state/fence" outside "$state" "$@"
+    started+=(fence)
+    (cd "$state" && exec setsid "${apart[@]}" bash -c "$(keeper)" keep fence '' '' 0 "$bound" "$alarm" "$state/fence" inside "$state" "$proxy" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))" "$@") >>"$state/fence.log" 2>&1 </dev/null &
+    until [[ -s $state/fence.keeper && -S $state/in.sock && ( $# == 0 || -e $state/gate.prom ) ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
+      ((SECONDS < 60)) || die "$(uname -n): the fence is not there; see $state/fence.log and $state/outside.log"
+      sleep 0.1
+    done
+  fi
+  echo "$address:$port" >"$state/address"
+  export HTTP_PROXY=socks5://$proxy HTTPS_PROXY=socks5://$proxy http_proxy=socks5://$proxy https_proxy=socks5://$proxy
 }
 
 # launch NAME PORT CMD…: have a server kept, and wait until it listens; PORT '':
@@ -222,11 +237,11 @@ launch() {
   ! alive "$state/$name.keeper" || return 0
   halt "$name"
   if [[ -n $port ]] && { answers "$port" || answers "$((port + 10000))"; }; then
-    die "$name: something listens at $address, port $port or $((port + 10000)), already: another cluster? Choose another --port"
+    die "$name: something listens at $here, port $port or $((port + 10000)), already: another cluster? Choose another --port"
   fi
   started+=("$name")
   [[ ! -d $state/$name ]] || folder=$state/$name
-  (cd "$state" && inside setsid bash -c "$(keeper)" keep "$name" "$folder" "$address" "$((port ? port + 10000 : 0))" "$bound" "$alarm" "$@") >>"$state/$name.log" 2>&1 </dev/null &
+  (cd "$state" && inside setsid bash -c "$(keeper)" keep "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "$bound" "$alarm" "$@") >>"$state/$name.log" 2>&1 </dev/null &
   [[ -n $port ]] || return 0
   until answers "$((port + 10000))"; do
     ((SECONDS < deadline)) || die "the $name does not listen; see $state/$name.log"
@@ -261,7 +276,7 @@ halt() {
 # answers PORT: something listens there.
 answers() {
   # shellcheck disable=SC2016 # the inner shell expands them
-  inside bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$address" "$1" 2>/dev/null
+  inside bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$here" "$1" 2>/dev/null
 }
 
 build() {
@@ -281,35 +296,34 @@ build() {
   done
 }
 
-each_host() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$hosts"; }
-
-# fenced: the cluster at this address has a fence.
-fenced() { [[ -z $open && -z $hosts && $address == 127.* ]]; }
+each_host() { [[ -z $hosts ]] || sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$hosts"; }
 
 up() {
-  local i host bare
+  local i host
   if [[ -n $hosts ]]; then
     [[ -r $hosts ]] || die "$hosts cannot be read" 2
     [[ -n $address ]] || die "name the address of this machine that the hosts reach: --address IP" 2
-    while read -r host; do
-      bare=${host#*@}
-      private "$bare" || [[ -n $know ]] || die "$bare is not a private address: whoever reaches it runs programs there. Fence the network first (job/docs/operations.md), then say --i-know" 2
-    done < <(each_host)
   fi
-  address=${address:-127.0.0.1}
-  private "$address" || [[ -n $know ]] || die "$address is not a private address: whoever reaches it runs programs here. Fence the network first (job/docs/operations.md), then say --i-know" 2
+  address=${address:-127.0.0.1} here=${address:-127.0.0.1}
+  servers=("$address:$port")
+  while read -r host; do
+    servers+=("$(ipv4 "${host#*@}"):$((port + 5))")
+    [[ ${servers[-1]} != :* ]] || die "$host has no IPv4 address" 2
+  done < <(each_host)
+  for host in "${servers[@]}"; do
+    [[ -z $open ]] || private "${host%:*}" || [[ -n $know ]] || die "${host%:*} is not a private address: whoever reaches it runs programs there. Leave out --open, or fence the network first and say --i-know" 2
+  done
   build
   printf '%s' "${given[*]@Q}" >"$state/options"
+  [[ -s $state/token ]] || (umask 077 && head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$state/token")
   trap give_up EXIT
   given_bound=$bound
-  [[ -n $bound ]] || bound=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 4096))
-  if fenced; then
-    fence_up
-    echo "$address:$port" >"$state/address"
-    export HTTP_PROXY=socks5://$proxy HTTPS_PROXY=socks5://$proxy http_proxy=socks5://$proxy https_proxy=socks5://$proxy
+  serve "${hosts:+$address:$port}" master
+  if [[ -n $hosts ]]; then
+    while read -r host; do
+      remote_up "$host"
+    done < <(each_host)
   fi
-  export NO_PROXY="${NO_PROXY:-${no_proxy:-}},$address" # agents ask the master, not a proxy for it
-  serve_all
   trap - EXIT
   for ((i = 0; i < 70; i++)); do # an agent whose master was away looks for it every 30 s
     ! status >/dev/null 2>&1 || break
@@ -318,21 +332,25 @@ up() {
   status
 }
 
-# serve_all launches the master and the agents.
-serve_all() {
-  local i host
-  launch master "$port" "$gleam" master "--address=$address:$port" "--logDirectory=$state"
-  if [[ -n $hosts ]]; then
-    while read -r host; do
-      remote_up "$host"
-    done < <(each_host)
-    return
+# serve OWN [master]: launch the servers of this host, behind a fence with a gate
+# for the server OWN, if it has one.
+serve() {
+  local i
+  [[ -n $bound ]] || bound=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 4096))
+  [[ -n $open ]] || fence_up ${1:+"$1"}
+  export NO_PROXY="${NO_PROXY:-${no_proxy:-}}" # servers ask each other, not a proxy for it
+  for i in "${servers[@]}"; do
+    NO_PROXY+=,${i%:*}
+  done
+  if [[ ${2:-} == master ]]; then
+    launch master "$port" "$state/gleam" master "--address=$address:$port" "--logDirectory=$state"
+    [[ -z $hosts ]] || return 0
   fi
   [[ -n $slots ]] || slots=$(($(nproc) * 8 / agents > 4 ? $(nproc) * 8 / agents : 4))
   [[ -n $memory ]] || memory=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024 / agents))
   for ((i = 0; i < agents; i++)); do
     mkdir -p "$state/agent-$i"
-    launch "agent-$i" "$((port + 5 + i))" "$gleam" agent "--host=$address" "--port=$((port + 5 + i))" "--dir=$state/agent-$i" \
+    launch "agent-$i" "$((port + 5 + i))" "$state/gleam" agent "--host=$here" "--port=$((port + 5 + i))" "--dir=$state/agent-$i" \
       "--master=$address:$port" "--executor.max=$slots" "--memory=$memory"
   done
 }
@@ -349,46 +367,36 @@ give_up() {
 # The store that the input may be in; agents read it too.
 store=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_ENDPOINT_URL NEARDUP_S3_ENDPOINT)
 
-# The same on another host, by a small program over ssh. The agent's folder
-# there is ~/.local/state/neardup/agent. What the environment says of the store
-# goes to the agent by standard input: arguments are for all to see.
-remote_up() {
-  local host=$1 bare=${1#*@} name
-  ssh -n "$host" 'mkdir -p .local/state/neardup/agent/data && chmod 700 .local/state/neardup/agent'
-  ssh "$host" 'cmp -s - .local/state/neardup/agent/gleam' <"$gleam" || {
-    ssh "$host" 'cd .local/state/neardup/agent && cat >gleam.new && chmod 700 gleam.new && mv gleam.new gleam' <"$gleam"
-  }
+# there HOST COMMAND: run a command of this script on another host. Its state
+# folder is ~/.local/state/neardup/agent. What is a secret, the token and the
+# environment's store, goes there by standard input: arguments are for all to see.
+there() {
   {
-    for name in "${store[@]}"; do
-      [[ -z ${!name:-} ]] || printf 'export %s=%q\n' "$name" "${!name}"
-    done
-    printf 'keeper=%q\n' "$(keeper)"
-    cat <<'REMOTE'
-set -euo pipefail
-host=$1 port=$2 master=$3 alarm=$4 slots=${5:-$(($(nproc) * 8))}
-memory=${6:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024))}
-bound=${7:-$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 4096))}
-export NO_PROXY="${NO_PROXY:-${no_proxy:-}},${master%:*}"
-cd .local/state/neardup/agent
-if [[ -s agent.keeper && $(tr '\0' ' ' <"/proc/$(cut -d' ' -f1 agent.keeper)/cmdline") == *keep* ]]; then
-  exit 0
-fi
-setsid bash -c "$keeper" keep agent data "$host" "$((port + 10000))" "$bound" "$alarm" \
-  "$PWD/gleam" agent "--host=$host" "--port=$port" "--dir=data" "--master=$master" \
-  "--executor.max=$slots" "--memory=$memory" >>agent.log 2>&1 </dev/null &
-REMOTE
-  } | ssh "$host" bash -s -- "$bare" "$((port + 5))" "$address:$port" "${alarm@Q}" "${slots@Q}" "${memory@Q}" "${given_bound@Q}"
+    declare -f
+    printf '%s=%q\n' port "$port" slots "$slots" memory "$memory" bound "$given_bound" alarm "$alarm" proxy "$proxy" open "$open" \
+      address "$address" here "$(ipv4 "${1#*@}")" token "$([[ ! -e $state/token ]] || cat "$state/token")"
+    declare -p servers
+    echo 'set -euo pipefail; state=$HOME/.local/state/neardup/agent hosts="" agents=1 started=()'
+    echo "$2"
+  } | ssh "$1" bash -s
 }
 
-remote_down() {
-  {
-    declare -f started_at alive halt
-    cat <<'REMOTE'
-state=.local/state/neardup/agent
-[[ ! -d $state ]] || halt agent
-rm -rf "$state"/data/[0-9]* "$state"/data/f*.dat
-REMOTE
-  } | ssh "$1" bash -s
+# remote_up HOST: launch the agent of another host.
+remote_up() {
+  local name
+  ssh -n "$1" 'mkdir -p .local/state/neardup/agent && chmod 700 .local/state/neardup/agent'
+  for name in gleam fence; do
+    ssh "$1" "cmp -s - .local/state/neardup/agent/$name" <"$state/$name" || {
+      ssh "$1" "cd .local/state/neardup/agent && cat >$name.new && chmod 700 $name.new && mv $name.new $name" <"$state/$name"
+    }
+  done
+  there "$1" "$(for name in "${store[@]}"; do
+    [[ -z ${!name:-} ]] || printf 'export %s=%q\n' "$name" "${!name}"
+  done)"'
+    (umask 077 && echo "$token" >"$state/token")
+    trap give_up EXIT
+    serve "$here:$((port + 5))"
+    trap - EXIT' || die "$1: its agent was not started"
 }
 
 # remember what the cluster was started with, where no option says otherwise.
@@ -408,18 +416,24 @@ remember() {
 }
 
 down() {
-  local file host
+  local host
   remember
   if [[ -n $hosts && -r $hosts ]]; then
     while read -r host; do
-      remote_down "$host" || echo "cluster.sh: $host: not stopped" >&2
+      there "$host" '[[ ! -d $state ]] || down_here' || echo "cluster.sh: $host: not stopped" >&2
     done < <(each_host)
   fi
+  down_here
+}
+
+# down_here stops the servers of this host.
+down_here() {
+  local file
   for file in "$state"/agent-*.keeper "$state"/{master,fence,outside}.keeper; do
     [[ ! -e $file ]] || halt "$(basename "$file" .keeper)"
   done
   # What agents hold of flows, and how often they ended.
-  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state/address"
+  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state"/{address,servers,gate.prom}
 }
 
 # kept NAME: say how a server is, and whether it is well.
@@ -456,6 +470,7 @@ status() {
   for file in "$state"/{fence,outside,master}.keeper "$state"/agent-*.keeper; do
     [[ ! -e $file ]] || kept "$(basename "$file" .keeper)" || ok=1
   done
+  [[ ! -e $state/gate.prom ]] || awk '/^neardup_gate_refused/ { n += $2 } END { print "the gate here refused " n " connections" }' "$state/gate.prom"
   if ! page=$(inside curl -sf --noproxy '*' --max-time 5 "http://$address:$port/"); then
     echo "the master does not answer at $address:$port"
     return 1

@@ -125,24 +125,39 @@ func (d *Dir) sweep() error {
 	if err := os.RemoveAll(d.Path(Scratch)); err != nil {
 		return err
 	}
-	return d.Tidy()
+	return d.Tidy(nil)
 }
 
 // Tidy removes the files that killed workers left without a final name. None
-// may work in the directory then.
-func (d *Dir) Tidy() error {
-	return filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
+// may work in the directory then. Those to be kept are the calling process's own.
+func (d *Dir) Tidy(keep []string) error {
+	left, err := d.Temporaries()
+	for _, path := range left {
+		if slices.Contains(keep, path) {
+			continue
+		}
+		if rerr := os.Remove(path); !errors.Is(rerr, fs.ErrNotExist) { // its writer removed it
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
+}
+
+// Temporaries lists the files without a final name.
+func (d *Dir) Temporaries() (found []string, err error) {
+	err = filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && path == d.Path(Scratch) {
 			return fs.SkipDir
 		}
 		if err == nil && data.IsTemporary(path) && !e.IsDir() {
-			err = os.Remove(path)
+			found = append(found, path)
 		}
 		if errors.Is(err, fs.ErrNotExist) { // its writer removed it
 			return nil
 		}
 		return err
 	})
+	return found, err
 }
 
 // Attach opens a run directory that another process holds, for a worker of

@@ -84,6 +84,31 @@ func TestOpenSweeps(t *testing.T) {
 	}
 }
 
+func TestTidy(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "run"))
+	own, err := data.CreateAtomic(d.Path(State, "own"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep, err := d.Temporaries()
+	if err != nil || len(keep) != 1 {
+		t.Fatalf("found %v, %v", keep, err)
+	}
+	killed, err := data.CreateAtomic(d.Path(State, "a worker's"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Tidy(keep); err != nil {
+		t.Error(err)
+	}
+	if err := own.Commit(); err != nil {
+		t.Errorf("its own: %v", err)
+	}
+	if err := killed.Commit(); err == nil {
+		t.Error("a killed worker's file is still there")
+	}
+}
+
 func TestAdopt(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "run"))
 	m := Manifest{Version: LayoutVersion, ConfigHash: "a", Command: "run", Config: []byte(`{"match":{"distance":3}}`),

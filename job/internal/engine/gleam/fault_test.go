@@ -375,6 +375,10 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	if err := os.WriteFile(dir.Path("fault"), fmt.Appendf(nil, "%s %s", p, what), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	own, err := data.CreateAtomic(dir.Path("own")) // as the command may have one, all the while
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c.t = t
@@ -385,7 +389,6 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 
 	stall := stallOf(f)
 	e := newEngine(t, Options{Master: c.master, Stall: stall, Deadline: 10 * stall})
-	var err error
 	var wrong string
 	switch {
 	case p.perSplit():
@@ -397,6 +400,9 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	}
 	close(ended)
 	outside.Wait()
+	if err := own.Commit(); err != nil {
+		t.Errorf("what the command itself was writing: %v", err)
+	}
 	if f.after != nil {
 		f.after(tr)
 	}

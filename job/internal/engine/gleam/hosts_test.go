@@ -25,13 +25,18 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/internal/planted"
 )
 
-// needRoot skips a test that makes networks and mounts.
+// needRoot skips a long test that makes networks and mounts.
 func needRoot(t *testing.T) {
 	t.Helper()
-	needCluster(t)
 	if !long() {
 		t.Skip("NEARDUP_CLUSTER_LONG is not set")
 	}
+	onlyRoot(t)
+}
+
+func onlyRoot(t *testing.T) {
+	t.Helper()
+	needCluster(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes network namespaces and mounts")
 	}
@@ -57,6 +62,15 @@ type hosts struct {
 
 func makeHosts(t *testing.T, n int) *hosts {
 	needRoot(t)
+	h := connectHosts(t, n)
+	guard.Elsewhere = true
+	t.Cleanup(func() { guard.Elsewhere = false })
+	return h
+}
+
+// connectHosts makes the networks of hosts, and removes them with the test.
+func connectHosts(t *testing.T, n int) *hosts {
+	onlyRoot(t)
 	h := &hosts{t: t, name: fmt.Sprintf("nd%05x", rand.IntN(1<<20)), n: n, net: fmt.Sprintf("10.%d.%d", 200+rand.IntN(50), rand.IntN(250))}
 	t.Cleanup(func() {
 		for i := range n {
@@ -75,8 +89,6 @@ func makeHosts(t *testing.T, n int) *hosts {
 		orSkip(t, fmt.Sprintf("ip -n %s link set eth0 up", h.ns(i)))
 		orSkip(t, fmt.Sprintf("ip -n %s link set lo up", h.ns(i)))
 	}
-	guard.Elsewhere = true
-	t.Cleanup(func() { guard.Elsewhere = false })
 	return h
 }
 

@@ -91,7 +91,7 @@ func TestProxy(t *testing.T) {
 			t.Errorf("down: %v: %s", err, out)
 		}
 	})
-	if out, err := script(t, state, nil, "up", "--agents", "2", "--address", address, "--port", port); err != nil || !strings.Contains(out, "knows 2 of 2 agents") {
+	if out, err := script(t, state, nil, "up", "--agents", "2", "--open", "--address", address, "--port", port); err != nil || !strings.Contains(out, "knows 2 of 2 agents") {
 		t.Fatalf("up: %v: %s", err, out)
 	}
 	cmd, said := submit(t, binary, "--master", master, "--out", filepath.Join(t.TempDir(), "run"), filepath.Join(root, "data", "sample", "pages-01.jsonl"))
@@ -572,7 +572,7 @@ func cycle(t *testing.T, state string, environ, options []string, master string)
 	if out, err := script(t, state, environ, "status"); err == nil {
 		t.Errorf("status after down: %s", out)
 	}
-	if out, err := script(t, state, nil, up[0], "--address", "8.8.8.8"); err == nil || !strings.Contains(out, "not a private address") {
+	if out, err := script(t, state, nil, up[0], "--open", "--address", "8.8.8.8"); err == nil || !strings.Contains(out, "not a private address") {
 		t.Errorf("a public address: %v: %s", err, out)
 	}
 }

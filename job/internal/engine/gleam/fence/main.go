@@ -1,13 +1,14 @@
 //go:build linux
 
-// Command fence serves the ways into and out of the network namespace of a
-// cluster, for scripts/cluster.sh: see the package of that name.
+// Command fence serves the ways into, out of and between the network namespaces of
+// a cluster, for scripts/cluster.sh: see the package of that name.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,12 +19,13 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := errors.New("usage: fence inside FOLDER PROXY PORTS | fence outside FOLDER")
-	switch {
-	case len(os.Args) == 5 && os.Args[1] == "inside":
-		err = fence.Inside(ctx, os.Args[2], os.Args[3], os.Args[4])
-	case len(os.Args) == 3 && os.Args[1] == "outside":
-		err = fence.Outside(ctx, os.Args[2])
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	err := errors.New("usage: fence inside FOLDER PROXY PORTS [HOST:PORT] | fence outside FOLDER [HOST:PORT]")
+	switch args := append(os.Args[1:], ""); { // without HOST:PORT of a server no other host has a way to it
+	case len(args) > 4 && args[0] == "inside":
+		err = fence.Inside(ctx, log, args[1], args[2], args[3], args[4])
+	case len(args) > 2 && args[0] == "outside":
+		err = fence.Outside(ctx, log, args[1], args[2])
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "fence:", err)

@@ -5,21 +5,27 @@
 // master, agents and all that they start live in a network namespace of their
 // own, which has nothing but a loopback: no other user and no other host has a
 // way to their ports. The way in is a relay at a unix socket in a folder that only
-// the user may enter; the way out, to an object store, is a SOCKS proxy.
+// the user may enter; the way out, to an object store, is a SOCKS proxy. Between
+// hosts the way leads from a forwarder inside one fence, over TLS, to the gate of
+// another, which lets in who knows the cluster's token.
 // scripts/cluster.sh makes the namespace; this package starts no server.
 package fence
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -87,11 +93,17 @@ func (f *Fence) Command(program string, args ...string) ([]string, error) {
 }
 
 // Inside serves the way in, and at the address proxy the way out, from within the
-// namespace, until ctx ends. It brings up the loopback, and keeps the servers'
-// ports, like 45326-45400,55326-55400, from being given to connections: a server
-// that starts again would find its own taken.
-func Inside(ctx context.Context, folder, proxy, ports string) error {
-	if err := loopbackUp(); err != nil {
+// namespace, until ctx ends, and of a cluster of several hosts the ways to the
+// others; own is then the HOST:PORT of the server here, else "". It brings up the
+// loopback, and keeps the servers' ports, like 45326-45400,55326-55400, from being
+// given to connections: a server that starts again would find its own taken.
+func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own string) error {
+	text, err := os.ReadFile(filepath.Join(folder, serversFile))
+	if err != nil {
+		return err
+	}
+	servers := strings.Fields(string(text))
+	if err := errors.Join(loopbackUp(), addAddresses(servers)); err != nil {
 		return fmt.Errorf("loopback: %w", err)
 	}
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_reserved_ports", []byte(ports), 0o644); err != nil {
@@ -102,7 +114,12 @@ func Inside(ctx context.Context, folder, proxy, ports string) error {
 		return err
 	}
 	go serve(ctx, l, wayOut(ctx, folder))
-	return relay(ctx, filepath.Join(folder, inSocket), onlyServers)
+	if own != "" {
+		if err := forward(ctx, log, folder, own, servers); err != nil {
+			return err
+		}
+	}
+	return relay(ctx, filepath.Join(folder, inSocket), only(servers))
 }
 
 // wayOut handles what comes to the proxy.
@@ -114,16 +131,27 @@ func wayOut(ctx context.Context, folder string) func(net.Conn) error {
 	}
 }
 
-// onlyServers returns an error unless the address is one inside.
-func onlyServers(address string) error {
-	if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
-		return fmt.Errorf("%s is no server of the cluster", address)
+// only allows the loopback's addresses and those of the servers.
+func only(servers []string) func(address string) error {
+	return func(address string) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || !at.Addr().IsLoopback() && !slices.ContainsFunc(servers, func(s string) bool {
+			return strings.HasPrefix(s, at.Addr().String()+":")
+		}) {
+			return fmt.Errorf("%s is no server of the cluster", address)
+		}
+		return nil
 	}
-	return nil
 }
 
-// Outside serves the way out, from outside the namespace, until ctx ends.
-func Outside(ctx context.Context, folder string) error {
+// Outside serves the way out, from outside the namespace, until ctx ends, and
+// the gate at the address own, unless it is "".
+func Outside(ctx context.Context, log *slog.Logger, folder, own string) error {
+	if own != "" {
+		if err := openGate(ctx, log, folder, own); err != nil {
+			return fmt.Errorf("gate: %w", err)
+		}
+	}
 	return relay(ctx, filepath.Join(folder, outSocket), func(string) error { return nil })
 }
 
@@ -149,8 +177,7 @@ const (
 )
 
 // relay serves at a unix socket, to this user and root alone: a line with an
-// address, answered by one that is empty or an error; then whatever comes is
-// passed on to that address, and back.
+// address, answered by a connection to it, as a file, or by a line with an error.
 func relay(ctx context.Context, path string, allowed func(address string) error) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -180,12 +207,53 @@ func relay(ctx context.Context, path string, allowed func(address string) error)
 			_, werr := fmt.Fprintf(conn, "%.250s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 			return errors.Join(err, werr)
 		}
-		if _, err := io.WriteString(conn, "\n"); err != nil {
-			return errors.Join(err, to.Close())
-		}
-		return join(conn, to)
+		return errors.Join(hand(conn, to), to.Close())
 	})
 	return ctx.Err()
+}
+
+// hand gives the other end of a unix socket a connection of this process.
+func hand(conn, what net.Conn) error {
+	way, ok := conn.(*net.UnixConn)
+	of, has := what.(syscall.Conn)
+	if !ok || !has {
+		return errors.New("no unix socket")
+	}
+	raw, err := of.SyscallConn()
+	if err != nil {
+		return err
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		_, _, err = way.WriteMsgUnix([]byte("\n"), unix.UnixRights(int(fd)), nil)
+	})
+	return errors.Join(cerr, err)
+}
+
+// take takes what hand gives; the error is the line of text if there is one.
+func take(conn net.Conn) (net.Conn, error) {
+	way, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.New("no unix socket")
+	}
+	text, rights := make([]byte, maxLine), make([]byte, unix.CmsgSpace(4))
+	n, rn, _, _, err := way.ReadMsgUnix(text, rights)
+	if err != nil {
+		return nil, err
+	}
+	if rn == 0 {
+		return nil, errors.New(strings.TrimSpace(string(text[:n])))
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:rn])
+	if err != nil {
+		return nil, err
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fds[0]), "connection")
+	taken, err := net.FileConn(f)
+	return taken, errors.Join(err, f.Close())
 }
 
 // serve handles the connections that a listener accepts, so many at once, until
@@ -225,17 +293,14 @@ func dialRelay(ctx context.Context, socket, address string) (net.Conn, error) {
 	if err == nil {
 		_, err = io.WriteString(conn, address+"\n")
 	}
-	said := ""
+	var to net.Conn
 	if err == nil {
-		said, err = readLine(conn)
+		to, err = take(conn)
 	}
-	if err == nil && said != "" {
-		err = errors.New(said)
+	if err = errors.Join(err, conn.Close()); err != nil {
+		return nil, fmt.Errorf("fence: %s: %w", address, err)
 	}
-	if err = errors.Join(err, conn.SetDeadline(time.Time{})); err != nil {
-		return nil, errors.Join(fmt.Errorf("fence: %s: %w", address, err), conn.Close())
-	}
-	return conn, nil
+	return to, nil
 }
 
 // readLine reads a line and nothing beyond it.
@@ -253,7 +318,7 @@ func readLine(conn net.Conn) (string, error) {
 }
 
 // join passes on what comes from each of two connections to the other, and that
-// no more will come, until both are done or one breaks.
+// no more will come, until both are done or one breaks: then both do.
 func join(a, b net.Conn) error {
 	err := errors.Join(a.SetDeadline(time.Time{}), b.SetDeadline(time.Time{}))
 	var both sync.WaitGroup
@@ -263,13 +328,26 @@ func join(a, b net.Conn) error {
 			err = end.CloseWrite()
 		}
 		if err != nil {
-			_, _ = a.Close(), b.Close() // the other way ends too
+			abort(a)
+			abort(b)
 		}
 	}
 	both.Go(func() { pass(a, b) })
 	both.Go(func() { pass(b, a) })
 	both.Wait()
 	return errors.Join(err, b.Close())
+}
+
+// abort ends a connection so that its other end learns that it broke: an end in
+// good order would say that all has come.
+func abort(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if c, ok := conn.(*net.TCPConn); ok {
+		_ = c.SetLinger(0) // it may be closed already
+	}
+	_ = conn.Close()
 }
 
 // peer returns what the kernel says of the other end of a unix socket.

@@ -52,6 +52,7 @@ type Run struct {
 	Lost string // what an error says is missing
 	Kept int64  // progress that earlier attempts made, and that was kept
 
+	own      []string // files that the command itself is writing
 	agents   []cluster.Agent
 	dir      attempt.Dir // of the attempt under way
 	turn     *turn       // its
@@ -78,6 +79,10 @@ func Final(err error) error {
 func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agent) error, accept func(attempt.Dir, *attempt.Result) error) error {
 	last := ""
 	r.Roster.begin()
+	var err error
+	if r.own, err = r.Job.Dir.Temporaries(); err != nil {
+		return err
+	}
 	for n := 1; ; n++ {
 		err := r.attempt(ctx, n, prepare, accept)
 		var final finalError
@@ -147,7 +152,7 @@ func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []
 		return err
 	}
 	r.suspect(err)
-	if terr := r.Job.Dir.Tidy(); terr != nil {
+	if terr := r.Job.Dir.Tidy(r.own); terr != nil {
 		r.Job.Log.Warn("files that killed workers left could not be removed", "error", terr)
 	}
 	if ctx.Err() != nil {

@@ -1,0 +1,366 @@
+package gleam
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// gatedHosts are three hosts of a cluster as scripts/cluster.sh starts it: each has
+// a fence and a gate, the first one also the master.
+type gatedHosts struct {
+	*testing.T
+	*hosts
+	kept   // the master's side
+	dir    string
+	binary string
+	local  string // the run directory of a run on this machine
+}
+
+// gatePorts are those of the gates, of the hosts in order.
+var gatePorts = [][]int{{45326, 45331}, {45331}, {45331}}
+
+// startGated starts them. In the place of ssh is a program that enters the host's
+// network, and a home folder of its own.
+func startGated(t *testing.T) *gatedHosts {
+	onlyRoot(t)
+	if testing.Short() {
+		t.Skip("it builds the command, and makes networks")
+	}
+	g := &gatedHosts{T: t, hosts: connectHosts(t, 3), dir: t.TempDir(), binary: buildCommand(t)}
+	g.kept = kept{T: t, state: filepath.Join(g.dir, "state")}
+	g.local = filepath.Join(g.dir, "local")
+	if out, err := exec.Command(g.binary, "run", g.sample(), "--out", g.local, "--pairs").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file, bin := filepath.Join(g.dir, "hosts.txt"), filepath.Join(g.dir, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // they are programs
+			t.Fatal(err)
+		}
+	}
+	lines, ssh := "", "#!/bin/bash\n[[ $1 != -n ]] || { shift; exec </dev/null; }\nhost=${1#*@}\nshift\ncase $host in\n"
+	for i := range g.n {
+		home := filepath.Join(g.dir, fmt.Sprintf("home-%d", i))
+		if err := os.Mkdir(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lines += fmt.Sprintf("root@%s # a host\n", g.address(i))
+		ssh += fmt.Sprintf("%s) cd %s && HOME=$PWD exec %s bash -c \"$*\" ;;\n", g.address(i), home, g.on(i))
+		write(g.on(i), fmt.Sprintf("#!/bin/sh\nexec ip netns exec %s unshare --uts sh -c 'hostname host%d; exec \"$@\"' sh \"$@\"\n", g.ns(i), i))
+	}
+	write(file, lines)
+	write(filepath.Join(bin, "ssh"), ssh+"esac\n")
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Cleanup(func() {
+		if out, err := script(t, g.state, nil, "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+		for pid, args := range processes(g.dir) {
+			t.Errorf("left behind: %q", args)
+			kill(pid, syscall.SIGKILL)
+		}
+	})
+	up := exec.Command(g.on(0), filepath.Join(root, "scripts", "cluster.sh"), "up", "--state", g.state, "--hosts", file, "--address", g.address(0), "--slots", "4")
+	if out, err := up.CombinedOutput(); err != nil || !strings.Contains(string(out), "knows 3 of 3 agents") {
+		t.Fatalf("up: %v: %s", err, out)
+	}
+	var err error
+	if g.fence, _, err = fence.Find(g.state); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *gatedHosts) sample() string {
+	path, err := filepath.Abs(filepath.Join(root, "data", "sample"))
+	if err != nil {
+		g.Fatal(err)
+	}
+	return path
+}
+
+// on is a program that starts others on host i.
+func (g *gatedHosts) on(i int) string { return filepath.Join(g.dir, "bin", fmt.Sprintf("on-%d", i)) }
+
+// host is what host i has of the cluster beside the master.
+func (g *gatedHosts) host(i int) kept {
+	return kept{T: g.T, state: filepath.Join(g.dir, fmt.Sprintf("home-%d", i), ".local", "state", "neardup", "agent")}
+}
+
+// gateOf is the side of host i whose gate has the port.
+func (g *gatedHosts) gateOf(i, port int) kept {
+	if port == gatePorts[0][0] {
+		return g.kept
+	}
+	return g.host(i)
+}
+
+// start starts a run on the cluster.
+func (g *gatedHosts) start(run string) (*exec.Cmd, *bytes.Buffer) {
+	said := new(bytes.Buffer)
+	cmd := exec.Command(g.on(0), g.binary, "run", g.sample(), "--out", run, "--pairs", "--engine", "gleam", "--master", g.state, "--set", "execution.stall=45s")
+	cmd.Stdout, cmd.Stderr = said, said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		g.Fatal(err)
+	}
+	return cmd, said
+}
+
+// equal compares a run with the local one, byte by byte.
+func (g *gatedHosts) equal(run string) {
+	g.Helper()
+	for _, folder := range rundir.Outputs {
+		if attempt.Gone(filepath.Join(g.local, folder)) && attempt.Gone(filepath.Join(run, folder)) {
+			continue
+		}
+		if out, err := exec.Command("diff", "-r", filepath.Join(g.local, folder), filepath.Join(run, folder)).CombinedOutput(); err != nil {
+			g.Errorf("%s differs: %s", folder, out)
+		}
+	}
+}
+
+// listening are the ports of host i at which something listens, outside the
+// fences.
+func (g *gatedHosts) listening(i int) (ports []int) {
+	g.Helper()
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		text, err := exec.Command(g.on(i), "cat", "/proc/net/"+table).Output()
+		if err != nil {
+			g.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			_, digits, ok := strings.Cut(f[1], ":")
+			port, err := strconv.ParseInt(digits, 16, 32)
+			if ok && err == nil && (f[3] == "0A" || strings.HasPrefix(table, "udp")) {
+				ports = append(ports, int(port))
+			}
+		}
+	}
+	slices.Sort(ports)
+	return ports
+}
+
+// refused is what a gate says it did not let in.
+func (k *kept) refused() (n int) {
+	k.Helper()
+	text, err := os.ReadFile(filepath.Join(k.state, "gate.prom"))
+	if err != nil {
+		k.Error(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); strings.HasPrefix(line, "neardup_gate_refused") {
+			one, err := strconv.Atoi(f[1])
+			if err != nil {
+				k.Error(err)
+			}
+			n += one
+		}
+	}
+	return n
+}
+
+// pids are the cluster's servers on all hosts.
+func (g *gatedHosts) pids() (all []int) {
+	all = append(all, g.pid("master"), g.pid("fence"), g.pid("outside"))
+	for i := range g.n {
+		h := g.host(i)
+		all = append(all, h.pid("agent-0"), h.pid("fence"), h.pid("outside"))
+	}
+	return all
+}
+
+// attack throws at each gate what n others would, from the network, and wants
+// each counted, and nothing dead or grown.
+func (g *gatedHosts) attack(n int) {
+	g.Helper()
+	before := g.pids()
+	for i, ports := range gatePorts {
+		for _, port := range ports {
+			gate := g.gateOf(i, port)
+			address := fmt.Sprintf("%s:%d", g.address(i), port)
+			old, thrown := gate.refused(), g.throwAll(address, n)
+			for began := time.Now(); gate.refused() < old+thrown && time.Since(began) < patience/4; time.Sleep(50 * time.Millisecond) {
+			}
+			if got := gate.refused() - old; got != thrown {
+				g.Errorf("%s: %d were refused, of %d", address, got, thrown)
+			}
+			if mib := gate.resident("outside"); mib > 100 {
+				g.Errorf("the gate %s has grown to %d MiB", address, mib)
+			}
+		}
+	}
+	if after := g.pids(); !slices.Equal(before, after) {
+		g.Errorf("servers ended: processes %v, now %v", before, after)
+	}
+}
+
+// throwAll throws what ends gleam's servers, and n random frames, and tries to
+// get in with another key and with none. It returns how many that were.
+func (g *gatedHosts) throwAll(address string, n int) (thrown int) {
+	g.Helper()
+	texts := [][]byte{{2, 0, 0, 0, 0xff, 0xff}, {0xff, 0xff, 0xff, 0xff, 1, 2}, []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), {}}
+	for i := range n {
+		text := make([]byte, 4+i%200)
+		if _, err := rand.Read(text); err != nil {
+			g.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	for _, text := range texts {
+		conn, err := net.DialTimeout("tcp", address, 10*time.Second)
+		if err != nil {
+			g.Fatal(err)
+		}
+		_, _ = conn.Write(text) // it may be closed already
+		if c, ok := conn.(*net.TCPConn); ok {
+			_ = c.CloseWrite()
+		}
+		if back, _ := io.ReadAll(conn); len(back) > 7 { // an alert of TLS
+			g.Errorf("%.10q: %s answers %q", text, address, back)
+		}
+		_ = conn.Close()
+	}
+	public, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		g.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	certificate, err := x509.CreateCertificate(nil, template, template, public, key)
+	if err != nil {
+		g.Fatal(err)
+	}
+	for _, certificates := range [][]tls.Certificate{nil, {{Certificate: [][]byte{certificate}, PrivateKey: key}}} {
+		conn, err := tls.Dial("tcp", address, &tls.Config{Certificates: certificates, InsecureSkipVerify: true}) //nolint:gosec // an attacker's
+		if err == nil {
+			_, _ = io.WriteString(conn, address+"\n") // it may be closed already
+			if back, err := io.ReadAll(conn); err == nil || len(back) > 0 {
+				g.Errorf("%s answers %q", address, back)
+			}
+			_ = conn.Close()
+		}
+	}
+	return len(texts) + 2
+}
+
+// Of each host only the gates can be reached, and they let in nobody but the
+// cluster's hosts; a run on them has the bytes of a local one.
+func TestGates(t *testing.T) {
+	g := startGated(t)
+	for i, want := range gatePorts {
+		if got := g.listening(i); !slices.Equal(got, want) {
+			t.Errorf("host %d listens at ports %v, want %v", i, got, want)
+		}
+	}
+	n := 30
+	if long() {
+		n = 10_000
+	}
+	g.attack(n)
+	t.Run("local users", g.nobody)
+	hit := g.host(1)
+	kill(hit.pid("outside"), syscall.SIGKILL)
+	time.Sleep(time.Second)
+	t.Logf("after a gate was killed all is well in %v", g.well())
+	run := filepath.Join(g.dir, "run")
+	cmd, said := g.start(run)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	g.equal(run)
+}
+
+// nobody is another user of a host of the cluster: he gets as little as the
+// network does.
+func (g *gatedHosts) nobody(t *testing.T) {
+	h := g.host(1)
+	keeper, err := os.ReadFile(filepath.Join(h.state, "fence.keeper"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _, _ := strings.Cut(string(keeper), " ")
+	agent, old := h.pid("agent-0"), h.refused()
+	greets := func(address string, port int) string { // nine bytes are gleam's greeting
+		return fmt.Sprintf("exec 3<>/dev/tcp/%s/%d; printf '\\2\\0\\0\\0\\377\\377' >&3; [[ $(timeout 3 head -c 9 <&3 | wc -c) == 9 ]]", address, port)
+	}
+	port := gatePorts[1][0]
+	for _, what := range []string{
+		"nsenter --net=/proc/" + pid + "/ns/net true", "ls " + h.state, "cat " + filepath.Join(h.state, "token"), "kill " + pid,
+		greets(g.address(1), port), greets(g.address(1), port+10_000), greets("127.0.0.1", port), greets(g.address(0), port),
+	} {
+		if out, err := exec.Command(g.on(1), "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "timeout", "20", "bash", "-c", what).CombinedOutput(); err == nil {
+			t.Errorf("another user may %s: %s", what, out)
+		}
+	}
+	for began := time.Now(); h.refused() == old && time.Since(began) < patience/4; time.Sleep(50 * time.Millisecond) {
+	}
+	if h.refused() != old+1 || h.pid("agent-0") != agent {
+		t.Errorf("%d were refused, want 1; the agent is process %d, was %d", h.refused()-old, h.pid("agent-0"), agent)
+	}
+}
+
+// While runs are under way, gates and relays are killed, hosts cut off, and the
+// gates thrown at.
+func TestGatesFaults(t *testing.T) {
+	needRoot(t)
+	g := startGated(t)
+	for _, f := range []struct {
+		name   string
+		stage  string
+		strike func()
+		after  func()
+	}{
+		{"a gate is killed", stagePartial, func() { h := g.host(1); kill(h.pid("outside"), syscall.SIGKILL) }, nil},
+		{"a relay is killed", engine.StageFingerprint, func() { h := g.host(2); kill(h.pid("fence"), syscall.SIGKILL) }, nil},
+		{"the master's gate is killed", stageSegment, func() { kill(g.pid("outside"), syscall.SIGKILL) }, nil},
+		{"others attack", stageSegment, func() { g.attack(1000) }, nil},
+		{"cut off and back", stagePartial, func() {
+			g.cut(1, "down")
+			time.Sleep(9 * time.Second)
+			g.cut(1, "up")
+		}, nil},
+		{"cut off for good", stageSegment, func() { g.cut(2, "down") }, func() { g.cut(2, "up") }},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			g.well()
+			run := filepath.Join(t.TempDir(), "run")
+			cmd, said, took := strike(t, func() (*exec.Cmd, *bytes.Buffer) { return g.start(run) }, run, f.stage, func(int) { f.strike() })
+			t.Logf("it ended after %v", took.Round(time.Second/10))
+			if f.after != nil {
+				f.after()
+				if !strings.Contains(said.String(), g.address(2)) {
+					t.Errorf("it does not say who was left out: %s", said)
+				}
+			}
+			if code := cmd.ProcessState.ExitCode(); code != 0 {
+				t.Fatalf("exit code %d: %s", code, said)
+			}
+			g.equal(run)
+		})
+	}
+}

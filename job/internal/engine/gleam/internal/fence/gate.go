@@ -1,0 +1,372 @@
+package fence
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/neardup/neardup/data"
+)
+
+// Files in the state folder of a cluster of several hosts.
+const (
+	tokenFile   = "token"     // 64 hexadecimal digits, the same on all hosts
+	serversFile = "servers"   // HOST:PORT of each server of the cluster, a line each
+	figuresFile = "gate.prom" // what the gate counted
+)
+
+// Bounds of connections that have not shown yet that they know the token. Those of
+// the cluster take milliseconds; when there are too many, the oldest has to go.
+const (
+	strangers = 1024 // at a gate
+	knocks    = 16   // of a host at one gate
+)
+
+// credentials returns the settings of TLS 1.3 by which two ends of a connection
+// prove to each other that they know the token in the folder. The token is the
+// seed of an Ed25519 key (RFC 8032), and both ends show a certificate of that
+// key, which nobody signed: TLS proves that they have it.
+func credentials(folder string) (*tls.Config, error) {
+	path := filepath.Join(folder, tokenFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s is not its user's alone: chmod 600 it", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s does not hold %d hexadecimal digits: remove it, scripts/cluster.sh makes another", path, 2*ed25519.SeedSize)
+	}
+	key := ed25519.NewKeyFromSeed(seed)
+	known, _ := key.Public().(ed25519.PublicKey) // it is
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	certificate, err := x509.CreateCertificate(nil, template, template, known, key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}},
+		ClientAuth:             tls.RequireAnyClientCert,
+		InsecureSkipVerify:     true, //nolint:gosec // VerifyConnection does
+		SessionTicketsDisabled: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			theirs, ok := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+			if !ok || subtle.ConstantTimeCompare(theirs, known) != 1 {
+				return errors.New("another token")
+			}
+			return nil
+		},
+	}, nil
+}
+
+// doors are the two addresses at which gleam serves: HOST:PORT and HOST:PORT+10000.
+func doors(server string) ([]string, error) {
+	at, err := netip.ParseAddrPort(server)
+	if err != nil || !at.Addr().Is4() || at.Port() > 55535 {
+		return nil, fmt.Errorf("server %q: write an IPv4 address and a port up to 55535", server)
+	}
+	return []string{server, netip.AddrPortFrom(at.Addr(), at.Port()+10_000).String()}, nil
+}
+
+// gate lets those who know the token in, from the network to the server behind
+// the fence, and nobody else.
+type gate struct {
+	fence *Fence
+	tls   *tls.Config
+	doors []string
+	tally tally
+
+	mu        sync.Mutex
+	strangers []net.Conn // the oldest first
+}
+
+// openGate serves at the address own of the network, until ctx ends.
+func openGate(ctx context.Context, log *slog.Logger, folder, own string) error {
+	config, err := credentials(folder)
+	if err != nil {
+		return err
+	}
+	g := &gate{fence: &Fence{folder: folder}, tls: config}
+	if g.doors, err = doors(own); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", own)
+	if err != nil {
+		return err
+	}
+	if err := g.tally.write(filepath.Join(folder, figuresFile)); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	go g.tally.tell(ctx, log, filepath.Join(folder, figuresFile))
+	go serve(ctx, l, g.admit)
+	return nil
+}
+
+// What a gate counts, by its outcome.
+const (
+	passed    = "passed"
+	crowd     = "crowd"     // too many others came before it showed the token
+	silent    = "silent"    // it said nothing, or not enough, in time
+	stranger  = "stranger"  // it does not know the token
+	elsewhere = "elsewhere" // it asked for another server
+	absent    = "absent"    // the server does not answer
+)
+
+// admit handles a connection from the network.
+func (g *gate) admit(conn net.Conn) error {
+	refuse := func(reason string, err error) error {
+		g.tally.note(reason, fmt.Errorf("%s: %w", conn.RemoteAddr(), err))
+		abort(conn)
+		return err
+	}
+	g.enter(conn)
+	secure := tls.Server(conn, g.tls)
+	err := secure.Handshake()
+	g.leave(conn)
+	switch {
+	case err == nil:
+	case errors.Is(err, net.ErrClosed):
+		return refuse(crowd, err)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return refuse(silent, err)
+	default:
+		return refuse(stranger, err)
+	}
+	line, err := readLine(secure)
+	if err != nil {
+		return refuse(silent, err)
+	}
+	if !slices.Contains(g.doors, line) {
+		return refuse(elsewhere, fmt.Errorf("it asks for %q", line))
+	}
+	to, err := g.fence.Dial(context.Background(), line)
+	if err != nil {
+		return refuse(absent, err)
+	}
+	if _, err := io.WriteString(secure, "\n"); err != nil {
+		return errors.Join(err, to.Close())
+	}
+	g.tally.note(passed, nil)
+	return join(secure, to)
+}
+
+// enter counts a stranger, and lets go of the oldest if there are too many.
+func (g *gate) enter(conn net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.strangers = append(g.strangers, conn)
+	if len(g.strangers) > strangers {
+		abort(g.strangers[0])
+		g.strangers = slices.Delete(g.strangers, 0, 1)
+	}
+}
+
+// leave is called when it is none any more, or has failed.
+func (g *gate) leave(conn net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.strangers, conn); i >= 0 {
+		g.strangers = slices.Delete(g.strangers, i, i+1)
+	}
+}
+
+// forward stands, inside, for the cluster's servers on other hosts, until ctx
+// ends: their addresses are addresses of the loopback here, and what connects to
+// them is passed on to their gates. own is the server behind this fence.
+func forward(ctx context.Context, log *slog.Logger, folder, own string, servers []string) error {
+	config, err := credentials(folder)
+	if err != nil {
+		return err
+	}
+	refused := new(tally)
+	go refused.tell(ctx, log, "")
+	for _, server := range servers {
+		if server == own {
+			continue
+		}
+		at, err := doors(server)
+		if err != nil {
+			return err
+		}
+		free := make(chan struct{}, knocks)
+		for _, door := range at {
+			l, err := net.Listen("tcp", door)
+			if err != nil {
+				return err
+			}
+			go serve(ctx, l, func(conn net.Conn) error {
+				to, err := knock(ctx, folder, config, free, server, door)
+				if err != nil {
+					refused.note(silent, fmt.Errorf("the gate of %s: %w", server, err))
+					abort(conn) // for an end it could be taken for an empty answer
+					return err
+				}
+				return join(conn, to)
+			})
+		}
+	}
+	return nil
+}
+
+// knock connects to a door behind the gate of another host's fence.
+func knock(ctx context.Context, folder string, config *tls.Config, free chan struct{}, server, door string) (net.Conn, error) {
+	select {
+	case free <- struct{}{}:
+		defer func() { <-free }()
+	case <-time.After(patience):
+		return nil, os.ErrDeadlineExceeded
+	}
+	conn, err := dialRelay(ctx, filepath.Join(folder, outSocket), server)
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(conn, config)
+	err = conn.SetDeadline(time.Now().Add(patience))
+	if err == nil {
+		_, err = io.WriteString(secure, door+"\n") // after the handshake
+	}
+	said := ""
+	if err == nil {
+		said, err = readLine(secure)
+	}
+	if err == nil && said != "" {
+		err = errors.New("it speaks another language")
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secure, nil
+}
+
+// addAddresses gives the loopback of the namespace the servers' addresses.
+func addAddresses(servers []string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	for i, server := range servers {
+		at, perr := netip.ParseAddrPort(server)
+		if perr != nil || !at.Addr().Is4() {
+			err = fmt.Errorf("server %q: write an IPv4 address and a port", server)
+			break
+		}
+		if at.Addr().IsLoopback() {
+			continue
+		}
+		if err = addAddress(fd, fmt.Sprintf("lo:%d", i), at.Addr()); err != nil {
+			err = fmt.Errorf("%s: %w", server, err)
+			break
+		}
+	}
+	return errors.Join(err, unix.Close(fd))
+}
+
+// addAddress gives the loopback an address under a label, and nothing of its
+// network.
+func addAddress(fd int, label string, address netip.Addr) error {
+	for _, set := range []struct {
+		request uint
+		address [4]byte
+	}{{unix.SIOCSIFADDR, address.As4()}, {unix.SIOCSIFNETMASK, [4]byte{255, 255, 255, 255}}} {
+		request, err := unix.NewIfreq(label)
+		if err != nil {
+			return err
+		}
+		if err := request.SetInet4Addr(set.address[:]); err != nil {
+			return err
+		}
+		if err := unix.IoctlIfreq(fd, set.request, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tally counts what comes often, and tells of it seldom.
+type tally struct {
+	mu      sync.Mutex
+	counts  map[string]int64
+	written bool  // they are
+	since   int64 // bad ones that the log does not tell of
+	last    error
+}
+
+func (t *tally) note(what string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = make(map[string]int64)
+	}
+	t.counts[what]++
+	t.written = false
+	if err != nil {
+		t.since++
+		t.last = err
+	}
+}
+
+// tell keeps the counts in a file, if it has a name, and logs the last of what was
+// bad, at most a line every few seconds, until ctx ends.
+func (t *tally) tell(ctx context.Context, log *slog.Logger, path string) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for seconds := 1; ctx.Err() == nil; seconds++ {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+		t.mu.Lock()
+		if t.since > 0 && seconds%5 == 0 {
+			log.Warn("refused", "connections", t.since, "last", t.last)
+			t.since = 0
+		}
+		written := t.written
+		t.written = true
+		t.mu.Unlock()
+		if path != "" && !written {
+			if err := t.write(path); err != nil {
+				log.Error("figures", "error", err)
+			}
+		}
+	}
+}
+
+// write writes a gate's counts as OpenMetrics text.
+func (t *tally) write(path string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var text strings.Builder
+	fmt.Fprintf(&text, "# HELP neardup_gate_passed_connections Connections from other hosts of the cluster.\n# TYPE neardup_gate_passed_connections counter\nneardup_gate_passed_connections_total %d\n", t.counts[passed])
+	fmt.Fprint(&text, "# HELP neardup_gate_refused_connections Connections that were not let in, by reason.\n# TYPE neardup_gate_refused_connections counter\n")
+	for _, reason := range []string{absent, crowd, elsewhere, silent, stranger} {
+		fmt.Fprintf(&text, "neardup_gate_refused_connections_total{reason=%q} %d\n", reason, t.counts[reason])
+	}
+	text.WriteString("# EOF\n")
+	return data.WriteFileAtomic(path, []byte(text.String()))
+}

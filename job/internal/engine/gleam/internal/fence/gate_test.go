@@ -1,0 +1,277 @@
+package fence
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// newToken writes a token into a folder and returns the credentials of who
+// knows it.
+func newToken(t *testing.T, folder string) *tls.Config {
+	t.Helper()
+	token := make([]byte, 32)
+	if _, err := rand.Read(token); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, tokenFile), []byte(hex.EncodeToString(token)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := credentials(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// gated is a gate without a namespace: the server behind it has its second door
+// alone, the other one's address is the gate's.
+type gated struct {
+	*Fence
+	*testing.T
+	config    *tls.Config
+	own, door string
+	proxy     string
+}
+
+func newGated(t *testing.T, serve func(net.Conn)) *gated {
+	t.Helper()
+	f, proxyAt := ways(t)
+	g := &gated{Fence: f, T: t, config: newToken(t, f.folder), proxy: proxyAt}
+	var l net.Listener
+	for range 100 { // two free ports
+		gate, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.own = gate.Addr().String()
+		if err := gate.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if at, err := doors(g.own); err == nil {
+			if l, err = net.Listen("tcp", at[1]); err == nil {
+				g.door = at[1]
+				break
+			}
+		}
+	}
+	if l == nil {
+		t.Fatal("no free ports")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := openGate(ctx, slog.New(slog.DiscardHandler), f.folder, g.own); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *gated) knock(config *tls.Config, door string) (net.Conn, error) {
+	return knock(g.Context(), g.folder, config, make(chan struct{}, 1), g.own, door)
+}
+
+// counted waits until the gate has written what it counted.
+func (g *gated) counted(want map[string]int64) {
+	g.Helper()
+	var text []byte
+	for began := time.Now(); time.Since(began) < 2*patience; time.Sleep(10 * time.Millisecond) {
+		text, _ = os.ReadFile(filepath.Join(g.folder, figuresFile)) // it has what it had, or all
+		right := strings.HasSuffix(string(text), "# EOF\n")
+		for reason, n := range want {
+			line := fmt.Sprintf("neardup_gate_refused_connections_total{reason=%q} %d\n", reason, n)
+			if reason == passed {
+				line = fmt.Sprintf("neardup_gate_passed_connections_total %d\n", n)
+			}
+			right = right && strings.Contains(string(text), line)
+		}
+		if right {
+			return
+		}
+	}
+	g.Errorf("want %v in %s", want, text)
+}
+
+// answers sends back, once no more comes, what came.
+func answers(conn net.Conn) {
+	text, err := io.ReadAll(conn)
+	if err == nil {
+		_, _ = conn.Write(text)
+	}
+	_ = conn.Close()
+}
+
+// Who knows the token is let in, and nobody else; each is counted.
+func TestGate(t *testing.T) {
+	g := newGated(t, answers)
+	for range 3 {
+		conn, err := g.knock(g.config, g.door)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks(t, conn)
+	}
+	other := newToken(t, t.TempDir())
+	bare, old := g.config.Clone(), g.config.Clone()
+	bare.Certificates = nil
+	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	trusting := other.Clone()
+	trusting.VerifyConnection = nil
+	for name, config := range map[string]*tls.Config{"another token": other, "another token that trusts the gate": trusting, "no certificate": bare, "TLS 1.2": old} {
+		if conn, err := g.knock(config, g.door); err == nil {
+			t.Errorf("%s is let in", name)
+			_ = conn.Close()
+		}
+	}
+	for _, door := range []string{"127.0.0.1:1", "192.0.2.1:80", "localhost:80", ""} {
+		if conn, err := g.knock(g.config, door); err == nil {
+			t.Errorf("the gate leads to %q", door)
+			_ = conn.Close()
+		}
+	}
+	for _, text := range []string{"\x02\x00\x00\x00\xff\xff", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "\xff\xff\xff\xff\x01\x02", ""} {
+		conn, err := net.Dial("tcp", g.own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Error(err)
+		}
+		_ = conn.(*net.TCPConn).CloseWrite()            // it may be closed already
+		if back, _ := io.ReadAll(conn); len(back) > 7 { // an alert of TLS
+			t.Errorf("%q: it says %q", text, back)
+		}
+		_ = conn.Close()
+	}
+	g.counted(map[string]int64{passed: 3, stranger: 4 + 3, elsewhere: 4, silent: 1, crowd: 0, absent: 0})
+}
+
+// A gate that has another token is not believed: nothing is sent to it.
+func TestImpostor(t *testing.T) {
+	g := newGated(t, answers)
+	if err := os.Remove(filepath.Join(g.folder, tokenFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.knock(newToken(t, g.folder), g.door); err == nil || !strings.Contains(err.Error(), "another token") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What breaks on one side breaks on the other: an end in good order would be
+// taken for the end of the rows.
+func TestBroken(t *testing.T) {
+	seen := make(chan error, 1)
+	g := newGated(t, func(conn net.Conn) {
+		first := make([]byte, 5)
+		_, err := io.ReadFull(conn, first)
+		if string(first) == "serve" {
+			_, _ = io.WriteString(conn, "half")
+			time.Sleep(100 * time.Millisecond)
+			abort(conn)
+			return
+		}
+		_, rerr := io.Copy(io.Discard, conn)
+		seen <- errors.Join(err, rerr)
+		_ = conn.Close()
+	})
+	conn, err := g.knock(g.config, g.door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "serve"); err != nil {
+		t.Error(err)
+	}
+	if text, err := io.ReadAll(conn); err == nil {
+		t.Errorf("the server broke off, and the client read %q in good order", text)
+	}
+	_ = conn.Close()
+	if conn, err = g.knock(g.config, g.door); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "half a row"); err != nil {
+		t.Error(err)
+	}
+	abort(conn)
+	if err := <-seen; err == nil {
+		t.Error("the client broke off, and the server read on in good order")
+	}
+}
+
+// Any number that say nothing keep out nobody who knows the token.
+func TestCrowd(t *testing.T) {
+	g := newGated(t, answers)
+	before := files(t)
+	var held []net.Conn
+	for range strangers + 10 {
+		conn, err := net.Dial("tcp", g.own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, conn)
+	}
+	conn, err := g.knock(g.config, g.door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks(t, conn)
+	g.counted(map[string]int64{passed: 1, crowd: 11, silent: 0})
+	for _, conn := range held {
+		_ = conn.Close()
+	}
+	g.counted(map[string]int64{passed: 1, crowd: 11, silent: strangers - 1})
+	if now := files(t); now > before+2 {
+		t.Errorf("%d files are open, %d were before", now, before)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, tokenFile)
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		{strings.Repeat("0a", 32), 0o640, "chmod 600"},
+		{strings.Repeat("0a", 32), 0o604, "chmod 600"},
+		{strings.Repeat("0a", 31), 0o600, "64 hexadecimal digits"},
+		{"", 0o600, "64 hexadecimal digits"},
+		{strings.Repeat("x", 64), 0o600, "64 hexadecimal digits"},
+	} {
+		if err := errors.Join(os.WriteFile(path, []byte(c.text), 0o600), os.Chmod(path, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := credentials(folder); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q, mode %o: got %v", c.text, c.mode, err)
+		}
+	}
+	for server, want := range map[string]bool{"10.0.0.5:45326": true, "host:45326": false, "[::1]:45326": false, "10.0.0.5:60000": false, "10.0.0.5": false} {
+		if _, err := doors(server); (err == nil) != want {
+			t.Errorf("%s: got %v", server, err)
+		}
+	}
+}
