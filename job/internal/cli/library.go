@@ -300,7 +300,7 @@ manifest says of them.`,
 				fmt.Fprintln(std.out, show.Line(w))
 			}
 			if len(wrong) > 0 {
-				return fmt.Errorf("%w: `neardup library repair` makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
+				return fmt.Errorf("%w: `neardup library repair` makes these files again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
 			}
 			m := l.Manifest()
 			_, err = fmt.Fprintf(std.out, "sound: %d documents in %d nights, %d files\n", m.Rows(), len(m.Nights), len(m.Files))
