@@ -197,7 +197,7 @@ night() {
 note() { printf '%s\t%s\t%s\n' "$@" >>"$record"; }
 
 # await returns when the night $1 is complete.
-pause=$(awk "BEGIN { p = $still * 6; print p < 0.1 ? 0.1 : p > 60 ? 60 : p }")
+pause=$(awk "BEGIN { p = $still * 6; print (p < 0.1 ? 0.1 : p > 60 ? 60 : p) }")
 deadline=$(awk "BEGIN { print int($SECONDS + $wait * 60) }")
 await() {
   until complete "$dumps/$1"; do

@@ -192,7 +192,7 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 
 // damaged is the error for a file of the library that cannot be read.
 func (l *Library) damaged(err error) error {
-	return fmt.Errorf("%w: %w: put a backup of the file in its place; `neardup library verify %s` says which nights it holds", errDamaged, err, l.dir)
+	return fmt.Errorf("%w: %w: `neardup library verify %s` says which nights it holds, `neardup library repair` makes it again from their run directories; else put a backup of it in its place", errDamaged, err, l.dir)
 }
 
 // within cuts the part out of a stretch that stands in the splits asked for.

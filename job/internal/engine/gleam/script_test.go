@@ -165,6 +165,11 @@ cat "$last"/*.jsonl >"$2/taken"
 `), 0o755); err != nil { //nolint:gosec // it is started
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // cron's folder is not the script's to write in
+		if got := listing(t, folder); got != "dumps program runs" {
+			t.Errorf("the folder it is called in holds %s", got)
+		}
+	})
 	return n
 }
 
@@ -176,7 +181,7 @@ func (n nightlies) start(t *testing.T, out *bytes.Buffer, options ...string) *ex
 		t.Fatal(err)
 	}
 	cmd := exec.Command(script, append([]string{"--dumps", n.dumps, "--runs", n.runs, "--binary", filepath.Join(n.folder, "program")}, options...)...)
-	cmd.Env, cmd.Dir = []string{"HOME=" + n.folder, "PATH=/usr/bin:/bin"}, "/"
+	cmd.Env, cmd.Dir = []string{"HOME=" + n.folder, "PATH=/usr/bin:/bin"}, n.folder
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -207,9 +212,12 @@ func (n nightlies) dump(t *testing.T, night, file, text string) {
 }
 
 // entries lists the folder of runs.
-func (n nightlies) entries(t *testing.T) string {
+func (n nightlies) entries(t *testing.T) string { return listing(t, n.runs) }
+
+// listing lists a folder.
+func listing(t *testing.T, folder string) string {
 	t.Helper()
-	found, err := os.ReadDir(n.runs)
+	found, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
