@@ -225,7 +225,7 @@ func (b *Buckets) spill() error {
 		if err := out.Flush(); err != nil {
 			return b.fail(err)
 		}
-		}
+	}
 	b.held = 0
 	return nil
 }
