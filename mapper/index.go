@@ -129,7 +129,7 @@ func (t *Index) indexShort() {
 			entries = append(entries, uint64(shortValue(key))<<32|uint64(u))
 		}
 	}
-	t.short = newValueIndex(entries, shortKeyBits, t.o.Hot)
+	t.short = newValueIndex(entries, valueBits, t.o.Hot)
 }
 
 // shortValue is the part of a short text's key that the index knows.
