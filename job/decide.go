@@ -160,16 +160,6 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 	return err
 }
 
-// eachSame is eachPair of those that are the same.
-func (d *decider) eachSame(ctx context.Context, yield func(pairs.Pair) error) error {
-	return d.eachPair(ctx, func(p pairs.Pair) error {
-		if !p.Evidence.Reason.Same() {
-			return nil
-		}
-		return yield(p)
-	})
-}
-
 // eachEqual calls yield with the documents that equal an earlier one, in order.
 func (d *decider) eachEqual(ctx context.Context, yield func(identical.Document) error) error {
 	for task := range d.documents.Parts() {
@@ -349,9 +339,9 @@ func (d *decider) cut(ctx context.Context, wide map[uint32]*component, labels []
 			c.add(uint32(i), d.units[i])
 		}
 	}
-	err := d.eachSame(ctx, func(p pairs.Pair) error {
+	err := d.eachPair(ctx, func(p pairs.Pair) error {
 		a, b := d.index(p.A), d.index(p.B)
-		if c, ok := wide[labels[a]]; ok {
+		if c, ok := wide[labels[a]]; ok && p.Evidence.Reason.Same() {
 			c.pairs = append(c.pairs, [2]uint32{a, b})
 		}
 		return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// IndexOptions say which documents of two nights are candidates: those of the normal lane
-// whose fingerprints are within the distance, and, if asked for, those whose
-// sketches share a band, and short texts that share a key.
+// IndexOptions say which documents of two nights are candidates: those of the
+// normal lane whose fingerprints are within the distance, and, if asked for,
+// those whose sketches share a band, and short texts that share a key.
 type IndexOptions struct {
 	Bits, Distance    int
 	Bands, ShortTexts bool
@@ -129,7 +129,7 @@ func (t *Index) indexShort() {
 			entries = append(entries, uint64(shortValue(key))<<32|uint64(u))
 		}
 	}
-	t.short = newValueIndex(entries, shortKeyBits, t.o.Hot)
+	t.short = newValueIndex(entries, valueBits, t.o.Hot)
 }
 
 // shortValue is the part of a short text's key that the index knows.

@@ -18,9 +18,12 @@ const (
 	SketchTables = sketch.Bands + 2 // how many there are
 )
 
-// shortKeyBits is the width of a short text's key; two keys that are cut to the
-// same bits only make a candidate pair in vain.
-const shortKeyBits = 32
+// valueBits is the width of the values of all tables but those of segments:
+// bands, the keys of short texts, of which two that are cut to the same bits
+// only make a candidate pair in vain, and the keys of samples.
+const valueBits = sketch.BandBits
+
+var _ [8 * sketch.SampleKeyBytes]struct{} = [valueBits]struct{}{}
 
 // Map is the second map: it makes a document's keys in all tables, by which
 // candidate pairs come together. The tables of the layout's segments come
@@ -59,10 +62,9 @@ func (m *Map) Keys(first, last int, v *data.View, doc uint64, emit func(data.Key
 		}
 	}
 	for t := max(first, segments) - segments; t < last-segments; t++ {
-		width := keyBits(t)
-		rest := binary.BigEndian.Uint64(v.Sketch[:]) >> width
+		rest := binary.BigEndian.Uint64(v.Sketch[:]) >> valueBits
 		for _, value := range m.Values(t, v) {
-			if err := emit(data.Keyed{Key: uint64(simhash.NewKey(segments+t, width, value)), Lo: rest, Doc: doc}); err != nil {
+			if err := emit(data.Keyed{Key: uint64(simhash.NewKey(segments+t, valueBits, value)), Lo: rest, Doc: doc}); err != nil {
 				return err
 			}
 		}
@@ -91,47 +93,33 @@ func (m *Map) Values(t int, v *data.View) []uint64 {
 	return nil
 }
 
-// shortKeys appends the distinct keys of a short text, cut to shortKeyBits,
+// shortKeys appends the distinct keys of a short text, cut to valueBits,
 // ascending.
 func shortKeys(s *sketch.Short, dst []uint64, letters []rune) []uint64 {
 	dst = s.Keys(dst, letters)
 	for i := range dst {
-		dst[i] >>= 64 - shortKeyBits
+		dst[i] >>= 64 - valueBits
 	}
 	return slices.Compact(dst)
-}
-
-// keyBits is the width of the values of a table that is not of segments.
-func keyBits(t int) int {
-	switch {
-	case t < ShortTexts:
-		return sketch.BandBits
-	case t == ShortTexts:
-		return shortKeyBits
-	}
-	return 8 * sketch.SampleKeyBytes
 }
 
 // Pack puts the fingerprint of a segment's record back together, and value and
 // rest of another's into 64 bits, as a record of fixed size carries them;
 // Unpack takes them apart again.
 func (m *Map) Pack(key simhash.Key, rest simhash.Fingerprint) simhash.Fingerprint {
-	t := key.Table() - m.layout.Tables()
-	if t < 0 {
+	if key.Table() < m.layout.Tables() {
 		return m.layout.Join(key, rest)
 	}
-	return simhash.Fingerprint{Lo: key.Value()<<(64-keyBits(t)) | rest.Lo}
+	return simhash.Fingerprint{Lo: key.Value()<<(64-valueBits) | rest.Lo}
 }
 
 // Unpack is the inverse of Pack for a record of the table; it has no document.
 func (m *Map) Unpack(table int, packed simhash.Fingerprint) data.Keyed {
-	segments := m.layout.Tables()
-	if table < segments {
+	if table < m.layout.Tables() {
 		key, rest := m.layout.Key(table, packed)
 		return data.Keyed{Key: uint64(key), Hi: rest.Hi, Lo: rest.Lo}
 	}
-	width := keyBits(table - segments)
-	return data.Keyed{Key: uint64(simhash.NewKey(table, width, packed.Lo>>(64-width))), Lo: packed.Lo << width >> width}
+	return data.Keyed{Key: uint64(simhash.NewKey(table, valueBits, packed.Lo>>(64-valueBits))), Lo: packed.Lo << valueBits >> valueBits}
 }
 
 // Salt returns which of salts partial reduces takes the record: it spreads one

@@ -33,7 +33,6 @@ type Analyzer struct {
 	meanIDF   uint32     // of a word without idf
 	stop      hashTable  // hashes of stop words
 	weight    weight
-	id        string
 
 	// Of a segmenter that takes character codes.
 	dictionary    *jieba.Dictionary
@@ -76,7 +75,7 @@ func New(o Options, more ...Extra) (*Analyzer, error) {
 	for _, set := range more {
 		set(&e)
 	}
-	a := &Analyzer{options: o, classes: classes(), forms: traditionalForms(), id: o.String(), weight: weight(slices.Index(weightNames, o.Weight))}
+	a := &Analyzer{options: o, classes: classes(), forms: traditionalForms(), weight: weight(slices.Index(weightNames, o.Weight))}
 	if o.Simplify {
 		a.forms = simplifiedForms()
 	}
@@ -105,26 +104,12 @@ func New(o Options, more ...Extra) (*Analyzer, error) {
 	return a, nil
 }
 
-// takeStop fills the set of stop words' hashes. A user's words go into the id;
-// the built-in ones are named there by the option, and by the lexicon.
+// takeStop fills the set of stop words' hashes.
 func (a *Analyzer) takeStop(words []string, l Lexicon) {
 	var s scratch
-	take := func(word string) uint64 {
-		h := a.hash(a.forms.append(nil, []byte(word), &s)).Lo
-		a.stop.add(h)
-		return h
-	}
-	if len(words) > 0 {
-		distinct := map[uint64]struct{}{}
-		digest := uint64(0)
-		for _, word := range words {
-			h := take(word)
-			if _, had := distinct[h]; !had {
-				distinct[h] = struct{}{}
-				digest += h // whatever the order
-			}
-		}
-		a.id += fmt.Sprintf(" stop_words=%d:%016x", len(distinct), digest)
+	take := func(word string) { a.stop.add(a.hash(a.forms.append(nil, []byte(word), &s)).Lo) }
+	for _, word := range words {
+		take(word)
 	}
 	if a.options.Stop != StopBuiltin {
 		return
@@ -148,7 +133,6 @@ func (a *Analyzer) takeLexicon(l Lexicon) {
 	}
 	a.meanIDF = scaledIDF(l.MeanIDF())
 	a.ranks = o.Top > 0 || a.weight == weightLevels
-	digest := uint64(0)
 	for i := range n {
 		id := int32(i)
 		h := a.hash([]byte(l.Word(id)))
@@ -164,9 +148,7 @@ func (a *Analyzer) takeLexicon(l Lexicon) {
 			a.infos[i] = 1
 		}
 		a.infos[i] |= wordInfo(idf << 1)
-		digest += mix(h.Lo ^ uint64(a.infos[i]))
 	}
-	a.id += fmt.Sprintf(" lexicon=%d:%016x", n, digest)
 }
 
 // separator is put between runs of ideographs for a segmenter that takes
@@ -233,10 +215,3 @@ func (a *Analyzer) hash(feature []byte) Fingerprint {
 	}
 	return Fingerprint{Lo: xxh3.Hash(feature)}
 }
-
-// ID describes in one line everything that decides a fingerprint: the options,
-// and number and digest of the stop words and of the lexicon's words, idf and
-// choice by part of speech. Fingerprints of analyzers with different ids are
-// not to be compared. How the segmenter cuts, its user words' frequencies for
-// one, is not in it.
-func (a *Analyzer) ID() string { return a.id }

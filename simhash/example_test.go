@@ -53,7 +53,7 @@ func ExampleLayout() {
 	f := simhash.Fingerprint{Lo: 0x1f3c00420000abcd}
 	for table := range layout.Tables() {
 		key, rest := layout.Key(table, f)
-		fmt.Println(key, rest, layout.Join(key, rest) == f)
+		fmt.Println(key, rest.Hex(64), layout.Join(key, rest) == f)
 	}
 	// Output:
 	// 00A:1f3c 000000420000abcd true

@@ -35,15 +35,6 @@ func (f Fingerprint) Hex(bits int) string {
 	}
 }
 
-// String returns 16 hexadecimal digits, or 32 when the upper half is used.
-// Hex writes a fingerprint in the width it was made with.
-func (f Fingerprint) String() string {
-	if f.Hi != 0 {
-		return f.Hex(128)
-	}
-	return f.Hex(64)
-}
-
 // checkBits returns an error when bits is not a width of a fingerprint.
 func checkBits(bits int) error {
 	if bits != 32 && bits != 64 && bits != 128 {

@@ -135,27 +135,3 @@ func (o Options) Check() error {
 	}
 	return nil
 }
-
-// String describes the options in one line, those that have no effect left
-// out.
-func (o Options) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "simhash%d bits=%d kind=%s", NormalFormVersion, o.Bits, o.Kind)
-	if o.Kind == KindNGrams {
-		fmt.Fprintf(&b, " n=%d", o.N)
-	} else {
-		fmt.Fprintf(&b, " hmm=%t", o.HMM)
-	}
-	fmt.Fprintf(&b, " simplify=%t weight=%s title_weight=%d", o.Simplify, o.Weight, o.TitleWeight)
-	if o.Top != 0 {
-		fmt.Fprintf(&b, " top=%d", o.Top)
-	}
-	if len(o.Tags) != 0 {
-		fmt.Fprintf(&b, " tags=%s", strings.Join(o.Tags, ","))
-	}
-	if o.Stop != StopNone && o.Kind == KindWords {
-		fmt.Fprintf(&b, " stop=%s", o.Stop)
-	}
-	fmt.Fprintf(&b, " min_features=%d", o.MinFeatures)
-	return b.String()
-}

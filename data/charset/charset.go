@@ -9,12 +9,14 @@ package charset
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/transform"
 )
 
 // Encoding is a character encoding. There is one value of each, so encodings
@@ -93,6 +95,16 @@ func (e *Encoding) PerLine() bool {
 	return e.kind == utf8Kind || e.kind == singleByte || e.kind == doubleByte
 }
 
+// NewReader returns what r holds, decoded from its start: of encodings that
+// are not decoded by line, see PerLine. What is no character is U+FFFD; a byte
+// order mark comes through.
+func (e *Encoding) NewReader(r io.Reader) io.Reader {
+	if e.kind == utf8Kind {
+		return r
+	}
+	return transform.NewReader(r, e.enc.NewDecoder())
+}
+
 // Hint is what is known of a text besides its bytes.
 type Hint struct {
 	ContentType string // value of the HTTP header; "" when there is none
@@ -101,7 +113,7 @@ type Hint struct {
 
 // Decoder decodes texts, one after the other. The zero value decides the
 // encoding of each. It is used by one goroutine at a time, and once it has
-// met texts like those to come, it allocates nothing.
+// seen texts like those to come, it allocates nothing.
 type Decoder struct {
 	// Encoding, if not nil, is the encoding of every text, whatever the text
 	// or the header say.
@@ -113,8 +125,8 @@ type Decoder struct {
 	sample []byte
 }
 
-// NewDecoder returns a decoder of texts in the encoding of that label, as of
-// Lookup, or with "" of texts whose encoding is told from each.
+// NewDecoder returns a decoder of texts in the encoding of that label of the
+// WHATWG Encoding Standard, or with "" of texts whose encoding is told from each.
 func NewDecoder(label string) (d Decoder, err error) {
 	if label != "" {
 		d.Encoding, err = lookup(label)

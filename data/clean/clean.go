@@ -1,7 +1,8 @@
 // Package clean writes the documents of a split that stay, in the input's own
 // form: JSONL lines and CSV rows byte by byte as they stand there, or decoded
-// if they are not UTF-8, the rows of a Parquet file with all their columns. Of formats that have no such form
-// (WARC, WET) it writes JSONL. It never decides which documents stay.
+// if they are not UTF-8, the rows of a Parquet file with all their columns. Of
+// formats that have no such form (WARC, WET) it writes JSONL. It never decides
+// which documents stay.
 package clean
 
 import (

@@ -146,9 +146,6 @@ var ErrScan = errors.New("this store finds documents by their keys only")
 // that a query is about.
 var ErrParts = errors.New("parts of this store are not there")
 
-// ErrSchema is returned for a store of another schema.
-var ErrSchema = errors.New("store of another schema")
-
 // Store keeps documents in parts: a part is put and dropped as a whole. All
 // methods are safe for concurrent use.
 type Store interface {

@@ -97,13 +97,12 @@ func explained(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Info is what a store or a file system says of an object or a file.
+// fileInfo is what a store or a file system says of an object or a file.
 type fileInfo struct {
 	Path    string
 	Size    int64 // -1 for what is no regular file
 	ModTime time.Time
 	ETag    string // of an object: it changes with the content; of a file ""
-	IsDir   bool
 }
 
 // Stat looks at a file, a folder or an object.
@@ -113,7 +112,7 @@ func Stat(name string) (fileInfo, error) {
 		if err != nil {
 			return fileInfo{}, err
 		}
-		i := fileInfo{Path: name, Size: -1, ModTime: info.ModTime(), IsDir: info.IsDir()}
+		i := fileInfo{Path: name, Size: -1, ModTime: info.ModTime()}
 		if info.Mode().IsRegular() {
 			i.Size = info.Size()
 		}

@@ -130,20 +130,15 @@ func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first i
 		if err != nil {
 			return 0, err
 		}
-		if err := copyColumn(to, from, rows); err != nil {
+		c, err := columnOf(s.Column(i))
+		if err == nil {
+			err = c.copy(to, from, rows)
+		}
+		if err != nil {
 			return 0, fmt.Errorf("column %s: %w", s.Column(i).Path(), err)
 		}
 	}
 	return kept, out.Close()
-}
-
-// copyColumn copies the kept rows of a column chunk.
-func copyColumn(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error {
-	c, err := columnOf(from.Descriptor())
-	if err != nil {
-		return err
-	}
-	return c.copy(to, from, rows)
 }
 
 func (c *values[T, R]) copy(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error {

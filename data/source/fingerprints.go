@@ -22,9 +22,9 @@ const (
 )
 
 // ExpandFingerprints lists splits of files of fingerprints in a fixed order:
-// Parquet in row groups of 16 MiB or a million rows together or more, CSV and TSV whole. An
-// argument is a run directory, which stands for its fingerprints table, or as
-// of Expand.
+// Parquet in row groups of 16 MiB or a million rows together or more, CSV and
+// TSV whole. An argument is a run directory, which stands for its fingerprints
+// table, or as of Expand.
 func ExpandFingerprints(args []string) ([]data.Split, error) {
 	args = slices.Clone(args)
 	for i, arg := range args {

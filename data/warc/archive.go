@@ -50,7 +50,6 @@ type archive struct {
 	// The record that was found last.
 	offset int64
 	head   []byte
-	length int64
 	left   int64 // of its block, not read yet
 }
 
@@ -350,7 +349,7 @@ func (a *archive) header(r *record) error {
 	if err != nil || length < 0 {
 		return a.bad(a.offset, data.ReasonMalformed, fmt.Errorf("Content-Length %q", header(a.head).get("Content-Length")), a.head)
 	}
-	a.length, a.left = length, length
+	a.left = length
 	r.offset, r.length = a.offset, length
 	r.header = append(r.header, a.head...)
 	return nil

@@ -2,9 +2,10 @@
 // within a Hamming distance k.
 //
 // Identical fingerprints are collapsed into a [Set] first. A [Plan] then lists
-// keys, groups of bits chosen so that any two fingerprints within k agree on
-// at least one of them: fingerprints that share a key are compared, no others,
-// and a pair is reported for the first key that it agrees on, so once. The plan decides the speed only; every plan finds the same pairs.
+// keys, groups of bits chosen so that any two fingerprints within k agree on at
+// least one of them: fingerprints that share a key are compared, no others, and
+// a pair is reported for the first key that it agrees on, so once. The plan
+// decides the speed only; every plan finds the same pairs.
 //
 // The package computes: it opens no file, prints nothing, and knows nothing of
 // documents but their number. Between calls it keeps the plans that it chose,

@@ -1,7 +1,5 @@
 package sketch
 
-import "fmt"
-
 // Rules say from which similarity on two documents that met as candidates
 // are the same. The shorter a text, the more of it is what all texts of its
 // kind share, so short ones have to be more alike.
@@ -44,11 +42,10 @@ const estimatedBelow = 0.04
 
 // Reasons of a Verdict.
 const (
-	reasonSketchAlike  = "sketches alike"          // the estimate reaches the limit
-	reasonSketchUnlike = "sketches unlike"         // it does not
-	reasonSketchNear   = "sketches near the limit" // it does, by less than the texts may take from it, but they are gone
-	ReasonTextsAlike   = "texts alike"             // the texts' similarity reaches the limit
-	ReasonTextsUnlike  = "texts unlike"            // it does not
+	reasonSketchAlike  = "sketches alike"  // the estimate reaches the limit
+	reasonSketchUnlike = "sketches unlike" // it does not
+	ReasonTextsAlike   = "texts alike"     // the texts' similarity reaches the limit
+	ReasonTextsUnlike  = "texts unlike"    // it does not
 	ReasonTextsSlips   = "texts alike but for slips"
 	ReasonTextsOrder   = "texts alike in order"
 	ReasonOpen         = "texts wanted" // the estimate is too near the limit
@@ -65,18 +62,6 @@ type Verdict struct {
 	Same   bool   `json:"same"`
 	Open   bool   `json:"-"` // Same is what was known so far; Settle says what the texts say, Order what their letters say
 	Reason string `json:"reason"`
-}
-
-// Estimated is the verdict where an open one cannot be settled, for a text is
-// gone: what the estimate says.
-func (v Verdict) Estimated() Verdict {
-	if v.Open && v.Same {
-		v.Reason = reasonSketchNear
-	} else if v.Open {
-		v.Reason = reasonSketchUnlike
-	}
-	v.Open = false
-	return v
 }
 
 // Limit returns the least similarity for a pair whose shorter document has
@@ -154,20 +139,4 @@ func (r Rules) Order(align *Alignment, a, b []rune, jaccard float64, length int)
 		}
 	}
 	return Verdict{Reason: ReasonTextsUnlike}, Edited{}
-}
-
-// Check returns the first mistake, with what to write instead.
-func (r Rules) Check() error {
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"short", r.Short}, {"long", r.Long}, {"border", r.Border}, {"containment", r.Containment}} {
-		if !(f.value >= 0 && f.value <= 1) {
-			return fmt.Errorf("%s %v: write a similarity from 0 to 1", f.name, f.value)
-		}
-	}
-	if r.LongFrom < 0 {
-		return fmt.Errorf("long_from %d: write a number of characters, like 800", r.LongFrom)
-	}
-	return nil
 }

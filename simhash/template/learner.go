@@ -298,10 +298,10 @@ func (l *Learner) Sites() (sites, most int) {
 	return len(l.sites), most
 }
 
-// Model returns the templates of what was sampled: of each site the blocks
-// that Share of its pages have, whatever their digits, and of a site with a name
-// those that 20 have just so, else only sentences; unless their pages are copies or versions of each
-// other.
+// Model returns the templates of what was sampled: of each site the blocks that
+// Share of its pages have, whatever their digits, and of a site with a name
+// those that 20 have just so, else only sentences; unless their pages are
+// copies or versions of each other.
 func (l *Learner) Model() *Model {
 	m := &Model{sites: map[uint64]*site{}}
 	for name, pages := range l.sites {

@@ -1,8 +1,9 @@
-// Package csv reads documents, and fingerprints of foreign origin, from CSV
-// and TSV files, plain or compressed, documents also where no header row names
-// the columns. Quoting is that of RFC 4180, in TSV too. Rows that do not fit the header are skipped by name;
-// it never guesses what a broken row may have meant, but where a quote is left
-// open and the lines behind it are rows, it reads those.
+// Package csv reads documents, and fingerprints of foreign origin, from CSV and
+// TSV files, plain or compressed, documents also where no header row names the
+// columns. Quoting is that of RFC 4180, in TSV too. Rows that do not fit the
+// header are skipped by name; it never guesses what a broken row may have
+// meant, but where a quote is left open and the lines behind it are rows, it
+// reads those.
 //
 // It has a row reader of its own. encoding/csv reads the same fields from rows
 // that are sound, but holds a row of any length, and gives an open quote the
@@ -57,8 +58,8 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 	return t, nil
 }
 
-// open reads the header, or numbers the columns of the first row. A file that is damaged within it has none, and no
-// rows.
+// open reads the header, or numbers the columns of the first row. A file that
+// is damaged within it has none, and no rows.
 func (t *table) open() error {
 	found, err := t.scanRow()
 	switch {

@@ -64,8 +64,8 @@ type reader struct {
 	visit   func(at int, key, value span)
 }
 
-// Open reads the documents of a JSONL split. Its Start and End, when they are not those of the
-// whole file, stand at line ends.
+// Open reads the documents of a JSONL split. Its Start and End, when they are
+// not those of the whole file, stand at line ends.
 func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	in, err := stream.OpenText(split, o)
 	if err != nil {

@@ -28,7 +28,6 @@ import (
 // Options of Open.
 type Options struct {
 	Address  string // HOST:PORT
-	Username string
 	Password string
 	Prefix   string // of all keys; "" is neardup
 }
@@ -50,7 +49,7 @@ func Open(ctx context.Context, schema lookup.Schema, o Options) (lookup.Store, e
 		return nil, err
 	}
 	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{o.Address}, Username: o.Username, Password: o.Password,
+		InitAddress: []string{o.Address}, Password: o.Password,
 		DisableCache: true, ForceSingleClient: true,
 	})
 	if err != nil {

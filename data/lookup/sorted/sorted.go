@@ -92,7 +92,7 @@ func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 			continue
 		}
 		p, err := openPart(path, name, schema)
-		if errors.Is(err, lookup.ErrSchema) {
+		if errors.Is(err, errSchema) {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, errors.Join(fmt.Errorf("lookup: %w", err), s.Close())
 			}
@@ -376,7 +376,9 @@ type table struct {
 	lo, hi []uint64 // of tables with Prints; hi of 128 bits only
 }
 
-// openPart maps a file; ErrSchema for one that is not of the schema or not
+var errSchema = errors.New("store of another schema")
+
+// openPart maps a file; errSchema for one that is not of the schema or not
 // whole.
 func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
 	mapped, err := mapFile(path)
@@ -384,27 +386,29 @@ func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	p := &part{name: name, mapped: mapped}
-	if err := p.read(schema); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), p.close())
+	if !p.read(schema) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, errSchema), p.close())
 	}
 	return p, nil
 }
 
-func (p *part) read(schema lookup.Schema) error {
+// read takes the tables of the file, and reports whether they are the schema's and
+// whole.
+func (p *part) read(schema lookup.Schema) bool {
 	b := p.mapped
 	if len(b) < len(magic)+8 || string(b[:len(magic)]) != magic {
-		return lookup.ErrSchema
+		return false
 	}
 	size := binary.LittleEndian.Uint64(b[len(b)-8:])
 	if size < 40 || size > uint64(len(b)-8) || size%8 != 0 {
-		return lookup.ErrSchema
+		return false
 	}
 	tail := b[uint64(len(b)-8)-size : len(b)-8]
 	end := uint64(len(b)-8) - size
 	sum := binary.LittleEndian.Uint64(tail[len(tail)-8:])
 	tail = tail[:len(tail)-8]
 	if xxh3.Hash(tail) != sum {
-		return lookup.ErrSchema
+		return false
 	}
 	next := func() uint64 {
 		v := binary.LittleEndian.Uint64(tail)
@@ -412,13 +416,13 @@ func (p *part) read(schema lookup.Schema) error {
 		return v
 	}
 	if len(tail) != 32+32*len(schema.Tables) || next() != uint64(schema.Bits) || next() != uint64(len(schema.Tables)) {
-		return lookup.ErrSchema
+		return false
 	}
 	n := next()
 	at := next()
 	fits := func(bytes uint64) bool { return at <= end && bytes <= end-at && at%8 == 0 }
 	if n > math.MaxUint32 || !fits((n+1)*8) {
-		return lookup.ErrSchema
+		return false
 	}
 	p.offsets = view[uint64](b, at, n+1)
 	for i := range schema.Tables {
@@ -426,7 +430,7 @@ func (p *part) read(schema lookup.Schema) error {
 		count := next()
 		at = next()
 		if t.Table != schema.Tables[i] || count > 1<<40 {
-			return lookup.ErrSchema
+			return false
 		}
 		take := func(n, width uint64) uint64 {
 			from := at
@@ -449,11 +453,11 @@ func (p *part) read(schema lookup.Schema) error {
 			}
 		}
 		if at == math.MaxUint64 || uint64(t.tops[len(t.tops)-1]) != count {
-			return lookup.ErrSchema
+			return false
 		}
 		p.tables = append(p.tables, t)
 	}
-	return nil
+	return true
 }
 
 // view is n numbers of b, from at on, where they fit.

@@ -33,8 +33,9 @@ type Engine interface {
 
 	// Match joins the documents that emit keys, and calls emit with the pairs
 	// that are the same, or whose texts have to decide, a batch at a time, in
-	// any order: each once, one whose texts decide perhaps several times, and but
-	// for the bounds on hot keys every pair of mapper.Rule. emit is safe for concurrent use and keeps no batch.
+	// any order: each once, one whose texts decide perhaps several times, and
+	// but for the bounds on hot keys every pair of mapper.Rule. emit is safe
+	// for concurrent use and keeps no batch.
 	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
 
 	// Earlier joins this run's documents with those of earlier nights in the
@@ -67,7 +68,8 @@ type Job struct {
 	Templates *template.Model
 
 	// Advance is told of input bytes as they are read, of rows of fingerprint
-	// files, or of the library's documents, for progress. It may be nil and is called concurrently.
+	// files, or of the library's documents, for progress. It may be nil and is
+	// called concurrently.
 	Advance func(n int64)
 
 	// Pass, if not nil, is told that a stage of one task begins to go over so

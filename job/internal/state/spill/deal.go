@@ -187,7 +187,6 @@ func (b *Buckets) take(bucket int, block []byte, records uint32) error {
 	}
 	c.runs = append(c.runs, run{at, size})
 	c.records += int64(records)
-	b.spilled += size
 	return nil
 }
 
@@ -226,7 +225,6 @@ func (b *Buckets) spill() error {
 		if err := out.Flush(); err != nil {
 			return b.fail(err)
 		}
-		b.spilled += size
 	}
 	b.held = 0
 	return nil

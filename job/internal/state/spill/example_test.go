@@ -28,12 +28,12 @@ func Example() {
 			fmt.Println(err)
 		}
 	}
-	fmt.Println(buckets.Spilled(), buckets.Close())
+	fmt.Println(buckets.Close())
 	// Output:
 	// 3 fig
 	// 4 date
 	// 4 kiwi
 	// 4 pear
 	// 4 plum
-	// 0 <nil>
+	// <nil>
 }

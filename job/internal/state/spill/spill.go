@@ -44,8 +44,7 @@ type Buckets struct {
 	files    []*spillFile // nil until written to
 	held     int64        // cost of all blocks in memory
 	dealers  int64        // that hold records
-	spilled  int64
-	err      error // the first error of writing: records are missing since
+	err      error        // the first error of writing: records are missing since
 }
 
 // content is what a bucket holds: the blocks in its file, then those in memory.
@@ -102,13 +101,6 @@ func (b *Buckets) Len(bucket int) int64 {
 		return 0
 	}
 	return b.contents[bucket].records
-}
-
-// Spilled returns the number of bytes that were written to files so far.
-func (b *Buckets) Spilled() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.spilled
 }
 
 // Drop empties a bucket and gives its memory and disk space back.

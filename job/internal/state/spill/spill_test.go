@@ -175,8 +175,8 @@ func TestSeveralDealers(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if (b.Spilled() > 0) != (memory < 1<<30) {
-				t.Errorf("%d bytes spilled with %d of memory", b.Spilled(), memory)
+			if (spilled(b) > 0) != (memory < 1<<30) {
+				t.Errorf("%d bytes spilled with %d of memory", spilled(b), memory)
 			}
 			var next sync.Mutex
 			total, bucket := 0, 0

@@ -28,8 +28,8 @@ type key struct {
 }
 
 // View sets v to the view of a document, whose letters and sample it appends to
-// v.Letters[:0] and v.Sample[:0]. It reads through a cache of CacheBytes; Scan is far faster
-// where documents come in order. After an error v is undefined.
+// v.Letters[:0] and v.Sample[:0]. It reads through a cache of CacheBytes; Scan
+// is far faster where documents come in order. After an error v is undefined.
 func (f *Folder) View(doc uint64, v *data.View) error {
 	if doc >= f.Len() {
 		return fmt.Errorf("views: there is no document %d of %d", doc, f.Len())

@@ -8,8 +8,9 @@ import (
 
 // Scan calls yield with the documents from first to last − 1, in order, with
 // the columns c set. The row is used again for the next; its letters and its
-// sample are valid until yield returns. An error of yield ends the scan and is returned as it
-// is. Files are read in order, a block at a time for each column.
+// sample are valid until yield returns. An error of yield ends the scan and is
+// returned as it is. Files are read in order, a block at a time for each
+// column.
 func (f *Folder) Scan(first, last uint64, c Columns, yield func(doc uint64, r *Row) error) error {
 	if first > last || last > f.Len() {
 		return fmt.Errorf("views: there are no documents %d to %d of %d", first, last, f.Len())

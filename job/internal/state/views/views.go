@@ -1,10 +1,10 @@
 // Package views stores what the stages look at of the documents of a split:
 // fingerprint and lane, sketch and length, the letters of a short text, a
-// sample of the shingles of any but one of few letters, a hash of the id and what the keep rule
-// compares. A run has one file for each
-// split; a document's number is its place: the first row of its split plus its
-// row. The package never holds a whole file in memory, and never returns what
-// does not match its checksum.
+// sample of the shingles of any but one of few letters, a hash of the id and
+// what the keep rule compares. A run has one file for each split; a document's
+// number is its place: the first row of its split plus its row. The package
+// never holds a whole file in memory, and never returns what does not match its
+// checksum.
 //
 // A file is the magic "ndviews3", groups, and a footer; numbers are
 // little-endian. A group holds 65,536 rows, the last one fewer, as columns one

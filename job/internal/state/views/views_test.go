@@ -65,8 +65,8 @@ func write(t rapid.TB, path string, form Form, rows []Row) {
 			t.Fatal(err)
 		}
 	}
-	if w.Rows() != int64(len(rows)) {
-		t.Fatalf("%d rows, want %d", w.Rows(), len(rows))
+	if w.rows != int64(len(rows)) {
+		t.Fatalf("%d rows, want %d", w.rows, len(rows))
 	}
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
@@ -362,11 +362,11 @@ func TestErrors(t *testing.T) {
 	}
 	mostLetters := math.MaxUint8 * units[letters]
 	long := Row{View: data.View{Letters: bytes.Repeat([]byte{'a'}, mostLetters+1)}}
-	if err := w.Write(&long); err == nil || w.Rows() != 0 {
+	if err := w.Write(&long); err == nil || w.rows != 0 {
 		t.Errorf("letters of %d bytes: %v", mostLetters+1, err)
 	}
 	long.View.Letters = long.View.Letters[:mostLetters]
-	if err := w.Write(&long); err != nil || w.Rows() != 1 {
+	if err := w.Write(&long); err != nil || w.rows != 1 {
 		t.Errorf("letters of %d bytes: %v", mostLetters, err)
 	}
 	for n, fits := range map[int]bool{4 * 255: true, 4 * 256: false, 6: false} {

@@ -92,9 +92,6 @@ func (w *Writer) tail(c column, b []byte) {
 	w.tails[c] = append(append(w.tails[c], b...), make([]byte, n*units[c]-len(b))...)
 }
 
-// Rows is the number of documents so far.
-func (w *Writer) Rows() int64 { return w.rows }
-
 // flush writes the group.
 func (w *Writer) flush() error {
 	for c := range letters {
