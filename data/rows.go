@@ -222,9 +222,9 @@ var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column
 		Word: func(r *RemovedRow) *string { return &r.Night }},
 }}
 
-// PartRows is by how much the rows of a part's documents are higher than those
+// partRows is by how much the rows of a part's documents are higher than those
 // of the part before.
-const PartRows = 10_000_000_000
+const partRows = 10_000_000_000
 
 // NoRow is the row of a document that the run does not have.
 const NoRow = -1
@@ -232,4 +232,4 @@ const NoRow = -1
 // RowNumber is the row, in the tables, of the document of that row of that part
 // of the fingerprints. A document's number would do, were it known to the task
 // that writes the fingerprints.
-func RowNumber(part int, row uint64) int64 { return int64(part)*PartRows + int64(row) }
+func RowNumber(part int, row uint64) int64 { return int64(part)*partRows + int64(row) }

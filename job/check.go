@@ -228,7 +228,7 @@ func (d *decider) compare(ctx context.Context, s *sample) error {
 		if !want {
 			other = match
 		}
-		if crowded, err := d.crowded(ctx, s.doc, other); err != nil || crowded {
+		if bounded, err := d.bounded(ctx, s.doc, other); err != nil || bounded {
 			return err
 		}
 	}
@@ -236,9 +236,9 @@ func (d *decider) compare(ctx context.Context, s *sample) error {
 		ErrMissed, s.doc, s.match, s.distance, match, distance, found, notSame)
 }
 
-// crowded reports whether so many documents share what brings two documents
+// bounded reports whether so many documents share what brings two documents
 // together that not all of them are compared with each other.
-func (d *decider) crowded(ctx context.Context, a, b uint64) (bool, error) {
+func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 	var of [2]data.View
 	if err := errors.Join(d.documents.View(a, &of[0]), d.documents.View(b, &of[1])); err != nil {
 		return false, err
@@ -283,5 +283,5 @@ func (d *decider) crowded(ctx context.Context, a, b uint64) (bool, error) {
 			fewest = n
 		}
 	}
-	return mapper.Crowded(prints, most, fewest), err
+	return mapper.Bounded(prints, most, fewest), err
 }

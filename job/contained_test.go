@@ -58,7 +58,7 @@ func write(t *testing.T, docs []page) string {
 // A run finds the texts that contain others, as comparing all does, whichever
 // way it joins; they stand in matches and pairs and in no cluster for it.
 func TestContained(t *testing.T) {
-	const n = 50
+	n := sized(50)
 	docs := contained(n)
 	in := write(t, docs)
 	for _, preset := range []string{config.PresetBalanced, config.PresetThorough} {

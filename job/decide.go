@@ -679,7 +679,7 @@ func (d *decider) decision(i uint32) decision.Decision {
 	return out
 }
 
-// largestCluster is a ClusterSize whose ids are yet to be read.
+// largestCluster is a clusterSize whose ids are yet to be read.
 type largestCluster struct {
 	Cluster uint64 `json:"cluster"` // its first document
 	ID      string `json:"id"`      // in a library; else that of its first document

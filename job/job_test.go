@@ -26,6 +26,15 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
+// sized is how many documents are compared with each other: in the short form,
+// with which the race detector runs, half.
+func sized(documents int) int {
+	if testing.Short() {
+		return documents / 2
+	}
+	return documents
+}
+
 // runJob runs the request with an engine of so many workers.
 func runJob(t *testing.T, workers int, req job.Request) *job.Summary {
 	t.Helper()
@@ -222,7 +231,7 @@ func TestMatchesEqualBruteForce(t *testing.T) {
 			bits := []int{64, 128, 32}[k%3]
 			t.Run(fmt.Sprintf("%s/k=%d/bits=%d", set.name, k, bits), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(k), 7))
-				docs := set.draw(rng, bits, 400)
+				docs := set.draw(rng, bits, sized(400))
 				dir := t.TempDir()
 				prints := filepath.Join(dir, "prints.parquet")
 				writeFingerprints(t, prints, bits, docs)

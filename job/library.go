@@ -22,14 +22,14 @@ import (
 type LibraryCounts struct {
 	Path      string `json:"path"`
 	Night     string `json:"night"`
-	Nights    int    `json:"nights"`    // that tonight was compared with
+	Nights    int    `json:"nights"`    // that this one was compared with
 	Documents int64  `json:"documents"` // of those nights
-	Matched   int64  `json:"matched"`   // of tonight's documents have their best match in an earlier night
+	Matched   int64  `json:"matched"`   // of this run's documents have their best match in an earlier night
 	New       int64  `json:"new"`       // neither the id nor the content was there
 	Repeated  int64  `json:"repeated"`  // another id, but the content was there
 	Returned  int64  `json:"returned"`  // the id was there
-	Continued int64  `json:"continued"` // clusters of tonight that continue an earlier one
-	Merges    int64  `json:"merges"`    // earlier clusters that tonight joined with another
+	Continued int64  `json:"continued"` // clusters of this run that continue an earlier one
+	Merges    int64  `json:"merges"`    // earlier clusters that this run joined with another
 	Added     int64  `json:"added"`     // documents added
 	Left      int64  `json:"left"`      // not added: they were deleted for good
 	Replaced  bool   `json:"replaced"`  // the library had the night
@@ -166,7 +166,7 @@ func (r *run) nightGone() bool {
 	return !ok
 }
 
-// inherited counts what earlier nights know of tonight.
+// inherited counts what earlier nights know of this run's documents.
 func (r *run) inherited(ctx context.Context, records []rundir.TaskRecord) error {
 	rec, s := records[0], r.sum
 	if want := s.Documents - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; rec.RowsIn != want {

@@ -40,7 +40,7 @@ func (e earlierDocuments) match(doc uint64) *earlier.Match {
 // noDocument stands for a representative that is in an earlier night.
 const noDocument = ^uint32(0)
 
-// descend gives tonight's clusters the ids that they have through all nights.
+// descend gives this run's clusters the ids that they have through all nights.
 // Clusters that continue the same earlier one become one: the labels returned
 // say so.
 func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error) {

@@ -41,40 +41,24 @@ const (
 // readDrift fills l from the drift and growth tables.
 func (r *run) readDrift(ctx context.Context, l *LibraryCounts) error {
 	languages, sites := map[string]*drift{}, map[string]*drift{}
-	paths, err := r.dir.Parts(rundir.Drift)
+	part := rundir.PartName(0, ".parquet") // the only one
+	err := parquet.ReadTable(ctx, r.dir.Path(rundir.Drift, part), &data.Drift, func(row *data.DriftRow) error {
+		count(languages, row.Language, row)
+		count(sites, string(row.Site), row)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	for _, path := range paths {
-		err := parquet.ReadTable(ctx, path, &data.Drift, func(row *data.DriftRow) error {
-			count(languages, row.Language, row)
-			count(sites, string(row.Site), row)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
 	l.Languages, l.Sites = mostDocuments(languages), mostDocuments(sites)
 	l.Sites = l.Sites[:min(len(l.Sites), summarySites)]
-
-	if paths, err = r.dir.Parts(rundir.Growth); err != nil {
-		return err
-	}
-	l.Growing = nil
-	for _, path := range paths {
-		err := parquet.ReadTable(ctx, path, &data.Growth, func(row *data.GrowthRow) error {
-			if len(l.Growing) < summarySites {
-				print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.config.Features.Bits)
-				l.Growing = append(l.Growing, growth{print, row.Documents, row.Before, row.Earlier, string(row.Example)})
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	return parquet.ReadTable(ctx, r.dir.Path(rundir.Growth, part), &data.Growth, func(row *data.GrowthRow) error {
+		if len(l.Growing) < summarySites {
+			print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.config.Features.Bits)
+			l.Growing = append(l.Growing, growth{print, row.Documents, row.Before, row.Earlier, string(row.Example)})
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func count(kinds map[string]*drift, name string, row *data.DriftRow) {
@@ -124,19 +108,11 @@ func (l *LibraryCounts) printDrift(row func(name, format string, args ...any)) {
 		drift       []drift
 	}{{"of language", "unknown", l.Languages}, {"of site", "no address", l.Sites}} {
 		for i, d := range kind.drift[:min(len(kind.drift), printed)] {
-			name := ""
-			if i == 0 {
-				name = kind.name
-			}
-			row(name, "%8s  %s: %s new, %s repeated, %s returned", grouped(d.Documents), cmp.Or(d.Name, kind.empty),
+			row(headed(i, kind.name), "%8s  %s: %s new, %s repeated, %s returned", grouped(d.Documents), cmp.Or(d.Name, kind.empty),
 				share(d.New, d.Documents), share(d.Repeated, d.Documents), share(d.Returned, d.Documents))
 		}
 	}
 	for i, g := range l.Growing[:min(len(l.Growing), printed)] {
-		name := ""
-		if i == 0 {
-			name = "growing"
-		}
-		row(name, "%8s  %s (%s the night before, %s in all nights before)", grouped(g.Documents), g.Example, grouped(g.Before), grouped(g.Earlier))
+		row(headed(i, "growing"), "%8s  %s (%s the night before, %s in all nights before)", grouped(g.Documents), g.Example, grouped(g.Before), grouped(g.Earlier))
 	}
 }

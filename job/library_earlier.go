@@ -45,8 +45,8 @@ func (r *run) readNight(ctx context.Context) (_ *night, err error) {
 // splitRows is about how many documents of the library one task streams.
 const splitRows = 1 << 20
 
-// previous joins the documents of earlier nights with tonight's and writes what
-// the library says of each of tonight's.
+// previous joins the documents of earlier nights with this run's and writes what
+// the library says of each of these.
 func (r *run) previous(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	night, m := r.config.Library.Night, r.library.Manifest()
 	n, err := r.readNight(ctx)
@@ -111,7 +111,7 @@ func (r *run) currentClusters(ctx context.Context, earliest *earlier.Known) (map
 	return r.library.Current(ctx, r.config.Library.Night, ids)
 }
 
-// writeEarlier writes what the library says of tonight's documents, and counts
+// writeEarlier writes what the library says of this run's documents, and counts
 // them by site and language.
 func (r *run) writeEarlier(n *night, earliest *earlier.Known, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
 	documents, err := r.documents()
@@ -217,7 +217,7 @@ func writeTable[R any](r *run, folder string, table *data.Table[R], rows []*R) (
 	return out.Commit()
 }
 
-// growing are the fingerprints that most of tonight's documents share and more
+// growing are the fingerprints that most of this run's documents share and more
 // than on the night before.
 const growing = 100
 

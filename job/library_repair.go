@@ -136,7 +136,7 @@ func (r *repair) firstSeen(ctx context.Context, n library.Night) (map[xxh3.Uint1
 		return nil, err
 	}
 	err = r.library.SeenBefore(ctx, n, func(file string) bool { return slices.Contains(r.lost, file) },
-		func(o library.Night, seen library.Seen) error {
+		func(o library.Night, seen func(id []byte, first string)) error {
 			earlier, err := r.firstSeen(ctx, o)
 			if err != nil {
 				return err

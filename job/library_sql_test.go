@@ -15,6 +15,9 @@ import (
 // TestDocumentedQueries asks DuckDB the questions of docs/library.md, about
 // three nights in which there is an answer to each.
 func TestDocumentedQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Python loads large packages")
+	}
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import duckdb").Run() != nil {
 		t.Skip("python3 has no duckdb: the queries are not asked")

@@ -158,22 +158,15 @@ func (s *LibraryStatus) Print(w io.Writer) error {
 		row("newest", "%s, added %s", s.Nights[n-1].Name, s.Nights[n-1].Added.Format(time.DateTime))
 	}
 	for i, h := range s.Hottest {
-		name := ""
-		if i == 0 {
-			name = "hottest"
-		}
-		row(name, "%s  %s documents", h.Key, grouped(h.Documents))
+		row(headed(i, "hottest"), "%s  %s documents", h.Key, grouped(h.Documents))
 	}
 	const shown = 31
-	for i, n := range s.Nights[max(0, len(s.Nights)-shown):] {
-		name := ""
-		if i == 0 {
-			name = "nights"
-			if len(s.Nights) > shown {
-				name = "last nights"
-			}
-		}
-		row(name, "%-12s %12s%s", n.Name, grouped(n.Documents), counts("  ", n.Lanes, ""))
+	nights, name := s.Nights, "nights"
+	if len(nights) > shown {
+		nights, name = nights[len(nights)-shown:], "last nights"
+	}
+	for i, n := range nights {
+		row(headed(i, name), "%-12s %12s%s", n.Name, grouped(n.Documents), counts("  ", n.Lanes, ""))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

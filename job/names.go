@@ -139,14 +139,14 @@ func (r *run) nameLargest(answers *spill.Buckets, asker int) error {
 	}
 	var largest largestClusters
 	for _, c := range r.counts.Largest {
-		largest.Largest = append(largest.Largest, ClusterSize{ID: cmp.Or(c.ID, id[c.Cluster]), Example: id[c.Example], Size: c.Size})
+		largest.Largest = append(largest.Largest, clusterSize{ID: cmp.Or(c.ID, id[c.Cluster]), Example: id[c.Example], Size: c.Size})
 	}
 	return rundir.WriteJSON(r.dir.Path(rundir.State, largestFile), largest)
 }
 
 // largestClusters is what the state keeps of them.
 type largestClusters struct {
-	Largest []ClusterSize `json:"largest"`
+	Largest []clusterSize `json:"largest"`
 }
 
 // named reads the largest clusters.

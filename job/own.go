@@ -59,7 +59,7 @@ func (r *run) learn(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 }
 
 // known is what the run's library knows: what was left out of the texts of
-// earlier nights is left out of tonight's. It is nil without one.
+// earlier nights is left out of this run's. It is nil without one.
 func (r *run) known() (*template.Model, error) {
 	if r.library == nil {
 		return nil, nil
@@ -119,14 +119,14 @@ func (r *run) keepTemplates() error {
 // learned takes the templates in, and what is to be told of them.
 func (r *run) learned(_ context.Context, records []rundir.TaskRecord) (err error) {
 	rec := records[0]
-	r.sum.OwnText = &OwnText{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
+	r.sum.OwnText = &ownText{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
 	r.job.Templates, err = engine.TemplatesOf(r.Out, r.config.Features)
 	return err
 }
 
-// OwnText says what a run left out of its texts because the pages of a site
+// ownText says what a run left out of its texts because the pages of a site
 // share it.
-type OwnText struct {
+type ownText struct {
 	Sampled   int64    `json:"sampled"`         // documents that it was learned from
 	Earlier   int64    `json:"earlier"`         // others, of sites of few pages, that earlier nights of the library sampled
 	Sites     int64    `json:"sites"`           // that they are of
@@ -136,11 +136,11 @@ type OwnText struct {
 	Documents int64    `json:"documents"`       // of whose text a part was left out
 	Own       int64    `json:"own"`             // characters of their own
 	Left      int64    `json:"left"`            // characters left out
-	Most      []SiteOf `json:"most"`            // at most five sites of which most was left out
+	Most      []siteOf `json:"most"`            // at most five sites of which most was left out
 }
 
-// SiteOf is a site of which text was left out.
-type SiteOf struct {
+// siteOf is a site of which text was left out.
+type siteOf struct {
 	Site      string `json:"site"`      // empty: documents whose ids are no URLs
 	Pages     int    `json:"pages"`     // that its template was learned from
 	Blocks    int    `json:"blocks"`    // of its template
@@ -167,7 +167,7 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 		return
 	}
 	if r.sum.OwnText == nil { // the templates are of a file
-		r.sum.OwnText = &OwnText{Learned: int64(r.job.Templates.Sites())}
+		r.sum.OwnText = &ownText{Learned: int64(r.job.Templates.Sites())}
 	}
 	o, sites := r.sum.OwnText, rundir.SiteTexts{}
 	for _, rec := range records {
@@ -180,12 +180,12 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 	for _, site := range sites.Largest(shownSites) {
 		t := sites[site]
 		blocks, pages := r.job.Templates.Site([]byte(site))
-		o.Most = append(o.Most, SiteOf{Site: site, Pages: pages, Blocks: blocks, Documents: t.Documents, Own: t.Own, Left: t.Left})
+		o.Most = append(o.Most, siteOf{Site: site, Pages: pages, Blocks: blocks, Documents: t.Documents, Own: t.Own, Left: t.Left})
 	}
 }
 
 // print tells what was left out, or why nothing was learned.
-func (o *OwnText) print(row func(name, format string, args ...any)) {
+func (o *ownText) print(row func(name, format string, args ...any)) {
 	switch {
 	case o.Documents > 0:
 		row("own text", "of %s documents %s was left out, which pages of their sites share", grouped(o.Documents), share(o.Left, o.Left+o.Own))

@@ -62,6 +62,9 @@ ask("spark", count)
 // TestQueries asks every question of docs/queries.sql about a run over the
 // sample, and expects rows.
 func TestQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Python loads large packages")
+	}
 	sample, err := filepath.Abs(filepath.Join("..", "data", "sample"))
 	if err != nil {
 		t.Fatal(err)

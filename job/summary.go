@@ -29,9 +29,9 @@ type Summary struct {
 	CutPages  int64            `json:"cut_pages"`           // documents whose page the input has only the beginning of
 	Lanes     map[string]int64 `json:"lanes"`               // documents by lane; normal ones are matched
 	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
-	OwnText   *OwnText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
+	OwnText   *ownText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
 	Matched   int64            `json:"matched"`             // documents with a match
-	Method    *Method          `json:"method,omitempty"`    // of a match
+	Method    *method          `json:"method,omitempty"`    // of a match
 	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
 	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted
 	Contained int64            `json:"contained"`           // pairs, of different documents, of which one contains the other
@@ -47,7 +47,7 @@ type Summary struct {
 
 	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
 
-	Largest []ClusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
+	Largest []clusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
 	Stages  []StageTime   `json:"stages,omitempty"`
 	Files   []Output      `json:"files,omitempty"`
 
@@ -59,16 +59,16 @@ type Summary struct {
 	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
 }
 
-// Method says how fingerprints were matched, which is not what a run of the
+// method says how fingerprints were matched, which is not what a run of the
 // same settings does where texts decide: fingerprints come without.
-type Method struct {
+type method struct {
 	Preset   string `json:"preset"`
 	Distance int    `json:"distance"`
 	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
 }
 
-// ClusterSize is a cluster with the id of its keeper as example.
-type ClusterSize struct {
+// clusterSize is a cluster with the id of its keeper as example.
+type clusterSize struct {
 	ID      string `json:"cluster_id"`
 	Example string `json:"example"`
 	Size    int64  `json:"size"`
@@ -168,40 +168,33 @@ func (s *Summary) printLists(row func(name, format string, args ...any)) {
 		row("largest", "none: each continues an earlier cluster with one document")
 	}
 	for i, c := range s.Largest {
-		name := ""
-		if i == 0 {
-			name = "largest"
-		}
-		row(name, "%8s  %s", grouped(c.Size), c.Example)
+		row(headed(i, "largest"), "%8s  %s", grouped(c.Size), c.Example)
 	}
 	for i, st := range s.Stages {
-		name, note := "", ""
-		if i == 0 {
-			name = "time"
-		}
+		note := ""
 		if st.Resumed > 0 {
 			note = fmt.Sprintf("  (%d of %d tasks finished earlier)", st.Resumed, st.Tasks)
 		}
-		row(name, "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
+		row(headed(i, "time"), "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
 	}
 	row("", "%8s  in all", seconds(s.Seconds))
 	for i, a := range s.LeftOut {
-		name := ""
-		if i == 0 {
-			name = "left out"
-		}
-		row(name, "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
+		row(headed(i, "left out"), "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
 	}
 	if s.PeakMemory > 0 {
 		row("peak memory", "%s", Bytes(s.PeakMemory))
 	}
 	for i, f := range s.Files {
-		name := ""
-		if i == 0 {
-			name = "files"
-		}
-		row(name, "%10s  %s", Bytes(f.Bytes), f.Path)
+		row(headed(i, "files"), "%10s  %s", Bytes(f.Bytes), f.Path)
 	}
+}
+
+// headed is the name of line i of a list: the first has it.
+func headed(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
 }
 
 func seconds(s float64) string {

@@ -187,11 +187,11 @@ func (c *Comparer) bySketch(docs []uint64) ([]uint64, error) {
 	return out, nil
 }
 
-// Crowded reports whether a bound may have kept two documents from being
+// Bounded reports whether a bound may have kept two documents from being
 // compared: prints says how many documents have the fingerprint of either, and
 // shared how many have the band or short text's key in common with both, of
 // these keys the one of the most documents, and sampled the same of sampled
 // shingles, of which one of few documents is enough: the one of the fewest.
-func Crowded(prints [2]int, shared, sampled int) bool {
+func Bounded(prints [2]int, shared, sampled int) bool {
 	return prints[0]*prints[1] > maxNear || max(prints[0], prints[1], shared) > maxGroup || sampled > maxSampled
 }

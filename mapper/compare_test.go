@@ -173,7 +173,7 @@ func TestCrowded(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := x*y + x*(x-1)/2 + y*(y-1)/2 + shared*(shared-1)/2
-		if crowded := Crowded([2]int{x, y}, shared, 0); crowded != (pairs < all) {
+		if crowded := Bounded([2]int{x, y}, shared, 0); crowded != (pairs < all) {
 			t.Fatalf("%d, %d and %d documents are crowded: %t, but %d of %d pairs were compared", x, y, shared, crowded, pairs, all)
 		}
 	})
@@ -192,7 +192,7 @@ func TestHotSampleIsLeftOut(t *testing.T) {
 		if err := compare.Shared(Samples, 7, docs[:n]); err != nil || pairs != want {
 			t.Errorf("%d pairs of %d documents, want %d (%v)", pairs, n, want, err)
 		}
-		if Crowded([2]int{1, 1}, 0, n) != (want == 0) {
+		if Bounded([2]int{1, 1}, 0, n) != (want == 0) {
 			t.Errorf("%d documents are crowded", n)
 		}
 	}

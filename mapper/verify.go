@@ -48,20 +48,23 @@ func (r *Rule) banding(a, b *data.View) bool { return r.Bands && firstBand(a, b)
 // may contain the other, or as their sketches say that one may be the other,
 // edited.
 func (r *Rule) sampled(a, b *data.View) bool {
-	if !r.isSampled(a) || !r.isSampled(b) {
-		return false
-	}
-	parts := sketch.ContainedParts
-	if r.ordered(a, b, differ(a, b)) {
-		parts = sketch.EditedParts
-	}
-	return sketch.AlikeSamples(a.Sample, b.Sample, int(a.Length), int(b.Length), parts)
+	return r.isSampled(a) && r.isSampled(b) && r.alike(a.Sample, b.Sample, a.Length, b.Length, differ(a, b))
 }
 
-// ordered reports whether the texts of two documents, whose sketches differ in so
+// alike reports whether the samples of two texts of those lengths, whose sketches
+// differ in so many bits, are so.
+func (r *Rule) alike(a, b []byte, x, y uint32, differ int) bool {
+	parts := sketch.ContainedParts
+	if r.ordered(x, y, differ) {
+		parts = sketch.EditedParts
+	}
+	return sketch.AlikeSamples(a, b, int(x), int(y), parts)
+}
+
+// ordered reports whether two texts of those lengths, whose sketches differ in so
 // many bits, are asked for the order of their letters.
-func (r *Rule) ordered(a, b *data.View, differ int) bool {
-	return r.Ordered(sketch.EstimateOf(differ), shorter(a, b), int(max(a.Length, b.Length)))
+func (r *Rule) ordered(x, y uint32, differ int) bool {
+	return r.Ordered(sketch.EstimateOf(differ), int(min(x, y)), int(max(x, y)))
 }
 
 // isSampled reports whether a document has a sample that is looked at.
@@ -175,11 +178,11 @@ func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 }
 
 // Unlike reports whether two units that are a candidate pair by that table are
-// certainly none of that table's pairs, by their sketches or the outlines of
-// their letters alone: most candidates are not.
+// certainly none of that table's pairs, by their samples and sketches or the
+// outlines of their letters alone: most candidates are not.
 func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
 	if table == Samples {
-		return false
+		return !v.rule.alike(u.sampleOf(a), u.sampleOf(b), u.lengths[a], u.lengths[b], differSketches(&u.sketches[a], &u.sketches[b]))
 	}
 	x, y := u.shortText(a), u.shortText(b)
 	bothShort := len(x) > 0 && len(y) > 0
@@ -212,8 +215,10 @@ func few(a, b *data.View) bool {
 
 // differ is in how many bits the sketches of two documents differ: in all if
 // one has none.
-func differ(a, b *data.View) int {
-	x, y := (*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch)
+func differ(a, b *data.View) int { return differSketches(&a.Sketch, &b.Sketch) }
+
+func differSketches(a, b *[data.SketchSize]byte) int {
+	x, y := (*sketch.Sketch)(a), (*sketch.Sketch)(b)
 	if x.IsZero() || y.IsZero() {
 		return sketch.Bits
 	}
@@ -273,7 +278,7 @@ func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 func (v *Verifier) asksTexts(same bool, a, b *data.View) bool {
 	r := &v.rule
 	if !same {
-		return r.sampled(a, b) || !r.byEdits(a, b) && r.ordered(a, b, differ(a, b))
+		return r.sampled(a, b) || !r.byEdits(a, b) && r.ordered(a.Length, b.Length, differ(a, b))
 	}
 	return !v.met(a, b) && !a.Equal(b) && r.sampled(a, b)
 }

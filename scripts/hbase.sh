@@ -20,7 +20,7 @@ status  say what runs
   --port PORT    of the gateway (default 18080); the servers behind it take
                  the next three
   --gateway      up and down: the gateway alone
-  --tables N     tables of keys that the index has (default: 21)
+  --tables N     tables of keys that the index has (default 13)
   --memory MB    of the server's heap (default 1024)
   --state DIR    data, pid files, logs (default
                  ${XDG_STATE_HOME:-~/.local/state}/neardup/hbase)

@@ -99,6 +99,26 @@ record=$runs/nights.tsv
 exec 9>"$runs/.nightly.lock"
 flock -n 9 || die "another night still runs" 75
 
+child='' stopped=''
+trap 'stopped=yes; [[ -z $child ]] || kill -TERM "$child" 2>/dev/null || true' TERM INT HUP
+
+# apart returns what a command does, which a signal ends, and then this script:
+# of one that runs in its foreground bash waits for the end before it listens.
+# The lock is not handed on.
+apart() {
+  local code=0
+  "$@" 9>&- &
+  child=$!
+  [[ -z $stopped ]] || kill -TERM "$child" || true
+  wait "$child" || code=$?
+  child=''
+  [[ -z $stopped ]] || exit 130
+  return "$code"
+}
+
+# agrees says whether the files in the folder $1 are as its list says.
+agrees() { cd "$1" && exec sha256sum --check --status "$manifest" 2>/dev/null; }
+
 # complete says whether the night in the folder $1 is all there. Without a mark
 # the time of the last change of each file and folder says so: copying cannot
 # set it, as it can the time of writing.
@@ -106,7 +126,7 @@ complete() {
   if [[ -n $ready ]]; then
     [[ -e $1/$ready ]]
   elif [[ -n $manifest ]]; then
-    [[ -s $1/$manifest ]] && (cd "$1" && sha256sum --check --status "$manifest" 2>/dev/null)
+    [[ -s $1/$manifest ]] && apart agrees "$1"
   else
     [[ -n $(find -L "$1" -type f -print -quit) && -z $(find -L "$1" -cmin "-$still" -print -quit) ]]
   fi
@@ -153,9 +173,6 @@ elif [[ -n $binary ]]; then
   run+=(--binary "$binary")
 fi
 
-child='' stopped=''
-trap 'stopped=yes; [[ -z $child ]] || kill -TERM "$child" 2>/dev/null || true' TERM INT HUP
-
 # night runs neardup on the night $1, and returns its exit code. The lock is not
 # handed on: what a run leaves behind must not hold it.
 night() {
@@ -185,11 +202,7 @@ deadline=$(awk "BEGIN { print int($SECONDS + $wait * 60) }")
 await() {
   until complete "$dumps/$1"; do
     ((SECONDS < deadline)) || die "$1 is not complete after $wait minutes" 75
-    sleep "$pause" 9>&- &
-    child=$!
-    wait "$child" || true # a signal ends it
-    child=''
-    [[ -z $stopped ]] || exit 130
+    apart sleep "$pause"
   done
 }
 

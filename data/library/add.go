@@ -239,7 +239,9 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	next := l.manifest.copy()
 	oldest := next.Sequence
 	for _, f := range next.Files {
-		oldest = min(oldest, f.Deleted)
+		if !strings.HasPrefix(f.Name, merges+"/") { // which name clusters, no documents
+			oldest = min(oldest, f.Deleted)
+		}
 	}
 	next.Deletions = slices.DeleteFunc(next.Deletions, func(d deletion) bool { return d.Once && d.Sequence <= oldest && l.now().Sub(d.At) > onceKept })
 	if len(next.Deletions) < len(l.manifest.Deletions) {

@@ -364,6 +364,39 @@ func TestCompactErases(t *testing.T) {
 	}
 }
 
+// A deletion for once is gone, with its file, with the first compaction a day
+// later, whatever else the nights brought; one for good stays.
+func TestCompactDropsWhatWasDeletedOnce(t *testing.T) {
+	now := time.Date(2026, 11, 4, 0, 0, 0, 0, time.UTC)
+	dir := t.TempDir()
+	l := lock(t, dir, library.Options{Now: func() time.Time { return now }})
+	defer l.Close()
+	for _, night := range []string{"2026-11-01", "2026-11-02", "2026-11-03"} {
+		if _, err := add(t.Context(), l, night, []int{1, 2, 3, 4, 5}, "b>a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, once := range map[int]bool{3: false, 4: true} {
+		if _, err := l.Delete(t.Context(), library.Doomed{IDs: []string{string(rowOf("", id).DocID)}, Once: once}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []int{2, 1} {
+		if _, err := l.Compact(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		files, err := os.ReadDir(filepath.Join(dir, "deletions"))
+		if got := len(l.Manifest().Deletions); err != nil || got != want || len(files) != want {
+			t.Errorf("%s: %d deletions, %d files, %v; want %d", now, got, len(files), err, want)
+		}
+		now = now.Add(25 * time.Hour)
+	}
+	added, err := add(t.Context(), l, "2026-11-04", []int{3, 4})
+	if err != nil || added.Rows != 1 || added.Left != 1 {
+		t.Errorf("%+v %v", added, err)
+	}
+}
+
 func documents(t *testing.T, l *library.Library) (ids []string) {
 	t.Helper()
 	err := l.Rows(context.Background(), library.StreamOptions{Columns: []string{"doc_id"}}, func(r *data.LibraryRow) error {

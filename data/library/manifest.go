@@ -79,7 +79,7 @@ type Night struct {
 	Rows    int64            `json:"rows"`
 	Deleted int64            `json:"deleted,omitempty"` // of them hidden by deletions and still in the files
 	Lanes   map[string]int64 `json:"lanes"`             // rows by lane when the night was added
-	Extents []extent         `json:"extents"`           // where the rows stand, in order of id
+	Extents []extent         `json:"extents"`           // where the rows stand, in the order in which they were added
 	Merges  string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
 	Samples string           `json:"samples,omitempty"` // file of its sampled pages of sites without a template
 }

@@ -183,13 +183,10 @@ func (l *Library) hiddenIf(of func(deletion) bool) (*Hidden, error) {
 	return ReadHidden(l.dir, m)
 }
 
-// Seen is told of a document and of the night in which it was first seen.
-type Seen func(id []byte, first string)
-
-// SeenBefore calls seen with the documents of earlier nights as they were when
-// the night was added. Those of a night that has rows in a lost file come from
-// instead.
-func (l *Library) SeenBefore(ctx context.Context, n Night, lost func(file string) bool, instead func(Night, Seen) error, seen Seen) error {
+// SeenBefore calls seen with the documents of earlier nights, and the night in
+// which each was first seen, as they were when the night was added. Those of a
+// night that has rows in a lost file come from instead.
+func (l *Library) SeenBefore(ctx context.Context, n Night, lost func(file string) bool, instead func(n Night, seen func(id []byte, first string)) error, seen func(id []byte, first string)) error {
 	was := *l
 	var err error
 	if was.hidden, err = l.hiddenIf(func(d deletion) bool { return !d.At.After(n.Added) }); err != nil {

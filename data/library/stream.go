@@ -267,8 +267,8 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	}
 }
 
-// Rows calls yield with every document of the nights asked for, night by night
-// in order of id. The row is valid during the call.
+// Rows calls yield with every document of the nights asked for, night by night,
+// each in the order in which its run added it. The row is valid during the call.
 func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.LibraryRow) error) error {
 	var row data.LibraryRow
 	for _, n := range l.manifest.Nights {

@@ -17,8 +17,8 @@ import (
 )
 
 // Verify reads everything and returns what is wrong, one line each: files that
-// are missing or have other bytes than the manifest says, rows that are out of
-// order or not of their night.
+// are missing or have other bytes than the manifest says, rows that are not of
+// their night, ids that stand in a night twice, and counts that are not so.
 func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 	sound := map[string]bool{}
 	advance := l.begin(l.manifest.Bytes(), "bytes")

@@ -33,6 +33,8 @@ type column interface {
 	firstNull() int
 	// move puts the value of decoded row from in the place of another's.
 	move(to, from int)
+	// copy copies those rows of a chunk of such a column, which may have lists.
+	copy(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error
 }
 
 // chunkReader is one of arrow's typed column readers.
@@ -133,11 +135,8 @@ type (
 	boolValues  = values[bool, *file.BooleanColumnChunkReader]
 )
 
-// newColumn returns the column for a schema leaf.
-func newColumn(leaf *schema.Column) (column, error) {
-	if leaf.MaxRepetitionLevel() > 0 {
-		return nil, fmt.Errorf("column %s is a list: name one that holds a single value a row", leaf.Path())
-	}
+// columnOf returns the column for a schema leaf.
+func columnOf(leaf *schema.Column) (column, error) {
 	def := leaf.MaxDefinitionLevel()
 	switch leaf.PhysicalType() {
 	case parquet.Types.ByteArray:

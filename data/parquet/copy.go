@@ -139,25 +139,15 @@ func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first i
 
 // copyColumn copies the kept rows of a column chunk.
 func copyColumn(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error {
-	switch r := from.(type) {
-	case *file.BooleanColumnChunkReader:
-		return copyValues(to.(*file.BooleanColumnChunkWriter), r, rows)
-	case *file.Int32ColumnChunkReader:
-		return copyValues(to.(*file.Int32ColumnChunkWriter), r, rows)
-	case *file.Int64ColumnChunkReader:
-		return copyValues(to.(*file.Int64ColumnChunkWriter), r, rows)
-	case *file.Int96ColumnChunkReader:
-		return copyValues(to.(*file.Int96ColumnChunkWriter), r, rows)
-	case *file.Float32ColumnChunkReader:
-		return copyValues(to.(*file.Float32ColumnChunkWriter), r, rows)
-	case *file.Float64ColumnChunkReader:
-		return copyValues(to.(*file.Float64ColumnChunkWriter), r, rows)
-	case *file.ByteArrayColumnChunkReader:
-		return copyValues(to.(*file.ByteArrayColumnChunkWriter), r, rows)
-	case *file.FixedLenByteArrayColumnChunkReader:
-		return copyValues(to.(*file.FixedLenByteArrayColumnChunkWriter), r, rows)
+	c, err := columnOf(from.Descriptor())
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("the type %s is not read", from.Type())
+	return c.copy(to, from, rows)
+}
+
+func (c *values[T, R]) copy(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error {
+	return copyValues(to.(scalarWriter[T]), from.(R), rows)
 }
 
 func copyValues[T any](to scalarWriter[T], from chunkReader[T], rows []bool) error {

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -201,6 +200,3 @@ func (r *reader) Digest() string { return r.digest }
 
 // Close ends the reading; it may be called at any time, and again.
 func (r *reader) Close() error { return r.in.Close() }
-
-// Detect tells a Parquet file from its first bytes.
-func Detect(head []byte) bool { return bytes.HasPrefix(head, []byte("PAR1")) }

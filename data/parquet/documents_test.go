@@ -303,6 +303,9 @@ func metadataOf(t *testing.T, path string) string {
 // TestForeignPyarrow reads what pyarrow writes: version 2 pages, dictionary
 // and delta encodings, large strings, and fingerprints of several types.
 func TestForeignPyarrow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Python loads large packages")
+	}
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import pyarrow").Run() != nil {
 		t.Skip("python3 with pyarrow is not installed: its files are not read")

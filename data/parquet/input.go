@@ -115,7 +115,11 @@ func (in *input) add(leaf int, required bool) (column, error) {
 			return o.column, nil
 		}
 	}
-	c, err := newColumn(in.schema().Column(leaf))
+	at := in.schema().Column(leaf)
+	if at.MaxRepetitionLevel() > 0 {
+		return nil, fmt.Errorf("column %s is a list: name one that holds a single value a row", at.Path())
+	}
+	c, err := columnOf(at)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	_ "unsafe" // for go:linkname
 
 	"github.com/apache/arrow/go/v15/parquet/compress"
@@ -29,8 +28,12 @@ func init() {
 // lz4Codec is LZ4_RAW, or the deprecated LZ4. Of the framings of the latter it
 // reads that of Hadoop and none; it writes none, so only LZ4_RAW is written
 // with it. As Arrow's own codecs do, it panics for bytes that are damaged;
-// recovering makes an error of it.
-type lz4Codec struct{ hadoop bool }
+// recovering makes an error of it. The streams of the interface, which pages do
+// not come as, are not there.
+type lz4Codec struct {
+	compress.Codec // nil
+	hadoop         bool
+}
 
 var errLZ4 = errors.New("lz4: the bytes are damaged, or in a framing that is not read")
 
@@ -98,21 +101,3 @@ func (c lz4Codec) Encode(dst, src []byte) []byte {
 
 // EncodeLevel is Encode: there are no levels.
 func (c lz4Codec) EncodeLevel(dst, src []byte, _ int) []byte { return c.Encode(dst, src) }
-
-// NewReader decodes nothing: pages come as blocks of a known size.
-func (lz4Codec) NewReader(io.Reader) io.ReadCloser {
-	return io.NopCloser(failing{})
-}
-
-// NewWriter encodes nothing, as NewReader.
-func (lz4Codec) NewWriter(io.Writer) io.WriteCloser { return failing{} }
-
-// NewWriterLevel encodes nothing, as NewReader.
-func (lz4Codec) NewWriterLevel(io.Writer, int) (io.WriteCloser, error) { return nil, errLZ4 }
-
-// failing is a stream that LZ4 pages do not have.
-type failing struct{}
-
-func (failing) Read([]byte) (int, error)  { return 0, errLZ4 }
-func (failing) Write([]byte) (int, error) { return 0, errLZ4 }
-func (failing) Close() error              { return nil }

@@ -21,7 +21,7 @@ func TestRowsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	want := []int64{data.NoRow, 0, data.RowNumber(1<<20, data.PartRows-1)}
+	want := []int64{data.NoRow, 0, data.RowNumber(1<<20+1, 0) - 1}
 	for i := range 3 * batchRows {
 		want = append(want, int64(i), data.RowNumber(rng.IntN(4), rng.Uint64N(1<<(i%33))))
 	}

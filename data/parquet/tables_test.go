@@ -300,6 +300,9 @@ func TestAbortLeavesNothing(t *testing.T) {
 
 // TestAnalystsReadTables reads the tables with what analysts use.
 func TestAnalystsReadTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Python loads large packages")
+	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed: the tables are not read with pyarrow and DuckDB")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/internal/stream"
-	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/warc"
 )
 
@@ -84,7 +83,7 @@ func detect(path string, head []byte) (string, error) {
 			return FormatWET, nil
 		}
 		return FormatWARC, nil
-	case parquet.Detect(head):
+	case bytes.HasPrefix(head, []byte("PAR1")):
 		return FormatParquet, nil
 	case bytes.HasPrefix(head, []byte("filedesc://")):
 		return "", fmt.Errorf("%s: %w: %s", path, ErrRefused, refused[".arc"])

@@ -21,6 +21,10 @@ type pair struct {
 	distance int
 }
 
+// brutePairs, like the other oracles, shares nothing with others and takes most of
+// a test's time: the race detector leaves it alone.
+//
+//go:norace
 func brutePairs[F Fingerprint](values []F, k int) []pair {
 	var pairs []pair
 	for i := range values {
@@ -88,12 +92,8 @@ func check[F Fingerprint](t rapid.TB, fps []F, k int, opt Options) {
 	if len(wrong) > 0 {
 		t.Fatalf("k=%d: pair %v is none, or was seen before", k, wrong[0])
 	}
-	for i := range values {
-		for j := i + 1; j < n; j++ {
-			if d := distance(&values[i], &values[j]); d <= k && !seen[i*n+j] {
-				t.Fatalf("k=%d: pair %v was not found", k, pair{uint32(i), uint32(j), d})
-			}
-		}
+	if p, ok := unseen(values, k, seen); ok {
+		t.Fatalf("k=%d: pair %v was not found", k, p)
 	}
 	if len(fps) > 300 {
 		return
@@ -111,6 +111,29 @@ func check[F Fingerprint](t rapid.TB, fps []F, k int, opt Options) {
 	if want := brutePairs(fps, k); !slices.Equal(got, want) {
 		t.Fatalf("k=%d: pairs of documents %v, want %v", k, got, want)
 	}
+}
+
+// unseen returns a pair within k that was not seen.
+//
+//go:norace
+func unseen[F Fingerprint](values []F, k int, seen []bool) (p pair, found bool) {
+	for i := range values {
+		for j := i + 1; j < len(values); j++ {
+			if d := distance(&values[i], &values[j]); d <= k && !seen[i*len(values)+j] {
+				return pair{uint32(i), uint32(j), d}, true
+			}
+		}
+	}
+	return pair{}, false
+}
+
+// sized is the size of a set that is compared with all of itself: in the short
+// form, with which the race detector runs, a quarter.
+func sized(n int) int {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
 }
 
 func TestPlanted(t *testing.T) {
@@ -239,7 +262,7 @@ func TestDegenerate(t *testing.T) {
 		check(t, ball, k, Options{})
 	}
 	var low []uint64 // every value of the low 11 bits
-	for x := range uint64(2048) {
+	for x := range uint64(sized(2048)) {
 		low = append(low, x|0xabc<<40)
 	}
 	for _, k := range []int{1, 3, 11, 12} {
@@ -610,7 +633,7 @@ func flipped(rng *rand.Rand, centre uint64, flips int) uint64 {
 // 1), two that overlap, one with values just around it, a subcube, and one so
 // large that its members are far apart.
 func TestBalls(t *testing.T) {
-	const n = 4000
+	n := sized(4000)
 	for name, member := range map[string]func(rng *rand.Rand, i int) uint64{
 		"ball":    func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, rng.IntN(4)) },
 		"sphere":  func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, 2) },
@@ -621,7 +644,7 @@ func TestBalls(t *testing.T) {
 		"small":   func(rng *rand.Rand, i int) uint64 { return flipped(rng, 0x1234567<<uint(i%4*8), 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(1, n))
+			rng := rand.New(rand.NewPCG(1, uint64(n)))
 			fps := make([]uint64, n)
 			for i := range fps {
 				fps[i] = rng.Uint64()

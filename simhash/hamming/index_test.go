@@ -19,6 +19,7 @@ type probed struct {
 	distance int
 }
 
+//go:norace
 func bruteProbe[F Fingerprint](fps, batch []F, k int) []probed {
 	var found []probed
 	for i := range batch {
@@ -108,10 +109,10 @@ func TestProbeWide(t *testing.T) {
 func TestProbeSkewed(t *testing.T) {
 	fps := skewed()
 	rng := rand.New(rand.NewPCG(6, 6))
-	for range 20_000 { // so many of one segment that nodes have large groups
+	for range sized(20_000) { // so many of one segment that nodes have large groups
 		fps = append(fps, rng.Uint64()&^(0xffff<<48)&^(0xfff<<20))
 	}
-	batch := probesOf(4, fps, 1500, 64, 4)
+	batch := probesOf(4, fps, sized(1500), 64, 4)
 	for i := range batch {
 		switch i % 5 {
 		case 1:
@@ -149,7 +150,7 @@ func TestProbeDegenerate(t *testing.T) {
 
 // Any plan serves.
 func TestProbePlans(t *testing.T) {
-	fps := planted(9, 40_000, 64, 4)
+	fps := planted(9, sized(40_000), 64, 4)
 	batch := probesOf(9, fps, 400, 64, 4)
 	for _, regions := range []string{
 		"all pairs",

@@ -15,7 +15,10 @@ import (
 // than within the package. Enough fingerprints go through for every path that
 // several workers take.
 func TestInstantiatedOutside(t *testing.T) {
-	const n, k = 200_000, 3
+	n, k := 200_000, 3
+	if testing.Short() {
+		n = 50_000
+	}
 	r := rand.New(rand.NewPCG(11, 11))
 	prints := make([]uint64, n)
 	for i := range prints {

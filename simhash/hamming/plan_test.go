@@ -7,10 +7,18 @@ import (
 	"testing"
 )
 
+// widths are all of these, in the short form only 64.
+func widths(all ...int) []int {
+	if testing.Short() {
+		return []int{64}
+	}
+	return all
+}
+
 // The chosen plan is modelled as no dearer than those one would write down:
 // all pairs, and m of k+m equal blocks.
 func TestChosenIsCheapest(t *testing.T) {
-	for _, width := range []int{32, 64, 128} {
+	for _, width := range widths(32, 64, 128) {
 		for k := 0; k <= MaxDistance(width); k += 1 + k*width/512 {
 			for _, n := range []int{2, 1 << 10, 1 << 17, 1_000_000, 1 << 27} {
 				p, err := ChoosePlan(width, k, n)
@@ -43,7 +51,7 @@ func TestChosenIsCheapest(t *testing.T) {
 // Plans for the few bits that vary in a group serve the whole distance, also
 // one that is out of range for fingerprints of that width.
 func TestPlanServesDistance(t *testing.T) {
-	for _, width := range []int{24, 40, 64, 128} {
+	for _, width := range widths(24, 40, 64, 128) {
 		for _, k := range []int{0, 1, 3, 8, 15, 16, 23} {
 			for _, m := range []*model{&joining, &portable, probing(64)} {
 				p := choosePlan(width, k, 1<<22, m)

@@ -248,6 +248,9 @@ func userDictionaries(d *jieba.Dictionary) map[string][]jieba.UserWord {
 
 // TestUserWords compares both with the same user dictionaries.
 func TestUserWords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each set of words is a dictionary to load, for either segmenter")
+	}
 	base := dictionary(t)
 	for name, words := range userDictionaries(base) {
 		t.Run(name, func(t *testing.T) {

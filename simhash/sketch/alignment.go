@@ -19,7 +19,9 @@ type Alignment struct {
 	// column before, and where it is one more than that of the row before.
 	same, more [2*stretchMax + 1]stretchBits
 
-	a, b []rune
+	a, b       []rune // reversed
+	row        []int
+	head, tail [stretchMax + 1]int
 }
 
 // Edited is how two texts differ: the edits that make the one of the other, in
@@ -64,28 +66,38 @@ type bounds struct{ most, lead, letters, first int }
 
 // slips gives the verdict on two texts of more than fewMax characters: whether
 // they differ by slips alone; and how they differ, if so. Of long texts, of more
-// than ShortMax characters, one may go on beyond the other at its end or its
-// beginning, by half of the other's length at most: a footer. It does not depend
-// on the order of the two, and takes time for the length.
+// than ShortMax characters, one may have a piece beyond the other, of half of the
+// other's length at most, wherever it stands: a footer. It does not depend on the
+// order of the two, and takes time for the length.
 func (s *Alignment) slips(a, b []rune) (v Verdict, e Edited) {
 	if before(b, a) {
 		a, b = b, a // of equally short ways the same, whatever the order
 	}
-	long := len(b) > ShortMax
-	limit := bounds{mostEdits(len(b)), 12, 4, stretchMax}
-	if long {
-		limit.most, limit.first = mostEdits(len(a)), stretchMin
-	}
 	if !withinHalf(len(a), len(b)) {
 		return Verdict{Reason: ReasonShortUnlike}, Edited{}
 	}
-	e = s.align(a, b, limit, long)
-	if e.Edits > limit.most && long && len(b)-len(a) > limit.lead {
-		s.a, s.b = append(s.a[:0], a...), append(s.b[:0], b...)
-		slices.Reverse(s.a)
-		slices.Reverse(s.b)
-		e = s.align(s.a, s.b, limit, long)
+	if len(b) <= ShortMax {
+		limit := bounds{mostEdits(len(b)), 12, 4, stretchMax}
+		e, _ = s.align(a, b, limit, false)
+		return slipsVerdict(e, limit)
 	}
+	limit := bounds{mostEdits(len(a)), 12, 4, stretchMin}
+	e, _ = s.align(a, b, limit, true)
+	if v, e = slipsVerdict(e, limit); v.Same || len(b)-len(a) <= limit.lead {
+		return v, e
+	}
+	s.a, s.b = append(s.a[:0], a...), append(s.b[:0], b...)
+	slices.Reverse(s.a)
+	slices.Reverse(s.b)
+	e, _ = s.align(s.a, s.b, limit, true)
+	if v, e = slipsVerdict(e, limit); v.Same {
+		return v, e
+	}
+	return slipsVerdict(s.around(a, b, limit), limit)
+}
+
+// slipsVerdict says whether edits are slips.
+func slipsVerdict(e Edited, limit bounds) (Verdict, Edited) {
 	switch {
 	case e.Edits > limit.most:
 		return Verdict{Reason: ReasonShortUnlike}, Edited{}
@@ -97,6 +109,74 @@ func (s *Alignment) slips(a, b []rune) (v Verdict, e Edited) {
 	return Verdict{Same: true, Reason: ReasonShortAlike}, e
 }
 
+// around returns how a and b, which reversed are s.a and s.b, differ but for a
+// piece that b has within. It aligns them from the beginnings and from the ends up
+// to where more than slips would have to be edited, and divides a between these
+// places where the edits before and behind are fewest.
+func (s *Alignment) around(a, b []rune, limit bounds) Edited {
+	beyond := Edited{Edits: limit.most + 1}
+	slips := bounds{limit.most, 6, 7, stretchMin}
+	_, forth := s.align(a, b, slips, true)
+	_, back := s.align(s.a, s.b, slips, true)
+	from := max(forth.a, len(a)-back.a-stretchBehind(back))
+	to := min(forth.a+stretchBehind(forth), len(a)-back.a)
+	if from > to || forth.a+back.a == 0 {
+		return beyond
+	}
+	s.fewest(&s.head, a[forth.a:to], b[forth.b:])
+	s.fewest(&s.tail, s.a[back.a:len(a)-from], s.b[back.b:])
+	at, least := 0, len(a)
+	for i := from; i <= to; i++ {
+		if n := s.head[i-forth.a] + s.tail[len(a)-back.a-i]; n < least {
+			at, least = i, n
+		}
+	}
+	if least > limit.most {
+		return beyond
+	}
+	e, _ := s.align(a[:at], b, limit, true)
+	f, _ := s.align(s.a[:len(a)-at], s.b, limit, true)
+	return Edited{e.Edits + f.Edits, e.Pieces + f.Pieces, e.Digits + f.Digits}
+}
+
+// stretchBehind is the most letters of the stretch that was not aligned.
+func stretchBehind(end place) int {
+	if end.a == 0 {
+		return stretchMin
+	}
+	return stretchMax
+}
+
+// fewest sets dst, for each beginning of a stretch a, to the fewest edits that
+// make it a beginning of b, of those that never shift it by more than shiftMost.
+func (s *Alignment) fewest(dst *[stretchMax + 1]int, a, b []rune) {
+	s.row = s.row[:0]
+	for j := range min(len(b), len(a)+shiftMost) + 1 {
+		s.row = append(s.row, j)
+	}
+	dst[0] = 0
+	for i, c := range a {
+		from, to := max(0, i-shiftMost), min(len(b), i+shiftMost)
+		corner, left := s.row[min(from, len(b))], stretchMax
+		if from == 0 {
+			left, s.row[0] = i+1, i+1
+		}
+		least := left
+		for j := from; j < to; j++ {
+			n := corner
+			if c != b[j] {
+				n = 1 + min(corner, left, s.row[j+1])
+			}
+			corner, left, s.row[j+1] = s.row[j+1], n, n
+			least = min(least, n)
+		}
+		dst[i+1] = least
+	}
+}
+
+// shiftMost is far more than slips shift the letters of a stretch.
+const shiftMost = 32
+
 // withinHalf reports whether the longer of two texts is longer by half at most.
 func withinHalf(shorter, longer int) bool { return 2*longer <= 3*shorter }
 
@@ -107,7 +187,7 @@ func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
 		a, b = b, a
 	}
 	limit := bounds{int(revisedShare * float64(len(b))), 0, 1, stretchMax}
-	e = s.align(a, b, limit, false)
+	e, _ = s.align(a, b, limit, false)
 	if e.Edits > limit.most || revisedDigit*e.Digits > e.Edits {
 		return false, Edited{}
 	}
@@ -116,29 +196,31 @@ func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
 
 // align returns how a and b differ, to the end of both or, if either end will
 // do, to that of a: by the fewest edits if a fits in the first stretch, else by hardly
-// more. Beyond the bounds it says no more than that the edits are more than most.
-// Of equally short ways it takes the one that, from the end, keeps a character
-// rather than replaces it, then deletes, then inserts.
-func (s *Alignment) align(a, b []rune, limit bounds, either bool) (e Edited) {
-	for size := limit.first; len(a) > 0; size = stretchMax {
+// more. Beyond the bounds it says no more than that the edits are more than most,
+// and up to where it got. Of equally short ways it takes the one that, from the
+// end, keeps a character rather than replaces it, then deletes, then inserts.
+func (s *Alignment) align(a, b []rune, limit bounds, either bool) (e Edited, end place) {
+	beyond := Edited{Edits: limit.most + 1}
+	for size := limit.first; end.a < len(a); size = stretchMax {
+		a, b := a[end.a:], b[end.b:]
 		size = min(size, len(a))
 		most := min(limit.most-e.Edits, limit.lead+size/limit.letters, stretchMax)
 		last := size == len(a)
 		if rest := len(b) - len(a); -rest > limit.most-e.Edits || !either && rest > limit.most-e.Edits {
-			return Edited{Edits: limit.most + 1}
+			return beyond, end
 		}
 		whole := last && !either && len(b) <= size+most
 		x, edits := s.fill(a[:size], b[:min(len(b), size+most)], whole)
 		if edits > most {
-			return Edited{Edits: limit.most + 1}
+			return beyond, end
 		}
 		x = s.keep(a, b, x, last && (either || whole), &e)
-		a, b = a[x.a:], b[x.b:]
+		end = place{end.a + x.a, end.b + x.b}
 	}
-	if !either && len(b) > 0 {
-		e.Edits, e.Pieces, e.Digits = e.Edits+len(b), e.Pieces+1, e.Digits+numerals(b)
+	if rest := b[end.b:]; !either && len(rest) > 0 {
+		e.Edits, e.Pieces, e.Digits = e.Edits+len(rest), e.Pieces+1, e.Digits+numerals(rest)
 	}
-	return e
+	return e, end
 }
 
 // before orders texts.

@@ -46,7 +46,7 @@ func TestAlignAgainstTable(t *testing.T) {
 		}
 		want := levenshtein(a, b)
 		var s Alignment
-		e := s.align(a, b, bounds{most, 60, 1, stretchMin}, false)
+		e, _ := s.align(a, b, bounds{most, 60, 1, stretchMin}, false)
 		if want > most {
 			if e.Edits <= most {
 				t.Fatalf("%d edits of at most %d, want %d", e.Edits, most, want)
@@ -73,7 +73,7 @@ func TestAlignLongAgainstTable(t *testing.T) {
 			text := random(r, 300+r.IntN(2000), []rune(letters))
 			other := slipped(text, int(share*float64(len(text))), r, []rune(letters))
 			want := levenshtein(text, other)
-			e := s.align(text, other, bounds{mostEdits(max(len(text), len(other))), 12, 4, stretchMin}, false)
+			e, _ := s.align(text, other, bounds{mostEdits(max(len(text), len(other))), 12, 4, stretchMin}, false)
 			if e.Edits < want || float64(e.Edits) > 1.02*float64(want)+1 {
 				t.Errorf("%q, %g edited: %+v, the fewest are %d", letters, share, e, want)
 			}
@@ -92,9 +92,9 @@ func TestAlignAnything(t *testing.T) {
 		limit := bounds{rapid.IntRange(0, 1000).Draw(t, "most"), rapid.IntRange(0, 300).Draw(t, "lead"), rapid.IntRange(1, 8).Draw(t, "letters of a lead"), rapid.SampledFrom([]int{stretchMin, stretchMax}).Draw(t, "first")}
 		either := rapid.Bool().Draw(t, "either")
 		var s Alignment
-		e := s.align(a, b, limit, either)
-		if again := s.align(a, b, limit, either); again != e {
-			t.Fatalf("%+v, then %+v", e, again)
+		e, end := s.align(a, b, limit, either)
+		if again, same := s.align(a, b, limit, either); again != e || same != end {
+			t.Fatalf("%+v up to %v, then %+v up to %v", e, end, again, same)
 		}
 		if e.Edits > limit.most {
 			return
@@ -135,6 +135,40 @@ func TestSlipsOfLongTexts(t *testing.T) {
 		if got := judge(c.of); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// One of two long texts with slips may have a piece beyond the other, wherever
+// it stands, of half of the other's length at most; not two.
+func TestSlipsAroundAPiece(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	letters := ideographs()
+	var s Alignment
+	judge := func(a, b []rune) (Verdict, Edited) {
+		v, e := s.slips(a, b)
+		if back, eBack := s.slips(b, a); back != v || eBack != e {
+			t.Errorf("%+v of %+v, and %+v of %+v the other way round", v, e, back, eBack)
+		}
+		return v, e
+	}
+	for range 400 {
+		text := random(r, ShortMax+1+r.IntN(1200), letters)
+		at, n := r.IntN(len(text)+1), 40+r.IntN(len(text)*2/5-40)
+		whole := slices.Insert(slices.Clone(text), at, random(r, n, letters)...)
+		other := slipped(whole, len(whole)/10, r, letters)
+		if v, e := judge(text, other); !v.Same || e.Edits > len(whole)/10+n {
+			t.Errorf("%d letters behind %d of %d: %+v of %+v", n, at, len(text), v, e)
+		}
+	}
+	text := random(r, 900, letters)
+	twice := slices.Insert(slices.Clone(text), 300, random(r, 150, letters)...)
+	twice = slices.Insert(twice, 700, random(r, 150, letters)...)
+	if v, _ := judge(text, slipped(twice, 90, r, letters)); v.Same {
+		t.Errorf("two pieces: %+v", v)
+	}
+	long := slices.Insert(slices.Clone(text), 450, random(r, 500, letters)...)
+	if v, _ := judge(text, long); v.Same {
+		t.Errorf("a piece of more than half: %+v", v)
 	}
 }
 

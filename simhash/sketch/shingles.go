@@ -98,17 +98,19 @@ func Containment(a, b []uint64) float64 {
 // Shared returns |a∩b| of two sets of hashes as Shingles gives them.
 func Shared(a, b []uint64) int {
 	n := 0
-	for len(a) > 0 && len(b) > 0 {
-		x, y := a[0], b[0]
-		if x == y {
-			n++
-		}
+	for i, j := 0, 0; i < len(a) && j < len(b); { // without branches that nobody can foresee
+		x, y := a[i], b[j]
+		one, other, both := 0, 0, 0
 		if x <= y {
-			a = a[1:]
+			one = 1
 		}
 		if y <= x {
-			b = b[1:]
+			other = 1
 		}
+		if x == y {
+			both = 1
+		}
+		i, j, n = i+one, j+other, n+both
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -139,14 +140,12 @@ func hex4(b []byte) rune {
 // half becomes U+FFFD.
 func unescape(dst, b []byte) []byte {
 	for i := 0; i < len(b); {
-		j := i
-		for j < len(b) && b[j] != '\\' {
-			j++
+		n := bytes.IndexByte(b[i:], '\\')
+		if n < 0 {
+			return append(dst, b[i:]...)
 		}
+		j := i + n
 		dst = append(dst, b[i:j]...)
-		if j == len(b) {
-			break
-		}
 		i = j + 2
 		switch c := b[j+1]; c {
 		case 'b':

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
 var schema = lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 5, Prints: true}, {Width: 24}}}
@@ -25,9 +26,9 @@ var schema = lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 5, Prints: t
 func TestKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &store{schema: lookup.Schema{Bits: rapid.SampledFrom([]int{64, 128}).Draw(t, "bits"), Tables: schema.Tables}}
-		want := reference{rapid.Uint32().Draw(t, "version"), rapid.Int64Min(0).Draw(t, "row"), 0, rapid.Uint64().Draw(t, "lo")}
+		want := stored.Reference{Version: uint64(rapid.Uint32().Draw(t, "version")), Row: rapid.Int64Min(0).Draw(t, "row"), Lo: rapid.Uint64().Draw(t, "lo")}
 		if s.schema.Bits == 128 {
-			want.hi = rapid.Uint64().Draw(t, "hi")
+			want.Hi = rapid.Uint64().Draw(t, "hi")
 		}
 		if got, err := s.parseSuffix(s.suffix(want)); err != nil || got != want {
 			t.Fatalf("%+v became %+v, %v", want, got, err)
@@ -166,7 +167,7 @@ func TestDeadline(t *testing.T) {
 // and end.
 func TestHostileRows(t *testing.T) {
 	rows := &store{schema: schema}
-	one, two := "0000"+rows.suffix(reference{version: 1, row: 1}), "0000"+rows.suffix(reference{version: 1, row: 2})
+	one, two := "0000"+rows.suffix(stored.Reference{Version: 1, Row: 1}), "0000"+rows.suffix(stored.Reference{Version: 1, Row: 2})
 	for name, keys := range map[string][]string{
 		"another prefix": {"01" + one}, "the same again": {one, one}, "backwards": {two, one}, "no digits": {one + "xyz"}, "short": {one[:20]},
 	} {
@@ -177,7 +178,7 @@ func TestHostileRows(t *testing.T) {
 		body := set.body()
 		g := at(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
 		s := &store{gateway: g, schema: schema}
-		_, err := s.references(context.Background(), &lookup.Query{Keys: []lookup.Key{{Table: 0}}, Distance: 64}, map[uint32]string{1: "p"})
+		_, err := s.references(context.Background(), &lookup.Query{Keys: []lookup.Key{{Table: 0}}, Distance: 64}, map[uint64]string{1: "p"})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -17,7 +17,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -37,7 +36,6 @@ const (
 	batched  = 500    // documents that are sent at once
 	page     = 10_000 // rows of a scan that are asked for at once
 	gathered = 100    // documents that are asked for at once: their keys are in a URL
-	maxScans = 4096   // of one query
 	again    = 5      // times that a query is repeated because parts change meanwhile
 
 	stateKey       = "meta"
@@ -60,10 +58,10 @@ type snapshot struct {
 }
 
 // byVersion names the parts.
-func (s *snapshot) byVersion() map[uint32]string {
-	names := make(map[uint32]string, len(s.Parts))
+func (s *snapshot) byVersion() map[uint64]string {
+	names := make(map[uint64]string, len(s.Parts))
 	for part, version := range s.Parts {
-		names[version] = part
+		names[uint64(version)] = part
 	}
 	return names
 }
@@ -192,13 +190,6 @@ func (s *store) Parts(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(now.Parts)), nil
 }
 
-// reference names a document, with its fingerprint.
-type reference struct {
-	version uint32
-	row     int64
-	hi, lo  uint64
-}
-
 // keyPrefix is what the rows of a key start with: table and value, in
 // hexadecimal digits.
 func (s *store) keyPrefix(k lookup.Key) string {
@@ -206,14 +197,14 @@ func (s *store) keyPrefix(k lookup.Key) string {
 }
 
 // suffix is what follows it: fingerprint, version and row.
-func (s *store) suffix(r reference) string {
+func (s *store) suffix(r stored.Reference) string {
 	if s.schema.Bits == 128 {
-		return fmt.Sprintf("%016x%016x%08x%x", r.hi, r.lo, r.version, r.row)
+		return fmt.Sprintf("%016x%016x%08x%x", r.Hi, r.Lo, r.Version, r.Row)
 	}
-	return fmt.Sprintf("%016x%08x%x", r.lo, r.version, r.row)
+	return fmt.Sprintf("%016x%08x%x", r.Lo, r.Version, r.Row)
 }
 
-func (s *store) parseSuffix(text string) (r reference, err error) {
+func (s *store) parseSuffix(text string) (r stored.Reference, err error) {
 	number := func(digits int) (v uint64) {
 		if digits = min(digits, len(text)); err == nil {
 			v, err = strconv.ParseUint(text[:digits], 16, 64)
@@ -222,10 +213,10 @@ func (s *store) parseSuffix(text string) (r reference, err error) {
 		return v
 	}
 	if s.schema.Bits == 128 {
-		r.hi = number(16)
+		r.Hi = number(16)
 	}
-	r.lo, r.version, r.row = number(16), uint32(number(8)), int64(number(16))
-	if err != nil || text != "" || r.row < 0 {
+	r.Lo, r.Version, r.Row = number(16), number(8), int64(number(16))
+	if err != nil || text != "" || r.Row < 0 {
 		return r, errors.New("a row's key that is none")
 	}
 	return r, nil
@@ -233,7 +224,7 @@ func (s *store) parseSuffix(text string) (r reference, err error) {
 
 // documentKey names the row of a document. The last digit of its number comes
 // first, so that documents that are put together are spread.
-func documentKey(version uint32, row int64) string {
+func documentKey(version uint64, row int64) string {
 	return fmt.Sprintf("%s%x%08x%x", documentPrefix, row%documentGroups, version, row)
 }
 
@@ -305,17 +296,12 @@ func (s *store) send(ctx context.Context, part string, version uint32, each func
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		if e.Row <= last {
-			return fmt.Errorf("lookup: part %s: row %d comes behind row %d", part, e.Row, last)
+		if err := stored.CheckEntry(e, s.schema, last); err != nil {
+			return fmt.Errorf("part %s: %w", part, err)
 		}
 		last = e.Row
-		for _, k := range e.Keys {
-			if err := s.schema.CheckKey(k); err != nil {
-				return err
-			}
-		}
-		documents.add(documentKey(version, e.Row), stored.AppendKeys(stored.AppendEntry(nil, e), e.Keys))
-		suffix := s.suffix(reference{version, e.Row, e.Hi, e.Lo})
+		documents.add(documentKey(uint64(version), e.Row), stored.AppendKeys(stored.AppendEntry(nil, e), e.Keys))
+		suffix := s.suffix(stored.Reference{Version: uint64(version), Row: e.Row, Hi: e.Hi, Lo: e.Lo})
 		for _, k := range e.Keys {
 			keys.add(s.keyPrefix(k)+suffix, nil)
 		}
@@ -373,7 +359,7 @@ func (s *store) erase(ctx context.Context, version uint32) error {
 				if err != nil {
 					return fmt.Errorf("row %.60q: %w", r.key, err)
 				}
-				suffix := s.suffix(reference{version, e.Row, e.Hi, e.Lo})
+				suffix := s.suffix(stored.Reference{Version: uint64(version), Row: e.Row, Hi: e.Hi, Lo: e.Lo})
 				for _, k := range stored.ParseKeys(rest) {
 					if err := s.schema.CheckKey(k); err != nil {
 						return fmt.Errorf("row %.60q: %w", r.key, err)
@@ -402,11 +388,8 @@ func (s *store) erase(ctx context.Context, version uint32) error {
 // it wants of them. It begins with what the last query saw of the parts, and
 // again if that has changed.
 func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
-	if err := q.Check(s.schema); err != nil {
-		return nil, err
-	}
-	if scans := s.scans(q); q.All && q.Reach == nil || scans > maxScans {
-		return nil, fmt.Errorf("lookup: hbase: distance %d: %w, and at most %d of them at once", q.Distance, lookup.ErrScan, maxScans)
+	if err := stored.CheckQuery(q, s.schema); err != nil {
+		return nil, fmt.Errorf("lookup: hbase: %w", err)
 	}
 	before, last := s.seen.Load(), error(nil)
 	if before == nil {
@@ -429,14 +412,6 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	return nil, s.failed(last)
 }
 
-// scans is how many prefixes a query reads.
-func (s *store) scans(q *lookup.Query) (n int) {
-	for i, k := range q.Keys {
-		n += stored.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
-	}
-	return n
-}
-
 // between answers from the parts that are there before and after. What is there
 // after comes with an error if the query may be repeated, as when it differs.
 func (s *store) between(ctx context.Context, q *lookup.Query, before *snapshot) (hits []lookup.Hit, after *snapshot, err error) {
@@ -457,7 +432,7 @@ func (s *store) between(ctx context.Context, q *lookup.Query, before *snapshot) 
 		tasks.Go(func() error {
 			keys := make([]string, len(some))
 			for i, r := range some {
-				keys[i] = documentKey(r.version, r.row)
+				keys[i] = documentKey(r.Version, r.Row)
 			}
 			rows, err := s.gateway.get(within, keys)
 			mu.Lock()
@@ -480,8 +455,8 @@ func (s *store) between(ctx context.Context, q *lookup.Query, before *snapshot) 
 		}
 	}
 	for _, r := range wanted {
-		h := lookup.Hit{Part: names[r.version]}
-		text, ok := documents[documentKey(r.version, r.row)]
+		h := lookup.Hit{Part: names[r.Version]}
+		text, ok := documents[documentKey(r.Version, r.Row)]
 		if !ok { // the part may have gone after the state was read
 			return nil, after, fmt.Errorf("part %s has lost documents: remove the table", h.Part)
 		}
@@ -495,17 +470,9 @@ func (s *store) between(ctx context.Context, q *lookup.Query, before *snapshot) 
 }
 
 // references are the documents that a query wants, each once, in order.
-func (s *store) references(ctx context.Context, q *lookup.Query, names map[uint32]string) ([]reference, error) {
-	order := func(a, b reference) int {
-		return cmp.Or(cmp.Compare(q.Apart(a.hi, a.lo), q.Apart(b.hi, b.lo)), strings.Compare(names[a.version], names[b.version]), cmp.Compare(a.row, b.row))
-	}
-	nearest := func(r []reference) []reference {
-		slices.SortFunc(r, order)
-		r = slices.Compact(r)
-		return r[:min(len(r), q.Limited())]
-	}
+func (s *store) references(ctx context.Context, q *lookup.Query, names map[uint64]string) ([]stored.Reference, error) {
+	wanted := stored.NewWanted(q, names)
 	var mu sync.Mutex
-	var near, others []reference
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(inFlight)
 	for i, k := range q.Keys {
@@ -513,27 +480,23 @@ func (s *store) references(ctx context.Context, q *lookup.Query, names map[uint3
 		for value := range stored.Around(k.Value, s.schema.Tables[k.Table].Width, q.ReachOf(i)) {
 			prefix := s.keyPrefix(lookup.Key{Table: k.Table, Value: value})
 			tasks.Go(func() error {
-				var here []reference
+				var here []stored.Reference
 				err := s.gateway.scan(ctx, prefix, page, func(r row) error {
 					ref, err := s.parseSuffix(r.key[len(prefix):])
 					if err != nil {
 						return fmt.Errorf("row %.60q: %w", r.key, err)
 					}
-					if _, there := names[ref.version]; !there || prints && q.Apart(ref.hi, ref.lo) > q.Distance {
+					if !wanted.May(ref, prints) {
 						return nil
 					}
 					if here = append(here, ref); len(here) >= 2*q.Limited()+page { // of a hot key
-						here = nearest(here)
+						here = wanted.Nearest(here)
 					}
 					return nil
 				})
 				mu.Lock()
 				defer mu.Unlock()
-				if prints {
-					near = append(near, here...)
-				} else {
-					others = append(others, nearest(here)...)
-				}
+				wanted.Add(here, prints)
 				return err
 			})
 		}
@@ -541,7 +504,5 @@ func (s *store) references(ctx context.Context, q *lookup.Query, names map[uint3
 	if err := tasks.Wait(); err != nil {
 		return nil, err
 	}
-	all := append(nearest(near), others...)
-	slices.SortFunc(all, order)
-	return slices.Compact(all), nil
+	return wanted.All(), nil
 }

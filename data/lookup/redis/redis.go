@@ -164,13 +164,7 @@ func (s *store) member(version uint64, row int64, hi, lo uint64) string {
 	return string(binary.AppendUvarint(b, uint64(row)))
 }
 
-type reference struct {
-	version uint64
-	row     int64
-	hi, lo  uint64
-}
-
-func (s *store) parseMember(m string) (r reference, ok bool) {
+func (s *store) parseMember(m string) (r stored.Reference, ok bool) {
 	b := []byte(m)
 	take := func() (v uint64) {
 		if ok = ok && len(b) >= 8; ok {
@@ -186,11 +180,21 @@ func (s *store) parseMember(m string) (r reference, ok bool) {
 		return v
 	}
 	ok = true
-	if r.lo = take(); s.schema.Bits == 128 {
-		r.hi = take()
+	if r.Lo = take(); s.schema.Bits == 128 {
+		r.Hi = take()
 	}
-	r.version, r.row = number(), int64(number())
+	r.Version, r.Row = number(), int64(number())
 	return r, ok && len(b) == 0
+}
+
+// do sends commands, at once, and returns the first error among the answers.
+func (s *store) do(ctx context.Context, commands ...rueidis.Completed) error {
+	for _, r := range s.client.DoMulti(ctx, commands...) {
+		if err := r.Error(); err != nil {
+			return fmt.Errorf("lookup: redis: %w", err)
+		}
+	}
+	return nil
 }
 
 // Put sends the documents under a version of their own, and then makes it the
@@ -204,8 +208,8 @@ func (s *store) Put(ctx context.Context, part string, each func(yield func(*look
 		return fmt.Errorf("lookup: redis: %w", err)
 	}
 	name := strconv.FormatUint(version, 10)
-	if err := s.client.Do(ctx, s.client.B().Sadd().Key(s.key("pending")).Member(name).Build()).Error(); err != nil {
-		return fmt.Errorf("lookup: redis: %w", err)
+	if err := s.do(ctx, s.client.B().Sadd().Key(s.key("pending")).Member(name).Build()); err != nil {
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -214,25 +218,15 @@ func (s *store) Put(ctx context.Context, part string, each func(yield func(*look
 	}()
 	var batch rueidis.Commands
 	flush := func() error {
-		for _, r := range s.client.DoMulti(ctx, batch...) {
-			if err := r.Error(); err != nil {
-				return fmt.Errorf("lookup: redis: %w", err)
-			}
-		}
-		batch = nil
-		return nil
+		defer func() { batch = nil }()
+		return s.do(ctx, batch...)
 	}
 	last, n := int64(-1), 0
 	err = each(func(e *lookup.Entry) error {
-		if e.Row <= last {
-			return fmt.Errorf("lookup: part %s: row %d comes behind row %d", part, e.Row, last)
+		if err := stored.CheckEntry(e, s.schema, last); err != nil {
+			return fmt.Errorf("part %s: %w", part, err)
 		}
 		last = e.Row
-		for _, k := range e.Keys {
-			if err := s.schema.CheckKey(k); err != nil {
-				return err
-			}
-		}
 		text := stored.AppendKeys(stored.AppendEntry(nil, e), e.Keys)
 		batch = append(batch, s.client.B().Hset().Key(s.documents(name)).FieldValue().FieldValue(strconv.FormatInt(e.Row, 10), string(text)).Build())
 		m := s.member(version, e.Row, e.Hi, e.Lo)
@@ -264,15 +258,10 @@ func (s *store) Put(ctx context.Context, part string, each func(yield func(*look
 	if old != "" {
 		publish = append(publish, s.client.B().Sadd().Key(s.key("pending")).Member(old).Build())
 	}
-	for _, r := range s.client.DoMulti(ctx, append(publish, s.client.B().Exec().Build())...) {
-		if err := r.Error(); err != nil {
-			return fmt.Errorf("lookup: redis: %w", err)
-		}
+	if err := s.do(ctx, append(publish, s.client.B().Exec().Build())...); err != nil || old == "" {
+		return err
 	}
-	if old != "" {
-		return s.erase(ctx, old)
-	}
-	return nil
+	return s.erase(ctx, old)
 }
 
 // Drop removes a part.
@@ -284,14 +273,13 @@ func (s *store) Drop(ctx context.Context, part string) error {
 	if err != nil {
 		return fmt.Errorf("lookup: redis: %w", err)
 	}
-	for _, r := range s.client.DoMulti(ctx,
+	err = s.do(ctx,
 		s.client.B().Multi().Build(),
 		s.client.B().Hdel().Key(s.key("parts")).Field(part).Build(),
 		s.client.B().Sadd().Key(s.key("pending")).Member(version).Build(),
-		s.client.B().Exec().Build()) {
-		if err := r.Error(); err != nil {
-			return fmt.Errorf("lookup: redis: %w", err)
-		}
+		s.client.B().Exec().Build())
+	if err != nil {
+		return err
 	}
 	return s.erase(ctx, version)
 }
@@ -321,33 +309,23 @@ func (s *store) erase(ctx context.Context, version string) error {
 				batch = append(batch, s.client.B().Srem().Key(s.setKey(k)).Member(m).Build())
 			}
 		}
-		for _, r := range s.client.DoMulti(ctx, batch...) {
-			if err := r.Error(); err != nil {
-				return fmt.Errorf("lookup: redis: %w", err)
-			}
+		if err := s.do(ctx, batch...); err != nil {
+			return err
 		}
 		if cursor = page.Cursor; cursor == 0 {
 			break
 		}
 	}
-	for _, r := range s.client.DoMulti(ctx,
+	return s.do(ctx,
 		s.client.B().Del().Key(s.documents(version)).Build(),
-		s.client.B().Srem().Key(s.key("pending")).Member(version).Build()) {
-		if err := r.Error(); err != nil {
-			return fmt.Errorf("lookup: redis: %w", err)
-		}
-	}
-	return nil
+		s.client.B().Srem().Key(s.key("pending")).Member(version).Build())
 }
 
 // Near reads the sets of the query's keys, and then the documents that it
 // wants of them. Only parts that are there before and after count.
 func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error) {
-	if err := q.Check(s.schema); err != nil {
-		return nil, err
-	}
-	if sets := s.sets(q); q.All && q.Reach == nil || sets > maxSets {
-		return nil, fmt.Errorf("lookup: redis: distance %d: %w, and at most %d of them at once", q.Distance, lookup.ErrScan, maxSets)
+	if err := stored.CheckQuery(q, s.schema); err != nil {
+		return nil, fmt.Errorf("lookup: redis: %w", err)
 	}
 	names, wanted, err := s.members(ctx, q)
 	if err != nil {
@@ -355,7 +333,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	}
 	fields := map[uint64][]string{} // rows by version
 	for _, r := range wanted {
-		fields[r.version] = append(fields[r.version], strconv.FormatInt(r.row, 10))
+		fields[r.Version] = append(fields[r.Version], strconv.FormatInt(r.Row, 10))
 	}
 	versions := slices.Sorted(maps.Keys(fields))
 	documents := make(rueidis.Commands, 0, len(versions)+1)
@@ -403,21 +381,8 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 			hits = append(hits, h)
 		}
 	}
-	slices.SortFunc(hits, func(a, b lookup.Hit) int {
-		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
-	})
+	slices.SortFunc(hits, stored.Compare)
 	return hits, nil
-}
-
-// maxSets is how many sets one query reads at most.
-const maxSets = 4096
-
-// sets is how many sets a query reads.
-func (s *store) sets(q *lookup.Query) (n int) {
-	for i, k := range q.Keys {
-		n += stored.Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
-	}
-	return n
 }
 
 // allParts asks for the version of each part.
@@ -444,7 +409,7 @@ func partsOf(r rueidis.RedisResult) (map[uint64]string, error) {
 
 // members are the documents of the query's sets that are wanted, each once, and
 // the names of all parts, by version, before the sets were read.
-func (s *store) members(ctx context.Context, q *lookup.Query) (names map[uint64]string, wanted []reference, err error) {
+func (s *store) members(ctx context.Context, q *lookup.Query) (names map[uint64]string, references []stored.Reference, err error) {
 	commands := rueidis.Commands{s.allParts()}
 	var tables []int
 	for i, k := range q.Keys {
@@ -457,40 +422,24 @@ func (s *store) members(ctx context.Context, q *lookup.Query) (names map[uint64]
 	if names, err = partsOf(answers[0]); err != nil {
 		return nil, nil, err
 	}
-	order := func(a, b reference) int {
-		return cmp.Or(cmp.Compare(q.Apart(a.hi, a.lo), q.Apart(b.hi, b.lo)), strings.Compare(names[a.version], names[b.version]), cmp.Compare(a.row, b.row))
-	}
-	var near, others []reference
+	wanted := stored.NewWanted(q, names)
 	for i, r := range answers[1:] {
 		members, err := r.ToArray()
 		if err != nil {
 			return nil, nil, fmt.Errorf("lookup: redis: %w", err)
 		}
 		prints := s.schema.Tables[tables[i]].Prints
-		var here []reference
+		var here []stored.Reference
 		for j := range members {
 			m, err := members[j].ToString()
 			if err != nil {
 				return nil, nil, fmt.Errorf("lookup: redis: %w", err)
 			}
-			ref, ok := s.parseMember(m)
-			if !ok || prints && q.Apart(ref.hi, ref.lo) > q.Distance {
-				continue
-			}
-			if _, there := names[ref.version]; there {
+			if ref, ok := s.parseMember(m); ok && wanted.May(ref, prints) {
 				here = append(here, ref)
 			}
 		}
-		if prints {
-			near = append(near, here...)
-			continue
-		}
-		slices.SortFunc(here, order)
-		others = append(others, here[:min(len(here), q.Limited())]...)
+		wanted.Add(here, prints)
 	}
-	slices.SortFunc(near, order)
-	near = slices.Compact(near)
-	all := append(near[:min(len(near), q.Limited())], others...)
-	slices.SortFunc(all, order)
-	return names, slices.Compact(all), nil
+	return names, wanted.All(), nil
 }

@@ -212,15 +212,15 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 		if len(offsets)&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if e.Row <= last || len(offsets) >= math.MaxUint32-1 {
-			return fmt.Errorf("lookup: part %s: row %d comes behind row %d", name, e.Row, last)
+		if err := stored.CheckEntry(e, s.schema, last); err != nil {
+			return fmt.Errorf("part %s: %w", name, err)
+		}
+		if len(offsets) >= math.MaxUint32-1 {
+			return fmt.Errorf("lookup: part %s: more than %d documents", name, len(offsets))
 		}
 		last = e.Row
 		at := uint32(len(offsets))
 		for _, k := range e.Keys {
-			if err := s.schema.CheckKey(k); err != nil {
-				return fmt.Errorf("part %s: %w", name, err)
-			}
 			tables[k.Table] = append(tables[k.Table], posting{k.Value, at, e.Hi, e.Lo})
 		}
 		offsets = append(offsets, w.at)
@@ -492,8 +492,6 @@ type near struct {
 	distance int
 }
 
-func (n near) same(o near) bool { return n.part == o.part && n.row == o.row }
-
 // Near looks every key up in every part. Of a part that is asked for all near
 // documents it compares all fingerprints where that is less work.
 func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, err error) {
@@ -554,7 +552,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 	slices.SortFunc(found, func(a, b near) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.part.name, b.part.name), cmp.Compare(a.row, b.row))
 	})
-	found = slices.CompactFunc(found, near.same)
+	found = slices.CompactFunc(found, func(a, b near) bool { return a.part == b.part && a.row == b.row })
 	return s.hits(q, append(found[:min(len(found), q.Limited())], others...))
 }
 
@@ -578,9 +576,7 @@ func (s *store) hits(q *lookup.Query, all []near) ([]lookup.Hit, error) {
 		h.Distance = q.Apart(h.Hi, h.Lo)
 		hits = append(hits, h)
 	}
-	slices.SortFunc(hits, func(a, b lookup.Hit) int {
-		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
-	})
+	slices.SortFunc(hits, stored.Compare)
 	return hits, nil
 }
 

@@ -59,6 +59,15 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// sized is how many documents a file of a dump has: in the short form, with which
+// the race detector runs, a quarter.
+func sized(documents int) int {
+	if testing.Short() {
+		return documents / 4
+	}
+	return documents
+}
+
 // dump writes a folder of JSONL files with near-duplicates between them.
 func dump(t testing.TB, dir string, files, documents int) {
 	t.Helper()
@@ -128,7 +137,7 @@ func TestKilledRunsResume(t *testing.T) {
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, 12, 400)
+	dump(t, in, 12, sized(400))
 	archive, err := fs.ReadFile(sample.Files(), "crawl-00.warc.gz") // its texts are a table
 	if err == nil {
 		err = os.WriteFile(filepath.Join(in, "crawl.warc.gz"), archive, 0o600)
@@ -223,7 +232,7 @@ func TestDiskFull(t *testing.T) {
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, 2, 2000)
+	dump(t, in, 2, sized(2000))
 	out := filepath.Join(dir, "out")
 	args := []string{"run", in, "--out", out, "--pairs"}
 	failures := 0

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -182,8 +184,22 @@ func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
 	if err != nil {
 		return err
 	}
+	defer debug.SetMemoryLimit(bound())
 	f.options.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
 	return lookup.NewServer(x, lookup.ServerOptions{}).Serve(ctx, l)
+}
+
+// bound has the garbage collector hold this process to what it takes now and
+// what the requests under way may take, and returns the limit there was. What
+// the environment says (GOMEMLIMIT) holds if it is less.
+func bound() (was int64) {
+	const requests = 112 << 20
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	was = debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(was, int64(m.Sys-m.HeapReleased)+requests))
+	return was
 }
 
 // find prints what is known of a page.

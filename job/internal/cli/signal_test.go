@@ -102,23 +102,27 @@ func TestSignals(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond)
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		if kept, _ := filepath.Glob(filepath.Join(dir, "stdin", "state", "*stdin*")); len(kept) > 0 { // it reads
+			break
+		}
+	}
 	end(cmd, func() string { return "" }, exitInterrupted)
 	serveAndEnd(t, lib, end)
 }
 
-// serveAndEnd ends a service while a page is half sent.
-func serveAndEnd(t *testing.T, lib string, end func(*exec.Cmd, func() string, ...int)) {
+// service starts a look-up service, and returns its address and what it says.
+func service(t *testing.T, lib string) (cmd *exec.Cmd, host string, said func() string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "lookup", "--library", lib, "--serve", "127.0.0.1:0")
+	cmd = exec.Command(os.Args[0], "lookup", "--library", lib, "--serve", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	t.Cleanup(func() { _ = log.Close() }) // nothing is written to it here
 	cmd.Stderr = log
-	said := func() string {
+	said = func() string {
 		text, err := os.ReadFile(log.Name())
 		if err != nil {
 			t.Error(err)
@@ -135,7 +139,14 @@ func serveAndEnd(t *testing.T, lib string, end func(*exec.Cmd, func() string, ..
 			t.Fatalf("no service: %s", said())
 		}
 	}
-	conn, err := net.Dial("tcp", address.FindStringSubmatch(said())[1])
+	return cmd, address.FindStringSubmatch(said())[1], said
+}
+
+// serveAndEnd ends a service while a page is half sent.
+func serveAndEnd(t *testing.T, lib string, end func(*exec.Cmd, func() string, ...int)) {
+	t.Helper()
+	cmd, host, said := service(t, lib)
+	conn, err := net.Dial("tcp", host)
 	if err != nil {
 		t.Fatal(err)
 	}

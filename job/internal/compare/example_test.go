@@ -1,13 +1,9 @@
-package compare_test
+package compare
 
-import (
-	"fmt"
-
-	"github.com/neardup/neardup/job/internal/compare"
-)
+import "fmt"
 
 func Example() {
-	report, err := compare.Dirs("runs/before", "runs/after", "length")
+	report, err := Dirs("runs/before", "runs/after", "length")
 	fmt.Println(len(report), err)
 	for _, d := range report.Defects() {
 		fmt.Println(d.Kind, d.What, d.Before, d.After)

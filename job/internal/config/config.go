@@ -60,7 +60,7 @@ type Input struct {
 	NoHeader     bool   `yaml:"no_header" json:"no_header,omitzero" help:"CSV and TSV have no header row: columns are named 1, 2 and so on"`
 	Encoding     string `yaml:"encoding" json:"encoding,omitzero" flag:"encoding" group:"Input" help:"encoding of all text (default: detected)"`
 	MaxRecord    int64  `yaml:"max_record" json:"max_record" least:"1" help:"skip records of more bytes"`
-	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records tolerated"`
+	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records tolerated: a count, a share, or SHARE or COUNT"`
 	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids" allow:"skip,fail" help:"what to do with a repeated id"`
 	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes" least:"1" help:"cut plain JSONL into splits of about this size"`
 }
@@ -248,7 +248,7 @@ func Default() Config {
 			HTTPStatus:   data.HTTPStatusOK,
 			HTML:         data.HTMLMain,
 			MaxRecord:    32 << 20,
-			MaxBad:       "10%",
+			MaxBad:       "10% or 10", // of a handful of records one is a large share
 			DuplicateIDs: "skip",
 			SplitBytes:   64 << 20,
 		},
@@ -412,23 +412,25 @@ func isAddress(text string) bool {
 	return ok && host != "" && port != ""
 }
 
-// minBad is the number of unusable records that a share always allows: of a
-// handful of records one is a large share.
-const minBad = 10
-
 // BadLimit returns a function that says whether bad unusable records among
-// total are too many: more than the count, or more than the share and than ten.
+// total are too many: more than the count, more than the share, or, where
+// MaxBad has both, more than either.
 func (in Input) BadLimit() (func(bad, total int64) bool, error) {
-	share, isShare := strings.CutSuffix(in.MaxBad, "%")
-	if p, err := strconv.ParseFloat(share, 64); isShare && err == nil && p >= 0 && p <= 100 {
-		return func(bad, total int64) bool {
-			return float64(bad) > max(p*float64(total)/100, minBad)
-		}, nil
+	share, count, both := strings.Cut(in.MaxBad, " or ")
+	switch {
+	case both:
+	case strings.HasSuffix(share, "%"):
+		count = "0"
+	default:
+		share, count = "0%", share
 	}
-	if n, err := strconv.ParseInt(in.MaxBad, 10, 64); err == nil && n >= 0 {
-		return func(bad, _ int64) bool { return bad > n }, nil
+	number, isShare := strings.CutSuffix(share, "%")
+	p, err := strconv.ParseFloat(number, 64)
+	n, cerr := strconv.ParseInt(count, 10, 64)
+	if !isShare || err != nil || cerr != nil || !(p >= 0 && p <= 100) || n < 0 {
+		return nil, errors.New("write a count like 1000, a share like 10%, or both, of which the larger holds, like 10% or 10")
 	}
-	return nil, errors.New("write a count like 1000 or a share like 10%")
+	return func(bad, total int64) bool { return bad > n && float64(bad) > p*float64(total)/100 }, nil
 }
 
 // Unusable reports whether a record skipped for that reason counts towards

@@ -14,7 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Match is a document of an earlier night that one of tonight's matches.
+// Match is a document of an earlier night that one of this run's matches.
 type Match struct {
 	Night, ID, FirstSeen string
 	Distance             int
@@ -28,7 +28,7 @@ func (e *Match) compare(o *Match) int {
 	return cmp.Or(cmp.Compare(e.Distance, o.Distance), strings.Compare(e.Night, o.Night), strings.Compare(e.ID, o.ID))
 }
 
-// Known gathers what earlier nights know of tonight's documents: of each
+// Known gathers what earlier nights know of this run's documents: of each
 // row, a document, the night in which its id was first seen, and that in which
 // it was first seen unchanged, if it is of no unit; of each unit the best match
 // among the earlier documents, the best of another id, the clusters that all
@@ -55,7 +55,7 @@ type ofUnit struct {
 }
 
 // New gathers for so many rows and units; before is the name of the night before
-// tonight.
+// this run's.
 func New(rows, units int, before string) *Known {
 	return &Known{before: before, rows: make([]seen, rows), units: make([]*ofUnit, units)}
 }
@@ -67,7 +67,7 @@ func (e *Known) Reset() {
 	e.passed.Store(0)
 }
 
-// Pass counts earlier documents that were compared with all of tonight's. Safe
+// Pass counts earlier documents that were compared with all of this run's. Safe
 // for concurrent use.
 func (e *Known) Pass(documents int64) { e.passed.Add(documents) }
 
@@ -291,21 +291,21 @@ func FoundedCluster(night string, id []byte) string {
 	return night + "/" + hex.EncodeToString(sum[:12])
 }
 
-// Descent is a cluster among tonight's documents with the earlier clusters
+// Descent is a cluster among this run's documents with the earlier clusters
 // that it continues.
 type Descent struct {
 	Founded string   // its id if it continues none; no other cluster has it
 	Earlier []string // ids of clusters of earlier nights
 	// Alone says that the cluster was cut from a wider one. It does not join
 	// earlier clusters with each other, and continues one of them only if no
-	// other of tonight's clusters does.
+	// other of this run's clusters does.
 	Alone bool
 }
 
 // Merge says that a cluster has become a part of another.
 type Merge struct{ From, Into string }
 
-// Descend gives tonight's clusters their ids. A cluster keeps its id when it
+// Descend gives this run's clusters their ids. A cluster keeps its id when it
 // grows; where several earlier clusters are joined, all take the smallest id
 // among them, that of the eldest, and the merges say so, in order. The order
 // of the clusters does not matter.

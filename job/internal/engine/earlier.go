@@ -29,8 +29,8 @@ const StageEarlier = "previous"
 // use, and to be removed, once the stage is done.
 const EarlierParts = "earlier.parts"
 
-// Tonight is the night at hand as the join with earlier nights takes it: which
-// units there are depends on the night's documents alone. It never changes, and
+// Tonight is this run's documents as the join with earlier nights takes them: which
+// units there are depends on these documents alone. It never changes, and
 // is safe for concurrent use.
 type Tonight struct {
 	IDs   IDs
@@ -42,12 +42,11 @@ type Tonight struct {
 	night string
 	index func() (*mapper.Index, error) // made when it is asked for first
 
-	crowded int // different earlier documents that a joiner gathers, at most
+	hot int // different earlier documents of hot keys that a joiner gathers, at most
 }
 
-// maxCrowded is how many different documents that meet a crowd of tonight's a
-// joiner gathers.
-const maxCrowded = 32 << 10
+// maxHot is how many different documents of hot keys a joiner gathers.
+const maxHot = 32 << 10
 
 // plainLook is what tells whether a document that is not matched is as it was.
 type plainLook struct {
@@ -63,7 +62,7 @@ const NoUnit = ^uint32(0)
 // Join indexes those that are matched, on so many goroutines. each is called for
 // every row; it may be nil, and keeps nothing of it.
 func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Tonight, error) {
-	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, crowded: maxCrowded}
+	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -177,9 +176,9 @@ func (n *Tonight) NewKnown(m *library.Manifest) *earlier.Known {
 	return earlier.New(n.IDs.Len(), n.Views.Len(), before)
 }
 
-// Join streams the documents of earlier nights in the splits past tonight's, on
-// so many goroutines, each of which holds a batch of rows, and has found gather
-// what they say. advance is told of the documents as they pass, concurrently.
+// Join streams the documents of earlier nights in the splits past this run's, on
+// workers goroutines, each of which holds a batch of rows, and adds the matches
+// to found. advance is told of the documents as they pass, concurrently.
 func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *earlier.Known, advance func(documents int64)) error {
 	if len(splits) == 0 {
 		return nil
@@ -217,7 +216,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	return nil
 }
 
-// joiner joins batches of a library with tonight, one after the other.
+// joiner joins batches of a library with this run's documents, one after the other.
 type joiner struct {
 	night   *Tonight
 	index   *mapper.Index
@@ -225,7 +224,7 @@ type joiner struct {
 	columns mapper.EarlierRows
 	seen    string
 
-	crowded  *mapper.Units  // the different documents that meet a crowd; nil: none yet
+	hot      *mapper.Units  // the different documents that share a hot key; nil: none yet
 	gathered *earlier.Known // those that look like each of them
 	view     data.View
 }
@@ -251,7 +250,7 @@ func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 		row.Distance = met.Distance
 		row.Similarity, row.Reason = told(met.Evidence)
 		found.Add(met.Unit, &row)
-	}, func(i int) { j.crowd(b, i, rows, found) })
+	}, func(i int) { j.gather(b, i, rows, found) })
 }
 
 func plain(b *library.Batch, i int) plainLook {
@@ -266,32 +265,33 @@ func earlierRow(b *library.Batch, i int) earlier.Row {
 	return earlier.Row{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
 }
 
-// crowd gathers earlier documents that look alike and meet a crowd of tonight's,
-// to be compared with it as one.
-func (j *joiner) crowd(b *library.Batch, i int, rows *mapper.EarlierRows, found *earlier.Known) {
-	if j.crowded == nil {
-		j.crowded, j.gathered = mapper.NewUnits(true), found.Alike(j.night.crowded)
+// gather takes an earlier document that shares a hot key: those that look alike
+// are compared with this run's as one.
+func (j *joiner) gather(b *library.Batch, i int, rows *mapper.EarlierRows, found *earlier.Known) {
+	if j.hot == nil {
+		j.hot, j.gathered = mapper.NewUnits(true), found.Alike(j.night.hot)
 	}
 	rows.View(i, &j.view)
 	row := earlierRow(b, i)
-	j.gathered.Add(j.crowded.Add(&j.view), &row)
-	if j.crowded.Len() == j.night.crowded {
+	j.gathered.Add(j.hot.Add(&j.view), &row)
+	if j.hot.Len() == j.night.hot {
 		j.flush(found)
 	}
 }
 
-// flush compares what was gathered with tonight's, and has found gather it.
+// flush compares what was gathered with this run's documents, and adds the
+// matches to found.
 func (j *joiner) flush(found *earlier.Known) {
-	if j.crowded == nil {
+	if j.hot == nil {
 		return
 	}
-	j.index.NewProber(judge(j.night.match)).Probe(j.crowded.Rows(), func(met mapper.EarlierMatch) {
+	j.index.NewProber(judge(j.night.match)).Probe(j.hot.Rows(), func(met mapper.EarlierMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
 			similarity, reason := told(met.Evidence)
 			found.TakeAlike(met.Unit, &g, met.Distance, similarity, reason)
 		}
 	}, nil)
-	j.crowded, j.gathered = nil, nil
+	j.hot, j.gathered = nil, nil
 }
 
 var laneNormal = []byte(simhash.LaneNormal.String())
@@ -324,9 +324,9 @@ func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 	return c
 }
 
-// judge returns the verdict on two documents that met, for one goroutine; nil
+// judge returns the verdict on a candidate pair, for one goroutine; nil
 // when the distance alone decides. The texts of earlier nights are gone: what
-// they would settle, the estimate decides.
+// they would decide, the estimate does.
 func judge(m config.Match) func(a, b *data.View) data.Evidence {
 	if !m.Verified() {
 		return nil

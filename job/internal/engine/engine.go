@@ -37,7 +37,7 @@ type Engine interface {
 	// for the bounds on hot keys every pair of mapper.Rule. emit is safe for concurrent use and keeps no batch.
 	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
 
-	// Earlier joins tonight's documents with those of earlier nights in the
+	// Earlier joins this run's documents with those of earlier nights in the
 	// splits of the library, which do not overlap, each split as Tonight.Join
 	// does, and adds what is found to found, which is empty. The result does
 	// not depend on the splits; it is undefined on error.

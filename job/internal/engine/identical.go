@@ -52,8 +52,11 @@ func (x *Identities) Find(ctx context.Context, emit func(identical.Document) err
 		}
 		return nil
 	}
-	ids := func(first, last uint64, yield func(doc, key uint64) error) error {
-		return d.Scan(first, last, views.ID, func(doc uint64, r *views.Row) error { return yield(doc, r.ID) })
+	ids := func(first, last uint64, yield func(doc, key uint64)) error {
+		return d.Scan(first, last, views.ID, func(doc uint64, r *views.Row) error {
+			yield(doc, r.ID)
+			return nil
+		})
 	}
 	err := x.equal(ctx, ids, x.hashIDs, func(docs []uint64, _ uint64) error { return dropOthers(identical.DuplicateID, docs) })
 	if err != nil {
@@ -72,8 +75,11 @@ func (x *Identities) Find(ctx context.Context, emit func(identical.Document) err
 			return err
 		}
 	}
-	prints := func(first, last uint64, yield func(doc, key uint64) error) error {
-		return d.Each(ctx, first, last, 0, func(doc uint64, r *views.Row) error { return yield(doc, r.View.Lo^r.View.Hi) })
+	prints := func(first, last uint64, yield func(doc, key uint64)) error {
+		return d.Each(ctx, first, last, 0, func(doc uint64, r *views.Row) error {
+			yield(doc, r.View.Lo^r.View.Hi)
+			return nil
+		})
 	}
 	confirm := x.hashViews
 	if form := d.Form(); !form.Verified && !form.Wide {
@@ -89,7 +95,12 @@ func (x *Identities) Find(ctx context.Context, emit func(identical.Document) err
 
 // keys calls yield with the keys of documents from first to last − 1, in
 // ascending order of these.
-type keys func(first, last uint64, yield func(doc, key uint64) error) error
+type keys func(first, last uint64, yield func(doc, key uint64)) error
+
+// within are the keys of documents from first to last − 1.
+func (k keys) within(first, last uint64) func(yield func(doc, key uint64)) error {
+	return func(yield func(doc, key uint64)) error { return k(first, last, yield) }
+}
 
 // documentBytes is about what finding equal keys takes for a document in
 // memory.
@@ -101,20 +112,31 @@ const documentBytes = 64
 func (x *Identities) equal(ctx context.Context, keys keys,
 	confirm func(ctx context.Context, wanted *Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
-	passes := n*documentBytes/uint64(max(x.Memory, 1)) + 1
-	var groups groups
-	for pass := range passes {
-		// To read the views some times costs less than to deal the keys by way
-		// of the disk.
-		advance := x.begin()
-		docs, k, err := Gather(ctx, x.Documents, x.Workers, passes, func(first, last uint64, yield func(doc, key uint64)) error {
-			defer advance(int64(last - first))
-			return keys(first, last, func(doc, key uint64) error {
-				if passes == 1 || uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass {
+	passes, share := n*documentBytes/uint64(max(x.Memory, 1))+1, uint64(1)
+	pass, of := uint64(0), keys
+	if passes > 1 {
+		// Most keys come once. Those that do not are few enough for a pass, or
+		// the views are read some times, which costs less than to deal the keys
+		// by way of the disk.
+		repeats, err := x.repeats(ctx, keys)
+		if err != nil {
+			return err
+		}
+		passes, share = repeats.candidates()*documentBytes/uint64(max(x.Memory/2, 1))+1, slotsPerKey
+		of = func(first, last uint64, yield func(doc, key uint64)) error {
+			return repeats.repeated(keys.within(first, last), func(doc, key uint64) {
+				if uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass {
 					yield(doc, key)
 				}
-				return nil
 			})
+		}
+	}
+	var groups groups
+	for ; pass < passes; pass++ {
+		advance := x.begin()
+		docs, k, err := Gather(ctx, x.Documents, x.Workers, share, func(first, last uint64, yield func(doc, key uint64)) error {
+			defer advance(int64(last - first))
+			return of(first, last, yield)
 		})
 		if err != nil {
 			return err
@@ -124,7 +146,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 			return err
 		}
 		groups.add(set, docs)
-		if confirm == nil && passes == 1 {
+		if confirm == nil && share == 1 {
 			x.Documents.prints = &Prints{Set: set, Docs: docs}
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -130,11 +131,21 @@ type Shingles struct {
 	splits map[int]*splitShingles
 }
 
+// splitShingles is the file of a split.
 type splitShingles struct {
-	once sync.Once
-	err  error
-	n    int
-	b    []byte
+	once     sync.Once
+	err      error
+	table    []uint64 // three words a document: its row, where its shingles end, where its letters do
+	shingles []uint64
+	letters  []byte
+}
+
+// ends are where the shingles and letters of document i end, 0 before the first.
+func (p *splitShingles) ends(i int) (shingles, letters uint64) {
+	if i < 0 {
+		return 0, 0
+	}
+	return p.table[3*i+1], p.table[3*i+2]
 }
 
 // OpenShingles returns a reader that holds about so many bytes.
@@ -142,8 +153,7 @@ func OpenShingles(dir *rundir.Dir, documents *Documents, limit int64) *Shingles 
 	return &Shingles{dir: dir, documents: documents, limit: limit, splits: map[int]*splitShingles{}}
 }
 
-// Read reads the text of a document. Its letters are valid as long as they are
-// referred to, and not to be changed.
+// Read reads the text of a document, which is not to be changed.
 func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 	task := s.documents.Part(doc)
 	s.mu.Lock()
@@ -158,25 +168,14 @@ func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 		return part.err
 	}
 	row := doc - s.documents.First(task)
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(part.b[8*i:]) }
-	low := sort.Search(part.n, func(i int) bool { return word(1+3*i) >= row })
-	if low == part.n || word(1+3*low) != row {
+	n := len(part.table) / 3
+	i := sort.Search(n, func(i int) bool { return part.table[3*i] >= row })
+	if i == n || part.table[3*i] != row {
 		return fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
 	}
-	ends := func(i int) (shingles, letters int) {
-		if i < 0 {
-			return 0, 0
-		}
-		return int(word(2 + 3*i)), int(word(3 + 3*i))
-	}
-	from, fromLetter := ends(low - 1)
-	to, toLetter := ends(low)
-	text.Shingles = text.Shingles[:0]
-	for i := from; i < to; i++ {
-		text.Shingles = append(text.Shingles, word(1+3*part.n+i))
-	}
-	all, _ := ends(part.n - 1)
-	text.Letters = part.b[8*(1+3*part.n+all):][fromLetter:toLetter]
+	from, fromLetter := part.ends(i - 1)
+	to, toLetter := part.ends(i)
+	text.Shingles, text.Letters = part.shingles[from:to], part.letters[fromLetter:toLetter]
 	return nil
 }
 
@@ -193,12 +192,31 @@ func (s *Shingles) load(task int, part *splitShingles) error {
 		s.splits = map[int]*splitShingles{task: part}
 	}
 	s.mu.Unlock()
-	if part.b, err = state.Read(path, kindShingles); err != nil {
+	b, err := state.Read(path, kindShingles)
+	if err != nil {
 		return err
 	}
-	if len(part.b) < 8 || uint64(len(part.b)/24) < binary.LittleEndian.Uint64(part.b) {
-		return fmt.Errorf("%s: %w", path, state.ErrDamaged)
+	words := func(n uint64) []uint64 {
+		if uint64(len(b)/8) < n {
+			err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
+			return nil
+		}
+		w := make([]uint64, n)
+		for i := range w {
+			w[i], b = binary.LittleEndian.Uint64(b), b[8:]
+		}
+		return w
 	}
-	part.n = int(binary.LittleEndian.Uint64(part.b))
-	return nil
+	if head := words(1); err == nil {
+		part.table = words(3 * head[0])
+	}
+	if err != nil {
+		return err
+	}
+	shingles, letters := part.ends(len(part.table)/3 - 1)
+	if part.shingles = words(shingles); err == nil && uint64(len(b)) != letters {
+		err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
+	}
+	part.letters = bytes.Clone(b) // what is before them is not kept
+	return err
 }

@@ -416,6 +416,10 @@ type Match struct {
 	Cluster    string   `json:"cluster,omitempty"`  // as it was when the night was added
 }
 
+// largeText is the size of a text, in bytes, for which a Fingerprinter is not
+// kept.
+const largeText = 1 << 20
+
 // Find fingerprints the document as the library's runs do and returns what is
 // near it. Of an id that matches in several nights the best is named, the
 // earliest of the equally near.
@@ -432,7 +436,9 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 	if err != nil { // f may be in any state
 		return nil, err
 	}
-	defer job.Release(f)
+	if len(doc.Text) < largeText { // else its buffers would stay
+		defer job.Release(f)
+	}
 	var v data.View
 	mapper.View(&row, &v)
 	return x.find(ctx, &v, row.Lane)

@@ -288,7 +288,7 @@ func TestService(t *testing.T) {
 			{"JSON without text", "application/json", `{"title":"x"}`, 400, `has no \"text\"`},
 			{"JSON of another form", "application/json", `{"text":[1]}`, 400, "is not"},
 			{"a JSON list", "application/json", `[]`, 400, "there is a JSON array"},
-			{"two objects", "application/json", `{"text":"x"}{}`, 400, "behind"},
+			{"two objects", "application/json", `{"text":"x"}{}`, 400, "after top-level value"},
 			{"deep JSON", "application/json", strings.Repeat("[", 30000), 400, "is not"},
 			{"HTML without text", "text/html", "<html><script>x</script></html>", 422, "no text"},
 			{"bytes", "text/html", "\x00\xff\xfe<\x80" + strings.Repeat("\x90", 100), 0, ""},

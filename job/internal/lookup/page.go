@@ -66,6 +66,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
+	later(w, code)
 	w.WriteHeader(code)
 	_, _ = out.WriteTo(w) // who asked may have gone
 }
@@ -89,14 +90,8 @@ func (s *Server) answerForm(w http.ResponseWriter, r *http.Request, a *asked) (*
 		if err == nil {
 			body, err = io.ReadAll(part)
 		}
-		var tooLarge *http.MaxBytesError
-		switch {
-		case errors.As(err, &tooLarge):
-			return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
-		case errors.Is(err, errFull):
-			return nil, failure{http.StatusServiceUnavailable, err}
-		case err != nil:
-			return nil, fail(http.StatusBadRequest, "the form did not arrive: %w", err)
+		if err != nil {
+			return nil, in.refuse("form", err)
 		}
 		fields[part.FormName()] = body
 	}

@@ -237,9 +237,7 @@ func (s *Server) lookup(w http.ResponseWriter, r *http.Request) {
 func (s *Server) tell(w http.ResponseWriter, ask func() (*Answer, error)) {
 	answer, code, err := s.measured(ask)
 	if err != nil {
-		if code == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "1")
-		}
+		later(w, code)
 		writeJSON(w, code, map[string]string{"error": err.Error()})
 		return
 	}
@@ -273,6 +271,13 @@ func (s *Server) measured(ask func() (*Answer, error)) (answer *Answer, code int
 	return answer, code, err
 }
 
+// later says when who was turned away for now may come back.
+func later(w http.ResponseWriter, code int) {
+	if code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+}
+
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -295,19 +300,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	in := s.counted(w, r)
 	defer in.release()
 	pieces, err := readPieces(in)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
-	case errors.Is(err, errFull):
-		in.release()
-		_, _ = io.Copy(io.Discard, in.in) // else the sender finds the connection broken, and no answer
-		return nil, failure{http.StatusServiceUnavailable, err}
-	case err != nil:
-		return nil, fail(http.StatusBadRequest, "the page did not arrive: %w", err)
+	if err != nil {
+		return nil, in.refuse("page", err)
 	}
 	err = s.work(r.Context(), in.read, func(ctx context.Context) error {
-		doc, err := s.index.Page(bytes.Join(pieces, nil), r.Header.Get("Content-Type"))
+		body := bytes.Join(pieces, nil)
+		pieces = nil // twice is enough
+		doc, err := s.index.Page(body, r.Header.Get("Content-Type"))
 		if err == nil {
 			answer, err = s.index.Find(ctx, doc)
 		}
@@ -380,6 +379,20 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// refuse is the failure of a page or form that could not be read.
+func (c *counted) refuse(what string, err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
+	case errors.Is(err, errFull):
+		c.release()
+		_, _ = io.Copy(io.Discard, c.in) // else the sender finds the connection broken, and no answer
+		return failure{http.StatusServiceUnavailable, err}
+	}
+	return fail(http.StatusBadRequest, "the %s did not arrive: %w", what, err)
+}
+
 // readPieces reads all of in, and holds little more than its bytes.
 func readPieces(in io.Reader) (pieces [][]byte, err error) {
 	for size := 4 << 10; ; size = 64 << 10 {
@@ -428,16 +441,12 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 			Title string  `json:"title"`
 			Text  *string `json:"text"`
 		}
-		dec := json.NewDecoder(bytes.NewReader(body))
-		if err := dec.Decode(&page); err != nil {
+		if err := json.Unmarshal(body, &page); err != nil {
 			var kind *json.UnmarshalTypeError // whose text names types of this program
 			if errors.As(err, &kind) {
 				err = fmt.Errorf("there is a JSON %s at offset %d", kind.Value, kind.Offset)
 			}
 			return nil, fail(http.StatusBadRequest, `the body is not {"title": …, "text": …}: %w`, err)
-		}
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return nil, fail(http.StatusBadRequest, "there is something behind the JSON object")
 		}
 		if page.Text == nil {
 			return nil, fail(http.StatusBadRequest, `the object has no "text"`)

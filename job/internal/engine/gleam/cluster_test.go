@@ -1,14 +1,18 @@
+//go:build linux
+
 package gleam
 
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +38,14 @@ func TestMain(m *testing.M) {
 	}
 	if code, ours := Main(os.Args[1:], os.Stdin, os.Stderr); ours {
 		os.Exit(code)
+	}
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		// These tests wait for other processes most of the time.
+		if err := parallel.Value.Set(fmt.Sprint(2 * runtime.GOMAXPROCS(0))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	code := m.Run()
 	if command.folder != "" {
@@ -105,7 +117,9 @@ func newEngine(t testing.TB, o Options) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cluster.Fence = nil })
+	if cluster.Fence != nil { // this process is in it, and no other test runs
+		t.Cleanup(func() { cluster.Fence = nil })
+	}
 	return e
 }
 
@@ -203,12 +217,17 @@ func kill(pid int, sig syscall.Signal) {
 
 // ports are those that were given to servers: one that starts has not taken
 // its own yet.
-var ports = make(map[int]bool)
+var (
+	portsMutex sync.Mutex
+	ports      = make(map[int]bool)
+)
 
 // freePort finds a port that is free, and free 10000 above it, both below
 // those that connections are given.
 func freePort(t testing.TB) int {
 	t.Helper()
+	portsMutex.Lock()
+	defer portsMutex.Unlock()
 	for range 100 {
 		port := 10_240 + rand.IntN(12_000)
 		if !ports[port] && !ports[port-10_000] && !ports[port+10_000] && isFree(port) && isFree(port+10_000) {

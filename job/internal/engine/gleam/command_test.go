@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -48,6 +50,15 @@ func buildCommand(t *testing.T) string {
 	return filepath.Join(command.folder, "neardup")
 }
 
+// blow is a signal to a run.
+type blow struct {
+	sig   syscall.Signal
+	stage string // a worker of which has begun
+	code  int
+}
+
+func (b blow) String() string { return fmt.Sprintf("%v in %s", b.sig, b.stage) }
+
 // TestCommand sends signals to the real command, as scripts/submit.sh starts
 // it, in either flow: it ends as it promises and leaves nothing running, and
 // the same command again ends with the bytes of a run on this machine.
@@ -56,21 +67,16 @@ func TestCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the command")
 	}
-	binary := buildCommand(t)
+	t.Parallel()
 	sample, err := filepath.Abs(filepath.Join(root, "data", "sample"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, there := filepath.Join(t.TempDir(), "local"), filepath.Join(t.TempDir(), "cluster")
-	if out, err := exec.Command(binary, "run", sample, "--out", here, "--preset", config.PresetThorough, "--pairs").CombinedOutput(); err != nil {
+	here := filepath.Join(t.TempDir(), "local")
+	if out, err := exec.Command(buildCommand(t), "run", sample, "--out", here, "--preset", config.PresetThorough, "--pairs").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	type blow struct {
-		sig   syscall.Signal
-		stage string // a worker of which has begun
-		code  int
-	}
-	blows := []blow{{syscall.SIGINT, engine.StageFingerprint, 130}, {syscall.SIGTERM, stagePartial, 130}, {syscall.SIGKILL, engine.StageTexts, -1}, {syscall.SIGKILL, engine.StageWrite, -1}}
+	blows := []blow{{syscall.SIGINT, engine.StageFingerprint, 130}, {syscall.SIGKILL, engine.StageTexts, -1}, {syscall.SIGTERM, stagePartial, 130}, {syscall.SIGKILL, engine.StageWrite, -1}}
 	if long() {
 		blows = []blow{
 			{syscall.SIGINT, cluster.Deal, 130}, {syscall.SIGTERM, cluster.Deal, 130}, {syscall.SIGKILL, engine.StageFingerprint, -1},
@@ -81,18 +87,29 @@ func TestCommand(t *testing.T) {
 			{syscall.SIGINT, engine.StageWrite, 130}, {syscall.SIGTERM, engine.StageWrite, 130}, {syscall.SIGKILL, engine.StageWrite, -1},
 		}
 	}
-	c := startCluster(t, 3, 4)
+	for some := range slices.Chunk(blows, 2) { // each run gets over more than one
+		t.Run(fmt.Sprint(some), func(t *testing.T) {
+			t.Parallel()
+			survives(t, sample, here, some)
+		})
+	}
+}
+
+// survives strikes a run over the sample and has it end like the one on this
+// machine.
+func survives(t *testing.T, sample, here string, blows []blow) {
+	c, there := startCluster(t, 3, 4), filepath.Join(t.TempDir(), "cluster")
 	start := func() (*exec.Cmd, *bytes.Buffer) {
-		return submit(t, binary, "--master", c.master, "--out", there, "--preset", config.PresetThorough, "--pairs", sample)
+		return submit(t, buildCommand(t), "--master", c.master, "--out", there, "--preset", config.PresetThorough, "--pairs", sample)
 	}
 	for _, b := range blows {
 		cmd, said, took := strike(t, start, there, b.stage, signal(b.sig))
-		t.Logf("%v in %s: exit code %d after %v", b.sig, b.stage, cmd.ProcessState.ExitCode(), took.Round(time.Second/10))
+		t.Logf("%v: exit code %d after %v", b, cmd.ProcessState.ExitCode(), took.Round(time.Second/10))
 		if code := cmd.ProcessState.ExitCode(); code != b.code {
-			t.Errorf("%v in %s: exit code %d, want %d: %s", b.sig, b.stage, code, b.code, said)
+			t.Errorf("%v: exit code %d, want %d: %s", b, code, b.code, said)
 		}
 		if b.code == 130 && !strings.Contains(said.String(), "the same command goes on") {
-			t.Errorf("%v in %s: it says %s", b.sig, b.stage, said)
+			t.Errorf("%v: it says %s", b, said)
 		}
 		if b.sig == syscall.SIGKILL { // it cannot remove its own files; the next run does
 			for began := time.Now(); c.remains("") != ""; time.Sleep(time.Second / 10) {

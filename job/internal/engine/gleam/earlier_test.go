@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -253,6 +255,8 @@ func firstDifference(a, b string) string {
 // Splits that are joined stay joined: what one attempt, or one run, has found is
 // not looked for again, and what is of another state of the library is removed.
 func TestJoinedSplitsAreKept(t *testing.T) {
+	needCluster(t)
+	t.Parallel()
 	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 1500)
 	cut := in.cut(100)
 	dir := openRun(t)

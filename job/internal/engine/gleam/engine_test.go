@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -24,6 +26,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/internal/planted"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -207,6 +210,8 @@ func (v variant) config() config.Config {
 }
 
 func TestEqualsLocal(t *testing.T) {
+	needCluster(t)
+	t.Parallel()
 	variants := map[int][]variant{
 		3: {{64, 3, 20_000}},
 		1: {{128, 5, 3_000}},
@@ -219,6 +224,7 @@ func TestEqualsLocal(t *testing.T) {
 	}
 	for agents, vs := range variants {
 		t.Run(fmt.Sprintf("%d agents", agents), func(t *testing.T) {
+			t.Parallel()
 			c := startCluster(t, agents, 12/agents)
 			for _, v := range vs {
 				matchEqualsLocal(t, c, v)
@@ -429,4 +435,43 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 		sameFiles(t, ours, theirs, folder)
 	}
 	c.left(theirs.Path())
+}
+
+// Two runs that begin a flow at the same moment take different slots: the
+// second waits until there are enough for it.
+func TestTwoRunsTakeTurns(t *testing.T) {
+	const slots = 10 // a flow of the match stage takes 7
+	c := startCluster(t, 1, slots)
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		dir, cfg := openRun(t), variant{64, 3, faultDocuments}.config()
+		documents := writeViews(t, dir, cfg, planted.Prints(faultDocuments, 64))
+		e := newEngine(t, Options{Master: c.master, Stall: time.Minute})
+		group.Go(func() {
+			if _, err := findPairs(t.Context(), t, e, dir, cfg, documents); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	go func() {
+		defer close(done)
+		group.Wait()
+	}()
+	most := 0
+	for {
+		select {
+		case <-done:
+			if most <= slots/2 || most > slots {
+				t.Errorf("%d of %d slots were taken at once", most, slots)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+			agents, err := cluster.Agents(t.Context(), c.master)
+			if err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, cluster.Total(agents).Used)
+		}
+	}
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -505,6 +507,7 @@ func (r *faultRuns) each(ctx context.Context, t *testing.T, e *Engine, dir *rund
 // has one case of each kind.
 func TestFaults(t *testing.T) {
 	needCluster(t)
+	t.Parallel()
 	type try struct {
 		fault
 		point

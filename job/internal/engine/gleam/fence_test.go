@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -17,7 +19,6 @@ import (
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
 )
 
 // kept is a cluster of three agents as scripts/cluster.sh starts and keeps it.
@@ -34,6 +35,7 @@ func startKept(t *testing.T) *kept {
 		t.Skip("servers take seconds to come back")
 	}
 	orSkip(t, "unshare --net true")
+	t.Parallel()
 	k := &kept{T: t, state: t.TempDir()}
 	t.Cleanup(func() {
 		if out, err := script(t, k.state, nil, "down"); err != nil {
@@ -102,13 +104,13 @@ func (k *kept) resident(name string) (mib int) {
 	return mib >> 10
 }
 
-// run runs a match flow.
+// run runs on the cluster. The command does it: an engine in this process would
+// take all of the process into the fence, and other tests with it.
 func (k *kept) run() {
 	k.Helper()
-	dir, cfg := openRun(k), variant{64, 3, faultDocuments}.config()
-	documents := writeViews(k, dir, cfg, planted.Prints(faultDocuments, 64))
-	if _, err := findPairs(k.Context(), k, newEngine(k, Options{Master: k.state, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
-		k.Error(err)
+	cmd, said := submit(k.T, buildCommand(k.T), "--master", k.state, "--out", filepath.Join(k.TempDir(), "run"), filepath.Join(root, "data", "sample", "pages-01.jsonl"))
+	if err := cmd.Wait(); err != nil {
+		k.Errorf("%v: %s", err, said)
 	}
 }
 
@@ -194,7 +196,7 @@ func TestKept(t *testing.T) {
 		time.Sleep(time.Second)
 		took := k.well()
 		t.Logf("%s: all is well after %v", c.name, (took + time.Second).Round(time.Second/10))
-		if took > 10*time.Second {
+		if took > 30*time.Second {
 			t.Errorf("%s: it took %v", c.name, took)
 		}
 	}
@@ -240,7 +242,7 @@ func TestKept(t *testing.T) {
 	}
 	took := k.well()
 	t.Logf("all is well after %v", took.Round(time.Second/10))
-	if took > 30*time.Second {
+	if took > time.Minute {
 		t.Errorf("it took %v: %s", took, k.ended())
 	}
 	for _, name := range []string{"master", "agent-0", "agent-1", "agent-2", "fence"} {

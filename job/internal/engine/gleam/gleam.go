@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package gleam executes a job's stages on a gleam cluster: the very stage
 // functions of mapper and reducer, in worker processes that gleam starts on
 // its agents. gleam itself reports no failure and loses rows with exit code

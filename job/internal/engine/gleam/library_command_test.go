@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -28,6 +30,7 @@ func TestLibraryCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the command")
 	}
+	t.Parallel()
 	binary := buildCommand(t)
 	sample, err := filepath.Abs(filepath.Join(root, "data", "sample"))
 	if err != nil {

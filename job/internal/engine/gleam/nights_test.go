@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -37,6 +39,7 @@ func (e joining) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 // nights on the cluster, and of the others the join with the library.
 func TestTenNights(t *testing.T) {
 	needCluster(t)
+	t.Parallel()
 	presets := []string{config.PresetBalanced}
 	if long() {
 		presets = append(presets, config.PresetClassic)
@@ -112,9 +115,10 @@ func TestNightsWithFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each night takes a stall or two")
 	}
-	n := 2
+	t.Parallel()
+	n, stall := 2, 20*time.Second // of a machine that is busy with other things
 	if long() {
-		n = 10
+		n, stall = 10, 6*time.Second
 	}
 	c := startCluster(t, 3, 4)
 	dir := t.TempDir()
@@ -151,7 +155,7 @@ func TestNightsWithFaults(t *testing.T) {
 			f.strike(c, agent)
 		}()
 		began := time.Now()
-		s := run("gleam", newEngine(t, Options{Master: c.master, Stall: 6 * time.Second}))
+		s := run("gleam", newEngine(t, Options{Master: c.master, Stall: stall}))
 		<-struck
 		t.Logf("night %s, agent %d %s after %v: done in %v, left out %+v", night, agent, f.name, delay, time.Since(began).Round(time.Second/10), s.LeftOut)
 		f.mend(c, agent)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package gleam
 
 import (
@@ -59,6 +61,8 @@ func crawl(t *testing.T) string {
 // Whole runs give the bytes of the local engine, the clean dump included, in
 // every preset and width, from documents and from fingerprints.
 func TestRunsEqualLocal(t *testing.T) {
+	needCluster(t)
+	t.Parallel()
 	c := startCluster(t, 3, 4)
 	input := crawl(t)
 	presets, widths := []string{config.PresetThorough}, []int{64}
@@ -104,6 +108,8 @@ func TestRunsEqualLocal(t *testing.T) {
 // Once the pages are extracted their archives may go: the run ends on the
 // cluster with its own texts.
 func TestInputIsGone(t *testing.T) {
+	needCluster(t)
+	t.Parallel()
 	c := startCluster(t, 2, 4)
 	runs := newFaultRuns(t)
 	for _, stage := range []string{engine.StageTexts, engine.StageWrite} {

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command fence serves the ways into and out of the network namespace of a
 // cluster, for scripts/cluster.sh: see the package of that name.
 package main

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package attempt is one attempt at a flow as all its processes see it: a
 // folder of the run directory with what is to be done (Spec), how far each
 // worker is (Progress), what went wrong (Failure) and what came of it (Result).

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package check looks, before the first flow, whether each agent can do its
 // part: the program starts there as a worker does, and looks for what the flows
 // need. Problems are reported before any work is done, with the host's name and

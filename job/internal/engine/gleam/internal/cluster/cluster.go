@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package cluster speaks to gleam: it asks a master for its agents and agents
 // whether they do their work, starts a program on one of them, runs a flow and
 // drops what is left of it. It is the only package that imports gleam, and

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package fence keeps a cluster's servers to their user. gleam's ports ask
 // nobody who he is, run what they are sent, and end at a few wrong bytes. So
 // master, agents and all that they start live in a network namespace of their

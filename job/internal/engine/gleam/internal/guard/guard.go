@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package guard makes sure that nothing of a flow outlives its attempt on a
 // host. Each flow has a guard on each agent, a process in its own session.
 // When the attempt's lease is gone, or is no longer renewed, it kills what gleam

@@ -1,3 +1,5 @@
+//go:build linux
+
 package supervise
 
 import (
@@ -152,6 +154,12 @@ func (r *Run) suspect(err error) {
 // room waits until so many slots are free, and for the master if it dies.
 func (r *Run) room(ctx context.Context, wanted int) error {
 	for began := time.Now(); ; {
+		agents, err := r.listed(ctx)
+		if err == nil {
+			r.agents = agents
+		} else if err := r.ready(ctx, 2); err != nil {
+			return err
+		}
 		total := cluster.Total(r.agents)
 		slots, used := total.Slots, total.Used
 		switch {
@@ -165,14 +173,6 @@ func (r *Run) room(ctx context.Context, wanted int) error {
 		if err := sleep(ctx, time.Second/2); err != nil {
 			return err
 		}
-		agents, err := r.listed(ctx)
-		if err != nil {
-			if err := r.ready(ctx, 2); err != nil {
-				return err
-			}
-			continue
-		}
-		r.agents = agents
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package supervise brings a flow to its end. Each attempt at it runs in a
 // driver, a process group of its own, with a deadline and a watch over its
 // progress; what fails is tried again, what it finished is kept, and what gleam
@@ -52,6 +54,7 @@ type Run struct {
 
 	agents   []cluster.Agent
 	dir      attempt.Dir // of the attempt under way
+	turn     *turn       // its
 	reported int64       // progress that the job knows of
 }
 
@@ -121,7 +124,11 @@ func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []
 		return err
 	}
 	r.fit(s)
-	if err := r.room(ctx, cluster.Slots(s)); err != nil {
+	if r.turn, err = takeTurn(ctx, r.Master, cluster.Slots(s), r.Stall); err != nil {
+		return err
+	}
+	defer r.turn.end()
+	if err := r.room(ctx, r.turn.wanted); err != nil {
 		return err
 	}
 	s.Agents = r.agents

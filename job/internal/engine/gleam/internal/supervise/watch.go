@@ -1,3 +1,5 @@
+//go:build linux
+
 package supervise
 
 import (
@@ -56,6 +58,7 @@ func (r *Run) watch(ctx context.Context, ended <-chan error) error {
 			}
 			all := r.dir.Progress()
 			r.advance(all)
+			r.turn.look(all)
 			if err := w.see(all, now); err != nil {
 				return err
 			}

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package wire is what travels through gleam: frames with a checksum, the rows
 // that carry them, and the accounts by which a receiver knows that all of it
 // arrived. gleam loses rows and reports success; a Ledger closes only when every

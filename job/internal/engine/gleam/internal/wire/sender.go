@@ -1,3 +1,5 @@
+//go:build linux
+
 package wire
 
 // Sender packs a task's records into frames for each of its destinations, and

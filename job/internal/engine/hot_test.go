@@ -87,7 +87,7 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 // crowdTonight is a night of so many different pages of the template.
 func crowdTonight(pages int) *Tonight {
 	match := config.Default().Match
-	n := &Tonight{Views: mapper.NewUnits(match.Verified()), match: match, bits: 64, night: "2026-11-20", crowded: maxCrowded}
+	n := &Tonight{Views: mapper.NewUnits(match.Verified()), match: match, bits: 64, night: "2026-11-20", hot: maxHot}
 	r := rand.New(rand.NewPCG(7, 2))
 	for n.Views.Len() < pages {
 		v := crowdView(r)
@@ -111,7 +111,7 @@ func gathered(e *earlier.Known) (all []earlier.Gathered) {
 // join says what comparing each with each says.
 func TestJoinOfCrowds(t *testing.T) {
 	l, n := crowdLibrary(t, 4, 300, 5), crowdTonight(200)
-	n.crowded = 100 // more come
+	n.hot = 100 // more come
 	splits, err := l.Splits(n.Before(), 100)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 // Package compare compares two run directories over the same input, document by
-// document, and tells the differences that a rule explains from defects. It is
-// for tests: it holds both runs in memory, and never changes them.
+// document, and tells the differences that a rule explains from defects. It
+// consists of tests: it holds both runs in memory, and never changes them.
 package compare
 
 import (

@@ -1,0 +1,114 @@
+//go:build linux && !race
+
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/job/internal/config"
+)
+
+// A service to which fifty pages of 8 MB come at once, as JSON, HTML and by the
+// form, takes less than 256 MiB, answers some, tells the others to come back,
+// and says all the while that it is there.
+func TestServiceMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute on a busy machine")
+	}
+	dir := t.TempDir()
+	lib := filepath.Join(dir, "lib")
+	dump(t, dir, 1, 50)
+	cmd, stderr := start(t, "run", filepath.Join(dir, "000.jsonl"), "--preset", config.PresetBalanced, "--library", lib, "--out", filepath.Join(dir, "2026-11-01"))
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	served, host, _ := service(t, lib)
+	defer func() {
+		_ = served.Process.Kill()
+		_ = served.Wait() // it was killed
+	}()
+	text := largeText(8<<20 - 1000)
+	var form bytes.Buffer
+	fields := multipart.NewWriter(&form)
+	for name, value := range map[string]string{"id": "", "text": text} {
+		if err := fields.WriteField(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fields.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pages := []struct{ path, kind, body string }{
+		{"/lookup", "application/json", `{"text":"` + text + `"}`},
+		{"/lookup", "text/html", "<p>" + text + "</p>"},
+		{"/", fields.FormDataContentType(), form.String()},
+	}
+	client := http.Client{Timeout: 2 * time.Minute}
+	var group sync.WaitGroup
+	var lock sync.Mutex
+	codes := map[int]int{}
+	for i := range 50 {
+		group.Go(func() {
+			p := pages[i%len(pages)]
+			resp, err := client.Post("http://"+host+p.path, p.kind, strings.NewReader(p.body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, resp.Body) // its code is looked at
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+			lock.Lock()
+			defer lock.Unlock()
+			codes[resp.StatusCode]++
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		group.Wait()
+	}()
+	for under := true; under; {
+		select {
+		case <-done:
+			under = false
+		case <-time.After(50 * time.Millisecond):
+		}
+		if resp, err := client.Get("http://" + host + "/healthz"); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", resp, err)
+		} else {
+			_ = resp.Body.Close()
+		}
+	}
+	if codes[200] == 0 || codes[200]+codes[503] != 50 {
+		t.Errorf("answers: %v", codes)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", served.Process.Pid))
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int
+	if _, serr := fmt.Sscan(peak, &kib); err != nil || serr != nil || kib > 256<<10 {
+		t.Errorf("peak of %d KiB, %v, %v", kib, err, serr)
+	}
+	t.Logf("%d MiB, answers %v", kib>>10, codes)
+}
+
+// largeText has so many bytes of made-up words.
+func largeText(size int) string {
+	var b strings.Builder
+	for i := uint32(0); b.Len() < size; i++ {
+		fmt.Fprintf(&b, "%x ", i*2654435761)
+	}
+	return b.String()[:size]
+}
