@@ -40,6 +40,9 @@ def count(statement):
 
 duckdb.sql("SET VARIABLE crawl = '%s'" % crawl)
 ask("duckdb", count)
+nights = "FROM read_parquet('../night=*/%s/*.parquet', hive_partitioning = true)"
+joined = duckdb.sql("SELECT DISTINCT night::VARCHAR " + nights % "matches" + " JOIN (" + nights % "clusters" + ") USING (night, row)")
+assert joined.fetchall() == [("2026-11-20",)], "the folder is no partition"
 `,
 	"pyspark": `
 from pyspark.sql import SparkSession
@@ -77,8 +80,8 @@ func TestQueries(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config.Default()
 	cfg.Match.AllPairs = true
-	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-11-20"}
-	out := filepath.Join(dir, "night1")
+	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-11-20"} // as the command takes it from the folder's name
+	out := filepath.Join(dir, "night=2026-11-20")
 	runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{sample}, Out: out, Config: cfg})
 	for name, script := range engines {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func (r *reader) open(names data.Columns) error {
 		if *f.leaf = leaf; leaf < 0 {
 			if f.column == &r.text {
 				_, err := field.Pick(paths, field.Candidates.Text[0], nil)
-				return fmt.Errorf("%w: name the column that holds the text", err)
+				return fmt.Errorf("%w: name the column that holds the text, input.text_column=NAME", err)
 			}
 			continue
 		}

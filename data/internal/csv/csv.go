@@ -317,7 +317,7 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 		}
 	}
 	if r.text < 0 {
-		return nil, errors.Join(fmt.Errorf("csv: %s: no column %s: name the column that holds the text; there are: %s; if that is a page, no row names them: set input.no_header",
+		return nil, errors.Join(fmt.Errorf("csv: %s: no column %s: name the column that holds the text, input.text_column=NAME; there are: %s; if that is a page, no row names them: set input.no_header=true",
 			split.Path, strings.Join(field.Candidates.Text, ", "), strings.Join(t.header, ", ")), t.close())
 	}
 	return r, nil

@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	for _, c := range []struct{ content, column, want string }{
 		{"", "", "csv: -: no header row: the file is empty"},
-		{"id,url\n", "", "csv: -: no column text, content, body, raw_content, article: name the column that holds the text; there are: id, url"},
+		{"id,url\n", "", "csv: -: no column text, content, body, raw_content, article: name the column that holds the text, input.text_column=NAME; there are: id, url"},
 		{"id,text\n", "words", `csv: -: no column "words"; there are: id, text`},
 		{"\"open\n", "", "csv: -: header row: "},
 	} {

@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/data/lookup/hbase"
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/lookup"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -71,7 +72,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 			var done func()
 			f.options.Log = shown.log
 			f.options.Reading, done = shown.progress("index")
-			x, err := f.open(cmd.Context())
+			x, err := f.open(cmd.Context(), std.typedAs("distance", "k"))
 			done()
 			if err != nil {
 				return err
@@ -122,8 +123,8 @@ func (f *lookupFlags) check(pages []string) error {
 	return nil
 }
 
-// open opens the library with its index.
-func (f *lookupFlags) open(ctx context.Context) (_ *lookup.Index, err error) {
+// open opens the library with its index. distance is how that was typed.
+func (f *lookupFlags) open(ctx context.Context, distance string) (_ *lookup.Index, err error) {
 	if f.index != "" {
 		if f.options.Store, err = storeAt(ctx, f.index); err != nil {
 			return nil, usageError{err}
@@ -131,9 +132,11 @@ func (f *lookupFlags) open(ctx context.Context) (_ *lookup.Index, err error) {
 	}
 	x, err := lookup.Open(ctx, f.dir, f.options)
 	var path *fs.PathError
+	var wrong *config.SettingError
 	switch own := filepath.Join(f.dir, library.Index); {
-	case errors.Is(err, lookup.ErrDistance):
-		return nil, usageError{err}
+	case errors.Is(err, lookup.ErrDistance) && errors.As(err, &wrong):
+		wrong.Name = distance
+		return nil, usageError{wrong}
 	case f.index == "" && errors.As(err, &path) && strings.HasPrefix(path.Path, own):
 		return nil, fmt.Errorf("%w: the index cannot be kept in %s: name another folder with --index", err, own)
 	}

@@ -27,8 +27,8 @@ in RUN, or what --html names; - is standard output.`,
   neardup report night1 --html - > night1.html`,
 		Args: need(1, "one run directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, done := newScreen(std.err, false, false).progress("report")
-			r, err := report.Read(cmd.Context(), args[0])
+			pass, done := newScreen(std.err, false, false).progress("report")
+			r, err := report.Read(cmd.Context(), args[0], pass)
 			done()
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -84,7 +85,9 @@ func (s *settings) give(g given) error {
 func (s *settings) config() (config.Config, error) {
 	cfg, err := s.usual, error(nil)
 	if s.file != "" {
-		cfg, err = config.Read(s.file, cfg)
+		if cfg, err = config.Read(s.file, cfg); errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("--config %s: %w: name a file that is there", s.file, fs.ErrNotExist)
+		}
 	}
 	for _, preset := range []bool{true, false} {
 		for _, g := range s.given {

@@ -49,7 +49,7 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 	}
 	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents that a word occurs in")
 	cmd.Flags().IntVar(&documents, "min-documents", 100, "least number of documents that a word occurs in")
-	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	s.bind(cmd.Flags(), "format", "encoding", "text-column")
 	s.bindAll(cmd.Flags())
 	return cmd
 }

@@ -19,9 +19,9 @@ import (
 const mistyped = 2
 
 // nearest returns the name of the fewest edits from what was typed, the first
-// of several; "" if all have more than mistyped.
+// of several; "" if all have more than mistyped, or than a third of its letters.
 func nearest(typed string, names []string) string {
-	best, least := "", mistyped+1
+	best, least := "", min(max(len(typed)/3, 1), mistyped)+1
 	for _, name := range names {
 		if n := levenshtein.ComputeDistance(typed, name); n < least {
 			best, least = name, n
@@ -62,9 +62,23 @@ func nearFlag(c *cobra.Command, err error) string {
 		return didYouMean("--" + name)
 	}
 	if set := c.Flags().Lookup("set"); set != nil {
-		return nearSetting(set.Value.(setFlag).to.usual.Settings(), typed)
+		if near := nearSetting(set.Value.(setFlag).to.usual.Settings(), typed); near != "" {
+			return near
+		}
 	}
-	return ""
+	var have []string
+	for _, other := range c.Root().Commands() {
+		if other.LocalFlags().Lookup(typed) != nil {
+			have = append(have, other.CommandPath())
+		}
+	}
+	switch len(have) {
+	case 0:
+		return ""
+	case 1:
+		return ": " + have[0] + " has it"
+	}
+	return ": " + strings.Join(have, ", ") + " have it"
 }
 
 // nearSetting says how a setting is given that was typed as a flag.

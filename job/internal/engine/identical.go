@@ -30,6 +30,10 @@ type Identities struct {
 	// nil, says which of them the library was told to forget.
 	IDs     func(ctx context.Context, split int, yield func(id []byte) error) error
 	Deleted func(id []byte) bool
+
+	// Begin, which may be nil, is told of each pass over the documents, as a
+	// Job's Pass.
+	Begin func(total int64, unit string) (advance func(n int64))
 }
 
 // Find calls emit with the documents, in no particular order and concurrently,
@@ -129,7 +133,11 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 	}
 	var groups groups
 	for ; pass < passes; pass++ {
-		docs, k, err := Gather(ctx, x.Documents, x.Workers, share, of)
+		advance := x.begin()
+		docs, k, err := Gather(ctx, x.Documents, x.Workers, share, func(first, last uint64, yield func(doc, key uint64)) error {
+			defer advance(int64(last - first))
+			return of(first, last, yield)
+		})
 		if err != nil {
 			return err
 		}
@@ -282,5 +290,17 @@ func (x *Identities) hashViews(ctx context.Context, wanted *Subset) ([]uint64, e
 }
 
 func (x *Identities) eachSplit(ctx context.Context, f func(split int) error) error {
-	return eachSplit(ctx, x.Documents, x.Workers, f)
+	advance := x.begin()
+	return eachSplit(ctx, x.Documents, x.Workers, func(split int) error {
+		defer advance(int64(x.Documents.First(split+1) - x.Documents.First(split)))
+		return f(split)
+	})
+}
+
+// begin begins a pass over the documents.
+func (x *Identities) begin() (advance func(n int64)) {
+	if x.Begin == nil {
+		return func(int64) {}
+	}
+	return x.Begin(int64(x.Documents.Len()), "documents")
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -182,7 +183,18 @@ func TestIdentitiesEqualMap(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := engine.Identities{Documents: documents, Rule: rule, Workers: way.workers, Memory: way.memory, IDs: ids(splits), Deleted: func(id []byte) bool { return bytes.HasSuffix(id, []byte("7")) }}
+			passes, told := int64(0), atomic.Int64{}
+			x.Begin = func(total int64, unit string) func(int64) {
+				if total != int64(len(all)) || unit != "documents" {
+					t.Fatalf("a pass over %d %s of %d", total, unit, len(all))
+				}
+				passes++
+				return func(n int64) { told.Add(n) }
+			}
 			got, err := find(context.Background(), &x)
+			if passes < 3 || told.Load() != passes*int64(len(all)) { // ids, deletions, views
+				t.Fatalf("%+v: told of %d documents in %d passes over %d", way, told.Load(), passes, len(all))
+			}
 			if err != nil || !slices.Equal(got, want) {
 				t.Fatalf("%+v: got %+v, %v, want %+v", way, got, err, want)
 			}

@@ -32,7 +32,7 @@ type documents struct {
 }
 
 // documents reads the documents that the samples name.
-func (s *scan) documents(ctx context.Context) (documents, error) {
+func (s *scan) documents(ctx context.Context, advance func(int64)) (documents, error) {
 	d := documents{by: map[string]*document{}}
 	for _, c := range s.clusters.items() {
 		d.want(c.keeper)
@@ -48,6 +48,7 @@ func (s *scan) documents(ctx context.Context) (documents, error) {
 		if err := d.read(ctx, s, task); err != nil {
 			return d, err
 		}
+		advance(1)
 	}
 	return d, nil
 }

@@ -107,8 +107,9 @@ const (
 	mostLaidOut   = 2 << 20 // bytes of all texts
 )
 
-// Read reads the finished run in directory path.
-func Read(ctx context.Context, path string) (*Report, error) {
+// Read reads the finished run in directory path. pass begins a pass over its
+// splits, and returns what is told when some are done.
+func Read(ctx context.Context, path string, pass func(total int64, unit string) (advance func(int64))) (*Report, error) {
 	manifest, cfg, err := job.RunSettings(path)
 	if err != nil {
 		return nil, err
@@ -122,10 +123,12 @@ func Read(ctx context.Context, path string) (*Report, error) {
 		return nil, err
 	}
 	s := newScan(path, manifest, cfg)
+	advance := pass(int64(len(manifest.Splits)), "splits")
 	for task := range manifest.Splits {
 		if err := s.part(ctx, task); err != nil {
 			return nil, err
 		}
+		advance(1)
 	}
 	if len(manifest.Splits) > 0 {
 		info, err := parquet.ReadInfo(s.table(rundir.Fingerprints, 0))
@@ -134,7 +137,7 @@ func Read(ctx context.Context, path string) (*Report, error) {
 		}
 		r.Version = info.Version
 	}
-	documents, err := s.documents(ctx)
+	documents, err := s.documents(ctx, pass(int64(len(manifest.Splits)), "splits"))
 	if err != nil {
 		return nil, err
 	}

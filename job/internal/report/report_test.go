@@ -37,10 +37,12 @@ func finished(t *testing.T, set func(*config.Config), inputs ...string) (string,
 	return out, s
 }
 
+func quiet(int64, string) func(int64) { return func(int64) {} }
+
 // page reads a run and writes its page.
 func page(t *testing.T, run string) (*report.Report, string) {
 	t.Helper()
-	r, err := report.Read(t.Context(), run)
+	r, err := report.Read(t.Context(), run, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,10 +241,10 @@ func TestWithoutInput(t *testing.T) {
 	if err := os.Remove(filepath.Join(run, "_SUCCESS")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.Read(context.Background(), run); err == nil || !strings.Contains(err.Error(), "is not finished") {
+	if _, err := report.Read(context.Background(), run, quiet); err == nil || !strings.Contains(err.Error(), "is not finished") {
 		t.Errorf("%v", err)
 	}
-	if _, err := report.Read(context.Background(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no run directory") {
+	if _, err := report.Read(context.Background(), t.TempDir(), quiet); err == nil || !strings.Contains(err.Error(), "is no run directory") {
 		t.Errorf("%v", err)
 	}
 }
