@@ -229,14 +229,14 @@ fence_up() {
 }
 
 # launch NAME PORT CMD…: have a server kept, and wait until it listens; PORT '':
-# it has none. A connection of another program holds a port for up to a minute
-# after its end: that long it is waited for.
+# it has none. Without a fence another program may have the port; a connection of
+# one holds it for up to a minute after its end: that long it is waited for.
 launch() {
   local name=$1 port=$2 told='' folder='' deadline=$((SECONDS + 75))
   shift 2
   ! alive "$state/$name.keeper" || return 0
   halt "$name"
-  if [[ -n $port ]] && { answers "$port" || answers "$((port + 10000))"; }; then
+  if [[ -n $port && -n $open ]] && { answers "$port" || answers "$((port + 10000))"; }; then
     die "$name: something listens at $here, port $port or $((port + 10000)), already: another cluster? Choose another --port"
   fi
   started+=("$name")
@@ -370,6 +370,7 @@ store=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_
 # there HOST COMMAND: run a command of this script on another host. Its state
 # folder is ~/.local/state/neardup/agent. What is a secret, the token and the
 # environment's store, goes there by standard input: arguments are for all to see.
+# shellcheck disable=SC2016 # the other host's shell expands them
 there() {
   {
     declare -f
@@ -382,6 +383,7 @@ there() {
 }
 
 # remote_up HOST: launch the agent of another host.
+# shellcheck disable=SC2016,SC2029 # there, and $name here
 remote_up() {
   local name
   ssh -n "$1" 'mkdir -p .local/state/neardup/agent && chmod 700 .local/state/neardup/agent'
@@ -415,6 +417,7 @@ remember() {
   done
 }
 
+# shellcheck disable=SC2016 # the other host's shell expands it
 down() {
   local host
   remember

@@ -86,6 +86,7 @@ func startGated(t *testing.T) *gatedHosts {
 			kill(pid, syscall.SIGKILL)
 		}
 	})
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "it's a secret")
 	up := exec.Command(g.on(0), filepath.Join(root, "scripts", "cluster.sh"), "up", "--state", g.state, "--hosts", file, "--address", g.address(0), "--slots", "4")
 	if out, err := up.CombinedOutput(); err != nil || !strings.Contains(string(out), "knows 3 of 3 agents") {
 		t.Fatalf("up: %v: %s", err, out)
@@ -278,6 +279,11 @@ func TestGates(t *testing.T) {
 		if got := g.listening(i); !slices.Equal(got, want) {
 			t.Errorf("host %d listens at ports %v, want %v", i, got, want)
 		}
+	}
+	handedOn(t, os.Environ())
+	token, err := os.ReadFile(filepath.Join(g.state, "token"))
+	if told := processes(string(token)); err != nil || len(token) != 64 || len(told) > 0 {
+		t.Errorf("a token of %d letters (%v) can be read in the arguments of %v", len(token), err, told)
 	}
 	n := 30
 	if long() {
