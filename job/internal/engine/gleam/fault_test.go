@@ -576,6 +576,7 @@ func TestFaultsOnDisk(t *testing.T) {
 		// A master learns of a free slot within 10 s, and only then the next
 		// step starts.
 		f.stall = max(f.stall, 20*time.Second)
+		f.out = false // the only agent stays in
 		for _, p := range flowPoints {
 			if p.joins() {
 				p.task = 0 // one worker an agent
