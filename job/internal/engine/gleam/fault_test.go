@@ -405,8 +405,9 @@ func (r *faultRuns) try(t *testing.T, c *testCluster, f fault, p point) {
 	}
 	switch {
 	// What tasks of these flows finished is kept: an attempt may have nothing
-	// left for the one that fails.
-	case f.what == "error" && err == nil && (p.perSplit() || p.joins()) && p.task > 0:
+	// left for the one that fails, and one that fails after its last split may
+	// leave nothing missing.
+	case f.what == "error" && err == nil && (p.perSplit() || p.joins()) && (p.task > 0 || p.moment == late):
 	case f.want != nil && f.want(err) != "":
 		t.Errorf("a wrong end: %s", f.want(err))
 	case f.want == nil && err != nil:
