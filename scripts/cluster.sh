@@ -206,6 +206,7 @@ inside() {
 # a cluster of several hosts, to and from the others, for the server here. The
 # namespace is there for as long as the keeper of its relay.
 fence_up() {
+  local deadline=$((SECONDS + 60))
   local -a apart=(unshare --net)
   ((EUID == 0)) || apart=(unshare --user --map-current-user --keep-caps --net)
   if alive "$state/fence.keeper"; then
@@ -215,12 +216,16 @@ fence_up() {
     halt outside
     "${apart[@]}" true 2>/dev/null || die "$(uname -n) does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
     printf '%s\n' "${servers[@]}" >"$state/servers"
-    rm -f "$state/gate.prom"
+    rm -f "$state"/{in,out}.sock "$state/gate.prom"
     launch outside '' "$state/fence" outside "$state" "$@"
+    until [[ -S $state/out.sock ]]; do # once there is a fence it would be started inside
+      ((SECONDS < deadline)) || die "$(uname -n): nothing leads out of the fence; see $state/outside.log"
+      sleep 0.1
+    done
     started+=(fence)
     (cd "$state" && exec setsid "${apart[@]}" bash -c "$(keeper)" keep fence '' '' 0 "$bound" "$alarm" "$state/fence" inside "$state" "$proxy" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))" "$@") >>"$state/fence.log" 2>&1 </dev/null &
-    until [[ -s $state/fence.keeper && -S $state/in.sock && ( $# == 0 || -e $state/gate.prom ) ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
-      ((SECONDS < 60)) || die "$(uname -n): the fence is not there; see $state/fence.log and $state/outside.log"
+    until [[ -s $state/fence.keeper && -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
+      ((SECONDS < deadline)) || die "$(uname -n): the fence is not there; see $state/fence.log"
       sleep 0.1
     done
   fi
@@ -229,14 +234,14 @@ fence_up() {
 }
 
 # launch NAME PORT CMD…: have a server kept, and wait until it listens; PORT '':
-# it has none. Without a fence another program may have the port; a connection of
-# one holds it for up to a minute after its end: that long it is waited for.
+# it has none. A connection of another program holds a port for up to a minute
+# after its end: that long it is waited for.
 launch() {
   local name=$1 port=$2 told='' folder='' deadline=$((SECONDS + 75))
   shift 2
   ! alive "$state/$name.keeper" || return 0
   halt "$name"
-  if [[ -n $port && -n $open ]] && { answers "$port" || answers "$((port + 10000))"; }; then
+  if [[ -n $port ]] && { answers "$port" || answers "$((port + 10000))"; }; then
     die "$name: something listens at $here, port $port or $((port + 10000)), already: another cluster? Choose another --port"
   fi
   started+=("$name")
