@@ -77,7 +77,10 @@ var nightFaults = []struct {
 	strike, mend func(c *testCluster, agent int)
 }{
 	{"hangs", func(c *testCluster, agent int) { kill(c.agents[agent].Process.Pid, syscall.SIGSTOP) },
-		func(c *testCluster, agent int) { kill(c.agents[agent].Process.Pid, syscall.SIGCONT) }},
+		func(c *testCluster, agent int) {
+			c.hung = true
+			kill(c.agents[agent].Process.Pid, syscall.SIGCONT)
+		}},
 	{"is killed", func(c *testCluster, agent int) {
 		kill(c.agents[agent].Process.Pid, syscall.SIGKILL)
 		_ = c.agents[agent].Wait() // it was killed
