@@ -57,7 +57,7 @@ func TestOwnText(t *testing.T) {
 		t.Fatalf("as whole texts %d pages match: the test shows nothing", whole.Matched)
 	}
 
-	m, err := job.Templates(context.Background(), cfg, []string{in}, 2, template.Options{})
+	m, err := job.Dump{Config: cfg, Inputs: []string{in}, Workers: 2}.Templates(context.Background(), template.Options{})
 	if err != nil || m.Sites() != 2 {
 		t.Fatalf("%d sites, %v", m.Sites(), err)
 	}

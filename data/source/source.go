@@ -243,14 +243,15 @@ func findObjects(arg string, met map[string]bool) (paths []string, err error) {
 	return paths, nil
 }
 
-// walk lists the files below a folder.
+// walk lists the files below a folder, or below that which a link leads to.
 func walk(dir string) ([]string, error) {
 	var paths []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	root := dir + string(filepath.Separator) // a link is followed
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if path != dir && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")) {
+		if path != root && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")) {
 			if d.IsDir() {
 				return filepath.SkipDir
 			}

@@ -43,8 +43,10 @@ func TestExpand(t *testing.T) {
 		"a.warc.gz": string(gzipped([]byte(warc))), "c.warc.wet.gz": string(gzipped([]byte(warc))), "zst.ndjson.zst": string(zstandard([]byte(line))),
 		"sniffed": line, "misnamed.csv": warc, "lower.dump": "warc/1.0\r\n", "warc.jsonl": "warc/", "empty.jsonl": "", "odd[1].jsonl": line,
 	})
-	if err := os.Symlink("sniffed", "link.jsonl"); err != nil {
-		t.Fatal(err)
+	for link, to := range map[string]string{"link.jsonl": "sniffed", "latest": "b"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range []struct {
 		args []string
@@ -56,6 +58,7 @@ func TestExpand(t *testing.T) {
 		{[]string{"sniffed", "misnamed.csv", "empty.jsonl"}, "empty.jsonl jsonl, misnamed.csv warc, sniffed jsonl"},
 		{[]string{"lower.dump", "warc.jsonl"}, "lower.dump warc, warc.jsonl jsonl"},
 		{[]string{"link.jsonl", "sniffed"}, "link.jsonl jsonl"},
+		{[]string{"latest"}, "latest/1.csv csv, latest/2.jsonl jsonl, latest/deep/3.tsv tsv"},
 		{[]string{"odd[1].jsonl"}, "odd[1].jsonl jsonl"},
 		{[]string{"-"}, "- jsonl"},
 	} {

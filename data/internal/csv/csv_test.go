@@ -92,14 +92,20 @@ func TestRead(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	for _, c := range []struct{ content, column, want string }{
-		{"", "", "csv: -: no header row: the file is empty"},
-		{"id,url\n", "", "csv: -: no column text, content, body, raw_content, article: name the column that holds the text, input.text_column=NAME; there are: id, url"},
-		{"id,text\n", "words", `csv: -: no column "words"; there are: id, text`},
-		{"\"open\n", "", "csv: -: header row: "},
+	const noText = "csv: -: no column text, content, body, raw_content, article: name the column that holds the text, input.text_column=NAME; there are: "
+	for _, c := range []struct {
+		content, column string
+		bare            bool
+		want            string
+	}{
+		{"", "", false, "csv: -: no header row: the file is empty"},
+		{"id,url\n", "", false, noText + "id, url; if that is a page, no row names them: set input.no_header=true"},
+		{"id,url\n", "", true, noText + "1, 2"},
+		{"id,text\n", "words", false, `csv: -: no column "words"; there are: id, text`},
+		{"\"open\n", "", false, "csv: -: header row: a quote that nothing closes"},
 	} {
-		_, err := open(c.content, "csv", data.ReaderOptions{Columns: data.Columns{Text: c.column}})
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		_, err := open(c.content, "csv", data.ReaderOptions{NoHeader: c.bare, Columns: data.Columns{Text: c.column}})
+		if err == nil || err.Error() != c.want {
 			t.Errorf("%q: got %v, want %s", c.content, err, c.want)
 		}
 	}

@@ -68,7 +68,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	code := exitCode(err)
 	if code == exitInterrupted {
-		err = errInterrupted
+		err = interrupted(root, args)
 	}
 	if slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" }) {
 		_ = json.NewEncoder(stderr).Encode(failureOf(code, err))
@@ -78,7 +78,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
-var errInterrupted = errors.New("interrupted; what is finished is kept: the same command goes on from there")
+// interrupted is the error of a command that was interrupted.
+func interrupted(root *cobra.Command, args []string) error {
+	if c, _, err := root.Find(args); err == nil && (c.Name() == job.CommandRun || c.Name() == job.CommandMatch) {
+		return errors.New("interrupted; what is finished is kept: the same command goes on from there")
+	}
+	return errors.New("interrupted")
+}
 
 // failure is an error as --json has it.
 type failure struct {

@@ -38,7 +38,8 @@ planted sample, and which one to take. It writes nothing.`,
 			if o.Documents < 1 {
 				return usageError{fmt.Errorf("--documents %d: write how many the sample has, like 2000", o.Documents)}
 			}
-			_, done := newScreen(std.err, asJSON, false).progress("plan")
+			pass, done := newScreen(std.err, asJSON, false).progress("plan")
+			o.Pass = pass
 			p, err := plan.New(cmd.Context(), cfg, args, o)
 			done()
 			if err != nil {

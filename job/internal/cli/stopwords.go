@@ -34,8 +34,8 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 			if documents < 1 {
 				return usageError{fmt.Errorf("--min-documents %d: write a number from 1", documents)}
 			}
-			_, done := newScreen(std.err, false, false).progress("stopwords")
-			words, err := job.StopWords(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), share, documents)
+			pass, done := newScreen(std.err, false, false).progress("stopwords")
+			words, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass}.StopWords(cmd.Context(), share, documents)
 			done()
 			if err != nil {
 				return s.blame(err)

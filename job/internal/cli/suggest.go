@@ -81,18 +81,24 @@ func nearFlag(c *cobra.Command, err error) string {
 	return ": " + strings.Join(have, ", ") + " have it"
 }
 
-// nearSetting says how a setting is given that was typed as a flag.
+// nearSetting says how a setting is given that was typed as a flag; of a
+// section, the first setting that has its values by name is the example.
 func nearSetting(all []config.Setting, typed string) string {
 	typed = strings.ReplaceAll(typed, "-", "_")
+	like := ""
 	for _, s := range all {
-		switch section, key, _ := strings.Cut(s.Name, "."); typed {
-		case key:
-			return fmt.Sprintf(": write --set %s=%s", s.Name, strings.ToUpper(s.Type()))
-		case section:
-			return fmt.Sprintf(": settings of %s are given like --set %s=%s; neardup config --list names them all", section, s.Name, strings.ToUpper(s.Type()))
+		form := s.Name + "=" + strings.ToUpper(s.Type())
+		if s.Values() != nil {
+			form = s.Name + "=" + strings.Join(s.Values(), "|")
+		}
+		switch section, key, _ := strings.Cut(s.Name, "."); {
+		case typed == key:
+			return ": write --set " + form
+		case typed == section && (like == "" || s.Values() != nil && !strings.Contains(like, "|")):
+			like = fmt.Sprintf(": settings of %s are given like --set %s; neardup config --list names them all", section, form)
 		}
 	}
-	return ""
+	return like
 }
 
 // typedAs is how the command line names a flag: by its letter or by its name,

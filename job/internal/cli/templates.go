@@ -44,8 +44,8 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			if err != nil {
 				return err
 			}
-			_, done := newScreen(std.err, false, false).progress("templates")
-			m, err := job.Templates(cmd.Context(), cfg, args, runtime.GOMAXPROCS(0), o)
+			pass, done := newScreen(std.err, false, false).progress("templates")
+			m, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass}.Templates(cmd.Context(), o)
 			done()
 			if err != nil {
 				return s.blame(err)

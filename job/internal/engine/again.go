@@ -84,8 +84,8 @@ func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o con
 
 // EachDocument calls yield with the documents of a split, in their order,
 // without its bad records, and stops at its first error. The document is used
-// again for the next.
-func EachDocument(ctx context.Context, split data.Split, o config.Input, yield func(*data.Document) error) (err error) {
+// again for the next. Advance is told of input bytes as they are read.
+func EachDocument(ctx context.Context, split data.Split, o config.Input, advance func(int64), yield func(*data.Document) error) (err error) {
 	options := o.ReaderOptions()
 	options.Workers = runtime.GOMAXPROCS(0)
 	in, err := source.Open(split, options)
@@ -94,11 +94,15 @@ func EachDocument(ctx context.Context, split data.Split, o config.Input, yield f
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
+	consumed := int64(0)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		err := nextDocument(in, &doc)
+		now := in.Consumed()
+		advance(now - consumed)
+		consumed = now
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -91,7 +91,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	cfg.Execution.Workers = l.options.Workers
 	if m.Templates {
 		cfg.Features.Templates = filepath.Join(dir, "templates")
-		model, err := job.Templates(ctx, cfg, []string{input}, l.options.Workers, template.Options{})
+		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers}.Templates(ctx, template.Options{})
 		if err != nil {
 			return err
 		}

@@ -41,8 +41,8 @@ type asked struct {
 // mostShown is how many characters of an id, and of what was asked, come back.
 const mostShown = 100_000
 
-// page answers GET / with a form, and POST / with the answer to it: to an id, if
-// there is one, else to the text.
+// page answers GET / with a form, and POST / with the answer to it: to an id or
+// to a text.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	m := s.index.Manifest()
 	a := asked{Documents: m.Rows(), Nights: len(m.Nights), Settings: fmt.Sprintf("preset %s, distance %d, %d matches at most", s.index.config.Match.Preset, s.index.config.Match.Distance, s.index.limit)}
@@ -101,6 +101,8 @@ func (s *Server) answerForm(w http.ResponseWriter, r *http.Request, a *asked) (*
 	}
 	a.ID, a.Text = show.Excerpt([]byte(id), mostShown), show.Excerpt(text, mostShown)
 	switch {
+	case id != "" && len(text) > 0:
+		return nil, fail(http.StatusUnprocessableEntity, "a text and an id are two questions: empty one of the fields")
 	case id != "":
 		return s.answerID(r.Context(), id)
 	case len(text) == 0:

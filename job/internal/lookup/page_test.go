@@ -79,6 +79,7 @@ func TestPage(t *testing.T) {
 		{"URL as text", []string{"text", id}, 200, "night 2026-11-02"},
 		{"id that is no URL", []string{"id", "c"}, 200, "night 2026-11-01"},
 		{"unknown id", []string{"id", "<script>"}, 404, "pages are not fetched"},
+		{"both", []string{"text", "words", "id", id}, 422, "empty one of the fields"},
 		{"nothing", []string{"text", " \n"}, 422, "paste a text"},
 		{"script", []string{"text", "</textarea><script>alert(1)</script>"}, 0, "&lt;/textarea&gt;&lt;script&gt;"},
 		{"huge", []string{"text", strings.Repeat("x", 65<<10)}, 413, "more than 65536 bytes"},

@@ -34,6 +34,10 @@ type Options struct {
 	Documents int // of the sample; 0: 2,000
 	Workers   int // cores that the run would have; at least 1
 	Seed      uint64
+
+	// Pass, if not nil, is told that so many documents or presets are next;
+	// what it returns is told of those that are done.
+	Pass func(total int64, unit string) (advance func(n int64))
 }
 
 // Plan is what a run would take and find.
@@ -108,19 +112,22 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		o.Documents = 2000
 	}
 	o.Workers = max(o.Workers, 1)
+	if o.Pass == nil {
+		o.Pass = func(int64, string) func(int64) { return func(int64) {} }
+	}
 	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding, SplitBytes: cfg.Input.SplitBytes})
 	if err != nil {
 		return nil, err
 	}
 	p := &Plan{Splits: len(splits), Lanes: map[string]int{}, Planted: map[string]int64{}}
 	s := &sampler{plan: p, cfg: cfg}
-	if err := s.read(ctx, splits, o.Documents); err != nil {
+	if err := s.read(ctx, splits, o); err != nil {
 		return nil, err
 	}
 	if p.Sampled == 0 {
 		return nil, fmt.Errorf("%w: %d splits, %d records that are none", errNothing, len(splits), p.Skipped)
 	}
-	if err := s.look(); err != nil {
+	if err := s.look(o); err != nil {
 		return nil, err
 	}
 	for _, name := range config.Presets() {
@@ -165,17 +172,18 @@ const (
 )
 
 // read takes the first documents of splits that are spread evenly.
-func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) error {
+func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) error {
 	const mostSplits = 64
 	n := min(len(splits), mostSplits)
-	each := (documents + n - 1) / n
+	each := (o.Documents + n - 1) / n
+	advance := o.Pass(int64(each*n), "documents")
 	s.splits, s.format = len(splits), splits[0].Format
 	consumed, counted := int64(0), 0
 	began := time.Now()
 	for i := range n {
 		split := splits[i*len(splits)/n]
 		until := began.Add(sampleTime * time.Duration(i+1) / time.Duration(n))
-		bytes, documents, err := s.readSplit(ctx, split, each, sampleBytes/int64(n), until)
+		bytes, documents, err := s.readSplit(ctx, split, each, sampleBytes/int64(n), until, advance)
 		if err != nil {
 			return err
 		}
@@ -202,7 +210,7 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, documents int) 
 
 // readSplit keeps the first documents of a split, and counts those of its
 // first bytes, as far as there is time.
-func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64, until time.Time) (consumed int64, documents int, err error) {
+func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64, until time.Time, advance func(int64)) (consumed int64, documents int, err error) {
 	in, err := source.Open(split, s.cfg.Input.ReaderOptions())
 	if err != nil {
 		return 0, 0, err
@@ -230,6 +238,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, byt
 		if documents++; documents <= keep {
 			s.docs = append(s.docs, doc)
 			doc = data.Document{} // its bytes are kept
+			advance(1)
 		}
 	}
 	return in.Consumed(), documents, nil
@@ -238,7 +247,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, byt
 // look fingerprints the sample, with and without sketches, and packs it as the
 // clean dump is packed. It keeps the time of the second time over: the first
 // makes things ready.
-func (s *sampler) look() (err error) {
+func (s *sampler) look(o Options) (err error) {
 	analyzer, release, err := engine.NewAnalyzer(s.cfg.Features)
 	if err != nil {
 		return err
@@ -249,12 +258,15 @@ func (s *sampler) look() (err error) {
 		return err
 	}
 	letters, han, characters := 0, 0, 0
-	for pass := range 4 {
+	const passes = 4
+	advance := o.Pass(passes*int64(len(s.docs)), "documents")
+	for pass := range passes {
 		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), pass%2 == 1, templates)
 		var row data.FingerprintRow
 		began := spent()
 		for i := range s.docs {
 			f.Fingerprint(&s.docs[i], "", &row)
+			advance(1)
 			if pass == 1 {
 				s.plan.Lanes[row.Lane]++
 				characters += int(row.Length)
@@ -340,6 +352,7 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 // measure plants duplicates of every kind into the sample and has the presets
 // find them.
 func (s *sampler) measure(ctx context.Context, o Options) (err error) {
+	advance := o.Pass(int64(len(s.plan.Presets)), "presets")
 	corpus := &eval.Corpus{}
 	for _, d := range s.docs {
 		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
@@ -367,6 +380,7 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 		if err != nil {
 			return err
 		}
+		advance(1)
 		preset.Precision, preset.Recall = r.Precision, r.Recall
 		if !preset.verified {
 			preset.Precision = diluted(r.Precision, float64(s.plan.Documents)/float64(len(s.docs)))

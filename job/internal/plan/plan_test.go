@@ -48,9 +48,18 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	p, err := plan.New(context.Background(), config.Default(), []string{dir}, plan.Options{Documents: 600, Workers: 2})
+	var passes []string
+	var done, total int64
+	p, err := plan.New(context.Background(), config.Default(), []string{dir}, plan.Options{Documents: 600, Workers: 2, Pass: func(n int64, unit string) func(int64) {
+		passes = append(passes, fmt.Sprint(n, " ", unit))
+		total += n
+		return func(n int64) { done += n }
+	}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := strings.Join(passes, ", "); got != "600 documents, 2400 documents, 3 presets" || done != total {
+		t.Errorf("passes over %s: %d of %d done", got, done, total)
 	}
 	if p.Documents != 3000 || p.Sampled != 600 || p.Splits != 3 || p.Skipped == 0 || p.Lanes["normal"] != 600 || p.ShortTexts > 0 || p.Han > 0 {
 		t.Errorf("%+v", p)

@@ -1,0 +1,66 @@
+package job
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+)
+
+// Dump is what StopWords and Templates learn from.
+type Dump struct {
+	Config  config.Config
+	Inputs  []string // as of a Request
+	Workers int
+
+	// Pass, if not nil, is told that so many bytes are going to be read, or 0
+	// if that is not known; what it returns is told of those that were, and
+	// called concurrently.
+	Pass func(total int64, unit string) (advance func(n int64))
+}
+
+// documents calls yield with documents, one after the other, up to its first
+// error.
+type documents func(yield func(*data.Document) error) error
+
+// each calls read with the documents of every split, on the dump's workers, and
+// what it returns, one call at a time.
+func (d Dump) each(ctx context.Context, read func(documents) (merge func() error, err error)) error {
+	c := d.Config.Input
+	splits, err := source.Expand(d.Inputs, source.ExpandOptions{Format: c.Format, Encoding: c.Encoding, SplitBytes: c.SplitBytes})
+	if err != nil {
+		return err
+	}
+	advance := func(int64) {}
+	if d.Pass != nil {
+		tasks := make([]int, len(splits))
+		for i := range tasks {
+			tasks[i] = i
+		}
+		advance = d.Pass(engine.BytesOf(splits, tasks), "bytes")
+	}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(d.Workers, 1))
+	for _, split := range splits {
+		group.Go(func() error {
+			return engine.Guard(func() error {
+				merge, err := read(func(yield func(*data.Document) error) error {
+					return engine.EachDocument(ctx, split, c, advance, yield)
+				})
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				return merge()
+			})
+		})
+	}
+	return group.Wait()
+}
