@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A gleam master and agents, from the version that go.mod pins.
 set -euo pipefail
+export HOME=${HOME:-~} # where it is unset, go has no cache
 
 usage() {
   cat <<'USAGE'
@@ -139,7 +140,8 @@ ipv4() { getent ahostsv4 "$1" | awk 'NR == 1 {print $1}'; }
 # minute, or takes more than BOUND MB, is ended; PORT 0: it has none. What it
 # leaves is ended and removed: its executors and workers, and in FOLDER the files
 # of flows. It stands in the state folder, here and on other hosts: NAME.pid is
-# what runs, NAME.ends has a line for each end in the last hour.
+# what runs, NAME.ends has a line for each end in the last hour, NAME.log.1 what
+# was said before NAME.log had 16 MiB.
 keep() {
   local name=$1 folder=$2 host=$3 port=$4 bound=$5 alarm=$6 pause=1 pid began checked silent key value why ends now
   shift 6
@@ -155,10 +157,13 @@ keep() {
         [[ $key == VmRSS: ]] || continue
         ((value / 1024 <= bound)) || why="it took $((value / 1024)) MB of $bound"
       done 2>/dev/null <"/proc/$pid/status"
-      if ((port > 0 && SECONDS - checked >= 10)); then
+      if ((SECONDS - checked >= 10)); then
         checked=$SECONDS
-        if greets "$host" "$port"; then silent=0; else ((++silent)); fi
+        if ((port == 0)) || greets "$host" "$port"; then silent=0; else ((++silent)); fi
         ((silent < 3)) || why='it did not answer'
+        if (($(stat -c %s "$name.log") > 16 << 20)); then # who writes to it appends
+          cp "$name.log" "$name.log.1" && : >"$name.log"
+        fi
       fi
       [[ -z $why ]] || kill -KILL "$pid" 2>/dev/null
     done
@@ -212,8 +217,7 @@ fence_up() {
   if alive "$state/fence.keeper"; then
     [[ $(<"$state/servers") == "$(printf '%s\n' "${servers[@]}")" ]] || die "$(uname -n): what runs is a cluster of other hosts, or at another address: take it down with the old list first"
   else
-    halt fence
-    halt outside
+    halt_here # the servers of a fence whose keeper is gone are in it
     "${apart[@]}" true 2>/dev/null || die "$(uname -n) does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
     printf '%s\n' "${servers[@]}" >"$state/servers"
     rm -f "$state"/{in,out}.sock "$state/gate.prom"
@@ -434,12 +438,17 @@ down() {
   down_here
 }
 
-# down_here stops the servers of this host.
-down_here() {
+# halt_here stops the servers of this host.
+halt_here() {
   local file
   for file in "$state"/agent-*.keeper "$state"/{master,fence,outside}.keeper; do
     [[ ! -e $file ]] || halt "$(basename "$file" .keeper)"
   done
+}
+
+# down_here stops the servers of this host, and removes what they leave.
+down_here() {
+  halt_here
   # What agents hold of flows, and how often they ended.
   rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state"/{address,servers,gate.prom}
 }

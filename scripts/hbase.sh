@@ -3,6 +3,7 @@
 # measurements: one process is master, region server and ZooKeeper, one the
 # gateway. Data stands in the state folder and survives down.
 set -euo pipefail
+export HOME=${HOME:-~}
 
 usage() {
   cat <<'USAGE'

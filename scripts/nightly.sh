@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What cron or a systemd timer calls: run the nights that wait, keep the last runs.
 set -euo pipefail
+export HOME=${HOME:-~} # where it is unset, go has no cache
 LC_ALL=C # names in the order of their bytes
 
 usage() {

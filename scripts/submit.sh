@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Run neardup on a gleam cluster and return its exit code.
 set -euo pipefail
+export HOME=${HOME:-~} # where it is unset, go has no cache
 
 usage() {
   cat <<'USAGE'

@@ -95,6 +95,26 @@ func (k *kept) pid(name string) (pid int) {
 	return pid
 }
 
+// killKeeper kills what keeps a server, which an up puts back.
+func (k *kept) killKeeper(name string) {
+	k.Helper()
+	text, err := os.ReadFile(filepath.Join(k.state, name+".keeper"))
+	var pid int
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &pid)
+	}
+	if err != nil {
+		k.Fatal(err)
+	}
+	kill(pid, syscall.SIGKILL)
+	if out, err := script(k.T, k.state, nil, "status"); err == nil || !strings.Contains(out, "nothing starts it again") {
+		k.Errorf("status: %v: %s", err, out)
+	}
+	if out, err := script(k.T, k.state, nil, "up"); err != nil {
+		k.Errorf("up: %v: %s", err, out)
+	}
+}
+
 // resident is the memory in use by a server, in MiB.
 func (k *kept) resident(name string) (mib int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", k.pid(name))) // it may just have ended
@@ -183,6 +203,10 @@ func TestFence(t *testing.T) {
 // much, neither keeps it down nor makes it grow.
 func TestKept(t *testing.T) {
 	k := startKept(t)
+	log := filepath.Join(k.state, "outside.log")
+	if err := os.Truncate(log, 17<<20); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name   string
 		strike func()
@@ -191,6 +215,8 @@ func TestKept(t *testing.T) {
 		{"a negative length", func() { k.throw(45332, []byte{0xff, 0xff, 0xff, 0xff, 1, 2}) }},
 		{"an agent is killed", func() { kill(k.pid("agent-2"), syscall.SIGKILL) }},
 		{"the fence's relay is killed", func() { kill(k.pid("fence"), syscall.SIGKILL) }},
+		{"what keeps an agent is killed", func() { k.killKeeper("agent-1") }},
+		{"what keeps the fence is killed", func() { k.killKeeper("fence") }},
 	} {
 		c.strike()
 		time.Sleep(time.Second)
@@ -262,6 +288,16 @@ func TestKept(t *testing.T) {
 	for _, name := range []string{"alarms.log", "told"} {
 		if text, err := os.ReadFile(filepath.Join(k.state, name)); err != nil || !strings.Contains(string(text), " times within an hour") {
 			t.Errorf("no alarm: %v: %s", err, text)
+		}
+	}
+	for began := time.Now(); ; time.Sleep(time.Second / 10) {
+		info, err := os.Stat(log)
+		if err == nil && info.Size() < 1<<20 && !attempt.Gone(log+".1") {
+			break
+		}
+		if time.Since(began) > patience {
+			t.Errorf("the log is not rotated: %v, %v", info, err)
+			break
 		}
 	}
 	if out, err := script(t, k.state, nil, "status"); err == nil {

@@ -78,6 +78,24 @@ func TestScriptDefaults(t *testing.T) {
 	}
 }
 
+// The scripts need no HOME.
+func TestScriptsWithoutHome(t *testing.T) {
+	dir, dumps := t.TempDir(), t.TempDir()
+	for _, c := range []struct{ args, want string }{
+		{"cluster.sh status --state " + dir, "no cluster runs here"},
+		{"hbase.sh status --state " + dir + " --cache " + dir, "no server runs"},
+		{"nightly.sh --dumps " + dumps + " --runs " + filepath.Join(dir, "runs"), "nothing more to do"},
+		{"submit.sh --out " + filepath.Join(dir, "out") + " --master 127.0.0.1:1 x", "the master at 127.0.0.1:1 does not answer"},
+	} {
+		args := strings.Fields(c.args)
+		cmd := exec.Command(filepath.Join(root, "scripts", args[0]), args[1:]...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+		if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), c.want) { // some fail, for what they say
+			t.Errorf("%s: %s", c.args, out)
+		}
+	}
+}
+
 // TestProxy has a proxy in the environment that leads nowhere: a cluster's
 // servers are asked without it. (Nobody asks a proxy for loopback.)
 func TestProxy(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func Find(master string) (*Fence, string, error) {
 	if !filepath.IsAbs(master) {
 		state := os.Getenv("XDG_STATE_HOME")
 		if state == "" {
-			state = filepath.Join(os.Getenv("HOME"), ".local", "state")
+			state = filepath.Join(home(), ".local", "state")
 		}
 		folder = filepath.Join(state, "neardup", "cluster")
 	}
@@ -63,6 +64,19 @@ func Find(master string) (*Fence, string, error) {
 		return nil, master, nil //nolint:nilerr // it has no fence
 	}
 	return &Fence{folder: folder}, address, nil
+}
+
+// home is the user's home, as cluster.sh knows it: HOME, or where that is unset
+// the one that the system has for the user.
+func home() string {
+	if dir := os.Getenv("HOME"); dir != "" {
+		return dir
+	}
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.HomeDir
 }
 
 // Dial connects to a server inside.

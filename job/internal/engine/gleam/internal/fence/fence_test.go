@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -212,6 +213,20 @@ func TestFind(t *testing.T) {
 			if (f != nil) != want || (err != nil) != (master == folder && !up) || err == nil && address == folder {
 				t.Errorf("up %v, %s: got %v, %s, %v", up, master, f, address, err)
 			}
+		}
+	}
+}
+
+// Without HOME the default state folder is where cluster.sh, a shell, has it.
+func TestHome(t *testing.T) {
+	for _, set := range []string{"/somewhere", ""} {
+		t.Setenv("HOME", set)
+		want, err := exec.Command("bash", "-c", "[[ -n $HOME ]] || unset HOME; echo ~").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := home(); got == "" || got != strings.TrimSpace(string(want)) {
+			t.Errorf("HOME=%q: got %q, want %q", set, got, want)
 		}
 	}
 }
