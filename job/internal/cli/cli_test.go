@@ -208,6 +208,7 @@ func TestKilledRunsResume(t *testing.T) {
 			t.Fatalf("after kills:\n%s\nundisturbed:\n%s", got, want)
 		}
 	}
+	t.Logf("%d kills", kills)
 	if kills < rounds {
 		t.Errorf("only %d kills: the test shows nothing", kills)
 	}
