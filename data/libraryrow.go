@@ -36,7 +36,7 @@ var LibraryDocuments = Table[LibraryRow]{Name: "library", RowBytes: 48, Columns:
 		Word: func(r *LibraryRow) *string { return &r.Night }},
 	{Name: "first_seen", Doc: "the night in which the library first had the id",
 		Word: func(r *LibraryRow) *string { return &r.FirstSeen }},
-	{Name: "cluster_id", Doc: "cluster of the document when the night was added; null: it was alone", Null: true, NoStats: true,
+	{Name: "cluster_id", Doc: "`copies_id` of the document when the night was added; null: it was alone", Null: true, NoStats: true,
 		String: func(r *LibraryRow) *[]byte { return &r.Cluster }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, NoStats: true,
 		String: func(r *LibraryRow) *[]byte { return &r.Site }},

@@ -68,6 +68,7 @@ type MatchRow struct {
 type ClusterRow struct {
 	DocID     []byte
 	ClusterID []byte
+	CopiesID  []byte // empty: it has no copies
 	Size      int32
 	Keeper    bool
 	Site      []byte
@@ -164,7 +165,7 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 		Double: func(r *MatchRow) *float64 { return &r.Jaccard }},
 	{Name: "containment", Unit: "0 to 1", Doc: "share of the character 5-grams of the text that has fewer that the other has too, where the texts were consulted; else null", Null: true,
 		Double: func(r *MatchRow) *float64 { return &r.Containment }},
-	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `texts alike but for slips`, `texts alike in order`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided. Not the same, and in no cluster for it: `contains`, the text of `doc_id` has nearly all of that of `match_id`; `contained`, it is nearly all in it",
+	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `texts alike but for slips`, `texts alike in order`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided. Not the same: `contains`, the text of `doc_id` has nearly all of that of `match_id`; `contained`, it is nearly all in it",
 		Word: func(r *MatchRow) *string { return &r.Verdict }},
 	{Name: "first_seen", Doc: "the night in which the library first had the similar document; null when it is from this run", Null: true,
 		Word: func(r *MatchRow) *string { return &r.FirstSeen }},
@@ -184,9 +185,11 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 		String: func(r *ClusterRow) *[]byte { return &r.DocID }},
 	{Name: "cluster_id", Doc: "id of the first document of the cluster in the input; with a library the night in which the cluster began, `/`, and 24 hexadecimal digits",
 		String: func(r *ClusterRow) *[]byte { return &r.ClusterID }},
+	{Name: "copies_id", Doc: "the same of its copies, the documents of the cluster that pairs which are the same connect it with: of them the clean dump keeps one, and later nights know them by it. Null when it has none, and is in the cluster for what it contains or what contains it", Null: true, NoStats: true,
+		String: func(r *ClusterRow) *[]byte { return &r.CopiesID }},
 	{Name: "size", Unit: "documents", Doc: "number of the run's documents in the cluster",
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
-	{Name: "keeper", Doc: "true for the one document of the cluster that the clean dump keeps",
+	{Name: "keeper", Doc: "true for the representative: of copies the one document that the clean dump keeps, and a document without copies itself. `output.contained: drop` may leave out these, too",
 		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
 		String: func(r *ClusterRow) *[]byte { return &r.Site }},
@@ -200,9 +203,9 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column[RemovedRow]{
 	{Name: "doc_id", Doc: "id of the document",
 		String: func(r *RemovedRow) *[]byte { return &r.DocID }},
-	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, its cluster has a representative that stays for it; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `earlier`, an earlier night has it or its cluster (`output.earlier: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
+	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, it has copies, whose representative stays for it; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `earlier`, an earlier night has it or its copies (`output.earlier: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
 		Word: func(r *RemovedRow) *string { return &r.Reason }},
-	{Name: "kept_id", Doc: "id of the document that stands for it: the representative of its cluster, or of that of the containing document; for a duplicate id the same id; where an earlier night has it, the nearest document there, which may have the same id, or of a document that only its cluster ties to that night, that of another of the cluster. A containing document may itself be in this table, too. Null of deleted documents", Null: true, NoStats: true,
+	{Name: "kept_id", Doc: "id of the document that stands for it: the representative of its copies, or of those of the containing document; for a duplicate id the same id; where an earlier night has it, the nearest document there, which may have the same id, or of a document that only its copies tie to that night, that of one of them. A containing document may itself be in this table, too. Null of deleted documents", Null: true, NoStats: true,
 		String: func(r *RemovedRow) *[]byte { return &r.KeptID }},
 	{Name: "kept_from", Doc: "where that document is from, as `match_from` in `matches`: `run`, or the earlier night; null without one", Null: true,
 		Word: func(r *RemovedRow) *string { return &r.KeptFrom }},

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -56,7 +55,7 @@ func write(t *testing.T, docs []page) string {
 }
 
 // A run finds the texts that contain others, as comparing all does, whichever
-// way it joins; they stand in matches and pairs and in no cluster for it.
+// way it joins; they stand in matches and pairs.
 func TestContained(t *testing.T) {
 	n := sized(50)
 	docs := contained(n)
@@ -100,60 +99,147 @@ func TestContained(t *testing.T) {
 			if len(best) > 0 {
 				t.Errorf("%s: %d best matches are missing", preset, len(best))
 			}
-			for id, cluster := range clusterOf(t, out) {
-				if strings.HasPrefix(id, "cut") || strings.HasPrefix(id, "inside") {
-					t.Errorf("%s is in cluster %s", id, cluster)
-				}
-			}
 			_, best = verifiedPairs(t, cfg, docs)
 		}
 	}
 }
 
-func clusterOf(t *testing.T, out string) map[string]string {
+// clustersOf are the rows of a run's clusters, by id.
+func clustersOf(t *testing.T, out string) map[string]data.ClusterRow {
 	t.Helper()
-	of := map[string]string{}
-	paths, err := rundir.Parts(out, rundir.Clusters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		in, err := parquet.OpenTable(path, &data.Clusters, parquet.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var row data.ClusterRow
-		for in.Read(&row) == nil {
-			of[string(row.DocID)] = string(row.ClusterID)
-		}
-		if err := in.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	of := map[string]data.ClusterRow{}
+	eachRow(t, out, rundir.Clusters, &data.Clusters, func(_ int, row *data.ClusterRow) { of[string(row.DocID)] = *row })
 	return of
 }
 
-// The clean dump leaves out what another document contains only if it is told
-// to, or if both are one cluster.
+// Containment joins copies that contain each other and no third: of a digest and
+// the one of its stories that the input has one cluster, of a digest and two
+// stories none. The clean dump keeps a document of all copies, unless it is told
+// to leave out what another contains.
 func TestContainedInTheCleanDump(t *testing.T) {
-	in := write(t, []page{{"part", strings.Join(strings.Fields(text(1, 300))[:80], " ")}, {"whole", text(1, 300)}, {"other", text(2, 200)}})
+	part := func(seed uint64) string { return strings.Join(strings.Fields(text(seed, 300))[:80], " ") }
+	digest := text(1, 300) + " " + text(2, 300)
+	in := write(t, []page{
+		{"part", part(1)}, {"digest", digest}, {"part again", part(1) + " again"}, {"other", text(3, 200)},
+		{"story 4", text(4, 200)}, {"digest 45", strings.Join([]string{text(4, 200), text(5, 200), text(6, 200)}, " ")}, {"story 5", text(5, 200)},
+	})
 	for _, c := range []struct {
-		contained      string
-		joined         bool
-		kept, clusters int64
-	}{{config.ContainedKeep, false, 3, 0}, {config.ContainedDrop, false, 2, 0}, {config.ContainedKeep, true, 2, 1}, {config.ContainedDrop, true, 2, 1}} {
+		contained string
+		joined    bool
+		kept      int64
+		clusters  map[string]string // by document: its cluster, copies, and whether it represents them
+	}{
+		{config.ContainedKeep, true, 6, map[string]string{"part": "part part false", "part again": "part part true", "digest": "part  true"}},
+		{config.ContainedDrop, true, 4, map[string]string{"part": "part part false", "part again": "part part true", "digest": "part  true"}},
+		{config.ContainedKeep, false, 6, map[string]string{"part": "part part false", "part again": "part part true"}},
+		{config.ContainedDrop, false, 4, map[string]string{"part": "part part false", "part again": "part part true"}},
+	} {
 		cfg, err := config.Default().WithPreset(config.PresetThorough)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !cfg.Clusters.Contained {
+			t.Fatal("containment joins no clusters unless it is told to")
+		}
 		cfg.Output.Contained, cfg.Clusters.Contained = c.contained, c.joined
 		out := filepath.Join(t.TempDir(), "out")
 		s := runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
-		if s.Contained != 1 || s.Matched != 2 || s.Clusters != c.clusters || s.Kept != c.kept || s.Kept+s.Dropped != 3 {
-			t.Errorf("%+v: %+v", c, s)
+		checkRemoved(t, out, s)
+		joined := int64(0)
+		if c.joined {
+			joined = 1
 		}
-		if of := clusterOf(t, out); c.joined && (len(of) != 2 || of["part"] != "part" || of["whole"] != "part") {
-			t.Errorf("%+v: clusters %v", c, of)
+		if s.Contained != 4 || s.Matched != 6 || s.Clusters != 1 || s.Clustered != int64(len(c.clusters)) || s.Joined != joined || s.Kept != c.kept {
+			t.Errorf("%s, joined %t: %+v", c.contained, c.joined, s)
+		}
+		got := map[string]string{}
+		for id, row := range clustersOf(t, out) {
+			got[id] = fmt.Sprintf("%s %s %t", row.ClusterID, row.CopiesID, row.Keeper)
+			if int(row.Size) != len(c.clusters) {
+				t.Errorf("%s is in a cluster of %d", id, row.Size)
+			}
+		}
+		if !maps.Equal(got, c.clusters) {
+			t.Errorf("%s, joined %t: clusters %q, want %q", c.contained, c.joined, got, c.clusters)
+		}
+	}
+}
+
+// Whether containment joins clusters changes what clusters say, and nothing
+// else: the clean dump, what it leaves out and for what, and all that later
+// nights go by are the same, as are the nights that go by it.
+func TestContainedChangesClustersAlone(t *testing.T) {
+	docs := contained(sized(40))
+	for i, d := range docs[:len(docs)-1] {
+		if i%3 == 0 {
+			docs = append(docs, page{"copy of " + d.id, d.text + " copied"})
+		}
+	}
+	dir, nights := t.TempDir(), []string{"2026-11-01", "2026-11-02", "2026-11-03"}
+	rand.New(rand.NewPCG(3, 3)).Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
+	for i, night := range nights { // each has two thirds of the documents, under ids of its own
+		var lines []string
+		for j, d := range docs {
+			if j%3 != i {
+				lines = append(lines, fmt.Sprintf(`{"id":"%d %s","text":%q}`, i, d.id, d.text))
+			}
+		}
+		jsonl(t, filepath.Join(dir, night+".jsonl"), lines...)
+	}
+	for _, c := range []config.Config{
+		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierDrop}, Clusters: config.Clusters{Keep: config.KeepLongest, MaxSpread: 1000}},
+		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepFirst, MaxSpread: 2}},
+		{Output: config.Output{Contained: config.ContainedDrop, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepEarliest, MaxSpread: 1000}},
+	} {
+		said := map[bool][]string{}
+		joined := int64(0)
+		for _, contained := range []bool{false, true} {
+			cfg, err := config.Default().WithPreset(config.PresetThorough)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Output.Contained, cfg.Output.Earlier, cfg.Clusters = c.Output.Contained, c.Output.Earlier, c.Clusters
+			cfg.Clusters.Contained = contained
+			cfg.Library.Path = filepath.Join(t.TempDir(), "lib")
+			for _, night := range nights {
+				cfg.Library.Night = night
+				out := filepath.Join(t.TempDir(), night)
+				s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, night+".jsonl")}, Out: out, Config: cfg})
+				checkRemoved(t, out, s)
+				joined += s.Joined
+				said[contained] = append(said[contained], readFile(t, filepath.Join(out, rundir.Clean, "part-00000.jsonl")))
+				eachRow(t, out, rundir.Removed, &data.Removed, func(_ int, row *data.RemovedRow) {
+					row.ClusterID = nil // as clusters have it
+					said[contained] = append(said[contained], fmt.Sprintf("%s %+q", row.DocID, fmt.Sprint(*row)))
+				})
+				for id, row := range clustersOf(t, out) {
+					if len(row.CopiesID) > 0 {
+						said[contained] = append(said[contained], fmt.Sprintf("%s %s %s %t", night, id, row.CopiesID, row.Keeper))
+					}
+				}
+				said[contained] = append(said[contained], fmt.Sprint(s.Kept, s.Library.Merges))
+			}
+			for _, table := range []string{"documents", "merges"} {
+				paths, err := filepath.Glob(filepath.Join(cfg.Library.Path, table, "*.parquet"))
+				if err != nil || table == "documents" && len(paths) != len(nights) {
+					t.Fatal(paths, err)
+				}
+				for _, path := range paths {
+					said[contained] = append(said[contained], readFile(t, path))
+				}
+			}
+			slices.Sort(said[contained])
+		}
+		if !slices.Equal(said[false], said[true]) {
+			t.Errorf("%+v: containment has changed more than clusters", c)
+			for i := range min(len(said[false]), len(said[true])) {
+				if said[false][i] != said[true][i] {
+					t.Fatalf("%.300q\n%.300q", said[false][i], said[true][i])
+				}
+			}
+		}
+		if joined == 0 {
+			t.Errorf("%+v: nothing was joined", c)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type matchCounts struct {
 	Matched   int64            `json:"matched"`
 	Pairs     int64            `json:"pairs"`
 	Clusters  int64            `json:"clusters"`
+	Joined    int64            `json:"joined"` // clusters of documents that contain each other, and their copies
 	Clustered int64            `json:"clustered"`
 	Cut       int64            `json:"cut"`
 	CutSize   int64            `json:"cut_size"`
@@ -44,8 +45,8 @@ type matchCounts struct {
 
 const countsFile = "counts.json"
 
-// decide reduces the pairs to best matches and clusters, chooses each cluster's
-// representative, and writes what was decided for each split.
+// decide reduces the pairs to best matches, copies and clusters, chooses which of
+// the copies represents them, and writes what was decided for each split.
 func (r *run) decide(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
@@ -95,10 +96,16 @@ type decider struct {
 	evidence []evidence    // of best; nil where the distance alone decides
 
 	components *reducer.Components
-	labels     []uint32           // by index: the first of its cluster
-	sizes      []uint32           // by label
-	lineage    map[uint32]lineage // by label; of a run with a library
-	keepers    []uint32           // by label; noDocument: it is in an earlier night
+	contained  [][2]uint32 // indices of which one contains the other, if these join clusters
+
+	copies   []uint32           // by index: the first of its copies, itself included
+	multiple []uint32           // by first of copies: how many they are
+	lineage  map[uint32]lineage // by first of copies; of a run with a library
+	keepers  []uint32           // by first of copies: their representative; noDocument: it is in an earlier night
+
+	clusters []uint32          // by index: the first of its cluster, which is copies, or several that contain each other
+	sizes    []uint32          // by first of a cluster
+	ids      map[uint32]string // by first of a cluster; of a run with a library
 
 	kept []decision.Kept // by first of a unit: its pair with the unit of what stays; nil without a clean dump
 }
@@ -235,7 +242,6 @@ func (d *decider) reduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var contained [][2]uint32
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
 		a, b, same := d.index(p.A), d.index(p.B), p.Evidence.Reason.Same()
 		d.best.Add(a, b, p.Distance, same)
@@ -245,14 +251,13 @@ func (d *decider) reduce(ctx context.Context) error {
 		}
 		d.counts.Contained++
 		if d.run.config.Clusters.Contained {
-			contained = append(contained, [2]uint32{a, b})
+			d.contained = append(d.contained, [2]uint32{a, b})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	d.components.AddContained(contained)
 	if !d.run.config.Match.Verified() {
 		return nil
 	}
@@ -301,8 +306,12 @@ func (d *decider) equality(i uint32) evidence {
 	return e
 }
 
-// cluster gives every index the first index of its cluster. A component with
-// more distinct views than the spread bound is cut into clusters around centres.
+// cluster gives every index the first of its copies and the first of its
+// cluster. Copies are what the pairs that are the same connect, and the clusters
+// of earlier nights; a component with more distinct views than the spread bound
+// is cut around centres. Containment joins copies to clusters of this run alone:
+// the clean dump and later nights go by copies, so a document stays beside what
+// contains it, and no digest ties the stories of one night to those of the next.
 func (d *decider) cluster(ctx context.Context) error {
 	labels := make([]uint32, len(d.numbers))
 	spread := make([]uint32, len(d.numbers)) // by root: units
@@ -328,8 +337,39 @@ func (d *decider) cluster(ctx context.Context) error {
 		}
 	}
 	var err error
-	d.labels, err = d.descend(ctx, labels)
-	return err
+	if d.copies, err = d.descend(ctx, labels); err != nil {
+		return err
+	}
+	d.components = nil
+	d.join()
+	return nil
+}
+
+// join joins copies that contain each other and no third to clusters.
+func (d *decider) join() {
+	d.clusters = d.copies
+	if len(d.contained) > 0 {
+		joined := reducer.NewComponents(len(d.copies))
+		for i, first := range d.copies {
+			joined.Add(uint32(i), first)
+		}
+		joined.AddContained(d.contained)
+		d.clusters = make([]uint32, len(d.copies))
+		for i := range d.clusters {
+			d.clusters[i] = joined.Root(uint32(i))
+		}
+	}
+	d.multiple, d.sizes = sizesOf(d.copies), sizesOf(d.clusters)
+	d.nameClusters()
+}
+
+// sizesOf counts the indices of each label.
+func sizesOf(labels []uint32) []uint32 {
+	sizes := make([]uint32, len(labels))
+	for _, l := range labels {
+		sizes[l]++
+	}
+	return sizes
 }
 
 // cut gives the documents of wide components the labels of their parts.
@@ -418,22 +458,27 @@ func (c *component) add(i, first uint32) {
 	c.weights[at]++
 }
 
-// isCluster reports whether a label is that of a cluster: of two documents, or
-// of one that continues an earlier night's.
-func (d *decider) isCluster(label uint32) bool {
-	return d.sizes[label] > 1 || d.sizes[label] > 0 && d.lineage[label].continues
+// hasCopies reports whether the label is that of two copies, or of a document
+// that continues an earlier night's cluster.
+func (d *decider) hasCopies(label uint32) bool {
+	return d.multiple[label] > 1 || d.multiple[label] > 0 && d.lineage[label].continues
 }
 
-// represent chooses the representative of each cluster.
+// isCluster reports whether the label is that of a cluster: of two documents, or
+// of one that continues an earlier night's.
+func (d *decider) isCluster(label uint32) bool {
+	return d.sizes[label] > 1 || d.sizes[label] == 1 && d.hasCopies(label)
+}
+
+// represent counts the clusters and chooses the representatives of copies.
 func (d *decider) represent(ctx context.Context) error {
-	d.sizes = make([]uint32, len(d.labels))
-	for _, l := range d.labels {
-		d.sizes[l]++
-	}
 	for l, size := range d.sizes {
 		if d.isCluster(uint32(l)) {
 			d.counts.Clusters++
 			d.counts.Clustered += int64(size)
+			if size > d.multiple[l] {
+				d.counts.Joined++
+			}
 		}
 	}
 	if err := d.choose(ctx, keepRule(d.run.config.Clusters.Keep)); err != nil {
@@ -443,11 +488,11 @@ func (d *decider) represent(ctx context.Context) error {
 	return nil
 }
 
-// choose chooses each cluster's representative among its documents.
+// choose chooses which of the copies represents them.
 func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
-	d.keepers = slices.Repeat([]uint32{noDocument}, len(d.labels))
+	d.keepers = slices.Repeat([]uint32{noDocument}, len(d.copies))
 	if rule == reducer.KeepFirst {
-		for i, l := range slices.Backward(d.labels) {
+		for i, l := range slices.Backward(d.copies) {
 			d.keepers[l] = uint32(i)
 		}
 		return nil
@@ -463,7 +508,7 @@ func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
 			return nil
 		})
 	})
-	for i, l := range d.labels {
+	for i, l := range d.copies {
 		c := reducer.Candidate{Doc: uint32(i), Value: values[i]}
 		if have := d.keepers[l]; have != noDocument {
 			c = reducer.Keeper(rule, []reducer.Candidate{{Doc: have, Value: values[have]}, c})
@@ -473,14 +518,14 @@ func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
 	return err
 }
 
-// inherit gives the clusters of which an earlier night has a document their
+// inherit gives the copies of which an earlier night has a document their
 // representative there, if the clean dump leaves those out: what the first of
 // these documents in the run is the same as.
 func (d *decider) inherit() {
 	if c := d.run.config; c.Output.Earlier != config.EarlierDrop && c.Clusters.Keep != config.KeepEarliest {
 		return
 	}
-	for i, l := range d.labels {
+	for i, l := range d.copies {
 		if same := d.earlier[d.numbers[i]].Same(); same != nil && d.keepers[l] != noDocument {
 			d.keepers[l] = noDocument
 			of := d.lineage[l]
@@ -510,13 +555,13 @@ func (d *decider) measure(ctx context.Context) error {
 }
 
 // stands is the index of the document that stays in the place of that of index
-// i: its cluster's representative, or if a document contains it, that one's;
+// i: its copies' representative, or if a document contains it, that one's;
 // noDocument if an earlier night has it.
 func (d *decider) stands(i uint32) uint32 {
-	k := d.keepers[d.labels[i]]
+	k := d.keepers[d.copies[i]]
 	if k == i && d.run.config.Output.Contained == config.ContainedDrop {
 		if m, e, ok := d.match(i); ok && e.Reason == data.Contained {
-			if k = d.keepers[d.labels[m.Doc]]; k == noDocument {
+			if k = d.keepers[d.copies[m.Doc]]; k == noDocument {
 				k = m.Doc
 			}
 		}
@@ -529,9 +574,9 @@ func (d *decider) remove(i uint32, out *decision.Decision) {
 	switch {
 	case d.kept == nil:
 		return
-	case d.keepers[d.labels[i]] == noDocument:
+	case d.keepers[d.copies[i]] == noDocument:
 		out.Removal = decision.Earlier
-	case out.Cluster != decision.None && !out.Keeper:
+	case d.keepers[d.copies[i]] != i:
 		out.Removal = decision.Copy
 	case !out.Earlier && out.Evidence.Reason == data.Contained && d.run.config.Output.Contained == config.ContainedDrop:
 		out.Removal = decision.Contained
@@ -598,18 +643,7 @@ func (d *decider) write(ctx context.Context) error {
 		d.rec.Outputs = append(d.rec.Outputs, decisionFile(task))
 	}
 	if d.run.library != nil {
-		clusters := map[uint64]engine.Lineage{}
-		for l, lineage := range d.lineage {
-			if !d.isCluster(l) {
-				continue
-			}
-			of := engine.Lineage{ID: lineage.id}
-			if k := lineage.kept; k != nil {
-				of.Kept, of.Night = k.ID, k.Night
-			}
-			clusters[d.numbers[l]] = of
-		}
-		if err := engine.WriteLineage(d.run.dir, clusters); err != nil {
+		if err := engine.WriteLineage(d.run.dir, d.lineages()); err != nil {
 			return err
 		}
 		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, engine.LineageFile))
@@ -649,7 +683,7 @@ func decisionFile(task int) string {
 
 // undecided is a document without match and cluster, which stays.
 func undecided(doc uint64) decision.Decision {
-	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Kept: decision.NoneKept()}
+	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Copies: decision.None, Kept: decision.NoneKept()}
 }
 
 // decision is what was decided of index i: of the equally near matches an
@@ -662,8 +696,11 @@ func (d *decider) decision(i uint32) decision.Decision {
 	} else if ok {
 		out.Match, out.Distance, out.Evidence, out.Overlap = d.numbers[m.Doc], m.Distance, e.Evidence, e.overlap
 	}
-	if l := d.labels[i]; d.isCluster(l) {
-		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[l] == i
+	if l := d.clusters[i]; d.isCluster(l) {
+		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[d.copies[i]] == i
+	}
+	if l := d.copies[i]; d.hasCopies(l) {
+		out.Copies = d.numbers[l]
 	}
 	d.remove(i, &out)
 	return out
@@ -692,7 +729,7 @@ func (d *decider) largest() {
 		top = top[:min(len(top), n)]
 	}
 	for _, l := range top {
-		c := largestCluster{Cluster: d.numbers[l], ID: d.lineage[l].id, Example: d.numbers[l], Size: int64(d.sizes[l])}
+		c := largestCluster{Cluster: d.numbers[l], ID: d.ids[l], Example: d.numbers[l], Size: int64(d.sizes[l])}
 		if keeper := d.keepers[l]; keeper != noDocument {
 			c.Example = d.numbers[keeper]
 		}

@@ -53,7 +53,7 @@ func (r *run) added(_ context.Context, records []rundir.TaskRecord) error {
 }
 
 // libraryRows yields the night's documents as the library keeps them: with the
-// night in which each was first seen, and its cluster.
+// night in which each was first seen, and its copies.
 func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) error) error {
 	first := uint64(0)
 	for task := range r.job.Splits {
@@ -118,11 +118,11 @@ func (c *clusterReader) advance() error {
 	return err
 }
 
-// of returns the document's cluster, nil if it is alone.
+// of returns the id of the document's copies, nil if it has none.
 func (c *clusterReader) of(id []byte) ([]byte, error) {
 	if !c.more || !bytes.Equal(c.row.DocID, id) {
 		return nil, nil
 	}
-	cluster := bytes.Clone(c.row.ClusterID)
-	return cluster, c.advance()
+	copies := bytes.Clone(c.row.CopiesID)
+	return copies, c.advance()
 }

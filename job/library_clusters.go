@@ -40,8 +40,8 @@ func (e earlierDocuments) match(doc uint64) *earlier.Match {
 // noDocument stands for a representative that is in an earlier night.
 const noDocument = ^uint32(0)
 
-// descend gives this run's clusters the ids that they have through all nights.
-// Clusters that continue the same earlier one become one: the labels returned
+// descend gives this run's copies the ids that they have through all nights.
+// Those that continue the same earlier cluster become one: the labels returned
 // say so.
 func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error) {
 	if d.earlier == nil {
@@ -61,10 +61,14 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 			wide[root] = true
 		}
 	}
-	var of []uint32 // labels of clusters
+	joins := map[uint32]bool{} // labels whose cluster may be called after their first
+	for _, p := range d.contained {
+		joins[labels[p[0]]], joins[labels[p[1]]] = true, true
+	}
+	var of []uint32 // labels that have an id
 	founders := map[uint64]string{}
 	for l := range uint32(len(labels)) {
-		if sizes[l] >= 2 || len(continued[l]) > 0 {
+		if sizes[l] >= 2 || len(continued[l]) > 0 || joins[l] {
 			of = append(of, l)
 			founders[d.numbers[l]] = ""
 		}
@@ -94,11 +98,6 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 		joined[of[i]] = l
 		d.lineage[l] = lineage{id: id, continues: id != clusters[i].Founded}
 	}
-	for _, l := range d.lineage {
-		if l.continues {
-			d.counts.Continued++
-		}
-	}
 	out := slices.Clone(labels)
 	for i, l := range labels {
 		if to, ok := joined[l]; ok {
@@ -108,9 +107,49 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	return out, nil
 }
 
-// lineage is what a cluster is through all nights.
+// lineage is what copies are through all nights.
 type lineage struct {
 	id        string
-	continues bool           // it began in an earlier night
-	kept      *earlier.Match // the earlier document that represents it; nil if the run has the representative
+	continues bool           // they began in an earlier night
+	kept      *earlier.Match // the earlier document that represents them; nil if the run has the representative
+}
+
+// nameClusters gives the clusters of a run with a library their ids: that of the
+// eldest of their copies, and of those that begin tonight that of the first.
+func (d *decider) nameClusters() {
+	d.ids = make(map[uint32]string, len(d.lineage))
+	for l, of := range d.lineage {
+		c := d.clusters[l]
+		if id := d.ids[c]; of.continues && (id == "" || of.id < id) {
+			d.ids[c] = of.id
+		}
+	}
+	d.counts.Continued = int64(len(d.ids))
+	for l, of := range d.lineage {
+		if d.clusters[l] == l && d.ids[l] == "" {
+			d.ids[l] = of.id
+		}
+	}
+}
+
+// lineages are what the tables say of clusters and copies, by their first
+// documents.
+func (d *decider) lineages() map[uint64]engine.Lineage {
+	all := map[uint64]engine.Lineage{}
+	for l, of := range d.lineage {
+		var out engine.Lineage
+		if d.clusters[l] == l && d.isCluster(l) {
+			out.Cluster = d.ids[l]
+		}
+		if d.hasCopies(l) {
+			out.Copies = of.id
+		}
+		if k := of.kept; k != nil {
+			out.Kept, out.Night = k.ID, k.Night
+		}
+		if out != (engine.Lineage{}) {
+			all[d.numbers[l]] = out
+		}
+	}
+	return all
 }

@@ -53,14 +53,18 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		}
 		ids[part]++
 	})
-	of, keepers := map[string]string{}, map[string]string{} // cluster of those that go; representative by cluster
-	eachRow(t, out, rundir.Clusters, &data.Clusters, func(_ int, row *data.ClusterRow) {
-		if row.Keeper {
-			keepers[string(row.ClusterID)] = string(row.DocID)
-		} else {
-			of[string(row.DocID)] = string(row.ClusterID)
+	of, keepers := map[string]string{}, map[string]string{} // copies of those that go; representative by copies
+	clusters := clustersOf(t, out)
+	for doc, row := range clusters {
+		switch copies := string(row.CopiesID); {
+		case !row.Keeper:
+			of[doc] = copies
+		case copies != "" && keepers[copies] != "":
+			t.Errorf("%s and %s represent the same copies", doc, keepers[copies])
+		default:
+			keepers[copies] = doc
 		}
-	})
+	}
 	matches := map[[2]string]data.MatchRow{}
 	eachRow(t, out, rundir.Matches, &data.Matches, func(_ int, row *data.MatchRow) {
 		matches[[2]string{string(row.DocID), string(row.MatchID)}] = *row
@@ -82,8 +86,8 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		case decision.Earlier.String():
 			delete(of, doc)
 		case decision.Copy.String():
-			if cluster, ok := of[doc]; !ok || cluster != string(r.ClusterID) || keepers[cluster] != kept {
-				t.Errorf("%s of cluster %s was removed for %s: %s of %s stays", doc, r.ClusterID, kept, keepers[cluster], cluster)
+			if copies, ok := of[doc]; !ok || string(clusters[doc].ClusterID) != string(r.ClusterID) || keepers[copies] != kept {
+				t.Errorf("%s of cluster %s was removed for %s: %s of %s stays", doc, r.ClusterID, kept, keepers[copies], copies)
 			}
 			delete(of, doc)
 		case data.ReasonDuplicateID:
@@ -129,7 +133,7 @@ func TestRemoved(t *testing.T) {
 	})
 	want := map[string]string{
 		"http://a.example/1": "copy http://b.example/2 http://a.example/1 a.example true NaN",
-		"3":                  "contained http://b.example/2   true 10",
+		"3":                  "contained http://b.example/2 http://a.example/1  true 10",
 		"4":                  "duplicate_id 4   false NaN",
 	}
 	if !maps.Equal(got, want) || s.Kept != 3 {

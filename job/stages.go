@@ -313,7 +313,7 @@ func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
 		return err
 	}
 	s.Checked, s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Checked, counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
-	s.Consulted, s.Contained, s.Cut, s.CutSize = counts.Consulted, counts.Contained, counts.Cut, counts.CutSize
+	s.Joined, s.Consulted, s.Contained, s.Cut, s.CutSize = counts.Joined, counts.Consulted, counts.Contained, counts.Cut, counts.CutSize
 	return nil
 }
 

@@ -37,6 +37,7 @@ type Summary struct {
 	Contained int64            `json:"contained"`           // pairs, of different documents, of which one contains the other
 	Pairs     int64            `json:"pairs"`               // rows of the pairs table, when asked for
 	Clusters  int64            `json:"clusters"`
+	Joined    int64            `json:"joined"`    // clusters of documents that contain each other, which all stay, and their copies
 	Clustered int64            `json:"clustered"` // documents in clusters
 	Cut       int64            `json:"cut"`       // connected components over the spread bound, cut into clusters
 	CutSize   int64            `json:"cut_size"`  // documents of the largest of them
@@ -67,7 +68,7 @@ type method struct {
 	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
 }
 
-// clusterSize is a cluster with the id of its keeper as example.
+// clusterSize is a cluster with the representative of its first copies as example.
 type clusterSize struct {
 	ID      string `json:"cluster_id"`
 	Example string `json:"example"`
@@ -132,6 +133,9 @@ func (s *Summary) Print(w io.Writer) error {
 		row("pairs", "%s", grouped(s.Pairs))
 	}
 	row("clusters", "%s of %s documents", grouped(s.Clusters), grouped(s.Clustered))
+	if s.Joined > 0 {
+		row("", "%s of them join documents that contain each other (clusters.contained)", grouped(s.Joined))
+	}
 	if s.Cut > 0 {
 		row("", "%s chained components were cut around centres, the largest had %s documents (clusters.max_spread)", grouped(s.Cut), grouped(s.CutSize))
 	}

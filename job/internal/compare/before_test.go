@@ -134,7 +134,7 @@ func expectExplained(t *testing.T, before, after, keep string) {
 	for _, d := range defects[:min(len(defects), 10)] {
 		t.Errorf("%s: %s: %s, now %s", d.Kind, d.What, d.Before, d.After)
 	}
-	for doc, first := range r.firsts() {
+	for doc, first := range r.firsts("cluster_id") {
 		if id := r.clusters[doc].text("cluster_id"); id != first {
 			t.Errorf("the cluster of %s is named %s, its first document is %s", doc, id, first)
 		}

@@ -70,7 +70,12 @@ func read(dir string) (*run, error) {
 		}),
 		eachRow(pairs, func(id string, pair row) { r.pairs[pairKey(id, pair.text("match_id"))] = pair }),
 		eachRow(matches, func(id string, match row) { r.matches[id] = match }),
-		eachRow(clusters, func(id string, in row) { r.clusters[id] = in }),
+		eachRow(clusters, func(id string, in row) {
+			if _, ok := in["copies_id"]; !ok { // of a build whose clusters were copies
+				in["copies_id"] = in["cluster_id"]
+			}
+			r.clusters[id] = in
+		}),
 		r.readLines(dir),
 	)
 }

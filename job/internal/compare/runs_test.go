@@ -110,9 +110,9 @@ func (r *Report) matches(before, after *run) {
 }
 
 // clusters compares the partitions, which are equal if the first document of
-// its cluster is the same for every document, and what each cluster keeps.
+// its cluster is the same for every document, and what represents copies.
 func (r *Report) clusters(before, after *run, keep string) {
-	b, a := before.firsts(), after.firsts()
+	b, a := before.firsts("cluster_id"), after.firsts("cluster_id")
 	spread := after.spread()
 	differs := map[string]bool{} // by first document
 	each(b, a, func(doc, b, a string) {
@@ -127,7 +127,7 @@ func (r *Report) clusters(before, after *run, keep string) {
 		}
 	})
 	value := func(doc string) any { return after.documents[doc][keep] }
-	each(before.keepers(b), after.keepers(a), func(first, b, a string) {
+	each(before.keepers(), after.keepers(), func(first, b, a string) {
 		switch {
 		case b == a || differs[first]:
 		case value(b) == value(a) && after.places[a] < after.places[b]:
@@ -170,27 +170,33 @@ func (r *run) spread() map[string]int {
 	return spread
 }
 
-// firsts gives every document in a cluster the first document of it.
-func (r *run) firsts() map[string]string {
-	first := map[string]string{} // by cluster
+// firsts gives every document in a cluster, or with copies, the first document of
+// it or them.
+func (r *run) firsts(column string) map[string]string {
+	first := map[string]string{} // by id
 	for doc, in := range r.clusters {
-		id := in.text("cluster_id")
+		if in[column] == nil {
+			continue
+		}
+		id := in.text(column)
 		if have, ok := first[id]; !ok || r.places[doc] < r.places[have] {
 			first[id] = doc
 		}
 	}
 	of := map[string]string{}
 	for doc, in := range r.clusters {
-		of[doc] = first[in.text("cluster_id")]
+		if in[column] != nil {
+			of[doc] = first[in.text(column)]
+		}
 	}
 	return of
 }
 
-// keepers are what clusters keep, by their first documents.
-func (r *run) keepers(firsts map[string]string) map[string]string {
-	keepers := map[string]string{}
+// keepers are the representatives of copies, by their first documents.
+func (r *run) keepers() map[string]string {
+	firsts, keepers := r.firsts("copies_id"), map[string]string{}
 	for doc, in := range r.clusters {
-		if in["keeper"] == true {
+		if in["keeper"] == true && firsts[doc] != "" {
 			keepers[firsts[doc]] = doc
 		}
 	}

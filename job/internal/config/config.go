@@ -161,7 +161,7 @@ func (m *Match) preset(name string) error {
 	return nil
 }
 
-// Keep rules: which document of a cluster the clean dump keeps. Ties go to
+// Keep rules: which of the copies the clean dump keeps. Ties go to
 // the smaller id.
 const (
 	KeepLongest  = "longest"  // the most characters
@@ -173,11 +173,12 @@ const (
 // Clusters says how matches become clusters. MaxSpread bounds a chain: a
 // connected component with more distinct fingerprints is cut into clusters
 // around centres, in which every document is a match of the centre. 0: no bound.
-// With Contained, clusters that contain exactly each other are one.
+// With Contained, copies that contain exactly each other are one cluster; the
+// clean dump keeps a document of each all the same.
 type Clusters struct {
-	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,first" help:"document that stays"`
+	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,first" help:"which of the copies stays"`
 	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut clusters of more fingerprints; 0: never"`
-	Contained bool   `yaml:"contained" json:"contained" help:"join clusters that contain each other and no third"`
+	Contained bool   `yaml:"contained" json:"contained" help:"make copies that contain each other and no third one cluster"`
 }
 
 // Output says what is written.
@@ -254,7 +255,7 @@ func Default() Config {
 		},
 		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, OwnText: true},
 		Match:    Match{MaxPairs: 1_000_000_000},
-		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000},
+		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000, Contained: true},
 		Output:   Output{Clean: true, Contained: ContainedKeep, Earlier: EarlierDrop},
 		Execution: Execution{
 			Engine:   EngineLocal,
@@ -274,7 +275,7 @@ func Default() Config {
 // does not have are as they were before there was such a setting.
 func Recorded(manifest json.RawMessage) (Config, error) {
 	c := Default()
-	c.Features.OwnText, c.Output.Earlier = false, EarlierKeep
+	c.Features.OwnText, c.Output.Earlier, c.Clusters.Contained = false, EarlierKeep, false
 	err := json.Unmarshal(manifest, &c)
 	c.Features.OwnText = c.Features.OwnText || c.Features.Templates != ""
 	return c, err

@@ -31,10 +31,12 @@ func (d *EarlierDocument) Same() *earlier.Match {
 	return d.Match
 }
 
-// Lineage is what a cluster of a run with a library is through all nights.
+// Lineage is what a cluster and copies that begin with the same document are, in
+// a run with a library.
 type Lineage struct {
-	ID          string
-	Kept, Night string // the earlier document that represents it, and its night; "" if this run has the representative
+	Cluster     string // id of the cluster; "" if none begins with the document
+	Copies      string // id of the copies through all nights; "" without any
+	Kept, Night string // the earlier document that represents the copies, and its night; "" if this run has the representative
 }
 
 // EarlierByDoc are those of a split, by number; the library knows nothing of
@@ -43,7 +45,7 @@ type EarlierByDoc map[uint64]*EarlierDocument
 
 const (
 	kindEarlier = "neardup earlier 2"
-	kindLineage = "neardup lineage 2"
+	kindLineage = "neardup lineage 3"
 )
 
 // WriteEarlier writes what the library says of the documents of a split.
@@ -65,8 +67,7 @@ func ReadEarlier(dir *rundir.Dir, task int) (EarlierByDoc, error) {
 	return byDoc, err
 }
 
-// WriteLineage writes what clusters are through all nights, by their first
-// documents.
+// WriteLineage writes what clusters and copies are, by their first documents.
 func WriteLineage(dir *rundir.Dir, clusters map[uint64]Lineage) error {
 	return writeGob(dir.Path(rundir.State, LineageFile), kindLineage, clusters)
 }

@@ -33,7 +33,7 @@ func TestEarlierComesBack(t *testing.T) {
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[7], &docs[0]) || !reflect.DeepEqual(got[9], &docs[1]) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	lineage := map[uint64]engine.Lineage{1 << 33: {ID: "2026-11-01/a", Kept: "http://a.example/", Night: "2026-11-01"}, 0: {}}
+	lineage := map[uint64]engine.Lineage{1 << 33: {Cluster: "2026-11-01/a", Copies: "2026-11-02/b", Kept: "http://a.example/", Night: "2026-11-01"}, 0: {}}
 	if err := engine.WriteLineage(job.Dir, lineage); err != nil {
 		t.Fatal(err)
 	}

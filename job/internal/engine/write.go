@@ -52,7 +52,7 @@ type writer struct {
 	names   *decision.Names
 	places  *places
 	seen    EarlierByDoc       // nil without a library
-	lineage map[uint64]Lineage // a library's clusters, by their first documents
+	lineage map[uint64]Lineage // of a run with a library: clusters and copies, by their first documents
 	gone    []uint64           // a bit a row: the clean dump leaves it out
 	removed int64              // how many those are
 }
@@ -160,7 +160,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if d.Cluster == decision.None {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, CopiesID: x.copies, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (w *writer) dropped(row int64) bool {
 }
 
 // ids are those that the tables have for a document.
-type ids struct{ doc, match, cluster, kept []byte }
+type ids struct{ doc, match, cluster, copies, kept []byte }
 
 // idsOf takes the ids for the next decision.
 func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
@@ -211,13 +211,16 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 		if doc == d.Cluster {
 			x.cluster = id
 		}
+		if doc == d.Copies {
+			x.copies = id
+		}
 		if doc == d.Kept.Doc {
 			x.kept = id
 		}
 		return err
 	})
-	if lineage, ok := w.lineage[d.Cluster]; ok {
-		x.cluster = []byte(lineage.ID)
+	if w.seen != nil {
+		x.cluster, x.copies = []byte(w.lineage[d.Cluster].Cluster), []byte(w.lineage[d.Copies].Copies)
 	}
 	return x, err
 }
@@ -278,7 +281,7 @@ func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 		if same := w.seen[d.Doc].Same(); same != nil {
 			row.KeptID, row.KeptFrom, row.Similarity = []byte(same.ID), same.Night, w.similarity(same.Distance)
 		} else {
-			of := w.lineage[d.Cluster]
+			of := w.lineage[d.Copies]
 			row.KeptID, row.KeptFrom = []byte(of.Kept), of.Night
 		}
 	}

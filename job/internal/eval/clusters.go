@@ -20,17 +20,16 @@ type clusterFigures struct {
 	InversePurity Share   `json:"inverse_purity"` // the same of the true clusters
 }
 
-// clusters closes the pairs that are reported as the same, and the right ones.
-// With together, clusters of which one contains the other are joined as a run
-// with clusters.contained does.
-func (l *Lab) clusters(found []Found, main criterion, together bool) clusterFigures {
+// clusters closes the pairs that are reported as the same, and the right ones,
+// and joins those that contain each other as a run does (clusters.contained).
+func (l *Lab) clusters(found []Found, main criterion) clusterFigures {
 	n := len(l.corpus.Documents)
 	ours, truth := reducer.NewComponents(n), reducer.NewComponents(n)
 	var contained [][2]uint32
 	for _, f := range found {
 		if p := [2]uint32{uint32(f.A), uint32(f.B)}; !f.Contained {
 			ours.Add(p[0], p[1])
-		} else if together {
+		} else {
 			contained = append(contained, p)
 		}
 	}

@@ -83,8 +83,7 @@ type Result struct {
 	Seconds     float64           `json:"seconds"` // from raw texts to pairs
 	Definitions []defined         `json:"definitions"`
 	Clusters    clusterFigures    `json:"clusters"`
-	Together    *clusterFigures   `json:"clusters_contained,omitempty"` // of a method that tells contained pairs: with clusters.contained
-	Contained   *containedFigures `json:"contained,omitempty"`          // where containment is a definition
+	Contained   *containedFigures `json:"contained,omitempty"` // where containment is a definition
 	Bands       []band            `json:"bands"`
 	Groups      []group           `json:"groups"`     // by length, language, category and edit
 	Dissimilar  int               `json:"dissimilar"` // reported pairs with J below 0.3
@@ -198,11 +197,7 @@ func (l *Lab) compare(all []Found, tuned bool) (*Result, error) {
 			wrong = append(wrong, f)
 		}
 	}
-	r.Clusters = l.clusters(all, main, false)
-	if slices.ContainsFunc(all, func(f Found) bool { return f.Contained }) {
-		together := l.clusters(all, main, true)
-		r.Together = &together
-	}
+	r.Clusters = l.clusters(all, main)
 	if (l.options.Truth|l.options.Beside)&TruthContainment != 0 {
 		r.Contained = l.containedFigures(reported)
 	}

@@ -168,22 +168,12 @@ func (r *Report) definitions() table {
 	return t
 }
 
-// clusters has a second row for a method that tells contained pairs.
 func (r *Report) clusters() table {
-	t := table{
-		Title: "Clusters",
-		Note:  "Documents that pairs connect, against those that true pairs connect. Precision and recall are of pairs, purity is of documents in clusters of two or more. \"contained\": clusters that contain each other and no third joined (clusters.contained).",
-		Head:  strings.Split("clusters/clusters/largest/precision/recall/F1/purity/inverse purity", "/"),
-	}
-	add := func(name string, c *clusterFigures) {
-		t.add(name, c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity)
-	}
-	for _, m := range r.Results {
-		if add(m.Method, &m.Clusters); m.Together != nil {
-			add(m.Method+", contained", m.Together)
-		}
-	}
-	return t
+	return r.each("Clusters", "Documents that pairs connect, against those that true pairs connect; copies that contain each other and no third are one cluster. Precision and recall are of pairs, purity is of documents in clusters of two or more.",
+		"clusters/clusters/largest/precision/recall/F1/purity/inverse purity", func(m *Result) []any {
+			c := &m.Clusters
+			return []any{c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity}
+		})
 }
 
 func (r *Report) similarity() table {

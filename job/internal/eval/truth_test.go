@@ -238,7 +238,7 @@ func TestClustersAgainstClosure(t *testing.T) {
 			}
 			return NewShare(have, of)
 		}
-		got := l.clusters(found, criterion{right: TruthJaccard}, false)
+		got := l.clusters(found, criterion{right: TruthJaccard})
 		if got.Precision != NewShare(both, reported) || got.Recall != NewShare(both, wanted) || got.Purity != purity(ours, truth) || got.InversePurity != purity(truth, ours) {
 			t.Fatalf("%v and %v: %+v", pairs, right, got)
 		}

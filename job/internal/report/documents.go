@@ -36,7 +36,9 @@ func (s *scan) documents(ctx context.Context, advance func(int64)) (documents, e
 	d := documents{by: map[string]*document{}}
 	for _, c := range s.clusters.items() {
 		d.want(c.keeper)
-		d.want(c.members...)
+		for _, m := range c.members {
+			d.want(m.id)
+		}
 	}
 	for _, p := range slices.Concat(s.near.items(), s.within.items()) {
 		d.want(p.a, p.b)
@@ -117,11 +119,15 @@ func (r *Report) layOut(s *scan, d documents) {
 	for _, c := range s.clusters.items() {
 		shown, beside, others := cluster{Size: c.size, Keeper: d.by[c.keeper]}, c.keeper, c.members
 		if shown.Keeper == nil && len(others) > 0 {
-			beside, others = others[0], others[1:]
+			beside, others = others[0].id, others[1:]
 			shown.First = d.by[beside]
 		}
 		for _, m := range others {
-			shown.Members = append(shown.Members, lay(beside, m, ""))
+			note := ""
+			if m.keeper {
+				note = "a representative, too"
+			}
+			shown.Members = append(shown.Members, lay(beside, m.id, note))
 		}
 		r.Largest = append(r.Largest, shown)
 	}

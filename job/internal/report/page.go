@@ -42,7 +42,7 @@ type table struct {
 func because(reason string) string {
 	switch reason {
 	case decision.Copy.String():
-		return "left out for the representative of their cluster"
+		return "left out for the representative of their copies"
 	case decision.Contained.String():
 		return "left out because another document contains them"
 	case decision.Earlier.String():

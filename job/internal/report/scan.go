@@ -51,8 +51,15 @@ type pairIDs struct {
 type clusterIDs struct {
 	id      string
 	size    int64
-	keeper  string // empty: it is of an earlier night
-	members []string
+	copies  string // copies_id of its first document
+	keeper  string // their representative; empty: it is of an earlier night
+	members []member
+}
+
+// member is another document of a cluster, which may represent other copies.
+type member struct {
+	id     string
+	keeper bool
 }
 
 // alikeBins is how many ranges of similarity are counted: each of 0.05, and 1.
@@ -190,7 +197,7 @@ func (s *scan) member(row *data.ClusterRow) {
 	if c == nil {
 		// Of a cluster that is not among the largest now no later row is.
 		gone, added := s.clusters.add(-float64(row.Size), func() *clusterIDs {
-			c = &clusterIDs{id: string(row.ClusterID), size: int64(row.Size)}
+			c = &clusterIDs{id: string(row.ClusterID), copies: string(row.CopiesID), size: int64(row.Size)}
 			return c
 		})
 		if !added {
@@ -201,10 +208,10 @@ func (s *scan) member(row *data.ClusterRow) {
 		}
 		s.chosen[c.id] = c
 	}
-	if row.Keeper {
+	if row.Keeper && c.keeper == "" && string(row.CopiesID) == c.copies {
 		c.keeper = string(row.DocID)
 	} else if len(c.members) < mostMembers {
-		c.members = append(c.members, string(row.DocID))
+		c.members = append(c.members, member{string(row.DocID), row.Keeper})
 	}
 }
 

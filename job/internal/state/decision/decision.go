@@ -1,5 +1,5 @@
 // Package decision stores, for each split of a run, what was decided of its
-// documents: their best match, their cluster, and whether they stay. It is
+// documents: their best match, their copies and cluster, and whether they stay. It is
 // state that one stage hands to the next; formats.md describes the files. It
 // decides nothing.
 package decision
@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/state"
@@ -29,7 +30,8 @@ type Decision struct {
 
 	Cluster uint64 // the first document of its cluster; None without one
 	Size    uint32 // documents of the cluster
-	Keeper  bool   // it is the one that the clean dump keeps
+	Copies  uint64 // the first document of its copies; None without any
+	Keeper  bool   // it represents its copies; in a cluster and without any, itself
 
 	Removal Removal // why the clean dump leaves it out
 	Kept    Kept
@@ -41,7 +43,7 @@ type Removal uint8
 // The removals; a document that the clean dump has is of Stays.
 const (
 	Stays       Removal = iota
-	Copy                // its cluster is represented by another
+	Copy                // another represents it
 	Contained           // nearly all of it is in another document
 	Earlier             // an earlier night has it
 	DuplicateID         // its id appeared earlier
@@ -82,8 +84,8 @@ func NoneKept() Kept { return Kept{None, Unknown, float32(math.NaN())} }
 // document, then the decisions in ascending order of document: the numbers as
 // of state.AppendNumber, the other fields little-endian.
 const (
-	kind        = "neardup decisions 4"
-	recordBytes = 4*state.NumberBytes + state.FindingBytes + 4 + 1 + 1 + 1 + 4
+	kind        = "neardup decisions 5"
+	recordBytes = 5*state.NumberBytes + state.FindingBytes + 4 + 1 + 1 + 1 + 4
 )
 
 // Writer writes the file of one split.
@@ -100,7 +102,7 @@ func Create(path string, first uint64) *Writer {
 // Add appends a decision; they come in ascending order of document.
 func (w *Writer) Add(d *Decision) {
 	b := w.buf
-	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Kept.Doc} {
+	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Copies, d.Kept.Doc} {
 		b = state.AppendNumber(b, n)
 	}
 	b = state.AppendFinding(b, d.Distance, d.Evidence, d.Overlap)
@@ -143,7 +145,7 @@ func (s *Split) Len() int { return len(s.b) / recordBytes }
 // At sets d to decision i.
 func (s *Split) At(i int, d *Decision) {
 	b := s.b[i*recordBytes : (i+1)*recordBytes]
-	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Kept.Doc} {
+	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Copies, &d.Kept.Doc} {
 		*n = state.Number(b)
 		b = b[state.NumberBytes:]
 	}
@@ -156,24 +158,17 @@ func (s *Split) At(i int, d *Decision) {
 }
 
 // Names calls yield with the documents whose ids the tables have for d: itself,
-// its match in the run, the first of its cluster, and the document that stays
-// in its place, each once.
+// its match in the run, the first of its cluster and of its copies, and the
+// document that stays in its place, each once.
 func (d *Decision) Names(yield func(doc uint64) error) error {
-	if err := yield(d.Doc); err != nil {
-		return err
-	}
-	if d.Match != None {
-		if err := yield(d.Match); err != nil {
+	all := [...]uint64{d.Doc, d.Match, d.Cluster, d.Copies, d.Kept.Doc}
+	for i, doc := range all {
+		if doc == None || slices.Contains(all[:i], doc) {
+			continue
+		}
+		if err := yield(doc); err != nil {
 			return err
 		}
-	}
-	if d.Cluster != None && d.Cluster != d.Doc && d.Cluster != d.Match {
-		if err := yield(d.Cluster); err != nil {
-			return err
-		}
-	}
-	if k := d.Kept.Doc; k != None && k != d.Match && k != d.Cluster {
-		return yield(k)
 	}
 	return nil
 }
