@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,6 +125,39 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 		if m := regexp.MustCompile(`(href|src)="[^#]`).FindString(html); m != "" {
 			t.Errorf("the page refers to something: %s", m)
 		}
+	}
+}
+
+// Of a cluster of documents that contain each other each represents its copies:
+// the page shows the first one's as the summary does, and says so of the others.
+func TestRepresentatives(t *testing.T) {
+	words := func(seed uint64, n int) string {
+		r, out := rand.New(rand.NewPCG(seed, 1)), make([]string, n)
+		for i := range out {
+			out[i] = strconv.Itoa(r.IntN(1000)) + "word"
+		}
+		return strings.Join(out, " ")
+	}
+	part := words(1, 80)
+	dir := t.TempDir()
+	lines := fmt.Sprintf(`{"id":"part","text":%q}
+{"id":"whole","text":%q}
+{"id":"part again","text":%q}
+`, part, part+" "+words(2, 200), part+" again")
+	if err := os.WriteFile(filepath.Join(dir, "in.jsonl"), []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, s := finished(t, nil, dir)
+	r, _ := page(t, run)
+	if len(r.Largest) != 1 || s.Largest[0].Example != "part again" || r.Largest[0].Keeper.ID != "part again" {
+		t.Fatalf("%+v, the summary says %+v", r.Largest, s.Largest)
+	}
+	notes := map[string]string{}
+	for _, m := range r.Largest[0].Members {
+		notes[m.B.ID] = m.Note
+	}
+	if notes["part"] != "" || notes["whole"] == "" || len(notes) != 2 {
+		t.Errorf("%q", notes)
 	}
 }
 
