@@ -212,7 +212,9 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 					row.ClusterID = nil // as clusters have it
 					said[contained] = append(said[contained], fmt.Sprintf("%s %+q", row.DocID, fmt.Sprint(*row)))
 				})
-				for id, row := range clustersOf(t, out) {
+				clusters := clustersOf(t, out)
+				checkNames(t, night, clusters, s.Library.Continued)
+				for id, row := range clusters {
 					if len(row.CopiesID) > 0 {
 						said[contained] = append(said[contained], fmt.Sprintf("%s %s %s %t", night, id, row.CopiesID, row.Keeper))
 					}
@@ -241,5 +243,38 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 		if joined == 0 {
 			t.Errorf("%+v: nothing was joined", c)
 		}
+	}
+}
+
+// checkNames expects of clusters that continue earlier ones the id of the eldest
+// of their copies, of the others one of the night.
+func checkNames(t *testing.T, night string, clusters map[string]data.ClusterRow, continued int64) {
+	t.Helper()
+	eldest, sizes := map[string]string{}, map[string]int32{} // by cluster
+	for _, row := range clusters {
+		id, copies := string(row.ClusterID), string(row.CopiesID)
+		if have := eldest[id]; copies != "" && (have == "" || copies < have) {
+			eldest[id] = copies
+		}
+		sizes[id]++
+	}
+	for doc, row := range clusters {
+		if id := string(row.ClusterID); sizes[id] != row.Size {
+			t.Errorf("%s is in a cluster of %d, its size is %d", doc, sizes[id], row.Size)
+		}
+	}
+	earlier := int64(0)
+	for id := range sizes {
+		if e := eldest[id]; e != "" && e < night {
+			earlier++
+			if id != e {
+				t.Errorf("night %s: cluster %s continues %s", night, id, e)
+			}
+		} else if !strings.HasPrefix(id, night+"/") {
+			t.Errorf("night %s: cluster %s begins", night, id)
+		}
+	}
+	if earlier != continued {
+		t.Errorf("night %s: %d clusters continue earlier ones, the summary says %d", night, earlier, continued)
 	}
 }
