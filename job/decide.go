@@ -537,7 +537,7 @@ func (d *decider) inherit() {
 
 // measure notes how far documents are from those that stay in their place.
 func (d *decider) measure(ctx context.Context) error {
-	if d.run.Command != engine.CommandRun || !d.run.config.Output.Clean {
+	if !d.run.job.Cleans() {
 		return nil
 	}
 	d.kept = slices.Repeat([]decision.Kept{decision.NoneKept()}, len(d.numbers))

@@ -145,16 +145,21 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 	}
 	pass, finish := r.Progress(stage.Name)
 	defer finish()
-	if stage.Name == engine.StageRead {
+	finished := func(int64) {}
+	switch {
+	case stage.Name == engine.StageRead:
 		rows, err := engine.RowsOf(r.job.Splits, missing)
 		if err != nil {
 			return err
 		}
 		r.job.Advance = pass(rows, "rows")
-	} else {
+	case stage.Name == engine.StageWrite && !r.job.Cleans(): // it reads no input
+		r.job.Advance, finished = nil, pass(int64(len(missing)), "splits")
+	default:
 		r.job.Advance = pass(engine.BytesOf(r.job.Splits, missing), "bytes")
 	}
 	return r.engine.Each(ctx, r.job, stage.Name, missing, func(rec rundir.TaskRecord) error {
+		finished(1)
 		records[rec.Task] = rec
 		r.Log.Debug("task done", "stage", rec.Stage, "task", rec.Task, "source", rec.Source, "rows", rec.RowsOut, "seconds", rec.Seconds)
 		return nil
@@ -338,7 +343,7 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 	if s.Library != nil {
 		s.Library.Dropped = rows[engine.CountEarlier]
 	}
-	if r.Command == engine.CommandRun && r.config.Output.Clean && s.Kept+s.Dropped != s.Documents {
+	if r.job.Cleans() && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
 	}
 	return nil

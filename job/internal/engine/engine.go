@@ -96,6 +96,10 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 // Release takes back a Fingerprinter.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
+// Cleans reports whether the stage of writing writes a clean dump, for which it
+// reads the input.
+func (j *Job) Cleans() bool { return j.Manifest.Command == CommandRun && j.Config.Output.Clean }
+
 // Begin calls Pass, if it is there.
 func (j *Job) Begin(total int64, unit string) (advance func(n int64)) {
 	if j.Pass == nil {

@@ -89,7 +89,7 @@ func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 			return rec, err
 		}
 	}
-	if w.cleans() {
+	if w.job.Cleans() {
 		if err := w.clean(ctx, workers); err != nil {
 			return rec, err
 		}
@@ -98,9 +98,6 @@ func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 	return rec, job.Dir.PutRecord(rec)
 }
 
-func (w *writer) cleans() bool {
-	return w.job.Manifest.Command == CommandRun && w.job.Config.Output.Clean
-}
 
 // output notes a part of a table: it is complete when the record is written.
 func (w *writer) output(path string) {
@@ -121,7 +118,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, clusters.Abort()) }()
 	var removals *parquet.TableWriter[data.RemovedRow] // nil without a clean dump
-	if w.cleans() {
+	if w.job.Cleans() {
 		if removals, err = startPart(w, rundir.Removed, &data.Removed); err != nil {
 			return err
 		}

@@ -78,10 +78,10 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks 
 // which may be gone if not.
 func readsInput(job *engine.Job, stage string, task int) bool {
 	switch {
+	case stage == engine.StageWrite && !job.Cleans():
+		return false
 	case stage == engine.StageLearn || stage == engine.StageFingerprint || job.Manifest.Command != engine.CommandRun:
 		return true
-	case stage == engine.StageWrite && !job.Config.Output.Clean:
-		return false
 	}
 	return !engine.KeepsTexts(job.Manifest, job.Splits[task])
 }

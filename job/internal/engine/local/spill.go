@@ -1,11 +1,13 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"unsafe"
 
 	"github.com/neardup/neardup/data"
@@ -23,8 +25,9 @@ import (
 //
 //  1. by a hash of the fingerprint: the documents of the same one are compared,
 //     and one record of it goes on;
-//  2. the distinct fingerprints by their block in one table of the plan after
-//     the other: what the kernel finds is two fingerprints;
+//  2. the distinct fingerprints by their block in the first table of the plan,
+//     and from the buckets of each table into those of the next: what the
+//     kernel finds is two fingerprints;
 //  3. those by a hash of the first, then of the second, to put their documents
 //     in their places;
 //  4. the other tables by their values;
@@ -33,10 +36,14 @@ import (
 type spiller[F hamming.Fingerprint] struct {
 	*join
 	dir      string
-	distinct *spill.Buckets // fingerprint, document, 0 of the first with the fingerprint, else 1
+	pack     func(hi, lo uint64) F
+	distinct *spill.Buckets // fingerprint and document, a bucket in their order
 	n        int            // of its buckets
+	plan     *hamming.Plan
+	blocks   int            // buckets of a table of the plan
 	open     *spill.Buckets // candidates, by their first document
 	chunks   int            // of documents whose views fit into memory
+	advance  func(int64)    // a part of the search for near fingerprints is done
 }
 
 func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) (err error) {
@@ -49,21 +56,21 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 		return fmt.Errorf("spill: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &spiller[F]{join: j, dir: dir}
+	s := &spiller[F]{join: j, dir: dir, pack: pack}
 	j.job.Log.Info("the documents do not fit under the memory cap: matching by way of the disk", "documents", j.documents.Len(), "cap", j.limit, "folder", dir)
 
-	// A bucket of fingerprints is collapsed in memory, and there is one on each
-	// worker; so it is with a chunk of views.
+	// A bucket of fingerprints is collapsed in memory, or one of a table joined,
+	// and there is one on each worker; so it is with a chunk of views.
 	documents := int64(j.documents.Len())
-	s.n = int(documents*7*int64(width[F]())*2*int64(j.workers)/j.limit) + j.workers
-	s.chunks = int(documents*j.viewBytes()*2*int64(j.workers)/j.limit) + j.workers
-	s.distinct = s.buckets(s.n, width[F]()+state.NumberBytes+1, false)
+	parts := func(bytes int64) int { return int(documents*bytes*int64(j.workers)/j.limit) + j.workers }
+	s.n, s.blocks, s.chunks = parts(2*7*int64(width[F]())), parts(6*int64(width[F]())), parts(2*j.viewBytes())
+	if s.plan, err = hamming.ChoosePlan(j.layout.Bits(), j.rule.K, int(documents)); err != nil {
+		return err
+	}
+	s.distinct = s.buckets(s.n, width[F]()+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	s.open = s.buckets(s.chunks, candidateBytes, false)
 	defer func() { err = errors.Join(err, s.open.Close()) }()
-	if err := s.collapse(ctx, pack); err != nil {
-		return err
-	}
 	if err := s.near(ctx); err != nil {
 		return err
 	}
@@ -143,28 +150,59 @@ func (s *spiller[F]) chunkDocuments() uint64 {
 	return s.documents.Len()/uint64(s.chunks) + 1
 }
 
-// collapse deals the fingerprints, compares the documents of each, and leaves
-// their records in distinct: those of one fingerprint one after the other, the
-// smallest document first, marked 0.
-func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (err error) {
+// near finds the documents of the same fingerprint, and those whose fingerprints
+// are within the distance.
+func (s *spiller[F]) near(ctx context.Context) (err error) {
+	tables := s.plan.Tables()
+	s.advance = s.job.Begin(int64(s.documents.Parts()+3*s.n+tables*s.blocks), "parts")
 	raw := s.buckets(s.n, width[F]()+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, raw.Close()) }()
-	deal := raw.Dealer()
-	var record []byte
-	err = s.documents.Each(ctx, 0, s.documents.Len(), 0, func(doc uint64, r *views.Row) error {
-		if !r.View.Normal {
-			return nil
-		}
-		f := pack(r.View.Hi, r.View.Lo)
-		record = state.AppendNumber(appendValue(record[:0], f), doc)
-		return deal.Put(bucketOf(f, s.n), record, nil)
-	})
-	if err := errors.Join(err, deal.Flush()); err != nil {
+	if err := s.deal(ctx, raw); err != nil {
 		return err
 	}
+	next := s.table()
+	defer func() { err = errors.Join(err, next.Close()) }()
+	if err := s.collapse(ctx, raw, next); err != nil {
+		return err
+	}
+	found := s.buckets(s.n, 2*width[F]()+1, false)
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for table := range tables {
+		this := next
+		next = s.table()
+		if err := errors.Join(s.nearTable(ctx, table, this, next, found), this.Close()); err != nil {
+			return err
+		}
+	}
+	return s.name(ctx, found)
+}
+
+// deal deals the fingerprints of the documents, and these.
+func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
+	out := s.dealers(raw)
+	err := s.each(ctx, s.documents.Parts(), func(worker, split int) error {
+		defer s.advance(1)
+		var record []byte
+		return s.documents.Each(ctx, s.documents.First(split), s.documents.First(split+1), 0, func(doc uint64, r *views.Row) error {
+			if !r.View.Normal {
+				return nil
+			}
+			f := s.pack(r.View.Hi, r.View.Lo)
+			record = state.AppendNumber(appendValue(record[:0], f), doc)
+			return out[worker].Put(bucketOf(f, s.n), record, nil)
+		})
+	})
+	return errors.Join(err, flush(out))
+}
+
+// collapse leaves in distinct what was dealt, in order, compares the documents
+// of each fingerprint, and deals the distinct ones by their block in the first
+// table.
+func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) error {
 	compare, candidates := s.comparers()
-	out := s.dealers(s.distinct)
-	err = s.each(ctx, s.n, func(worker, b int) error {
+	out, blocks := s.dealers(s.distinct), s.dealers(first)
+	err := s.each(ctx, s.n, func(worker, b int) error {
+		defer s.advance(1)
 		heads, err := raw.Load(b)
 		if err != nil {
 			return err
@@ -182,10 +220,18 @@ func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (
 		var members []uint64
 		var record []byte
 		for i := range set.Len() {
+			f := set.Value(i)
 			members = members[:0]
-			for place, m := range set.Members(i) {
-				members = append(members, docs[m]) // ascending: a bucket is in order of document
-				record = append(state.AppendNumber(appendValue(record[:0], set.Value(i)), docs[m]), byte(min(place, 1)))
+			for _, m := range set.Members(i) {
+				members = append(members, docs[m])
+			}
+			slices.Sort(members) // several workers dealt them
+			record = appendValue(record[:0], f)
+			if err := s.putBlock(blocks[worker], 0, f, record); err != nil {
+				return err
+			}
+			for _, doc := range members {
+				record = state.AppendNumber(record[:width[F]()], doc)
 				if err := out[worker].Put(b, record, nil); err != nil {
 					return err
 				}
@@ -198,144 +244,123 @@ func (s *spiller[F]) collapse(ctx context.Context, pack func(hi, lo uint64) F) (
 		}
 		return raw.Drop(b)
 	})
-	return errors.Join(err, flush(out), flush(candidates))
+	return errors.Join(err, flush(out), flush(blocks), flush(candidates))
 }
 
-// near finds the pairs of distinct fingerprints within the distance, and their
-// documents.
-func (s *spiller[F]) near(ctx context.Context) (err error) {
-	total := int64(0)
-	for b := range s.n {
-		total += s.distinct.Len(b)
-	}
-	plan, err := hamming.ChoosePlan(s.layout.Bits(), s.rule.K, int(total))
-	if err != nil {
-		return err
-	}
-	found := s.buckets(s.n, 2*width[F]()+1, false)
-	defer func() { err = errors.Join(err, found.Close()) }()
-	advance := s.job.Begin(int64(plan.Tables()), "tables")
-	for table := range plan.Tables() {
-		if err := s.nearTable(ctx, plan, table, total, found); err != nil {
-			return err
-		}
-		advance(1)
-	}
-	named := s.buckets(s.n, width[F]()+1, true)
-	defer func() { err = errors.Join(err, named.Close()) }()
-	out := s.dealers(named)
-	err = s.each(ctx, s.n, func(worker, b int) error { return s.nameFirst(found, out[worker], b) })
-	if err := errors.Join(err, flush(out)); err != nil {
-		return err
-	}
-	compare, candidates := s.comparers()
-	err = s.each(ctx, s.n, func(worker, b int) error {
-		docs, err := s.documentsOf(named, b)
-		if err != nil {
-			return err
-		}
-		var first []uint64
-		err = named.Each(b, func(head, tail []byte) error {
-			first = first[:0]
-			for ; len(tail) > 0; tail = tail[state.NumberBytes:] {
-				first = append(first, state.Number(tail))
-			}
-			second := docs[value[F](head)]
-			if !s.rule.Verified {
-				a, b := first[0], second[0]
-				s.out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: head[len(head)-1]})
-				return nil
-			}
-			return compare[worker].Near(first, second, int(head[len(head)-1]))
-		})
-		return errors.Join(err, named.Drop(b))
-	})
-	return errors.Join(err, flush(candidates))
+// table has room for the distinct fingerprints by their block in a table.
+func (s *spiller[F]) table() *spill.Buckets { return s.buckets(s.blocks, width[F](), false) }
+
+// putBlock deals a fingerprint, which record holds, by its block in a table.
+func (s *spiller[F]) putBlock(to *spill.Dealer, table int, f F, record []byte) error {
+	return to.Put(mapper.Shard(data.Keyed{Key: hamming.Block(s.plan, table, f)}, s.blocks), record, nil)
 }
 
-// nearTable deals the distinct fingerprints by their block in one table, joins
-// the buckets, and deals what it finds by the first fingerprint.
-func (s *spiller[F]) nearTable(ctx context.Context, plan *hamming.Plan, table int, total int64, found *spill.Buckets) (err error) {
+// nearTable joins the buckets of a table, deals what it finds by the first
+// fingerprint, and deals all for the next table.
+func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found *spill.Buckets) error {
 	w := width[F]()
-	n := int(total*int64(w)*6*int64(s.workers)/s.limit) + s.workers
-	dealt := s.buckets(n, w, false)
-	defer func() { err = errors.Join(err, dealt.Close()) }()
-	blocks := s.dealers(dealt)
-	err = s.each(ctx, s.n, func(worker, b int) error {
-		return s.distinct.Each(b, func(r, _ []byte) error {
-			if r[len(r)-1] > 0 {
-				return nil // the fingerprint is there
-			}
-			return blocks[worker].Put(mapper.Shard(data.Keyed{Key: hamming.Block(plan, table, value[F](r))}, n), r[:w], nil)
-		})
-	})
-	if err := errors.Join(err, flush(blocks)); err != nil {
-		return err
-	}
 	joiners := make([]*hamming.Joiner[F], s.workers)
-	out := s.dealers(found)
-	err = s.each(ctx, n, func(worker, b int) error {
-		heads, err := dealt.Load(b)
+	out, blocks := s.dealers(found), s.dealers(next)
+	err := s.each(ctx, s.blocks, func(worker, b int) error {
+		defer s.advance(1)
+		heads, err := this.Load(b)
 		if err != nil {
 			return err
 		}
 		values := make([]F, 0, len(heads)/w)
 		for ; len(heads) > 0; heads = heads[w:] {
-			values = append(values, value[F](heads))
+			f := value[F](heads)
+			values = append(values, f)
+			if table+1 < s.plan.Tables() {
+				if err := s.putBlock(blocks[worker], table+1, f, heads[:w]); err != nil {
+					return err
+				}
+			}
 		}
 		if joiners[worker] == nil {
 			joiners[worker] = hamming.NewJoiner[F]()
 		}
 		var record []byte
 		var failed error
-		err = joiners[worker].Bucket(plan, table, values, func(x, y F, distance int) {
+		err = joiners[worker].Bucket(s.plan, table, values, func(x, y F, distance int) {
 			record = append(appendValue(appendValue(record[:0], x), y), byte(distance))
 			if failed == nil {
 				failed = out[worker].Put(bucketOf(x, s.n), record, nil)
 			}
 		})
-		return errors.Join(err, failed, dealt.Drop(b))
+		return errors.Join(err, failed, this.Drop(b))
 	})
-	return errors.Join(err, flush(out))
+	return errors.Join(err, flush(out), flush(blocks))
 }
 
-// nameFirst puts the documents of bucket b in the place of the first
-// fingerprints: (first, second, distance) becomes (second, distance) with the
-// documents as tail, dealt by the second.
-func (s *spiller[F]) nameFirst(found *spill.Buckets, out *spill.Dealer, b int) error {
-	docs, err := s.documentsOf(found, b)
-	if err != nil {
-		return err
-	}
-	var tail []byte
-	err = found.Each(b, func(r, _ []byte) error {
-		tail = tail[:0]
-		for _, doc := range docs[value[F](r)] {
+// name puts documents in the place of the fingerprints that were found: first
+// (first, second, distance) becomes (second, distance) with the documents of
+// the first as tail, dealt by the second.
+func (s *spiller[F]) name(ctx context.Context, found *spill.Buckets) (err error) {
+	named := s.buckets(s.n, width[F]()+1, true)
+	defer func() { err = errors.Join(err, named.Close()) }()
+	out, tails := s.dealers(named), make([][]byte, s.workers)
+	err = s.eachNamed(ctx, found, func(worker int, head, _ []byte, first []uint64) error {
+		tail := tails[worker][:0]
+		for _, doc := range first {
 			tail = state.AppendNumber(tail, doc)
 		}
-		second := r[width[F]():]
-		return out.Put(bucketOf(value[F](second), s.n), second, tail)
+		tails[worker] = tail
+		second := head[width[F]():]
+		return out[worker].Put(bucketOf(value[F](second), s.n), second, tail)
 	})
-	return errors.Join(err, found.Drop(b))
+	if err := errors.Join(err, flush(out)); err != nil {
+		return err
+	}
+	compare, candidates := s.comparers()
+	firsts := make([][]uint64, s.workers)
+	err = s.eachNamed(ctx, named, func(worker int, head, tail []byte, second []uint64) error {
+		first := firsts[worker][:0]
+		for ; len(tail) > 0; tail = tail[state.NumberBytes:] {
+			first = append(first, state.Number(tail))
+		}
+		firsts[worker] = first
+		distance := head[len(head)-1]
+		if !s.rule.Verified {
+			a, b := first[0], second[0]
+			s.out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: distance})
+			return nil
+		}
+		return compare[worker].Near(first, second, int(distance))
+	})
+	return errors.Join(err, flush(candidates))
 }
 
-// documentsOf returns the documents, ascending, of the fingerprints that start
-// bucket b's records.
-func (s *spiller[F]) documentsOf(records *spill.Buckets, b int) (map[F][]uint64, error) {
-	docs := make(map[F][]uint64)
-	err := records.Each(b, func(r, _ []byte) error {
-		docs[value[F](r)] = nil
-		return nil
-	})
-	if err != nil || len(docs) == 0 {
-		return docs, err
-	}
-	return docs, s.distinct.Each(b, func(r, _ []byte) error {
-		f := value[F](r)
-		if have, ok := docs[f]; ok && len(have) < mapper.MostNear {
-			docs[f] = append(have, state.Number(r[width[F]():]))
+// eachNamed calls yield with the records, and with the documents, ascending, of
+// the fingerprint that each begins with: mapper.MostNear at most.
+func (s *spiller[F]) eachNamed(ctx context.Context, records *spill.Buckets, yield func(worker int, head, tail []byte, docs []uint64) error) error {
+	return s.each(ctx, s.n, func(worker, b int) error {
+		defer s.advance(1)
+		if records.Len(b) == 0 {
+			return nil
 		}
-		return nil
+		w, size := width[F](), width[F]()+state.NumberBytes
+		all, err := s.distinct.Load(b)
+		if err != nil {
+			return err
+		}
+		var docs []uint64
+		var of []byte // the fingerprint that docs are of
+		err = records.Sorted(b, func(head, tail []byte) error {
+			if f := head[:w]; !bytes.Equal(f, of) {
+				for bytes.Compare(all[:w], f) < 0 {
+					all = all[size:]
+				}
+				of, docs = all[:w], docs[:0]
+				for ; len(all) > 0 && bytes.Equal(all[:w], of); all = all[size:] {
+					if len(docs) < mapper.MostNear {
+						docs = append(docs, state.Number(all[w:]))
+					}
+				}
+			}
+			return yield(worker, head, tail, docs)
+		})
+		return errors.Join(err, records.Drop(b))
 	})
 }
 
@@ -481,9 +506,10 @@ func words[F hamming.Fingerprint](f *F) []uint64 {
 
 func width[F hamming.Fingerprint]() int { return int(unsafe.Sizeof(*new(F))) }
 
+// appendValue appends a fingerprint, whose bytes have its order.
 func appendValue[F hamming.Fingerprint](dst []byte, f F) []byte {
 	for _, x := range words(&f) {
-		dst = binary.LittleEndian.AppendUint64(dst, x)
+		dst = binary.BigEndian.AppendUint64(dst, x)
 	}
 	return dst
 }
@@ -491,7 +517,7 @@ func appendValue[F hamming.Fingerprint](dst []byte, f F) []byte {
 func value[F hamming.Fingerprint](b []byte) (f F) {
 	w := words(&f)
 	for i := range w {
-		w[i] = binary.LittleEndian.Uint64(b[8*i:])
+		w[i] = binary.BigEndian.Uint64(b[8*i:])
 	}
 	return f
 }
