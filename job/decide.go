@@ -153,7 +153,17 @@ func (d *decider) text(a, b uint64) (p pairs.Pair, ok bool) {
 // eachPair calls yield with the pairs of the firsts of units, each once: those
 // that are the same, and those of which one document contains the other.
 func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) error {
-	err := pairs.Each(ctx, d.run.dir.Path(rundir.State, matchedFile), func(p pairs.Pair) error {
+	path := d.run.dir.Path(rundir.State, matchedFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	advance, read, told := d.run.job.Begin(info.Size(), "bytes"), int64(0), int64(0)
+	err = pairs.Each(ctx, path, func(p pairs.Pair) error {
+		if read += pairs.RecordBytes; read-told >= 1<<20 {
+			advance(read - told)
+			told = read
+		}
 		if p.Evidence.Reason == data.Open {
 			return nil // it is among the resolved
 		}
@@ -163,6 +173,9 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 		if d.resolved[i].Evidence.Reason != data.NotTheSame {
 			err = yield(d.resolved[i])
 		}
+	}
+	if err == nil {
+		advance(info.Size() - told)
 	}
 	return err
 }

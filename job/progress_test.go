@@ -23,7 +23,7 @@ func TestProgressComesToItsTotal(t *testing.T) {
 	}{
 		{"clean dump", job.CommandRun, in, nil, "fingerprint:bytes identical:documents match:tables write:bytes"},
 		{"no clean dump", job.CommandRun, in, []string{"output.clean", "false"}, "fingerprint:bytes write:splits"},
-		{"match", job.CommandMatch, run, nil, "read:rows match:tables decide:splits names:splits write:splits"},
+		{"match", job.CommandMatch, run, nil, "read:rows match:tables decide:bytes decide:splits names:splits write:splits"},
 		{"match by way of the disk", job.CommandMatch, run, []string{"execution.memory", "20KiB"}, "match:parts"},
 	} {
 		cfg := config.Default()

@@ -98,7 +98,6 @@ func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 	return rec, job.Dir.PutRecord(rec)
 }
 
-
 // output notes a part of a table: it is complete when the record is written.
 func (w *writer) output(path string) {
 	w.rec.Outputs = append(w.rec.Outputs, filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
