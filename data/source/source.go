@@ -60,7 +60,8 @@ type ExpandOptions struct {
 	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: 64 MiB
 
 	// Ignored is told of the files of a folder that are left out because
-	// their format is unknown: read-mes, checksums. It may be nil.
+	// their format is unknown, but for those whose name says that they hold no
+	// documents: read-mes, checksums, programs. It may be nil.
 	Ignored func(path string)
 }
 
@@ -138,7 +139,7 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	for _, path := range paths {
 		s, err := splitsOf(path, o)
 		if met[path] && errors.Is(err, ErrFormat) {
-			if o.Ignored != nil {
+			if o.Ignored != nil && !aside(path) {
 				o.Ignored(path)
 			}
 			continue
