@@ -207,7 +207,7 @@ func (r *run) documents() (d *engine.Documents, err error) {
 func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) error {
 	r.tellEncodings(records)
 	r.leftOut(records)
-	tooMany, err := r.config.Input.BadLimit()
+	exceeded, err := r.config.Input.BadLimit()
 	if err != nil {
 		return err
 	}
@@ -239,9 +239,9 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 			unusable += rec.Skipped[data.ReasonNoText]
 		}
 	}
-	if tooMany(unusable, s.Records) {
-		return fmt.Errorf("%w: %d of %d records%s, more than %s: look into %s, mend the input or raise --max-bad",
-			errTooManyBad, unusable, s.Records, counts(" (skipped: ", s.Skipped, ")"), r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
+	if limit := exceeded(unusable, s.Records); limit != "" {
+		return fmt.Errorf("%w: %d of %d records%s, more than %s: look into %s, mend the input, or let them pass with --max-bad %d",
+			errTooManyBad, unusable, s.Records, counts(" (skipped: ", s.Skipped, ")"), limit, r.dir.Path(rundir.Quarantine), unusable)
 	}
 	return nil
 }
