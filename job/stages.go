@@ -1,9 +1,7 @@
 package job
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -138,9 +136,10 @@ func (r *run) records(stage Stage) (records []rundir.TaskRecord, finished int, e
 // perSplit has the engine execute the tasks without a record.
 func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRecord) error {
 	var missing []int
+	var splits []data.Split // of them
 	for i := range records {
 		if records[i].Stage == "" {
-			missing = append(missing, i)
+			missing, splits = append(missing, i), append(splits, r.job.Splits[i])
 		}
 	}
 	pass, finish := r.Progress(stage.Name)
@@ -152,7 +151,7 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 		}
 		r.job.Advance = pass(rows, "rows")
 	} else {
-		r.job.Advance = pass(engine.BytesOf(r.job.Splits, missing), "bytes")
+		r.job.Advance = pass(engine.BytesOf(splits), "bytes")
 	}
 	return r.engine.Each(ctx, r.job, stage.Name, missing, func(rec rundir.TaskRecord) error {
 		records[rec.Task] = rec
@@ -255,17 +254,7 @@ func (r *run) noDocuments() error {
 	if r.sum.Skipped[data.ReasonNoText] == 0 {
 		return err
 	}
-	// Whoever asks for the column of the text is told which there are.
-	options := r.config.Input.ReaderOptions()
-	options.Columns.Text = cmp.Or(options.Columns.Text, "text")
-	in, missing := source.Open(r.job.Splits[0], options)
-	if missing == nil {
-		missing = errors.Join(in.Read(new(data.Document)), in.Close())
-	}
-	if missing != nil {
-		return fmt.Errorf("%w: %w: name the column that holds the text, with --text-column", err, missing)
-	}
-	return err
+	return source.Textless(err, r.job.Splits[0], r.config.Input.ReaderOptions())
 }
 
 // read sums up the tasks that read fingerprint files.

@@ -125,7 +125,8 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	if p.Sampled == 0 {
-		return nil, fmt.Errorf("%w: %d splits, %d records that are none", errNothing, len(splits), p.Skipped)
+		err := fmt.Errorf("%w: %d splits, %d records that are none", errNothing, len(splits), p.Skipped)
+		return nil, source.Textless(err, splits[0], cfg.Input.ReaderOptions())
 	}
 	if err := s.look(o); err != nil {
 		return nil, err
