@@ -35,8 +35,8 @@ type Options struct {
 	Workers   int // cores that the run would have; at least 1
 	Seed      uint64
 
-	// Pass, if not nil, is told that so many documents or presets are next;
-	// what it returns is told of those that are done.
+	// Pass, if not nil, is told as each pass over so many units begins; what it
+	// returns is told of those that are done, and called concurrently.
 	Pass func(total int64, unit string) (advance func(n int64))
 }
 
@@ -353,7 +353,6 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 // measure plants duplicates of every kind into the sample and has the presets
 // find them.
 func (s *sampler) measure(ctx context.Context, o Options) (err error) {
-	advance := o.Pass(int64(len(s.plan.Presets)), "presets")
 	corpus := &eval.Corpus{}
 	for _, d := range s.docs {
 		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
@@ -370,7 +369,16 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 	for i := range count {
 		s.plan.Planted[string(edits[i%len(edits)].Edit)]++
 	}
-	lab, err := eval.New(ctx, planted, eval.Options{Half: eval.AllPairs, Workers: o.Workers})
+	// The laboratory goes over the texts once, and so does each preset's run: one
+	// pass for whoever looks on. What else they go over takes little time.
+	advance := o.Pass(int64((1+len(s.plan.Presets))*len(planted.Documents)), eval.PassTexts)
+	pass := func(_ int64, unit string) func(int64) {
+		if unit == eval.PassTexts {
+			return advance
+		}
+		return func(int64) {}
+	}
+	lab, err := eval.New(ctx, planted, eval.Options{Half: eval.AllPairs, Workers: o.Workers, Pass: pass})
 	if err != nil {
 		return err
 	}
@@ -381,7 +389,6 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 		if err != nil {
 			return err
 		}
-		advance(1)
 		preset.Precision, preset.Recall = r.Precision, r.Recall
 		if !preset.verified {
 			preset.Precision = diluted(r.Precision, float64(s.plan.Documents)/float64(len(s.docs)))
