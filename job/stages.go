@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Stages of one task, as records, progress and the summary name them.
@@ -239,8 +240,8 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 		}
 	}
 	if limit := exceeded(unusable, s.Records); limit != "" {
-		return fmt.Errorf("%w: %d of %d records%s, more than %s: look into %s, mend the input, or let them pass with --max-bad %d",
-			errTooManyBad, unusable, s.Records, counts(" (skipped: ", s.Skipped, ")"), limit, r.dir.Path(rundir.Quarantine), unusable)
+		return fmt.Errorf("%w: %s of %s%s, more than %s: look into %s, mend the input, or let them pass with --max-bad %d",
+			errTooManyBad, show.Number(unusable), show.Count(s.Records, "record"), counts(" (skipped: ", s.Skipped, ")"), limit, r.dir.Path(rundir.Quarantine), unusable)
 	}
 	return nil
 }
@@ -250,7 +251,7 @@ func (r *run) noDocuments() error {
 	if r.sum.Records == 0 {
 		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
 	}
-	err := fmt.Errorf("%w in %d records: %s", errNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
+	err := fmt.Errorf("%w in %s: %s", errNoDocuments, show.Count(r.sum.Records, "record"), counts("", r.sum.Skipped, ""))
 	if r.sum.Skipped[data.ReasonNoText] == 0 {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -324,7 +325,7 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column 
 		}
 	}
 	if len(corpus.Documents) == 0 {
-		return nil, source.Textless(fmt.Errorf("no document in %d records", corpus.Skipped), splits[0], o)
+		return nil, source.Textless(fmt.Errorf("no document in %s", show.Count(corpus.Skipped, "record")), splits[0], o)
 	}
 	return &corpus, nil
 }

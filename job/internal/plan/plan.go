@@ -25,6 +25,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/machine"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
 )
@@ -125,7 +126,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	if p.Sampled == 0 {
-		err := fmt.Errorf("%w: %d splits, %d records that are none", errNothing, len(splits), p.Skipped)
+		err := fmt.Errorf("%w: %s, %s none", errNothing, show.Count(len(splits), "split"), show.Count(p.Skipped, "record")+show.Agree(p.Skipped, " that is", " that are"))
 		return nil, source.Textless(err, splits[0], cfg.Input.ReaderOptions())
 	}
 	if err := s.look(o); err != nil {
