@@ -253,7 +253,7 @@ func mistaken(arg string) string {
 	case slices.Contains([]string{"yes", "no", "on", "off", "true", "false"}, arg):
 		return ": a flag that is on or off has its value behind an equals sign, like --clean=" + arg
 	}
-	return ""
+	return ": name a file, a folder or a pattern that is there"
 }
 
 // findObjects lists the objects of one argument.

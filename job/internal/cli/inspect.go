@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -32,6 +33,9 @@ and first rows.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := args[0]
 			info, err := os.Stat(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return usageError{fmt.Errorf("%w: name a run directory or a table that is there", err)}
+			}
 			if err != nil {
 				return err
 			}
