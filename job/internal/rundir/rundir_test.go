@@ -127,7 +127,7 @@ func TestAdopt(t *testing.T) {
 			m.Splits = []data.Split{{Path: "x.jsonl", Size: 8, End: -1}}
 		},
 		"the number of its splits was 1, now 0": func(m *Manifest) { m.Splits = nil },
-		"layout version":           func(m *Manifest) { m.Version++ },
+		"layout version":                        func(m *Manifest) { m.Version++ },
 	} {
 		other := m
 		change(&other)
