@@ -60,7 +60,7 @@ type Input struct {
 	NoHeader     bool   `yaml:"no_header" json:"no_header,omitzero" help:"CSV and TSV have no header row: columns are named 1, 2 and so on"`
 	Encoding     string `yaml:"encoding" json:"encoding,omitzero" flag:"encoding" group:"Input" help:"encoding of all text (default: detected)"`
 	MaxRecord    int64  `yaml:"max_record" json:"max_record" least:"1" help:"skip records of more bytes"`
-	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records tolerated, at most half by default"`
+	MaxBad       string `yaml:"max_bad" json:"max_bad" flag:"max-bad" group:"Input" help:"unusable records tolerated"`
 	DuplicateIDs string `yaml:"duplicate_ids" json:"duplicate_ids" allow:"skip,fail" help:"what to do with a repeated id"`
 	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes" least:"1" help:"cut plain JSONL into splits of about this size"`
 }
