@@ -111,13 +111,21 @@ type Split struct {
 	Encoding string `json:"encoding,omitempty"`
 }
 
-// NoColumn is the error for a column that was asked for by its name and is not
-// there.
+// NoColumn is the error for a column that is not there: one that was asked for
+// by its name, or one that is needed and has none of its usual names.
 type NoColumn struct {
-	Name, Where string // Where: " in …", or nothing
-	Have        []string
+	Name   string   // that was asked for; "": none was
+	Of     string   // without a name: what the column holds: id, text, fingerprint
+	Usual  []string // without a name: those that it would be found by
+	Where  string   // " in …", or nothing
+	Have   []string
+	Header bool // Have is the first row of a table, which may be no header
 }
 
 func (e *NoColumn) Error() string {
-	return fmt.Sprintf("no column %q%s; there are: %s", e.Name, e.Where, strings.Join(e.Have, ", "))
+	have := "; there are: " + strings.Join(e.Have, ", ")
+	if e.Name != "" {
+		return fmt.Sprintf("no column %q%s%s", e.Name, e.Where, have)
+	}
+	return fmt.Sprintf("no column %s%s%s: name the one that holds the %s", strings.Join(e.Usual, ", "), e.Where, have, e.Of)
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,20 +30,17 @@ type Dump struct {
 type documents func(yield func(*data.Document) error) error
 
 // each calls read with the documents of every split, on the dump's workers, and
-// what it returns, one call at a time.
+// what it returns, one call at a time. That there are none is an error.
 func (d Dump) each(ctx context.Context, read func(documents) (merge func() error, err error)) error {
 	c := d.Config.Input
 	splits, err := source.Expand(d.Inputs, source.ExpandOptions{Format: c.Format, Encoding: c.Encoding, SplitBytes: c.SplitBytes})
 	if err != nil {
 		return err
 	}
+	var documents atomic.Int64
 	advance := func(int64) {}
 	if d.Pass != nil {
-		tasks := make([]int, len(splits))
-		for i := range tasks {
-			tasks[i] = i
-		}
-		advance = d.Pass(engine.BytesOf(splits, tasks), "bytes")
+		advance = d.Pass(engine.BytesOf(splits), "bytes")
 	}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -51,7 +49,10 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func() error
 		group.Go(func() error {
 			return engine.Guard(func() error {
 				merge, err := read(func(yield func(*data.Document) error) error {
-					return engine.EachDocument(ctx, split, c, advance, yield)
+					return engine.EachDocument(ctx, split, c, advance, func(doc *data.Document) error {
+						documents.Add(1)
+						return yield(doc)
+					})
 				})
 				if err != nil {
 					return err
@@ -62,5 +63,8 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func() error
 			})
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil || documents.Load() > 0 {
+		return err
+	}
+	return source.Textless(errNoDocuments, splits[0], c.ReaderOptions())
 }

@@ -134,31 +134,31 @@ func (s *LibraryStatus) Print(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 	row("library", "%s  %d bits, change %d", s.Path, s.Bits, s.Sequence)
-	row("documents", "%s in %d nights", grouped(s.Documents), len(s.Nights))
+	row("documents", "%s in %s", show.Number(s.Documents), show.Count(len(s.Nights), "night"))
 	perRow := ""
 	if all := s.Documents + s.Deleted + s.Dead; all > 0 {
-		perRow = fmt.Sprintf(", %d bytes a row", s.Bytes/all)
+		perRow = fmt.Sprintf(", %s a row", show.Count(s.Bytes/all, "byte"))
 	}
-	row("size", "%s in %d files%s", Bytes(s.Bytes), s.Files, perRow)
+	row("size", "%s in %s%s", Bytes(s.Bytes), show.Count(s.Files, "file"), perRow)
 	if s.Deleted+s.Dead > 0 {
-		row("to erase", "%s rows that do not count any more, until `neardup library compact %s`", grouped(s.Deleted+s.Dead), s.Path)
+		row("to erase", "%s that %s not count any more, until `neardup library compact %s`", show.Count(s.Deleted+s.Dead, "row"), show.Agree(s.Deleted+s.Dead, "does", "do"), s.Path)
 	}
 	if s.ForeverIDs > 0 {
-		row("stays out", "%s ids that were deleted", grouped(s.ForeverIDs))
+		row("stays out", "%s that %s deleted", show.Count(s.ForeverIDs, "id"), show.Agree(s.ForeverIDs, "was", "were"))
 	}
 	const prefixes = 10
 	for _, prefix := range s.ForeverPrefixes[:min(len(s.ForeverPrefixes), prefixes)] {
 		row("stays out", "%s…", prefix)
 	}
 	if more := len(s.ForeverPrefixes) - prefixes; more > 0 {
-		row("stays out", "and %s prefixes more", grouped(int64(more)))
+		row("stays out", "and %s more", show.Count(more, "prefix"))
 	}
 	if n := len(s.Nights); n > 0 {
 		row("oldest", "%s", s.Nights[0].Name)
 		row("newest", "%s, added %s", s.Nights[n-1].Name, s.Nights[n-1].Added.Format(time.DateTime))
 	}
 	for i, h := range s.Hottest {
-		row(headed(i, "hottest"), "%s  %s documents", h.Key, grouped(h.Documents))
+		row(headed(i, "hottest"), "%s  %s", h.Key, show.Count(h.Documents, "document"))
 	}
 	const shown = 31
 	nights, name := s.Nights, "nights"
@@ -166,7 +166,7 @@ func (s *LibraryStatus) Print(w io.Writer) error {
 		nights, name = nights[len(nights)-shown:], "last nights"
 	}
 	for i, n := range nights {
-		row(headed(i, name), "%-12s %12s%s", n.Name, grouped(n.Documents), counts("  ", n.Lanes, ""))
+		row(headed(i, name), "%-12s %12s%s", n.Name, show.Number(n.Documents), counts("  ", n.Lanes, ""))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -1,9 +1,7 @@
 package job
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Stages of one task, as records, progress and the summary name them.
@@ -138,9 +137,10 @@ func (r *run) records(stage Stage) (records []rundir.TaskRecord, finished int, e
 // perSplit has the engine execute the tasks without a record.
 func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRecord) error {
 	var missing []int
+	var splits []data.Split // of them
 	for i := range records {
 		if records[i].Stage == "" {
-			missing = append(missing, i)
+			missing, splits = append(missing, i), append(splits, r.job.Splits[i])
 		}
 	}
 	pass, finish := r.Progress(stage.Name)
@@ -156,7 +156,7 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 	case stage.Name == engine.StageWrite && !r.job.Cleans(): // it reads no input
 		r.job.Advance, finished = nil, pass(int64(len(missing)), "splits")
 	default:
-		r.job.Advance = pass(engine.BytesOf(r.job.Splits, missing), "bytes")
+		r.job.Advance = pass(engine.BytesOf(splits), "bytes")
 	}
 	return r.engine.Each(ctx, r.job, stage.Name, missing, func(rec rundir.TaskRecord) error {
 		finished(1)
@@ -212,7 +212,7 @@ func (r *run) documents() (d *engine.Documents, err error) {
 func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) error {
 	r.tellEncodings(records)
 	r.leftOut(records)
-	tooMany, err := r.config.Input.BadLimit()
+	exceeded, err := r.config.Input.BadLimit()
 	if err != nil {
 		return err
 	}
@@ -244,9 +244,9 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 			unusable += rec.Skipped[data.ReasonNoText]
 		}
 	}
-	if tooMany(unusable, s.Records) {
-		return fmt.Errorf("%w: %d of %d records%s, more than %s: look into %s, mend the input or raise --max-bad",
-			errTooManyBad, unusable, s.Records, counts(" (skipped: ", s.Skipped, ")"), r.config.Input.MaxBad, r.dir.Path(rundir.Quarantine))
+	if limit := exceeded(unusable, s.Records); limit != "" {
+		return fmt.Errorf("%w: %s of %s%s, more than %s: look into %s, mend the input, or let them pass with --max-bad %d",
+			errTooManyBad, show.Number(unusable), show.Count(s.Records, "record"), counts(" (skipped: ", s.Skipped, ")"), limit, r.dir.Path(rundir.Quarantine), unusable)
 	}
 	return nil
 }
@@ -256,21 +256,11 @@ func (r *run) noDocuments() error {
 	if r.sum.Records == 0 {
 		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
 	}
-	err := fmt.Errorf("%w in %d records: %s", errNoDocuments, r.sum.Records, counts("", r.sum.Skipped, ""))
+	err := fmt.Errorf("%w in %s: %s", errNoDocuments, show.Count(r.sum.Records, "record"), counts("", r.sum.Skipped, ""))
 	if r.sum.Skipped[data.ReasonNoText] == 0 {
 		return err
 	}
-	// Whoever asks for the column of the text is told which there are.
-	options := r.config.Input.ReaderOptions()
-	options.Columns.Text = cmp.Or(options.Columns.Text, "text")
-	in, missing := source.Open(r.job.Splits[0], options)
-	if missing == nil {
-		missing = errors.Join(in.Read(new(data.Document)), in.Close())
-	}
-	if missing != nil {
-		return fmt.Errorf("%w: %w: name the column that holds the text, with --text-column", err, missing)
-	}
-	return err
+	return source.Textless(err, r.job.Splits[0], r.config.Input.ReaderOptions())
 }
 
 // read sums up the tasks that read fingerprint files.

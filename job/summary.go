@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,19 +95,19 @@ func (s *Summary) Print(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 
-	row("documents", "%s%s", grouped(s.Documents), counts(" (", s.Lanes, ")"))
+	row("documents", "%s%s", show.Number(s.Documents), counts(" (", s.Lanes, ")"))
 	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
 		row("languages", "%s", counts("", languages, ""))
 	}
 	records, documents := s.passedOver()
 	if len(records) > 0 {
-		row("skipped", "%s of %s records%s", grouped(total(records)), grouped(s.Records), counts(" (", records, ")"))
+		row("skipped", "%s of %s%s", show.Number(total(records)), show.Count(s.Records, "record"), counts(" (", records, ")"))
 	}
 	if len(documents) > 0 {
-		row("passed over", "%s documents%s", grouped(total(documents)), counts(" (", documents, ")"))
+		row("passed over", "%s%s", show.Count(total(documents), "document"), counts(" (", documents, ")"))
 	}
 	if s.CutPages > 0 {
-		row("", "of %s pages the input has only the beginning", grouped(s.CutPages))
+		row("", "of %s the input has only the beginning", show.Count(s.CutPages, "page"))
 	}
 	if s.OwnText != nil {
 		s.OwnText.print(row)
@@ -119,32 +118,32 @@ func (s *Summary) Print(w io.Writer) error {
 			row("", "fingerprints come without texts: near the limit the sketches decide, contained copies are not found")
 		}
 	}
-	row("matched", "%s%s", grouped(s.Matched), percent(s.Matched, s.Documents))
+	row("matched", "%s%s", show.Number(s.Matched), percent(s.Matched, s.Documents))
 	if s.Checked > 0 {
-		row("", "the best matches of %s documents were checked against all documents", grouped(s.Checked))
+		row("", "the best matches of %s were checked against all documents", show.Count(s.Checked, "document"))
 	}
 	if s.Consulted > 0 {
-		row("", "the texts of %s pairs were consulted", grouped(s.Consulted))
+		row("", "the texts of %s were consulted", show.Count(s.Consulted, "pair"))
 	}
 	if s.Contained > 0 {
-		row("contained", "of %s pairs one document contains the other", grouped(s.Contained))
+		row("contained", "of %s one document contains the other", show.Count(s.Contained, "pair"))
 	}
 	if s.Pairs > 0 {
-		row("pairs", "%s", grouped(s.Pairs))
+		row("pairs", "%s", show.Number(s.Pairs))
 	}
-	row("clusters", "%s of %s documents", grouped(s.Clusters), grouped(s.Clustered))
+	row("clusters", "%s of %s", show.Number(s.Clusters), show.Count(s.Clustered, "document"))
 	if s.Joined > 0 {
-		row("", "%s of them join documents that contain each other (clusters.contained)", grouped(s.Joined))
+		row("", "%s of them %s documents that contain each other (clusters.contained)", show.Number(s.Joined), show.Agree(s.Joined, "joins", "join"))
 	}
 	if s.Cut > 0 {
-		row("", "%s chained components were cut around centres, the largest had %s documents (clusters.max_spread)", grouped(s.Cut), grouped(s.CutSize))
+		row("", "%s %s cut around centres, the largest had %s (clusters.max_spread)", show.Count(s.Cut, "chained component"), show.Agree(s.Cut, "was", "were"), show.Count(s.CutSize, "document"))
 	}
 	if s.Kept+s.Dropped > 0 {
-		row("clean dump", "%s documents stay, %s are left out", grouped(s.Kept), grouped(s.Dropped))
+		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
 	}
 	if l := s.Library; l != nil {
 		if l.Dropped > 0 {
-			row("", "%s of them because an earlier night has them (output.earlier)", grouped(l.Dropped))
+			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))
 		}
 		l.print(row)
 	}
@@ -172,12 +171,12 @@ func (s *Summary) printLists(row func(name, format string, args ...any)) {
 		row("largest", "none: each continues an earlier cluster with one document")
 	}
 	for i, c := range s.Largest {
-		row(headed(i, "largest"), "%8s  %s", grouped(c.Size), c.Example)
+		row(headed(i, "largest"), "%8s  %s", show.Number(c.Size), c.Example)
 	}
 	for i, st := range s.Stages {
 		note := ""
 		if st.Resumed > 0 {
-			note = fmt.Sprintf("  (%d of %d tasks finished earlier)", st.Resumed, st.Tasks)
+			note = fmt.Sprintf("  (%d of %s finished earlier)", st.Resumed, show.Count(st.Tasks, "task"))
 		}
 		row(headed(i, "time"), "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
 	}
@@ -237,7 +236,7 @@ func counts(open string, m map[string]int64, end string) string {
 	})
 	parts := make([]string, len(keys))
 	for i, k := range keys {
-		parts[i] = grouped(m[k]) + " " + k
+		parts[i] = show.Number(m[k]) + " " + k
 	}
 	return open + strings.Join(parts, ", ") + end
 }
@@ -260,15 +259,6 @@ func top(m map[string]int64, empty string, n int) map[string]int64 {
 		largest[name] += m[k]
 	}
 	return largest
-}
-
-// grouped writes 1234567 as 1,234,567.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // Bytes writes a size for a person, like 12.3 MiB.

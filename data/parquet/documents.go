@@ -50,7 +50,7 @@ func (r *reader) open(names data.Columns) error {
 		return err
 	}
 	r.groups, r.total = r.in.end-r.in.group, r.in.file.NumRows()
-	paths := leaves(r.in.schema())
+	paths, textLeaf := leaves(r.in.schema()), 0
 	for _, f := range []struct {
 		column     *column
 		leaf       *int
@@ -59,20 +59,19 @@ func (r *reader) open(names data.Columns) error {
 	}{
 		{&r.id, new(int), names.ID, field.Candidates.ID},
 		{&r.title, new(int), names.Title, field.Candidates.Title},
-		{&r.text, new(int), names.Text, field.Candidates.Text},
+		{&r.text, &textLeaf, names.Text, field.Candidates.Text},
 		{&r.language, new(int), names.Language, field.Candidates.Language},
 		{&r.date, &r.dateLeaf, names.Date, field.Candidates.Date},
 		{&r.rank, &r.rankLeaf, names.Rank, nil},
 	} {
 		leaf, err := field.Pick(paths, f.name, f.candidates)
+		if f.column == &r.text {
+			leaf, err = field.Need(paths, f.name, field.OfText, f.candidates)
+		}
 		if err != nil {
 			return err
 		}
 		if *f.leaf = leaf; leaf < 0 {
-			if f.column == &r.text {
-				_, err := field.Pick(paths, field.Candidates.Text[0], nil)
-				return fmt.Errorf("%w: name the column that holds the text, input.text_column=NAME", err)
-			}
 			continue
 		}
 		if *f.column, err = r.in.add(leaf, false); err != nil {
@@ -84,7 +83,7 @@ func (r *reader) open(names data.Columns) error {
 		}
 	}
 	if _, ok := r.text.(*byteArrays); !ok {
-		return errors.New("the text column holds no strings: name the one that does")
+		return fmt.Errorf("the text column %s holds no strings: name the one that does", paths[textLeaf])
 	}
 	return nil
 }

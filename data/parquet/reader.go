@@ -121,10 +121,10 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 		case foreign == nil:
 		case c.Fingerprint != nil:
 			optional = false
-			leaf, err = field.Pick(paths, foreign.Fingerprint, field.ForeignCandidates.Fingerprint)
+			leaf, err = field.Need(paths, foreign.Fingerprint, field.OfFingerprint, field.ForeignCandidates.Fingerprint)
 		case c.Name == "doc_id":
 			optional = false
-			leaf, err = field.Pick(paths, foreign.ID, field.ForeignCandidates.ID)
+			leaf, err = field.Need(paths, foreign.ID, field.OfID, field.ForeignCandidates.ID)
 		}
 		switch {
 		case err != nil:

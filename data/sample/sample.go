@@ -11,12 +11,12 @@ import (
 	"io/fs"
 )
 
-//go:generate go test ./generate -run TestCommittedFiles -update
+//go:generate go test ../internal/generate -run TestCommittedFiles -update
 
 //go:embed *.warc.gz *.jsonl *.jsonl.gz
 var dump embed.FS
 
-//go:embed truth.json
+//go:embed _truth.json
 var truth []byte
 
 // Page is the truth about one record of the dump.
@@ -51,7 +51,7 @@ func Files() fs.FS { return dump }
 func Truth() ([]Page, error) {
 	var pages []Page
 	if err := json.Unmarshal(truth, &pages); err != nil {
-		return nil, fmt.Errorf("sample: truth.json: %w", err)
+		return nil, fmt.Errorf("sample: _truth.json: %w", err)
 	}
 	return pages, nil
 }

@@ -63,6 +63,22 @@ var refused = map[string]string{
 	".xlsx": "spreadsheets are not read: save it as CSV",
 }
 
+// aside reports whether the name of a file that has no known format says that it
+// stands beside the data: a read-me, a licence, checksums, a program.
+func aside(path string) bool {
+	name := strings.ToLower(filepath.Base(path))
+	for _, beginning := range []string{"readme", "license", "licence", "copying", "notice", "changelog", "md5sums", "sha1sums", "sha256sums", "sha512sums"} {
+		if strings.HasPrefix(name, beginning) {
+			return true
+		}
+	}
+	switch filepath.Ext(name) {
+	case ".md", ".rst", ".md5", ".sha1", ".sha256", ".sha512", ".go", ".py", ".sh":
+		return true
+	}
+	return false
+}
+
 // detect tells a file's format from its name and its first decompressed
 // bytes. Where the two disagree, content that cannot be mistaken (a WARC or
 // Parquet file's first bytes) wins. ErrRefused, with what to do, for a known

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/internal/csv"
+	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/internal/jsonl"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
@@ -60,7 +61,8 @@ type ExpandOptions struct {
 	SplitBytes int64  // plain JSONL is cut at about this many bytes; 0: 64 MiB
 
 	// Ignored is told of the files of a folder that are left out because
-	// their format is unknown: read-mes, checksums. It may be nil.
+	// their format is unknown, but for those whose name says that they hold no
+	// documents: read-mes, checksums, programs. It may be nil.
 	Ignored func(path string)
 }
 
@@ -85,6 +87,33 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 		return nil, err
 	}
 	return validReader{r}, nil
+}
+
+// Textless adds to err, which says that an input has no document, why the first
+// record of its split has no text: a *data.NoColumn where no column has one, or
+// the *data.BadRecord. Where it lacks something else it is err alone.
+func Textless(err error, split data.Split, o data.ReaderOptions) error {
+	missing := missingText(split, o)
+	if bad, is := data.IsBadRecord(missing); is && bad.Reason == data.ReasonNoText || errors.As(missing, new(*data.NoColumn)) {
+		return fmt.Errorf("%w: %w", err, missing)
+	}
+	return err
+}
+
+func missingText(split data.Split, o data.ReaderOptions) error {
+	usual := o.Columns.Text == ""
+	if usual {
+		o.Columns.Text = field.Candidates.Text[0] // who asks for a column is told which there are
+	}
+	in, err := Open(split, o)
+	if err == nil {
+		err = errors.Join(in.Read(new(data.Document)), in.Close())
+	}
+	if missing := (*data.NoColumn)(nil); usual && errors.As(err, &missing) {
+		missing.Name, missing.Of, missing.Usual = "", field.OfText, field.Candidates.Text
+		return fmt.Errorf("%s: %s: %w", split.Format, split.Path, missing)
+	}
+	return err
 }
 
 // validReader makes the strings of documents that go into tables valid UTF-8:
@@ -138,7 +167,7 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	for _, path := range paths {
 		s, err := splitsOf(path, o)
 		if met[path] && errors.Is(err, ErrFormat) {
-			if o.Ignored != nil {
+			if o.Ignored != nil && !aside(path) {
 				o.Ignored(path)
 			}
 			continue
@@ -224,7 +253,7 @@ func mistaken(arg string) string {
 	case slices.Contains([]string{"yes", "no", "on", "off", "true", "false"}, arg):
 		return ": a flag that is on or off has its value behind an equals sign, like --clean=" + arg
 	}
-	return ""
+	return ": name a file, a folder or a pattern that is there"
 }
 
 // findObjects lists the objects of one argument.

@@ -116,15 +116,19 @@ func TestExpandRefuses(t *testing.T) {
 	}
 }
 
-// TestIgnored leaves files of no known format out of a folder, and tells.
+// TestIgnored leaves files of no known format out of a folder, and tells of those
+// whose name does not say that they hold no documents.
 func TestIgnored(t *testing.T) {
-	lay(t, map[string]string{"a/README": "words", "a/b/md5sums": "00 x", "a/pages.jsonl": line})
+	lay(t, map[string]string{
+		"a/README": "words", "a/Licence.txt": "words", "a/b/md5sums": "00 x", "a/b/read.go": "package a", "a/notes.md": "words", "a/_labels.csv": "id,cluster\n",
+		"a/b/notes.txt": "words", "a/list.json": "[1]", "a/pages.jsonl": line, "a/README.jsonl": line,
+	})
 	var ignored []string
 	splits, err := source.Expand([]string{"a"}, source.ExpandOptions{Ignored: func(path string) { ignored = append(ignored, path) }})
-	if err != nil || len(splits) != 1 || splits[0].Path != "a/pages.jsonl" {
+	if err != nil || len(splits) != 2 || splits[0].Path != "a/README.jsonl" || splits[1].Path != "a/pages.jsonl" {
 		t.Errorf("got %v, %v", splits, err)
 	}
-	if want := []string{"a/README", "a/b/md5sums"}; !slices.Equal(ignored, want) {
+	if want := []string{"a/b/notes.txt", "a/list.json"}; !slices.Equal(ignored, want) {
 		t.Errorf("ignored %v, want %v", ignored, want)
 	}
 }

@@ -317,12 +317,8 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 		}
 	}
 	if r.text < 0 {
-		remedy := "; if that is a page, no row names them: set input.no_header=true"
-		if o.NoHeader {
-			remedy = ""
-		}
-		return nil, errors.Join(fmt.Errorf("csv: %s: no column %s: name the column that holds the text, input.text_column=NAME; there are: %s%s",
-			split.Path, strings.Join(field.Candidates.Text, ", "), strings.Join(t.header, ", "), remedy), t.close())
+		missing := &data.NoColumn{Of: field.OfText, Usual: field.Candidates.Text, Have: t.header, Header: !o.NoHeader}
+		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, missing), t.close())
 	}
 	return r, nil
 }

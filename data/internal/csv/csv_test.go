@@ -92,15 +92,15 @@ func TestRead(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	const noText = "csv: -: no column text, content, body, raw_content, article: name the column that holds the text, input.text_column=NAME; there are: "
+	const noText, name = "csv: -: no column text, content, body, raw_content, article; there are: ", ": name the one that holds the text"
 	for _, c := range []struct {
 		content, column string
 		bare            bool
 		want            string
 	}{
 		{"", "", false, "csv: -: no header row: the file is empty"},
-		{"id,url\n", "", false, noText + "id, url; if that is a page, no row names them: set input.no_header=true"},
-		{"id,url\n", "", true, noText + "1, 2"},
+		{"id,url\n", "", false, noText + "id, url" + name},
+		{"id,url\n", "", true, noText + "1, 2" + name},
 		{"id,text\n", "words", false, `csv: -: no column "words"; there are: id, text`},
 		{"\"open\n", "", false, "csv: -: header row: a quote that nothing closes"},
 	} {
@@ -350,7 +350,7 @@ func TestFingerprints(t *testing.T) {
 		{"hexadecimal, told by one value", "url,simhash\na,1234567890123456\nb,00000000000000ff\n", data.ForeignColumns{}, "a 1234567890123456 b ff"},
 		{"hexadecimal, told by the caller", "url,simhash\na,1234567890123456\n", data.ForeignColumns{Hex: true}, "a 1234567890123456"},
 		{"prefixed", "k,h,fingerprint\na,0xff,1\n", data.ForeignColumns{ID: "k", Fingerprint: "h"}, "a ff"},
-		{"missing", "id,hash2\na,1\n", data.ForeignColumns{}, `no column "fingerprint"; there are: id, hash2`},
+		{"missing", "id,hash2\na,1\n", data.ForeignColumns{}, `no column fingerprint, simhash, hash; there are: id, hash2: name the one that holds the fingerprint`},
 		{"wrong", "id,hash\na,1\nb,x\n", data.ForeignColumns{}, "a 1 at offset 12: fingerprint \"x\": not a decimal 64-bit number"},
 		{"no id", "id,hash\n,1\n", data.ForeignColumns{}, "at offset 8: a row without an id"},
 	} {

@@ -57,15 +57,9 @@ func openFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 		return nil, err
 	}
 	r := &FingerprintReader{table: t, hexadecimal: columns.Hex}
-	r.id, err = field.Pick(t.header, columns.ID, field.ForeignCandidates.ID)
-	if err == nil && r.id < 0 {
-		_, err = field.Pick(t.header, field.ForeignCandidates.ID[0], nil)
-	}
+	r.id, err = field.Need(t.header, columns.ID, field.OfID, field.ForeignCandidates.ID)
 	if err == nil {
-		r.fingerprint, err = field.Pick(t.header, columns.Fingerprint, field.ForeignCandidates.Fingerprint)
-	}
-	if err == nil && r.fingerprint < 0 {
-		_, err = field.Pick(t.header, field.ForeignCandidates.Fingerprint[0], nil)
+		r.fingerprint, err = field.Need(t.header, columns.Fingerprint, field.OfFingerprint, field.ForeignCandidates.Fingerprint)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())

@@ -58,6 +58,23 @@ func Pick(columns []string, name string, candidates []string) (int, error) {
 	return -1, nil
 }
 
+// What columns hold, as data.NoColumn says it.
+const (
+	OfID          = "id"
+	OfText        = "text"
+	OfFingerprint = "fingerprint"
+)
+
+// Need is Pick of a column that must be there: without it the error is a
+// data.NoColumn. of is what the column holds.
+func Need(columns []string, name, of string, candidates []string) (int, error) {
+	i, err := Pick(columns, name, candidates)
+	if err == nil && i < 0 {
+		err = &data.NoColumn{Of: of, Usual: candidates, Have: columns}
+	}
+	return i, err
+}
+
 // AppendDefaultID appends the id of a document that has none,
 // "<base name of source>#<offset>", to dst.
 func AppendDefaultID(dst []byte, source string, offset int64) []byte {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,9 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -153,13 +156,20 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 		return usageError{err}
 	}
 	shown := newScreen(std.err, f.json, false)
-	_, done := shown.progress("read")
-	corpus, err := f.corpus(cfg, inputs)
+	pass, done := shown.progress("read")
+	corpus, err := f.corpus(ctx, cfg, inputs, pass)
 	done()
 	if err != nil {
 		return err
 	}
-	_, done = shown.progress("truth")
+	// The laboratory's passes are those of the stage under way.
+	f.options.Pass = func(total int64, unit string) func(int64) { return pass(total, unit) }
+	stage := func(name string) func() {
+		var done func()
+		pass, done = shown.progress(name)
+		return done
+	}
+	done = stage("truth")
 	lab, err := eval.New(ctx, corpus, f.options)
 	done()
 	if err != nil {
@@ -167,7 +177,7 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
 	report := lab.Report(strings.Join(inputs, " "))
-	if err := measure(ctx, shown, lab, report, methods, f.maxK); err != nil {
+	if err := measure(ctx, stage, lab, report, methods, f.maxK); err != nil {
 		return err
 	}
 	if f.html != "" {
@@ -193,8 +203,8 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	return report.WriteExamples(std.out, f.show, cells, colour)
 }
 
-// corpus reads the inputs and adds the truth to them.
-func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, error) {
+// corpus reads the inputs, in one pass, and adds the truth to them.
+func (f *evalFlags) corpus(ctx context.Context, cfg config.Config, inputs []string, pass passes) (*eval.Corpus, error) {
 	var pairs [][2]string
 	if f.labels != "" {
 		var err error
@@ -202,7 +212,7 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 			return nil, err
 		}
 	}
-	corpus, err := readCorpus(cfg, inputs, f.category)
+	corpus, err := readCorpus(ctx, cfg, inputs, f.category, pass)
 	if err != nil {
 		return nil, err
 	}
@@ -230,24 +240,22 @@ func (f *evalFlags) corpus(cfg config.Config, inputs []string) (*eval.Corpus, er
 	return corpus, nil
 }
 
-// measure fills the report: every method, and ours at every distance to maxK.
-func measure(ctx context.Context, shown *screen, lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) (err error) {
-	pass, done := shown.progress("measure")
-	defer func() { done() }()
-	advance := pass(int64(len(methods)), "methods")
-	for _, m := range methods {
+// measure fills the report: every method, each a stage of its name, and ours at
+// every distance to maxK.
+func measure(ctx context.Context, stage func(name string) (done func()), lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) (err error) {
+	for i, m := range methods {
+		done := stage(fmt.Sprintf("%s, %d of %d", m.Name(), i+1, len(methods)))
 		r, err := lab.Measure(ctx, m)
+		done()
 		if err != nil {
 			return err
 		}
 		report.Results = append(report.Results, r)
-		advance(1)
 	}
 	if maxK == 0 {
 		return nil
 	}
-	done()
-	_, done = shown.progress("distances")
+	defer stage("distances")()
 	report.Sweeps, err = lab.Sweeps(ctx, methods, maxK)
 	return err
 }
@@ -279,40 +287,66 @@ func canvas(out io.Writer) (cells int, colour bool) {
 
 // readCorpus reads all documents of the inputs, each with its category: the
 // input it comes from, or what is in that column.
-func readCorpus(cfg config.Config, inputs []string, column string) (*eval.Corpus, error) {
+func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column string, pass passes) (*eval.Corpus, error) {
 	o := cfg.Input.ReaderOptions()
 	if column != "" {
 		o.Columns.Title = column
 	}
-	var corpus eval.Corpus
+	var splits []data.Split
+	var from []string // the input that a split is of
 	for _, input := range inputs {
-		splits, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding})
+		found, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding})
 		if err != nil {
 			return nil, err
 		}
-		for _, split := range splits {
-			in, err := source.Open(split, o)
-			if err != nil {
-				return nil, err
-			}
-			from := len(corpus.Documents)
-			if err := errors.Join(corpus.Read(in), in.Close()); err != nil {
-				return nil, err
-			}
-			for i := range corpus.Documents[from:] {
-				d := &corpus.Documents[from+i]
-				switch {
-				case column != "":
-					d.Category, d.Title = string(d.Title), nil
-				case len(inputs) > 1:
-					d.Category = input
-				default:
-					d.Category = within(input, split.Path)
-				}
+		splits, from = append(splits, found...), append(from, slices.Repeat([]string{input}, len(found))...)
+	}
+	var corpus eval.Corpus
+	advance := pass(engine.BytesOf(splits), "bytes")
+	for at, split := range splits {
+		in, err := source.Open(split, o)
+		if err != nil {
+			return nil, err
+		}
+		first := len(corpus.Documents)
+		if err := errors.Join(corpus.Read(&told{in, ctx, advance, 0}), in.Close()); err != nil {
+			return nil, err
+		}
+		for i := range corpus.Documents[first:] {
+			d := &corpus.Documents[first+i]
+			switch {
+			case column != "":
+				d.Category, d.Title = string(d.Title), nil
+			case len(inputs) > 1:
+				d.Category = from[at]
+			default:
+				d.Category = within(from[at], split.Path)
 			}
 		}
 	}
+	if len(corpus.Documents) == 0 {
+		return nil, source.Textless(fmt.Errorf("no document in %s", show.Count(corpus.Skipped, "record")), splits[0], o)
+	}
 	return &corpus, nil
+}
+
+// told tells of the bytes that a reader takes, until ctx is done.
+type told struct {
+	data.SourceReader
+	ctx      context.Context
+	advance  func(int64)
+	consumed int64
+}
+
+func (t *told) Read(doc *data.Document) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	err := t.SourceReader.Read(doc)
+	now := t.Consumed()
+	t.advance(now - t.consumed)
+	t.consumed = now
+	return err
 }
 
 // within returns the first folder, or the file, on the way from a folder to a

@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -53,6 +55,9 @@ their sites share is not compared: grey, or between [~ and ~].`,
 				docs, err = documentsOfRun(cmd.Context(), run, args)
 			} else {
 				docs, err = documentsOfFiles(args, cfg.Input.ReaderOptions())
+			}
+			if run == "" && errors.Is(err, fs.ErrNotExist) {
+				return usageError{fmt.Errorf("%w: name two files that are there, or two ids and their run with --run", err)}
 			}
 			if err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -32,6 +33,9 @@ and first rows.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := args[0]
 			info, err := os.Stat(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return usageError{fmt.Errorf("%w: name a run directory or a table that is there", err)}
+			}
 			if err != nil {
 				return err
 			}
@@ -110,12 +114,12 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 func (s runState) print(w io.Writer) error {
 	var out show.Columns
 	out.Row("run directory", s.Path, fmt.Sprintf("(neardup %s, %s)", s.Command, s.State))
-	out.Row("settings", s.Hash, fmt.Sprintf("%d splits", s.Splits))
+	out.Row("settings", s.Hash, show.Count(s.Splits, "split"))
 	for _, st := range s.Stages {
-		out.Row("stage "+st.Stage, fmt.Sprintf("%d tasks done", st.Done), fmt.Sprintf("%d rows in, %d out", st.RowsIn, st.RowsOut))
+		out.Row("stage "+st.Stage, show.Count(st.Done, "task")+" done", fmt.Sprintf("%s in, %s out", show.Count(st.RowsIn, "row"), show.Number(st.RowsOut)))
 	}
 	for _, t := range s.Tables {
-		out.Row("table "+t.Table, fmt.Sprintf("%d rows", t.Rows), fmt.Sprintf("%d files, %s", t.Files, job.Bytes(t.Bytes)))
+		out.Row("table "+t.Table, show.Count(t.Rows, "row"), fmt.Sprintf("%s, %s", show.Count(t.Files, "file"), job.Bytes(t.Bytes)))
 	}
 	return out.Write(w)
 }
@@ -136,9 +140,9 @@ func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
 // describe says what a table is.
 func describe(info parquet.Info) string {
 	if info.Table == "" {
-		return fmt.Sprintf("a table of another program, %d rows", info.Rows)
+		return fmt.Sprintf("a table of another program, %s", show.Count(info.Rows, "row"))
 	}
-	return fmt.Sprintf("%s, %d rows, neardup %s, settings %s", info.Table, info.Rows, info.Version, info.ConfigHash)
+	return fmt.Sprintf("%s, %s, neardup %s, settings %s", info.Table, show.Count(info.Rows, "row"), info.Version, info.ConfigHash)
 }
 
 // mostOfValue is how many characters of a value are printed for a person.

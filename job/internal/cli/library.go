@@ -139,7 +139,7 @@ func goneOf(nights []library.Night) gone {
 }
 
 func (g gone) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "gone: %d nights with %d documents\n", len(g.Nights), g.Documents)
+	_, err := fmt.Fprintf(w, "gone: %s with %s\n", show.Count(len(g.Nights), "night"), show.Count(g.Documents, "document"))
 	return err
 }
 
@@ -225,7 +225,7 @@ func (d *deleted) print(w io.Writer) error {
 		return nil
 	}
 	unknown := d.Hidden.Unknown
-	if _, err := fmt.Fprintf(w, "deleted: %d rows; `neardup library compact %s` erases their bytes\n", d.Hidden.Rows, d.library); err != nil || len(unknown) == 0 {
+	if _, err := fmt.Fprintf(w, "deleted: %s; `neardup library compact %s` erases %s bytes\n", show.Count(d.Hidden.Rows, "row"), d.library, show.Agree(d.Hidden.Rows, "its", "their")); err != nil || len(unknown) == 0 {
 		return err
 	}
 	const shown = 3
@@ -236,7 +236,7 @@ func (d *deleted) print(w io.Writer) error {
 	if len(unknown) > shown {
 		some.WriteString(" …")
 	}
-	_, err := fmt.Fprintf(w, "unknown: %d of %d ids are those of no document:%s\n", len(unknown), d.ids, &some)
+	_, err := fmt.Fprintf(w, "unknown: %d of %s %s of no document:%s\n", len(unknown), show.Count(d.ids, "id"), show.Agree(len(unknown), "is that", "are those"), &some)
 	return err
 }
 
@@ -310,7 +310,7 @@ keeps what it did.`,
 type compacted library.Compacted
 
 func (c compacted) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%d files became %d; %d rows erased, %s saved\n", c.Files, c.Into, c.Erased, job.Bytes(max(c.Bytes, 0)))
+	_, err := fmt.Fprintf(w, "%s became %d; %s erased, %s saved\n", show.Count(c.Files, "file"), c.Into, show.Count(c.Erased, "row"), job.Bytes(max(c.Bytes, 0)))
 	return err
 }
 
@@ -359,7 +359,7 @@ type verified struct {
 
 func (v verified) print(w io.Writer) error {
 	if v.Sound {
-		_, err := fmt.Fprintf(w, "sound: %d documents in %d nights, %d files\n", v.Documents, v.Nights, v.Files)
+		_, err := fmt.Fprintf(w, "sound: %s in %s, %s\n", show.Count(v.Documents, "document"), show.Count(v.Nights, "night"), show.Count(v.Files, "file"))
 		return err
 	}
 	for _, line := range v.Damaged {
@@ -394,7 +394,7 @@ bytes of memory for each document of the nights in a file.`,
 				})
 				did.Sound = err == nil && len(did.Left) == 0
 				if err == nil && !did.Sound {
-					err = fmt.Errorf("%w: %d files are left", errNotSound, len(did.Left))
+					err = fmt.Errorf("%w: %s %s left", errNotSound, show.Count(len(did.Left), "file"), show.Agree(len(did.Left), "is", "are"))
 				}
 				return did, err
 			})

@@ -271,7 +271,7 @@ func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
 		if a.Lane != "normal" {
 			note = "; it is " + a.Lane + ", which says little"
 		}
-		_, err := fmt.Fprintf(w, "%s: not known among %d documents of %d nights%s\n", show.Line(path), a.Documents, a.Nights, note)
+		_, err := fmt.Fprintf(w, "%s: not known among %s of %s%s\n", show.Line(path), show.Count(a.Documents, "document"), show.Count(a.Nights, "night"), note)
 		return err
 	}
 	var out show.Columns

@@ -70,15 +70,15 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 		return fmt.Sprintf("%.3f (%.3f–%.3f)", s.Value, s.Low, s.High)
 	}
 	var out show.Columns
-	size, number := fmt.Sprintf("%s in %d splits", job.Bytes(p.Bytes), p.Splits), "about"
+	size, number := fmt.Sprintf("%s in %s", job.Bytes(p.Bytes), show.Count(p.Splits, "split")), "about"
 	if p.Bytes == 0 {
 		size, number = "a stream, of unknown size", "at least"
 	}
 	row := func(name, format string, args ...any) { out.Row(name, fmt.Sprintf(format, args...)) }
 	row("input", "%s", size)
-	row("documents", "%s %d (by %d read from %d splits; %d records were none)", number, rounded(p.Documents), p.Sampled, p.SampledFrom, p.Skipped)
+	row("documents", "%s %s (by %s read from %s; %s %s none)", number, show.Number(rounded(p.Documents)), show.Number(int64(p.Sampled)), show.Count(p.SampledFrom, "split"), show.Count(p.Skipped, "record"), show.Agree(p.Skipped, "was", "were"))
 	row("texts", "%.0f characters on average, %.0f %% of the letters Han", p.Characters, 100*p.Han)
-	row("lanes", "%d normal, %d short, %d empty of the sample; %d have at most 160 letters", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts)
+	row("lanes", "%d normal, %d short, %d empty of the sample; %d %s at most 160 letters", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts, show.Agree(p.ShortTexts, "has", "have"))
 	if err := out.Write(w); err != nil {
 		return err
 	}

@@ -96,10 +96,13 @@ func (s *screen) draw(line string) {
 	s.line = line
 }
 
+// passes begins a pass of a stage over so many units.
+type passes = func(total int64, unit string) (advance func(int64))
+
 // progress tells how far a stage is, from now on until done. A stage goes over
 // its work in one pass or several: pass begins one of so many units, and returns
 // what is told when some are done.
-func (s *screen) progress(stage string) (pass func(total int64, unit string) (advance func(int64)), done func()) {
+func (s *screen) progress(stage string) (pass passes, done func()) {
 	m := &meter{stage: stage, began: time.Now()}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

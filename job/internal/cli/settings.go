@@ -110,6 +110,7 @@ func (s *settings) config() (config.Config, error) {
 func (s *settings) blame(err error) error {
 	var wrong *config.SettingError
 	var missing *data.NoColumn
+	var textless *data.BadRecord
 	switch {
 	case errors.As(err, &wrong):
 		for _, g := range slices.Backward(s.given) {
@@ -119,6 +120,14 @@ func (s *settings) blame(err error) error {
 			}
 		}
 		return usageError{err}
+	case errors.As(err, &missing) && missing.Name == "":
+		remedy := fmt.Sprintf(" with --%s-column NAME", missing.Of)
+		if missing.Header {
+			remedy += "; if these are the first page, the file has no header: give --set input.no_header=true"
+		}
+		return usageError{fmt.Errorf("%w%s", err, remedy)}
+	case errors.As(err, &textless) && textless.Reason == data.ReasonNoText:
+		return usageError{fmt.Errorf("%w: name the column that holds the text with --text-column NAME", err)}
 	case errors.As(err, &missing):
 		for _, g := range slices.Backward(s.given) {
 			if g.value == missing.Name {

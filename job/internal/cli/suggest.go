@@ -49,6 +49,12 @@ func nearCommand(c *cobra.Command, typed string) string {
 	return didYouMean(nearest(typed, names))
 }
 
+// replaced are flags that there were, with what does it now.
+var replaced = map[string]string{
+	"print-config": "run neardup config with the same flags",
+	"redis":        "write --index redis://HOST:PORT",
+}
+
 // nearFlag suggests a flag where the error is that there is no such one.
 func nearFlag(c *cobra.Command, err error) string {
 	unknown := (*pflag.NotExistError)(nil)
@@ -58,6 +64,9 @@ func nearFlag(c *cobra.Command, err error) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	typed := unknown.GetSpecifiedName()
+	if now := replaced[typed]; now != "" {
+		return ": " + now
+	}
 	if name := nearest(typed, names); name != "" {
 		return didYouMean("--" + name)
 	}

@@ -59,7 +59,7 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			if err := data.WriteFileAtomic(out, blob); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%d sites have a template, %d of them learned from this input: %s, %s\n", m.Sites(), learned, show.Line(out), job.Bytes(int64(len(blob))))
+			_, err = fmt.Fprintf(std.out, "%s %s a template, %s of them learned from this input: %s, %s\n", show.Count(m.Sites(), "site"), show.Agree(m.Sites(), "has", "have"), show.Number(int64(learned)), show.Line(out), job.Bytes(int64(len(blob))))
 			return err
 		},
 	}

@@ -413,10 +413,11 @@ func isAddress(text string) bool {
 	return ok && host != "" && port != ""
 }
 
-// BadLimit returns a function that says whether bad unusable records among
-// total are too many: more than the count, more than the share, or, where
-// MaxBad has both, more than either.
-func (in Input) BadLimit() (func(bad, total int64) bool, error) {
+// BadLimit returns a function that says what bad unusable records among total
+// exceed, "" if they are tolerated: the count, the share, or, where MaxBad has
+// both, either. Beside a share the count never covers more than half of the
+// records.
+func (in Input) BadLimit() (func(bad, total int64) (exceeded string), error) {
 	share, count, both := strings.Cut(in.MaxBad, " or ")
 	switch {
 	case both:
@@ -431,7 +432,16 @@ func (in Input) BadLimit() (func(bad, total int64) bool, error) {
 	if !isShare || err != nil || cerr != nil || !(p >= 0 && p <= 100) || n < 0 {
 		return nil, errors.New("write a count like 1000, a share like 10%, or both, of which the larger holds, like 10% or 10")
 	}
-	return func(bad, total int64) bool { return bad > n && float64(bad) > p*float64(total)/100 }, nil
+	return func(bad, total int64) string {
+		switch {
+		case float64(bad) <= p*float64(total)/100:
+		case bad > n:
+			return in.MaxBad
+		case both && 2*bad > total:
+			return "half of them"
+		}
+		return ""
+	}, nil
 }
 
 // Unusable reports whether a record skipped for that reason counts towards

@@ -217,14 +217,17 @@ func TestBadLimit(t *testing.T) {
 		limit      string
 		bad, total int64
 		tooMany    bool
-	}{{"10%", 20, 200, false}, {"10%", 21, 200, true}, {"10%", 9, 20, true}, {"10%", 2, 20, false}, {"0%", 1, 1000, true}, {"0%", 0, 0, false},
-		{"10% or 10", 9, 20, false}, {"10% or 10", 10, 10, false}, {"10% or 10", 11, 109, true}, {"10% or 10", 11, 110, false}, {"0% or 2", 3, 1000, true}, {"100%", 1, 1, false}, {"100%", 20, 20, false}, {"5", 5, 5, false}, {"5", 6, 1000, true}, {"0", 1, 10, true}, {"100%", 9, 10, false}, {"10%", 0, 0, false}} {
-		tooMany, err := Input{MaxBad: c.limit}.BadLimit()
+	}{
+		{"10% or 10", 2, 3, true}, {"10% or 10", 1, 2, false}, {"10% or 10", 1, 5, false}, {"10% or 10", 5, 10, false}, {"10% or 10", 6, 10, true}, {"70% or 10", 2, 3, false}, {"2", 2, 3, false},
+		{"10%", 20, 200, false}, {"10%", 21, 200, true}, {"10%", 9, 20, true}, {"10%", 2, 20, false}, {"0%", 1, 1000, true}, {"0%", 0, 0, false},
+		{"10% or 10", 9, 20, false}, {"10% or 10", 10, 10, true}, {"10% or 10", 11, 109, true}, {"10% or 10", 11, 110, false}, {"0% or 2", 3, 1000, true}, {"100%", 1, 1, false}, {"100%", 20, 20, false}, {"5", 5, 5, false}, {"5", 6, 1000, true}, {"0", 1, 10, true}, {"100%", 9, 10, false}, {"10%", 0, 0, false},
+	} {
+		exceeded, err := Input{MaxBad: c.limit}.BadLimit()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tooMany(c.bad, c.total); got != c.tooMany {
-			t.Errorf("%d of %d with limit %s: too many %t, want %t", c.bad, c.total, c.limit, got, c.tooMany)
+		if got := exceeded(c.bad, c.total); (got != "") != c.tooMany {
+			t.Errorf("%d of %d with limit %s: exceeds %q, want %t", c.bad, c.total, c.limit, got, c.tooMany)
 		}
 	}
 	for _, limit := range []string{"", "%", "-1", "-1%", "101%", "NaN%", "ten", "10 or 10%", "10% or 5%", "10% or", "1 or 2"} {

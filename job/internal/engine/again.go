@@ -128,9 +128,9 @@ func nextDocument(in data.Reader, doc *data.Document) error {
 
 // BytesOf sums the sizes of the given splits, for progress; 0 when one is not
 // known.
-func BytesOf(splits []data.Split, tasks []int) (n int64) {
-	for _, t := range tasks {
-		switch s := splits[t]; {
+func BytesOf(splits []data.Split) (n int64) {
+	for _, s := range splits {
+		switch {
 		case s.Size < 0:
 			return 0
 		case s.Format == source.FormatParquet:

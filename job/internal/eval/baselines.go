@@ -69,7 +69,7 @@ func joined(name string, least float64, set func(text []byte) []uint64) Method {
 		if err != nil {
 			return nil, err
 		}
-		return alike(ctx, sets, limits{jaccard: least}, l.options.Workers)
+		return l.alike(ctx, sets, limits{jaccard: least})
 	}}
 }
 
@@ -101,6 +101,7 @@ func minHash() Method {
 			return nil, err
 		}
 		var found []Found
+		advance := l.pass(permutations/bandRows, "bands")
 		for from := 0; from < permutations && ctx.Err() == nil; from += bandRows {
 			eachBucket(signatures, from, func(bucket []uint64) {
 				for i, x := range bucket {
@@ -112,6 +113,7 @@ func minHash() Method {
 					}
 				}
 			})
+			advance(1)
 		}
 		return found, ctx.Err()
 	}}
@@ -265,7 +267,7 @@ func segmentSignature(share float64, paragraphs int) Method {
 			return nil, err
 		}
 		// A share s of both is a Jaccard similarity of at least s / (2 − s).
-		all, err := alike(ctx, sets, limits{jaccard: share / (2 - share)}, l.options.Workers)
+		all, err := l.alike(ctx, sets, limits{jaccard: share / (2 - share)})
 		var found []Found
 		for _, f := range all {
 			a, b := sets[f.A], sets[f.B]

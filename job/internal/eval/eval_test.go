@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -126,12 +127,20 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 				}
 			}
 		}
-		got, err := alike(context.Background(), sets, limit, 3)
+		var total int64
+		var done atomic.Int64
+		got, err := alike(context.Background(), sets, limit, 3, func(n int64, _ string) func(int64) {
+			total += n
+			return func(n int64) { done.Add(n) }
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%+v: %v, want %v", limit, got, want)
+		}
+		if done.Load() != total {
+			t.Fatalf("%d of %d elements are told of", done.Load(), total)
 		}
 	})
 }

@@ -272,8 +272,8 @@ func (e *explanation) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "distance     %d of %d bits (k = %d), similarity %.4f\n", e.Distance, e.Bits, e.K, e.Similarity)
 	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint, e.B.Fingerprint)
 	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
-	fmt.Fprintf(&b, "lanes        %s (%d features, %d characters), %s (%d features, %d characters)\n",
-		e.A.Lane, e.A.Features, e.A.Length, e.B.Lane, e.B.Features, e.B.Length)
+	fmt.Fprintf(&b, "lanes        %s (%s, %s), %s (%s, %s)\n",
+		e.A.Lane, show.Count(e.A.Features, "feature"), show.Count(e.A.Length, "character"), e.B.Lane, show.Count(e.B.Features, "feature"), show.Count(e.B.Length, "character"))
 	if e.A.Template+e.B.Template > 0 {
 		fmt.Fprintf(&b, "left out     %d and %d characters, which pages of their sites share\n", e.A.Template, e.B.Template)
 	}
@@ -283,7 +283,7 @@ func (e *explanation) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "\ntexts        J = %.3f, containment %.3f (%d and %d shingles)\n", e.Jaccard, e.Containment, e.A.Shingles, e.B.Shingles)
 	if e.Edited.Edits > 0 {
-		fmt.Fprintf(&b, "letters      %d edits in %d pieces, of %d digits\n", e.Edited.Edits, e.Edited.Pieces, e.Edited.Digits)
+		fmt.Fprintf(&b, "letters      %s in %s, of %s\n", show.Count(e.Edited.Edits, "edit"), show.Count(e.Edited.Pieces, "piece"), show.Count(e.Edited.Digits, "digit"))
 	}
 	fmt.Fprintf(&b, "features     %d shared, %d and %d alone, weight in common %.3f\n", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared)
 	for _, list := range []struct {

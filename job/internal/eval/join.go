@@ -31,6 +31,11 @@ func (t limits) shortest(n int) int {
 	return ceil(t.jaccard * float64(n))
 }
 
+// alike finds every pair of the documents' sets that are alike.
+func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, error) {
+	return alike(ctx, sets, t, l.options.Workers, l.pass)
+}
+
 // alike finds every pair of sets of hashes, each ascending, that are alike, and
 // returns them with their Jaccard similarity as the score, in order of the
 // pairs. It is exact: two sets that share s hashes have one in
@@ -38,14 +43,16 @@ func (t limits) shortest(n int) int {
 // (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007), and
 // where it stands in either bounds what can follow (Xiao, Wang, Lin, Yu:
 // Efficient Similarity Joins for Near Duplicate Detection, WWW 2008).
-func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]Found, error) {
+func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass func(total int64, unit string) (advance func(int64))) ([]Found, error) {
 	j := join{limits: t}
 	var ranks int
+	var elements int64
 	j.sets, ranks = byRarity(sets)
 	j.index = make([][]posting, ranks)
 	for i := range sets {
 		if len(sets[i]) > 0 {
 			j.order = append(j.order, int32(i))
+			elements += int64(len(sets[i]))
 		}
 	}
 	size := func(i int32) int { return len(sets[i]) }
@@ -56,6 +63,7 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]Found
 			j.index[rank] = append(j.index[rank], posting{int32(place), int32(set.n - len(set.ranks) + k)})
 		}
 	}
+	advance := pass(elements, "features") // a large set takes longer than a small one
 	parts := make([][]Found, workers)
 	var wait sync.WaitGroup
 	for w := range workers {
@@ -63,6 +71,7 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int) ([]Found
 			count := make([]int32, len(j.order))
 			for place := w; place < len(j.order) && ctx.Err() == nil; place += workers {
 				parts[w] = j.partners(parts[w], place, count)
+				advance(int64(size(j.order[place])))
 			}
 		})
 	}

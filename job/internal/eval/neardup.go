@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -91,7 +92,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	cfg.Execution.Workers = l.options.Workers
 	if m.Templates {
 		cfg.Features.Templates = filepath.Join(dir, "templates")
-		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers}.Templates(ctx, template.Options{})
+		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers, Pass: l.pass}.Templates(ctx, template.Options{})
 		if err != nil {
 			return err
 		}
@@ -102,10 +103,32 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	}
 	out := filepath.Join(dir, "out")
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg, Engine: local.New(l.options.Workers)}
+	request.Progress = func(stage string) (pass func(int64, string) func(int64), done func()) {
+		if pass = l.pass; stage == engine.StageFingerprint {
+			pass = l.read
+		}
+		return pass, func() {}
+	}
 	if _, err := job.Run(ctx, request); err != nil {
 		return err
 	}
 	return read(out)
+}
+
+// read begins a pass over the texts that is told of bytes of their file.
+func (l *Lab) read(total int64, _ string) (advance func(bytes int64)) {
+	documents := int64(len(l.corpus.Documents))
+	one := l.pass(documents, PassTexts)
+	var mu sync.Mutex
+	var bytes, told int64
+	return func(n int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		bytes += n
+		done := bytes * documents / max(total, 1)
+		one(done - told)
+		told = done
+	}
 }
 
 // input returns the file of the documents in the laboratory's folder, made when

@@ -52,9 +52,9 @@ func (r *Report) WriteJSON(w io.Writer) error {
 func (r *Report) Summary() string {
 	skipped := ""
 	if r.Skipped > 0 {
-		skipped = fmt.Sprintf(" (%d records passed over)", r.Skipped)
+		skipped = fmt.Sprintf(" (%s passed over)", show.Count(r.Skipped, "record"))
 	}
-	return fmt.Sprintf("%s: %d documents%s, %d true pairs (%s), %d of them labelled", r.Title, r.Documents, skipped, r.True, r.Truth, r.Labelled)
+	return fmt.Sprintf("%s: %s%s, %s (%s), %s of them labelled", r.Title, show.Count(r.Documents, "document"), skipped, show.Count(r.True, "true pair"), r.Truth, show.Number(int64(r.Labelled)))
 }
 
 // Settings says by what was measured, for the foot of the page.

@@ -34,6 +34,7 @@ func everyPair(name string, least float64, prepare func(ctx context.Context, l *
 		if err != nil {
 			return nil, err
 		}
+		advance := l.pass(int64(n)*int64(n-1)/2, "pairs")
 		parts := make([][]Found, n)
 		var group errgroup.Group
 		group.SetLimit(l.options.Workers)
@@ -44,6 +45,7 @@ func everyPair(name string, least float64, prepare func(ctx context.Context, l *
 					if s := score(b); s >= least {
 						parts[a] = append(parts[a], Found{Pair: Pair{int32(a), int32(b)}, Score: s})
 					}
+					advance(1)
 				}
 				return ctx.Err()
 			})
@@ -165,6 +167,6 @@ func wordJaccard(least float64) Method {
 				sets[i] = append(sets[i], w.hash)
 			}
 		}
-		return alike(ctx, sets, limits{jaccard: least}, l.options.Workers)
+		return l.alike(ctx, sets, limits{jaccard: least})
 	}}
 }

@@ -77,7 +77,7 @@ func (l *Lab) findTruth(ctx context.Context, wanted Definition, sets [][]uint64)
 	if wanted&(TruthOwn|TruthContainment) != 0 {
 		limit.containment = contained
 	}
-	whole, err := alike(ctx, sets, limit, l.options.Workers)
+	whole, err := l.alike(ctx, sets, limit)
 	own := whole
 	if err == nil && wanted&TruthOwn != 0 {
 		own, err = l.ownPairs(ctx, limit, sets, whole)
@@ -138,7 +138,7 @@ func (l *Lab) ownPairs(ctx context.Context, limit limits, sets [][]uint64, whole
 	if err != nil || !slices.ContainsFunc(lines, func(of []uint64) bool { return slices.ContainsFunc(of, shared) }) {
 		return whole, err
 	}
-	return alike(ctx, own, limit, l.options.Workers)
+	return l.alike(ctx, own, limit)
 }
 
 // linesOf yields the lines of a text that have letters or digits.

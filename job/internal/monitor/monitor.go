@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Outcome is how a run ended: the alarm's JSON.
@@ -54,8 +55,8 @@ func beyond(c config.Monitor, s *job.Summary) (alarms []string) {
 		}
 	}
 	if s.Done {
-		alarm(s.Documents < c.MinDocuments, "%d documents, fewer than monitor.min_documents (%d)", s.Documents, c.MinDocuments)
-		alarm(c.MaxDocuments > 0 && s.Documents > c.MaxDocuments, "%d documents, more than monitor.max_documents (%d)", s.Documents, c.MaxDocuments)
+		alarm(s.Documents < c.MinDocuments, "%d %s, fewer than monitor.min_documents (%d)", s.Documents, show.Noun(s.Documents, "document"), c.MinDocuments)
+		alarm(c.MaxDocuments > 0 && s.Documents > c.MaxDocuments, "%d %s, more than monitor.max_documents (%d)", s.Documents, show.Noun(s.Documents, "document"), c.MaxDocuments)
 		if l := s.Library; l != nil && l.Nights > 0 && s.Documents > 0 {
 			share := float64(l.New) / float64(s.Documents)
 			alarm(share < c.MinNew, "%.3f of the documents are new, less than monitor.min_new (%g)", share, c.MinNew)
@@ -64,6 +65,6 @@ func beyond(c config.Monitor, s *job.Summary) (alarms []string) {
 	}
 	took := time.Duration(s.Seconds * float64(time.Second)).Round(time.Second)
 	alarm(c.MaxDuration > 0 && took > c.MaxDuration, "it took %v, longer than monitor.max_duration (%v)", took, c.MaxDuration)
-	alarm(c.MaxRestarts >= 0 && s.Restarts > c.MaxRestarts, "%d flows were tried again, more than monitor.max_restarts (%d)", s.Restarts, c.MaxRestarts)
+	alarm(c.MaxRestarts >= 0 && s.Restarts > c.MaxRestarts, "%d %s %s tried again, more than monitor.max_restarts (%d)", s.Restarts, show.Noun(s.Restarts, "flow"), show.Agree(s.Restarts, "was", "were"), c.MaxRestarts)
 	return alarms
 }

@@ -161,7 +161,7 @@ func TestBounds(t *testing.T) {
 		"[1000 documents, fewer than monitor.min_documents (1001)]":         func(c *config.Monitor) { c.MinDocuments = 1001 },
 		"[1000 documents, more than monitor.max_documents (999)]":           func(c *config.Monitor) { c.MaxDocuments = 999 },
 		"[it took 1h0m0s, longer than monitor.max_duration (59m0s)]":        func(c *config.Monitor) { c.MaxDuration = 59 * time.Minute },
-		"[1 flows were tried again, more than monitor.max_restarts (0)]":    func(c *config.Monitor) { c.MaxRestarts = 0 },
+		"[1 flow was tried again, more than monitor.max_restarts (0)]":      func(c *config.Monitor) { c.MaxRestarts = 0 },
 		"[]\n": func(c *config.Monitor) { c.MaxRestarts, c.MaxDuration, c.MinNew, c.MaxNew = 1, time.Hour, .4, .4 },
 	} {
 		file := filepath.Join(t.TempDir(), "a file")

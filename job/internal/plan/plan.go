@@ -25,6 +25,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/machine"
+	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
 )
@@ -35,8 +36,8 @@ type Options struct {
 	Workers   int // cores that the run would have; at least 1
 	Seed      uint64
 
-	// Pass, if not nil, is told that so many documents or presets are next;
-	// what it returns is told of those that are done.
+	// Pass, if not nil, is told as each pass over so many units begins; what it
+	// returns is told of those that are done, and called concurrently.
 	Pass func(total int64, unit string) (advance func(n int64))
 }
 
@@ -125,7 +126,8 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	if p.Sampled == 0 {
-		return nil, fmt.Errorf("%w: %d splits, %d records that are none", errNothing, len(splits), p.Skipped)
+		err := fmt.Errorf("%w: %s, %s none", errNothing, show.Count(len(splits), "split"), show.Count(p.Skipped, "record")+show.Agree(p.Skipped, " that is", " that are"))
+		return nil, source.Textless(err, splits[0], cfg.Input.ReaderOptions())
 	}
 	if err := s.look(o); err != nil {
 		return nil, err
@@ -352,7 +354,6 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 // measure plants duplicates of every kind into the sample and has the presets
 // find them.
 func (s *sampler) measure(ctx context.Context, o Options) (err error) {
-	advance := o.Pass(int64(len(s.plan.Presets)), "presets")
 	corpus := &eval.Corpus{}
 	for _, d := range s.docs {
 		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
@@ -369,7 +370,16 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 	for i := range count {
 		s.plan.Planted[string(edits[i%len(edits)].Edit)]++
 	}
-	lab, err := eval.New(ctx, planted, eval.Options{Half: eval.AllPairs, Workers: o.Workers})
+	// The laboratory goes over the texts once, and so does each preset's run: one
+	// pass for whoever looks on. What else they go over takes little time.
+	advance := o.Pass(int64((1+len(s.plan.Presets))*len(planted.Documents)), eval.PassTexts)
+	pass := func(_ int64, unit string) func(int64) {
+		if unit == eval.PassTexts {
+			return advance
+		}
+		return func(int64) {}
+	}
+	lab, err := eval.New(ctx, planted, eval.Options{Half: eval.AllPairs, Workers: o.Workers, Pass: pass})
 	if err != nil {
 		return err
 	}
@@ -380,7 +390,6 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 		if err != nil {
 			return err
 		}
-		advance(1)
 		preset.Precision, preset.Recall = r.Precision, r.Recall
 		if !preset.verified {
 			preset.Precision = diluted(r.Precision, float64(s.plan.Documents)/float64(len(s.docs)))

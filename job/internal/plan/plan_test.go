@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/neardup/neardup/job/internal/config"
@@ -49,17 +50,18 @@ func TestPlan(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	var passes []string
-	var done, total int64
+	var total int64
+	var done atomic.Int64
 	p, err := plan.New(context.Background(), config.Default(), []string{dir}, plan.Options{Documents: 600, Workers: 2, Pass: func(n int64, unit string) func(int64) {
 		passes = append(passes, fmt.Sprint(n, " ", unit))
 		total += n
-		return func(n int64) { done += n }
+		return func(n int64) { done.Add(n) }
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(passes, ", "); got != "600 documents, 2400 documents, 3 presets" || done != total {
-		t.Errorf("passes over %s: %d of %d done", got, done, total)
+	if got := strings.Join(passes, ", "); got != "600 documents, 2400 documents, 3600 texts" || done.Load() != total {
+		t.Errorf("passes over %s: %d of %d done", got, done.Load(), total)
 	}
 	if p.Documents != 3000 || p.Sampled != 600 || p.Splits != 3 || p.Skipped == 0 || p.Lanes["normal"] != 600 || p.ShortTexts > 0 || p.Han > 0 {
 		t.Errorf("%+v", p)

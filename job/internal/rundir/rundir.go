@@ -259,7 +259,7 @@ func (d *Dir) Adopt(m Manifest) error {
 	case have.ConfigHash != m.ConfigHash:
 		return fmt.Errorf("%w: %s was made with other settings (%s): name a new folder, or run with its settings", ErrOther, d.path, firstDifference(have.Config, m.Config))
 	case len(have.Splits) != len(m.Splits):
-		return fmt.Errorf("%w: %s was made from an input of %d splits, this one has %d: name a new folder", ErrOther, d.path, len(have.Splits), len(m.Splits))
+		return fmt.Errorf("%w: %s was made from another input: the number of its splits was %d, now %d: name a new folder", ErrOther, d.path, len(have.Splits), len(m.Splits))
 	}
 	for i, s := range m.Splits {
 		if s != have.Splits[i] {

@@ -126,8 +126,8 @@ func TestAdopt(t *testing.T) {
 		"split 0 was x.jsonl (7 bytes), now x.jsonl (8 bytes)": func(m *Manifest) {
 			m.Splits = []data.Split{{Path: "x.jsonl", Size: 8, End: -1}}
 		},
-		"1 splits, this one has 0": func(m *Manifest) { m.Splits = nil },
-		"layout version":           func(m *Manifest) { m.Version++ },
+		"the number of its splits was 1, now 0": func(m *Manifest) { m.Splits = nil },
+		"layout version":                        func(m *Manifest) { m.Version++ },
 	} {
 		other := m
 		change(&other)

@@ -22,8 +22,8 @@ const (
 	warcB     = "crawl-01.warc.gz"
 	jsonlGzip = "pages-00.jsonl.gz"
 	jsonlText = "pages-01.jsonl"
-	truthFile = "truth.json"  // no run takes .json for input
-	labelFile = "_labels.csv" // nor a file with such a name in a folder
+	truthFile = "_truth.json" // no run takes a file with such a name in a folder
+	labelFile = "_labels.csv"
 )
 
 // file is one of the files that are written.

@@ -1,7 +1,7 @@
 // Package generate makes the files of data/sample and their truth, and tests
 // that they are what it makes; it is tests alone. What changes the files:
 //
-//	go test ./data/sample/generate -run TestCommittedFiles -update
+//	go test ./data/internal/generate -run TestCommittedFiles -update
 //
 // All text is composed from the words and sentence patterns of this package.
 // The same bytes are made each time, from nothing that is read.
@@ -29,7 +29,7 @@ func TestCommittedFiles(t *testing.T) {
 		t.Errorf("%d files were made", len(files))
 	}
 	for _, f := range files {
-		path := filepath.Join("..", f.name)
+		path := filepath.Join("..", "..", "sample", f.name)
 		if *update {
 			if err := data.WriteFileAtomic(path, f.content); err != nil {
 				t.Fatal(err)

@@ -1,0 +1,42 @@
+package show
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Number writes 1234567 as 1,234,567.
+func Number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Count writes so many things, as Number, for a person: 1 document, 1,200
+// documents. The thing is named in the singular.
+func Count[N int | int64](n N, thing string) string {
+	return Number(int64(n)) + " " + Noun(int64(n), thing)
+}
+
+// Noun is the name of so many things, without their number.
+func Noun(n int64, thing string) string {
+	many := thing + "s"
+	if strings.HasSuffix(thing, "x") {
+		many = thing + "es"
+	}
+	return Agree(n, thing, many)
+}
+
+// Agree is one where there is one of something, else many: is or are.
+func Agree[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// nounOf is Noun for pages, whose numbers are of any type of integer.
+func nounOf(n any, thing string) string { return Noun(reflect.ValueOf(n).Int(), thing) }
