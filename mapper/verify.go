@@ -54,11 +54,16 @@ func (r *Rule) sampled(a, b *data.View) bool {
 // alike reports whether the samples of two texts of those lengths, whose sketches
 // differ in so many bits, are so.
 func (r *Rule) alike(a, b []byte, x, y uint32, differ int) bool {
-	parts := sketch.ContainedParts
+	return sketch.AlikeSamples(a, b, int(x), int(y), r.parts(x, y, differ))
+}
+
+// parts is how much samples of two texts of those lengths, whose sketches differ
+// in so many bits, share if they are alike.
+func (r *Rule) parts(x, y uint32, differ int) int {
 	if r.ordered(x, y, differ) {
-		parts = sketch.EditedParts
+		return sketch.EditedParts
 	}
-	return sketch.AlikeSamples(a, b, int(x), int(y), parts)
+	return sketch.ContainedParts
 }
 
 // ordered reports whether two texts of those lengths, whose sketches differ in so
@@ -177,13 +182,10 @@ func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 	return firstBand(a, b) == c.Table
 }
 
-// Unlike reports whether two units that are a candidate pair by that table are
-// certainly none of that table's pairs, by their samples and sketches or the
+// Unlike reports whether two units that are a candidate pair by that table, which
+// is not Samples, are certainly none of that table's pairs, by their sketches or the
 // outlines of their letters alone: most candidates are not.
 func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
-	if table == Samples {
-		return !v.rule.alike(u.sampleOf(a), u.sampleOf(b), u.lengths[a], u.lengths[b], differSketches(&u.sketches[a], &u.sketches[b]))
-	}
 	x, y := u.shortText(a), u.shortText(b)
 	bothShort := len(x) > 0 && len(y) > 0
 	if bothShort && x.Few() && y.Few() {

@@ -124,8 +124,18 @@ const (
 // characters, share two keys, and so many parts of the fewer.
 func AlikeSamples(a, b []byte, x, y, parts int) bool {
 	n, m := sameLevel(a, b, x, y)
-	need := max(2, (parts*min(n, m)+sampleParts-1)/sampleParts)
-	return reach(a[:n*SampleKeyBytes], b[:m*SampleKeyBytes], need)
+	return reach(a[:n*SampleKeyBytes], b[:m*SampleKeyBytes], needed(n, m, parts))
+}
+
+// NeededKeys is how many keys the two samples have in common if AlikeSamples is
+// true, at least.
+func NeededKeys(a, b []byte, x, y, parts int) int {
+	n, m := sameLevel(a, b, x, y)
+	return needed(n, m, parts)
+}
+
+func needed(n, m, parts int) int {
+	return max(2, (parts*min(n, m)+sampleParts-1)/sampleParts)
 }
 
 // sameLevel is how many keys two samples have of the level that both have.

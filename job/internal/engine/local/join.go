@@ -68,6 +68,7 @@ type judge struct {
 	compare *mapper.Comparer
 	verify  *mapper.Verifier
 	a, b    data.View
+	sampled mapper.SampledCounter
 }
 
 func inMemory[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) error {
@@ -156,17 +157,22 @@ func (m *memory[F]) appoint() {
 		}
 		k.verify = mapper.NewVerifier(m.rule)
 		k.compare = mapper.NewComparer(m.layout, m.rule, view, func(c mapper.Candidate) error {
-			if k.verify.Unlike(m.views, c.Table, uint32(c.A), uint32(c.B)) {
-				return nil
-			}
-			m.views.View(uint32(c.A), &k.a)
-			m.views.View(uint32(c.B), &k.b)
-			if p, ok := k.verify.Pair(&c, &k.a, &k.b); ok {
-				p.A, p.B = m.numbers[p.A], m.numbers[p.B]
-				m.out.add(w, p)
+			if !k.verify.Unlike(m.views, c.Table, uint32(c.A), uint32(c.B)) {
+				m.verify(w, &c)
 			}
 			return nil
 		})
+	}
+}
+
+// verify has a worker verify a candidate pair.
+func (m *memory[F]) verify(worker int, c *mapper.Candidate) {
+	k := &m.judges[worker]
+	m.views.View(uint32(c.A), &k.a)
+	m.views.View(uint32(c.B), &k.b)
+	if p, ok := k.verify.Pair(c, &k.a, &k.b); ok {
+		p.A, p.B = m.numbers[p.A], m.numbers[p.B]
+		m.out.add(worker, p)
 	}
 }
 
@@ -231,15 +237,29 @@ func (m *memory[F]) shared(ctx context.Context) error {
 		}
 		spare = slices.Grow(spare[:0], len(records))[:len(records)]
 		records, spare = sorted(records, spare)
-		err := m.each(ctx, m.workers, func(worker, part int) error {
-			return m.sharedPart(ctx, table, part, records)
-		})
+		var err error
+		if table == mapper.Samples && len(records) > 0 {
+			err = m.sampled(ctx, mapper.NewSampled(m.views, records, spare))
+		} else {
+			err = m.each(ctx, m.workers, func(_, part int) error { return m.sharedPart(ctx, table, part, records) })
+		}
 		if err != nil {
 			return err
 		}
 		advance(1)
 	}
 	return nil
+}
+
+// sampled finds the pairs by the samples, the last table.
+func (m *memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
+	return m.each(ctx, m.views.Len(), func(worker, unit int) error {
+		k := &m.judges[worker]
+		found.Each(&k.sampled, k.verify, uint32(unit), func(other uint32) {
+			m.verify(worker, &mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples})
+		})
+		return nil
+	})
 }
 
 // sharedPart compares the groups that begin in a part of a table's records.
