@@ -153,6 +153,7 @@ func read(t testing.TB, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.SortStableFunc(ordered, func(a, b string) int { return strings.Compare(nightIn(a), nightIn(b)) })
 	slices.Sort(ids)
 	slices.Sort(sampled)
 	if !slices.Equal(ids, sampled) {
@@ -176,6 +177,12 @@ func read(t testing.TB, dir string) []string {
 		}
 	}
 	return all
+}
+
+// nightIn is the night of a line of read.
+func nightIn(line string) string {
+	night, _, _ := strings.Cut(line, " ")
+	return night
 }
 
 // nightOf is the night in whose folder a file of the library stands; "": none.
