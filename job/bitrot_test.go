@@ -65,7 +65,7 @@ func (files tree) lay(t *testing.T, dir string) {
 func TestBitRot(t *testing.T) {
 	places := 200
 	if testing.Short() {
-		places = 12
+		places = 24
 	}
 	dir := t.TempDir()
 	names := nights.Crawl(t, dir, 2, 30)

@@ -919,6 +919,60 @@ func TestCompactWantsItsFiles(t *testing.T) {
 	}
 }
 
+// A file of several nights, as an earlier program made it, is made again to the
+// same bytes, unless one of the nights is gone.
+func TestRepairOfSeveralNights(t *testing.T) {
+	l := lock(t, t.TempDir(), library.Options{})
+	defer l.Close()
+	ids := map[string][]int{"2026-11-01": {1, 2, 3}, "2026-11-02": {2, 3, 4, 5}, "2026-11-03": {1, 6}}
+	for night, ids := range ids {
+		if _, err := add(t.Context(), l, night, ids); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Delete(t.Context(), library.Doomed{IDs: []string{string(rowOf("", 3).DocID)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.AsBefore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	file := l.Manifest().Files[0]
+	want, err := os.ReadFile(l.Path(file.Name))
+	if err != nil || !l.Manifest().IsDocuments(file.Name) || file.Rows != 7 {
+		t.Fatalf("%+v, %v", file, err)
+	}
+	again := func() error {
+		return l.Repair(file.Name, func(n library.Night, yield func(*data.LibraryRow) error) error {
+			var rows []data.LibraryRow
+			for _, id := range ids[n.Name] {
+				rows = append(rows, rowOf(n.Name, id))
+			}
+			slices.SortFunc(rows, func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) })
+			for _, r := range rows {
+				if err := yield(&r); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil, nil)
+	}
+	if err := os.Remove(l.Path(file.Name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(l.Path(file.Name)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v, or it has other bytes", err)
+	}
+	if _, err := l.RemoveNights("2026-11-02"); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); err == nil || !strings.Contains(err.Error(), "nights that are gone") {
+		t.Errorf("without a night: %v", err)
+	}
+}
+
 // Deletions that are not what they were are no deletions to go by.
 func TestDamagedDeletions(t *testing.T) {
 	dir := t.TempDir()
