@@ -57,7 +57,7 @@ func (files tree) lay(t *testing.T, dir string) {
 	}
 }
 
-// TestBitRot flips one bit of a file of the library, the state, the texts, the
+// TestBitRot flips one bit of a file of the library, its deletions too, the state, the texts, the
 // tables or the task records of a run that was interrupted after some stage, and
 // goes on with it: it is refused by an error that names the file, or ends with
 // the same results. A file that the rest of the run does not read may stay as it
@@ -65,7 +65,7 @@ func (files tree) lay(t *testing.T, dir string) {
 func TestBitRot(t *testing.T) {
 	places := 200
 	if testing.Short() {
-		places = 12
+		places = 24
 	}
 	dir := t.TempDir()
 	names := nights.Crawl(t, dir, 2, 30)
@@ -79,6 +79,10 @@ func TestBitRot(t *testing.T) {
 	cfg.Match.AllPairs = true
 	libraryRun(t, cfg, dir, names[0], "first")
 	lib, out := filepath.Join(dir, "lib"), filepath.Join(dir, "out")
+	change(t, lib, func(l *library.Library) error {
+		_, err := l.Delete(t.Context(), library.Doomed{IDs: []string{"http://site1.example/gone", "http://site2.example/gone"}})
+		return err
+	})
 	before := readTree(t, lib)
 	cfg.Library = config.Library{Path: lib, Night: names[1]}
 	cfg.Execution.KeepState = true
@@ -162,11 +166,11 @@ func figures(t *testing.T, s *job.Summary) string {
 // flipped flips a bit in one of the files, each kind of them as likely as the
 // others, and says in which.
 func flipped(rnd *rand.Rand, lay map[string]tree, lib, out string) (where, name string) {
-	kinds := []string{rundir.Tasks, rundir.State, filepath.Join(rundir.State, "views"), rundir.Texts, rundir.Fingerprints, rundir.ManifestFile, "documents", "merges", library.ManifestFile}
+	kinds := []string{rundir.Tasks, rundir.State, filepath.Join(rundir.State, "views"), rundir.Texts, rundir.Fingerprints, rundir.ManifestFile, "documents", "merges", "deletions", library.ManifestFile}
 	for name == "" {
 		kind := kinds[rnd.IntN(len(kinds))]
 		where = out
-		if _, ok := lay[lib][kind]; ok || kind == "documents" || kind == "merges" {
+		if _, ok := lay[lib][kind]; ok || slices.Contains([]string{"documents", "merges", "deletions"}, kind) {
 			where = lib
 		}
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(lay[where])), func(n string) bool {

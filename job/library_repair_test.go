@@ -44,7 +44,7 @@ func TestRepairLibrary(t *testing.T) {
 	}
 	damageEach(t, lib, runs)
 
-	// A file that was joined of several nights', without what was deleted.
+	// Files that were rewritten without what was deleted.
 	change(t, lib, func(l *library.Library) error {
 		_, err := l.Compact(context.Background(), 0)
 		return err
@@ -73,7 +73,7 @@ func TestRepairLibrary(t *testing.T) {
 		}
 		return err
 	})
-	if left := repair(t, lib, runs); !slices.ContainsFunc(left, func(s string) bool { return strings.Contains(s, "nights that are gone") }) {
+	if left := repair(t, lib, runs); !slices.ContainsFunc(left, func(s string) bool { return strings.Contains(s, "earlier nights that its rows rest on are gone") }) {
 		t.Errorf("without earlier nights: %q", left)
 	}
 }

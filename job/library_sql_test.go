@@ -35,7 +35,7 @@ func TestDocumentedQueries(t *testing.T) {
 	for _, night := range []string{"2026-11-18", "2026-11-19", "2026-11-20"} {
 		libraryRun(t, cfg, dir, night, filepath.Join("runs", night))
 	}
-	if merges, err := filepath.Glob(filepath.Join(dir, "lib", "merges", "*.parquet")); err != nil || len(merges) == 0 {
+	if merges, err := filepath.Glob(filepath.Join(dir, "lib", "merges", "night=*", "*.parquet")); err != nil || len(merges) == 0 {
 		t.Fatal("the nights have merged no clusters", err)
 	}
 	docs, err := os.ReadFile(filepath.Join("docs", "library.md"))

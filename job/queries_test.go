@@ -43,6 +43,8 @@ ask("duckdb", count)
 nights = "FROM read_parquet('../night=*/%s/*.parquet', hive_partitioning = true)"
 joined = duckdb.sql("SELECT DISTINCT night::VARCHAR " + nights % "matches" + " JOIN (" + nights % "clusters" + ") USING (night, row)")
 assert joined.fetchall() == [("2026-11-20",)], "the folder is no partition"
+for table in "FROM '../lib/documents/*/*.parquet'", "FROM read_parquet('../lib/documents/*/*.parquet', union_by_name = true)":
+    assert duckdb.sql("SELECT DISTINCT night = DATE '2026-11-20', typeof(night) " + table).fetchall() == [(True, "DATE")], "the library has no partitions"
 `,
 	"pyspark": `
 from pyspark.sql import SparkSession

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +20,7 @@ import (
 // Added is what Add made of a night.
 type Added struct {
 	Night
-	Replaced bool  // the library had a night of that name
-	Left     int64 // documents that were deleted for good, and so left out
+	Replaced bool // the library had a night of that name
 }
 
 // Add makes the documents that rows yields, each of another id, the night of
@@ -36,7 +37,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	}
 	next := l.manifest.copy()
 	next.Sequence++
-	w := &writer{library: l, prefix: fmt.Sprintf("%s/%s-%08d", documents, night, next.Sequence), deleted: l.manifest.Sequence, limit: l.partRows}
+	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: l.partRows}
 	defer func() { err = errors.Join(err, w.abort()) }()
 
 	added.Night = Night{Name: night, Run: run, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}}
@@ -50,7 +51,6 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 			return fmt.Errorf("library: night %s: row %d has no id", night, n)
 		}
 		if l.hidden.Forever(row.DocID) {
-			added.Left++
 			return nil
 		}
 		hashes = append(hashes, xxh3.Hash(row.DocID))
@@ -102,19 +102,31 @@ func repeated(hashes []uint64) int {
 	return len(hashes) - len(slices.Compact(hashes))
 }
 
-func (l *Library) options(h *hashing) parquet.Options {
-	return parquet.Options{Version: l.version, Bits: l.manifest.Bits, FS: h}
+// create begins a file of the library, in a folder that is made if it is not
+// there.
+func create[R any](l *Library, name string, t *data.Table[R]) (*parquet.TableWriter[R], *hashing, error) {
+	path := l.Path(name)
+	folder := filepath.Dir(path)
+	err := os.MkdirAll(folder, 0o777)
+	if err == nil { // also when it was there: who made it may have been killed
+		err = l.fs.SyncDir(filepath.Dir(folder))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("library: %w", err)
+	}
+	h := newHashing(l.fs)
+	w, err := parquet.Create(path, t, parquet.Options{Version: l.version, Bits: l.manifest.Bits, FS: h})
+	return w, h, err
 }
 
 func (l *Library) writeMerges(night string, sequence int64, each func(yield func(from, into []byte) error) error) (f File, err error) {
-	f, err = l.mergesTo(fmt.Sprintf("%s/%s-%08d.parquet", merges, night, sequence), night, each)
+	f, err = l.mergesTo(fmt.Sprintf("%s%08d.parquet", folderOf(merges, night), sequence), night, each)
 	f.Deleted = sequence
 	return f, err
 }
 
 func (l *Library) mergesTo(name, night string, each func(yield func(from, into []byte) error) error) (f File, err error) {
-	h := newHashing(l.fs)
-	w, err := parquet.Create(l.Path(name), &data.Merges, l.options(h))
+	w, h, err := create(l, name, &data.Merges)
 	if err != nil {
 		return f, err
 	}
@@ -131,43 +143,36 @@ func (l *Library) mergesTo(name, night string, each func(yield func(from, into [
 	return h.file(name, w.Rows()), nil
 }
 
-// writer writes rows, night after night, to new files.
+// writer writes rows, night after night, to new files, each of one night.
 type writer struct {
-	library *Library
-	prefix  string
-	deleted int64  // sequence of the deletions that the rows know
-	limit   int64  // rows of a file
-	as      string // name of the first file; "": made of prefix
+	library  *Library
+	sequence int64  // in the files' names
+	deleted  int64  // sequence of the deletions that the rows know
+	limit    int64  // rows of a file
+	as       string // name of the one file, of whatever nights; "": made of night and sequence
 
 	out     *parquet.TableWriter[data.LibraryRow]
 	sum     *hashing
 	name    string
+	night   string // of the file under way
 	files   []File
 	extents map[string][]extent // by night
 }
 
 func (w *writer) write(row *data.LibraryRow) error {
-	if w.out != nil && w.out.Rows() >= w.limit {
+	if w.out != nil && (w.out.Rows() >= w.limit || w.as == "" && w.night != row.Night) {
 		if err := w.close(); err != nil {
 			return err
 		}
 	}
 	if w.out == nil {
-		w.name, w.sum = cmp.Or(w.as, fmt.Sprintf("%s-%05d.parquet", w.prefix, len(w.files))), newHashing(w.library.fs)
+		w.night = strings.Clone(row.Night)
+		w.name = cmp.Or(w.as, fmt.Sprintf("%s%08d-%05d.parquet", folderOf(documents, w.night), w.sequence, len(w.files)))
 		var err error
-		if w.out, err = parquet.Create(w.library.Path(w.name), &data.LibraryDocuments, w.library.options(w.sum)); err != nil {
+		if w.out, w.sum, err = create(w.library, w.name, &data.LibraryDocuments); err != nil {
 			return err
 		}
 	}
-	if w.extents == nil {
-		w.extents = map[string][]extent{}
-	}
-	list := w.extents[row.Night]
-	if n := len(list); n == 0 || list[n-1].File != w.name {
-		list = append(list, extent{File: w.name, Start: w.out.Rows()})
-		w.extents[strings.Clone(row.Night)] = list
-	}
-	list[len(list)-1].Rows++
 	return w.out.Write(row)
 }
 
@@ -184,6 +189,10 @@ func (w *writer) close() error {
 	f := w.sum.file(w.name, out.Rows())
 	f.Deleted = w.deleted
 	w.files = append(w.files, f)
+	if w.extents == nil {
+		w.extents = map[string][]extent{}
+	}
+	w.extents[w.night] = append(w.extents[w.night], extent{File: w.name, Rows: out.Rows()})
 	return nil
 }
 
@@ -207,9 +216,12 @@ type Compacted struct {
 const onceKept = 24 * time.Hour
 
 // Compact rewrites files: those that hold rows that do not count, so that
-// what was deleted or expired is no more on the disk, and successive small
-// ones, which become files of up to rows rows. Each file is put in the place
-// of the old ones on its own, so an interrupted compaction keeps what it did.
+// what was deleted or expired is no more on the disk, those that stand in no
+// folder of their night, as an earlier program made them, also of several
+// nights, and successive small ones of a night, which become files of up to
+// rows rows. Each file is put in the place of the old ones on its own, so an
+// interrupted compaction keeps what it did. A file that is not what the manifest
+// says is an error.
 func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err error) {
 	if rows <= 0 {
 		rows = l.partRows
@@ -231,7 +243,7 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 		done.Into += into
 		done.Erased += erased
 	}
-	if err := l.compactSamples(ctx); err != nil {
+	if err := l.compactRest(ctx); err != nil {
 		return done, err
 	}
 	// Deletions that hold for what was there then are not needed any more, once
@@ -254,66 +266,46 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	return done, nil
 }
 
-// nextCompaction returns the files to rewrite into one next, in order of their
-// nights; nil when there is nothing to do. Files whose rows no deletion hits
-// are noted as knowing all deletions.
+// nextCompaction returns the files to rewrite next, in their order, a single one
+// or several of one night; nil when there is nothing to do. Files whose rows no
+// deletion hits are noted as knowing all deletions.
 func (l *Library) nextCompaction(ctx context.Context, rows int64) ([]File, error) {
-	counted := map[string]int64{} // rows that count, by file
-	var order []string
 	for _, n := range l.manifest.Nights {
+		var small []File
+		size := int64(0)
 		for _, e := range n.Extents {
-			if _, ok := counted[e.File]; !ok {
-				order = append(order, e.File)
-			}
-			counted[e.File] += e.Rows
-		}
-	}
-	var small []File
-	size := int64(0)
-	for _, name := range order {
-		f, _ := l.manifest.File(name)
-		if counted[name] < f.Rows {
-			return []File{f}, nil
-		}
-		if l.hidden.latest > f.Deleted {
-			hit, err := l.hits(ctx, f)
-			if err != nil {
-				return nil, err
-			}
-			if hit {
+			f, _ := l.manifest.File(e.File)
+			if e.Rows < f.Rows || !strings.HasPrefix(f.Name, folderOf(documents, n.Name)) {
 				return []File{f}, nil
 			}
-			next := l.manifest.copy()
-			for i := range next.Files {
-				if next.Files[i].Name == name {
-					next.Files[i].Deleted = next.Sequence
+			if hit, err := l.hits(ctx, f); hit || err != nil {
+				return []File{f}, err
+			}
+			if f.Rows > rows/2 || size+f.Rows > rows {
+				if len(small) > 1 {
+					break
 				}
+				small, size = nil, 0
 			}
-			if err := l.commit(next); err != nil {
-				return nil, err
+			if f.Rows <= rows/2 {
+				small, size = append(small, f), size+f.Rows
 			}
-			f, _ = l.manifest.File(name)
 		}
-		if f.Rows > rows/2 || size+f.Rows > rows {
-			if len(small) > 1 {
-				return small, nil
-			}
-			small, size = nil, 0
+		if len(small) > 1 {
+			return small, nil
 		}
-		if f.Rows <= rows/2 {
-			small, size = append(small, f), size+f.Rows
-		}
-	}
-	if len(small) > 1 {
-		return small, nil
 	}
 	return nil, nil
 }
 
 var errHit = errors.New("hit")
 
-// hits reports whether a deletion hides a row of the file.
+// hits reports whether a deletion hides a row of the file, and notes it if none
+// does.
 func (l *Library) hits(ctx context.Context, f File) (bool, error) {
+	if l.hidden.latest <= f.Deleted {
+		return false, nil
+	}
 	all := l.only(f.Name)
 	all.hidden = &Hidden{}
 	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}}, func(_ int, b *Batch) error {
@@ -327,7 +319,13 @@ func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	if errors.Is(err, errHit) {
 		return true, nil
 	}
-	return false, err
+	if err != nil {
+		return false, err
+	}
+	next := l.manifest.copy()
+	i := slices.Index(next.Files, f)
+	next.Files[i].Deleted = next.Sequence
+	return false, l.commit(next)
 }
 
 // only is the library as it would be with nothing but these files.
@@ -352,8 +350,11 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	for i, f := range files {
 		names[i] = f.Name
 		erased += f.Rows
+		if err := l.sound(ctx, f); err != nil {
+			return 0, 0, err
+		}
 	}
-	w := &writer{library: l, prefix: fmt.Sprintf("%s/c-%08d", documents, next.Sequence), deleted: l.manifest.Sequence, limit: max(rows, l.partRows)}
+	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: max(rows, l.partRows)}
 	defer func() { err = errors.Join(err, w.abort()) }()
 	written := map[string]int64{}
 	err = l.only(names...).Rows(ctx, StreamOptions{}, func(row *data.LibraryRow) error {

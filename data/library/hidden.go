@@ -224,7 +224,7 @@ func (l *Library) RemoveNights(names ...string) ([]Night, error) {
 	return l.remove(func(n Night) bool { return slices.Contains(names, n.Name) })
 }
 
-// remove drops nights. Files that hold other nights too keep the rows until
+// remove drops nights. Files of several nights keep the rows until
 // Compact.
 func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
 	next := l.manifest.copy()

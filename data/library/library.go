@@ -10,7 +10,9 @@ import (
 	"hash"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -79,7 +81,7 @@ func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 		return nil, err
 	}
 	for _, sub := range []string{documents, merges, deletions, samples} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			return nil, fmt.Errorf("library: %w", err)
 		}
 	}
@@ -277,12 +279,13 @@ func (l *Library) commit(next *Manifest) error {
 	return nil
 }
 
-// sweep removes the files that the manifest does not name. What cannot be
-// removed now is tried again by the next process that changes the library.
+// sweep removes the files that the manifest does not name, and the folders of
+// nights that have none. What cannot be removed now is tried again by the next
+// process that changes the library.
 func (l *Library) sweep() {
 	named := map[string]bool{}
 	for _, f := range l.manifest.Files {
-		named[f.Name] = true
+		named[f.Name], named[path.Dir(f.Name)] = true, true
 	}
 	for _, d := range l.manifest.Deletions {
 		named[d.File] = true
@@ -291,15 +294,30 @@ func (l *Library) sweep() {
 		named[t.Name] = true
 	}
 	for _, sub := range []string{".", documents, merges, deletions, templates, samples} {
-		entries, err := os.ReadDir(filepath.Join(l.dir, sub))
-		if err != nil {
+		l.sweepFolder(sub, named)
+	}
+}
+
+func (l *Library) sweepFolder(folder string, named map[string]bool) {
+	entries, err := os.ReadDir(l.Path(folder))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		switch {
+		case !e.IsDir():
+			if !data.IsTemporary(name) && (folder == "." || named[name]) {
+				continue
+			}
+		case folder != "." && strings.HasPrefix(e.Name(), partition):
+			if l.sweepFolder(name, named); named[name] {
+				continue
+			}
+		default:
 			continue
 		}
-		for _, e := range entries {
-			if !e.IsDir() && (data.IsTemporary(e.Name()) || sub != "." && !named[sub+"/"+e.Name()]) {
-				_ = l.fs.Remove(filepath.Join(l.dir, sub, e.Name()))
-			}
-		}
+		_ = l.fs.Remove(l.Path(name)) // a folder only if nothing is left in it
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -152,6 +153,7 @@ func read(t testing.TB, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.SortStableFunc(ordered, func(a, b string) int { return strings.Compare(nightIn(a), nightIn(b)) })
 	slices.Sort(ids)
 	slices.Sort(sampled)
 	if !slices.Equal(ids, sampled) {
@@ -163,7 +165,53 @@ func read(t testing.TB, dir string) []string {
 	if int64(len(all)) != l.Manifest().Rows() {
 		t.Fatalf("%d rows, the manifest says %d", len(all), l.Manifest().Rows())
 	}
+	for _, n := range l.Manifest().Nights {
+		files := []string{n.Merges, n.Samples}
+		for _, e := range n.Extents {
+			files = append(files, e.File)
+		}
+		for _, name := range files {
+			if night := nightOf(name); night != "" && night != n.Name {
+				t.Fatalf("%s has rows of night %s", name, n.Name)
+			}
+		}
+	}
 	return all
+}
+
+// nightIn is the night of a line of read.
+func nightIn(line string) string {
+	night, _, _ := strings.Cut(line, " ")
+	return night
+}
+
+// nightOf is the night in whose folder a file of the library stands; "": none.
+func nightOf(file string) string {
+	if night, ok := strings.CutPrefix(path.Base(path.Dir(file)), "night="); ok {
+		return night
+	}
+	return ""
+}
+
+// tidy is an error if a library's folder holds files that the manifest does not
+// name, or an empty folder of a night.
+func tidy(t testing.TB, dir string) {
+	t.Helper()
+	m, err := library.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"documents", "merges", "samples"} {
+		for _, name := range listing(t, filepath.Join(dir, kind)) {
+			night := strings.HasPrefix(path.Base(name), "night=") // else it is a file
+			if name = kind + "/" + name; night {
+				name += "/"
+			}
+			if !slices.ContainsFunc(m.Files, func(f library.File) bool { return f.Name == name || night && strings.HasPrefix(f.Name, name) }) {
+				t.Fatalf("%s is there, and not in the manifest", name)
+			}
+		}
+	}
 }
 
 // Whatever is done to a library in whatever order, it holds what a list of
@@ -193,7 +241,7 @@ func TestLibraryAgainstModel(t *testing.T) {
 			if err := l.Settle(64, settings, nil); err != nil {
 				t.Fatal(err)
 			}
-			action := rapid.SampledFrom([]string{"add", "add", "add", "ids", "prefix", "expire", "compact", "night"}).Draw(t, "action")
+			action := rapid.SampledFrom([]string{"add", "add", "add", "ids", "prefix", "expire", "compact", "night", "before"}).Draw(t, "action")
 			if step == 0 {
 				action = "add"
 			}
@@ -255,8 +303,15 @@ func TestLibraryAgainstModel(t *testing.T) {
 					_, err = l.RemoveNights(name)
 					maps.DeleteFunc(model, func(r row, _ bool) bool { return r.night == name })
 				}
+			case "before":
+				err = l.AsBefore(context.Background())
 			case "compact":
 				_, err = l.Compact(context.Background(), rapid.Int64Range(1, 60).Draw(t, "rows"))
+				for _, f := range l.Manifest().Files {
+					if nightOf(f.Name) == "" {
+						t.Fatalf("after a compaction %s stands in no folder of a night", f.Name)
+					}
+				}
 				for _, n := range l.Manifest().Nights {
 					if n.Deleted > 0 {
 						t.Fatalf("night %s has %d deleted rows after a compaction", n.Name, n.Deleted)
@@ -269,6 +324,7 @@ func TestLibraryAgainstModel(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
+			tidy(rapidTB{t: t}, dir)
 			var want []string
 			for r := range model {
 				want = append(want, r.night+" "+string(rowOf("", r.id).DocID))
@@ -319,7 +375,7 @@ func TestCompactErases(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	done, err := l.Compact(context.Background(), 0)
-	if err != nil || done.Erased != 3 || len(l.Manifest().Files) != 1+3 {
+	if err != nil || done.Erased != 3 || len(l.Manifest().Files) != 3+3 {
 		t.Fatalf("%+v %v, %d files", done, err, len(l.Manifest().Files))
 	}
 	after := documents(t, l)
@@ -359,7 +415,7 @@ func TestCompactErases(t *testing.T) {
 	l = lock(t, dir, library.Options{})
 	defer l.Close()
 	added, err := add(context.Background(), l, "2026-11-04", []int{3, 4})
-	if err != nil || added.Rows != 1 || added.Left != 1 {
+	if err != nil || added.Rows != 1 {
 		t.Fatalf("%+v %v", added, err)
 	}
 }
@@ -392,7 +448,7 @@ func TestCompactDropsWhatWasDeletedOnce(t *testing.T) {
 		now = now.Add(25 * time.Hour)
 	}
 	added, err := add(t.Context(), l, "2026-11-04", []int{3, 4})
-	if err != nil || added.Rows != 1 || added.Left != 1 {
+	if err != nil || added.Rows != 1 {
 		t.Errorf("%+v %v", added, err)
 	}
 }
@@ -511,12 +567,19 @@ func TestCrashes(t *testing.T) {
 			_, err := l.Expire(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC))
 			return err
 		},
-		"compact": func(l *library.Library) error { _, err := l.Compact(ctx, 100); return err },
+		"compact":        func(l *library.Library) error { _, err := l.Compact(ctx, 100); return err },
+		"compact before": func(l *library.Library) error { _, err := l.Compact(ctx, 100); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
 			prepare(base)
+			if strings.HasSuffix(name, "before") {
+				l := lock(t, base, library.Options{})
+				if err := errors.Join(l.AsBefore(ctx), l.Close()); err != nil {
+					t.Fatal(err)
+				}
+			}
 			before := contents(t, base)
 			done := filepath.Join(t.TempDir(), "done")
 			copyFolder(t, base, done)
@@ -561,11 +624,12 @@ func TestCrashes(t *testing.T) {
 				if got := listing(t, dir); len(got) != len(files) && name != "delete" {
 					t.Fatalf("killed at operation %d, then done again: files %v, want %v", at, got, files)
 				}
+				tidy(t, dir)
 				if disk.n <= at { // nothing failed
 					break
 				}
 			}
-			if kept == 0 && name != "compact" || changed == 0 {
+			if kept == 0 && !strings.HasPrefix(name, "compact") || changed == 0 {
 				t.Fatalf("kept %d, changed %d: the test shows nothing", kept, changed)
 			}
 		})
@@ -579,13 +643,12 @@ func copyFolder(t *testing.T, from, to string) {
 	}
 }
 
-// listing lists the files of a library without their sequence numbers.
-func listing(t *testing.T, dir string) (files []string) {
+// listing lists the files and folders of a library.
+func listing(t testing.TB, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			rel, _ := filepath.Rel(dir, path)
-			files = append(files, rel)
+		if rel, _ := filepath.Rel(dir, path); rel != "." {
+			files = append(files, filepath.ToSlash(rel))
 		}
 		return err
 	})
@@ -816,6 +879,97 @@ func TestFlippedBits(t *testing.T) {
 	}
 	if err := use(true); err != nil {
 		t.Error(err)
+	}
+}
+
+// A file that is whole, but another one's, is not rewritten: it would then be
+// what the manifest says.
+func TestCompactWantsItsFiles(t *testing.T) {
+	for _, kind := range []string{"documents", "merges", "samples"} {
+		dir := t.TempDir()
+		l := lock(t, dir, library.Options{})
+		defer l.Close()
+		for i, night := range []string{"2026-11-01", "2026-11-02"} {
+			if _, err := add(t.Context(), l, night, []int{i, 2, 3}, night+">b"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kind == "merges" { // which are rewritten into the folders of their nights alone
+			if err := l.AsBefore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files := slices.DeleteFunc(slices.Clone(l.Manifest().Files), func(f library.File) bool { return !strings.HasPrefix(f.Name, kind) })
+		if _, err := l.Delete(t.Context(), library.Doomed{IDs: []string{string(rowOf("", 2).DocID)}}); err != nil {
+			t.Fatal(err)
+		}
+		other, err := os.ReadFile(l.Path(files[1].Name))
+		if err == nil {
+			err = os.WriteFile(l.Path(files[0].Name), other, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Compact(t.Context(), 0); !errors.Is(err, library.ErrDamaged) || !strings.Contains(err.Error(), path.Base(files[0].Name)) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if _, ok := l.Manifest().File(files[0].Name); !ok {
+			t.Errorf("%s: the library has not %s any more", kind, files[0].Name)
+		}
+	}
+}
+
+// A file of several nights, as an earlier program made it, is made again to the
+// same bytes, unless one of the nights is gone.
+func TestRepairOfSeveralNights(t *testing.T) {
+	l := lock(t, t.TempDir(), library.Options{})
+	defer l.Close()
+	ids := map[string][]int{"2026-11-01": {1, 2, 3}, "2026-11-02": {2, 3, 4, 5}, "2026-11-03": {1, 6}}
+	for night, ids := range ids {
+		if _, err := add(t.Context(), l, night, ids); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Delete(t.Context(), library.Doomed{IDs: []string{string(rowOf("", 3).DocID)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.AsBefore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	file := l.Manifest().Files[0]
+	want, err := os.ReadFile(l.Path(file.Name))
+	if err != nil || !l.Manifest().IsDocuments(file.Name) || file.Rows != 7 {
+		t.Fatalf("%+v, %v", file, err)
+	}
+	again := func() error {
+		return l.Repair(file.Name, func(n library.Night, yield func(*data.LibraryRow) error) error {
+			var rows []data.LibraryRow
+			for _, id := range ids[n.Name] {
+				rows = append(rows, rowOf(n.Name, id))
+			}
+			slices.SortFunc(rows, func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) })
+			for _, r := range rows {
+				if err := yield(&r); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil, nil)
+	}
+	if err := os.Remove(l.Path(file.Name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(l.Path(file.Name)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v, or it has other bytes", err)
+	}
+	if _, err := l.RemoveNights("2026-11-02"); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); err == nil || !strings.Contains(err.Error(), "nights that are gone") {
+		t.Errorf("without a night: %v", err)
 	}
 }
 

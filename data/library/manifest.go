@@ -37,6 +37,15 @@ const (
 	Index        = "index"
 )
 
+// partition begins the name of a folder of files of one night, as Hive names
+// them.
+const partition = "night="
+
+// folderOf is where the files of a night stand that are of a kind, with the slash
+// behind it. In libraries of earlier programs they may stand in the kind's
+// folder, rows of several nights in one, until Compact.
+func folderOf(kind, night string) string { return kind + "/" + partition + night + "/" }
+
 // formatVersion is the version of the manifest that this package writes, and
 // the only one it reads.
 const formatVersion = 2
@@ -274,15 +283,17 @@ func ReadManifest(dir string) (*Manifest, error) {
 // orphan is a complete file below the folder at dir, which has no manifest; ""
 // if there is none.
 func orphan(dir string) string {
+	file := ""
 	for _, sub := range []string{documents, merges, deletions} {
-		entries, _ := os.ReadDir(filepath.Join(dir, sub)) // mostly it is not there
-		for _, e := range entries {
-			if !data.IsTemporary(e.Name()) {
-				return filepath.Join(dir, sub, e.Name())
+		_ = filepath.WalkDir(filepath.Join(dir, sub), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || data.IsTemporary(path) {
+				return nil //nolint:nilerr // mostly it is not there
 			}
-		}
+			file = path
+			return fs.SkipAll
+		})
 	}
-	return ""
+	return file
 }
 
 // text is the manifest as its file has it.

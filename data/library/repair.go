@@ -84,9 +84,6 @@ func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryR
 	}
 	// The copy stands beside the file, under a name that the next sweep removes.
 	folder, base := filepath.Split(filepath.FromSlash(name))
-	if err := os.MkdirAll(l.Path(folder), 0o755); err != nil {
-		return fmt.Errorf("library: %w", err)
-	}
 	copied := filepath.Join(folder, "."+base+".again.tmp")
 	defer func() { _ = os.Remove(l.Path(copied)) }()
 	var got File

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -14,7 +15,7 @@ import (
 // samples of the night that is added next. Pages that were deleted for good are
 // left out.
 func (l *Library) KeepSamples(night string, rows func(yield func(*data.SampleRow) error) error) error {
-	f, err := l.writeSamples(fmt.Sprintf("%s/%s-%08d.parquet", samples, night, l.manifest.Sequence+1), func(yield func(*data.SampleRow) error) error {
+	f, err := l.writeSamples(night, l.manifest.Sequence+1, func(yield func(*data.SampleRow) error) error {
 		room := l.sampleBytes / 2 // so that a night leaves some for those before it
 		return rows(func(row *data.SampleRow) error {
 			if room -= int64(len(row.DocID) + len(row.Page)); room < 0 || l.hidden.Forever(row.DocID) {
@@ -29,9 +30,9 @@ func (l *Library) KeepSamples(night string, rows func(yield func(*data.SampleRow
 	return err
 }
 
-func (l *Library) writeSamples(name string, rows func(yield func(*data.SampleRow) error) error) (f File, err error) {
-	h := newHashing(l.fs)
-	w, err := parquet.Create(l.Path(name), &data.Samples, l.options(h))
+func (l *Library) writeSamples(night string, sequence int64, rows func(yield func(*data.SampleRow) error) error) (f File, err error) {
+	name := fmt.Sprintf("%s%08d.parquet", folderOf(samples, night), sequence)
+	w, h, err := create(l, name, &data.Samples)
 	if err != nil {
 		return f, err
 	}
@@ -97,26 +98,43 @@ func (m *Manifest) boundSamples(bytes int64) {
 	}
 }
 
-// compactSamples rewrites the files that hold pages that were deleted.
-func (l *Library) compactSamples(ctx context.Context) error {
+// compactRest rewrites the files of samples that hold pages that were deleted,
+// and those of samples and of merges that stand in no folder of their night.
+func (l *Library) compactRest(ctx context.Context) error {
 	next := l.manifest.copy()
 	next.Sequence++
 	changed := false
 	for i := range next.Nights {
 		n := &next.Nights[i]
 		was, ok := l.manifest.File(n.Samples)
-		if !ok || l.hidden.latest <= was.Deleted {
-			continue
+		if ok && (l.hidden.latest > was.Deleted || !strings.HasPrefix(was.Name, folderOf(samples, n.Name))) {
+			f, err := l.writeSamples(n.Name, next.Sequence, func(yield func(*data.SampleRow) error) error {
+				if err := l.sound(ctx, was); err != nil {
+					return err
+				}
+				return l.readSamples(ctx, was.Name, yield)
+			})
+			if err != nil {
+				return err
+			}
+			changed = true
+			if n.Samples = f.Name; f.Rows > 0 {
+				next.Files = append(next.Files, f)
+			}
 		}
-		f, err := l.writeSamples(fmt.Sprintf("%s/%s-%08d.parquet", samples, n.Name, next.Sequence), func(yield func(*data.SampleRow) error) error {
-			return l.readSamples(ctx, n.Samples, yield)
-		})
-		if err != nil {
-			return err
-		}
-		changed = true
-		if n.Samples = f.Name; f.Rows > 0 {
-			next.Files = append(next.Files, f)
+		was, ok = l.manifest.File(n.Merges)
+		if ok && !strings.HasPrefix(was.Name, folderOf(merges, n.Name)) {
+			f, err := l.writeMerges(n.Name, next.Sequence, func(yield func(from, into []byte) error) error {
+				if err := l.sound(ctx, was); err != nil {
+					return err
+				}
+				return parquet.ReadTable(ctx, l.Path(was.Name), &data.Merges, func(row *data.MergeRow) error { return yield(row.From, row.Into) })
+			})
+			if err != nil {
+				return err
+			}
+			changed = true
+			n.Merges, next.Files = f.Name, append(next.Files, f)
 		}
 	}
 	if !changed {

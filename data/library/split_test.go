@@ -30,7 +30,7 @@ func TestSplitsHoldEachDocumentOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 2 { // files of several nights
-			if _, err := l.Compact(ctx, 1500); err != nil {
+			if err := l.AsBefore(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -222,7 +222,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	if r.Info().Bits != l.manifest.Bits {
 		return fmt.Errorf("%w: %s holds fingerprints of %d bits, not %d", errDamaged, l.Path(g.file.Name), r.Info().Bits, l.manifest.Bits)
 	}
-	numbers := make([]int64, parquet.BatchRows)
+	numbers := make([]int64, min(parquet.BatchRows, g.end-g.first))
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -267,34 +267,22 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	}
 }
 
-// Rows calls yield with every document of the nights asked for, night by night,
-// each in the order in which its run added it. The row is valid during the call.
+// Rows calls yield with every document of the nights asked for, those of a night
+// in the order in which its run added them, the nights in their order but where an
+// earlier program has joined them in one file. The row is valid during the call.
 func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.LibraryRow) error) error {
 	var row data.LibraryRow
-	for _, n := range l.manifest.Nights {
-		if o.Before != "" && n.Name >= o.Before || o.Nights != nil && !slices.Contains(o.Nights, n.Name) {
-			continue
-		}
-		for _, e := range n.Extents {
-			one := *l
-			one.manifest = l.manifest.copy()
-			one.manifest.Nights = []Night{{Name: n.Name, Extents: []extent{e}}}
-			err := one.Stream(ctx, StreamOptions{Columns: o.Columns, Workers: 1}, func(_ int, b *Batch) error {
-				for i := range b.N {
-					b.Row(i, &row)
-					row.Night = n.Name
-					if err := yield(&row); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
+	o.Workers = 1
+	return l.Stream(ctx, o, func(_ int, b *Batch) error {
+		for i := range b.N {
+			b.Row(i, &row)
+			row.Night = b.Night
+			if err := yield(&row); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // FileRows calls visit with the documents of one file of the library that

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/zeebo/xxh3"
-
-	"github.com/neardup/neardup/data"
 )
 
 // Verify reads everything and returns what is wrong, one line each: files that
@@ -41,12 +39,7 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 			wrong = append(wrong, fmt.Sprintf("%v; it holds the templates of sites", err))
 		}
 	}
-	counts := map[string]int64{} // hidden rows by night
-	if len(wrong) == 0 {
-		if counts, err = l.countHidden(ctx, l.hidden, func([]byte, int64) {}); err != nil {
-			return wrong, err
-		}
-	}
+	advance = l.begin(l.manifest.Rows(), "rows")
 	for _, n := range l.manifest.Nights {
 		whole := true
 		for _, e := range n.Extents {
@@ -56,13 +49,10 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 			continue
 		}
 		err := l.verifyNight(ctx, n)
-		if err == nil && len(wrong) == 0 && counts[n.Name] != n.Deleted {
-			err = fmt.Errorf("night %s: %d rows are deleted, the manifest says %d", n.Name, counts[n.Name], n.Deleted)
+		if advance(n.Live()); ctx.Err() != nil {
+			return wrong, ctx.Err()
 		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return wrong, ctx.Err()
-			}
 			wrong = append(wrong, err.Error())
 		}
 	}
@@ -84,39 +74,48 @@ func (m *Manifest) nightsOf(file string) string {
 }
 
 func (l *Library) verifyNight(ctx context.Context, n Night) error {
-	rows := int64(0)
+	deleted := int64(0)
 	hashes := make([]uint64, 0, n.Rows)
 	all := *l
-	all.hidden = &Hidden{}
-	err := all.Rows(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"doc_id", "first_seen"}}, func(row *data.LibraryRow) error {
-		rows++
-		hashes = append(hashes, xxh3.Hash(row.DocID))
-		if row.FirstSeen > n.Name || row.FirstSeen == "" {
-			return fmt.Errorf("night %s: document %q was first seen in %q", n.Name, row.DocID, row.FirstSeen)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if twice := repeated(hashes); twice > 0 {
-		return fmt.Errorf("night %s: %d of %d documents have an id that stands in it more than once", n.Name, twice, rows)
-	}
-	err = l.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"night"}}, func(_ int, b *Batch) error {
-		for _, name := range b.Bytes("night") {
-			if string(name) != n.Name {
-				return fmt.Errorf("night %s: holds a row of night %q", n.Name, name)
+	all.hidden, all.reading = &Hidden{}, nil
+	err := all.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"doc_id", "first_seen", "night"}, Workers: 1}, func(_ int, b *Batch) error {
+		nights := b.Bytes("night")
+		for i, id := range b.DocID {
+			hashes = append(hashes, xxh3.Hash(id))
+			if l.hidden.After(id, b.deleted) {
+				deleted++
+			}
+			if first := string(b.FirstSeen[i]); first > n.Name || first == "" {
+				return fmt.Errorf("night %s: document %q was first seen in %q", n.Name, id, first)
+			}
+			if string(nights[i]) != n.Name {
+				return fmt.Errorf("night %s: holds a row of night %q", n.Name, nights[i])
 			}
 		}
 		return nil
 	})
-	if err != nil {
+	rows := int64(len(hashes))
+	twice := repeated(hashes)
+	switch {
+	case err != nil:
 		return err
-	}
-	if rows != n.Rows {
+	case twice > 0:
+		return fmt.Errorf("night %s: %d of %d documents have an id that stands in it more than once", n.Name, twice, rows)
+	case rows != n.Rows:
 		return fmt.Errorf("night %s: %d rows, the manifest says %d", n.Name, rows, n.Rows)
+	case deleted != n.Deleted:
+		return fmt.Errorf("night %s: %d rows are deleted, the manifest says %d", n.Name, deleted, n.Deleted)
 	}
 	return nil
+}
+
+// sound is an error unless the file is what the manifest says of it.
+func (l *Library) sound(ctx context.Context, f File) error {
+	err := checkFile(ctx, l.Path(f.Name), f)
+	if err != nil && ctx.Err() == nil {
+		return l.damaged(err)
+	}
+	return err
 }
 
 // checkFile compares a file with what the manifest says of it.

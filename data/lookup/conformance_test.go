@@ -413,15 +413,16 @@ func limited(t *testing.T, open func(t *testing.T, schema lookup.Schema) lookup.
 	s := open(t, testSchema(64))
 	defer closing(t, s)
 	var entries []lookup.Entry
-	for i := range 50 {
+	const n = lookup.Limit + 50
+	for i := range n {
 		entries = append(entries, lookup.Entry{Row: int64(i), ID: fmt.Appendf(nil, "%02d", i), Lo: uint64(1)<<(4+i%3) | 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}})
 	}
-	entries = append(entries, lookup.Entry{Row: 50, ID: []byte("nearest"), Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}})
+	entries = append(entries, lookup.Entry{Row: n, ID: []byte("nearest"), Lo: 1, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 1}}})
 	if err := put(ctx, s, "p", entries); err != nil {
 		t.Fatal(err)
 	}
-	hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 1}}, Lo: 1, Distance: 3, Limit: 5})
-	if err != nil || len(hits) != 5 || string(hits[0].ID) != "nearest" {
+	hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: 1}}, Lo: 1, Distance: 3})
+	if err != nil || len(hits) != lookup.Limit || string(hits[0].ID) != "nearest" {
 		t.Fatalf("%d hits, %v", len(hits), err)
 	}
 }

@@ -86,21 +86,11 @@ type Query struct {
 	All bool
 	// Parts are to be there, in order of name: ErrParts if one is not.
 	Parts []string
-	// Limit bounds the hits of tables with Prints, the nearest first, and
-	// those of each other key. 0: 1,000.
-	Limit int
 }
 
-// defaultLimit is Query.Limit when it is 0.
-const defaultLimit = 1000
-
-// Limited is Limit with its default.
-func (q *Query) Limited() int {
-	if q.Limit > 0 {
-		return q.Limit
-	}
-	return defaultLimit
-}
+// Limit bounds a query's hits of tables with Prints, the nearest first, and
+// those of each other key.
+const Limit = 1000
 
 // Check returns the first mistake of a query to a store of the schema.
 func (q *Query) Check(s Schema) error {

@@ -14,15 +14,20 @@ import (
 	"github.com/neardup/neardup/data/object"
 )
 
-// streamBuffer is how much of a column chunk is read ahead of its decoding: a
-// chunk of texts can be too large to hold.
-const streamBuffer = 256 << 10
+// streamBuffer is how much of a column chunk is read ahead of its decoding, at
+// most: a chunk of texts can be too large to hold. pageHeader is how much of a
+// page arrow wants to see to find its header.
+const (
+	streamBuffer = 256 << 10
+	pageHeader   = 16 << 10
+)
 
 // input is an open Parquet file, of which some columns are read.
 type input struct {
-	path string
-	file *file.Reader
-	size int64
+	path  string
+	file  *file.Reader
+	props *parquet.ReaderProperties
+	size  int64
 
 	checked bool // it has checksums
 
@@ -51,14 +56,12 @@ func openInput(path string) (*input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	in := &input{path: path, batch: readRows}
-	props := parquet.NewReaderProperties(memory.NewGoAllocator())
-	props.BufferedStreamEnabled = true
-	props.BufferSize = streamBuffer
+	in := &input{path: path, batch: readRows, props: parquet.NewReaderProperties(memory.NewGoAllocator())}
+	in.props.BufferedStreamEnabled = true
 	sums := &checked{file: f}
 	open := func(f parquet.ReaderAtSeeker) error {
 		return recovering(func() (err error) {
-			if in.file, err = file.NewParquetReader(f, file.WithReadProps(props)); err != nil {
+			if in.file, err = file.NewParquetReader(f, file.WithReadProps(in.props)); err != nil {
 				return err
 			}
 			in.checked, err = sums.check(in.file)
@@ -208,6 +211,11 @@ func (in *input) openGroup() error {
 		return fmt.Errorf("row group %d has %d rows", in.group-1, in.left)
 	}
 	for _, o := range in.columns {
+		meta, err := g.MetaData().ColumnChunk(o.leaf)
+		if err != nil {
+			return err
+		}
+		in.props.BufferSize = min(max(meta.TotalCompressedSize(), 0), streamBuffer-pageHeader) + pageHeader
 		chunk, err := g.Column(o.leaf)
 		if err != nil {
 			return err

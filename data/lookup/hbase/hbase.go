@@ -489,7 +489,7 @@ func (s *store) references(ctx context.Context, q *lookup.Query, names map[uint6
 					if !wanted.May(ref, prints) {
 						return nil
 					}
-					if here = append(here, ref); len(here) >= 2*q.Limited()+page { // of a hot key
+					if here = append(here, ref); len(here) >= 2*lookup.Limit+page { // of a hot key
 						here = wanted.Nearest(here)
 					}
 					return nil

@@ -19,8 +19,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -58,10 +60,17 @@ const measuredProbeCost = 100
 const extension = ".idx"
 
 // magic begins and ends a part's file; it changes with the format.
-const magic = "ndlookup1"
+const magic = "ndlookup2"
 
-// topBits is how many leading bits of a value the index of a table has.
-const topBits = 16
+// blockBytes is the size of the blocks that have checksums: a page, which is
+// read as a whole anyway.
+const blockBytes = 4 << 10
+
+// topBits is how many leading bits of a value the index of a table with so many
+// postings has.
+func topBits(t lookup.Table, postings uint64) int {
+	return min(t.Width, bits.Len64(postings), 16)
+}
 
 // Open opens the folder at dir, which is made when it is not there. Files of
 // another schema or another format are removed: what a store holds is derived
@@ -243,8 +252,9 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 		directory = append(directory, uint64(t.Width), flag(t.Prints), uint64(len(postings)), w.at)
 		w.table(t, s.schema.Bits, postings)
 	}
+	w.endBlock()
 	var tail []byte
-	for _, v := range directory {
+	for _, v := range append(directory, w.sums...) {
 		tail = binary.LittleEndian.AppendUint64(tail, v)
 	}
 	tail = binary.LittleEndian.AppendUint64(tail, xxh3.Hash(tail))
@@ -284,20 +294,14 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// top is a value's place in the index of its table.
-func top(t lookup.Table, value uint32) uint32 {
-	if t.Width > topBits {
-		return value >> (t.Width - topBits)
-	}
-	return value
-}
-
-// writer counts what it writes and keeps the first error.
+// writer counts what it writes, sums it up by blocks and keeps the first error.
 type writer struct {
-	out *data.AtomicFile
-	at  uint64
-	buf []byte
-	err error
+	out   *data.AtomicFile
+	at    uint64
+	buf   []byte
+	block []byte // the bytes of the last block
+	sums  []uint64
+	err   error
 }
 
 func (w *writer) bytes(b []byte) {
@@ -305,6 +309,20 @@ func (w *writer) bytes(b []byte) {
 		_, w.err = w.out.Write(b)
 	}
 	w.at += uint64(len(b))
+	for len(b) > 0 {
+		n := min(len(b), blockBytes-len(w.block))
+		w.block = append(w.block, b[:n]...)
+		if b = b[n:]; len(w.block) == blockBytes {
+			w.endBlock()
+		}
+	}
+}
+
+func (w *writer) endBlock() {
+	if len(w.block) > 0 {
+		w.sums = append(w.sums, xxh3.Hash(w.block))
+		w.block = w.block[:0]
+	}
 }
 
 // align fills up to a multiple of eight bytes.
@@ -335,15 +353,16 @@ func (w *writer) table(t lookup.Table, bits int, postings []posting) {
 	slices.SortFunc(postings, func(a, b posting) int {
 		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo), cmp.Compare(a.row, b.row))
 	})
-	tops := make([]uint32, 1<<topBits+1)
+	top := topBits(t, uint64(len(postings)))
+	tops := make([]uint32, 1<<top+1)
 	for _, p := range postings {
-		tops[top(t, p.value)+1]++
+		tops[p.value>>(t.Width-top)+1]++
 	}
 	for j := range tops[1:] {
 		tops[j+1] += tops[j]
 	}
 	w.uint32s(len(tops), func(j int) uint32 { return tops[j] })
-	if t.Width > topBits {
+	if t.Width > top {
 		w.uint32s(len(postings), func(j int) uint32 { return postings[j].value })
 	}
 	w.uint32s(len(postings), func(j int) uint32 { return postings[j].row })
@@ -362,14 +381,18 @@ func (w *writer) table(t lookup.Table, bits int, postings []posting) {
 
 // part is a mapped file.
 type part struct {
-	name    string
-	mapped  []byte
-	offsets []uint64
-	tables  []table
+	path, name string
+	mapped     []byte
+	end        uintptr         // of what has sums
+	sums       []byte          // of its blocks, 8 bytes each
+	sound      []atomic.Uint32 // a bit for each block that was as its sum says
+	offsets    []uint64
+	tables     []table
 }
 
 type table struct {
 	lookup.Table
+	top    int // bits of a value that tops tells
 	tops   []uint32
 	values []uint32 // nil where the index tells the whole value
 	rows   []uint32
@@ -385,7 +408,7 @@ func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
-	p := &part{name: name, mapped: mapped}
+	p := &part{path: path, name: name, mapped: mapped}
 	if !p.read(schema) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, errSchema), p.close())
 	}
@@ -415,9 +438,11 @@ func (p *part) read(schema lookup.Schema) bool {
 		tail = tail[8:]
 		return v
 	}
-	if len(tail) != 32+32*len(schema.Tables) || next() != uint64(schema.Bits) || next() != uint64(len(schema.Tables)) {
+	blocks := int((end + blockBytes - 1) / blockBytes)
+	if len(tail) != 32+32*len(schema.Tables)+8*blocks || next() != uint64(schema.Bits) || next() != uint64(len(schema.Tables)) {
 		return false
 	}
+	p.end, p.sums, p.sound = uintptr(end), tail[len(tail)-8*blocks:], make([]atomic.Uint32, blocks/32+1)
 	n := next()
 	at := next()
 	fits := func(bytes uint64) bool { return at <= end && bytes <= end-at && at%8 == 0 }
@@ -441,8 +466,9 @@ func (p *part) read(schema lookup.Schema) bool {
 			at += (n*width + 7) &^ 7
 			return from
 		}
-		t.tops = view[uint32](b, take(1<<topBits+1, 4), 1<<topBits+1)
-		if t.Width > topBits {
+		t.top = topBits(t.Table, count)
+		t.tops = view[uint32](b, take(1<<t.top+1, 4), 1<<t.top+1)
+		if t.Width > t.top {
 			t.values = view[uint32](b, take(count, 4), count)
 		}
 		t.rows = view[uint32](b, take(count, 4), count)
@@ -452,7 +478,7 @@ func (p *part) read(schema lookup.Schema) bool {
 				t.hi = view[uint64](b, take(count, 8), count)
 			}
 		}
-		if at == math.MaxUint64 || uint64(t.tops[len(t.tops)-1]) != count {
+		if at == math.MaxUint64 {
 			return false
 		}
 		p.tables = append(p.tables, t)
@@ -470,23 +496,44 @@ func view[T any](b []byte, at, n uint64) []T {
 
 func (p *part) close() error { return unmap(p.mapped) }
 
+// read returns numbers of a part from one to another. It panics with ErrEntry,
+// or as for an index out of range, unless they are as they were written.
+func read[T any](p *part, numbers []T, from, to int) []T {
+	numbers = numbers[from:to]
+	if len(numbers) > 0 {
+		at := uintptr(unsafe.Pointer(&numbers[0])) - uintptr(unsafe.Pointer(&p.mapped[0]))
+		p.check(at, at+uintptr(len(numbers))*unsafe.Sizeof(numbers[0]))
+	}
+	return numbers
+}
+
+// check compares the blocks that have a byte between from and to with their
+// sums, each once.
+func (p *part) check(from, to uintptr) {
+	for b := from / blockBytes; b*blockBytes < to; b++ {
+		if p.sound[b/32].Load()>>(b%32)&1 == 1 {
+			continue
+		}
+		block := p.mapped[b*blockBytes : min((b+1)*blockBytes, p.end)]
+		if xxh3.Hash(block) != binary.LittleEndian.Uint64(p.sums[8*b:]) {
+			panic(fmt.Errorf("%s, offset %d: %w", p.path, b*blockBytes, stored.ErrEntry))
+		}
+		p.sound[b/32].Or(1 << (b % 32))
+	}
+}
+
 // span is where the postings of a value stand.
-func (t *table) span(value uint32) (from, to int) {
-	at := top(t.Table, value)
-	from, to = int(t.tops[at]), int(t.tops[at+1])
+func (p *part) span(t *table, value uint32) (from, to int) {
+	at := int(value >> (t.Width - t.top))
+	tops := read(p, t.tops, at, at+2)
+	from, to = int(tops[0]), int(tops[1])
 	if t.values == nil {
 		return from, to
 	}
-	part := t.values[from:to]
-	start, _ := slices.BinarySearch(part, value)
-	end := start
-	if start < len(part) && part[start] == value {
-		end = len(part)
-		if value < math.MaxUint32 {
-			end, _ = slices.BinarySearch(part, value+1)
-		}
+	find := func(least uint64) int {
+		return from + sort.Search(to-from, func(i int) bool { return uint64(read(p, t.values, from+i, from+i+1)[0]) >= least })
 	}
-	return from + start, from + end
+	return find(uint64(value)), find(uint64(value) + 1)
 }
 
 // near is a document that a table gave.
@@ -502,16 +549,20 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 	if err := q.Check(s.schema); err != nil {
 		return nil, err
 	}
-	// What is in a file is not checked before it is used, and a file that was cut
-	// while it is mapped is a fault.
+	// What is not as it was written panics, and a file that was cut while it is
+	// mapped is a fault.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		var fault runtime.Error
 		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.As(e, &fault) {
+			switch e, _ := p.(error); {
+			case errors.Is(e, stored.ErrEntry):
+				hits, err = nil, fmt.Errorf("lookup: %w: remove the file, and the next start makes it again", e)
+			case errors.As(e, &fault):
+				hits, err = nil, fmt.Errorf("lookup: %s: %w: remove the folder, and the next start makes it again (%w)", s.dir, stored.ErrEntry, fault)
+			default:
 				panic(p)
 			}
-			hits, err = nil, fmt.Errorf("lookup: %s: %w: remove the folder, and the next start makes it again (%w)", s.dir, stored.ErrEntry, fault)
 		}
 	}()
 	s.mu.RLock()
@@ -534,8 +585,8 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 		for i, k := range q.Keys {
 			t := &p.tables[k.Table]
 			if !t.Prints {
-				from, to := t.span(k.Value)
-				for _, row := range t.rows[from:min(to, from+q.Limited())] {
+				from, to := p.span(t, k.Value)
+				for _, row := range read(p, t.rows, from, min(to, from+lookup.Limit)) {
 					others = append(others, near{p, row, 0})
 				}
 				continue
@@ -544,12 +595,8 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 				continue
 			}
 			for value := range stored.Around(k.Value, t.Width, q.ReachOf(i)) {
-				from, to := t.span(value)
-				for i := from; i < to; i++ {
-					if d := t.apart(q, i); d <= q.Distance {
-						found = append(found, near{p, t.rows[i], d})
-					}
-				}
+				from, to := p.span(t, value)
+				found = p.compare(q, t, from, to, found)
 			}
 		}
 	}
@@ -557,7 +604,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.part.name, b.part.name), cmp.Compare(a.row, b.row))
 	})
 	found = slices.CompactFunc(found, func(a, b near) bool { return a.part == b.part && a.row == b.row })
-	return s.hits(q, append(found[:min(len(found), q.Limited())], others...))
+	return s.hits(q, append(found[:min(len(found), lookup.Limit)], others...))
 }
 
 // hits reads the documents, each once, and puts them in the order of Near.
@@ -584,12 +631,22 @@ func (s *store) hits(q *lookup.Query, all []near) ([]lookup.Hit, error) {
 	return hits, nil
 }
 
-func (t *table) apart(q *lookup.Query, i int) int {
-	d := bits.OnesCount64(t.lo[i] ^ q.Lo)
-	if t.hi != nil {
-		d += bits.OnesCount64(t.hi[i] ^ q.Hi)
+// compare compares the fingerprints of a table's postings from one to another.
+func (p *part) compare(q *lookup.Query, t *table, from, to int, found []near) []near {
+	hi := t.hi
+	if hi != nil {
+		hi = read(p, hi, from, to)
 	}
-	return d
+	for i, lo := range read(p, t.lo, from, to) {
+		d := bits.OnesCount64(lo ^ q.Lo)
+		if hi != nil {
+			d += bits.OnesCount64(hi[i] ^ q.Hi)
+		}
+		if d <= q.Distance {
+			found = append(found, near{p, read(p, t.rows, from+i, from+i+1)[0], d})
+		}
+	}
+	return found
 }
 
 // scans reports whether it is less work to compare all fingerprints than to
@@ -615,12 +672,7 @@ func (p *part) scan(q *lookup.Query, found []near) []near {
 		if !t.Prints {
 			continue
 		}
-		for j := range t.lo {
-			if d := t.apart(q, j); d <= q.Distance {
-				found = append(found, near{p, t.rows[j], d})
-			}
-		}
-		break
+		return p.compare(q, t, 0, len(t.lo), found)
 	}
 	return found
 }
@@ -630,11 +682,12 @@ func (p *part) entry(row uint32, e *lookup.Entry) error {
 	if uint64(row)+1 >= uint64(len(p.offsets)) {
 		return fmt.Errorf("lookup: part %s: %w", p.name, stored.ErrEntry)
 	}
-	from, to := p.offsets[row], p.offsets[row+1]
+	offsets := read(p, p.offsets, int(row), int(row)+2)
+	from, to := offsets[0], offsets[1]
 	if from > to || to > uint64(len(p.mapped)) {
 		return fmt.Errorf("lookup: part %s: %w", p.name, stored.ErrEntry)
 	}
-	if _, err := stored.ParseEntry(p.mapped[from:to], e); err != nil {
+	if _, err := stored.ParseEntry(read(p, p.mapped, int(from), int(to)), e); err != nil {
 		return fmt.Errorf("part %s: %w", p.name, err)
 	}
 	return nil

@@ -254,6 +254,84 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
+// A flipped bit is an error that names the file, wherever a look-up comes upon it,
+// or the file is no part; it never changes what is found.
+func TestFlippedBits(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	open := func() lookup.Store {
+		s, err := sorted.Open(dir, schemaOf(128), sorted.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	err := s.Put(ctx, "p", func(yield func(*lookup.Entry) error) error {
+		for i := range uint32(300) {
+			e := lookup.Entry{Row: int64(i), ID: fmt.Appendf(nil, "http://example.org/%d", i), Lo: uint64(i), Hi: uint64(i % 5), Normal: true,
+				Keys: []lookup.Key{{Table: 0, Value: i % 16}, {Table: 1, Value: i * 3001 % (1 << 20)}, {Table: 2, Value: i % 50}}}
+			if err := yield(&e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(s lookup.Store) (string, error) {
+		var all []lookup.Hit
+		for i := range uint32(50) {
+			hits, err := s.Near(ctx, &lookup.Query{Keys: []lookup.Key{{Table: 0, Value: i % 16}, {Table: 1, Value: i * 3001 % (1 << 20)}, {Table: 2, Value: i}}, Lo: uint64(i), Hi: uint64(i % 5), Distance: 3})
+			if err != nil {
+				return "", err
+			}
+			all = append(all, hits...)
+		}
+		return fmt.Sprintf("%+v", all), nil
+	}
+	want, err := ask(s)
+	if err := errors.Join(err, s.Close()); err != nil || len(want) < 1000 {
+		t.Fatalf("%d bytes, %v", len(want), err)
+	}
+	path := filepath.Join(dir, "p.idx")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]int{}
+	for at := 0; at < len(whole); at += 97 {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open()
+		parts, err := s.Parts(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ask(s)
+		switch {
+		case len(parts) == 0:
+			outcomes["no part"]++
+		case err != nil && errors.Is(err, stored.ErrEntry) && strings.Contains(err.Error(), path):
+			outcomes["refused"]++
+		case err != nil || got != want:
+			t.Errorf("byte %d of %d: %v, or another answer", at, len(whole), err)
+		default:
+			outcomes["not read"]++
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if t.Log(outcomes); outcomes["no part"] == 0 || outcomes["refused"] == 0 {
+		t.Errorf("%v: the test shows nothing", outcomes)
+	}
+}
+
 func TestKilledPut(t *testing.T) {
 	ctx := context.Background()
 	failed, done := 0, 0

@@ -46,7 +46,8 @@ and first rows.`,
 				return inspectRun(std.out, path, asJSON)
 			}
 			parts, err := filepath.Glob(filepath.Join(path, "*.parquet"))
-			if err != nil || len(parts) == 0 {
+			nights, _ := filepath.Glob(filepath.Join(path, "night=*", "*.parquet")) // the same path
+			if parts = append(parts, nights...); err != nil || len(parts) == 0 {
 				return errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files: name one, or a table", path))
 			}
 			for _, part := range parts {

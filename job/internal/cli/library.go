@@ -284,7 +284,8 @@ func newLibraryCompact(std streams) *cobra.Command {
 		Use:   "compact LIBRARY",
 		Short: "Erase what was deleted, and join small files",
 		Long: `Rewrites the files that hold rows of deleted documents or expired nights, so
-that their bytes are gone from the disk, and joins successive small files.
+that their bytes are gone from the disk, and joins successive small files of
+a night; files of several nights, as earlier programs made, come apart.
 Needs room for the largest file that it makes. An interrupted compaction
 keeps what it did.`,
 		Example: "  neardup library compact lib/",

@@ -123,15 +123,19 @@ func TestReplacedNight(t *testing.T) {
 	}
 }
 
-// compact compacts dir's library as the command does, which removes the index.
+// compact deletes the page "gone" of dir's library and compacts it as the command
+// does, which removes the index.
 func compact(t *testing.T, dir string) {
 	t.Helper()
 	l, err := library.Lock(context.Background(), filepath.Join(dir, "lib"), library.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Compact(context.Background(), 1000); err != nil {
-		t.Fatal(err)
+	if done, err := l.Delete(context.Background(), library.Doomed{IDs: []string{"gone"}}); err != nil || done.Rows != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if done, err := l.Compact(context.Background(), 1000); err != nil || done.Files != 1 {
+		t.Fatalf("%+v, %v", done, err)
 	}
 	if err := os.RemoveAll(l.Path(library.Index)); err != nil {
 		t.Fatal(err)
@@ -141,12 +145,51 @@ func compact(t *testing.T, dir string) {
 	}
 }
 
+// A flipped bit of the index is an error that names its file, or the file is made
+// again; it never changes an answer.
+func TestFlippedBitsOfIndex(t *testing.T) {
+	dir := t.TempDir()
+	text := words(1, 300)
+	addNight(t, dir, "2026-11-01", config.PresetBalanced, map[string][]string{"a": text, "b": words(2, 300)})
+	want := fmt.Sprintf("%+v", *find(t, open(t, dir, lookup.Options{Distance: -1}), text).Matches[0].Estimate)
+	paths, err := filepath.Glob(filepath.Join(dir, "lib", library.Index, "*.idx"))
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	whole, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for at := 0; at < len(whole); at += 1 + len(whole)/40 {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(paths[0]+".new", damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(paths[0]+".new", paths[0]); err != nil { // not into what is mapped
+			t.Fatal(err)
+		}
+		x := open(t, dir, lookup.Options{Distance: -1})
+		a, err := x.Find(t.Context(), &data.Document{Text: []byte(strings.Join(text, " "))})
+		switch {
+		case err != nil && strings.Contains(err.Error(), paths[0]):
+			refused++
+		case err != nil || len(a.Matches) != 1 || a.Matches[0].ID != "a" || fmt.Sprintf("%+v", *a.Matches[0].Estimate) != want:
+			t.Errorf("byte %d of %d: %+v, %v", at, len(whole), a, err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no damage was noticed: the test shows nothing")
+	}
+}
+
 // A service goes on when the library is compacted, and the index removed, while
 // it runs.
 func TestCompactedWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	a, b, c := words(1, 300), words(2, 300), words(3, 300)
-	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": a})
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": a, "gone": words(9, 300)})
 	addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"b": b})
 	x := open(t, dir, lookup.Options{Distance: -1})
 	compact(t, dir)
@@ -188,9 +231,8 @@ func (b *between) Near(ctx context.Context, q *store.Query) ([]store.Hit, error)
 // others, and is no unknown page, but an error, when they are lost.
 func TestPartsGoWhileLooking(t *testing.T) {
 	dir := t.TempDir()
-	a, b := words(1, 300), words(2, 300)
-	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": a})
-	addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"b": b})
+	a := words(1, 300)
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": a, "gone": words(2, 300)})
 	s := &between{}
 	x := open(t, dir, lookup.Options{Distance: -1, Store: func(dir string, schema store.Schema) (_ store.Store, err error) {
 		s.Store, err = sorted.Open(filepath.Join(dir, library.Index), schema, sorted.Options{})

@@ -156,11 +156,11 @@ func (w *Wanted) Add(of []Reference, prints bool) {
 	}
 }
 
-// Nearest keeps the first of the references that the query's limit allows, each
+// Nearest keeps the first of the references that lookup.Limit allows, each
 // once. Any number of goroutines may call it.
 func (w *Wanted) Nearest(r []Reference) []Reference {
 	r = w.sorted(r)
-	return r[:min(len(r), w.q.Limited())]
+	return r[:min(len(r), lookup.Limit)]
 }
 
 // All are the documents that are wanted: each once, in order of distance, part
