@@ -1,6 +1,9 @@
 package charset
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // prescanSize is how far into a page its declaration is looked for. The HTML
 // standard looks at 1,024 bytes; many pages declare it further down.
@@ -14,11 +17,11 @@ func parameter(s []byte) []byte {
 		if i < 0 {
 			return nil
 		}
-		s = trimSpace(s[i+len("charset"):])
+		s = bytes.TrimLeft(s[i+len("charset"):], spaces)
 		if len(s) == 0 || s[0] != '=' {
 			continue
 		}
-		s = trimSpace(s[1:])
+		s = bytes.TrimLeft(s[1:], spaces)
 		if len(s) > 0 && (s[0] == '"' || s[0] == '\'') {
 			if end := bytes.IndexByte(s[1:], s[0]); end >= 0 {
 				return bytes.TrimSpace(s[1 : 1+end])
@@ -167,34 +170,15 @@ func (s *scanner) attribute() (name, value []byte) {
 	return name, b[from:i]
 }
 
-func isSpace(c byte) bool {
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'
-}
+const spaces = " \t\n\r\f"
+
+func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-func trimSpace(s []byte) []byte {
-	for len(s) > 0 && isSpace(s[0]) {
-		s = s[1:]
-	}
-	return s
-}
-
-// equalFold compares without regard to the case of ASCII letters; word is in
-// lower case.
+// equalFold is strings.EqualFold for a word of ASCII.
 func equalFold(s []byte, word string) bool {
-	if len(s) != len(word) {
-		return false
-	}
-	for i, c := range s {
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != word[i] {
-			return false
-		}
-	}
-	return true
+	return len(s) == len(word) && strings.EqualFold(string(s), word)
 }
 
 // indexFold is the first place of a word in s, as of equalFold, or -1.
