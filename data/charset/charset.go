@@ -115,7 +115,8 @@ type Hint struct {
 
 // Decoder decodes texts, one after the other. The zero value decides the
 // encoding of each. It is used by one goroutine at a time, and once it has
-// seen texts like those to come, it allocates nothing.
+// seen texts like those to come, it allocates nothing but what reading a page's
+// declaration takes.
 type Decoder struct {
 	// Encoding, if not nil, is the encoding of every text, whatever the text
 	// or the header say.
