@@ -201,7 +201,9 @@ func (s *scanner) numeric(b []byte) ([]byte, int) {
 	r := rune(v)
 	switch {
 	case r >= 0x80 && r <= 0x9f:
-		r = charmap.Windows1252.DecodeByte(byte(r))
+		if c := charmap.Windows1252.DecodeByte(byte(r)); c != utf8.RuneError { // five bytes are no character
+			r = c
+		}
 	case r == 0 || err != nil || !utf8.ValidRune(r):
 		r = utf8.RuneError
 	}
