@@ -1,8 +1,10 @@
 package simhash
 
 import (
+	_ "embed" // the table of traditional characters
 	"encoding/binary"
 	"slices"
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -57,18 +59,20 @@ var (
 	simplifiedForms  = sync.OnceValue(func() *formTable { return newFormTable(traditional()) })
 )
 
+// traditionalPairs holds a traditional character and its simplified form in
+// turn, ascending, derived from OpenCC's TSCharacters (Apache-2.0);
+// TestTraditionalIsGenerated -update makes it.
+//
+//go:embed traditional.txt
+var traditionalPairs string
+
 // traditional returns the simplified form of each traditional character.
 func traditional() map[rune]rune {
 	simplified := make(map[rune]rune, len(traditionalPairs)/6)
-	var from rune
-	even := true
-	for _, r := range traditionalPairs {
-		if even {
-			from = r
-		} else {
-			simplified[from] = r
+	for line := range strings.Lines(traditionalPairs) {
+		for pair := range slices.Chunk([]rune(strings.TrimSpace(line)), 2) {
+			simplified[pair[0]] = pair[1]
 		}
-		even = !even
 	}
 	return simplified
 }

@@ -8,10 +8,12 @@ package charset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -113,7 +115,8 @@ type Hint struct {
 
 // Decoder decodes texts, one after the other. The zero value decides the
 // encoding of each. It is used by one goroutine at a time, and once it has
-// seen texts like those to come, it allocates nothing.
+// seen texts like those to come, it allocates nothing but what reading a page's
+// declaration takes.
 type Decoder struct {
 	// Encoding, if not nil, is the encoding of every text, whatever the text
 	// or the header say.
@@ -123,6 +126,8 @@ type Decoder struct {
 	header []byte
 	labels map[string]*Encoding // as they were written; nil for an unknown one
 	sample []byte
+
+	decoders map[*Encoding]transform.Transformer
 }
 
 // NewDecoder returns a decoder of texts in the encoding of that label of the
@@ -166,9 +171,47 @@ func (d *Decoder) decode(body []byte, e *Encoding) []byte {
 		if utf8.Valid(body) {
 			return body
 		}
+		return bytes.TrimPrefix(bytes.ToValidUTF8(body, []byte("\uFFFD")), bomUTF8)
 	}
-	d.buf = bytes.TrimPrefix(e.appendUTF8(d.buf[:0], body), bomUTF8)
+	var text []byte
+	switch e.kind {
+	case utf16Little:
+		text = appendUTF16(d.buf[:0], body, binary.LittleEndian)
+	case utf16Big:
+		text = appendUTF16(d.buf[:0], body, binary.BigEndian)
+	default:
+		if d.decoders == nil {
+			d.decoders = make(map[*Encoding]transform.Transformer)
+		}
+		if d.decoders[e] == nil {
+			d.decoders[e] = e.enc.NewDecoder()
+		}
+		text, _, _ = transform.Append(d.decoders[e], d.buf[:0], body) // it replaces what it cannot decode
+	}
+	d.buf = bytes.TrimPrefix(text, bomUTF8)
 	return d.buf
+}
+
+// appendUTF16 appends UTF-16. A surrogate without its other half, and a last
+// byte alone, are U+FFFD.
+func appendUTF16(dst, src []byte, order binary.ByteOrder) []byte {
+	for ; len(src) >= 2; src = src[2:] {
+		r := rune(order.Uint16(src))
+		if utf16.IsSurrogate(r) {
+			second := rune(0)
+			if len(src) >= 4 {
+				second = rune(order.Uint16(src[2:]))
+			}
+			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
+				src = src[2:]
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	if len(src) > 0 {
+		dst = append(dst, "\uFFFD"...)
+	}
+	return dst
 }
 
 // Byte order marks.

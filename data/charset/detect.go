@@ -164,6 +164,9 @@ func (m *model) pairs(sample []byte, limit int) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// notASCII are the bits of eight bytes that those of ASCII have not.
+const notASCII = 0x8080808080808080
+
 // ASCIIPrefix is the number of bytes in front of the first that is not ASCII.
 func ASCIIPrefix(b []byte) int {
 	i := 0

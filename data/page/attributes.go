@@ -175,7 +175,7 @@ func words(b []byte) (marks uint32) {
 			i++
 		}
 		if length > 1 {
-			if m := markWords.find(k + uint64(length)<<56); m != 0 {
+			if m := markWords[k+uint64(length)<<56]; m != 0 {
 				marks |= 1 << m
 			}
 		}

@@ -175,7 +175,7 @@ func (s *scanner) startTag(b []byte) []byte {
 		n++
 	}
 	key := nameKey(b[1:n])
-	t := tag(tagNames.find(key))
+	t := tag(tagNames[key])
 	var a attributes
 	b, closed := a.parse(b[n:])
 	if b == nil && !closed {
@@ -410,7 +410,7 @@ func (s *scanner) endTag(b []byte) []byte {
 		return after(b, '>')
 	}
 	key := nameKey(b[2:n])
-	t := tag(tagNames.find(key))
+	t := tag(tagNames[key])
 	b = after(b[n:], '>')
 	switch t {
 	case tagInline, tagTime, tagLabel, tagButton, tagA:

@@ -1,5 +1,7 @@
 package page
 
+import "strings"
+
 // tag is an element's name, as far as names are told apart.
 type tag uint8
 
@@ -74,61 +76,19 @@ func nameKey(name []byte) uint64 {
 	return k + uint64(len(name))<<56
 }
 
-// wordTable is an immutable hash table from short names to small values.
-type wordTable struct {
-	keys   []uint64
-	values []uint8
-	shift  uint
-}
+// wordTable has short names, as nameKey tells them, and a value of each.
+type wordTable map[uint64]uint8
 
 // newWordTable makes the table of lists of names, set off by spaces: a name's
 // value is the index of its list.
-func newWordTable(lists []string) *wordTable {
-	n := 0
-	for _, list := range lists {
-		n += len(list) / 4
-	}
-	t := &wordTable{shift: 64}
-	size := 1
-	for size < 2*n || size < 16 {
-		size *= 2
-	}
-	for s := size; s > 1; s /= 2 {
-		t.shift--
-	}
-	t.keys, t.values = make([]uint64, size), make([]uint8, size)
+func newWordTable(lists []string) wordTable {
+	t := wordTable{}
 	for v, list := range lists {
-		for len(list) > 0 {
-			end := 0
-			for end < len(list) && list[end] != ' ' {
-				end++
-			}
-			if end > 0 {
-				k := nameKey([]byte(list[:end]))
-				i := t.slot(k)
-				for t.keys[i] != 0 && t.keys[i] != k {
-					i = (i + 1) & (len(t.keys) - 1)
-				}
-				t.keys[i], t.values[i] = k, uint8(v)
-			}
-			list = list[min(end+1, len(list)):]
+		for name := range strings.FieldsSeq(list) {
+			t[nameKey([]byte(name))] = uint8(v)
 		}
 	}
 	return t
-}
-
-func (t *wordTable) slot(k uint64) int { return int(k * 0x9e3779b97f4a7c15 >> t.shift) }
-
-// find returns the value of a name; 0 when the table does not have it.
-func (t *wordTable) find(k uint64) uint8 {
-	for i := t.slot(k); ; i = (i + 1) & (len(t.keys) - 1) {
-		if t.keys[i] == k {
-			return t.values[i]
-		}
-		if t.keys[i] == 0 {
-			return 0
-		}
-	}
 }
 
 // tagNames lists the names of each tag.

@@ -2,7 +2,10 @@ package page
 
 import (
 	"html"
+	"strconv"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // Classes of bytes in text.
@@ -183,49 +186,32 @@ func (s *scanner) reference(b []byte) ([]byte, int) {
 
 // numeric decodes &#65; and &#x41;.
 func (s *scanner) numeric(b []byte) ([]byte, int) {
-	n, base := 2, rune(10)
+	n, base := 2, 10
 	if b[2]|0x20 == 'x' {
 		n, base = 3, 16
 	}
-	var r rune
 	from := n
-	for ; n < len(b); n++ {
-		d := rune(b[n])
-		switch {
-		case d >= '0' && d <= '9':
-			d -= '0'
-		case base == 16 && d|0x20 >= 'a' && d|0x20 <= 'f':
-			d = d | 0x20 - 'a' + 10
-		default:
-			d = -1
-		}
-		if d < 0 {
-			break
-		}
-		if r = r*base + d; r > utf8.MaxRune {
-			r = utf8.MaxRune + 1
-		}
+	for n < len(b) && (b[n] >= '0' && b[n] <= '9' || base == 16 && b[n]|0x20 >= 'a' && b[n]|0x20 <= 'f') {
+		n++
 	}
 	if n == from {
 		return b[:1], 1
 	}
+	v, err := strconv.ParseUint(string(b[from:n]), base, 31)
+	r := rune(v)
+	switch {
+	case r >= 0x80 && r <= 0x9f:
+		if c := charmap.Windows1252.DecodeByte(byte(r)); c != utf8.RuneError { // five bytes are no character
+			r = c
+		}
+	case r == 0 || err != nil || !utf8.ValidRune(r):
+		r = utf8.RuneError
+	}
 	if n < len(b) && b[n] == ';' {
 		n++
 	}
-	switch {
-	case r >= 0x80 && r <= 0x9f:
-		r = windows1252[r-0x80]
-	case r == 0, !utf8.ValidRune(r):
-		r = utf8.RuneError
-	}
 	s.scratch = utf8.AppendRune(s.scratch[:0], r)
 	return s.scratch, n
-}
-
-// windows1252 are the characters that references to 0x80 to 0x9f mean.
-var windows1252 = [32]rune{
-	0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8d, 0x017d, 0x8f,
-	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d, 0x017e, 0x0178,
 }
 
 // line appends text with its references decoded and its white space folded.

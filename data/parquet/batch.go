@@ -1,8 +1,6 @@
 package parquet
 
 import (
-	"encoding/binary"
-
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
@@ -54,46 +52,6 @@ func (c *byteValues[T, W]) flush(w file.ColumnChunkWriter) error {
 	return err
 }
 
-// words is a batch of strings of which there are few different ones; an empty
-// one is null if the column is nullable.
-type words struct {
-	values   []parquet.ByteArray
-	defs     []int16
-	last     string
-	seen     map[string]parquet.ByteArray
-	nullable bool
-}
-
-func (c *words) add(v string) {
-	if c.nullable {
-		if v == "" {
-			c.defs = append(c.defs, 0)
-			return
-		}
-		c.defs = append(c.defs, 1)
-	}
-	if n := len(c.values); n > 0 && v == c.last {
-		c.values = append(c.values, c.values[n-1])
-		return
-	}
-	b, ok := c.seen[v]
-	if !ok {
-		if c.seen == nil || len(c.seen) > 1<<16 {
-			c.seen = make(map[string]parquet.ByteArray)
-		}
-		b = parquet.ByteArray(v)
-		c.seen[v] = b
-	}
-	c.last = v
-	c.values = append(c.values, b)
-}
-
-func (c *words) flush(w file.ColumnChunkWriter) error {
-	_, err := w.(*file.ByteArrayColumnChunkWriter).WriteBatch(c.values, c.defs, nil)
-	c.values, c.defs = c.values[:0], c.defs[:0]
-	return err
-}
-
 // scalars is a batch of values of a fixed size.
 type scalars[T any, W scalarWriter[T]] struct {
 	values []T
@@ -129,14 +87,4 @@ func (c *scalars[T, W]) flush(w file.ColumnChunkWriter) error {
 	_, err := w.(W).WriteBatch(c.values, c.defs, nil)
 	c.values, c.defs = c.values[:0], c.defs[:0]
 	return err
-}
-
-// wideFingerprints is a batch of fingerprints of 128 bits.
-type wideFingerprints struct{ fixedBatch }
-
-func (c *wideFingerprints) add(hi, lo uint64) {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], hi)
-	binary.BigEndian.PutUint64(b[8:], lo)
-	c.fixedBatch.add(b[:])
 }

@@ -1,9 +1,13 @@
 package parquet
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
+
+	"github.com/apache/thrift/lib/go/thrift"
 )
 
 // The end of a Parquet file: the footer, its size in four bytes, the magic.
@@ -68,170 +72,87 @@ const (
 	elementLogicalType = 10 // SchemaElement.logicalType, its last field that Arrow knows
 )
 
-func knownType(member int) bool { return member >= 1 && member <= 8 || member >= 10 && member <= 15 }
+func knownType(member int16) bool { return member >= 1 && member <= 8 || member >= 10 && member <= 15 }
 
 // dropUnknownTypes returns a footer without the logical types that are not
 // known; nil when it has none, or is none.
 func dropUnknownTypes(footer []byte) []byte {
 	var out []byte
 	copied := 0
-	c := &compact{b: footer}
-	c.fields(func(id int, kind byte, _ int) {
-		if id != metaSchema || kind != compactList {
-			c.skip(kind, 0)
-			return
+	c := newCompact(footer)
+	err := c.fields(func(id int16, kind thrift.TType, _ int) error {
+		if id != metaSchema || kind != thrift.LIST {
+			return c.Skip(c.ctx, kind)
 		}
-		n, element := c.list()
-		if element != compactStruct {
-			c.bad = true
+		element, n, err := c.ReadListBegin(c.ctx)
+		if err == nil && element != thrift.STRUCT {
+			err = errors.New("the schema is no list of structs")
 		}
-		for ; n > 0 && !c.bad; n-- {
-			cut := -1
-			c.fields(func(id int, kind byte, header int) {
-				if id != elementLogicalType || kind != compactStruct {
-					c.skip(kind, 0)
-					return
-				}
-				known := false
-				c.fields(func(member int, kind byte, _ int) {
-					known = knownType(member)
-					c.skip(kind, 0)
-				})
-				if !known && cut < 0 {
-					cut = header
-				}
-			})
-			if cut >= 0 { // up to the element's stop byte
+		for ; n > 0 && err == nil; n-- {
+			var cut int
+			if cut, err = c.unknownType(); err == nil && cut >= 0 { // up to the element's stop byte
 				out = append(out, footer[copied:cut]...)
-				copied = c.i - 1
+				copied = c.at() - 1
 			}
 		}
+		return err
 	})
-	if c.bad || copied == 0 {
+	if err != nil || copied == 0 {
 		return nil
 	}
 	return append(out, footer[copied:]...)
 }
 
-// compact reads Thrift's compact protocol as far as is needed to find fields.
-// https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+// compact reads Thrift's compact protocol, and knows where it is.
 type compact struct {
-	b   []byte
-	i   int
-	bad bool // the bytes are no such struct
+	*thrift.TCompactProtocol
+	ctx  context.Context
+	left *bytes.Buffer
+	size int
 }
 
-// Types of the compact protocol.
-const (
-	compactTrue   = 1
-	compactFalse  = 2
-	compactByte   = 3
-	compactDouble = 7
-	compactBinary = 8
-	compactList   = 9
-	compactSet    = 10
-	compactMap    = 11
-	compactStruct = 12
-
-	compactDepth = 64 // of what is skipped
-)
-
-func (c *compact) byte() byte {
-	if c.i >= len(c.b) {
-		c.bad = true
-		return 0
-	}
-	c.i++
-	return c.b[c.i-1]
+func newCompact(b []byte) *compact {
+	left := bytes.NewBuffer(b)
+	return &compact{thrift.NewTCompactProtocolConf(&thrift.TMemoryBuffer{Buffer: left}, nil), context.Background(), left, len(b)}
 }
 
-func (c *compact) varint() uint64 {
-	v, n := binary.Uvarint(c.b[min(c.i, len(c.b)):])
-	if n <= 0 {
-		c.bad = true
-		return 0
-	}
-	c.i += n
-	return v
-}
+func (c *compact) at() int { return c.size - c.left.Len() }
 
 // fields calls f, which reads the value, for each field of the struct that
 // starts here, with the place of its header.
-func (c *compact) fields(f func(id int, kind byte, header int)) {
-	for id := 0; !c.bad; {
-		at := c.i
-		header := c.byte()
-		kind := header & 0xf
-		if kind == 0 {
-			return
+func (c *compact) fields(f func(id int16, kind thrift.TType, header int) error) error {
+	_, err := c.ReadStructBegin(c.ctx)
+	for err == nil {
+		header := c.at()
+		_, kind, id, readErr := c.ReadFieldBegin(c.ctx)
+		if readErr != nil {
+			return readErr
 		}
-		if delta := int(header >> 4); delta > 0 {
-			id += delta
-		} else {
-			v := c.varint()
-			id = int(int16(v>>1) ^ -int16(v&1))
+		if kind == thrift.STOP {
+			return c.ReadStructEnd(c.ctx)
 		}
-		f(id, kind, at)
+		err = f(id, kind, header)
 	}
+	return err
 }
 
-// list reads the header of a list or set.
-func (c *compact) list() (n uint64, element byte) {
-	header := c.byte()
-	if n = uint64(header >> 4); n == 15 {
-		n = c.varint()
-	}
-	return n, header & 0xf
-}
-
-// skip goes over a value of a field.
-func (c *compact) skip(kind byte, depth int) {
-	if depth > compactDepth {
-		c.bad = true
-	}
-	switch {
-	case c.bad:
-	case kind == compactTrue || kind == compactFalse: // in the field's header
-	case kind == compactByte:
-		c.byte()
-	case kind > compactByte && kind < compactDouble:
-		c.varint()
-	case kind == compactDouble:
-		c.advance(8)
-	case kind == compactBinary:
-		c.advance(c.varint())
-	case kind == compactList || kind == compactSet:
-		n, element := c.list()
-		for ; n > 0 && !c.bad; n-- {
-			c.element(element, depth)
+// unknownType reads an element of the schema, and returns where the header of
+// its logical type stands if Arrow does not know it, else -1.
+func (c *compact) unknownType() (cut int, err error) {
+	cut = -1
+	err = c.fields(func(id int16, kind thrift.TType, header int) error {
+		if id != elementLogicalType || kind != thrift.STRUCT {
+			return c.Skip(c.ctx, kind)
 		}
-	case kind == compactMap:
-		if n := c.varint(); n > 0 {
-			types := c.byte()
-			for ; n > 0 && !c.bad; n-- {
-				c.element(types>>4, depth)
-				c.element(types&0xf, depth)
-			}
+		known := false
+		err := c.fields(func(member int16, kind thrift.TType, _ int) error {
+			known = knownType(member)
+			return c.Skip(c.ctx, kind)
+		})
+		if !known && cut < 0 {
+			cut = header
 		}
-	case kind == compactStruct:
-		c.fields(func(_ int, kind byte, _ int) { c.skip(kind, depth+1) })
-	default:
-		c.bad = true
-	}
-}
-
-// element goes over an element of a list, whose booleans are bytes.
-func (c *compact) element(kind byte, depth int) {
-	if kind == compactTrue || kind == compactFalse {
-		kind = compactByte
-	}
-	c.skip(kind, depth+1)
-}
-
-func (c *compact) advance(n uint64) {
-	if n > uint64(len(c.b)-min(c.i, len(c.b))) {
-		c.bad = true
-		return
-	}
-	c.i += int(n)
+		return err
+	})
+	return cut, err
 }

@@ -222,9 +222,13 @@ func (r *TableReader[R]) set(row *R, at int) error {
 	return nil
 }
 
-// each calls yield with every row, first filled into row, and closes the
-// reader.
-func (r *TableReader[R]) each(ctx context.Context, row R, yield func(*R) error) (err error) {
+// Each calls yield with every row that r reads, filled into row, until yield
+// returns an error or ctx ends, and closes r.
+func Each[R any](ctx context.Context, r interface {
+	Read(row *R) error
+	Close() error
+}, row R, yield func(*R) error,
+) (err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for n := 0; ; n++ {
 		if n%1024 == 0 {

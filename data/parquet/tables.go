@@ -19,8 +19,7 @@ func ReadTable[R any](ctx context.Context, path string, t *data.Table[R], yield 
 	if err != nil {
 		return err
 	}
-	var row R
-	return r.each(ctx, row, yield)
+	return Each(ctx, r, *new(R), yield)
 }
 
 // OpenFingerprints opens a file of data.Fingerprints, or a foreign one that
@@ -35,5 +34,5 @@ func ReadFingerprints(ctx context.Context, path string, o ReadOptions, yield fun
 	if err != nil {
 		return err
 	}
-	return r.each(ctx, data.EmptyFingerprintRow(), yield)
+	return Each(ctx, r, data.EmptyFingerprintRow(), yield)
 }

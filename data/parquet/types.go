@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -30,10 +31,10 @@ var errNoType = errors.New("the column's statement has no type")
 func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node, kind arrow.DataType, err error) {
 	switch {
 	case c.Fingerprint != nil && bits == 128:
-		b := &wideFingerprints{}
+		b := &fixedBatch{}
 		s = stored[R]{b, func(r *R) int {
 			hi, lo := c.Fingerprint(r)
-			b.add(*hi, *lo)
+			b.add(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(make([]byte, 0, 16), *hi), *lo))
 			return 0
 		}}
 		kind = &arrow.FixedSizeBinaryType{ByteWidth: 16}
@@ -59,8 +60,8 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 		}}
 		kind = arrow.BinaryTypes.String
 	case c.Word != nil:
-		b := &words{nullable: c.Null}
-		s = stored[R]{b, func(r *R) int { b.add(*c.Word(r)); return 0 }}
+		b := &byteBatch{stats: !c.NoStats, nullable: c.Null}
+		s = stored[R]{b, func(r *R) int { b.add([]byte(*c.Word(r))); return 0 }}
 		kind = arrow.BinaryTypes.String
 	case c.Bytes != nil:
 		s, kind = storeBytes(c, c.Bytes, &byteBatch{}), arrow.BinaryTypes.Binary

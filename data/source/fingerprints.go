@@ -2,9 +2,7 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,25 +116,10 @@ func (r validFingerprints) Read(row *data.FingerprintRow) error {
 // ReadFingerprints calls yield for every row of what OpenFingerprints opens, in
 // order, until yield returns an error or ctx ends. The row is valid during the
 // call.
-func ReadFingerprints(ctx context.Context, split data.Split, columns data.ForeignColumns, wanted []string, yield func(*data.FingerprintRow) error) (err error) {
+func ReadFingerprints(ctx context.Context, split data.Split, columns data.ForeignColumns, wanted []string, yield func(*data.FingerprintRow) error) error {
 	r, err := OpenFingerprints(split, columns, wanted)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	row := data.EmptyFingerprintRow()
-	for n := 0; ; n++ {
-		if n%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := r.Read(&row); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
-		if err := yield(&row); err != nil {
-			return err
-		}
-	}
+	return parquet.Each(ctx, r, data.EmptyFingerprintRow(), yield)
 }

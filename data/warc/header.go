@@ -1,6 +1,9 @@
 package warc
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // header is the lines of a record's or an HTTP message's header, with the one
 // before its fields.
@@ -33,25 +36,8 @@ func (h header) get(name string) []byte {
 // field before it.
 func blank(line []byte) bool { return len(line) > 0 && (line[0] == ' ' || line[0] == '\t') }
 
-// equalFold is strings.EqualFold for ASCII.
-func equalFold(b []byte, s string) bool {
-	if len(b) != len(s) {
-		return false
-	}
-	for i, c := range b {
-		if lower(c) != lower(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		c |= 0x20
-	}
-	return c
-}
+// equalFold is strings.EqualFold for an s of ASCII.
+func equalFold(b []byte, s string) bool { return len(b) == len(s) && strings.EqualFold(string(b), s) }
 
 // media is a content type without its parameters, in lower case.
 func media(contentType []byte) string {

@@ -79,15 +79,15 @@ type Fingerprint interface{ uint64 | Uint128 }
 
 // Options of a call. The zero value is right for full-width fingerprints.
 type Options struct {
-	Workers int   // goroutines; 0: GOMAXPROCS
-	Bits    int   // width of the fingerprints; 0: that of their type, 64 or 128
-	Plan    *Plan // nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
+	Workers int // goroutines; 0: GOMAXPROCS
+	Bits    int // width of the fingerprints; 0: that of their type, 64 or 128
 
 	// Pass, if not nil, is told how many tables there are, and what it returns
 	// is called with 1 as each is done.
 	Pass func(tables int64) (advance func(int64))
 
-	portable bool // compare in portable Go even where AVX-512 is there
+	portable bool  // compare in portable Go even where AVX-512 is there
+	plan     *Plan // of a test; nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
 }
 
 func (o Options) simd() bool { return haveSIMD && !o.portable }

@@ -302,8 +302,8 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range []int{3, 2500} {
-			check(t, planted(9, n, 64, c.k+1), c.k, Options{Plan: plan})
-			check(t, planted(9, n, 64, c.k+1), c.k-1, Options{Plan: plan, Workers: 1})
+			check(t, planted(9, n, 64, c.k+1), c.k, Options{plan: plan})
+			check(t, planted(9, n, 64, c.k+1), c.k-1, Options{plan: plan, Workers: 1})
 		}
 		var pairs []pair
 		joiner := NewJoiner[uint64]()
@@ -359,7 +359,7 @@ func TestErrors(t *testing.T) {
 		{errPlan, func() error { _, err := parsePlan(64, 15, "64/15/40"); return err }},
 		{errPlan, func() error {
 			p, _ := parsePlan(64, 2, "all pairs")
-			return pairsOf([]uint64{1}, 3, Options{Plan: p})
+			return pairsOf([]uint64{1}, 3, Options{plan: p})
 		}},
 	} {
 		if err := c.err(); !errors.Is(err, c.want) {
@@ -611,11 +611,11 @@ func TestPlansAgree(t *testing.T) {
 		{"64/3/2", Options{Workers: 1}},
 		{"20/0/1+44/2/1", Options{portable: true}},
 	} {
-		if c.opt.Plan, err = parsePlan(64, k, c.regions); err != nil {
+		if c.opt.plan, err = parsePlan(64, k, c.regions); err != nil {
 			t.Fatal(err)
 		}
 		if n, digest := pairs(c.opt); n != wantN || digest != want {
-			t.Errorf("%v: %d pairs of digest %x, with the chosen plan %d of digest %x", c.opt.Plan, n, digest, wantN, want)
+			t.Errorf("%v: %d pairs of digest %x, with the chosen plan %d of digest %x", c.opt.plan, n, digest, wantN, want)
 		}
 	}
 }

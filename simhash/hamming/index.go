@@ -82,7 +82,7 @@ func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], err
 	n := int64(max(s.Len(), 1))
 	ix := &Index[F]{set: s, k: k, simd: o.simd(), room: max(indexKeyBytes/8*size*n, indexBytes)}
 	ix.model = probing(int(min(ix.room/(size*n), maxKeys)))
-	if ix.plan, err = s.plan(k, o.Plan, ix.model); err != nil {
+	if ix.plan, err = s.plan(k, o.plan, ix.model); err != nil {
 		return nil, err
 	}
 	ix.top = ix.node(s.values, ix.plan, nil, o.workers(), 0)

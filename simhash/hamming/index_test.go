@@ -164,8 +164,8 @@ func TestProbePlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkProbe(t, fps, batch, 3, Options{Plan: plan})
-		checkProbe(t, fps, batch, 2, Options{Plan: plan, portable: true})
+		checkProbe(t, fps, batch, 3, Options{plan: plan})
+		checkProbe(t, fps, batch, 2, Options{plan: plan, portable: true})
 	}
 }
 
@@ -248,7 +248,7 @@ func TestProbeErrors(t *testing.T) {
 		t.Error(err)
 	}
 	plan, _ := parsePlan(64, 2, "all pairs")
-	if _, err := NewIndex([]uint64{1}, 3, Options{Plan: plan}); !errors.Is(err, errPlan) {
+	if _, err := NewIndex([]uint64{1}, 3, Options{plan: plan}); !errors.Is(err, errPlan) {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // twice at once with the same number. When ctx is cancelled, Pairs soon
 // returns its error, some of the pairs having been visited.
 func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worker int, i, j uint32, distance int)) error {
-	plan, err := s.plan(k, opt.Plan, joiningBy(opt.simd()))
+	plan, err := s.plan(k, opt.plan, joiningBy(opt.simd()))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package jieba
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -21,8 +20,7 @@ type Cutter struct {
 	d   *Dictionary
 	hmm bool
 
-	// A chunk of the text, by character. One more character than there is
-	// ends it, where no word starts.
+	// Of Cut: the text by character.
 	codes []uint16 // character code
 	at    []int32  // byte offset
 
@@ -46,16 +44,8 @@ const chunk = 256
 // covers are joined to words by the hidden Markov model.
 func (d *Dictionary) NewCutter(hmm bool) *Cutter {
 	c := &Cutter{d: d, hmm: hmm}
-	c.grow(chunk)
+	c.room(chunk + 2)
 	return c
-}
-
-// grow makes room for n characters, keeping those that were decoded.
-func (c *Cutter) grow(n int) {
-	n += 2
-	c.codes = append(make([]uint16, 0, n), c.codes...)[:n]
-	c.at = append(make([]int32, 0, n), c.at...)[:n]
-	c.room(n)
 }
 
 // room makes room for what is worked out for a chunk of n-2 characters.
@@ -76,12 +66,18 @@ func (c *Cutter) room(n int) {
 // 2 GiB is not cut.
 func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 	text = text[:min(len(text), math.MaxInt32)]
-	for pos := 0; pos < len(text); {
-		var n int
-		n, pos = c.decode(text, pos)
-		dst = c.cut(dst, c.codes[:n], c.at)
+	c.codes, c.at = c.codes[:0], c.at[:0]
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		code := c.d.code(r)
+		if r == utf8.RuneError && size == 1 {
+			code = model.CodeBreak
+		}
+		c.codes, c.at = append(c.codes, code), append(c.at, int32(i))
+		i += size
 	}
-	return dst
+	c.at = append(c.at, int32(len(text)))
+	return c.CutCodes(dst, c.codes, c.at)
 }
 
 // Dictionary returns the dictionary that c cuts with.
@@ -123,58 +119,6 @@ func (c *Cutter) cut(dst []Word, codes []uint16, at []int32) []Word {
 		return c.joined(dst, codes, at)
 	}
 	return c.listed(dst, codes, at)
-}
-
-// decode reads the next chunk from text[pos:]. It returns the number of
-// characters and the position after them.
-func (c *Cutter) decode(text []byte, pos int) (int, int) {
-	for n := 0; ; c.grow(2 * n) {
-		n, pos = c.fill(text, pos, n, len(c.codes)-2)
-		end := n
-		if pos < len(text) {
-			for end > 0 && c.codes[end-1]-1 >= model.LastSeparator {
-				end--
-			}
-		}
-		if end > 0 {
-			c.at[n] = int32(pos)
-			return end, int(c.at[end])
-		}
-	}
-}
-
-// fill reads up to limit characters, after n that are there, from text[pos:].
-func (c *Cutter) fill(text []byte, pos, n, limit int) (int, int) {
-	bmp, codes := c.d.bmp, c.codes[:limit]
-	at := c.at[:len(codes)]
-	for n < len(codes) && pos < len(text) {
-		at[n] = int32(pos)
-		if b := text[pos]; b < utf8.RuneSelf {
-			codes[n] = bmp[b]
-			n++
-			pos++
-			continue
-		}
-		// Nearly all Chinese characters have three bytes: 1110xxxx 10xxxxxx 10xxxxxx.
-		if pos <= len(text)-4 {
-			x := binary.LittleEndian.Uint32(text[pos:])
-			r := x&0xf<<12 | x>>2&0xfc0 | x>>16&0x3f
-			if code := bmp[uint16(r)]; x&0xc0c0f0 == 0x8080e0 && r >= 0x800 && code != model.CodeBreak {
-				codes[n] = code
-				n++
-				pos += 3
-				continue
-			}
-		}
-		r, size := utf8.DecodeRune(text[pos:])
-		codes[n] = model.CodeBreak
-		if r != utf8.RuneError || size > 1 {
-			codes[n] = c.d.code(r)
-		}
-		n++
-		pos += size
-	}
-	return n, pos
 }
 
 // look finds the nodes of all pairs of characters: accesses to the trie that

@@ -25,13 +25,10 @@ func TestFastIsSolve(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 100).Draw(t, "text"), ""))
-		for pos := 0; pos < len(text); {
-			var n int
-			n, pos = plain.decode(text, pos)
-			codes := slices.Clip(slices.Clone(plain.codes[:n]))
+		plain.Cut(nil, text)
+		for codes := range slices.Chunk(slices.Clone(plain.codes), chunk) {
 			plain.look(codes)
 			plain.solve(codes)
-			fast.room(n + 2)
 			fast.fast(codes)
 			for i := range codes {
 				if plain.words[i] != fast.words[i] || plain.best[i] != fast.best[i] {

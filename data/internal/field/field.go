@@ -86,11 +86,12 @@ func AppendDefaultID(dst []byte, source string, offset int64) []byte {
 	return strconv.AppendInt(dst, offset, 10)
 }
 
-// What ParseDate takes, besides numbers, by what a date begins with. A date
-// without a zone is taken as UTC.
+// What ParseDate takes, besides numbers and the usual layouts, by what a date
+// begins with.
 var (
+	usualLayouts = []string{time.RFC3339, time.DateOnly}
+
 	yearLayouts = []string{
-		"2006-01-02T15:04:05.999999999Z07:00",
 		"2006-01-02T15:04:05.999999999Z0700",
 		"2006-01-02T15:04:05.999999999",
 		"2006-01-02T15:04Z07:00",
@@ -101,7 +102,6 @@ var (
 		"2006-01-02 15:04:05.999999999 MST",
 		"2006-01-02 15:04:05.999999999",
 		"2006-01-02 15:04",
-		"2006-01-02",
 		"2006/01/02 15:04:05",
 		"2006/01/02",
 		"2006年1月2日",
@@ -139,8 +139,10 @@ func ParseDate(b []byte) int64 {
 	if len(b) == 0 || len(b) > 64 {
 		return data.NoDate
 	}
-	if ms, ok := rfc3339(b); ok {
-		return ms
+	for _, layout := range usualLayouts {
+		if t, err := time.Parse(layout, string(b)); err == nil {
+			return t.UnixMilli()
+		}
 	}
 	if digits(b) {
 		switch len(b) {
@@ -164,37 +166,6 @@ func ParseDate(b []byte) int64 {
 		}
 	}
 	return data.NoDate
-}
-
-// rfc3339 reads the commonest forms, yyyy-mm-dd and yyyy-mm-ddThh:mm:ssZ,
-// without allocation.
-func rfc3339(b []byte) (ms int64, ok bool) {
-	const day, full = len("2006-01-02"), len("2006-01-02T15:04:05Z")
-	if len(b) != day && len(b) != full || b[4] != '-' || b[7] != '-' {
-		return 0, false
-	}
-	fields := [...][2]int{{0, 4}, {5, 7}, {8, 10}, {11, 13}, {14, 16}, {17, 19}}
-	n := 3
-	if len(b) == full {
-		if b[10] != 'T' || b[13] != ':' || b[16] != ':' || b[19] != 'Z' {
-			return 0, false
-		}
-		n = len(fields)
-	}
-	var v [len(fields)]int
-	for i, at := range fields[:n] {
-		if !digits(b[at[0]:at[1]]) {
-			return 0, false
-		}
-		for _, c := range b[at[0]:at[1]] {
-			v[i] = v[i]*10 + int(c-'0')
-		}
-	}
-	t := time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], 0, time.UTC)
-	if t.Month() != time.Month(v[1]) || t.Day() != v[2] || v[3] > 23 || v[4] > 59 || v[5] > 59 {
-		return 0, false
-	}
-	return t.UnixMilli(), true
 }
 
 func digits(b []byte) bool {
@@ -250,21 +221,14 @@ func ParseFingerprint(b []byte, hexadecimal bool) (hi, lo uint64, err error) {
 		s, hexadecimal = s[2:], true
 	}
 	if hexadecimal {
-		if len(s) > 32 || len(s) == 0 {
-			return 0, 0, fmt.Errorf("fingerprint %.40q: not 1 to 32 hexadecimal digits", b)
+		high, low := "0", string(s)
+		if n := len(s) - 16; n > 0 {
+			high, low = low[:n], low[n:]
 		}
-		for _, c := range s {
-			var d byte
-			switch {
-			case c >= '0' && c <= '9':
-				d = c - '0'
-			case c|0x20 >= 'a' && c|0x20 <= 'f':
-				d = (c | 0x20) - 'a' + 10
-			default:
-				return 0, 0, fmt.Errorf("fingerprint %.40q: not a hexadecimal number", b)
-			}
-			hi = hi<<4 | lo>>60
-			lo = lo<<4 | uint64(d)
+		hi, err := strconv.ParseUint(high, 16, 64)
+		lo, lowErr := strconv.ParseUint(low, 16, 64)
+		if err != nil || lowErr != nil || len(s) > 32 {
+			return 0, 0, fmt.Errorf("fingerprint %.40q: not 1 to 32 hexadecimal digits", b)
 		}
 		return hi, lo, nil
 	}

@@ -36,15 +36,16 @@ const (
 // unwanted is the field of a key that fills none.
 const unwanted = -1
 
+// Keys are anything: how long one may be that fits in lower case, and how many
+// are remembered.
+const (
+	maxKey   = 64
+	maxNames = 1000
+)
+
 // match is what a key fills; of several keys for one field the lowest rank
 // wins, of the same key twice the last.
 type match struct{ field, rank int }
-
-// seenKey is the key that stood at a position of an earlier line.
-type seenKey struct {
-	text  []byte
-	match match
-}
 
 // reader reads the documents of a JSONL split.
 type reader struct {
@@ -54,14 +55,13 @@ type reader struct {
 	limit int
 	err   error // ended the reading
 
-	names   map[string]match // wanted keys, exact
+	names   map[string]match // wanted keys, exact, and keys that were met
 	folded  map[string]match // in lower case, for the keys that fit only so
-	seen    []seenKey        // by position in the line
 	found   [fields]span     // in the current line
 	ranks   [fields]int
 	scratch []byte
 	line    []byte
-	visit   func(at int, key, value span)
+	visit   func(key, value span)
 }
 
 // Open reads the documents of a JSONL split. Its Start and End, when they are
@@ -124,7 +124,7 @@ func (r *reader) check(explicit []string) error {
 			break
 		}
 		line = r.in.UTF8(line)
-		if err := object(line, func(_ int, k, _ span) {
+		if err := object(line, func(k, _ span) {
 			name := unescape(nil, line[k.start:k.end])
 			if !have[string(name)] {
 				have[string(name)] = true
@@ -294,14 +294,8 @@ func (r *reader) noText(s span) error {
 }
 
 // field takes one key of a line.
-func (r *reader) field(at int, k, v span) {
-	text := r.line[k.start:k.end]
-	var m match
-	if at < len(r.seen) && !k.escaped && bytes.Equal(r.seen[at].text, text) {
-		m = r.seen[at].match
-	} else {
-		m = r.lookup(at, k, text)
-	}
+func (r *reader) field(k, v span) {
+	m := r.lookup(k)
 	if m.field == unwanted || v.kind == kindNull {
 		return
 	}
@@ -310,25 +304,25 @@ func (r *reader) field(at int, k, v span) {
 	}
 }
 
-// lookup finds what a key fills, and remembers it for the next line.
-func (r *reader) lookup(at int, k span, text []byte) match {
+// lookup finds what a key fills.
+func (r *reader) lookup(k span) match {
+	text := r.line[k.start:k.end]
 	if k.escaped {
 		r.scratch = unescape(r.scratch[:0], text)
 		text = r.scratch
 	}
 	m, ok := r.names[string(text)]
-	if !ok && len(text) <= 64 {
-		if m, ok = r.folded[strings.ToLower(string(text))]; !ok {
-			m = match{field: unwanted}
-		}
-	} else if !ok {
+	switch {
+	case ok:
+		return m
+	case len(text) > maxKey:
+		return match{field: unwanted}
+	}
+	if m, ok = r.folded[strings.ToLower(string(text))]; !ok {
 		m = match{field: unwanted}
 	}
-	if !k.escaped && at <= len(r.seen) && at < 64 {
-		if at == len(r.seen) {
-			r.seen = append(r.seen, seenKey{})
-		}
-		r.seen[at] = seenKey{append(r.seen[at].text[:0], text...), m}
+	if len(r.names) < maxNames {
+		r.names[string(text)] = m
 	}
 	return m
 }

@@ -187,7 +187,7 @@ func value(b []byte, i, depth int) (s span, next int, err error) {
 	case c == '"':
 		return str(b, i+1)
 	case c == '{' || c == '[':
-		next, err = skip(b, i, depth)
+		next, err = skip(b, i, depth, nil)
 		return span{start: i, end: next, kind: kind(c)}, next, err
 	case c == '-' || c >= '0' && c <= '9':
 		next, err = number(b, i)
@@ -254,8 +254,9 @@ func digits(b []byte, i int) (int, error) {
 	return i, nil
 }
 
-// skip scans the object or array that starts at i.
-func skip(b []byte, i, depth int) (int, error) {
+// skip scans the object or array that starts at i, and calls field, if it is
+// not nil, for every key of the object and its value, in their order.
+func skip(b []byte, i, depth int, field func(key, value span)) (int, error) {
 	if depth >= maxDepth {
 		return i, errTooDeep
 	}
@@ -269,14 +270,18 @@ func skip(b []byte, i, depth int) (int, error) {
 		return i + 1, nil
 	}
 	for {
+		var k, v span
 		var err error
 		if object {
-			if _, i, err = key(b, i); err != nil {
+			if k, i, err = key(b, i); err != nil {
 				return i, err
 			}
 		}
-		if _, i, err = value(b, i, depth+1); err != nil {
+		if v, i, err = value(b, i, depth+1); err != nil {
 			return i, err
+		}
+		if field != nil {
+			field(k, v)
 		}
 		i = space(b, i)
 		if i >= len(b) {
@@ -314,9 +319,8 @@ func key(b []byte, i int) (s span, next int, err error) {
 	return s, space(b, i+1), nil
 }
 
-// object scans a line that holds one object and calls field for every key and
-// its value, in their order.
-func object(b []byte, field func(at int, key, value span)) error {
+// object scans a line that holds one object; field is as of skip.
+func object(b []byte, field func(key, value span)) error {
 	i := space(b, 0)
 	if i >= len(b) {
 		return errEnd
@@ -324,33 +328,9 @@ func object(b []byte, field func(at int, key, value span)) error {
 	if b[i] != '{' {
 		return syntaxError(i, "not an object")
 	}
-	i = space(b, i+1)
-	if i < len(b) && b[i] == '}' {
-		i++
-	} else {
-		for at := 0; ; at++ {
-			k, next, err := key(b, i)
-			if err != nil {
-				return err
-			}
-			v, next, err := value(b, next, 1)
-			if err != nil {
-				return err
-			}
-			field(at, k, v)
-			i = space(b, next)
-			if i >= len(b) {
-				return errEnd
-			}
-			if b[i] == '}' {
-				i++
-				break
-			}
-			if b[i] != ',' {
-				return syntaxError(i, "unexpected character")
-			}
-			i = space(b, i+1)
-		}
+	i, err := skip(b, i, 0, field)
+	if err != nil {
+		return err
 	}
 	if i = space(b, i); i != len(b) {
 		return syntaxError(i, "more behind the object")

@@ -3,7 +3,6 @@ package hbase
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,55 +127,46 @@ type row struct {
 	value []byte
 }
 
-// column is the one column of the one family.
-var column = base64.StdEncoding.EncodeToString([]byte(family + ":v"))
-
 // family of all cells.
 const family = "d"
 
-// rowSet builds the body of a request that puts rows.
-type rowSet []byte
+// rowSet is rows as a request puts them.
+type rowSet []setRow
 
-func (b *rowSet) add(key string, values ...[]byte) {
-	if len(*b) == 0 {
-		*b = append(*b, `{"Row":[`...)
-	} else {
-		*b = append(*b, ',')
-	}
-	*b = append(*b, `{"key":"`...)
-	*b = base64.StdEncoding.AppendEncode(*b, []byte(key))
-	*b = append(*b, `","Cell":[`...)
-	for i, v := range values {
-		if i > 0 {
-			*b = append(*b, ',')
-		}
-		*b = append(append(append(*b, `{"column":"`...), column...), `","$":"`...)
-		*b = append(base64.StdEncoding.AppendEncode(*b, v), `"}`...)
-	}
-	*b = append(*b, `]}`...)
+type setRow struct {
+	Key  []byte `json:"key"`
+	Cell []setCell
 }
 
-// body ends the set.
-func (b *rowSet) body() []byte { return append(*b, `]}`...) }
+type setCell struct {
+	Column []byte `json:"column"`
+	Value  []byte `json:"$"`
+}
+
+func (b *rowSet) add(key string, values ...[]byte) {
+	r := setRow{Key: []byte(key), Cell: []setCell{}}
+	for _, v := range values {
+		r.Cell = append(r.Cell, setCell{[]byte(family + ":v"), append([]byte{}, v...)})
+	}
+	*b = append(*b, r)
+}
+
+func (b rowSet) body() []byte {
+	text, _ := json.Marshal(struct{ Row rowSet }{b}) // of bytes: it cannot fail
+	return text
+}
 
 // parseRows reads the rows of an answer: each has one cell.
 func parseRows(text []byte) ([]row, error) {
-	var set struct {
-		Row *[]struct {
-			Key  []byte `json:"key"`
-			Cell []struct {
-				Value []byte `json:"$"`
-			}
-		}
-	}
+	var set struct{ Row rowSet }
 	if err := json.Unmarshal(text, &set); err != nil {
 		return nil, fmt.Errorf("an answer that is not HBase's: %w", err)
 	}
 	if set.Row == nil {
 		return nil, errors.New("an answer that is not HBase's: it has no rows")
 	}
-	rows := make([]row, len(*set.Row))
-	for i, r := range *set.Row {
+	rows := make([]row, len(set.Row))
+	for i, r := range set.Row {
 		if len(r.Cell) != 1 {
 			return nil, fmt.Errorf("row %.60q has %d cells in place of 1", r.Key, len(r.Cell))
 		}

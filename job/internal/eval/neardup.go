@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -194,11 +193,10 @@ func eachPair(ctx context.Context, dir string, visit func(matched)) error {
 		if err != nil {
 			return err
 		}
-		var row data.MatchRow
-		for err = in.Read(&row); err == nil; err = errors.Join(in.Read(&row), ctx.Err()) {
+		err = parquet.Each(ctx, in, data.MatchRow{}, func(row *data.MatchRow) (err error) {
 			p := matched{distance: int(row.Distance)}
 			if p.Pair, err = pairOfIDs(row.DocID, row.MatchID); err != nil {
-				break
+				return err
 			}
 			p.Score, p.Contained = row.Similarity, row.Verdict == data.Contains.String() || row.Verdict == data.Contained.String()
 			for _, closer := range []float64{row.Estimate, row.Jaccard} {
@@ -207,8 +205,9 @@ func eachPair(ctx context.Context, dir string, visit func(matched)) error {
 				}
 			}
 			visit(p)
-		}
-		if err := errors.Join(err, in.Close()); !errors.Is(err, io.EOF) {
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -120,15 +120,11 @@ func Matches(t testing.TB, out string) (rows []Match) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		in, err := parquet.OpenTable(path, &data.Matches, parquet.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var row data.MatchRow
-		for in.Read(&row) == nil {
+		err := parquet.ReadTable(context.Background(), path, &data.Matches, func(row *data.MatchRow) error {
 			rows = append(rows, Match{string(row.DocID), string(row.MatchID), row.MatchFrom, row.FirstSeen, int(row.Distance)})
-		}
-		if err := in.Close(); err != nil {
+			return nil
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -199,25 +199,18 @@ func (d *Dir) Parts(table string) ([]string, error) { return Parts(d.path, table
 
 // Parts lists the finished parts of a table of the run directory at path,
 // without opening it for writing.
-func Parts(path, table string) ([]string, error) {
-	parts, err := filepath.Glob(filepath.Join(escapeGlob(path), table, "part-*"))
-	if err != nil {
+func Parts(path, table string) (parts []string, err error) {
+	folder := filepath.Join(path, table)
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("run directory: %w", err)
 	}
-	return parts, nil
-}
-
-// escapeGlob makes path match itself alone.
-func escapeGlob(path string) string {
-	var b []byte
-	for i := range len(path) {
-		switch path[i] {
-		case '*', '?', '[', '\\':
-			b = append(b, '\\')
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "part-") {
+			parts = append(parts, filepath.Join(folder, e.Name()))
 		}
-		b = append(b, path[i])
 	}
-	return string(b)
+	return parts, nil
 }
 
 // Manifest says what a run is: two manifests that differ are two runs.

@@ -71,7 +71,7 @@ func TestColumns(t *testing.T) {
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab文́ \n\t\x1b\u202e\u200b👩🏽‍🚀\xff")), 0, 3000, -1).Draw(t, "text")
-		got := line(text, 20)
+		got := Cut(text, 20)
 		if cells.StringWidth(got) > 20 || strings.IndexFunc(got, hidden) >= 0 || !utf8.ValidString(got) {
 			t.Fatalf("%q of %q", got, text)
 		}

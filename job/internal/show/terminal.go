@@ -23,9 +23,10 @@ var cells = runewidth.Condition{StrictEmojiNeutral: true}
 // Line is text as it may stand within a line of a terminal or a log: what
 // cannot be seen, line breaks and tabs too, is its code point, as of Visible,
 // and what a thousand cells do not hold is an ellipsis.
-func Line(text string) string { return line(text, mostInLine) }
+func Line(text string) string { return Cut(text, mostInLine) }
 
-func line(text string, most int) string {
+// Cut is a line of at most so many cells.
+func Cut(text string, most int) string {
 	n := min(len(text), 16*most) // characters without width are not endless
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
 		n--
@@ -36,9 +37,6 @@ func line(text string, most int) string {
 	}
 	return cells.Truncate(shown, most-1, "") + "…"
 }
-
-// Cut is a line of at most so many cells.
-func Cut(text string, most int) string { return line(text, most) }
 
 // Cells is how many cells of a terminal a line takes.
 func Cells(text string) int { return cells.StringWidth(text) }
@@ -82,7 +80,7 @@ func (c *Columns) Texts(values []string) {
 		if i == len(values)-1 {
 			most = mostInLine
 		}
-		row[i] = line(v, most)
+		row[i] = Cut(v, most)
 		if i == len(c.width) {
 			c.width = append(c.width, 0)
 		}
