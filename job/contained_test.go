@@ -222,7 +222,7 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 				said[contained] = append(said[contained], fmt.Sprint(s.Kept, s.Library.Merges))
 			}
 			for _, table := range []string{"documents", "merges"} {
-				paths, err := filepath.Glob(filepath.Join(cfg.Library.Path, table, "*.parquet"))
+				paths, err := filepath.Glob(filepath.Join(cfg.Library.Path, table, "night=*", "*.parquet"))
 				if err != nil || table == "documents" && len(paths) != len(nights) {
 					t.Fatal(paths, err)
 				}
