@@ -110,7 +110,7 @@ func (n *killedNights) undisturbed(kind string, names []string, cluster bool) (l
 	return longest
 }
 
-// disturb has a night come to its end, and something be killed each time that it
+// disturb has a night come to its end, and processes be killed each time that it
 // is begun or goes on.
 func (n *killedNights) disturb(r *rand.Rand, night string, cluster bool, whole time.Duration) {
 	n.Helper()
@@ -118,27 +118,13 @@ func (n *killedNights) disturb(r *rand.Rand, night string, cluster bool, whole t
 		cmd, said := n.start("killed", night, cluster)
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		within := whole / 2
-		if try > 5 { // now it may end
-			within *= time.Duration(try)
-		}
-		what, pid := "a command, on this machine", cmd.Process.Pid
-		select {
-		case err := <-ended:
-			ended <- err
-			pid = 0
-		case <-time.After(time.Duration(r.Int64N(int64(within)))):
-			if cluster {
-				what, pid = n.victim(r, pid, n.out("killed", night))
-			}
-			if syscall.Kill(pid, syscall.SIGKILL) != nil {
-				pid = 0
-			}
-		}
+		n.blows(r, cmd.Process.Pid, ended, n.out("killed", night), cluster, whole, try)
 		err := <-ended
 		code := cmd.ProcessState.ExitCode()
-		if pid != 0 && (pid != cmd.Process.Pid || code == -1) {
-			n.kills[what]++
+		if code == -1 && cluster {
+			n.kills["a command, on the cluster"]++
+		} else if code == -1 {
+			n.kills["a command, on this machine"]++
 		}
 		if err == nil {
 			return
@@ -148,6 +134,33 @@ func (n *killedNights) disturb(r *rand.Rand, night string, cluster bool, whole t
 		}
 	}
 	n.Fatal("the night does not get on")
+}
+
+// blows kills one process after the other of what a run is or needs, until the
+// command is the one, or ends. After some tries there is only one: a run may end.
+func (n *killedNights) blows(r *rand.Rand, command int, ended chan error, run string, cluster bool, whole time.Duration, try int) {
+	within := whole / 2
+	if try > 5 {
+		within *= time.Duration(try)
+	}
+	for {
+		select {
+		case err := <-ended:
+			ended <- err
+			return
+		case <-time.After(time.Duration(r.Int64N(int64(within)))):
+		}
+		what, pid := "", command
+		if cluster {
+			what, pid = n.victim(r, command, run)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err == nil && pid != command {
+			n.kills[what]++ // the command's own are counted by how it ended
+		}
+		if pid == command || try > 5 {
+			return
+		}
+	}
 }
 
 // victim chooses a process: the command, one that its run has started, or a
@@ -164,5 +177,5 @@ func (n *killedNights) victim(r *rand.Rand, command int, run string) (what strin
 			}
 		}
 	}
-	return "a command, on the cluster", command
+	return "", command
 }
