@@ -85,6 +85,7 @@ func (n *killedNights) start(kind, night string, cluster bool) (*exec.Cmd, *byte
 	if cluster {
 		cmd.Args = append(cmd.Args, "--engine", "gleam", "--master", n.state, "--set", "execution.stall=20s")
 	}
+	cmd.Env = append(os.Environ(), "TMPDIR="+n.dir) // one that is killed leaves its folder
 	said := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
