@@ -9,7 +9,8 @@ usage: scripts/cluster.sh up [--agents N | --hosts FILE] [options]
        scripts/cluster.sh down | status | restart
 
 up       build gleam, start a master and agents, and wait until all are there;
-         what runs already stays. Without options: as the last time
+         what runs already stays. Without options: as the last time. A host that
+         is down is named and left out; up adds it when it is back
 down     stop them, by process id
 status   say what runs and what is missing
 restart  down, then up as the last time
@@ -21,6 +22,8 @@ an hour is an alarm: a line in STATE/alarms.log, and --alarm.
   --agents N     agents on this machine (default 3)
   --hosts FILE   one agent on each host of FILE, over ssh; a line is
                  [user@]HOST, # starts a comment
+  --quorum SHARE with --hosts: share of them without which up fails (default
+                 0.66; 1: all of them)
   --slots N      executors that an agent runs at once (default: 8 per core of
                  this machine, shared by its agents)
   --memory MB    memory that an agent reports (default: this machine's, shared)
@@ -62,14 +65,14 @@ case $command in
 esac
 
 state=${XDG_STATE_HOME:-$HOME/.local/state}/neardup/cluster
-agents=3 hosts='' slots='' memory='' address='' port=45326 know='' open='' alarm='' bound=''
+agents=3 hosts='' slots='' memory='' address='' port=45326 know='' open='' alarm='' bound='' quorum=0.66
 given=("$@")
 while (($#)); do
   case $1 in
     --i-know) know=yes; shift; continue ;;
     --open) open=yes; shift; continue ;;
     -h | --help) usage; exit 0 ;;
-    --agents | --hosts | --slots | --memory | --address | --port | --state | --bound | --alarm)
+    --agents | --hosts | --slots | --memory | --address | --port | --state | --bound | --alarm | --quorum)
       (($# > 1)) || die "$1 needs a value" 2 ;;
     *) die "unknown option $1; see scripts/cluster.sh --help" 2 ;;
   esac
@@ -83,15 +86,17 @@ while (($#)); do
     --state) state=$2 ;;
     --bound) bound=$2 ;;
     --alarm) alarm=$2 ;;
+    --quorum) quorum=$2 ;;
   esac
   shift 2
 done
 for number in "$agents" "$port" "${slots:-1}" "${memory:-1}" "${bound:-1}"; do
   [[ $number =~ ^[1-9][0-9]*$ ]] || die "$number: write a number from 1" 2
 done
+[[ $quorum =~ ^(0?\.[0-9]*[1-9][0-9]*|1(\.0*)?)$ ]] || die "quorum $quorum: write a share like 0.66; 1: all" 2
 ((port + 5 + agents <= 55535)) || die "port $port: every server takes its port + 10000 too; choose a lower one" 2
 proxy=127.0.0.1:1080 # in the fence
-started=() servers=() here='' given_bound=''
+started=() servers=() here='' given_bound='' absent=0
 
 # private HOST: its address is loopback or of a private network.
 private() {
@@ -328,11 +333,14 @@ up() {
   trap give_up EXIT
   given_bound=$bound
   serve "${hosts:+$address:$port}" master
-  if [[ -n $hosts ]]; then
-    while read -r host; do
-      remote_up "$host"
-    done < <(each_host)
-  fi
+  while read -r host; do
+    remote_up "$host" || {
+      echo "cluster.sh: $host: its agent was not started; up adds it when the host is back" >&2
+      ((++absent))
+    }
+  done < <(each_host)
+  i=$((${#servers[@]} - 1))
+  awk -v there=$((i - absent)) -v all="$i" -v quorum="$quorum" 'BEGIN { exit !(there >= quorum * all) }' || die "$absent of $i hosts are missing: too many for --quorum $quorum"
   trap - EXIT
   for ((i = 0; i < 70; i++)); do # an agent whose master was away looks for it every 30 s
     ! status >/dev/null 2>&1 || break
@@ -376,6 +384,9 @@ give_up() {
 # The store that the input may be in; agents read it too.
 store=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_ENDPOINT_URL NEARDUP_S3_ENDPOINT)
 
+# remote…: ssh to a host that may be down, or go down.
+remote() { ssh -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 "$@"; }
+
 # there HOST COMMAND: run a command of this script on another host. Its state
 # folder is ~/.local/state/neardup/agent. What is a secret, the token and the
 # environment's store, goes there by standard input: arguments are for all to see.
@@ -388,18 +399,17 @@ there() {
     declare -p servers
     echo 'set -euo pipefail; state=$HOME/.local/state/neardup/agent hosts="" agents=1 started=()'
     echo "$2"
-  } | ssh "$1" bash -s
+  } | remote "$1" bash -s
 }
 
-# remote_up HOST: launch the agent of another host.
+# remote_up HOST: launch the agent of another host, unless the host is down.
 # shellcheck disable=SC2016,SC2029 # there, and $name here
 remote_up() {
   local name
-  ssh -n "$1" 'mkdir -p .local/state/neardup/agent && chmod 700 .local/state/neardup/agent'
+  remote -n "$1" 'mkdir -p .local/state/neardup/agent && chmod 700 .local/state/neardup/agent' || return 1
   for name in gleam fence; do
-    ssh "$1" "cmp -s - .local/state/neardup/agent/$name" <"$state/$name" || {
-      ssh "$1" "cd .local/state/neardup/agent && cat >$name.new && chmod 700 $name.new && mv $name.new $name" <"$state/$name"
-    }
+    remote "$1" "cmp -s - .local/state/neardup/agent/$name" <"$state/$name" ||
+      remote "$1" "cd .local/state/neardup/agent && cat >$name.new && chmod 700 $name.new && mv $name.new $name" <"$state/$name" || return 1
   done
   there "$1" "$(for name in "${store[@]}"; do
     [[ -z ${!name:-} ]] || printf 'export %s=%q\n' "$name" "${!name}"
@@ -407,7 +417,7 @@ remote_up() {
     (umask 077 && echo "$token" >"$state/token")
     trap give_up EXIT
     serve "$here:$((port + 5))"
-    trap - EXIT' || die "$1: its agent was not started"
+    trap - EXIT'
 }
 
 # remember what the cluster was started with, where no option says otherwise.
@@ -506,9 +516,12 @@ status() {
   expected=$agents
   if [[ -n $hosts && -r $hosts ]]; then
     expected=$(each_host | wc -l)
+    while read -r host; do
+      [[ $page == *"<td>$(ipv4 "${host#*@}")</td>"* ]] || echo "the agent of $host is missing: once the host is back, scripts/cluster.sh up"
+    done < <(each_host)
   fi
   echo "master at $address:$port knows $known of $expected agents"
-  ((known >= expected && ok == 0))
+  ((known >= expected - absent && ok == 0)) # up says which it went on without
 }
 
 # Without options, up is as the last time.

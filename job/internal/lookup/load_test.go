@@ -73,6 +73,38 @@ func TestManyLargePages(t *testing.T) {
 	}
 }
 
+// More connections than may be open at once, half of them stopped within the
+// header and half within a body, keep nobody waiting.
+func TestManyConnections(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": words(1, 300)})
+	const patience = 5 * time.Minute // so long they may stop
+	url := serve(t, open(t, dir, lookup.Options{Distance: -1}), lookup.ServerOptions{Conns: 16, Header: patience, Read: patience, Stall: patience, End: time.Millisecond})
+	for i := range 100 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		text := "GET /healthz HTTP/1.1\r\nHost:"
+		if i%2 == 0 {
+			text = "POST /lookup HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf a page"
+		}
+		_, _ = io.WriteString(conn, text) // it may be closed already
+	}
+	for range 20 {
+		client := http.Client{Timeout: patience / 5, Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Get(url + "/healthz")
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		_ = resp.Body.Close()
+	}
+	if code, answer := post(t, url, "text/plain", strings.NewReader(strings.Join(words(1, 300), " "))); code != http.StatusOK {
+		t.Errorf("%d %s", code, answer)
+	}
+}
+
 // A page of which the end is missing is none.
 func TestHalfAPage(t *testing.T) {
 	dir := t.TempDir()

@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/neardup/neardup/data"
@@ -39,7 +38,7 @@ type ServerOptions struct {
 	Answer   time.Duration // to work on a request, then the answer is 503; 10 s
 	End      time.Duration // for what is under way when the service ends; 5 s
 	Workers  int           // requests that are worked on at once; two for each core
-	Conns    int           // connections at once; more wait to be accepted; 1,024
+	Conns    int           // connections at once; for one more another goes, see crowd; 1,024
 	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 64 MiB
 	Work     int64         // bytes of those that are worked on at once, each of which takes some ten times its bytes; 12 MiB
 	Interval time.Duration // between looks at whether the library has changed; 2 s
@@ -145,8 +144,11 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 // Serve answers on l until ctx ends, then lets what is under way end. It
 // follows the library.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	guests := newCrowd(l, s.o.Conns)
 	server := &http.Server{
 		Handler:           s.Handler(),
+		ConnState:         guests.state,
+		ConnContext:       introduce,
 		ReadHeaderTimeout: s.o.Header, ReadTimeout: s.o.Read, WriteTimeout: s.o.Write, IdleTimeout: s.o.Idle,
 		MaxHeaderBytes: 64 << 10,
 	}
@@ -157,7 +159,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		s.follow(following)
 	}()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(netutil.LimitListener(l, s.o.Conns)) }()
+	go func() { failed <- server.Serve(guests) }()
 	var err error
 	select {
 	case err = <-failed:
@@ -318,6 +320,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 // work does something with so many bytes for who asked once a worker is free
 // for it, and for so long as an answer may take.
 func (s *Server) work(ctx context.Context, size int64, do func(context.Context) error) error {
+	arrived(ctx)
 	wait := time.NewTimer(s.o.Wait)
 	defer wait.Stop()
 	select {

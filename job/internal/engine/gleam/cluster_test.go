@@ -47,7 +47,18 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	code := m.Run()
+	state, err := os.MkdirTemp("", "neardup-state-*") // what runs keep of clusters that are no more
+	if err == nil {
+		err = os.Setenv("XDG_STATE_HOME", state)
+	}
+	code := 1
+	if err == nil {
+		code = m.Run()
+		err = os.RemoveAll(state)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	if command.folder != "" {
 		if err := os.RemoveAll(command.folder); err != nil {
 			fmt.Fprintln(os.Stderr, err)

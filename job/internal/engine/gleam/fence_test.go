@@ -85,14 +85,18 @@ func (k *kept) ended() string {
 // pid is that of a server.
 func (k *kept) pid(name string) (pid int) {
 	k.Helper()
-	text, err := os.ReadFile(filepath.Join(k.state, name+".pid"))
-	if err == nil {
-		_, err = fmt.Sscan(string(text), &pid)
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(k.state, name+".pid"))
+		if err == nil {
+			_, err = fmt.Sscan(string(text), &pid)
+		}
+		if err == nil {
+			return pid
+		}
+		if time.Since(began) > patience/4 { // it is written anew when the server is
+			k.Fatal(err)
+		}
 	}
-	if err != nil {
-		k.Fatal(err)
-	}
-	return pid
 }
 
 // killKeeper kills what keeps a server, which an up puts back.

@@ -64,7 +64,7 @@ func startGated(t *testing.T) *gatedHosts {
 			t.Fatal(err)
 		}
 	}
-	lines, ssh := "", "#!/bin/bash\n[[ $1 != -n ]] || { shift; exec </dev/null; }\nhost=${1#*@}\nshift\ncase $host in\n"
+	lines, ssh := "", "#!/bin/bash\nwhile [[ $1 == -* ]]; do [[ $1 == -o ]] && shift || exec </dev/null; shift; done\nhost=${1#*@}\nshift\n[[ ! -e "+g.down("$host")+" ]] || exit 255\ncase $host in\n"
 	for i := range g.n {
 		home := filepath.Join(g.dir, fmt.Sprintf("home-%d", i))
 		if err := os.Mkdir(home, 0o700); err != nil {
@@ -87,8 +87,7 @@ func startGated(t *testing.T) *gatedHosts {
 		}
 	})
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "it's a secret")
-	up := exec.Command(g.on(0), filepath.Join(root, "scripts", "cluster.sh"), "up", "--state", g.state, "--hosts", file, "--address", g.address(0), "--slots", "4")
-	if out, err := up.CombinedOutput(); err != nil || !strings.Contains(string(out), "knows 3 of 3 agents") {
+	if out, err := g.up("--hosts", file, "--address", g.address(0), "--slots", "4"); err != nil || !strings.Contains(out, "knows 3 of 3 agents") {
 		t.Fatalf("up: %v: %s", err, out)
 	}
 	var err error
@@ -97,6 +96,16 @@ func startGated(t *testing.T) *gatedHosts {
 	}
 	return g
 }
+
+// up starts what does not run.
+func (g *gatedHosts) up(options ...string) (string, error) {
+	args := []string{filepath.Join(root, "scripts", "cluster.sh"), "up", "--state", g.state}
+	out, err := exec.Command(g.on(0), append(args, options...)...).CombinedOutput()
+	return string(out), err
+}
+
+// down is a file; while it is there the host cannot be reached over ssh.
+func (g *gatedHosts) down(address string) string { return filepath.Join(g.dir, "down-"+address) }
 
 func (g *gatedHosts) sample() string {
 	path, err := filepath.Abs(filepath.Join(root, "data", "sample"))
@@ -329,6 +338,51 @@ func (g *gatedHosts) nobody(t *testing.T) {
 	}
 	if h.refused() != old+1 || h.pid("agent-0") != agent {
 		t.Errorf("%d were refused, want 1; the agent is process %d, was %d", h.refused()-old, h.pid("agent-0"), agent)
+	}
+}
+
+// A night goes on without a host that is down when the cluster is started, and
+// has it again when it is back; without two of three nothing is started.
+func TestHostDown(t *testing.T) {
+	needRoot(t)
+	g := startGated(t)
+	if out, err := script(t, g.state, nil, "down"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lose := func(i int) {
+		g.cut(i, "down")
+		if err := os.WriteFile(g.down(g.address(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missing := "the agent of root@" + g.address(2) + " is missing"
+	lose(1)
+	lose(2)
+	if out, err := g.up(); err == nil || !strings.Contains(out, "2 of 3 hosts are missing") || len(processes(g.state+"/")) > 0 {
+		t.Errorf("up with one host of three: %v: %s", err, out)
+	}
+	back := func(i int) {
+		g.cut(i, "up")
+		if err := os.Remove(g.down(g.address(i))); err != nil {
+			t.Error(err)
+		}
+	}
+	back(1)
+	if out, err := g.up(); err != nil || strings.Count(out, missing) != 1 || !strings.Contains(out, "knows 2 of 3 agents") {
+		t.Fatalf("up with two hosts of three: %v: %s", err, out)
+	}
+	if out, err := script(t, g.state, nil, "status"); err == nil || !strings.Contains(out, missing) || strings.Count(out, "is missing") != 1 {
+		t.Errorf("status: %v: %s", err, out)
+	}
+	run := filepath.Join(g.dir, "run")
+	cmd, said := g.start(run)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	g.equal(run)
+	back(2)
+	if out, err := g.up(); err != nil || strings.Contains(out, "missing") || !strings.Contains(out, "knows 3 of 3 agents") {
+		t.Errorf("up with all hosts: %v: %s", err, out)
 	}
 }
 

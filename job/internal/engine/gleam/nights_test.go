@@ -4,10 +4,12 @@ package gleam
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,45 +72,167 @@ func TestTenNights(t *testing.T) {
 	}
 }
 
-// nightFaults are what happens to an agent in the middle of a night, and how it
-// is made well for the next one.
+// nightly is a cluster of three agents to which something happens each night.
+type nightly struct {
+	*testing.T
+	run    func(args ...string) *exec.Cmd // the command, where the cluster can be reached
+	master string
+	pid    func(agent int) int
+	folder func(agent int) string
+	again  func(agent int)               // starts one that was killed; nil: it is kept
+	cut    func(agent int, state string) // takes it off the network, "down", or brings it back, "up"; nil: nobody can
+	well   func(out string)              // waits until all are there and nothing of the run is left
+}
+
+// nightFaults are what happens to an agent in the middle of a night. strike
+// returns how it is made well for the next one, nil if it came too late.
 var nightFaults = []struct {
-	name         string
-	strike, mend func(c *testCluster, agent int)
+	name   string
+	root   bool // only root can
+	strike func(n *nightly, agent int) (mend func())
 }{
-	{"hangs", func(c *testCluster, agent int) { kill(c.agents[agent].Process.Pid, syscall.SIGSTOP) },
-		func(c *testCluster, agent int) {
-			c.hung = true
-			kill(c.agents[agent].Process.Pid, syscall.SIGCONT)
-		}},
-	{"is killed", func(c *testCluster, agent int) {
-		kill(c.agents[agent].Process.Pid, syscall.SIGKILL)
-		_ = c.agents[agent].Wait() // it was killed
-	}, (*testCluster).startAgent},
-	{"its workers hang", func(c *testCluster, agent int) {
-		for began, any := time.Now(), false; !any && time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
-			for pid, args := range processes(c.places[agent].dir + "/") {
-				if strings.HasSuffix(args[0], "/program") {
+	{"hangs", false, func(n *nightly, agent int) func() {
+		pid := n.pid(agent)
+		kill(pid, syscall.SIGSTOP)
+		return func() { kill(pid, syscall.SIGCONT) }
+	}},
+	{"is killed", false, func(n *nightly, agent int) func() {
+		kill(n.pid(agent), syscall.SIGKILL)
+		return func() {
+			if n.again != nil {
+				n.again(agent)
+			}
+		}
+	}},
+	{"is cut off", true, func(n *nightly, agent int) func() {
+		n.cut(agent, "down")
+		return func() { n.cut(agent, "up") }
+	}},
+	{"its workers hang", false, func(n *nightly, agent int) func() {
+		for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+			stopped := false
+			for pid, args := range processes(n.folder(agent) + "/") {
+				if strings.HasSuffix(args[0], "/program") && slices.Contains(args, attempt.ArgStage) {
 					kill(pid, syscall.SIGSTOP)
-					any = true
+					stopped = true
+				}
+			}
+			if stopped {
+				return func() {
+					for pid := range processes(n.folder(agent) + "/") {
+						kill(pid, syscall.SIGCONT)
+					}
 				}
 			}
 		}
-	}, func(c *testCluster, agent int) { // a guard may be among them
-		for pid := range processes(c.places[agent].dir + "/") {
-			kill(pid, syscall.SIGCONT)
-		}
+		return nil
 	}},
-	{"its disk is full", func(c *testCluster, agent int) {
-		if os.Geteuid() == 0 {
-			orSkip(c.t.(*testing.T), "mount -t tmpfs -o size=4k none "+c.places[agent].dir)
-			_ = os.WriteFile(filepath.Join(c.places[agent].dir, ".filler"), make([]byte, 4096), 0o600)
+	{"its disk is full", true, func(n *nightly, agent int) func() {
+		there := func(line string) { // each host may have mounts of its own
+			args := []string{fmt.Sprintf("--mount=/proc/%d/ns/mnt", n.pid(agent)), "sh", "-c", line}
+			if out, err := exec.Command("nsenter", args...).CombinedOutput(); err != nil {
+				n.Errorf("%s: %v: %s", line, err, out)
+			}
 		}
-	}, func(c *testCluster, agent int) {
-		if os.Geteuid() == 0 {
-			emptyFolder(&trial{T: c.t.(*testing.T), c: c, agent: agent})
-		}
+		there("cd / && mount -t tmpfs -o size=4k none " + n.folder(agent) + " && head -c 4096 /dev/zero >" + n.folder(agent) + "/.filler")
+		return func() { there("umount -l " + n.folder(agent) + " && rm -rf " + n.folder(agent) + "/*") }
 	}},
+}
+
+// nightlyOpen is a cluster without a fence; for root, each agent has a network
+// of its own.
+func nightlyOpen(t *testing.T) *nightly {
+	places, host := make([]place, 3), "127.0.0.1"
+	n := &nightly{T: t}
+	if os.Geteuid() == 0 {
+		h := connectHosts(t, 3)
+		host, n.cut = h.net+".1", h.cut
+		for i := range places {
+			places[i] = place{host: h.address(i), under: []string{"nsenter", "--net=/var/run/netns/" + h.ns(i)}}
+		}
+	}
+	t.Parallel()
+	c := startClusterAt(t, host, places, 4)
+	n.master = c.master
+	n.run = func(args ...string) *exec.Cmd { return exec.Command(buildCommand(t), args...) }
+	n.pid = func(agent int) int { return c.agents[agent].Process.Pid }
+	n.folder = func(agent int) string { return c.places[agent].dir }
+	n.again = func(agent int) {
+		_ = c.agents[agent].Wait() // it was killed
+		c.startAgent(agent)
+	}
+	n.well = func(out string) {
+		c.hung = true // one may have
+		c.wait(3)
+		c.left(out)
+	}
+	return n
+}
+
+// nightlyFence is a cluster as scripts/cluster.sh keeps it on one machine.
+func nightlyFence(t *testing.T) *nightly {
+	k := startKept(t)
+	n := k.nightly(func(agent int) (*kept, string) { return k, fmt.Sprintf("agent-%d", agent) })
+	n.run = func(args ...string) *exec.Cmd { return exec.Command(buildCommand(t), args...) }
+	n.cut = func(agent int, state string) {
+		keeper, err := os.ReadFile(filepath.Join(k.state, "fence.keeper"))
+		if err != nil {
+			t.Error(err)
+		}
+		pid, _, _ := strings.Cut(string(keeper), " ")
+		do := map[string]string{"down": "-A", "up": "-D"}[state]
+		for _, port := range []int{45331 + agent, 55331 + agent} {
+			for _, end := range []string{"--dport", "--sport"} {
+				args := []string{"--net=/proc/" + pid + "/ns/net", "iptables", do, "INPUT", "-p", "tcp", end, fmt.Sprint(port), "-j", "DROP"}
+				if out, err := exec.Command("nsenter", args...).CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+			}
+		}
+	}
+	return n
+}
+
+// nightlyGates is a cluster of three hosts with a fence and a gate each.
+func nightlyGates(t *testing.T) *nightly {
+	g := startGated(t)
+	n := g.nightly(func(agent int) (*kept, string) {
+		h := g.host(agent)
+		return &h, "agent-0"
+	})
+	n.run = func(args ...string) *exec.Cmd {
+		return exec.Command(g.on(0), append([]string{g.binary}, args...)...)
+	}
+	n.cut = g.cut
+	return n
+}
+
+// nightly is what all clusters that scripts/cluster.sh keeps have in common; of
+// gives an agent's state folder and name.
+func (k *kept) nightly(of func(agent int) (*kept, string)) *nightly {
+	return &nightly{T: k.T, master: k.state,
+		pid: func(agent int) int {
+			host, name := of(agent)
+			return host.pid(name)
+		},
+		folder: func(agent int) string {
+			host, name := of(agent)
+			return filepath.Join(host.state, name)
+		},
+		well: func(out string) {
+			for began := time.Now(); ; time.Sleep(time.Second / 10) {
+				k.well()
+				status, _ := script(k.T, k.state, nil, "status") // it may tell of servers that ended
+				left := processes(out)
+				if strings.Count(status, " 0 taken") == 3 && len(left) == 0 {
+					return
+				}
+				if time.Since(began) > patience {
+					k.Fatalf("left behind: %v; %s", left, status)
+				}
+			}
+		},
+	}
 }
 
 // Nights with a library, in each of which something happens to an agent, end
@@ -118,54 +242,87 @@ func TestNightsWithFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each night takes a stall or two")
 	}
-	t.Parallel()
-	n, stall := 2, 20*time.Second // of a machine that is busy with other things
+	t.Run("gates", func(t *testing.T) {
+		needRoot(t)
+		nightsWithFaults(nightlyGates(t))
+	})
+	t.Run("fence", func(t *testing.T) {
+		needRoot(t)
+		nightsWithFaults(nightlyFence(t))
+	})
+	t.Run("open", func(t *testing.T) { nightsWithFaults(nightlyOpen(t)) })
+}
+
+func nightsWithFaults(n *nightly) {
+	nightCount, stall := 2, "20s" // of a machine that is busy with other things
 	if long() {
-		n, stall = 10, 6*time.Second
+		nightCount, stall = 10, "10s"
 	}
-	c := startCluster(t, 3, 4)
-	dir := t.TempDir()
-	r := rand.New(rand.NewPCG(3, uint64(n)))
-	for i, night := range nights.Crawl(t, dir, n, 60) {
-		run := func(name string, e engine.Engine) *job.Summary {
-			cfg := config.Default()
-			cfg.Library.Path, cfg.Library.Night = filepath.Join(dir, "library"), night // files name it
-			_ = os.Rename(filepath.Join(dir, "library-"+name), cfg.Library.Path)       // there is none in the first night
-			defer func() {
-				if err := os.Rename(cfg.Library.Path, filepath.Join(dir, "library-"+name)); err != nil {
-					t.Error(err)
-				}
-			}()
-			s, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, night+".jsonl")}, Out: filepath.Join(dir, name+"-"+night), Config: cfg, Engine: e, Log: testLog(t)})
+	dir := n.TempDir()
+	library := filepath.Join(dir, "library") // files name it
+	seed := uint64(time.Now().UnixNano())
+	n.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 3))
+	for i, night := range nights.Crawl(n, dir, nightCount, 60) {
+		run := func(name string, more ...string) (said string) {
+			_ = os.Rename(filepath.Join(dir, "library-"+name), library) // there is none in the first night
+			cmd := n.run(append([]string{"run", filepath.Join(dir, night+".jsonl"), "--out", filepath.Join(dir, name+"-"+night), "--library", library, "--night", night}, more...)...)
+			text, err := cmd.CombinedOutput()
 			if err != nil {
-				t.Fatalf("%s, night %s: %v", name, night, err)
+				n.Fatalf("%s, night %s: %v: %s", name, night, err, text)
 			}
-			return s
+			if err := os.Rename(library, filepath.Join(dir, "library-"+name)); err != nil {
+				n.Error(err)
+			}
+			return string(text)
 		}
-		run("local", local.New(2))
-		f, agent, struck := nightFaults[i%len(nightFaults)], r.IntN(3), make(chan struct{})
+		run("local")
+		f := nightFaults[i%len(nightFaults)]
+		if f.root && os.Geteuid() != 0 {
+			n.Logf("night %s: only root can make that an agent %s", night, f.name)
+			f = nightFaults[0]
+		}
+		agent := 1 + r.IntN(2) // the first of several hosts has the master, and the command
 		delay := time.Duration(r.IntN(3000)) * time.Millisecond
 		out := filepath.Join(dir, "gleam-"+night)
+		mend := make(chan func(), 1)
+		ended := make(chan struct{})
 		go func() {
-			defer close(struck)
-			for t.Context().Err() == nil {
-				if begun, _ := filepath.Glob(filepath.Join(out, attempt.Scratch)); len(begun) > 0 {
-					break
+			for begun := []string(nil); len(begun) == 0; time.Sleep(5 * time.Millisecond) {
+				begun, _ = filepath.Glob(filepath.Join(out, attempt.Scratch)) // the pattern is a good one
+				select {
+				case <-ended:
+					mend <- nil
+					return
+				default:
 				}
-				time.Sleep(5 * time.Millisecond)
 			}
 			time.Sleep(delay)
-			f.strike(c, agent)
+			select {
+			case <-ended:
+				mend <- nil
+			default:
+				mend <- f.strike(n, agent)
+			}
 		}()
 		began := time.Now()
-		s := run("gleam", newEngine(t, Options{Master: c.master, Stall: stall}))
-		<-struck
-		t.Logf("night %s, agent %d %s after %v: done in %v, left out %+v", night, agent, f.name, delay, time.Since(began).Round(time.Second/10), s.LeftOut)
-		f.mend(c, agent)
-		c.wait(3)
-		c.left(out)
+		said := run("gleam", "--engine", "gleam", "--master", n.master, "--set", "execution.stall="+stall)
+		close(ended)
+		var left []string
+		for line := range strings.Lines(said) {
+			if strings.Contains(line, "goes on without") || strings.Contains(line, "trying again") {
+				left = append(left, fmt.Sprintf("%.200s", strings.TrimSpace(line)))
+			}
+		}
+		n.Logf("night %s, agent %d %s after %v: done in %v; %q", night, agent, f.name, delay, time.Since(began).Round(time.Second/10), left)
+		if mend := <-mend; mend != nil {
+			mend()
+		} else {
+			n.Errorf("night %s: the agent %s too late: it shows nothing", night, f.name)
+		}
+		n.well(out)
 		for _, folder := range []string{rundir.Fingerprints, rundir.Matches, rundir.Clusters, rundir.Removed, rundir.Clean} {
-			sameTree(t, filepath.Join(dir, "local-"+night, folder), filepath.Join(out, folder))
+			sameTree(n.T, filepath.Join(dir, "local-"+night, folder), filepath.Join(out, folder))
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -49,11 +50,7 @@ type Fence struct{ folder string }
 func Find(master string) (*Fence, string, error) {
 	folder := master
 	if !filepath.IsAbs(master) {
-		state := os.Getenv("XDG_STATE_HOME")
-		if state == "" {
-			state = filepath.Join(home(), ".local", "state")
-		}
-		folder = filepath.Join(state, "neardup", "cluster")
+		folder = filepath.Join(state(), "cluster")
 	}
 	text, err := os.ReadFile(filepath.Join(folder, addressFile))
 	address := strings.TrimSpace(string(text))
@@ -64,6 +61,25 @@ func Find(master string) (*Fence, string, error) {
 		return nil, master, nil //nolint:nilerr // it has no fence
 	}
 	return &Fence{folder: folder}, address, nil
+}
+
+// state is where the programs of this user keep what is theirs on this host.
+func state() string {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if dir == "" {
+		dir = filepath.Join(home(), ".local", "state")
+	}
+	return filepath.Join(dir, "neardup")
+}
+
+// Turns is the file whose lock a run holds while it takes slots of the cluster
+// whose master is at HOST:PORT: in the cluster's state folder or, where f is nil
+// and the cluster may be another user's, in a folder of this user.
+func (f *Fence) Turns(master string) string {
+	if f != nil {
+		return filepath.Join(f.folder, "turns.lock")
+	}
+	return filepath.Join(state(), "turns", url.PathEscape(master)+".lock")
 }
 
 // home is the user's home, as cluster.sh knows it: HOME, or where that is unset

@@ -217,6 +217,24 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Clusters do not share their turns, nor do users.
+func TestTurns(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "/home/one")
+	for _, c := range []struct {
+		fence        *Fence
+		master, want string
+	}{
+		{nil, "10.0.0.5:45326", "/home/one/neardup/turns/10.0.0.5:45326.lock"},
+		{nil, "../a:1", "/home/one/neardup/turns/..%2Fa:1.lock"},
+		{&Fence{folder: "/state/a"}, "127.0.0.1:45326", "/state/a/turns.lock"},
+		{&Fence{folder: "/state/b"}, "127.0.0.1:45326", "/state/b/turns.lock"},
+	} {
+		if got := c.fence.Turns(c.master); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
 // Without HOME the default state folder is where cluster.sh, a shell, has it.
 func TestHome(t *testing.T) {
 	for _, set := range []string{"/somewhere", ""} {

@@ -5,37 +5,45 @@ package supervise
 import (
 	"context"
 	"errors"
-	"net"
-	"syscall"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 )
 
-// turn is a flow's turn to take slots of a cluster: of the runs of this host
-// one has it, from before it looks for free slots until its workers stand on
+// turn is a flow's turn to take slots of a cluster: of the user's runs on this
+// host one has it, from before it looks for free slots until its workers stand on
 // the agents, and the master knows that the slots are taken. Two runs that
 // begin a flow at the same moment would both take the same.
 type turn struct {
-	l      net.Listener // holds the turn: the kernel ends it with the process
+	lock   *flock.Flock // the kernel unlocks it with the end of the process
 	wanted int          // slots
 }
 
-// takeTurn waits for the turn at so many slots of the master's cluster. It has
-// it anyway after that patience: a run that hangs keeps no other from its work.
-func takeTurn(ctx context.Context, master string, wanted int, patience time.Duration) (*turn, error) {
-	for began := time.Now(); ; {
-		l, err := net.Listen("unix", "@neardup-slots/"+master)
-		if err == nil {
-			return &turn{l: l, wanted: wanted}, nil
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) || time.Since(began) > patience {
-			return &turn{wanted: wanted}, nil
-		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
-			return nil, err
-		}
+// takeTurn waits for the turn at so many slots of a cluster: for the lock of the
+// file, which nobody but the user can hold, since its folder is made for him
+// alone. It has the turn anyway after that patience: a run that hangs keeps no
+// other from its work. Where the file cannot be locked there are no turns.
+func takeTurn(ctx context.Context, log *slog.Logger, path string, wanted int, patience time.Duration) (*turn, error) {
+	t := &turn{lock: flock.New(path, flock.SetPermissions(0o644)), wanted: wanted} // root's, too, may be locked by the user
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		_, err = t.lock.TryLockContext(waiting, 100*time.Millisecond)
 	}
+	switch {
+	case ctx.Err() != nil:
+		t.end()
+		return nil, ctx.Err()
+	case err != nil && !errors.Is(err, context.DeadlineExceeded):
+		log.Warn("runs that begin a flow at the same moment may take the same slots", "error", err)
+	}
+	return t, nil
 }
 
 // look ends the turn once all of the flow's workers have reported.
@@ -51,9 +59,4 @@ func (t *turn) look(all []attempt.Progress) {
 	}
 }
 
-func (t *turn) end() {
-	if t.l != nil {
-		_ = t.l.Close() // nothing was written
-		t.l = nil
-	}
-}
+func (t *turn) end() { _ = t.lock.Close() } // nothing was written

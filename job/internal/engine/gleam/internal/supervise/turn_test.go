@@ -3,8 +3,12 @@
 package supervise
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,27 +18,35 @@ import (
 // One flow has the turn at a cluster until its workers have reported or it ends;
 // of another cluster another has it; after some patience it is not waited for.
 func TestTurn(t *testing.T) {
-	const master = "turn.test:1"
-	first, err := takeTurn(t.Context(), master, 2, 0)
-	if err != nil || first.l == nil {
+	dir := filepath.Join(t.TempDir(), "turns")
+	path := filepath.Join(dir, "one.lock")
+	take := func(ctx context.Context, path string, patience time.Duration) (*turn, error) {
+		return takeTurn(ctx, slog.New(slog.DiscardHandler), path, 2, patience)
+	}
+	first, err := take(t.Context(), path, time.Hour)
+	if err != nil || !first.lock.Locked() {
 		t.Fatal(first, err)
 	}
-	other, err := takeTurn(t.Context(), "turn.test:2", 2, 0)
-	if err != nil || other.l == nil {
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("others may hold the turn: %v, %v", info, err)
+	}
+	other, err := take(t.Context(), filepath.Join(dir, "other.lock"), time.Hour)
+	if err != nil || !other.lock.Locked() {
 		t.Fatal(other, err)
 	}
 	other.end()
-	if late, err := takeTurn(t.Context(), master, 2, 0); err != nil || late.l != nil {
-		t.Errorf("two have the turn: %v, %v", late, err)
+	began := time.Now()
+	if late, err := take(t.Context(), path, 300*time.Millisecond); err != nil || late.lock.Locked() || time.Since(began) < 300*time.Millisecond {
+		t.Errorf("two have the turn, or it was not waited for: %v, %v", late, err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := takeTurn(short, master, 2, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := take(short, path, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	next := make(chan *turn)
 	go func() {
-		second, _ := takeTurn(t.Context(), master, 2, time.Hour) // nil with an error
+		second, _ := take(t.Context(), path, time.Hour) // nil with an error
 		next <- second
 	}()
 	for _, all := range [][]attempt.Progress{nil, {{Stage: attempt.Driver}, {Stage: "deal"}}, {{Stage: attempt.Driver}, {Stage: "deal"}, {Stage: "match"}}} {
@@ -46,9 +58,32 @@ func TestTurn(t *testing.T) {
 		first.look(all)
 	}
 	second := <-next
-	if second == nil || second.l == nil {
+	if second == nil || !second.lock.Locked() {
 		t.Fatal("the second run did not get its turn")
 	}
 	second.end()
+	second.end()
+}
+
+// A file that was left says nothing; where there can be none, a flow goes on
+// without a turn, and it is told.
+func TestTurnFiles(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, "left.lock")
+	if err := os.WriteFile(left, []byte("process 1\n"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	first, err := takeTurn(t.Context(), log, left, 1, time.Hour)
+	if err != nil || !first.lock.Locked() || said.Len() > 0 {
+		t.Errorf("%v, %v: %s", first, err, &said)
+	}
+	first.end()
+	second, err := takeTurn(t.Context(), log, filepath.Join(left, "turns", "x.lock"), 1, time.Hour)
+	if err != nil || second.lock.Locked() || said.Len() == 0 {
+		t.Errorf("%v, %v: %s", second, err, &said)
+	}
+	second.look(make([]attempt.Progress, 3))
 	second.end()
 }

@@ -1,0 +1,94 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+)
+
+// meet connects to a crowd and returns both ends.
+func meet(t *testing.T, c *crowd) (here net.Conn, there *guest) {
+	t.Helper()
+	here, err := net.Dial("tcp", c.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = here.Close() }) // it may be closed already
+	conn, err := c.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return here, conn.(*guest)
+}
+
+// Beyond the bound the connection goes that is waited for longest, none that is
+// served; where all are, the next waits until one ends or is waited for again.
+func TestCrowd(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCrowd(l, 3)
+	work := func(g *guest) { arrived(introduce(context.Background(), g)) }
+	_, a := meet(t, c)
+	farB, b := meet(t, c)
+	_, d := meet(t, c)
+	work(a)
+	_, e := meet(t, c)
+	if a.gone || !b.gone || d.gone {
+		t.Errorf("gone: %v, %v, %v, want the oldest that is waited for", a.gone, b.gone, d.gone)
+	}
+	_ = farB.SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := farB.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it is not told: %d, %v", n, err)
+	}
+	if b.Close() == nil || c.open != 3 {
+		t.Errorf("a second end counts: %d are open", c.open)
+	}
+	work(d)
+	work(e)
+	for _, free := range []func(){
+		func() { _ = a.Close() },                                                   // one ends
+		func() { c.state(d, http.StateIdle) },                                      // one is waited for again
+		func() { c.state(b, http.StateIdle); work(e); c.state(e, http.StateIdle) }, // not one that has gone
+	} {
+		next := make(chan *guest)
+		go func() {
+			_, g := meet(t, c)
+			work(g)
+			next <- g
+		}()
+		select {
+		case g := <-next:
+			t.Fatalf("%d are open: %v", c.open, g)
+		case <-time.After(100 * time.Millisecond):
+		}
+		free()
+		<-next
+	}
+	if !d.gone || !e.gone || c.open != 3 || c.waiting.Len() != 0 {
+		t.Errorf("gone: %v, %v; %d are open, %d waited for", d.gone, e.gone, c.open, c.waiting.Len())
+	}
+	// An end of the listener ends who waits.
+	last, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer last.Close()
+	failed := make(chan error)
+	go func() {
+		_, err := c.Accept()
+		failed <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
