@@ -130,7 +130,7 @@ type Candidate struct {
 // tables and keys that two documents share the first alone reports them: ok is
 // false for the others, as it is for documents that are not the same. A pair
 // whose texts have to decide is data.Open; one of the table Samples always is,
-// and every key that the two share reports it, for any of them may be hot. A
+// and each candidate of it reports it: any key that the two share may be hot. A
 // Verifier's candidates are of one set of documents.
 func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 	if v.rule.Verified && !v.owns(c, a, b) {

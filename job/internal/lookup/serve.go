@@ -38,7 +38,7 @@ type ServerOptions struct {
 	Answer   time.Duration // to work on a request, then the answer is 503; 10 s
 	End      time.Duration // for what is under way when the service ends; 5 s
 	Workers  int           // requests that are worked on at once; two for each core
-	Conns    int           // connections at once; for one more another goes, see crowd; 1,024
+	Conns    int           // connections at once; for one more another goes, see limitedListener; 1,024
 	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 64 MiB
 	Work     int64         // bytes of those that are worked on at once, each of which takes some ten times its bytes; 12 MiB
 	Interval time.Duration // between looks at whether the library has changed; 2 s
@@ -144,11 +144,11 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 // Serve answers on l until ctx ends, then lets what is under way end. It
 // follows the library.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	guests := newCrowd(l, s.o.Conns)
+	limited := newLimited(l, s.o.Conns)
 	server := &http.Server{
 		Handler:           s.Handler(),
-		ConnState:         guests.state,
-		ConnContext:       introduce,
+		ConnState:         limited.state,
+		ConnContext:       withConn,
 		ReadHeaderTimeout: s.o.Header, ReadTimeout: s.o.Read, WriteTimeout: s.o.Write, IdleTimeout: s.o.Idle,
 		MaxHeaderBytes: 64 << 10,
 	}
@@ -159,7 +159,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		s.follow(following)
 	}()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(guests) }()
+	go func() { failed <- server.Serve(limited) }()
 	var err error
 	select {
 	case err = <-failed:

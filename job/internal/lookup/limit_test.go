@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// meet connects to a crowd and returns both ends.
-func meet(t *testing.T, c *crowd) (here net.Conn, there *guest) {
+// connect connects to a listener and returns both ends.
+func connect(t *testing.T, c *limitedListener) (here net.Conn, there *limitedConn) {
 	t.Helper()
 	here, err := net.Dial("tcp", c.Addr().String())
 	if err != nil {
@@ -22,23 +22,23 @@ func meet(t *testing.T, c *crowd) (here net.Conn, there *guest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return here, conn.(*guest)
+	return here, conn.(*limitedConn)
 }
 
 // Beyond the bound the connection goes that is waited for longest, none that is
 // served; where all are, the next waits until one ends or is waited for again.
-func TestCrowd(t *testing.T) {
+func TestLimitedListener(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCrowd(l, 3)
-	work := func(g *guest) { arrived(introduce(context.Background(), g)) }
-	_, a := meet(t, c)
-	farB, b := meet(t, c)
-	_, d := meet(t, c)
+	c := newLimited(l, 3)
+	work := func(g *limitedConn) { arrived(withConn(context.Background(), g)) }
+	_, a := connect(t, c)
+	farB, b := connect(t, c)
+	_, d := connect(t, c)
 	work(a)
-	_, e := meet(t, c)
+	_, e := connect(t, c)
 	if a.gone || !b.gone || d.gone {
 		t.Errorf("gone: %v, %v, %v, want the oldest that is waited for", a.gone, b.gone, d.gone)
 	}
@@ -56,9 +56,9 @@ func TestCrowd(t *testing.T) {
 		func() { c.state(d, http.StateIdle) },                                      // one is waited for again
 		func() { c.state(b, http.StateIdle); work(e); c.state(e, http.StateIdle) }, // not one that has gone
 	} {
-		next := make(chan *guest)
+		next := make(chan *limitedConn)
 		go func() {
-			_, g := meet(t, c)
+			_, g := connect(t, c)
 			work(g)
 			next <- g
 		}()
