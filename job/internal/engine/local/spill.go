@@ -267,16 +267,14 @@ func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found
 		if err != nil {
 			return err
 		}
-		values := make([]F, 0, len(heads)/w)
-		for ; len(heads) > 0; heads = heads[w:] {
-			f := value[F](heads)
-			values = append(values, f)
-			if table+1 < s.plan.Tables() {
-				if err := s.putBlock(blocks[worker], table+1, f, heads[:w]); err != nil {
+		if table+1 < s.plan.Tables() {
+			for at := 0; at < len(heads); at += w {
+				if err := s.putBlock(blocks[worker], table+1, value[F](heads[at:]), heads[at:at+w]); err != nil {
 					return err
 				}
 			}
 		}
+		values := inPlace[F](heads)
 		if joiners[worker] == nil {
 			joiners[worker] = hamming.NewJoiner[F]()
 		}
@@ -520,4 +518,14 @@ func value[F hamming.Fingerprint](b []byte) (f F) {
 		w[i] = binary.BigEndian.Uint64(b[8*i:])
 	}
 	return f
+}
+
+// inPlace unpacks fingerprints, back to back, where they stand.
+func inPlace[F hamming.Fingerprint](b []byte) []F {
+	w := width[F]()
+	all := unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/w)
+	for i := range all {
+		all[i] = value[F](b[i*w:])
+	}
+	return all
 }
