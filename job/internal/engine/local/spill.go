@@ -43,7 +43,7 @@ type spiller[F hamming.Fingerprint] struct {
 	blocks   int            // buckets of a table of the plan
 	open     *spill.Buckets // candidates, by their first document
 	chunks   int            // of documents whose views fit into memory
-	advance  func(int64)    // a part of the search for near fingerprints is done
+	advance  func(int64)    // told of parts of the search for near fingerprints
 }
 
 func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) (err error) {
@@ -154,7 +154,8 @@ func (s *spiller[F]) chunkDocuments() uint64 {
 // are within the distance.
 func (s *spiller[F]) near(ctx context.Context) (err error) {
 	tables := s.plan.Tables()
-	s.advance = s.job.Begin(int64(s.documents.Parts()+3*s.n+tables*s.blocks), "parts")
+	passes := 4 + tables // deal, collapse, the tables, and name twice
+	s.advance = s.job.Begin(int64(passes*passParts), "parts")
 	raw := s.buckets(s.n, width[F]()+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, raw.Close()) }()
 	if err := s.deal(ctx, raw); err != nil {
@@ -177,11 +178,17 @@ func (s *spiller[F]) near(ctx context.Context) (err error) {
 	return s.name(ctx, found)
 }
 
+// passParts is how many parts each pass over the fingerprints counts for.
+const passParts = 1000
+
+// done says that item i of a pass of n is done.
+func (s *spiller[F]) done(i, n int) { s.advance(int64(passParts*(i+1)/n - passParts*i/n)) }
+
 // deal deals the fingerprints of the documents, and these.
 func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
 	out := s.dealers(raw)
 	err := s.each(ctx, s.documents.Parts(), func(worker, split int) error {
-		defer s.advance(1)
+		defer s.done(split, s.documents.Parts())
 		var record []byte
 		return s.documents.Each(ctx, s.documents.First(split), s.documents.First(split+1), 0, func(doc uint64, r *views.Row) error {
 			if !r.View.Normal {
@@ -202,7 +209,7 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 	compare, candidates := s.comparers()
 	out, blocks := s.dealers(s.distinct), s.dealers(first)
 	err := s.each(ctx, s.n, func(worker, b int) error {
-		defer s.advance(1)
+		defer s.done(b, s.n)
 		heads, err := raw.Load(b)
 		if err != nil {
 			return err
@@ -262,7 +269,7 @@ func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found
 	joiners := make([]*hamming.Joiner[F], s.workers)
 	out, blocks := s.dealers(found), s.dealers(next)
 	err := s.each(ctx, s.blocks, func(worker, b int) error {
-		defer s.advance(1)
+		defer s.done(b, s.blocks)
 		heads, err := this.Load(b)
 		if err != nil {
 			return err
@@ -333,7 +340,7 @@ func (s *spiller[F]) name(ctx context.Context, found *spill.Buckets) (err error)
 // the fingerprint that each begins with: mapper.MostNear at most.
 func (s *spiller[F]) eachNamed(ctx context.Context, records *spill.Buckets, yield func(worker int, head, tail []byte, docs []uint64) error) error {
 	return s.each(ctx, s.n, func(worker, b int) error {
-		defer s.advance(1)
+		defer s.done(b, s.n)
 		if records.Len(b) == 0 {
 			return nil
 		}
