@@ -360,7 +360,8 @@ func (d *decider) cluster(ctx context.Context) error {
 
 // join joins copies that contain each other and no third to clusters.
 func (d *decider) join() {
-	d.clusters = d.copies
+	d.multiple = sizesOf(d.copies)
+	d.clusters, d.sizes = d.copies, d.multiple
 	if len(d.contained) > 0 {
 		joined := reducer.NewComponents(len(d.copies))
 		for i, first := range d.copies {
@@ -371,8 +372,8 @@ func (d *decider) join() {
 		for i := range d.clusters {
 			d.clusters[i] = joined.Root(uint32(i))
 		}
+		d.sizes = sizesOf(d.clusters)
 	}
-	d.multiple, d.sizes = sizesOf(d.copies), sizesOf(d.clusters)
 	d.nameClusters()
 }
 
