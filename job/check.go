@@ -202,7 +202,7 @@ func (d *decider) verdict(rule *mapper.Rule, verify *mapper.Verifier, s *sample,
 // first is the first document of a document's unit.
 func (d *decider) first(doc uint64) uint64 {
 	if i, ok := d.matched.Index(doc); ok {
-		return d.numbers[d.units[i]]
+		return d.number(d.units[i])
 	}
 	return doc
 }
@@ -213,7 +213,7 @@ func (d *decider) compare(ctx context.Context, s *sample) error {
 	if i, ok := d.matched.Index(s.doc); ok {
 		var m reducer.Match
 		if m, _, found = d.match(i); found {
-			match, distance = d.numbers[m.Doc], int(m.Distance)
+			match, distance = d.number(m.Doc), int(m.Distance)
 			if !m.Same {
 				distance += notSame
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
@@ -88,7 +89,6 @@ type decider struct {
 	resolved  []pairs.Pair // in order
 
 	matched  *engine.Subset
-	numbers  []uint64      // document by index
 	units    []uint32      // by index: the first of the documents that nothing tells apart
 	short    []bool        // by index: it is a short text that equals another
 	second   []uint32      // by first of a unit: its second; 0 without one
@@ -150,19 +150,20 @@ func (d *decider) text(a, b uint64) (p pairs.Pair, ok bool) {
 	return d.resolved[at], true
 }
 
-// eachPair calls yield with the pairs of the firsts of units, each once: those
-// that are the same, and those of which one document contains the other.
+// eachPair calls yield with the pairs of the firsts of units, each once, in no
+// order and concurrently: those that are the same, and those of which one
+// document contains the other.
 func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) error {
 	path := d.run.dir.Path(rundir.State, matchedFile)
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	advance, read, told := d.run.job.Begin(info.Size(), "bytes"), int64(0), int64(0)
-	err = pairs.Each(ctx, path, func(p pairs.Pair) error {
-		if read += pairs.RecordBytes; read-told >= 1<<20 {
-			advance(read - told)
-			told = read
+	const step = 1 << 20 // bytes
+	advance, read := d.run.job.Begin(info.Size(), "bytes"), atomic.Int64{}
+	err = pairs.Concurrently(ctx, path, d.run.workers, func(p pairs.Pair) error {
+		if n := read.Add(pairs.RecordBytes); n%step < pairs.RecordBytes {
+			advance(step)
 		}
 		if p.Evidence.Reason == data.Open {
 			return nil // it is among the resolved
@@ -175,7 +176,7 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 		}
 	}
 	if err == nil {
-		advance(info.Size() - told)
+		advance(info.Size() - read.Load()/step*step)
 	}
 	return err
 }
@@ -222,9 +223,11 @@ func (d *decider) gather(ctx context.Context) error {
 		d.matched.Add(doc)
 	}
 	d.matched.Seal()
-	d.numbers = d.matched.Members()
 	return nil
 }
+
+// number is the document of an index.
+func (d *decider) number(i uint32) uint64 { return d.matched.Member(i) }
 
 // index is the index of a document that has one.
 func (d *decider) index(doc uint64) uint32 {
@@ -235,7 +238,7 @@ func (d *decider) index(doc uint64) uint32 {
 // reduce finds units, best matches with their evidence, and connected
 // components.
 func (d *decider) reduce(ctx context.Context) error {
-	n := len(d.numbers)
+	n := d.matched.Len()
 	d.units, d.short, d.second = make([]uint32, n), make([]bool, n), make([]uint32, n)
 	for i := range d.units {
 		d.units[i] = uint32(i)
@@ -255,6 +258,7 @@ func (d *decider) reduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var mu sync.Mutex // of what is counted of contained documents
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
 		a, b, same := d.index(p.A), d.index(p.B), p.Evidence.Reason.Same()
 		d.best.Add(a, b, p.Distance, same)
@@ -262,6 +266,8 @@ func (d *decider) reduce(ctx context.Context) error {
 			d.components.Add(a, b)
 			return nil
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		d.counts.Contained++
 		if d.run.config.Clusters.Contained {
 			d.contained = append(d.contained, [2]uint32{a, b})
@@ -326,8 +332,8 @@ func (d *decider) equality(i uint32) evidence {
 // the clean dump and later nights go by copies, so a document stays beside what
 // contains it, and no digest ties the stories of one night to those of the next.
 func (d *decider) cluster(ctx context.Context) error {
-	labels := make([]uint32, len(d.numbers))
-	spread := make([]uint32, len(d.numbers)) // by root: units
+	labels := make([]uint32, d.matched.Len())
+	spread := make([]uint32, d.matched.Len()) // by root: units
 	for i := range uint32(len(labels)) {
 		labels[i] = d.components.Root(i)
 		if d.units[i] == i {
@@ -393,9 +399,12 @@ func (d *decider) cut(ctx context.Context, wide map[uint32]*component, labels []
 			c.add(uint32(i), d.units[i])
 		}
 	}
+	var mu sync.Mutex // of their pairs
 	err := d.eachPair(ctx, func(p pairs.Pair) error {
 		a, b := d.index(p.A), d.index(p.B)
 		if c, ok := wide[labels[a]]; ok && p.Evidence.Reason.Same() {
+			mu.Lock()
+			defer mu.Unlock()
 			c.pairs = append(c.pairs, [2]uint32{a, b})
 		}
 		return nil
@@ -511,11 +520,11 @@ func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
 		}
 		return nil
 	}
-	values := make([]float64, len(d.numbers)) // by index
+	values := make([]float64, d.matched.Len()) // by index
 	err := d.run.eachSplit(ctx, func(task int) error {
-		i, end := d.indices(task)
+		i, _ := d.indices(task)
 		return d.documents.Scan(d.documents.First(task), d.documents.First(task+1), views.Keep, func(doc uint64, r *views.Row) error {
-			if i < end && d.numbers[i] == doc {
+			if d.matched.Has(doc) {
 				values[i] = r.Keep
 				i++
 			}
@@ -536,11 +545,11 @@ func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
 // representative there, if the clean dump leaves those out: what the first of
 // these documents in the run is the same as.
 func (d *decider) inherit() {
-	if c := d.run.config; c.Output.Earlier != config.EarlierDrop && c.Clusters.Keep != config.KeepEarliest {
+	if c := d.run.config; d.earlier == nil || c.Output.Earlier != config.EarlierDrop && c.Clusters.Keep != config.KeepEarliest {
 		return
 	}
 	for i, l := range d.copies {
-		if same := d.earlier[d.numbers[i]].Same(); same != nil && d.keepers[l] != noDocument {
+		if same := d.earlier[d.number(uint32(i))].Same(); same != nil && d.keepers[l] != noDocument {
 			d.keepers[l] = noDocument
 			of := d.lineage[l]
 			of.kept = same
@@ -554,7 +563,7 @@ func (d *decider) measure(ctx context.Context) error {
 	if !d.run.job.Cleans() {
 		return nil
 	}
-	d.kept = slices.Repeat([]decision.Kept{decision.NoneKept()}, len(d.numbers))
+	d.kept = slices.Repeat([]decision.Kept{decision.NoneKept()}, d.matched.Len())
 	note := func(i, other uint32, p *pairs.Pair) {
 		if k := d.stands(i); k != noDocument && d.units[k] == other {
 			d.kept[i].Distance, d.kept[i].Containment = p.Distance, p.Containment
@@ -601,15 +610,13 @@ func (d *decider) remove(i uint32, out *decision.Decision) {
 		if out.Kept = d.kept[d.units[i]]; d.units[k] == d.units[i] {
 			out.Kept.Distance = 0
 		}
-		out.Kept.Doc = d.numbers[k]
+		out.Kept.Doc = d.number(k)
 	}
 }
 
 // indices are those of the documents of a split: from first to last − 1.
-func (d *decider) indices(task int) (first, last int) {
-	first, _ = slices.BinarySearch(d.numbers, d.documents.First(task))
-	last, _ = slices.BinarySearch(d.numbers, d.documents.First(task+1))
-	return first, last
+func (d *decider) indices(task int) (first, last uint32) {
+	return d.matched.Rank(d.documents.First(task)), d.matched.Rank(d.documents.First(task + 1))
 }
 
 // write writes the decisions of each split.
@@ -628,14 +635,14 @@ func (d *decider) write(ctx context.Context) error {
 		}
 		var decided decision.Decision
 		for ; i < end || len(others) > 0; i++ {
-			for len(others) > 0 && (i == end || others[0].Doc < d.numbers[i]) {
+			for len(others) > 0 && (i == end || others[0].Doc < d.number(i)) {
 				out.Add(&others[0])
 				others = others[1:]
 			}
 			if i == end {
 				break
 			}
-			decided = d.decision(uint32(i))
+			decided = d.decision(i)
 			if decided.Earlier {
 				earlier++
 			}
@@ -703,18 +710,18 @@ func undecided(doc uint64) decision.Decision {
 // decision is what was decided of index i: of the equally near matches an
 // earlier night's comes first, and before one that is not the same.
 func (d *decider) decision(i uint32) decision.Decision {
-	out := undecided(d.numbers[i])
+	out := undecided(d.number(i))
 	m, e, ok := d.match(i)
-	if previous := d.earlier.match(d.numbers[i]); previous != nil && (!ok || !m.Same || previous.Distance <= int(m.Distance)) {
+	if previous := d.earlier.match(d.number(i)); previous != nil && (!ok || !m.Same || previous.Distance <= int(m.Distance)) {
 		out.Earlier = true
 	} else if ok {
-		out.Match, out.Distance, out.Evidence, out.Overlap = d.numbers[m.Doc], m.Distance, e.Evidence, e.overlap
+		out.Match, out.Distance, out.Evidence, out.Overlap = d.number(m.Doc), m.Distance, e.Evidence, e.overlap
 	}
 	if l := d.clusters[i]; d.isCluster(l) {
-		out.Cluster, out.Size, out.Keeper = d.numbers[l], d.sizes[l], d.keepers[d.copies[i]] == i
+		out.Cluster, out.Size, out.Keeper = d.number(l), d.sizes[l], d.keepers[d.copies[i]] == i
 	}
 	if l := d.copies[i]; d.hasCopies(l) {
-		out.Copies = d.numbers[l]
+		out.Copies = d.number(l)
 	}
 	d.remove(i, &out)
 	return out
@@ -743,9 +750,9 @@ func (d *decider) largest() {
 		top = top[:min(len(top), n)]
 	}
 	for _, l := range top {
-		c := largestCluster{Cluster: d.numbers[l], ID: d.ids[l], Example: d.numbers[l], Size: int64(d.sizes[l])}
+		c := largestCluster{Cluster: d.number(l), ID: d.ids[l], Example: d.number(l), Size: int64(d.sizes[l])}
 		if keeper := d.keepers[l]; keeper != noDocument {
-			c.Example = d.numbers[keeper]
+			c.Example = d.number(keeper)
 		}
 		d.counts.Largest = append(d.counts.Largest, c)
 	}
@@ -773,13 +780,15 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	for _, m := range members {
 		d.counts.Pairs += int64(len(m)) * int64(len(m)-1) / 2
 	}
+	var between atomic.Int64
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
-		d.counts.Pairs += int64(len(of(d.index(p.A)))) * int64(len(of(d.index(p.B))))
+		between.Add(int64(len(of(d.index(p.A)))) * int64(len(of(d.index(p.B)))))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	d.counts.Pairs += between.Load()
 	if limit := d.run.config.Match.MaxPairs; d.counts.Pairs > limit {
 		return fmt.Errorf("%d pairs are more than %d: identical pages make the square of their number; raise match.max_pairs, or leave --pairs out and use the clusters", d.counts.Pairs, limit)
 	}
@@ -795,7 +804,7 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 		if i > j {
 			i, j, e = j, i, e.reverse()
 		}
-		p := pairs.Pair{Pair: data.Pair{A: d.numbers[i], B: d.numbers[j], Distance: distance, Evidence: e.Evidence}, Overlap: e.overlap}
+		p := pairs.Pair{Pair: data.Pair{A: d.number(i), B: d.number(j), Distance: distance, Evidence: e.Evidence}, Overlap: e.overlap}
 		record = pairs.Append(record[:0], &p)
 		return deal.Put(d.documents.Part(p.A), record, nil)
 	}
@@ -808,7 +817,10 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 			}
 		}
 	}
+	var mu sync.Mutex // of the dealer
 	err = d.eachPair(ctx, func(p pairs.Pair) error {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, a := range of(d.index(p.A)) {
 			for _, b := range of(d.index(p.B)) {
 				if err := put(a, b, p.Distance, evidence{p.Evidence, p.Overlap}); err != nil {

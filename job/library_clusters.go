@@ -51,7 +51,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	continued := make(map[uint32][]string)
 	for i, l := range labels {
 		sizes[l]++
-		if e := d.earlier[d.numbers[i]]; e != nil {
+		if e := d.earlier[d.number(uint32(i))]; e != nil {
 			continued[l] = append(continued[l], e.Clusters...)
 		}
 	}
@@ -70,7 +70,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	for l := range uint32(len(labels)) {
 		if sizes[l] >= 2 || len(continued[l]) > 0 || joins[l] {
 			of = append(of, l)
-			founders[d.numbers[l]] = ""
+			founders[d.number(l)] = ""
 		}
 	}
 	if err := d.run.idsOf(ctx, d.documents, founders); err != nil {
@@ -80,7 +80,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	for i, l := range of {
 		slices.Sort(continued[l])
 		clusters[i] = earlier.Descent{
-			Founded: earlier.FoundedCluster(d.run.config.Library.Night, []byte(founders[d.numbers[l]])),
+			Founded: earlier.FoundedCluster(d.run.config.Library.Night, []byte(founders[d.number(l)])),
 			Earlier: slices.Compact(continued[l]), Alone: wide[d.components.Root(l)],
 		}
 	}
@@ -148,7 +148,7 @@ func (d *decider) lineages() map[uint64]engine.Lineage {
 			out.Kept, out.Night = k.ID, k.Night
 		}
 		if out != (engine.Lineage{}) {
-			all[d.numbers[l]] = out
+			all[d.number(l)] = out
 		}
 	}
 	return all

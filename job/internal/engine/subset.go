@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/bits"
+	"slices"
 	"sync/atomic"
 )
 
@@ -12,10 +13,14 @@ import (
 type Subset struct {
 	words  []atomic.Uint64
 	before []uint32 // by block of eight words: members in earlier blocks
+	blocks []uint32 // by stride of members: the block of the first of these
 	size   int
 }
 
-const blockWords = 8
+const (
+	blockWords = 8
+	stride     = blockWords * 64
+)
 
 // NewSubset returns the empty subset of documents 0 to n-1.
 func NewSubset(n uint64) *Subset {
@@ -31,14 +36,18 @@ func (s *Subset) Add(doc uint64) {
 	}
 }
 
-// Seal numbers the members; Len, Index and Members may be used from then on.
+// Seal numbers the members; Len, Index, Rank and Member may be used from then on.
 func (s *Subset) Seal() {
 	s.before = make([]uint32, (len(s.words)+blockWords-1)/blockWords)
 	for i := range s.words {
+		block := i / blockWords
 		if i%blockWords == 0 {
-			s.before[i/blockWords] = uint32(s.size)
+			s.before[block] = uint32(s.size)
 		}
 		s.size += bits.OnesCount64(s.words[i].Load())
+		if len(s.blocks)*stride < s.size { // at most once: a stride has the members of eight words
+			s.blocks = append(s.blocks, uint32(block))
+		}
 	}
 }
 
@@ -47,16 +56,45 @@ func (s *Subset) Len() int { return s.size }
 
 // Index returns the new number of doc; ok is false when it is no member.
 func (s *Subset) Index(doc uint64) (index uint32, ok bool) {
-	at := doc / 64
-	word := s.words[at].Load()
-	if word>>(doc%64)&1 == 0 {
+	if !s.Has(doc) {
 		return 0, false
 	}
-	index = s.before[at/blockWords] + uint32(bits.OnesCount64(word&(1<<(doc%64)-1)))
-	for i := at - at%blockWords; i < at; i++ {
-		index += uint32(bits.OnesCount64(s.words[i].Load()))
+	return s.Rank(doc), true
+}
+
+// Rank is how many members are smaller than doc, which may be n.
+func (s *Subset) Rank(doc uint64) uint32 {
+	at := doc / 64
+	if at == uint64(len(s.words)) {
+		return uint32(s.size)
 	}
-	return index, true
+	rank := s.before[at/blockWords] + uint32(bits.OnesCount64(s.words[at].Load()&(1<<(doc%64)-1)))
+	for i := at - at%blockWords; i < at; i++ {
+		rank += uint32(bits.OnesCount64(s.words[i].Load()))
+	}
+	return rank
+}
+
+// Member is the document that is renumbered index: the inverse of Index.
+func (s *Subset) Member(index uint32) uint64 {
+	first, last := s.blocks[index/stride], uint32(len(s.before))
+	if next := int(index/stride) + 1; next < len(s.blocks) {
+		last = s.blocks[next] + 1
+	}
+	after, _ := slices.BinarySearch(s.before[first:last], index+1)
+	block := int(first) + after - 1
+	rest := int(index - s.before[block])
+	for w := block * blockWords; ; w++ {
+		word := s.words[w].Load()
+		if n := bits.OnesCount64(word); rest >= n {
+			rest -= n
+			continue
+		}
+		for range rest {
+			word &= word - 1
+		}
+		return uint64(w*64 + bits.TrailingZeros64(word))
+	}
 }
 
 // Has reports whether doc is a member.
@@ -80,15 +118,4 @@ func (s *Subset) Any(first, last uint64) bool {
 		}
 	}
 	return false
-}
-
-// Members lists the documents in order: entry i is the one renumbered i.
-func (s *Subset) Members() []uint64 {
-	out := make([]uint64, 0, s.size)
-	for i := range s.words {
-		for w := s.words[i].Load(); w != 0; w &= w - 1 {
-			out = append(out, uint64(i*64+bits.TrailingZeros64(w)))
-		}
-	}
-	return out
 }

@@ -9,25 +9,36 @@ import (
 
 func TestSubsetRenumbersInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Uint64Range(1, 3000).Draw(t, "n")
-		docs := rapid.SliceOfN(rapid.Uint64Range(0, n-1), 0, 400).Draw(t, "documents")
+		n := rapid.Uint64Range(1, 5000).Draw(t, "n")
+		docs := rapid.SliceOfN(rapid.Uint64Range(0, n-1), 0, 3000).Draw(t, "documents")
 		s := NewSubset(n)
 		for _, d := range docs {
 			s.Add(d)
 		}
 		s.Seal()
 		want := slices.Compact(slices.Sorted(slices.Values(docs)))
-		if got := s.Members(); !slices.Equal(got, want) || s.Len() != len(want) {
-			t.Fatalf("members %v, want %v", got, want)
+		if s.Len() != len(want) {
+			t.Fatalf("%d members, want %d", s.Len(), len(want))
+		}
+		for i, d := range want {
+			if got := s.Member(uint32(i)); got != d {
+				t.Fatalf("member %d is %d, want %d", i, got, d)
+			}
 		}
 		for d := range n {
 			place, is := slices.BinarySearch(want, d)
 			if got, ok := s.Index(d); ok != is || ok && int(got) != place {
 				t.Fatalf("index of %d is %d, %t; want %d, %t", d, got, ok, place, is)
 			}
+			if got := s.Rank(d); int(got) != place {
+				t.Fatalf("%d members before %d, want %d", got, d, place)
+			}
 			if s.Has(d) != is {
 				t.Fatalf("%d is a member: %t, want %t", d, s.Has(d), is)
 			}
+		}
+		if got := s.Rank(n); int(got) != len(want) {
+			t.Fatalf("%d members before the end, want %d", got, len(want))
 		}
 		for range 20 {
 			first := rapid.Uint64Range(0, n).Draw(t, "first")

@@ -5,6 +5,7 @@ package pairs
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/state"
@@ -104,7 +106,38 @@ func (w *Writer) Abort() error { return w.out.Abort() }
 
 // Each calls yield with the pairs of the file at path, in the order in which
 // they were added, until yield returns an error or ctx ends.
-func Each(ctx context.Context, path string, yield func(Pair) error) (err error) {
+func Each(ctx context.Context, path string, yield func(Pair) error) error {
+	return blocks(ctx, path, func(b []byte) error { return unpack(b, yield) })
+}
+
+// Concurrently is Each for a yield that many workers may call at once, in no
+// order.
+func Concurrently(ctx context.Context, path string, workers int, yield func(Pair) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(workers, 1))
+	err := blocks(ctx, path, func(b []byte) error {
+		own := bytes.Clone(b)
+		group.Go(func() error { return unpack(own, yield) })
+		return nil
+	})
+	if failed := group.Wait(); failed != nil {
+		return failed // err is that ctx ended
+	}
+	return err
+}
+
+// unpack calls yield with the pairs of a block's records.
+func unpack(b []byte, yield func(Pair) error) error {
+	for ; len(b) > 0; b = b[RecordBytes:] {
+		if err := yield(Unpack(b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blocks calls yield with the records of each block of the file at path.
+func blocks(ctx context.Context, path string, yield func(records []byte) error) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -140,10 +173,8 @@ func Each(ctx context.Context, path string, yield func(Pair) error) (err error) 
 			}
 			return nil
 		}
-		for b := block[4:end]; len(b) > 0; b = b[RecordBytes:] {
-			if err := yield(Unpack(b)); err != nil {
-				return err
-			}
+		if err := yield(block[4:end]); err != nil {
+			return err
 		}
 	}
 }

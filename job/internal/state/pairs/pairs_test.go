@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -56,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestManyPairs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pairs")
-	want := make([]pairs.Pair, 10_000)
+	want := make([]pairs.Pair, 100_000)
 	for i := range want {
 		want[i].A, want[i].B = uint64(i), uint64(2*i)
 	}
@@ -65,6 +66,32 @@ func TestManyPairs(t *testing.T) {
 	}
 	if got, err := read(path); err != nil || !slices.Equal(got, want) {
 		t.Fatalf("%v: %d pairs", err, len(got))
+	}
+	seen := make([]atomic.Int32, len(want))
+	err := pairs.Concurrently(context.Background(), path, 3, func(p pairs.Pair) error {
+		if p != want[p.A] {
+			return fmt.Errorf("%v", p)
+		}
+		seen[p.A].Add(1)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range seen {
+		if n := seen[i].Load(); n != 1 {
+			t.Fatalf("pair %d came %d times", i, n)
+		}
+	}
+	full := errors.New("full")
+	err = pairs.Concurrently(context.Background(), path, 3, func(p pairs.Pair) error {
+		if p.A == 5000 {
+			return full
+		}
+		return nil
+	})
+	if !errors.Is(err, full) {
+		t.Error("the error of yield is", err)
 	}
 }
 
