@@ -158,7 +158,7 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 	if err != nil {
 		return err
 	}
-	advance, read, told := d.run.job.Begin(info.Size(), "bytes"), int64(0), int64(0)
+	advance, read, told := d.run.job.Pass.Begin(info.Size(), "bytes"), int64(0), int64(0)
 	err = pairs.Each(ctx, path, func(p pairs.Pair) error {
 		if read += pairs.RecordBytes; read-told >= 1<<20 {
 			advance(read - told)

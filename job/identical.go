@@ -37,7 +37,7 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	defer func() { err = errors.Join(err, found.Close()) }()
 	var counts [identical.EqualShort + 1]atomic.Int64
 	x := engine.Identities{
-		Documents: documents, Rule: engine.Rule(r.config.Match), Workers: r.workers, Memory: limit, Begin: r.job.Begin,
+		Documents: documents, Rule: engine.Rule(r.config.Match), Workers: r.workers, Memory: limit, Pass: r.job.Pass,
 		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
 			return r.job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
 		},

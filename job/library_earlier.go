@@ -66,7 +66,7 @@ func (r *run) previous(ctx context.Context, rec *rundir.TaskRecord) (err error) 
 		return fmt.Errorf("%s: %w", stagePrevious, err)
 	}
 	earliest := n.NewKnown(m)
-	r.job.Advance = r.job.Begin(documents, "documents")
+	r.job.Advance = r.job.Pass.Begin(documents, "documents")
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
@@ -185,19 +183,11 @@ func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskReco
 
 // eachSplit calls f for every split on the run's workers.
 func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(r.workers)
-	advance := r.job.Begin(int64(len(r.job.Splits)), "splits")
-	for task := range r.job.Splits {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			defer advance(1)
-			return engine.Guard(func() error { return f(task) })
-		})
-	}
-	return group.Wait()
+	advance := r.job.Pass.Begin(int64(len(r.job.Splits)), "splits")
+	return engine.Parallel(ctx, len(r.job.Splits), r.workers, func(_ context.Context, task int) error {
+		defer advance(1)
+		return f(task)
+	})
 }
 
 // documents opens the run's documents, once. The run closes them at its end.

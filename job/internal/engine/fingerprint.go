@@ -258,7 +258,7 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 	b.n = 0
 	defer func() {
 		now := a.in.Consumed()
-		a.job.advance(now - a.consumed)
+		a.job.Tell(now - a.consumed)
 		a.consumed = now
 	}()
 	for bytes := 0; b.n < len(b.docs) && bytes < batchBytes; {

@@ -146,7 +146,7 @@ func learn(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRec
 		}
 		rec.Outputs = []string{name}
 	}
-	job.advance(size)
+	job.Tell(size)
 	rec.RowsOut = rec.RowsIn
 	rec.Seconds = time.Since(began).Seconds()
 	return rec, job.Dir.PutRecord(rec)

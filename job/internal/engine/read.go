@@ -65,7 +65,7 @@ func read(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, er
 		n++
 		rec.RowsIn++
 		if rec.RowsIn&0xffff == 0 {
-			job.advance(0x10000)
+			job.Tell(0x10000)
 		}
 		return seen.write(row)
 	})
@@ -75,7 +75,7 @@ func read(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, er
 	if n > 0 {
 		rec.Counts[lane] += n
 	}
-	job.advance(rec.RowsIn & 0xffff)
+	job.Tell(rec.RowsIn & 0xffff)
 	if err := seen.out.Commit(); err != nil {
 		return rec, err
 	}

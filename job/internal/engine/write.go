@@ -360,7 +360,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	consumed := int64(0)
 	advance := func() {
 		now := in.Consumed()
-		job.advance(now - consumed)
+		job.Tell(now - consumed)
 		consumed = now
 	}
 	defer advance()

@@ -91,7 +91,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	cfg.Execution.Workers = l.options.Workers
 	if m.Templates {
 		cfg.Features.Templates = filepath.Join(dir, "templates")
-		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers, Pass: l.pass}.Templates(ctx, template.Options{})
+		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers, Pass: l.options.Pass}.Templates(ctx, template.Options{})
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	out := filepath.Join(dir, "out")
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg, Engine: local.New(l.options.Workers)}
 	request.Progress = func(stage string) (pass func(int64, string) func(int64), done func()) {
-		if pass = l.pass; stage == engine.StageFingerprint {
+		if pass = l.options.Pass.Begin; stage == engine.StageFingerprint {
 			pass = l.read
 		}
 		return pass, func() {}
@@ -117,7 +117,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 // read begins a pass over the texts that is told of bytes of their file.
 func (l *Lab) read(total int64, _ string) (advance func(bytes int64)) {
 	documents := int64(len(l.corpus.Documents))
-	one := l.pass(documents, PassTexts)
+	one := l.options.Pass.Begin(documents, PassTexts)
 	var mu sync.Mutex
 	var bytes, told int64
 	return func(n int64) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -110,7 +111,7 @@ const (
 
 // Read reads the finished run in directory path. pass begins a pass over its
 // splits, and returns what is told when some are done.
-func Read(ctx context.Context, path string, pass func(total int64, unit string) (advance func(int64))) (*Report, error) {
+func Read(ctx context.Context, path string, pass engine.Pass) (*Report, error) {
 	manifest, cfg, err := job.RunSettings(path)
 	if err != nil {
 		return nil, err

@@ -72,9 +72,7 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 	if err != nil {
 		return named(stageEarlier, err)
 	}
-	if job.Advance != nil {
-		job.Advance(kept)
-	}
+	job.Tell(kept)
 	if len(missing) == 0 {
 		return nil
 	}

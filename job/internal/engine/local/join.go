@@ -187,7 +187,7 @@ func (m *memory[F]) document(place uint32) uint64 {
 // near finds the pairs by the fingerprints.
 func (m *memory[F]) near(ctx context.Context, set *hamming.Set[F]) error {
 	options := m.options()
-	options.Pass = func(tables int64) func(int64) { return m.job.Begin(tables, "tables") }
+	options.Pass = func(tables int64) func(int64) { return m.job.Pass.Begin(tables, "tables") }
 	if m.views == nil {
 		return set.Pairs(ctx, m.rule.K, options, func(worker int, i, j uint32, distance int) {
 			a, b := m.numbers[m.document(set.Smallest(int(i)))], m.numbers[m.document(set.Smallest(int(j)))]
@@ -226,7 +226,7 @@ func (m *memory[F]) shared(ctx context.Context) error {
 	var records, spare []uint64
 	values := mapper.NewMap(nil, m.rule)
 	var v data.View
-	advance := m.job.Begin(mapper.SketchTables, "tables")
+	advance := m.job.Pass.Begin(mapper.SketchTables, "tables")
 	for table := range mapper.SketchTables {
 		records = records[:0]
 		for doc := range m.views.Len() {
