@@ -614,12 +614,9 @@ func (d *decider) indices(task int) (first, last int) {
 
 // write writes the decisions of each split.
 func (d *decider) write(ctx context.Context) error {
-	if err := os.MkdirAll(d.run.dir.Path(rundir.State, engine.DecisionFolder), 0o755); err != nil {
-		return err
-	}
 	var mu sync.Mutex // of the counts
 	err := d.run.eachSplit(ctx, func(task int) error {
-		out := decision.Create(d.run.dir.Path(decisionFile(task)), d.documents.First(task))
+		out := decision.Create(d.run.dir.Path(rundir.StatePart(engine.DecisionFolder, task)), d.documents.First(task))
 		i, end := d.indices(task)
 		earlier, matched := int64(0), int64(0)
 		others, err := d.others(task)
@@ -653,9 +650,7 @@ func (d *decider) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for task := range d.documents.Parts() {
-		d.rec.Outputs = append(d.rec.Outputs, decisionFile(task))
-	}
+	d.rec.Outputs = d.run.stateParts(engine.DecisionFolder)
 	if d.run.library != nil {
 		if err := engine.WriteLineage(d.run.dir, d.lineages()); err != nil {
 			return err
@@ -688,11 +683,6 @@ func (d *decider) others(task int) (all []decision.Decision, err error) {
 		return nil
 	})
 	return all, err
-}
-
-// decisionFile is the file of a split's decisions, within the run directory.
-func decisionFile(task int) string {
-	return filepath.Join(rundir.State, engine.DecisionFolder, rundir.PartName(task, ""))
 }
 
 // undecided is a document without match and cluster, which stays.
@@ -826,17 +816,14 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 
 // writePairs writes the pairs of each split, in order.
 func (d *decider) writePairs(all *spill.Buckets) error {
-	if err := os.MkdirAll(d.run.dir.Path(rundir.State, engine.PairsFolder), 0o755); err != nil {
-		return err
-	}
-	for task := range d.documents.Parts() {
-		name := filepath.Join(rundir.State, engine.PairsFolder, rundir.PartName(task, ""))
+	names := d.run.stateParts(engine.PairsFolder)
+	d.rec.Outputs = append(d.rec.Outputs, names...)
+	for task, name := range names {
 		var body []byte
 		err := all.Sorted(task, func(b, _ []byte) error { body = append(body, b...); return nil })
 		if err := errors.Join(err, state.Write(d.run.dir.Path(name), engine.KindPairs, body)); err != nil {
 			return err
 		}
-		d.rec.Outputs = append(d.rec.Outputs, name)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -62,11 +61,7 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 		return fmt.Errorf("%s: %w", stageIdentical, err)
 	}
 	err = r.eachSplit(ctx, func(task int) error {
-		path := engine.IdenticalPath(r.dir, task)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		w := identical.Create(path, documents.First(task))
+		w := identical.Create(engine.IdenticalPath(r.dir, task), documents.First(task))
 		err := found.Sorted(task, func(b, _ []byte) error {
 			w.Add(identical.Document{Doc: state.Number(b), Kind: identical.Kind(b[state.NumberBytes]), Of: state.Number(b[state.NumberBytes+1:])})
 			return nil
@@ -76,9 +71,7 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	if err != nil {
 		return err
 	}
-	for task := range documents.Parts() {
-		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, engine.IdenticalFolder, rundir.PartName(task, "")))
-	}
+	rec.Outputs = r.stateParts(engine.IdenticalFolder)
 	rec.RowsIn = int64(documents.Len())
 	rec.RowsOut = rec.RowsIn
 	for kind, reason := range map[identical.Kind]string{identical.DuplicateID: data.ReasonDuplicateID, identical.Deleted: data.ReasonDeleted} {

@@ -169,15 +169,9 @@ func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskReco
 	pass, finish := r.Progress(stage.Name)
 	defer finish()
 	r.job.Pass = pass
-	return engine.Guard(func() error {
-		began := time.Now()
-		rec := rundir.TaskRecord{Stage: stage.Name, Skipped: map[string]int64{}, Counts: map[string]int64{}}
-		if err := stage.task(r, ctx, &rec); err != nil {
-			return err
-		}
-		rec.Seconds = time.Since(began).Seconds()
-		records[0] = rec
-		return r.dir.PutRecord(rec)
+	return engine.Guard(func() (err error) {
+		records[0], err = r.job.Record(stage.Name, 0, func(rec *rundir.TaskRecord) error { return stage.task(r, ctx, rec) })
+		return err
 	})
 }
 
@@ -188,6 +182,15 @@ func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
 		defer advance(1)
 		return f(task)
 	})
+}
+
+// stateParts are the files of all splits in a folder of the state, within the
+// run directory.
+func (r *run) stateParts(folder string) (names []string) {
+	for task := range r.job.Splits {
+		names = append(names, rundir.StatePart(folder, task))
+	}
+	return names
 }
 
 // documents opens the run's documents, once. The run closes them at its end.

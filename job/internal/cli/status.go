@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -91,11 +89,8 @@ type stageStatus struct {
 
 // readStatus looks at the run directory at path and changes nothing in it.
 func readStatus(path string, now time.Time) (*runStatus, error) {
-	var m rundir.Manifest
-	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
-		}
+	m, err := rundir.ReadManifest(path)
+	if err != nil {
 		return nil, err
 	}
 	s := &runStatus{Path: path, Command: m.Command, State: stateLeft, manifest: m}

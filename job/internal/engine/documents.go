@@ -39,13 +39,13 @@ type Prints struct {
 
 // ViewPath is the file of the views of split task of the run in folder dir.
 func ViewPath(dir *rundir.Dir, task int) string {
-	return dir.Path(rundir.State, ViewsFolder, rundir.PartName(task, ""))
+	return dir.Path(rundir.StatePart(ViewsFolder, task))
 }
 
 // IdenticalPath is the file of the documents of split task that others stand
 // for.
 func IdenticalPath(dir *rundir.Dir, task int) string {
-	return dir.Path(rundir.State, IdenticalFolder, rundir.PartName(task, ""))
+	return dir.Path(rundir.StatePart(IdenticalFolder, task))
 }
 
 // OpenDocuments opens the documents of a run of so many splits. Those that

@@ -3,9 +3,7 @@
 package gleam
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -156,22 +154,18 @@ func (p *earlierParts) tidy() error {
 // others have; no error of it is mended by trying again.
 func (p *earlierParts) take(missing []int) (left []int, documents int64, err error) {
 	var mu sync.Mutex
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, split := range missing {
-		group.Go(func() error {
-			n, err := readPart(filepath.Join(p.dir, p.names[split]), p.found)
-			mu.Lock()
-			defer mu.Unlock()
-			if errors.Is(err, fs.ErrNotExist) {
-				left = append(left, split)
-				return nil
-			}
-			documents += n
-			return err
-		})
-	}
-	err = supervise.Final(group.Wait())
+	err = engine.Parallel(context.Background(), len(missing), runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
+		n, err := readPart(filepath.Join(p.dir, p.names[missing[i]]), p.found)
+		mu.Lock()
+		defer mu.Unlock()
+		if errors.Is(err, fs.ErrNotExist) {
+			left = append(left, missing[i])
+			return nil
+		}
+		documents += n
+		return err
+	})
+	err = supervise.Final(err)
 	slices.Sort(left)
 	return left, documents, err
 }
@@ -192,22 +186,17 @@ func writePart(path string, found *earlier.Known) error {
 			p.Units = append(p.Units, g)
 		}
 	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(p); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return state.Write(path, kindPart, b.Bytes())
+	return state.WriteGob(path, kindPart, p)
 }
 
 // readPart merges a part into found, and returns how many documents of the
 // library it covers.
 func readPart(path string, found *earlier.Known) (documents int64, err error) {
-	b, err := state.Read(path, kindPart)
+	p, err := state.ReadGob[part](path, kindPart)
 	if err != nil {
 		return 0, err
 	}
-	var p part
-	if gob.NewDecoder(bytes.NewReader(b)).Decode(&p) != nil || !p.fits(found) {
+	if !p.fits(found) {
 		return 0, fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
 	for row, night := range p.Seen {
