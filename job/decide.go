@@ -26,17 +26,9 @@ import (
 
 // matchCounts is what the run found.
 type matchCounts struct {
-	Checked   int64            `json:"checked"`
-	Consulted int64            `json:"consulted"`
-	Matched   int64            `json:"matched"`
-	Pairs     int64            `json:"pairs"`
-	Clusters  int64            `json:"clusters"`
-	Joined    int64            `json:"joined"` // clusters of documents that contain each other, and their copies
-	Clustered int64            `json:"clustered"`
-	Cut       int64            `json:"cut"`
-	CutSize   int64            `json:"cut_size"`
-	Contained int64            `json:"contained"` // pairs of which one document contains the other
-	Largest   []largestCluster `json:"largest"`
+	Matched int64 `json:"matched"` // documents with a match
+	found
+	Largest []largestCluster `json:"largest"`
 
 	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
 	Continued int64           `json:"continued,omitempty"` // clusters that continue an earlier one

@@ -300,8 +300,7 @@ func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
 	if err := rundir.ReadJSON(r.dir.Path(rundir.State, countsFile), counts); err != nil {
 		return err
 	}
-	s.Checked, s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Checked, counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
-	s.Joined, s.Consulted, s.Contained, s.Cut, s.CutSize = counts.Joined, counts.Consulted, counts.Contained, counts.Cut, counts.CutSize
+	s.Matched, s.found = counts.Matched, counts.found
 	return nil
 }
 

@@ -309,7 +309,7 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column 
 			return nil, err
 		}
 		first := len(corpus.Documents)
-		if err := errors.Join(corpus.Read(&told{in, ctx, advance, 0}), in.Close()); err != nil {
+		if err := errors.Join(corpus.Read(&told{in, ctx, engine.Consumed(in, advance)}), in.Close()); err != nil {
 			return nil, err
 		}
 		for i := range corpus.Documents[first:] {
@@ -333,20 +333,16 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column 
 // told tells of the bytes that a reader takes, until ctx is done.
 type told struct {
 	data.SourceReader
-	ctx      context.Context
-	advance  func(int64)
-	consumed int64
+	ctx  context.Context
+	tell func()
 }
 
 func (t *told) Read(doc *data.Document) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
-	err := t.SourceReader.Read(doc)
-	now := t.Consumed()
-	t.advance(now - t.consumed)
-	t.consumed = now
-	return err
+	defer t.tell()
+	return t.SourceReader.Read(doc)
 }
 
 // within returns the first folder, or the file, on the way from a folder to a

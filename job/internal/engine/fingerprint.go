@@ -52,7 +52,7 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	if err != nil {
 		return err
 	}
-	line := &assembly{job: job, in: in, parts: parts, rec: rec}
+	line := &assembly{job: job, in: in, advance: Consumed(in, job.Tell), parts: parts, rec: rec}
 	if err := line.run(ctx, workers); err != nil {
 		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 	}
@@ -143,11 +143,11 @@ func (p *parts) abort() (err error) {
 // reader to the workers, and in the input's order to the writer of fingerprints
 // and to that of texts.
 type assembly struct {
-	job      *Job
-	in       data.SourceReader
-	consumed int64 // of in
-	parts    *parts
-	rec      *rundir.TaskRecord
+	job     *Job
+	in      data.SourceReader
+	advance func() // tells what in has consumed
+	parts   *parts
+	rec     *rundir.TaskRecord
 
 	free, work, ordered, written chan *batch
 }
@@ -247,11 +247,7 @@ func (a *assembly) writeTexts() error {
 // fill reads the next documents into b; more is false at the end.
 func (a *assembly) fill(b *batch) (more bool, err error) {
 	b.n = 0
-	defer func() {
-		now := a.in.Consumed()
-		a.job.Tell(now - a.consumed)
-		a.consumed = now
-	}()
+	defer a.advance()
 	for bytes := 0; b.n < len(b.docs) && bytes < batchBytes; {
 		doc := &b.docs[b.n]
 		err := a.in.Read(doc)

@@ -350,12 +350,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
 	var doc data.Document
-	consumed := int64(0)
-	advance := func() {
-		now := in.Consumed()
-		job.Tell(now - consumed)
-		consumed = now
-	}
+	advance := Consumed(in, job.Tell)
 	defer advance()
 	for ; ; rec.RowsIn++ {
 		if rec.RowsIn&0xff == 0 {

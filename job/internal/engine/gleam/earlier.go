@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/zeebo/xxh3"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/earlier"
@@ -252,37 +251,30 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 		free <- tonight.NewKnown(l.Manifest())
 	}
 	var sending sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(threads)
-	for _, task := range tasks {
+	return engine.Parallel(ctx, len(tasks), threads, func(ctx context.Context, i int) error {
+		task := tasks[i]
 		if task >= len(s.Splits) {
 			return fmt.Errorf("%w: split %d of %d", wire.ErrFrame, task, len(s.Splits))
 		}
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
+		err := engine.Guard(func() error {
+			found := <-free
+			if err := tonight.Join(ctx, l, s.Splits[task:task+1], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
+				return err
 			}
-			err := engine.Guard(func() error {
-				found := <-free
-				if err := tonight.Join(ctx, l, s.Splits[task:task+1], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
-					return err
-				}
-				if err := writePart(dir.Path(rundir.State, engine.EarlierParts, s.Parts[task]), found); err != nil {
-					return err
-				}
-				found.Reset()
-				free <- found
-				sending.Lock()
-				defer sending.Unlock()
-				return w.report(rundir.TaskRecord{Stage: stageEarlier, Task: task})
-			})
-			if err != nil && ctx.Err() == nil {
-				sending.Lock()
-				w.split = l.Path(s.Splits[task].File)
-				sending.Unlock()
+			if err := writePart(dir.Path(rundir.State, engine.EarlierParts, s.Parts[task]), found); err != nil {
+				return err
 			}
-			return err
+			found.Reset()
+			free <- found
+			sending.Lock()
+			defer sending.Unlock()
+			return w.report(rundir.TaskRecord{Stage: stageEarlier, Task: task})
 		})
-	}
-	return group.Wait()
+		if err != nil && ctx.Err() == nil {
+			sending.Lock()
+			w.split = l.Path(s.Splits[task].File)
+			sending.Unlock()
+		}
+		return err
+	})
 }

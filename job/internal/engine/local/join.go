@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -297,26 +295,20 @@ func (m *memory[F]) sharedPart(ctx context.Context, table, part int, records []u
 func (j *join) each(ctx context.Context, n int, f func(worker, i int) error) error {
 	const most = 4096
 	run := max(min(n/(8*j.workers), most), 1)
-	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for w := range j.workers {
-		group.Go(func() error {
-			return engine.Guard(func() error {
-				for from := int(next.Add(int64(run))) - run; from < n; from = int(next.Add(int64(run))) - run {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					for i := from; i < min(from+run, n); i++ {
-						if err := f(w, i); err != nil {
-							return err
-						}
-					}
+	return engine.Parallel(ctx, j.workers, j.workers, func(ctx context.Context, w int) error {
+		for from := int(next.Add(int64(run))) - run; from < n; from = int(next.Add(int64(run))) - run {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for i := from; i < min(from+run, n); i++ {
+				if err := f(w, i); err != nil {
+					return err
 				}
-				return nil
-			})
-		})
-	}
-	return group.Wait()
+			}
+		}
+		return nil
+	})
 }
 
 // sorted sorts records by their upper 32 bits, keeping the order of those that
