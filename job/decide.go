@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
@@ -606,25 +606,19 @@ func (d *decider) indices(task int) (first, last int) {
 
 // write writes the decisions of each split.
 func (d *decider) write(ctx context.Context) error {
-	var mu sync.Mutex // of the counts
+	var inEarlier, inAll atomic.Int64 // documents with a match
 	err := d.run.eachSplit(ctx, func(task int) error {
 		out := decision.Create(d.run.dir.Path(rundir.StatePart(engine.DecisionFolder, task)), d.documents.First(task))
-		i, end := d.indices(task)
-		earlier, matched := int64(0), int64(0)
 		others, err := d.others(task)
 		if err != nil {
 			return err
 		}
-		var decided decision.Decision
-		for ; i < end || len(others) > 0; i++ {
-			for len(others) > 0 && (i == end || others[0].Doc < d.numbers[i]) {
+		earlier, matched := 0, 0
+		for i, end := d.indices(task); i < end; i++ {
+			for ; len(others) > 0 && others[0].Doc < d.numbers[i]; others = others[1:] {
 				out.Add(&others[0])
-				others = others[1:]
 			}
-			if i == end {
-				break
-			}
-			decided = d.decision(uint32(i))
+			decided := d.decision(uint32(i))
 			if decided.Earlier {
 				earlier++
 			}
@@ -633,15 +627,17 @@ func (d *decider) write(ctx context.Context) error {
 			}
 			out.Add(&decided)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		d.counts.Earlier += earlier
-		d.counts.Matched += matched
+		for i := range others {
+			out.Add(&others[i])
+		}
+		inEarlier.Add(int64(earlier))
+		inAll.Add(int64(matched))
 		return out.Commit()
 	})
 	if err != nil {
 		return err
 	}
+	d.counts.Earlier, d.counts.Matched = inEarlier.Load(), inAll.Load()
 	d.rec.Outputs = d.run.stateParts(engine.DecisionFolder)
 	if d.run.library != nil {
 		if err := engine.WriteLineage(d.run.dir, d.lineages()); err != nil {
