@@ -233,17 +233,18 @@ func counts(open string, m map[string]int64, end string) string {
 	if len(m) == 0 {
 		return ""
 	}
-	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		if m[a] != m[b] {
-			return int(min(max(m[b]-m[a], -1), 1))
-		}
-		return strings.Compare(a, b)
-	})
-	parts := make([]string, len(keys))
-	for i, k := range keys {
-		parts[i] = show.Number(m[k]) + " " + k
+	var parts []string
+	for _, k := range byCount(m) {
+		parts = append(parts, show.Number(m[k])+" "+k)
 	}
 	return open + strings.Join(parts, ", ") + end
+}
+
+// byCount lists the keys of a map, those of the largest counts first.
+func byCount(m map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
+	})
 }
 
 // top is a map's n largest entries, with the rest as "other"; the key "" is
@@ -252,11 +253,8 @@ func top(m map[string]int64, empty string, n int) map[string]int64 {
 	if len(m) == 0 || len(m) == 1 && m[""] > 0 {
 		return nil
 	}
-	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
-	})
 	largest := map[string]int64{}
-	for i, k := range keys {
+	for i, k := range byCount(m) {
 		name := cmp.Or(k, empty)
 		if i >= n {
 			name = "other"
