@@ -27,10 +27,7 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	if err != nil {
 		return err
 	}
-	limit, err := r.config.Execution.MemoryLimit()
-	if err != nil {
-		return err
-	}
+	limit := r.config.Execution.MemoryLimit()
 	const head = state.NumberBytes + 1 + state.NumberBytes
 	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Memory: limit / 4, Head: head})
 	defer func() { err = errors.Join(err, found.Close()) }()

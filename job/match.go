@@ -101,11 +101,7 @@ func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	}
 	slices.SortFunc(open, comparePairs)
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return comparePairs(p, q) == 0 })
-	limit, err := r.config.Execution.MemoryLimit()
-	if err != nil {
-		return err
-	}
-	shingles := engine.OpenShingles(r.dir, documents, limit/2)
+	shingles := engine.OpenShingles(r.dir, documents, r.config.Execution.MemoryLimit()/2)
 	err = engine.Parallel(ctx, r.workers, r.workers, func(ctx context.Context, w int) error {
 		return r.consult(ctx, documents, shingles, open[len(open)*w/r.workers:len(open)*(w+1)/r.workers])
 	})

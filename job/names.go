@@ -36,10 +36,7 @@ func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if err != nil {
 		return err
 	}
-	limit, err := r.config.Execution.MemoryLimit()
-	if err != nil {
-		return err
-	}
+	limit := r.config.Execution.MemoryLimit()
 	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Memory: limit / 8, Head: requestBytes})
 	defer func() { err = errors.Join(err, asked.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {

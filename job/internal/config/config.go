@@ -505,13 +505,13 @@ func ParseBytes(s string) (int64, error) {
 	return int64(v * float64(int64(1)<<shift)), nil
 }
 
-// MemoryLimit is the memory cap in bytes: Memory, or half of the machine's.
-func (e Execution) MemoryLimit() (int64, error) {
-	n, err := ParseBytes(e.Memory)
-	if err != nil || n > 0 {
-		return n, err
+// MemoryLimit is the memory cap in bytes: Memory, or half of the machine's. Of a
+// size that Check refuses it is the latter.
+func (e Execution) MemoryLimit() int64 {
+	if n, err := ParseBytes(e.Memory); err == nil && n > 0 {
+		return n
 	}
-	return machine.Memory() / 2, nil
+	return machine.Memory() / 2
 }
 
 // Hash identifies what decides the result: two runs with the same hash and

@@ -55,14 +55,12 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 // Match finds the pairs: in memory where the documents fit under the memory
 // cap, else by way of the disk.
 func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
-	limit, err := job.Config.Execution.MemoryLimit()
+	rule := engine.Rule(job.Config.Match)
+	layout, err := simhash.NewLayout(job.Config.Features.Bits, rule.K)
 	if err != nil {
 		return err
 	}
-	j := &join{job: job, documents: documents, rule: engine.Rule(job.Config.Match), workers: e.workers, limit: limit, out: newBatches(emit, e.workers)}
-	if j.layout, err = simhash.NewLayout(job.Config.Features.Bits, j.rule.K); err != nil {
-		return err
-	}
+	j := &join{job: job, documents: documents, rule: rule, layout: layout, workers: e.workers, limit: job.Config.Execution.MemoryLimit(), out: newBatches(emit, e.workers)}
 	if j.layout.Bits() > 64 {
 		return match(ctx, j, func(hi, lo uint64) hamming.Uint128 { return hamming.Uint128{Hi: hi, Lo: lo} })
 	}
