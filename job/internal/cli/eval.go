@@ -84,13 +84,9 @@ a single folder, the folder or file within it; or its --category-column.
   neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,
 		Args: needInput,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
-			return s.blame(runEval(cmd.Context(), std, cfg, f, args))
-		},
+		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
+			return runEval(cmd.Context(), std, cfg, f, args)
+		}),
 	}
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
