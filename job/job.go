@@ -342,7 +342,7 @@ func (r *run) tellEncodings(records []rundir.TaskRecord) {
 // files lists what the run wrote.
 func (r *run) files(s *Summary) error {
 	for _, name := range rundir.Outputs {
-		paths, err := r.dir.Parts(name)
+		paths, err := rundir.Parts(r.Out, name)
 		if err != nil {
 			return err
 		}

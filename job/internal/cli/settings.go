@@ -71,7 +71,7 @@ func (s *settings) bindAll(fs *pflag.FlagSet) {
 func (s *settings) give(g given) error {
 	scratch := s.usual
 	err := scratch.Set(g.setting, g.value)
-	if wrong := (*config.SettingError)(nil); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*config.SettingError](err); ok {
 		return errors.New(wrong.Remedy)
 	}
 	s.given = append(s.given, g)

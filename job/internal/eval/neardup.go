@@ -19,7 +19,6 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -56,9 +55,6 @@ func (m *Neardup) config() config.Config {
 	cfg.Output.Clean = false
 	return cfg
 }
-
-// rule says which documents are candidates, and when they are the same.
-func (m *Neardup) rule() mapper.Rule { return engine.Rule(m.Match) }
 
 // matched is a pair of a run.
 type matched struct {

@@ -115,11 +115,3 @@ func bars(name, axis string, values []int64, nameOf func(int) string) histogram 
 	}
 	return h
 }
-
-func (s *scan) distanceBars() histogram {
-	return bars("Distances", "bits in which the two fingerprints differ", s.distances[:], func(i int) string { return fmt.Sprint(i) })
-}
-
-func (s *scan) alikeBars() histogram {
-	return bars("Similarities", "similarity of the two texts, from the value shown on", s.alike[:], func(i int) string { return fmt.Sprintf("%.2f", float64(i)/(alikeBins-1)) })
-}

@@ -198,11 +198,8 @@ func StatePart(folder string, i int) string { return filepath.Join(State, folder
 // PartName is the file name of part i of a table.
 func PartName(i int, ext string) string { return fmt.Sprintf("part-%05d%s", i, ext) }
 
-// Parts lists the finished parts of a table in order; none is no error.
-func (d *Dir) Parts(table string) ([]string, error) { return Parts(d.path, table) }
-
-// Parts lists the finished parts of a table of the run directory at path,
-// without opening it for writing.
+// Parts lists the finished parts of a table of the run directory at path, in
+// order; none is no error.
 func Parts(path, table string) (parts []string, err error) {
 	folder := filepath.Join(path, table)
 	entries, err := os.ReadDir(folder)
