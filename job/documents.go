@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -21,10 +20,7 @@ var errUnknownID = errors.New("no document of this id")
 // RunSettings returns the manifest and the settings of the run in directory
 // path, which has read documents.
 func RunSettings(path string) (m rundir.Manifest, cfg config.Config, err error) {
-	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return m, cfg, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
-		}
+	if m, err = rundir.ReadManifest(path); err != nil {
 		return m, cfg, err
 	}
 	if m.Command != engine.CommandRun {

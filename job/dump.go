@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
@@ -18,11 +16,7 @@ type Dump struct {
 	Config  config.Config
 	Inputs  []string // as of a Request
 	Workers int
-
-	// Pass, if not nil, is told that so many bytes are going to be read, or 0
-	// if that is not known; what it returns is told of those that were, and
-	// called concurrently.
-	Pass func(total int64, unit string) (advance func(n int64))
+	Pass    engine.Pass // over its bytes
 }
 
 // documents calls yield with documents, one after the other, up to its first
@@ -38,32 +32,23 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func() error
 		return err
 	}
 	var documents atomic.Int64
-	advance := func(int64) {}
-	if d.Pass != nil {
-		advance = d.Pass(engine.BytesOf(splits), "bytes")
-	}
+	advance := d.Pass.Begin(engine.BytesOf(splits), "bytes")
 	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(d.Workers, 1))
-	for _, split := range splits {
-		group.Go(func() error {
-			return engine.Guard(func() error {
-				merge, err := read(func(yield func(*data.Document) error) error {
-					return engine.EachDocument(ctx, split, c, advance, func(doc *data.Document) error {
-						documents.Add(1)
-						return yield(doc)
-					})
-				})
-				if err != nil {
-					return err
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				return merge()
+	err = engine.Parallel(ctx, len(splits), d.Workers, func(ctx context.Context, i int) error {
+		merge, err := read(func(yield func(*data.Document) error) error {
+			return engine.EachDocument(ctx, splits[i], c, advance, func(doc *data.Document) error {
+				documents.Add(1)
+				return yield(doc)
 			})
 		})
-	}
-	if err := group.Wait(); err != nil || documents.Load() > 0 {
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return merge()
+	})
+	if err != nil || documents.Load() > 0 {
 		return err
 	}
 	return source.Textless(errNoDocuments, splits[0], c.ReaderOptions())

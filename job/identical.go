@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -28,16 +27,13 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	if err != nil {
 		return err
 	}
-	limit, err := r.config.Execution.MemoryLimit()
-	if err != nil {
-		return err
-	}
+	limit := r.config.Execution.MemoryLimit()
 	const head = state.NumberBytes + 1 + state.NumberBytes
 	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Memory: limit / 4, Head: head})
 	defer func() { err = errors.Join(err, found.Close()) }()
 	var counts [identical.EqualShort + 1]atomic.Int64
 	x := engine.Identities{
-		Documents: documents, Rule: engine.Rule(r.config.Match), Workers: r.workers, Memory: limit, Begin: r.job.Begin,
+		Documents: documents, Rule: engine.Rule(r.config.Match), Workers: r.workers, Memory: limit, Pass: r.job.Pass,
 		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
 			return r.job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
 		},
@@ -62,11 +58,7 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 		return fmt.Errorf("%s: %w", stageIdentical, err)
 	}
 	err = r.eachSplit(ctx, func(task int) error {
-		path := engine.IdenticalPath(r.dir, task)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		w := identical.Create(path, documents.First(task))
+		w := identical.Create(engine.IdenticalPath(r.dir, task), documents.First(task))
 		err := found.Sorted(task, func(b, _ []byte) error {
 			w.Add(identical.Document{Doc: state.Number(b), Kind: identical.Kind(b[state.NumberBytes]), Of: state.Number(b[state.NumberBytes+1:])})
 			return nil
@@ -76,9 +68,7 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	if err != nil {
 		return err
 	}
-	for task := range documents.Parts() {
-		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, engine.IdenticalFolder, rundir.PartName(task, "")))
-	}
+	rec.Outputs = r.stateParts(engine.IdenticalFolder)
 	rec.RowsIn = int64(documents.Len())
 	rec.RowsOut = rec.RowsIn
 	for kind, reason := range map[identical.Kind]string{identical.DuplicateID: data.ReasonDuplicateID, identical.Deleted: data.ReasonDeleted} {

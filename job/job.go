@@ -90,7 +90,7 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 	req.Log = slog.New(counted{req.Log.Handler(), &warnings})
 	if req.Progress == nil {
 		req.Progress = func(string) (func(int64, string) func(int64), func()) {
-			return func(int64, string) func(int64) { return func(int64) {} }, func() {}
+			return engine.Pass(nil).Begin, func() {}
 		}
 	}
 	r := &run{Request: req, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }, sum: s, warnings: &warnings}
@@ -342,7 +342,7 @@ func (r *run) tellEncodings(records []rundir.TaskRecord) {
 // files lists what the run wrote.
 func (r *run) files(s *Summary) error {
 	for _, name := range rundir.Outputs {
-		paths, err := r.dir.Parts(name)
+		paths, err := rundir.Parts(r.Out, name)
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
@@ -70,24 +68,6 @@ func checkLibrary(c config.Config) error {
 	return err
 }
 
-// absolute is the configuration as a library keeps it: look-ups, from whatever
-// folder, find the files that it names.
-func absolute(c config.Config) (_ config.Config, err error) {
-	c.Features.UserWords = slices.Clone(c.Features.UserWords)
-	paths := []*string{&c.Features.StopList, &c.Features.Templates}
-	for i := range c.Features.UserWords {
-		paths = append(paths, &c.Features.UserWords[i])
-	}
-	for _, path := range paths {
-		if *path != "" {
-			if *path, err = filepath.Abs(*path); err != nil {
-				return c, fmt.Errorf("config: %w", err)
-			}
-		}
-	}
-	return c, nil
-}
-
 // libraryState is what the state folder keeps of the library.
 type libraryState struct {
 	Change int64 `json:"change"` // its sequence when the run began to read it
@@ -111,7 +91,7 @@ func (r *run) openLibrary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kept, err := absolute(r.config)
+	kept, err := r.config.Absolute() // look-ups, from whatever folder, find its files
 	if err != nil {
 		return err
 	}

@@ -24,14 +24,7 @@ func (r *run) add(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 		}
 		added, err := r.library.Add(ctx, r.config.Library.Night, r.token(), func(yield func(*data.LibraryRow) error) error {
 			return r.libraryRows(ctx, yield)
-		}, func(yield func(from, into []byte) error) error {
-			for _, m := range r.counts.Merges {
-				if err := yield([]byte(m.From), []byte(m.Into)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		}, r.counts.eachMerge)
 		if err != nil {
 			return fmt.Errorf("%s: %w", stageAdd, err)
 		}
@@ -74,55 +67,48 @@ func (r *run) librarySplit(ctx context.Context, task int, first uint64, yield fu
 	if err != nil {
 		return 0, err
 	}
-	clusters, err := openClusters(r.dir.Path(rundir.Clusters, rundir.PartName(task, ".parquet")))
+	clustered, end, err := withClusters(r.dir, task, yield)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, clusters.in.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	return engine.EachOfNight(ctx, r.dir, task, first, nightColumns, func(doc uint64, row *data.LibraryRow) error {
 		row.Night, row.FirstSeen = r.config.Library.Night, r.config.Library.Night
 		if d := known[doc]; d != nil && d.FirstSeen != "" {
 			row.FirstSeen = d.FirstSeen
 		}
-		if row.Cluster, err = clusters.of(row.DocID); err != nil {
-			return err
-		}
-		return yield(row)
+		return clustered(row)
 	})
 }
 
-// clusterReader reads a part of the clusters table, asked in its order.
-type clusterReader struct {
-	in   *parquet.TableReader[data.ClusterRow]
-	row  data.ClusterRow
-	more bool
-}
-
-func openClusters(path string) (*clusterReader, error) {
-	in, err := parquet.OpenTable(path, &data.Clusters, parquet.ReadOptions{})
+// withClusters returns what yields the documents of a split, which it is called
+// with in their order, with the ids of their copies; end follows.
+func withClusters(dir *rundir.Dir, task int, yield func(*data.LibraryRow) error) (with func(*data.LibraryRow) error, end func() error, err error) {
+	in, err := parquet.OpenTable(dir.Path(rundir.Clusters, rundir.PartName(task, ".parquet")), &data.Clusters, parquet.ReadOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c := &clusterReader{in: in}
-	if err := c.advance(); err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
-	return c, nil
+	var next data.ClusterRow
+	at := in.Read(&next)
+	return func(row *data.LibraryRow) error {
+		row.Cluster = nil
+		if at == nil && bytes.Equal(next.DocID, row.DocID) {
+			row.Cluster = bytes.Clone(next.CopiesID)
+			at = in.Read(&next)
+		}
+		if at != nil && !errors.Is(at, io.EOF) {
+			return at
+		}
+		return yield(row)
+	}, in.Close, nil
 }
 
-func (c *clusterReader) advance() error {
-	err := c.in.Read(&c.row)
-	if c.more = err == nil; errors.Is(err, io.EOF) {
-		return nil
+// eachMerge yields the cluster merges that the run brought.
+func (c *matchCounts) eachMerge(yield func(from, into []byte) error) error {
+	for _, m := range c.Merges {
+		if err := yield([]byte(m.From), []byte(m.Into)); err != nil {
+			return err
+		}
 	}
-	return err
-}
-
-// of returns the id of the document's copies, nil if it has none.
-func (c *clusterReader) of(id []byte) ([]byte, error) {
-	if !c.more || !bytes.Equal(c.row.DocID, id) {
-		return nil, nil
-	}
-	copies := bytes.Clone(c.row.CopiesID)
-	return copies, c.advance()
+	return nil
 }

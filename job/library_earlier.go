@@ -66,7 +66,7 @@ func (r *run) previous(ctx context.Context, rec *rundir.TaskRecord) (err error) 
 		return fmt.Errorf("%s: %w", stagePrevious, err)
 	}
 	earliest := n.NewKnown(m)
-	r.job.Advance = r.job.Begin(documents, "documents")
+	r.job.Advance = r.job.Pass.Begin(documents, "documents")
 	if err := r.engine.Earlier(ctx, r.job, n.Tonight, r.library, splits, earliest); err != nil {
 		return err
 	}
@@ -199,22 +199,12 @@ func (r *run) writeDrift(drift map[driftKey]*data.DriftRow) error {
 }
 
 // writeTable writes a table of one part.
-func writeTable[R any](r *run, folder string, table *data.Table[R], rows []*R) (err error) {
+func writeTable[R any](r *run, folder string, table *data.Table[R], rows []*R) error {
 	path, err := r.dir.Part(folder, 0, ".parquet")
 	if err != nil {
 		return err
 	}
-	out, err := parquet.Create(path, table, r.job.TableOptions())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Abort()) }()
-	for _, row := range rows {
-		if err := out.Write(row); err != nil {
-			return err
-		}
-	}
-	return out.Commit()
+	return parquet.WriteTable(path, table, r.job.TableOptions(), rows)
 }
 
 // growing are the fingerprints that most of this run's documents share and more

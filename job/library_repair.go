@@ -171,11 +171,11 @@ func (n *nightRun) ids(ctx context.Context, yield func(id []byte)) error {
 
 // split yields the documents of a split whose ids it has not had.
 func (n *nightRun) split(ctx context.Context, task int, first map[xxh3.Uint128]string, had map[xxh3.Uint128]bool, yield func(*data.LibraryRow) error) (err error) {
-	clusters, err := openClusters(n.dir.Path(rundir.Clusters, rundir.PartName(task, ".parquet")))
+	clustered, end, err := withClusters(n.dir, task, yield)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, clusters.in.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	return engine.EachFingerprinted(ctx, n.dir, task, nightColumns, func(row *data.LibraryRow) error {
 		hash := xxh3.Hash128(row.DocID)
 		if had[hash] {
@@ -183,10 +183,7 @@ func (n *nightRun) split(ctx context.Context, task int, first map[xxh3.Uint128]s
 		}
 		had[hash] = true
 		row.FirstSeen = first[hash]
-		if row.Cluster, err = clusters.of(row.DocID); err != nil {
-			return err
-		}
-		return yield(row)
+		return clustered(row)
 	})
 }
 
@@ -200,12 +197,7 @@ func (r *repair) merges(n library.Night, yield func(from, into []byte) error) er
 	if err := rundir.ReadJSON(run.dir.Path(rundir.State, countsFile), &counts); err != nil {
 		return err
 	}
-	for _, m := range counts.Merges {
-		if err := yield([]byte(m.From), []byte(m.Into)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return counts.eachMerge(yield)
 }
 
 // templates returns what the last night judged its texts without.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -103,19 +101,11 @@ func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	}
 	slices.SortFunc(open, comparePairs)
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return comparePairs(p, q) == 0 })
-	limit, err := r.config.Execution.MemoryLimit()
+	shingles := engine.OpenShingles(r.dir, documents, r.config.Execution.MemoryLimit()/2)
+	err = engine.Parallel(ctx, r.workers, r.workers, func(ctx context.Context, w int) error {
+		return r.consult(ctx, documents, shingles, open[len(open)*w/r.workers:len(open)*(w+1)/r.workers])
+	})
 	if err != nil {
-		return err
-	}
-	shingles := engine.OpenShingles(r.dir, documents, limit/2)
-	group, gctx := errgroup.WithContext(ctx)
-	for w := range r.workers {
-		from, to := len(open)*w/r.workers, len(open)*(w+1)/r.workers
-		group.Go(func() error {
-			return engine.Guard(func() error { return r.consult(gctx, documents, shingles, open[from:to]) })
-		})
-	}
-	if err := group.Wait(); err != nil {
 		return fmt.Errorf("%s: %w", stageResolve, err)
 	}
 	out, err := pairs.Create(r.dir.Path(rundir.State, resolvedFile))

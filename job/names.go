@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,10 +36,7 @@ func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if err != nil {
 		return err
 	}
-	limit, err := r.config.Execution.MemoryLimit()
-	if err != nil {
-		return err
-	}
+	limit := r.config.Execution.MemoryLimit()
 	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Memory: limit / 8, Head: requestBytes})
 	defer func() { err = errors.Join(err, asked.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
@@ -59,20 +55,13 @@ func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.dir.Path(rundir.State, engine.NamesFolder), 0o755); err != nil {
-		return err
-	}
 	err = r.eachSplit(ctx, func(task int) error {
-		path := r.dir.Path(rundir.State, engine.NamesFolder, rundir.PartName(task, ""))
-		return errors.Join(writeNames(path, answers, task), answers.Drop(task))
+		return errors.Join(writeNames(r.dir.Path(rundir.StatePart(engine.NamesFolder, task)), answers, task), answers.Drop(task))
 	})
 	if err := errors.Join(err, r.nameLargest(answers, documents.Parts())); err != nil {
 		return err
 	}
-	rec.Outputs = []string{filepath.Join(rundir.State, largestFile)}
-	for task := range documents.Parts() {
-		rec.Outputs = append(rec.Outputs, filepath.Join(rundir.State, engine.NamesFolder, rundir.PartName(task, "")))
-	}
+	rec.Outputs = append([]string{filepath.Join(rundir.State, largestFile)}, r.stateParts(engine.NamesFolder)...)
 	return nil
 }
 
@@ -160,7 +149,7 @@ func (r *run) named(context.Context, []rundir.TaskRecord) error {
 // ask deals the documents whose ids the tables of a split have, in the order in
 // which they have them.
 func (r *run) ask(documents *engine.Documents, task int, deal *spill.Dealer) error {
-	split, err := decision.Read(r.dir.Path(decisionFile(task)))
+	split, err := decision.Read(r.dir.Path(rundir.StatePart(engine.DecisionFolder, task)))
 	if err != nil {
 		return err
 	}
@@ -175,7 +164,7 @@ func (r *run) ask(documents *engine.Documents, task int, deal *spill.Dealer) err
 	if !r.config.Match.AllPairs {
 		return nil
 	}
-	body, err := state.Read(r.dir.Path(rundir.State, engine.PairsFolder, rundir.PartName(task, "")), engine.KindPairs)
+	body, err := state.Read(r.dir.Path(rundir.StatePart(engine.PairsFolder, task)), engine.KindPairs)
 	for last := decision.None; err == nil && len(body) > 0; body = body[pairs.RecordBytes:] {
 		p := pairs.Unpack(body)
 		if p.A != last {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
@@ -171,33 +169,28 @@ func (r *run) single(ctx context.Context, stage Stage, records []rundir.TaskReco
 	pass, finish := r.Progress(stage.Name)
 	defer finish()
 	r.job.Pass = pass
-	return engine.Guard(func() error {
-		began := time.Now()
-		rec := rundir.TaskRecord{Stage: stage.Name, Skipped: map[string]int64{}, Counts: map[string]int64{}}
-		if err := stage.task(r, ctx, &rec); err != nil {
-			return err
-		}
-		rec.Seconds = time.Since(began).Seconds()
-		records[0] = rec
-		return r.dir.PutRecord(rec)
+	return engine.Guard(func() (err error) {
+		records[0], err = r.job.Record(stage.Name, 0, func(rec *rundir.TaskRecord) error { return stage.task(r, ctx, rec) })
+		return err
 	})
 }
 
 // eachSplit calls f for every split on the run's workers.
 func (r *run) eachSplit(ctx context.Context, f func(task int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(r.workers)
-	advance := r.job.Begin(int64(len(r.job.Splits)), "splits")
+	advance := r.job.Pass.Begin(int64(len(r.job.Splits)), "splits")
+	return engine.Parallel(ctx, len(r.job.Splits), r.workers, func(_ context.Context, task int) error {
+		defer advance(1)
+		return f(task)
+	})
+}
+
+// stateParts are the files of all splits in a folder of the state, within the
+// run directory.
+func (r *run) stateParts(folder string) (names []string) {
 	for task := range r.job.Splits {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			defer advance(1)
-			return engine.Guard(func() error { return f(task) })
-		})
+		names = append(names, rundir.StatePart(folder, task))
 	}
-	return group.Wait()
+	return names
 }
 
 // documents opens the run's documents, once. The run closes them at its end.
@@ -307,8 +300,7 @@ func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
 	if err := rundir.ReadJSON(r.dir.Path(rundir.State, countsFile), counts); err != nil {
 		return err
 	}
-	s.Checked, s.Matched, s.Pairs, s.Clusters, s.Clustered = counts.Checked, counts.Matched, counts.Pairs, counts.Clusters, counts.Clustered
-	s.Joined, s.Consulted, s.Contained, s.Cut, s.CutSize = counts.Joined, counts.Consulted, counts.Contained, counts.Cut, counts.CutSize
+	s.Matched, s.found = counts.Matched, counts.found
 	return nil
 }
 

@@ -31,17 +31,9 @@ type Summary struct {
 	OwnText   *ownText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
 	Matched   int64            `json:"matched"`             // documents with a match
 	Method    *method          `json:"method,omitempty"`    // of a match
-	Checked   int64            `json:"checked"`             // documents compared with all others, to check the join
-	Consulted int64            `json:"consulted"`           // pairs whose texts were consulted
-	Contained int64            `json:"contained"`           // pairs, of different documents, of which one contains the other
-	Pairs     int64            `json:"pairs"`               // rows of the pairs table, when asked for
-	Clusters  int64            `json:"clusters"`
-	Joined    int64            `json:"joined"`    // clusters of documents that contain each other, which all stay, and their copies
-	Clustered int64            `json:"clustered"` // documents in clusters
-	Cut       int64            `json:"cut"`       // connected components over the spread bound, cut into clusters
-	CutSize   int64            `json:"cut_size"`  // documents of the largest of them
-	Kept      int64            `json:"kept"`      // documents in the clean dump
-	Dropped   int64            `json:"dropped"`   // documents that it leaves out
+	found
+	Kept    int64 `json:"kept"`    // documents in the clean dump
+	Dropped int64 `json:"dropped"` // documents that it leaves out
 
 	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
@@ -57,6 +49,19 @@ type Summary struct {
 	Restarts   int64     `json:"restarts"`    // of flows on a cluster
 	Seconds    float64   `json:"seconds"`     // of this process
 	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
+}
+
+// found is what is counted of matches and clusters.
+type found struct {
+	Checked   int64 `json:"checked"`   // documents compared with all others, to check the join
+	Consulted int64 `json:"consulted"` // pairs whose texts were consulted
+	Contained int64 `json:"contained"` // pairs, of different documents, of which one contains the other
+	Pairs     int64 `json:"pairs"`     // rows of the pairs table, when asked for
+	Clusters  int64 `json:"clusters"`
+	Joined    int64 `json:"joined"`    // clusters of documents that contain each other, which all stay, and their copies
+	Clustered int64 `json:"clustered"` // documents in clusters
+	Cut       int64 `json:"cut"`       // connected components over the spread bound, cut into clusters
+	CutSize   int64 `json:"cut_size"`  // documents of the largest of them
 }
 
 // method says how fingerprints were matched, which is not what a run of the
@@ -228,17 +233,18 @@ func counts(open string, m map[string]int64, end string) string {
 	if len(m) == 0 {
 		return ""
 	}
-	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		if m[a] != m[b] {
-			return int(min(max(m[b]-m[a], -1), 1))
-		}
-		return strings.Compare(a, b)
-	})
-	parts := make([]string, len(keys))
-	for i, k := range keys {
-		parts[i] = show.Number(m[k]) + " " + k
+	var parts []string
+	for _, k := range byCount(m) {
+		parts = append(parts, show.Number(m[k])+" "+k)
 	}
 	return open + strings.Join(parts, ", ") + end
+}
+
+// byCount lists the keys of a map, those of the largest counts first.
+func byCount(m map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
+	})
 }
 
 // top is a map's n largest entries, with the rest as "other"; the key "" is
@@ -247,11 +253,8 @@ func top(m map[string]int64, empty string, n int) map[string]int64 {
 	if len(m) == 0 || len(m) == 1 && m[""] > 0 {
 		return nil
 	}
-	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
-	})
 	largest := map[string]int64{}
-	for i, k := range keys {
+	for i, k := range byCount(m) {
 		name := cmp.Or(k, empty)
 		if i >= n {
 			name = "other"

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"context"
+	"errors"
 
 	"github.com/neardup/neardup/data"
 )
@@ -20,6 +21,21 @@ func ReadTable[R any](ctx context.Context, path string, t *data.Table[R], yield 
 		return err
 	}
 	return Each(ctx, r, *new(R), yield)
+}
+
+// WriteTable writes the rows as a table at path, whole or not at all.
+func WriteTable[R any](path string, t *data.Table[R], o Options, rows []*R) (err error) {
+	out, err := Create(path, t, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	for _, row := range rows {
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	return out.Commit()
 }
 
 // OpenFingerprints opens a file of data.Fingerprints, or a foreign one that

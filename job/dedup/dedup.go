@@ -13,8 +13,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -171,21 +169,15 @@ func rowsOf(texts []string, sketches bool) ([]data.FingerprintRow, error) {
 		return nil, fmt.Errorf("dedup: %w", err)
 	}
 	rows := make([]data.FingerprintRow, len(texts))
-	var group errgroup.Group
 	workers := min(runtime.GOMAXPROCS(0), len(texts))
-	for w := range workers {
-		group.Go(func() error {
-			return engine.Guard(func() error {
-				f := mapper.NewFingerprinter(a.NewWorkspace(), sketches, nil)
-				var doc data.Document
-				for i := len(texts) * w / workers; i < len(texts)*(w+1)/workers; i++ {
-					doc.Reset()
-					doc.Text = append(doc.Text, texts[i]...)
-					f.Fingerprint(&doc, "", &rows[i])
-				}
-				return nil
-			})
-		})
-	}
-	return rows, group.Wait()
+	return rows, engine.Parallel(context.Background(), workers, workers, func(_ context.Context, w int) error {
+		f := mapper.NewFingerprinter(a.NewWorkspace(), sketches, nil)
+		var doc data.Document
+		for i := len(texts) * w / workers; i < len(texts)*(w+1)/workers; i++ {
+			doc.Reset()
+			doc.Text = append(doc.Text, texts[i]...)
+			f.Fingerprint(&doc, "", &rows[i])
+		}
+		return nil
+	})
 }

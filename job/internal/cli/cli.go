@@ -100,8 +100,7 @@ var doing = regexp.MustCompile(`(?s)[:;,] ((?:write|name|give|mend|raise|put|fin
 
 func failureOf(code int, err error) failure {
 	f := failure{Type: "error", Code: code, Message: err.Error()}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		f.File = path.Path
 	}
 	if m := doing.FindStringSubmatch(f.Message); m != nil {

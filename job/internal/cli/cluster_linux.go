@@ -15,7 +15,7 @@ func clusterMain(args []string, stdin io.Reader, stderr io.Writer) (code int, ou
 
 // newCluster returns the engine of the cluster.
 func newCluster(e config.Execution) (engine.Engine, error) {
-	return gleam.New(gleam.Options{Master: e.Master, Attempts: e.Attempts, Stall: e.Stall, Deadline: e.Deadline, Quorum: e.Quorum})
+	return gleam.New(e)
 }
 
 // readFlow sums up what the workers of a flow on the cluster last told.

@@ -84,13 +84,9 @@ a single folder, the folder or file within it; or its --category-column.
   neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,
 		Args: needInput,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
-			return s.blame(runEval(cmd.Context(), std, cfg, f, args))
-		},
+		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
+			return runEval(cmd.Context(), std, cfg, f, args)
+		}),
 	}
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
@@ -309,7 +305,7 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column 
 			return nil, err
 		}
 		first := len(corpus.Documents)
-		if err := errors.Join(corpus.Read(&told{in, ctx, advance, 0}), in.Close()); err != nil {
+		if err := errors.Join(corpus.Read(&told{in, ctx, engine.Consumed(in, advance)}), in.Close()); err != nil {
 			return nil, err
 		}
 		for i := range corpus.Documents[first:] {
@@ -333,20 +329,16 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column 
 // told tells of the bytes that a reader takes, until ctx is done.
 type told struct {
 	data.SourceReader
-	ctx      context.Context
-	advance  func(int64)
-	consumed int64
+	ctx  context.Context
+	tell func()
 }
 
 func (t *told) Read(doc *data.Document) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
-	err := t.SourceReader.Read(doc)
-	now := t.Consumed()
-	t.advance(now - t.consumed)
-	t.consumed = now
-	return err
+	defer t.tell()
+	return t.SourceReader.Read(doc)
 }
 
 // within returns the first folder, or the file, on the way from a folder to a

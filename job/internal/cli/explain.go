@@ -41,11 +41,7 @@ their sites share is not compared: grey, or between [~ and ~].`,
 		Example: `  neardup explain draft.txt published.txt --html difference.html
   neardup explain --run night1 http://example.org/a http://example.org/b`,
 		Args: need(2, "two files, or with --run two ids"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
+		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
 			m, err := methodOf(run, method)
 			if err != nil {
 				return err
@@ -81,7 +77,7 @@ their sites share is not compared: grey, or between [~ and ~].`,
 				cells, colour := canvas(w)
 				return show.WriteSideBySide(w, e.Rows(), cells, colour)
 			})
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&run, "run", "", "run directory that A and B are ids of")
 	cmd.Flags().StringVar(&method, "method", "", "method that judges, as eval takes it (default: the run's)")

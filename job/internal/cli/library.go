@@ -38,6 +38,15 @@ night against it and adds the night.`,
 	return cmd
 }
 
+// ofLibrary completes a command on the library that its first argument names:
+// it prints what it did, as JSON if asked to.
+func ofLibrary(cmd *cobra.Command, args cobra.PositionalArgs, run func(cmd *cobra.Command, args []string, asJSON bool) error) *cobra.Command {
+	var asJSON bool
+	cmd.Args, cmd.RunE = args, func(cmd *cobra.Command, args []string) error { return run(cmd, args, asJSON) }
+	bindJSON(cmd.Flags(), &asJSON)
+	return cmd
+}
+
 var oneLibrary = need(1, "one library")
 
 // libraryOptions tell what is done with the library at dir until done is called.
@@ -74,53 +83,44 @@ func changing(cmd *cobra.Command, std streams, dir string, asJSON bool, change f
 }
 
 func newLibraryStatus(std streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return ofLibrary(&cobra.Command{
 		Use:     "status LIBRARY",
 		Short:   "Say what a library holds",
 		Long:    `Prints nights, documents and size, and the segments that most documents share.`,
 		Example: "  neardup library status lib/",
-		Args:    oneLibrary,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
-			s, err := job.ReadLibraryStatus(cmd.Context(), args[0], o)
-			done()
-			if err != nil {
-				return err
-			}
-			return printed(std.out, asJSON, s, s.Print)
-		},
-	}
-	bindJSON(cmd.Flags(), &asJSON)
-	return cmd
+	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
+		o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
+		s, err := job.ReadLibraryStatus(cmd.Context(), args[0], o)
+		done()
+		if err != nil {
+			return err
+		}
+		return printed(std.out, asJSON, s, s.Print)
+	})
 }
 
 func newLibraryExpire(std streams) *cobra.Command {
 	var before string
-	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := ofLibrary(&cobra.Command{
 		Use:   "expire LIBRARY --before DATE",
 		Short: "Forget old nights",
 		Long: `Removes the nights dated before the day. When a document was first seen is
 carried by the nights that stay.`,
 		Example: "  neardup library expire lib/ --before 2026-08-01",
-		Args:    oneLibrary,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			date, err := time.Parse(time.DateOnly, before)
+	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
+		date, err := time.Parse(time.DateOnly, before)
+		if err != nil {
+			return usageError{fmt.Errorf("--before %q: write a date like 2026-08-01", before)}
+		}
+		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
+			gone, err := l.Expire(date)
 			if err != nil {
-				return usageError{fmt.Errorf("--before %q: write a date like 2026-08-01", before)}
+				return nil, err
 			}
-			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
-				gone, err := l.Expire(date)
-				if err != nil {
-					return nil, err
-				}
-				return goneOf(gone), nil
-			})
-		},
-	}
+			return goneOf(gone), nil
+		})
+	})
 	cmd.Flags().StringVar(&before, "before", "", "the first day whose night stays")
-	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -147,8 +147,7 @@ func newLibraryDelete(std streams) *cobra.Command {
 	var ids string
 	var doomed library.Doomed
 	var nights []string
-	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := ofLibrary(&cobra.Command{
 		Use:   "delete LIBRARY",
 		Short: "Delete documents or nights",
 		Long: `Deletes documents by id (--ids: a file of one id a line, or - for standard
@@ -160,49 +159,45 @@ has are named: an id is the whole of its line, spaces and quotes too.`,
 		Example: `  neardup library delete lib/ --ids removed-urls.txt
   neardup library delete lib/ --prefix https://example.org/private/
   neardup library delete lib/ --night 2026-11-20`,
-		Args: oneLibrary,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if ids == "" && len(doomed.Prefixes) == 0 && len(nights) == 0 {
-				return usageError{errors.New("name what to delete with --ids, --prefix or --night")}
+	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) (err error) {
+		if ids == "" && len(doomed.Prefixes) == 0 && len(nights) == 0 {
+			return usageError{errors.New("name what to delete with --ids, --prefix or --night")}
+		}
+		if slices.Contains(doomed.Prefixes, "") {
+			return usageError{errors.New("an empty --prefix would delete everything: name one, or remove the folder")}
+		}
+		for i, prefix := range doomed.Prefixes {
+			doomed.Prefixes[i] = string(data.ValidID([]byte(prefix)))
+		}
+		if ids != "" {
+			if doomed.IDs, err = readIDs(ids, std.in); err != nil {
+				return err
 			}
-			if slices.Contains(doomed.Prefixes, "") {
-				return usageError{errors.New("an empty --prefix would delete everything: name one, or remove the folder")}
+		}
+		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
+			did := &deleted{library: args[0], ids: len(doomed.IDs)}
+			if len(nights) > 0 { // first: it refuses a name that is wrong
+				removed, err := l.RemoveNights(nights...)
+				if err != nil {
+					return nil, usageError{err}
+				}
+				g := goneOf(removed)
+				did.Gone = &g
 			}
-			for i, prefix := range doomed.Prefixes {
-				doomed.Prefixes[i] = string(data.ValidID([]byte(prefix)))
+			if len(doomed.IDs)+len(doomed.Prefixes) == 0 {
+				return did, nil
 			}
-			var err error
-			if ids != "" {
-				if doomed.IDs, err = readIDs(ids, std.in); err != nil {
-					return err
-				}
+			hidden, err := l.Delete(cmd.Context(), doomed)
+			if err == nil {
+				did.Hidden = &hidden
 			}
-			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
-				did := &deleted{library: args[0], ids: len(doomed.IDs)}
-				if len(nights) > 0 { // first: it refuses a name that is wrong
-					removed, err := l.RemoveNights(nights...)
-					if err != nil {
-						return nil, usageError{err}
-					}
-					g := goneOf(removed)
-					did.Gone = &g
-				}
-				if len(doomed.IDs)+len(doomed.Prefixes) == 0 {
-					return did, nil
-				}
-				hidden, err := l.Delete(cmd.Context(), doomed)
-				if err == nil {
-					did.Hidden = &hidden
-				}
-				return did, err
-			})
-		},
-	}
+			return did, err
+		})
+	})
 	cmd.Flags().StringVar(&ids, "ids", "", "file of the ids to delete, one a line; - for standard input")
 	cmd.Flags().StringArrayVar(&doomed.Prefixes, "prefix", nil, "delete the documents whose id begins so; may be given again")
 	cmd.Flags().StringArrayVar(&nights, "night", nil, "delete this night; may be given again")
 	cmd.Flags().BoolVar(&doomed.Once, "once", false, "let later nights bring the documents back")
-	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -279,8 +274,7 @@ func readIDs(path string, stdin io.Reader) (ids []string, err error) {
 
 func newLibraryCompact(std streams) *cobra.Command {
 	var rows int64
-	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := ofLibrary(&cobra.Command{
 		Use:   "compact LIBRARY",
 		Short: "Erase what was deleted, and join small files",
 		Long: `Rewrites the files that hold rows of deleted documents or expired nights, so
@@ -289,22 +283,19 @@ a night; files of several nights, as earlier programs made, come apart.
 Needs room for the largest file that it makes. An interrupted compaction
 keeps what it did.`,
 		Example: "  neardup library compact lib/",
-		Args:    oneLibrary,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if rows < 1 {
-				return usageError{fmt.Errorf("--max-rows %d: write a number of rows, like 16000000", rows)}
+	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
+		if rows < 1 {
+			return usageError{fmt.Errorf("--max-rows %d: write a number of rows, like 16000000", rows)}
+		}
+		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
+			done, err := l.Compact(cmd.Context(), rows)
+			if err != nil {
+				return nil, err
 			}
-			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
-				done, err := l.Compact(cmd.Context(), rows)
-				if err != nil {
-					return nil, err
-				}
-				return compacted(done), os.RemoveAll(l.Path(library.Index)) // it holds what was erased
-			})
-		},
-	}
+			return compacted(done), os.RemoveAll(l.Path(library.Index)) // it holds what was erased
+		})
+	})
 	cmd.Flags().Int64Var(&rows, "max-rows", 16<<20, "most rows of a file that small ones are joined into")
-	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -316,37 +307,32 @@ func (c compacted) print(w io.Writer) error {
 }
 
 func newLibraryVerify(std streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return ofLibrary(&cobra.Command{
 		Use:   "verify LIBRARY",
 		Short: "Read all of a library and say what is damaged",
 		Long: `Compares every file with the digest in the manifest, and the rows with what the
 manifest says of them.`,
 		Example: "  neardup library verify lib/",
-		Args:    oneLibrary,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
-			defer done()
-			l, err := library.Open(cmd.Context(), args[0], o)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, l.Close()) }()
-			wrong, err := l.Verify(cmd.Context())
-			done()
-			if err != nil {
-				return err
-			}
-			m := l.Manifest()
-			found := verified{len(wrong) == 0, m.Rows(), len(m.Nights), len(m.Files), append([]string{}, wrong...)}
-			if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
-				return err
-			}
-			return fmt.Errorf("%w: run `neardup library repair LIBRARY RUN…`, which makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
-		},
-	}
-	bindJSON(cmd.Flags(), &asJSON)
-	return cmd
+	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) (err error) {
+		o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
+		defer done()
+		l, err := library.Open(cmd.Context(), args[0], o)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.Close()) }()
+		wrong, err := l.Verify(cmd.Context())
+		done()
+		if err != nil {
+			return err
+		}
+		m := l.Manifest()
+		found := verified{len(wrong) == 0, m.Rows(), len(m.Nights), len(m.Files), append([]string{}, wrong...)}
+		if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
+			return err
+		}
+		return fmt.Errorf("%w: run `neardup library repair LIBRARY RUN…`, which makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
+	})
 }
 
 // verified is what a library should hold, and what of it is damaged.
@@ -372,8 +358,7 @@ func (v verified) print(w io.Writer) error {
 }
 
 func newLibraryRepair(std streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return ofLibrary(&cobra.Command{
 		Use:   "repair LIBRARY RUN…",
 		Short: "Make damaged files again from run directories",
 		Long: `Makes each file that is missing or damaged again from the run directories of
@@ -382,27 +367,23 @@ Sound files are not touched. Samples of pages, which small sites' templates are
 learned from, are left out of the library if they are damaged. Takes some 100
 bytes of memory for each document of the nights in a file.`,
 		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
-				did := &repaired{Mended: []string{}, Left: []leftFile{}}
-				err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
-					if why == nil {
-						did.Mended = append(did.Mended, file)
-						return
-					}
-					did.Left = append(did.Left, leftFile{file, why.Error()})
-				})
-				did.Sound = err == nil && len(did.Left) == 0
-				if err == nil && !did.Sound {
-					err = fmt.Errorf("%w: %s %s left", errNotSound, show.Count(len(did.Left), "file"), show.Agree(len(did.Left), "is", "are"))
+	}, cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string, asJSON bool) error {
+		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
+			did := &repaired{Mended: []string{}, Left: []leftFile{}}
+			err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
+				if why == nil {
+					did.Mended = append(did.Mended, file)
+					return
 				}
-				return did, err
+				did.Left = append(did.Left, leftFile{file, why.Error()})
 			})
-		},
-	}
-	bindJSON(cmd.Flags(), &asJSON)
-	return cmd
+			did.Sound = err == nil && len(did.Left) == 0
+			if err == nil && !did.Sound {
+				err = fmt.Errorf("%w: %s %s left", errNotSound, show.Count(len(did.Left), "file"), show.Agree(len(did.Left), "is", "are"))
+			}
+			return did, err
+		})
+	})
 }
 
 // repaired is what became of a library's damaged files.

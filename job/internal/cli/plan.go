@@ -30,11 +30,7 @@ planted sample, and which one to take. It writes nothing.`,
 		Example: `  neardup plan crawl/2026-11-20/*.warc.gz
   neardup plan pages.parquet --documents 5000 --json`,
 		Args: needInput,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
+		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
 			if o.Documents < 1 {
 				return usageError{fmt.Errorf("--documents %d: write how many the sample has, like 2000", o.Documents)}
 			}
@@ -43,10 +39,10 @@ planted sample, and which one to take. It writes nothing.`,
 			p, err := plan.New(cmd.Context(), cfg, args, o)
 			done()
 			if err != nil {
-				return s.blame(err)
+				return err
 			}
 			return printed(std.out, asJSON, p, func(w io.Writer) error { return printPlan(w, p) })
-		},
+		}),
 	}
 	cmd.Flags().IntVar(&o.Documents, "documents", 2000, "documents of the sample")
 	bindJSON(cmd.Flags(), &asJSON)

@@ -150,15 +150,13 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 	if n := cfg.Execution.Workers; n > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	}
-	limit, err := cfg.Execution.MemoryLimit()
-	if err != nil {
-		return none, usageError{err}
-	}
+	limit := cfg.Execution.MemoryLimit()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	// A heap of a few megabytes is collected many times a second. Memory that
 	// is never touched takes none of the machine, and counts as heap.
 	defer runtime.KeepAlive(make([]byte, min(limit/64, 128<<20)))
 	req.Columns.ID = cfg.Input.ID
+	var err error
 	if req.Engine, err = newEngine(cfg.Execution); err != nil {
 		return none, err
 	}

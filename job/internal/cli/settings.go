@@ -71,7 +71,7 @@ func (s *settings) bindAll(fs *pflag.FlagSet) {
 func (s *settings) give(g given) error {
 	scratch := s.usual
 	err := scratch.Set(g.setting, g.value)
-	if wrong := (*config.SettingError)(nil); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*config.SettingError](err); ok {
 		return errors.New(wrong.Remedy)
 	}
 	s.given = append(s.given, g)
@@ -103,6 +103,17 @@ func (s *settings) config() (config.Config, error) {
 		return cfg, nil
 	}
 	return cfg, usageError{s.blame(err)}
+}
+
+// run is what a command does with its settings.
+func (s *settings) run(do func(cmd *cobra.Command, cfg config.Config, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, err := s.config()
+		if err != nil {
+			return err
+		}
+		return s.blame(do(cmd, cfg, args))
+	}
 }
 
 // blame says by what was typed which setting an error is about, if it is about
@@ -176,11 +187,7 @@ it prints one setting a line, as --set takes it, and what it is for.`,
   neardup config --config night.yaml execution.master
   neardup run crawl --out runs/night --config night.yaml --set match.bands=false`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
+		RunE: s.run(func(_ *cobra.Command, cfg config.Config, args []string) error {
 			if list {
 				for _, s := range cfg.Settings() {
 					fmt.Fprintf(std.out, "%-28s %s\n", s.Name+"="+s.String(), s.Usage())
@@ -203,7 +210,7 @@ it prints one setting a line, as --set takes it, and what it is for.`,
 				fmt.Fprintln(std.out, s)
 			}
 			return nil
-		},
+		}),
 	}
 	s.bind(cmd.Flags(), runSettings...)
 	s.bind(cmd.Flags(), runOutput...)

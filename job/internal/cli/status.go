@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,11 +90,8 @@ type stageStatus struct {
 
 // readStatus looks at the run directory at path and changes nothing in it.
 func readStatus(path string, now time.Time) (*runStatus, error) {
-	var m rundir.Manifest
-	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
-		}
+	m, err := rundir.ReadManifest(path)
+	if err != nil {
 		return nil, err
 	}
 	s := &runStatus{Path: path, Command: m.Command, State: stateLeft, manifest: m}
@@ -156,19 +152,9 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 // splits are known: a few large splits say little by their number. What a
 // flow's workers read counts the splits that they finished.
 func (s *stageStatus) readOn(splits []data.Split, reading int64, now time.Time) {
-	read := max(s.Bytes, reading)
-	total := int64(0)
-	for _, split := range splits {
-		switch {
-		case split.Size < 0 || split.Format == source.FormatParquet: // cut by row groups
-			return
-		case split.End < 0:
-			total += split.Size
-		default:
-			total += split.End - split.Start
-		}
-	}
-	if s.Done == 0 || s.Done == s.Tasks || read == 0 || total <= read {
+	read, total := max(s.Bytes, reading), engine.BytesOf(splits)
+	rowGroups := slices.ContainsFunc(splits, func(s data.Split) bool { return s.Format == source.FormatParquet })
+	if rowGroups || s.Done == 0 || s.Done == s.Tasks || read == 0 || total <= read {
 		return
 	}
 	s.ETA = now.Sub(s.started).Seconds() / float64(read) * float64(total-read)

@@ -23,11 +23,7 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 		Example: `  neardup stopwords crawl/2026-11-19 --share 0.3 > stop.txt
   neardup run crawl --set features.stop_list=stop.txt --out runs/2026-11-20`,
 		Args: needInput,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
+		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
 			if share <= 0 || share >= 1 {
 				return usageError{fmt.Errorf("--share %v: write a share between 0 and 1, like 0.3", share)}
 			}
@@ -38,14 +34,14 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 			words, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass}.StopWords(cmd.Context(), share, documents)
 			done()
 			if err != nil {
-				return s.blame(err)
+				return err
 			}
 			out := bufio.NewWriter(std.out)
 			for _, w := range words {
 				fmt.Fprintln(out, w)
 			}
 			return out.Flush()
-		},
+		}),
 	}
 	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents that a word occurs in")
 	cmd.Flags().IntVar(&documents, "min-documents", 100, "least number of documents that a word occurs in")

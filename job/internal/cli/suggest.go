@@ -57,8 +57,8 @@ var replaced = map[string]string{
 
 // nearFlag suggests a flag where the error is that there is no such one.
 func nearFlag(c *cobra.Command, err error) string {
-	unknown := (*pflag.NotExistError)(nil)
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return ""
 	}
 	var names []string
@@ -129,8 +129,8 @@ func (std streams) typedAs(name, letter string) string {
 // wrongValue says of a value that a flag cannot have what to write instead, by
 // the flag as it was typed. Other errors stay as they are.
 func wrongValue(std streams, err error) error {
-	invalid := (*pflag.InvalidValueError)(nil)
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return err
 	}
 	flag, cause := invalid.GetFlag(), invalid.Unwrap()

@@ -29,11 +29,7 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 		Example: `  neardup templates crawl/2026-11-19/*.wet.gz --out sites.templates
   neardup run crawl --templates sites.templates --out runs/2026-11-20`,
 		Args: needInput,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
+		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
 			if err := o.Check(); err != nil {
 				return usageError{err}
 			}
@@ -48,7 +44,7 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			m, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass}.Templates(cmd.Context(), o)
 			done()
 			if err != nil {
-				return s.blame(err)
+				return err
 			}
 			learned := m.Sites()
 			m.Merge(known)
@@ -61,7 +57,7 @@ text that at least --share of them have, or 20 just so. Run takes the file as
 			}
 			_, err = fmt.Fprintf(std.out, "%s %s a template, %s of them learned from this input: %s, %s\n", show.Count(m.Sites(), "site"), show.Agree(m.Sites(), "has", "have"), show.Number(int64(learned)), show.Line(out), job.Bytes(int64(len(blob))))
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
 	cmd.Flags().StringVar(&older, "older", "", "file learned earlier, to be added")

@@ -97,15 +97,34 @@ const (
 	VerifyTexts  = "texts"  // where the estimate is near the limit, the texts decide
 )
 
-// Files lists the files that the features are made with.
-func (f Features) Files() []string {
-	files := slices.Clone(f.UserWords)
-	for _, path := range []string{f.StopList, f.Templates} {
-		if path != "" {
-			files = append(files, path)
+// eachFile yields the files that the features are made with, and the setting
+// that names each.
+func (f *Features) eachFile(yield func(setting string, path *string) bool) {
+	for i := range f.UserWords {
+		if !yield("features.user_words", &f.UserWords[i]) {
+			return
 		}
 	}
+	_ = (f.StopList == "" || yield("features.stop_list", &f.StopList)) && (f.Templates == "" || yield("features.templates", &f.Templates))
+}
+
+// Files lists the files that the features are made with.
+func (f Features) Files() (files []string) {
+	for _, path := range f.eachFile {
+		files = append(files, *path)
+	}
 	return files
+}
+
+// Absolute is the configuration with absolute paths of those files.
+func (c Config) Absolute() (_ Config, err error) {
+	c.Features.UserWords = slices.Clone(c.Features.UserWords)
+	for _, path := range c.Features.eachFile {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return c, fmt.Errorf("config: %w", err)
+		}
+	}
+	return c, nil
 }
 
 // Match says which documents are near-duplicates: which ones are candidates,
@@ -486,13 +505,13 @@ func ParseBytes(s string) (int64, error) {
 	return int64(v * float64(int64(1)<<shift)), nil
 }
 
-// MemoryLimit is the memory cap in bytes: Memory, or half of the machine's.
-func (e Execution) MemoryLimit() (int64, error) {
-	n, err := ParseBytes(e.Memory)
-	if err != nil || n > 0 {
-		return n, err
+// MemoryLimit is the memory cap in bytes: Memory, or half of the machine's. Of a
+// size that Check refuses it is the latter.
+func (e Execution) MemoryLimit() int64 {
+	if n, err := ParseBytes(e.Memory); err == nil && n > 0 {
+		return n
 	}
-	return machine.Memory() / 2, nil
+	return machine.Memory() / 2
 }
 
 // Hash identifies what decides the result: two runs with the same hash and
@@ -506,16 +525,10 @@ func (c Config) Hash() (string, error) {
 	if err := enc.Encode(c); err != nil {
 		return "", fmt.Errorf("config: %w", err)
 	}
-	for _, path := range c.Features.Files() {
-		text, err := os.ReadFile(path)
+	for setting, path := range c.Features.eachFile {
+		text, err := os.ReadFile(*path)
 		if err != nil {
-			name := "features.stop_list"
-			if path == c.Features.Templates {
-				name = "features.templates"
-			} else if slices.Contains(c.Features.UserWords, path) {
-				name = "features.user_words"
-			}
-			return "", &SettingError{Name: name, Value: path, Remedy: fmt.Sprintf("%v: name a file that is there", err)}
+			return "", &SettingError{Name: setting, Value: *path, Remedy: fmt.Sprintf("%v: name a file that is there", err)}
 		}
 		sum := sha256.Sum256(text)
 		h.Write(sum[:])

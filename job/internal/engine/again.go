@@ -94,15 +94,13 @@ func EachDocument(ctx context.Context, split data.Split, o config.Input, advance
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
-	consumed := int64(0)
+	tell := Consumed(in, advance)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		err := nextDocument(in, &doc)
-		now := in.Consumed()
-		advance(now - consumed)
-		consumed = now
+		tell()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -112,6 +110,17 @@ func EachDocument(ctx context.Context, split data.Split, o config.Input, advance
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// Consumed returns what tells advance of the bytes that in has consumed since it
+// was called last.
+func Consumed(in data.SourceReader, advance func(int64)) (tell func()) {
+	last := int64(0)
+	return func() {
+		now := in.Consumed()
+		advance(now - last)
+		last = now
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -41,13 +39,13 @@ type Prints struct {
 
 // ViewPath is the file of the views of split task of the run in folder dir.
 func ViewPath(dir *rundir.Dir, task int) string {
-	return dir.Path(rundir.State, ViewsFolder, rundir.PartName(task, ""))
+	return dir.Path(rundir.StatePart(ViewsFolder, task))
 }
 
 // IdenticalPath is the file of the documents of split task that others stand
 // for.
 func IdenticalPath(dir *rundir.Dir, task int) string {
-	return dir.Path(rundir.State, IdenticalFolder, rundir.PartName(task, ""))
+	return dir.Path(rundir.StatePart(IdenticalFolder, task))
 }
 
 // OpenDocuments opens the documents of a run of so many splits. Those that
@@ -135,7 +133,7 @@ func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 			parts[split] = part{docs[first:first:last], values[first:first:last]}
 		}
 	}
-	err = eachSplit(ctx, d, workers, func(split int) error {
+	err = Parallel(ctx, d.Parts(), workers, func(_ context.Context, split int) error {
 		p := parts[split]
 		err := scan(d.First(split), d.First(split+1), func(doc uint64, value T) {
 			p.docs, p.values = append(p.docs, doc), append(p.values, value)
@@ -149,21 +147,6 @@ func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 		parts[split] = part{}
 	}
 	return docs, values, err
-}
-
-// eachSplit calls f for every split on workers goroutines.
-func eachSplit(ctx context.Context, d *Documents, workers int, f func(split int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(workers, 1))
-	for split := range d.Parts() {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return Guard(func() error { return f(split) })
-		})
-	}
-	return group.Wait()
 }
 
 // ViewForm is the form of the views of a run.

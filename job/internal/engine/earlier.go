@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
@@ -204,13 +202,12 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	if err != nil {
 		return fmt.Errorf("%s: %w", StageEarlier, err)
 	}
-	var rest errgroup.Group
-	for _, j := range joiners {
-		if j != nil {
-			rest.Go(func() error { return Guard(func() error { j.flush(found); return ctx.Err() }) })
-		}
-	}
-	if err := rest.Wait(); err != nil {
+	joiners = slices.DeleteFunc(joiners, func(j *joiner) bool { return j == nil })
+	err = Parallel(ctx, len(joiners), workers, func(ctx context.Context, i int) error {
+		joiners[i].flush(found)
+		return ctx.Err()
+	})
+	if err != nil {
 		return fmt.Errorf("%s: %w", StageEarlier, err)
 	}
 	return nil

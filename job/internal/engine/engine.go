@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
@@ -72,9 +74,7 @@ type Job struct {
 	// called concurrently.
 	Advance func(n int64)
 
-	// Pass, if not nil, is told that a stage of one task begins to go over so
-	// many units; what it returns is Advance for them.
-	Pass func(total int64, unit string) (advance func(n int64))
+	Pass Pass // of a stage of one task over its work
 
 	fingerprinters sync.Pool
 
@@ -100,15 +100,8 @@ func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 // reads the input.
 func (j *Job) Cleans() bool { return j.Manifest.Command == CommandRun && j.Config.Output.Clean }
 
-// Begin calls Pass, if it is there.
-func (j *Job) Begin(total int64, unit string) (advance func(n int64)) {
-	if j.Pass == nil {
-		return func(int64) {}
-	}
-	return j.Pass(total, unit)
-}
-
-func (j *Job) advance(n int64) {
+// Tell tells Advance, if it is there.
+func (j *Job) Tell(n int64) {
 	if j.Advance != nil {
 		j.Advance(n)
 	}
@@ -117,6 +110,36 @@ func (j *Job) advance(n int64) {
 // TableOptions says how the job's tables are written.
 func (j *Job) TableOptions() parquet.Options {
 	return parquet.Options{Version: version.Version, ConfigHash: j.Hash, Bits: j.Config.Features.Bits}
+}
+
+// Pass is told, for progress, that work begins to go over so many units, 0 if
+// that is not known; what it returns is told of those that are done, and called
+// concurrently. It may be nil.
+type Pass func(total int64, unit string) (advance func(n int64))
+
+// Begin calls the pass, if it is there.
+func (p Pass) Begin(total int64, unit string) (advance func(n int64)) {
+	if p == nil {
+		return func(int64) {}
+	}
+	return p(total, unit)
+}
+
+// Parallel calls f for 0 to n-1 on workers goroutines, and returns the first
+// error, which may be a panic's. Then, or when ctx ends, it calls f no more, and
+// the context that f gets ends.
+func Parallel(ctx context.Context, n, workers int, f func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(workers, 1))
+	for i := range n {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return Guard(func() error { return f(ctx, i) })
+		})
+	}
+	return group.Wait()
 }
 
 // Guard runs f and turns a panic into an error with its stack, so that one

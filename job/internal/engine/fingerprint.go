@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,37 +36,30 @@ type batch struct {
 	ready chan struct{} // receives once the rows are filled
 }
 
-// fingerprint reads split task of the job and fingerprints its documents, each
-// on workers goroutines, and writes its parts and last its record. Rows stand in
-// the order of the input, whatever the number of workers.
-func fingerprint(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	split := job.Splits[task]
-	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: rundir.SiteTexts{}}
-
+// fingerprint reads a split and fingerprints its documents, each on workers
+// goroutines, and writes its parts. Rows stand in the order of the input,
+// whatever the number of workers.
+func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
 	options := job.Config.Input.ReaderOptions()
 	options.Workers = workers
-	in, err := source.Open(split, options)
+	in, err := source.Open(job.Splits[rec.Task], options)
 	if err != nil {
-		return rec, err
+		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	parts, err := createParts(job, task)
+	parts, err := createParts(job, rec.Task)
 	defer func() { err = errors.Join(err, parts.abort()) }()
 	if err != nil {
-		return rec, err
+		return err
 	}
-	line := &assembly{job: job, source: split.Path, in: in, parts: parts, rec: &rec}
+	line := &assembly{job: job, in: in, advance: Consumed(in, job.Tell), parts: parts, rec: rec}
 	if err := line.run(ctx, workers); err != nil {
-		return rec, fmt.Errorf("%s task %d: %w", StageFingerprint, task, err)
+		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 	}
 	rec.Sites = rec.Sites.Cut(recordedSites)
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
-	if rec.Outputs, err = parts.commit(); err != nil {
-		return rec, err
-	}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, job.Dir.PutRecord(rec)
+	rec.Outputs, err = parts.commit()
+	return err
 }
 
 // parts are the files of a split that its fingerprint task writes, in the order
@@ -151,12 +143,11 @@ func (p *parts) abort() (err error) {
 // reader to the workers, and in the input's order to the writer of fingerprints
 // and to that of texts.
 type assembly struct {
-	job      *Job
-	source   string
-	in       data.SourceReader
-	consumed int64 // of in
-	parts    *parts
-	rec      *rundir.TaskRecord
+	job     *Job
+	in      data.SourceReader
+	advance func() // tells what in has consumed
+	parts   *parts
+	rec     *rundir.TaskRecord
 
 	free, work, ordered, written chan *batch
 }
@@ -177,7 +168,7 @@ func (a *assembly) run(ctx context.Context, workers int) error {
 			defer a.job.Release(f)
 			for b := range a.work {
 				for i := range b.n {
-					f.Fingerprint(&b.docs[i], a.source, &b.rows[i])
+					f.Fingerprint(&b.docs[i], a.rec.Source, &b.rows[i])
 				}
 				b.ready <- struct{}{}
 			}
@@ -256,11 +247,7 @@ func (a *assembly) writeTexts() error {
 // fill reads the next documents into b; more is false at the end.
 func (a *assembly) fill(b *batch) (more bool, err error) {
 	b.n = 0
-	defer func() {
-		now := a.in.Consumed()
-		a.job.advance(now - a.consumed)
-		a.consumed = now
-	}()
+	defer a.advance()
 	for bytes := 0; b.n < len(b.docs) && bytes < batchBytes; {
 		doc := &b.docs[b.n]
 		err := a.in.Read(doc)

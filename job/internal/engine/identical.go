@@ -31,9 +31,7 @@ type Identities struct {
 	IDs     func(ctx context.Context, split int, yield func(id []byte) error) error
 	Deleted func(id []byte) bool
 
-	// Begin, which may be nil, is told of each pass over the documents, as a
-	// Job's Pass.
-	Begin func(total int64, unit string) (advance func(n int64))
+	Pass Pass // each of them over the documents
 }
 
 // Find calls emit with the documents, in no particular order and concurrently,
@@ -291,16 +289,12 @@ func (x *Identities) hashViews(ctx context.Context, wanted *Subset) ([]uint64, e
 
 func (x *Identities) eachSplit(ctx context.Context, f func(split int) error) error {
 	advance := x.begin()
-	return eachSplit(ctx, x.Documents, x.Workers, func(split int) error {
+	return Parallel(ctx, x.Documents.Parts(), x.Workers, func(_ context.Context, split int) error {
 		defer advance(int64(x.Documents.First(split+1) - x.Documents.First(split)))
 		return f(split)
 	})
 }
 
-// begin begins a pass over the documents.
 func (x *Identities) begin() (advance func(n int64)) {
-	if x.Begin == nil {
-		return func(int64) {}
-	}
-	return x.Begin(int64(x.Documents.Len()), "documents")
+	return x.Pass.Begin(int64(x.Documents.Len()), "documents")
 }

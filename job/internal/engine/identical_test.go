@@ -184,7 +184,7 @@ func TestIdentitiesEqualMap(t *testing.T) {
 			}
 			x := engine.Identities{Documents: documents, Rule: rule, Workers: way.workers, Memory: way.memory, IDs: ids(splits), Deleted: func(id []byte) bool { return bytes.HasSuffix(id, []byte("7")) }}
 			passes, told := int64(0), atomic.Int64{}
-			x.Begin = func(total int64, unit string) func(int64) {
+			x.Pass = func(total int64, unit string) func(int64) {
 				if total != int64(len(all)) || unit != "documents" {
 					t.Fatalf("a pass over %d %s of %d", total, unit, len(all))
 				}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -111,45 +110,38 @@ func (j *Job) sampled(task int) (wanted, size int64) {
 
 // learn samples documents of a split, to learn from them what the pages of
 // sites share.
-func learn(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: StageLearn, Task: task, Source: job.Splits[task].Path}
+func learn(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
 	learner, err := template.NewLearner(template.Options{})
 	if err != nil {
-		return rec, err
+		return err
 	}
-	wanted, size := job.sampled(task)
+	wanted, size := job.sampled(rec.Task)
 	if wanted > 0 {
-		windows, err := source.Windows(job.Splits[task], wanted, job.sampling.shift)
+		windows, err := source.Windows(job.Splits[rec.Task], wanted, job.sampling.shift)
 		if err != nil {
-			return rec, fmt.Errorf("%s task %d: %w", StageLearn, task, err)
+			return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 		}
 		options := job.Config.Input.ReaderOptions()
 		options.Workers = workers
 		for _, w := range windows {
 			n, read, err := sampleWindow(ctx, w, options, wanted/int64(len(windows)), learner)
 			if err != nil {
-				return rec, fmt.Errorf("%s task %d: %w", StageLearn, task, err)
+				return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 			}
 			rec.RowsIn, rec.Bytes = rec.RowsIn+n, rec.Bytes+read
 		}
-		path, name, err := stateFile(job, SamplesFolder, task)
-		if err != nil {
-			return rec, err
-		}
 		blob, err := learner.MarshalBinary()
 		if err != nil {
-			return rec, err
+			return err
 		}
-		if err := state.Write(path, kindSample, blob); err != nil {
-			return rec, err
+		rec.Outputs = []string{rundir.StatePart(SamplesFolder, rec.Task)}
+		if err := state.Write(job.Dir.Path(rec.Outputs[0]), kindSample, blob); err != nil {
+			return err
 		}
-		rec.Outputs = []string{name}
 	}
-	job.advance(size)
+	job.Tell(size)
 	rec.RowsOut = rec.RowsIn
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, job.Dir.PutRecord(rec)
+	return nil
 }
 
 // sampleWindow shows the learner the documents of a piece of a split, up to so

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"path/filepath"
 	"sort"
 
@@ -14,19 +13,20 @@ import (
 // each part of the fingerprints.
 const placesFile = "places"
 
-const kindPlaces = "neardup places 1"
+const kindPlaces = "neardup places 2"
 
 // WritePlaces writes where documents stand in the fingerprints, for the tables
 // that name their rows, and returns the file's name: a split of a run has a
 // part, which a match may read in several splits.
 func WritePlaces(job *Job, d *Documents) (name string, err error) {
-	var b []byte
+	var firsts []uint64
 	for task, s := range job.Splits {
 		if task == 0 || job.Manifest.Command != CommandMatch || s.Path != job.Splits[task-1].Path {
-			b = state.AppendNumber(b, d.First(task))
+			firsts = append(firsts, d.First(task))
 		}
 	}
-	return filepath.Join(rundir.State, placesFile), state.Write(job.Dir.Path(rundir.State, placesFile), kindPlaces, b)
+	name = filepath.Join(rundir.State, placesFile)
+	return name, state.WriteGob(job.Dir.Path(name), kindPlaces, firsts)
 }
 
 // places tell where documents stand in the fingerprints.
@@ -36,19 +36,8 @@ type places struct {
 }
 
 func readPlaces(dir *rundir.Dir) (*places, error) {
-	path := dir.Path(rundir.State, placesFile)
-	b, err := state.Read(path, kindPlaces)
-	if err == nil && (len(b) == 0 || len(b)%state.NumberBytes != 0) {
-		err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
-	}
-	if err != nil {
-		return nil, err
-	}
-	p := new(places)
-	for ; len(b) > 0; b = b[state.NumberBytes:] {
-		p.firsts = append(p.firsts, state.Number(b))
-	}
-	return p, nil
+	firsts, err := state.ReadGob[[]uint64](dir.Path(rundir.State, placesFile), kindPlaces)
+	return &places{firsts: firsts}, err
 }
 
 // row is a document's row in the tables.

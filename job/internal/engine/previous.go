@@ -1,10 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/gob"
-	"fmt"
-
 	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -50,16 +46,13 @@ const (
 
 // WriteEarlier writes what the library says of the documents of a split.
 func WriteEarlier(job *Job, task int, docs []EarlierDocument) (name string, err error) {
-	path, name, err := stateFile(job, EarlierFolder, task)
-	if err != nil {
-		return name, err
-	}
-	return name, writeGob(path, kindEarlier, docs)
+	name = rundir.StatePart(EarlierFolder, task)
+	return name, state.WriteGob(job.Dir.Path(name), kindEarlier, docs)
 }
 
 // ReadEarlier reads what WriteEarlier wrote.
 func ReadEarlier(dir *rundir.Dir, task int) (EarlierByDoc, error) {
-	docs, err := readGob[[]EarlierDocument](dir.Path(rundir.State, EarlierFolder, rundir.PartName(task, "")), kindEarlier)
+	docs, err := state.ReadGob[[]EarlierDocument](dir.Path(rundir.StatePart(EarlierFolder, task)), kindEarlier)
 	byDoc := make(EarlierByDoc, len(docs))
 	for i := range docs {
 		byDoc[docs[i].Doc] = &docs[i]
@@ -69,29 +62,10 @@ func ReadEarlier(dir *rundir.Dir, task int) (EarlierByDoc, error) {
 
 // WriteLineage writes what clusters and copies are, by their first documents.
 func WriteLineage(dir *rundir.Dir, clusters map[uint64]Lineage) error {
-	return writeGob(dir.Path(rundir.State, LineageFile), kindLineage, clusters)
+	return state.WriteGob(dir.Path(rundir.State, LineageFile), kindLineage, clusters)
 }
 
 // ReadLineage reads what WriteLineage wrote.
 func ReadLineage(dir *rundir.Dir) (map[uint64]Lineage, error) {
-	return readGob[map[uint64]Lineage](dir.Path(rundir.State, LineageFile), kindLineage)
-}
-
-func writeGob(path, kind string, v any) error {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return state.Write(path, kind, b.Bytes())
-}
-
-func readGob[T any](path, kind string) (v T, err error) {
-	b, err := state.Read(path, kind)
-	if err != nil {
-		return v, err
-	}
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&v); err != nil {
-		return v, fmt.Errorf("%s: %w", path, state.ErrDamaged)
-	}
-	return v, nil
+	return state.ReadGob[map[uint64]Lineage](dir.Path(rundir.State, LineageFile), kindLineage)
 }

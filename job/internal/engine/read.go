@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -17,22 +16,20 @@ import (
 
 // read reads a split of fingerprint files and writes its views. Rows of another
 // program have no lane and count as normal.
-func read(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	split := job.Splits[task]
-	rec = rundir.TaskRecord{Stage: StageRead, Task: task, Source: split.Path, Counts: map[string]int64{}}
+func read(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) (err error) {
+	split := job.Splits[rec.Task]
 	if split.Format == source.FormatParquet {
 		info, err := parquet.ReadInfo(split.Path)
 		if err != nil {
-			return rec, err
+			return err
 		}
 		if info.Bits != 0 && info.Bits != job.Config.Features.Bits {
-			return rec, fmt.Errorf("%s holds fingerprints of %d bits, not %d: give --set features.bits=%d", split.Path, info.Bits, job.Config.Features.Bits, info.Bits)
+			return fmt.Errorf("%s holds fingerprints of %d bits, not %d: give --set features.bits=%d", split.Path, info.Bits, job.Config.Features.Bits, info.Bits)
 		}
 	}
-	seen, err := createViews(job, task)
+	seen, err := createViews(job, rec.Task)
 	if err != nil {
-		return rec, err
+		return err
 	}
 	defer func() { err = errors.Join(err, seen.out.Abort()) }()
 	columns := []string{"doc_id", "fingerprint", "lane"}
@@ -65,24 +62,20 @@ func read(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, er
 		n++
 		rec.RowsIn++
 		if rec.RowsIn&0xffff == 0 {
-			job.advance(0x10000)
+			job.Tell(0x10000)
 		}
 		return seen.write(row)
 	})
 	if err != nil {
-		return rec, err
+		return err
 	}
 	if n > 0 {
 		rec.Counts[lane] += n
 	}
-	job.advance(rec.RowsIn & 0xffff)
-	if err := seen.out.Commit(); err != nil {
-		return rec, err
-	}
+	job.Tell(rec.RowsIn & 0xffff)
 	rec.RowsOut = rec.RowsIn
 	rec.Outputs = []string{seen.name}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, job.Dir.PutRecord(rec)
+	return seen.out.Commit()
 }
 
 // openRows opens columns of the rows of split task: of its part of the

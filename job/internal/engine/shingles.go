@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
@@ -28,93 +27,54 @@ const (
 	ShinglesFolder = "shingles" // the shingles and letters of their texts
 )
 
-const kindWanted = "neardup wanted 1"
+const kindWanted = "neardup wanted 2"
 
 // WriteWanted writes the rows, ascending, of a split whose texts decide.
 func WriteWanted(job *Job, task int, rows []int64) error {
-	path, _, err := stateFile(job, WantedFolder, task)
-	if err != nil {
-		return err
-	}
-	var b []byte
-	last := int64(0)
-	for _, row := range rows {
-		b = binary.AppendUvarint(b, uint64(row-last))
-		last = row
-	}
-	return state.Write(path, kindWanted, b)
-}
-
-func readWanted(job *Job, task int) (rows []int64, err error) {
-	path := job.Dir.Path(rundir.State, WantedFolder, rundir.PartName(task, ""))
-	b, err := state.Read(path, kindWanted)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for row := int64(0); len(b) > 0; {
-		step, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, fmt.Errorf("%s: %w", path, state.ErrDamaged)
-		}
-		row += int64(step)
-		rows, b = append(rows, row), b[n:]
-	}
-	return rows, nil
+	return state.WriteGob(job.Dir.Path(rundir.StatePart(WantedFolder, task)), kindWanted, rows)
 }
 
 // texts reads the documents of a split whose texts decide again and writes
 // their shingles and letters: a table of the rows with where each one's shingles
 // and letters end, in eight-byte words, then the hashes, then the letters.
-func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: StageTexts, Task: task, Source: job.Splits[task].Path}
-	rows, err := readWanted(job, task)
-	if err != nil {
-		return rec, err
+func texts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
+	rows, err := state.ReadGob[[]int64](job.Dir.Path(rundir.StatePart(WantedFolder, rec.Task)), kindWanted)
+	if len(rows) == 0 || err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
 	}
 	rec.RowsIn = int64(len(rows))
-	if len(rows) > 0 {
-		path, name, err := stateFile(job, ShinglesFolder, task)
-		if err != nil {
-			return rec, err
+	w := job.Analyzer.NewWorkspace()
+	f := job.Fingerprinter()
+	defer job.Release(f)
+	var text, letters []byte
+	var shingles []uint64
+	var runes []rune
+	head := binary.LittleEndian.AppendUint64(nil, uint64(len(rows)))
+	err = EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.Config.Input, rows, func(i int, doc *data.Document) error {
+		text = w.Normalize(text[:0], f.Text(doc))
+		shingles = sketch.Shingles(shingles, text)
+		runes = sketch.Letters(runes[:0], text)
+		for _, c := range runes {
+			letters = utf8.AppendRune(letters, c)
 		}
-		w := job.Analyzer.NewWorkspace()
-		f := job.Fingerprinter()
-		defer job.Release(f)
-		var text, letters []byte
-		var shingles []uint64
-		var runes []rune
-		head := binary.LittleEndian.AppendUint64(nil, uint64(len(rows)))
-		err = EachRow(ctx, job.Dir.Path(), job.Manifest, task, job.Config.Input, rows, func(i int, doc *data.Document) error {
-			text = w.Normalize(text[:0], f.Text(doc))
-			shingles = sketch.Shingles(shingles, text)
-			runes = sketch.Letters(runes[:0], text)
-			for _, c := range runes {
-				letters = utf8.AppendRune(letters, c)
-			}
-			for _, n := range [...]int{int(rows[i]), len(shingles), len(letters)} {
-				head = binary.LittleEndian.AppendUint64(head, uint64(n))
-			}
-			rec.RowsOut++
-			return nil
-		})
-		if err != nil {
-			return rec, fmt.Errorf("%s: %w", StageTexts, err)
+		for _, n := range [...]int{int(rows[i]), len(shingles), len(letters)} {
+			head = binary.LittleEndian.AppendUint64(head, uint64(n))
 		}
-		head = slices.Grow(head, 8*len(shingles)+len(letters))
-		for _, s := range shingles {
-			head = binary.LittleEndian.AppendUint64(head, s)
-		}
-		if err := state.Write(path, kindShingles, append(head, letters...)); err != nil {
-			return rec, err
-		}
-		rec.Outputs = append(rec.Outputs, name)
+		rec.RowsOut++
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", rec.Stage, err)
 	}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, job.Dir.PutRecord(rec)
+	head = slices.Grow(head, 8*len(shingles)+len(letters))
+	for _, s := range shingles {
+		head = binary.LittleEndian.AppendUint64(head, s)
+	}
+	rec.Outputs = []string{rundir.StatePart(ShinglesFolder, rec.Task)}
+	return state.Write(job.Dir.Path(rec.Outputs[0]), kindShingles, append(head, letters...))
 }
 
 const kindShingles = "neardup shingles 2"
@@ -181,7 +141,7 @@ func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 
 // load reads the file of a split. Beyond the limit the others are let go.
 func (s *Shingles) load(task int, part *splitShingles) error {
-	path := s.dir.Path(rundir.State, ShinglesFolder, rundir.PartName(task, ""))
+	path := s.dir.Path(rundir.StatePart(ShinglesFolder, task))
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -27,21 +26,41 @@ const (
 	StageWrite       = "write"       // the tables and the clean dump
 )
 
+// tasks execute the task of one split on workers goroutines, and fill in its
+// record.
+var tasks = map[string]func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error{
+	StageLearn: learn, StageFingerprint: fingerprint, StageRead: read, StageTexts: texts, StageWrite: write,
+}
+
 // A Task executes the task of one split on workers goroutines, writes the
 // task's record, and returns it. Nothing but complete files appear under final
 // names.
 type Task func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error)
 
-var tasks = map[string]Task{StageLearn: learn, StageFingerprint: fingerprint, StageRead: read, StageTexts: texts, StageWrite: write}
-
 // TaskOf returns the task of a stage, by its name: a worker on another host
 // knows no more of it.
 func TaskOf(stage string) (Task, error) {
-	task, ok := tasks[stage]
+	work, ok := tasks[stage]
 	if !ok {
 		return nil, fmt.Errorf("no stage %q has a task for each split", stage)
 	}
-	return task, nil
+	return func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error) {
+		return job.Record(stage, task, func(rec *rundir.TaskRecord) error {
+			rec.Source = job.Splits[task].Path
+			return work(ctx, job, rec, workers)
+		})
+	}, nil
+}
+
+// Record has work do a task and fill in its record, and writes that.
+func (j *Job) Record(stage string, task int, work func(*rundir.TaskRecord) error) (rundir.TaskRecord, error) {
+	began := time.Now()
+	rec := rundir.TaskRecord{Stage: stage, Task: task, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: rundir.SiteTexts{}}
+	if err := work(&rec); err != nil {
+		return rec, err
+	}
+	rec.Seconds = time.Since(began).Seconds()
+	return rec, j.Dir.PutRecord(rec)
 }
 
 // viewWriter writes the views of a split from its fingerprint rows.
@@ -53,12 +72,8 @@ type viewWriter struct {
 }
 
 func createViews(job *Job, task int) (*viewWriter, error) {
-	path := ViewPath(job.Dir, task)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	out, err := views.Create(path, ViewForm(job.Config))
-	return &viewWriter{out: out, name: filepath.Join(rundir.State, ViewsFolder, filepath.Base(path)), keep: keepValue(job.Config.Clusters.Keep)}, err
+	out, err := views.Create(ViewPath(job.Dir, task), ViewForm(job.Config))
+	return &viewWriter{out: out, name: rundir.StatePart(ViewsFolder, task), keep: keepValue(job.Config.Clusters.Keep)}, err
 }
 
 func (w *viewWriter) write(row *data.FingerprintRow) error {
@@ -83,14 +98,6 @@ func keepValue(rule string) func(*data.FingerprintRow) float64 {
 		return func(r *data.FingerprintRow) float64 { return r.Rank }
 	}
 	return func(*data.FingerprintRow) float64 { return math.NaN() }
-}
-
-// stateFile is a file of a split within a folder of the run directory's state,
-// which it makes.
-func stateFile(job *Job, folder string, task int) (path, name string, err error) {
-	name = filepath.Join(rundir.State, folder, rundir.PartName(task, ""))
-	path = job.Dir.Path(name)
-	return path, name, os.MkdirAll(filepath.Dir(path), 0o755)
 }
 
 // EachID calls yield with the ids of rows of split task, as they stand in the

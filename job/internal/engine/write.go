@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
@@ -59,43 +58,37 @@ type writer struct {
 
 // write writes the parts of the matches, pairs and clusters tables of a split,
 // its clean dump, and the table of what that leaves out.
-func write(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
-	began := time.Now()
-	rec = rundir.TaskRecord{Stage: StageWrite, Task: task, Source: job.Splits[task].Path, Skipped: map[string]int64{}, Counts: map[string]int64{}}
-	w := &writer{job: job, task: task, rec: &rec}
-	part := rundir.PartName(task, "")
-	if w.split, err = decision.Read(job.Dir.Path(rundir.State, DecisionFolder, part)); err != nil {
-		return rec, err
+func write(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
+	w := &writer{job: job, task: rec.Task, rec: rec}
+	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(DecisionFolder, w.task))); err != nil {
+		return err
 	}
-	if w.names, err = decision.ReadNames(job.Dir.Path(rundir.State, NamesFolder, part)); err != nil {
-		return rec, err
+	if w.names, err = decision.ReadNames(job.Dir.Path(rundir.StatePart(NamesFolder, w.task))); err != nil {
+		return err
 	}
 	if w.places, err = readPlaces(job.Dir); err != nil {
-		return rec, err
+		return err
 	}
 	if job.Config.Library.Path != "" {
-		if w.seen, err = ReadEarlier(job.Dir, task); err != nil {
-			return rec, err
+		if w.seen, err = ReadEarlier(job.Dir, w.task); err != nil {
+			return err
 		}
 		if w.lineage, err = ReadLineage(job.Dir); err != nil {
-			return rec, err
+			return err
 		}
 	}
 	if err := w.tables(ctx); err != nil {
-		return rec, err
+		return err
 	}
 	if job.Config.Match.AllPairs {
 		if err := w.pairs(ctx); err != nil {
-			return rec, err
+			return err
 		}
 	}
-	if w.job.Cleans() {
-		if err := w.clean(ctx, workers); err != nil {
-			return rec, err
-		}
+	if !job.Cleans() {
+		return nil
 	}
-	rec.Seconds = time.Since(began).Seconds()
-	return rec, job.Dir.PutRecord(rec)
+	return w.clean(ctx, workers)
 }
 
 // output notes a part of a table: it is complete when the record is written.
@@ -290,7 +283,7 @@ func (w *writer) similarity(distance int) float64 {
 
 // pairs writes the part of the table of all pairs.
 func (w *writer) pairs(ctx context.Context) (err error) {
-	body, err := state.Read(w.job.Dir.Path(rundir.State, PairsFolder, rundir.PartName(w.task, "")), KindPairs)
+	body, err := state.Read(w.job.Dir.Path(rundir.StatePart(PairsFolder, w.task)), KindPairs)
 	if err != nil {
 		return err
 	}
@@ -357,12 +350,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
 	var doc data.Document
-	consumed := int64(0)
-	advance := func() {
-		now := in.Consumed()
-		job.advance(now - consumed)
-		consumed = now
-	}
+	advance := Consumed(in, job.Tell)
 	defer advance()
 	for ; ; rec.RowsIn++ {
 		if rec.RowsIn&0xff == 0 {

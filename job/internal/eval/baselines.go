@@ -101,7 +101,7 @@ func minHash() Method {
 			return nil, err
 		}
 		var found []Found
-		advance := l.pass(permutations/bandRows, "bands")
+		advance := l.options.Pass.Begin(permutations/bandRows, "bands")
 		for from := 0; from < permutations && ctx.Err() == nil; from += bandRows {
 			eachBucket(signatures, from, func(bucket []uint64) {
 				for i, x := range bucket {

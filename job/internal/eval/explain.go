@@ -116,7 +116,7 @@ func newExplainer(m *Neardup) (*explainer, error) {
 	w := analyzer.NewWorkspace()
 	f := mapper.NewFingerprinter(w, true, templates)
 	f.Samples = true
-	return &explainer{m, layout, m.rule(), w, f, templates, release}, nil
+	return &explainer{m, layout, engine.Rule(m.Match), w, f, templates, release}, nil
 }
 
 // looked is what a run and its verdicts look at of a document.

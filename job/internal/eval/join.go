@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/neardup/neardup/job/internal/engine"
 )
 
 // limits say which sets are alike: of a Jaccard similarity |a∩b| / |a∪b| of
@@ -33,7 +35,7 @@ func (t limits) shortest(n int) int {
 
 // alike finds every pair of the documents' sets that are alike.
 func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, error) {
-	return alike(ctx, sets, t, l.options.Workers, l.pass)
+	return alike(ctx, sets, t, l.options.Workers, l.options.Pass)
 }
 
 // alike finds every pair of sets of hashes, each ascending, that are alike, and
@@ -43,7 +45,7 @@ func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, er
 // (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007), and
 // where it stands in either bounds what can follow (Xiao, Wang, Lin, Yu:
 // Efficient Similarity Joins for Near Duplicate Detection, WWW 2008).
-func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass func(total int64, unit string) (advance func(int64))) ([]Found, error) {
+func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass engine.Pass) ([]Found, error) {
 	j := join{limits: t}
 	var ranks int
 	var elements int64
@@ -63,7 +65,7 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass fun
 			j.index[rank] = append(j.index[rank], posting{int32(place), int32(set.n - len(set.ranks) + k)})
 		}
 	}
-	advance := pass(elements, "features") // a large set takes longer than a small one
+	advance := pass.Begin(elements, "features") // a large set takes longer than a small one
 	parts := make([][]Found, workers)
 	var wait sync.WaitGroup
 	for w := range workers {

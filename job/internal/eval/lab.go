@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/language"
 )
@@ -31,9 +32,7 @@ type Options struct {
 	// Examples is how many false pairs and misses a result lists; 0: 10.
 	Examples int
 
-	// Pass, if not nil, is told as each pass over so many units begins; what it
-	// returns is told of those that are done, and called concurrently.
-	Pass func(total int64, unit string) (advance func(n int64))
+	Pass engine.Pass // each of them
 }
 
 // PassTexts is the unit of a pass that goes over the text of every document.
@@ -110,14 +109,6 @@ func New(ctx context.Context, c *Corpus, o Options) (*Lab, error) {
 	return l, l.findTruth(ctx, o.Truth|o.Beside, sets)
 }
 
-// pass begins one over so many units.
-func (l *Lab) pass(total int64, unit string) (advance func(int64)) {
-	if l.options.Pass == nil {
-		return func(int64) {}
-	}
-	return l.options.Pass(total, unit)
-}
-
 // counts reports whether a pair is of the half that is measured.
 func (l *Lab) counts(p Pair) bool {
 	return l.options.Half == AllPairs || halfOf(l.corpus.Documents[p.A].ID) == l.options.Half
@@ -163,7 +154,7 @@ var normalizer = sync.OnceValues(func() (*simhash.Analyzer, error) {
 // each calls f for every document, concurrently, with a workspace of the
 // analyzer.
 func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, f func(w *simhash.Workspace, i int)) error {
-	advance := l.pass(int64(len(l.corpus.Documents)), PassTexts)
+	advance := l.options.Pass.Begin(int64(len(l.corpus.Documents)), PassTexts)
 	var wait sync.WaitGroup
 	var next atomic.Int64
 	for range l.options.Workers {

@@ -19,7 +19,6 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -57,9 +56,6 @@ func (m *Neardup) config() config.Config {
 	return cfg
 }
 
-// rule says which documents are candidates, and when they are the same.
-func (m *Neardup) rule() mapper.Rule { return engine.Rule(m.Match) }
-
 // matched is a pair of a run.
 type matched struct {
 	Found
@@ -91,7 +87,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	cfg.Execution.Workers = l.options.Workers
 	if m.Templates {
 		cfg.Features.Templates = filepath.Join(dir, "templates")
-		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers, Pass: l.pass}.Templates(ctx, template.Options{})
+		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers, Pass: l.options.Pass}.Templates(ctx, template.Options{})
 		if err != nil {
 			return err
 		}
@@ -103,7 +99,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	out := filepath.Join(dir, "out")
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg, Engine: local.New(l.options.Workers)}
 	request.Progress = func(stage string) (pass func(int64, string) func(int64), done func()) {
-		if pass = l.pass; stage == engine.StageFingerprint {
+		if pass = l.options.Pass.Begin; stage == engine.StageFingerprint {
 			pass = l.read
 		}
 		return pass, func() {}
@@ -117,7 +113,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 // read begins a pass over the texts that is told of bytes of their file.
 func (l *Lab) read(total int64, _ string) (advance func(bytes int64)) {
 	documents := int64(len(l.corpus.Documents))
-	one := l.pass(documents, PassTexts)
+	one := l.options.Pass.Begin(documents, PassTexts)
 	var mu sync.Mutex
 	var bytes, told int64
 	return func(n int64) {

@@ -149,23 +149,32 @@ func (s Share) interval() string { return fmt.Sprintf("%.4f–%.4f", s.Low, s.Hi
 // counts writes the share with what it is made of.
 func (s Share) counts() string { return fmt.Sprintf("%s (%d of %d)", s, s.Have, s.Of) }
 
-func (r *Report) definitions() table {
-	t := table{Title: "By definition of truth", Note: "Precision, recall and F1 by each definition alone; a method without a limit of its own is at the best one for each.",
-		Head: []string{"precision / recall / F1 by truth"}}
-	var counts []any
-	for _, d := range r.Results[0].Definitions {
-		t.Head = append(t.Head, d.Condition)
-		counts = append(counts, d.Recall.Of)
-	}
-	t.add("(true pairs)", counts...)
-	for _, m := range r.Results {
-		var cells []any
-		for _, d := range m.Definitions {
-			cells = append(cells, fmt.Sprintf("%s / %s / %.4f", d.Precision, d.Recall, d.F1))
+// across returns a table of a row a method, whose columns name yields for the
+// first of them, with how many true pairs each has.
+func across(r *Report, title, note, head string, columns func(m *Result, yield func(name string, pairs int, cell any))) table {
+	t := table{Title: title, Note: note, Head: []string{head}}
+	for i, m := range r.Results {
+		var counts, cells []any
+		columns(m, func(name string, pairs int, cell any) {
+			if counts, cells = append(counts, pairs), append(cells, cell); i == 0 {
+				t.Head = append(t.Head, name)
+			}
+		})
+		if i == 0 {
+			t.add("(true pairs)", counts...)
 		}
 		t.add(m.Method, cells...)
 	}
 	return t
+}
+
+func (r *Report) definitions() table {
+	return across(r, "By definition of truth", "Precision, recall and F1 by each definition alone; a method without a limit of its own is at the best one for each.",
+		"precision / recall / F1 by truth", func(m *Result, yield func(string, int, any)) {
+			for _, d := range m.Definitions {
+				yield(d.Condition, d.Recall.Of, fmt.Sprintf("%s / %s / %.4f", d.Precision, d.Recall, d.F1))
+			}
+		})
 }
 
 func (r *Report) clusters() table {
@@ -177,21 +186,11 @@ func (r *Report) clusters() table {
 }
 
 func (r *Report) similarity() table {
-	t := table{Title: "Recall by similarity", Head: []string{"recall by similarity"}}
-	var counts []any
-	for _, b := range slices.Backward(r.Results[0].Bands) {
-		t.Head = append(t.Head, b.Name())
-		counts = append(counts, b.All.Of)
-	}
-	t.add("(true pairs)", counts...)
-	for _, m := range r.Results {
-		var cells []any
+	return across(r, "Recall by similarity", "", "recall by similarity", func(m *Result, yield func(string, int, any)) {
 		for _, b := range slices.Backward(m.Bands) {
-			cells = append(cells, b.All)
+			yield(b.Name(), b.All.Of, b.All)
 		}
-		t.add(m.Method, cells...)
-	}
-	return t
+	})
 }
 
 // grouped brings the groups of all methods together: a table for each way of

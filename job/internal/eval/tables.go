@@ -96,31 +96,16 @@ var examples = data.Table[example]{Name: "examples", RowBytes: 64, Columns: []da
 // WriteParquet writes the report as two tables into the directory, which is
 // there: measures.parquet and examples.parquet.
 func (r *Report) WriteParquet(dir string, o parquet.Options) error {
-	return errors.Join(writeTable(dir, &measures, o, r.writeMeasures), writeTable(dir, &examples, o, r.writeExamples))
+	return errors.Join(
+		parquet.WriteTable(filepath.Join(dir, "measures.parquet"), &measures, o, r.measures()),
+		parquet.WriteTable(filepath.Join(dir, "examples.parquet"), &examples, o, r.examples()),
+	)
 }
 
-// writeTable writes a table by the rows that it is given; they are ignored once
-// one could not be written.
-func writeTable[Row any](dir string, t *data.Table[Row], o parquet.Options, rows func(write func(*Row))) error {
-	w, err := parquet.Create(filepath.Join(dir, t.Name+".parquet"), t, o)
-	if err != nil {
-		return err
-	}
-	rows(func(row *Row) {
-		if err == nil {
-			err = w.Write(row)
-		}
-	})
-	if err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	return w.Commit()
-}
-
-func (r *Report) writeMeasures(write func(*measure)) {
+func (r *Report) measures() (rows []*measure) {
 	none := math.NaN()
 	row := func(method, by, name string, at float64, precision, recall Share, f1, seconds float64) {
-		write(&measure{method, by, name, at, f1, seconds, precision.row(), recall.row()})
+		rows = append(rows, &measure{method, by, name, at, f1, seconds, precision.row(), recall.row()})
 	}
 	for _, m := range r.Results {
 		row(m.Method, "all", "", none, m.Precision, m.Recall, m.F1, m.Seconds)
@@ -143,12 +128,14 @@ func (r *Report) writeMeasures(write func(*measure)) {
 			row(s.Method, "distance", "", float64(k), p.Precision, p.Recall, p.F1, none)
 		}
 	}
+	return rows
 }
 
-func (r *Report) writeExamples(write func(*example)) {
+func (r *Report) examples() (rows []*example) {
 	for _, m := range r.Results {
 		for _, e := range m.Examples {
-			write(&example{m.Method, &e})
+			rows = append(rows, &example{m.Method, &e})
 		}
 	}
+	return rows
 }

@@ -34,7 +34,7 @@ func everyPair(name string, least float64, prepare func(ctx context.Context, l *
 		if err != nil {
 			return nil, err
 		}
-		advance := l.pass(int64(n)*int64(n-1)/2, "pairs")
+		advance := l.options.Pass.Begin(int64(n)*int64(n-1)/2, "pairs")
 		parts := make([][]Found, n)
 		var group errgroup.Group
 		group.SetLimit(l.options.Workers)

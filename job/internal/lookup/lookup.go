@@ -175,40 +175,25 @@ func (x *Index) schema(bits int) lookup.Schema {
 	return s
 }
 
-// keys holds the buffers of one document's keys.
+// keys makes the keys of documents, for one goroutine at a time.
 type keys struct {
-	short   sketch.Short
-	letters []rune
-	hashes  []uint64
-	keys    []lookup.Key
+	all  *mapper.Map
+	keys []lookup.Key
+}
+
+// newKeys makes them for all tables, whatever the settings use.
+func (x *Index) newKeys() *keys {
+	return &keys{all: mapper.NewMap(x.layout, mapper.Rule{Bands: true, ShortTexts: true})}
 }
 
 // of returns the keys of a document, valid until the next call.
-func (k *keys) of(layout *simhash.Layout, v *data.View) []lookup.Key {
+func (k *keys) of(v *data.View) []lookup.Key {
 	k.keys = k.keys[:0]
-	tables := layout.Tables()
-	if v.Normal {
-		for t := range tables {
-			key, _ := layout.Key(t, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
-			k.keys = append(k.keys, lookup.Key{Table: t, Value: uint32(key.Value())})
-		}
-	}
-	if s := (*sketch.Sketch)(&v.Sketch); !s.IsZero() {
-		for b := range sketch.Bands {
-			k.keys = append(k.keys, lookup.Key{Table: tables + b, Value: s.Band(b)})
-		}
-	}
-	if len(v.Letters) > 0 {
-		k.letters = append(k.letters[:0], []rune(string(v.Letters))...)
-		k.hashes = k.short.Keys(k.hashes[:0], k.letters)
-		last := uint32(0)
-		for i, h := range k.hashes { // ascending; two may be cut to the same bits
-			if v := uint32(h >> 32); i == 0 || v != last {
-				k.keys = append(k.keys, lookup.Key{Table: tables + sketch.Bands, Value: v})
-				last = v
-			}
-		}
-	}
+	_ = k.all.Keys(0, k.all.Tables(), v, 0, func(r data.Keyed) error { // which has no error
+		key := simhash.Key(r.Key)
+		k.keys = append(k.keys, lookup.Key{Table: key.Table(), Value: uint32(key.Value())})
+		return nil
+	})
 	return k.keys
 }
 
@@ -358,7 +343,7 @@ func sameFile(a, b os.FileInfo) bool {
 // deleted left out.
 func (x *Index) entries(ctx context.Context, l *library.Library, file string) func(yield func(*lookup.Entry) error) error {
 	return func(yield func(*lookup.Entry) error) error {
-		var k keys
+		k := x.newKeys()
 		var e lookup.Entry
 		var row data.LibraryRow
 		var v data.View
@@ -367,7 +352,7 @@ func (x *Index) entries(ctx context.Context, l *library.Library, file string) fu
 				b.Row(i, &row)
 				viewOf(&row, &v)
 				e = lookup.Entry{
-					Row: b.Numbers[i], Keys: k.of(x.layout, &v), ID: row.DocID, Hi: row.Hi, Lo: row.Lo, Normal: v.Normal, Length: v.Length,
+					Row: b.Numbers[i], Keys: k.of(&v), ID: row.DocID, Hi: row.Hi, Lo: row.Lo, Normal: v.Normal, Length: v.Length,
 					Sketch: row.Sketch, Letters: row.Letters, FirstSeen: []byte(row.FirstSeen), Cluster: row.Cluster,
 				}
 				if err := yield(&e); err != nil {
@@ -447,13 +432,13 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
 	k, ok := x.searches.Get().(*keys)
 	if !ok {
-		k = &keys{}
+		k = x.newKeys()
 	}
 	defer x.searches.Put(k)
 	match := x.config.Match
 	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal}
 	reaches := lookup.Reaches(x.layout.Tables(), match.Distance)
-	for _, key := range k.of(x.layout, v) {
+	for _, key := range k.of(v) {
 		reach := -1
 		switch tables := x.layout.Tables(); {
 		case key.Table < tables:

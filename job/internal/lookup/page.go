@@ -12,9 +12,6 @@ import (
 	"net/http"
 	"strings"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/show"
@@ -23,10 +20,7 @@ import (
 //go:embed page.html
 var pageFiles embed.FS
 
-var pages = show.Pages(pageFiles, template.FuncMap{
-	"share":  func(v float64) string { return fmt.Sprintf("%.2f", v) },
-	"number": message.NewPrinter(language.English).Sprint,
-})
+var pages = show.Pages(pageFiles, template.FuncMap{"share": func(v float64) string { return fmt.Sprintf("%.2f", v) }})
 
 // asked is what the page shows: what was asked, and the answer.
 type asked struct {

@@ -2,6 +2,7 @@ package lookup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,31 +46,12 @@ type ServerOptions struct {
 }
 
 func (o ServerOptions) withDefaults() ServerOptions {
-	durations := []struct {
-		value *time.Duration
-		or    time.Duration
-	}{{&o.Header, 5 * time.Second}, {&o.Read, 30 * time.Second}, {&o.Stall, 5 * time.Second}, {&o.Write, time.Minute}, {&o.Idle, time.Minute}, {&o.Wait, 5 * time.Second}, {&o.Answer, 10 * time.Second}, {&o.End, 5 * time.Second}, {&o.Interval, 2 * time.Second}}
-	for _, d := range durations {
-		if *d.value <= 0 {
-			*d.value = d.or
-		}
-	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = 8 << 20
-	}
-	if o.Workers <= 0 {
-		o.Workers = 2 * runtime.GOMAXPROCS(0)
-	}
-	if o.Conns <= 0 {
-		o.Conns = 1024
-	}
-	if o.Memory <= 0 {
-		o.Memory = 64 << 20
-	}
-	if o.Work <= 0 {
-		o.Work = 12 << 20
-	}
-	o.Work = max(o.Work, o.MaxBody) // the largest page by itself
+	const second = time.Second
+	o.Header, o.Read, o.Stall, o.Write = cmp.Or(o.Header, 5*second), cmp.Or(o.Read, 30*second), cmp.Or(o.Stall, 5*second), cmp.Or(o.Write, time.Minute)
+	o.Idle, o.Wait, o.Answer, o.End = cmp.Or(o.Idle, time.Minute), cmp.Or(o.Wait, 5*second), cmp.Or(o.Answer, 10*second), cmp.Or(o.End, 5*second)
+	o.Interval, o.Workers, o.Conns = cmp.Or(o.Interval, 2*second), cmp.Or(o.Workers, 2*runtime.GOMAXPROCS(0)), cmp.Or(o.Conns, 1024)
+	o.MaxBody, o.Memory = cmp.Or(o.MaxBody, 8<<20), cmp.Or(o.Memory, 64<<20)
+	o.Work = max(cmp.Or(o.Work, 12<<20), o.MaxBody) // the largest page by itself
 	return o
 }
 

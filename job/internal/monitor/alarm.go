@@ -3,7 +3,6 @@ package monitor
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,18 +20,14 @@ const (
 	pause   = time.Second
 )
 
-// runCommand hands the outcome to a shell command on its standard input.
-func runCommand(ctx context.Context, command string, o Outcome) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return fmt.Errorf("alarm command: %w", err)
-	}
+// runCommand hands the alarm to a shell command on its standard input.
+func runCommand(ctx context.Context, command string, alarm []byte) error {
 	shell := []string{"sh", "-c"}
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/C"}
 	}
 	cmd := exec.CommandContext(ctx, shell[0], shell[1], command) //nolint:gosec // it is the operator's
-	cmd.Stdin = bytes.NewReader(text)
+	cmd.Stdin = bytes.NewReader(alarm)
 	cmd.WaitDelay = time.Second // its children may hold the pipe
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -41,14 +36,11 @@ func runCommand(ctx context.Context, command string, o Outcome) error {
 	return nil
 }
 
-// post sends the outcome to an address.
-func post(ctx context.Context, url string, o Outcome) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return fmt.Errorf("alarm address: %w", err)
-	}
+// post sends the alarm to an address.
+func post(ctx context.Context, url string, alarm []byte) error {
 	for n := 1; ; n++ {
-		if err = postOnce(ctx, url, text); err == nil {
+		err := postOnce(ctx, url, alarm)
+		if err == nil {
 			return nil
 		}
 		if n == tries || ctx.Err() != nil {

@@ -5,6 +5,7 @@ package monitor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -37,11 +38,13 @@ func Tell(ctx context.Context, c config.Monitor, o Outcome) error {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
+		alarm, err := json.Marshal(o)
+		wrong = append(wrong, err)
 		if c.AlarmCommand != "" {
-			wrong = append(wrong, runCommand(ctx, c.AlarmCommand, o))
+			wrong = append(wrong, runCommand(ctx, c.AlarmCommand, alarm))
 		}
 		if c.AlarmURL != "" {
-			wrong = append(wrong, post(ctx, c.AlarmURL, o))
+			wrong = append(wrong, post(ctx, c.AlarmURL, alarm))
 		}
 	}
 	return errors.Join(wrong...)

@@ -36,9 +36,7 @@ type Options struct {
 	Workers   int // cores that the run would have; at least 1
 	Seed      uint64
 
-	// Pass, if not nil, is told as each pass over so many units begins; what it
-	// returns is told of those that are done, and called concurrently.
-	Pass func(total int64, unit string) (advance func(n int64))
+	Pass engine.Pass // each of them
 }
 
 // Plan is what a run would take and find.
@@ -113,9 +111,6 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		o.Documents = 2000
 	}
 	o.Workers = max(o.Workers, 1)
-	if o.Pass == nil {
-		o.Pass = func(int64, string) func(int64) { return func(int64) {} }
-	}
 	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding, SplitBytes: cfg.Input.SplitBytes})
 	if err != nil {
 		return nil, err
@@ -178,7 +173,7 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 	const mostSplits = 64
 	n := min(len(splits), mostSplits)
 	each := (o.Documents + n - 1) / n
-	advance := o.Pass(int64(each*n), "documents")
+	advance := o.Pass.Begin(int64(each*n), "documents")
 	s.splits, s.format = len(splits), splits[0].Format
 	consumed, counted := int64(0), 0
 	began := time.Now()
@@ -261,7 +256,7 @@ func (s *sampler) look(o Options) (err error) {
 	}
 	letters, han, characters := 0, 0, 0
 	const passes = 4
-	advance := o.Pass(passes*int64(len(s.docs)), "documents")
+	advance := o.Pass.Begin(passes*int64(len(s.docs)), "documents")
 	for pass := range passes {
 		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), pass%2 == 1, templates)
 		var row data.FingerprintRow
@@ -372,7 +367,7 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 	}
 	// The laboratory goes over the texts once, and so does each preset's run: one
 	// pass for whoever looks on. What else they go over takes little time.
-	advance := o.Pass(int64((1+len(s.plan.Presets))*len(planted.Documents)), eval.PassTexts)
+	advance := o.Pass.Begin(int64((1+len(s.plan.Presets))*len(planted.Documents)), eval.PassTexts)
 	pass := func(_ int64, unit string) func(int64) {
 		if unit == eval.PassTexts {
 			return advance

@@ -11,7 +11,7 @@ import (
 type ranked[T any] struct {
 	most int
 	keys []float64 // ascending
-	have []T
+	have []T       // the items of the keys
 }
 
 // add takes an item if its key is among the least, and returns the one that
@@ -31,9 +31,6 @@ func (r *ranked[T]) add(key float64, item func() T) (gone T, added bool) {
 	r.keys, r.have = slices.Insert(r.keys, at, key), slices.Insert(r.have, at, item())
 	return gone, true
 }
-
-// items are those of the least keys, the least first.
-func (r *ranked[T]) items() []T { return r.have }
 
 // tally counts by name the heaviest names. Of a name that was once not among
 // them it has counted too few.

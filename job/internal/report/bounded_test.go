@@ -20,8 +20,8 @@ func TestRanked(t *testing.T) {
 			r.add(float64(k), func() int { return i })
 		}
 		slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
-		if want := all[:min(len(all), r.most)]; !slices.Equal(r.items(), want) {
-			t.Fatalf("%v, want %v", r.items(), want)
+		if want := all[:min(len(all), r.most)]; !slices.Equal(r.have, want) {
+			t.Fatalf("%v, want %v", r.have, want)
 		}
 	})
 }

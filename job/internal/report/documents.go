@@ -34,16 +34,16 @@ type documents struct {
 // documents reads the documents that the samples name.
 func (s *scan) documents(ctx context.Context, advance func(int64)) (documents, error) {
 	d := documents{by: map[string]*document{}}
-	for _, c := range s.clusters.items() {
+	for _, c := range s.clusters.have {
 		d.want(c.keeper)
 		for _, m := range c.members {
 			d.want(m.id)
 		}
 	}
-	for _, p := range slices.Concat(s.near.items(), s.within.items()) {
+	for _, p := range slices.Concat(s.near.have, s.within.have) {
 		d.want(p.a, p.b)
 	}
-	for _, p := range s.left.items() {
+	for _, p := range s.left.have {
 		d.want(p.a, p.b)
 	}
 	for task := range s.manifest.Splits {
@@ -116,7 +116,7 @@ func (r *Report) layOut(s *scan, d documents) {
 		}
 		return p
 	}
-	for _, c := range s.clusters.items() {
+	for _, c := range s.clusters.have {
 		shown, beside, others := cluster{Size: c.size, Keeper: d.by[c.keeper]}, c.keeper, c.members
 		if shown.Keeper == nil && len(others) > 0 {
 			beside, others = others[0].id, others[1:]
@@ -134,7 +134,7 @@ func (r *Report) layOut(s *scan, d documents) {
 	for _, list := range []struct {
 		to   *[]pair
 		from []pairIDs
-	}{{&r.Near, s.near.items()}, {&r.Within, s.within.items()}} {
+	}{{&r.Near, s.near.have}, {&r.Within, s.within.have}} {
 		seen := map[string]bool{}
 		for _, p := range list.from {
 			if len(*list.to) < mostPairs && !seen[p.a] && !seen[p.b] {
@@ -143,7 +143,7 @@ func (r *Report) layOut(s *scan, d documents) {
 			}
 		}
 	}
-	for _, p := range s.left.items() {
+	for _, p := range s.left.have {
 		r.Left = append(r.Left, lay(p.a, p.b, p.note))
 	}
 	if d.noTexts != nil {

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"html/template"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/show"
@@ -19,11 +16,10 @@ import (
 var pageFiles embed.FS
 
 var pages = show.Pages(pageFiles, template.FuncMap{
-	"number": message.NewPrinter(language.English).Sprint,
-	"bytes":  job.Bytes,
-	"share":  share,
-	"named":  func(name, empty string) string { return show.Excerpt([]byte(cmp.Or(name, empty)), mostTitle) },
-	"below":  func(n, i int) bool { return i < n },
+	"bytes": job.Bytes,
+	"share": share,
+	"named": func(name, empty string) string { return show.Excerpt([]byte(cmp.Or(name, empty)), mostTitle) },
+	"below": func(n, i int) bool { return i < n },
 	// Records of these reasons are documents all the same.
 	"document": func(reason string) bool { return reason == data.ReasonDuplicateID || reason == data.ReasonDeleted },
 	"plus":     func(a, b int64) int64 { return a + b },
@@ -40,19 +36,17 @@ type table struct {
 
 // because says why the clean dump leaves documents out.
 func because(reason string) string {
-	switch reason {
-	case decision.Copy.String():
-		return "left out for the representative of their copies"
-	case decision.Contained.String():
-		return "left out because another document contains them"
-	case decision.Earlier.String():
-		return "left out because an earlier night has them"
-	case decision.DuplicateID.String():
-		return "left out because their id stood earlier"
-	case decision.Deleted.String():
-		return "left out because the library was told to forget their id"
+	why, ok := map[string]string{
+		decision.Copy.String():        " for the representative of their copies",
+		decision.Contained.String():   " because another document contains them",
+		decision.Earlier.String():     " because an earlier night has them",
+		decision.DuplicateID.String(): " because their id stood earlier",
+		decision.Deleted.String():     " because the library was told to forget their id",
+	}[reason]
+	if !ok {
+		why = ": " + reason
 	}
-	return "left out: " + reason
+	return "left out" + why
 }
 
 // share writes a part of a whole.
@@ -120,12 +114,4 @@ func bars(name, axis string, values []int64, nameOf func(int) string) histogram 
 		h.Bars = append(h.Bars, b)
 	}
 	return h
-}
-
-func (s *scan) distanceBars() histogram {
-	return bars("Distances", "bits in which the two fingerprints differ", s.distances[:], func(i int) string { return fmt.Sprint(i) })
-}
-
-func (s *scan) alikeBars() histogram {
-	return bars("Similarities", "similarity of the two texts, from the value shown on", s.alike[:], func(i int) string { return fmt.Sprintf("%.2f", float64(i)/(alikeBins-1)) })
 }

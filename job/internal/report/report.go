@@ -14,10 +14,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -110,7 +113,7 @@ const (
 
 // Read reads the finished run in directory path. pass begins a pass over its
 // splits, and returns what is told when some are done.
-func Read(ctx context.Context, path string, pass func(total int64, unit string) (advance func(int64))) (*Report, error) {
+func Read(ctx context.Context, path string, pass engine.Pass) (*Report, error) {
 	manifest, cfg, err := job.RunSettings(path)
 	if err != nil {
 		return nil, err
@@ -168,18 +171,19 @@ func settings(config json.RawMessage) (list []setting) {
 
 // figures fills in what is counted.
 func (r *Report) figures(s *scan) {
-	r.Cleaned, r.Removed, r.AllPairs, r.Pairs = s.cleaned(), s.removed, s.config.Match.AllPairs, s.pairs
+	r.Cleaned, r.Removed, r.AllPairs, r.Pairs = s.config.Output.Clean, s.removed, s.config.Match.AllPairs, s.pairs
 	for name, n := range s.verdicts {
 		r.Verdicts = append(r.Verdicts, count{name, n})
 	}
 	slices.SortFunc(r.Verdicts, func(a, b count) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name)) })
 	r.Languages, r.Sites, r.Partial = s.languages.shown(mostGroups), s.sites.shown(mostGroups), s.sites.cut || s.shared.cut
 	for _, g := range s.shared.largest(mostGroups) {
-		if a, b, ok := cutPair(g.Name); ok {
+		if a, b, ok := strings.Cut(g.Name, betweenSites); ok {
 			r.Shared = append(r.Shared, sitePair{a, b, g.Matched})
 		}
 	}
-	r.Distances, r.Alike = s.distanceBars(), s.alikeBars()
+	r.Distances = bars("Distances", "bits in which the two fingerprints differ", s.distances[:], strconv.Itoa)
+	r.Alike = bars("Similarities", "similarity of the two texts, from the value shown on", s.alike[:], func(i int) string { return fmt.Sprintf("%.2f", float64(i)/(alikeBins-1)) })
 }
 
 // WriteHTML writes the report as one page that needs nothing else.

@@ -84,9 +84,6 @@ func (s *scan) table(name string, task int) string {
 	return filepath.Join(s.path, name, rundir.PartName(task, ".parquet"))
 }
 
-// cleaned reports whether the run wrote a clean dump.
-func (s *scan) cleaned() bool { return s.config.Output.Clean }
-
 // part counts a part of the tables: their rows are in the order of the
 // fingerprints.
 func (s *scan) part(ctx context.Context, task int) (err error) {
@@ -106,7 +103,7 @@ func (s *scan) part(ctx context.Context, task int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, clusters.close()) }()
-	removed, err := openCursor(&data.Removed, s.table(rundir.Removed, task), s.cleaned(), func(r *data.RemovedRow) int64 { return r.Row })
+	removed, err := openCursor(&data.Removed, s.table(rundir.Removed, task), s.config.Output.Clean, func(r *data.RemovedRow) int64 { return r.Row })
 	if err != nil {
 		return err
 	}
@@ -156,13 +153,13 @@ func (s *scan) pair(m *data.MatchRow) {
 		if c > 0 {
 			a, b = b, a
 		}
-		s.key = append(append(append(s.key[:0], a...), 0), b...)
+		s.key = append(append(append(s.key[:0], a...), betweenSites...), b...)
 		s.shared.add(s.key, counts{Matched: 1})
 	}
 }
 
-// cutPair is the inverse of the key of two sites.
-func cutPair(key string) (a, b string, ok bool) { return strings.Cut(key, "\x00") }
+// betweenSites stands in the key of two sites.
+const betweenSites = "\x00"
 
 // figure is how alike the texts of a pair are, as exactly as the run knows it;
 // NaN if it did not verify.

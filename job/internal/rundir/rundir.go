@@ -191,14 +191,15 @@ func (d *Dir) Part(table string, i int, ext string) (string, error) {
 	return d.Path(table, PartName(i, ext)), nil
 }
 
+// StatePart is the name, within the run directory, of the file of split i in a
+// folder of its state.
+func StatePart(folder string, i int) string { return filepath.Join(State, folder, PartName(i, "")) }
+
 // PartName is the file name of part i of a table.
 func PartName(i int, ext string) string { return fmt.Sprintf("part-%05d%s", i, ext) }
 
-// Parts lists the finished parts of a table in order; none is no error.
-func (d *Dir) Parts(table string) ([]string, error) { return Parts(d.path, table) }
-
-// Parts lists the finished parts of a table of the run directory at path,
-// without opening it for writing.
+// Parts lists the finished parts of a table of the run directory at path, in
+// order; none is no error.
 func Parts(path, table string) (parts []string, err error) {
 	folder := filepath.Join(path, table)
 	entries, err := os.ReadDir(folder)
@@ -220,6 +221,15 @@ type Manifest struct {
 	Command    string          `json:"command"` // run or match
 	Config     json.RawMessage `json:"config"`
 	Splits     []data.Split    `json:"splits"`
+}
+
+// ReadManifest reads the manifest of the run directory at path.
+func ReadManifest(path string) (m Manifest, err error) {
+	err = ReadJSON(filepath.Join(path, ManifestFile), &m)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
+	}
+	return m, err
 }
 
 // LayoutVersion is the version this package writes. Version 1 has no table of

@@ -196,7 +196,7 @@ func TestPartsOfOddPaths(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := d.Parts(Matches); err != nil || len(got) != 1 || got[0] != path {
+	if got, err := Parts(d.Path(), Matches); err != nil || len(got) != 1 || got[0] != path {
 		t.Fatalf("got %v, %v; want %s", got, err, path)
 	}
 }

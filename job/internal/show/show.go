@@ -12,6 +12,9 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -19,11 +22,11 @@ import (
 var style embed.FS
 
 // Pages parses the pages in files, *.html, which need nothing but themselves:
-// no script, no network. Beside their own functions they have "visible", "noun" and
+// no script, no network. Beside their own functions they have "visible", "number", "noun" and
 // the templates "head", "rows", "side" and "foot", which says what made the page,
 // when, and by the settings that it is given.
 func Pages(files embed.FS, functions template.FuncMap) *template.Template {
-	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "made": made, "noun": nounOf}).Funcs(functions)
+	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "made": made, "number": message.NewPrinter(language.English).Sprint, "noun": nounOf}).Funcs(functions)
 	return template.Must(template.Must(t.ParseFS(style, "*.html")).ParseFS(files, "*.html"))
 }
 

@@ -5,10 +5,13 @@
 package state
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/zeebo/xxh3"
 
@@ -27,8 +30,12 @@ type File struct {
 	hash *xxh3.Hasher
 }
 
-// Create starts the file at path, where nothing stands before Commit.
+// Create starts the file at path, whose folder it makes. Nothing stands there
+// before Commit.
 func Create(path, kind string) (*File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
 	f, err := data.CreateAtomic(path)
 	if err != nil {
 		return nil, err
@@ -71,4 +78,22 @@ func Read(path, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, ErrDamaged)
 	}
 	return b[start:end], nil
+}
+
+// WriteGob writes v as the body of a checked file.
+func WriteGob(path, kind string, v any) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return Write(path, kind, b.Bytes())
+}
+
+// ReadGob returns what WriteGob wrote, or ErrDamaged.
+func ReadGob[T any](path, kind string) (v T, err error) {
+	b, err := Read(path, kind)
+	if err == nil && gob.NewDecoder(bytes.NewReader(b)).Decode(&v) != nil {
+		err = fmt.Errorf("%s: %w", path, ErrDamaged)
+	}
+	return v, err
 }

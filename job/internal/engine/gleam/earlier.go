@@ -3,9 +3,7 @@
 package gleam
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/zeebo/xxh3"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/earlier"
@@ -72,9 +69,7 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 	if err != nil {
 		return named(stageEarlier, err)
 	}
-	if job.Advance != nil {
-		job.Advance(kept)
-	}
+	job.Tell(kept)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -158,22 +153,18 @@ func (p *earlierParts) tidy() error {
 // others have; no error of it is mended by trying again.
 func (p *earlierParts) take(missing []int) (left []int, documents int64, err error) {
 	var mu sync.Mutex
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, split := range missing {
-		group.Go(func() error {
-			n, err := readPart(filepath.Join(p.dir, p.names[split]), p.found)
-			mu.Lock()
-			defer mu.Unlock()
-			if errors.Is(err, fs.ErrNotExist) {
-				left = append(left, split)
-				return nil
-			}
-			documents += n
-			return err
-		})
-	}
-	err = supervise.Final(group.Wait())
+	err = engine.Parallel(context.Background(), len(missing), runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
+		n, err := readPart(filepath.Join(p.dir, p.names[missing[i]]), p.found)
+		mu.Lock()
+		defer mu.Unlock()
+		if errors.Is(err, fs.ErrNotExist) {
+			left = append(left, missing[i])
+			return nil
+		}
+		documents += n
+		return err
+	})
+	err = supervise.Final(err)
 	slices.Sort(left)
 	return left, documents, err
 }
@@ -194,22 +185,17 @@ func writePart(path string, found *earlier.Known) error {
 			p.Units = append(p.Units, g)
 		}
 	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(p); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return state.Write(path, kindPart, b.Bytes())
+	return state.WriteGob(path, kindPart, p)
 }
 
 // readPart merges a part into found, and returns how many documents of the
 // library it covers.
 func readPart(path string, found *earlier.Known) (documents int64, err error) {
-	b, err := state.Read(path, kindPart)
+	p, err := state.ReadGob[part](path, kindPart)
 	if err != nil {
 		return 0, err
 	}
-	var p part
-	if gob.NewDecoder(bytes.NewReader(b)).Decode(&p) != nil || !p.fits(found) {
+	if !p.fits(found) {
 		return 0, fmt.Errorf("%s: %w", path, state.ErrDamaged)
 	}
 	for row, night := range p.Seen {
@@ -265,37 +251,30 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 		free <- tonight.NewKnown(l.Manifest())
 	}
 	var sending sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(threads)
-	for _, task := range tasks {
+	return engine.Parallel(ctx, len(tasks), threads, func(ctx context.Context, i int) error {
+		task := tasks[i]
 		if task >= len(s.Splits) {
 			return fmt.Errorf("%w: split %d of %d", wire.ErrFrame, task, len(s.Splits))
 		}
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
+		err := engine.Guard(func() error {
+			found := <-free
+			if err := tonight.Join(ctx, l, s.Splits[task:task+1], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
+				return err
 			}
-			err := engine.Guard(func() error {
-				found := <-free
-				if err := tonight.Join(ctx, l, s.Splits[task:task+1], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
-					return err
-				}
-				if err := writePart(dir.Path(rundir.State, engine.EarlierParts, s.Parts[task]), found); err != nil {
-					return err
-				}
-				found.Reset()
-				free <- found
-				sending.Lock()
-				defer sending.Unlock()
-				return w.report(rundir.TaskRecord{Stage: stageEarlier, Task: task})
-			})
-			if err != nil && ctx.Err() == nil {
-				sending.Lock()
-				w.split = l.Path(s.Splits[task].File)
-				sending.Unlock()
+			if err := writePart(dir.Path(rundir.State, engine.EarlierParts, s.Parts[task]), found); err != nil {
+				return err
 			}
-			return err
+			found.Reset()
+			free <- found
+			sending.Lock()
+			defer sending.Unlock()
+			return w.report(rundir.TaskRecord{Stage: stageEarlier, Task: task})
 		})
-	}
-	return group.Wait()
+		if err != nil && ctx.Err() == nil {
+			sending.Lock()
+			w.split = l.Path(s.Splits[task].File)
+			sending.Unlock()
+		}
+		return err
+	})
 }

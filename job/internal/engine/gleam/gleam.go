@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
@@ -31,44 +30,34 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
 )
 
-// Options says where the cluster is and how patient the engine is. Zero
-// values stand for the defaults.
-type Options struct {
-	Master   string        // HOST:PORT, or the state folder of a cluster with a fence; default 127.0.0.1:45326
-	Attempts int           // at each flow; default 3
-	Stall    time.Duration // an attempt without progress for that long is ended; default 2 minutes
-	Deadline time.Duration // an attempt that runs longer is ended; default 12 hours
-	Quorum   float64       // share of the cluster's slots without which a run does not go on; default 0.66
-}
+// Options says where the cluster is and how patient the engine is. The master
+// is HOST:PORT, or the state folder of a cluster with a fence.
+type Options = config.Execution
 
 // Engine is the engine on a gleam cluster. The program that uses it calls
 // Main first.
 type Engine struct {
-	o       supervise.Options
+	o       Options
 	checked check.Checked
 	roster  supervise.Roster
 }
 
-// New returns an engine. The error wraps cluster.ErrNotReady.
-func New(o Options) (*Engine, error) {
-	master, err := cluster.Enter(cmp.Or(o.Master, "127.0.0.1:45326"))
-	if err != nil {
+// New returns an engine; zero values stand for the defaults. The error wraps
+// cluster.ErrNotReady.
+func New(o Options) (_ *Engine, err error) {
+	usual := config.Default().Execution
+	o.Attempts, o.Stall, o.Deadline, o.Quorum = cmp.Or(o.Attempts, usual.Attempts), cmp.Or(o.Stall, usual.Stall), cmp.Or(o.Deadline, usual.Deadline), cmp.Or(o.Quorum, usual.Quorum)
+	if o.Master, err = cluster.Enter(cmp.Or(o.Master, usual.Master)); err != nil {
 		return nil, err
 	}
-	return &Engine{o: supervise.Options{
-		Master:   master,
-		Attempts: cmp.Or(o.Attempts, 3),
-		Stall:    cmp.Or(o.Stall, 2*time.Minute),
-		Deadline: cmp.Or(o.Deadline, 12*time.Hour),
-		Quorum:   cmp.Or(o.Quorum, 0.66),
-	}}, nil
+	return &Engine{o: o}, nil
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
 // run begins to supervise a stage of the job.
 func (e *Engine) run(job *engine.Job, stage string) *supervise.Run {
-	return &supervise.Run{Options: e.o, Checked: &e.checked, Roster: &e.roster, Job: job, Stage: stage}
+	return &supervise.Run{Execution: e.o, Checked: &e.checked, Roster: &e.roster, Job: job, Stage: stage}
 }
 
 // LeftOut returns the agents that the run went on without.

@@ -58,11 +58,7 @@ func BenchmarkMatch(b *testing.B) {
 			cfg := config.Default()
 			cfg.Match.Verify, cfg.Execution.Memory = config.VerifyNone, c.memory
 			if c.memory != "" {
-				cap, err := cfg.Execution.MemoryLimit()
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer debug.SetMemoryLimit(debug.SetMemoryLimit(cap))
+				defer debug.SetMemoryLimit(debug.SetMemoryLimit(cfg.Execution.MemoryLimit()))
 			}
 			job := &engine.Job{Config: cfg, Dir: dir, Log: slog.New(slog.DiscardHandler)}
 			var pairs atomic.Int64

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -187,7 +185,7 @@ func (m *memory[F]) document(place uint32) uint64 {
 // near finds the pairs by the fingerprints.
 func (m *memory[F]) near(ctx context.Context, set *hamming.Set[F]) error {
 	options := m.options()
-	options.Pass = func(tables int64) func(int64) { return m.job.Begin(tables, "tables") }
+	options.Pass = func(tables int64) func(int64) { return m.job.Pass.Begin(tables, "tables") }
 	if m.views == nil {
 		return set.Pairs(ctx, m.rule.K, options, func(worker int, i, j uint32, distance int) {
 			a, b := m.numbers[m.document(set.Smallest(int(i)))], m.numbers[m.document(set.Smallest(int(j)))]
@@ -226,7 +224,7 @@ func (m *memory[F]) shared(ctx context.Context) error {
 	var records, spare []uint64
 	values := mapper.NewMap(nil, m.rule)
 	var v data.View
-	advance := m.job.Begin(mapper.SketchTables, "tables")
+	advance := m.job.Pass.Begin(mapper.SketchTables, "tables")
 	for table := range mapper.SketchTables {
 		records = records[:0]
 		for doc := range m.views.Len() {
@@ -297,26 +295,20 @@ func (m *memory[F]) sharedPart(ctx context.Context, table, part int, records []u
 func (j *join) each(ctx context.Context, n int, f func(worker, i int) error) error {
 	const most = 4096
 	run := max(min(n/(8*j.workers), most), 1)
-	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for w := range j.workers {
-		group.Go(func() error {
-			return engine.Guard(func() error {
-				for from := int(next.Add(int64(run))) - run; from < n; from = int(next.Add(int64(run))) - run {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					for i := from; i < min(from+run, n); i++ {
-						if err := f(w, i); err != nil {
-							return err
-						}
-					}
+	return engine.Parallel(ctx, j.workers, j.workers, func(ctx context.Context, w int) error {
+		for from := int(next.Add(int64(run))) - run; from < n; from = int(next.Add(int64(run))) - run {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for i := from; i < min(from+run, n); i++ {
+				if err := f(w, i); err != nil {
+					return err
 				}
-				return nil
-			})
-		})
-	}
-	return group.Wait()
+			}
+		}
+		return nil
+	})
 }
 
 // sorted sorts records by their upper 32 bits, keeping the order of those that

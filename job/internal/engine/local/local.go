@@ -8,8 +8,6 @@ import (
 	"errors"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/earlier"
@@ -36,49 +34,33 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks 
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(e.workers)
 	var mu sync.Mutex
-	for _, i := range tasks {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return engine.Guard(func() error {
-				rec, err := task(ctx, job, i, e.workers)
-				if err != nil {
-					return err
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				return done(rec)
-			})
-		})
-	}
-	return group.Wait()
+	return engine.Parallel(ctx, len(tasks), e.workers, func(ctx context.Context, i int) error {
+		rec, err := task(ctx, job, tasks[i], e.workers)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return done(rec)
+	})
 }
 
 // Earlier has all workers stream row groups of the library, whatever splits
 // they are of.
 func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
-	return tonight.Join(ctx, l, splits, e.workers, found, func(n int64) {
-		if job.Advance != nil {
-			job.Advance(n)
-		}
-	})
+	return tonight.Join(ctx, l, splits, e.workers, found, job.Tell)
 }
 
 // Match finds the pairs: in memory where the documents fit under the memory
 // cap, else by way of the disk.
 func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
-	limit, err := job.Config.Execution.MemoryLimit()
+	rule := engine.Rule(job.Config.Match)
+	layout, err := simhash.NewLayout(job.Config.Features.Bits, rule.K)
 	if err != nil {
 		return err
 	}
-	j := &join{job: job, documents: documents, rule: engine.Rule(job.Config.Match), workers: e.workers, limit: limit, out: newBatches(emit, e.workers)}
-	if j.layout, err = simhash.NewLayout(job.Config.Features.Bits, j.rule.K); err != nil {
-		return err
-	}
+	j := &join{job: job, documents: documents, rule: rule, layout: layout, workers: e.workers, limit: job.Config.Execution.MemoryLimit(), out: newBatches(emit, e.workers)}
 	if j.layout.Bits() > 64 {
 		return match(ctx, j, func(hi, lo uint64) hamming.Uint128 { return hamming.Uint128{Hi: hi, Lo: lo} })
 	}

@@ -155,7 +155,7 @@ func (s *spiller[F]) chunkDocuments() uint64 {
 func (s *spiller[F]) near(ctx context.Context) (err error) {
 	tables := s.plan.Tables()
 	passes := 4 + tables // deal, collapse, the tables, and name twice
-	s.advance = s.job.Begin(int64(passes*passParts), "parts")
+	s.advance = s.job.Pass.Begin(int64(passes*passParts), "parts")
 	raw := s.buckets(s.n, width[F]()+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, raw.Close()) }()
 	if err := s.deal(ctx, raw); err != nil {
@@ -371,7 +371,7 @@ func (s *spiller[F]) eachNamed(ctx context.Context, records *spill.Buckets, yiel
 
 // shared finds the candidates of the other tables: each is dealt by value.
 func (s *spiller[F]) shared(ctx context.Context) error {
-	advance := s.job.Begin(mapper.SketchTables, "tables")
+	advance := s.job.Pass.Begin(mapper.SketchTables, "tables")
 	for table := range mapper.SketchTables {
 		if err := s.sharedTable(ctx, table); err != nil {
 			return err
@@ -439,7 +439,7 @@ func (s *spiller[F]) verify(ctx context.Context) (err error) {
 	attached := s.buckets(s.chunks, candidateBytes, true)
 	defer func() { err = errors.Join(err, attached.Close()) }()
 	out := s.dealers(attached)
-	advance := s.job.Begin(2*int64(s.chunks), "parts")
+	advance := s.job.Pass.Begin(2*int64(s.chunks), "parts")
 	err = s.each(ctx, s.chunks, func(worker, chunk int) error {
 		defer advance(1)
 		view, err := s.loadChunk(ctx, chunk, s.open)

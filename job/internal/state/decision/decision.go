@@ -50,22 +50,10 @@ const (
 	Deleted             // the library was told to forget its id
 )
 
+var removals = [...]string{Stays: "", Copy: "copy", Contained: "contained", Earlier: "earlier", DuplicateID: data.ReasonDuplicateID, Deleted: data.ReasonDeleted}
+
 // String is the removal as the table of the removed documents has it.
-func (r Removal) String() string {
-	switch r {
-	case Copy:
-		return "copy"
-	case Contained:
-		return "contained"
-	case Earlier:
-		return "earlier"
-	case DuplicateID:
-		return data.ReasonDuplicateID
-	case Deleted:
-		return data.ReasonDeleted
-	}
-	return ""
-}
+func (r Removal) String() string { return removals[min(int(r), len(removals)-1)] }
 
 // Kept is the document that stays in the place of one that is removed.
 type Kept struct {

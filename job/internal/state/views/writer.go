@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 
 	"github.com/zeebo/xxh3"
 
@@ -22,8 +24,14 @@ type Writer struct {
 	index []byte          // of the blocks written, as in the footer
 }
 
-// Create starts a file at path, where nothing stands before Commit.
-func Create(path string, f Form) (*Writer, error) { return create(data.OS, path, f) }
+// Create starts a file at path, whose folder it makes. Nothing stands there
+// before Commit.
+func Create(path string, f Form) (*Writer, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("views: %w", err)
+	}
+	return create(data.OS, path, f)
+}
 
 func create(fsys data.FS, path string, f Form) (*Writer, error) {
 	file, err := data.CreateAtomicIn(fsys, path)

@@ -11,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -231,9 +230,6 @@ func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View
 
 // write writes the views of a split, whose first document is first.
 func write(path string, form views.Form, first int, documents []data.View) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
 	w, err := views.Create(path, form)
 	if err != nil {
 		return err
@@ -273,11 +269,7 @@ func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
 	}
 	slices.SortFunc(found, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
 	for task := range d.Parts() {
-		path := engine.IdenticalPath(dir, task)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		w := identical.Create(path, d.First(task))
+		w := identical.Create(engine.IdenticalPath(dir, task), d.First(task))
 		for ; len(found) > 0 && found[0].Doc < d.First(task+1); found = found[1:] {
 			w.Add(found[0])
 		}

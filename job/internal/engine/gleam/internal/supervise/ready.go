@@ -117,8 +117,8 @@ func (r *Run) note(a check.Unfit) {
 // unfit leaves out the agents that cannot do their part and returns
 // errLeftOut, or err if too few would be left.
 func (r *Run) unfit(err error) error {
-	var found *check.UnfitError
-	if !errors.As(err, &found) || !r.spare(found.Agents...) {
+	found, ok := errors.AsType[*check.UnfitError](err)
+	if !ok || !r.spare(found.Agents...) {
 		return err
 	}
 	return errLeftOut
@@ -142,12 +142,10 @@ func (r *Run) spare(agents ...check.Unfit) bool {
 // before the next one; one whose worker fell silent is left out.
 func (r *Run) suspect(err error) {
 	r.Checked.Forget()
-	var silent *silentError
-	if !errors.As(err, &silent) {
-		return
-	}
-	if address := r.Checked.Address(silent.host, silent.folder); address != "" {
-		r.spare(check.Unfit{Address: address, Host: silent.host, Reason: silent.Error()})
+	if silent, ok := errors.AsType[*silentError](err); ok {
+		if address := r.Checked.Address(silent.host, silent.folder); address != "" {
+			r.spare(check.Unfit{Address: address, Host: silent.host, Reason: silent.Error()})
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
@@ -64,7 +65,7 @@ func TestRoomWithoutMaster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes the patience")
 	}
-	r := &Run{Options: Options{Master: "127.0.0.1:1", Stall: 5 * time.Second, Quorum: 1}, Checked: new(check.Checked), Roster: new(Roster),
+	r := &Run{Execution: config.Execution{Master: "127.0.0.1:1", Stall: 5 * time.Second, Quorum: 1}, Checked: new(check.Checked), Roster: new(Roster),
 		Job: &engine.Job{Log: slog.New(slog.DiscardHandler)}, agents: []cluster.Agent{{Address: "a:1", Slots: 4, Used: 4}}}
 	began := time.Now()
 	if err := r.room(t.Context(), 2); !errors.Is(err, cluster.ErrNotReady) || !strings.Contains(err.Error(), "the master at 127.0.0.1:1 does not answer") {

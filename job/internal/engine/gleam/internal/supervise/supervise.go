@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
@@ -30,18 +31,10 @@ import (
 // lost and what to do.
 var ErrFailed = errors.New("the cluster did not finish the flow")
 
-// Options says where the cluster is and how patient to be with it.
-type Options struct {
-	Master   string // HOST:PORT
-	Attempts int    // at each flow
-	Stall    time.Duration
-	Deadline time.Duration
-	Quorum   float64 // share of the cluster's slots without which no attempt is made
-}
-
 // Run is a stage of a job under supervision: one flow, or one after the other.
 type Run struct {
-	Options
+	config.Execution // where the cluster is, HOST:PORT, and how patient to be with it
+
 	Checked *check.Checked // shared by the runs of an engine
 	Roster  *Roster        // the same
 	Job     *engine.Job

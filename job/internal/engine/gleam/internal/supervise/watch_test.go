@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 )
 
@@ -58,7 +59,7 @@ func TestPatience(t *testing.T) {
 		{1, true, 6 * time.Second, 6 * time.Second},
 		{3, true, time.Second, 4 * time.Second},
 	} {
-		r := &Run{Options: Options{Stall: c.stall}}
+		r := &Run{Execution: config.Execution{Stall: c.stall}}
 		if got := r.patience(c.attempt, c.seen); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
