@@ -103,14 +103,14 @@ func Textless(err error, split data.Split, o data.ReaderOptions) error {
 func missingText(split data.Split, o data.ReaderOptions) error {
 	usual := o.Columns.Text == ""
 	if usual {
-		o.Columns.Text = field.Candidates.Text[0] // who asks for a column is told which there are
+		o.Columns.Text = field.Usual[field.Text][0] // who asks for a column is told which there are
 	}
 	in, err := Open(split, o)
 	if err == nil {
 		err = errors.Join(in.Read(new(data.Document)), in.Close())
 	}
 	if missing := (*data.NoColumn)(nil); usual && errors.As(err, &missing) {
-		missing.Name, missing.Of, missing.Usual = "", field.OfText, field.Candidates.Text
+		missing.Name, missing.Of, missing.Usual = "", field.OfText, field.Usual[field.Text]
 		return fmt.Errorf("%s: %s: %w", split.Format, split.Path, missing)
 	}
 	return err
