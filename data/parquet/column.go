@@ -215,12 +215,6 @@ func dateOf(leaf *schema.Column, c column) int64 {
 	return data.NoDate
 }
 
-// inMillis reports whether a column has dates as they are in rows.
-func inMillis(leaf *schema.Column) bool {
-	t, ok := leaf.LogicalType().(*schema.TimestampLogicalType)
-	return ok && t.TimeUnit() == schema.TimeUnitMillis
-}
-
 // floorDiv is a / b rounded down, so that times before 1970 round like the
 // others.
 func floorDiv(a, b int64) int64 {
