@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -360,14 +361,12 @@ func CompareSettings(library, run map[string]string) error {
 		}
 		return "-"
 	}
-	width, value := len("setting"), len("library")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "\n  setting\tlibrary\there")
 	for _, n := range names {
-		width, value = max(width, len(n)), max(value, len(show(library, n)))
+		fmt.Fprintf(w, "\n  %s\t%s\t%s", n, show(library, n), show(run, n))
 	}
-	fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", width, "setting", value, "library", "here")
-	for _, n := range names {
-		fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", width, n, value, show(library, n), show(run, n))
-	}
+	_ = w.Flush() // it cannot fail
 	return fmt.Errorf("%w: fingerprints that are made in different ways cannot be compared: use the library's settings, or another library%s", ErrSettings, b.String())
 }
 
