@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
 const (
@@ -186,7 +188,7 @@ func (g *gateway) put(ctx context.Context, rows rowSet) error {
 }
 
 // replace gives a row another value, if it has the one that is given; else it
-// returns errChanged.
+// returns stored.ErrChanged.
 func (g *gateway) replace(ctx context.Context, key string, old, value []byte) error {
 	var set rowSet
 	set.add(key, value, old) // the last is what is there
@@ -197,13 +199,10 @@ func (g *gateway) replace(ctx context.Context, key string, old, value []byte) er
 	// An attempt whose answer was lost may have done it.
 	have, err := g.get(ctx, []string{key})
 	if err == nil && (len(have) != 1 || !bytes.Equal(have[0].value, value)) {
-		err = errChanged
+		err = stored.ErrChanged
 	}
 	return err
 }
-
-// errChanged is returned where another process has written.
-var errChanged = errors.New("another process changes the index too: let one do it at a time")
 
 // remove deletes a row; one that is not there is no error.
 func (g *gateway) remove(ctx context.Context, key string) error {
