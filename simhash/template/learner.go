@@ -475,11 +475,5 @@ func appendShingles(dst []shingle, block uint32, text []byte) []shingle {
 	return dst
 }
 
-// power is base to the power of shingleLetters.
-var power = func() uint64 {
-	p := uint64(1)
-	for range shingleLetters {
-		p *= hashPrime
-	}
-	return p
-}()
+// power is base to the power of shingleLetters, modulo 2⁶⁴.
+const power = hashPrime * hashPrime * hashPrime * hashPrime * hashPrime * hashPrime & (1<<64 - 1)
