@@ -275,15 +275,11 @@ func (s *scanner) startInline(t tag, key uint64, a *attributes) {
 	if a.hidden || len(a.style) > 0 && hides(a.style) {
 		s.push(t, key, a)
 	}
-	switch t {
-	case tagTime:
-		s.inline |= 1
-	case tagLabel:
-		s.inline |= 2
-	case tagButton:
-		s.inline |= 4
-	}
+	s.inline |= inlineBits[t]
 }
+
+// inlineBits are the inline elements that matter, as in block.
+var inlineBits = [tagCount]uint8{tagTime: 1, tagLabel: 2, tagButton: 4}
 
 // endsParagraph closes what the start of a block closes.
 func (s *scanner) endsParagraph(t tag) {
@@ -422,14 +418,7 @@ func (s *scanner) endTag(b []byte) []byte {
 				s.pop()
 			}
 		}
-		switch t {
-		case tagTime:
-			s.inline &^= 1
-		case tagLabel:
-			s.inline &^= 2
-		case tagButton:
-			s.inline &^= 4
-		}
+		s.inline &^= inlineBits[t]
 	case tagBr:
 		s.newline = true
 	case tagVoid, tagMeta, tagHead, tagHTML, tagBody, tagRaw, tagTitle, tagHr:
