@@ -158,12 +158,8 @@ func ParseDate(b []byte) int64 {
 	}
 	if digits(b) {
 		switch len(b) {
-		case 8, 14:
+		case len("2006"), len("20060102"), len("20060102150405"):
 			if t, err := time.Parse("20060102150405"[:len(b)], string(b)); err == nil {
-				return t.UnixMilli()
-			}
-		case 4: // a year
-			if t, err := time.Parse("2006", string(b)); err == nil {
 				return t.UnixMilli()
 			}
 		}
