@@ -339,21 +339,16 @@ func CheckNight(name string) (time.Time, error) {
 // CompareSettings returns nil when both are equal, else ErrSettings with what
 // differs side by side.
 func CompareSettings(library, run map[string]string) error {
-	var names []string
-	for name := range library {
-		if run[name] != library[name] {
-			names = append(names, name)
-		}
-	}
-	for name := range run {
-		if _, ok := library[name]; !ok {
-			names = append(names, name)
-		}
-	}
+	all := map[string]string{}
+	maps.Copy(all, library)
+	maps.Copy(all, run)
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
+		was, ok := library[name]
+		return ok && run[name] == was
+	})
 	if len(names) == 0 {
 		return nil
 	}
-	slices.Sort(names)
 	var b strings.Builder
 	show := func(s map[string]string, name string) string {
 		if v, ok := s[name]; ok {
