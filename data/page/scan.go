@@ -26,7 +26,6 @@ type node struct {
 // own is the mass outside links.
 func (n *node) own() int32 { return n.mass - n.linked }
 
-// mean is the mass of a block.
 func (n *node) mean() uint8 { return lg(n.mass / max(n.end-n.first, 1)) }
 
 // block is a stretch of text that no element breaks.
@@ -469,7 +468,6 @@ func (s *scanner) closeElement(t tag, key uint64) {
 	}
 }
 
-// pop closes the innermost element.
 func (s *scanner) pop() {
 	last := len(s.stack) - 1
 	n := &s.nodes[s.stack[last]]

@@ -159,7 +159,6 @@ func columnOf(leaf *schema.Column) (column, error) {
 	return nil, fmt.Errorf("column %s has the type %s, which is not read", leaf.Path(), leaf.PhysicalType())
 }
 
-// appendText appends the current value as text.
 func appendText(dst []byte, c column) []byte {
 	switch c := c.(type) {
 	case *byteArrays:

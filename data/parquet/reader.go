@@ -39,7 +39,6 @@ func ReadInfo(path string) (Info, error) {
 	return in.info(), in.Close()
 }
 
-// info reads the file metadata.
 func (in *input) info() Info {
 	kv := in.file.MetaData().KeyValueMetadata()
 	get := func(key string) string {

@@ -256,7 +256,6 @@ func mistaken(arg string) string {
 	return ": name a file, a folder or a pattern that is there"
 }
 
-// findObjects lists the objects of one argument.
 func findObjects(arg string, met map[string]bool) (paths []string, err error) {
 	found, err := object.Find(context.Background(), arg)
 	if err != nil {
@@ -307,7 +306,6 @@ func walk(dir string) ([]string, error) {
 	return paths, err
 }
 
-// splitsOf cuts one file.
 func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 	split := data.Split{Path: path, Format: o.Format, Size: -1, End: -1}
 	if path == "-" {

@@ -148,7 +148,6 @@ func newDirectory(top, width int) directory {
 	return directory{uint(top - width), 1<<width - 1, huge.Slice[uint32](1<<width + 1)}
 }
 
-// place returns the place of a value.
 func place[F Fingerprint](d *directory, p *F) int {
 	return int(lowBits(p, d.shift) & d.mask)
 }

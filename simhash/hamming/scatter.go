@@ -157,7 +157,6 @@ type sink[F Fingerprint] struct {
 	namedLines *lineWriter[uint32]
 }
 
-// put writes values to the buckets to.
 func (w *sink[F]) put(values []F, to []uint16) {
 	out, next, lines := w.out, w.next, w.lines
 	to = to[:len(values)]

@@ -27,7 +27,6 @@ import (
 // keptRaw is how much of a row that is skipped is kept.
 const keptRaw = 64 << 10
 
-// table reads the rows of a file.
 type table struct {
 	path   string
 	in     *stream.Text

@@ -152,7 +152,6 @@ func (r *reader) next() (line []byte, offset int64, whole, tooLarge bool, err er
 	}
 }
 
-// end says how the input ended.
 func (r *reader) end() error {
 	err := r.in.End(r.path)
 	if _, bad := data.IsBadRecord(err); !bad && !errors.Is(err, io.EOF) {
@@ -204,7 +203,6 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 }
 
-// parse fills doc from a line.
 func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool) error {
 	doc.Reset()
 	doc.Offset = offset
@@ -284,7 +282,6 @@ func (r *reader) field(k, v span) {
 	}
 }
 
-// lookup finds what a key fills.
 func (r *reader) lookup(k span) match {
 	text := r.line[k.start:k.end]
 	if k.escaped {

@@ -93,7 +93,6 @@ func OpenRaw(split data.Split, stdin io.Reader) (*Raw, error) {
 	return r, nil
 }
 
-// Read reads on.
 func (r *Raw) Read(p []byte) (int, error) {
 	n, err := r.src.Read(p)
 	if n > 0 {
@@ -119,7 +118,6 @@ type Damage struct {
 	Err error
 }
 
-// Error says what the decompressor found.
 func (d *Damage) Error() string {
 	if d.Cut {
 		return fmt.Sprintf("the compressed file is cut off: %v", d.Err)
@@ -127,10 +125,8 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("the compressed file is damaged: %v", d.Err)
 }
 
-// Unwrap returns the error of the decompressor.
 func (d *Damage) Unwrap() error { return d.Err }
 
-// damage returns the error of a decompressor.
 func damage(err error) *Damage {
 	return &Damage{Cut: errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), Err: err}
 }
@@ -142,7 +138,6 @@ type Watched struct {
 	Failed error // not io.EOF
 }
 
-// Read reads on.
 func (w *Watched) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

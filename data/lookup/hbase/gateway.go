@@ -177,7 +177,6 @@ func parseRows(text []byte) ([]row, error) {
 	return rows, nil
 }
 
-// put writes rows.
 func (g *gateway) put(ctx context.Context, rows rowSet) error {
 	if len(rows) == 0 {
 		return nil
@@ -255,7 +254,6 @@ func (g *gateway) scan(ctx context.Context, prefix string, page int, found func(
 	}
 }
 
-// exists reports whether the table is there.
 func (g *gateway) exists(ctx context.Context) (bool, error) {
 	text, err := g.do(ctx, http.MethodGet, "/schema", nil)
 	if isStatus(err, http.StatusNotFound) {
@@ -276,7 +274,6 @@ func (g *gateway) exists(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// create makes the table.
 func (g *gateway) create(ctx context.Context) error {
 	text, err := json.Marshal(map[string]any{"name": g.table, "ColumnSchema": []any{map[string]string{"name": family}}})
 	if err != nil {

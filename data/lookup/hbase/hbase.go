@@ -35,7 +35,6 @@ const (
 	documentGroups = 16   // of a part's documents, which spread them over regions
 )
 
-// server is a table.
 type server struct{ *gateway }
 
 // Open connects to the table. What stands there in another schema is removed,

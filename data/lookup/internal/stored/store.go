@@ -165,7 +165,6 @@ func (s *Store) adopt(ctx context.Context) error {
 // errNoState is returned for a server that holds no index.
 var errNoState = errors.New("there is no index: it was removed while this process has it")
 
-// load reads the state.
 func (s *Store) load(ctx context.Context) (*state, error) {
 	text, err := s.server.State(ctx)
 	if err != nil {
