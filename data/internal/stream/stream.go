@@ -191,7 +191,7 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 		defer end()
 		out := bufio.NewWriterSize(ahead, blockSize)
 		_, err := out.ReadFrom(dec)
-		ahead.CloseWithError(errors.Join(out.Flush(), err)) //nolint:errcheck // it returns nil
+		ahead.CloseWithError(errors.Join(out.Flush(), err)) // it returns nil
 	})
 	r.text, r.stop = text, func() {
 		_ = text.Close() // it returns nil
