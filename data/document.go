@@ -79,7 +79,6 @@ type BadRecord struct {
 	Raw    []byte // the record's bytes as far as they were read; valid until the next Read
 }
 
-// Error gives file, offset and reason.
 func (b *BadRecord) Error() string {
 	if b.Err == nil {
 		return fmt.Sprintf("%s at offset %d: %s", b.Source, b.Offset, b.Reason)
@@ -87,7 +86,6 @@ func (b *BadRecord) Error() string {
 	return fmt.Sprintf("%s at offset %d: %s: %v", b.Source, b.Offset, b.Reason, b.Err)
 }
 
-// Unwrap returns the detail.
 func (b *BadRecord) Unwrap() error { return b.Err }
 
 // IsBadRecord reports whether err is a skipped record, and returns it.

@@ -55,27 +55,21 @@ func NewIndex(units *Units, o IndexOptions) (*Index, error) {
 			t.sharing = append(t.sharing, u)
 		}
 	}
-	hi := func(u uint32) uint64 {
-		if units.hi == nil {
-			return 0
-		}
-		return units.hi[u]
-	}
 	slices.SortFunc(t.sharing, func(a, b uint32) int {
 		if c := cmp.Compare(units.lo[a], units.lo[b]); c != 0 {
 			return c
 		}
-		return cmp.Or(cmp.Compare(hi(a), hi(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(units.high(a), units.high(b)), cmp.Compare(a, b))
 	})
 	var narrow []uint64
 	var wide []hamming.Uint128
 	for i, u := range t.sharing {
-		if i > 0 && units.lo[t.sharing[i-1]] == units.lo[u] && hi(t.sharing[i-1]) == hi(u) {
+		if i > 0 && units.lo[t.sharing[i-1]] == units.lo[u] && units.high(t.sharing[i-1]) == units.high(u) {
 			continue
 		}
 		t.starts = append(t.starts, uint32(i))
 		if o.Bits == 128 {
-			wide = append(wide, hamming.Uint128{Hi: hi(u), Lo: units.lo[u]})
+			wide = append(wide, hamming.Uint128{Hi: units.high(u), Lo: units.lo[u]})
 		} else {
 			narrow = append(narrow, units.lo[u])
 		}
@@ -456,15 +450,11 @@ func (m *Prober) isNear(rows *EarlierRows, u uint32, row int) bool {
 	if !rows.Normal[row] || !units.isNormal(u) {
 		return false
 	}
-	h := bits.OnesCount64(units.lo[u] ^ rows.Lo[row])
-	if units.hi != nil && len(rows.Hi) > 0 {
-		h += bits.OnesCount64(units.hi[u] ^ rows.Hi[row])
-	} else if units.hi != nil {
-		h += bits.OnesCount64(units.hi[u])
-	} else if len(rows.Hi) > 0 {
-		h += bits.OnesCount64(rows.Hi[row])
+	high := units.high(u)
+	if len(rows.Hi) > 0 {
+		high ^= rows.Hi[row]
 	}
-	return h <= m.t.o.Distance
+	return bits.OnesCount64(units.lo[u]^rows.Lo[row])+bits.OnesCount64(high) <= m.t.o.Distance
 }
 
 // readBands reads the bands of all rows that have a sketch.

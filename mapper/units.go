@@ -104,14 +104,18 @@ func (u *Units) place(v *data.View) (at uint64, unit uint32) {
 // View sets v to what a verdict looks at of a unit; its letters and its sample
 // are not to be changed.
 func (u *Units) View(unit uint32, v *data.View) {
-	*v = data.View{Lo: u.lo[unit], Normal: true}
-	if u.hi != nil {
-		v.Hi = u.hi[unit]
-	}
+	*v = data.View{Hi: u.high(unit), Lo: u.lo[unit], Normal: true}
 	if u.verified {
 		v.Normal, v.Length, v.Sketch = u.normal[unit], u.lengths[unit], u.sketches[unit]
 		v.Letters, v.Sample = u.lettersOf(unit), u.sampleOf(unit)
 	}
+}
+
+func (u *Units) high(unit uint32) uint64 {
+	if u.hi == nil {
+		return 0
+	}
+	return u.hi[unit]
 }
 
 func (u *Units) isNormal(unit uint32) bool { return !u.verified || u.normal[unit] }
@@ -130,22 +134,23 @@ func (u *Units) shortText(unit uint32) sketch.Outline {
 	if !u.verified {
 		return nil
 	}
+	return stretch(u.letters, u.ends, unit)
+}
+
+// stretch is the bytes of a unit, of all whose bytes end there.
+func stretch(b []byte, ends []int, unit uint32) []byte {
 	start := 0
 	if unit > 0 {
-		start = u.ends[unit-1]
+		start = ends[unit-1]
 	}
-	return u.letters[start:u.ends[unit]]
+	return b[start:ends[unit]]
 }
 
 func (u *Units) sampleOf(unit uint32) []byte {
 	if u.sampled == nil {
 		return nil
 	}
-	start := 0
-	if unit > 0 {
-		start = u.sampled[unit-1]
-	}
-	return u.samples[start:u.sampled[unit]]
+	return stretch(u.samples, u.sampled, unit)
 }
 
 // Rows are the units as documents of earlier nights, by their numbers; units

@@ -78,7 +78,6 @@ func (r *Rule) isSampled(v *data.View) bool { return r.Containment > 0 && len(v.
 // byEdits reports whether two short texts are compared, by their edits.
 func (r *Rule) byEdits(a, b *data.View) bool { return r.isShort(a) && r.isShort(b) }
 
-// banded reports whether a document has bands.
 func (r *Rule) banded(v *data.View) bool { return r.Bands && v.Sketch != [data.SketchSize]byte{} }
 
 // Verifier gives the verdict on candidate pairs. It holds buffers that are used

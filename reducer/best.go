@@ -49,7 +49,6 @@ func (b *Best) Add(x, y uint32, distance uint8, same bool) {
 	b.offer(y, Match{x, distance, same})
 }
 
-// offer offers a match to a document.
 func (b *Best) offer(doc uint32, m Match) {
 	c := &b.candidates[doc]
 	offered := m.rank()

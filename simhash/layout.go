@@ -74,28 +74,26 @@ type table struct {
 
 // NewLayout returns the layout of k + 1 tables for fingerprints of 32, 64 or
 // 128 bits: 64 bits and k = 3 give four tables of 16 bits. k is 0 to 31.
-func NewLayout(bits, k int) (*Layout, error) {
-	if err := checkBits(bits); err != nil {
+func NewLayout(width, k int) (*Layout, error) {
+	if err := checkBits(width); err != nil {
 		return nil, fmt.Errorf("layout: %w", err)
 	}
 	if k < 0 || k > 31 {
 		return nil, fmt.Errorf("layout for distance %d: write a distance from 0 to 31", k)
 	}
-	l := &Layout{bits: bits, digits: max(1, bitLen(k)), tables: make([]table, k+1)}
+	l := &Layout{bits: width, digits: max(1, bits.Len(uint(k))), tables: make([]table, k+1)}
 	n := k + 1
 	start := 0
 	for s := range l.tables {
-		// The first bits % n segments are one bit longer.
-		end := (s+1)*(bits/n) + min(s+1, bits%n)
-		width := min(end-start, maxKeyBits)
-		below := uint(bits - start - width)
-		l.tables[s] = table{mask: Fingerprint{Lo: 1<<width - 1}.shl(below), bits: width, below: below}
+		// The first width % n segments are one bit longer.
+		end := (s+1)*(width/n) + min(s+1, width%n)
+		key := min(end-start, maxKeyBits)
+		below := uint(width - start - key)
+		l.tables[s] = table{mask: Fingerprint{Lo: 1<<key - 1}.shl(below), bits: key, below: below}
 		start = end
 	}
 	return l, nil
 }
-
-func bitLen(n int) int { return bits.Len(uint(n)) }
 
 // Bits returns the width of the fingerprints.
 func (l *Layout) Bits() int { return l.bits }

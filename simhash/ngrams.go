@@ -145,7 +145,6 @@ func (s *hashSet) add(h uint64) int {
 	return 0
 }
 
-// addAll adds each of the hashes.
 func (s *hashSet) addAll(hashes []uint64) {
 	slots, n := s.slots, s.n
 	for _, h := range hashes {

@@ -153,14 +153,12 @@ func ignorable(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// scratch is a normaliser's workspace.
 type scratch struct {
 	piece, first, lower, second []byte
 	decoded                     []byte
 	iter                        norm.Iter // norm.NFKC.Append would allocate
 }
 
-// nfkc appends the compatibility composition of text.
 func (s *scratch) nfkc(dst, text []byte) []byte {
 	for s.iter.Init(norm.NFKC, text); !s.iter.Done(); {
 		dst = append(dst, s.iter.Next()...)
@@ -194,7 +192,6 @@ func (t *formTable) appendSlow(dst, piece []byte, s *scratch) []byte {
 	return dst
 }
 
-// form returns what r becomes.
 func (t *formTable) form(r rune) form {
 	if r < planes {
 		return t.forms[r]

@@ -98,7 +98,6 @@ func addPacked(sums *[64]uint32, hashes []uint64, weights []uint32) {
 // addition, eight at a time (Harley and Seal's population count, in columns).
 type slices64 [40]uint64
 
-// add counts the bits of each word.
 func (s *slices64) add(words []uint64) {
 	for len(words) >= 8 {
 		s.addEight((*[8]uint64)(words))
@@ -132,7 +131,6 @@ func csa(a, b, c uint64) (sum, carry uint64) {
 	return u ^ c, a&b | u&c
 }
 
-// multiply counts everything that many times.
 func (s *slices64) multiply(times uint64) {
 	once := *s
 	*s = slices64{}

@@ -215,7 +215,6 @@ func characters(text []byte) int {
 	return n
 }
 
-// nextEpoch forgets what was counted.
 func (w *Workspace) nextEpoch() {
 	w.n = 0
 	w.epoch++
@@ -226,7 +225,6 @@ func (w *Workspace) nextEpoch() {
 	}
 }
 
-// forget resets the stamps.
 func (w *Workspace) forget() {
 	for id := range w.seen {
 		w.seen[id].stamp = keep
@@ -730,7 +728,6 @@ func (t *hashTable) added(epoch uint32) {
 	}
 }
 
-// add puts hash into a set.
 func (t *hashTable) add(hash uint64) {
 	if t.slots == nil {
 		t.slots = make([]hashSlot, 1<<10)

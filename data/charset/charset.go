@@ -73,16 +73,14 @@ var encodings = func() map[string]*Encoding {
 }()
 
 // lookup returns the encoding of a label of the WHATWG Encoding Standard, like
-// gbk, latin1 or utf-16be.
-func lookup(label string) (*Encoding, error) {
-	if enc, err := htmlindex.Get(label); err == nil {
-		if name, err := htmlindex.Name(enc); err == nil {
-			if e := encodings[strings.ToLower(name)]; e != nil {
-				return e, nil
-			}
-		}
+// gbk, latin1 or utf-16be; nil when there is none.
+func lookup(label string) *Encoding {
+	enc, err := htmlindex.Get(label)
+	if err != nil {
+		return nil
 	}
-	return nil, fmt.Errorf("unknown encoding %q: write a label of the WHATWG Encoding Standard, like utf-8, gb18030, big5, shift_jis, euc-kr, utf-16le, windows-1252 or koi8-r", label)
+	name, _ := htmlindex.Name(enc) // "" is the name of none
+	return encodings[strings.ToLower(name)]
 }
 
 // Name is the encoding's name in the WHATWG Encoding Standard, lower case;
@@ -124,7 +122,6 @@ type Decoder struct {
 
 	buf    []byte
 	header []byte
-	labels map[string]*Encoding // as they were written; nil for an unknown one
 	sample []byte
 
 	decoders map[*Encoding]transform.Transformer
@@ -133,8 +130,11 @@ type Decoder struct {
 // NewDecoder returns a decoder of texts in the encoding of that label of the
 // WHATWG Encoding Standard, or with "" of texts whose encoding is told from each.
 func NewDecoder(label string) (d Decoder, err error) {
-	if label != "" {
-		d.Encoding, err = lookup(label)
+	if label == "" {
+		return d, nil
+	}
+	if d.Encoding = lookup(label); d.Encoding == nil {
+		err = fmt.Errorf("unknown encoding %q: write a label of the WHATWG Encoding Standard, like utf-8, gb18030, big5, shift_jis, euc-kr, utf-16le, windows-1252 or koi8-r", label)
 	}
 	return d, err
 }
@@ -267,12 +267,12 @@ func (d *Decoder) decide(body []byte, hint Hint) (e *Encoding, valid bool) {
 	}
 	d.sample = sample(d.sample[:0], body)
 	d.header = append(d.header[:0], hint.ContentType...)
-	header := d.lookup(parameter(d.header))
+	header := lookup(string(parameter(d.header)))
 	if header != nil && d.fits(header, body) {
 		return header, false
 	}
 	if hint.HTML {
-		if e := d.lookup(prescan(body)); e != nil && e != header && d.fits(e, body) {
+		if e := lookup(string(prescan(body))); e != nil && e != header && d.fits(e, body) {
 			return e, false
 		}
 	}
@@ -289,27 +289,4 @@ func (d *Decoder) fits(e *Encoding, body []byte) bool {
 		return wide(body, plainlyWide) == e
 	}
 	return !refuted(e, d.sample, body)
-}
-
-// Labels are anything: how long they may be, and how many are remembered.
-const (
-	maxLabel  = 32
-	maxLabels = 1000
-)
-
-// lookup returns the encoding of a label in any letter case; nil when there
-// is none.
-func (d *Decoder) lookup(label []byte) *Encoding {
-	if len(label) == 0 || len(label) > maxLabel {
-		return nil
-	}
-	e, known := d.labels[string(label)]
-	if !known {
-		e, _ = lookup(string(label))
-		if d.labels == nil || len(d.labels) >= maxLabels {
-			d.labels = make(map[string]*Encoding)
-		}
-		d.labels[string(label)] = e
-	}
-	return e
 }

@@ -227,16 +227,7 @@ func mostlyUTF8(b []byte) bool {
 
 // escapes tells ISO-2022-JP, which is valid UTF-8, by its escape sequences.
 func escapes(b []byte) bool {
-	for {
-		i := bytes.IndexByte(b, 0x1b)
-		if i < 0 || i+2 >= len(b) {
-			return false
-		}
-		if b[i+1] == '$' && (b[i+2] == 'B' || b[i+2] == '@') {
-			return true
-		}
-		b = b[i+1:]
-	}
+	return bytes.Contains(b, []byte("\x1b$B")) || bytes.Contains(b, []byte("\x1b$@"))
 }
 
 // wideASCII returns the UTF-16 that a text with zero bytes is in, those of its

@@ -138,7 +138,6 @@ func headerOf(split data.Split, o data.ReaderOptions) ([]byte, error) {
 	return r.Header(), r.Close()
 }
 
-// plain is no compression.
 type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }

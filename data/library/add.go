@@ -119,28 +119,32 @@ func create[R any](l *Library, name string, t *data.Table[R]) (*parquet.TableWri
 	return w, h, err
 }
 
+// writeFile makes a file of the rows that each yields, if there are any.
+func writeFile[R any](l *Library, name string, t *data.Table[R], each func(yield func(*R) error) error) (f File, err error) {
+	w, h, err := create(l, name, t)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	if err := each(w.Write); err != nil || w.Rows() == 0 {
+		return f, err
+	}
+	if err := w.Commit(); err != nil {
+		return f, err
+	}
+	return h.file(name, w.Rows()), nil
+}
+
 func (l *Library) writeMerges(night string, sequence int64, each func(yield func(from, into []byte) error) error) (f File, err error) {
 	f, err = l.mergesTo(fmt.Sprintf("%s%08d.parquet", folderOf(merges, night), sequence), night, each)
 	f.Deleted = sequence
 	return f, err
 }
 
-func (l *Library) mergesTo(name, night string, each func(yield func(from, into []byte) error) error) (f File, err error) {
-	w, h, err := create(l, name, &data.Merges)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, w.Abort()) }()
-	if err := each(func(from, into []byte) error { return w.Write(&data.MergeRow{Night: night, From: from, Into: into}) }); err != nil {
-		return f, err
-	}
-	if w.Rows() == 0 {
-		return f, nil
-	}
-	if err := w.Commit(); err != nil {
-		return f, err
-	}
-	return h.file(name, w.Rows()), nil
+func (l *Library) mergesTo(name, night string, each func(yield func(from, into []byte) error) error) (File, error) {
+	return writeFile(l, name, &data.Merges, func(write func(*data.MergeRow) error) error {
+		return each(func(from, into []byte) error { return write(&data.MergeRow{Night: night, From: from, Into: into}) })
+	})
 }
 
 // writer writes rows, night after night, to new files, each of one night.

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -338,21 +339,16 @@ func CheckNight(name string) (time.Time, error) {
 // CompareSettings returns nil when both are equal, else ErrSettings with what
 // differs side by side.
 func CompareSettings(library, run map[string]string) error {
-	var names []string
-	for name := range library {
-		if run[name] != library[name] {
-			names = append(names, name)
-		}
-	}
-	for name := range run {
-		if _, ok := library[name]; !ok {
-			names = append(names, name)
-		}
-	}
+	all := map[string]string{}
+	maps.Copy(all, library)
+	maps.Copy(all, run)
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
+		was, ok := library[name]
+		return ok && run[name] == was
+	})
 	if len(names) == 0 {
 		return nil
 	}
-	slices.Sort(names)
 	var b strings.Builder
 	show := func(s map[string]string, name string) string {
 		if v, ok := s[name]; ok {
@@ -360,14 +356,12 @@ func CompareSettings(library, run map[string]string) error {
 		}
 		return "-"
 	}
-	width, value := len("setting"), len("library")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "\n  setting\tlibrary\there")
 	for _, n := range names {
-		width, value = max(width, len(n)), max(value, len(show(library, n)))
+		fmt.Fprintf(w, "\n  %s\t%s\t%s", n, show(library, n), show(run, n))
 	}
-	fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", width, "setting", value, "library", "here")
-	for _, n := range names {
-		fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", width, n, value, show(library, n), show(run, n))
-	}
+	_ = w.Flush() // it cannot fail
 	return fmt.Errorf("%w: fingerprints that are made in different ways cannot be compared: use the library's settings, or another library%s", ErrSettings, b.String())
 }
 

@@ -2,7 +2,6 @@ package library
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,21 +30,9 @@ func (l *Library) KeepSamples(night string, rows func(yield func(*data.SampleRow
 }
 
 func (l *Library) writeSamples(night string, sequence int64, rows func(yield func(*data.SampleRow) error) error) (f File, err error) {
-	name := fmt.Sprintf("%s%08d.parquet", folderOf(samples, night), sequence)
-	w, h, err := create(l, name, &data.Samples)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, w.Abort()) }()
-	if err := rows(w.Write); err != nil || w.Rows() == 0 {
-		return f, err
-	}
-	if err := w.Commit(); err != nil {
-		return f, err
-	}
-	f = h.file(name, w.Rows())
+	f, err = writeFile(l, fmt.Sprintf("%s%08d.parquet", folderOf(samples, night), sequence), &data.Samples, rows)
 	f.Deleted = l.manifest.Sequence
-	return f, nil
+	return f, err
 }
 
 // Samples calls yield with the sampled pages of the nights of smaller names

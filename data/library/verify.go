@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -63,7 +62,7 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 func (m *Manifest) nightsOf(file string) string {
 	var names []string
 	for _, n := range m.Nights {
-		if n.Merges == file || n.Samples == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file }) {
+		if n.holds(file) {
 			names = append(names, n.Name)
 		}
 	}

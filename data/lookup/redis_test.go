@@ -133,6 +133,25 @@ func TestRedisEvictingServer(t *testing.T) {
 	}
 }
 
+// An index whose keys would be taken for ours is refused.
+func TestRedisOfAnEarlierBuild(t *testing.T) {
+	address := server(t)
+	c, err := net.Dial("tcp", address) //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("HSET neardup:parts p 1\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := redis.Open(context.Background(), testSchema(64), redis.Options{Address: address}); err == nil || !strings.Contains(err.Error(), "remove what stands under neardup:*") {
+		t.Error(err)
+	}
+}
+
 func TestRedisNoServer(t *testing.T) {
 	if _, err := redis.Open(context.Background(), testSchema(64), redis.Options{Address: "127.0.0.1:1"}); err == nil {
 		t.Error("no error without a server")

@@ -224,7 +224,6 @@ func Open(name string) (File, error) {
 	return &reader{core: s.core, info: info, bucket: bucket, key: key, ctx: ctx, cancel: cancel}, nil
 }
 
-// reader reads an object.
 type reader struct {
 	core        *minio.Core
 	info        fileInfo

@@ -147,7 +147,6 @@ var byteCounts = func() (t [256]uint64) {
 	return t
 }()
 
-// measure counts over a block's text.
 func (x *Extractor) measure(k *block) (m measures) {
 	text := x.text[k.start:k.end]
 	wide := int32(0)
@@ -364,7 +363,6 @@ func (x *Extractor) column(f feature) []uint8 {
 	return x.features[int(f)*x.stride : int(f+1)*x.stride]
 }
 
-// fill computes the features of all blocks.
 func (x *Extractor) fill() {
 	x.count()
 	x.stride = (len(x.blocks) + 7) &^ 7

@@ -2,7 +2,6 @@ package page
 
 import "bytes"
 
-// meta takes a meta element.
 func (s *scanner) meta(a *attributes) {
 	switch string(a.name) {
 	case "og:type":

@@ -26,7 +26,6 @@ type node struct {
 // own is the mass outside links.
 func (n *node) own() int32 { return n.mass - n.linked }
 
-// mean is the mass of a block.
 func (n *node) mean() uint8 { return lg(n.mass / max(n.end-n.first, 1)) }
 
 // block is a stretch of text that no element breaks.
@@ -275,15 +274,11 @@ func (s *scanner) startInline(t tag, key uint64, a *attributes) {
 	if a.hidden || len(a.style) > 0 && hides(a.style) {
 		s.push(t, key, a)
 	}
-	switch t {
-	case tagTime:
-		s.inline |= 1
-	case tagLabel:
-		s.inline |= 2
-	case tagButton:
-		s.inline |= 4
-	}
+	s.inline |= inlineBits[t]
 }
+
+// inlineBits are the inline elements that matter, as in block.
+var inlineBits = [tagCount]uint8{tagTime: 1, tagLabel: 2, tagButton: 4}
 
 // endsParagraph closes what the start of a block closes.
 func (s *scanner) endsParagraph(t tag) {
@@ -422,14 +417,7 @@ func (s *scanner) endTag(b []byte) []byte {
 				s.pop()
 			}
 		}
-		switch t {
-		case tagTime:
-			s.inline &^= 1
-		case tagLabel:
-			s.inline &^= 2
-		case tagButton:
-			s.inline &^= 4
-		}
+		s.inline &^= inlineBits[t]
 	case tagBr:
 		s.newline = true
 	case tagVoid, tagMeta, tagHead, tagHTML, tagBody, tagRaw, tagTitle, tagHr:
@@ -480,7 +468,6 @@ func (s *scanner) closeElement(t tag, key uint64) {
 	}
 }
 
-// pop closes the innermost element.
 func (s *scanner) pop() {
 	last := len(s.stack) - 1
 	n := &s.nodes[s.stack[last]]

@@ -81,7 +81,6 @@ func (x *Extractor) taken(i int) bool {
 	return again
 }
 
-// judge scores the blocks.
 func (x *Extractor) judge(m *forest) {
 	x.fill()
 	if cap(x.scores) < x.stride {

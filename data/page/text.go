@@ -25,7 +25,6 @@ var chars = func() (t [256]uint8) {
 	return t
 }()
 
-// chars takes text.
 func (s *scanner) chars(b []byte) {
 	for i := 0; i < len(b); {
 		switch chars[b[i]] {
@@ -137,7 +136,6 @@ func (s *scanner) endBlock() {
 	s.closeBlock()
 }
 
-// closeBlock ends the open block.
 func (s *scanner) closeBlock() {
 	if s.block >= 0 {
 		k := &s.blocks[s.block]

@@ -73,7 +73,6 @@ type (
 
 func (c *scalars[T, W]) add(v T) { c.values = append(c.values, v) }
 
-// addNullable appends v, or a null.
 func (c *scalars[T, W]) addNullable(v T, null bool) {
 	if null {
 		c.defs = append(c.defs, 0)

@@ -159,7 +159,6 @@ func columnOf(leaf *schema.Column) (column, error) {
 	return nil, fmt.Errorf("column %s has the type %s, which is not read", leaf.Path(), leaf.PhysicalType())
 }
 
-// appendText appends the current value as text.
 func appendText(dst []byte, c column) []byte {
 	switch c := c.(type) {
 	case *byteArrays:
@@ -213,12 +212,6 @@ func dateOf(leaf *schema.Column, c column) int64 {
 		return field.UnixDate(c.value)
 	}
 	return data.NoDate
-}
-
-// inMillis reports whether a column has dates as they are in rows.
-func inMillis(leaf *schema.Column) bool {
-	t, ok := leaf.LogicalType().(*schema.TimestampLogicalType)
-	return ok && t.TimeUnit() == schema.TimeUnitMillis
 }
 
 // floorDiv is a / b rounded down, so that times before 1970 round like the

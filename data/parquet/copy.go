@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
 	"github.com/apache/arrow/go/v15/parquet/file"
@@ -22,12 +21,7 @@ import (
 // The file appears at path complete, or not at all; the number of rows kept is
 // returned.
 func CopyRows(path string, split data.Split, o Options, keep func(row int64) bool) (kept int64, err error) {
-	if o.FS == nil {
-		o.FS = data.OS
-	}
-	if o.Allocator == nil {
-		o.Allocator = memory.NewGoAllocator()
-	}
+	o = o.filled()
 	in, err := openInput(split.Path)
 	if err != nil {
 		return 0, err

@@ -22,9 +22,9 @@ type reader struct {
 	total  int64 // rows of the file
 	done   int64 // rows that were read
 
-	id, title, text, language, date, rank column // nil when there is none
-	dateLeaf, rankLeaf                    int
-	raw                                   []byte
+	columns [field.Fields]column // nil when there is none
+	leaves  [field.Fields]int
+	raw     []byte
 }
 
 // Open opens a split of a Parquet file: the row groups from split.Start to
@@ -50,40 +50,24 @@ func (r *reader) open(names data.Columns) error {
 		return err
 	}
 	r.groups, r.total = r.in.end-r.in.group, r.in.file.NumRows()
-	paths, textLeaf := leaves(r.in.schema()), 0
-	for _, f := range []struct {
-		column     *column
-		leaf       *int
-		name       string
-		candidates []string
-	}{
-		{&r.id, new(int), names.ID, field.Candidates.ID},
-		{&r.title, new(int), names.Title, field.Candidates.Title},
-		{&r.text, &textLeaf, names.Text, field.Candidates.Text},
-		{&r.language, new(int), names.Language, field.Candidates.Language},
-		{&r.date, &r.dateLeaf, names.Date, field.Candidates.Date},
-		{&r.rank, &r.rankLeaf, names.Rank, nil},
-	} {
-		leaf, err := field.Pick(paths, f.name, f.candidates)
-		if f.column == &r.text {
-			leaf, err = field.Need(paths, f.name, field.OfText, f.candidates)
+	paths := leaves(r.in.schema())
+	for f, name := range field.Names(names) {
+		leaf, err := field.Pick(paths, name, field.Usual[f])
+		if f == field.Text {
+			leaf, err = field.Need(paths, name, field.OfText, field.Usual[f])
 		}
 		if err != nil {
 			return err
 		}
-		if *f.leaf = leaf; leaf < 0 {
+		if r.leaves[f] = leaf; leaf < 0 {
 			continue
 		}
-		if *f.column, err = r.in.add(leaf, false); err != nil {
-			if f.name == "" && f.column != &r.text { // a guess that does not fit
-				*f.column = nil
-				continue
-			}
+		if r.columns[f], err = r.in.add(leaf, false); err != nil && (name != "" || f == field.Text) { // else a guess that does not fit
 			return err
 		}
 	}
-	if _, ok := r.text.(*byteArrays); !ok {
-		return fmt.Errorf("the text column %s holds no strings: name the one that does", paths[textLeaf])
+	if _, ok := r.columns[field.Text].(*byteArrays); !ok {
+		return fmt.Errorf("the text column %s holds no strings: name the one that does", paths[r.leaves[field.Text]])
 	}
 	return nil
 }
@@ -100,45 +84,36 @@ func (r *reader) Read(doc *data.Document) error {
 	r.done++
 	doc.Reset()
 	doc.Offset = row
-	hasText := false
-	for _, o := range r.in.columns {
-		if o.load(at) {
-			continue
-		}
-		// One column may stand for several fields.
-		if o.column == r.id {
-			doc.ID = appendText(doc.ID, o.column)
-		}
-		if o.column == r.title {
-			doc.Title = appendText(doc.Title, o.column)
-		}
-		if o.column == r.text {
-			hasText = true
-			if text := r.text.(*byteArrays).value; len(text) <= r.limit {
-				doc.Text = append(doc.Text, text...)
-			}
-		}
-		if o.column == r.language {
-			doc.Language = appendText(doc.Language, o.column)
-		}
-		if o.column == r.date {
-			doc.Date = dateOf(r.in.schema().Column(r.dateLeaf), o.column)
-		}
-		if o.column == r.rank {
-			doc.Rank = numberOf(r.in.schema().Column(r.rankLeaf), o.column)
-		}
-	}
-	if len(doc.ID) == 0 {
+	if doc.ID = appendText(doc.ID, r.value(field.ID, at)); len(doc.ID) == 0 {
 		doc.ID = field.AppendDefaultID(doc.ID, r.in.path, row)
 	}
-	if !hasText {
+	doc.Title = appendText(doc.Title, r.value(field.Title, at))
+	doc.Language = appendText(doc.Language, r.value(field.Language, at))
+	if c := r.value(field.Date, at); c != nil {
+		doc.Date = dateOf(r.in.schema().Column(r.leaves[field.Date]), c)
+	}
+	if c := r.value(field.Rank, at); c != nil {
+		doc.Rank = numberOf(r.in.schema().Column(r.leaves[field.Rank]), c)
+	}
+	text, ok := r.value(field.Text, at).(*byteArrays)
+	if !ok {
 		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: errors.New("the text is null")}
 	}
-	if text := r.text.(*byteArrays).value; len(text) > r.limit {
-		r.raw = append(r.raw[:0], text[:min(len(text), 1<<20)]...)
+	if len(text.value) > r.limit {
+		r.raw = append(r.raw[:0], text.value[:min(len(text.value), 1<<20)]...)
 		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonTooLarge, Err: fmt.Errorf("longer than %d bytes", r.limit), Raw: r.raw}
 	}
+	doc.Text = append(doc.Text, text.value...)
 	return nil
+}
+
+// value is the column of a field, at decoded row at; nil if there is no value.
+func (r *reader) value(f, at int) column {
+	c := r.columns[f]
+	if c == nil || c.load(at) {
+		return nil
+	}
+	return c
 }
 
 // finish digests the split once all rows are read, and returns io.EOF.

@@ -235,7 +235,6 @@ func (in *input) failed(err error, row int64) error {
 	return in.err
 }
 
-// Close closes the file.
 func (in *input) Close() error {
 	if in.file == nil {
 		return nil

@@ -87,7 +87,6 @@ func decodeHadoop(dst, src []byte) (n int, ok bool) {
 // CompressBound is the largest size of n bytes compressed.
 func (lz4Codec) CompressBound(n int64) int64 { return int64(lz4.CompressBlockBound(int(n))) }
 
-// Encode compresses a page.
 func (c lz4Codec) Encode(dst, src []byte) []byte {
 	if n := lz4.CompressBlockBound(len(src)); cap(dst) < n {
 		dst = make([]byte, n)

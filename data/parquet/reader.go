@@ -39,7 +39,6 @@ func ReadInfo(path string) (Info, error) {
 	return in.info(), in.Close()
 }
 
-// info reads the file metadata.
 func (in *input) info() Info {
 	kv := in.file.MetaData().KeyValueMetadata()
 	get := func(key string) string {
@@ -121,10 +120,10 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 		case foreign == nil:
 		case c.Fingerprint != nil:
 			optional = false
-			leaf, err = field.Need(paths, foreign.Fingerprint, field.OfFingerprint, field.ForeignCandidates.Fingerprint)
+			leaf, err = field.Need(paths, foreign.Fingerprint, field.OfFingerprint, field.UsualFingerprint)
 		case c.Name == "doc_id":
 			optional = false
-			leaf, err = field.Need(paths, foreign.ID, field.OfID, field.ForeignCandidates.ID)
+			leaf, err = field.Need(paths, foreign.ID, field.OfID, field.UsualID)
 		}
 		switch {
 		case err != nil:

@@ -176,16 +176,6 @@ func setterOf[R any](c *data.Column[R], from column, leaf *schema.Column, foreig
 	case c.Row != nil:
 		set = setInteger(c.Row, from)
 	case c.Date != nil:
-		if from, ok := from.(*int64Values); ok && inMillis(leaf) {
-			return func(r *R, i int) error {
-				v, null := from.at(i)
-				if null {
-					v = data.NoDate
-				}
-				*c.Date(r) = v
-				return nil
-			}
-		}
 		set = func(r *R, i int) error {
 			p := c.Date(r)
 			if *p = data.NoDate; !from.load(i) {

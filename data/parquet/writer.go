@@ -57,6 +57,17 @@ type Options struct {
 	Allocator memory.Allocator
 }
 
+// filled is o with its defaults, but for Bits.
+func (o Options) filled() Options {
+	if o.FS == nil {
+		o.FS = data.OS
+	}
+	if o.Allocator == nil {
+		o.Allocator = memory.NewGoAllocator()
+	}
+	return o
+}
+
 // bits returns Bits with its default, or an error.
 func (o Options) bits() (int, error) {
 	switch o.Bits {
@@ -92,12 +103,7 @@ func Create[R any](path string, t *data.Table[R], o Options) (*TableWriter[R], e
 	if err != nil {
 		return nil, err
 	}
-	if o.FS == nil {
-		o.FS = data.OS
-	}
-	if o.Allocator == nil {
-		o.Allocator = memory.NewGoAllocator()
-	}
+	o = o.filled()
 	w := &TableWriter[R]{path: path, rowBytes: t.RowBytes, maxGroupBytes: cmp.Or(t.GroupBytes, groupBytes)}
 	props := []parquet.WriterProperty{
 		parquet.WithAllocator(o.Allocator),

@@ -25,7 +25,6 @@ var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	return e
 })
 
-// EncodeLevel compresses a page.
 func (c zstdCodec) EncodeLevel(dst, src []byte, level int) []byte {
 	if level != zstdLevel {
 		return c.Codec.EncodeLevel(dst, src, level)

@@ -102,7 +102,6 @@ func OpenFingerprints(split data.Split, columns data.ForeignColumns, wanted []st
 	return validFingerprints{r}, nil
 }
 
-// validFingerprints makes ids valid.
 type validFingerprints struct{ FingerprintReader }
 
 func (r validFingerprints) Read(row *data.FingerprintRow) error {

@@ -103,14 +103,14 @@ func Textless(err error, split data.Split, o data.ReaderOptions) error {
 func missingText(split data.Split, o data.ReaderOptions) error {
 	usual := o.Columns.Text == ""
 	if usual {
-		o.Columns.Text = field.Candidates.Text[0] // who asks for a column is told which there are
+		o.Columns.Text = field.Usual[field.Text][0] // who asks for a column is told which there are
 	}
 	in, err := Open(split, o)
 	if err == nil {
 		err = errors.Join(in.Read(new(data.Document)), in.Close())
 	}
 	if missing := (*data.NoColumn)(nil); usual && errors.As(err, &missing) {
-		missing.Name, missing.Of, missing.Usual = "", field.OfText, field.Candidates.Text
+		missing.Name, missing.Of, missing.Usual = "", field.OfText, field.Usual[field.Text]
 		return fmt.Errorf("%s: %s: %w", split.Format, split.Path, missing)
 	}
 	return err
@@ -256,7 +256,6 @@ func mistaken(arg string) string {
 	return ": name a file, a folder or a pattern that is there"
 }
 
-// findObjects lists the objects of one argument.
 func findObjects(arg string, met map[string]bool) (paths []string, err error) {
 	found, err := object.Find(context.Background(), arg)
 	if err != nil {
@@ -307,7 +306,6 @@ func walk(dir string) ([]string, error) {
 	return paths, err
 }
 
-// splitsOf cuts one file.
 func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 	split := data.Split{Path: path, Format: o.Format, Size: -1, End: -1}
 	if path == "-" {

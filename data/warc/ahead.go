@@ -178,7 +178,6 @@ func (a *ahead) release(b *block) {
 	a.free <- b
 }
 
-// work decompresses the members of blocks.
 func (a *ahead) work(d decoder) {
 	w := &aheadWorker{codec: a.codec, decoder: d}
 	w.in = bufio.NewReaderSize(&w.input, bufSize)
@@ -203,7 +202,6 @@ func (a *ahead) work(d decoder) {
 	}
 }
 
-// aheadWorker is a goroutine's decompressor.
 type aheadWorker struct {
 	codec   codec
 	decoder decoder
@@ -231,7 +229,6 @@ func (s *blocks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// decompress fills the members of a block.
 func (w *aheadWorker) decompress(b *block) {
 	wasted := 0
 	at := int64(-1) // where w.in is
@@ -288,7 +285,6 @@ func (w *aheadWorker) member(b *block) error {
 	}
 }
 
-// advance goes to the next block.
 func (a *ahead) advance() error {
 	b, ok := <-a.chain
 	if !ok {
@@ -302,7 +298,6 @@ func (a *ahead) advance() error {
 	return nil
 }
 
-// Read reads the file.
 func (a *ahead) Read(p []byte) (int, error) {
 	for a.cur == nil || a.off == len(a.cur.data) {
 		if err := a.advance(); err != nil {

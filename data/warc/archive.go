@@ -19,7 +19,6 @@ const (
 	keptRaw   = 64 << 10  // of a record that is skipped
 )
 
-// record is one WARC record.
 type record struct {
 	offset int64 // of the member it starts, else in the uncompressed stream
 	header header
@@ -128,8 +127,8 @@ func (a *archive) nextMember() error {
 		if a.members.codec.starts(head) {
 			if err := a.openMember(); err == nil {
 				break
-			} else if a.members.input.err != nil {
-				return a.members.input.err
+			} else if a.members.input.Failed != nil {
+				return a.members.input.Failed
 			} else if isCut(err) {
 				a.done = true
 				return a.bad(a.member, data.ReasonTruncated, err, nil)
@@ -159,8 +158,8 @@ func isCut(err error) bool {
 // damaged turns an error within a record into a bad record; the reading goes
 // on with the next member. The error of a file that cannot be read stays one.
 func (a *archive) damaged(offset int64, err error, raw []byte) error {
-	if a.members.input.err != nil {
-		return fmt.Errorf("warc: %s at offset %d: %w", a.path, offset, a.members.input.err)
+	if a.members.input.Failed != nil {
+		return fmt.Errorf("warc: %s at offset %d: %w", a.path, offset, a.members.input.Failed)
 	}
 	reason := data.ReasonMalformed
 	if isCut(err) {

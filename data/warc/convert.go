@@ -102,7 +102,6 @@ func (c *converter) convert(doc *data.Document, r *record) error {
 	return nil
 }
 
-// identify sets the id and the date.
 func (c *converter) identify(doc *data.Document, r *record) {
 	url := bytes.Trim(r.header.get("WARC-Target-URI"), "<> ")
 	id := bytes.Trim(r.header.get("WARC-Record-ID"), "<> ")

@@ -112,31 +112,19 @@ func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, en
 	if src == nil {
 		return nil, false, nil
 	}
-	out = (*buf)[:0]
-	for err == nil {
-		if int64(len(out)) > d.limit {
+	text := bytes.NewBuffer((*buf)[:0])
+	for more := true; more; { // another member of gzip; garbage behind the last is common
+		_, err = text.ReadFrom(io.LimitReader(src, d.limit+1-int64(text.Len())))
+		if int64(text.Len()) > d.limit {
 			return nil, false, errTooLarge
 		}
-		if len(out) == cap(out) {
-			grown := make([]byte, len(out), min(max(2*int64(cap(out)), 64<<10), max(d.limit+1, int64(len(out))+1)))
-			copy(grown, out)
-			out = grown
-		}
-		var n int
-		n, err = src.Read(out[len(out):cap(out)])
-		out = out[:len(out)+n]
-		if errors.Is(err, io.EOF) && src == &d.gzip && d.gzip.reset(d.in) == nil {
-			err = nil // another member; garbage behind the last is common
-		}
+		more = err == nil && src == &d.gzip && d.gzip.reset(d.in) == nil
 	}
-	*buf = out
-	if int64(len(out)) > d.limit {
-		return nil, false, errTooLarge
-	}
-	if ended = errors.Is(err, io.EOF); !ended && len(out) == 0 {
+	*buf = text.Bytes()
+	if ended = err == nil; !ended && text.Len() == 0 {
 		return nil, false, nil
 	}
-	return out, ended, nil
+	return text.Bytes(), ended, nil
 }
 
 // decoder returns the decoder of a content encoding; nil when body is not, or
@@ -192,7 +180,6 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 	return nil
 }
 
-// close frees what the decoders hold.
 func (d *bodies) close() {
 	if d.zstd != nil {
 		d.zstd.Close()

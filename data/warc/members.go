@@ -278,20 +278,15 @@ func unexpected(err error) error {
 	return err
 }
 
-// input counts the bytes of the file that were read, and keeps the error of
-// reading it, which is none of its content.
+// input counts the bytes of the file that were read.
 type input struct {
-	from io.Reader
-	at   int64
-	err  error
+	stream.Watched
+	at int64
 }
 
 func (in *input) Read(p []byte) (int, error) {
-	n, err := in.from.Read(p)
+	n, err := in.Watched.Read(p)
 	in.at += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		in.err = err
-	}
 	return n, err
 }
 
@@ -323,13 +318,13 @@ func newMembers(from *bufio.Reader, at int64, c codec, workers int) (*members, e
 	if err != nil {
 		return nil, err
 	}
-	m := &members{codec: c, decoder: decoder, piece: make([]byte, pieceSize), input: input{from: from, at: at}}
+	m := &members{codec: c, decoder: decoder, piece: make([]byte, pieceSize), input: input{stream.Watched{Reader: from}, at}}
 	if workers > 1 {
 		if m.ahead, err = startAhead(from, at, c, workers); err != nil {
 			m.close()
 			return nil, err
 		}
-		m.input.from = m.ahead
+		m.input.Reader = m.ahead
 	}
 	m.in = bufio.NewReaderSize(&m.input, bufSize)
 	return m, nil
@@ -363,7 +358,6 @@ func (m *members) peek() ([]byte, error) {
 	return head, nil
 }
 
-// discard passes over a byte.
 func (m *members) discard() error {
 	_, err := m.in.Discard(1)
 	return err

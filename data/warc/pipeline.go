@@ -78,7 +78,6 @@ func (r *reader) start(workers int) {
 	}
 }
 
-// fill reads the next records.
 func (r *reader) fill(b *batch) {
 	b.n = 0
 	for size := 0; b.n < len(b.items) && size < batchBytes; {
@@ -149,7 +148,6 @@ func (r *reader) take(doc *data.Document) error {
 	return nil
 }
 
-// stop ends the goroutines.
 func (r *reader) stop() error {
 	close(r.quit)
 	r.archive.members.ahead.stop() // gives the goroutine that finds records an error

@@ -131,7 +131,7 @@ func intoBuckets[F Fingerprint](fps []F, top, lead, workers int, values []F, doc
 		buckets = c.buckets
 		by = func(fps []F, to []uint16) { numbers(c, fps, to) }
 	}
-	return newPartition(fps, buckets, workers, by).scatter(0, values, nil, docs)
+	return newPartition(fps, buckets, workers, by).scatter(values, nil, docs)
 }
 
 // A directory of ascending values that agree beyond mask: at[v>>shift&mask] is
@@ -148,7 +148,6 @@ func newDirectory(top, width int) directory {
 	return directory{uint(top - width), 1<<width - 1, huge.Slice[uint32](1<<width + 1)}
 }
 
-// place returns the place of a value.
 func place[F Fingerprint](d *directory, p *F) int {
 	return int(lowBits(p, d.shift) & d.mask)
 }

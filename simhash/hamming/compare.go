@@ -55,7 +55,6 @@ type level[F Fingerprint] struct {
 
 type large struct{ from, to uint32 }
 
-// reserve makes room for n fingerprints.
 func (l *level[F]) reserve(n int) {
 	if cap(l.values) < n+slack {
 		l.values = make([]F, n+n/8+slack)

@@ -110,7 +110,7 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth in
 			if work == nil {
 				work = huge.Slice[F](n)
 			}
-			routed, bounds = work, newPartition(values, 1<<table.lead, workers, bySpread[F](table.bucket)).scatter(0, work, nil, nil)
+			routed, bounds = work, newPartition(values, 1<<table.lead, workers, bySpread[F](table.bucket)).scatter(work, nil, nil)
 		}
 		table.keys = make([]nodeKey[F], from.to-from.from)
 		for i := range table.keys {
@@ -308,7 +308,7 @@ func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) 
 		l.probes, l.places = huge.Slice[F](len(probes)), huge.Slice[uint32](len(probes))
 	}
 	out, to := l.probes[:len(probes)], l.places[:len(probes)]
-	newPartition(probes, 1<<table.lead, 1, bySpread[F](table.bucket)).scatter(0, out, places, to)
+	newPartition(probes, 1<<table.lead, 1, bySpread[F](table.bucket)).scatter(out, places, to)
 	return out, to
 }
 

@@ -22,9 +22,6 @@ type join[F Fingerprint] struct {
 	done    func(tables int64)
 	work    []F // as long as the list, or nil: allocated when needed
 	emit    func(worker int) func(a, b *F, distance int)
-
-	counts                 *partition[F] // of tables from countedFrom to below countedTo
-	countedFrom, countedTo int
 }
 
 // bucketTarget is the number of fingerprints a bucket should have: with the
@@ -81,10 +78,6 @@ func (j *join[F]) run(values []F) error {
 	return nil
 }
 
-// routed is the number of tables whose buckets are counted in one pass through
-// memory.
-const routed = 4
-
 // route brings values to the buckets of table t; fingerprints of one block
 // value are in one bucket, in which all agree outside the free bits.
 func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128) {
@@ -114,24 +107,9 @@ func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128
 	if j.work == nil {
 		j.work = huge.Slice[F](len(values))
 	}
-	if j.counts == nil || t >= j.countedTo {
-		j.count(values, t, lead)
-	}
-	bounds = j.counts.scatter(t-j.countedFrom, j.work, nil, nil)
+	by, _ := newSpread(tb.block, everything, lead, bucketHash)
+	bounds = newPartition(values, 1<<lead, j.workers, bySpread[F](by)).scatter(j.work, nil, nil)
 	return j.work[:len(values)], bounds, free
-}
-
-// count counts the fingerprints of the buckets of table t and the next ones.
-func (j *join[F]) count(values []F, t, lead int) {
-	j.countedFrom, j.countedTo = t, min(t+routed, len(j.plan.tables))
-	by := make([]numbering[F], j.countedTo-t)
-	for i := range by {
-		if !j.leads(t+i, lead) {
-			s, _ := newSpread(j.plan.tables[t+i].block, everything, lead, bucketHash)
-			by[i] = bySpread[F](s)
-		}
-	}
-	j.counts = newPartition(values, 1<<lead, j.workers, by...)
 }
 
 // leads says whether ascending fingerprints are in order of the buckets of

@@ -2,7 +2,7 @@ package hamming
 
 import (
 	"fmt"
-	"slices"
+	"sync"
 	"unsafe"
 )
 
@@ -64,18 +64,16 @@ func (j *Joiner[F]) Within(group []F, k int, visit func(a, b, distance int)) err
 		}
 		return nil
 	}
-	at := make([]int, len(group))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortFunc(at, func(a, b int) int { return order(group[a], group[b]) })
-	find := func(p *F) int {
-		i, _ := slices.BinarySearchFunc(at, p, func(at int, p *F) int { return order(group[at], *p) })
-		return at[i]
-	}
+	at := sync.OnceValue(func() map[F]int { // most groups have no pairs
+		at := make(map[F]int, len(group))
+		for i, v := range group {
+			at[v] = i
+		}
+		return at
+	})
 	j.c.k = k
 	j.c.emit = func(p, q *F, distance int) {
-		a, b := find(p), find(q)
+		a, b := at()[*p], at()[*q]
 		visit(min(a, b), max(a, b), distance)
 	}
 	f := scope{keys: []Uint128{{}}, to: 1}

@@ -47,16 +47,16 @@ func spreadNumbers[F Fingerprint](values []F, to []uint16, s spread) {
 const block = 2 << 10
 
 // A partition counts how many of its values, in parts of about equal size, go
-// to each bucket of one or several numberings.
+// to each bucket of a numbering.
 type partition[F Fingerprint] struct {
 	values  []F
 	workers int
-	buckets int            // of each numbering
-	by      []numbering[F] // nil: not counted
-	counts  [][]uint32     // of each part: by numbering and bucket; after scatter, where the bucket's next would go
+	buckets int
+	by      numbering[F]
+	counts  [][]uint32 // of each part by bucket; after bounds, where the bucket's next goes
 }
 
-func newPartition[F Fingerprint](values []F, buckets, workers int, by ...numbering[F]) *partition[F] {
+func newPartition[F Fingerprint](values []F, buckets, workers int, by numbering[F]) *partition[F] {
 	parts := 1
 	if len(values) > 1<<16 && workers > 1 {
 		parts = 4 * workers // so that a worker that is held up does little of it
@@ -65,19 +65,13 @@ func newPartition[F Fingerprint](values []F, buckets, workers int, by ...numberi
 	each(workers, parts, func() func(int) {
 		to := make([]uint16, block)
 		return func(part int) {
-			all := make([]uint32, len(by)*buckets)
-			p.counts[part] = all
+			counts := make([]uint32, buckets)
+			p.counts[part] = counts
 			for lo, hi := p.span(part); lo < hi; lo += block {
 				values := values[lo:min(lo+block, hi)]
-				for t, number := range by {
-					if number == nil {
-						continue
-					}
-					number(values, to)
-					counts := all[t*buckets : (t+1)*buckets]
-					for _, b := range to[:len(values)] {
-						counts[b]++
-					}
+				by(values, to)
+				for _, b := range to[:len(values)] {
+					counts[b]++
 				}
 			}
 		}
@@ -90,28 +84,27 @@ func (p *partition[F]) span(part int) (lo, hi int) {
 	return n * part / len(p.counts), n * (part + 1) / len(p.counts)
 }
 
-// bounds returns where the buckets of numbering t begin and end, and turns its
-// counts into places.
-func (p *partition[F]) bounds(t int) []int {
+// bounds returns where the buckets begin and end, and turns the counts into
+// places.
+func (p *partition[F]) bounds() []int {
 	bounds := make([]int, p.buckets+1)
 	at := uint32(0)
 	for b := range p.buckets {
 		bounds[b] = int(at)
 		for _, c := range p.counts {
-			i := t*p.buckets + b
-			at, c[i] = at+c[i], at
+			at, c[b] = at+c[b], at
 		}
 	}
 	bounds[p.buckets] = len(p.values)
 	return bounds
 }
 
-// scatter brings the values to their buckets by numbering t in out, those of a
-// bucket in their order, and with each its name to the same place of named: its
-// place in the values if names is nil. A nil named asks for no names. It
-// returns where the buckets begin and end.
-func (p *partition[F]) scatter(t int, out []F, names, named []uint32) []int {
-	bounds := p.bounds(t)
+// scatter brings the values to their buckets in out, those of a bucket in their
+// order, and with each its name to the same place of named: its place in the
+// values if names is nil. A nil named asks for no names. It returns where the
+// buckets begin and end.
+func (p *partition[F]) scatter(out []F, names, named []uint32) []int {
+	bounds := p.bounds()
 	lines := p.buckets > 1 && streams(out) && (named == nil || streams(named))
 	each(p.workers, len(p.counts), func() func(int) {
 		to := make([]uint16, block)
@@ -120,7 +113,7 @@ func (p *partition[F]) scatter(t int, out []F, names, named []uint32) []int {
 			own = make([]uint32, block)
 		}
 		return func(part int) {
-			next := p.counts[part][t*p.buckets : (t+1)*p.buckets]
+			next := p.counts[part]
 			w := sink[F]{out: out, named: named, next: next}
 			if lines {
 				w.lines = newLineWriter(out, next)
@@ -131,7 +124,7 @@ func (p *partition[F]) scatter(t int, out []F, names, named []uint32) []int {
 			for lo, hi := p.span(part); lo < hi; lo += block {
 				end := min(lo+block, hi)
 				values, to := p.values[lo:end], to[:end-lo]
-				p.by[t](values, to)
+				p.by(values, to)
 				switch {
 				case named == nil:
 					w.put(values, to)
@@ -164,7 +157,6 @@ type sink[F Fingerprint] struct {
 	namedLines *lineWriter[uint32]
 }
 
-// put writes values to the buckets to.
 func (w *sink[F]) put(values []F, to []uint16) {
 	out, next, lines := w.out, w.next, w.lines
 	to = to[:len(values)]

@@ -2,17 +2,6 @@ package hamming
 
 import "math/bits"
 
-// order is the order of fingerprints as numbers.
-func order[F Fingerprint](a, b F) int {
-	switch {
-	case less(&a, &b):
-		return -1
-	case less(&b, &a):
-		return 1
-	}
-	return 0
-}
-
 // A sorter sorts pairs of fingerprint and document by fingerprint, keeping the
 // order of equal ones.
 type sorter[F Fingerprint] struct {

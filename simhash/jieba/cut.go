@@ -106,7 +106,6 @@ func (c *Cutter) CutCodes(dst []Word, codes []uint16, at []int32) []Word {
 	return dst
 }
 
-// cut appends the words of a chunk.
 func (c *Cutter) cut(dst []Word, codes []uint16, at []int32) []Word {
 	if hasFast {
 		c.fast(codes)
@@ -229,7 +228,6 @@ type longer struct {
 	node model.Node //nolint:unused // of it and the next two
 }
 
-// listed appends the best words.
 func (c *Cutter) listed(dst []Word, codes []uint16, at []int32) []Word {
 	words, at := c.words[:len(codes)], at[:len(codes)+1]
 	for i := 0; i < len(words); {

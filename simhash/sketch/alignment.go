@@ -96,7 +96,6 @@ func (s *Alignment) slips(a, b []rune) (v Verdict, e Edited) {
 	return slipsVerdict(s.around(a, b, limit), limit)
 }
 
-// slipsVerdict says whether edits are slips.
 func slipsVerdict(e Edited, limit bounds) (Verdict, Edited) {
 	switch {
 	case e.Edits > limit.most:
@@ -223,7 +222,6 @@ func (s *Alignment) align(a, b []rune, limit bounds, either bool) (e Edited, end
 	return e, end
 }
 
-// before orders texts.
 func before(a, b []rune) bool {
 	if len(a) != len(b) {
 		return len(a) < len(b)

@@ -304,13 +304,11 @@ func Estimate(a, b *Sketch) float64 {
 	if a.IsZero() || b.IsZero() {
 		return 0
 	}
-	return estimate(Differ(a, b))
+	return EstimateOf(Differ(a, b))
 }
 
 // EstimateOf is Estimate by the number of bits in which two sketches differ.
-func EstimateOf(differ int) float64 { return estimate(differ) }
-
-func estimate(differ int) float64 { return max(0, 1-2*float64(differ)/Bits) }
+func EstimateOf(differ int) float64 { return max(0, 1-2*float64(differ)/Bits) }
 
 // Differ is the number of bits, of those that Estimate compares, in which two
 // sketches differ.
@@ -326,7 +324,7 @@ func Differ(a, b *Sketch) int {
 // is the given one or more, and neither of which is zero; −1 if there are none.
 func MostDiffer(alike float64) int {
 	differ := Bits
-	for differ >= 0 && estimate(differ) < alike {
+	for differ >= 0 && EstimateOf(differ) < alike {
 		differ--
 	}
 	return differ

@@ -200,11 +200,7 @@ func (c *cursor) end() error {
 	return nil
 }
 
+// ascending reports whether each number is greater than the one before.
 func ascending(set []uint64) bool {
-	for i := 1; i < len(set); i++ {
-		if set[i] <= set[i-1] {
-			return false
-		}
-	}
-	return true
+	return slices.IsSorted(set) && len(slices.Compact(set)) == len(set)
 }

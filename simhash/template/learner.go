@@ -93,7 +93,6 @@ type Learner struct {
 	shingles []shingle
 }
 
-// page is a sampled page.
 type page struct {
 	key      uint64    // of site and id
 	id       []byte    // nil of one of an earlier night
@@ -102,7 +101,6 @@ type page struct {
 	shingles []shingle // distinct, ascending
 }
 
-// entry is a block of a page.
 type entry struct {
 	hash  uint64 // of its letters; the lower 16 bits are their number, at most 65,535
 	exact uint64 // of letters and digits; the lower 16 bits are 0
@@ -378,7 +376,6 @@ type ownPart struct {
 	shingles []shingle // ascending
 }
 
-// without is the page without blocks.
 func (p *page) without(blocks map[uint64][]int) (own ownPart) {
 	own.letters = p.rest
 	shared := map[uint32]bool{}
@@ -475,11 +472,5 @@ func appendShingles(dst []shingle, block uint32, text []byte) []shingle {
 	return dst
 }
 
-// power is base to the power of shingleLetters.
-var power = func() uint64 {
-	p := uint64(1)
-	for range shingleLetters {
-		p *= hashPrime
-	}
-	return p
-}()
+// power is base to the power of shingleLetters, modulo 2⁶⁴.
+const power = hashPrime * hashPrime * hashPrime * hashPrime * hashPrime * hashPrime & (1<<64 - 1)

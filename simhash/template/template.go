@@ -316,7 +316,6 @@ func (b *block) begin(text []byte) bool {
 // head is that of the block, headBits of hash.
 func (b *block) head() uint64 { return b.first >> (64 - headBits) }
 
-// finish reads the rest of the block.
 func (b *block) finish(text []byte) {
 	b.read(text, len(text))
 	const low = 1<<(64-headBits) - 1

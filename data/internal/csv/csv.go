@@ -27,7 +27,6 @@ import (
 // keptRaw is how much of a row that is skipped is kept.
 const keptRaw = 64 << 10
 
-// table reads the rows of a file.
 type table struct {
 	path   string
 	in     *stream.Text
@@ -285,9 +284,9 @@ type Reader interface {
 
 type reader struct {
 	*table
-	keepRaw                               bool
-	scratch                               []byte
-	id, title, text, language, date, rank int // column indexes; -1 when there is none
+	keepRaw bool
+	scratch []byte
+	columns [field.Fields]int // -1 when there is none
 }
 
 // Open opens a CSV file, or with the split's format "tsv" a TSV file.
@@ -300,24 +299,13 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 	if t.header == nil {
 		return r, nil
 	}
-	for _, f := range []struct {
-		index      *int
-		name       string
-		candidates []string
-	}{
-		{&r.id, o.Columns.ID, field.Candidates.ID},
-		{&r.title, o.Columns.Title, field.Candidates.Title},
-		{&r.text, o.Columns.Text, field.Candidates.Text},
-		{&r.language, o.Columns.Language, field.Candidates.Language},
-		{&r.date, o.Columns.Date, field.Candidates.Date},
-		{&r.rank, o.Columns.Rank, nil},
-	} {
-		if *f.index, err = field.Pick(t.header, f.name, f.candidates); err != nil {
+	for f, name := range field.Names(o.Columns) {
+		if r.columns[f], err = field.Pick(t.header, name, field.Usual[f]); err != nil {
 			return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
 		}
 	}
-	if r.text < 0 {
-		missing := &data.NoColumn{Of: field.OfText, Usual: field.Candidates.Text, Have: t.header, Header: !o.NoHeader}
+	if r.columns[field.Text] < 0 {
+		missing := &data.NoColumn{Of: field.OfText, Usual: field.Usual[field.Text], Have: t.header, Header: !o.NoHeader}
 		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, missing), t.close())
 	}
 	return r, nil
@@ -334,31 +322,28 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 	doc.Reset()
 	doc.Offset = offset
-	doc.Text = r.appendField(doc.Text, r.text)
-	if r.id >= 0 {
-		doc.ID = r.appendField(doc.ID, r.id)
-	}
-	if len(doc.ID) == 0 {
+	doc.Text = r.fill(doc.Text, field.Text)
+	if doc.ID = r.fill(doc.ID, field.ID); len(doc.ID) == 0 {
 		doc.ID = field.AppendDefaultID(doc.ID, r.path, offset)
 	}
-	if r.title >= 0 {
-		doc.Title = r.appendField(doc.Title, r.title)
-	}
-	if r.language >= 0 {
-		doc.Language = r.appendField(doc.Language, r.language)
-	}
-	if r.date >= 0 {
-		r.scratch = r.appendField(r.scratch[:0], r.date)
-		doc.Date = field.ParseDate(r.scratch)
-	}
-	if r.rank >= 0 {
-		r.scratch = r.appendField(r.scratch[:0], r.rank)
-		doc.Rank = field.ParseNumber(r.scratch)
-	}
+	doc.Title = r.fill(doc.Title, field.Title)
+	doc.Language = r.fill(doc.Language, field.Language)
+	r.scratch = r.fill(r.scratch[:0], field.Date)
+	doc.Date = field.ParseDate(r.scratch)
+	r.scratch = r.fill(r.scratch[:0], field.Rank)
+	doc.Rank = field.ParseNumber(r.scratch)
 	if r.keepRaw {
 		doc.Raw = append(doc.Raw, r.row...)
 	}
 	return nil
+}
+
+// fill appends what the current row has of a field to dst.
+func (r *reader) fill(dst []byte, f int) []byte {
+	if i := r.columns[f]; i >= 0 {
+		return r.appendField(dst, i)
+	}
+	return dst
 }
 
 func (r *reader) Encoding() string { return r.in.Encoding() }

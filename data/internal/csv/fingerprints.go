@@ -57,9 +57,9 @@ func openFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 		return nil, err
 	}
 	r := &FingerprintReader{table: t, hexadecimal: columns.Hex}
-	r.id, err = field.Need(t.header, columns.ID, field.OfID, field.ForeignCandidates.ID)
+	r.id, err = field.Need(t.header, columns.ID, field.OfID, field.UsualID)
 	if err == nil {
-		r.fingerprint, err = field.Need(t.header, columns.Fingerprint, field.OfFingerprint, field.ForeignCandidates.Fingerprint)
+		r.fingerprint, err = field.Need(t.header, columns.Fingerprint, field.OfFingerprint, field.UsualFingerprint)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())

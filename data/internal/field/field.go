@@ -16,27 +16,39 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// Candidates are the names that an empty name in data.Columns stands for: the
+// The fields of a document that a column, or a key, can fill.
+const (
+	ID = iota
+	Title
+	Text
+	Language
+	Date
+	Rank
+	Fields // how many there are
+)
+
+// Usual are the names that an empty name in data.Columns stands for, by field: the
 // first that the input has is taken, letter case ignored when no name fits
 // exactly. There is none for the rank.
-var Candidates = struct {
-	ID, Title, Text, Language, Date []string
-}{
-	ID:       []string{"id", "doc_id", "docid", "url", "uri", "link"},
-	Title:    []string{"title", "headline"},
-	Text:     []string{"text", "content", "body", "raw_content", "article"},
-	Language: []string{"lang", "language", "lang_code", "language_code"},
-	Date:     []string{"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
+var Usual = [Fields][]string{
+	ID:       {"id", "doc_id", "docid", "url", "uri", "link"},
+	Title:    {"title", "headline"},
+	Text:     {"text", "content", "body", "raw_content", "article"},
+	Language: {"lang", "language", "lang_code", "language_code"},
+	Date:     {"date", "timestamp", "created", "published", "time", "created_at", "published_at"},
 }
 
-// ForeignCandidates are the names that an empty name in data.ForeignColumns stands
-// for, as in Candidates.
-var ForeignCandidates = struct {
-	ID, Fingerprint []string
-}{
-	ID:          append([]string{"doc_id"}, Candidates.ID...),
-	Fingerprint: []string{"fingerprint", "simhash", "hash"},
+// Names are those that were asked for, by field.
+func Names(c data.Columns) [Fields]string {
+	return [Fields]string{ID: c.ID, Title: c.Title, Text: c.Text, Language: c.Language, Date: c.Date, Rank: c.Rank}
 }
+
+// UsualID and UsualFingerprint are the names that an empty name in
+// data.ForeignColumns stands for, as in Usual.
+var (
+	UsualID          = append([]string{"doc_id"}, Usual[ID]...)
+	UsualFingerprint = []string{"fingerprint", "simhash", "hash"}
+)
 
 // Pick returns the place of the column that name asks for: the named one,
 // which must be there, or for "" the first of the candidates; -1 when there is
@@ -146,12 +158,8 @@ func ParseDate(b []byte) int64 {
 	}
 	if digits(b) {
 		switch len(b) {
-		case 8, 14:
+		case len("2006"), len("20060102"), len("20060102150405"):
 			if t, err := time.Parse("20060102150405"[:len(b)], string(b)); err == nil {
-				return t.UnixMilli()
-			}
-		case 4: // a year
-			if t, err := time.Parse("2006", string(b)); err == nil {
 				return t.UnixMilli()
 			}
 		}

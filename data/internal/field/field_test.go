@@ -102,7 +102,7 @@ func TestParseNumber(t *testing.T) {
 
 func ExamplePick() {
 	header := []string{"URL", "headline", "body"}
-	title, err := field.Pick(header, "", field.Candidates.Title)
+	title, err := field.Pick(header, "", field.Usual[field.Title])
 	fmt.Println(title, err)
 	_, err = field.Pick(header, "titel", nil)
 	fmt.Println(err)

@@ -22,17 +22,6 @@ const (
 	keptRaw    = 1 << 20 // of a line that is too large
 )
 
-// fields of a document that a key can fill.
-const (
-	fieldID = iota
-	fieldTitle
-	fieldText
-	fieldLanguage
-	fieldDate
-	fieldRank
-	fields
-)
-
 // unwanted is the field of a key that fills none.
 const unwanted = -1
 
@@ -55,10 +44,10 @@ type reader struct {
 	limit int
 	err   error // ended the reading
 
-	names   map[string]match // wanted keys, exact, and keys that were met
-	folded  map[string]match // in lower case, for the keys that fit only so
-	found   [fields]span     // in the current line
-	ranks   [fields]int
+	names   map[string]match   // wanted keys, exact, and keys that were met
+	folded  map[string]match   // in lower case, for the keys that fit only so
+	found   [field.Fields]span // in the current line
+	ranks   [field.Fields]int
 	scratch []byte
 	line    []byte
 	visit   func(key, value span)
@@ -85,26 +74,17 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 func (r *reader) wanted() []string {
 	r.names, r.folded = make(map[string]match), make(map[string]match)
 	var explicit []string
-	for f, c := range [fields]struct {
-		name       string
-		candidates []string
-	}{
-		{r.opts.Columns.ID, field.Candidates.ID},
-		{r.opts.Columns.Title, field.Candidates.Title},
-		{r.opts.Columns.Text, field.Candidates.Text},
-		{r.opts.Columns.Language, field.Candidates.Language},
-		{r.opts.Columns.Date, field.Candidates.Date},
-		{r.opts.Columns.Rank, nil},
-	} {
-		if c.name != "" {
-			r.names[c.name] = match{f, 0}
-			explicit = append(explicit, c.name)
+	for f, name := range field.Names(r.opts.Columns) {
+		if name != "" {
+			r.names[name] = match{f, 0}
+			explicit = append(explicit, name)
 			continue
 		}
-		for rank, name := range c.candidates {
+		usual := field.Usual[f]
+		for rank, name := range usual {
 			if _, taken := r.names[name]; !taken {
 				r.names[name] = match{f, rank}
-				r.folded[name] = match{f, rank + len(c.candidates)}
+				r.folded[name] = match{f, rank + len(usual)}
 			}
 		}
 	}
@@ -172,7 +152,6 @@ func (r *reader) next() (line []byte, offset int64, whole, tooLarge bool, err er
 	}
 }
 
-// end says how the input ended.
 func (r *reader) end() error {
 	err := r.in.End(r.path)
 	if _, bad := data.IsBadRecord(err); !bad && !errors.Is(err, io.EOF) {
@@ -224,12 +203,11 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 }
 
-// parse fills doc from a line.
 func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool) error {
 	doc.Reset()
 	doc.Offset = offset
 	r.line = line
-	r.found = [fields]span{}
+	r.found = [field.Fields]span{}
 	if err := object(line, r.visit); err != nil {
 		if !whole && errors.Is(err, errEnd) {
 			return r.bad(line, offset, data.ReasonTruncated, err)
@@ -237,18 +215,18 @@ func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 		return r.bad(line, offset, data.ReasonMalformed, err)
 	}
 
-	text := r.found[fieldText]
+	text := r.found[field.Text]
 	if text.kind != kindString {
 		return r.bad(line, offset, data.ReasonNoText, r.noText(text))
 	}
 	doc.Text = r.decode(doc.Text, text)
-	if title := r.found[fieldTitle]; title.kind == kindString {
+	if title := r.found[field.Title]; title.kind == kindString {
 		doc.Title = r.decode(doc.Title, title)
 	}
-	if l := r.found[fieldLanguage]; l.kind == kindString {
+	if l := r.found[field.Language]; l.kind == kindString {
 		doc.Language = r.decode(doc.Language, l)
 	}
-	switch id := r.found[fieldID]; id.kind {
+	switch id := r.found[field.ID]; id.kind {
 	case kindString:
 		doc.ID = r.decode(doc.ID, id)
 	case kindNumber:
@@ -260,14 +238,14 @@ func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 	if len(doc.ID) == 0 {
 		doc.ID = field.AppendDefaultID(doc.ID, r.path, offset)
 	}
-	switch date := r.found[fieldDate]; date.kind {
+	switch date := r.found[field.Date]; date.kind {
 	case kindString:
 		r.scratch = r.decode(r.scratch[:0], date)
 		doc.Date = field.ParseDate(r.scratch)
 	case kindNumber:
 		doc.Date = field.UnixDate(field.ParseNumber(line[date.start:date.end]))
 	}
-	switch rank := r.found[fieldRank]; rank.kind {
+	switch rank := r.found[field.Rank]; rank.kind {
 	case kindString, kindNumber:
 		doc.Rank = field.ParseNumber(line[rank.start:rank.end])
 	case kindTrue:
@@ -285,7 +263,7 @@ func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 func (r *reader) noText(s span) error {
 	name := r.opts.Columns.Text
 	if name == "" {
-		name = strings.Join(field.Candidates.Text, ", ")
+		name = strings.Join(field.Usual[field.Text], ", ")
 	}
 	if s.kind == kindNone {
 		return fmt.Errorf("no %s", name)
@@ -304,7 +282,6 @@ func (r *reader) field(k, v span) {
 	}
 }
 
-// lookup finds what a key fills.
 func (r *reader) lookup(k span) match {
 	text := r.line[k.start:k.end]
 	if k.escaped {

@@ -240,7 +240,6 @@ func number(b []byte, i int) (int, error) {
 	return i, nil
 }
 
-// digits scans one or more digits.
 func digits(b []byte, i int) (int, error) {
 	if i >= len(b) {
 		return i, errEnd

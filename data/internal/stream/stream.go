@@ -54,10 +54,8 @@ func Detect(head []byte) Compression {
 	return Plain
 }
 
-const (
-	blockSize = 256 << 10
-	blocks    = 4 // in flight between the decompressor and the reader
-)
+// blockSize is how much is decompressed ahead.
+const blockSize = 256 << 10
 
 // Raw is the bytes of a split as they stand in the file, counted and
 // digested. Read and Digest are used by one goroutine, Consumed by any.
@@ -95,7 +93,6 @@ func OpenRaw(split data.Split, stdin io.Reader) (*Raw, error) {
 	return r, nil
 }
 
-// Read reads on.
 func (r *Raw) Read(p []byte) (int, error) {
 	n, err := r.src.Read(p)
 	if n > 0 {
@@ -121,7 +118,6 @@ type Damage struct {
 	Err error
 }
 
-// Error says what the decompressor found.
 func (d *Damage) Error() string {
 	if d.Cut {
 		return fmt.Sprintf("the compressed file is cut off: %v", d.Err)
@@ -129,10 +125,8 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("the compressed file is damaged: %v", d.Err)
 }
 
-// Unwrap returns the error of the decompressor.
 func (d *Damage) Unwrap() error { return d.Err }
 
-// damage returns the error of a decompressor.
 func damage(err error) *Damage {
 	return &Damage{Cut: errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), Err: err}
 }
@@ -144,7 +138,6 @@ type Watched struct {
 	Failed error // not io.EOF
 }
 
-// Read reads on.
 func (w *Watched) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -158,25 +151,12 @@ func (w *Watched) Read(p []byte) (int, error) {
 type Reader struct {
 	raw         *Raw
 	compression Compression
-
-	src *Watched
-
-	// Compressed input.
-	full  chan block
-	empty chan []byte
-	quit  chan struct{}
-	done  sync.WaitGroup
-	cur   block
-	rest  []byte // of cur
+	src         *Watched  // of raw
+	text        io.Reader // src, or what it is decompressed to
+	stop        func()    // returns once nothing reads src; may be called again
 
 	err    error // ended the reading
 	digest string
-	closed bool
-}
-
-type block struct {
-	data []byte
-	err  error // behind data
 }
 
 // Open opens a split's bytes, of whatever compression they are.
@@ -190,8 +170,8 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.Join(err, raw.Close())
 	}
-	r := &Reader{raw: raw, compression: Plain}
-	r.src = &Watched{Reader: io.MultiReader(bytes.NewReader(head[:n]), raw)}
+	r := &Reader{raw: raw, src: &Watched{Reader: io.MultiReader(bytes.NewReader(head[:n]), raw)}, stop: func() {}}
+	r.text = r.src
 	if split.Start == 0 { // a later piece of a file is plain text
 		r.compression = Detect(head[:n])
 	}
@@ -205,18 +185,18 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	if err != nil { // of the header: the damage is at the start
 		dec, end = failing{err}, func() {}
 	}
-	r.full = make(chan block, blocks)
-	r.empty = make(chan []byte, blocks)
-	r.quit = make(chan struct{})
-	for range blocks {
-		r.empty <- make([]byte, blockSize)
-	}
-	r.done.Add(1)
-	go func() {
-		defer r.done.Done()
+	text, ahead := io.Pipe()
+	var done sync.WaitGroup
+	done.Go(func() {
 		defer end()
-		r.ahead(dec)
-	}()
+		out := bufio.NewWriterSize(ahead, blockSize)
+		_, err := out.ReadFrom(dec)
+		ahead.CloseWithError(errors.Join(out.Flush(), err)) // it returns nil
+	})
+	r.text, r.stop = text, func() {
+		_ = text.Close() // it returns nil
+		done.Wait()
+	}
 	return r, nil
 }
 
@@ -251,59 +231,6 @@ func Decompress(src io.Reader, c Compression) (io.Reader, func(), error) {
 	return src, func() {}, nil
 }
 
-// ahead decompresses until the end, an error or Close.
-func (r *Reader) ahead(dec io.Reader) {
-	for {
-		var buf []byte
-		select {
-		case buf = <-r.empty:
-		case <-r.quit:
-			return
-		}
-		var n int
-		var err error
-		for n < blockSize && err == nil { // not io.ReadFull: it would hide whether the data was cut off
-			var m int
-			m, err = dec.Read(buf[n:blockSize])
-			n += m
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			if err = r.drain(err); err == nil {
-				return
-			}
-		}
-		select {
-		case r.full <- block{buf[:n], err}:
-		case <-r.quit:
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// drain reads the rest of a file that cannot be decompressed, for its digest,
-// and returns the damage; nil when Close was called. A file that cannot be
-// read stays the error that it is.
-func (r *Reader) drain(err error) error {
-	if r.src.Failed != nil {
-		return err
-	}
-	for buf := make([]byte, blockSize); ; {
-		select {
-		case <-r.quit:
-			return nil
-		default:
-		}
-		if _, readErr := r.src.Read(buf); errors.Is(readErr, io.EOF) {
-			return damage(err)
-		} else if readErr != nil {
-			return readErr
-		}
-	}
-}
-
 // Compression is how the input is compressed.
 func (r *Reader) Compression() Compression { return r.compression }
 
@@ -313,37 +240,25 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
-	if r.full == nil {
-		n, err := r.src.Read(p)
-		if err != nil {
-			r.end(err)
-		}
-		return n, err
+	n, err := r.text.Read(p)
+	if err != nil {
+		r.end(err)
 	}
-	for len(r.rest) == 0 {
-		if r.cur.err != nil {
-			r.end(r.cur.err)
-			return 0, r.err
-		}
-		if r.cur.data != nil {
-			r.empty <- r.cur.data
-		}
-		r.cur = <-r.full
-		r.rest = r.cur.data
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
+	return n, r.err
 }
 
-// end keeps the error that ended the reading.
+// end keeps the error that ended the reading. Of a file that cannot be
+// decompressed it reads the rest, for the digest; one that cannot be read
+// stays the error that it is.
 func (r *Reader) end(err error) {
-	r.err = err
-	var damaged *Damage
-	if errors.As(err, &damaged) || errors.Is(err, io.EOF) {
-		if r.full != nil {
-			r.done.Wait() // nothing reads raw any more
+	r.stop()
+	if !errors.Is(err, io.EOF) && r.src.Failed == nil {
+		if _, r.err = io.Copy(io.Discard, r.src); r.err == nil {
+			r.err, r.digest = damage(err), r.raw.Digest()
 		}
+		return
+	}
+	if r.err = err; r.src.Failed == nil {
 		r.digest = r.raw.Digest()
 	}
 }
@@ -357,16 +272,10 @@ func (r *Reader) Digest() string { return r.digest }
 
 // Close ends the reading; it may be called at any time, and again.
 func (r *Reader) Close() error {
-	if r.closed {
+	if errors.Is(r.err, os.ErrClosed) {
 		return nil
 	}
-	r.closed = true
-	if r.err == nil {
-		r.err = os.ErrClosed
-	}
-	if r.full != nil {
-		close(r.quit)
-		r.done.Wait()
-	}
+	r.stop()
+	r.err = os.ErrClosed
 	return r.raw.Close()
 }

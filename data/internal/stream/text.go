@@ -124,7 +124,6 @@ func (t *Text) decide(from int) {
 	t.decoder.Encoding = e
 }
 
-// grow makes room in the buffer.
 func (t *Text) grow() {
 	if t.w == len(t.buf) {
 		t.buf = append(t.buf, make([]byte, len(t.buf))...)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
 const (
@@ -175,7 +177,6 @@ func parseRows(text []byte) ([]row, error) {
 	return rows, nil
 }
 
-// put writes rows.
 func (g *gateway) put(ctx context.Context, rows rowSet) error {
 	if len(rows) == 0 {
 		return nil
@@ -186,7 +187,7 @@ func (g *gateway) put(ctx context.Context, rows rowSet) error {
 }
 
 // replace gives a row another value, if it has the one that is given; else it
-// returns errChanged.
+// returns stored.ErrChanged.
 func (g *gateway) replace(ctx context.Context, key string, old, value []byte) error {
 	var set rowSet
 	set.add(key, value, old) // the last is what is there
@@ -197,13 +198,10 @@ func (g *gateway) replace(ctx context.Context, key string, old, value []byte) er
 	// An attempt whose answer was lost may have done it.
 	have, err := g.get(ctx, []string{key})
 	if err == nil && (len(have) != 1 || !bytes.Equal(have[0].value, value)) {
-		err = errChanged
+		err = stored.ErrChanged
 	}
 	return err
 }
-
-// errChanged is returned where another process has written.
-var errChanged = errors.New("another process changes the index too: let one do it at a time")
 
 // remove deletes a row; one that is not there is no error.
 func (g *gateway) remove(ctx context.Context, key string) error {
@@ -256,7 +254,6 @@ func (g *gateway) scan(ctx context.Context, prefix string, page int, found func(
 	}
 }
 
-// exists reports whether the table is there.
 func (g *gateway) exists(ctx context.Context) (bool, error) {
 	text, err := g.do(ctx, http.MethodGet, "/schema", nil)
 	if isStatus(err, http.StatusNotFound) {
@@ -277,7 +274,6 @@ func (g *gateway) exists(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// create makes the table.
 func (g *gateway) create(ctx context.Context) error {
 	text, err := json.Marshal(map[string]any{"name": g.table, "ColumnSchema": []any{map[string]string{"name": family}}})
 	if err != nil {

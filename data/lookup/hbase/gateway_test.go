@@ -24,21 +24,20 @@ var schema = lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 5, Prints: t
 // A key's row is read as it was written.
 func TestKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &store{schema: lookup.Schema{Bits: rapid.SampledFrom([]int{64, 128}).Draw(t, "bits"), Tables: schema.Tables}}
+		s := lookup.Schema{Bits: rapid.SampledFrom([]int{64, 128}).Draw(t, "bits"), Tables: schema.Tables}
 		want := stored.Reference{Version: uint64(rapid.Uint32().Draw(t, "version")), Row: rapid.Int64Min(0).Draw(t, "row"), Lo: rapid.Uint64().Draw(t, "lo")}
-		if s.schema.Bits == 128 {
+		if s.Bits == 128 {
 			want.Hi = rapid.Uint64().Draw(t, "hi")
 		}
-		if got, err := s.parseSuffix(s.suffix(want)); err != nil || got != want {
+		if got, err := parseSuffix(s, suffix(s, want)); err != nil || got != want {
 			t.Fatalf("%+v became %+v, %v", want, got, err)
 		}
 	})
-	s := &store{schema: schema}
 	for _, k := range []struct {
 		key  lookup.Key
 		want string
 	}{{lookup.Key{Table: 0, Value: 31}, "001f"}, {lookup.Key{Table: 1, Value: 0xabcde}, "010abcde"}} {
-		if got := s.keyPrefix(k.key); got != k.want {
+		if got := keyPrefix(schema, k.key); got != k.want {
 			t.Errorf("%+v: %s, want %s", k.key, got, k.want)
 		}
 	}
@@ -86,12 +85,11 @@ func FuzzParseSuffix(f *testing.F) {
 	f.Add("00000000000000ff00000001")
 	f.Add("+0000000000000ff00000001-1")
 	f.Fuzz(func(t *testing.T, text string) {
-		s := &store{schema: schema}
-		r, err := s.parseSuffix(text)
+		r, err := parseSuffix(schema, text)
 		if err != nil {
 			return
 		}
-		if again, err := s.parseSuffix(s.suffix(r)); err != nil || again != r {
+		if again, err := parseSuffix(schema, suffix(schema, r)); err != nil || again != r {
 			t.Errorf("%q: %+v became %+v, %v", text, r, again, err)
 		}
 	})
@@ -165,8 +163,7 @@ func TestDeadline(t *testing.T) {
 // Answers with rows that were not asked for, or that lead nowhere, are errors,
 // and end.
 func TestHostileRows(t *testing.T) {
-	rows := &store{schema: schema}
-	one, two := "0000"+rows.suffix(stored.Reference{Version: 1, Row: 1}), "0000"+rows.suffix(stored.Reference{Version: 1, Row: 2})
+	one, two := "0000"+suffix(schema, stored.Reference{Version: 1, Row: 1}), "0000"+suffix(schema, stored.Reference{Version: 1, Row: 2})
 	for name, keys := range map[string][]string{
 		"another prefix": {"01" + one}, "the same again": {one, one}, "backwards": {two, one}, "no digits": {one + "xyz"}, "short": {one[:20]},
 	} {
@@ -176,8 +173,7 @@ func TestHostileRows(t *testing.T) {
 		}
 		body := set.body()
 		g := at(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
-		s := &store{gateway: g, schema: schema}
-		_, err := s.references(context.Background(), &lookup.Query{Keys: []lookup.Key{{Table: 0}}, Distance: 64}, map[uint64]string{1: "p"})
+		err := server{g}.Find(context.Background(), schema, []lookup.Key{{Table: 0}}, func(int, stored.Reference) {})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -33,7 +33,6 @@ import (
 	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
-// store is a folder of parts.
 type store struct {
 	dir    string
 	schema lookup.Schema
@@ -141,7 +140,6 @@ func (s *store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Parts names the parts.
 func (s *store) Parts(context.Context) ([]string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -159,7 +157,6 @@ func (s *store) path(name string) (string, error) {
 	return filepath.Join(s.dir, name+extension), nil
 }
 
-// Drop removes a part.
 func (s *store) Drop(_ context.Context, name string) error {
 	path, err := s.path(name)
 	if err != nil {
@@ -677,7 +674,6 @@ func (p *part) scan(q *lookup.Query, found []near) []near {
 	return found
 }
 
-// entry reads a document.
 func (p *part) entry(row uint32, e *lookup.Entry) error {
 	if uint64(row)+1 >= uint64(len(p.offsets)) {
 		return fmt.Errorf("lookup: part %s: %w", p.name, stored.ErrEntry)

@@ -1,5 +1,6 @@
 // Package stored is what the stores of documents share: the bytes of an entry and
-// of its keys, and the values within a key's reach. It stores nothing.
+// of its keys, the values within a key's reach, and the store that keeps them in a
+// server, of whatever kind. It opens nothing.
 package stored
 
 import (
@@ -65,17 +66,17 @@ func ParseEntry(b []byte, e *lookup.Entry) (rest []byte, err error) {
 	return b, nil
 }
 
-// AppendKeys appends the keys of a document, for a store that keeps them
+// appendKeys appends the keys of a document, for a store that keeps them
 // behind its entry to remove it from their tables.
-func AppendKeys(dst []byte, keys []lookup.Key) []byte {
+func appendKeys(dst []byte, keys []lookup.Key) []byte {
 	for _, k := range keys {
 		dst = binary.LittleEndian.AppendUint32(append(dst, byte(k.Table)), k.Value)
 	}
 	return dst
 }
 
-// ParseKeys reads what AppendKeys wrote.
-func ParseKeys(b []byte) (keys []lookup.Key) {
+// parseKeys reads what appendKeys wrote.
+func parseKeys(b []byte) (keys []lookup.Key) {
 	for ; len(b) >= 5; b = b[5:] {
 		keys = append(keys, lookup.Key{Table: int(b[0]), Value: binary.LittleEndian.Uint32(b[1:])})
 	}
@@ -99,79 +100,6 @@ func CheckEntry(e *lookup.Entry, s lookup.Schema, last int64) error {
 // Compare orders hits as Store.Near gives them.
 func Compare(a, b lookup.Hit) int {
 	return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
-}
-
-// maxValues is how many values a query may ask a server for.
-const maxValues = 4096
-
-// CheckQuery returns the first mistake of a query to a store on a server, which
-// finds documents by their keys only.
-func CheckQuery(q *lookup.Query, s lookup.Schema) error {
-	if err := q.Check(s); err != nil {
-		return err
-	}
-	values := 0
-	for i, k := range q.Keys {
-		values += Values(s.Tables[k.Table].Width, q.ReachOf(i))
-	}
-	if q.All && q.Reach == nil || values > maxValues {
-		return fmt.Errorf("distance %d: %w, and at most %d of them at once", q.Distance, lookup.ErrScan, maxValues)
-	}
-	return nil
-}
-
-// Reference names a document by the version of its part and its row, with its
-// fingerprint.
-type Reference struct {
-	Version uint64
-	Row     int64
-	Hi, Lo  uint64
-}
-
-// Wanted gathers the documents that a query wants.
-type Wanted struct {
-	q            *lookup.Query
-	names        map[uint64]string // of parts, by version
-	near, others []Reference
-}
-
-// NewWanted returns a Wanted of the parts with these versions.
-func NewWanted(q *lookup.Query, names map[uint64]string) *Wanted {
-	return &Wanted{q: q, names: names}
-}
-
-// May reports whether a document under a key of the query is of a part, and
-// near enough if the key's table has prints. Any number of goroutines may ask.
-func (w *Wanted) May(r Reference, prints bool) bool {
-	_, there := w.names[r.Version]
-	return there && (!prints || w.q.Apart(r.Hi, r.Lo) <= w.q.Distance)
-}
-
-// Add takes the documents of a key.
-func (w *Wanted) Add(of []Reference, prints bool) {
-	if prints {
-		w.near = append(w.near, of...)
-	} else {
-		w.others = append(w.others, w.Nearest(of)...)
-	}
-}
-
-// Nearest keeps the first of the references that lookup.Limit allows, each
-// once. Any number of goroutines may call it.
-func (w *Wanted) Nearest(r []Reference) []Reference {
-	r = w.sorted(r)
-	return r[:min(len(r), lookup.Limit)]
-}
-
-// All are the documents that are wanted: each once, in order of distance, part
-// and row.
-func (w *Wanted) All() []Reference { return w.sorted(append(w.Nearest(w.near), w.others...)) }
-
-func (w *Wanted) sorted(r []Reference) []Reference {
-	slices.SortFunc(r, func(a, b Reference) int {
-		return cmp.Or(cmp.Compare(w.q.Apart(a.Hi, a.Lo), w.q.Apart(b.Hi, b.Lo)), strings.Compare(w.names[a.Version], w.names[b.Version]), cmp.Compare(a.Row, b.Row))
-	})
-	return slices.Compact(r)
 }
 
 // Values is how many values of a width differ in at most reach bits from one.

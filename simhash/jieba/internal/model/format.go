@@ -144,7 +144,6 @@ func (s *sections) next(name string, size int) []byte {
 	return nil
 }
 
-// numbers reads a section of numbers.
 func numbers[T uint16 | uint32 | uint64 | float64](s *sections, name string) []T {
 	size := binary.Size(T(0))
 	b := s.next(name, size)

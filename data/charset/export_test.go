@@ -1,4 +1,0 @@
-package charset
-
-// What the tests look at.
-var Lookup = lookup
