@@ -151,7 +151,7 @@ func TestFingerprintTaskStops(t *testing.T) {
 	if _, err := run(ctx, job, engine.StageFingerprint, 0, 2); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want the cancellation", err)
 	}
-	if parts, err := job.Dir.Parts(rundir.Fingerprints); err != nil || len(parts) > 0 {
+	if parts, err := rundir.Parts(job.Dir.Path(), rundir.Fingerprints); err != nil || len(parts) > 0 {
 		t.Fatalf("left behind: %v, %v", parts, err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(engine.ViewPath(job.Dir, 0))); err != nil || len(left) > 0 {
