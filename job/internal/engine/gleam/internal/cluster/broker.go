@@ -27,6 +27,7 @@ type broker struct {
 	agents []attempt.Agent // Used counts what was given
 
 	ended chan struct{} // closed once the driver says that all executors have ended
+	once  sync.Once
 }
 
 // startBroker serves in a new folder that only this user can enter, and returns
@@ -102,7 +103,7 @@ func (b *broker) SendFlowExecutionStatus(stream pb.GleamMaster_SendFlowExecution
 			return nil //nolint:nilerr // the driver's end of the stream
 		}
 		if status.GetDriver().GetStopTime() != 0 {
-			close(b.ended)
+			b.once.Do(func() { close(b.ended) })
 			return nil
 		}
 	}
