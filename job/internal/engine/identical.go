@@ -122,7 +122,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 		}
 		passes, share = repeats.candidates()*documentBytes/uint64(max(x.Memory/2, 1))+1, slotsPerKey
 		of = func(first, last uint64, yield func(doc, key uint64)) error {
-			return repeats.repeated(keys.within(first, last), func(doc, key uint64) {
+			return repeats.Repeated(keys.within(first, last), func(doc, key uint64) {
 				if uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass {
 					yield(doc, key)
 				}

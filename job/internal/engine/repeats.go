@@ -9,9 +9,9 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// repeats says of keys, more than there is memory for, which of them may have
+// Repeats says of keys, more than there is memory for, which of them may have
 // come more than once: it counts, to two, in slots that keys share by their hash.
-type repeats struct {
+type Repeats struct {
 	slots  uint64
 	words  []uint64 // two bits for each slot: that a key came, and that another did
 	stripe uint64   // how many slots one of the locks guards
@@ -28,21 +28,22 @@ const (
 	repeatBatch   = 64 // slots are set, and looked at, so many at a time: cache misses overlap
 )
 
-// newRepeats returns one for about so many keys, of no more than memory bytes or,
+// NewRepeats returns one for about so many keys, of no more than memory bytes or,
 // if that is more, 8 KiB.
-func newRepeats(keys uint64, memory int64) *repeats {
+func NewRepeats(keys uint64, memory int64) *Repeats {
 	stripe := max(1, min(keys*slotsPerKey/slotsPerWord, uint64(memory)/8)/repeatStripes) // words
 	words := stripe * repeatStripes
-	return &repeats{slots: words * slotsPerWord, words: make([]uint64, words), stripe: stripe * slotsPerWord}
+	return &Repeats{slots: words * slotsPerWord, words: make([]uint64, words), stripe: stripe * slotsPerWord}
 }
 
-func (r *repeats) slot(key uint64) uint64 {
+func (r *Repeats) slot(key uint64) uint64 {
 	return uint64(mapper.Shard(data.Keyed{Key: key}, int(r.slots)))
 }
 
-// repeated calls yield with those of the keys that scan yields that may have come
-// more than once: with all that did.
-func (r *repeats) repeated(scan func(yield func(doc, key uint64)) error, yield func(doc, key uint64)) error {
+// Repeated calls yield with those of the keys that scan yields that may have come
+// more than once: with all that did. It may be called concurrently, once all
+// were added.
+func (r *Repeats) Repeated(scan func(yield func(doc, key uint64)) error, yield func(doc, key uint64)) error {
 	var batch [repeatBatch]struct{ doc, key, slot uint64 }
 	n := 0
 	look := func() {
@@ -69,10 +70,10 @@ func (r *repeats) repeated(scan func(yield func(doc, key uint64)) error, yield f
 }
 
 // candidates is how many of the keys that came are repeated.
-func (r *repeats) candidates() uint64 { return r.keys - r.alone }
+func (r *Repeats) candidates() uint64 { return r.keys - r.alone }
 
-// add adds the keys that scan yields. It may be called concurrently.
-func (r *repeats) add(scan func(yield func(doc, key uint64)) error) error {
+// Add adds the keys that scan yields. It may be called concurrently.
+func (r *Repeats) Add(scan func(yield func(doc, key uint64)) error) error {
 	var batches [repeatStripes][]uint64
 	room := make([]uint64, repeatStripes*repeatBatch)
 	for i := range batches {
@@ -108,9 +109,9 @@ func (r *repeats) add(scan func(yield func(doc, key uint64)) error) error {
 }
 
 // repeats finds which keys may come more than once, in half of the memory.
-func (x *Identities) repeats(ctx context.Context, keys keys) (*repeats, error) {
-	r := newRepeats(x.Documents.Len(), x.Memory/2)
+func (x *Identities) repeats(ctx context.Context, keys keys) (*Repeats, error) {
+	r := NewRepeats(x.Documents.Len(), x.Memory/2)
 	return r, x.eachSplit(ctx, func(split int) error {
-		return r.add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))
+		return r.Add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))
 	})
 }

@@ -22,11 +22,11 @@ func TestRepeats(t *testing.T) {
 		came[k]++
 	}
 	for _, memory := range []int64{0, 1 << 10, 1 << 16, 1 << 30} {
-		seen := newRepeats(uint64(len(keys)), memory)
+		seen := NewRepeats(uint64(len(keys)), memory)
 		var all sync.WaitGroup
 		for half := range 2 {
 			all.Go(func() {
-				err := seen.add(func(yield func(_, key uint64)) error {
+				err := seen.Add(func(yield func(_, key uint64)) error {
 					for i := half; i < len(keys); i += 2 {
 						yield(0, keys[i])
 					}
@@ -39,7 +39,7 @@ func TestRepeats(t *testing.T) {
 		}
 		all.Wait()
 		candidates, once, left := 0, 0, maps.Clone(came)
-		err := seen.repeated(func(yield func(doc, key uint64)) error {
+		err := seen.Repeated(func(yield func(doc, key uint64)) error {
 			for i, k := range keys {
 				yield(uint64(i), k)
 			}

@@ -30,7 +30,7 @@ type matchPayload struct {
 	Splits      int
 	Documents   uint64
 	First, Last int
-	References  uint64 // to documents, under the keys of those tables
+	References  uint64 // to documents, under the keys of those tables, that are sent
 }
 
 // shuffleBytes is what a reference to a document takes on the agents while it
@@ -54,7 +54,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if err != nil {
 		return err
 	}
-	references, err := p.references(ctx, documents)
+	references, err := p.references(ctx, job, documents)
 	if err != nil {
 		return err
 	}
@@ -80,6 +80,9 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 			var paths []string
 			for task := range job.Splits {
 				paths = append(paths, engine.ViewPath(job.Dir, task), engine.IdenticalPath(job.Dir, task))
+				if p.rule.Bands {
+					paths = append(paths, bandsPath(job.Dir, task))
+				}
 			}
 			var err error
 			if s.Files, err = filesOf(s.Config, check.Spread(paths)); err != nil {
@@ -188,8 +191,15 @@ func segment(ctx context.Context, w *worker, _ []int) (err error) {
 	defer func() { err = errors.Join(err, documents.Close()) }()
 	_, tasks := w.tasks(w.step)
 	first, last := m.Documents*uint64(w.Task)/uint64(tasks), m.Documents*uint64(w.Task+1)/uint64(tasks)
+	shared, err := w.sharedBands(p, documents, first, last)
+	if err != nil {
+		return err
+	}
 	partials := w.open()
 	put := func(r data.Keyed) error {
+		if band, ok := p.band(r.Key); ok && shared[r.Doc-first]>>band&1 == 0 {
+			return nil
+		}
 		to := partialOf(r, partials)
 		return w.send.Put(to, p.appendKeyed(w.send.Record(to), r))
 	}

@@ -3,12 +3,8 @@
 package gleam
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
-	"runtime"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
@@ -65,36 +61,6 @@ func (p packing) appendKeyed(dst []byte, r data.Keyed) []byte {
 	key := simhash.Key(r.Key)
 	packed := p.keys.Pack(key, simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo})
 	return state.AppendNumber(p.appendHead(dst, key.Table(), packed), r.Doc)
-}
-
-// references counts, for each table, the references to documents under its
-// keys.
-func (p packing) references(ctx context.Context, documents *engine.Documents) ([]uint64, error) {
-	n, parts := documents.Len(), uint64(runtime.GOMAXPROCS(0))
-	counted := make([][]uint64, parts)
-	var group errgroup.Group
-	for part := range parts {
-		group.Go(func() error {
-			counts := make([]uint64, p.tables)
-			counted[part] = counts
-			keys := mapper.NewMap(p.layout, p.rule)
-			count := func(r data.Keyed) error {
-				counts[simhash.Key(r.Key).Table()]++
-				return nil
-			}
-			return documents.Each(ctx, n*part/parts, n*(part+1)/parts, p.columns(), func(doc uint64, r *views.Row) error {
-				return keys.Keys(0, p.tables, &r.View, doc, count)
-			})
-		})
-	}
-	err := group.Wait()
-	counts := make([]uint64, p.tables)
-	for _, part := range counted {
-		for t, n := range part {
-			counts[t] += n
-		}
-	}
-	return counts, err
 }
 
 func (p packing) printBytes() int {

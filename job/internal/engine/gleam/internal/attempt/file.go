@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 
 	"github.com/zeebo/xxh3"
@@ -17,13 +18,13 @@ import (
 const Executable = "/proc/self/exe"
 
 // ProgramSum is the checksum of the running program.
-func ProgramSum() (uint64, error) {
+var ProgramSum = sync.OnceValues(func() (uint64, error) {
 	sum, err := FileSum(Executable)
 	if err != nil {
 		return 0, fmt.Errorf("program: %w", err)
 	}
 	return sum, nil
-}
+})
 
 // FileSum is the XXH3-64 of a file.
 func FileSum(path string) (uint64, error) {

@@ -118,8 +118,7 @@ func (d Dir) Write(s *Spec) error {
 	return data.WriteFileAtomic(d.Path(specFile), text)
 }
 
-// Read reads the attempt's spec and checks that this program is the one that
-// wrote it.
+// Read reads the attempt's spec.
 func (d Dir) Read() (*Spec, error) {
 	text, err := os.ReadFile(d.Path(specFile))
 	if err != nil {
@@ -130,14 +129,17 @@ func (d Dir) Read() (*Spec, error) {
 		return nil, fmt.Errorf("%s: %w", d.Path(specFile), err)
 	}
 	s.Config.Execution = s.Execution
-	sum, err := ProgramSum()
-	if err != nil {
-		return nil, err
-	}
-	if sum != s.Binary {
-		return nil, errors.New("another build of the program runs here: restart the agent (scripts/cluster.sh restart)")
-	}
 	return s, nil
+}
+
+// Same returns an error unless this program is the one that wrote the spec. The
+// check of an agent asks once: each attempt's workers link or copy the same file.
+func (s *Spec) Same() error {
+	sum, err := ProgramSum()
+	if err == nil && sum != s.Binary {
+		err = errors.New("another build of the program runs here: restart the agent (scripts/cluster.sh restart)")
+	}
+	return err
 }
 
 // Enter changes to the folder that the spec's relative paths start from.

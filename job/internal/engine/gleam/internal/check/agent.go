@@ -53,6 +53,9 @@ func Run(dir attempt.Dir, agent string, begin func(*attempt.Spec) error) (err er
 	if err != nil {
 		return err
 	}
+	if err := s.Same(); err != nil {
+		return err
+	}
 	if err := begin(s); err != nil {
 		return err
 	}

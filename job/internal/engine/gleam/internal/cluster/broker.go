@@ -25,24 +25,28 @@ import (
 type broker struct {
 	mu     sync.Mutex
 	agents []attempt.Agent // Used counts what was given
+
+	ended chan struct{} // closed once the driver says that all executors have ended
+	once  sync.Once
 }
 
 // startBroker serves in a new folder that only this user can enter, and returns
 // its address for the driver.
-func startBroker(agents []attempt.Agent) (address string, stop func() error, err error) {
+func startBroker(agents []attempt.Agent) (address string, ended <-chan struct{}, stop func() error, err error) {
 	folder, err := os.MkdirTemp("", "neardup-broker-")
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	// The driver adds 10000 to the port, as to that of each server.
 	l, err := net.Listen("unix", filepath.Join(folder, "b:10001"))
 	if err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(folder))
+		return "", nil, nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	server := grpc.NewServer()
-	pb.RegisterGleamMasterServer(server, &broker{agents: agents})
+	b := &broker{agents: agents, ended: make(chan struct{})}
+	pb.RegisterGleamMasterServer(server, b)
 	go func() { _ = server.Serve(l) }() // until it is stopped
-	return "unix:" + filepath.Join(folder, "b:1"), func() error {
+	return "unix:" + filepath.Join(folder, "b:1"), b.ended, func() error {
 		server.Stop()
 		return os.RemoveAll(folder)
 	}, nil
@@ -90,12 +94,17 @@ func (*broker) SendHeartbeat(pb.GleamMaster_SendHeartbeatServer) error {
 	return errors.New("a broker has no agents")
 }
 
-// SendFlowExecutionStatus reads what the driver says of the flow, which nothing
-// here believes.
-func (*broker) SendFlowExecutionStatus(stream pb.GleamMaster_SendFlowExecutionStatusServer) error {
+// SendFlowExecutionStatus reads what the driver says of the flow, of which nothing
+// is believed here but that it has ended.
+func (b *broker) SendFlowExecutionStatus(stream pb.GleamMaster_SendFlowExecutionStatusServer) error {
 	for {
-		if _, err := stream.Recv(); err != nil {
+		status, err := stream.Recv()
+		if err != nil {
 			return nil //nolint:nilerr // the driver's end of the stream
+		}
+		if status.GetDriver().GetStopTime() != 0 {
+			b.once.Do(func() { close(b.ended) })
+			return nil
 		}
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A broker gives each agent's free slots, evenly, and no more; only this user
-// reaches it.
+// A broker gives each agent's free slots, evenly, and no more, and learns when the
+// flow has ended, not before; only this user reaches it.
 func TestBroker(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	address, stop, err := startBroker([]Agent{{Address: "10.0.0.1:7", Slots: 4, Used: 3}, {Address: "10.0.0.2:7", Slots: 3}, {Address: "10.0.0.3:7", Slots: 2, Used: 2}})
+	address, ended, stop, err := startBroker([]Agent{{Address: "10.0.0.1:7", Slots: 4, Used: 3}, {Address: "10.0.0.2:7", Slots: 3}, {Address: "10.0.0.3:7", Slots: 2, Used: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +46,21 @@ func TestBroker(t *testing.T) {
 	if want := map[string]int{"10.0.0.1:7": 1, "10.0.0.2:7": 3}; !maps.Equal(given, want) {
 		t.Errorf("given were %v, want %v", given, want)
 	}
+	status, err := pb.NewGleamMasterClient(conn).SendFlowExecutionStatus(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stop := range []int64{0, 1} {
+		select {
+		case <-ended:
+			t.Error("the flow ended before its driver said so")
+		default:
+		}
+		if err := status.Send(&pb.FlowExecutionStatus{Driver: &pb.FlowExecutionStatus_DriverInfo{StopTime: stop}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-ended
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}

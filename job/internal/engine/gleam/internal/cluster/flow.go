@@ -54,15 +54,28 @@ func build(s *attempt.Spec, source func(io.Writer) error, output func(io.Reader)
 }
 
 // Run executes the flow from the driver's process, on the spec's agents, and
-// returns when gleam does, which says nothing of how it went.
+// returns when all executors have ended, which says nothing of how it went. What
+// gleam does then, with waits of 50 ms between, is left undone where the rows are
+// in memory: guards remove the flow's files, and agents forget its channels within a day.
 func Run(dir attempt.Dir, s *attempt.Spec, source func(io.Writer) error, output func(io.Reader) error) error {
 	os.Args[0] = dir.Path(attempt.Launcher) // gleam ships this file
 	gio.HasInitalized = true
-	broker, stop, err := startBroker(s.Agents)
+	broker, ended, stop, err := startBroker(s.Agents)
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
-	build(s, source, output).RunContext(context.Background(), distributed.Option().SetMaster(broker))
+	if s.OnDisk {
+		ended = nil
+	}
+	tidied := make(chan struct{})
+	go func() {
+		defer close(tidied)
+		build(s, source, output).RunContext(context.Background(), distributed.Option().SetMaster(broker))
+	}()
+	select {
+	case <-ended:
+	case <-tidied:
+	}
 	return stop()
 }
 

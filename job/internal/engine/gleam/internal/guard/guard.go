@@ -27,8 +27,8 @@ import (
 // Times of the lease.
 const (
 	LeaseRenewed = 2 * time.Second
-	leaseExpires = 45 * time.Second // by the guard's own clock
-	Every        = 200 * time.Millisecond
+	leaseExpires = 45 * time.Second      // by the guard's own clock
+	Every        = 50 * time.Millisecond // each flow waits for its guards' end
 )
 
 // Start starts the guard of the flow whose folder is the working directory,

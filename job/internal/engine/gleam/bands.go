@@ -1,0 +1,150 @@
+//go:build linux
+
+package gleam
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/views"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// A band that no other document has brings no two together, and most are such:
+// eight of a document's twelve records would travel twice to stand alone in the
+// end. So the host of the command counts the bands, to two, and writes down for
+// each document which of them another one may have too; only those are sent.
+
+// kindBands names the files of shared bands, one for each split: a byte for each
+// document, with a bit for each band.
+const kindBands = "neardup shared bands 1"
+
+var _ [8]struct{} = [sketch.Bands]struct{}{}
+
+var bandsFolder = filepath.Join(rundir.State, "bands")
+
+func bandsPath(dir *rundir.Dir, split int) string {
+	return dir.Path(bandsFolder, rundir.PartName(split, ""))
+}
+
+// band is the band that a record is under, if its table is one of a band's.
+func (p packing) band(key uint64) (band int, ok bool) {
+	band = simhash.Key(key).Table() - p.layout.Tables()
+	return band, band >= 0 && band < sketch.Bands
+}
+
+// references counts, for each table, the references to documents under its keys
+// that are sent, and writes the files of shared bands.
+func (p packing) references(ctx context.Context, job *engine.Job, documents *engine.Documents) ([]uint64, error) {
+	limit, err := job.Config.Execution.MemoryLimit()
+	if err != nil {
+		return nil, err
+	}
+	counts := make([][]uint64, documents.Parts()) // by split, by table
+	bands := engine.NewRepeats(documents.Len()*sketch.Bands, limit/2)
+	err = eachSplit(documents, func(split int) error {
+		counts[split] = make([]uint64, p.tables)
+		return bands.Add(func(yield func(doc, key uint64)) error {
+			return p.eachKey(ctx, documents, split, func(r data.Keyed) {
+				if _, ok := p.band(r.Key); ok {
+					yield(r.Doc, r.Key)
+				} else {
+					counts[split][simhash.Key(r.Key).Table()]++
+				}
+			})
+		})
+	})
+	if err == nil && p.rule.Bands {
+		err = eachSplit(documents, func(split int) error {
+			return p.writeShared(ctx, job.Dir, documents, split, bands, counts[split])
+		})
+	}
+	sum := make([]uint64, p.tables)
+	for _, of := range counts {
+		for t, n := range of {
+			sum[t] += n
+		}
+	}
+	return sum, err
+}
+
+// writeShared writes which bands of the documents of a split are shared, and
+// counts them.
+func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *engine.Documents, split int, bands *engine.Repeats, counts []uint64) error {
+	first := documents.First(split)
+	shared := make([]byte, documents.First(split+1)-first)
+	err := bands.Repeated(func(yield func(doc, key uint64)) error {
+		return p.eachKey(ctx, documents, split, func(r data.Keyed) {
+			if _, ok := p.band(r.Key); ok {
+				yield(r.Doc, r.Key)
+			}
+		})
+	}, func(doc, key uint64) {
+		band, _ := p.band(key)
+		shared[doc-first] |= 1 << band
+		counts[simhash.Key(key).Table()]++
+	})
+	if err != nil {
+		return err
+	}
+	path, err := dir.Part(bandsFolder, split, "")
+	if err != nil {
+		return err
+	}
+	return state.Write(path, kindBands, shared)
+}
+
+// eachKey calls yield with all records of a split's documents.
+func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split int, yield func(data.Keyed)) error {
+	keys := mapper.NewMap(p.layout, p.rule)
+	return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
+		return keys.Keys(0, p.tables, &r.View, doc, func(k data.Keyed) error {
+			yield(k)
+			return nil
+		})
+	})
+}
+
+// eachSplit calls f for all splits, on all cores.
+func eachSplit(documents *engine.Documents, f func(split int) error) error {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for split := range documents.Parts() {
+		group.Go(func() error { return engine.Guard(func() error { return f(split) }) })
+	}
+	return group.Wait()
+}
+
+// sharedBands reads which bands of the documents from first to last − 1 are
+// shared; nil without bands.
+func (w *worker) sharedBands(p packing, documents *engine.Documents, first, last uint64) (shared []byte, err error) {
+	if !p.rule.Bands || first == last {
+		return nil, nil
+	}
+	dir, err := rundir.Attach(w.spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	for split := documents.Part(first); split < documents.Parts() && documents.First(split) < last; split++ {
+		from, to := documents.First(split), documents.First(split+1)
+		of, err := state.Read(bandsPath(dir, split), kindBands)
+		if err != nil {
+			return nil, fmt.Errorf("this host does not see which bands are shared: %w", err)
+		}
+		if uint64(len(of)) != to-from {
+			return nil, fmt.Errorf("%w: %s: %d documents of %d", state.ErrDamaged, bandsPath(dir, split), len(of), to-from)
+		}
+		shared = append(shared, of[max(first, from)-from:min(last, to)-from]...)
+	}
+	return shared, nil
+}

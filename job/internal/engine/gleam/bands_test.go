@@ -1,0 +1,88 @@
+//go:build linux
+
+package gleam
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// Every band that documents share is sent, of the others few are, and
+// references counts what is sent: whatever a task's range is.
+func TestSharedBands(t *testing.T) {
+	dir, cfg := openRun(t), config.Default()
+	documents := writeViews(t, dir, cfg, planted.Alike(4000))
+	p, err := newPacking(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted, err := p.references(t.Context(), &engine.Job{Config: cfg, Dir: dir}, documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	of := map[uint64]int{} // documents, by key
+	var all []data.Keyed
+	for split := range documents.Parts() {
+		if err := p.eachKey(t.Context(), documents, split, func(r data.Keyed) {
+			of[r.Key]++
+			all = append(all, r)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &worker{spec: &attempt.Spec{Run: dir.Path()}}
+	n := documents.Len()
+	sent, single, alone := make([]uint64, p.tables), 0, 0
+	for _, bounds := range [][2]uint64{{0, 1}, {1, n / 7}, {n / 7, n / 2}, {n / 2, n / 2}, {n / 2, n}} {
+		first, last := bounds[0], bounds[1]
+		shared, err := w.sharedBands(p, documents, first, last)
+		if err != nil || uint64(len(shared)) != last-first {
+			t.Fatal(len(shared), err)
+		}
+		for _, r := range all {
+			if r.Doc < first || r.Doc >= last {
+				continue
+			}
+			band, ok := p.band(r.Key)
+			is := !ok || shared[r.Doc-first]>>band&1 != 0
+			if is {
+				sent[simhash.Key(r.Key).Table()]++
+			}
+			switch {
+			case of[r.Key] > 1 && !is:
+				t.Fatalf("document %d: band %d is shared by %d, and not sent", r.Doc, band, of[r.Key])
+			case ok && of[r.Key] == 1:
+				alone++
+				if is {
+					single++
+				}
+			}
+		}
+	}
+	for table := range sent {
+		if sent[table] != counted[table] {
+			t.Errorf("table %d: %d references are sent, %d were counted", table, sent[table], counted[table])
+		}
+	}
+	if alone < int(n)*sketch.Bands/2 || single > alone/10 {
+		t.Errorf("%d of %d bands that one document has are sent", single, alone)
+	}
+
+	if err := os.WriteFile(bandsPath(dir, 2), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.sharedBands(p, documents, n/2, n); !errors.Is(err, state.ErrDamaged) {
+		t.Errorf("of a damaged file: %v", err)
+	}
+}
