@@ -62,8 +62,9 @@ func Run(dir attempt.Dir, s *attempt.Spec, source func(io.Writer) error, output 
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
+	defer stop()
 	build(s, source, output).RunContext(context.Background(), distributed.Option().SetMaster(broker))
-	return stop()
+	return nil
 }
 
 // Slots is how many executors the attempt's flow needs at once.
