@@ -207,8 +207,8 @@ keep() {
           cp "$name.log" "$name.log.1" && : >"$name.log"
         fi
       fi
-      [[ -z $why ]] || kill -KILL "$pid" 2>/dev/null
-    done
+      [[ -z $why ]] || kill -KILL "$pid"
+    done 2>/dev/null # bash would say there that the server was killed
     wait "$pid" 2>/dev/null # 127: it was taken over
     why=${why:-exit code $?: $(tail -n 1 "$name.log" | cut -c1-200)}
     kill -KILL -- "-$pid" 2>/dev/null

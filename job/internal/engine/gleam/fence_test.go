@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,6 +167,65 @@ func (k *kept) throw(port int, text []byte) net.Conn {
 	}
 	_, _ = conn.Write(text) // it may end now
 	return conn
+}
+
+// A user who is not root has a fence too, and what keeps it up comes back: the
+// keeper that enters it later may not do there what the first one did.
+func TestUsersFence(t *testing.T) {
+	onlyRoot(t)
+	user := []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
+	orSkip(t, strings.Join(user, " ")+" unshare --user --map-current-user --keep-caps --net true")
+	dir, err := os.MkdirTemp("", "neardup-user-*") // t.TempDir's is root's alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	gleam, err := gleamBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The user has no folder for go: its stand-in has what it would build.
+	script := "#!/bin/sh\ncase $4 in *fence) cp " + dir + "/fence \"$3\" ;; *) cp " + dir + "/gleam \"$3\" ;; esac\n"
+	for _, c := range [][]string{
+		{"go", "build", "-o", dir + "/fence", "./fence"}, {"cp", gleam, dir + "/gleam"}, {"cp", filepath.Join(root, "scripts", "cluster.sh"), dir},
+		{"sh", "-c", "printf %s '" + script + "' >" + dir + "/go"}, {"chmod", "-R", "755", dir}, {"chown", "-R", "65534:65534", dir},
+	} {
+		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", c, err, out)
+		}
+	}
+	k := &kept{T: t, state: filepath.Join(dir, "state")}
+	call := func(args ...string) string {
+		cmd := exec.Command(user[0], slices.Concat(user[1:], []string{filepath.Join(dir, "cluster.sh")}, args, []string{"--state", k.state})...)
+		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=" + dir + ":/usr/bin:/bin"}
+		out, _ := cmd.CombinedOutput() // its words are looked at
+		return string(out)
+	}
+	t.Cleanup(func() {
+		if call("down"); len(processes(k.state)) > 0 {
+			t.Errorf("left behind: %v", processes(k.state))
+		}
+	})
+	if out := call("up", "--agents", "1", "--slots", "4"); !strings.Contains(out, "knows 1 of 1 agents") {
+		t.Fatalf("up: %s", out)
+	}
+	k.killKeeper("fence")
+	for range 2 {
+		old := k.pid("fence")
+		kill(old, syscall.SIGKILL)
+		for began := time.Now(); k.pid("fence") == old || !strings.Contains(call("status"), "fence runs"); time.Sleep(time.Second) {
+			if time.Since(began) > patience/4 {
+				t.Fatalf("the relay does not come back: %s", k.ended())
+			}
+		}
+	}
+	if out := call("status"); !strings.Contains(out, "knows 1 of 1 agents") {
+		t.Errorf("status: %s", out)
+	}
 }
 
 // Nobody but its user reaches a cluster's servers.

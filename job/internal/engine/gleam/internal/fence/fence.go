@@ -133,11 +133,13 @@ func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own str
 		return err
 	}
 	servers := strings.Fields(string(text))
-	if err := errors.Join(loopbackUp(), addAddresses(servers)); err != nil {
-		return fmt.Errorf("loopback: %w", err)
-	}
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_reserved_ports", []byte(ports), 0o644); err != nil {
-		return err
+	if !arranged(servers, ports) {
+		if err := errors.Join(loopbackUp(), addAddresses(servers)); err != nil {
+			return fmt.Errorf("loopback: %w", err)
+		}
+		if err := os.WriteFile(reservedPorts, []byte(ports), 0o644); err != nil {
+			return err
+		}
 	}
 	l, err := net.Listen("tcp", proxy)
 	if err != nil {
@@ -150,6 +152,28 @@ func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own str
 		}
 	}
 	return relay(ctx, filepath.Join(folder, inSocket), only(servers))
+}
+
+const reservedPorts = "/proc/sys/net/ipv4/ip_local_reserved_ports"
+
+// arranged reports whether a relay before this one has made the namespace what it
+// has to be. One that entered it later, not as root, would not be allowed to.
+func arranged(servers []string, ports string) bool {
+	text, err := os.ReadFile(reservedPorts)
+	if err != nil || strings.TrimSpace(string(text)) != ports {
+		return false
+	}
+	lo, err := net.InterfaceByName("lo")
+	if err != nil || lo.Flags&net.FlagUp == 0 {
+		return false
+	}
+	addresses, err := lo.Addrs()
+	return err == nil && !slices.ContainsFunc(servers, func(server string) bool {
+		at, err := netip.ParseAddrPort(server)
+		return err != nil || !at.Addr().IsLoopback() && !slices.ContainsFunc(addresses, func(a net.Addr) bool {
+			return a.String() == at.Addr().String()+"/32"
+		})
+	})
 }
 
 // wayOut handles what comes to the proxy.
