@@ -47,6 +47,8 @@ type Engine struct {
 	o       supervise.Options
 	checked check.Checked
 	roster  supervise.Roster
+
+	earlierRows int64 // see the constant
 }
 
 // New returns an engine. The error wraps cluster.ErrNotReady.
@@ -55,7 +57,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{o: supervise.Options{
+	return &Engine{earlierRows: earlierRows, o: supervise.Options{
 		Master:   master,
 		Attempts: cmp.Or(o.Attempts, 3),
 		Stall:    cmp.Or(o.Stall, 2*time.Minute),
