@@ -16,14 +16,19 @@ status   say what runs and what is missing
 restart  down, then up as the last time
 
 A server that ends, hangs for half a minute or takes too much memory is started
-again, after 1 s and then twice as long each time up to 10 s. The fifth time in
-an hour is an alarm: a line in STATE/alarms.log, and --alarm.
+again, after 1 s and then twice as long each time up to 10 s; so is what does
+that, if it is killed, and the server runs on. The fifth time in an hour is an
+alarm: a line in STATE/alarms.log, and --alarm.
 
   --agents N     agents on this machine (default 3)
   --hosts FILE   one agent on each host of FILE, over ssh; a line is
-                 [user@]HOST, # starts a comment
-  --quorum SHARE with --hosts: share of them without which up fails (default
-                 0.66; 1: all of them)
+                 [user@]HOST, as for ssh, # starts a comment
+  --quorum SHARE with --hosts: share of them without which up fails, and stops
+                 what it started (default 0.66; 1: all of them)
+  --certificate FILE, --key FILE, --ca FILE
+                 with --hosts: what the gates show each other besides the token,
+                 and the CA that each other's has to be of, in PEM, at these
+                 paths on each host (default: keys that are made of the token)
   --slots N      executors that an agent runs at once (default: 8 per core of
                  this machine, shared by its agents)
   --memory MB    memory that an agent reports (default: this machine's, shared)
@@ -65,14 +70,14 @@ case $command in
 esac
 
 state=${XDG_STATE_HOME:-$HOME/.local/state}/neardup/cluster
-agents=3 hosts='' slots='' memory='' address='' port=45326 know='' open='' alarm='' bound='' quorum=0.66
+agents=3 hosts='' slots='' memory='' address='' port=45326 know='' open='' alarm='' bound='' quorum=0.66 cert='' key='' ca=''
 given=("$@")
 while (($#)); do
   case $1 in
     --i-know) know=yes; shift; continue ;;
     --open) open=yes; shift; continue ;;
     -h | --help) usage; exit 0 ;;
-    --agents | --hosts | --slots | --memory | --address | --port | --state | --bound | --alarm | --quorum)
+    --agents | --hosts | --slots | --memory | --address | --port | --state | --bound | --alarm | --quorum | --certificate | --key | --ca)
       (($# > 1)) || die "$1 needs a value" 2 ;;
     *) die "unknown option $1; see scripts/cluster.sh --help" 2 ;;
   esac
@@ -87,6 +92,9 @@ while (($#)); do
     --bound) bound=$2 ;;
     --alarm) alarm=$2 ;;
     --quorum) quorum=$2 ;;
+    --certificate) cert=$2 ;;
+    --key) key=$2 ;;
+    --ca) ca=$2 ;;
   esac
   shift 2
 done
@@ -96,7 +104,13 @@ done
 [[ $quorum =~ ^(0?\.[0-9]*[1-9][0-9]*|1(\.0*)?)$ ]] || die "quorum $quorum: write a share like 0.66; 1: all" 2
 ((port + 5 + agents <= 55535)) || die "port $port: every server takes its port + 10000 too; choose a lower one" 2
 proxy=127.0.0.1:1080 # in the fence
-started=() servers=() here='' given_bound='' absent=0
+started=() servers=() certificate=() here='' absent=0
+declare -A begun=() # by host: what up started there
+if [[ -n $cert$key$ca ]]; then
+  certificate=("$cert" "$key" "$ca")
+  [[ $cert == /* && $key == /* && $ca == /* ]] || die "--certificate, --key and --ca go together, as absolute paths" 2
+  [[ -n $hosts && -z $open ]] || die "--certificate is for the gates of several hosts: with --hosts, and without --open" 2
+fi
 
 # private HOST: its address is loopback or of a private network.
 private() {
@@ -124,10 +138,9 @@ alive() {
 # ended, also if nobody has asked for its exit code yet.
 started_at() {
   local stat
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
-  stat=${stat##*) }
-  [[ $stat != Z* ]] || return 0
-  cut -d' ' -f20 <<<"$stat"
+  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 0
+  read -ra stat <<<"${stat##*) }" # the name may hold anything
+  [[ ${stat[0]:-Z} == Z ]] || echo "${stat[19]}"
 }
 
 # greets HOST PORT: a gRPC server speaks first there, which a process that is
@@ -137,26 +150,50 @@ greets() {
   [[ $(timeout 3 bash -c 'head -c 9 <"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null | wc -c) == 9 ]]
 }
 
-# ipv4 HOST: its address.
-ipv4() { getent ahostsv4 "$1" | awk 'NR == 1 {print $1}'; }
+# ipv4 HOST: its address; HOST may be a name that only ssh's configuration knows.
+ipv4() {
+  local name
+  name=$(ssh -G "$1" 2>/dev/null | awk '$1 == "hostname" {print $2}') || true
+  getent ahostsv4 "${name:-$1}" | awk 'NR == 1 {print $1}'
+}
+
+# ended NAME WHAT ALARM WHY: note that WHAT, the server or its keeper, ended. The
+# fifth end within an hour is an alarm, and each fifth after it.
+ended() {
+  local name=$1 what=$2 alarm=$3 why=$4 now ends
+  now=$(date +%s)
+  ends=$({ [[ ! -e $name.ends ]] || cat "$name.ends"; echo "$now"; } | awk -v since=$((now - 3600)) '$1 > since')
+  echo "$ends" >"$name.ends"
+  echo "$(date -Is) $what ended: $why" >>"$name.log"
+  (($(wc -l <"$name.ends") % 5 == 0)) || return 0
+  why="$(date -Is) $(uname -n): $name ended $(wc -l <"$name.ends") times within an hour, at last $what: $why"
+  echo "$why" >>alarms.log
+  [[ -z $alarm ]] || bash -c "$alarm \"\$1\"" alarm "$why" >>"$name.log" 2>&1 </dev/null || true
+}
 
 # keep NAME FOLDER HOST PORT BOUND ALARM CMD…: run a server in a session of its
-# own, and run it again when it ends. One that does not greet at PORT for half a
-# minute, or takes more than BOUND MB, is ended; PORT 0: it has none. What it
-# leaves is ended and removed: its executors and workers, and in FOLDER the files
-# of flows. It stands in the state folder, here and on other hosts: NAME.pid is
-# what runs, NAME.ends has a line for each end in the last hour, NAME.log.1 what
-# was said before NAME.log had 16 MiB.
+# own, and run it again when it ends; one that runs already is taken over. One that
+# does not greet at PORT for half a minute, or takes more than BOUND MB, is ended;
+# PORT 0: it has none. What it leaves is ended and removed: its executors and
+# workers, and in FOLDER the files of flows. It stands in the state folder, here and
+# on other hosts: NAME.keeper is the keeper, NAME.pid what runs, NAME.ends has a
+# line for each end in the last hour, NAME.log.1 what was said before NAME.log had
+# 16 MiB.
 keep() {
-  local name=$1 folder=$2 host=$3 port=$4 bound=$5 alarm=$6 pause=1 pid began checked silent key value why ends now
+  local name=$1 folder=$2 host=$3 port=$4 bound=$5 alarm=$6 pause=1 pid began checked silent key value why _
   shift 6
   echo "$$ $(started_at $$)" >"$name.keeper"
   while :; do
-    setsid "$@" >>"$name.log" 2>&1 </dev/null &
-    pid=$!
-    echo "$pid $(started_at "$pid")" >"$name.pid"
-    began=$SECONDS checked=$SECONDS silent=0 why=''
-    while kill -0 "$pid" 2>/dev/null; do
+    why=''
+    if alive "$name.pid"; then
+      read -r pid _ <"$name.pid"
+    else
+      setsid "$@" >>"$name.log" 2>&1 </dev/null &
+      pid=$!
+      echo "$pid $(started_at "$pid")" >"$name.pid"
+    fi
+    began=$SECONDS checked=$SECONDS silent=0
+    while alive "$name.pid"; do
       sleep 0.5
       while read -r key value _; do
         [[ $key == VmRSS: ]] || continue
@@ -170,21 +207,13 @@ keep() {
           cp "$name.log" "$name.log.1" && : >"$name.log"
         fi
       fi
-      [[ -z $why ]] || kill -KILL "$pid" 2>/dev/null
-    done
-    wait "$pid" 2>/dev/null
+      [[ -z $why ]] || kill -KILL "$pid"
+    done 2>/dev/null # bash would say there that the server was killed
+    wait "$pid" 2>/dev/null # 127: it was taken over
     why=${why:-exit code $?: $(tail -n 1 "$name.log" | cut -c1-200)}
     kill -KILL -- "-$pid" 2>/dev/null
     [[ -z $folder ]] || rm -rf "${folder:?}"/[0-9]* "$folder"/f[0-9]*.dat
-    now=$(date +%s)
-    ends=$({ [[ ! -e $name.ends ]] || cat "$name.ends"; echo "$now"; } | awk -v since=$((now - 3600)) '$1 > since')
-    echo "$ends" >"$name.ends"
-    echo "$(date -Is) $name ended: $why" >>"$name.log"
-    if (($(wc -l <"$name.ends") % 5 == 0)); then
-      why="$(date -Is) $(uname -n): $name ended $(wc -l <"$name.ends") times within an hour, at last: $why"
-      echo "$why" >>alarms.log
-      [[ -z $alarm ]] || bash -c "$alarm \"\$1\"" alarm "$why" >>"$name.log" 2>&1 </dev/null
-    fi
+    ended "$name" "$name" "$alarm" "$why"
     ((SECONDS - began < 600)) || pause=1
     sleep "$pause"
     ((pause = pause < 8 ? pause * 2 : 10))
@@ -194,17 +223,54 @@ keep() {
 # keeper is the text of a program that keeps a server, and does not run on when
 # this script ends.
 keeper() {
-  declare -f started_at greets keep
+  declare -f alive started_at greets ended keep
   echo 'keep "$@"'
+}
+
+# watch OWN [master]: bring back what keeps the servers of this host when it ends,
+# as a server is. It has a keeper of its own, and brings that back too.
+watch() {
+  local file name pause=1 last=0
+  local -a lost
+  while sleep 1; do
+    lost=()
+    for file in "$state"/*.keeper; do
+      alive "$file" || lost+=("$(basename "$file" .keeper)")
+    done
+    ((${#lost[@]})) || continue
+    ((SECONDS - last < 600)) || pause=1
+    sleep "$pause"
+    ((pause = pause < 8 ? pause * 2 : 10))
+    last=$SECONDS
+    for name in "${lost[@]}"; do
+      ended "$name" "the keeper of $name" "$alarm" 'it was killed'
+    done
+    set +e # a server that does not come now may the next time
+    (set -e; serve "$@")
+    set -e
+  done
+}
+
+# fenced: the id of a process in the fence, if there is a fence.
+fenced() {
+  local file pid _
+  [[ -e $state/fence.keeper ]] || return 0
+  for file in "$state"/fence.{keeper,pid} "$state"/{master,agent-*}.{keeper,pid}; do
+    if alive "$file"; then
+      read -r pid _ <"$file"
+      echo "$pid"
+      return
+    fi
+  done
 }
 
 # inside… runs a command where the cluster's servers are: in its fence, if it has
 # one.
 inside() {
-  local pid _
+  local pid
   local -a way=()
-  if [[ -e $state/fence.keeper ]]; then
-    read -r pid _ <"$state/fence.keeper"
+  pid=$(fenced)
+  if [[ -n $pid ]]; then
     way=(nsenter "--net=/proc/$pid/ns/net")
     ((EUID == 0)) || way+=("--user=/proc/$pid/ns/user" --preserve-credentials)
     way+=(--)
@@ -212,50 +278,65 @@ inside() {
   "${way[@]}" "$@"
 }
 
+# apart… runs a command in a new network namespace.
+apart() {
+  local -a way=(unshare --net)
+  ((EUID == 0)) || way=(unshare --user --map-current-user --keep-caps --net)
+  "${way[@]}" "$@"
+}
+
 # fence_up [HOST:PORT]: make the namespace and the ways into and out of it, and of
 # a cluster of several hosts, to and from the others, for the server here. The
-# namespace is there for as long as the keeper of its relay.
+# namespace is there for as long as a process in it.
 fence_up() {
   local deadline=$((SECONDS + 60))
-  local -a apart=(unshare --net)
-  ((EUID == 0)) || apart=(unshare --user --map-current-user --keep-caps --net)
-  if alive "$state/fence.keeper"; then
+  if [[ -n $(fenced) ]]; then
     [[ $(<"$state/servers") == "$(printf '%s\n' "${servers[@]}")" ]] || die "$(uname -n): what runs is a cluster of other hosts, or at another address: take it down with the old list first"
   else
-    halt_here # the servers of a fence whose keeper is gone are in it
-    "${apart[@]}" true 2>/dev/null || die "$(uname -n) does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
+    halt_here # the way out of a fence that is gone
+    apart true 2>/dev/null || die "$(uname -n) does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
     printf '%s\n' "${servers[@]}" >"$state/servers"
     rm -f "$state"/{in,out}.sock "$state/gate.prom"
-    launch outside '' "$state/fence" outside "$state" "$@"
-    until [[ -S $state/out.sock ]]; do # once there is a fence it would be started inside
-      ((SECONDS < deadline)) || die "$(uname -n): nothing leads out of the fence; see $state/outside.log"
-      sleep 0.1
-    done
-    started+=(fence)
-    (cd "$state" && exec setsid "${apart[@]}" bash -c "$(keeper)" keep fence '' '' 0 "$bound" "$alarm" "$state/fence" inside "$state" "$proxy" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))" "$@") >>"$state/fence.log" 2>&1 </dev/null &
-    until [[ -s $state/fence.keeper && -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
-      ((SECONDS < deadline)) || die "$(uname -n): the fence is not there; see $state/fence.log"
-      sleep 0.1
-    done
   fi
+  launch outside '' "$state/fence" outside "$state" "$@"
+  until [[ -S $state/out.sock ]]; do
+    ((SECONDS < deadline)) || die "$(uname -n): nothing leads out of the fence; see $state/outside.log"
+    sleep 0.1
+  done
+  launch fence '' "$state/fence" inside "$state" "$proxy" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))" "$@"
+  until [[ -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
+    ((SECONDS < deadline)) || die "$(uname -n): the fence is not there; see $state/fence.log"
+    sleep 0.1
+  done
   echo "$address:$port" >"$state/address"
   export HTTP_PROXY=socks5://$proxy HTTPS_PROXY=socks5://$proxy http_proxy=socks5://$proxy https_proxy=socks5://$proxy
 }
 
 # launch NAME PORT CMD…: have a server kept, and wait until it listens; PORT '':
-# it has none. A connection of another program holds a port for up to a minute
-# after its end: that long it is waited for.
+# it has none. One whose keeper is gone has a new one, and runs on. A connection of
+# another program holds a port for up to a minute after its end: that long it is
+# waited for.
 launch() {
   local name=$1 port=$2 told='' folder='' deadline=$((SECONDS + 75))
+  local -a way=(inside)
   shift 2
   ! alive "$state/$name.keeper" || return 0
-  halt "$name"
-  if [[ -n $port ]] && { answers "$port" || answers "$((port + 10000))"; }; then
-    die "$name: something listens at $here, port $port or $((port + 10000)), already: another cluster? Choose another --port"
+  case $name in
+    outside | watch) way=() ;;
+    fence) [[ -n $(fenced) ]] || way=(apart) ;;
+  esac
+  if ! alive "$state/$name.pid"; then
+    if [[ -n $port ]] && { answers "$port" || answers "$((port + 10000))"; }; then
+      die "$name: something listens at $here, port $port or $((port + 10000)), already: another cluster? Choose another --port"
+    fi
+    started+=("$name")
   fi
-  started+=("$name")
   [[ ! -d $state/$name ]] || folder=$state/$name
-  (cd "$state" && inside setsid bash -c "$(keeper)" keep "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "$bound" "$alarm" "$@") >>"$state/$name.log" 2>&1 </dev/null &
+  (cd "$state" && "${way[@]}" setsid bash -c "$(keeper)" keep "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "${bound:-$(($(memory_kib) / 4096))}" "$alarm" "$@") >>"$state/$name.log" 2>&1 </dev/null 9>&- &
+  until alive "$state/$name.keeper"; do
+    kill -0 "$!" 2>/dev/null || die "$(uname -n): nothing keeps the $name; see $state/$name.log"
+    sleep 0.1
+  done
   [[ -n $port ]] || return 0
   until answers "$((port + 10000))"; do
     ((SECONDS < deadline)) || die "the $name does not listen; see $state/$name.log"
@@ -285,6 +366,20 @@ halt() {
     kill -KILL -- "-$pid" 2>/dev/null || true
   fi
   rm -f "$state/$1.keeper" "$state/$1.pid"
+}
+
+# lock, unlock: between them nobody else starts or stops this cluster's servers
+# here.
+lock() {
+  [[ -z ${locked:-} ]] || return 0
+  exec 9>>"$state/lock"
+  flock -w 180 9 || die "$(uname -n): another cluster.sh has been at work on $state for minutes"
+  locked=yes
+}
+
+unlock() {
+  exec 9>&-
+  locked=''
 }
 
 # answers PORT: something listens there.
@@ -330,8 +425,8 @@ up() {
   build
   printf '%s' "${given[*]@Q}" >"$state/options"
   [[ -s $state/token ]] || (umask 077 && head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$state/token")
-  trap give_up EXIT
-  given_bound=$bound
+  trap abandon EXIT
+  prepare "${hosts:+$address:$port}" master
   serve "${hosts:+$address:$port}" master
   while read -r host; do
     remote_up "$host" || {
@@ -349,22 +444,54 @@ up() {
   status
 }
 
+# settings prints what the functions of this script go by, for another shell.
+settings() {
+  printf '%s=%q\n' port "$port" slots "$slots" memory "$memory" bound "$bound" alarm "$alarm" proxy "$proxy" open "$open" address "$address"
+  declare -p servers certificate
+  echo 'set -euo pipefail; started=()'
+}
+
+# prepare OWN [master]: write what gate and watch of this host go by; serve starts
+# them. A watch that went by something else is ended.
+prepare() {
+  if ((${#certificate[@]})); then
+    printf '%s\n' "${certificate[@]}" >"$state/certificate"
+  else
+    rm -f "$state/certificate"
+  fi
+  [[ -n $open || -z $1 ]] || "$state/fence" check "$state" >/dev/null || die "$(uname -n): its gate would not open"
+  {
+    declare -f
+    settings
+    printf '%s=%q\n' state "$state" hosts "$hosts" agents "$agents" here "$here"
+    echo "watch ${*@Q}"
+  } >"$state/watch.new"
+  lock
+  cmp -s "$state/watch.new" "$state/watch.sh" || halt watch
+  mv "$state/watch.new" "$state/watch.sh"
+  unlock
+}
+
 # serve OWN [master]: launch the servers of this host, behind a fence with a gate
-# for the server OWN, if it has one.
+# for the server OWN, if it has one, and what watches over their keepers.
 serve() {
   local i
-  [[ -n $bound ]] || bound=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 4096))
+  lock
+  launch watch '' bash "$state/watch.sh" # with the environment's proxy, for alarms
   [[ -n $open ]] || fence_up ${1:+"$1"}
   export NO_PROXY="${NO_PROXY:-${no_proxy:-}}" # servers ask each other, not a proxy for it
   for i in "${servers[@]}"; do
     NO_PROXY+=,${i%:*}
   done
-  if [[ ${2:-} == master ]]; then
-    launch master "$port" "$state/gleam" master "--address=$address:$port" "--logDirectory=$state"
-    [[ -z $hosts ]] || return 0
-  fi
+  [[ ${2:-} != master ]] || launch master "$port" "$state/gleam" master "--address=$address:$port" "--logDirectory=$state"
+  [[ ${2:-} == master && -n $hosts ]] || launch_agents
+  unlock
+}
+
+launch_agents() {
+  local i
   [[ -n $slots ]] || slots=$(($(nproc) * 8 / agents > 4 ? $(nproc) * 8 / agents : 4))
-  [[ -n $memory ]] || memory=$(($(awk '/^MemTotal:/ {print $2}' /proc/meminfo) / 1024 / agents))
+  [[ -n $memory ]] || memory=$(($(memory_kib) / 1024 / agents))
   for ((i = 0; i < agents; i++)); do
     mkdir -p "$state/agent-$i"
     launch "agent-$i" "$((port + 5 + i))" "$state/gleam" agent "--host=$here" "--port=$((port + 5 + i))" "--dir=$state/agent-$i" \
@@ -372,13 +499,32 @@ serve() {
   done
 }
 
-# give_up stops what an up started that did not come to its end.
+# memory_kib is this machine's.
+memory_kib() { awk '/^MemTotal:/ {print $2}' /proc/meminfo; }
+
+# give_up stops what an up started here that did not come to its end.
 give_up() {
   local i
+  ((${#started[@]})) || return 0
+  lock
+  halt watch # it would bring them back
   for ((i = ${#started[@]} - 1; i >= 0; i--)); do
     halt "${started[i]}"
   done
+  echo "cluster.sh: $(uname -n): stopped what was started: ${started[*]}" >&2
   [[ -e $state/fence.keeper ]] || rm -f "$state/address"
+  ! compgen -G "$state/*.keeper" >/dev/null || launch watch '' bash "$state/watch.sh"
+  unlock
+}
+
+# abandon stops what an up started, on all hosts.
+abandon() {
+  local host
+  for host in "${!begun[@]}"; do
+    [[ -n ${begun[$host]} ]] || continue
+    there "$host" "started=(${begun[$host]}); give_up" || echo "cluster.sh: $host: what was started there is not stopped: ${begun[$host]}" >&2
+  done
+  give_up
 }
 
 # The store that the input may be in; agents read it too.
@@ -390,20 +536,19 @@ remote() { ssh -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCount
 # there HOST COMMAND: run a command of this script on another host. Its state
 # folder is ~/.local/state/neardup/agent. What is a secret, the token and the
 # environment's store, goes there by standard input: arguments are for all to see.
-# shellcheck disable=SC2016 # the other host's shell expands them
 there() {
   {
     declare -f
-    printf '%s=%q\n' port "$port" slots "$slots" memory "$memory" bound "$given_bound" alarm "$alarm" proxy "$proxy" open "$open" \
-      address "$address" here "$(ipv4 "${1#*@}")" token "$([[ ! -e $state/token ]] || cat "$state/token")"
-    declare -p servers
-    echo 'set -euo pipefail; state=$HOME/.local/state/neardup/agent hosts="" agents=1 started=()'
+    settings
+    printf '%s=%q\n' here "$(ipv4 "${1#*@}")" token "$([[ ! -e $state/token ]] || cat "$state/token")"
+    echo 'state=$HOME/.local/state/neardup/agent hosts="" agents=1'
     echo "$2"
   } | remote "$1" bash -s
 }
 
-# remote_up HOST: launch the agent of another host, unless the host is down.
-# shellcheck disable=SC2016,SC2029 # there, and $name here
+# remote_up HOST: launch the agent of another host, unless the host is down, and
+# remember in begun what was not there before.
+# shellcheck disable=SC2016,SC2029 # the other host's shell expands them, and $name here
 remote_up() {
   local name
   remote -n "$1" 'mkdir -p .local/state/neardup/agent && chmod 700 .local/state/neardup/agent' || return 1
@@ -411,13 +556,15 @@ remote_up() {
     remote "$1" "cmp -s - .local/state/neardup/agent/$name" <"$state/$name" ||
       remote "$1" "cd .local/state/neardup/agent && cat >$name.new && chmod 700 $name.new && mv $name.new $name" <"$state/$name" || return 1
   done
-  there "$1" "$(for name in "${store[@]}"; do
+  begun[$1]=$(there "$1" "$(for name in "${store[@]}"; do
     [[ -z ${!name:-} ]] || printf 'export %s=%q\n' "$name" "${!name}"
   done)"'
     (umask 077 && echo "$token" >"$state/token")
     trap give_up EXIT
+    prepare "$here:$((port + 5))"
     serve "$here:$((port + 5))"
-    trap - EXIT'
+    trap - EXIT
+    echo "${started[*]}"')
 }
 
 # remember what the cluster was started with, where no option says otherwise.
@@ -458,9 +605,12 @@ halt_here() {
 
 # down_here stops the servers of this host, and removes what they leave.
 down_here() {
+  lock
+  halt watch # it would bring them back
   halt_here
+  unlock
   # What agents hold of flows, and how often they ended.
-  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state"/{address,servers,gate.prom}
+  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state"/{address,servers,gate.prom,certificate,watch.sh}
 }
 
 # kept NAME: say how a server is, and whether it is well.
@@ -485,6 +635,19 @@ kept() {
   return "$well"
 }
 
+# certified: say how the gate's certificate here is, if it has one of an operator's,
+# and whether it holds for a week more.
+certified() {
+  local until
+  [[ -s $state/certificate ]] || return 0
+  if ! until=$("$state/fence" check "$state" 2>&1); then
+    echo "the gate here: $until"
+    return 1
+  fi
+  echo "the gate's certificate here holds until $until"
+  (($(date -d "$until" +%s) - $(date +%s) > 7 * 24 * 3600))
+}
+
 status() {
   local file page host at slots taken told known expected ok=0
   command -v curl >/dev/null || die "curl is not in PATH: install it"
@@ -494,10 +657,11 @@ status() {
     echo "no cluster runs here"
     return 1
   fi
-  for file in "$state"/{fence,outside,master}.keeper "$state"/agent-*.keeper; do
+  for file in "$state"/{watch,fence,outside,master}.keeper "$state"/agent-*.keeper; do
     [[ ! -e $file ]] || kept "$(basename "$file" .keeper)" || ok=1
   done
   [[ ! -e $state/gate.prom ]] || awk '/^neardup_gate_refused/ { n += $2 } END { print "the gate here refused " n " connections" }' "$state/gate.prom"
+  certified || [[ $command == up ]] || ok=1 # up says so
   if ! page=$(inside curl -sf --noproxy '*' --max-time 5 "http://$address:$port/"); then
     echo "the master does not answer at $address:$port"
     return 1

@@ -46,13 +46,10 @@ func (p packing) band(key uint64) (band int, ok bool) {
 // references counts, for each table, the references to documents under its keys
 // that are sent, and writes the files of shared bands.
 func (p packing) references(ctx context.Context, job *engine.Job, documents *engine.Documents) ([]uint64, error) {
-	limit, err := job.Config.Execution.MemoryLimit()
-	if err != nil {
-		return nil, err
-	}
+	limit := job.Config.Execution.MemoryLimit()
 	counts := make([][]uint64, documents.Parts()) // by split, by table
 	bands := engine.NewRepeats(documents.Len()*sketch.Bands, limit/2)
-	err = eachSplit(documents, func(split int) error {
+	err := eachSplit(documents, func(split int) error {
 		counts[split] = make([]uint64, p.tables)
 		return bands.Add(func(yield func(doc, key uint64)) error {
 			return p.eachKey(ctx, documents, split, func(r data.Keyed) {

@@ -29,20 +29,20 @@ import (
 
 // The flow that joins this run with previous nights has one step: each worker
 // indexes the run's documents once and streams its splits of the library past
-// them, several at once. What it found in a split it writes to a file of the run
-// directory, the split's part: further attempts, and a run that goes on, need
-// not join that split again.
+// them, several tasks at once. What it found in a task's splits it writes to a
+// file of the run directory, the task's part: further attempts, and a run that
+// goes on, need not join them again.
 
 // earlierPayload is what the workers are told.
 type earlierPayload struct {
-	Sequence    int64 // the library's change that is read
-	Splits      []library.Split
-	Parts       []string // names of their parts
-	Rows, Units int      // of the run
-	Documents   int      // splits of the run's documents
+	Sequence    int64             // the library's change that is read
+	Splits      [][]library.Split // by task
+	Parts       []string          // names of their parts
+	Rows, Units int               // of the run
+	Documents   int               // splits of the run's documents
 }
 
-// part is what was found in one split.
+// part is what was found in the splits of a task.
 type part struct {
 	Documents int64          // of the library that it covers
 	Seen      map[int]string // by row the night in which its id was first there
@@ -52,15 +52,16 @@ type part struct {
 
 const kindPart = "neardup part 2"
 
-// Earlier deals the splits to one worker an agent, which takes all cores of its
+// Earlier deals the splits, in groups, to one worker an agent, which takes all cores of its
 // host and holds the index of the run once.
 func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
 	p := earlierParts{dir: job.Dir.Path(rundir.State, engine.EarlierParts), found: found}
 	sequence := l.Manifest().Sequence
-	missing := make([]int, len(splits))
-	for i, s := range splits {
+	groups := grouped(splits, e.earlierRows)
+	missing := make([]int, len(groups))
+	for i, group := range groups {
 		missing[i] = i
-		p.names = append(p.names, fmt.Sprintf("%016x", xxh3.HashString(fmt.Sprintf("%s %s %d %d %d %s %d %d", job.Hash, job.Config.Library.Night, sequence, found.Rows(), found.Units(), s.File, s.Start, s.Rows))))
+		p.names = append(p.names, fmt.Sprintf("%016x", xxh3.HashString(fmt.Sprintf("%s %s %d %d %d %v", job.Hash, job.Config.Library.Night, sequence, found.Rows(), found.Units(), group))))
 	}
 	if err := p.tidy(); err != nil {
 		return named(stageEarlier, err)
@@ -74,7 +75,7 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 		return nil
 	}
 	return e.splits(ctx, job, splitFlow{
-		stage: stageEarlier, missing: missing, undone: "splits of the library are not joined",
+		stage: stageEarlier, missing: missing, undone: "parts of the library are not joined",
 		advanced: func(p attempt.Progress) int64 {
 			if p.Stage != stageEarlier {
 				return 0
@@ -82,19 +83,43 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 			return p.In
 		},
 		prepare: func(s *attempt.Spec, agents []cluster.Agent, missing []int) (payload any, err error) {
-			s.Assigned = earlierLanes(agents, splits, missing)
+			s.Assigned = earlierLanes(agents, groups, missing)
 			s.Scope = s.Config.Library.Path // its files are known once it is locked
 			s.Files, err = libraryFiles(job, splits)
-			return earlierPayload{Sequence: sequence, Splits: splits, Parts: p.names, Rows: found.Rows(), Units: found.Units(), Documents: len(job.Splits)}, err
+			return earlierPayload{Sequence: sequence, Splits: groups, Parts: p.names, Rows: found.Rows(), Units: found.Units(), Documents: len(job.Splits)}, err
 		},
 		finished: p.take,
 	})
 }
 
-// earlierLanes deals the missing splits to one worker an agent.
-func earlierLanes(agents []cluster.Agent, splits []library.Split, missing []int) [][]int {
+// earlierRows is how many documents of the library one task streams at least, if
+// there are so many: a task looks through all of the run's documents once more,
+// whatever it streamed, and a library may have a file for each of its nights.
+const earlierRows = 1 << 18
+
+// grouped groups neighbouring splits into tasks of at least so many rows.
+func grouped(splits []library.Split, rows int64) (groups [][]library.Split) {
+	have := rows
+	for _, s := range splits {
+		if have >= rows {
+			groups, have = append(groups, nil), 0
+		}
+		last := &groups[len(groups)-1]
+		*last = append(*last, s)
+		have += s.Rows
+	}
+	return groups
+}
+
+// earlierLanes deals the missing tasks to one worker an agent.
+func earlierLanes(agents []cluster.Agent, groups [][]library.Split, missing []int) [][]int {
 	n := min(len(agents), len(missing), cluster.Total(agents).Slots-1)
-	lanes := deal(missing, max(1, n), func(i int) int64 { return max(1, splits[i].Rows) })
+	lanes := deal(missing, max(1, n), func(i int) (rows int64) {
+		for _, s := range groups[i] {
+			rows += s.Rows
+		}
+		return max(1, rows)
+	})
 	for len(lanes) < cluster.MinTasks {
 		lanes = append(lanes, nil)
 	}
@@ -126,10 +151,10 @@ func libraryFiles(job *engine.Job, splits []library.Split) ([]attempt.File, erro
 	return check.Files(paths, attempt.File{Library: true})
 }
 
-// earlierParts are the parts of the splits.
+// earlierParts are the parts of the tasks.
 type earlierParts struct {
 	dir   string
-	names []string // by split
+	names []string // by task
 	found *earlier.Known
 }
 
@@ -148,8 +173,8 @@ func (p *earlierParts) tidy() error {
 	return err
 }
 
-// take merges the parts that are there of the missing splits into found. It
-// returns the splits that are left, and how many documents of the library the
+// take merges the parts that are there of the missing tasks into found. It
+// returns the tasks that are left, and how many documents of the library the
 // others have; no error of it is mended by trying again.
 func (p *earlierParts) take(missing []int) (left []int, documents int64, err error) {
 	var mu sync.Mutex
@@ -169,7 +194,7 @@ func (p *earlierParts) take(missing []int) (left []int, documents int64, err err
 	return left, documents, err
 }
 
-// writePart writes what was found in a split.
+// writePart writes what was found in the splits of a task.
 func writePart(path string, found *earlier.Known) error {
 	p := part{Documents: found.Documents(), Seen: map[int]string{}, Unchanged: map[int]string{}}
 	for row := range found.Rows() {
@@ -254,11 +279,11 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 	return engine.Parallel(ctx, len(tasks), threads, func(ctx context.Context, i int) error {
 		task := tasks[i]
 		if task >= len(s.Splits) {
-			return fmt.Errorf("%w: split %d of %d", wire.ErrFrame, task, len(s.Splits))
+			return fmt.Errorf("%w: task %d of %d", wire.ErrFrame, task, len(s.Splits))
 		}
 		err := engine.Guard(func() error {
 			found := <-free
-			if err := tonight.Join(ctx, l, s.Splits[task:task+1], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
+			if err := tonight.Join(ctx, l, s.Splits[task], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
 				return err
 			}
 			if err := writePart(dir.Path(rundir.State, engine.EarlierParts, s.Parts[task]), found); err != nil {
@@ -272,7 +297,7 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 		})
 		if err != nil && ctx.Err() == nil {
 			sending.Lock()
-			w.split = l.Path(s.Splits[task].File)
+			w.split = l.Path(s.Splits[task][0].File)
 			sending.Unlock()
 		}
 		return err

@@ -266,12 +266,14 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	}
 	c := startCluster(t, 2, 3)
 	e := newEngine(t, Options{Master: c.master})
+	e.earlierRows = 250
+	groups := grouped(cut, e.earlierRows) // of several splits, and of several files
 	if got, err := in.join(t.Context(), t, e, dir, cut); err != nil || got != want {
 		t.Fatalf("%v; %s", err, firstDifference(got, want))
 	}
 	parts, err := os.ReadDir(dir.Path(rundir.State, engine.EarlierParts))
-	if err != nil || len(parts) != len(cut) {
-		t.Fatalf("%d parts of %d splits are kept (%v)", len(parts), len(cut), err)
+	if err != nil || len(parts) != len(groups) || len(groups) > len(cut)/2 || !slices.ContainsFunc(groups, func(g []library.Split) bool { return g[0].File != g[len(g)-1].File }) {
+		t.Fatalf("%d parts of %d tasks, %v, are kept (%v)", len(parts), len(groups), groups, err)
 	}
 	c.left(dir.Path())
 	c.stop() // nothing is left for it to do

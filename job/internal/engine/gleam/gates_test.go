@@ -310,6 +310,57 @@ func TestGates(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	g.equal(run)
+	hit.killKeeper("agent-0")
+	t.Run("certificate", g.certified)
+}
+
+// certified gives the gates of the running cluster an operator's certificate, and
+// one of them, then, that of another CA.
+func (g *gatedHosts) certified(t *testing.T) {
+	issue := func(name string) (options []string) {
+		dir := filepath.Join(g.dir, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		const request = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 "
+		orSkip(t, fmt.Sprintf(request+"-subj /CN=%s -keyout %[2]s/ca.key -out %[2]s/ca.pem", name, dir))
+		orSkip(t, fmt.Sprintf(request+"-subj /CN=host -CA %[1]s/ca.pem -CAkey %[1]s/ca.key -keyout %[1]s/key.pem -out %[1]s/cert.pem", dir))
+		return []string{"--certificate", dir + "/cert.pem", "--key", dir + "/key.pem", "--ca", dir + "/ca.pem"}
+	}
+	given, other := issue("operator"), issue("another")
+	again := append([]string{"--hosts", filepath.Join(g.dir, "hosts.txt"), "--address", g.address(0), "--slots", "4"}, given...)
+	if out, err := g.up(again...); err != nil || !strings.Contains(out, "the gate's certificate here holds until") {
+		t.Fatalf("up with a certificate: %v: %s", err, out)
+	}
+	time.Sleep(11 * time.Second) // by then all gates have it
+	agents := func() string {
+		out, _ := exec.Command(g.on(0), g.binary, "-gleam.agents="+g.state).CombinedOutput() // its words are looked at
+		return string(out)
+	}
+	if said := agents(); strings.Count(said, " answers ") != 3 {
+		t.Errorf("with a certificate: %s", said)
+	}
+	g.attack(3)
+	h := g.host(1)
+	if err := os.WriteFile(filepath.Join(h.state, "certificate"), []byte(other[1]+"\n"+other[3]+"\n"+other[5]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(11 * time.Second)
+	old := h.refused()
+	if said := agents(); strings.Count(said, " answers ") != 2 || strings.Count(said, g.address(1)+":45331 ") != 1 || strings.Count(said, " silent ") != 1 {
+		t.Errorf("a host with a certificate of another CA: %s", said)
+	}
+	for began := time.Now(); h.refused() == old && time.Since(began) < patience/4; time.Sleep(50 * time.Millisecond) {
+	}
+	if h.refused() == old {
+		t.Error("its gate counted nothing")
+	}
+	if err := os.Remove(given[1]); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := g.up(again...); err == nil || !strings.Contains(out, given[1]+": no such file") || !strings.Contains(out, "its gate would not open") {
+		t.Errorf("up without the certificate's file: %v: %s", err, out)
+	}
 }
 
 // nobody is another user of a host of the cluster: he gets as little as the
@@ -358,8 +409,13 @@ func TestHostDown(t *testing.T) {
 	missing := "the agent of root@" + g.address(2) + " is missing"
 	lose(1)
 	lose(2)
-	if out, err := g.up(); err == nil || !strings.Contains(out, "2 of 3 hosts are missing") || len(processes(g.state+"/")) > 0 {
+	if out, err := g.up(); err == nil || !strings.Contains(out, "2 of 3 hosts are missing") || strings.Count(out, "stopped what was started") != 2 {
 		t.Errorf("up with one host of three: %v: %s", err, out)
+	}
+	for _, folder := range []string{g.state, g.host(0).state} {
+		if left := processes(folder + "/"); len(left) > 0 {
+			t.Errorf("up failed and left %v", left)
+		}
 	}
 	back := func(i int) {
 		g.cut(i, "up")

@@ -40,6 +40,8 @@ type Engine struct {
 	o       Options
 	checked check.Checked
 	roster  supervise.Roster
+
+	earlierRows int64 // see the constant
 }
 
 // New returns an engine; zero values stand for the defaults. The error wraps
@@ -50,7 +52,7 @@ func New(o Options) (_ *Engine, err error) {
 	if o.Master, err = cluster.Enter(cmp.Or(o.Master, usual.Master)); err != nil {
 		return nil, err
 	}
-	return &Engine{o: o}, nil
+	return &Engine{o: o, earlierRows: earlierRows}, nil
 }
 
 var _ engine.Engine = (*Engine)(nil)

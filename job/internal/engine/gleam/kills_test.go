@@ -29,6 +29,9 @@ func TestKills(t *testing.T) {
 	if long() {
 		count, least = 15, 50
 	}
+	if err := os.Mkdir(n.temporary(), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	names := nights.Crawl(t, n.dir, count, 60)
 	here, there := n.undisturbed("here", names, false), n.undisturbed("there", names[:1], true)
 	seed := uint64(time.Now().UnixNano())
@@ -59,6 +62,9 @@ func TestKills(t *testing.T) {
 	if got, want := libraryRows(t, n.library()), libraryRows(t, n.library()+"-here"); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("the library has %d documents after kills, %d undisturbed", len(got), len(want))
 	}
+	if left, err := os.ReadDir(n.temporary()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 	for began := time.Now(); len(processes(n.out("killed", ""))) > 0; time.Sleep(time.Second / 10) {
 		if time.Since(began) > patience {
 			t.Fatalf("left behind: %v", processes(n.out("killed", "")))
@@ -79,13 +85,15 @@ func (n *killedNights) out(kind, night string) string {
 // library is the same in all runs: files name it.
 func (n *killedNights) library() string { return filepath.Join(n.dir, "library") }
 
+func (n *killedNights) temporary() string { return filepath.Join(n.dir, "temporary") }
+
 func (n *killedNights) start(kind, night string, cluster bool) (*exec.Cmd, *bytes.Buffer) {
 	n.Helper()
 	cmd := exec.Command(n.binary, "run", filepath.Join(n.dir, night+".jsonl"), "--out", n.out(kind, night), "--library", n.library(), "--night", night)
 	if cluster {
 		cmd.Args = append(cmd.Args, "--engine", "gleam", "--master", n.state, "--set", "execution.stall=20s")
 	}
-	cmd.Env = append(os.Environ(), "TMPDIR="+n.dir) // one that is killed leaves its folder
+	cmd.Env = append(os.Environ(), "TMPDIR="+n.temporary())
 	said := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
@@ -164,13 +172,16 @@ func (n *killedNights) blows(r *rand.Rand, command int, ended chan error, run st
 	}
 }
 
-// victim chooses a process: the command, one that its run has started, or a
-// server.
+// victim chooses a process: the command, one that its run has started, a server,
+// or what keeps one.
 func (n *killedNights) victim(r *rand.Rand, command int, run string) (what string, pid int) {
-	switch r.IntN(3) {
+	switch r.IntN(4) {
 	case 0:
-		name := []string{"agent-0", "agent-1", "agent-2", "master", "fence", "outside"}[r.IntN(6)]
+		name := []string{"agent-0", "agent-1", "agent-2", "master", "fence", "outside", "watch"}[r.IntN(7)]
 		return "a server: " + strings.TrimRight(name, "-012"), n.pid(name)
+	case 2:
+		name := []string{"agent-0", "agent-1", "agent-2", "master", "fence", "outside", "watch"}[r.IntN(7)]
+		return "a keeper", n.number(name + ".keeper")
 	case 1:
 		for pid := range processes(run) {
 			if pid != command {

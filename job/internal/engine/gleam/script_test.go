@@ -520,12 +520,13 @@ func TestScriptOverSSH(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no ssh")
 	}
-	write("bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -i %s -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes \"$@\"\n", ssh, key), 0o755)
+	write("bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -i %s -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes -F %s \"$@\"\n", ssh, key, write("config", "Host alias\nHostName "+h.address(0)+"\nUser root\n", 0o600)), 0o755)
 	environ := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "AWS_SECRET_ACCESS_KEY=it's a secret"}
 	var lines []string
 	for i := range h.n {
 		lines = append(lines, "root@"+h.address(i))
 	}
+	lines[0] = "alias" // that only ssh's configuration knows
 	file := write("hosts.txt", "# the hosts\n"+strings.Join(lines, "\n")+" # the last one\n", 0o600)
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		if out, err := exec.Command(filepath.Join(bin, "ssh"), lines[h.n-1], "true").CombinedOutput(); err == nil {
@@ -534,8 +535,8 @@ func TestScriptOverSSH(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	port := fmt.Sprint(freePort(t))
-	cycle(t, t.TempDir(), environ, []string{"--hosts", file, "--address", h.net + ".1", "--slots", "4", "--port", port}, h.net+".1:"+port)
+	state := t.TempDir()
+	cycle(t, state, environ, []string{"--hosts", file, "--address", h.net + ".1", "--slots", "4", "--port", fmt.Sprint(freePort(t))}, state)
 	for i := range h.n {
 		if found := processes(filepath.Join(dir, fmt.Sprintf("home-%d", i))); len(found) > 0 {
 			for pid, args := range found {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
 )
@@ -20,12 +21,17 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	err := errors.New("usage: fence inside FOLDER PROXY PORTS [HOST:PORT] | fence outside FOLDER [HOST:PORT]")
+	err := errors.New("usage: fence inside FOLDER PROXY PORTS [HOST:PORT] | fence outside FOLDER [HOST:PORT] | fence check FOLDER")
 	switch args := append(os.Args[1:], ""); { // without HOST:PORT of a server no other host has a way to it
 	case len(args) > 4 && args[0] == "inside":
 		err = fence.Inside(ctx, log, args[1], args[2], args[3], args[4])
 	case len(args) > 2 && args[0] == "outside":
 		err = fence.Outside(ctx, log, args[1], args[2])
+	case len(args) == 3 && args[0] == "check": // says until when the gate's certificate holds, if it has one
+		var until time.Time
+		if until, err = fence.Check(args[1]); err == nil && !until.IsZero() {
+			fmt.Println(until.Format(time.RFC3339))
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "fence:", err)

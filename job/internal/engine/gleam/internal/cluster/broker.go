@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
 )
 
 // broker is the master that a flow's driver asks for slots: it gives those of
@@ -30,26 +31,38 @@ type broker struct {
 	once  sync.Once
 }
 
-// startBroker serves in a new folder that only this user can enter, and returns
-// its address for the driver.
-func startBroker(agents []attempt.Agent) (address string, ended <-chan struct{}, stop func() error, err error) {
-	folder, err := os.MkdirTemp("", "neardup-broker-")
+// startBroker serves this process, and no other, at an abstract socket, of which
+// nothing is left when the process is killed, and returns its address for the
+// driver.
+func startBroker(agents []attempt.Agent) (address string, ended <-chan struct{}, stop func(), err error) {
+	name := fmt.Sprintf("neardup-broker-%016x", rand.Uint64())
+	// The driver adds 10000 to the port, as to that of each server.
+	l, err := net.Listen("unix", "@"+name+":10001")
 	if err != nil {
 		return "", nil, nil, err
-	}
-	// The driver adds 10000 to the port, as to that of each server.
-	l, err := net.Listen("unix", filepath.Join(folder, "b:10001"))
-	if err != nil {
-		return "", nil, nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	server := grpc.NewServer()
 	b := &broker{agents: agents, ended: make(chan struct{})}
 	pb.RegisterGleamMasterServer(server, b)
-	go func() { _ = server.Serve(l) }() // until it is stopped
-	return "unix:" + filepath.Join(folder, "b:1"), b.ended, func() error {
-		server.Stop()
-		return os.RemoveAll(folder)
-	}, nil
+	go func() { _ = server.Serve(ownListener{l}) }() // until it is stopped
+	return "unix-abstract:" + name + ":1", b.ended, server.Stop, nil
+}
+
+// ownListener accepts the connections of this process, by what the kernel says of
+// who connects; a socket without a file has no rights that say it.
+type ownListener struct{ net.Listener }
+
+func (l ownListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if peer, err := fence.Peer(conn); err == nil && int(peer.Pid) == os.Getpid() {
+			return conn, nil
+		}
+		_ = conn.Close() // another process's
+	}
 }
 
 // GetResources gives a slot for each that is asked for, as far as there are any.

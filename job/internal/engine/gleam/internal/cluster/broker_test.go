@@ -5,11 +5,14 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chrislusf/gleam/pb"
 	"github.com/chrislusf/gleam/util"
@@ -17,17 +20,27 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A broker gives each agent's free slots, evenly, and no more, and learns when the
-// flow has ended, not before; only this user reaches it.
+// A broker gives each agent's free slots, evenly, and no more, learns when the
+// flow has ended, not before, and leaves no file; it hears no other process.
 func TestBroker(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	if socket := os.Getenv("NEARDUP_TEST_BROKER"); socket != "" { // another process
+		fmt.Println("its words:", words(t, socket))
+		return
+	}
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
 	address, ended, stop, err := startBroker([]Agent{{Address: "10.0.0.1:7", Slots: 4, Used: 3}, {Address: "10.0.0.2:7", Slots: 3}, {Address: "10.0.0.3:7", Slots: 2, Used: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := strings.TrimPrefix(filepath.Dir(address), "unix:")
-	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%s: %v, %v", folder, info.Mode(), err)
+	socket := "@" + strings.TrimSuffix(strings.TrimPrefix(address, "unix-abstract:"), "1") + "10001"
+	cmd := exec.Command(os.Args[0], "-test.run=^TestBroker$") //nolint:gosec // this very program
+	cmd.Env = append(os.Environ(), "NEARDUP_TEST_BROKER="+socket)
+	if out, err := cmd.Output(); err != nil || !strings.HasPrefix(string(out), "its words: 0\n") {
+		t.Errorf("another process hears %s, %v", out, err)
+	}
+	if n := words(t, socket); n == 0 {
+		t.Error("this process hears nothing: the test shows nothing")
 	}
 	conn, err := util.GleamGrpcDial(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -64,10 +77,27 @@ func TestBroker(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := stop(); err != nil {
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	stop()
+	if conn, err := net.Dial("unix", socket); err == nil {
+		t.Error("it still listens", conn.Close())
+	}
+}
+
+// words is how many bytes a server says before it is asked anything, at most 9: a
+// gRPC server greets.
+func words(t *testing.T, socket string) int {
+	t.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("%s is left: %v", folder, err)
-	}
+	n, _ := io.ReadFull(conn, make([]byte, 9)) // it may be closed
+	return n
 }

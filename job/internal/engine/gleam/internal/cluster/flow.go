@@ -64,6 +64,7 @@ func Run(dir attempt.Dir, s *attempt.Spec, source func(io.Writer) error, output 
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
+	defer stop()
 	if s.OnDisk {
 		ended = nil
 	}
@@ -76,7 +77,7 @@ func Run(dir attempt.Dir, s *attempt.Spec, source func(io.Writer) error, output 
 	case <-ended:
 	case <-tidied:
 	}
-	return stop()
+	return nil
 }
 
 // Slots is how many executors the attempt's flow needs at once.

@@ -106,12 +106,12 @@ func (f *Fence) Command(program string, args ...string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fence: %w", err)
 	}
-	pid, err := peer(conn, func(c *unix.Ucred) int { return int(c.Pid) })
+	server, err := Peer(conn)
 	if err = errors.Join(err, conn.Close()); err != nil {
 		return nil, fmt.Errorf("fence: %w", err)
 	}
-	command := []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", pid)}
-	user := fmt.Sprintf("/proc/%d/ns/user", pid)
+	command := []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", server.Pid)}
+	user := fmt.Sprintf("/proc/%d/ns/user", server.Pid)
 	there, err := os.Readlink(user)
 	if err != nil {
 		return nil, fmt.Errorf("fence: %w", err)
@@ -133,11 +133,13 @@ func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own str
 		return err
 	}
 	servers := strings.Fields(string(text))
-	if err := errors.Join(loopbackUp(), addAddresses(servers)); err != nil {
-		return fmt.Errorf("loopback: %w", err)
-	}
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_reserved_ports", []byte(ports), 0o644); err != nil {
-		return err
+	if !arranged(servers, ports) {
+		if err := errors.Join(loopbackUp(), addAddresses(servers)); err != nil {
+			return fmt.Errorf("loopback: %w", err)
+		}
+		if err := os.WriteFile(reservedPorts, []byte(ports), 0o644); err != nil {
+			return err
+		}
 	}
 	l, err := net.Listen("tcp", proxy)
 	if err != nil {
@@ -150,6 +152,28 @@ func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own str
 		}
 	}
 	return relay(ctx, filepath.Join(folder, inSocket), only(servers))
+}
+
+const reservedPorts = "/proc/sys/net/ipv4/ip_local_reserved_ports"
+
+// arranged reports whether a relay before this one has made the namespace what it
+// has to be. One that entered it later, not as root, would not be allowed to.
+func arranged(servers []string, ports string) bool {
+	text, err := os.ReadFile(reservedPorts)
+	if err != nil || strings.TrimSpace(string(text)) != ports {
+		return false
+	}
+	lo, err := net.InterfaceByName("lo")
+	if err != nil || lo.Flags&net.FlagUp == 0 {
+		return false
+	}
+	addresses, err := lo.Addrs()
+	return err == nil && !slices.ContainsFunc(servers, func(server string) bool {
+		at, err := netip.ParseAddrPort(server)
+		return err != nil || !at.Addr().IsLoopback() && !slices.ContainsFunc(addresses, func(a net.Addr) bool {
+			return a.String() == at.Addr().String()+"/32"
+		})
+	})
 }
 
 // wayOut handles what comes to the proxy.
@@ -220,7 +244,7 @@ func relay(ctx context.Context, path string, allowed func(address string) error)
 		return errors.Join(err, l.Close())
 	}
 	serve(ctx, l, func(conn net.Conn) error {
-		if uid, err := peer(conn, func(c *unix.Ucred) int { return int(c.Uid) }); err != nil || uid != os.Getuid() && uid != 0 {
+		if who, err := Peer(conn); err != nil || int(who.Uid) != os.Getuid() && who.Uid != 0 {
 			return errors.Join(err, errors.New("another user"))
 		}
 		line, err := readLine(conn)
@@ -380,23 +404,24 @@ func abort(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// peer returns what the kernel says of the other end of a unix socket.
-func peer(conn net.Conn, of func(*unix.Ucred) int) (n int, err error) {
+// Peer returns what the kernel says of the process at the other end of a unix
+// socket.
+func Peer(conn net.Conn) (peer unix.Ucred, err error) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
-		return 0, errors.New("no unix socket")
+		return peer, errors.New("no unix socket")
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return 0, err
+		return peer, err
 	}
 	cerr := raw.Control(func(fd uintptr) {
 		var cred *unix.Ucred
 		if cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			n = of(cred)
+			peer = *cred
 		}
 	})
-	return n, errors.Join(cerr, err)
+	return peer, errors.Join(cerr, err)
 }
 
 // socks serves one connection by SOCKS 5 (RFC 1928): CONNECT, and nothing else.

@@ -178,7 +178,7 @@ func TestRandomBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	asks(t, conn)
-	if conn, err = f.knock(f.config, f.door); err != nil {
+	if conn, err = f.knock(f.keys, f.door); err != nil {
 		t.Fatal(err)
 	}
 	asks(t, conn)

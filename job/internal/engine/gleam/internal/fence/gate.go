@@ -4,16 +4,11 @@ package fence
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/subtle"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/netip"
 	"os"
@@ -31,61 +26,16 @@ import (
 
 // Files in the state folder of a cluster of several hosts.
 const (
-	tokenFile   = "token"     // 64 hexadecimal digits, the same on all hosts
 	serversFile = "servers"   // HOST:PORT of each server of the cluster, a line each
 	figuresFile = "gate.prom" // what the gate counted
 )
 
-// Bounds of connections that have not shown yet that they know the token. Those of
+// Bounds of connections that have not shown their keys yet. Those of
 // the cluster take milliseconds; when there are too many, the oldest has to go.
 const (
 	strangers = 1024 // at a gate
 	knocks    = 16   // of a host at one gate
 )
-
-// credentials returns the settings of TLS 1.3 by which two ends of a connection
-// prove to each other that they know the token in the folder. The token is the
-// seed of an Ed25519 key (RFC 8032), and both ends show a certificate of that
-// key, which nobody signed: TLS proves that they have it.
-func credentials(folder string) (*tls.Config, error) {
-	path := filepath.Join(folder, tokenFile)
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s is not its user's alone: chmod 600 it", path)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s does not hold %d hexadecimal digits: remove it, scripts/cluster.sh makes another", path, 2*ed25519.SeedSize)
-	}
-	key := ed25519.NewKeyFromSeed(seed)
-	known, _ := key.Public().(ed25519.PublicKey) // it is
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	certificate, err := x509.CreateCertificate(nil, template, template, known, key)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{
-		MinVersion:             tls.VersionTLS13,
-		Certificates:           []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}},
-		ClientAuth:             tls.RequireAnyClientCert,
-		InsecureSkipVerify:     true, //nolint:gosec // VerifyConnection does
-		SessionTicketsDisabled: true,
-		VerifyConnection: func(s tls.ConnectionState) error {
-			theirs, ok := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
-			if !ok || subtle.ConstantTimeCompare(theirs, known) != 1 {
-				return errors.New("another token")
-			}
-			return nil
-		},
-	}, nil
-}
 
 // doors are the two addresses at which gleam serves: HOST:PORT and HOST:PORT+10000.
 func doors(server string) ([]string, error) {
@@ -96,11 +46,11 @@ func doors(server string) ([]string, error) {
 	return []string{server, netip.AddrPortFrom(at.Addr(), at.Port()+10_000).String()}, nil
 }
 
-// gate lets those who know the token in, from the network to the server behind
-// the fence, and nobody else.
+// gate lets the cluster's hosts in, from the network to the server behind the
+// fence, and nobody else.
 type gate struct {
 	fence *Fence
-	tls   *tls.Config
+	ring  *ring
 	doors []string
 	tally tally
 
@@ -110,11 +60,11 @@ type gate struct {
 
 // openGate serves at the address own of the network, until ctx ends.
 func openGate(ctx context.Context, log *slog.Logger, folder, own string) error {
-	config, err := credentials(folder)
+	ring, err := newRing(log, folder)
 	if err != nil {
 		return err
 	}
-	g := &gate{fence: &Fence{folder: folder}, tls: config}
+	g := &gate{fence: &Fence{folder: folder}, ring: ring}
 	if g.doors, err = doors(own); err != nil {
 		return err
 	}
@@ -133,9 +83,9 @@ func openGate(ctx context.Context, log *slog.Logger, folder, own string) error {
 // What a gate counts, by its outcome.
 const (
 	passed    = "passed"
-	crowd     = "crowd"     // too many others came before it showed the token
+	crowd     = "crowd"     // too many others came before it showed its keys
 	silent    = "silent"    // it said nothing, or not enough, in time
-	stranger  = "stranger"  // it does not know the token
+	stranger  = "stranger"  // it does not know the token, or its certificate is not accepted
 	elsewhere = "elsewhere" // it asked for another server
 	absent    = "absent"    // the server does not answer
 )
@@ -148,8 +98,9 @@ func (g *gate) admit(conn net.Conn) error {
 		return err
 	}
 	g.enter(conn)
-	secure := tls.Server(conn, g.tls)
-	err := secure.Handshake()
+	keys := g.ring.get()
+	secure := tls.Server(conn, keys.tls)
+	door, err := keys.asked(secure)
 	g.leave(conn)
 	switch {
 	case err == nil:
@@ -160,18 +111,14 @@ func (g *gate) admit(conn net.Conn) error {
 	default:
 		return refuse(stranger, err)
 	}
-	line, err := readLine(secure)
-	if err != nil {
-		return refuse(silent, err)
+	if !slices.Contains(g.doors, door) {
+		return refuse(elsewhere, fmt.Errorf("it asks for %q", door))
 	}
-	if !slices.Contains(g.doors, line) {
-		return refuse(elsewhere, fmt.Errorf("it asks for %q", line))
-	}
-	to, err := g.fence.Dial(context.Background(), line)
+	to, err := g.fence.Dial(context.Background(), door)
 	if err != nil {
 		return refuse(absent, err)
 	}
-	if _, err := io.WriteString(secure, "\n"); err != nil {
+	if err := keys.open(secure); err != nil {
 		return errors.Join(err, to.Close())
 	}
 	g.tally.note(passed, nil)
@@ -202,7 +149,7 @@ func (g *gate) leave(conn net.Conn) {
 // ends: their addresses are addresses of the loopback here, and what connects to
 // them is passed on to their gates. own is the server behind this fence.
 func forward(ctx context.Context, log *slog.Logger, folder, own string, servers []string) error {
-	config, err := credentials(folder)
+	ring, err := newRing(log, folder)
 	if err != nil {
 		return err
 	}
@@ -223,7 +170,7 @@ func forward(ctx context.Context, log *slog.Logger, folder, own string, servers 
 				return err
 			}
 			go serve(ctx, l, func(conn net.Conn) error {
-				to, err := knock(ctx, folder, config, free, server, door)
+				to, err := knock(ctx, folder, ring.get(), free, server, door)
 				if err != nil {
 					refused.note(silent, fmt.Errorf("the gate of %s: %w", server, err))
 					abort(conn) // for an end it could be taken for an empty answer
@@ -237,7 +184,7 @@ func forward(ctx context.Context, log *slog.Logger, folder, own string, servers 
 }
 
 // knock connects to a door behind the gate of another host's fence.
-func knock(ctx context.Context, folder string, config *tls.Config, free chan struct{}, server, door string) (net.Conn, error) {
+func knock(ctx context.Context, folder string, keys *keys, free chan struct{}, server, door string) (net.Conn, error) {
 	select {
 	case free <- struct{}{}:
 		defer func() { <-free }()
@@ -248,17 +195,10 @@ func knock(ctx context.Context, folder string, config *tls.Config, free chan str
 	if err != nil {
 		return nil, err
 	}
-	secure := tls.Client(conn, config)
+	secure := tls.Client(conn, keys.tls)
 	err = conn.SetDeadline(time.Now().Add(patience))
 	if err == nil {
-		_, err = io.WriteString(secure, door+"\n") // after the handshake
-	}
-	said := ""
-	if err == nil {
-		said, err = readLine(secure)
-	}
-	if err == nil && said != "" {
-		err = errors.New("it speaks another language")
+		err = keys.ask(ctx, secure, door)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -19,9 +19,8 @@ import (
 	"time"
 )
 
-// newToken writes a token into a folder and returns the credentials of who
-// knows it.
-func newToken(t *testing.T, folder string) *tls.Config {
+// newToken writes a token into a folder and returns the keys of who knows it.
+func newToken(t *testing.T, folder string) *keys {
 	t.Helper()
 	token := make([]byte, 32)
 	if _, err := rand.Read(token); err != nil {
@@ -30,11 +29,16 @@ func newToken(t *testing.T, folder string) *tls.Config {
 	if err := os.WriteFile(filepath.Join(folder, tokenFile), []byte(hex.EncodeToString(token)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config, err := credentials(folder)
+	return keysIn(t, folder)
+}
+
+func keysIn(t *testing.T, folder string) *keys {
+	t.Helper()
+	k, err := readKeys(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config
+	return k
 }
 
 // gated is a gate without a namespace: the server behind it has its second door
@@ -42,7 +46,7 @@ func newToken(t *testing.T, folder string) *tls.Config {
 type gated struct {
 	*Fence
 	*testing.T
-	config    *tls.Config
+	keys      *keys
 	own, door string
 	proxy     string
 }
@@ -50,7 +54,15 @@ type gated struct {
 func newGated(t *testing.T, serve func(net.Conn)) *gated {
 	t.Helper()
 	f, proxyAt := ways(t)
-	g := &gated{Fence: f, T: t, config: newToken(t, f.folder), proxy: proxyAt}
+	g := &gated{Fence: f, T: t, keys: newToken(t, f.folder), proxy: proxyAt}
+	g.open(slog.DiscardHandler, serve)
+	return g
+}
+
+// open opens the gate.
+func (g *gated) open(log slog.Handler, serve func(net.Conn)) {
+	t := g.T
+	t.Helper()
 	var l net.Listener
 	for range 100 { // two free ports
 		gate, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,14 +99,13 @@ func newGated(t *testing.T, serve func(net.Conn)) *gated {
 			t.Error(err)
 		}
 	})
-	if err := openGate(ctx, slog.New(slog.DiscardHandler), f.folder, g.own); err != nil {
+	if err := openGate(ctx, slog.New(log), g.folder, g.own); err != nil {
 		t.Fatal(err)
 	}
-	return g
 }
 
-func (g *gated) knock(config *tls.Config, door string) (net.Conn, error) {
-	return knock(g.Context(), g.folder, config, make(chan struct{}, 1), g.own, door)
+func (g *gated) knock(keys *keys, door string) (net.Conn, error) {
+	return knock(g.Context(), g.folder, keys, make(chan struct{}, 1), g.own, door)
 }
 
 // counted waits until the gate has written what it counted.
@@ -131,26 +142,30 @@ func answers(conn net.Conn) {
 func TestGate(t *testing.T) {
 	g := newGated(t, answers)
 	for range 3 {
-		conn, err := g.knock(g.config, g.door)
+		conn, err := g.knock(g.keys, g.door)
 		if err != nil {
 			t.Fatal(err)
 		}
 		asks(t, conn)
 	}
 	other := newToken(t, t.TempDir())
-	bare, old := g.config.Clone(), g.config.Clone()
+	bare, old := g.keys.tls.Clone(), g.keys.tls.Clone()
 	bare.Certificates = nil
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
-	trusting := other.Clone()
+	trusting := other.tls.Clone()
 	trusting.VerifyConnection = nil
-	for name, config := range map[string]*tls.Config{"another token": other, "another token that trusts the gate": trusting, "no certificate": bare, "TLS 1.2": old} {
-		if conn, err := g.knock(config, g.door); err == nil {
+	for name, k := range map[string]*keys{
+		"another token": other, "another token that trusts the gate": {tls: trusting, token: other.token},
+		"no certificate": {tls: bare, token: g.keys.token}, "TLS 1.2": {tls: old, token: g.keys.token},
+		"the key and another token": {tls: g.keys.tls, token: other.token},
+	} {
+		if conn, err := g.knock(k, g.door); err == nil {
 			t.Errorf("%s is let in", name)
 			_ = conn.Close()
 		}
 	}
 	for _, door := range []string{"127.0.0.1:1", "192.0.2.1:80", "localhost:80", ""} {
-		if conn, err := g.knock(g.config, door); err == nil {
+		if conn, err := g.knock(g.keys, door); err == nil {
 			t.Errorf("the gate leads to %q", door)
 			_ = conn.Close()
 		}
@@ -169,7 +184,7 @@ func TestGate(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	g.counted(map[string]int64{passed: 3, stranger: 4 + 3, elsewhere: 4, silent: 1, crowd: 0, absent: 0})
+	g.counted(map[string]int64{passed: 3, stranger: 5 + 3, elsewhere: 4, silent: 1, crowd: 0, absent: 0})
 }
 
 // A gate that has another token is not believed: nothing is sent to it.
@@ -200,7 +215,7 @@ func TestBroken(t *testing.T) {
 		seen <- errors.Join(err, rerr)
 		_ = conn.Close()
 	})
-	conn, err := g.knock(g.config, g.door)
+	conn, err := g.knock(g.keys, g.door)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +226,7 @@ func TestBroken(t *testing.T) {
 		t.Errorf("the server broke off, and the client read %q in good order", text)
 	}
 	_ = conn.Close()
-	if conn, err = g.knock(g.config, g.door); err != nil {
+	if conn, err = g.knock(g.keys, g.door); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "half a row"); err != nil {
@@ -235,7 +250,7 @@ func TestCrowd(t *testing.T) {
 		}
 		held = append(held, conn)
 	}
-	conn, err := g.knock(g.config, g.door)
+	conn, err := g.knock(g.keys, g.door)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +265,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-func TestCredentials(t *testing.T) {
+func TestKeys(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, tokenFile)
 	for _, c := range []struct {
@@ -267,7 +282,7 @@ func TestCredentials(t *testing.T) {
 		if err := errors.Join(os.WriteFile(path, []byte(c.text), 0o600), os.Chmod(path, c.mode)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := credentials(folder); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := readKeys(folder); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, mode %o: got %v", c.text, c.mode, err)
 		}
 	}

@@ -35,12 +35,6 @@ func (r *Run) drive(ctx context.Context, s *attempt.Spec) (res *attempt.Result, 
 		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	folder, err := os.MkdirTemp("", "neardup-driver-") // it cannot remove what it leaves there if it is killed
-	if err != nil {
-		return nil, fmt.Errorf("driver: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("driver: %w", err)

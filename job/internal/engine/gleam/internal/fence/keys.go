@@ -1,0 +1,280 @@
+//go:build linux
+
+package fence
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Files in the state folder of a cluster of several hosts.
+const (
+	tokenFile       = "token"       // 64 hexadecimal digits, the same on all hosts
+	certificateFile = "certificate" // three lines, paths on this host: certificate, key, CA, all PEM
+)
+
+var errAnotherToken = errors.New("another token")
+
+// keys are what a host shows another, and wants to be shown.
+type keys struct {
+	tls   *tls.Config
+	token []byte
+	until time.Time // its certificate holds; zero: it is made of the token
+}
+
+// readKeys reads the token in the folder and, where the operator gave one, the
+// certificate. Without one both ends show a certificate of the Ed25519 key (RFC
+// 8032) whose seed is the token, which nobody signed: TLS proves that they have
+// the key.
+func readKeys(folder string) (*keys, error) {
+	token, err := readToken(filepath.Join(folder, tokenFile))
+	if err != nil {
+		return nil, err
+	}
+	k := &keys{token: token}
+	text, err := os.ReadFile(filepath.Join(folder, certificateFile))
+	switch paths := strings.Split(strings.TrimSpace(string(text)), "\n"); {
+	case errors.Is(err, os.ErrNotExist):
+		err = k.make()
+	case err == nil && len(paths) == 3:
+		err = k.load(paths[0], paths[1], paths[2])
+	case err == nil:
+		err = fmt.Errorf("%s has %d lines, want certificate, key and CA", filepath.Join(folder, certificateFile), len(paths))
+	}
+	return k, err
+}
+
+func readToken(path string) ([]byte, error) {
+	if err := private(path, 0o077); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	token, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(token) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s does not hold %d hexadecimal digits: remove it, scripts/cluster.sh makes another", path, 2*ed25519.SeedSize)
+	}
+	return token, nil
+}
+
+// private returns an error if a file has one of those rights.
+func private(path string, rights os.FileMode) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&rights != 0 {
+		err = fmt.Errorf("%s is not its user's alone: chmod 600 it", path)
+	}
+	return err
+}
+
+// make makes a certificate of the token.
+func (k *keys) make() error {
+	key := ed25519.NewKeyFromSeed(k.token)
+	known, _ := key.Public().(ed25519.PublicKey) // it is
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	certificate, err := x509.CreateCertificate(nil, template, template, known, key)
+	if err != nil {
+		return err
+	}
+	k.set(tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key}, func(chain []*x509.Certificate) error {
+		if theirs, ok := chain[0].PublicKey.(ed25519.PublicKey); !ok || subtle.ConstantTimeCompare(theirs, known) != 1 {
+			return errAnotherToken
+		}
+		return nil
+	})
+	return nil
+}
+
+// load reads an operator's certificate. It, and that of the other end, has to
+// lead up to the CA, to hold now, and to be for servers and clients, since a host
+// is both. Names are not looked at: which hosts are the cluster's the token says.
+func (k *keys) load(certificate, key, ca string) error {
+	if err := private(key, 0o007); err != nil {
+		return err
+	}
+	own, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return fmt.Errorf("certificate %s with key %s: %w", certificate, key, err)
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return fmt.Errorf("%s holds no certificate in PEM", ca)
+	}
+	verify := func(chain []*x509.Certificate) error { return verifyChain(chain, roots) }
+	var chain []*x509.Certificate
+	for _, der := range own.Certificate {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return fmt.Errorf("certificate %s: %w", certificate, err)
+		}
+		chain = append(chain, c)
+	}
+	if err := verify(chain); err != nil {
+		return fmt.Errorf("certificate %s: %w", certificate, err)
+	}
+	k.until = chain[0].NotAfter
+	k.set(own, verify)
+	return nil
+}
+
+func verifyChain(chain []*x509.Certificate, roots *x509.CertPool) error {
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set has both ends show certificates, by TLS 1.3, each of which verify has to
+// accept.
+func (k *keys) set(own tls.Certificate, verify func([]*x509.Certificate) error) {
+	k.tls = &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{own},
+		ClientAuth:             tls.RequireAnyClientCert,
+		InsecureSkipVerify:     true, //nolint:gosec // VerifyConnection does
+		SessionTicketsDisabled: true,
+		VerifyConnection:       func(s tls.ConnectionState) error { return verify(s.PeerCertificates) },
+	}
+}
+
+// The ends of a connection between hosts.
+const (
+	asking  = "EXPORTER-neardup-asking"
+	opening = "EXPORTER-neardup-opening"
+)
+
+// proof is what an end of a connection says to show that it knows the token: a
+// MAC of what nobody but the two ends of this very connection knows (RFC 8446,
+// section 7.5).
+func (k *keys) proof(conn *tls.Conn, end string) (string, error) {
+	state := conn.ConnectionState()
+	material, err := state.ExportKeyingMaterial(end, nil, sha256.Size)
+	if err != nil {
+		return "", err
+	}
+	mac := hmac.New(sha256.New, k.token)
+	mac.Write(material)
+	return hex.EncodeToString(mac.Sum(nil)), nil
+}
+
+// proven returns an error unless the other end, which is that end, said the proof.
+func (k *keys) proven(conn *tls.Conn, end, said string) error {
+	want, err := k.proof(conn, end)
+	if err == nil && !hmac.Equal([]byte(said), []byte(want)) {
+		err = errAnotherToken
+	}
+	return err
+}
+
+// ask asks the gate at the other end for a door.
+func (k *keys) ask(ctx context.Context, conn *tls.Conn, door string) error {
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	proof, err := k.proof(conn, asking)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(conn, door+" "+proof+"\n"); err != nil {
+		return err
+	}
+	said, err := readLine(conn)
+	if err != nil {
+		return err
+	}
+	return k.proven(conn, opening, said)
+}
+
+// asked returns the door that a host of the cluster asks a gate for.
+func (k *keys) asked(conn *tls.Conn) (door string, err error) {
+	if err := conn.Handshake(); err != nil {
+		return "", err
+	}
+	line, err := readLine(conn)
+	if err != nil {
+		return "", err
+	}
+	door, said, _ := strings.Cut(line, " ")
+	return door, k.proven(conn, asking, said)
+}
+
+// open tells who asked that the door is open.
+func (k *keys) open(conn *tls.Conn) error {
+	proof, err := k.proof(conn, opening)
+	if err == nil {
+		_, err = io.WriteString(conn, proof+"\n")
+	}
+	return err
+}
+
+// anew is how long keys count without a look whether they were renewed.
+const anew = 10 * time.Second
+
+// ring has the keys of a state folder, and takes a certificate that was renewed.
+type ring struct {
+	folder string
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	keys   *keys
+	looked time.Time
+}
+
+func newRing(log *slog.Logger, folder string) (*ring, error) {
+	k, err := readKeys(folder)
+	return &ring{folder: folder, log: log, keys: k, looked: time.Now()}, err
+}
+
+// get returns the keys. Those that cannot be read are told of, and the ones
+// before them stay.
+func (r *ring) get() *keys {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.looked) > anew {
+		r.looked = time.Now()
+		if k, err := readKeys(r.folder); err != nil {
+			r.log.Error("keys are not taken anew", "error", err)
+		} else {
+			r.keys = k
+		}
+	}
+	return r.keys
+}
+
+// Check reads the token and the certificate that the folder names, as a gate
+// does, and returns until when the certificate holds: the zero time if there is
+// none, and the keys are made of the token.
+func Check(folder string) (until time.Time, err error) {
+	k, err := readKeys(folder)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return k.until, nil
+}
