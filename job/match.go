@@ -112,7 +112,7 @@ func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	for w := range r.workers {
 		from, to := len(open)*w/r.workers, len(open)*(w+1)/r.workers
 		group.Go(func() error {
-			return engine.Guard(func() error { return r.consult(gctx, documents, shingles, open[from:to]) })
+			return engine.Guard(func() error { return r.consult(gctx, shingles, open[from:to]) })
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -132,10 +132,9 @@ func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 }
 
 // consult fills in what the texts say of pairs in order.
-func (r *run) consult(ctx context.Context, documents *engine.Documents, shingles *engine.Shingles, open []pairs.Pair) error {
+func (r *run) consult(ctx context.Context, shingles *engine.Shingles, open []pairs.Pair) error {
 	verify := mapper.NewVerifier(engine.Rule(r.config.Match))
 	var x, y mapper.Text
-	var a, b data.View
 	for i := range open {
 		if i&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -146,17 +145,11 @@ func (r *run) consult(ctx context.Context, documents *engine.Documents, shingles
 			if err = shingles.Read(p.A, &x); err != nil {
 				return err
 			}
-			if err = documents.View(p.A, &a); err != nil {
-				return err
-			}
 		}
 		if err = shingles.Read(p.B, &y); err != nil {
 			return err
 		}
-		if err = documents.View(p.B, &b); err != nil {
-			return err
-		}
-		p.Evidence.Reason, p.Overlap, _ = verify.Settle(&x, &y, &a, &b)
+		p.Evidence.Reason, p.Overlap, _ = verify.Settle(&x, &y)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -18,7 +16,6 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // Folders within the run directory's state, with a file for each split that has
@@ -66,8 +63,7 @@ func readWanted(job *Job, task int) (rows []int64, err error) {
 }
 
 // texts reads the documents of a split whose texts decide again and writes
-// their shingles and letters: a table of the rows with where each one's shingles
-// and letters end, in eight-byte words, then the hashes, then the letters.
+// them, in the order of their rows, as appendText does.
 func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: StageTexts, Task: task, Source: job.Splits[task].Path}
@@ -81,35 +77,8 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 		if err != nil {
 			return rec, err
 		}
-		w := job.Analyzer.NewWorkspace()
-		f := job.Fingerprinter()
-		defer job.Release(f)
-		var text, letters []byte
-		var shingles []uint64
-		var runes []rune
-		head := binary.LittleEndian.AppendUint64(nil, uint64(len(rows)))
-		err = EachRow(ctx, job.Dir.Path(), job.Manifest, task, job.Config.Input, rows, func(i int, doc *data.Document) error {
-			text = w.Normalize(text[:0], f.Text(doc))
-			shingles = sketch.Shingles(shingles, text)
-			runes = sketch.Letters(runes[:0], text)
-			for _, c := range runes {
-				letters = utf8.AppendRune(letters, c)
-			}
-			for _, n := range [...]int{int(rows[i]), len(shingles), len(letters)} {
-				head = binary.LittleEndian.AppendUint64(head, uint64(n))
-			}
-			rec.RowsOut++
-			return nil
-		})
-		if err != nil {
+		if rec.RowsOut, err = writeTexts(ctx, job, task, rows, path); err != nil {
 			return rec, fmt.Errorf("%s: %w", StageTexts, err)
-		}
-		head = slices.Grow(head, 8*len(shingles)+len(letters))
-		for _, s := range shingles {
-			head = binary.LittleEndian.AppendUint64(head, s)
-		}
-		if err := state.Write(path, kindShingles, append(head, letters...)); err != nil {
-			return rec, err
 		}
 		rec.Outputs = append(rec.Outputs, name)
 	}
@@ -117,7 +86,82 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 	return rec, job.Dir.PutRecord(rec)
 }
 
-const kindShingles = "neardup shingles 2"
+// writeTexts writes what decides of those rows of a split to path, and returns
+// of how many.
+func writeTexts(ctx context.Context, job *Job, task int, rows []int64, path string) (n int64, err error) {
+	out, err := state.Create(path, kindShingles)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	w := job.Analyzer.NewWorkspace()
+	f := job.Fingerprinter()
+	defer job.Release(f)
+	var normal, record []byte
+	var text mapper.Text
+	err = EachRow(ctx, job.Dir.Path(), job.Manifest, task, job.Config.Input, rows, func(i int, doc *data.Document) error {
+		normal = w.Normalize(normal[:0], f.Text(doc))
+		text.Set(normal)
+		n++
+		record = appendText(record[:0], rows[i], &text)
+		_, err := out.Write(record)
+		return err
+	})
+	if err != nil {
+		return n, err
+	}
+	return n, out.Commit()
+}
+
+const (
+	kindShingles = "neardup shingles 3"
+	textWords    = 4 // of a document before its shingles
+)
+
+// appendText appends the record of a document: words of eight bytes,
+// little-endian, which are its row, the text's length, how many shingles it has and
+// how many bytes its letters take, then the shingles' hashes, then the letters in UTF-8.
+func appendText(dst []byte, row int64, t *mapper.Text) []byte {
+	dst = slices.Grow(dst, 8*(textWords+len(t.Shingles))+utf8.UTFMax*len(t.Letters))
+	for _, n := range [textWords]int{int(row), t.Length, len(t.Shingles)} {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+	}
+	size := dst[len(dst)-8:]
+	for _, s := range t.Shingles {
+		dst = binary.LittleEndian.AppendUint64(dst, s)
+	}
+	from := len(dst)
+	for _, c := range t.Letters {
+		dst = utf8.AppendRune(dst, c)
+	}
+	binary.LittleEndian.PutUint64(size, uint64(len(dst)-from))
+	return dst
+}
+
+// cutText is the first document of records, and what stands behind it; ok is
+// false if there is no whole one.
+func cutText(b []byte) (row uint64, t mapper.Text, rest []byte, ok bool) {
+	var words [textWords]uint64
+	if len(b) < 8*len(words) {
+		return 0, t, nil, false
+	}
+	for i := range words {
+		words[i], b = binary.LittleEndian.Uint64(b), b[8:]
+	}
+	shingles, letters := words[2], words[3]
+	if shingles > uint64(len(b))/8 || letters > uint64(len(b))-8*shingles {
+		return 0, t, nil, false
+	}
+	t.Length, t.Shingles = int(words[1]), make([]uint64, shingles)
+	for i := range t.Shingles {
+		t.Shingles[i], b = binary.LittleEndian.Uint64(b), b[8:]
+	}
+	t.Letters = make([]rune, 0, utf8.RuneCount(b[:letters]))
+	for _, c := range string(b[:letters]) {
+		t.Letters = append(t.Letters, c)
+	}
+	return words[0], t, b[letters:], true
+}
 
 // Shingles reads what the stage of texts wrote of documents, by number. It keeps
 // that of some splits in memory, and is safe for concurrent use.
@@ -133,19 +177,10 @@ type Shingles struct {
 
 // splitShingles is the file of a split.
 type splitShingles struct {
-	once     sync.Once
-	err      error
-	table    []uint64 // three words a document: its row, where its shingles end, where its letters do
-	shingles []uint64
-	letters  []byte
-}
-
-// ends are where the shingles and letters of document i end, 0 before the first.
-func (p *splitShingles) ends(i int) (shingles, letters uint64) {
-	if i < 0 {
-		return 0, 0
-	}
-	return p.table[3*i+1], p.table[3*i+2]
+	once  sync.Once
+	err   error
+	rows  []uint64 // ascending
+	texts []mapper.Text
 }
 
 // OpenShingles returns a reader that holds about so many bytes.
@@ -167,15 +202,11 @@ func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 	if part.err != nil {
 		return part.err
 	}
-	row := doc - s.documents.First(task)
-	n := len(part.table) / 3
-	i := sort.Search(n, func(i int) bool { return part.table[3*i] >= row })
-	if i == n || part.table[3*i] != row {
+	i, ok := slices.BinarySearch(part.rows, doc-s.documents.First(task))
+	if !ok {
 		return fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
 	}
-	from, fromLetter := part.ends(i - 1)
-	to, toLetter := part.ends(i)
-	text.Shingles, text.Letters = part.shingles[from:to], part.letters[fromLetter:toLetter]
+	*text = part.texts[i]
 	return nil
 }
 
@@ -186,9 +217,10 @@ func (s *Shingles) load(task int, part *splitShingles) error {
 	if err != nil {
 		return err
 	}
+	size := info.Size() * 4 / 3 // a letter takes nine bytes or more with its shingle, and twelve in memory
 	s.mu.Lock()
-	if s.held += info.Size(); s.held > s.limit {
-		s.held = info.Size()
+	if s.held += size; s.held > s.limit {
+		s.held = size
 		s.splits = map[int]*splitShingles{task: part}
 	}
 	s.mu.Unlock()
@@ -196,27 +228,12 @@ func (s *Shingles) load(task int, part *splitShingles) error {
 	if err != nil {
 		return err
 	}
-	words := func(n uint64) []uint64 {
-		if uint64(len(b)/8) < n {
-			err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
-			return nil
+	for len(b) > 0 {
+		row, text, rest, ok := cutText(b)
+		if !ok {
+			return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 		}
-		w := make([]uint64, n)
-		for i := range w {
-			w[i], b = binary.LittleEndian.Uint64(b), b[8:]
-		}
-		return w
+		part.rows, part.texts, b = append(part.rows, row), append(part.texts, text), rest
 	}
-	if head := words(1); err == nil {
-		part.table = words(3 * head[0])
-	}
-	if err != nil {
-		return err
-	}
-	shingles, letters := part.ends(len(part.table)/3 - 1)
-	if part.shingles = words(shingles); err == nil && uint64(len(b)) != letters {
-		err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
-	}
-	part.letters = bytes.Clone(b) // what is before them is not kept
-	return err
+	return nil
 }
