@@ -128,7 +128,7 @@ func comparePairs(p, q pairs.Pair) int {
 
 // readResolved reads what the texts decided.
 func (d *decider) readResolved(ctx context.Context) error {
-	if !consultsTexts(d.run.config.Match) {
+	if !engine.ConsultsTexts(d.run.config.Match) {
 		return nil
 	}
 	err := pairs.Each(ctx, d.run.dir.Path(rundir.State, resolvedFile), func(p pairs.Pair) error {

@@ -123,7 +123,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	if m := &r.Config.Match; r.Command == CommandMatch {
-		r.sum.Method = &method{m.Preset, m.Distance, consultsTexts(*m)}
+		r.sum.Method = &method{m.Preset, m.Distance, engine.ConsultsTexts(*m)}
 		if r.sum.Method.NoTexts {
 			m.Verify, m.Containment = config.VerifySketch, 0
 		}

@@ -63,11 +63,7 @@ func fingerprintsIn(command string, _ *config.Config) bool { return command == e
 func hasLibrary(command string, c *config.Config) bool {
 	return command == engine.CommandRun && c.Library.Path != ""
 }
-func consults(_ string, c *config.Config) bool { return consultsTexts(c.Match) }
-
-// consultsTexts reports whether texts decide where sketches are near the limit,
-// or where one text may contain the other.
-func consultsTexts(m config.Match) bool { return m.Rules().Border > 0 || m.Containment > 0 }
+func consults(_ string, c *config.Config) bool { return engine.ConsultsTexts(c.Match) }
 
 // Stages lists the stages of the run with that manifest in their order.
 func Stages(m rundir.Manifest) (of []Stage) {

@@ -104,6 +104,10 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 	}
 }
 
+// Normal is the normal form of the text that Fingerprint was last given, valid
+// until the next call.
+func (f *Fingerprinter) Normal() []byte { return f.workspace.Normal() }
+
 // View sets v to what a verdict looks at of row. Its letters and its sample are
 // the row's.
 func View(row *data.FingerprintRow, v *data.View) {

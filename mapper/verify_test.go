@@ -3,6 +3,7 @@ package mapper
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -152,6 +153,44 @@ func TestSettleByLetters(t *testing.T) {
 	}
 	if got, _, _ := NewVerifier(Rule{Verified: true, Rules: strict}).Settle(x, y); got != data.NotTheSame {
 		t.Errorf("with a limit of %v: %v", strict.Long, got)
+	}
+}
+
+// What Unlike says of a table's candidates is no pair of that table.
+func TestUnlikeIsNoPair(t *testing.T) {
+	seen := [2]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		rule := drawRule(t, drawLayout(t))
+		rule.Verified, rule.ShortTexts, rule.Bands = true, true, true
+		verify := NewVerifier(rule)
+		a, b := drawDocument(t, 64), drawDocument(t, 64)
+		units := NewUnits(true)
+		units.Append(&a)
+		units.Append(&b)
+		keys := NewMap(nil, rule)
+		for table := range SketchTables {
+			if table == Samples {
+				continue
+			}
+			have := slices.Clone(keys.Values(table, &a))
+			for _, key := range keys.Values(table, &b) {
+				if !slices.Contains(have, key) {
+					continue
+				}
+				unlike := verify.Unlike(units, table, 0, 1)
+				if p, ok := verify.Pair(&Candidate{A: 0, B: 1, Table: table, Key: key}, &a, &b); ok && unlike {
+					t.Fatalf("table %d: %+v", table, p)
+				}
+				if unlike {
+					seen[0]++
+				} else {
+					seen[1]++
+				}
+			}
+		}
+	})
+	if seen[0] == 0 || seen[1] == 0 {
+		t.Fatalf("%v were unlike and not", seen)
 	}
 }
 

@@ -176,6 +176,10 @@ func Rule(m config.Match) mapper.Rule {
 	return mapper.Rule{K: m.Distance, Bands: m.Verified() && m.Bands, ShortTexts: m.Verified() && m.ShortTexts, Verified: m.Verified(), Rules: m.Rules()}
 }
 
+// ConsultsTexts reports whether texts decide where sketches are near the limit,
+// or where one text may contain the other.
+func ConsultsTexts(m config.Match) bool { return m.Rules().Border > 0 || m.Containment > 0 }
+
 // hasVerdict reports whether a verdict on a document with itself says that it
 // is the same: of one without a sketch and letters nothing is known.
 func hasVerdict(rule *mapper.Rule, v *data.View) bool {

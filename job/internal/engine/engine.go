@@ -77,6 +77,7 @@ type Job struct {
 	Pass func(total int64, unit string) (advance func(n int64))
 
 	fingerprinters sync.Pool
+	kept           *KeptTexts // nil: none are kept
 
 	sampleOnce sync.Once
 	sampling   *sampling

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -34,6 +35,8 @@ type batch struct {
 	docs  []data.Document
 	rows  []data.FingerprintRow
 	n     int
+	texts []byte        // in normal form, if they are kept
+	ends  []int         // of texts, by document
 	ready chan struct{} // receives once the rows are filled
 }
 
@@ -43,6 +46,7 @@ type batch struct {
 func fingerprint(ctx context.Context, job *Job, task, workers int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	split := job.Splits[task]
+	job.kept.take(task) // of a try that failed
 	rec = rundir.TaskRecord{Stage: StageFingerprint, Task: task, Source: split.Path, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: rundir.SiteTexts{}}
 
 	options := job.Config.Input.ReaderOptions()
@@ -176,9 +180,7 @@ func (a *assembly) run(ctx context.Context, workers int) error {
 			f := a.job.Fingerprinter()
 			defer a.job.Release(f)
 			for b := range a.work {
-				for i := range b.n {
-					f.Fingerprint(&b.docs[i], a.source, &b.rows[i])
-				}
+				a.fingerprint(f, b)
 				b.ready <- struct{}{}
 			}
 			return nil
@@ -187,6 +189,18 @@ func (a *assembly) run(ctx context.Context, workers int) error {
 	spawn(func() error { return a.write(ctx) })
 	spawn(a.writeTexts)
 	return group.Wait()
+}
+
+// fingerprint fills in the rows of a batch, and its texts.
+func (a *assembly) fingerprint(f *mapper.Fingerprinter, b *batch) {
+	b.texts, b.ends = b.texts[:0], b.ends[:0]
+	for i := range b.n {
+		f.Fingerprint(&b.docs[i], a.source, &b.rows[i])
+		if a.job.kept != nil {
+			b.texts = append(b.texts, f.Normal()...)
+			b.ends = append(b.ends, len(b.texts))
+		}
+	}
 }
 
 func (a *assembly) read(ctx context.Context) error {
@@ -235,6 +249,7 @@ func (a *assembly) write(ctx context.Context) error {
 				a.rec.Sites.Add(string(template.Site(row.DocID)), rundir.SiteText{Documents: 1, Own: int64(row.Length), Left: int64(row.Template)})
 			}
 		}
+		a.job.kept.add(a.rec.Task, b.texts, b.ends)
 		a.written <- b
 	}
 	return nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -62,8 +63,8 @@ func readWanted(job *Job, task int) (rows []int64, err error) {
 	return rows, nil
 }
 
-// texts reads the documents of a split whose texts decide again and writes
-// them, in the order of their rows, as appendText does.
+// texts writes the documents of a split whose texts decide, in the order of
+// their rows, as appendText does. It reads them again unless they are kept.
 func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, err error) {
 	began := time.Now()
 	rec = rundir.TaskRecord{Stage: StageTexts, Task: task, Source: job.Splits[task].Path}
@@ -72,12 +73,13 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 		return rec, err
 	}
 	rec.RowsIn = int64(len(rows))
+	kept := job.kept.take(task)
 	if len(rows) > 0 {
 		path, name, err := stateFile(job, ShinglesFolder, task)
 		if err != nil {
 			return rec, err
 		}
-		if rec.RowsOut, err = writeTexts(ctx, job, task, rows, path); err != nil {
+		if rec.RowsOut, err = writeTexts(ctx, job, task, rows, kept, path); err != nil {
 			return rec, fmt.Errorf("%s: %w", StageTexts, err)
 		}
 		rec.Outputs = append(rec.Outputs, name)
@@ -86,21 +88,17 @@ func texts(ctx context.Context, job *Job, task, _ int) (rec rundir.TaskRecord, e
 	return rec, job.Dir.PutRecord(rec)
 }
 
-// writeTexts writes what decides of those rows of a split to path, and returns
-// of how many.
-func writeTexts(ctx context.Context, job *Job, task int, rows []int64, path string) (n int64, err error) {
+// writeTexts writes what decides of those rows of a split, of which kept has all
+// texts or is nil, to path, and returns of how many.
+func writeTexts(ctx context.Context, job *Job, task int, rows []int64, kept [][]byte, path string) (n int64, err error) {
 	out, err := state.Create(path, kindShingles)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
-	w := job.Analyzer.NewWorkspace()
-	f := job.Fingerprinter()
-	defer job.Release(f)
-	var normal, record []byte
+	var record []byte
 	var text mapper.Text
-	err = EachRow(ctx, job.Dir.Path(), job.Manifest, task, job.Config.Input, rows, func(i int, doc *data.Document) error {
-		normal = w.Normalize(normal[:0], f.Text(doc))
+	err = eachNormal(ctx, job, task, rows, kept, func(i int, normal []byte) error {
 		text.Set(normal)
 		n++
 		record = appendText(record[:0], rows[i], &text)
@@ -111,6 +109,27 @@ func writeTexts(ctx context.Context, job *Job, task int, rows []int64, path stri
 		return n, err
 	}
 	return n, out.Commit()
+}
+
+// eachNormal calls yield with the normal form of the texts of those rows of a
+// split; i counts them. It is used again for the next.
+func eachNormal(ctx context.Context, job *Job, task int, rows []int64, kept [][]byte, yield func(i int, normal []byte) error) error {
+	if kept != nil {
+		for i, row := range rows {
+			if err := cmp.Or(ctx.Err(), yield(i, kept[row])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := job.Analyzer.NewWorkspace()
+	f := job.Fingerprinter()
+	defer job.Release(f)
+	var normal []byte
+	return EachRow(ctx, job.Dir.Path(), job.Manifest, task, job.Config.Input, rows, func(i int, doc *data.Document) error {
+		normal = w.Normalize(normal[:0], f.Text(doc))
+		return yield(i, normal)
+	})
 }
 
 const (

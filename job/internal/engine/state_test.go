@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,68 @@ func fingerprinted(t *testing.T, splits ...string) *engine.Job {
 		}
 	}
 	return job
+}
+
+// What a process keeps of the splits that it has fingerprinted, it need not read
+// again, and what there is no room for it does.
+func TestKeptTexts(t *testing.T) {
+	splits := make([]string, 2)
+	for doc := range 600 {
+		splits[doc%2] += page(doc) + "\n"
+	}
+	job := fingerprinted(t, splits...)
+	texts := func() (files [][]byte, errs []error) {
+		for task := range splits {
+			_, err := run(context.Background(), job, engine.StageTexts, task, 1)
+			b, _ := os.ReadFile(job.Dir.Path(rundir.State, engine.ShinglesFolder, rundir.PartName(task, "")))
+			files, errs = append(files, b), append(errs, err)
+		}
+		return files, errs
+	}
+	for task := range splits {
+		if err := engine.WriteWanted(job, task, []int64{0, 7, 299}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, errs := texts()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if job.Config, err = job.Config.WithPreset(config.PresetThorough); err != nil {
+		t.Fatal(err)
+	}
+	size := 0 // of one split's texts, at most
+	for _, text := range splits {
+		size = max(size, len(text))
+	}
+	job.Config.Execution.Memory = fmt.Sprint(16 * (size + size/2)) // a sixteenth is for texts
+	if err := job.KeepTexts(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time as after a try that failed
+		if _, err := run(context.Background(), job, engine.StageFingerprint, 0, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run(context.Background(), job, engine.StageFingerprint, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	for _, split := range job.Splits {
+		if err := os.Remove(split.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, errs := texts()
+	if errs[0] != nil || !bytes.Equal(got[0], want[0]) {
+		t.Errorf("the first split, whose texts are kept: %v, the same: %t", errs[0], bytes.Equal(got[0], want[0]))
+	}
+	if !errors.Is(errs[1], fs.ErrNotExist) {
+		t.Errorf("the second split, whose texts there is no room for: %v", errs[1])
+	}
+	if _, errs = texts(); !errors.Is(errs[0], fs.ErrNotExist) {
+		t.Errorf("once more: %v", errs[0])
+	}
 }
 
 // The stage of texts writes the shingles and letters of the wanted rows of each split, and

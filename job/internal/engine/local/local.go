@@ -36,6 +36,9 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks 
 	if err != nil {
 		return err
 	}
+	if err := job.KeepTexts(); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(e.workers)
 	var mu sync.Mutex
