@@ -250,14 +250,17 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 		value uint64
 	}
 	shared := map[value]int{}
+	var tables []int // of shared
 	for t := range mapper.SketchTables {
 		have := slices.Clone(keys.Values(t, &of[0]))
 		for _, v := range keys.Values(t, &of[1]) {
 			if slices.Contains(have, v) {
 				shared[value{t, v}] = 0
+				tables = append(tables, t)
 			}
 		}
 	}
+	tables = slices.Compact(tables)
 	var prints [2]int
 	err := d.documents.Each(ctx, 0, d.documents.Len(), views.Verdict, func(_ uint64, r *views.Row) error {
 		for i := range of {
@@ -265,7 +268,7 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 				prints[i]++
 			}
 		}
-		for t := 0; t < mapper.SketchTables && len(shared) > 0; t++ {
+		for _, t := range tables {
 			for _, v := range keys.Values(t, &r.View) {
 				if n, ok := shared[value{t, v}]; ok {
 					shared[value{t, v}] = n + 1

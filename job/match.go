@@ -103,7 +103,7 @@ func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return comparePairs(p, q) == 0 })
 	shingles := engine.OpenShingles(r.dir, documents, r.config.Execution.MemoryLimit()/2)
 	err = engine.Parallel(ctx, r.workers, r.workers, func(ctx context.Context, w int) error {
-		return r.consult(ctx, documents, shingles, open[len(open)*w/r.workers:len(open)*(w+1)/r.workers])
+		return r.consult(ctx, shingles, open[len(open)*w/r.workers:len(open)*(w+1)/r.workers])
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", stageResolve, err)
@@ -122,10 +122,9 @@ func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 }
 
 // consult fills in what the texts say of pairs in order.
-func (r *run) consult(ctx context.Context, documents *engine.Documents, shingles *engine.Shingles, open []pairs.Pair) error {
+func (r *run) consult(ctx context.Context, shingles *engine.Shingles, open []pairs.Pair) error {
 	verify := mapper.NewVerifier(engine.Rule(r.config.Match))
 	var x, y mapper.Text
-	var a, b data.View
 	for i := range open {
 		if i&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -136,17 +135,11 @@ func (r *run) consult(ctx context.Context, documents *engine.Documents, shingles
 			if err = shingles.Read(p.A, &x); err != nil {
 				return err
 			}
-			if err = documents.View(p.A, &a); err != nil {
-				return err
-			}
 		}
 		if err = shingles.Read(p.B, &y); err != nil {
 			return err
 		}
-		if err = documents.View(p.B, &b); err != nil {
-			return err
-		}
-		p.Evidence.Reason, p.Overlap, _ = verify.Settle(&x, &y, &a, &b)
+		p.Evidence.Reason, p.Overlap, _ = verify.Settle(&x, &y)
 	}
 	return nil
 }

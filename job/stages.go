@@ -48,7 +48,7 @@ var stages = []Stage{
 	{Name: stageIdentical, Doc: "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents", task: (*run).identical, done: (*run).numbered},
 	{Name: stagePrevious, Of: "`--library`", Doc: "the library's documents, past this run's → what earlier nights know of each; `drift/`, `growth/`", when: hasLibrary, task: (*run).previous, done: (*run).inherited},
 	{Name: stageMatch, Doc: "views → keys → groups → candidate pairs → pairs with their evidence", task: (*run).match, done: (*run).matched},
-	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles", when: consults, done: (*run).consulted},
+	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles and letters", when: consults, done: (*run).consulted},
 	{Name: stageResolve, Of: "preset thorough", Doc: "those pairs and shingles → what the texts say", when: consults, task: (*run).resolve},
 	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; the check against brute force", task: (*run).decide, done: (*run).decided},
 	{Name: stageNames, Doc: "decisions → for each split, the ids that its tables have, in their order", task: (*run).names, done: (*run).named},

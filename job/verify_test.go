@@ -95,8 +95,7 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 		var row data.FingerprintRow
 		f.Fingerprint(&data.Document{ID: []byte(d.id), Text: []byte(d.text)}, "", &row)
 		mapper.View(&row, &views[i])
-		text := w.Normalize(nil, []byte(d.text))
-		texts[i] = mapper.Text{Shingles: sketch.Shingles(nil, text), Letters: []byte(string(sketch.Letters(nil, text)))}
+		texts[i].Set(w.Normalize(nil, []byte(d.text)))
 	}
 	rule := engine.Rule(cfg.Match)
 	judge := mapper.NewVerifier(rule)
@@ -109,7 +108,7 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 			}
 			e := judge.Judge(&views[i], &views[j])
 			if e.Reason == data.Open {
-				e.Reason, _, _ = judge.Settle(&texts[i], &texts[j], &views[i], &views[j])
+				e.Reason, _, _ = judge.Settle(&texts[i], &texts[j])
 			}
 			if !rule.Candidate(&views[i], &views[j]) || e.Reason == data.NotTheSame {
 				continue

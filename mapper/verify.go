@@ -191,7 +191,10 @@ func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
 		return x.Unlike(y)
 	}
 	apart := sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b]))
-	return apart > v.differ && (apart > slipsDiffer || !bothShort || table == ShortTexts && x.Unlike(y))
+	if apart > v.differ && (apart > slipsDiffer || !bothShort) {
+		return true
+	}
+	return table == ShortTexts && x.Unlike(y) // by other tables it may be one that shingles decide on
 }
 
 // most is in how many bits the sketches of two documents that are not few differ
@@ -319,19 +322,27 @@ func Similarity(e data.Evidence) float64 {
 
 // Text is what an open pair is settled by.
 type Text struct {
+	Length   int      // in characters, in normal form
 	Shingles []uint64 // as sketch.Shingles gives them
-	Letters  []byte   // as sketch.Letters gives them, in UTF-8
+	Letters  []rune   // as sketch.Letters gives them
 }
 
-// Settle is the verdict on an open pair by its texts, x and y, with what their
-// shingles have in common and, if their letters decided, how these differ.
-func (v *Verifier) Settle(x, y *Text, a, b *data.View) (data.Reason, data.Overlap, sketch.Edited) {
+// Set makes t that of a text in normal form. It uses what t holds again.
+func (t *Text) Set(text []byte) {
+	t.Length = utf8.RuneCount(text)
+	t.Shingles = sketch.Shingles(t.Shingles[:0], text)
+	t.Letters = sketch.Letters(t.Letters[:0], text)
+}
+
+// Settle is the verdict on an open pair by its texts with what their shingles
+// have in common and, if their letters decided, how these differ.
+func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited) {
 	jaccard, containment := sketch.Overlap(x.Shingles, y.Shingles)
 	o := data.Overlap{Jaccard: float32(jaccard), Containment: float32(containment)}
-	verdict, edited := v.rule.Settle(jaccard, shorter(a, b)), sketch.Edited{}
+	length := min(x.Length, y.Length)
+	verdict, edited := v.rule.Settle(jaccard, length), sketch.Edited{}
 	if verdict.Open {
-		v.a, v.b = runes(v.a[:0], x.Letters), runes(v.b[:0], y.Letters)
-		verdict, edited = v.rule.Order(&v.align, v.a, v.b, jaccard, shorter(a, b))
+		verdict, edited = v.rule.Order(&v.align, x.Letters, y.Letters, jaccard, length)
 	}
 	switch limit := v.rule.Containment; {
 	case verdict.Same:

@@ -3,6 +3,7 @@ package mapper
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -64,13 +65,12 @@ func TestJudge(t *testing.T) {
 // the other.
 func TestSettle(t *testing.T) {
 	set := func(from, to uint64) *Text {
-		var x Text
+		x := Text{Length: 99}
 		for h := from; h < to; h++ {
 			x.Shingles = append(x.Shingles, h)
 		}
 		return &x
 	}
-	a, b := differing(0, 99)
 	for _, limit := range []float64{0, 0.9} {
 		verify := NewVerifier(Rule{Verified: true, Rules: sketch.Rules{LongFrom: 100, Short: 0.8, Long: 0.5, Containment: limit}})
 		for _, c := range []struct {
@@ -86,11 +86,11 @@ func TestSettle(t *testing.T) {
 			if limit == 0 && !want.Same() {
 				want = data.NotTheSame
 			}
-			got, overlap, _ := verify.Settle(set(0, 100), set(c.from, c.to), &a, &b)
+			got, overlap, _ := verify.Settle(set(0, 100), set(c.from, c.to))
 			if got != want || overlap != (data.Overlap{Jaccard: c.jaccard, Containment: c.containment}) {
 				t.Errorf("0 to 99 and %d to %d with the limit %g: %v, %+v, want %v of %+v", c.from, c.to-1, limit, got, overlap, want, c)
 			}
-			if back, _, _ := verify.Settle(set(c.from, c.to), set(0, 100), &b, &a); back != want.Reverse() {
+			if back, _, _ := verify.Settle(set(c.from, c.to), set(0, 100)); back != want.Reverse() {
 				t.Errorf("%d to %d and 0 to 99 with the limit %g: %v, want %v", c.from, c.to-1, limit, back, want.Reverse())
 			}
 		}
@@ -114,7 +114,6 @@ func TestSettleByLetters(t *testing.T) {
 		}
 		return string(b)
 	}
-	a, b := differing(0, 1000)
 	text := letters(1)
 	verify := NewVerifier(Rule{Verified: true, Rules: sketch.Thorough()})
 	for _, c := range []struct {
@@ -133,27 +132,65 @@ func TestSettleByLetters(t *testing.T) {
 		{"half is new", every(text, 200, letters(3)[:100]), 60, data.NotTheSame, false},
 		{"all is new", letters(3), 60, data.NotTheSame, false},
 	} {
-		x, y := &Text{Letters: []byte(text)}, &Text{Letters: []byte(c.other)}
+		x, y := &Text{Length: 1000, Letters: []rune(text)}, &Text{Length: 1000, Letters: []rune(c.other)}
 		for h := range uint64(100) {
 			x.Shingles, y.Shingles = append(x.Shingles, h), append(y.Shingles, h+100-c.shared)
 		}
-		got, overlap, edited := verify.Settle(x, y, &a, &b)
+		got, overlap, edited := verify.Settle(x, y)
 		if got != c.want || (edited.Edits > 0) != c.edits || got == data.ByTexts != (overlap.Jaccard >= .5) {
 			t.Errorf("%s: %v, J %.2f, %+v; want %v", c.name, got, overlap.Jaccard, edited, c.want)
 		}
-		if back, _, _ := verify.Settle(y, x, &b, &a); back != c.want {
+		if back, _, _ := verify.Settle(y, x); back != c.want {
 			t.Errorf("%s, the other way round: %v", c.name, back)
 		}
 	}
 	// A limit that is higher asks for more.
 	strict := sketch.Thorough()
 	strict.Long = .8
-	x, y := &Text{Letters: []byte(text)}, &Text{Letters: []byte(every(text, 10, "#"))}
+	x, y := &Text{Length: 1000, Letters: []rune(text)}, &Text{Length: 1000, Letters: []rune(every(text, 10, "#"))}
 	for h := range uint64(100) {
 		x.Shingles, y.Shingles = append(x.Shingles, h), append(y.Shingles, h+40)
 	}
-	if got, _, _ := NewVerifier(Rule{Verified: true, Rules: strict}).Settle(x, y, &a, &b); got != data.NotTheSame {
+	if got, _, _ := NewVerifier(Rule{Verified: true, Rules: strict}).Settle(x, y); got != data.NotTheSame {
 		t.Errorf("with a limit of %v: %v", strict.Long, got)
+	}
+}
+
+// What Unlike says of a table's candidates is no pair of that table.
+func TestUnlikeIsNoPair(t *testing.T) {
+	seen := [2]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		rule := drawRule(t, drawLayout(t))
+		rule.Verified, rule.ShortTexts, rule.Bands = true, true, true
+		verify := NewVerifier(rule)
+		a, b := drawDocument(t, 64), drawDocument(t, 64)
+		units := NewUnits(true)
+		units.Append(&a)
+		units.Append(&b)
+		keys := NewMap(nil, rule)
+		for table := range SketchTables {
+			if table == Samples {
+				continue
+			}
+			have := slices.Clone(keys.Values(table, &a))
+			for _, key := range keys.Values(table, &b) {
+				if !slices.Contains(have, key) {
+					continue
+				}
+				unlike := verify.Unlike(units, table, 0, 1)
+				if p, ok := verify.Pair(&Candidate{A: 0, B: 1, Table: table, Key: key}, &a, &b); ok && unlike {
+					t.Fatalf("table %d: %+v", table, p)
+				}
+				if unlike {
+					seen[0]++
+				} else {
+					seen[1]++
+				}
+			}
+		}
+	})
+	if seen[0] == 0 || seen[1] == 0 {
+		t.Fatalf("%v were unlike and not", seen)
 	}
 }
 
@@ -250,14 +287,16 @@ func TestThoroughTakesWhatBalancedTakes(t *testing.T) {
 		}
 		y = y[:len(y)-rapid.IntRange(0, len(y)/3).Draw(t, "cut")]
 		a, b := view(x), view(y)
-		p, q := &Text{sketch.Shingles(nil, x), x}, &Text{sketch.Shingles(nil, y), y}
+		var p, q Text
+		p.Set(x)
+		q.Set(y)
 		if !balanced.Judge(&a, &b).Reason.Same() || sketch.Jaccard(p.Shingles, q.Shingles) < .5 {
 			return
 		}
 		taken++
 		reason := thorough.Judge(&a, &b).Reason
 		if reason == data.Open {
-			reason, _, _ = thorough.Settle(p, q, &a, &b)
+			reason, _, _ = thorough.Settle(&p, &q)
 		}
 		if !reason.Same() {
 			t.Fatalf("%v", reason)

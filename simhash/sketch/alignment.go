@@ -82,15 +82,15 @@ func (s *Alignment) slips(a, b []rune) (v Verdict, e Edited) {
 		return slipsVerdict(e, limit)
 	}
 	limit := bounds{mostEdits(len(a)), 12, 4, stretchMin}
-	e, _ = s.align(a, b, limit, true)
+	e, head := s.align(a, b, limit, true)
 	if v, e = slipsVerdict(e, limit); v.Same || len(b)-len(a) <= limit.lead {
 		return v, e
 	}
 	s.a, s.b = append(s.a[:0], a...), append(s.b[:0], b...)
 	slices.Reverse(s.a)
 	slices.Reverse(s.b)
-	e, _ = s.align(s.a, s.b, limit, true)
-	if v, e = slipsVerdict(e, limit); v.Same {
+	e, tail := s.align(s.a, s.b, limit, true)
+	if v, e = slipsVerdict(e, limit); v.Same || head.a+tail.a == 0 {
 		return v, e
 	}
 	return slipsVerdict(s.around(a, b, limit), limit)
@@ -239,6 +239,23 @@ type stretchBits [stretchMax / 64]uint64
 type letterRows struct {
 	letters [2 * stretchMax]rune // and 1
 	rows    [2 * stretchMax]stretchBits
+	used    []uint32 // places of letters
+}
+
+// set takes in the letters of a stretch, and none of the one before.
+func (l *letterRows) set(stretch []rune) {
+	for _, at := range l.used {
+		l.letters[at], l.rows[at] = 0, stretchBits{}
+	}
+	l.used = l.used[:0]
+	for i, c := range stretch {
+		at := l.place(c)
+		if l.letters[at] == 0 {
+			l.letters[at] = c + 1
+			l.used = append(l.used, at)
+		}
+		l.rows[at][i/64] |= 1 << (i % 64)
+	}
 }
 
 // place returns where the rows of a letter are, or would be.
@@ -256,12 +273,7 @@ func (l *letterRows) place(c rune) uint32 {
 // Algorithm for Approximate String Matching, 1999; Hyyrö: A Bit-Vector Algorithm
 // for Computing Levenshtein and Damerau Edit Distances, 2003).
 func (s *Alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
-	s.rows = letterRows{}
-	for i, c := range a {
-		at := s.rows.place(c)
-		s.rows.letters[at] = c + 1
-		s.rows.rows[at][i/64] |= 1 << (i % 64)
-	}
+	s.rows.set(a)
 	words, last := (len(a)+63)/64, (len(a)-1)%64
 	var up, down stretchBits // where a cell is one more, and less, than that of the row before
 	for w := range up {

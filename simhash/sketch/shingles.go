@@ -95,22 +95,42 @@ func Containment(a, b []uint64) float64 {
 	return containment
 }
 
-// Shared returns |a∩b| of two sets of hashes as Shingles gives them.
-func Shared(a, b []uint64) int {
-	n := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); { // without branches that nobody can foresee
-		x, y := a[i], b[j]
-		one, other, both := 0, 0, 0
-		if x <= y {
-			one = 1
-		}
-		if y <= x {
-			other = 1
-		}
-		if x == y {
-			both = 1
-		}
+// Shared returns |a∩b| of two sets of hashes as Shingles gives them. It counts the
+// smaller and the larger half of the hashes side by side, neither of which waits
+// for what the other compares.
+func Shared(a, b []uint64) (n int) {
+	const half = 1 << 63
+	p, _ := slices.BinarySearch(a, half)
+	q, _ := slices.BinarySearch(b, half)
+	c, d := a[p:], b[q:]
+	a, b = a[:p], b[:q]
+	i, j, k, l := 0, 0, 0, 0
+	for i < len(a) && j < len(b) && k < len(c) && l < len(d) {
+		one, other, both := order(a[i], b[j])
+		i, j, n = i+one, j+other, n+both
+		one, other, both = order(c[k], d[l])
+		k, l, n = k+one, l+other, n+both
+	}
+	return n + merged(a[i:], b[j:]) + merged(c[k:], d[l:])
+}
+
+// merged is Shared, one hash after the other.
+func merged(a, b []uint64) (n int) {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		one, other, both := order(a[i], b[j])
 		i, j, n = i+one, j+other, n+both
 	}
 	return n
+}
+
+// order says, by 1, whether x, y or both come next. It has no branches that
+// nobody can foresee.
+func order(x, y uint64) (one, other, both int) {
+	if x <= y {
+		one = 1
+	}
+	if y <= x {
+		other = 1
+	}
+	return one, other, one & other
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sort"
 	"sync"
 	"unicode/utf8"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // Folders within the run directory's state, with a file for each split that has
@@ -34,9 +31,8 @@ func WriteWanted(job *Job, task int, rows []int64) error {
 	return state.WriteGob(job.Dir.Path(rundir.StatePart(WantedFolder, task)), kindWanted, rows)
 }
 
-// texts reads the documents of a split whose texts decide again and writes
-// their shingles and letters: a table of the rows with where each one's shingles
-// and letters end, in eight-byte words, then the hashes, then the letters.
+// texts reads the documents of a split whose texts decide again, and writes them
+// in the order of their rows, as appendText does.
 func texts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
 	rows, err := state.ReadGob[[]int64](job.Dir.Path(rundir.StatePart(WantedFolder, rec.Task)), kindWanted)
 	if len(rows) == 0 || err != nil {
@@ -46,38 +42,88 @@ func texts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
 		return err
 	}
 	rec.RowsIn = int64(len(rows))
+	rec.Outputs = []string{rundir.StatePart(ShinglesFolder, rec.Task)}
+	if err := writeTexts(ctx, job, rec, rows); err != nil {
+		return fmt.Errorf("%s: %w", rec.Stage, err)
+	}
+	return nil
+}
+
+// writeTexts writes what decides of those rows of a split.
+func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []int64) (err error) {
+	out, err := state.Create(job.Dir.Path(rec.Outputs[0]), kindShingles)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
 	w := job.Analyzer.NewWorkspace()
 	f := job.Fingerprinter()
 	defer job.Release(f)
-	var text, letters []byte
-	var shingles []uint64
-	var runes []rune
-	head := binary.LittleEndian.AppendUint64(nil, uint64(len(rows)))
+	var normal, record []byte
+	var text mapper.Text
 	err = EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.Config.Input, rows, func(i int, doc *data.Document) error {
-		text = w.Normalize(text[:0], f.Text(doc))
-		shingles = sketch.Shingles(shingles, text)
-		runes = sketch.Letters(runes[:0], text)
-		for _, c := range runes {
-			letters = utf8.AppendRune(letters, c)
-		}
-		for _, n := range [...]int{int(rows[i]), len(shingles), len(letters)} {
-			head = binary.LittleEndian.AppendUint64(head, uint64(n))
-		}
+		normal = w.Normalize(normal[:0], f.Text(doc))
+		text.Set(normal)
+		record = appendText(record[:0], rows[i], &text)
 		rec.RowsOut++
-		return nil
+		_, err := out.Write(record)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", rec.Stage, err)
+		return err
 	}
-	head = slices.Grow(head, 8*len(shingles)+len(letters))
-	for _, s := range shingles {
-		head = binary.LittleEndian.AppendUint64(head, s)
-	}
-	rec.Outputs = []string{rundir.StatePart(ShinglesFolder, rec.Task)}
-	return state.Write(job.Dir.Path(rec.Outputs[0]), kindShingles, append(head, letters...))
+	return out.Commit()
 }
 
-const kindShingles = "neardup shingles 2"
+const (
+	kindShingles = "neardup shingles 3"
+	textWords    = 4 // of a document before its shingles
+)
+
+// appendText appends the record of a document: words of eight bytes,
+// little-endian, which are its row, the text's length, how many shingles it has and
+// how many bytes its letters take, then the shingles' hashes, then the letters in UTF-8.
+func appendText(dst []byte, row int64, t *mapper.Text) []byte {
+	dst = slices.Grow(dst, 8*(textWords+len(t.Shingles))+utf8.UTFMax*len(t.Letters))
+	for _, n := range [textWords]int{int(row), t.Length, len(t.Shingles)} {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+	}
+	size := dst[len(dst)-8:]
+	for _, s := range t.Shingles {
+		dst = binary.LittleEndian.AppendUint64(dst, s)
+	}
+	from := len(dst)
+	for _, c := range t.Letters {
+		dst = utf8.AppendRune(dst, c)
+	}
+	binary.LittleEndian.PutUint64(size, uint64(len(dst)-from))
+	return dst
+}
+
+// cutText is the first document of records, and what stands behind it; ok is
+// false if there is no whole one.
+func cutText(b []byte) (row uint64, t mapper.Text, rest []byte, ok bool) {
+	var words [textWords]uint64
+	if len(b) < 8*len(words) {
+		return 0, t, nil, false
+	}
+	for i := range words {
+		words[i], b = binary.LittleEndian.Uint64(b), b[8:]
+	}
+	shingles, letters := words[2], words[3]
+	if shingles > uint64(len(b))/8 || letters > uint64(len(b))-8*shingles {
+		return 0, t, nil, false
+	}
+	t.Length, t.Shingles = int(words[1]), make([]uint64, shingles)
+	for i := range t.Shingles {
+		t.Shingles[i], b = binary.LittleEndian.Uint64(b), b[8:]
+	}
+	t.Letters = make([]rune, 0, utf8.RuneCount(b[:letters]))
+	for _, c := range string(b[:letters]) {
+		t.Letters = append(t.Letters, c)
+	}
+	return words[0], t, b[letters:], true
+}
 
 // Shingles reads what the stage of texts wrote of documents, by number. It keeps
 // that of some splits in memory, and is safe for concurrent use.
@@ -93,19 +139,10 @@ type Shingles struct {
 
 // splitShingles is the file of a split.
 type splitShingles struct {
-	once     sync.Once
-	err      error
-	table    []uint64 // three words a document: its row, where its shingles end, where its letters do
-	shingles []uint64
-	letters  []byte
-}
-
-// ends are where the shingles and letters of document i end, 0 before the first.
-func (p *splitShingles) ends(i int) (shingles, letters uint64) {
-	if i < 0 {
-		return 0, 0
-	}
-	return p.table[3*i+1], p.table[3*i+2]
+	once  sync.Once
+	err   error
+	rows  []uint64 // ascending
+	texts []mapper.Text
 }
 
 // OpenShingles returns a reader that holds about so many bytes.
@@ -127,15 +164,11 @@ func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 	if part.err != nil {
 		return part.err
 	}
-	row := doc - s.documents.First(task)
-	n := len(part.table) / 3
-	i := sort.Search(n, func(i int) bool { return part.table[3*i] >= row })
-	if i == n || part.table[3*i] != row {
+	i, ok := slices.BinarySearch(part.rows, doc-s.documents.First(task))
+	if !ok {
 		return fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
 	}
-	from, fromLetter := part.ends(i - 1)
-	to, toLetter := part.ends(i)
-	text.Shingles, text.Letters = part.shingles[from:to], part.letters[fromLetter:toLetter]
+	*text = part.texts[i]
 	return nil
 }
 
@@ -146,9 +179,10 @@ func (s *Shingles) load(task int, part *splitShingles) error {
 	if err != nil {
 		return err
 	}
+	size := info.Size() * 4 / 3 // a letter takes nine bytes or more with its shingle, and twelve in memory
 	s.mu.Lock()
-	if s.held += info.Size(); s.held > s.limit {
-		s.held = info.Size()
+	if s.held += size; s.held > s.limit {
+		s.held = size
 		s.splits = map[int]*splitShingles{task: part}
 	}
 	s.mu.Unlock()
@@ -156,27 +190,12 @@ func (s *Shingles) load(task int, part *splitShingles) error {
 	if err != nil {
 		return err
 	}
-	words := func(n uint64) []uint64 {
-		if uint64(len(b)/8) < n {
-			err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
-			return nil
+	for len(b) > 0 {
+		row, text, rest, ok := cutText(b)
+		if !ok {
+			return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 		}
-		w := make([]uint64, n)
-		for i := range w {
-			w[i], b = binary.LittleEndian.Uint64(b), b[8:]
-		}
-		return w
+		part.rows, part.texts, b = append(part.rows, row), append(part.texts, text), rest
 	}
-	if head := words(1); err == nil {
-		part.table = words(3 * head[0])
-	}
-	if err != nil {
-		return err
-	}
-	shingles, letters := part.ends(len(part.table)/3 - 1)
-	if part.shingles = words(shingles); err == nil && uint64(len(b)) != letters {
-		err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
-	}
-	part.letters = bytes.Clone(b) // what is before them is not kept
-	return err
+	return nil
 }

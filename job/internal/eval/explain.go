@@ -142,7 +142,7 @@ func (x *explainer) look(d *Document) *looked {
 	x.fingerprinter.Fingerprint(doc, "", &row)
 	mapper.View(&row, &l.view)
 	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
-	l.settle = mapper.Text{Shingles: shingles(x.workspace.Normal()), Letters: []byte(string(sketch.Letters(nil, x.workspace.Normal())))}
+	l.settle.Set(x.workspace.Normal())
 	l.features = x.workspace.Features(nil, d.Title, l.text)
 	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.settle.Shingles), int(row.Template)}
 	return l
@@ -206,7 +206,7 @@ func (e *explanation) judge(by *explainer, a, b *looked) {
 	case e.Candidate:
 		e.Limit = rules.Limit(length)
 		if e.Verdict.Open {
-			reason, _, edited := verify.Settle(&a.settle, &b.settle, x, y)
+			reason, _, edited := verify.Settle(&a.settle, &b.settle)
 			e.Verdict = sketch.Verdict{Same: reason.Same(), Reason: reason.String()}
 			if reason == data.NotTheSame {
 				e.Verdict.Reason = sketch.ReasonTextsUnlike

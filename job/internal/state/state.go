@@ -57,6 +57,9 @@ func (c *File) Commit() error {
 	return c.file.Commit()
 }
 
+// Abort removes what was not committed; after Commit it does nothing.
+func (c *File) Abort() error { return c.file.Abort() }
+
 // Write writes a checked file at once.
 func Write(path, kind string, body []byte) error {
 	f, err := Create(path, kind)
