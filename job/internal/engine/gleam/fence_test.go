@@ -24,9 +24,15 @@ import (
 // kept is a cluster of three agents as scripts/cluster.sh starts and keeps it.
 type kept struct {
 	*testing.T
-	state string
-	fence *fence.Fence
-	ports []int // of the servers: master and agents, and each with 10000 added
+	state   string
+	environ []string // of the scripts, beside this process's
+	fence   *fence.Fence
+	ports   []int // of the servers: master and agents, and each with 10000 added
+}
+
+func (k *kept) script(args ...string) (string, error) {
+	k.Helper()
+	return script(k.T, k.state, k.environ, args...)
 }
 
 func startKept(t *testing.T) *kept {
@@ -38,14 +44,14 @@ func startKept(t *testing.T) *kept {
 	t.Parallel()
 	k := &kept{T: t, state: t.TempDir()}
 	t.Cleanup(func() {
-		if out, err := script(t, k.state, nil, "down"); err != nil {
+		if out, err := k.script("down"); err != nil {
 			t.Errorf("down: %v: %s", err, out)
 		}
 		if left := processes(k.state); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	})
-	if out, err := script(t, k.state, nil, "up", "--agents", "3", "--slots", "4", "--alarm", "printf %s >"+filepath.Join(k.state, "told")); err != nil {
+	if out, err := k.script("up", "--agents", "3", "--slots", "4", "--alarm", "printf %s >"+filepath.Join(k.state, "told")); err != nil {
 		t.Fatalf("up: %v: %s", err, out)
 	}
 	var err error
@@ -58,19 +64,22 @@ func startKept(t *testing.T) *kept {
 	return k
 }
 
-// well returns how long it takes until all servers are there.
-func (k *kept) well() time.Duration {
+// well waits until all servers are there. It gives up after the limit, and not
+// before it has looked as often as a free machine can within it: of a busy one
+// the servers are as slow as the looks.
+func (k *kept) well(limit time.Duration) {
 	k.Helper()
-	began := time.Now()
-	for time.Since(began) < patience {
-		out, _ := script(k.T, k.state, nil, "status") // its words say more: it may tell of servers that ended
+	const look = time.Second / 4 // with the pause behind it, on a free machine
+	out, began := "", time.Now()
+	for looks := 1; looks <= int(limit/look) || time.Since(began) < limit; looks++ {
+		out, _ = k.script("status") // its words say more: it may tell of servers that ended
 		if strings.Contains(out, "knows 3 of 3 agents") && !strings.Contains(out, "missing") && !strings.Contains(out, "does not answer") {
-			return time.Since(began)
+			k.Logf("all is well after %v and %d looks", time.Since(began).Round(time.Second/10), looks)
+			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	k.Fatal("a server does not come back")
-	return 0
+	k.Fatalf("not all is well after %v: %s\n%s", time.Since(began).Round(time.Second/10), out, k.ended())
 }
 
 // ended is what the keepers say of servers that ended.
@@ -111,10 +120,10 @@ func (k *kept) killKeeper(name string) {
 		k.Fatal(err)
 	}
 	kill(pid, syscall.SIGKILL)
-	if out, err := script(k.T, k.state, nil, "status"); err == nil || !strings.Contains(out, "nothing starts it again") {
+	if out, err := k.script("status"); err == nil || !strings.Contains(out, "nothing starts it again") {
 		k.Errorf("status: %v: %s", err, out)
 	}
-	if out, err := script(k.T, k.state, nil, "up"); err != nil {
+	if out, err := k.script("up"); err != nil {
 		k.Errorf("up: %v: %s", err, out)
 	}
 }
@@ -222,13 +231,10 @@ func TestKept(t *testing.T) {
 		{"what keeps an agent is killed", func() { k.killKeeper("agent-1") }},
 		{"what keeps the fence is killed", func() { k.killKeeper("fence") }},
 	} {
+		t.Log(c.name)
 		c.strike()
 		time.Sleep(time.Second)
-		took := k.well()
-		t.Logf("%s: all is well after %v", c.name, (took + time.Second).Round(time.Second/10))
-		if took > 30*time.Second {
-			t.Errorf("%s: it took %v", c.name, took)
-		}
+		k.well(30 * time.Second)
 	}
 	var held []net.Conn
 	for range 4 {
@@ -270,11 +276,7 @@ func TestKept(t *testing.T) {
 	if thrown < n/2 {
 		t.Error("hardly any frame arrived: the test shows nothing")
 	}
-	took := k.well()
-	t.Logf("all is well after %v", took.Round(time.Second/10))
-	if took > time.Minute {
-		t.Errorf("it took %v: %s", took, k.ended())
-	}
+	k.well(time.Minute)
 	for _, name := range []string{"master", "agent-0", "agent-1", "agent-2", "fence"} {
 		mib := k.resident(name)
 		t.Logf("%s: %d MiB", name, mib)
@@ -282,12 +284,13 @@ func TestKept(t *testing.T) {
 			t.Errorf("%s has grown to %d MiB", name, mib)
 		}
 	}
-	for began := time.Now(); !attempt.Gone(filepath.Join(k.state, "agent-0.keeper")) && attempt.Gone(filepath.Join(k.state, "told")); k.well() {
-		kill(k.pid("agent-0"), syscall.SIGKILL)
-		time.Sleep(time.Second)
-		if time.Since(began) > patience {
+	for range 5 { // one of five ends in a row is an alarm
+		if !attempt.Gone(filepath.Join(k.state, "told")) {
 			break
 		}
+		kill(k.pid("agent-0"), syscall.SIGKILL)
+		time.Sleep(time.Second)
+		k.well(30 * time.Second)
 	}
 	for _, name := range []string{"alarms.log", "told"} {
 		if text, err := os.ReadFile(filepath.Join(k.state, name)); err != nil || !strings.Contains(string(text), " times within an hour") {
@@ -304,7 +307,7 @@ func TestKept(t *testing.T) {
 			break
 		}
 	}
-	if out, err := script(t, k.state, nil, "status"); err == nil {
+	if out, err := k.script("status"); err == nil {
 		t.Errorf("status says that all is well after so many ends: %s", out)
 	}
 	k.run()
