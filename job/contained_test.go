@@ -87,19 +87,19 @@ func TestContained(t *testing.T) {
 			if found["cut contained"] < n-1 || found["inside contains"] < n-1 || found["left contained"]+found["left texts alike"]+found["left sketches alike"] < n-1 {
 				t.Errorf("%s: %v of %d each", preset, found, n)
 			}
+			missing := maps.Clone(best)
 			for p, verdict := range readVerdicts(t, out, rundir.Matches) {
 				if best[p[0]] != [2]string{p[1], verdict} {
 					t.Errorf("%s: %v %s, want %v", preset, p, verdict, best[p[0]])
 				}
-				delete(best, p[0])
+				delete(missing, p[0])
 			}
 			if int(s.Contained) != pairs {
 				t.Errorf("%s: %d pairs contained, want %d", preset, s.Contained, pairs)
 			}
-			if len(best) > 0 {
-				t.Errorf("%s: %d best matches are missing", preset, len(best))
+			if len(missing) > 0 {
+				t.Errorf("%s: %d best matches are missing", preset, len(missing))
 			}
-			_, best = verifiedPairs(t, cfg, docs)
 		}
 	}
 }
@@ -186,11 +186,15 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 		}
 		jsonl(t, filepath.Join(dir, night+".jsonl"), lines...)
 	}
-	for _, c := range []config.Config{
+	configs := []config.Config{
 		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierDrop}, Clusters: config.Clusters{Keep: config.KeepLongest, MaxSpread: 1000}},
 		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepFirst, MaxSpread: 2}},
 		{Output: config.Output{Contained: config.ContainedDrop, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepEarliest, MaxSpread: 1000}},
-	} {
+	}
+	if testing.Short() {
+		configs = configs[:1]
+	}
+	for _, c := range configs {
 		said := map[bool][]string{}
 		joined := int64(0)
 		for _, contained := range []bool{false, true} {

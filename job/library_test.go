@@ -27,6 +27,10 @@ import (
 // comparison of all documents of all nights with each other, with any number of
 // workers.
 func TestTenNights(t *testing.T) {
+	count := 10
+	if testing.Short() {
+		count = 7
+	}
 	for _, preset := range []string{config.PresetClassic, config.PresetBalanced} {
 		t.Run(preset, func(t *testing.T) {
 			t.Parallel()
@@ -35,7 +39,7 @@ func TestTenNights(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			nights.Check(t, cfg, dir, nights.Crawl(t, dir, 10, 50), func(n int, request job.Request) *job.Summary {
+			nights.Check(t, cfg, dir, nights.Crawl(t, dir, count, 50), func(n int, request job.Request) *job.Summary {
 				again := request
 				again.Out += "-again"
 				again.Config.Library.Path += "-again"

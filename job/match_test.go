@@ -31,17 +31,21 @@ func TestMatchFindsWhatTheRunFound(t *testing.T) {
 	if !testing.Short() {
 		inputs["hk-dev"] = filepath.Join(sharedData(t), "data", "zh", "hk-dev.jsonl.gz")
 	}
+	changes := []func(*config.Config) error{
+		func(c *config.Config) error { return c.Set(config.SettingPreset, config.PresetClassic) },
+		func(c *config.Config) error {
+			return errors.Join(c.Set("features.bits", "128"), c.Set("match.bands", "false"))
+		},
+		func(c *config.Config) error {
+			return errors.Join(c.Set("match.distance", "6"), c.Set("clusters.keep", "first"))
+		},
+		func(*config.Config) error { return nil },
+	}
+	if testing.Short() {
+		changes = changes[:2]
+	}
 	for name, in := range inputs {
-		for _, change := range []func(*config.Config) error{
-			func(c *config.Config) error { return c.Set(config.SettingPreset, config.PresetClassic) },
-			func(*config.Config) error { return nil },
-			func(c *config.Config) error {
-				return errors.Join(c.Set("match.distance", "6"), c.Set("clusters.keep", "first"))
-			},
-			func(c *config.Config) error {
-				return errors.Join(c.Set("features.bits", "128"), c.Set("match.bands", "false"))
-			},
-		} {
+		for _, change := range changes {
 			dir := t.TempDir()
 			cfg := config.Default()
 			if err := change(&cfg); err != nil {

@@ -182,7 +182,11 @@ func readClean(t *testing.T, path string) (docs []map[string]string) {
 // Once an archive is fingerprinted a run needs it no more: it goes on and ends
 // with the bytes of an undisturbed one, consults texts, and explains them.
 func TestArchivesMayGo(t *testing.T) {
-	for _, preset := range []string{config.PresetBalanced, config.PresetThorough} {
+	presets := []string{config.PresetThorough, config.PresetBalanced}
+	if testing.Short() {
+		presets = presets[:1]
+	}
+	for _, preset := range presets {
 		t.Run(preset, func(t *testing.T) {
 			cfg, err := config.Default().WithPreset(preset)
 			if err != nil {
@@ -259,6 +263,9 @@ func TestArchivesThatWereNeverRead(t *testing.T) {
 // Texts that are missing are made again while the run is not finished. Damaged
 // ones and those of a finished run are an error that names the file.
 func TestTextsMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs of one worker")
+	}
 	dump, dir := writeArchives(t), t.TempDir()
 	req := job.Request{Command: job.CommandRun, Inputs: []string{dump}, Out: filepath.Join(dir, "a"), Config: config.Default()}
 	runJob(t, 1, req)

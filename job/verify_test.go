@@ -247,7 +247,11 @@ func triples(texts []string) (docs []page) {
 // check that every run ends with.
 func TestVerdictsHoldForCopies(t *testing.T) {
 	var planted, news []string
-	for i := range 140 {
+	n := 140
+	if testing.Short() {
+		n = 80
+	}
+	for i := range n {
 		planted = append(planted, text(uint64(i), 20+i*3))
 	}
 	t.Run("planted", func(t *testing.T) { verdictsHoldForCopies(t, triples(planted)) })
@@ -265,7 +269,7 @@ func TestVerdictsHoldForCopies(t *testing.T) {
 			}
 		}()
 		var doc data.Document
-		for len(news) < 140 {
+		for len(news) < n {
 			if err := in.Read(&doc); err != nil {
 				t.Fatal(err)
 			}
@@ -347,7 +351,7 @@ func TestLostFurtherPairsAreNoticed(t *testing.T) {
 // Thousands of pages of one template, each with an address of its own, have
 // few fingerprints: they are one cluster, and no chain to cut.
 func TestPagesOfOneTemplateAreOneCluster(t *testing.T) {
-	const n = 3000
+	n := sized(3000)
 	r := rand.New(rand.NewPCG(8, 8))
 	base := strings.Repeat(text(1, 60)+" ", 6) // words that weigh more than an address
 	lines := make([]string, n)
@@ -357,7 +361,7 @@ func TestPagesOfOneTemplateAreOneCluster(t *testing.T) {
 	dir := t.TempDir()
 	in := jsonl(t, filepath.Join(dir, "in.jsonl"), lines...)
 	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "out"), Config: config.Default()})
-	if s.Matched != n || s.Clusters != 1 || s.Cut != 0 {
+	if s.Matched != int64(n) || s.Clusters != 1 || s.Cut != 0 {
 		t.Errorf("%d matched in %d clusters, %d cut", s.Matched, s.Clusters, s.Cut)
 	}
 }

@@ -63,7 +63,11 @@ var corpora = []struct{ language, file, key string }{
 
 // corpus returns the first texts of a file.
 func corpus(t testing.TB, file, key string) []string {
-	f, err := os.Open(filepath.Join("/work/shared/data", file))
+	dir := os.Getenv("NEARDUP_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared")
+	}
+	f, err := os.Open(filepath.Join(dir, "data", file))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Logf("without %s, which is not here", file)
 		return nil

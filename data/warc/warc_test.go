@@ -359,6 +359,9 @@ func TestCut(t *testing.T) {
 
 // TestLargePage is read in full.
 func TestLargePage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a page of 12 MB")
+	}
 	page := "<p>first</p>" + strings.Repeat("<p>word</p>\n", 1<<20) + "<p>last</p>"
 	docs, bad := readAll(t, open(t, []byte(response("http://a/", "Content-Type: text/html\r\n", page)), data.ReaderOptions{HTML: data.HTMLVisible}))
 	if len(docs) != 1 || docs[0].Cut || !bytes.HasSuffix(docs[0].Text, []byte("last")) {
@@ -367,6 +370,9 @@ func TestLargePage(t *testing.T) {
 }
 
 func TestDecompressionBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a page of 64 MB")
+	}
 	bomb := gz(strings.Repeat("\x00", 64<<20))
 	docs, bad := readAll(t, open(t, []byte(response("http://a/", "Content-Type: text/plain\r\nContent-Encoding: gzip\r\n", bomb)), data.ReaderOptions{MaxRecord: 1 << 20}))
 	if len(docs) > 0 || len(bad) != 1 || bad[0] != "0 too_large" {
@@ -422,6 +428,9 @@ func TestCharsets(t *testing.T) {
 // TestMonstrousPages must neither hang nor panic: they take time that grows
 // with their size, and give text.
 func TestMonstrousPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("pages of megabytes")
+	}
 	for name, body := range map[string]string{
 		"deep":       strings.Repeat("<div>", 200_000) + "text",
 		"inline":     strings.Repeat("<b><i>x", 20_000),

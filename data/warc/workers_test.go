@@ -58,7 +58,11 @@ func everything(t testing.TB, content []byte, o data.ReaderOptions, workers int)
 func agree(t testing.TB, what string, content []byte, o data.ReaderOptions) []string {
 	t.Helper()
 	want := everything(t, content, o, 1)
-	for _, workers := range []int{2, 5} {
+	several := []int{2, 5}
+	if testing.Short() {
+		several = several[1:]
+	}
+	for _, workers := range several {
 		got := everything(t, content, o, workers)
 		for i := range max(len(got), len(want)) {
 			if w, g := line(want, i), line(got, i); w != g {
@@ -245,7 +249,11 @@ func TestDamageStaysLocal(t *testing.T) {
 			members = append(members, pack(r))
 		}
 		whole := agree(t, name, bytes.Join(members, nil), data.ReaderOptions{HTML: data.HTMLVisible})
-		for range 20 {
+		places := 20
+		if testing.Short() {
+			places = 5
+		}
+		for range places {
 			i := 1 + rng.IntN(len(members)-2)
 			spoiled := slices.Clone(members)
 			spoiled[i] = bytes.Clone(members[i])
@@ -300,7 +308,10 @@ func TestFalseMembers(t *testing.T) {
 
 // TestGiantMember must not be held in memory.
 func TestGiantMember(t *testing.T) {
-	const size = 256 << 20
+	size := 256 << 20
+	if testing.Short() {
+		size /= 4
+	}
 	for _, workers := range []int{1, 3} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -326,7 +337,7 @@ func TestGiantMember(t *testing.T) {
 			t.Errorf("%d documents, skipped %v", len(docs), bad)
 		}
 		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > size/4 {
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(size)/4 {
 			t.Errorf("%d workers allocated %d bytes", workers, n)
 		}
 	}

@@ -208,7 +208,7 @@ func countPairs[F Fingerprint](t *testing.T, fps []F, k int, opt Options) int {
 // At the border: of pairs at exactly k none is missed, of those at k+1 none is
 // found. The sets are large enough for tables, keys and groups of every size.
 func TestBorder(t *testing.T) {
-	const n = 20_000
+	n := sized(20_000)
 	for _, k := range []int{1, 2, 3, 4, 5, 6, 8} {
 		for _, opt := range []Options{{}, {portable: true}} {
 			if got := countPairs(t, twins(1, n, k), k, opt); got != n {
@@ -469,12 +469,12 @@ func TestSet(t *testing.T) {
 // One pass in memory and a sort of many buckets give the order a plain sort
 // gives, evenly spread or not.
 func TestCollapseLarge(t *testing.T) {
-	even := planted(4, 200_000, 64, 1)
+	even := planted(4, sized(200_000), 64, 1)
 	crowded := make([]uint64, len(even))
 	for i, f := range even {
 		crowded[i] = f>>44 | uint64(i%2)<<63
 	}
-	hot := make([]uint64, 400_000) // most in one bucket, which is cut, and in few values
+	hot := make([]uint64, 2*len(even)) // most in one bucket, which is cut, and in few values
 	for i := range hot {
 		hot[i] = even[i/2]
 		if i%16 != 0 {

@@ -109,8 +109,9 @@ func failureOf(code int, err error) failure {
 	return f
 }
 
-// grace is how long a command that is interrupted may take to end.
-const grace = 10 * time.Second
+// grace is how long a command that is interrupted may take to end: more than a
+// run on a cluster gives itself to clear its flow away, twice 12 s.
+const grace = 30 * time.Second
 
 // patiently returns what f returns, or an error when f has not returned that long
 // after ctx is done: it hangs in a read, and is left as a kill leaves it.

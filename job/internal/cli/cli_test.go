@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -95,6 +96,15 @@ func dump(t testing.TB, dir string, files, documents int) {
 	}
 }
 
+// inProcess executes a command line in this process, and returns its exit code and
+// what it says on stderr.
+func inProcess(args ...string) (code int, stderr string) {
+	var b strings.Builder
+	code = Main(args, strings.NewReader(""), io.Discard, &b)
+	return code, b.String()
+}
+
+// start starts a process, for what only one of its own shows.
 func start(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -132,12 +142,15 @@ func results(t *testing.T, out string) string {
 // However often and whenever a run is killed, the same command ends with the
 // bytes of an undisturbed run, and what was finished is not done again.
 func TestKilledRunsResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many processes, to kill them")
+	}
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, 12, sized(400))
+	dump(t, in, 12, 400)
 	archive, err := fs.ReadFile(sample.Files(), "crawl-00.warc.gz") // its texts are a table
 	if err == nil {
 		err = os.WriteFile(filepath.Join(in, "crawl.warc.gz"), archive, 0o600)
@@ -162,10 +175,8 @@ func TestKilledRunsResume(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	rounds, kills := 3, 0
-	if testing.Short() {
-		rounds = 1
-	}
+	const rounds = 3
+	kills := 0
 	for round := range rounds {
 		out := fmt.Sprint("killed", round)
 		finished := map[string]time.Time{} // task records
@@ -228,12 +239,15 @@ func waitForRecord(out string) {
 // leaves nothing under a final name but complete files, and the same command
 // succeeds once there is room.
 func TestDiskFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process for each size of the disk")
+	}
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, 2, sized(2000))
+	dump(t, in, 2, 2000)
 	out := filepath.Join(dir, "out")
 	args := []string{"run", in, "--out", out, "--pairs"}
 	failures := 0
@@ -256,13 +270,10 @@ func TestDiskFull(t *testing.T) {
 	if failures < 2 {
 		t.Fatalf("%d failures: the test shows nothing", failures)
 	}
-	cmd, stderr := start(t, args...)
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, stderr)
-	}
-	cmd, stderr = start(t, "run", in, "--out", filepath.Join(dir, "undisturbed"), "--pairs")
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, stderr)
+	for _, args := range [][]string{args, {"run", in, "--out", filepath.Join(dir, "undisturbed"), "--pairs"}} {
+		if code, stderr := inProcess(args...); code != exitDone {
+			t.Fatalf("%v: exit code %d: %s", args, code, stderr)
+		}
 	}
 	if got, want := results(t, out), results(t, filepath.Join(dir, "undisturbed")); got != want {
 		t.Fatalf("after failures:\n%s\nundisturbed:\n%s", got, want)

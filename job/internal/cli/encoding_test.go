@@ -34,11 +34,11 @@ func TestEncodings(t *testing.T) {
 		if c.flag != "" {
 			args = append(args, "--encoding", c.flag)
 		}
-		cmd, stderr := start(t, args...)
-		if err := cmd.Wait(); err != nil {
-			t.Fatalf("%s: %v: %s", c.name, err, stderr)
+		code, stderr := inProcess(args...)
+		if code != exitDone {
+			t.Fatalf("%s: exit code %d: %s", c.name, code, stderr)
 		}
-		if told := strings.Contains(stderr.String(), "encoding="+c.name) && strings.Contains(stderr.String(), "in.csv"); told != (c.name != "utf-8") {
+		if told := strings.Contains(stderr, "encoding="+c.name) && strings.Contains(stderr, "in.csv"); told != (c.name != "utf-8") {
 			t.Errorf("%s: %s", c.name, stderr)
 		}
 		got, err := os.ReadFile(filepath.Join(out, "clean", "part-00000.csv"))

@@ -38,14 +38,12 @@ func TestDamagedFile(t *testing.T) {
 			args []string
 			code int
 		}{{nil, exitDone}, {[]string{"--strict"}, exitSkipped}} {
-			cmd, stderr := start(t, append([]string{"run", in, "--out", out}, c.args...)...)
-			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code {
-				t.Fatalf("%s %v: exit code %d, %v: %s", reason, c.args, cmd.ProcessState.ExitCode(), err, stderr)
+			if code, stderr := inProcess(append([]string{"run", in, "--out", out}, c.args...)...); code != c.code {
+				t.Fatalf("%s %v: exit code %d: %s", reason, c.args, code, stderr)
 			}
 		}
-		cmd, stderr := start(t, "run", in, "--out", out+"-none", "--max-bad", "0")
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "look into ") {
-			t.Errorf("%s --max-bad 0: exit code %d, %v: %s", reason, cmd.ProcessState.ExitCode(), err, stderr)
+		if code, stderr := inProcess("run", in, "--out", out+"-none", "--max-bad", "0"); code != exitFailed || !strings.Contains(stderr, "look into ") {
+			t.Errorf("%s --max-bad 0: exit code %d: %s", reason, code, stderr)
 		}
 		var summary job.Summary
 		if err := rundir.ReadJSON(filepath.Join(out, rundir.SummaryFile), &summary); err != nil {
@@ -80,9 +78,8 @@ func TestMendedFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.header+"\na,some words in a row\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd, stderr := start(t, "run", in, "--out", out)
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.code || c.code == exitUsage && !strings.Contains(stderr.String(), "002.csv: no column text") {
-			t.Fatalf("with %s: exit code %d, %v: %s", c.header, cmd.ProcessState.ExitCode(), err, stderr)
+		if code, stderr := inProcess("run", in, "--out", out); code != c.code || c.code == exitUsage && !strings.Contains(stderr, "002.csv: no column text") {
+			t.Fatalf("with %s: exit code %d: %s", c.header, code, stderr)
 		}
 		if parts, _ := filepath.Glob(filepath.Join(out, "fingerprints", "*2.parquet")); c.code == exitUsage && len(parts) > 0 {
 			t.Errorf("half a part under its final name: %v", parts)

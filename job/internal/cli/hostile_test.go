@@ -54,8 +54,9 @@ func TestHostileNamesAreShown(t *testing.T) {
 		{"run", filepath.Join(dir, "no\x1b[31m"), "--out", filepath.Join(dir, "n")},
 	}
 	for i, command := range commands {
-		var shown bytes.Buffer
-		code := Main(command, strings.NewReader(""), &shown, &shown)
+		var shown, told bytes.Buffer // told of how far it is, beside what is shown
+		code := Main(command, strings.NewReader(""), &shown, &told)
+		shown.Write(told.Bytes())
 		if failed := code != exitDone; failed != (i >= len(commands)-2) { // no such id, no such file
 			t.Errorf("%.60q: exit code %d\n%.2000s", command, code, shown.String())
 		}

@@ -35,10 +35,10 @@ func TestManyFingerprints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, distance := range []string{"3", "12"} {
-		var out bytes.Buffer
+		var out, told bytes.Buffer
 		args := []string{"match", in, "--out", filepath.Join(t.TempDir(), "out"), "--distance", distance, "--workers", "2"}
-		if code := Main(args, os.Stdin, &out, &out); code != 0 {
-			t.Fatalf("%v: exit code %d\n%s", args, code, out.String())
+		if code := Main(args, os.Stdin, &out, &told); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, told.String())
 		}
 		want := fmt.Sprintf("matched      %s", "79,9")
 		if distance == "3" && !strings.Contains(out.String(), want) {

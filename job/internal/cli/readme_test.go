@@ -20,8 +20,10 @@ func TestReadmeShowsTheRun(t *testing.T) {
 		t.Skipf("no links here: %v", err)
 	}
 	var stdout, stderr bytes.Buffer
-	if code := Main([]string{"run", "data/sample", "--out", "night1"}, bytes.NewReader(nil), &stdout, &stderr); code != exitDone || stderr.Len() > 0 {
-		t.Fatalf("exit code %d, said: %s", code, &stderr)
+	code := Main([]string{"run", "data/sample", "--out", "night1"}, bytes.NewReader(nil), &stdout, &stderr)
+	told := regexp.MustCompile(`(?m)^.* msg=progress .*\n`).ReplaceAll(stderr.Bytes(), nil) // of a slow machine
+	if code != exitDone || len(told) > 0 {
+		t.Fatalf("exit code %d, said: %s", code, told)
 	}
 	shown := regexp.MustCompile("(?s)neardup run data/sample --out night1\n```\n\n```\n(.*?)```")
 	machines := regexp.MustCompile(`(?m)^(time|peak memory|) +[\d.]+ ?(ms|s|MiB)( |$)`)

@@ -151,12 +151,16 @@ func TestMeasureCounts(t *testing.T) {
 	for _, half := range []int{AllPairs, 1} {
 		l := newLab(t, c, Options{Half: half, Examples: 1})
 		w := mustNormalizer(t).NewWorkspace()
+		shingled := make([][]uint64, len(c.Documents))
+		for i := range shingled {
+			shingled[i] = l.shingles(w, int32(i))
+		}
 		truth, labelled := map[Pair]bool{}, map[Pair]bool{}
 		in := func(p Pair) bool { return half == AllPairs || halfOf(c.Documents[p.A].ID) == half }
 		for a := range c.Documents {
 			for b := a + 1; b < len(c.Documents); b++ {
 				p := Pair{int32(a), int32(b)}
-				if in(p) && sketch.Jaccard(l.shingles(w, p.A), l.shingles(w, p.B)) >= 0.5 {
+				if in(p) && sketch.Jaccard(shingled[a], shingled[b]) >= 0.5 {
 					truth[p] = true
 				}
 			}

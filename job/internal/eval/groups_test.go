@@ -38,6 +38,9 @@ func TestGroupsAddUp(t *testing.T) {
 
 // A sweep says at each distance what the method at that distance measures.
 func TestSweepAgainstMeasure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures at each distance")
+	}
 	l := newLab(t, planted(t, 0.4), Options{Half: AllPairs, Examples: 1})
 	m := Preset(config.PresetClassic)
 	sweeps, err := l.Sweeps(t.Context(), []Method{m}, 9)

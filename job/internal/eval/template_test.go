@@ -70,6 +70,9 @@ func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
 // Pages of sites with a shell around each article: of the same article they
 // are found, of different ones they are not, once the shells are left out.
 func TestTemplates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures hundreds of pages of sites three times")
+	}
 	r := rand.New(rand.NewPCG(7, 8))
 	from := &Corpus{}
 	for i := range 600 {

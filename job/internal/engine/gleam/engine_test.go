@@ -441,6 +441,8 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 // Two runs that begin a flow at the same moment take different slots: the
 // second waits until there are enough for it.
 func TestTwoRunsTakeTurns(t *testing.T) {
+	needCluster(t)
+	t.Parallel()
 	const slots = 10 // a flow of the match stage takes 7
 	c := startCluster(t, 1, slots)
 	var group sync.WaitGroup

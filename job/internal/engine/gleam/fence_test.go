@@ -25,9 +25,15 @@ import (
 // kept is a cluster of three agents as scripts/cluster.sh starts and keeps it.
 type kept struct {
 	*testing.T
-	state string
-	fence *fence.Fence
-	ports []int // of the servers: master and agents, and each with 10000 added
+	state   string
+	environ []string // of the scripts, beside this process's
+	fence   *fence.Fence
+	ports   []int // of the servers: master and agents, and each with 10000 added
+}
+
+func (k *kept) script(args ...string) (string, error) {
+	k.Helper()
+	return script(k.T, k.state, k.environ, args...)
 }
 
 func startKept(t *testing.T) *kept {
@@ -39,14 +45,14 @@ func startKept(t *testing.T) *kept {
 	t.Parallel()
 	k := &kept{T: t, state: t.TempDir()}
 	t.Cleanup(func() {
-		if out, err := script(t, k.state, nil, "down"); err != nil {
+		if out, err := k.script("down"); err != nil {
 			t.Errorf("down: %v: %s", err, out)
 		}
 		if left := processes(k.state); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	})
-	if out, err := script(t, k.state, nil, "up", "--agents", "3", "--slots", "4", "--alarm", "printf %s >"+filepath.Join(k.state, "told")); err != nil {
+	if out, err := k.script("up", "--agents", "3", "--slots", "4", "--alarm", "printf %s >"+filepath.Join(k.state, "told")); err != nil {
 		t.Fatalf("up: %v: %s", err, out)
 	}
 	var err error
@@ -59,19 +65,22 @@ func startKept(t *testing.T) *kept {
 	return k
 }
 
-// well returns how long it takes until all servers are there.
-func (k *kept) well() time.Duration {
+// well waits until all servers are there. It gives up after the limit, and not
+// before it has looked as often as a free machine can within it: of a busy one
+// the servers are as slow as the looks.
+func (k *kept) well(limit time.Duration) {
 	k.Helper()
-	began := time.Now()
-	for time.Since(began) < patience {
-		out, _ := script(k.T, k.state, nil, "status") // its words say more: it may tell of servers that ended
+	const look = time.Second / 4 // with the pause behind it, on a free machine
+	out, began := "", time.Now()
+	for looks := 1; looks <= int(limit/look) || time.Since(began) < limit; looks++ {
+		out, _ = k.script("status") // its words say more: it may tell of servers that ended
 		if strings.Contains(out, "knows 3 of 3 agents") && !strings.Contains(out, "missing") && !strings.Contains(out, "does not answer") {
-			return time.Since(began)
+			k.Logf("all is well after %v and %d looks", time.Since(began).Round(time.Second/10), looks)
+			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	k.Fatal("a server does not come back")
-	return 0
+	k.Fatalf("not all is well after %v: %s\n%s", time.Since(began).Round(time.Second/10), out, k.ended())
 }
 
 // ended is what the keepers say of servers that ended.
@@ -121,20 +130,20 @@ func (k *kept) killKeeper(name string) {
 	}
 }
 
-// alarm strikes until there is an alarm with the words.
+// alarm strikes until there is an alarm with the words: one of five ends in a row
+// is one.
 func (k *kept) alarm(words string, strike func()) {
 	k.Helper()
-	for began := time.Now(); ; strike() {
-		log, err := os.ReadFile(filepath.Join(k.state, "alarms.log"))
-		told, terr := os.ReadFile(filepath.Join(k.state, "told"))
+	var log, told []byte
+	for range 5 {
+		strike()
+		log, _ = os.ReadFile(filepath.Join(k.state, "alarms.log"))
+		told, _ = os.ReadFile(filepath.Join(k.state, "told"))
 		if strings.Contains(string(log), words) && strings.Contains(string(told), words) {
 			return
 		}
-		if time.Since(began) > patience {
-			k.Errorf("no alarm%s: %v: %s; %v: %s", words, err, log, terr, told)
-			return
-		}
 	}
+	k.Errorf("no alarm%s: %s; %s", words, log, told)
 }
 
 // resident is the memory in use by a server, in MiB.
@@ -307,13 +316,10 @@ func TestKept(t *testing.T) {
 			kill(k.pid("fence"), syscall.SIGKILL)
 		}},
 	} {
+		t.Log(c.name)
 		c.strike()
 		time.Sleep(time.Second)
-		took := k.well()
-		t.Logf("%s: all is well after %v", c.name, (took + time.Second).Round(time.Second/10))
-		if took > 30*time.Second {
-			t.Errorf("%s: it took %v", c.name, took)
-		}
+		k.well(30 * time.Second)
 	}
 	var held []net.Conn
 	for range 4 {
@@ -355,11 +361,7 @@ func TestKept(t *testing.T) {
 	if thrown < n/2 {
 		t.Error("hardly any frame arrived: the test shows nothing")
 	}
-	took := k.well()
-	t.Logf("all is well after %v", took.Round(time.Second/10))
-	if took > time.Minute {
-		t.Errorf("it took %v: %s", took, k.ended())
-	}
+	k.well(time.Minute)
 	for _, name := range []string{"master", "agent-0", "agent-1", "agent-2", "fence"} {
 		mib := k.resident(name)
 		t.Logf("%s: %d MiB", name, mib)
@@ -370,7 +372,7 @@ func TestKept(t *testing.T) {
 	k.alarm(" times within an hour, at last agent-0: ", func() {
 		kill(k.pid("agent-0"), syscall.SIGKILL)
 		time.Sleep(time.Second)
-		k.well()
+		k.well(30 * time.Second)
 	})
 	k.alarm(" times within an hour, at last the keeper of agent-2: ", func() { k.killKeeper("agent-2") })
 	for began := time.Now(); ; time.Sleep(time.Second / 10) {
@@ -383,7 +385,7 @@ func TestKept(t *testing.T) {
 			break
 		}
 	}
-	if out, err := script(t, k.state, nil, "status"); err == nil {
+	if out, err := k.script("status"); err == nil {
 		t.Errorf("status says that all is well after so many ends: %s", out)
 	}
 	k.run()

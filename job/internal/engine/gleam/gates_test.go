@@ -76,9 +76,9 @@ func startGated(t *testing.T) *gatedHosts {
 	}
 	write(file, lines)
 	write(filepath.Join(bin, "ssh"), ssh+"esac\n")
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	g.environ = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "AWS_SECRET_ACCESS_KEY=it's a secret of " + g.name}
 	t.Cleanup(func() {
-		if out, err := script(t, g.state, nil, "down"); err != nil {
+		if out, err := g.script("down"); err != nil {
 			t.Errorf("down: %v: %s", err, out)
 		}
 		for pid, args := range processes(g.dir) {
@@ -86,7 +86,6 @@ func startGated(t *testing.T) *gatedHosts {
 			kill(pid, syscall.SIGKILL)
 		}
 	})
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "it's a secret")
 	if out, err := g.up("--hosts", file, "--address", g.address(0), "--slots", "4"); err != nil || !strings.Contains(out, "knows 3 of 3 agents") {
 		t.Fatalf("up: %v: %s", err, out)
 	}
@@ -100,7 +99,9 @@ func startGated(t *testing.T) *gatedHosts {
 // up starts what does not run.
 func (g *gatedHosts) up(options ...string) (string, error) {
 	args := []string{filepath.Join(root, "scripts", "cluster.sh"), "up", "--state", g.state}
-	out, err := exec.Command(g.on(0), append(args, options...)...).CombinedOutput()
+	cmd := exec.Command(g.on(0), append(args, options...)...)
+	cmd.Env = append(os.Environ(), g.environ...)
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
@@ -283,13 +284,14 @@ func (g *gatedHosts) throwAll(address string, n int) (thrown int) {
 // Of each host only the gates can be reached, and they let in nobody but the
 // cluster's hosts; a run on them has the bytes of a local one.
 func TestGates(t *testing.T) {
+	t.Parallel()
 	g := startGated(t)
 	for i, want := range gatePorts {
 		if got := g.listening(i); !slices.Equal(got, want) {
 			t.Errorf("host %d listens at ports %v, want %v", i, got, want)
 		}
 	}
-	handedOn(t, os.Environ())
+	handedOn(t, g.environ)
 	token, err := os.ReadFile(filepath.Join(g.state, "token"))
 	if told := processes(string(token)); err != nil || len(token) != 64 || len(told) > 0 {
 		t.Errorf("a token of %d letters (%v) can be read in the arguments of %v", len(token), err, told)
@@ -303,7 +305,7 @@ func TestGates(t *testing.T) {
 	hit := g.host(1)
 	kill(hit.pid("outside"), syscall.SIGKILL)
 	time.Sleep(time.Second)
-	t.Logf("after a gate was killed all is well in %v", g.well())
+	g.well(patience)
 	run := filepath.Join(g.dir, "run")
 	cmd, said := g.start(run)
 	if err := cmd.Wait(); err != nil {
@@ -397,7 +399,7 @@ func (g *gatedHosts) nobody(t *testing.T) {
 func TestHostDown(t *testing.T) {
 	needRoot(t)
 	g := startGated(t)
-	if out, err := script(t, g.state, nil, "down"); err != nil {
+	if out, err := g.script("down"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	lose := func(i int) {
@@ -427,7 +429,7 @@ func TestHostDown(t *testing.T) {
 	if out, err := g.up(); err != nil || strings.Count(out, missing) != 1 || !strings.Contains(out, "knows 2 of 3 agents") {
 		t.Fatalf("up with two hosts of three: %v: %s", err, out)
 	}
-	if out, err := script(t, g.state, nil, "status"); err == nil || !strings.Contains(out, missing) || strings.Count(out, "is missing") != 1 {
+	if out, err := g.script("status"); err == nil || !strings.Contains(out, missing) || strings.Count(out, "is missing") != 1 {
 		t.Errorf("status: %v: %s", err, out)
 	}
 	run := filepath.Join(g.dir, "run")
@@ -465,7 +467,7 @@ func TestGatesFaults(t *testing.T) {
 		{"cut off for good", stageSegment, func() { g.cut(2, "down") }, func() { g.cut(2, "up") }},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			g.well()
+			g.well(patience)
 			run := filepath.Join(t.TempDir(), "run")
 			cmd, said, took := strike(t, func() (*exec.Cmd, *bytes.Buffer) { return g.start(run) }, run, f.stage, func(int) { f.strike() })
 			t.Logf("it ended after %v", took.Round(time.Second/10))

@@ -221,8 +221,8 @@ func (k *kept) nightly(of func(agent int) (*kept, string)) *nightly {
 		},
 		well: func(out string) {
 			for began := time.Now(); ; time.Sleep(time.Second / 10) {
-				k.well()
-				status, _ := script(k.T, k.state, nil, "status") // it may tell of servers that ended
+				k.well(patience)
+				status, _ := k.script("status") // it may tell of servers that ended
 				left := processes(out)
 				if strings.Count(status, " 0 taken") == 3 && len(left) == 0 {
 					return
@@ -242,8 +242,10 @@ func TestNightsWithFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each night takes a stall or two")
 	}
+	t.Parallel()
 	t.Run("gates", func(t *testing.T) {
 		needRoot(t)
+		t.Parallel()
 		nightsWithFaults(nightlyGates(t))
 	})
 	t.Run("fence", func(t *testing.T) {

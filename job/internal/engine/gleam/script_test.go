@@ -80,6 +80,7 @@ func TestScriptDefaults(t *testing.T) {
 
 // The scripts need no HOME.
 func TestScriptsWithoutHome(t *testing.T) {
+	t.Parallel() // it builds the command
 	dir, dumps := t.TempDir(), t.TempDir()
 	for _, c := range []struct{ args, want string }{
 		{"cluster.sh status --state " + dir, "no cluster runs here"},
@@ -388,6 +389,7 @@ func TestNightlySignals(t *testing.T) {
 // writing set back as by rsync, while cron calls at any moment: none is taken
 // too early, each is taken in the end. Half of them end with a mark.
 func TestNightlyInterleavings(t *testing.T) {
+	t.Parallel()
 	rounds := 20
 	if testing.Short() {
 		rounds = 4
