@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -117,15 +118,24 @@ type NoColumn struct {
 	Name   string   // that was asked for; "": none was
 	Of     string   // without a name: what the column holds: id, text, fingerprint
 	Usual  []string // without a name: those that it would be found by
-	Where  string   // " in …", or nothing
+	Where  string   // " in …", " of …", or nothing
 	Have   []string
 	Header bool // Have is the first row of a table, which may be no header
 }
 
+// Error says what is missing and, if no name was asked for, what to do.
 func (e *NoColumn) Error() string {
-	have := "; there are: " + strings.Join(e.Have, ", ")
 	if e.Name != "" {
-		return fmt.Sprintf("no column %q%s%s", e.Name, e.Where, have)
+		return e.Problem()
 	}
-	return fmt.Sprintf("no column %s%s%s: name the one that holds the %s", strings.Join(e.Usual, ", "), e.Where, have, e.Of)
+	return fmt.Sprintf("%s: name the one that holds the %s", e.Problem(), e.Of)
+}
+
+// Problem says what is missing, and what there is.
+func (e *NoColumn) Problem() string {
+	name := strings.Join(e.Usual, ", ")
+	if e.Name != "" {
+		name = strconv.Quote(e.Name)
+	}
+	return fmt.Sprintf("no column %s%s; there are: %s", name, e.Where, strings.Join(e.Have, ", "))
 }

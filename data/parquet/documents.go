@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/apache/arrow/go/v15/parquet"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/object"
@@ -22,9 +24,11 @@ type reader struct {
 	total  int64 // rows of the file
 	done   int64 // rows that were read
 
-	id, title, text, language, date, rank column // nil when there is none
-	dateLeaf, rankLeaf                    int
-	raw                                   []byte
+	id, title, language, date, rank column      // nil when there is none
+	text                            *byteArrays // the same
+	dateLeaf, rankLeaf              int
+	noText                          error // why a row has none
+	raw                             []byte
 }
 
 // Open opens a split of a Parquet file: the row groups from split.Start to
@@ -39,18 +43,21 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 		return nil, err
 	}
 	r := &reader{in: in, split: split, limit: int(o.RecordLimit())}
-	if err := recovering(func() error { return r.open(o.Columns) }); err != nil {
+	if err := recovering(func() error { return r.open(o) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
 	}
 	return r, nil
 }
 
-func (r *reader) open(names data.Columns) error {
+func (r *reader) open(o data.ReaderOptions) error {
 	if err := r.in.limit(r.split.Start, r.split.End); err != nil {
 		return err
 	}
 	r.groups, r.total = r.in.end-r.in.group, r.in.file.NumRows()
-	paths, textLeaf := leaves(r.in.schema()), 0
+	paths, names := leaves(r.in.schema()), o.Columns
+	if err := o.Bear(r.openText(paths, names.Text)); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		column     *column
 		leaf       *int
@@ -59,33 +66,55 @@ func (r *reader) open(names data.Columns) error {
 	}{
 		{&r.id, new(int), names.ID, field.Candidates.ID},
 		{&r.title, new(int), names.Title, field.Candidates.Title},
-		{&r.text, &textLeaf, names.Text, field.Candidates.Text},
 		{&r.language, new(int), names.Language, field.Candidates.Language},
 		{&r.date, &r.dateLeaf, names.Date, field.Candidates.Date},
 		{&r.rank, &r.rankLeaf, names.Rank, nil},
 	} {
 		leaf, err := field.Pick(paths, f.name, f.candidates)
-		if f.column == &r.text {
-			leaf, err = field.Need(paths, f.name, field.OfText, f.candidates)
-		}
-		if err != nil {
+		if err = o.Bear(err); err != nil {
 			return err
 		}
 		if *f.leaf = leaf; leaf < 0 {
 			continue
 		}
 		if *f.column, err = r.in.add(leaf, false); err != nil {
-			if f.name == "" && f.column != &r.text { // a guess that does not fit
+			if f.name == "" { // a guess that does not fit
 				*f.column = nil
 				continue
 			}
 			return err
 		}
 	}
-	if _, ok := r.text.(*byteArrays); !ok {
-		return fmt.Errorf("the text column %s holds no strings: name the one that does", paths[textLeaf])
-	}
 	return nil
+}
+
+// openText opens the column of the text, which is a *data.NoColumn unless there
+// is one and it holds strings.
+func (r *reader) openText(paths []string, name string) error {
+	r.noText = field.NoText(name)
+	leaf, err := field.Need(paths, name, field.OfText, field.Candidates.Text)
+	if err != nil {
+		return err
+	}
+	if r.holdsStrings(leaf) {
+		r.noText = errors.New("the text is null")
+		c, err := r.in.add(leaf, false)
+		r.text, _ = c.(*byteArrays)
+		return err
+	}
+	missing := &data.NoColumn{Name: name, Of: field.OfText, Usual: field.Candidates.Text, Where: " of strings"}
+	for leaf, path := range paths {
+		if r.holdsStrings(leaf) {
+			missing.Have = append(missing.Have, path)
+		}
+	}
+	return missing
+}
+
+// holdsStrings reports whether a leaf column has a string, or nothing, a row.
+func (r *reader) holdsStrings(leaf int) bool {
+	at := r.in.schema().Column(leaf)
+	return at.MaxRepetitionLevel() == 0 && at.PhysicalType() == parquet.Types.ByteArray
 }
 
 // Read fills doc with the next row's document; see data.Reader.
@@ -114,8 +143,8 @@ func (r *reader) Read(doc *data.Document) error {
 		}
 		if o.column == r.text {
 			hasText = true
-			if text := r.text.(*byteArrays).value; len(text) <= r.limit {
-				doc.Text = append(doc.Text, text...)
+			if len(r.text.value) <= r.limit {
+				doc.Text = append(doc.Text, r.text.value...)
 			}
 		}
 		if o.column == r.language {
@@ -132,9 +161,9 @@ func (r *reader) Read(doc *data.Document) error {
 		doc.ID = field.AppendDefaultID(doc.ID, r.in.path, row)
 	}
 	if !hasText {
-		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: errors.New("the text is null")}
+		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: r.noText}
 	}
-	if text := r.text.(*byteArrays).value; len(text) > r.limit {
+	if text := r.text.value; len(text) > r.limit {
 		r.raw = append(r.raw[:0], text[:min(len(text), 1<<20)]...)
 		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonTooLarge, Err: fmt.Errorf("longer than %d bytes", r.limit), Raw: r.raw}
 	}

@@ -59,14 +59,12 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 }
 
 // open reads the header, or numbers the columns of the first row. A file that
-// is damaged within it has none, and no rows.
+// is empty, or damaged within it, has none, and no rows.
 func (t *table) open() error {
 	found, err := t.scanRow()
 	switch {
-	case errors.Is(err, errDamaged):
+	case errors.Is(err, errDamaged), errors.Is(err, io.EOF):
 		return nil
-	case errors.Is(err, io.EOF):
-		return errors.New("no header row: the file is empty")
 	case err != nil:
 		return fmt.Errorf("header row: %w", err)
 	case found == more:
@@ -279,13 +277,13 @@ func (t *table) close() error {
 type Reader interface {
 	data.SourceReader
 	// Header is the header row as it stands in the file, in UTF-8, with its line
-	// end; empty when the file is damaged within it.
+	// end; empty when the file is, or is damaged within it.
 	Header() []byte
 }
 
 type reader struct {
 	*table
-	keepRaw                               bool
+	opts                                  data.ReaderOptions
 	scratch                               []byte
 	id, title, text, language, date, rank int // column indexes; -1 when there is none
 }
@@ -296,7 +294,7 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{table: t, keepRaw: o.KeepRaw}
+	r := &reader{table: t, opts: o}
 	if t.header == nil {
 		return r, nil
 	}
@@ -312,13 +310,12 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 		{&r.date, o.Columns.Date, field.Candidates.Date},
 		{&r.rank, o.Columns.Rank, nil},
 	} {
-		if *f.index, err = field.Pick(t.header, f.name, f.candidates); err != nil {
+		if *f.index, err = field.Pick(t.header, f.name, f.candidates); err == nil && f.index == &r.text && r.text < 0 {
+			err = &data.NoColumn{Of: field.OfText, Usual: f.candidates, Have: t.header, Header: !o.NoHeader}
+		}
+		if err = o.Bear(err); err != nil {
 			return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
 		}
-	}
-	if r.text < 0 {
-		missing := &data.NoColumn{Of: field.OfText, Usual: field.Candidates.Text, Have: t.header, Header: !o.NoHeader}
-		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, missing), t.close())
 	}
 	return r, nil
 }
@@ -334,6 +331,9 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 	doc.Reset()
 	doc.Offset = offset
+	if r.text < 0 {
+		return r.bad(offset, data.ReasonNoText, field.NoText(r.opts.Columns.Text), r.row)
+	}
 	doc.Text = r.appendField(doc.Text, r.text)
 	if r.id >= 0 {
 		doc.ID = r.appendField(doc.ID, r.id)
@@ -355,7 +355,7 @@ func (r *reader) Read(doc *data.Document) error {
 		r.scratch = r.appendField(r.scratch[:0], r.rank)
 		doc.Rank = field.ParseNumber(r.scratch)
 	}
-	if r.keepRaw {
+	if r.opts.KeepRaw {
 		doc.Raw = append(doc.Raw, r.row...)
 	}
 	return nil

@@ -75,6 +75,15 @@ func Need(columns []string, name, of string, candidates []string) (int, error) {
 	return i, err
 }
 
+// NoText says that a record has no text in a column of that name, or of "" in
+// any of the candidates.
+func NoText(name string) error {
+	if name == "" {
+		name = strings.Join(Candidates.Text, ", ")
+	}
+	return fmt.Errorf("no %s", name)
+}
+
 // AppendDefaultID appends the id of a document that has none,
 // "<base name of source>#<offset>", to dst.
 func AppendDefaultID(dst []byte, source string, offset int64) []byte {

@@ -455,9 +455,11 @@ func Unusable(reason string) bool {
 	return false
 }
 
-// ReaderOptions says how the input's documents are read.
+// ReaderOptions says how the input's documents are read: a file that lacks a
+// column that others have, without it.
 func (in Input) ReaderOptions() data.ReaderOptions {
 	return data.ReaderOptions{
+		Missing:    func(*data.NoColumn) {},
 		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Language: in.Language, Date: in.Date, Rank: in.Rank},
 		NoHeader:   in.NoHeader,
 		Encoding:   in.Encoding,

@@ -47,6 +47,7 @@ func fingerprint(ctx context.Context, job *Job, task, workers int) (rec rundir.T
 
 	options := job.Config.Input.ReaderOptions()
 	options.Workers = workers
+	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	in, err := source.Open(split, options)
 	if err != nil {
 		return rec, err
@@ -60,6 +61,10 @@ func fingerprint(ctx context.Context, job *Job, task, workers int) (rec rundir.T
 	line := &assembly{job: job, source: split.Path, in: in, parts: parts, rec: &rec}
 	if err := line.run(ctx, workers); err != nil {
 		return rec, fmt.Errorf("%s task %d: %w", StageFingerprint, task, err)
+	}
+	if missing := (*data.NoColumn)(nil); rec.Skipped[data.ReasonNoText] > 0 && rec.RowsOut == 0 && len(rec.Missing) == 0 &&
+		errors.As(source.NoText(split, options), &missing) { // of lines of JSON it is known at their end
+		rec.Missing = append(rec.Missing, missing.Problem())
 	}
 	rec.Sites = rec.Sites.Cut(recordedSites)
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()

@@ -396,6 +396,7 @@ type TaskRecord struct {
 	Digest    string           `json:"digest,omitempty"`   // SHA-256 of the bytes it read
 	Bytes     int64            `json:"bytes"`              // of input
 	Encoding  string           `json:"encoding,omitempty"` // of the text that it read, where it is not UTF-8; see data.SourceReader
+	Missing   []string         `json:"missing,omitempty"`  // columns that its file lacks, as data.NoColumn says it
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
