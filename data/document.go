@@ -137,5 +137,26 @@ func (e *NoColumn) Problem() string {
 	if e.Name != "" {
 		name = strconv.Quote(e.Name)
 	}
-	return fmt.Sprintf("no column %s%s; there are: %s", name, e.Where, strings.Join(e.Have, ", "))
+	return fmt.Sprintf("no column %s%s; there are: %s", name, e.Where, some(e.Have))
+}
+
+// some lists names for a person: not all of very many, nor all of a long one,
+// which may be a page where the first row of a table is no header.
+func some(names []string) string {
+	const most, longest = 40, 60
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i == most {
+			fmt.Fprintf(&b, "… (%d)", len(names))
+			break
+		}
+		if runes := []rune(name); len(runes) > longest {
+			name = string(runes[:longest]) + "…"
+		}
+		b.WriteString(name)
+	}
+	return b.String()
 }

@@ -23,7 +23,7 @@ var errUnknownID = errors.New("no document of this id")
 func RunSettings(path string) (m rundir.Manifest, cfg config.Config, err error) {
 	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return m, cfg, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
+			return m, cfg, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made", path)
 		}
 		return m, cfg, err
 	}
@@ -67,7 +67,7 @@ func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Docum
 	for i, id := range ids {
 		doc, ok := found[id]
 		if !ok {
-			return nil, fmt.Errorf("%w: %q in %s", errUnknownID, id, path)
+			return nil, fmt.Errorf("%w: %q in %s: name one as doc_id of its fingerprints has it", errUnknownID, id, path)
 		}
 		docs[i] = doc
 	}

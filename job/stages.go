@@ -262,9 +262,6 @@ func (r *run) noDocuments() error {
 		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
 	}
 	err := fmt.Errorf("%w in %s: %s", errNoDocuments, show.Count(r.sum.Records, "record"), counts("", r.sum.Skipped, ""))
-	if r.sum.Skipped[data.ReasonNoText] == 0 {
-		return err
-	}
 	return source.Textless(err, r.job.Splits[0], r.config.Input.ReaderOptions())
 }
 

@@ -146,3 +146,11 @@ func TestEmptyTable(t *testing.T) {
 		}
 	}
 }
+
+// Where the first row of a table is a page, it is not told in full.
+func TestLongNames(t *testing.T) {
+	missing := data.NoColumn{Name: "text", Have: append(slices.Repeat([]string{strings.Repeat("字", 5000)}, 500), "end")}
+	if text := missing.Error(); len(text) > 10_000 || !strings.HasSuffix(text, "字…, … (501)") {
+		t.Errorf("%d bytes, ending with %q", len(text), text[len(text)-20:])
+	}
+}

@@ -128,11 +128,11 @@ func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
 }
 
 // Textless adds to err, which says that an input has no document, why the first
-// record of its split has no text: a *data.NoColumn where no column has one, or
-// the *data.BadRecord. Where it lacks something else it is err alone.
+// record of its split is none: a *data.NoColumn where no column has a text, or
+// the *data.BadRecord. Of what is no page by design it is err alone.
 func Textless(err error, split data.Split, o data.ReaderOptions) error {
 	missing := NoText(split, o)
-	if bad, is := data.IsBadRecord(missing); is && bad.Reason == data.ReasonNoText || errors.As(missing, new(*data.NoColumn)) {
+	if bad, is := data.IsBadRecord(missing); is && bad.Reason != data.ReasonNotPage && bad.Reason != data.ReasonHTTPStatus || errors.As(missing, new(*data.NoColumn)) {
 		return fmt.Errorf("%w: %w", err, missing)
 	}
 	return err
@@ -378,7 +378,11 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if split.Format == "" {
-		if split.Format, err = detect(path, head); err != nil {
+		split.Format, err = detect(path, head)
+		if o.fingerprints && err != nil { // nothing to make a dump of
+			split.Format, err = "", nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		if split.Format == "" {

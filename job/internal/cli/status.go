@@ -94,7 +94,7 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 	var m rundir.Manifest
 	if err := rundir.ReadJSON(filepath.Join(path, rundir.ManifestFile), &m); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
+			return nil, fmt.Errorf("%s is no run directory: name the folder that neardup run --out made", path)
 		}
 		return nil, err
 	}

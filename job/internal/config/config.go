@@ -363,7 +363,11 @@ func (c Config) YAML() ([]byte, error) {
 // where one setting is wrong.
 func (c Config) Check() error {
 	usual := Default()
+	most := hamming.MaxDistance(c.Features.Bits)
 	for i, s := range usual.Settings() {
+		if s.Name == "match.distance" && c.Match.Distance < 0 {
+			return c.Settings()[i].wrong(fmt.Sprintf("write a number from 0 to %d", most))
+		}
 		if err := c.Settings()[i].check(s); err != nil {
 			return err
 		}
@@ -375,7 +379,6 @@ func (c Config) Check() error {
 	_, badLimit := c.Input.BadLimit()
 	_, badMemory := ParseBytes(c.Execution.Memory)
 	cluster := c.Execution.Engine == EngineGleam
-	most := hamming.MaxDistance(c.Features.Bits)
 	for _, wrong := range []struct {
 		is      bool
 		setting string
