@@ -150,7 +150,7 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("%+v: %v, want %v", limit, got, want)
 		}
-		if done.Load() != total || total != 3*elements || !slices.Equal(units, []string{"features counted", "features ranked", "features compared"}) {
+		if done.Load() != total || total < 3*elements || !slices.Equal(units, []string{"features counted", "features ranked", "features compared"}) {
 			t.Fatalf("%d of %d elements are told of, in %q", done.Load(), total, units)
 		}
 	})

@@ -214,12 +214,20 @@ func byRarity(ctx context.Context, sets [][]uint64, elements int64, pass passes)
 		}
 		advance(int64(len(some)))
 	}
-	slices.SortFunc(common, func(a, b hash) int { return cmp.Or(cmp.Compare(a.sets, b.sets), cmp.Compare(a.value, b.value)) })
-	rank := make(map[uint64]uint32, len(common))
-	for r, h := range common {
-		rank[h.value] = uint32(r)
+	advance = pass(elements+int64(len(common)), "features ranked")
+	next := make([]uint32, len(sets)+2) // rank of a hash that so many sets have
+	for _, h := range common {
+		next[h.sets+1]++
 	}
-	advance = pass(elements, "features ranked")
+	for n := range next[1:] {
+		next[n+1] += next[n]
+	}
+	rank := make(map[uint64]uint32, len(common))
+	for _, h := range common { // ascending
+		rank[h.value] = next[h.sets]
+		next[h.sets]++
+		advance(1)
+	}
 	ranked = make([]rankedSet, len(sets))
 	for i, set := range sets {
 		if err := ctx.Err(); err != nil {
