@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -115,15 +116,45 @@ type NoColumn struct {
 	Name   string   // that was asked for; "": none was
 	Of     string   // without a name: what the column holds: id, text, fingerprint
 	Usual  []string // without a name: those that it would be found by
-	Where  string   // " in …", or nothing
+	Where  string   // " in …", " of …", or nothing
 	Have   []string
 	Header bool // Have is the first row of a table, which may be no header
 }
 
+// Error says what is missing and, if no name was asked for, what to do.
 func (e *NoColumn) Error() string {
-	have := "; there are: " + strings.Join(e.Have, ", ")
 	if e.Name != "" {
-		return fmt.Sprintf("no column %q%s%s", e.Name, e.Where, have)
+		return e.Problem()
 	}
-	return fmt.Sprintf("no column %s%s%s: name the one that holds the %s", strings.Join(e.Usual, ", "), e.Where, have, e.Of)
+	return fmt.Sprintf("%s: name the one that holds the %s", e.Problem(), e.Of)
+}
+
+// Problem says what is missing, and what there is.
+func (e *NoColumn) Problem() string {
+	name := strings.Join(e.Usual, ", ")
+	if e.Name != "" {
+		name = strconv.Quote(e.Name)
+	}
+	return fmt.Sprintf("no column %s%s; there are: %s", name, e.Where, some(e.Have))
+}
+
+// some lists names for a person: not all of very many, nor all of a long one,
+// which may be a page where the first row of a table is no header.
+func some(names []string) string {
+	const most, longest = 40, 60
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i == most {
+			fmt.Fprintf(&b, "… (%d)", len(names))
+			break
+		}
+		if runes := []rune(name); len(runes) > longest {
+			name = string(runes[:longest]) + "…"
+		}
+		b.WriteString(name)
+	}
+	return b.String()
 }

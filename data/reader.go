@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -9,7 +10,8 @@ import (
 // Columns names the columns (or keys) that a document's fields are read from.
 // An empty name tries the usual ones, id, url, title, text, content and their
 // like, and takes the first that is there; a name that is given must be there,
-// else opening fails with the names that are.
+// and so must a text, else opening fails with a *NoColumn, or goes on as
+// ReaderOptions.Missing has it.
 type Columns struct {
 	ID, Title, Text, Language, Date, Rank string
 }
@@ -51,6 +53,21 @@ type ReaderOptions struct {
 	HTML       string    // HTMLMain (default) or HTMLVisible
 	Workers    int       // goroutines that decompress and convert the pages of a WARC file; 0 or 1: none but the caller's
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
+
+	// Missing, if not nil, is told of a column that must be there and is not,
+	// and the file is read as if each of its records had no value in it: one
+	// without a text is a *BadRecord.
+	Missing func(*NoColumn)
+}
+
+// Bear returns nil for a *NoColumn that Missing is told of, else err.
+func (o ReaderOptions) Bear(err error) error {
+	missing := (*NoColumn)(nil)
+	if o.Missing == nil || !errors.As(err, &missing) {
+		return err
+	}
+	o.Missing(missing)
+	return nil
 }
 
 // RecordLimit is MaxRecord with its default.

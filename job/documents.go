@@ -63,7 +63,7 @@ func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Docum
 	for i, id := range ids {
 		doc, ok := found[id]
 		if !ok {
-			return nil, fmt.Errorf("%w: %q in %s", errUnknownID, id, path)
+			return nil, fmt.Errorf("%w: %q in %s: name one as doc_id of its fingerprints has it", errUnknownID, id, path)
 		}
 		docs[i] = doc
 	}

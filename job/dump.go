@@ -31,6 +31,9 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func() error
 	if err != nil {
 		return err
 	}
+	if err := source.CheckColumns(splits, c.ReaderOptions()); err != nil {
+		return err
+	}
 	var documents atomic.Int64
 	advance := d.Pass.Begin(engine.BytesOf(splits), "bytes")
 	var mu sync.Mutex

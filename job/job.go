@@ -292,6 +292,9 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 	if len(ignored) > 0 {
 		r.Log.Warn("files of unknown format, pipes and devices are not read", "files", len(ignored), "first", ignored[0])
 	}
+	if err == nil {
+		err = source.CheckColumns(splits, r.config.Input.ReaderOptions())
+	}
 	return splits, err
 }
 
@@ -336,6 +339,21 @@ func (r *run) tellEncodings(records []rundir.TaskRecord) {
 	for _, encoding := range slices.Sorted(maps.Keys(sources)) {
 		files := slices.Compact(sources[encoding])
 		r.Log.Warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", encoding, "files", len(files), "first", files[0])
+	}
+}
+
+// tellMissing says which files lack a column that is asked for, one line for
+// each such column.
+func (r *run) tellMissing(records []rundir.TaskRecord) {
+	sources := make(map[string][]string)
+	for _, rec := range records {
+		for _, problem := range rec.Missing {
+			sources[problem] = append(sources[problem], rec.Source)
+		}
+	}
+	for _, problem := range slices.Sorted(maps.Keys(sources)) {
+		files := slices.Compact(sources[problem])
+		r.Log.Warn("files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem", problem, "files", len(files), "first", files[0])
 	}
 }
 

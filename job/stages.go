@@ -227,20 +227,25 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 			s.Bad += n
 		}
 	}
+	// Of a table or JSON without texts a column may be misnamed; of pages many have none.
+	lacks := ""
+	for i, rec := range records {
+		if source.Extracts(r.job.Splits[i].Format) {
+			continue
+		}
+		s.Bad += rec.Skipped[data.ReasonNoText]
+		if lacks == "" && len(rec.Missing) > 0 && rec.RowsOut == 0 {
+			lacks = fmt.Sprintf("; %s: %s", rec.Source, rec.Missing[0])
+		}
+	}
 	if s.Documents == 0 {
 		return r.noDocuments()
 	}
-	// Of a table or JSON without texts a column may be misnamed; of pages many have none.
-	unusable := s.Bad
-	for i, rec := range records {
-		if !source.Extracts(r.job.Splits[i].Format) {
-			unusable += rec.Skipped[data.ReasonNoText]
-		}
+	if limit := exceeded(s.Bad, s.Records); limit != "" {
+		return fmt.Errorf("%w: %s of %s%s, more than %s%s: look into %s, mend the input, or let them pass with --max-bad %d",
+			errTooManyBad, show.Number(s.Bad), show.Count(s.Records, "record"), counts(" (skipped: ", s.Skipped, ")"), limit, lacks, r.dir.Path(rundir.Quarantine), s.Bad)
 	}
-	if limit := exceeded(unusable, s.Records); limit != "" {
-		return fmt.Errorf("%w: %s of %s%s, more than %s: look into %s, mend the input, or let them pass with --max-bad %d",
-			errTooManyBad, show.Number(unusable), show.Count(s.Records, "record"), counts(" (skipped: ", s.Skipped, ")"), limit, r.dir.Path(rundir.Quarantine), unusable)
-	}
+	r.tellMissing(records)
 	return nil
 }
 
@@ -250,9 +255,6 @@ func (r *run) noDocuments() error {
 		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
 	}
 	err := fmt.Errorf("%w in %s: %s", errNoDocuments, show.Count(r.sum.Records, "record"), counts("", r.sum.Skipped, ""))
-	if r.sum.Skipped[data.ReasonNoText] == 0 {
-		return err
-	}
 	return source.Textless(err, r.job.Splits[0], r.config.Input.ReaderOptions())
 }
 

@@ -58,6 +58,9 @@ USAGE
 
 die() { echo "cluster.sh: $1" >&2; exit "${2:-1}"; }
 
+# count prints $1 with the name $2 of so many things.
+count() { [[ $1 == 1 ]] && echo "$1 $2" || echo "$1 ${2}s"; }
+
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tool=github.com/chrislusf/gleam/distributed/gleam
 gate=./job/internal/engine/gleam/fence
@@ -629,7 +632,7 @@ kept() {
   if [[ -s $state/$1.ends ]]; then
     ends=$(awk -v since=$(($(date +%s) - 3600)) '$1 > since' "$state/$1.ends" | wc -l)
   fi
-  ((ends == 0)) || echo -n "; it ended $ends times in the last hour"
+  ((ends == 0)) || echo -n "; it ended $(count "$ends" time) in the last hour"
   ((ends < 5)) || well=1
   echo
   return "$well"
@@ -660,7 +663,7 @@ status() {
   for file in "$state"/{watch,fence,outside,master}.keeper "$state"/agent-*.keeper; do
     [[ ! -e $file ]] || kept "$(basename "$file" .keeper)" || ok=1
   done
-  [[ ! -e $state/gate.prom ]] || awk '/^neardup_gate_refused/ { n += $2 } END { print "the gate here refused " n " connections" }' "$state/gate.prom"
+  [[ ! -e $state/gate.prom ]] || awk '/^neardup_gate_refused/ { n += $2 } END { print "the gate here refused " n " connection" (n == 1 ? "" : "s") }' "$state/gate.prom"
   certified || [[ $command == up ]] || ok=1 # up says so
   if ! page=$(inside curl -sf --noproxy '*' --max-time 5 "http://$address:$port/"); then
     echo "the master does not answer at $address:$port"
@@ -673,7 +676,7 @@ status() {
       told=', does not answer'
       ok=1
     fi
-    echo "agent $host:$at: $slots slots, ${taken:-0} taken$told"
+    echo "agent $host:$at: $(count "$slots" slot), ${taken:-0} taken$told"
   done < <(tr -d '\n' <<<"$page" | sed 's/<tr>/\n/g' |
     sed -nE 's|.*<td><code>[^<]*</code></td> *<td>[^<]*</td> *<td>([^<]*)</td> *<td>([0-9]+)</td> *<td>[^<]*</td> *<td>cpu_count:([0-9]+)[^<]*</td> *<td>(cpu_count:([0-9]+))?.*|\1 \2 \3 \5|p')
   known=$(grep -c '<td><code>' <<<"$page" || true)
@@ -684,7 +687,7 @@ status() {
       [[ $page == *"<td>$(ipv4 "${host#*@}")</td>"* ]] || echo "the agent of $host is missing: once the host is back, scripts/cluster.sh up"
     done < <(each_host)
   fi
-  echo "master at $address:$port knows $known of $expected agents"
+  echo "master at $address:$port knows $known of $(count "$expected" agent)"
   ((known >= expected - absent && ok == 0)) # up says which it went on without
 }
 

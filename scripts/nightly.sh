@@ -66,6 +66,9 @@ USAGE
 
 die() { echo "nightly.sh: $1" >&2; exit "${2:-1}"; }
 
+# count prints $1 with the name $2 of so many things.
+count() { [[ $1 == 1 ]] && echo "$1 $2" || echo "$1 ${2}s"; }
+
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 dumps='' runs='' from='' ready='' manifest='' still=10 wait=600 least=50 small=''
 master='' keep=7 logs=5 binary=''
@@ -147,7 +150,7 @@ large() {
   local bytes files
   bytes=$(median 2) files=$(median 3)
   awk "BEGIN { exit !($2 >= $bytes * $least / 100 && $3 >= $files * $least / 100) }" && return
-  echo "nightly.sh: $1 has $2 bytes in $3 files, the nights before it had $bytes in $files: complete it, or take it with --force-small $1" >&2
+  echo "nightly.sh: $1 has $(count "$2" byte) in $(count "$3" file), the nights before it had $(count "$bytes" byte) in $(count "$files" file): complete it, or take it with --force-small $1" >&2
   [[ $1 == "$small" ]]
 }
 
@@ -202,7 +205,7 @@ pause=$(awk "BEGIN { p = $still * 6; print (p < 0.1 ? 0.1 : p > 60 ? 60 : p) }")
 deadline=$(awk "BEGIN { print int($SECONDS + $wait * 60) }")
 await() {
   until complete "$dumps/$1"; do
-    ((SECONDS < deadline)) || die "$1 is not complete after $wait minutes" 75
+    ((SECONDS < deadline)) || die "$1 is not complete after $(count "$wait" minute)" 75
     apart sleep "$pause"
   done
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/apache/arrow/go/v15/parquet"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/object"
@@ -24,6 +26,7 @@ type reader struct {
 
 	columns [field.Fields]column // nil when there is none
 	leaves  [field.Fields]int
+	noText  error // why a row has none
 	raw     []byte
 }
 
@@ -39,37 +42,65 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 		return nil, err
 	}
 	r := &reader{in: in, split: split, limit: int(o.RecordLimit())}
-	if err := recovering(func() error { return r.open(o.Columns) }); err != nil {
+	if err := recovering(func() error { return r.open(o) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
 	}
 	return r, nil
 }
 
-func (r *reader) open(names data.Columns) error {
+func (r *reader) open(o data.ReaderOptions) error {
 	if err := r.in.limit(r.split.Start, r.split.End); err != nil {
 		return err
 	}
 	r.groups, r.total = r.in.end-r.in.group, r.in.file.NumRows()
 	paths := leaves(r.in.schema())
-	for f, name := range field.Names(names) {
-		leaf, err := field.Pick(paths, name, field.Usual[f])
+	for f, name := range field.Names(o.Columns) {
 		if f == field.Text {
-			leaf, err = field.Need(paths, name, field.OfText, field.Usual[f])
+			if err := o.Bear(r.openText(paths, name)); err != nil {
+				return err
+			}
+			continue
 		}
-		if err != nil {
+		leaf, err := field.Pick(paths, name, field.Usual[f])
+		if err = o.Bear(err); err != nil {
 			return err
 		}
 		if r.leaves[f] = leaf; leaf < 0 {
 			continue
 		}
-		if r.columns[f], err = r.in.add(leaf, false); err != nil && (name != "" || f == field.Text) { // else a guess that does not fit
+		if r.columns[f], err = r.in.add(leaf, false); err != nil && name != "" { // else a guess that does not fit
 			return err
 		}
 	}
-	if _, ok := r.columns[field.Text].(*byteArrays); !ok {
-		return fmt.Errorf("the text column %s holds no strings: name the one that does", paths[r.leaves[field.Text]])
-	}
 	return nil
+}
+
+// openText opens the column of the text, which is a *data.NoColumn unless there
+// is one and it holds strings.
+func (r *reader) openText(paths []string, name string) error {
+	r.noText = field.NoText(name)
+	leaf, err := field.Need(paths, name, field.OfText, field.Usual[field.Text])
+	if err != nil {
+		return err
+	}
+	if r.holdsStrings(leaf) {
+		r.noText = errors.New("the text is null")
+		r.columns[field.Text], err = r.in.add(leaf, false)
+		return err
+	}
+	missing := &data.NoColumn{Name: name, Of: field.OfText, Usual: field.Usual[field.Text], Where: " of strings"}
+	for leaf, path := range paths {
+		if r.holdsStrings(leaf) {
+			missing.Have = append(missing.Have, path)
+		}
+	}
+	return missing
+}
+
+// holdsStrings reports whether a leaf column has a string, or nothing, a row.
+func (r *reader) holdsStrings(leaf int) bool {
+	at := r.in.schema().Column(leaf)
+	return at.MaxRepetitionLevel() == 0 && at.PhysicalType() == parquet.Types.ByteArray
 }
 
 // Read fills doc with the next row's document; see data.Reader.
@@ -97,7 +128,7 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 	text, ok := r.value(field.Text, at).(*byteArrays)
 	if !ok {
-		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: errors.New("the text is null")}
+		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: r.noText}
 	}
 	if len(text.value) > r.limit {
 		r.raw = append(r.raw[:0], text.value[:min(len(text.value), 1<<20)]...)

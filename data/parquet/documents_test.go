@@ -179,7 +179,7 @@ func TestReadDocuments(t *testing.T) {
 		want    string
 	}{
 		{data.Columns{Text: "body"}, `no column "body"; there are: id, text, date, meta.score, element.list.element`},
-		{data.Columns{Text: "id"}, "the text column id holds no strings"},
+		{data.Columns{Text: "id"}, `no column "id" of strings; there are: text`},
 		{data.Columns{Title: "element.list.element"}, "is a list"},
 	} {
 		if _, err := parquet.Open(data.Split{Path: path, End: -1}, data.ReaderOptions{Columns: c.columns}); err == nil || !strings.Contains(err.Error(), c.want) {

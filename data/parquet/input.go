@@ -82,11 +82,20 @@ func openInput(path string) (*input, error) {
 		}
 		err = errors.Join(err, readErr)
 	}
+	if magic := make([]byte, 4); err != nil && readsAs(f, magic) && string(magic) != "PAR1" {
+		err = errors.New("no Parquet file: name one")
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), f.Close())
 	}
 	in.end = in.file.NumRowGroups()
 	return in, nil
+}
+
+// readsAs fills b from the file's start, if it has so many bytes or none.
+func readsAs(f io.ReaderAt, b []byte) bool {
+	n, err := f.ReadAt(b, 0)
+	return n == len(b) || errors.Is(err, io.EOF)
 }
 
 func (in *input) schema() *schema.Schema { return in.file.MetaData().Schema }

@@ -82,7 +82,8 @@ func aside(path string) bool {
 // detect tells a file's format from its name and its first decompressed
 // bytes. Where the two disagree, content that cannot be mistaken (a WARC or
 // Parquet file's first bytes) wins. ErrRefused, with what to do, for a known
-// format that is not read, ErrFormat for anything else.
+// format that is not read, ErrFormat for one that nearly is; "" for anything
+// else.
 func detect(path string, head []byte) (string, error) {
 	name := strings.ToLower(filepath.Base(path))
 	for _, suffix := range []string{".gz", ".zst", ".zstd"} {
@@ -121,5 +122,5 @@ func detect(path string, head []byte) (string, error) {
 	case len(text) > 0 && text[0] == '[' && ext == ".json":
 		return "", fmt.Errorf("%s: %w: it is one JSON array: write one object a line, for example with `jq -c '.[]'`", path, ErrFormat)
 	}
-	return "", fmt.Errorf("%s: %w: name it with --format (%s), or leave it out", path, ErrFormat, formatList)
+	return "", nil
 }

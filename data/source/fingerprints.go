@@ -34,7 +34,8 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 			args[i] = table
 		}
 	}
-	splits, err := Expand(args, ExpandOptions{})
+	o := ExpandOptions{fingerprints: true}
+	splits, err := Expand(args, o)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 		case FormatCSV, FormatTSV:
 			out = append(out, s)
 		default:
-			return nil, fmt.Errorf("%s: %w %q of fingerprints: they are read from Parquet, CSV and TSV", s.Path, ErrFormat, s.Format)
+			return nil, fmt.Errorf("%s: %w %q of fingerprints: %s", s.Path, ErrFormat, s.Format, o.remedy(""))
 		}
 		splits = splits[n:]
 	}

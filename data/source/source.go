@@ -64,6 +64,17 @@ type ExpandOptions struct {
 	// their format is unknown, but for those whose name says that they hold no
 	// documents: read-mes, checksums, programs. It may be nil.
 	Ignored func(path string)
+
+	fingerprints bool // the input is files of fingerprints
+}
+
+// remedy says what to do about an argument without input, or about a file of a
+// format that is not known.
+func (o ExpandOptions) remedy(otherwise string) string {
+	if o.fingerprints {
+		return "name a run directory that neardup run made, or Parquet, CSV or TSV files with a column of ids and one of fingerprints"
+	}
+	return otherwise
 }
 
 // Open opens a split with its format's reader. The ids of documents are valid
@@ -89,18 +100,48 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	return validReader{r}, nil
 }
 
+// CheckColumns returns the *data.NoColumn of the first file unless, among up to
+// 16 files that are spread over the input, there is one that has the columns
+// that are asked for, or needs none: of what one file lacks, the others may have
+// it, what none has is a mistake.
+func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
+	const most = 16
+	o.Missing = nil
+	splits = slices.CompactFunc(slices.Clone(splits), func(a, b data.Split) bool { return a.Path == b.Path })
+	for i, n := 0, min(len(splits), most); i < n; i++ {
+		split := splits[i*len(splits)/n]
+		if split.Format == FormatWARC || split.Format == FormatWET || split.Path == "-" {
+			return nil
+		}
+		in, missing := Open(split, o)
+		if missing == nil {
+			return in.Close()
+		}
+		if !errors.As(missing, new(*data.NoColumn)) {
+			return nil // who reads it says so
+		}
+		if err == nil {
+			err = missing
+		}
+	}
+	return err
+}
+
 // Textless adds to err, which says that an input has no document, why the first
-// record of its split has no text: a *data.NoColumn where no column has one, or
-// the *data.BadRecord. Where it lacks something else it is err alone.
+// record of its split is none: a *data.NoColumn where no column has a text, or
+// the *data.BadRecord. Of what is no page by design it is err alone.
 func Textless(err error, split data.Split, o data.ReaderOptions) error {
-	missing := missingText(split, o)
-	if bad, is := data.IsBadRecord(missing); is && bad.Reason == data.ReasonNoText || errors.As(missing, new(*data.NoColumn)) {
+	missing := NoText(split, o)
+	if bad, is := data.IsBadRecord(missing); is && bad.Reason != data.ReasonNotPage && bad.Reason != data.ReasonHTTPStatus || errors.As(missing, new(*data.NoColumn)) {
 		return fmt.Errorf("%w: %w", err, missing)
 	}
 	return err
 }
 
-func missingText(split data.Split, o data.ReaderOptions) error {
+// NoText returns why the first record of a split has no text, as Textless says
+// it; nil if it has one.
+func NoText(split data.Split, o data.ReaderOptions) error {
+	o.Missing = nil
 	usual := o.Columns.Text == ""
 	if usual {
 		o.Columns.Text = field.Usual[field.Text][0] // who asks for a column is told which there are
@@ -153,6 +194,9 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	met := make(map[string]bool) // in a folder, not named
 	for _, arg := range args {
 		found, err := find(arg, met)
+		if errors.Is(err, ErrNoInput) {
+			err = fmt.Errorf("%w: %s", err, o.remedy(mistaken(arg)))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +222,7 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		splits = append(splits, s...)
 	}
 	if len(splits) == 0 {
-		return nil, fmt.Errorf("%w: no file in %s has a format that is read (%s)", ErrNoInput, strings.Join(args, " "), formatList)
+		return nil, fmt.Errorf("%w: no file in %s has a format that is read: %s", ErrNoInput, strings.Join(args, " "), o.remedy("name files of one of "+formatList+", or say with --format what they are"))
 	}
 	return splits, nil
 }
@@ -225,7 +269,7 @@ func find(arg string, met map[string]bool) ([]string, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !strings.ContainsAny(arg, "*?["):
-		return nil, fmt.Errorf("%w: %s does not exist%s", ErrNoInput, arg, mistaken(arg))
+		return nil, fmt.Errorf("%w: %s does not exist", ErrNoInput, arg)
 	}
 	matches, err := filepath.Glob(arg)
 	if err != nil {
@@ -245,15 +289,15 @@ func find(arg string, met map[string]bool) ([]string, error) {
 	return paths, nil
 }
 
-// mistaken says what a user may have meant by an input that does not exist.
+// mistaken says what a user may have meant by an input that there is not.
 func mistaken(arg string) string {
 	switch {
 	case strings.HasPrefix(arg, "http://"), strings.HasPrefix(arg, "https://"):
-		return ": pages are not fetched: name a file that holds them, or s3://BUCKET/KEY"
+		return "pages are not fetched: name a file that holds them, or s3://BUCKET/KEY"
 	case slices.Contains([]string{"yes", "no", "on", "off", "true", "false"}, arg):
-		return ": a flag that is on or off has its value behind an equals sign, like --clean=" + arg
+		return "a flag that is on or off has its value behind an equals sign, like --clean=" + arg
 	}
-	return ": name a file, a folder or a pattern that is there"
+	return "name a file, a folder or a pattern that is there"
 }
 
 func findObjects(arg string, met map[string]bool) (paths []string, err error) {
@@ -332,8 +376,15 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if split.Format == "" {
-		if split.Format, err = detect(path, head); err != nil {
+		split.Format, err = detect(path, head)
+		if o.fingerprints && err != nil { // nothing to make a dump of
+			split.Format, err = "", nil
+		}
+		if err != nil {
 			return nil, err
+		}
+		if split.Format == "" {
+			return nil, fmt.Errorf("%s: %w: %s", path, ErrFormat, o.remedy("name it with --format ("+formatList+"), or leave it out"))
 		}
 	}
 	switch {

@@ -58,14 +58,12 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 }
 
 // open reads the header, or numbers the columns of the first row. A file that
-// is damaged within it has none, and no rows.
+// is empty, or damaged within it, has none, and no rows.
 func (t *table) open() error {
 	found, err := t.scanRow()
 	switch {
-	case errors.Is(err, errDamaged):
+	case errors.Is(err, errDamaged), errors.Is(err, io.EOF):
 		return nil
-	case errors.Is(err, io.EOF):
-		return errors.New("no header row: the file is empty")
 	case err != nil:
 		return fmt.Errorf("header row: %w", err)
 	case found == more:
@@ -278,13 +276,13 @@ func (t *table) close() error {
 type Reader interface {
 	data.SourceReader
 	// Header is the header row as it stands in the file, in UTF-8, with its line
-	// end; empty when the file is damaged within it.
+	// end; empty when the file is, or is damaged within it.
 	Header() []byte
 }
 
 type reader struct {
 	*table
-	keepRaw bool
+	opts    data.ReaderOptions
 	scratch []byte
 	columns [field.Fields]int // -1 when there is none
 }
@@ -295,18 +293,18 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{table: t, keepRaw: o.KeepRaw}
+	r := &reader{table: t, opts: o}
 	if t.header == nil {
 		return r, nil
 	}
 	for f, name := range field.Names(o.Columns) {
-		if r.columns[f], err = field.Pick(t.header, name, field.Usual[f]); err != nil {
+		r.columns[f], err = field.Pick(t.header, name, field.Usual[f])
+		if err == nil && f == field.Text && r.columns[f] < 0 {
+			err = &data.NoColumn{Of: field.OfText, Usual: field.Usual[f], Have: t.header, Header: !o.NoHeader}
+		}
+		if err = o.Bear(err); err != nil {
 			return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
 		}
-	}
-	if r.columns[field.Text] < 0 {
-		missing := &data.NoColumn{Of: field.OfText, Usual: field.Usual[field.Text], Have: t.header, Header: !o.NoHeader}
-		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, missing), t.close())
 	}
 	return r, nil
 }
@@ -322,6 +320,9 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 	doc.Reset()
 	doc.Offset = offset
+	if r.columns[field.Text] < 0 {
+		return r.bad(offset, data.ReasonNoText, field.NoText(r.opts.Columns.Text), r.row)
+	}
 	doc.Text = r.fill(doc.Text, field.Text)
 	if doc.ID = r.fill(doc.ID, field.ID); len(doc.ID) == 0 {
 		doc.ID = field.AppendDefaultID(doc.ID, r.path, offset)
@@ -332,7 +333,7 @@ func (r *reader) Read(doc *data.Document) error {
 	doc.Date = field.ParseDate(r.scratch)
 	r.scratch = r.fill(r.scratch[:0], field.Rank)
 	doc.Rank = field.ParseNumber(r.scratch)
-	if r.keepRaw {
+	if r.opts.KeepRaw {
 		doc.Raw = append(doc.Raw, r.row...)
 	}
 	return nil

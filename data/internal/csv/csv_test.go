@@ -98,7 +98,6 @@ func TestOpenErrors(t *testing.T) {
 		bare            bool
 		want            string
 	}{
-		{"", "", false, "csv: -: no header row: the file is empty"},
 		{"id,url\n", "", false, noText + "id, url" + name},
 		{"id,url\n", "", true, noText + "1, 2" + name},
 		{"id,text\n", "words", false, `csv: -: no column "words"; there are: id, text`},

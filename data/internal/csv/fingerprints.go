@@ -57,6 +57,9 @@ func openFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 		return nil, err
 	}
 	r := &FingerprintReader{table: t, hexadecimal: columns.Hex}
+	if t.header == nil {
+		return nil, errors.Join(fmt.Errorf("csv: %s: no header row: the file is empty, or damaged within it", split.Path), t.close())
+	}
 	r.id, err = field.Need(t.header, columns.ID, field.OfID, field.UsualID)
 	if err == nil {
 		r.fingerprint, err = field.Need(t.header, columns.Fingerprint, field.OfFingerprint, field.UsualFingerprint)

@@ -5,6 +5,7 @@ package field
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -85,6 +86,12 @@ func Need(columns []string, name, of string, candidates []string) (int, error) {
 		err = &data.NoColumn{Of: of, Usual: candidates, Have: columns}
 	}
 	return i, err
+}
+
+// NoText says that a record has no text in a column of that name, or of "" in
+// any of the candidates.
+func NoText(name string) error {
+	return fmt.Errorf("no %s", cmp.Or(name, strings.Join(Usual[Text], ", ")))
 }
 
 // AppendDefaultID appends the id of a document that has none,

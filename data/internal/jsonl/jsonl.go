@@ -5,6 +5,7 @@ package jsonl
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -91,7 +92,8 @@ func (r *reader) wanted() []string {
 	return explicit
 }
 
-// check makes sure that the first lines have the columns that were named.
+// check makes sure that the first lines have the columns that were named, but
+// for those that the options do without.
 func (r *reader) check(explicit []string) error {
 	have := make(map[string]bool)
 	var names []string
@@ -117,10 +119,17 @@ func (r *reader) check(explicit []string) error {
 	if objects == 0 {
 		return nil
 	}
+	slices.Sort(names)
+	where := " in the first record"
+	if objects > 1 {
+		where = fmt.Sprintf(" in the first %d records", objects)
+	}
 	for _, name := range explicit {
-		if !have[name] {
-			slices.Sort(names)
-			return &data.NoColumn{Name: name, Where: fmt.Sprintf(" in the first %d records", objects), Have: names}
+		if have[name] {
+			continue
+		}
+		if err := r.opts.Bear(&data.NoColumn{Name: name, Where: where, Have: names}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -261,14 +270,10 @@ func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 
 // noText says why a line has no text.
 func (r *reader) noText(s span) error {
-	name := r.opts.Columns.Text
-	if name == "" {
-		name = strings.Join(field.Usual[field.Text], ", ")
-	}
 	if s.kind == kindNone {
-		return fmt.Errorf("no %s", name)
+		return field.NoText(r.opts.Columns.Text)
 	}
-	return fmt.Errorf("%s is no string", name)
+	return fmt.Errorf("%s is no string", cmp.Or(r.opts.Columns.Text, strings.Join(field.Usual[field.Text], ", ")))
 }
 
 // field takes one key of a line.

@@ -285,6 +285,7 @@ func canvas(out io.Writer) (cells int, colour bool) {
 // input it comes from, or what is in that column.
 func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column string, pass passes) (*eval.Corpus, error) {
 	o := cfg.Input.ReaderOptions()
+	o.Missing = nil // what is measured is what was named
 	if column != "" {
 		o.Columns.Title = column
 	}

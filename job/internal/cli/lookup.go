@@ -179,7 +179,7 @@ func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
 		return usageError{fmt.Errorf("--serve: %w", err)}
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("--serve %s: %w: name another port", f.serve, err)
+		return fmt.Errorf("--serve %s: %w: name another port", f.serve, syscall.EADDRINUSE)
 	}
 	if err != nil {
 		return err

@@ -296,7 +296,7 @@ func (p pace) line(columns int) string {
 func (p pace) attributes() []any {
 	all := []any{"stage", p.Stage, "seconds", int(p.Seconds)}
 	if p.Unit != "" {
-		all = append(all, p.Unit, p.Done)
+		all = append(all, strings.ReplaceAll(p.Unit, " ", "_"), p.Done)
 	}
 	if p.Total > 0 {
 		all = append(all, "of", p.Total)

@@ -119,6 +119,8 @@ func TestPace(t *testing.T) {
 		{"tables", 999, 1000, "s             [=================== ]  99 %  999 of 1000 tables  100/s  10s  1s left",
 			"[stage s seconds 10 tables 999 of 1000 rate 100/s left 1s]"},
 		{"tables", 0, 0, "s             10s", "[stage s seconds 10 tables 0]"},
+		{"features ranked", 1, 4, "s             [=====               ]  25 %  1 of 4 features ranked  0.1/s  10s  30s left",
+			"[stage s seconds 10 features_ranked 1 of 4 rate 0.1/s left 30s]"},
 		{"rows", 70, 0, "s             70 rows  7/s  10s", "[stage s seconds 10 rows 70 rate 7/s]"},
 	} {
 		now := time.Now()

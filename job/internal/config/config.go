@@ -382,7 +382,11 @@ func (c Config) YAML() ([]byte, error) {
 // where one setting is wrong.
 func (c Config) Check() error {
 	usual := Default()
+	most := hamming.MaxDistance(c.Features.Bits)
 	for i, s := range usual.Settings() {
+		if s.Name == "match.distance" && c.Match.Distance < 0 {
+			return c.Settings()[i].wrong(fmt.Sprintf("write a number from 0 to %d", most))
+		}
 		if err := c.Settings()[i].check(s); err != nil {
 			return err
 		}
@@ -394,7 +398,6 @@ func (c Config) Check() error {
 	_, badLimit := c.Input.BadLimit()
 	_, badMemory := ParseBytes(c.Execution.Memory)
 	cluster := c.Execution.Engine == EngineGleam
-	most := hamming.MaxDistance(c.Features.Bits)
 	for _, wrong := range []struct {
 		is      bool
 		setting string
@@ -474,9 +477,11 @@ func Unusable(reason string) bool {
 	return false
 }
 
-// ReaderOptions says how the input's documents are read.
+// ReaderOptions says how the input's documents are read: a file that lacks a
+// column that others have, without it.
 func (in Input) ReaderOptions() data.ReaderOptions {
 	return data.ReaderOptions{
+		Missing:    func(*data.NoColumn) {},
 		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Language: in.Language, Date: in.Date, Rank: in.Rank},
 		NoHeader:   in.NoHeader,
 		Encoding:   in.Encoding,

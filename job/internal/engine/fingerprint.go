@@ -42,6 +42,7 @@ type batch struct {
 func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
 	options := job.Config.Input.ReaderOptions()
 	options.Workers = workers
+	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	in, err := source.Open(job.Splits[rec.Task], options)
 	if err != nil {
 		return err
@@ -55,6 +56,10 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	line := &assembly{job: job, in: in, advance: Consumed(in, job.Tell), parts: parts, rec: rec}
 	if err := line.run(ctx, workers); err != nil {
 		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
+	}
+	if missing := (*data.NoColumn)(nil); rec.Skipped[data.ReasonNoText] > 0 && rec.RowsOut == 0 && len(rec.Missing) == 0 &&
+		errors.As(source.NoText(job.Splits[rec.Task], options), &missing) { // of lines of JSON it is known at their end
+		rec.Missing = append(rec.Missing, missing.Problem())
 	}
 	rec.Sites = rec.Sites.Cut(recordedSites)
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()

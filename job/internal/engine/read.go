@@ -102,9 +102,5 @@ func ExpandFingerprints(inputs []string) ([]data.Split, error) {
 			return nil, fmt.Errorf("%s is a run that is not finished: finish it first, or name %s", in, filepath.Join(in, rundir.Fingerprints))
 		}
 	}
-	splits, err := source.ExpandFingerprints(inputs)
-	if errors.Is(err, source.ErrNoInput) || errors.Is(err, source.ErrFormat) {
-		err = fmt.Errorf("%w: name a run directory, or Parquet, CSV or TSV files of fingerprints; neardup run makes them from documents", err)
-	}
-	return splits, err
+	return source.ExpandFingerprints(inputs)
 }

@@ -111,6 +111,9 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) []uint64 {
 			s := rapid.SliceOfN(rapid.Uint64Range(0, 25), 0, 20).Draw(t, "set")
+			for i := range s {
+				s[i] *= 0x9e3779b97f4a7c15 // hashes are spread
+			}
 			slices.Sort(s)
 			return slices.Compact(s)
 		}), 0, 25).Draw(t, "sets")
@@ -127,10 +130,18 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 				}
 			}
 		}
-		var total int64
+		var elements, total int64
+		for _, set := range sets {
+			elements += int64(len(set))
+		}
+		var units []string
 		var done atomic.Int64
-		got, err := alike(context.Background(), sets, limit, 3, func(n int64, _ string) func(int64) {
+		got, err := alike(context.Background(), sets, limit, 3, func(n int64, unit string) func(int64) {
+			if done.Load() != total {
+				t.Errorf("%s begins at %d of %d", unit, done.Load(), total)
+			}
 			total += n
+			units = append(units, unit)
 			return func(n int64) { done.Add(n) }
 		})
 		if err != nil {
@@ -139,8 +150,8 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("%+v: %v, want %v", limit, got, want)
 		}
-		if done.Load() != total {
-			t.Fatalf("%d of %d elements are told of", done.Load(), total)
+		if done.Load() != total || total < 3*elements || !slices.Equal(units, []string{"features counted", "features ranked", "features compared"}) {
+			t.Fatalf("%d of %d elements are told of, in %q", done.Load(), total, units)
 		}
 	})
 }

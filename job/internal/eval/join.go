@@ -47,16 +47,19 @@ func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, er
 // Efficient Similarity Joins for Near Duplicate Detection, WWW 2008).
 func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass engine.Pass) ([]Found, error) {
 	j := join{limits: t}
-	var ranks int
 	var elements int64
-	j.sets, ranks = byRarity(sets)
-	j.index = make([][]posting, ranks)
 	for i := range sets {
 		if len(sets[i]) > 0 {
 			j.order = append(j.order, int32(i))
 			elements += int64(len(sets[i]))
 		}
 	}
+	var ranks int
+	var err error
+	if j.sets, ranks, err = byRarity(ctx, sets, elements, pass); err != nil {
+		return nil, err
+	}
+	j.index = make([][]posting, ranks)
 	size := func(i int32) int { return len(sets[i]) }
 	slices.SortFunc(j.order, func(a, b int32) int { return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a, b)) })
 	for place, i := range j.order {
@@ -65,7 +68,7 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass eng
 			j.index[rank] = append(j.index[rank], posting{int32(place), int32(set.n - len(set.ranks) + k)})
 		}
 	}
-	advance := pass.Begin(elements, "features") // a large set takes longer than a small one
+	advance := pass.Begin(elements, "features compared") // a large set takes longer than a small one
 	parts := make([][]Found, workers)
 	var wait sync.WaitGroup
 	for w := range workers {
@@ -173,33 +176,62 @@ func (s rankedSet) prefix(same int) []uint32 {
 	return s.ranks[:max(0, len(s.ranks)-same+1)]
 }
 
-// byRarity ranks the hashes of several sets: the fewer have one, the lower its
-// rank. ranks is how many there are.
-func byRarity(sets [][]uint64) (ranked []rankedSet, ranks int) {
-	all := slices.Concat(sets...)
-	slices.Sort(all)
+// byRarity ranks the hashes of several sets, each ascending: the fewer have one,
+// the lower its rank. ranks is how many there are.
+func byRarity(ctx context.Context, sets [][]uint64, elements int64, pass engine.Pass) (ranked []rankedSet, ranks int, err error) {
+	const bits = 6 // of a hash: those that begin alike are counted together
 	type hash struct {
 		value uint64
 		sets  int
 	}
 	var common []hash
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && all[n] == all[0] {
-			n++
+	var some []uint64
+	counted := make([]int, len(sets)) // of each set's hashes
+	advance := pass.Begin(elements, "features counted")
+	for first := range uint64(1 << bits) {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
 		}
-		if n > 1 {
-			common = append(common, hash{all[0], n})
+		some = some[:0]
+		for i, set := range sets {
+			from := counted[i]
+			for counted[i] < len(set) && set[counted[i]]>>(64-bits) == first {
+				counted[i]++
+			}
+			some = append(some, set[from:counted[i]]...)
 		}
-		all = all[n:]
+		slices.Sort(some)
+		for rest := some; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n] == rest[0] {
+				n++
+			}
+			if n > 1 {
+				common = append(common, hash{rest[0], n})
+			}
+			rest = rest[n:]
+		}
+		advance(int64(len(some)))
 	}
-	slices.SortFunc(common, func(a, b hash) int { return cmp.Or(cmp.Compare(a.sets, b.sets), cmp.Compare(a.value, b.value)) })
+	advance = pass.Begin(elements+int64(len(common)), "features ranked")
+	next := make([]uint32, len(sets)+2) // rank of a hash that so many sets have
+	for _, h := range common {
+		next[h.sets+1]++
+	}
+	for n := range next[1:] {
+		next[n+1] += next[n]
+	}
 	rank := make(map[uint64]uint32, len(common))
-	for r, h := range common {
-		rank[h.value] = uint32(r)
+	for _, h := range common { // ascending
+		rank[h.value] = next[h.sets]
+		next[h.sets]++
+		advance(1)
 	}
 	ranked = make([]rankedSet, len(sets))
 	for i, set := range sets {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
 		ranked[i].n = len(set)
 		for _, h := range set {
 			if r, ok := rank[h]; ok {
@@ -207,6 +239,7 @@ func byRarity(sets [][]uint64) (ranked []rankedSet, ranks int) {
 			}
 		}
 		slices.Sort(ranked[i].ranks)
+		advance(int64(len(set)))
 	}
-	return ranked, len(common)
+	return ranked, len(common), nil
 }

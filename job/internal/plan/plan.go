@@ -115,6 +115,9 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 	if err != nil {
 		return nil, err
 	}
+	if err := source.CheckColumns(splits, cfg.Input.ReaderOptions()); err != nil {
+		return nil, err
+	}
 	p := &Plan{Splits: len(splits), Lanes: map[string]int{}, Planted: map[string]int64{}}
 	s := &sampler{plan: p, cfg: cfg}
 	if err := s.read(ctx, splits, o); err != nil {

@@ -72,9 +72,11 @@ func (t *tally) largest(n int) []group {
 	return list
 }
 
-// shown lists at most n names and the others together.
+// shown lists at most n names, those of most documents first, and the others
+// together.
 func (t *tally) shown(n int) []group {
 	list := t.largest(n)
+	slices.SortStableFunc(list, func(a, b group) int { return cmp.Compare(b.Documents, a.Documents) })
 	rest := t.total
 	for _, g := range list {
 		rest.add(counts{-g.Documents, -g.Matched, -g.Left})

@@ -38,3 +38,15 @@ func TestTally(t *testing.T) {
 		t.Errorf("%+v of %d, cut %t", got, len(tally.names), tally.cut)
 	}
 }
+
+// The heaviest are shown, in order of their documents.
+func TestShown(t *testing.T) {
+	tally := newTally(10)
+	tally.add([]byte("matched"), counts{Documents: 5, Matched: 5})
+	tally.add([]byte("large"), counts{Documents: 7})
+	tally.add([]byte("small"), counts{Documents: 1})
+	want := []group{{"large", counts{Documents: 7}}, {"matched", counts{Documents: 5, Matched: 5}}, {others, counts{Documents: 1}}}
+	if got := tally.shown(2); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

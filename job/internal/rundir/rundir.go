@@ -227,7 +227,7 @@ type Manifest struct {
 func ReadManifest(path string) (m Manifest, err error) {
 	err = ReadJSON(filepath.Join(path, ManifestFile), &m)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s is no run directory: name the folder that neardup run --out made: %w", path, err)
+		err = fmt.Errorf("%s is no run directory: name the folder that neardup run --out made", path)
 	}
 	return m, err
 }
@@ -304,9 +304,12 @@ func firstDifference(a, b json.RawMessage) string {
 	first := ""
 	for section, fields := range want {
 		for name, w := range fields {
+			if name == "max_bad" { // it may change while the run goes on
+				continue
+			}
 			h, _ := json.Marshal(have[section][name])
 			v, _ := json.Marshal(w)
-			if s := fmt.Sprintf("%s.%s is %s there, %s here", section, name, h, v); string(h) != string(v) && (first == "" || s < first) {
+			if s := fmt.Sprintf("%s.%s is %s there, %s here", section, name, stated(h), stated(v)); string(h) != string(v) && (first == "" || s < first) {
 				first = s
 			}
 		}
@@ -315,6 +318,14 @@ func firstDifference(a, b json.RawMessage) string {
 		return "a file that the settings name has changed"
 	}
 	return first
+}
+
+// stated is a setting's value as JSON, for people.
+func stated(value []byte) string {
+	if string(value) == "null" {
+		return "not set"
+	}
+	return string(value)
 }
 
 // Finished reports whether the run has its success marker.
@@ -406,6 +417,7 @@ type TaskRecord struct {
 	Digest    string           `json:"digest,omitempty"`   // SHA-256 of the bytes it read
 	Bytes     int64            `json:"bytes"`              // of input
 	Encoding  string           `json:"encoding,omitempty"` // of the text that it read, where it is not UTF-8; see data.SourceReader
+	Missing   []string         `json:"missing,omitempty"`  // columns that its file lacks, as data.NoColumn says it
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason

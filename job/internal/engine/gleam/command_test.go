@@ -135,6 +135,42 @@ func survives(t *testing.T, sample, here string, blows []blow) {
 	}
 }
 
+// TestMistakeOnCluster types columns that are not there: what a worker finds, a
+// cluster's run says as a run on this machine does, with the same exit code, and
+// once.
+func TestMistakeOnCluster(t *testing.T) {
+	needCluster(t)
+	if testing.Short() {
+		t.Skip("it builds the command")
+	}
+	t.Parallel()
+	c, dir := startCluster(t, 2, 4), t.TempDir()
+	foreign := filepath.Join(dir, "foreign.csv")
+	if err := os.WriteFile(foreign, []byte("编号,正文\na,1\n"), 0o644); err != nil { //nolint:gosec // workers read it
+		t.Fatal(err)
+	}
+	for i, args := range [][]string{
+		{"match", foreign},
+		{"match", foreign, "--id-column", "编号"},
+		{"match", foreign, "--id-column", "id"},
+		{"run", foreign},
+	} {
+		var said [2]string
+		for j, engine := range [][]string{nil, {"--engine", "gleam", "--master", c.master}} {
+			out := filepath.Join(dir, fmt.Sprint("out-", i, j))
+			cmd := exec.Command(buildCommand(t), append(append(args, "--out", out), engine...)...)
+			text, _ := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != 2 {
+				t.Errorf("%v %v: exit code %d", args, engine, code)
+			}
+			said[j] = string(text)
+		}
+		if !strings.Contains(said[0], "there are: 编号, 正文: name ") || said[1] != said[0] {
+			t.Errorf("%v: on a cluster it says %son this machine %s", args, said[1], said[0])
+		}
+	}
+}
+
 // submit starts submit.sh with the program, and returns what it says.
 func submit(t *testing.T, binary string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()

@@ -75,7 +75,7 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 		return nil
 	}
 	return e.splits(ctx, job, splitFlow{
-		stage: stageEarlier, missing: missing, undone: "parts of the library are not joined",
+		stage: stageEarlier, missing: missing, undone: "parts of the library not joined",
 		advanced: func(p attempt.Progress) int64 {
 			if p.Stage != stageEarlier {
 				return 0

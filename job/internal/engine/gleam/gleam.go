@@ -17,10 +17,12 @@ package gleam
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -73,7 +75,7 @@ func (e *Engine) Restarts() int64 { return e.roster.Restarts() }
 type splitFlow struct {
 	stage    string
 	missing  []int  // tasks
-	undone   string // what can be said of them, for errors
+	undone   string // what they are called, for errors
 	advanced func(attempt.Progress) int64
 	// prepare assigns the missing tasks to workers, names the files that they
 	// read, and returns what they are told.
@@ -102,7 +104,7 @@ func (e *Engine) splits(ctx context.Context, job *engine.Job, f splitFlow) error
 			return err
 		}
 		r.Kept += progress
-		undone := fmt.Sprintf("%d of %d %s", len(f.missing), all, f.undone)
+		undone := fmt.Sprintf("%s: %d of %d", f.undone, len(f.missing), all)
 		r.Lost = undone + "; the others are kept"
 		if len(f.missing) > 0 {
 			return attempt.Lost("%s", undone)
@@ -111,10 +113,11 @@ func (e *Engine) splits(ctx context.Context, job *engine.Job, f splitFlow) error
 	}))
 }
 
-// named puts the stage before an error, for callers that do not say it.
+// named puts the stage before an error, for callers that do not say it. A mistake
+// of the command line is the same wherever it shows.
 func named(stage string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.As(err, new(*data.NoColumn)) {
+		return err
 	}
 	return fmt.Errorf("%s: %w", stage, err)
 }

@@ -309,7 +309,7 @@ func TestNightlySmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.dump(t, "2026-11-20", "a.jsonl", "123")
-	n.night(t, 65, "2026-11-20 has 3 bytes in 1 files, the nights before it had 8 in 2: ", "--still", "0")
+	n.night(t, 65, "2026-11-20 has 3 bytes in 1 file, the nights before it had 8 bytes in 2 files: ", "--still", "0")
 	n.dump(t, "2026-11-21", "a.jsonl", "12345678")
 	n.night(t, 65, "--force-small 2026-11-20", "--still", "0", "--force-small", "2026-11-21")
 	n.night(t, 65, "--force-small 2026-11-20", "--still", "0", "--least", "38") // of the bytes

@@ -40,7 +40,7 @@ type splitPayload struct {
 // finished in an attempt that failed is not run again.
 func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks []int, done func(rundir.TaskRecord) error) error {
 	return e.splits(ctx, job, splitFlow{
-		stage: stage, missing: slices.Clone(tasks), undone: "splits are not done",
+		stage: stage, missing: slices.Clone(tasks), undone: "splits not done",
 		advanced: func(p attempt.Progress) int64 { return p.Bytes },
 		prepare: func(s *attempt.Spec, agents []cluster.Agent, missing []int) (payload any, err error) {
 			s.Assigned = deal(missing, lanes(agents, job.Config.Execution.Workers, len(missing)), func(t int) int64 { return splitSize(job.Splits[t]) })

@@ -135,9 +135,8 @@ func (w *worker) half() error {
 // fail sends the failure to the next stage, which passes it on, and notes it
 // in the attempt's folder.
 func (w *worker) fail(err error) error {
-	f := attempt.Failure{Stage: w.Stage, Task: w.Task, Split: w.split, Host: w.Host, Message: err.Error()}
-	f.Died = errors.As(err, new(*attempt.LostError))
-	f.Lost = lostRows(err)
+	f := attempt.Failure{Stage: w.Stage, Task: w.Task, Split: w.split, Host: w.Host, Lost: lostRows(err)}
+	f.Of(err)
 	const limit = 64 << 10
 	if len(f.Message) > limit {
 		f.Message = f.Message[:limit] + " …"

@@ -3,10 +3,12 @@
 package attempt
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -22,9 +24,24 @@ type Failure struct {
 	Lost bool `json:",omitempty"`
 	// Died is true when the task's process was ended from outside.
 	Died bool `json:",omitempty"`
+	// What the submitting command decides on, as it decides on it where the task
+	// runs in its own process: a column that is not there, rows not conserved.
+	Missing      *data.NoColumn `json:",omitempty"`
+	NotConserved bool           `json:",omitempty"`
+}
+
+// Of has the failure say what err does.
+func (f *Failure) Of(err error) {
+	f.Message = err.Error()
+	f.Died = errors.As(err, new(*LostError))
+	_ = errors.As(err, &f.Missing)
+	f.NotConserved = errors.Is(err, rundir.ErrNotConserved)
 }
 
 func (f *Failure) Error() string {
+	if f.Stage == "" {
+		return f.Message
+	}
 	where := fmt.Sprintf("%s task %d", f.Stage, f.Task)
 	if f.Split != "" {
 		where += " (" + f.Split + ")"
@@ -33,6 +50,26 @@ func (f *Failure) Error() string {
 		where += " on " + f.Host
 	}
 	return where + ": " + f.Message
+}
+
+// Unwrap returns what the task's error was, of that which is decided on.
+func (f *Failure) Unwrap() (all []error) {
+	if f.Missing != nil {
+		all = append(all, f.Missing)
+	}
+	if f.NotConserved {
+		all = append(all, rundir.ErrNotConserved)
+	}
+	return all
+}
+
+// Mistake returns the failure in the task's own words if it is a mistake of the
+// command line, which no other attempt and no other host mends; else nil.
+func (f *Failure) Mistake() error {
+	if f.Missing == nil {
+		return nil
+	}
+	return &Failure{Message: f.Message, Missing: f.Missing}
 }
 
 // LostError is a failure of the cluster, not of a task: another attempt may go

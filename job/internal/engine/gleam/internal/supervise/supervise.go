@@ -93,7 +93,12 @@ func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agen
 			return fmt.Errorf("%w; what is finished is kept: the same command goes on from there", err)
 		}
 		var failure *attempt.Failure
-		again := errors.As(err, &failure) && !failure.Lost && !failure.Died && failure.Stage+failure.Message == last
+		if errors.As(err, &failure) {
+			if mistake := failure.Mistake(); mistake != nil {
+				return mistake
+			}
+		}
+		again := failure != nil && !failure.Lost && !failure.Died && failure.Stage+failure.Message == last
 		if n == r.Attempts || again {
 			return fmt.Errorf("%w after %d of %d attempts: %w; %s: see %s, then run the same command again: it goes on from what is finished",
 				ErrFailed, n, r.Attempts, err, cmp.Or(r.Lost, "no task was begun"), r.Job.Dir.Path(rundir.Logs))
