@@ -219,7 +219,7 @@ func TestUsersFence(t *testing.T) {
 			t.Errorf("left behind: %v", processes(k.state))
 		}
 	})
-	if out := call("up", "--agents", "1", "--slots", "4"); !strings.Contains(out, "knows 1 of 1 agents") {
+	if out := call("up", "--agents", "1", "--slots", "4"); !strings.Contains(out, "knows 1 of 1 agent") {
 		t.Fatalf("up: %s", out)
 	}
 	k.killKeeper("fence")
@@ -232,7 +232,7 @@ func TestUsersFence(t *testing.T) {
 			}
 		}
 	}
-	if out := call("status"); !strings.Contains(out, "knows 1 of 1 agents") {
+	if out := call("status"); !strings.Contains(out, "knows 1 of 1 agent") {
 		t.Errorf("status: %s", out)
 	}
 }
