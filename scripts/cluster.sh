@@ -539,6 +539,7 @@ remote() { ssh -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCount
 # there HOST COMMAND: run a command of this script on another host. Its state
 # folder is ~/.local/state/neardup/agent. What is a secret, the token and the
 # environment's store, goes there by standard input: arguments are for all to see.
+# shellcheck disable=SC2016 # the other host's shell expands them
 there() {
   {
     declare -f
