@@ -284,7 +284,7 @@ func nightsWithFaults(n *nightly) {
 			n.Logf("night %s: only root can make that an agent %s", night, f.name)
 			f = nightFaults[0]
 		}
-		agent := 1 + r.IntN(2) // the first of several hosts has the master, and the command
+		agent := 1 + r.IntN(2)                                  // the first of several hosts has the master, and the command
 		delay := time.Duration(r.IntN(2000)) * time.Millisecond // a night takes 3 s
 		out := filepath.Join(dir, "gleam-"+night)
 		mend := make(chan func(), 1)
