@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -49,7 +47,8 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 	limit := job.Config.Execution.MemoryLimit()
 	counts := make([][]uint64, documents.Parts()) // by split, by table
 	bands := engine.NewRepeats(documents.Len()*sketch.Bands, limit/2)
-	err := eachSplit(documents, func(split int) error {
+	workers := runtime.GOMAXPROCS(0)
+	err := engine.Parallel(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 		counts[split] = make([]uint64, p.tables)
 		return bands.Add(func(yield func(doc, key uint64)) error {
 			return p.eachKey(ctx, documents, split, func(r data.Keyed) {
@@ -62,7 +61,7 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 		})
 	})
 	if err == nil && p.rule.Bands {
-		err = eachSplit(documents, func(split int) error {
+		err = engine.Parallel(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 			return p.writeShared(ctx, job.Dir, documents, split, bands, counts[split])
 		})
 	}
@@ -110,16 +109,6 @@ func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split
 			return nil
 		})
 	})
-}
-
-// eachSplit calls f for all splits, on all cores.
-func eachSplit(documents *engine.Documents, f func(split int) error) error {
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for split := range documents.Parts() {
-		group.Go(func() error { return engine.Guard(func() error { return f(split) }) })
-	}
-	return group.Wait()
 }
 
 // sharedBands reads which bands of the documents from first to last − 1 are
