@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,8 @@ import (
 )
 
 // TestClear kills a flow's processes and removes its files, and nobody
-// else's.
+// else's. The flows' numbers are this process's own: Clear looks at the whole
+// host, and other packages' tests start flows there at the same time.
 func TestClear(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "execute"), []byte("read line\n"), 0o644); err != nil {
@@ -33,9 +35,9 @@ func TestClear(t *testing.T) {
 		}
 		return cmd
 	}
-	const hash = "4012345678"
+	hash, otherHash := fmt.Sprint("40", os.Getpid()), fmt.Sprint("41", os.Getpid())
 	one, two := filepath.Join(dir, "agent-0", hash), filepath.Join(dir, "agent-1", hash)
-	other := filepath.Join(dir, "agent-1", "77")
+	other := filepath.Join(dir, "agent-1", otherHash)
 	a, b, stays := start(one), start(two), start(other)
 	rows := filepath.Join(dir, "agent-1", "f"+hash+"-d3-s0-45331.dat")
 	if err := os.WriteFile(rows, nil, 0o644); err != nil {
@@ -58,7 +60,7 @@ func TestClear(t *testing.T) {
 			t.Errorf("%s is left", path)
 		}
 	}
-	if found, err := processes("77"); err != nil || len(found) != 1 || attempt.Gone(other) {
+	if found, err := processes(otherHash); err != nil || len(found) != 1 || attempt.Gone(other) {
 		t.Errorf("the other flow has %v, %v", found, err)
 	}
 	if err := stays.Process.Kill(); err != nil {
