@@ -151,7 +151,9 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	}
 	limit := cfg.Execution.MemoryLimit()
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+	// Go may overstep its limit for a moment, and does not count the program's
+	// own pages: a 32nd is for both.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit - limit/32))
 	// A heap of a few megabytes is collected many times a second. Memory that
 	// is never touched takes none of the machine, and counts as heap.
 	defer runtime.KeepAlive(make([]byte, min(limit/64, 128<<20)))
