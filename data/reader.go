@@ -51,7 +51,7 @@ type ReaderOptions struct {
 	NoHeader   bool      // the columns of CSV and TSV are named 1, 2 and so on; no row names them
 	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll
 	HTML       string    // HTMLMain (default) or HTMLVisible
-	Workers    int       // goroutines that decompress and convert the pages of a WARC file; 0 or 1: none but the caller's
+	Workers    int       // goroutines that make documents of the pages of a WARC file; 0 or 1: none but the caller's
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
 
 	// Missing, if not nil, is told of a column that must be there and is not,

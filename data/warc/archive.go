@@ -1,7 +1,6 @@
 package warc
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -62,17 +61,12 @@ func openArchive(split data.Split, o data.ReaderOptions) (a *archive, err error)
 			err = errors.Join(err, raw.Close())
 		}
 	}()
-	in := bufio.NewReaderSize(raw, blockSize)
-	c, err := newCodec(in)
-	if err != nil {
-		return nil, err
-	}
 	a = &archive{path: split.Path, raw: raw}
-	if a.members, err = newMembers(in, raw.Consumed()-int64(in.Buffered()), c, o.Workers); err != nil {
+	if a.members, err = newMembers(raw); err != nil {
 		return nil, err
 	}
 	a.fresh = true
-	switch c.compression {
+	switch a.members.compression {
 	case stream.Gzip: // a file that does not even start as one is none
 		if err := a.openMember(); err != nil {
 			a.members.close()
@@ -85,12 +79,12 @@ func openArchive(split data.Split, o data.ReaderOptions) (a *archive, err error)
 }
 
 // plain reports whether the file is not compressed, so that it has no members.
-func (a *archive) plain() bool { return a.members.codec.compression == stream.Plain }
+func (a *archive) plain() bool { return a.members.compression == stream.Plain }
 
 // openMember starts the member that stands at the current place.
 func (a *archive) openMember() error {
 	a.member = a.members.offset()
-	if err := a.members.open(); err != nil {
+	if err := a.members.decoder.reset(a.members.in); err != nil {
 		return err
 	}
 	a.buf, a.bufErr = nil, nil
@@ -124,7 +118,7 @@ func (a *archive) nextMember() error {
 			}
 			return io.EOF
 		}
-		if a.members.codec.starts(head) {
+		if a.members.starts(head) {
 			if err := a.openMember(); err == nil {
 				break
 			} else if a.members.input.Failed != nil {
@@ -135,7 +129,7 @@ func (a *archive) nextMember() error {
 			}
 		}
 		zero = zero && head[0] == 0
-		if err := a.members.discard(); err != nil {
+		if _, err := a.members.in.Discard(1); err != nil {
 			return err
 		}
 		skipped++
@@ -205,7 +199,7 @@ func (a *archive) span() error {
 	if err != nil {
 		return err
 	}
-	if len(head) < 4 || !a.members.codec.starts(head) {
+	if len(head) < 4 || !a.members.starts(head) {
 		return io.EOF
 	}
 	if a.openMember() != nil {
@@ -281,7 +275,7 @@ func IsVersion(line []byte) bool {
 
 // place is the offset of a record that starts here.
 func (a *archive) place() int64 {
-	if a.members.codec.compression == stream.Gzip && a.fresh && !a.opened {
+	if a.members.compression == stream.Gzip && a.fresh && !a.opened {
 		return a.member
 	}
 	return a.pos
