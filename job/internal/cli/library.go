@@ -277,11 +277,10 @@ func newLibraryCompact(std streams) *cobra.Command {
 	cmd := ofLibrary(&cobra.Command{
 		Use:   "compact LIBRARY",
 		Short: "Erase what was deleted, and join small files",
-		Long: `Rewrites the files that hold rows of deleted documents or expired nights, so
-that their bytes are gone from the disk, and joins successive small files of
-a night; files of several nights, as earlier programs made, come apart.
-Needs room for the largest file that it makes. An interrupted compaction
-keeps what it did.`,
+		Long: `Rewrites the files that hold rows of deleted documents, so that their bytes
+are gone from the disk, and joins successive small files of a night. Needs
+room for the largest file that it makes. An interrupted compaction keeps
+what it did.`,
 		Example: "  neardup library compact lib/",
 	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
 		if rows < 1 {

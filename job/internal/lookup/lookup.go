@@ -474,15 +474,15 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 		if !ok {
 			continue
 		}
-		night, ok := m.At(file, h.Row)
-		if !ok || !now.counts(m, night, file, h) {
+		night, ok := m.NightOf(file)
+		if !ok || !now.counts(m, night.Name, file, h) {
 			continue
 		}
 		found, same := x.judge(verifier, v, h)
 		if !same {
 			continue
 		}
-		found.Night = night
+		found.Night = night.Name
 		x.take(a, byID, found)
 	}
 	slices.SortFunc(a.Matches, func(p, q Match) int {
