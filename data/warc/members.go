@@ -20,12 +20,8 @@ import (
 // header that says so is damaged.
 const usualWindow = 128 << 20
 
-// bufSize is how much of a file is read at once, pieceSize how much of a member
-// is decompressed at once.
-const (
-	bufSize   = 64 << 10
-	pieceSize = 64 << 10
-)
+// bufSize is how much of a file is read at once.
+const bufSize = 64 << 10
 
 // decoder decompresses one member after the other: gzip members or zstandard
 // frames, which can be decompressed without those before them.
@@ -204,13 +200,11 @@ type members struct {
 	input       input
 	in          *bufio.Reader // of input
 	decoder     decoder       // nil: the file is not compressed
-	piece       []byte
 }
 
 // newMembers looks at the beginning of a file, and reads its dictionary.
 func newMembers(from io.Reader) (*members, error) {
-	m := &members{piece: make([]byte, pieceSize)}
-	m.input.Reader = from
+	m := &members{input: input{Watched: stream.Watched{Reader: from}}}
 	m.in = bufio.NewReaderSize(&m.input, bufSize)
 	head, err := m.peek()
 	if err != nil {
@@ -256,23 +250,13 @@ func (m *members) peek() ([]byte, error) {
 	return head, nil
 }
 
-// read returns the next bytes of the member, which are valid until the next
-// call, and what follows them: io.EOF where it ends, another error where it
-// is damaged, nil where there is more.
-func (m *members) read() ([]byte, error) {
-	var from io.Reader = m.in
-	if m.decoder != nil {
-		from = m.decoder
+// Read reads on in the member: io.EOF where it ends, another error where it is
+// damaged.
+func (m *members) Read(p []byte) (int, error) {
+	if m.decoder == nil {
+		return m.in.Read(p)
 	}
-	n := 0
-	for n < len(m.piece) {
-		k, err := from.Read(m.piece[n:])
-		n += k
-		if err != nil {
-			return m.piece[:n], err
-		}
-	}
-	return m.piece, nil
+	return m.decoder.Read(p)
 }
 
 func (m *members) close() {
