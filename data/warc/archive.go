@@ -39,8 +39,8 @@ type archive struct {
 	member int64         // where the member starts in the file
 	pos    int64         // in the uncompressed stream
 	fresh  bool          // nothing of the member was read yet
-	opened bool   // the next member was opened already
-	inside bool   // a record or line, which may go on in the next member
+	opened bool          // the next member was opened already
+	inside bool          // a record or line, which may go on in the next member
 	done   bool
 	resync bool // what is passed over now was counted as a damaged record
 
@@ -86,7 +86,7 @@ func (a *archive) plain() bool { return a.members.compression == stream.Plain }
 // openMember starts the member that stands at the current place.
 func (a *archive) openMember() error {
 	a.member = a.members.offset()
-	if err := a.members.decoder.reset(a.members.in); err != nil {
+	if err := a.members.open(); err != nil {
 		return err
 	}
 	a.in.Reset(a.members)

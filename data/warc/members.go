@@ -200,6 +200,7 @@ type members struct {
 	input       input
 	in          *bufio.Reader // of input
 	decoder     decoder       // nil: the file is not compressed
+	err         error         // that ended the member
 }
 
 // newMembers looks at the beginning of a file, and reads its dictionary.
@@ -250,13 +251,23 @@ func (m *members) peek() ([]byte, error) {
 	return head, nil
 }
 
+// open starts the member at the place; an error if none starts there.
+func (m *members) open() error {
+	m.err = nil
+	return m.decoder.reset(m.in)
+}
+
 // Read reads on in the member: io.EOF where it ends, another error where it is
-// damaged.
-func (m *members) Read(p []byte) (int, error) {
-	if m.decoder == nil {
-		return m.in.Read(p)
+// damaged, each again and again: a decoder may go on behind it.
+func (m *members) Read(p []byte) (n int, err error) {
+	switch {
+	case m.err != nil:
+	case m.decoder == nil:
+		n, m.err = m.in.Read(p)
+	default:
+		n, m.err = m.decoder.Read(p)
 	}
-	return m.decoder.Read(p)
+	return n, m.err
 }
 
 func (m *members) close() {
