@@ -1,7 +1,8 @@
 // Package sorted is a lookup store of files of its own, without a server: for
 // each part a file that is mapped into memory, in which every table's
-// documents stand in order of value. A look-up touches a few pages of each
-// part. It never changes a file.
+// documents stand in order of value, with an index of where the leading bits
+// of a value start. A look-up touches a few pages of each part. It never
+// changes a file.
 package sorted
 
 import (
@@ -63,6 +64,12 @@ const magic = "ndlookup3"
 // blockBytes is the size of the blocks that have checksums: a page, which is
 // read as a whole anyway.
 const blockBytes = 4 << 10
+
+// topBits is how many leading bits of a value the index of a table with so many
+// postings has.
+func topBits(t lookup.Table, postings uint64) int {
+	return min(t.Width, bits.Len64(postings), 16)
+}
 
 // Open opens the folder at dir, which is made when it is not there. Files of
 // another schema or another format are removed: what a store holds is derived
@@ -231,6 +238,15 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 		tables[i] = nil
 		slices.Sort(postings)
 		directory = append(directory, uint64(t.Width), flag(t.Prints), uint64(len(postings)), w.at)
+		top := topBits(t, uint64(len(postings)))
+		tops := make([]uint64, 1<<top+1)
+		for _, p := range postings {
+			tops[p>>32>>(t.Width-top)+1]++
+		}
+		for j := range tops[1:] {
+			tops[j+1] += tops[j]
+		}
+		w.uint64s(tops)
 		w.uint64s(postings)
 		if t.Prints {
 			w.each(postings, lo)
@@ -344,6 +360,8 @@ type part struct {
 
 type table struct {
 	lookup.Table
+	top      int      // bits of a value that tops tells
+	tops     []uint64 // where the postings of these bits start, and end
 	postings []uint64 // ascending: a value, and the place among the part's documents of one that has it
 	lo, hi   []uint64 // of tables with Prints; hi of 128 bits only
 }
@@ -414,7 +432,8 @@ func (p *part) read(schema lookup.Schema) bool {
 		if t.Table != schema.Tables[i] || p.offsets == nil {
 			return false
 		}
-		t.postings = take(count)
+		t.top = topBits(t.Table, count)
+		t.tops, t.postings = take(1<<t.top+1), take(count)
 		if t.Prints {
 			t.lo = take(count)
 			if schema.Bits == 128 {
@@ -467,11 +486,16 @@ func (p *part) check(from, to uintptr) {
 
 // span is where the postings of a value stand.
 func (p *part) span(t *table, value uint32) (from, to int) {
-	find := func(from int, least uint64) int {
-		return from + sort.Search(len(t.postings)-from, func(i int) bool { return read(p, t.postings, from+i, from+i+1)[0]>>32 >= least })
+	at := int(value >> (t.Width - t.top))
+	tops := read(p, t.tops, at, at+2)
+	from, to = int(tops[0]), int(tops[1])
+	if t.Width == t.top {
+		return from, to
 	}
-	from = find(0, uint64(value))
-	return from, find(from, uint64(value)+1)
+	find := func(least uint64) int {
+		return from + sort.Search(to-from, func(i int) bool { return read(p, t.postings, from+i, from+i+1)[0]>>32 >= least })
+	}
+	return find(uint64(value)), find(uint64(value) + 1)
 }
 
 // near is a document that a table gave.
