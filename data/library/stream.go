@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -109,22 +110,12 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 		rows += g.end - g.first
 	}
 	advance := l.begin(rows, "rows")
-	work := make(chan group)
+	var next atomic.Int64
 	eg, ctx := errgroup.WithContext(ctx)
-	eg.Go(func() error {
-		defer close(work)
-		for _, g := range groups {
-			select {
-			case work <- g:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
 	for worker := range workers {
 		eg.Go(func() error {
-			for g := range work {
+			for i := next.Add(1) - 1; i < int64(len(groups)); i = next.Add(1) - 1 {
+				g := groups[i]
 				if err := l.streamGroup(ctx, g, o.Columns, func(b *Batch) error { return visit(worker, b) }); err != nil {
 					return err
 				}
