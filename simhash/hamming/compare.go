@@ -1,7 +1,10 @@
 package hamming
 
 import (
+	"context"
 	"math/bits"
+	"slices"
+	"sync"
 )
 
 // A scope says what the fingerprints at hand have in common: they agree on one
@@ -37,12 +40,15 @@ const (
 
 // A comparer finds the pairs of a bucket. It is the workspace of one worker.
 type comparer[F Fingerprint] struct {
+	ctx    context.Context
 	k      int
 	simd   bool
-	pool   *pool[F]
 	emit   func(a, b *F, distance int)
 	levels [maxDepth + 1]level[F]
 	hits   [4096]hit
+
+	idle    chan *comparer[F] // others, that a large group may be given; nil: none
+	working *sync.WaitGroup   // of them all
 }
 
 // level is the workspace of one depth of recursion.
@@ -167,12 +173,27 @@ func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth i
 	c.compare(l, n, f)
 	for _, g := range l.large {
 		values := l.values[g.from:g.to]
-		if c.pool != nil && c.pool.ctx.Err() != nil {
+		if c.ctx.Err() != nil {
 			return
 		}
-		if len(values) < 4*largeGroup || !c.pool.offer(values, *f) {
+		if len(values) < 4*largeGroup || !c.give(values, *f) {
 			c.split(values, *f, depth+1)
 		}
+	}
+}
+
+// give has an idle worker split a group, if there is one.
+func (c *comparer[F]) give(values []F, f scope) bool {
+	select {
+	case other := <-c.idle:
+		values = slices.Clone(values)
+		c.working.Go(func() {
+			other.split(values, f, 0)
+			c.idle <- other
+		})
+		return true
+	default:
+		return false
 	}
 }
 
@@ -181,7 +202,7 @@ func (c *comparer[F]) compare(l *level[F], n int, f *scope) {
 	block, offset := 0, 1
 	reach := l.reach[:(n+lanes-1)/lanes]
 	for block < len(reach) {
-		if c.pool != nil && c.pool.ctx.Err() != nil {
+		if c.ctx.Err() != nil {
 			return
 		}
 		var found int

@@ -1,6 +1,7 @@
 package hamming
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -15,7 +16,7 @@ type Joiner[F Fingerprint] struct {
 
 // NewJoiner returns a Joiner.
 func NewJoiner[F Fingerprint]() *Joiner[F] {
-	return &Joiner[F]{c: comparer[F]{simd: haveSIMD}}
+	return &Joiner[F]{c: comparer[F]{ctx: context.Background(), simd: haveSIMD}}
 }
 
 // Bucket visits the pairs within plan.Distance of values that belong to table
