@@ -117,38 +117,6 @@ func (c *comparer[F]) key(v []F, f scope, free Uint128, depth int) {
 	l.group(c, ends, n, &f, depth)
 }
 
-// ascending is key(v, f, 0) for a key of leading bits and values that ascend
-// and have slack: they are compared in place. Groups are of those that agree
-// above shift, which the key includes.
-func (c *comparer[F]) ascending(v []F, f scope, shift uint) {
-	n := len(v)
-	if n < 2 {
-		return
-	}
-	l := &c.levels[0]
-	l.reserve(n)
-	if len(l.ends) < n {
-		l.ends = make([]uint32, n+n/8)
-	}
-	ends := l.ends[:n]
-	groups := 0
-	last := lowBits(&v[0], shift)
-	for i := range v {
-		// Written for each, kept where a group ends: no branch.
-		ends[groups] = uint32(i)
-		next := lowBits(&v[i], shift)
-		if next != last {
-			groups++
-		}
-		last = next
-	}
-	ends[groups] = uint32(n)
-	own := l.values
-	l.values = v[:n+slack]
-	l.group(c, ends[:groups+1], n, &f, 0)
-	l.values = own
-}
-
 // group compares inside the groups of l.values[:n].
 func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth int) {
 	blocks := (n + lanes - 1) / lanes

@@ -3,7 +3,6 @@ package hamming
 import (
 	"context"
 	"math/bits"
-	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -17,7 +16,6 @@ type join[F Fingerprint] struct {
 	ctx     context.Context
 	plan    *Plan
 	k       int // at most plan.k
-	top     int // all values agree on the bits from here on
 	workers int
 	simd    bool
 	done    func(tables int64)
@@ -29,7 +27,7 @@ type join[F Fingerprint] struct {
 // copy a key makes of them they stay in a core's second-level cache.
 const bucketTarget = 32 << 10
 
-// run joins values, which ascend and have slack.
+// run joins values.
 func (j *join[F]) run(values []F) error {
 	var working sync.WaitGroup
 	idle := make(chan *comparer[F], j.workers) // those for which there is no bucket any more
@@ -38,13 +36,12 @@ func (j *join[F]) run(values []F) error {
 	}
 	for t := range j.plan.tables {
 		list, bounds, free := j.route(values, t)
-		sorted := &list[0] == &values[0]
 		var next atomic.Int64
 		for range j.workers {
 			c := <-idle
 			working.Go(func() {
 				for b := next.Add(1); int(b) < len(bounds) && j.ctx.Err() == nil; b = next.Add(1) {
-					j.bucket(c, t, list[bounds[b-1]:bounds[b]], sorted, free)
+					j.bucket(c, t, list[bounds[b-1]:bounds[b]], free)
 				}
 				idle <- c
 			})
@@ -59,16 +56,10 @@ func (j *join[F]) run(values []F) error {
 }
 
 // bucket compares inside a bucket of table t.
-func (j *join[F]) bucket(c *comparer[F], t int, values []F, sorted bool, free Uint128) {
+func (j *join[F]) bucket(c *comparer[F], t int, values []F, free Uint128) {
 	tb := &j.plan.tables[t]
 	for key := tb.from; key < tb.to; key++ {
-		f := scope{keys: j.plan.keys, from: key, to: key + 1}
-		width := j.plan.keys[key].ones()
-		if sorted && width <= j.top && j.plan.keys[key] == span(j.top-width, width) {
-			c.ascending(values[:len(values):len(values)+slack], f, uint(j.top-width))
-			continue
-		}
-		c.key(values, f, free, 0)
+		c.key(values, scope{keys: j.plan.keys, from: key, to: key + 1}, free, 0)
 	}
 }
 
@@ -84,38 +75,10 @@ func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128
 	if tb.width <= lead && len(tb.pieces) == 1 {
 		free = tb.block.not()
 	}
-	if j.leads(t, lead) {
-		// Ascending values are in order of their leading block.
-		order := min(lead, tb.width)
-		size := 1 << order
-		bounds := make([]int, size+1)
-		bounds[size] = len(values)
-		for b := 1; b < size; b++ {
-			rest := values[bounds[b-1]:]
-			bounds[b] = bounds[b-1] + sort.Search(len(rest), func(i int) bool {
-				return lowBits(&rest[i], uint(j.top-order))&uint64(size-1) >= uint64(b)
-			})
-		}
-		return values, bounds, free
-	}
 	if j.work == nil {
 		j.work = huge.Slice[F](len(values))
 	}
 	by, _ := newSpread(tb.block, everything, lead, bucketHash)
 	bounds = newPartition(values, 1<<lead, j.workers, bySpread[F](by)).scatter(j.work, nil, nil)
 	return j.work[:len(values)], bounds, free
-}
-
-// leads says whether ascending fingerprints are in order of the buckets of
-// table t: whether its block begins with the first bits of them, enough for
-// lead bits or for the whole block.
-func (j *join[F]) leads(t, lead int) bool {
-	tb := &j.plan.tables[t]
-	top := j.top
-	for _, p := range tb.pieces {
-		if p.shift+p.width == top {
-			top = p.shift
-		}
-	}
-	return j.top-top >= min(lead, tb.width)
 }
