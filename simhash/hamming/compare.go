@@ -79,6 +79,14 @@ func (c *comparer[F]) groupTarget() int {
 	return int(joiningBy(c.simd).group)
 }
 
+// bucket compares those of v that agree on a key of table t. All of v are known
+// to agree outside free.
+func (c *comparer[F]) bucket(plan *Plan, t int, v []F, free Uint128) {
+	for key := plan.tables[t].from; key < plan.tables[t].to; key++ {
+		c.key(v, scope{keys: plan.keys, from: key, to: key + 1}, free, 0)
+	}
+}
+
 // key compares those of v that agree on key f.from. All of v are known to
 // agree outside free.
 func (c *comparer[F]) key(v []F, f scope, free Uint128, depth int) {
@@ -274,7 +282,7 @@ func (c *comparer[F]) split(v []F, f scope, depth int) {
 		c.all(v, &f, depth)
 		return
 	}
-	keys := plan.deposit(vary)
+	keys := plan.onto(vary).keys
 	if !worthwhile(v, keys) {
 		c.all(v, &f, depth)
 		return

@@ -185,7 +185,8 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 func (ix *Index[F]) group(values []F, outer *scope, workers, depth int) *node[F] {
 	n := len(values) - slack
 	vary := varying(values[:n])
-	if plan := fitPlan(values[:n], ix.set.bits, ix.k, ix.model); len(plan.regions) > 0 {
+	if plan := choosePlan(vary.ones(), ix.k, n, ix.model); len(plan.regions) > 0 {
+		plan = plan.onto(vary)
 		need := int64(n) * int64(len(plan.keys)) * (int64(unsafe.Sizeof(values[0])) + 2)
 		if need <= ix.room && worthwhile(values[:n], plan.keys) {
 			ix.room -= need

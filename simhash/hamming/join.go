@@ -41,7 +41,7 @@ func (j *join[F]) run(values []F) error {
 			c := <-idle
 			working.Go(func() {
 				for b := next.Add(1); int(b) < len(bounds) && j.ctx.Err() == nil; b = next.Add(1) {
-					j.bucket(c, t, list[bounds[b-1]:bounds[b]], free)
+					c.bucket(j.plan, t, list[bounds[b-1]:bounds[b]], free)
 				}
 				idle <- c
 			})
@@ -55,30 +55,21 @@ func (j *join[F]) run(values []F) error {
 	return nil
 }
 
-// bucket compares inside a bucket of table t.
-func (j *join[F]) bucket(c *comparer[F], t int, values []F, free Uint128) {
-	tb := &j.plan.tables[t]
-	for key := tb.from; key < tb.to; key++ {
-		c.key(values, scope{keys: j.plan.keys, from: key, to: key + 1}, free, 0)
-	}
-}
-
 // route brings values to the buckets of table t; fingerprints of one block
 // value are in one bucket, in which all agree outside the free bits.
 func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128) {
 	lead := min(bits.Len(uint(len(values)/bucketTarget)), 14)
 	tb := &j.plan.tables[t]
-	if lead == 0 || tb.width == 0 {
+	if lead == 0 || tb.block.isZero() {
 		return values, []int{0, len(values)}, everything
-	}
-	free = everything
-	if tb.width <= lead && len(tb.pieces) == 1 {
-		free = tb.block.not()
 	}
 	if j.work == nil {
 		j.work = huge.Slice[F](len(values))
 	}
 	by, _ := newSpread(tb.block, everything, lead, bucketHash)
+	if free = everything; by.mul != bucketHash { // a number for each value of the block
+		free = tb.block.not()
+	}
 	bounds = newPartition(values, 1<<lead, j.workers, bySpread[F](by)).scatter(j.work, nil, nil)
 	return j.work[:len(values)], bounds, free
 }

@@ -72,7 +72,7 @@ func (s *Set[F]) plan(k int, asked *Plan, m *model) (*Plan, error) {
 		return nil, err
 	}
 	if asked == nil {
-		return fitPlan(s.values, s.bits, k, m), nil
+		return choosePlan(s.bits, k, len(s.values), m), nil
 	}
 	if asked.k < k || asked.bits != s.bits {
 		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", asked, s.bits, k, errPlan)

@@ -259,7 +259,7 @@ func (s *spiller[F]) table() *spill.Buckets { return s.buckets(s.blocks, width[F
 
 // putBlock deals a fingerprint, which record holds, by its block in a table.
 func (s *spiller[F]) putBlock(to *spill.Dealer, table int, f F, record []byte) error {
-	return to.Put(mapper.Shard(data.Keyed{Key: hamming.Block(s.plan, table, f)}, s.blocks), record, nil)
+	return to.Put(bucketOf(hamming.Block(s.plan, table, f), s.blocks), record, nil)
 }
 
 // nearTable joins the buckets of a table, deals what it finds by the first
