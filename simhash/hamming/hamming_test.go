@@ -506,7 +506,7 @@ func TestCollapseLarge(t *testing.T) {
 	}
 }
 
-// As many as are written by whole cache lines.
+// As many as take many buckets.
 func TestCollapseLines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("2.2 M fingerprints take seconds: skipped with -short")
