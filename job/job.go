@@ -138,9 +138,6 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if r.opened != nil {
-			err = errors.Join(err, r.opened.Close())
-		}
 		if r.library != nil {
 			err = errors.Join(err, r.library.Close())
 		}

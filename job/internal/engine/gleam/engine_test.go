@@ -126,11 +126,6 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := documents.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	var mu sync.Mutex
 	var equal []identical.Document
 	x := engine.Identities{Documents: documents, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
