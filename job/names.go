@@ -36,8 +36,7 @@ func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if err != nil {
 		return err
 	}
-	limit := r.config.Execution.MemoryLimit()
-	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Memory: limit / 8, Head: requestBytes})
+	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Head: requestBytes})
 	defer func() { err = errors.Join(err, asked.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
 		deal := asked.Dealer()
@@ -46,7 +45,7 @@ func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if err := errors.Join(err, r.askLargest(documents, asked.Dealer())); err != nil {
 		return err
 	}
-	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Memory: limit / 2, Head: answerBytes, Tail: true})
+	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Head: answerBytes, Tail: true})
 	defer func() { err = errors.Join(err, answers.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
 		deal := answers.Dealer()
