@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/simhash/internal/huge"
 	"github.com/neardup/neardup/simhash/jieba"
 )
 
@@ -107,7 +106,7 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 		} else {
 			w.coder = a.dictionary.NewCutter(a.options.HMM)
 		}
-		w.seen = huge.Slice[sighting](len(a.hashes))
+		w.seen = make([]sighting, len(a.hashes))
 		for id, h := range a.hashes {
 			w.seen[id].hash = h
 		}

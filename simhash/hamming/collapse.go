@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
-
-	"github.com/neardup/neardup/simhash/internal/huge"
 )
 
 // A Set holds fingerprints with the identical ones collapsed: the distinct
@@ -34,7 +32,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 	if uint64(n) > maxDocuments {
 		return nil, fmt.Errorf("hamming: %d fingerprints: write at most 2³² − 1", n)
 	}
-	s := &Set[F]{bits: width, values: huge.Slice[F](n), docs: huge.Slice[uint32](n)}
+	s := &Set[F]{bits: width, values: make([]F, n), docs: make([]uint32, n)}
 	workers := opt.workers()
 
 	// One pass through memory brings the fingerprints to buckets of about
@@ -72,7 +70,7 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 func (s *Set[F]) compact(bounds []int, first []uint32, workers int) {
 	sorted, m := s.values, int(first[len(first)-1])
 	s.spare.Store(&sorted)
-	s.values, s.starts = huge.Slice[F](m), huge.Slice[uint32](m+1)
+	s.values, s.starts = make([]F, m), make([]uint32, m+1)
 	s.starts[m] = uint32(len(sorted))
 	each(workers, len(bounds)-1, func() func(int) {
 		return func(b int) {
@@ -107,7 +105,7 @@ func (s *Set[F]) direct(workers int) {
 		top = diff(&s.values[0], &s.values[m-1]).length()
 	}
 	width := min(top, max(0, bits.Len(uint(m))-3))
-	s.dir = directory{uint(top - width), 1<<width - 1, huge.Slice[uint32](1<<width + 1)}
+	s.dir = directory{uint(top - width), 1<<width - 1, make([]uint32, 1<<width+1)}
 	const chunk = 1 << 16
 	each(workers, m/chunk+1, func() func(int) {
 		return func(c int) {

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-
-	"github.com/neardup/neardup/simhash/internal/huge"
 )
 
 // A join finds the pairs within k of a list of distinct fingerprints:
@@ -64,7 +62,7 @@ func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128
 		return values, []int{0, len(values)}, everything
 	}
 	if j.work == nil {
-		j.work = huge.Slice[F](len(values))
+		j.work = make([]F, len(values))
 	}
 	by, _ := newSpread(tb.block, everything, lead, bucketHash)
 	if free = everything; by.mul != bucketHash { // a number for each value of the block

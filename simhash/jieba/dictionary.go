@@ -9,7 +9,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/simhash/internal/huge"
 	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
 
@@ -79,8 +78,8 @@ func load(file []byte) (*Dictionary, error) {
 	}
 	words := len(m.Weight)
 	d := &Dictionary{
-		nodes:   inPages(m.Nodes),
-		costs:   inPages(costs(m.Weight)),
+		nodes:   m.Nodes,
+		costs:   costs(m.Weight),
 		min:     m.Min,
 		start:   m.Start,
 		trans:   m.Trans,
@@ -126,13 +125,6 @@ func costs(weights []float64) []float64 {
 		costs = append(costs, -w)
 	}
 	return costs
-}
-
-// inPages copies a table that is read all over to large pages.
-func inPages[T any](table []T) []T {
-	t := huge.Slice[T](len(table))
-	copy(t, table)
-	return t
 }
 
 // use makes word id the user word u.
