@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // A stage ends, whatever it told, and leaves nothing on a terminal.
@@ -166,8 +167,29 @@ func TestProgressAsJSON(t *testing.T) {
 	}
 }
 
-// What the workers of a flow tell is summed up by step, and the time that is
-// left follows from the bytes.
+// How far the stage under way is stands in the run directory.
+func TestStatusTellsTheTimeLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	dir, err := rundir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	if err := dir.Adopt(rundir.Manifest{Version: rundir.LayoutVersion, Command: job.CommandMatch, Config: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	(&screen{file: filepath.Join(path, rundir.Scratch, progressFile)}).write(pace{Stage: "match", Done: 5, Total: 10, Left: 30})
+	status, err := readStatus(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := status.print(&out); err != nil || !strings.Contains(out.String(), "neardup match, running") || !strings.Contains(out.String(), "30s left") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// What the workers of a flow tell is summed up by step.
 func TestFlowStatus(t *testing.T) {
 	run := t.TempDir()
 	workers := filepath.Join(run, "tmp", "gleam-00000000000000aa", "workers")
@@ -187,15 +209,5 @@ func TestFlowStatus(t *testing.T) {
 	want := []flowStatus{{Step: "segment", Tasks: 2, Done: 1, Hosts: 2, In: 30, Out: 120, Seconds: 2}, {Step: "partial", Tasks: 1, Hosts: 1, In: 60}}
 	if err != nil || !slices.Equal(steps, want) {
 		t.Errorf("got %+v, %v, want %+v", steps, err, want)
-	}
-	now := time.Now()
-	s := stageStatus{Stage: "fingerprint", Done: 1, Tasks: 2, Bytes: 100, ETA: 30, started: now.Add(-30 * time.Second)}
-	s.readOn([]data.Split{{Size: 100, End: -1}, {Size: 900, End: -1}}, 500, now)
-	if s.ETA != 30 {
-		t.Errorf("half is read in 30 s: got %v s left, want 30", s.ETA)
-	}
-	s.readOn([]data.Split{{Size: 100, End: -1}, {Size: 900, End: -1}}, 0, now)
-	if s.ETA != 270 {
-		t.Errorf("a tenth is read in 30 s: got %v s left, want 270", s.ETA)
 	}
 }
