@@ -327,33 +327,17 @@ func (r *run) spool() ([]string, error) {
 	return inputs, nil
 }
 
-// tellEncodings says which files of lines were decoded, one line for each
-// encoding: it was mostly told from their bytes, and may be wrong.
-func (r *run) tellEncodings(records []rundir.TaskRecord) {
+// warn warns of files, by what each is named for: one line for each such thing.
+func (r *run) warn(records []rundir.TaskRecord, message, what string, named func(*rundir.TaskRecord) []string) {
 	sources := make(map[string][]string)
-	for _, rec := range records {
-		if rec.Encoding != "" {
-			sources[rec.Encoding] = append(sources[rec.Encoding], rec.Source)
+	for i := range records {
+		for _, thing := range named(&records[i]) {
+			sources[thing] = append(sources[thing], records[i].Source)
 		}
 	}
-	for _, encoding := range slices.Sorted(maps.Keys(sources)) {
-		files := slices.Compact(sources[encoding])
-		r.Log.Warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", encoding, "files", len(files), "first", files[0])
-	}
-}
-
-// tellMissing says which files lack a column that is asked for, one line for
-// each such column.
-func (r *run) tellMissing(records []rundir.TaskRecord) {
-	sources := make(map[string][]string)
-	for _, rec := range records {
-		for _, problem := range rec.Missing {
-			sources[problem] = append(sources[problem], rec.Source)
-		}
-	}
-	for _, problem := range slices.Sorted(maps.Keys(sources)) {
-		files := slices.Compact(sources[problem])
-		r.Log.Warn("files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem", problem, "files", len(files), "first", files[0])
+	for _, thing := range slices.Sorted(maps.Keys(sources)) {
+		files := slices.Compact(sources[thing])
+		r.Log.Warn(message, what, thing, "files", len(files), "first", files[0])
 	}
 }
 

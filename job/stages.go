@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -203,7 +204,10 @@ func (r *run) documents() (d *engine.Documents, err error) {
 
 // fingerprinted sums up the fingerprint tasks.
 func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) error {
-	r.tellEncodings(records)
+	// An encoding was mostly told from the bytes, and may be wrong.
+	r.warn(records, "files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
+		return strings.Fields(rec.Encoding)
+	})
 	r.leftOut(records)
 	exceeded, err := r.config.Input.BadLimit()
 	if err != nil {
@@ -245,7 +249,8 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 		return fmt.Errorf("%w: %s of %s%s, more than %s%s: look into %s, mend the input, or let them pass with --max-bad %d",
 			errTooManyBad, show.Number(s.Bad), show.Count(s.Records, "record"), counts(" (skipped: ", s.Skipped, ")"), limit, lacks, r.dir.Path(rundir.Quarantine), s.Bad)
 	}
-	r.tellMissing(records)
+	r.warn(records, "files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem",
+		func(rec *rundir.TaskRecord) []string { return rec.Missing })
 	return nil
 }
 

@@ -436,6 +436,11 @@ type SiteText struct {
 	Left      int64 `json:"left"`      // characters left out
 }
 
+// Plus is both together.
+func (s SiteText) Plus(t SiteText) SiteText {
+	return SiteText{s.Documents + t.Documents, s.Own + t.Own, s.Left + t.Left}
+}
+
 // SiteTexts are those of sites by name; it is empty for ids that are no URLs.
 type SiteTexts map[string]SiteText
 
@@ -443,10 +448,7 @@ type SiteTexts map[string]SiteText
 const OtherSites = "other sites"
 
 // Add adds to a site's.
-func (s SiteTexts) Add(site string, t SiteText) {
-	have := s[site]
-	s[site] = SiteText{have.Documents + t.Documents, have.Own + t.Own, have.Left + t.Left}
-}
+func (s SiteTexts) Add(site string, t SiteText) { s[site] = s[site].Plus(t) }
 
 // Largest lists the sites of which most was left out, at most n.
 func (s SiteTexts) Largest(n int) []string {
