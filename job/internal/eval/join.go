@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/neardup/neardup/job/internal/engine"
 )
@@ -70,20 +69,17 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass eng
 	}
 	advance := pass.Begin(elements, "features compared") // a large set takes longer than a small one
 	parts := make([][]Found, workers)
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() {
-			count := make([]int32, len(j.order))
-			for place := w; place < len(j.order) && ctx.Err() == nil; place += workers {
-				parts[w] = j.partners(parts[w], place, count)
-				advance(int64(size(j.order[place])))
-			}
-		})
-	}
-	wait.Wait()
+	err = engine.Parallel(ctx, workers, workers, func(ctx context.Context, w int) error {
+		count := make([]int32, len(j.order))
+		for place := w; place < len(j.order) && ctx.Err() == nil; place += workers {
+			parts[w] = j.partners(parts[w], place, count)
+			advance(int64(size(j.order[place])))
+		}
+		return ctx.Err()
+	})
 	found := slices.Concat(parts...)
 	slices.SortFunc(found, func(a, b Found) int { return a.compare(b.Pair) })
-	return found, ctx.Err()
+	return found, err
 }
 
 // join is what alike looks partners up in.
@@ -213,19 +209,11 @@ func byRarity(ctx context.Context, sets [][]uint64, elements int64, pass engine.
 		}
 		advance(int64(len(some)))
 	}
-	advance = pass.Begin(elements+int64(len(common)), "features ranked")
-	next := make([]uint32, len(sets)+2) // rank of a hash that so many sets have
-	for _, h := range common {
-		next[h.sets+1]++
-	}
-	for n := range next[1:] {
-		next[n+1] += next[n]
-	}
+	advance = pass.Begin(elements, "features ranked")
+	slices.SortFunc(common, func(a, b hash) int { return cmp.Or(cmp.Compare(a.sets, b.sets), cmp.Compare(a.value, b.value)) })
 	rank := make(map[uint64]uint32, len(common))
-	for _, h := range common { // ascending
-		rank[h.value] = next[h.sets]
-		next[h.sets]++
-		advance(1)
+	for i, h := range common {
+		rank[h.value] = uint32(i)
 	}
 	ranked = make([]rankedSet, len(sets))
 	for i, set := range sets {
