@@ -84,11 +84,11 @@ func (p Planned) String() string {
 	return string(p.Edit) + "=" + strconv.FormatFloat(p.Strength, 'g', -1, 64)
 }
 
-// ParsePlanned reads an edit with its strength, like drop=0.2. One that names
-// no strength gets the default.
-func ParsePlanned(s string, strength float64) (Planned, error) {
+// ParsePlanned reads an edit with its strength, like drop=0.2; of one that
+// names none that is 0.1.
+func ParsePlanned(s string) (Planned, error) {
 	name, value, has := strings.Cut(s, "=")
-	p := Planned{Edit(name), strength}
+	p := Planned{Edit(name), 0.1}
 	if has {
 		var err error
 		if p.Strength, err = strconv.ParseFloat(value, 64); err != nil {
