@@ -12,9 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -26,7 +23,7 @@ var style embed.FS
 // the templates "head", "rows", "side" and "foot", which says what made the page,
 // when, and by the settings that it is given.
 func Pages(files embed.FS, functions template.FuncMap) *template.Template {
-	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "made": made, "number": message.NewPrinter(language.English).Sprint, "noun": nounOf}).Funcs(functions)
+	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "made": made, "number": numberOf, "noun": nounOf}).Funcs(functions)
 	return template.Must(template.Must(t.ParseFS(style, "*.html")).ParseFS(files, "*.html"))
 }
 
