@@ -131,7 +131,7 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 			return docs, fmt.Errorf("%s is not text: name two files of text or HTML, or with --run two ids of a run", path)
 		}
 		var d data.Document
-		if kind := pageType("", path, body); kind == "text/html" {
+		if kind := pageType(path, body); kind == "text/html" {
 			err = warc.HTML(&d, body, kind, options)
 		} else {
 			err = warc.Plain(&d, body, kind, options)

@@ -32,7 +32,7 @@ import (
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
 	dir, index          string
-	serve, kind         string
+	serve               string
 	json, iKnow, detail bool
 	options             lookup.Options
 }
@@ -93,7 +93,6 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		fs.StringVar(&f.dir, "library", "", "folder of the library of previous nights")
 		fs.IntVarP(&f.options.Distance, "distance", "k", 0, "largest Hamming distance (default: the library's)")
 		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
-		fs.StringVar(&f.kind, "content-type", "", "text/plain, text/html, application/json (default: as found)")
 	})
 	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.index, "index", "", "folder, redis:// or hbase:// URL of the index (default: in the library)")
@@ -208,7 +207,7 @@ func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, pa
 	if err != nil {
 		return err
 	}
-	doc, err := x.Page(body, pageType(f.kind, path, body))
+	doc, err := x.Page(body, pageType(path, body))
 	if err != nil {
 		return err
 	}
@@ -247,10 +246,7 @@ func open(path string, stdin io.Reader) (io.ReadCloser, error) {
 }
 
 // pageType is the content type of a page.
-func pageType(given, path string, body []byte) string {
-	if given != "" {
-		return given
-	}
+func pageType(path string, body []byte) string {
 	switch filepath.Ext(path) {
 	case ".html", ".htm", ".xhtml":
 		return "text/html"
