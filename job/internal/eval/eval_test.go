@@ -136,14 +136,15 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 		}
 		var units []string
 		var done atomic.Int64
-		got, err := alike(context.Background(), sets, limit, 3, func(n int64, unit string) func(int64) {
+		l := Lab{options: Options{Workers: 3, Pass: func(n int64, unit string) func(int64) {
 			if done.Load() != total {
 				t.Errorf("%s begins at %d of %d", unit, done.Load(), total)
 			}
 			total += n
 			units = append(units, unit)
 			return func(n int64) { done.Add(n) }
-		})
+		}}}
+		got, err := l.alike(context.Background(), sets, limit)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,11 +32,6 @@ func (t limits) shortest(n int) int {
 	return ceil(t.jaccard * float64(n))
 }
 
-// alike finds every pair of the documents' sets that are alike.
-func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, error) {
-	return alike(ctx, sets, t, l.options.Workers, l.options.Pass)
-}
-
 // alike finds every pair of sets of hashes, each ascending, that are alike, and
 // returns them with their Jaccard similarity as the score, in order of the
 // pairs. It is exact: two sets that share s hashes have one in
@@ -44,8 +39,8 @@ func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, er
 // (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007), and
 // where it stands in either bounds what can follow (Xiao, Wang, Lin, Yu:
 // Efficient Similarity Joins for Near Duplicate Detection, WWW 2008).
-func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass engine.Pass) ([]Found, error) {
-	j := join{limits: t}
+func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, error) {
+	j, workers, pass := join{limits: t}, l.options.Workers, l.options.Pass
 	var elements int64
 	for i := range sets {
 		if len(sets[i]) > 0 {
