@@ -121,6 +121,9 @@ func TestPace(t *testing.T) {
 		{"tables", 0, 0, "s             10s", "[stage s seconds 10 tables 0]"},
 		{"features ranked", 1, 4, "s             [=====               ]  25 %  1 of 4 features ranked  0.1/s  10s  30s left",
 			"[stage s seconds 10 features_ranked 1 of 4 rate 0.1/s left 30s]"},
+		{"splits", 0, 1, "s             [                    ]   0 %  0 of 1 split  10s", "[stage s seconds 10 splits 0 of 1]"},
+		{"features ranked", 0, 1, "s             [                    ]   0 %  0 of 1 feature ranked  10s", "[stage s seconds 10 features_ranked 0 of 1]"},
+		{"rows", 1, 0, "s             1 row  0.1/s  10s", "[stage s seconds 10 rows 1 rate 0.1/s]"},
 		{"rows", 70, 0, "s             70 rows  7/s  10s", "[stage s seconds 10 rows 70 rate 7/s]"},
 	} {
 		now := time.Now()
