@@ -58,6 +58,10 @@ type ReaderOptions struct {
 	// and the file is read as if each of its records had no value in it: one
 	// without a text is a *BadRecord.
 	Missing func(*NoColumn)
+
+	// Unread, if not nil, is told of a file none of whose records can be read,
+	// which is then read as one *BadRecord that stands for all of them.
+	Unread func(*Unreadable)
 }
 
 // Bear returns nil for a *NoColumn that Missing is told of, else err.

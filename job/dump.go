@@ -27,7 +27,7 @@ type documents func(yield func(*data.Document) error) error
 // what it returns, one call at a time. That there are none is an error.
 func (d Dump) each(ctx context.Context, read func(documents) (merge func() error, err error)) error {
 	c := d.Config.Input
-	splits, err := source.Expand(d.Inputs, source.ExpandOptions{Format: c.Format, Encoding: c.Encoding, SplitBytes: c.SplitBytes})
+	splits, err := engine.Expand(d.Inputs, c, nil)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -220,7 +221,11 @@ func (r *run) open() (err error) {
 		if err != nil {
 			return err
 		}
-		if splits, err = r.expand(inputs); err != nil {
+		if splits, err = r.expand(inputs); errors.Is(err, source.ErrFormat) {
+			_, remedy, _ := strings.Cut(err.Error(), source.ErrFormat.Error()+": ")
+			return fmt.Errorf("%w: standard input: %s", source.ErrFormat, remedy)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -283,12 +288,7 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 		return engine.ExpandFingerprints(inputs)
 	}
 	var ignored []string
-	splits, err := source.Expand(inputs, source.ExpandOptions{
-		Format:     r.config.Input.Format,
-		Encoding:   r.config.Input.Encoding,
-		SplitBytes: r.config.Input.SplitBytes,
-		Ignored:    func(path string) { ignored = append(ignored, path) },
-	})
+	splits, err := engine.Expand(inputs, r.config.Input, func(path string) { ignored = append(ignored, path) })
 	if len(ignored) > 0 {
 		r.Log.Warn("files of unknown format, pipes and devices are not read", "files", len(ignored), "first", ignored[0])
 	}
@@ -303,16 +303,22 @@ const stdinFile = "stdin"
 
 // spool writes standard input to a file of the run directory, where a resumed
 // run and the clean dump can read it again, and puts the file in its place
-// among the inputs.
+// among the inputs. What an attempt left that did not come to be a run is not
+// this one's.
 func (r *run) spool() ([]string, error) {
 	path := r.dir.Path(rundir.State, stdinFile)
-	if _, err := os.Stat(path); err != nil {
+	_, spooled := os.Stat(path)
+	if _, begun := os.Stat(r.dir.Path(rundir.ManifestFile)); spooled != nil || begun != nil {
 		f, err := data.CreateAtomic(path)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.Copy(f, r.Stdin); err != nil {
+		n, err := io.Copy(f, r.Stdin)
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("standard input: %w", err), f.Abort())
+		}
+		if n == 0 {
+			return nil, errors.Join(fmt.Errorf("%w: standard input is empty: send the documents into it", errNoDocuments), f.Abort())
 		}
 		if err := f.Commit(); err != nil {
 			return nil, err

@@ -257,7 +257,13 @@ func ReadManifest(dir string) (*Manifest, error) {
 		if file := orphan(dir); file != "" {
 			return nil, fmt.Errorf("%w: %s is missing, but there is %s: put a backup of it in its place, or name a new folder", errDamaged, path, file)
 		}
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			return nil, fmt.Errorf("%w in %s, which holds other files: name the folder that `neardup run … --library` made", ErrNone, dir)
+		}
 		return nil, fmt.Errorf("%w in %s: `neardup run … --library %s` makes one", ErrNone, dir, dir)
+	}
+	if info, statErr := os.Stat(dir); err != nil && statErr == nil && !info.IsDir() {
+		return nil, fmt.Errorf("library: %s is a file: name the folder that `neardup run … --library` made", dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("library: %w", err)

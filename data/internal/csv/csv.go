@@ -58,7 +58,8 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 }
 
 // open reads the header, or numbers the columns of the first row. A file that
-// is empty, or damaged within it, has none, and no rows.
+// is empty, or damaged within it, has none, and no rows; one whose header is no
+// row is *data.Unreadable.
 func (t *table) open() error {
 	found, err := t.scanRow()
 	switch {
@@ -67,9 +68,9 @@ func (t *table) open() error {
 	case err != nil:
 		return fmt.Errorf("header row: %w", err)
 	case found == more:
-		return fmt.Errorf("header row: longer than %d bytes", t.limit)
+		return t.noHeader(fmt.Errorf("longer than %d bytes", t.limit))
 	case found == brokenRow:
-		return fmt.Errorf("header row: %w", t.scan.err)
+		return t.noHeader(t.scan.err)
 	}
 	t.take(t.in.Window()[:t.scan.at])
 	if t.bare {
@@ -82,8 +83,17 @@ func (t *table) open() error {
 	for i := range t.fields {
 		t.header = append(t.header, strings.TrimSpace(string(t.appendField(nil, i))))
 	}
+	if !t.bare && strings.Contains(strings.Join(t.header, ""), "\r") {
+		return &data.Unreadable{Err: errors.New("header row: the line ends are carriage returns alone: write others, as `tr '\\r' '\\n'` does")}
+	}
 	t.in.Advance(t.scan.at)
 	return nil
+}
+
+// noHeader says what is wrong with the row that should be the header, in which
+// the columns have their names.
+func (t *table) noHeader(err error) error {
+	return &data.Unreadable{Offset: t.in.Offset(), Err: fmt.Errorf("header row: %w: mend that row, or leave the file out", err)}
 }
 
 // errDamaged says that a compressed file is damaged within the row.

@@ -121,14 +121,14 @@ func (f *evalFlags) parse() (methods []eval.Method, err error) {
 	for _, name := range f.methods {
 		m, err := eval.Parse(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--methods: %w", err)
 		}
 		methods = append(methods, m)
 	}
 	for _, name := range f.edits {
 		edit, err := eval.ParsePlanned(name, f.strength)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--edits: %w", err)
 		}
 		f.planting.Edits = append(f.planting.Edits, edit)
 	}
@@ -285,14 +285,14 @@ func canvas(out io.Writer) (cells int, colour bool) {
 // input it comes from, or what is in that column.
 func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column string, pass passes) (*eval.Corpus, error) {
 	o := cfg.Input.ReaderOptions()
-	o.Missing = nil // what is measured is what was named
+	o.Missing, o.Unread = nil, nil // what is measured is what was named
 	if column != "" {
 		o.Columns.Title = column
 	}
 	var splits []data.Split
 	var from []string // the input that a split is of
 	for _, input := range inputs {
-		found, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding})
+		found, err := engine.Expand([]string{input}, cfg.Input, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -76,7 +76,7 @@ func Open(path string) (*Dir, error) {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
 	if len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(path, lockFile)); err != nil {
@@ -84,12 +84,12 @@ func Open(path string) (*Dir, error) {
 		}
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
 	lock := flock.New(filepath.Join(path, lockFile))
 	got, err := lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
 	if !got {
 		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", errInUse, path)
@@ -418,6 +418,7 @@ type TaskRecord struct {
 	Bytes     int64            `json:"bytes"`              // of input
 	Encoding  string           `json:"encoding,omitempty"` // of the text that it read, where it is not UTF-8; see data.SourceReader
 	Missing   []string         `json:"missing,omitempty"`  // columns that its file lacks, as data.NoColumn says it
+	Unread    string           `json:"unread,omitempty"`   // why no record of its file could be read
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
@@ -519,6 +520,17 @@ func (d *Dir) Record(stage string, task int) (r TaskRecord, done bool, err error
 		}
 	}
 	return r, true, nil
+}
+
+// Is reports whether a folder is a run directory, of a run that may have failed
+// before it had results.
+func Is(path string) bool {
+	for _, name := range []string{lockFile, Quarantine} {
+		if _, err := os.Stat(filepath.Join(path, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // IsRun reports whether the folder at path is a run directory, and whether its

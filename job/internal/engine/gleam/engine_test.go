@@ -281,7 +281,7 @@ func pairsEqualLocal(t *testing.T, c *testCluster, cfg config.Config, docs []dat
 }
 
 // dump writes JSONL files: several, one of them empty, one far larger than
-// the others, with records that cannot be used.
+// the others, with records that cannot be used, and files of which none can.
 func dump(t testing.TB, dir string) []data.Split {
 	t.Helper()
 	words := strings.Fields("crawl night page 网页 去重 指纹 相似 文档 the of near duplicate 中文 分词 cluster keeper")
@@ -300,6 +300,11 @@ func dump(t testing.TB, dir string) []data.Split {
 			fmt.Fprintf(&b, "{\"id\":\"d%d-%d\",\"title\":\"t\",\"text\":%q}\n", i, j, strings.Join(text, " "))
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"header.csv": "id,te\"xt\na,words\n", "cut.parquet": "PAR1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
