@@ -101,11 +101,11 @@ func ParsePlanned(s string, strength float64) (Planned, error) {
 func (p Planned) check() error {
 	s := p.Edit.statement()
 	if s == nil {
-		var names []Edit
+		var names []string
 		for _, e := range Edits() {
-			names = append(names, e.Name)
+			names = append(names, string(e.Name))
 		}
-		return fmt.Errorf("%w: edit %q: write some of %v", errPlanting, p.Edit, names)
+		return fmt.Errorf("%w: edit %q: write some of %s", errPlanting, p.Edit, strings.Join(names, ", "))
 	}
 	if !(p.Strength >= 0 && p.Strength <= s.Most) {
 		return fmt.Errorf("%w: %s of strength %v: write a number from 0 to %v", errPlanting, p.Edit, p.Strength, s.Most)
