@@ -63,9 +63,9 @@ var refused = map[string]string{
 	".xlsx": "spreadsheets are not read: save it as CSV",
 }
 
-// unread are formats of which nothing in a folder is read, by extension, with
+// noDumps are formats of which nothing in a folder is read, by extension, with
 // what to do about a file that was named.
-var unread = map[string]string{
+var noDumps = map[string]string{
 	".txt":  fileOfText,
 	".text": fileOfText,
 	".html": fileOfHTML,

@@ -233,7 +233,7 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 			if o.Ignored != nil && !aside(path) {
 				o.Ignored(path)
 			}
-			strange = cmp.Or(strange, unread[strings.ToLower(filepath.Ext(path))])
+			strange = cmp.Or(strange, noDumps[strings.ToLower(filepath.Ext(path))])
 			continue
 		}
 		if err != nil {
@@ -436,7 +436,7 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 			return nil, err
 		}
 		if split.Format == "" {
-			return nil, fmt.Errorf("%s: %w: %s", path, ErrFormat, o.remedy(cmp.Or(unread[strings.ToLower(filepath.Ext(path))], "name it with --format ("+formatList+"), or leave it out")))
+			return nil, fmt.Errorf("%s: %w: %s", path, ErrFormat, o.remedy(cmp.Or(noDumps[strings.ToLower(filepath.Ext(path))], "name it with --format ("+formatList+"), or leave it out")))
 		}
 	}
 	switch {

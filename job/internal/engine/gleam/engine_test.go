@@ -303,7 +303,7 @@ func dump(t testing.TB, dir string) []data.Split {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"header.csv": "id,te\"xt\na,words\n", "cut.parquet": "PAR1"} {
+	for name, text := range map[string]string{"part-2b.csv": "id,te\"xt\na,words\n", "part-2c.parquet": "PAR1"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
