@@ -247,9 +247,10 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	return splits, nil
 }
 
-// forbidden adds to an error what to do where a file may not be read.
+// forbidden adds to an error what to do where a file may not be read; a store's
+// errors say it themselves.
 func forbidden(err error) error {
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) && errors.As(err, new(*fs.PathError)) {
 		return fmt.Errorf("%w: let this user read it, or leave it out", err)
 	}
 	return err
