@@ -334,12 +334,14 @@ func latinNames(text []rune) (in [fewMax]bool) {
 
 // excluding has a bit for each closed set that a letter is of, of which one
 // excludes the others: who puts one in the place of another says something else.
-var excluding = func() map[rune]uint32 {
-	sets := map[rune]uint32{}
+var excluding = func() map[rune]uint64 {
+	sets := map[rune]uint64{}
 	for i, set := range []string{
-		"男女", "父母", "爸妈", "哥弟姐妹", "东南西北", "上中下", "前后", "左右", "内外", "大小", "高低", "多少", "新旧",
-		"开闭", "升降", "涨跌", "增减", "买卖", "胜负平", "冠亚季", "春夏秋冬", "早晚", "昨今明", "年月周日", "一二两三四五六七八九十百千万亿",
-		"甲乙丙丁戊己庚辛壬癸", "鼠牛虎兔龙蛇马羊猴鸡狗猪", "红橙黄绿青蓝紫黑白", "山河湖江海", "中美英法德俄日韩泰印", "足篮排乒羽网",
+		"男女", "父母", "爸妈", "哥弟姐妹", "东南西北", "上中下", "前后", "左右", "内外", "大小", "高低", "多少", "新旧", "有无", "真假",
+		"开闭", "进出", "升降", "涨跌", "增减", "买卖", "输赢", "生死", "胜负平", "冠亚季", "金银铜", "春夏秋冬", "早晚", "昨今明", "年月周日",
+		"一二两三四五六七八九十百千万亿", "甲乙丙丁戊己庚辛壬癸", "鼠牛虎兔龙蛇马羊猴鸡狗猪", "红橙黄绿青蓝紫黑白", "山河湖江海",
+		"中美英法德俄日韩泰印",   // as countries are called
+		"足篮排乒羽网曲垒棒手水冰", // as ball games are
 	} {
 		for _, c := range set {
 			sets[c] |= 1 << i
