@@ -69,6 +69,7 @@ const (
 	ReasonHTTPStatus  = "http_status"  // a response that is an error or redirect
 	ReasonDuplicateID = "duplicate_id" // the id appeared earlier in the dump
 	ReasonDeleted     = "deleted"      // the library was told to forget the id for good
+	ReasonUnreadable  = "unreadable"   // stands for all records of a file: see Unreadable
 )
 
 // BadRecord reports one record that was skipped.
@@ -95,6 +96,16 @@ func IsBadRecord(err error) (*BadRecord, bool) {
 	ok := errors.As(err, &b)
 	return b, ok
 }
+
+// Unreadable is the error for a file none of whose records can be read: what
+// names their columns, or says where they stand, is damaged.
+type Unreadable struct {
+	Offset int64 // of the damage
+	Err    error // what it is, and what to do about it
+}
+
+func (u *Unreadable) Error() string { return u.Err.Error() }
+func (u *Unreadable) Unwrap() error { return u.Err }
 
 // Split is the piece of the input that one task reads. Splits depend on the
 // input alone, never on the number of workers.

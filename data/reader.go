@@ -51,13 +51,17 @@ type ReaderOptions struct {
 	NoHeader   bool      // the columns of CSV and TSV are named 1, 2 and so on; no row names them
 	HTTPStatus string    // HTTPStatusOK (default) or HTTPStatusAll
 	HTML       string    // HTMLMain (default) or HTMLVisible
-	Workers    int       // goroutines that decompress and convert the pages of a WARC file; 0 or 1: none but the caller's
+	Workers    int       // goroutines that make documents of the pages of a WARC file; 0 or 1: none but the caller's
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
 
 	// Missing, if not nil, is told of a column that must be there and is not,
 	// and the file is read as if each of its records had no value in it: one
 	// without a text is a *BadRecord.
 	Missing func(*NoColumn)
+
+	// Unread, if not nil, is told of a file none of whose records can be read,
+	// which is then read as one *BadRecord that stands for all of them.
+	Unread func(*Unreadable)
 }
 
 // Bear returns nil for a *NoColumn that Missing is told of, else err.

@@ -240,7 +240,9 @@ func (d *decider) compare(ctx context.Context, s *sample) error {
 // together that not all of them are compared with each other.
 func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 	var of [2]data.View
-	if err := errors.Join(d.documents.View(a, &of[0]), d.documents.View(b, &of[1])); err != nil {
+	reader := d.documents.Reader()
+	defer reader.Close()
+	if err := errors.Join(reader.View(a, &of[0]), reader.View(b, &of[1])); err != nil {
 		return false, err
 	}
 	rule := engine.Rule(d.run.config.Match)

@@ -151,7 +151,7 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	if limit := d.run.config.Match.MaxPairs; d.counts.Pairs > limit {
 		return fmt.Errorf("%d pairs are more than %d: identical pages make the square of their number; raise match.max_pairs, or leave --pairs out and use the clusters", d.counts.Pairs, limit)
 	}
-	all := spill.New(d.documents.Parts(), spill.Options{Dir: d.run.dir.Path(rundir.Scratch, "all-pairs"), Memory: d.run.config.Execution.MemoryLimit() / 4, Head: pairs.RecordBytes})
+	all := spill.New(d.documents.Parts(), spill.Options{Dir: d.run.dir.Path(rundir.Scratch, "all-pairs"), Head: pairs.RecordBytes})
 	defer func() { err = errors.Join(err, all.Close()) }()
 	deal := all.Dealer()
 	var record []byte

@@ -25,9 +25,9 @@ type documents func(yield func(*data.Document) error) error
 
 // each calls read with the documents of every split, on the dump's workers, and
 // what it returns, one call at a time. That there are none is an error.
-func (d Dump) each(ctx context.Context, read func(documents) (merge func() error, err error)) error {
+func (d Dump) each(ctx context.Context, read func(documents) (merge func(), err error)) error {
 	c := d.Config.Input
-	splits, err := source.Expand(d.Inputs, source.ExpandOptions{Format: c.Format, Encoding: c.Encoding, SplitBytes: c.SplitBytes})
+	splits, err := engine.Expand(d.Inputs, c, nil)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,8 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func() error
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		return merge()
+		merge()
+		return nil
 	})
 	if err != nil || documents.Load() > 0 {
 		return err

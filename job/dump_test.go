@@ -10,7 +10,6 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/simhash/template"
 )
 
 // Whoever learns from a dump tells of all its bytes, as they are read.
@@ -26,7 +25,7 @@ func TestDumpTellsHowFarItIs(t *testing.T) {
 	for name, learn := range map[string]func(job.Dump) error{
 		"stop words": func(d job.Dump) error { _, err := d.StopWords(context.Background(), 0.5, 1); return err },
 		"templates": func(d job.Dump) error {
-			_, err := d.Templates(context.Background(), template.Options{})
+			_, err := d.Templates(context.Background())
 			return err
 		},
 	} {

@@ -27,13 +27,12 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	if err != nil {
 		return err
 	}
-	limit := r.config.Execution.MemoryLimit()
 	const head = state.NumberBytes + 1 + state.NumberBytes
-	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Memory: limit / 4, Head: head})
+	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Head: head})
 	defer func() { err = errors.Join(err, found.Close()) }()
 	var counts [identical.EqualShort + 1]atomic.Int64
 	x := engine.Identities{
-		Documents: documents, Rule: engine.Rule(r.config.Match), Workers: r.workers, Memory: limit, Pass: r.job.Pass,
+		Documents: documents, Rule: engine.Rule(r.config.Match), Workers: r.workers, Memory: r.config.Execution.MemoryLimit(), Pass: r.job.Pass,
 		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
 			return r.job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
 		},

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -138,9 +139,6 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if r.opened != nil {
-			err = errors.Join(err, r.opened.Close())
-		}
 		if r.library != nil {
 			err = errors.Join(err, r.library.Close())
 		}
@@ -220,7 +218,11 @@ func (r *run) open() (err error) {
 		if err != nil {
 			return err
 		}
-		if splits, err = r.expand(inputs); err != nil {
+		if splits, err = r.expand(inputs); errors.Is(err, source.ErrFormat) {
+			_, remedy, _ := strings.Cut(err.Error(), source.ErrFormat.Error()+": ")
+			return fmt.Errorf("%w: standard input: %s", source.ErrFormat, remedy)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -283,12 +285,7 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 		return engine.ExpandFingerprints(inputs)
 	}
 	var ignored []string
-	splits, err := source.Expand(inputs, source.ExpandOptions{
-		Format:     r.config.Input.Format,
-		Encoding:   r.config.Input.Encoding,
-		SplitBytes: r.config.Input.SplitBytes,
-		Ignored:    func(path string) { ignored = append(ignored, path) },
-	})
+	splits, err := engine.Expand(inputs, r.config.Input, func(path string) { ignored = append(ignored, path) })
 	if len(ignored) > 0 {
 		r.Log.Warn("files of unknown format, pipes and devices are not read", "files", len(ignored), "first", ignored[0])
 	}
@@ -303,16 +300,22 @@ const stdinFile = "stdin"
 
 // spool writes standard input to a file of the run directory, where a resumed
 // run and the clean dump can read it again, and puts the file in its place
-// among the inputs.
+// among the inputs. What an attempt left that did not come to be a run is not
+// this one's.
 func (r *run) spool() ([]string, error) {
 	path := r.dir.Path(rundir.State, stdinFile)
-	if _, err := os.Stat(path); err != nil {
+	_, spooled := os.Stat(path)
+	if _, begun := os.Stat(r.dir.Path(rundir.ManifestFile)); spooled != nil || begun != nil {
 		f, err := data.CreateAtomic(path)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.Copy(f, r.Stdin); err != nil {
+		n, err := io.Copy(f, r.Stdin)
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("standard input: %w", err), f.Abort())
+		}
+		if n == 0 {
+			return nil, errors.Join(fmt.Errorf("%w: standard input is empty: send the documents into it", errNoDocuments), f.Abort())
 		}
 		if err := f.Commit(); err != nil {
 			return nil, err
@@ -327,33 +330,17 @@ func (r *run) spool() ([]string, error) {
 	return inputs, nil
 }
 
-// tellEncodings says which files of lines were decoded, one line for each
-// encoding: it was mostly told from their bytes, and may be wrong.
-func (r *run) tellEncodings(records []rundir.TaskRecord) {
+// warn warns of files, by what each is named for: one line for each such thing.
+func (r *run) warn(records []rundir.TaskRecord, message, what string, named func(*rundir.TaskRecord) []string) {
 	sources := make(map[string][]string)
-	for _, rec := range records {
-		if rec.Encoding != "" {
-			sources[rec.Encoding] = append(sources[rec.Encoding], rec.Source)
+	for i := range records {
+		for _, thing := range named(&records[i]) {
+			sources[thing] = append(sources[thing], records[i].Source)
 		}
 	}
-	for _, encoding := range slices.Sorted(maps.Keys(sources)) {
-		files := slices.Compact(sources[encoding])
-		r.Log.Warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", encoding, "files", len(files), "first", files[0])
-	}
-}
-
-// tellMissing says which files lack a column that is asked for, one line for
-// each such column.
-func (r *run) tellMissing(records []rundir.TaskRecord) {
-	sources := make(map[string][]string)
-	for _, rec := range records {
-		for _, problem := range rec.Missing {
-			sources[problem] = append(sources[problem], rec.Source)
-		}
-	}
-	for _, problem := range slices.Sorted(maps.Keys(sources)) {
-		files := slices.Compact(sources[problem])
-		r.Log.Warn("files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem", problem, "files", len(files), "first", files[0])
+	for _, thing := range slices.Sorted(maps.Keys(sources)) {
+		files := slices.Compact(sources[thing])
+		r.Log.Warn(message, what, thing, "files", len(files), "first", files[0])
 	}
 }
 

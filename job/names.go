@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/neardup/neardup/job/internal/engine"
@@ -18,9 +17,6 @@ import (
 	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
-// largestFile has the largest clusters, as the summary tells of them.
-const largestFile = "largest.json"
-
 // Requests and answers of names, as records of package spill. A slot is the
 // place of an id among those that the tables of the split that asks have.
 const (
@@ -29,24 +25,22 @@ const (
 )
 
 // names gives each split the ids that its tables have: the requests are dealt
-// to the splits of those documents, and the answers back. The summary, too,
-// asks for some: as if it were one split more.
+// to the splits of those documents, and the answers back.
 func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
 		return err
 	}
-	limit := r.config.Execution.MemoryLimit()
-	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Memory: limit / 8, Head: requestBytes})
+	asked := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "asked"), Head: requestBytes})
 	defer func() { err = errors.Join(err, asked.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
 		deal := asked.Dealer()
 		return errors.Join(r.ask(documents, task, deal), deal.Flush())
 	})
-	if err := errors.Join(err, r.askLargest(documents, asked.Dealer())); err != nil {
+	if err != nil {
 		return err
 	}
-	answers := spill.New(documents.Parts()+1, spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Memory: limit / 2, Head: answerBytes, Tail: true})
+	answers := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, "answers"), Head: answerBytes, Tail: true})
 	defer func() { err = errors.Join(err, answers.Close()) }()
 	err = r.eachSplit(ctx, func(task int) error {
 		deal := answers.Dealer()
@@ -58,11 +52,25 @@ func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	err = r.eachSplit(ctx, func(task int) error {
 		return errors.Join(writeNames(r.dir.Path(rundir.StatePart(engine.NamesFolder, task)), answers, task), answers.Drop(task))
 	})
-	if err := errors.Join(err, r.nameLargest(answers, documents.Parts())); err != nil {
+	rec.Outputs = r.stateParts(engine.NamesFolder)
+	return err
+}
+
+// named reads the ids that the summary tells of the largest clusters.
+func (r *run) named(ctx context.Context, _ []rundir.TaskRecord) error {
+	documents, err := r.documents()
+	if err != nil {
 		return err
 	}
-	rec.Outputs = append([]string{filepath.Join(rundir.State, largestFile)}, r.stateParts(engine.NamesFolder)...)
-	return nil
+	ids := map[uint64]string{}
+	for _, c := range r.counts.Largest {
+		ids[c.Cluster], ids[c.Example] = "", ""
+	}
+	err = r.idsOf(ctx, documents, ids)
+	for _, c := range r.counts.Largest {
+		r.sum.Largest = append(r.sum.Largest, clusterSize{ID: cmp.Or(c.ID, ids[c.Cluster]), Example: ids[c.Example], Size: c.Size})
+	}
+	return err
 }
 
 // writeNames writes the names that a split was answered, in the order of slots.
@@ -105,45 +113,6 @@ func (a *asker) want(doc uint64) error {
 	a.record = state.AppendNumber(a.record, a.slot)
 	a.slot++
 	return a.deal.Put(a.documents.Part(doc), a.record, nil)
-}
-
-// askLargest deals the documents that the summary names.
-func (r *run) askLargest(documents *engine.Documents, deal *spill.Dealer) (err error) {
-	a := asker{documents: documents, deal: deal, task: documents.Parts()}
-	for _, c := range r.counts.Largest {
-		err = errors.Join(err, a.want(c.Cluster), a.want(c.Example))
-	}
-	return errors.Join(err, deal.Flush())
-}
-
-// nameLargest writes what the summary tells of the largest clusters.
-func (r *run) nameLargest(answers *spill.Buckets, asker int) error {
-	id := map[uint64]string{}
-	err := answers.Each(asker, func(head, name []byte) error {
-		id[state.Number(head[state.NumberBytes:])] = string(name)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	var largest largestClusters
-	for _, c := range r.counts.Largest {
-		largest.Largest = append(largest.Largest, clusterSize{ID: cmp.Or(c.ID, id[c.Cluster]), Example: id[c.Example], Size: c.Size})
-	}
-	return rundir.WriteJSON(r.dir.Path(rundir.State, largestFile), largest)
-}
-
-// largestClusters is what the state keeps of them.
-type largestClusters struct {
-	Largest []clusterSize `json:"largest"`
-}
-
-// named reads the largest clusters.
-func (r *run) named(context.Context, []rundir.TaskRecord) error {
-	var largest largestClusters
-	err := rundir.ReadJSON(r.dir.Path(rundir.State, largestFile), &largest)
-	r.sum.Largest = largest.Largest
-	return err
 }
 
 // ask deals the documents whose ids the tables of a split have, in the order in

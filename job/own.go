@@ -128,26 +128,22 @@ func (r *run) learned(_ context.Context, records []rundir.TaskRecord) (err error
 // ownText says what a run left out of its texts because the pages of a site
 // share it.
 type ownText struct {
-	Sampled   int64    `json:"sampled"`         // documents that it was learned from
-	Earlier   int64    `json:"earlier"`         // others, of sites of few pages, that earlier nights of the library sampled
-	Sites     int64    `json:"sites"`           // that they are of
-	Largest   int64    `json:"largest"`         // of them of the site that has most
-	Learned   int64    `json:"learned"`         // sites with a template
-	Known     int64    `json:"known,omitempty"` // others of which the library has one
-	Documents int64    `json:"documents"`       // of whose text a part was left out
-	Own       int64    `json:"own"`             // characters of their own
-	Left      int64    `json:"left"`            // characters left out
-	Most      []siteOf `json:"most"`            // at most five sites of which most was left out
+	Sampled int64 `json:"sampled"`         // documents that it was learned from
+	Earlier int64 `json:"earlier"`         // others, of sites of few pages, that earlier nights of the library sampled
+	Sites   int64 `json:"sites"`           // that they are of
+	Largest int64 `json:"largest"`         // of them of the site that has most
+	Learned int64 `json:"learned"`         // sites with a template
+	Known   int64 `json:"known,omitempty"` // others of which the library has one
+	rundir.SiteText
+	Most []siteOf `json:"most"` // at most five sites of which most was left out
 }
 
 // siteOf is a site of which text was left out.
 type siteOf struct {
-	Site      string `json:"site"`      // empty: documents whose ids are no URLs
-	Pages     int    `json:"pages"`     // that its template was learned from
-	Blocks    int    `json:"blocks"`    // of its template
-	Documents int64  `json:"documents"` // the same as of OwnText
-	Own       int64  `json:"own"`
-	Left      int64  `json:"left"`
+	Site   string `json:"site"`   // empty: documents whose ids are no URLs
+	Pages  int    `json:"pages"`  // that its template was learned from
+	Blocks int    `json:"blocks"` // of its template
+	rundir.SiteText
 }
 
 // shownSites is how many sites the summary names.
@@ -174,14 +170,13 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 	for _, rec := range records {
 		for site, t := range rec.Sites {
 			sites.Add(site, t)
-			o.Documents, o.Own, o.Left = o.Documents+t.Documents, o.Own+t.Own, o.Left+t.Left
+			o.SiteText = o.Plus(t)
 		}
 	}
 	delete(sites, rundir.OtherSites)
 	for _, site := range sites.Largest(shownSites) {
-		t := sites[site]
 		blocks, pages := r.job.Templates.Site([]byte(site))
-		o.Most = append(o.Most, siteOf{Site: site, Pages: pages, Blocks: blocks, Documents: t.Documents, Own: t.Own, Left: t.Left})
+		o.Most = append(o.Most, siteOf{site, pages, blocks, sites[site]})
 	}
 }
 

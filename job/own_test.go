@@ -18,7 +18,6 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/simhash/template"
 )
 
 // sitesLines are pages of two sites: a menu above and below, and between them
@@ -57,7 +56,7 @@ func TestOwnText(t *testing.T) {
 		t.Fatalf("as whole texts %d pages match: the test shows nothing", whole.Matched)
 	}
 
-	m, err := job.Dump{Config: cfg, Inputs: []string{in}, Workers: 2}.Templates(context.Background(), template.Options{})
+	m, err := job.Dump{Config: cfg, Inputs: []string{in}, Workers: 2}.Templates(context.Background())
 	if err != nil || m.Sites() != 2 {
 		t.Fatalf("%d sites, %v", m.Sites(), err)
 	}

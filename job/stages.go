@@ -2,7 +2,10 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -203,7 +206,10 @@ func (r *run) documents() (d *engine.Documents, err error) {
 
 // fingerprinted sums up the fingerprint tasks.
 func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) error {
-	r.tellEncodings(records)
+	// An encoding was mostly told from the bytes, and may be wrong.
+	r.warn(records, "files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
+		return strings.Fields(rec.Encoding)
+	})
 	r.leftOut(records)
 	exceeded, err := r.config.Input.BadLimit()
 	if err != nil {
@@ -234,18 +240,58 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 			continue
 		}
 		s.Bad += rec.Skipped[data.ReasonNoText]
-		if lacks == "" && len(rec.Missing) > 0 && rec.RowsOut == 0 {
-			lacks = fmt.Sprintf("; %s: %s", rec.Source, rec.Missing[0])
+		problem := rec.Unread
+		if len(rec.Missing) > 0 {
+			problem = rec.Missing[0]
+		}
+		if lacks == "" && problem != "" && rec.RowsOut == 0 {
+			lacks = fmt.Sprintf("; %s: %s", rec.Source, problem)
 		}
 	}
 	if s.Documents == 0 {
 		return r.noDocuments()
 	}
-	if limit := exceeded(s.Bad, s.Records); limit != "" {
-		return fmt.Errorf("%w: %s of %s%s, more than %s%s: look into %s, mend the input, or let them pass with --max-bad %d",
+	err = r.unread(records, exceeded)
+	if limit := exceeded(s.Bad, s.Records, s.Bad); limit != "" {
+		err = fmt.Errorf("%w: %s of %s%s, more than %s%s: look into %s, mend the input, or let them pass with --max-bad %d",
 			errTooManyBad, show.Number(s.Bad), show.Count(s.Records, "record"), counts(" (skipped: ", s.Skipped, ")"), limit, lacks, r.dir.Path(rundir.Quarantine), s.Bad)
 	}
-	r.tellMissing(records)
+	if err != nil {
+		return errors.Join(err, r.forgetUnread(records))
+	}
+	r.warn(records, "files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem",
+		func(rec *rundir.TaskRecord) []string { return rec.Missing })
+	return nil
+}
+
+// forgetUnread has the files that could not be read be read again when the run
+// goes on: they may be mended.
+func (r *run) forgetUnread(records []rundir.TaskRecord) (err error) {
+	for _, rec := range records {
+		if rec.Unread != "" {
+			err = errors.Join(err, os.Remove(r.dir.RecordPath(rec.Stage, rec.Task)))
+		}
+	}
+	return err
+}
+
+// unread names the files none of whose records could be read, unless so much of
+// the input stands in them that the run is not to go on.
+func (r *run) unread(records []rundir.TaskRecord, exceeded func(bad, total, count int64) string) error {
+	lost := int64(0)
+	for _, rec := range records {
+		if rec.Unread != "" {
+			lost += rec.Bytes
+			r.sum.Unreadable = append(r.sum.Unreadable, unread{rec.Source, rec.Unread})
+			r.Log.Warn("a file cannot be read, and the run has none of its records", "file", rec.Source, "problem", rec.Unread)
+		}
+	}
+	files := int64(len(r.sum.Unreadable))
+	if limit := exceeded(lost, r.sum.Bytes, files); limit != "" {
+		first := r.sum.Unreadable[0]
+		return fmt.Errorf("%w: %s, %s of the input's %s, cannot be read, more than %s: %s: %s; or let them pass with --max-bad %d",
+			errTooManyBad, show.Count(files, "file"), Bytes(lost), Bytes(r.sum.Bytes), limit, first.File, first.Problem, max(r.sum.Bad, files))
+	}
 	return nil
 }
 

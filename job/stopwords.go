@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -17,9 +16,6 @@ func (d Dump) StopWords(ctx context.Context, maxShare float64, minDocuments int)
 	if err := d.Config.Check(); err != nil {
 		return nil, err
 	}
-	if maxShare <= 0 || maxShare >= 1 || minDocuments < 1 {
-		return nil, fmt.Errorf("share %v, documents %d: write a share between 0 and 1, like 0.3, and a number of documents from 1", maxShare, minDocuments)
-	}
 	d.Config.Features.Stop, d.Config.Features.StopList = simhash.StopNone, ""
 	analyzer, release, err := engine.NewAnalyzer(d.Config.Features)
 	if err != nil {
@@ -28,7 +24,7 @@ func (d Dump) StopWords(ctx context.Context, maxShare float64, minDocuments int)
 	defer func() { err = errors.Join(err, release()) }()
 
 	var all simhash.StopTrainer
-	err = d.each(ctx, func(each documents) (merge func() error, err error) {
+	err = d.each(ctx, func(each documents) (merge func(), err error) {
 		var one simhash.StopTrainer
 		var features []simhash.Feature
 		w := analyzer.NewWorkspace()
@@ -37,7 +33,7 @@ func (d Dump) StopWords(ctx context.Context, maxShare float64, minDocuments int)
 			one.Add(features)
 			return nil
 		})
-		return func() error { all.Merge(&one); return nil }, err
+		return func() { all.Merge(&one) }, err
 	})
 	if err != nil {
 		return nil, err

@@ -17,20 +17,21 @@ import (
 // Summary is what a run did; it ends the program's standard output and stands
 // in the run directory.
 type Summary struct {
-	Command   string           `json:"command"`
-	Out       string           `json:"out"`
-	Splits    int              `json:"splits"`
-	Bytes     int64            `json:"bytes"`               // of input read
-	Records   int64            `json:"records"`             // documents, and what was skipped and is none
-	Documents int64            `json:"documents"`           // rows of the fingerprints table
-	Skipped   map[string]int64 `json:"skipped"`             // by reason; duplicate ids are documents too
-	Bad       int64            `json:"bad"`                 // skipped records that were unusable or stood twice
-	CutPages  int64            `json:"cut_pages"`           // documents whose page the input has only the beginning of
-	Lanes     map[string]int64 `json:"lanes"`               // documents by lane; normal ones are matched
-	Languages map[string]int64 `json:"languages,omitempty"` // documents by language; "" is not known
-	OwnText   *ownText         `json:"own_text,omitempty"`  // of a run that leaves out what sites share
-	Matched   int64            `json:"matched"`             // documents with a match
-	Method    *method          `json:"method,omitempty"`    // of a match
+	Command    string           `json:"command"`
+	Out        string           `json:"out"`
+	Splits     int              `json:"splits"`
+	Bytes      int64            `json:"bytes"`                // of input read
+	Records    int64            `json:"records"`              // documents, and what was skipped and is none
+	Documents  int64            `json:"documents"`            // rows of the fingerprints table
+	Skipped    map[string]int64 `json:"skipped"`              // by reason; duplicate ids are documents too
+	Bad        int64            `json:"bad"`                  // skipped records that were unusable or stood twice
+	Unreadable []unread         `json:"unreadable,omitempty"` // files none of whose records could be read
+	CutPages   int64            `json:"cut_pages"`            // documents whose page the input has only the beginning of
+	Lanes      map[string]int64 `json:"lanes"`                // documents by lane; normal ones are matched
+	Languages  map[string]int64 `json:"languages,omitempty"`  // documents by language; "" is not known
+	OwnText    *ownText         `json:"own_text,omitempty"`   // of a run that leaves out what sites share
+	Matched    int64            `json:"matched"`              // documents with a match
+	Method     *method          `json:"method,omitempty"`     // of a match
 	found
 	Kept    int64 `json:"kept"`    // documents in the clean dump
 	Dropped int64 `json:"dropped"` // documents that it leaves out
@@ -72,6 +73,12 @@ type method struct {
 	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
 }
 
+// unread is a file none of whose records could be read.
+type unread struct {
+	File    string `json:"file"`
+	Problem string `json:"problem"`
+}
+
 // clusterSize is a cluster with the representative of its first copies as example.
 type clusterSize struct {
 	ID      string `json:"cluster_id"`
@@ -95,6 +102,9 @@ type Output struct {
 	Bytes int64  `json:"bytes"`
 }
 
+// mostUnread is how many unreadable files are named.
+const mostUnread = 5
+
 // Print writes the summary for a person.
 func (s *Summary) Print(w io.Writer) error {
 	var b strings.Builder
@@ -107,6 +117,12 @@ func (s *Summary) Print(w io.Writer) error {
 	records, documents := s.passedOver()
 	if len(records) > 0 {
 		row("skipped", "%s of %s%s", show.Number(total(records)), show.Count(s.Records, "record"), counts(" (", records, ")"))
+	}
+	for i, u := range s.Unreadable[:min(len(s.Unreadable), mostUnread)] {
+		row(headed(i, "unreadable"), "%s: %s", u.File, u.Problem)
+	}
+	if more := len(s.Unreadable) - mostUnread; more > 0 {
+		row("", "and %s more", show.Count(more, "file"))
 	}
 	if len(documents) > 0 {
 		row("passed over", "%s%s", show.Count(total(documents), "document"), counts(" (", documents, ")"))

@@ -9,24 +9,18 @@ import (
 
 // Templates learns from a dump what the pages of each site share. Sites are
 // the hosts of ids that are URLs.
-func (d Dump) Templates(ctx context.Context, o template.Options) (*template.Model, error) {
+func (d Dump) Templates(ctx context.Context) (*template.Model, error) {
 	if err := d.Config.Check(); err != nil {
 		return nil, err
 	}
-	all, err := template.NewLearner(o)
-	if err != nil {
-		return nil, err
-	}
-	err = d.each(ctx, func(each documents) (merge func() error, err error) {
-		one, err := template.NewLearner(o)
-		if err != nil {
-			return nil, err
-		}
+	all := template.NewLearner()
+	err := d.each(ctx, func(each documents) (merge func(), err error) {
+		one := template.NewLearner()
 		err = each(func(doc *data.Document) error {
 			one.Add(template.Site(doc.ID), doc.ID, doc.Text)
 			return nil
 		})
-		return func() error { return all.Merge(one) }, err
+		return func() { all.Merge(one) }, err
 	})
 	if err != nil {
 		return nil, err

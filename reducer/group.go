@@ -55,123 +55,92 @@ func Partial(records []data.Keyed) Part {
 // used again. It stops at group's or a part's first error and returns it, and
 // with an error at a part out of order. It holds one group at a time.
 func Final(parts []Part, group func(entries []data.Entry) error) error {
-	m := merge{parts: parts, heads: make([]data.Entry, len(parts))}
-	for i := range parts {
-		ok, err := parts[i](&m.heads[i])
+	heads := make([]data.Entry, len(parts)) // the next entry of each part
+	var left []int                          // the parts that have one
+	for i, next := range parts {
+		more, err := next(&heads[i])
 		if err != nil {
 			return err
 		}
-		if ok {
-			m.heap = append(m.heap, i)
+		if more {
+			left = append(left, i)
 		}
-	}
-	for i := len(m.heap)/2 - 1; i >= 0; i-- {
-		m.down(i)
 	}
 	var g members
-	for len(m.heap) > 0 {
-		g.reset()
-		key := m.heads[m.heap[0]].Key
-		for len(m.heap) > 0 && m.heads[m.heap[0]].Key == key {
-			g.add(&m.heads[m.heap[0]])
-			if err := m.advance(); err != nil {
+	for len(left) > 0 {
+		key := heads[left[0]].Key
+		for _, i := range left[1:] {
+			key = min(key, heads[i].Key)
+		}
+		g.pieces, g.came = g.pieces[:0], g.came[:0]
+		rest := left[:0]
+		for _, i := range left {
+			more, err := g.take(parts[i], &heads[i], key)
+			if err != nil {
 				return err
 			}
+			if more {
+				rest = append(rest, i)
+			}
 		}
-		if err := group(g.close()); err != nil {
+		left = rest
+		if err := group(g.entries(key)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// merge is parts under way: a heap of those that have a next entry.
-type merge struct {
-	parts []Part
-	heads []data.Entry // the next entry of each part
-	heap  []int
-}
-
-// advance takes the next entry of the heap's first part.
-func (m *merge) advance() error {
-	i := m.heap[0]
-	head := &m.heads[i]
-	key, hi, lo := head.Key, head.Hi, head.Lo
-	ok, err := m.parts[i](head)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		last := len(m.heap) - 1
-		m.heap[0] = m.heap[last]
-		m.heap = m.heap[:last]
-	case compareBits(head.Key, head.Hi, head.Lo, key, hi, lo) < 0:
-		return fmt.Errorf("%w: part %d has key %x, %x %x behind key %x, %x %x", errOrder, i, head.Key, head.Hi, head.Lo, key, hi, lo)
-	}
-	m.down(0)
-	return nil
-}
-
-// down lets the heap's element at place i sink to where it belongs.
-func (m *merge) down(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heap); child++ {
-			if m.less(m.heap[child], m.heap[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		m.heap[i], m.heap[least] = m.heap[least], m.heap[i]
-		i = least
-	}
-}
-
-func (m *merge) less(a, b int) bool {
-	x, y := &m.heads[a], &m.heads[b]
-	return compareBits(x.Key, x.Hi, x.Lo, y.Key, y.Hi, y.Lo) < 0
 }
 
 // members are the entries of one group, with documents of their own.
 type members struct {
-	entries []data.Entry
-	starts  []int // of each entry's documents
-	docs    []uint64
-	pieces  bool // an entry was put together of several
+	pieces []piece // of entries, as they came
+	came   []uint64
+	all    []data.Entry
+	docs   []uint64
 }
 
-func (g *members) reset() {
-	g.entries, g.starts, g.docs, g.pieces = g.entries[:0], g.starts[:0], g.docs[:0], false
+// piece is what came of an entry; its documents are came[from:to].
+type piece struct {
+	hi, lo   uint64
+	from, to int
 }
 
-// add takes the next entry in order, or a further piece of the last.
-func (g *members) add(e *data.Entry) {
-	if last := len(g.entries) - 1; last >= 0 && g.entries[last].Lo == e.Lo && g.entries[last].Hi == e.Hi {
-		g.pieces = true
-	} else {
-		g.entries = append(g.entries, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo})
-		g.starts = append(g.starts, len(g.docs))
-	}
-	g.docs = append(g.docs, e.Docs...)
-}
-
-// close returns the entries, each one's documents ascending and each once.
-func (g *members) close() []data.Entry {
-	for i := range g.entries {
-		end := len(g.docs)
-		if i+1 < len(g.starts) {
-			end = g.starts[i+1]
+// take takes the entries of a part that have the key, from head on, and leaves
+// the next one in head; more is false if there is none.
+func (g *members) take(next Part, head *data.Entry, key uint64) (more bool, err error) {
+	for more = true; more && head.Key == key; {
+		g.pieces = append(g.pieces, piece{head.Hi, head.Lo, len(g.came), len(g.came) + len(head.Docs)})
+		g.came = append(g.came, head.Docs...)
+		hi, lo := head.Hi, head.Lo
+		if more, err = next(head); err == nil && more && compareBits(head.Key, head.Hi, head.Lo, key, hi, lo) < 0 {
+			err = fmt.Errorf("%w: key %x, %x %x behind key %x, %x %x", errOrder, head.Key, head.Hi, head.Lo, key, hi, lo)
 		}
-		docs := g.docs[g.starts[i]:end:end]
-		if g.pieces {
+		if err != nil {
+			return false, err
+		}
+	}
+	return more, nil
+}
+
+// entries returns the entries in order, each one's documents ascending and each
+// once.
+func (g *members) entries(key uint64) []data.Entry {
+	slices.SortStableFunc(g.pieces, func(a, b piece) int { return compareBits(0, a.hi, a.lo, 0, b.hi, b.lo) })
+	g.all, g.docs = g.all[:0], slices.Grow(g.docs[:0], len(g.came))
+	for i := 0; i < len(g.pieces); {
+		p, from, n := g.pieces[i], len(g.docs), 0
+		for ; i < len(g.pieces) && g.pieces[i].hi == p.hi && g.pieces[i].lo == p.lo; i++ {
+			g.docs = append(g.docs, g.came[g.pieces[i].from:g.pieces[i].to]...)
+			n++
+		}
+		docs := g.docs[from:]
+		if n > 1 {
 			slices.Sort(docs)
 			docs = slices.Compact(docs)
 		}
-		g.entries[i].Docs = docs
+		g.all = append(g.all, data.Entry{Key: key, Hi: p.hi, Lo: p.lo, Docs: slices.Clip(docs)})
 	}
-	return g.entries
+	return g.all
 }
 
 func compareBits(aKey, aHi, aLo, bKey, bHi, bLo uint64) int {

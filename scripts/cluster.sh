@@ -399,6 +399,7 @@ build() {
   local name source
   for name in gleam fence; do
     [[ $name == gleam ]] && source=$tool || source=$gate
+    [[ ! -e $state/$name ]] || cp "$state/$name" "$state/$name.new" # go leaves one that is up to date
     (cd "$root" && CGO_ENABLED=0 go build -o "$state/$name.new" "$source")
     if cmp -s "$state/$name.new" "$state/$name"; then
       rm "$state/$name.new"

@@ -22,20 +22,19 @@ const maxWeight = 1 << 30
 // Analyzer holds the options and tables by which texts become fingerprints. It
 // is immutable and safe for concurrent use.
 type Analyzer struct {
-	options   Options
-	forms     *formTable
-	classes   *[0x10000]class
-	segmenter Segmenter
-	hashes    []uint64   // by word id
-	highs     []uint64   // by word id: upper half of a 128-bit hash, else nil
-	infos     []wordInfo // by word id
-	ranks     bool       // the options ask for the rank by tf × idf
-	meanIDF   uint32     // of a word without idf
-	stop      hashTable  // hashes of stop words
-	weight    weight
+	options    Options
+	forms      *formTable
+	classes    *[0x10000]class
+	dictionary *jieba.Dictionary // nil for n-grams
+	newCutter  func() Cutter     // nil: the dictionary cuts, codes of characters
+	hashes     []uint64          // by word id
+	highs      []uint64          // by word id: upper half of a 128-bit hash, else nil
+	infos      []wordInfo        // by word id
+	ranks      bool              // the options ask for the rank by tf × idf
+	meanIDF    uint32            // of a word without idf
+	stop       hashTable         // hashes of stop words
+	weight     weight
 
-	// Of a segmenter that takes character codes.
-	dictionary    *jieba.Dictionary
 	cells         *[0x10002]uint16 // by character, two more that codeWide may read
 	separator     int32            // its id
 	separatorCode uint16
@@ -48,64 +47,56 @@ type wordInfo uint32
 func (i wordInfo) idf() uint32 { return uint32(i >> 1) }
 func (i wordInfo) skip() bool  { return i&1 != 0 }
 
-// An Extra is something that an analyzer needs besides its Options.
-type Extra func(*extras)
-
-type extras struct {
-	segmenter Segmenter
-	stop      []string
+// Extra is what an analyzer may be given besides its Options.
+type Extra struct {
+	Dictionary *jieba.Dictionary // of words of ideographs; nil: jieba's own
+	NewCutter  func() Cutter     // of what cuts in jieba's place; called once for each workspace, concurrently
+	StopWords  []string          // left out in addition to Options.Stop, and normalised as the texts are
 }
 
-// WithSegmenter has ideographs cut by s instead of the embedded jieba.
-func WithSegmenter(s Segmenter) Extra { return func(e *extras) { e.segmenter = s } }
-
-// WithStopWords leaves out these words, in addition to Options.Stop. They are
-// normalised as the texts are.
-func WithStopWords(words []string) Extra {
-	return func(e *extras) { e.stop = append(e.stop, words...) }
+// Cutter cuts text into words that cover it without gap or overlap, and
+// appends them to dst with the ids that the analyzer's Dictionary has for them.
+// The text is valid UTF-8: runs of ideographs, a newline after each. A newline
+// is a word of its own, and nothing on one side of it has an effect on the other.
+// One goroutine uses a Cutter at a time.
+type Cutter interface {
+	Cut(dst []jieba.Word, text []byte) []jieba.Word
 }
 
 // New returns the analyzer for o, or the first mistake in it, with what to
 // write instead. With kind words it needs a few tens of milliseconds.
-func New(o Options, more ...Extra) (*Analyzer, error) {
+func New(o Options) (*Analyzer, error) { return NewWith(o, Extra{}) }
+
+// NewWith is New with what else the analyzer needs.
+func NewWith(o Options, e Extra) (_ *Analyzer, err error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("simhash: %w", err)
-	}
-	var e extras
-	for _, set := range more {
-		set(&e)
 	}
 	a := &Analyzer{options: o, classes: classes(), forms: traditionalForms(), weight: weight(slices.Index(weightNames, o.Weight))}
 	if o.Simplify {
 		a.forms = simplifiedForms()
 	}
 	if o.Kind == KindNGrams {
-		if len(e.stop) > 0 {
+		if len(e.StopWords) > 0 {
 			return nil, errors.New("simhash: stop words choose words: write kind words, or leave them out with kind ngrams")
 		}
 		return a, nil
 	}
-	if e.segmenter.Lexicon == nil && e.segmenter.NewCutter == nil {
-		d, err := jieba.Default()
-		if err != nil {
+	if a.dictionary = e.Dictionary; a.dictionary == nil {
+		if a.dictionary, err = jieba.Default(); err != nil {
 			return nil, fmt.Errorf("simhash: %w", err)
 		}
-		e.segmenter = Jieba(d, o.HMM)
 	}
-	if e.segmenter.Lexicon == nil || e.segmenter.NewCutter == nil {
-		return nil, errors.New("simhash: segmenter needs a Lexicon and NewCutter")
-	}
-	a.segmenter = e.segmenter
-	a.takeStop(e.stop, e.segmenter.Lexicon)
-	a.takeLexicon(e.segmenter.Lexicon)
-	if d, ok := e.segmenter.Lexicon.(*jieba.Dictionary); ok {
-		a.takeCodes(d)
+	a.takeStop(e.StopWords)
+	a.takeWords()
+	if a.newCutter = e.NewCutter; a.newCutter == nil {
+		a.takeCodes()
 	}
 	return a, nil
 }
 
 // takeStop fills the set of stop words' hashes.
-func (a *Analyzer) takeStop(words []string, l Lexicon) {
+func (a *Analyzer) takeStop(words []string) {
 	var s scratch
 	take := func(word string) { a.stop.add(a.hash(a.forms.append(nil, []byte(word), &s)).Lo) }
 	for _, word := range words {
@@ -117,43 +108,43 @@ func (a *Analyzer) takeStop(words []string, l Lexicon) {
 	for word := range strings.FieldsSeq(builtinStop) {
 		take(word)
 	}
-	for id := range int32(l.Len()) {
-		if l.IsStop(id) {
-			take(l.Word(id))
+	for id := range int32(a.dictionary.Len()) {
+		if a.dictionary.IsStop(id) {
+			take(a.dictionary.Word(id))
 		}
 	}
 }
 
-// takeLexicon fills the tables by word id.
-func (a *Analyzer) takeLexicon(l Lexicon) {
-	n, o := l.Len(), &a.options
+// takeWords fills the tables by word id.
+func (a *Analyzer) takeWords() {
+	d, o := a.dictionary, &a.options
+	n := d.Len()
 	a.hashes, a.infos = make([]uint64, n), make([]wordInfo, n)
 	if o.Bits == 128 {
 		a.highs = make([]uint64, n)
 	}
-	a.meanIDF = scaledIDF(l.MeanIDF())
+	a.meanIDF = scaledIDF(d.MeanIDF())
 	a.ranks = o.Top > 0 || a.weight == weightLevels
 	for i := range n {
 		id := int32(i)
-		h := a.hash([]byte(l.Word(id)))
+		h := a.hash([]byte(d.Word(id)))
 		a.hashes[i] = h.Lo
 		if a.highs != nil {
 			a.highs[i] = h.Hi
 		}
 		idf := a.meanIDF
-		if v, ok := l.IDF(id); ok {
+		if v, ok := d.IDF(id); ok {
 			idf = scaledIDF(v)
 		}
-		if a.stop.has(h.Lo) || len(o.Tags) > 0 && !hasAnyPrefix(l.Tag(id), o.Tags) {
+		if a.stop.has(h.Lo) || len(o.Tags) > 0 && !hasAnyPrefix(d.Tag(id), o.Tags) {
 			a.infos[i] = 1
 		}
 		a.infos[i] |= wordInfo(idf << 1)
 	}
 }
 
-// separator is put between runs of ideographs for a segmenter that takes
-// codes: jieba cuts there, and it is a word with an id, so that the counting
-// needs no exception for it.
+// separator is put between runs of ideographs: jieba cuts there, and it is a
+// word with an id, so that the counting needs no exception for it.
 const separator = "。"
 
 // A cell of Analyzer.cells is the code of an ideograph, the separator's code for
@@ -161,14 +152,11 @@ const separator = "。"
 // starts.
 const cellOther = jieba.MaxCode
 
-// takeCodes fills the table of characters for a segmenter that takes codes.
-func (a *Analyzer) takeCodes(d *jieba.Dictionary) {
-	id, ok := d.Lookup([]byte(separator))
-	if !ok {
-		return
-	}
-	a.separator, a.separatorCode = id, d.Code([]rune(separator)[0])
-	a.dictionary, a.cells = d, new([0x10002]uint16)
+// takeCodes fills the table of characters.
+func (a *Analyzer) takeCodes() {
+	a.separator, _ = a.dictionary.Lookup([]byte(separator)) // every dictionary has it
+	a.separatorCode = a.dictionary.Code([]rune(separator)[0])
+	a.cells = new([0x10002]uint16)
 	for r := range rune(0x10000) {
 		a.cells[r] = a.cellOf(a.classes[r], r)
 	}

@@ -31,7 +31,7 @@ func newAnalyzer(t testing.TB, change func(*Options), more ...Extra) *Analyzer {
 	if change != nil {
 		change(&o)
 	}
-	a, err := New(o, more...)
+	a, err := NewWith(o, append(more, Extra{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}

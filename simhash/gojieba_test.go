@@ -23,7 +23,7 @@ func TestGojiebaAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	checkSegmenter(t, Segmenter{Lexicon: d, NewCutter: func() Cutter { return s.NewCutter(true) }})
+	checkSegmenter(t, Extra{Dictionary: d, NewCutter: func() Cutter { return s.NewCutter(true) }})
 }
 
 // BenchmarkAgainst times, in turn and in one process, this package, the bare

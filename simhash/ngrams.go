@@ -52,7 +52,9 @@ func (w *Workspace) sumGrams(titleEnd, length int) (Fingerprint, int) {
 				}
 				grams, mixed = grams[:fresh], mixed[:fresh]
 			} else {
-				w.set.addAll(mixed)
+				for _, h := range mixed {
+					w.set.add(h)
+				}
 			}
 			total += uint64(len(mixed))
 			low.add(mixed)
@@ -143,25 +145,6 @@ func (s *hashSet) add(h uint64) int {
 		}
 	}
 	return 0
-}
-
-func (s *hashSet) addAll(hashes []uint64) {
-	slots, n := s.slots, s.n
-	for _, h := range hashes {
-		if h == 0 {
-			h = 1
-		}
-		for i := int(h) & (len(slots) - 1); i < len(slots); i = (i + 1) & (len(slots) - 1) {
-			v := slots[i]
-			x := v ^ h
-			if int64((v|-v)&(x|-x)) >= 0 {
-				slots[i] = h
-				n += 1 - int((v|-v)>>63)
-				break
-			}
-		}
-	}
-	s.n = n
 }
 
 // gramFeatures appends the distinct n-grams of w.text, in no order.

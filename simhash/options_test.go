@@ -43,12 +43,9 @@ func TestOptionsMistakes(t *testing.T) {
 	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "write 32, 64 or 128") {
 		t.Errorf("error %v of no options", err)
 	}
-	if _, err := New(DefaultOptions(), WithSegmenter(Segmenter{Lexicon: defaultDictionary(t)})); err == nil || !strings.Contains(err.Error(), "needs a Lexicon and NewCutter") {
-		t.Errorf("error %v of half a segmenter", err)
-	}
 	o := DefaultOptions()
 	o.Kind = KindNGrams
-	if _, err := New(o, WithStopWords([]string{"the"})); err == nil || !strings.Contains(err.Error(), "write kind words") {
+	if _, err := NewWith(o, Extra{StopWords: []string{"the"}}); err == nil || !strings.Contains(err.Error(), "write kind words") {
 		t.Errorf("error %v, want that n-grams take no stop words", err)
 	}
 }

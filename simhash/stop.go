@@ -24,7 +24,7 @@ don't doesn't didn't isn't aren't wasn't weren't won't can't i'm you're we're th
 
 // ReadStopWords reads a user's stop list: one word a line, in UTF-8; blank
 // lines and lines that start with # are passed over. It is meant for
-// WithStopWords.
+// Extra.StopWords.
 func ReadStopWords(r io.Reader) ([]string, error) {
 	var words []string
 	lines := bufio.NewScanner(r)

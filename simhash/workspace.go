@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/simhash/internal/huge"
 	"github.com/neardup/neardup/simhash/jieba"
 )
 
@@ -38,7 +37,7 @@ type Feature struct {
 // it retains no text it was given.
 type Workspace struct {
 	a       *Analyzer
-	cutter  Cutter
+	cutter  Cutter // nil: coder cuts
 	scratch scratch
 	text    []byte // normal form of the title, then of the text
 	title   int    // where the title ends in it
@@ -101,12 +100,13 @@ type used struct {
 // a word of the lexicon.
 func (a *Analyzer) NewWorkspace() *Workspace {
 	w := &Workspace{a: a}
-	if a.segmenter.NewCutter != nil {
-		w.cutter = a.segmenter.NewCutter()
-		if c, ok := w.cutter.(*jieba.Cutter); ok && a.cells != nil && c.Dictionary() == a.dictionary {
-			w.coder = c
+	if a.dictionary != nil {
+		if a.newCutter != nil {
+			w.cutter = a.newCutter()
+		} else {
+			w.coder = a.dictionary.NewCutter(a.options.HMM)
 		}
-		w.seen = huge.Slice[sighting](len(a.hashes))
+		w.seen = make([]sighting, len(a.hashes))
 		for id, h := range a.hashes {
 			w.seen[id].hash = h
 		}
@@ -158,7 +158,7 @@ func (w *Workspace) Features(dst []Feature, title, text []byte) []Feature {
 				f.Hash.Hi = u.highs[i]
 			}
 			if id := w.ids[at]; id >= 0 {
-				f.Text = w.a.segmenter.Lexicon.Word(id)
+				f.Text = w.a.dictionary.Word(id)
 			} else {
 				f.Text = w.texts[at]
 			}
@@ -318,7 +318,7 @@ func (w *Workspace) countHan(times uint32) {
 // more.
 const maxCodes = 1 << 14
 
-// countCoded is countPart for a segmenter that takes codes.
+// countCoded is countPart where the dictionary cuts.
 func (w *Workspace) countCoded(text []byte, times uint32) {
 	w.startCodes(len(text))
 	end := 0 // of the last run of another class

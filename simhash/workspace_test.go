@@ -379,14 +379,14 @@ func (c unknowing) Cut(dst []jieba.Word, text []byte) []jieba.Word {
 
 func TestWordsWithoutIDs(t *testing.T) {
 	d := defaultDictionary(t)
-	checkSegmenter(t, Segmenter{Lexicon: d, NewCutter: func() Cutter { return unknowing{d.NewCutter(true)} }})
+	checkSegmenter(t, Extra{NewCutter: func() Cutter { return unknowing{d.NewCutter(true)} }})
 }
 
 // checkSegmenter compares a segmenter that cuts as the default one does with
 // that.
-func checkSegmenter(t *testing.T, s Segmenter) {
+func checkSegmenter(t *testing.T, s Extra) {
 	t.Helper()
-	own, other := analyzer(t, DefaultOptions()), newAnalyzer(t, nil, WithSegmenter(s))
+	own, other := analyzer(t, DefaultOptions()), newAnalyzer(t, nil, s)
 	a, b := own.NewWorkspace(), other.NewWorkspace()
 	texts := [][]byte{[]byte(strings.Join(phrases, "")), bytes.Repeat([]byte("清华大学"), maxRun/10)}
 	for _, text := range append(texts, realTexts(t)...) {
@@ -399,9 +399,9 @@ func checkSegmenter(t *testing.T, s Segmenter) {
 // The runs of a text of more codes than are cut together, with and without
 // separators, and around a run that is too long, are those of nextSpan.
 func TestManyCodes(t *testing.T) {
-	own, other := analyzer(t, DefaultOptions()), newAnalyzer(t, nil, WithSegmenter(Segmenter{
-		Lexicon: defaultDictionary(t), NewCutter: func() Cutter { return unknowing{defaultDictionary(t).NewCutter(true)} },
-	}))
+	own, other := analyzer(t, DefaultOptions()), newAnalyzer(t, nil, Extra{
+		NewCutter: func() Cutter { return unknowing{defaultDictionary(t).NewCutter(true)} },
+	})
 	a, b := own.NewWorkspace(), other.NewWorkspace()
 	if a.coder == nil || b.coder != nil {
 		t.Fatal("the default segmenter takes codes, and the other one does not")

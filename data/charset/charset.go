@@ -8,12 +8,10 @@ package charset
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -113,7 +111,7 @@ type Hint struct {
 
 // Decoder decodes texts, one after the other. The zero value decides the
 // encoding of each. It is used by one goroutine at a time, and once it has
-// seen texts like those to come, it allocates nothing but what reading a page's
+// seen texts like those to come, it allocates nothing but what reading a
 // declaration takes.
 type Decoder struct {
 	// Encoding, if not nil, is the encoding of every text, whatever the text
@@ -121,7 +119,6 @@ type Decoder struct {
 	Encoding *Encoding
 
 	buf    []byte
-	header []byte
 	sample []byte
 
 	decoders map[*Encoding]transform.Transformer
@@ -173,45 +170,15 @@ func (d *Decoder) decode(body []byte, e *Encoding) []byte {
 		}
 		return bytes.TrimPrefix(bytes.ToValidUTF8(body, []byte("\uFFFD")), bomUTF8)
 	}
-	var text []byte
-	switch e.kind {
-	case utf16Little:
-		text = appendUTF16(d.buf[:0], body, binary.LittleEndian)
-	case utf16Big:
-		text = appendUTF16(d.buf[:0], body, binary.BigEndian)
-	default:
-		if d.decoders == nil {
-			d.decoders = make(map[*Encoding]transform.Transformer)
-		}
-		if d.decoders[e] == nil {
-			d.decoders[e] = e.enc.NewDecoder()
-		}
-		text, _, _ = transform.Append(d.decoders[e], d.buf[:0], body) // it replaces what it cannot decode
+	if d.decoders == nil {
+		d.decoders = make(map[*Encoding]transform.Transformer)
 	}
+	if d.decoders[e] == nil {
+		d.decoders[e] = e.enc.NewDecoder()
+	}
+	text, _, _ := transform.Append(d.decoders[e], d.buf[:0], body) // it replaces what it cannot decode
 	d.buf = bytes.TrimPrefix(text, bomUTF8)
 	return d.buf
-}
-
-// appendUTF16 appends UTF-16. A surrogate without its other half, and a last
-// byte alone, are U+FFFD.
-func appendUTF16(dst, src []byte, order binary.ByteOrder) []byte {
-	for ; len(src) >= 2; src = src[2:] {
-		r := rune(order.Uint16(src))
-		if utf16.IsSurrogate(r) {
-			second := rune(0)
-			if len(src) >= 4 {
-				second = rune(order.Uint16(src[2:]))
-			}
-			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
-				src = src[2:]
-			}
-		}
-		dst = utf8.AppendRune(dst, r)
-	}
-	if len(src) > 0 {
-		dst = append(dst, "\uFFFD"...)
-	}
-	return dst
 }
 
 // Byte order marks.
@@ -266,8 +233,7 @@ func (d *Decoder) decide(body []byte, hint Hint) (e *Encoding, valid bool) {
 		return UTF8, false
 	}
 	d.sample = sample(d.sample[:0], body)
-	d.header = append(d.header[:0], hint.ContentType...)
-	header := lookup(string(parameter(d.header)))
+	header := lookup(parameter(hint.ContentType))
 	if header != nil && d.fits(header, body) {
 		return header, false
 	}

@@ -199,13 +199,16 @@ func TestDeclarations(t *testing.T) {
 }
 
 // TestNoAllocation: a warm decoder allocates nothing for a page, unless it reads
-// the page's declaration.
+// a declaration: the header's, or the page's.
 func TestNoAllocation(t *testing.T) {
 	d := new(charset.Decoder)
 	for name, body := range pages(t) {
 		hint := charset.Hint{ContentType: "text/html; charset=iso-8859-1", HTML: true}
 		d.Decode(body, hint)
 		most := 0.0
+		if !strings.HasPrefix(name, "utf") {
+			most = 5
+		}
 		if strings.HasPrefix(name, "gb18030") || strings.HasPrefix(name, "big5") { // which refute the header
 			most = 30
 		}

@@ -12,30 +12,17 @@ import (
 // standard looks at 1,024 bytes; many pages declare it further down.
 const prescanSize = 16 << 10
 
-// parameter returns the charset parameter of a Content-Type header, or of a
-// meta element's content; empty when there is none.
-func parameter(s []byte) []byte {
-	for {
-		i := indexFold(s, "charset")
-		if i < 0 {
-			return nil
-		}
-		s = bytes.TrimLeft(s[i+len("charset"):], spaces)
-		if len(s) == 0 || s[0] != '=' {
-			continue
-		}
-		s = bytes.TrimLeft(s[1:], spaces)
-		if len(s) > 0 && (s[0] == '"' || s[0] == '\'') {
-			if end := bytes.IndexByte(s[1:], s[0]); end >= 0 {
-				return bytes.TrimSpace(s[1 : 1+end])
-			}
-			s = s[1:]
-		}
-		if end := bytes.IndexAny(s, spaces+`;,"'`); end >= 0 {
-			return s[:end]
-		}
-		return s
+// charsetParameter finds the charset parameter of a Content-Type header, or of a
+// meta element's content. A quote that nothing closes is none.
+var charsetParameter = regexp.MustCompile(`(?i)charset[ \t\n\r\f]*=[ \t\n\r\f]*(?:"([^"]*)"|'([^']*)'|["']?([^ \t\n\r\f;,"']*))`)
+
+// parameter returns the charset parameter; empty when there is none.
+func parameter(s string) string {
+	m := charsetParameter.FindStringSubmatch(s)
+	if m == nil {
+		return ""
 	}
+	return strings.TrimSpace(m[1] + m[2] + m[3])
 }
 
 // xmlEncoding finds the encoding of an XML declaration at the start of a page.
@@ -82,28 +69,11 @@ func meta(z *html.Tokenizer) []byte {
 				content = value
 			}
 		case "http-equiv":
-			pragma = equalFold(value, "content-type")
+			pragma = bytes.EqualFold(value, []byte("content-type"))
 		}
 	}
 	if len(label) == 0 && pragma {
-		return parameter(content)
+		return []byte(parameter(string(content)))
 	}
 	return label
-}
-
-const spaces = " \t\n\r\f"
-
-// equalFold is strings.EqualFold for a word of ASCII.
-func equalFold(s []byte, word string) bool {
-	return len(s) == len(word) && strings.EqualFold(string(s), word)
-}
-
-// indexFold is the first place of a word in s, as of equalFold, or -1.
-func indexFold(s []byte, word string) int {
-	for i := 0; i+len(word) <= len(s); i++ {
-		if equalFold(s[i:i+len(word)], word) {
-			return i
-		}
-	}
-	return -1
 }

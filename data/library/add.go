@@ -68,7 +68,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	if err := w.close(); err != nil {
 		return added, err
 	}
-	added.Extents = w.extents[night]
+	added.Extents = extentsOf(w.files)
 	next.Files = append(next.Files, w.files...)
 
 	if mergers != nil {
@@ -147,31 +147,28 @@ func (l *Library) mergesTo(name, night string, each func(yield func(from, into [
 	})
 }
 
-// writer writes rows, night after night, to new files, each of one night.
+// writer writes rows of a night to new files.
 type writer struct {
 	library  *Library
 	sequence int64  // in the files' names
 	deleted  int64  // sequence of the deletions that the rows know
 	limit    int64  // rows of a file
-	as       string // name of the one file, of whatever nights; "": made of night and sequence
+	as       string // name of the one file; "": made of night and sequence
 
-	out     *parquet.TableWriter[data.LibraryRow]
-	sum     *hashing
-	name    string
-	night   string // of the file under way
-	files   []File
-	extents map[string][]extent // by night
+	out   *parquet.TableWriter[data.LibraryRow]
+	sum   *hashing
+	name  string // of the file under way
+	files []File
 }
 
 func (w *writer) write(row *data.LibraryRow) error {
-	if w.out != nil && (w.out.Rows() >= w.limit || w.as == "" && w.night != row.Night) {
+	if w.out != nil && w.out.Rows() >= w.limit {
 		if err := w.close(); err != nil {
 			return err
 		}
 	}
 	if w.out == nil {
-		w.night = strings.Clone(row.Night)
-		w.name = cmp.Or(w.as, fmt.Sprintf("%s%08d-%05d.parquet", folderOf(documents, w.night), w.sequence, len(w.files)))
+		w.name = cmp.Or(w.as, fmt.Sprintf("%s%08d-%05d.parquet", folderOf(documents, row.Night), w.sequence, len(w.files)))
 		var err error
 		if w.out, w.sum, err = create(w.library, w.name, &data.LibraryDocuments); err != nil {
 			return err
@@ -193,10 +190,6 @@ func (w *writer) close() error {
 	f := w.sum.file(w.name, out.Rows())
 	f.Deleted = w.deleted
 	w.files = append(w.files, f)
-	if w.extents == nil {
-		w.extents = map[string][]extent{}
-	}
-	w.extents[w.night] = append(w.extents[w.night], extent{File: w.name, Rows: out.Rows()})
 	return nil
 }
 
@@ -220,12 +213,10 @@ type Compacted struct {
 const onceKept = 24 * time.Hour
 
 // Compact rewrites files: those that hold rows that do not count, so that
-// what was deleted or expired is no more on the disk, those that stand in no
-// folder of their night, as an earlier program made them, also of several
-// nights, and successive small ones of a night, which become files of up to
-// rows rows. Each file is put in the place of the old ones on its own, so an
-// interrupted compaction keeps what it did. A file that is not what the manifest
-// says is an error.
+// what was deleted is no more on the disk, and successive small ones of a night,
+// which become files of up to rows rows. Each file is put in the place of the old
+// ones on its own, so an interrupted compaction keeps what it did. A file that is
+// not what the manifest says is an error.
 func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err error) {
 	if rows <= 0 {
 		rows = l.partRows
@@ -247,7 +238,7 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 		done.Into += into
 		done.Erased += erased
 	}
-	if err := l.compactRest(ctx); err != nil {
+	if err := l.compactSamples(ctx); err != nil {
 		return done, err
 	}
 	// Deletions that hold for what was there then are not needed any more, once
@@ -279,9 +270,6 @@ func (l *Library) nextCompaction(ctx context.Context, rows int64) ([]File, error
 		size := int64(0)
 		for _, e := range n.Extents {
 			f, _ := l.manifest.File(e.File)
-			if e.Rows < f.Rows || !strings.HasPrefix(f.Name, folderOf(documents, n.Name)) {
-				return []File{f}, nil
-			}
 			if hit, err := l.hits(ctx, f); hit || err != nil {
 				return []File{f}, err
 			}
@@ -343,7 +331,8 @@ func (l *Library) only(files ...string) *Library {
 	return &some
 }
 
-// rewrite puts the rows of the files that count into new ones.
+// rewrite puts the rows that count of a night's files, which are successive, into
+// new ones.
 func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased int64, into int, err error) {
 	if !l.writable {
 		return 0, 0, fmt.Errorf("library: %s was opened for reading", l.dir)
@@ -360,9 +349,7 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	}
 	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: max(rows, l.partRows)}
 	defer func() { err = errors.Join(err, w.abort()) }()
-	written := map[string]int64{}
 	err = l.only(names...).Rows(ctx, StreamOptions{}, func(row *data.LibraryRow) error {
-		written[row.Night]++
 		erased--
 		return w.write(row)
 	})
@@ -373,24 +360,9 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 		return 0, 0, err
 	}
 	next.Files = append(next.Files, w.files...)
-	for i := range next.Nights {
-		n := &next.Nights[i]
-		at := slices.IndexFunc(n.Extents, func(e extent) bool { return slices.Contains(names, e.File) })
-		if at < 0 {
-			continue
-		}
-		was := n.Rows
-		// The files are successive, and so are a night's extents in them.
-		n.Extents = slices.DeleteFunc(n.Extents, func(e extent) bool {
-			if slices.Contains(names, e.File) {
-				n.Rows -= e.Rows
-				return true
-			}
-			return false
-		})
-		n.Extents = slices.Insert(n.Extents, at, w.extents[n.Name]...)
-		n.Rows += written[n.Name]
-		n.Deleted -= was - n.Rows
-	}
+	n := &next.Nights[slices.IndexFunc(next.Nights, func(n Night) bool { return n.holds(names[0]) })]
+	at := slices.IndexFunc(n.Extents, func(e extent) bool { return e.File == names[0] })
+	n.Extents = slices.Replace(n.Extents, at, at+len(names), extentsOf(w.files)...)
+	n.Rows, n.Deleted = n.Rows-erased, n.Deleted-erased
 	return erased, len(w.files), l.commit(next)
 }

@@ -224,8 +224,7 @@ func (l *Library) RemoveNights(names ...string) ([]Night, error) {
 	return l.remove(func(n Night) bool { return slices.Contains(names, n.Name) })
 }
 
-// remove drops nights. Files of several nights keep the rows until
-// Compact.
+// remove drops nights.
 func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
 	next := l.manifest.copy()
 	next.Nights = slices.DeleteFunc(next.Nights, func(n Night) bool {

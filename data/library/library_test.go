@@ -241,7 +241,7 @@ func TestLibraryAgainstModel(t *testing.T) {
 			if err := l.Settle(64, settings, nil); err != nil {
 				t.Fatal(err)
 			}
-			action := rapid.SampledFrom([]string{"add", "add", "add", "ids", "prefix", "expire", "compact", "night", "before"}).Draw(t, "action")
+			action := rapid.SampledFrom([]string{"add", "add", "add", "ids", "prefix", "expire", "compact", "night"}).Draw(t, "action")
 			if step == 0 {
 				action = "add"
 			}
@@ -303,8 +303,6 @@ func TestLibraryAgainstModel(t *testing.T) {
 					_, err = l.RemoveNights(name)
 					maps.DeleteFunc(model, func(r row, _ bool) bool { return r.night == name })
 				}
-			case "before":
-				err = l.AsBefore(context.Background())
 			case "compact":
 				_, err = l.Compact(context.Background(), rapid.Int64Range(1, 60).Draw(t, "rows"))
 				for _, f := range l.Manifest().Files {
@@ -567,19 +565,12 @@ func TestCrashes(t *testing.T) {
 			_, err := l.Expire(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC))
 			return err
 		},
-		"compact":        func(l *library.Library) error { _, err := l.Compact(ctx, 100); return err },
-		"compact before": func(l *library.Library) error { _, err := l.Compact(ctx, 100); return err },
+		"compact": func(l *library.Library) error { _, err := l.Compact(ctx, 100); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
 			prepare(base)
-			if strings.HasSuffix(name, "before") {
-				l := lock(t, base, library.Options{})
-				if err := errors.Join(l.AsBefore(ctx), l.Close()); err != nil {
-					t.Fatal(err)
-				}
-			}
 			before := contents(t, base)
 			done := filepath.Join(t.TempDir(), "done")
 			copyFolder(t, base, done)
@@ -885,17 +876,12 @@ func TestFlippedBits(t *testing.T) {
 // A file that is whole, but another one's, is not rewritten: it would then be
 // what the manifest says.
 func TestCompactWantsItsFiles(t *testing.T) {
-	for _, kind := range []string{"documents", "merges", "samples"} {
+	for _, kind := range []string{"documents", "samples"} {
 		dir := t.TempDir()
 		l := lock(t, dir, library.Options{})
 		defer l.Close()
 		for i, night := range []string{"2026-11-01", "2026-11-02"} {
 			if _, err := add(t.Context(), l, night, []int{i, 2, 3}, night+">b"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if kind == "merges" { // which are rewritten into the folders of their nights alone
-			if err := l.AsBefore(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -916,60 +902,6 @@ func TestCompactWantsItsFiles(t *testing.T) {
 		if _, ok := l.Manifest().File(files[0].Name); !ok {
 			t.Errorf("%s: the library has not %s any more", kind, files[0].Name)
 		}
-	}
-}
-
-// A file of several nights, as an earlier program made it, is made again to the
-// same bytes, unless one of the nights is gone.
-func TestRepairOfSeveralNights(t *testing.T) {
-	l := lock(t, t.TempDir(), library.Options{})
-	defer l.Close()
-	ids := map[string][]int{"2026-11-01": {1, 2, 3}, "2026-11-02": {2, 3, 4, 5}, "2026-11-03": {1, 6}}
-	for night, ids := range ids {
-		if _, err := add(t.Context(), l, night, ids); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := l.Delete(t.Context(), library.Doomed{IDs: []string{string(rowOf("", 3).DocID)}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.AsBefore(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	file := l.Manifest().Files[0]
-	want, err := os.ReadFile(l.Path(file.Name))
-	if err != nil || !l.Manifest().IsDocuments(file.Name) || file.Rows != 7 {
-		t.Fatalf("%+v, %v", file, err)
-	}
-	again := func() error {
-		return l.Repair(file.Name, func(n library.Night, yield func(*data.LibraryRow) error) error {
-			var rows []data.LibraryRow
-			for _, id := range ids[n.Name] {
-				rows = append(rows, rowOf(n.Name, id))
-			}
-			slices.SortFunc(rows, func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) })
-			for _, r := range rows {
-				if err := yield(&r); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil, nil)
-	}
-	if err := os.Remove(l.Path(file.Name)); err != nil {
-		t.Fatal(err)
-	}
-	if err := again(); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(l.Path(file.Name)); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v, or it has other bytes", err)
-	}
-	if _, err := l.RemoveNights("2026-11-02"); err != nil {
-		t.Fatal(err)
-	}
-	if err := again(); err == nil || !strings.Contains(err.Error(), "nights that are gone") {
-		t.Errorf("without a night: %v", err)
 	}
 }
 

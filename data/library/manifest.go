@@ -43,8 +43,7 @@ const (
 const partition = "night="
 
 // folderOf is where the files of a night stand that are of a kind, with the slash
-// behind it. In libraries of earlier programs they may stand in the kind's
-// folder, rows of several nights in one, until Compact.
+// behind it.
 func folderOf(kind, night string) string { return kind + "/" + partition + night + "/" }
 
 // formatVersion is the version of the manifest that this package writes, and
@@ -66,8 +65,7 @@ var (
 	ErrNight = errors.New("not a night")
 )
 
-// Manifest says what a library holds. Rows that no night's extent covers do
-// not count, nor do rows that a deletion hides.
+// Manifest says what a library holds. Rows that a deletion hides do not count.
 type Manifest struct {
 	Version   int               `json:"version"`
 	Sequence  int64             `json:"sequence"`         // grows with every change
@@ -94,27 +92,34 @@ type Night struct {
 	Samples string           `json:"samples,omitempty"` // file of its sampled pages of sites without a template
 }
 
-// At returns the night that a row of a file is of; ok is false for a row that
-// does not count.
-func (m *Manifest) At(file string, row int64) (night string, ok bool) {
-	for _, n := range m.Nights {
-		for _, e := range n.Extents {
-			if e.File == file && row >= e.Start && row < e.Start+e.Rows {
-				return n.Name, true
-			}
-		}
+// NightOf returns the night that a file is of.
+func (m *Manifest) NightOf(file string) (Night, bool) {
+	if i := slices.IndexFunc(m.Nights, func(n Night) bool { return n.holds(file) }); i >= 0 {
+		return m.Nights[i], true
 	}
-	return "", false
+	return Night{}, false
+}
+
+// holds reports whether a file is the night's.
+func (n Night) holds(file string) bool {
+	return n.Merges == file || n.Samples == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file })
 }
 
 // Live is the number of the night's documents that count.
 func (n Night) Live() int64 { return n.Rows - n.Deleted }
 
-// extent is a stretch of successive rows of a file.
+// extent is a file of documents: all its rows, from 0 on.
 type extent struct {
 	File  string `json:"file"`
 	Start int64  `json:"start"`
 	Rows  int64  `json:"rows"`
+}
+
+func extentsOf(files []File) (all []extent) {
+	for _, f := range files {
+		all = append(all, extent{File: f.Name, Rows: f.Rows})
+	}
+	return all
 }
 
 // File is a Parquet file of the library. It never changes.
@@ -217,9 +222,10 @@ func (m *Manifest) check() error {
 		}
 		rows := int64(0)
 		for _, e := range n.Extents {
-			f, ok := m.File(e.File)
-			if !ok || e.Start < 0 || e.Rows < 0 || e.Rows > f.Rows-e.Start {
-				return fmt.Errorf("night %s: rows %d to %d of %s are not there", n.Name, e.Start, e.Start+e.Rows, e.File)
+			if f, ok := m.File(e.File); !ok {
+				return fmt.Errorf("night %s: %s is not there", n.Name, e.File)
+			} else if e.Start != 0 || e.Rows != f.Rows {
+				return fmt.Errorf("night %s: rows %d to %d are not all of %s: no file is of several nights, as early programs made them: if it is one of these, begin a library in a new folder by running the nights again", n.Name, e.Start, e.Start+e.Rows, e.File)
 			}
 			rows += e.Rows
 		}
@@ -257,7 +263,13 @@ func ReadManifest(dir string) (*Manifest, error) {
 		if file := orphan(dir); file != "" {
 			return nil, fmt.Errorf("%w: %s is missing, but there is %s: put a backup of it in its place, or name a new folder", errDamaged, path, file)
 		}
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			return nil, fmt.Errorf("%w in %s, which holds other files: name the folder that `neardup run … --library` made", ErrNone, dir)
+		}
 		return nil, fmt.Errorf("%w in %s: `neardup run … --library %s` makes one", ErrNone, dir, dir)
+	}
+	if info, statErr := os.Stat(dir); err != nil && statErr == nil && !info.IsDir() {
+		return nil, fmt.Errorf("library: %s is a file: name the folder that `neardup run … --library` made", dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("library: %w", err)

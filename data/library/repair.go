@@ -42,11 +42,6 @@ func (l *Library) Damaged(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// holds reports whether the night has rows in a file.
-func (n Night) holds(file string) bool {
-	return n.Merges == file || n.Samples == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file })
-}
-
 // Repair makes the file of that name again, and puts it in the place of the one
 // that is there if it has the bytes that the manifest says. of calls yield with
 // the documents of a night as they were added, in their order; mergers, as for
@@ -108,46 +103,44 @@ func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryR
 var errOtherBytes = errors.New("made again, it has other bytes than the manifest says: another program wrote it, or earlier nights that its rows rest on are gone")
 
 func (l *Library) mergesAgain(name, copied string, mergers func(n Night, yield func(from, into []byte) error) error) (File, error) {
-	i := slices.IndexFunc(l.manifest.Nights, func(n Night) bool { return n.Merges == name })
-	if i < 0 {
-		return File{}, fmt.Errorf("library: %s is of no night", name)
-	}
-	n := l.manifest.Nights[i]
+	n, _ := l.manifest.NightOf(name)
 	return l.mergesTo(copied, n.Name, func(yield func(from, into []byte) error) error { return mergers(n, yield) })
 }
 
-// documentsAgain writes the file's rows: those of its nights, one after the
-// other, but for those that deletions had removed when it was written.
+// documentsAgain writes the file's rows: those of its night, but for those that
+// deletions had removed when it was written.
 func (l *Library) documentsAgain(want File, copied string, of func(n Night, yield func(*data.LibraryRow) error) error) (f File, err error) {
 	w := &writer{library: l, limit: want.Rows + 1, as: copied}
 	defer func() { err = errors.Join(err, w.abort()) }()
-	for rows := int64(0); rows < want.Rows; {
-		n, before, e := l.manifest.extentAt(want.Name, rows)
-		if e.Rows == 0 {
-			return f, errors.New("it holds rows of nights that are gone")
+	n, _ := l.manifest.NightOf(want.Name)
+	file := slices.IndexFunc(n.Extents, func(e extent) bool { return e.File == want.Name })
+	if file < 0 {
+		return f, fmt.Errorf("library: %s is of no night", want.Name)
+	}
+	before := int64(0) // rows of the night's files in front of it
+	for _, e := range n.Extents[:file] {
+		before += e.Rows
+	}
+	erased, err := l.hiddenIf(func(d deletion) bool { return d.Sequence <= want.Deleted && (!d.Once || d.At.After(n.Added)) })
+	if err != nil {
+		return f, err
+	}
+	at := int64(0)
+	err = of(n, func(row *data.LibraryRow) error {
+		if erased.After(row.DocID, 0) {
+			return nil
 		}
-		erased, err := l.hiddenIf(func(d deletion) bool { return d.Sequence <= want.Deleted && (!d.Once || d.At.After(n.Added)) })
-		if err != nil {
-			return f, err
+		if at++; at <= before || at > before+want.Rows {
+			return nil
 		}
-		at := int64(0)
-		err = of(n, func(row *data.LibraryRow) error {
-			if erased.After(row.DocID, 0) {
-				return nil
-			}
-			if at++; at <= before || at > before+e.Rows {
-				return nil
-			}
-			row.Night = n.Name
-			rows++
-			return w.write(row)
-		})
-		if err != nil {
-			return f, err
-		}
-		if at < before+e.Rows {
-			return f, fmt.Errorf("night %s has %d rows, the manifest says %d or more", n.Name, at, before+e.Rows)
-		}
+		row.Night = n.Name
+		return w.write(row)
+	})
+	if err != nil {
+		return f, err
+	}
+	if at < before+want.Rows {
+		return f, fmt.Errorf("night %s has %d rows, the manifest says %d or more", n.Name, at, before+want.Rows)
 	}
 	if err := w.close(); err != nil {
 		return f, err
@@ -156,21 +149,6 @@ func (l *Library) documentsAgain(want File, copied string, of func(n Night, yiel
 		return f, fmt.Errorf("library: %s has no rows", want.Name)
 	}
 	return w.files[0], nil
-}
-
-// extentAt is the extent that begins at a row of a file, with its night and the
-// night's rows before it; empty if there is none.
-func (m *Manifest) extentAt(file string, row int64) (n Night, before int64, e extent) {
-	for _, n := range m.Nights {
-		before := int64(0)
-		for _, e := range n.Extents {
-			if e.File == file && e.Start == row {
-				return n, before, e
-			}
-			before += e.Rows
-		}
-	}
-	return n, 0, e
 }
 
 // hiddenIf are the documents that some of the deletions hide.

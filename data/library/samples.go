@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -85,43 +84,29 @@ func (m *Manifest) boundSamples(bytes int64) {
 	}
 }
 
-// compactRest rewrites the files of samples that hold pages that were deleted,
-// and those of samples and of merges that stand in no folder of their night.
-func (l *Library) compactRest(ctx context.Context) error {
+// compactSamples rewrites the files of samples that hold pages that were deleted.
+func (l *Library) compactSamples(ctx context.Context) error {
 	next := l.manifest.copy()
 	next.Sequence++
 	changed := false
 	for i := range next.Nights {
 		n := &next.Nights[i]
 		was, ok := l.manifest.File(n.Samples)
-		if ok && (l.hidden.latest > was.Deleted || !strings.HasPrefix(was.Name, folderOf(samples, n.Name))) {
-			f, err := l.writeSamples(n.Name, next.Sequence, func(yield func(*data.SampleRow) error) error {
-				if err := l.sound(ctx, was); err != nil {
-					return err
-				}
-				return l.readSamples(ctx, was.Name, yield)
-			})
-			if err != nil {
-				return err
-			}
-			changed = true
-			if n.Samples = f.Name; f.Rows > 0 {
-				next.Files = append(next.Files, f)
-			}
+		if !ok || l.hidden.latest <= was.Deleted {
+			continue
 		}
-		was, ok = l.manifest.File(n.Merges)
-		if ok && !strings.HasPrefix(was.Name, folderOf(merges, n.Name)) {
-			f, err := l.writeMerges(n.Name, next.Sequence, func(yield func(from, into []byte) error) error {
-				if err := l.sound(ctx, was); err != nil {
-					return err
-				}
-				return parquet.ReadTable(ctx, l.Path(was.Name), &data.Merges, func(row *data.MergeRow) error { return yield(row.From, row.Into) })
-			})
-			if err != nil {
+		f, err := l.writeSamples(n.Name, next.Sequence, func(yield func(*data.SampleRow) error) error {
+			if err := l.sound(ctx, was); err != nil {
 				return err
 			}
-			changed = true
-			n.Merges, next.Files = f.Name, append(next.Files, f)
+			return l.readSamples(ctx, was.Name, yield)
+		})
+		if err != nil {
+			return err
+		}
+		changed = true
+		if n.Samples = f.Name; f.Rows > 0 {
+			next.Files = append(next.Files, f)
 		}
 	}
 	if !changed {

@@ -29,11 +29,6 @@ func TestSplitsHoldEachDocumentOnce(t *testing.T) {
 		if _, err := add(ctx, l, night, ids); err != nil {
 			t.Fatal(err)
 		}
-		if i == 2 { // files of several nights
-			if err := l.AsBefore(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 	if _, err := l.Delete(ctx, library.Doomed{IDs: []string{"http://site1.example/00001", "http://site2.example/00500"}}); err != nil {
 		t.Fatal(err)
@@ -70,22 +65,13 @@ func TestSplitsHoldEachDocumentOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var cut []library.Split
-		for _, s := range splits {
-			for s.Rows > 1 && rapid.Bool().Draw(rt, "cut") {
-				n := rapid.Int64Range(1, s.Rows-1).Draw(rt, "at")
-				cut = append(cut, library.Split{File: s.File, Start: s.Start, Rows: n})
-				s.Start, s.Rows = s.Start+n, s.Rows-n
-			}
-			cut = append(cut, s)
-		}
 		var one []string
-		for _, s := range cut {
+		for _, s := range splits {
 			o.Splits = []library.Split{s}
 			one = append(one, stream(t, attached, o)...)
 		}
 		slices.Sort(one)
-		o.Splits = append([]library.Split{}, cut...)
+		o.Splits = append([]library.Split{}, splits...)
 		if all := stream(t, attached, o); !slices.Equal(all, want) || !slices.Equal(one, want) {
 			t.Fatalf("%d documents in splits at once, %d one by one, want %d", len(all), len(one), len(want))
 		}

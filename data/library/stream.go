@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,12 +20,12 @@ import (
 type StreamOptions struct {
 	Before  string   // only nights of a smaller name; "" all
 	Nights  []string // only these; nil all
-	Splits  []Split  // only rows of these, which do not overlap; nil all
+	Splits  []Split  // only these, as of Library.Splits; nil all
 	Columns []string // of data.LibraryDocuments; nil all
 	Workers int      // goroutines; 0: GOMAXPROCS
 }
 
-// Split is a stretch of successive rows of one file: what one task reads.
+// Split is successive row groups of one file: what one task reads.
 type Split struct {
 	File        string
 	Start, Rows int64
@@ -74,26 +75,20 @@ func (b *Batch) columns() {
 	b.Length = b.Int32s("length")
 }
 
-// stretch is a night's extent with what Stream needs of its file.
-type stretch struct {
-	night string
-	extent
-}
-
-// group is the piece of work of one goroutine: a row group, rows first to end
-// of its file.
+// group is the piece of work of one goroutine: a row group of a night's file, rows
+// first to end of it.
 type group struct {
+	night      string
 	file       File
 	number     int64
 	first, end int64
-	stretches  []stretch // that overlap it, in order
 }
 
-func (g group) rows() (rows int64) {
-	for _, s := range g.stretches {
-		rows += min(s.Start+s.Rows, g.end) - max(s.Start, g.first)
-	}
-	return rows
+// in reports whether the group stands in one of the splits asked for.
+func (g group) in(splits []Split) bool {
+	return splits == nil || slices.ContainsFunc(splits, func(s Split) bool {
+		return s.File == g.file.Name && s.Start <= g.first && g.end <= s.Start+s.Rows
+	})
 }
 
 // Stream calls visit with every document of the library once, at most
@@ -112,29 +107,19 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 	workers = max(min(workers, len(groups)), 1)
 	rows := int64(0)
 	for _, g := range groups {
-		rows += g.rows()
+		rows += g.end - g.first
 	}
 	advance := l.begin(rows, "rows")
-	work := make(chan group)
+	var next atomic.Int64
 	eg, ctx := errgroup.WithContext(ctx)
-	eg.Go(func() error {
-		defer close(work)
-		for _, g := range groups {
-			select {
-			case work <- g:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
 	for worker := range workers {
 		eg.Go(func() error {
-			for g := range work {
+			for i := next.Add(1) - 1; i < int64(len(groups)); i = next.Add(1) - 1 {
+				g := groups[i]
 				if err := l.streamGroup(ctx, g, o.Columns, func(b *Batch) error { return visit(worker, b) }); err != nil {
 					return err
 				}
-				advance(g.rows())
+				advance(g.end - g.first)
 			}
 			return nil
 		})
@@ -142,49 +127,32 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 	return eg.Wait()
 }
 
-// groups lists the row groups that hold rows of the nights and splits asked
-// for, the nights in order.
-func (l *Library) groups(o StreamOptions) ([]group, error) {
-	byFile := map[string][]stretch{}
-	var order []string
+// groups lists the row groups of the nights and splits asked for, the nights in
+// order.
+func (l *Library) groups(o StreamOptions) (groups []group, err error) {
 	for _, n := range l.manifest.Nights {
 		if o.Before != "" && n.Name >= o.Before || o.Nights != nil && !slices.Contains(o.Nights, n.Name) {
 			continue
 		}
 		for _, e := range n.Extents {
-			if _, ok := byFile[e.File]; !ok {
-				order = append(order, e.File)
+			if o.Splits != nil && !slices.ContainsFunc(o.Splits, func(s Split) bool { return s.File == e.File }) {
+				continue
 			}
-			byFile[e.File] = append(byFile[e.File], o.within(stretch{n.Name, e})...)
-		}
-	}
-	var groups []group
-	for _, name := range order {
-		f, _ := l.manifest.File(name)
-		stretches := byFile[name]
-		if len(stretches) == 0 {
-			continue
-		}
-		slices.SortFunc(stretches, func(a, b stretch) int { return int(a.Start - b.Start) })
-		rows, err := parquet.GroupRows(l.Path(name))
-		if err != nil {
-			return nil, l.damaged(err)
-		}
-		first := int64(0)
-		for number, n := range rows {
-			g := group{file: f, number: int64(number), first: first, end: first + n}
-			first = g.end
-			for _, s := range stretches {
-				if s.Start < g.end && s.Start+s.Rows > g.first {
-					g.stretches = append(g.stretches, s)
+			f, _ := l.manifest.File(e.File)
+			rows, err := parquet.GroupRows(l.Path(f.Name))
+			if err != nil {
+				return nil, l.damaged(err)
+			}
+			first := int64(0)
+			for number, rows := range rows {
+				g := group{n.Name, f, int64(number), first, first + rows}
+				if first = g.end; g.in(o.Splits) {
+					groups = append(groups, g)
 				}
 			}
-			if len(g.stretches) > 0 {
-				groups = append(groups, g)
+			if first != f.Rows {
+				return nil, fmt.Errorf("%w: %s has %d rows, the manifest says %d: put a backup of it in its place", errDamaged, l.Path(f.Name), first, f.Rows)
 			}
-		}
-		if first != f.Rows {
-			return nil, fmt.Errorf("%w: %s has %d rows, the manifest says %d: put a backup of it in its place", errDamaged, l.Path(name), first, f.Rows)
 		}
 	}
 	return groups, nil
@@ -193,20 +161,6 @@ func (l *Library) groups(o StreamOptions) ([]group, error) {
 // damaged is the error for a file of the library that cannot be read.
 func (l *Library) damaged(err error) error {
 	return fmt.Errorf("%w: %w: `neardup library verify %s` says which nights it holds, `neardup library repair` makes it again from their run directories; else put a backup of it in its place", errDamaged, err, l.dir)
-}
-
-// within cuts the part out of a stretch that stands in the splits asked for.
-func (o *StreamOptions) within(s stretch) (parts []stretch) {
-	if o.Splits == nil {
-		return []stretch{s}
-	}
-	for _, p := range o.Splits {
-		from, to := max(s.Start, p.Start), min(s.Start+s.Rows, p.Start+p.Rows)
-		if p.File == s.File && from < to {
-			parts = append(parts, stretch{s.night, extent{s.File, from, to - from}})
-		}
-	}
-	return parts
 }
 
 func (l *Library) streamGroup(ctx context.Context, g group, columns []string, visit func(*Batch) error) (err error) {
@@ -234,42 +188,34 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 		if err != nil {
 			return l.damaged(err)
 		}
-		for _, s := range g.stretches {
-			from, to := max(s.Start, rows.First)-rows.First, min(s.Start+s.Rows, rows.First+int64(rows.N))-rows.First
-			if from >= to {
-				continue
-			}
-			b := &Batch{Night: s.night, Batch: rows.Slice(int(from), int(to)), deleted: g.file.Deleted}
-			for i := range b.N {
-				numbers[i] = b.First + int64(i)
-			}
-			b.Numbers = numbers[:b.N]
-			if filter {
-				kept, ids := 0, b.Bytes("doc_id")
-				b.Filter(func(i int) bool {
-					if l.hidden.After(ids[i], g.file.Deleted) {
-						return false
-					}
-					numbers[kept] = b.First + int64(i)
-					kept++
-					return true
-				})
-				b.Numbers = numbers[:kept]
-			}
-			if b.N == 0 {
-				continue
-			}
-			b.columns()
-			if err := visit(b); err != nil {
-				return err
-			}
+		b := &Batch{Night: g.night, Batch: rows, deleted: g.file.Deleted}
+		for i := range b.N {
+			numbers[i] = b.First + int64(i)
+		}
+		if filter {
+			kept, ids := 0, b.Bytes("doc_id")
+			b.Filter(func(i int) bool {
+				if l.hidden.After(ids[i], g.file.Deleted) {
+					return false
+				}
+				numbers[kept] = b.First + int64(i)
+				kept++
+				return true
+			})
+		}
+		if b.Numbers = numbers[:b.N]; b.N == 0 {
+			continue
+		}
+		b.columns()
+		if err := visit(b); err != nil {
+			return err
 		}
 	}
 }
 
-// Rows calls yield with every document of the nights asked for, those of a night
-// in the order in which its run added them, the nights in their order but where an
-// earlier program has joined them in one file. The row is valid during the call.
+// Rows calls yield with every document of the nights asked for, the nights in their
+// order, those of a night in that in which its run added them. The row is valid
+// during the call.
 func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.LibraryRow) error) error {
 	var row data.LibraryRow
 	o.Workers = 1

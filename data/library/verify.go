@@ -28,7 +28,8 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 			return wrong, ctx.Err()
 		}
 		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("%v; it holds %s", err, l.manifest.nightsOf(f.Name)))
+			n, _ := l.manifest.NightOf(f.Name)
+			wrong = append(wrong, fmt.Sprintf("%v; it holds night %s", err, n.Name))
 			continue
 		}
 		sound[f.Name] = true
@@ -56,20 +57,6 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 		}
 	}
 	return wrong, nil
-}
-
-// nightsOf names the nights that have rows in a file, for a person.
-func (m *Manifest) nightsOf(file string) string {
-	var names []string
-	for _, n := range m.Nights {
-		if n.holds(file) {
-			names = append(names, n.Name)
-		}
-	}
-	if len(names) == 1 {
-		return "night " + names[0]
-	}
-	return "nights " + strings.Join(names, ", ")
 }
 
 func (l *Library) verifyNight(ctx context.Context, n Night) error {

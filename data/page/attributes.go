@@ -70,56 +70,44 @@ func (a *attributes) parse(b []byte) (rest []byte, closed bool) {
 
 // set keeps an attribute if it matters.
 func (a *attributes) set(name, value []byte) {
-	switch len(name) {
-	case 2:
-		if foldEqual(name, "id") {
-			a.id = value
-		}
-	case 4:
-		switch {
-		case foldEqual(name, "href"):
-			a.href = true
-		case foldEqual(name, "lang"):
-			a.lang = value
-		case foldEqual(name, "role"):
-			a.role = value
-		case foldEqual(name, "name"):
-			a.name = value
-		case foldEqual(name, "type"):
-			a.kind = value
-		}
-	case 5:
-		switch {
-		case foldEqual(name, "class"):
-			a.class = value
-		case foldEqual(name, "style"):
-			a.style = value
-		}
-	case 6:
-		a.hidden = a.hidden || foldEqual(name, "hidden")
-	case 7:
-		if foldEqual(name, "content") {
-			a.content = value
-		}
-	case 8:
-		switch {
-		case foldEqual(name, "property"):
-			a.name = value
-		case foldEqual(name, "itemprop"):
-			a.item = value
-		case foldEqual(name, "itemtype"):
-			a.kind = value
-		case a.lang == nil && foldEqual(name, "xml:lang"):
+	var lower [16]byte
+	if len(name) > len(lower) {
+		return
+	}
+	for i, c := range name {
+		lower[i] = c | 0x20
+	}
+	switch string(lower[:len(name)]) {
+	case "id":
+		a.id = value
+	case "class":
+		a.class = value
+	case "style":
+		a.style = value
+	case "role":
+		a.role = value
+	case "lang":
+		a.lang = value
+	case "xml:lang":
+		if a.lang == nil {
 			a.lang = value
 		}
-	case 10:
-		if foldEqual(name, "http-equiv") {
-			a.name = value
-		}
-	case 11:
-		a.ariaHidden = a.ariaHidden || foldEqual(name, "aria-hidden") && foldEqual(value, "true")
-	case 14:
-		a.shadowRoot = a.shadowRoot || foldEqual(name, "shadowrootmode")
+	case "name", "property", "http-equiv":
+		a.name = value
+	case "content":
+		a.content = value
+	case "type", "itemtype":
+		a.kind = value
+	case "itemprop":
+		a.item = value
+	case "href":
+		a.href = true
+	case "hidden":
+		a.hidden = true
+	case "aria-hidden":
+		a.ariaHidden = a.ariaHidden || foldEqual(value, "true")
+	case "shadowrootmode":
+		a.shadowRoot = true
 	}
 }
 

@@ -113,6 +113,7 @@ type checked struct {
 		io.Closer
 	}
 	size   int64
+	failed error // of reading, which says nothing of the bytes
 	end    int64 // of the row groups; 0: nothing is compared
 	sums   []byte
 	blocks [8]block // those that were read last: columns are read in turns
@@ -177,6 +178,9 @@ func (c *checked) ReadAt(p []byte, off int64) (n int, err error) {
 		return n, nil
 	}
 	m, err := c.file.ReadAt(p[n:], off)
+	if err != nil && off >= 0 && !errors.Is(err, io.EOF) {
+		c.failed = err
+	}
 	return n + m, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow/go/v15/parquet"
@@ -29,6 +28,8 @@ type column interface {
 	// load makes decoded row i the current one; null tells that it has no
 	// value. The value is then the zero one.
 	load(i int) (null bool)
+	// current is the value of the current row.
+	current() any
 	// firstNull is the first decoded row without a value; -1: all have one.
 	firstNull() int
 	// move puts the value of decoded row from in the place of another's.
@@ -110,6 +111,8 @@ func (c *values[T, R]) load(i int) (null bool) {
 	return null
 }
 
+func (c *values[T, R]) current() any { return c.value }
+
 func (c *values[T, R]) firstNull() int {
 	if c.nulls == 0 {
 		return -1
@@ -159,26 +162,21 @@ func columnOf(leaf *schema.Column) (column, error) {
 	return nil, fmt.Errorf("column %s has the type %s, which is not read", leaf.Path(), leaf.PhysicalType())
 }
 
+// appendText appends the current value as text; nothing where c is nil.
 func appendText(dst []byte, c column) []byte {
-	switch c := c.(type) {
-	case *byteArrays:
-		return append(dst, c.value...)
-	case *fixedArrays:
-		return append(dst, c.value...)
-	case *int32Values:
-		return strconv.AppendInt(dst, int64(c.value), 10)
-	case *int64Values:
-		return strconv.AppendInt(dst, c.value, 10)
-	case *int96Values:
-		return c.value.ToTime().UTC().AppendFormat(dst, time.RFC3339)
-	case *floatValues:
-		return strconv.AppendFloat(dst, float64(c.value), 'g', -1, 32)
-	case *doubleVals:
-		return strconv.AppendFloat(dst, c.value, 'g', -1, 64)
-	case *boolValues:
-		return strconv.AppendBool(dst, c.value)
+	if c == nil {
+		return dst
 	}
-	return dst
+	switch v := c.current().(type) {
+	case parquet.ByteArray:
+		return append(dst, v...)
+	case parquet.FixedLenByteArray:
+		return append(dst, v...)
+	case parquet.Int96:
+		return v.ToTime().UTC().AppendFormat(dst, time.RFC3339)
+	default:
+		return fmt.Append(dst, v)
+	}
 }
 
 // dateOf is the current value as Unix milliseconds. An integer without a

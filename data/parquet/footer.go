@@ -34,35 +34,25 @@ func withoutUnknownTypes(f io.ReaderAt, size int64) (*io.SectionReader, error) {
 	if _, err := f.ReadAt(footer, start); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	changed := dropUnknownTypes(footer)
-	if changed == nil {
+	if !dropUnknownTypes(footer) {
 		return nil, nil
 	}
-	tail := binary.LittleEndian.AppendUint32(changed, uint32(len(changed)))
-	tail = append(tail, end[4:]...)
-	return io.NewSectionReader(&retailed{f, start, tail}, 0, start+int64(len(tail))), nil
+	return io.NewSectionReader(&patched{f, start, footer}, 0, size), nil
 }
 
-// retailed is a file with another end.
-type retailed struct {
-	f     io.ReaderAt
-	start int64 // of the tail
-	tail  []byte
+// patched is a file with another footer of the same size.
+type patched struct {
+	io.ReaderAt
+	start  int64 // of the footer
+	footer []byte
 }
 
-func (r *retailed) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < r.start {
-		n, err = r.f.ReadAt(p[:min(int64(len(p)), r.start-off)], off)
-		if err != nil || n == len(p) {
-			return n, err
-		}
+func (p *patched) ReadAt(b []byte, off int64) (n int, err error) {
+	n, err = p.ReaderAt.ReadAt(b, off)
+	if from := max(p.start-off, 0); from < int64(n) {
+		copy(b[from:n], p.footer[min(off+from-p.start, int64(len(p.footer))):])
 	}
-	at := min(off+int64(n)-r.start, int64(len(r.tail)))
-	m := copy(p[n:], r.tail[at:])
-	if n += m; n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return n, err
 }
 
 // Fields of the footer, in Parquet's parquet.thrift, and the members of the
@@ -74,11 +64,12 @@ const (
 
 func knownType(member int16) bool { return member >= 1 && member <= 8 || member >= 10 && member <= 15 }
 
-// dropUnknownTypes returns a footer without the logical types that are not
-// known; nil when it has none, or is none.
-func dropUnknownTypes(footer []byte) []byte {
-	var out []byte
-	copied := 0
+// dropUnknownTypes makes the logical types of a footer that are not known fields
+// that are not, which readers skip: the number of a field is in its header what
+// it is more than that of the one before, in the upper half of the byte. It
+// reports whether it has found one; what is no footer has none.
+func dropUnknownTypes(footer []byte) (found bool) {
+	const most = 0xf0
 	c := newCompact(footer)
 	err := c.fields(func(id int16, kind thrift.TType, _ int) error {
 		if id != metaSchema || kind != thrift.LIST {
@@ -89,18 +80,15 @@ func dropUnknownTypes(footer []byte) []byte {
 			err = errors.New("the schema is no list of structs")
 		}
 		for ; n > 0 && err == nil; n-- {
-			var cut int
-			if cut, err = c.unknownType(); err == nil && cut >= 0 { // up to the element's stop byte
-				out = append(out, footer[copied:cut]...)
-				copied = c.at() - 1
+			var at int
+			if at, err = c.unknownType(); err == nil && at >= 0 && footer[at]&most != 0 { // else its number stands behind it
+				footer[at] |= most
+				found = true
 			}
 		}
 		return err
 	})
-	if err != nil || copied == 0 {
-		return nil
-	}
-	return append(out, footer[copied:]...)
+	return found && err == nil
 }
 
 // compact reads Thrift's compact protocol, and knows where it is.

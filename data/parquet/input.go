@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/object"
 )
 
@@ -68,28 +69,40 @@ func openInput(path string) (*input, error) {
 			return err
 		})
 	}
-	if in.size, err = f.Seek(0, io.SeekEnd); err == nil {
+	var failed error // of reading, which says nothing of the bytes
+	if in.size, failed = f.Seek(0, io.SeekEnd); failed == nil {
 		sums.size = in.size
-		err = open(sums)
+		err, failed = open(sums), sums.failed
 	}
-	if err != nil {
-		changed, readErr := withoutUnknownTypes(f, in.size)
-		if changed != nil {
+	if err != nil && failed == nil {
+		var changed *io.SectionReader
+		if changed, failed = withoutUnknownTypes(f, in.size); changed != nil {
 			err = open(struct {
 				*io.SectionReader
 				io.Closer
 			}{changed, f})
 		}
-		err = errors.Join(err, readErr)
 	}
-	if magic := make([]byte, 4); err != nil && readsAs(f, magic) && string(magic) != "PAR1" {
-		err = errors.New("no Parquet file: name one")
+	switch {
+	case failed != nil:
+		err = failed
+	case err != nil:
+		err = unreadable(f, in.size, err)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), f.Close())
 	}
 	in.end = in.file.NumRowGroups()
 	return in, nil
+}
+
+// unreadable says of a file that could not be opened what is wrong with it.
+func unreadable(f io.ReaderAt, size int64, err error) error {
+	if magic := make([]byte, 4); size > 0 && readsAs(f, magic) && string(magic) != "PAR1" {
+		return &data.Unreadable{Err: errors.New("no Parquet file: name one")}
+	}
+	at := max(size-footerEnd, 0)
+	return &data.Unreadable{Offset: at, Err: fmt.Errorf("no footer that can be read at its end, offset %d: %w: fetch or write the file again, or leave it out", at, err)}
 }
 
 // readsAs fills b from the file's start, if it has so many bytes or none.

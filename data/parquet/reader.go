@@ -282,11 +282,6 @@ func (r *TableReader[R]) ReadBatch() (Batch[R], error) {
 // no other is read in batches, every value fits.
 func (b *Batch[R]) Row(i int, r *R) { _ = b.reader.set(r, b.from+i) }
 
-// Slice returns rows from to to of the batch; the values are the batch's.
-func (b *Batch[R]) Slice(from, to int) Batch[R] {
-	return Batch[R]{First: b.First + int64(from), N: to - from, reader: b.reader, from: b.from + from}
-}
-
 // Filter keeps the rows for which keep is true, in their order, in place.
 func (b *Batch[R]) Filter(keep func(i int) bool) {
 	n := 0

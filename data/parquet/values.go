@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
@@ -66,35 +67,30 @@ func (r *ValueReader) Close() error { return r.in.Close() }
 
 func (r *ValueReader) value(o opened) any {
 	leaf := r.in.schema().Column(o.leaf)
-	switch c := o.column.(type) {
-	case *byteArrays:
+	switch v := o.current().(type) {
+	case parquet.ByteArray:
 		switch leaf.LogicalType().(type) {
 		case schema.StringLogicalType, *schema.StringLogicalType:
-			return string(c.value)
+			return string(v)
 		}
-		return hex.EncodeToString(c.value)
-	case *fixedArrays:
-		return hex.EncodeToString(c.value)
-	case *int32Values:
-		return c.value
-	case *int64Values:
+		return hex.EncodeToString(v)
+	case parquet.FixedLenByteArray:
+		return hex.EncodeToString(v)
+	case parquet.Int96:
+		return string(appendText(nil, o))
+	case int64:
 		switch t := leaf.LogicalType().(type) {
 		case *schema.TimestampLogicalType:
-			if ms := dateOf(leaf, c); ms != data.NoDate {
+			if ms := dateOf(leaf, o.column); ms != data.NoDate {
 				return time.UnixMilli(ms).UTC().Format(time.RFC3339)
 			}
 		case *schema.IntLogicalType:
 			if !t.IsSigned() && leaf.Name() == "fingerprint" {
-				return fmt.Sprintf("%0*x", cmp.Or(r.info.Bits, 64)/4, uint64(c.value))
+				return fmt.Sprintf("%0*x", cmp.Or(r.info.Bits, 64)/4, uint64(v))
 			}
 		}
-		return c.value
-	case *floatValues:
-		return c.value
-	case *doubleVals:
-		return c.value
-	case *boolValues:
-		return c.value
+		return v
+	default:
+		return v
 	}
-	return string(appendText(nil, o.column))
 }

@@ -63,6 +63,30 @@ var refused = map[string]string{
 	".xlsx": "spreadsheets are not read: save it as CSV",
 }
 
+// noDumps are formats of which nothing in a folder is read, by extension, with
+// what to do about a file that was named.
+var noDumps = map[string]string{
+	".txt":  fileOfText,
+	".text": fileOfText,
+	".html": fileOfHTML,
+	".htm":  fileOfHTML,
+	".pdf":  textToExtract,
+	".doc":  textToExtract,
+	".docx": textToExtract,
+	".epub": textToExtract,
+	".xml":  textToExtract,
+	".xls":  "spreadsheets are not read: save it as CSV",
+	".7z":   "7z archives are not read: unpack it and name what is in it",
+	".rar":  "rar archives are not read: unpack it and name what is in it",
+	".db":   textToExtract,
+}
+
+const (
+	fileOfText    = "a file that is one text is not read: write a line of JSON of each, as `for f in *.txt; do jq -Rsc --arg id \"$f\" '{$id, text: .}' \"$f\"; done >texts.jsonl` does"
+	fileOfHTML    = "a file that is one page is not read: write WARC, as `wget --warc-file` does, or a line of JSON with id and text of each"
+	textToExtract = "texts are not taken out of it: write a line of JSON with id and text of each document"
+)
+
 // aside reports whether the name of a file that has no known format says that it
 // stands beside the data: a read-me, a licence, checksums, a program.
 func aside(path string) bool {
@@ -110,13 +134,22 @@ func detect(path string, head []byte) (string, error) {
 	}
 	text, _ := new(charset.Decoder).Decode(head, charset.Hint{})
 	text = bytes.TrimLeft(text, " \t\r\n")
+	first, _, _ := bytes.Cut(text, []byte{'\n'})
+	pretty := string(bytes.TrimSpace(first)) == "{"
 	if format, ok := extensions[ext]; ok {
-		if format == FormatJSONL && len(text) > 0 && text[0] == '[' {
+		switch {
+		case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+			return "", fmt.Errorf("%s: %w: it is a zip archive or a spreadsheet: unpack it, or save it as CSV", path, ErrRefused)
+		case format == FormatJSONL && len(text) > 0 && text[0] == '[':
 			return "", fmt.Errorf("%s: %w: it holds a JSON array: write one object a line, as `jq -c '.[]'` does", path, ErrRefused)
+		case format == FormatJSONL && pretty:
+			return "", fmt.Errorf("%s: %w: its objects have several lines: write one object a line, as `jq -c .` does", path, ErrRefused)
 		}
 		return format, nil
 	}
 	switch {
+	case pretty:
+		return "", fmt.Errorf("%s: %w: its objects have several lines: write one object a line, as `jq -c .` does", path, ErrFormat)
 	case len(text) > 0 && text[0] == '{':
 		return FormatJSONL, nil
 	case len(text) > 0 && text[0] == '[' && ext == ".json":

@@ -48,6 +48,9 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 				n++
 			}
 			info, err := parquet.ReadInfo(s.Path)
+			if err == nil {
+				err = noFingerprints(s.Path, info.Table)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -60,6 +63,16 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 		splits = splits[n:]
 	}
 	return out, nil
+}
+
+// noFingerprints is an error for a file of another table than that of
+// fingerprints, or of a library's documents, which have theirs.
+func noFingerprints(path, table string) error {
+	switch table {
+	case "", data.Fingerprints.Name, data.LibraryDocuments.Name: // "": another program's
+		return nil
+	}
+	return fmt.Errorf("%s: %w: it is of the table %s, which has no fingerprints: name the run directory, %s", path, ErrRefused, table, filepath.Dir(filepath.Dir(path)))
 }
 
 // joinGroups joins the splits of a file of so many rows, one for each of its row

@@ -1,6 +1,8 @@
 package source_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -117,16 +119,75 @@ func TestCheckColumns(t *testing.T) {
 	if err := source.CheckColumns(splits, data.ReaderOptions{Columns: data.Columns{Text: "body"}}); !errors.As(err, new(*data.NoColumn)) {
 		t.Errorf("none has it: %v", err)
 	}
-	for ext, text := range map[string]string{"csv": "id,body\n", "warc": string(warcRecord("warcinfo", "", "application/warc-fields", "software: none\r\n")), "parquet": "PAR1"} {
+	for ext, c := range map[string]struct {
+		text    string
+		missing bool
+	}{
+		"csv":     {"id,body\n", false},
+		"warc":    {string(warcRecord("warcinfo", "", "application/warc-fields", "software: none\r\n")), false},
+		"parquet": {"PAR1", true}, // damaged: it says nothing of the columns
+	} {
 		path := filepath.Join(t.TempDir(), "z."+ext)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// A damaged file may be one that has it: who reads it says what it is.
-		with := append(slices.Clone(splits), data.Split{Path: path, Format: ext, Size: int64(len(text)), End: -1})
-		if err := source.CheckColumns(with, data.ReaderOptions{Columns: data.Columns{Text: "body"}}); err != nil {
-			t.Errorf("%s has it: %v", ext, err)
+		split := data.Split{Path: path, Format: ext, Size: int64(len(c.text)), End: -1}
+		for _, with := range [][]data.Split{append(slices.Clone(splits), split), append([]data.Split{split}, splits...)} {
+			err := source.CheckColumns(with, data.ReaderOptions{Columns: data.Columns{Text: "body"}})
+			if errors.As(err, new(*data.NoColumn)) != c.missing || err != nil && !c.missing {
+				t.Errorf("%s: %v", ext, err)
+			}
 		}
+		if err := source.CheckColumns([]data.Split{split}, data.ReaderOptions{Columns: data.Columns{Text: "body"}}); err != nil {
+			t.Errorf("%s alone: %v", ext, err)
+		}
+	}
+}
+
+// A file none of whose records can be read is refused, or read as one bad record
+// by who bears that. What cannot be read at all is an error for both.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ content, want string }{
+		"a.csv":     {"id,te\"xt\na,words\n", "header row: a quote in a field that is not quoted: mend that row, or leave the file out"},
+		"b.tsv":     {"id\t\"text\na\twords\n", "header row: a quote that nothing closes: mend that row, or leave the file out"},
+		"c.parquet": {"PAR1 and no footer", "no footer that can be read at its end, offset 10: "},
+		"d.parquet": {"", "no footer that can be read at its end, offset 0: "},
+		"e.parquet": {"<html>not found</html>", "no Parquet file: name one"},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		split := splitsOf(t, path)[0]
+		if _, err := source.Open(split, data.ReaderOptions{}); !errors.As(err, new(*data.Unreadable)) || !strings.Contains(err.Error(), path+": "+c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		var told *data.Unreadable
+		r, err := source.Open(split, data.ReaderOptions{Unread: func(u *data.Unreadable) { told = u }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad, is := data.IsBadRecord(r.Read(new(data.Document)))
+		if !is || bad.Source != path || bad.Reason != data.ReasonUnreadable || bad.Offset != told.Offset || !strings.HasPrefix(told.Error(), c.want) {
+			t.Errorf("%s: %v, told %v", name, bad, told)
+		}
+		sum := sha256.Sum256([]byte(c.content))
+		for range 2 {
+			if err := r.Read(new(data.Document)); !errors.Is(err, io.EOF) || r.Digest() != hex.EncodeToString(sum[:]) || r.Consumed() != int64(len(c.content)) {
+				t.Errorf("%s: %v, digest %s, consumed %d", name, err, r.Digest(), r.Consumed())
+			}
+		}
+		if err := errors.Join(r.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+		if err := r.Read(new(data.Document)); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s: Read after Close: %v", name, err)
+		}
+	}
+	folder := data.Split{Path: dir, Format: source.FormatParquet, End: -1}
+	if _, err := source.Open(folder, data.ReaderOptions{Unread: func(*data.Unreadable) {}}); err == nil || errors.As(err, new(*data.Unreadable)) {
+		t.Errorf("a folder: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,9 @@ type ExpandOptions struct {
 	// documents: read-mes, checksums, programs. It may be nil.
 	Ignored func(path string)
 
+	// Skip, if not nil, says which folders are left out: those of neardup's own.
+	Skip func(folder string) bool
+
 	fingerprints bool // the input is files of fingerprints
 }
 
@@ -94,6 +98,10 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	default:
 		return nil, fmt.Errorf("%s: %w %q: write one of %s", split.Path, ErrFormat, split.Format, formatList)
 	}
+	if damage := (*data.Unreadable)(nil); o.Unread != nil && errors.As(err, &damage) {
+		o.Unread(damage)
+		return &unreadReader{split: split, damage: damage}, nil
+	}
 	if err != nil { // r may hold a nil pointer
 		return nil, err
 	}
@@ -106,7 +114,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 // it, what none has is a mistake.
 func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
 	const most = 16
-	o.Missing = nil
+	o.Missing, o.Unread = nil, nil
 	splits = slices.CompactFunc(slices.Clone(splits), func(a, b data.Split) bool { return a.Path == b.Path })
 	for i, n := 0, min(len(splits), most); i < n; i++ {
 		split := splits[i*len(splits)/n]
@@ -116,6 +124,9 @@ func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
 		in, missing := Open(split, o)
 		if missing == nil {
 			return in.Close()
+		}
+		if errors.As(missing, new(*data.Unreadable)) {
+			continue // it says nothing of the columns
 		}
 		if !errors.As(missing, new(*data.NoColumn)) {
 			return nil // who reads it says so
@@ -128,11 +139,12 @@ func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
 }
 
 // Textless adds to err, which says that an input has no document, why the first
-// record of its split is none: a *data.NoColumn where no column has a text, or
-// the *data.BadRecord. Of what is no page by design it is err alone.
+// record of its split is none: a *data.NoColumn where no column has a text, the
+// *data.BadRecord, or the *data.Unreadable of its file. Of what is no page by
+// design it is err alone.
 func Textless(err error, split data.Split, o data.ReaderOptions) error {
 	missing := NoText(split, o)
-	if bad, is := data.IsBadRecord(missing); is && bad.Reason != data.ReasonNotPage && bad.Reason != data.ReasonHTTPStatus || errors.As(missing, new(*data.NoColumn)) {
+	if bad, is := data.IsBadRecord(missing); is && bad.Reason != data.ReasonNotPage && bad.Reason != data.ReasonHTTPStatus || errors.As(missing, new(*data.NoColumn)) || errors.As(missing, new(*data.Unreadable)) {
 		return fmt.Errorf("%w: %w", err, missing)
 	}
 	return err
@@ -141,7 +153,7 @@ func Textless(err error, split data.Split, o data.ReaderOptions) error {
 // NoText returns why the first record of a split has no text, as Textless says
 // it; nil if it has one.
 func NoText(split data.Split, o data.ReaderOptions) error {
-	o.Missing = nil
+	o.Missing, o.Unread = nil, nil
 	usual := o.Columns.Text == ""
 	if usual {
 		o.Columns.Text = field.Usual[field.Text][0] // who asks for a column is told which there are
@@ -193,12 +205,18 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	var paths []string
 	met := make(map[string]bool) // in a folder, not named
 	for _, arg := range args {
-		found, err := find(arg, met)
-		if errors.Is(err, ErrNoInput) {
-			err = fmt.Errorf("%w: %s", err, o.remedy(mistaken(arg)))
+		found, err := o.find(arg, met)
+		if errors.Is(err, errOwn) {
+			clean := filepath.Join(arg, "clean")
+			if _, statErr := os.Stat(clean); statErr != nil {
+				clean = "of a run"
+			}
+			err = fmt.Errorf("%w: name the documents, or the clean dump %s", err, clean)
+		} else if errors.Is(err, ErrNoInput) {
+			err = fmt.Errorf("%w: %s", err, o.remedy(mistaken(arg, args)))
 		}
 		if err != nil {
-			return nil, err
+			return nil, forbidden(err)
 		}
 		paths = append(paths, found...)
 	}
@@ -208,23 +226,34 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%w: name files, folders, patterns, or - for standard input", ErrNoInput)
 	}
 	var splits []data.Split
+	strange := "" // what to do about the first of them
 	for _, path := range paths {
 		s, err := splitsOf(path, o)
 		if met[path] && errors.Is(err, ErrFormat) {
 			if o.Ignored != nil && !aside(path) {
 				o.Ignored(path)
 			}
+			strange = cmp.Or(strange, noDumps[strings.ToLower(filepath.Ext(path))])
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, forbidden(err)
 		}
 		splits = append(splits, s...)
 	}
 	if len(splits) == 0 {
-		return nil, fmt.Errorf("%w: no file in %s has a format that is read: %s", ErrNoInput, strings.Join(args, " "), o.remedy("name files of one of "+formatList+", or say with --format what they are"))
+		return nil, fmt.Errorf("%w: no file in %s has a format that is read: %s", ErrNoInput, strings.Join(args, " "), o.remedy(cmp.Or(strange, "name files of one of "+formatList+", or say with --format what they are")))
 	}
 	return splits, nil
+}
+
+// forbidden adds to an error what to do where a file may not be read; a store's
+// errors say it themselves.
+func forbidden(err error) error {
+	if errors.Is(err, fs.ErrPermission) && errors.As(err, new(*fs.PathError)) {
+		return fmt.Errorf("%w: let this user read it, or leave it out", err)
+	}
+	return err
 }
 
 // once drops paths that name the same file as an earlier one: written
@@ -249,7 +278,7 @@ func once(paths []string) []string {
 
 // find lists the files of one argument, and notes in met those that a folder
 // brought.
-func find(arg string, met map[string]bool) ([]string, error) {
+func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
 	if arg == "-" {
 		return []string{"-"}, nil
 	}
@@ -259,7 +288,10 @@ func find(arg string, met map[string]bool) ([]string, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		paths, err := walk(arg)
+		if o.Skip != nil && o.Skip(arg) {
+			return nil, fmt.Errorf("%w: %s is %w", ErrNoInput, arg, errOwn)
+		}
+		paths, err := walk(arg, o.Skip)
 		for _, p := range paths {
 			met[p] = true
 		}
@@ -280,7 +312,10 @@ func find(arg string, met map[string]bool) ([]string, error) {
 	}
 	var paths []string
 	for _, m := range matches {
-		found, err := find(m, met)
+		if o.Skip != nil && o.Skip(m) {
+			continue
+		}
+		found, err := o.find(m, met)
 		if err != nil {
 			return nil, err
 		}
@@ -289,9 +324,23 @@ func find(arg string, met map[string]bool) ([]string, error) {
 	return paths, nil
 }
 
-// mistaken says what a user may have meant by an input that there is not.
-func mistaken(arg string) string {
+// errOwn says that a folder is one that neardup writes.
+var errOwn = errors.New("a folder that neardup wrote")
+
+// mistaken says what a user may have meant by an input that there is not, one of
+// several arguments.
+func mistaken(arg string, args []string) string {
+	spaced := strings.Join(args, " ")
+	_, err := os.Stat(spaced)
 	switch {
+	case err == nil && len(args) > 1:
+		return fmt.Sprintf("write its name in quotes, '%s'", spaced)
+	case strings.HasPrefix(arg, "~"):
+		return "the shell puts the home folder in the place of ~ where that stands without quotes: write it so, or $HOME"
+	case strings.HasPrefix(arg, "s3:"):
+		return "write s3://BUCKET/KEY"
+	case strings.Contains(arg, "://") && !strings.HasPrefix(arg, "http"):
+		return "of stores only s3://BUCKET/KEY is read: mount it, or name a copy"
 	case strings.HasPrefix(arg, "http://"), strings.HasPrefix(arg, "https://"):
 		return "pages are not fetched: name a file that holds them, or s3://BUCKET/KEY"
 	case slices.Contains([]string{"yes", "no", "on", "off", "true", "false"}, arg):
@@ -315,8 +364,9 @@ func findObjects(arg string, met map[string]bool) (paths []string, err error) {
 	return paths, nil
 }
 
-// walk lists the files below a folder, or below that which a link leads to.
-func walk(dir string) ([]string, error) {
+// walk lists the files below a folder, or below that which a link leads to,
+// without those of folders to be skipped.
+func walk(dir string, skip func(string) bool) ([]string, error) {
 	var paths []string
 	root := dir + string(filepath.Separator) // a link is followed
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -328,6 +378,9 @@ func walk(dir string) ([]string, error) {
 				return filepath.SkipDir
 			}
 			return nil
+		}
+		if d.IsDir() && path != root && skip != nil && skip(path) {
+			return filepath.SkipDir
 		}
 		if d.IsDir() {
 			return nil
@@ -384,7 +437,7 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 			return nil, err
 		}
 		if split.Format == "" {
-			return nil, fmt.Errorf("%s: %w: %s", path, ErrFormat, o.remedy("name it with --format ("+formatList+"), or leave it out"))
+			return nil, fmt.Errorf("%s: %w: %s", path, ErrFormat, o.remedy(cmp.Or(noDumps[strings.ToLower(filepath.Ext(path))], "name it with --format ("+formatList+"), or leave it out")))
 		}
 	}
 	switch {
@@ -409,6 +462,9 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 // cutGroups makes a split of every row group.
 func cutGroups(split data.Split) ([]data.Split, error) {
 	groups, err := parquet.GroupRows(split.Path)
+	if errors.As(err, new(*data.Unreadable)) {
+		return []data.Split{split}, nil // who opens it says so
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func TestExpandRefuses(t *testing.T) {
 		{[]string{"b.arc"}, "", source.ErrRefused, "ARC archives are not read"},
 		{[]string{"c.warc.wat.gz"}, "", source.ErrRefused, "WAT files hold metadata and no text"},
 		{[]string{"d.json"}, "", source.ErrFormat, "it is one JSON array"},
-		{[]string{"e.txt"}, "", source.ErrFormat, "e.txt: unknown format: name it with --format"},
+		{[]string{"e.txt"}, "", source.ErrFormat, "e.txt: unknown format: a file that is one text is not read: write a line of JSON of each"},
 		{[]string{"f.bz2"}, "", source.ErrRefused, "bzip2 is not read"},
 		{[]string{"h.zip"}, "", source.ErrRefused, "zip archives are not read"},
 		{[]string{"none.jsonl"}, "", source.ErrNoInput, "none.jsonl does not exist"},

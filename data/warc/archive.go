@@ -33,16 +33,14 @@ type archive struct {
 	raw     *stream.Raw
 	members *members
 
-	buf    []byte // of the member, decompressed, not read yet
-	bufErr error  // what follows buf, as of members.read
-	text   []byte // a line that is in more than one piece
-	tail   []byte // what verify looked at
-	again  []byte // a line that was put back
-	member int64  // where the member starts in the file
-	pos    int64  // in the uncompressed stream
-	fresh  bool   // nothing of the member was read yet
-	opened bool   // the next member was opened already
-	inside bool   // a record or line, which may go on in the next member
+	in     *bufio.Reader // of the member, decompressed
+	text   []byte        // a line that is in more than one piece
+	begun  bool          // the line that was read last is a record's first
+	member int64         // where the member starts in the file
+	pos    int64         // in the uncompressed stream
+	fresh  bool          // nothing of the member was read yet
+	opened bool          // the next member was opened already
+	inside bool          // a record or line, which may go on in the next member
 	done   bool
 	resync bool // what is passed over now was counted as a damaged record
 
@@ -62,30 +60,28 @@ func openArchive(split data.Split, o data.ReaderOptions) (a *archive, err error)
 			err = errors.Join(err, raw.Close())
 		}
 	}()
-	in := bufio.NewReaderSize(raw, blockSize)
-	c, err := newCodec(in)
-	if err != nil {
+	a = &archive{path: split.Path, raw: raw, fresh: true}
+	if a.members, err = newMembers(raw); err != nil {
 		return nil, err
 	}
-	a = &archive{path: split.Path, raw: raw}
-	if a.members, err = newMembers(in, raw.Consumed()-int64(in.Buffered()), c, o.Workers); err != nil {
-		return nil, err
-	}
-	a.fresh = true
-	switch c.compression {
+	a.in = bufio.NewReaderSize(a.members, maxLine)
+	switch a.members.compression {
 	case stream.Gzip: // a file that does not even start as one is none
 		if err := a.openMember(); err != nil {
 			a.members.close()
 			return nil, err
 		}
 	case stream.Zstd:
-		a.bufErr = io.EOF // of no member
+		a.in.Reset(none)
 	}
 	return a, nil
 }
 
+// none is a member that is over.
+var none = io.MultiReader()
+
 // plain reports whether the file is not compressed, so that it has no members.
-func (a *archive) plain() bool { return a.members.codec.compression == stream.Plain }
+func (a *archive) plain() bool { return a.members.compression == stream.Plain }
 
 // openMember starts the member that stands at the current place.
 func (a *archive) openMember() error {
@@ -93,7 +89,7 @@ func (a *archive) openMember() error {
 	if err := a.members.open(); err != nil {
 		return err
 	}
-	a.buf, a.bufErr = nil, nil
+	a.in.Reset(a.members)
 	a.fresh = true
 	return nil
 }
@@ -124,7 +120,7 @@ func (a *archive) nextMember() error {
 			}
 			return io.EOF
 		}
-		if a.members.codec.starts(head) {
+		if a.members.starts(head) {
 			if err := a.openMember(); err == nil {
 				break
 			} else if a.members.input.Failed != nil {
@@ -135,7 +131,7 @@ func (a *archive) nextMember() error {
 			}
 		}
 		zero = zero && head[0] == 0
-		if err := a.members.discard(); err != nil {
+		if _, err := a.members.in.Discard(1); err != nil {
 			return err
 		}
 		skipped++
@@ -167,31 +163,25 @@ func (a *archive) damaged(offset int64, err error, raw []byte) error {
 	}
 	a.left = 0
 	if !a.opened {
-		a.buf, a.bufErr = nil, io.EOF // the member is over
+		a.in.Reset(none)
 		a.resync = true
 	}
 	return a.bad(offset, reason, err, raw)
 }
 
-// fill makes sure that there are bytes of the member to read. Its errors are
-// those of members.read.
+// fill makes sure that there are bytes of the member to read: io.EOF where it
+// ends, another error where it is damaged.
 func (a *archive) fill() error {
-	if a.opened {
-		return io.EOF
-	}
-	for len(a.buf) == 0 {
-		switch {
-		case a.bufErr == nil:
-			a.buf, a.bufErr = a.members.read()
-		case a.inside && errors.Is(a.bufErr, io.EOF):
-			if err := a.span(); err != nil {
-				return err
-			}
-		default:
-			return a.bufErr
+	for !a.opened {
+		_, err := a.in.Peek(1)
+		if err == nil || !a.inside || !errors.Is(err, io.EOF) {
+			return err
+		}
+		if err := a.span(); err != nil {
+			return err
 		}
 	}
-	return nil
+	return io.EOF
 }
 
 // span goes on with the next member within a record: archives that were
@@ -205,18 +195,18 @@ func (a *archive) span() error {
 	if err != nil {
 		return err
 	}
-	if len(head) < 4 || !a.members.codec.starts(head) {
+	if len(head) < 4 || !a.members.starts(head) {
 		return io.EOF
 	}
 	if a.openMember() != nil {
 		return io.EOF // nextMember meets it again
 	}
-	a.buf, a.bufErr = a.members.read()
-	if IsVersion(bytes.TrimLeft(a.buf, "\r\n")) {
+	begin, _ := a.in.Peek(1 << 10)
+	if IsVersion(bytes.TrimLeft(begin, "\r\n")) {
 		a.opened = true
 		return io.EOF
 	}
-	a.fresh = len(a.buf) == 0
+	a.fresh = len(begin) == 0
 	return nil
 }
 
@@ -232,6 +222,10 @@ func (a *archive) next(r *record) error {
 	}
 	a.inside = false
 	r.header, r.block = r.header[:0], r.block[:0]
+	if a.begun {
+		a.begun = false
+		return a.header(r)
+	}
 	var lost []byte
 	lostAt := int64(-1)
 	for {
@@ -252,13 +246,11 @@ func (a *archive) next(r *record) error {
 			return a.damaged(a.offset, err, line)
 		}
 		if IsVersion(line) {
-			if lostAt >= 0 {
-				// The line is the next record's: put the record off by a call.
-				a.pos -= int64(len(line))
-				a.again = append(a.again[:0], line...)
+			a.head = append(a.head[:0], line...)
+			if lostAt >= 0 { // put the record off by a call
+				a.begun = true
 				return a.bad(lostAt, data.ReasonMalformed, errNoRecord, lost)
 			}
-			a.head = append(a.head[:0], line...)
 			return a.header(r)
 		}
 		if lostAt < 0 {
@@ -281,7 +273,7 @@ func IsVersion(line []byte) bool {
 
 // place is the offset of a record that starts here.
 func (a *archive) place() int64 {
-	if a.members.codec.compression == stream.Gzip && a.fresh && !a.opened {
+	if a.members.compression == stream.Gzip && a.fresh && !a.opened {
 		return a.member
 	}
 	return a.pos
@@ -294,10 +286,6 @@ func (a *archive) line() (line []byte, err error) {
 		a.pos += int64(len(line))
 		a.fresh = a.fresh && len(bytes.TrimSpace(line)) == 0
 	}()
-	if len(a.again) > 0 {
-		line, a.again = a.again, a.again[:0]
-		return line, nil
-	}
 	a.text = a.text[:0]
 	inside := a.inside
 	defer func() { a.inside = inside }()
@@ -309,18 +297,12 @@ func (a *archive) line() (line []byte, err error) {
 			}
 			return a.text, err
 		}
-		part := a.buf[:min(len(a.buf), maxLine-len(a.text))]
-		end := bytes.IndexByte(part, '\n') + 1
-		if end > 0 {
-			part = part[:end]
-		}
-		a.buf = a.buf[len(part):]
-		if len(a.text) > 0 || end == 0 {
-			a.text = append(a.text, part...)
-			part = a.text
-		}
-		if end > 0 || len(a.text) == maxLine {
+		part, err := a.in.ReadSlice('\n')
+		if err == nil && len(a.text) == 0 {
 			return part, nil
+		}
+		if a.text = append(a.text, part...); err == nil || len(a.text) >= maxLine {
+			return a.text, nil // else fill says it
 		}
 	}
 }
@@ -365,7 +347,7 @@ func (a *archive) read(r *record, n int64) error {
 			}
 			return a.damaged(r.offset, err, append(a.head, r.block[:min(len(r.block), keptRaw)]...))
 		}
-		part := a.buf[:min(int64(len(a.buf)), n)]
+		part, _ := a.in.Peek(int(min(int64(a.in.Buffered()), n)))
 		r.block = append(r.block, part...)
 		a.passed(len(part))
 		n -= int64(len(part))
@@ -375,7 +357,7 @@ func (a *archive) read(r *record, n int64) error {
 
 // passed is called behind bytes of the record's block.
 func (a *archive) passed(n int) {
-	a.buf = a.buf[n:]
+	_, _ = a.in.Discard(n) // they are buffered
 	a.pos += int64(n)
 	a.left -= int64(n)
 }
@@ -389,7 +371,7 @@ func (a *archive) finish() error {
 			}
 			return a.damaged(a.offset, err, a.head)
 		}
-		a.passed(int(min(int64(len(a.buf)), a.left)))
+		a.passed(int(min(int64(a.in.Buffered()), a.left)))
 	}
 	return nil
 }
@@ -397,19 +379,14 @@ func (a *archive) finish() error {
 // verify checks, where the record is the last of its member, that the
 // member's checksum is right.
 func (a *archive) verify() error {
-	if a.left > 0 || a.opened || len(a.buf) >= 5 {
+	if a.left > 0 || a.opened {
 		return nil
 	}
-	if a.bufErr == nil { // the piece ends here
-		a.tail = append(a.tail[:0], a.buf...)
-		piece, err := a.members.read()
-		a.tail = append(a.tail, piece...)
-		a.buf, a.bufErr = a.tail, err
-	}
-	if a.bufErr == nil || errors.Is(a.bufErr, io.EOF) || len(a.buf) >= 5 || len(bytes.Trim(a.buf, "\r\n")) > 0 {
+	rest, err := a.in.Peek(5)
+	if err == nil || errors.Is(err, io.EOF) || len(bytes.Trim(rest, "\r\n")) > 0 {
 		return nil
 	}
-	return a.damaged(a.offset, a.bufErr, a.head)
+	return a.damaged(a.offset, err, a.head)
 }
 
 // close may be called at any time by the goroutine that reads.

@@ -162,7 +162,7 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 			return &d.brotli
 		}
 	case "zstd":
-		if !bytes.HasPrefix(body, zstdMagic) {
+		if stream.Detect(body) != stream.Zstd {
 			return nil
 		}
 		if d.zstd == nil {

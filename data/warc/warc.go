@@ -5,9 +5,9 @@
 // never reads ARC files, and never repairs an archive: what is damaged is
 // skipped by name and counted.
 //
-// One file keeps several goroutines busy: its members are decompressed ahead,
-// and its records made documents, side by side. What comes out does not depend
-// on their number.
+// One file keeps several goroutines busy: one decompresses it and finds its
+// records, the others make documents of them. What comes out does not depend on
+// their number.
 //
 // It has a record reader of its own. nlnwa/gowarc v2.0.1 finds the same
 // records in sound archives, but reads no zstandard, and did not return from

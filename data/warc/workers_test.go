@@ -306,6 +306,16 @@ func TestFalseMembers(t *testing.T) {
 	}
 }
 
+// TestPlain reads a large archive that is not compressed: in no member, it is
+// read to its end.
+func TestPlain(t *testing.T) {
+	record := response("http://a/", "Content-Type: text/plain\r\n", strings.Repeat("text ", 2000))
+	n := 8 << 20 / len(record)
+	if lines := agree(t, "plain", []byte(strings.Repeat(record, n)), data.ReaderOptions{}); len(lines) != n+1 {
+		t.Errorf("%d lines, want %d and the end", len(lines), n)
+	}
+}
+
 // TestGiantMember must not be held in memory.
 func TestGiantMember(t *testing.T) {
 	size := 256 << 20

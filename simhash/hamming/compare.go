@@ -1,7 +1,10 @@
 package hamming
 
 import (
+	"context"
 	"math/bits"
+	"slices"
+	"sync"
 )
 
 // A scope says what the fingerprints at hand have in common: they agree on one
@@ -37,12 +40,15 @@ const (
 
 // A comparer finds the pairs of a bucket. It is the workspace of one worker.
 type comparer[F Fingerprint] struct {
+	ctx    context.Context
 	k      int
 	simd   bool
-	pool   *pool[F]
 	emit   func(a, b *F, distance int)
 	levels [maxDepth + 1]level[F]
 	hits   [4096]hit
+
+	idle    chan *comparer[F] // others, that a large group may be given; nil: none
+	working *sync.WaitGroup   // of them all
 }
 
 // level is the workspace of one depth of recursion.
@@ -71,6 +77,14 @@ const maxOffset = 1<<24 - 1
 
 func (c *comparer[F]) groupTarget() int {
 	return int(joiningBy(c.simd).group)
+}
+
+// bucket compares those of v that agree on a key of table t. All of v are known
+// to agree outside free.
+func (c *comparer[F]) bucket(plan *Plan, t int, v []F, free Uint128) {
+	for key := plan.tables[t].from; key < plan.tables[t].to; key++ {
+		c.key(v, scope{keys: plan.keys, from: key, to: key + 1}, free, 0)
+	}
 }
 
 // key compares those of v that agree on key f.from. All of v are known to
@@ -111,38 +125,6 @@ func (c *comparer[F]) key(v []F, f scope, free Uint128, depth int) {
 	l.group(c, ends, n, &f, depth)
 }
 
-// ascending is key(v, f, 0) for a key of leading bits and values that ascend
-// and have slack: they are compared in place. Groups are of those that agree
-// above shift, which the key includes.
-func (c *comparer[F]) ascending(v []F, f scope, shift uint) {
-	n := len(v)
-	if n < 2 {
-		return
-	}
-	l := &c.levels[0]
-	l.reserve(n)
-	if len(l.ends) < n {
-		l.ends = make([]uint32, n+n/8)
-	}
-	ends := l.ends[:n]
-	groups := 0
-	last := lowBits(&v[0], shift)
-	for i := range v {
-		// Written for each, kept where a group ends: no branch.
-		ends[groups] = uint32(i)
-		next := lowBits(&v[i], shift)
-		if next != last {
-			groups++
-		}
-		last = next
-	}
-	ends[groups] = uint32(n)
-	own := l.values
-	l.values = v[:n+slack]
-	l.group(c, ends[:groups+1], n, &f, 0)
-	l.values = own
-}
-
 // group compares inside the groups of l.values[:n].
 func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth int) {
 	blocks := (n + lanes - 1) / lanes
@@ -167,12 +149,27 @@ func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth i
 	c.compare(l, n, f)
 	for _, g := range l.large {
 		values := l.values[g.from:g.to]
-		if c.pool != nil && c.pool.ctx.Err() != nil {
+		if c.ctx.Err() != nil {
 			return
 		}
-		if len(values) < 4*largeGroup || !c.pool.offer(values, *f) {
+		if len(values) < 4*largeGroup || !c.give(values, *f) {
 			c.split(values, *f, depth+1)
 		}
+	}
+}
+
+// give has an idle worker split a group, if there is one.
+func (c *comparer[F]) give(values []F, f scope) bool {
+	select {
+	case other := <-c.idle:
+		values = slices.Clone(values)
+		c.working.Go(func() {
+			other.split(values, f, 0)
+			c.idle <- other
+		})
+		return true
+	default:
+		return false
 	}
 }
 
@@ -181,7 +178,7 @@ func (c *comparer[F]) compare(l *level[F], n int, f *scope) {
 	block, offset := 0, 1
 	reach := l.reach[:(n+lanes-1)/lanes]
 	for block < len(reach) {
-		if c.pool != nil && c.pool.ctx.Err() != nil {
+		if c.ctx.Err() != nil {
 			return
 		}
 		var found int
@@ -285,7 +282,7 @@ func (c *comparer[F]) split(v []F, f scope, depth int) {
 		c.all(v, &f, depth)
 		return
 	}
-	keys := plan.deposit(vary)
+	keys := plan.onto(vary).keys
 	if !worthwhile(v, keys) {
 		c.all(v, &f, depth)
 		return

@@ -44,9 +44,12 @@ func probing(keys int) *model {
 	return &model{key: 8, compare: 0.9 / lanes, group: 2, maxKeys: keys, probe: true}
 }
 
-// region returns the cost of a region, whose blocks are b bits wide on
-// average.
-func (m *model) region(r region, b, n float64) float64 {
+// region returns the cost of a region.
+func (m *model) region(r region, n float64) float64 {
+	b := float64(r.bits) / float64(r.errors+r.agree) // of a block
+	if b < 1 {
+		return math.Inf(1)
+	}
 	group := max(n*math.Exp2(-b*float64(r.agree)), min(n, m.group))
 	tables, miss := r.tables(), 0.0
 	if !m.probe {
@@ -68,9 +71,13 @@ func (p *Plan) cost(n int, m *model) float64 {
 	if len(p.regions) == 0 {
 		return m.compare * float64(n)
 	}
-	cost := 0.0
+	cost, keys := 0.0, 0.0
 	for _, r := range p.regions {
-		cost += m.region(r, float64(r.bits)/float64(r.errors+r.agree), float64(n))
+		cost += m.region(r, float64(n))
+		keys += r.keys()
+	}
+	if keys > float64(m.maxKeys) {
+		return math.Inf(1)
 	}
 	return cost
 }
@@ -100,105 +107,52 @@ func choosePlan(width, k, n int, m *model) *Plan {
 		return p.(*Plan)
 	}
 	n = 1 << key.log
-	best, _ := newPlan(width, k)
-	if n >= 64 {
-		bestCost := best.cost(n, m)
-		for b := 1; b <= min(bits.Len(uint(n))+2, width); b++ {
-			regions := cheapest(width, k, n, b, m)
-			if regions == nil {
-				continue
-			}
-			p, err := newPlan(width, k, regions...)
-			if err != nil || len(p.keys) > m.maxKeys {
-				continue
-			}
-			if c := p.cost(n, m); c < bestCost {
-				best, bestCost = p, c
+	best := &Plan{}
+	least := best.cost(n, m)
+	for count := 1; count <= k+1 && n >= 64; count++ {
+		for agree := 1; agree <= maxAgree; agree++ {
+			p := &Plan{regions: m.regions(width, k, n, count, agree)}
+			if c := p.cost(n, m); c < least {
+				best, least = p, c
 			}
 		}
 	}
+	best, _ = newPlan(width, k, best.regions...) // a mistaken one costs more than any
 	plans.Store(key, best)
 	return best
 }
 
-// A choice is a region and what it costs, or costs with those after it.
-type choice struct {
-	region
-	cost float64
-}
-
 const maxAgree = 8
 
-// cheapest returns the regions of the least cost with keys of b bits, nil if
-// there are none. It solves a knapsack: the regions' (errors+1) have to sum to
-// k+1 within the bits there are.
-func cheapest(width, k, n, b int, m *model) []region {
-	options := leads(k, n, b, m)
-	best := make([][]choice, k+2) // by what is still needed, and the bits left
-	for need := range best {
-		best[need] = make([]choice, width+1)
-		for w := range best[need] {
-			if need > 0 {
-				best[need][w] = cheapestFirst(best, options, need, w, b)
+// regions returns so many regions that serve k, as alike as they can be, with
+// keys of equal width of agree blocks each, and the cheapest leads.
+func (m *model) regions(width, k, n, count, agree int) []region {
+	regions := make([]region, count)
+	all := 0.0
+	for i := range regions {
+		r := &regions[i]
+		r.errors, r.agree = (k+1+i)/count-1, agree
+		if r.errors == 0 {
+			r.agree = 1
+		}
+		all += r.share()
+	}
+	from, before := 0, 0.0
+	for i := range regions {
+		r := &regions[i]
+		before += r.share()
+		to := int(float64(width)*before/all + 0.5)
+		r.bits, r.lead = to-from, 1
+		from = to
+		for lead := 2; lead <= r.agree; lead++ {
+			other := *r
+			if other.lead = lead; m.region(other, float64(n)) < m.region(*r, float64(n)) {
+				*r = other
 			}
 		}
-	}
-	var regions []region
-	w := width
-	for need := k + 1; need > 0; {
-		c := best[need][w]
-		if math.IsInf(c.cost, 1) {
-			return nil
-		}
-		regions = append(regions, c.region)
-		need -= c.errors + 1
-		w -= c.bits
-	}
-	for i := range w { // the bits left over
-		regions[i%len(regions)].bits++
 	}
 	return regions
 }
 
-// leads returns, by errors and agree, the region with the cheapest lead. Its
-// bits are left open.
-func leads(k, n, b int, m *model) [][maxAgree + 1]choice {
-	options := make([][maxAgree + 1]choice, k+1)
-	for errs := range options {
-		for agree := 1; agree <= maxAgree; agree++ {
-			o := &options[errs][agree]
-			o.cost = math.Inf(1)
-			for lead := 1; lead <= agree; lead++ {
-				r := region{errors: errs, agree: agree, lead: lead}
-				if c := m.region(r, float64(b)/float64(agree), float64(n)); c < o.cost {
-					o.region, o.cost = r, c
-				}
-			}
-		}
-	}
-	return options
-}
-
-// cheapestFirst returns the first of the regions that together cost least, if
-// their (errors+1) have to sum to need in w bits.
-func cheapestFirst(best [][]choice, options [][maxAgree + 1]choice, need, w, b int) choice {
-	first := choice{cost: math.Inf(1)}
-	for errs := range need {
-		for agree := 1; agree <= maxAgree; agree++ {
-			blocks := errs + agree
-			wide := (b*blocks + agree - 1) / agree
-			if wide > w || wide < blocks || choose(blocks, agree) > 4096 {
-				continue
-			}
-			o := options[errs][agree]
-			if c := best[need-errs-1][w-wide].cost + o.cost; c < first.cost {
-				o.bits = wide
-				first = choice{o.region, c}
-			}
-			if errs == 0 {
-				break
-			}
-		}
-	}
-	return first
-}
+// share is how many times the bits of its keys a region takes.
+func (r region) share() float64 { return float64(r.errors+r.agree) / float64(r.agree) }

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
-
-	"github.com/neardup/neardup/simhash/internal/huge"
 )
 
 // An Index holds fingerprints, this run's say, past which others stream, a
@@ -108,7 +106,7 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth in
 		routed := values
 		if table.lead > 0 {
 			if work == nil {
-				work = huge.Slice[F](n)
+				work = make([]F, n)
 			}
 			routed, bounds = work, newPartition(values, 1<<table.lead, workers, bySpread[F](table.bucket)).scatter(work, nil, nil)
 		}
@@ -118,8 +116,8 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth in
 			key.scope = scope{keys: plan.keys, from: from.from + i, to: from.from + i + 1, outer: outer}
 			rest := plan.keys[from.from+i].and(mask.not())
 			spread, w := exactly(rest, groupHash, min(rest.ones(), width-table.lead))
-			key.values = huge.Slice[F](n + slack)
-			key.starts = huge.Slice[uint32](1<<(table.lead+w) + 1)
+			key.values = make([]F, n+slack)
+			key.starts = make([]uint32, 1<<(table.lead+w)+1)
 			key.lookup = lookup{
 				bucket: table.bucket, rest: spread, width: uint64(w),
 				starts: &key.starts[0], values: unsafe.Pointer(&key.values[0]), k: ix.k, large: math.MaxInt,
@@ -185,7 +183,8 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 func (ix *Index[F]) group(values []F, outer *scope, workers, depth int) *node[F] {
 	n := len(values) - slack
 	vary := varying(values[:n])
-	if plan := fitPlan(values[:n], ix.set.bits, ix.k, ix.model); len(plan.regions) > 0 {
+	if plan := choosePlan(vary.ones(), ix.k, n, ix.model); len(plan.regions) > 0 {
+		plan = plan.onto(vary)
 		need := int64(n) * int64(len(plan.keys)) * (int64(unsafe.Sizeof(values[0])) + 2)
 		if need <= ix.room && worthwhile(values[:n], plan.keys) {
 			ix.room -= need
@@ -305,7 +304,7 @@ func (p *Prober[F]) node(nd *node[F], probes []F, places []uint32, depth int) {
 // order brings probes with their places to the buckets of a table.
 func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) ([]F, []uint32) {
 	if cap(l.probes) < len(probes) {
-		l.probes, l.places = huge.Slice[F](len(probes)), huge.Slice[uint32](len(probes))
+		l.probes, l.places = make([]F, len(probes)), make([]uint32, len(probes))
 	}
 	out, to := l.probes[:len(probes)], l.places[:len(probes)]
 	newPartition(probes, 1<<table.lead, 1, bySpread[F](table.bucket)).scatter(out, places, to)

@@ -1,6 +1,7 @@
 package hamming
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -15,7 +16,7 @@ type Joiner[F Fingerprint] struct {
 
 // NewJoiner returns a Joiner.
 func NewJoiner[F Fingerprint]() *Joiner[F] {
-	return &Joiner[F]{c: comparer[F]{simd: haveSIMD}}
+	return &Joiner[F]{c: comparer[F]{ctx: context.Background(), simd: haveSIMD}}
 }
 
 // Bucket visits the pairs within plan.Distance of values that belong to table
@@ -32,10 +33,7 @@ func (j *Joiner[F]) Bucket(plan *Plan, t int, values []F, visit func(a, b F, dis
 		return nil
 	}
 	j.c.emit = func(a, b *F, distance int) { visit(*a, *b, distance) }
-	tb := plan.tables[t]
-	for key := tb.from; key < tb.to; key++ {
-		j.c.key(values, scope{keys: plan.keys, from: key, to: key + 1}, everything, 0)
-	}
+	j.c.bucket(plan, t, values, everything)
 	return nil
 }
 

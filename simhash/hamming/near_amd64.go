@@ -28,19 +28,6 @@ func near64(v *uint64, reach *uint32, blocks, k, block, offset int, hits *hit, r
 //go:noescape
 func near128(v *Uint128, reach *uint32, blocks, k, block, offset int, hits *hit, room int) (nextBlock, nextOffset, found int)
 
-// haveStream says that stream works.
-var haveStream = cpu.X86.HasAVX512F
-
-// stream copies a cache line past the caches; dst is aligned.
-//
-//go:noescape
-func stream(dst, src unsafe.Pointer)
-
-// streamed makes all that was streamed visible to others.
-//
-//go:noescape
-func streamed()
-
 // probeSIMD is probe with AVX-512.
 func probeSIMD[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
 	if unsafe.Sizeof(probes[0]) == 8 {

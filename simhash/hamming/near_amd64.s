@@ -209,17 +209,3 @@ done:
 	MOVQ R10, found+80(FP)
 	VZEROUPPER
 	RET
-
-// func stream(dst, src unsafe.Pointer)
-TEXT ·stream(SB), NOSPLIT, $0-16
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	VMOVDQU64 (SI), Z0
-	VMOVNTDQ Z0, (DI)
-	VZEROUPPER
-	RET
-
-// func streamed()
-TEXT ·streamed(SB), NOSPLIT, $0-0
-	SFENCE
-	RET

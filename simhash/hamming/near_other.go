@@ -2,19 +2,11 @@
 
 package hamming
 
-import "unsafe"
-
 const haveSIMD = false
 
 func nearSIMD[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit) (int, int, int) {
 	return near(v, reach, k, block, offset, hits)
 }
-
-const haveStream = false
-
-func stream(_, _ unsafe.Pointer) {}
-
-func streamed() {}
 
 func probeSIMD[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
 	return probe(probes, key, next, place, hits)

@@ -3,7 +3,6 @@ package hamming
 import (
 	"context"
 	"fmt"
-	"unsafe"
 )
 
 // Pairs calls visit for every unordered pair of distinct fingerprints whose
@@ -23,7 +22,7 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if p := s.spare.Swap(nil); p != nil {
 		work = *p
 	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, top: s.top, workers: opt.workers(), simd: opt.simd(), work: work, done: func(int64) {}}
+	j := join[F]{ctx: ctx, plan: plan, k: k, workers: opt.workers(), simd: opt.simd(), work: work, done: func(int64) {}}
 	if opt.Pass != nil {
 		j.done = opt.Pass(int64(len(plan.tables)))
 	}
@@ -49,14 +48,6 @@ type batch[F Fingerprint] struct {
 }
 
 func (b *batch[F]) add(x, y *F, distance int) {
-	// The places of a pair in the set's own values are their indices.
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.set.values)))
-	size := unsafe.Sizeof(*x)
-	if i := (uintptr(unsafe.Pointer(x)) - base) / size; i < uintptr(len(b.set.values)) {
-		j := (uintptr(unsafe.Pointer(y)) - base) / size
-		b.visit(uint32(min(i, j)), uint32(max(i, j)), distance)
-		return
-	}
 	if b.found.n == findBatch {
 		b.flush()
 	}
@@ -81,7 +72,7 @@ func (s *Set[F]) plan(k int, asked *Plan, m *model) (*Plan, error) {
 		return nil, err
 	}
 	if asked == nil {
-		return fitPlan(s.values, s.bits, k, m), nil
+		return choosePlan(s.bits, k, len(s.values), m), nil
 	}
 	if asked.k < k || asked.bits != s.bits {
 		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", asked, s.bits, k, errPlan)

@@ -3,6 +3,8 @@ package hamming
 import (
 	"fmt"
 	"math/bits"
+	"slices"
+	"unsafe"
 )
 
 // MaxDistance is the largest k for fingerprints of the given width: beyond it
@@ -55,13 +57,9 @@ type Plan struct {
 }
 
 type table struct {
-	pieces   []piece // of the block, from the most significant
-	width    int     // of the block
 	block    Uint128
 	from, to int // its keys
 }
-
-type piece struct{ shift, width int }
 
 // maxKeys bounds the size of a plan.
 const maxKeys = 1 << 16
@@ -106,24 +104,22 @@ func newPlan(width, k int, regions ...region) (*Plan, error) {
 // add appends the tables of region r, whose most significant bit is top-1.
 func (p *Plan) add(top int, r region) {
 	n := r.errors + r.agree
-	blocks := make([]piece, n)
+	blocks := make([]Uint128, n)
 	for i := range blocks { // wide ones first: they lead tables
 		high, low := top-(r.bits*i+n-1)/n, top-(r.bits*(i+1)+n-1)/n
-		blocks[i] = piece{low, high - low}
+		blocks[i] = span(low, high-low)
 	}
 	// Keys come in lexicographic order of their blocks, so those of a table
 	// are next to each other.
 	combine(r.lead, 0, n-r.agree+r.lead, nil, func(lead []int) {
 		t := table{from: len(p.keys)}
 		for _, b := range lead {
-			t.pieces = append(t.pieces, blocks[b])
-			t.width += blocks[b].width
-			t.block = t.block.or(span(blocks[b].shift, blocks[b].width))
+			t.block = t.block.or(blocks[b])
 		}
 		combine(r.agree-r.lead, lead[len(lead)-1]+1, n, nil, func(rest []int) {
 			key := t.block
 			for _, b := range rest {
-				key = key.or(span(blocks[b].shift, blocks[b].width))
+				key = key.or(blocks[b])
 			}
 			p.keys = append(p.keys, key)
 		})
@@ -146,23 +142,17 @@ func combine(count, from, end int, chosen []int, do func([]int)) {
 // Tables returns the number of tables, at least 1.
 func (p *Plan) Tables() int { return len(p.tables) }
 
-// Block routes a fingerprint: it returns the value of the block of table t.
-// Fingerprints that are to be compared in table t have equal blocks. (Of a
-// block wider than 64 bits, the most significant 64.)
-func Block[F Fingerprint](p *Plan, t int, fp F) uint64 {
-	w, left := word(&fp), 64
-	var v uint64
-	for _, b := range p.tables[t].pieces {
-		width := min(b.width, left)
-		x := w.shr(b.shift + b.width - width).Lo
-		if width < 64 {
-			x &= 1<<width - 1
-			v <<= width
-		}
-		v |= x
-		left -= width
+// Block routes a fingerprint: it returns its bits in the block of table t.
+// Fingerprints that are to be compared in table t have equal ones.
+func Block[F Fingerprint](p *Plan, t int, fp F) F {
+	mask := p.tables[t].block
+	if unsafe.Sizeof(fp) == 8 {
+		*(*uint64)(unsafe.Pointer(&fp)) &= mask.Lo
+	} else {
+		w := (*Uint128)(unsafe.Pointer(&fp))
+		*w = w.and(mask)
 	}
-	return v
+	return fp
 }
 
 func choose(n, m int) float64 {
@@ -173,37 +163,16 @@ func choose(n, m int) float64 {
 	return c
 }
 
-// deposit moves the keys of a plan for as many bits as mask has onto the bits
-// of mask.
-func (p *Plan) deposit(mask Uint128) []Uint128 {
+// onto is a plan for fingerprints made of a plan for as many bits as mask has:
+// the bits of mask stand in for the plan's.
+func (p *Plan) onto(mask Uint128) *Plan {
 	at := places(mask)
-	keys := make([]Uint128, len(p.keys))
-	for i, key := range p.keys {
-		keys[i] = at.deposit(key)
+	q := &Plan{bits: p.bits, k: p.k, regions: p.regions, tables: slices.Clone(p.tables)}
+	for _, key := range p.keys {
+		q.keys = append(q.keys, at.deposit(key))
 	}
-	return keys
-}
-
-// onto is a plan for fingerprints of width bits made of a plan for as many
-// bits as mask has: the bits of mask stand in for the plan's.
-func (p *Plan) onto(mask Uint128, width int) *Plan {
-	at := places(mask)
-	q := &Plan{bits: width, k: p.k, regions: p.regions, keys: p.deposit(mask), tables: append([]table(nil), p.tables...)}
 	for i := range q.tables {
-		t := &q.tables[i]
-		t.block = at.deposit(t.block)
-		t.pieces = nil
-		for b := 127; b >= 0; b-- {
-			if t.block.and(bit(b)).isZero() {
-				continue
-			}
-			if n := len(t.pieces); n > 0 && t.pieces[n-1].shift == b+1 {
-				t.pieces[n-1].shift--
-				t.pieces[n-1].width++
-				continue
-			}
-			t.pieces = append(t.pieces, piece{b, 1})
-		}
+		q.tables[i].block = at.deposit(q.tables[i].block)
 	}
 	return q
 }

@@ -80,9 +80,6 @@ func (c *Cutter) Cut(dst []Word, text []byte) []Word {
 	return c.CutCodes(dst, c.codes, c.at)
 }
 
-// Dictionary returns the dictionary that c cuts with.
-func (c *Cutter) Dictionary() *Dictionary { return c.d }
-
 // CutCodes is Cut for a text that was decoded before: it is given the codes of
 // its characters, as Dictionary.Code returns them, and the offset of each and
 // of the end of the last, from which the Words' Start and End are taken.

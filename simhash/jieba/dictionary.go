@@ -4,14 +4,11 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/simhash/internal/huge"
 	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
 
@@ -81,8 +78,8 @@ func load(file []byte) (*Dictionary, error) {
 	}
 	words := len(m.Weight)
 	d := &Dictionary{
-		nodes:   inPages(m.Nodes),
-		costs:   inPages(costs(m.Weight)),
+		nodes:   m.Nodes,
+		costs:   costs(m.Weight),
 		min:     m.Min,
 		start:   m.Start,
 		trans:   m.Trans,
@@ -128,13 +125,6 @@ func costs(weights []float64) []float64 {
 		costs = append(costs, -w)
 	}
 	return costs
-}
-
-// inPages copies a table that is read all over to large pages.
-func inPages[T any](table []T) []T {
-	t := huge.Slice[T](len(table))
-	copy(t, table)
-	return t
 }
 
 // use makes word id the user word u.
@@ -210,38 +200,20 @@ func (d *Dictionary) spell() error {
 	slots := model.Slots(d.nodes, len(d.costs)-1)
 	parents := model.Parents(d.nodes)
 	d.ends = make([]uint32, len(slots))
-	parts := make([]strings.Builder, runtime.GOMAXPROCS(0))
-	var damaged atomic.Int64 // the number + 1 of a word that is not in the trie
-	var group sync.WaitGroup
-	for part := range parts {
-		text := &parts[part]
-		from, to := len(slots)*part/len(parts), len(slots)*(part+1)/len(parts)
-		group.Go(func() {
-			var codes []uint16
-			text.Grow(9 * (to - from))
-			for id := from; id < to; id++ {
-				var ok bool
-				if codes, ok = model.AppendCodes(codes[:0], d.nodes, parents, slots[id]); !ok {
-					damaged.Store(int64(id) + 1)
-					return
-				}
-				for _, c := range codes {
-					text.WriteRune(d.runes[c])
-				}
-				d.ends[id] = uint32(text.Len()) // within its part
-			}
-		})
-	}
-	group.Wait()
-	if id := damaged.Load(); id > 0 {
-		return fmt.Errorf("jieba: %w: word %d is not in the trie", errModel, id-1)
-	}
-	for part := range parts {
-		for id := len(slots) * part / len(parts); id < len(slots)*(part+1)/len(parts); id++ {
-			d.ends[id] += uint32(len(d.text))
+	var text strings.Builder
+	text.Grow(9 * len(slots))
+	var codes []uint16
+	for id, slot := range slots {
+		var ok bool
+		if codes, ok = model.AppendCodes(codes[:0], d.nodes, parents, slot); !ok {
+			return fmt.Errorf("jieba: %w: word %d is not in the trie", errModel, id)
 		}
-		d.text += parts[part].String()
+		for _, c := range codes {
+			text.WriteRune(d.runes[c])
+		}
+		d.ends[id] = uint32(text.Len())
 	}
+	d.text = text.String()
 	return nil
 }
 

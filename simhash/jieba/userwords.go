@@ -167,7 +167,7 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jieba: user dictionary: %w", err)
 	}
-	n.nodes, n.costs = inPages(nodes), inPages(n.costs)
+	n.nodes = nodes
 	n.emit = slices.Concat(d.emit, slices.Repeat([][model.States]float64{model.NoEmission}, len(runes)-len(d.runes)))
 	n.number(runes)
 	if err := n.spell(); err != nil {

@@ -24,9 +24,9 @@ const (
 // and in order. Two of few letters are the same when at most a fifth of the
 // longer one's characters, rounded down, have to be inserted, deleted or
 // replaced, when they have the same digits, when no Chinese number stands in
-// the place of another, and when it is not one word in the place of another: of
-// short texts, a number or a name that differs makes another text. Those of up
-// to four characters have to be equal.
+// the place of another, and when it is not one word or name in the place of
+// another: of short texts, a number or a name that differs makes another text.
+// Those of up to four characters have to be equal.
 //
 // Longer ones are the same if they differ by slips alone, see Alignment. Such texts have
 // shingles, too: where these are alike, nobody asks for the edits.
@@ -259,10 +259,10 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	if edits = editDistance(a, b); edits > mostEdits(longer) {
 		return Verdict{Reason: ReasonShortUnlike}, 0
 	}
-	if !sameDigits(a, b) && !digitsLost(a, b) || numberExchanged(a, b) {
+	if !sameDigits(a, b) && !digitsLost(a, b, edits) || numberExchanged(a, b) {
 		return Verdict{Reason: reasonShortNumber}, 0
 	}
-	if wordExchanged(a, b) {
+	if wordExchanged(a, b) || nameExchanged(a, b, edits) {
 		return Verdict{Reason: reasonShortWord}, 0
 	}
 	return Verdict{Same: true, Reason: ReasonShortAlike}, edits
@@ -287,27 +287,97 @@ func sameDigits(a, b []rune) bool {
 	}
 }
 
-// digitsLost reports whether two texts of the same length have the same digits
-// place by place, but for those in whose place the other has an ideograph that
-// tells no number: nobody counts in such.
-func digitsLost(a, b []rune) bool {
-	if len(a) != len(b) {
-		return false
-	}
+// digitsLost reports whether two texts of few letters, that many edits apart, can
+// be made of each other by so few that take and bring no digit, but in the place of
+// an ideograph that tells no number: nobody counts in such.
+func digitsLost(a, b []rune, edits int) bool {
 	lost := func(c rune) bool {
 		return unicode.Is(unicode.Han, c) && !isNumeral(c) && !strings.ContainsRune("两几多数半双单首零", c)
 	}
-	replaced := 0
-	for i, c := range a {
-		d := b[i]
-		if c != d {
-			replaced++
+	replaces := func(i, j int) bool {
+		return (!unicode.IsDigit(a[i]) || lost(b[j])) && (!unicode.IsDigit(b[j]) || lost(a[i]))
+	}
+	return fewestEdits(a, b, unicode.IsDigit, replaces) == edits
+}
+
+// nameExchanged reports whether two texts of few letters, that many edits apart,
+// cannot be made of each other by so few without a letter of a name in the place of
+// another name's: of a Latin word of nameMax letters or fewer beside an ideograph,
+// or of letters that exclude one another.
+func nameExchanged(a, b []rune, edits int) bool {
+	inA, inB := latinNames(a), latinNames(b)
+	replaces := func(i, j int) bool {
+		return (!inA[i] || !inB[j]) && excluding[a[i]]&excluding[b[j]] == 0
+	}
+	return fewestEdits(a, b, func(rune) bool { return false }, replaces) > edits
+}
+
+const nameMax = 4
+
+// latinNames says which letters of a text are those of Latin words of nameMax
+// letters or fewer beside an ideograph: abbreviations, as a rule. A text in a
+// Latin script is one long word, for spaces are no letters.
+func latinNames(text []rune) (in [fewMax]bool) {
+	for from := 0; from < len(text); {
+		to := from
+		for to < len(text) && unicode.Is(unicode.Latin, text[to]) {
+			to++
 		}
-		if unicode.IsDigit(c) && !lost(d) && c != d || unicode.IsDigit(d) && !lost(c) && c != d {
-			return false
+		beside := from > 0 && unicode.Is(unicode.Han, text[from-1]) || to < len(text) && unicode.Is(unicode.Han, text[to])
+		for i := from; i < to; i++ {
+			in[i] = beside && to-from <= nameMax
+		}
+		from = to + 1
+	}
+	return in
+}
+
+// excluding has a bit for each closed set that a letter is of, of which one
+// excludes the others: who puts one in the place of another says something else.
+var excluding = func() map[rune]uint64 {
+	sets := map[rune]uint64{}
+	for i, set := range []string{
+		"男女", "父母", "爸妈", "哥弟姐妹", "东南西北", "上中下", "前后", "左右", "内外", "大小", "高低", "多少", "新旧", "有无", "真假",
+		"开闭", "进出", "升降", "涨跌", "增减", "买卖", "输赢", "生死", "胜负平", "冠亚季", "金银铜", "春夏秋冬", "早晚", "昨今明", "年月周日",
+		"一二两三四五六七八九十百千万亿", "甲乙丙丁戊己庚辛壬癸", "鼠牛虎兔龙蛇马羊猴鸡狗猪", "红橙黄绿青蓝紫黑白", "山河湖江海",
+		"中美英法德俄日韩泰印",   // as countries are called
+		"足篮排乒羽网曲垒棒手水冰", // as ball games are
+	} {
+		for _, c := range set {
+			sets[c] |= 1 << i
 		}
 	}
-	return replaced <= mostEdits(len(a)) // else they differ in more than what is replaced
+	return sets
+}()
+
+// fewestEdits returns how many characters have to be inserted, deleted or
+// replaced to make b of a, texts of few letters, if what keeps says is neither
+// inserted nor deleted, and b[j] stands in the place of another a[i] only if
+// replaces says so: far more than the characters are if that cannot be.
+func fewestEdits(a, b []rune, keeps func(rune) bool, replaces func(i, j int) bool) int {
+	const barred = 4 * fewMax
+	cost := func(may bool) int {
+		if may {
+			return 1
+		}
+		return barred
+	}
+	var row [fewMax + 1]int
+	for j, d := range b {
+		row[j+1] = row[j] + cost(!keeps(d))
+	}
+	for i, c := range a {
+		corner, deleted := row[0], cost(!keeps(c))
+		row[0] += deleted
+		for j, d := range b {
+			n := corner
+			if c != d {
+				n += cost(replaces(i, j))
+			}
+			corner, row[j+1] = row[j+1], min(n, row[j]+cost(!keeps(d)), row[j+1]+deleted)
+		}
+	}
+	return row[len(b)]
 }
 
 // numberExchanged reports whether two texts have as many Chinese numbers, and

@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -34,6 +35,25 @@ func TestEditsAgainstTable(t *testing.T) {
 		a, b := letters.Draw(t, "a"), letters.Draw(t, "b")
 		if got, want := editDistance(a, b), levenshtein(a, b); got != want {
 			t.Fatalf("%d edits, want %d", got, want)
+		}
+	})
+}
+
+// Where nothing is barred fewestEdits counts them all; what keeps says is never
+// taken nor brought.
+func TestFewestEditsAgainstTable(t *testing.T) {
+	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("abcd大")), 0, fewMax)
+	all := func(int, int) bool { return true }
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := letters.Draw(t, "a"), letters.Draw(t, "b")
+		want := levenshtein(a, b)
+		if got := fewestEdits(a, b, func(rune) bool { return false }, all); got != want {
+			t.Fatalf("%d edits, want %d", got, want)
+		}
+		kept := fewestEdits(a, b, func(c rune) bool { return c == '大' }, func(i, j int) bool { return a[i] != '大' && b[j] != '大' })
+		count := func(text []rune) int { return strings.Count(string(text), "大") }
+		if kept < want || (kept <= 2*fewMax) != (count(a) == count(b)) {
+			t.Fatalf("%d edits that keep a letter, %d in all", kept, want)
 		}
 	})
 }
@@ -91,6 +111,20 @@ func TestShortVerdicts(t *testing.T) {
 		{"黑白棋大赛昨日正式开播", "黑白棋大赛昨日正式空降", reasonShortWord},
 		{"孟晚舟担任华为董事长", "孟晚舟卸任华为董事长", ReasonShortAlike},                       // one letter: perhaps a slip
 		{"the first iphone sold", "the first ihpone sold", ReasonShortAlike}, // the same letters
+		{"北京今日新增本土确诊4例", "北京今日新增本地土确诊的例", ReasonShortAlike},                  // a slip, beside another
+		{"北京今日新增本土确诊4例", "北京今日新增本地土确诊5例", reasonShortNumber},
+		{"RNG对战V5", "LNG对战V5", reasonShortWord}, // names
+		{"AL战胜JDG", "AG战胜JDG", reasonShortWord},
+		{"NBA全明星", "CBA全明星", reasonShortWord},
+		{"今年的NBA全明星正赛", "今年的CBA全明星赛", reasonShortWord}, // and a slip
+		{"今年的NBA全明星正赛", "今年的NB全明星正赛", ReasonShortAlike},
+		{"今年的NBA全明星正赛", "今年的N吧A全明星正赛", ReasonShortAlike},
+		{"苹果iPhone13的发布会", "苹果iPhome13的发布会", ReasonShortAlike}, // no abbreviation
+		{"GDP of the EU in 2021 is up", "GDB of the EU in 2021 is up", ReasonShortAlike},
+		{"女子10米跳台跳水决赛", "男子10米跳台跳水决赛", reasonShortWord}, // letters of a closed set
+		{"中国女足晋级世界杯", "中国女篮晋级世界杯", reasonShortWord},
+		{"北京国际电影节开幕", "北京国际电影节闭幕了", reasonShortWord},
+		{"北京国际电影节开幕", "北京国际电影节的幕", ReasonShortAlike},
 		{"于正说想和杨幂再合作吗", "于正有意和杨幂合作吗", ReasonShortUnlike},
 		{"……", "亚冠", ReasonNothing},
 		{"the quick brown fox jumps over the lazy dog of 1999 today", "the quick brawn fox jumps ovr the lazzy dog of 19g9 today", ReasonShortAlike},
@@ -101,7 +135,11 @@ func TestShortVerdicts(t *testing.T) {
 		a, _ := ShortText(nil, []byte(c.a))
 		b, _ := ShortText(nil, []byte(c.b))
 		var s Short
-		if got, _ := s.Judge(a, b); got.Reason != c.reason || got.Same != (c.reason == ReasonShortEqual || c.reason == ReasonShortAlike) {
+		got, _ := s.Judge(a, b)
+		if turned, _ := s.Judge(b, a); turned != got {
+			t.Errorf("%s, %s: %+v, the other way round %+v", c.a, c.b, got, turned)
+		}
+		if got.Reason != c.reason || got.Same != (c.reason == ReasonShortEqual || c.reason == ReasonShortAlike) {
 			t.Errorf("%s, %s: %+v, want %s", c.a, c.b, got, c.reason)
 		}
 	}

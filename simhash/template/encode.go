@@ -76,8 +76,7 @@ func (m *Model) UnmarshalBinary(blob []byte) error {
 	return nil
 }
 
-// MarshalBinary returns the binary form of what the learner has sampled, for
-// one of the same options.
+// MarshalBinary returns the binary form of what the learner has sampled.
 func (l *Learner) MarshalBinary() ([]byte, error) {
 	dst := []byte(magicSample)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(l.siteMax))
@@ -125,14 +124,13 @@ func (c *cursor) page() (p page) {
 	return p
 }
 
-// AddSample adds what a learner of the same options has sampled, by its binary
-// form. Its error is errDamaged.
+// AddSample adds what another learner has sampled, by its binary form. Its error is errDamaged.
 func (l *Learner) AddSample(blob []byte) error {
 	in, err := open(magicSample, blob)
 	if err != nil {
 		return err
 	}
-	other := newLearner(l.options)
+	other := NewLearner()
 	other.siteMax, other.limit = int(in.u32()), in.u64()
 	for range in.u32() {
 		if in.bad {
@@ -149,7 +147,8 @@ func (l *Learner) AddSample(blob []byte) error {
 	if err := in.end(); err != nil {
 		return err
 	}
-	return l.Merge(other)
+	l.Merge(other)
+	return nil
 }
 
 // cursor reads a binary form; bad says that it ended too early.

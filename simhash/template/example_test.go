@@ -8,11 +8,7 @@ import (
 )
 
 func Example() {
-	learner, err := template.NewLearner(template.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	learner := template.NewLearner()
 	page := func(body string) []byte {
 		return []byte("Home | News | Contact\n" + body + "\nAll rights reserved, 2026.\n")
 	}

@@ -3,45 +3,16 @@ package template
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 )
 
-// Options of a Learner. The zero value of a field means its default.
-type Options struct {
-	Share    float64 // of a site's sampled pages: a block that so many have is of its template; 0: 0.5
-	MinPages int     // a site of fewer sampled pages has no template; 0: MinPages
-}
-
-// MinPages is the default of Options.MinPages.
-const MinPages = 20
-
-// errOptions says what is wrong with Options.
-var errOptions = errors.New("template options")
-
-// Check returns the first mistake, with what to write instead.
-func (o Options) Check() error {
-	o = o.filled()
-	switch {
-	case !(o.Share > 0 && o.Share <= 1):
-		return fmt.Errorf("%w: share %v: write a number above 0 and at most 1", errOptions, o.Share)
-	case o.MinPages < 2:
-		return fmt.Errorf("%w: min pages %d: write 2 or more", errOptions, o.MinPages)
-	}
-	return nil
-}
-
-func (o Options) filled() Options {
-	if o.Share == 0 {
-		o.Share = 0.5
-	}
-	if o.MinPages == 0 {
-		o.MinPages = MinPages
-	}
-	return o
-}
+// MinPages is the least number of sampled pages of a site with a template, and
+// share of them have a block that is of it.
+const (
+	MinPages = 20
+	share    = 0.5
+)
 
 // Bounds of a sample.
 const (
@@ -61,7 +32,7 @@ const (
 // same.
 const (
 	// sharedBy is how many sampled pages have a block that is not on
-	// Options.Share of them: that of a section, or of a list that changes.
+	// share of them: that of a section, or of a list that changes.
 	sharedBy = 20
 	// ownMedian is the fewest letters of its own that the middle one of the
 	// pages has. Where they have fewer, the pages are copies of each other.
@@ -83,7 +54,7 @@ const (
 // they were spread over learners that are merged. One goroutine uses it at a
 // time.
 type Learner struct {
-	options  Options
+	least    int               // MinPages
 	sites    map[uint64][]page // each ascending by key
 	pages    int
 	room     int    // for pages in all
@@ -123,15 +94,8 @@ func (e entry) compare(f entry) int {
 }
 
 // NewLearner returns a learner that has seen nothing.
-func NewLearner(o Options) (*Learner, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	return newLearner(o), nil
-}
-
-func newLearner(o Options) *Learner {
-	return &Learner{options: o.filled(), sites: map[uint64][]page{}, room: allPages, siteMax: siteMax, limit: 1<<64 - 1}
+func NewLearner() *Learner {
+	return &Learner{least: MinPages, sites: map[uint64][]page{}, room: allPages, siteMax: siteMax, limit: 1<<64 - 1}
 }
 
 // Add shows the learner a page. It keeps nothing of what it is given. It passes
@@ -225,12 +189,8 @@ func (l *Learner) thin() {
 	}
 }
 
-// Merge adds what another learner has sampled, which must have the same
-// options and is not to be used again.
-func (l *Learner) Merge(other *Learner) error {
-	if l.options != other.options {
-		return fmt.Errorf("%w: learners of %+v and %+v: write the same for both", errOptions, l.options, other.options)
-	}
+// Merge adds what another learner has sampled, which is not to be used again.
+func (l *Learner) Merge(other *Learner) {
 	l.limit, l.siteMax = min(l.limit, other.limit), min(l.siteMax, other.siteMax)
 	l.thin()
 	for site, pages := range other.sites {
@@ -238,7 +198,6 @@ func (l *Learner) Merge(other *Learner) error {
 			l.keep(site, p)
 		}
 	}
-	return nil
 }
 
 // fewMost is how many pages of earlier nights add to what is sampled of a site.
@@ -251,7 +210,7 @@ func (l *Learner) Few(m *Model, yield func(id, page []byte) error) error {
 	var form []byte
 	for _, name := range slices.Sorted(maps.Keys(l.sites)) {
 		pages := l.sites[name]
-		if _, known := m.sites[name]; known || len(pages) >= l.options.MinPages {
+		if _, known := m.sites[name]; known || len(pages) >= l.least {
 			continue
 		}
 		for i := range pages {
@@ -297,13 +256,13 @@ func (l *Learner) Sites() (sites, most int) {
 }
 
 // Model returns the templates of what was sampled: of each site the blocks that
-// Share of its pages have, whatever their digits, and of a site with a name
+// share of its pages have, whatever their digits, and of a site with a name
 // those that 20 have just so, else only sentences; unless their pages are
 // copies or versions of each other.
 func (l *Learner) Model() *Model {
 	m := &Model{sites: map[uint64]*site{}}
 	for name, pages := range l.sites {
-		if len(pages) < l.options.MinPages {
+		if len(pages) < l.least {
 			continue
 		}
 		minority, least := sharedBy, uint32(blockLeast)
@@ -318,12 +277,12 @@ func (l *Learner) Model() *Model {
 }
 
 // template returns the blocks of the template of a site's pages, ascending:
-// those that Share of the pages have, and those that so many have just so, of at
+// those that share of the pages have, and those that so many have just so, of at
 // least so many letters.
 func (l *Learner) template(pages []page, minority int, letters uint32) []uint64 {
 	count := map[uint64]int{}
 	each(pages, func(_ int, hash uint64) { count[hash]++ })
-	least := l.options.Share * float64(len(pages))
+	least := share * float64(len(pages))
 	candidates := map[uint64][]int{} // with the first of their pages
 	for i := range pages {
 		for _, e := range pages[i].blocks {

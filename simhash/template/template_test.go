@@ -31,14 +31,12 @@ func body(r *rand.Rand) string {
 	return b.String()
 }
 
-func learn(t testing.TB, sites, pages int) *Learner { return learnWith(t, Options{}, sites, pages) }
+func learn(sites, pages int) *Learner { return learnFrom(MinPages, sites, pages) }
 
-func learnWith(t testing.TB, o Options, sites, pages int) *Learner {
-	t.Helper()
-	l, err := NewLearner(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+// learnFrom learns of sites of at least so many pages.
+func learnFrom(least, sites, pages int) *Learner {
+	l := NewLearner()
+	l.least = least
 	r := rand.New(rand.NewPCG(1, 2))
 	for page := range pages {
 		for site := range sites {
@@ -54,7 +52,7 @@ func blocks(m *Model, site string) int {
 }
 
 func TestSuppress(t *testing.T) {
-	m := learn(t, 3, 60).Model()
+	m := learn(3, 60).Model()
 	if n, pages := m.Site([]byte("s1.example")); m.Sites() != 3 || n == 0 || pages != 60 {
 		t.Fatalf("%d sites, %d blocks of %d pages", m.Sites(), n, pages)
 	}
@@ -86,20 +84,17 @@ func TestSuppress(t *testing.T) {
 }
 
 func TestTooFewPages(t *testing.T) {
-	if m := learn(t, 2, 19).Model(); m.Sites() != 0 {
+	if m := learn(2, 19).Model(); m.Sites() != 0 {
 		t.Errorf("%d templates of 19 pages", m.Sites())
 	}
-	if m := learnWith(t, Options{MinPages: 5}, 2, 5).Model(); m.Sites() != 2 {
+	if m := learnFrom(5, 2, 5).Model(); m.Sites() != 2 {
 		t.Errorf("%d templates of 5 pages", m.Sites())
 	}
 }
 
 // A site that is one article many times has no template.
 func TestCopiesAreNoTemplate(t *testing.T) {
-	l, err := NewLearner(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := NewLearner()
 	text := body(rand.New(rand.NewPCG(3, 4)))
 	for i := range 40 {
 		l.Add([]byte("mirror.example"), fmt.Append(nil, i), sitePage(0, i, text))
@@ -113,7 +108,6 @@ func TestCopiesAreNoTemplate(t *testing.T) {
 // when memory ran short.
 func TestLearnerIsIndependentOfOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := Options{MinPages: 2}
 		most, room := rapid.SampledFrom([]int{4, 200}).Draw(t, "of a site"), rapid.IntRange(4, 12).Draw(t, "pages")
 		type shown struct{ site, id, text []byte }
 		pages := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) shown {
@@ -126,19 +120,14 @@ func TestLearnerIsIndependentOfOrder(t *testing.T) {
 		build := func(order []int, parts int) string {
 			learners := make([]*Learner, parts)
 			for i := range learners {
-				var err error
-				if learners[i], err = NewLearner(o); err != nil {
-					t.Fatal(err)
-				}
+				learners[i] = NewLearner()
 				learners[i].siteMax, learners[i].room = most, room
 			}
 			for n, i := range order {
 				learners[n%parts].Add(pages[i].site, pages[i].id, pages[i].text)
 			}
 			for _, other := range learners[1:] {
-				if err := learners[0].Merge(other); err != nil {
-					t.Fatal(err)
-				}
+				learners[0].Merge(other)
 			}
 			if learners[0].pages > room {
 				t.Fatalf("%d pages held", learners[0].pages)
@@ -194,7 +183,7 @@ func TestSuppressKeepsTheRest(t *testing.T) {
 // A footer of one section is of the template though few of a site's pages have
 // it, with the digits that they share; a story that many pages repeat is not.
 func TestShareOfAMinority(t *testing.T) {
-	l, _ := NewLearner(Options{})
+	l := NewLearner()
 	r := rand.New(rand.NewPCG(5, 6))
 	story := body(r)
 	add := func(i int, text string) { l.Add([]byte("s"), fmt.Append(nil, i), []byte(text)) }
@@ -230,7 +219,7 @@ func TestShareOfAMinority(t *testing.T) {
 func TestVersionsAreNoTemplate(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	text := []rune(body(r) + body(r) + body(r) + body(r))
-	l, _ := NewLearner(Options{})
+	l := NewLearner()
 	for i := range 40 {
 		version := slices.Clone(text)
 		for range 8 {
@@ -260,21 +249,8 @@ func TestSite(t *testing.T) {
 	}
 }
 
-func TestOptionsCheck(t *testing.T) {
-	for _, o := range []Options{{Share: -1}, {Share: 1.1}, {MinPages: 1}} {
-		if _, err := NewLearner(o); !errors.Is(err, errOptions) {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-	a, _ := NewLearner(Options{})
-	b, _ := NewLearner(Options{Share: 0.7})
-	if err := a.Merge(b); !errors.Is(err, errOptions) {
-		t.Errorf("merged learners of different options: %v", err)
-	}
-}
-
 func TestModelBinary(t *testing.T) {
-	m := learn(t, 5, 25).Model()
+	m := learn(5, 25).Model()
 	blob, err := m.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -300,8 +276,8 @@ func TestModelBinary(t *testing.T) {
 }
 
 func TestSampleBinary(t *testing.T) {
-	whole, _ := learn(t, 3, 40).MarshalBinary()
-	l, _ := NewLearner(Options{})
+	whole, _ := learn(3, 40).MarshalBinary()
+	l := NewLearner()
 	if err := l.AddSample(whole); err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +292,7 @@ func TestSampleBinary(t *testing.T) {
 }
 
 func TestModelMerge(t *testing.T) {
-	first, second := learn(t, 1, 25).Model(), learnWith(t, Options{MinPages: 5}, 2, 30).Model()
+	first, second := learn(1, 25).Model(), learnFrom(5, 2, 30).Model()
 	first.Merge(nil)
 	n := blocks(first, "s0.example")
 	s := first.sites[siteHash([]byte("s0.example"))]
@@ -333,7 +309,7 @@ func TestModelMerge(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	blob, _ := learnWith(f, Options{MinPages: 2}, 2, 4).Model().MarshalBinary()
+	blob, _ := learnFrom(2, 2, 4).Model().MarshalBinary()
 	f.Add(blob)
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		var m Model
@@ -346,7 +322,7 @@ func FuzzUnmarshal(f *testing.F) {
 }
 
 func FuzzSuppress(f *testing.F) {
-	m := learn(f, 1, 25).Model()
+	m := learn(1, 25).Model()
 	f.Add(sitePage(0, 1, "一二三四五六。"))
 	f.Add([]byte("\xc2\xbb\xe3\x80\x82|\xef"))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -371,7 +347,7 @@ func FuzzSuppress(f *testing.F) {
 }
 
 func BenchmarkSuppress(b *testing.B) {
-	m := learn(b, 1, 25).Model()
+	m := learn(1, 25).Model()
 	r := rand.New(rand.NewPCG(5, 6))
 	text := sitePage(0, 1, body(r)+body(r)+body(r)+body(r)+body(r)+body(r))
 	var dst []byte
@@ -392,7 +368,7 @@ func TestEarlierPages(t *testing.T) {
 		return fmt.Appendf(nil, "http://a.example/%d", i), []byte("Home | News | Contact\n" + own + version + "\nAll rights reserved\n")
 	}
 	learn := func(from, to int, version string) *Learner {
-		l := newLearner(Options{})
+		l := NewLearner()
 		for i := from; i < to; i++ {
 			id, text := page(i, version)
 			l.Add(Site(id), id, text)

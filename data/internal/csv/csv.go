@@ -5,17 +5,18 @@
 // meant, but where a quote is left open and the lines behind it are rows, it
 // reads those.
 //
-// It has a row reader of its own. encoding/csv reads the same fields from rows
-// that are sound, but holds a row of any length, and gives an open quote the
-// rest of the file.
+// encoding/csv reads the rows, one by one: by itself it would hold a row of any
+// length, and give an open quote the rest of the file.
 package csv
 
 import (
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,15 +31,20 @@ const keptRaw = 64 << 10
 type table struct {
 	path   string
 	in     *stream.Text
-	scan   scanner
+	rows   *parser
+	probe  *parser // of what may be rows
 	header []string
-	raw    []byte // the header row in UTF-8, with its line end
-	row    []byte // the current row in UTF-8, without its line end
-	fields []cell
+	raw    []byte   // the header row in UTF-8, with its line end
+	row    []byte   // the current row in UTF-8, without its line end
+	fields []string // of it
+	broken error    // why it is no row
 	limit  int
 	bare   bool  // no row names the columns
 	err    error // ended the reading
 	digest string
+
+	at  int  // bytes of the window that are the row's
+	odd bool // they have an odd number of quotes: one is open
 }
 
 // openTable opens a file and reads its header.
@@ -47,10 +53,11 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %s: %w", split.Path, err)
 	}
-	t := &table{path: split.Path, in: in, limit: int(o.RecordLimit()), bare: o.NoHeader, scan: scanner{comma: ','}}
+	comma := ','
 	if split.Format == "tsv" {
-		t.scan.comma = '\t'
+		comma = '\t'
 	}
+	t := &table{path: split.Path, in: in, limit: int(o.RecordLimit()), bare: o.NoHeader, rows: newParser(comma), probe: newParser(comma)}
 	if err := t.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), in.Close())
 	}
@@ -58,85 +65,111 @@ func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
 }
 
 // open reads the header, or numbers the columns of the first row. A file that
-// is empty, or damaged within it, has none, and no rows.
+// is empty, or damaged within it, has none, and no rows; one whose header is no
+// row is *data.Unreadable.
 func (t *table) open() error {
-	found, err := t.scanRow()
+	whole, err := t.scan()
 	switch {
-	case errors.Is(err, errDamaged), errors.Is(err, io.EOF):
-		return nil
 	case err != nil:
-		return fmt.Errorf("header row: %w", err)
-	case found == more:
-		return fmt.Errorf("header row: longer than %d bytes", t.limit)
-	case found == brokenRow:
-		return fmt.Errorf("header row: %w", t.scan.err)
+		return nil //nolint:nilerr // next says it
+	case !whole:
+		return t.noHeader(fmt.Errorf("longer than %d bytes", t.limit))
+	case t.broken != nil:
+		return t.noHeader(t.broken)
 	}
-	t.take(t.in.Window()[:t.scan.at])
 	if t.bare {
 		for i := range t.fields {
 			t.header = append(t.header, strconv.Itoa(i+1))
 		}
 		return nil
 	}
-	t.raw = bytes.Clone(t.in.UTF8(t.in.Window()[:t.scan.at]))
-	for i := range t.fields {
-		t.header = append(t.header, strings.TrimSpace(string(t.appendField(nil, i))))
+	t.raw = bytes.Clone(t.in.UTF8(t.in.Window()[:t.at]))
+	for _, name := range t.fields {
+		t.header = append(t.header, strings.TrimSpace(name))
 	}
-	t.in.Advance(t.scan.at)
+	if strings.Contains(strings.Join(t.header, ""), "\r") {
+		return &data.Unreadable{Err: errors.New("header row: the line ends are carriage returns alone: write others, as `tr '\\r' '\\n'` does")}
+	}
+	t.in.Advance(t.at)
 	return nil
 }
 
-// errDamaged says that a compressed file is damaged within the row.
-var errDamaged = errors.New("damaged within the row")
+// noHeader says what is wrong with the row that should be the header, in which
+// the columns have their names.
+func (t *table) noHeader(err error) error {
+	return &data.Unreadable{Offset: t.in.Offset(), Err: fmt.Errorf("header row: %w: mend that row, or leave the file out", err)}
+}
 
-// scanRow goes to the next row, over empty lines, and scans it in the window;
-// more means that it is longer than a row may be.
-func (t *table) scanRow() (found, error) {
-	t.scan.reset()
+var (
+	errBare = errors.New("a quote in a field that is not quoted")
+	errText = errors.New("text behind a quoted field")
+	errOpen = errors.New("a quote that nothing closes")
+
+	// errDamaged says that a compressed file is damaged within the row.
+	errDamaged = errors.New("damaged within the row")
+)
+
+// scan goes to the next row, over empty lines, and reads it; whole is false for
+// one that is longer than a row may be.
+func (t *table) scan() (whole bool, err error) {
 	for {
-		w := t.in.Window()
-		i := 0
-		for i < len(w) && (w[i] == '\n' || w[i] == '\r' && i+1 < len(w) && w[i+1] == '\n') {
-			i++
+		if whole, err = t.extent(); !whole || err != nil {
+			return whole, err
 		}
-		t.in.Advance(i)
-		if w = w[i:]; len(w) > 1 || len(w) == 1 && w[0] != '\r' {
-			break
-		}
-		if t.in.More() {
+		text := t.in.UTF8(t.in.Window()[:t.at])
+		t.row = trimEnd(text)
+		t.rows.reset(text)
+		fields, end, err := t.rows.next()
+		t.fields, t.broken = fields, nil
+		switch {
+		case errors.Is(err, io.EOF):
+			t.in.Advance(t.at)
 			continue
+		case errors.Is(err, csv.ErrBareQuote):
+			t.broken = errBare
+		case err != nil && t.odd && end == len(text):
+			t.broken = errOpen
+		case err != nil:
+			t.broken = errText
 		}
-		if !t.in.AtEnd() {
-			return more, errDamaged
-		}
-		return more, io.EOF
-	}
-	for most := t.limit + len("\r\n"); ; {
-		w := t.in.Window()
-		if found := t.scan.scan(w[:min(len(w), most)], false); found != more || len(w) > most {
-			return found, nil
-		}
-		if t.in.More() {
-			continue
-		}
-		if t.in.AtEnd() {
-			return t.scan.scan(w, true), nil
-		}
-		return more, errDamaged
+		return true, nil
 	}
 }
 
-// take makes raw the current row.
-func (t *table) take(raw []byte) {
-	text := t.in.UTF8(raw)
-	t.fields = t.scan.fields
-	if len(text) != len(raw) || &text[0] != &raw[0] { // no encoding moves a delimiter, but other bytes
-		s := scanner{comma: t.scan.comma}
-		s.reset()
-		s.scan(text, true)
-		t.fields = s.fields
+// extent has the row, sound or not, in the window.
+func (t *table) extent() (whole bool, err error) {
+	t.at, t.odd = 0, false
+	for most := t.limit + len("\r\n"); ; {
+		w := t.in.Window()
+		switch {
+		case t.ends(w[:min(len(w), most)]):
+			return true, nil
+		case len(w) > most:
+			return false, nil
+		case t.in.More():
+		case !t.in.AtEnd():
+			return false, errDamaged
+		case len(w) == 0:
+			return false, io.EOF
+		default:
+			return true, nil
+		}
 	}
-	t.row = trimEnd(text)
+}
+
+// ends goes on with the row in the window, up to the first line end behind an
+// even number of quotes; false if it is not there.
+func (t *table) ends(w []byte) bool {
+	for t.at < len(w) {
+		line, _, ended := bytes.Cut(w[t.at:], []byte{'\n'})
+		t.odd = t.odd != (bytes.Count(line, []byte{'"'})%2 == 1)
+		if t.at += len(line); ended {
+			if t.at++; !t.odd {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // next reads a row, and tells where it starts in the stream. What is no row
@@ -145,12 +178,12 @@ func (t *table) next() (offset int64, err error) {
 	if t.err != nil {
 		return 0, t.err
 	}
-	found, err := t.scanRow()
+	whole, err := t.scan()
 	offset = t.in.Offset()
 	w := t.in.Window()
 	switch {
 	case errors.Is(err, errDamaged):
-		if line := t.resume(len(w)); line > 0 {
+		if line := t.resume(len(w), false); line > 0 {
 			return offset, t.skip(line, data.ReasonMalformed, errOpen)
 		}
 		fallthrough
@@ -165,58 +198,62 @@ func (t *table) next() (offset int64, err error) {
 			t.err = fmt.Errorf("csv: %w", err)
 		}
 		return 0, t.err
-	case found == more:
-		if line := t.resume(t.limit); line > 0 {
+	case !whole:
+		if line := t.resume(t.limit, false); line > 0 {
 			return offset, t.skip(line, data.ReasonMalformed, errOpen)
 		}
 		return offset, t.tooLarge()
-	case found == brokenRow:
-		if line := t.resume(t.scan.at); line > 0 {
+	case t.broken != nil:
+		t.probe.reset(w[:t.at])
+		_, n, _ := t.probe.next()
+		if line := t.resume(n, false); line > 0 {
 			return offset, t.skip(line, data.ReasonMalformed, errOpen)
 		}
-		return offset, t.skip(t.scan.at, data.ReasonMalformed, t.scan.err)
+		return offset, t.skip(n, data.ReasonMalformed, t.broken)
 	}
-	raw := w[:t.scan.at]
+	raw := w[:t.at]
 	if len(trimEnd(raw)) > t.limit {
 		return offset, t.skip(len(raw), data.ReasonTooLarge, fmt.Errorf("longer than %d bytes", t.limit))
 	}
-	if n := len(t.scan.fields); n != len(t.header) {
-		t.scan.opened = -1
-		for _, f := range t.scan.fields { // of several lines, which another row's quote may end
-			if f.quoted && bytes.IndexByte(raw[f.from:f.to], '\n') >= 0 {
-				t.scan.opened = f.from
-				break
-			}
-		}
-		if line := t.resume(len(raw)); line > 0 {
+	if n := len(t.fields); n != len(t.header) {
+		if line := t.resume(len(raw), true); line > 0 {
 			return offset, t.skip(line, data.ReasonMalformed, errOpen)
 		}
 		return offset, t.skip(len(raw), data.ReasonMalformed, fmt.Errorf("%d fields, the header has %d", n, len(t.header)))
 	}
-	t.take(raw)
 	t.in.Advance(len(raw))
 	return offset, nil
 }
 
 // resume returns where to go on within the first n bytes of the window, in
-// which a quoted field was opened that does not end as it should: behind the
+// which a quoted field was opened that does not end as it should, or, in a whole
+// row, may have ended with another row's quote, over several lines: behind the
 // line where it was opened, if the lines that follow are rows; else 0.
 //
 // The time stays linear: a line that a quote stays open over holds an even
 // number of quotes, and one that opens a quote an odd number. So no line that
 // is read again opens another one as far as the first was followed, and none
 // is read a third time.
-func (t *table) resume(n int) int {
-	if t.scan.opened < 0 {
-		return 0
-	}
+func (t *table) resume(n int, whole bool) int {
 	w := t.in.Window()[:n]
-	i := bytes.IndexByte(w[t.scan.opened:], '\n')
-	if i < 0 {
+	t.probe.reset(w)
+	fields, _, err := t.probe.next()
+	switch {
+	case errors.Is(err, csv.ErrQuote): // in the field behind these
+	case whole:
+		fields = fields[:max(0, slices.IndexFunc(fields, func(f string) bool { return strings.Contains(f, "\n") }))]
+	default:
 		return 0
 	}
-	line := t.scan.opened + i + 1
-	if !areRows(w[line:], t.scan.comma, len(t.header)) {
+	line := 0
+	for range 1 + strings.Count(strings.Join(fields, ""), "\n") {
+		i := bytes.IndexByte(w[line:], '\n')
+		if i < 0 {
+			return 0
+		}
+		line += i + 1
+	}
+	if !t.areRows(w[line:]) {
 		return 0
 	}
 	return line
@@ -227,24 +264,23 @@ func (t *table) resume(n int) int {
 func (t *table) tooLarge() error {
 	offset := t.in.Offset()
 	head := bytes.Clone(t.in.Window()[:min(t.limit, keptRaw)])
-	t.in.Advance(t.scan.at)
+	t.in.Advance(t.at)
 	for ended := false; ; {
 		for len(t.in.Window()) < evidenceBytes && !ended {
 			ended = !t.in.More()
 		}
 		w := t.in.Window()
 		w = w[:min(len(w), evidenceBytes)]
-		t.scan.at, t.scan.fields = 0, t.scan.fields[:0]
-		if t.scan.state == quotedField {
-			if line := bytes.IndexByte(w, '\n') + 1; line > 0 && areRows(w[line:], t.scan.comma, len(t.header)) {
+		if t.odd {
+			if line := bytes.IndexByte(w, '\n') + 1; line > 0 && t.areRows(w[line:]) {
 				t.in.Advance(line)
 				break
 			}
 		}
-		last := ended && len(w) == len(t.in.Window())
-		found := t.scan.scan(w, last)
-		t.in.Advance(t.scan.at)
-		if found != more || last {
+		t.at = 0
+		found := t.ends(w)
+		t.in.Advance(t.at)
+		if found || ended && len(t.in.Window()) == 0 {
 			break
 		}
 	}
@@ -261,9 +297,6 @@ func (t *table) skip(n int, reason string, err error) error {
 func (t *table) bad(offset int64, reason string, err error, raw []byte) *data.BadRecord {
 	return &data.BadRecord{Source: t.path, Offset: offset, Reason: reason, Err: err, Raw: raw[:min(len(raw), keptRaw)]}
 }
-
-// appendField appends a field of the current row to dst.
-func (t *table) appendField(dst []byte, i int) []byte { return appendField(dst, t.row, t.fields[i]) }
 
 func (t *table) close() error {
 	if t.err == nil {
@@ -342,7 +375,7 @@ func (r *reader) Read(doc *data.Document) error {
 // fill appends what the current row has of a field to dst.
 func (r *reader) fill(dst []byte, f int) []byte {
 	if i := r.columns[f]; i >= 0 {
-		return r.appendField(dst, i)
+		return append(dst, r.fields[i]...)
 	}
 	return dst
 }

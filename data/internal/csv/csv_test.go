@@ -101,7 +101,7 @@ func TestOpenErrors(t *testing.T) {
 		{"id,url\n", "", false, noText + "id, url" + name},
 		{"id,url\n", "", true, noText + "1, 2" + name},
 		{"id,text\n", "words", false, `csv: -: no column "words"; there are: id, text`},
-		{"\"open\n", "", false, "csv: -: header row: a quote that nothing closes"},
+		{"\"open\n", "", false, "csv: -: header row: a quote that nothing closes: mend that row, or leave the file out"},
 	} {
 		_, err := open(c.content, "csv", data.ReaderOptions{NoHeader: c.bare, Columns: data.Columns{Text: c.column}})
 		if err == nil || err.Error() != c.want {

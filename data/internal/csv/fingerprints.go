@@ -40,7 +40,7 @@ func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 			}
 			break
 		}
-		if r.scratch = r.appendField(r.scratch[:0], r.fingerprint); field.LooksHexadecimal(r.scratch) {
+		if r.scratch = append(r.scratch[:0], r.fields[r.fingerprint]...); field.LooksHexadecimal(r.scratch) {
 			columns.Hex = true
 			break
 		}
@@ -78,10 +78,10 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 		return err
 	}
 	r.row++
-	if row.DocID = r.appendField(row.DocID[:0], r.id); len(row.DocID) == 0 {
+	if row.DocID = append(row.DocID[:0], r.fields[r.id]...); len(row.DocID) == 0 {
 		return fmt.Errorf("csv: %s at offset %d: a row without an id", r.path, offset)
 	}
-	r.scratch = r.appendField(r.scratch[:0], r.fingerprint)
+	r.scratch = append(r.scratch[:0], r.fields[r.fingerprint]...)
 	row.Hi, row.Lo, err = field.ParseFingerprint(r.scratch, r.hexadecimal)
 	if err != nil {
 		return fmt.Errorf("csv: %s at offset %d: %w", r.path, offset, err)

@@ -117,8 +117,9 @@ func (s server) Put(ctx context.Context, schema lookup.Schema, documents []store
 	var texts, keys rowSet
 	for _, d := range documents {
 		texts.add(documentKey(d.Reference), d.Text)
+		behind := suffix(schema, d.Reference)
 		for _, k := range d.Keys {
-			keys.add(keyPrefix(schema, k)+suffix(schema, d.Reference), nil)
+			keys.add(keyPrefix(schema, k)+behind, nil)
 		}
 	}
 	if err := s.put(ctx, texts); err != nil {
@@ -132,8 +133,9 @@ func (s server) Remove(ctx context.Context, schema lookup.Schema, documents []st
 	tasks.SetLimit(4 * inFlight)
 	for _, d := range documents {
 		tasks.Go(func() error {
+			behind := suffix(schema, d.Reference)
 			for _, k := range d.Keys {
-				if err := s.remove(ctx, keyPrefix(schema, k)+suffix(schema, d.Reference)); err != nil {
+				if err := s.remove(ctx, keyPrefix(schema, k)+behind); err != nil {
 					return err
 				}
 			}

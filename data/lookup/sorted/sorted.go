@@ -1,8 +1,8 @@
 // Package sorted is a lookup store of files of its own, without a server: for
 // each part a file that is mapped into memory, in which every table's
-// documents stand in order of value and fingerprint, with an index of where
-// the leading bits of a value start. A look-up touches a few pages of each
-// part. It never changes a file.
+// documents stand in order of value, with an index of where the leading bits
+// of a value start. A look-up touches a few pages of each part. It never
+// changes a file.
 package sorted
 
 import (
@@ -59,7 +59,7 @@ const measuredProbeCost = 100
 const extension = ".idx"
 
 // magic begins and ends a part's file; it changes with the format.
-const magic = "ndlookup2"
+const magic = "ndlookup3"
 
 // blockBytes is the size of the blocks that have checksums: a page, which is
 // read as a whole anyway.
@@ -184,15 +184,8 @@ func (s *store) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.parts, name, func(p *part, name string) int { return strings.Compare(p.name, name) })
 }
 
-// posting is a document under a value of a table.
-type posting struct {
-	value  uint32
-	row    uint32 // place among the part's documents
-	hi, lo uint64
-}
-
-// Put writes a part. It holds 24 bytes for each key of its documents. The
-// folder is made again should it be gone.
+// Put writes a part. It holds 8 bytes for each key of its documents, and 24 for
+// each of them. The folder is made again should it be gone.
 func (s *store) Put(ctx context.Context, name string, each func(yield func(*lookup.Entry) error) error) (err error) {
 	path, err := s.path(name)
 	if err != nil {
@@ -210,8 +203,8 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 	w.bytes([]byte(magic))
 	w.align()
 
-	tables := make([][]posting, len(s.schema.Tables))
-	var offsets []uint64
+	tables := make([][]uint64, len(s.schema.Tables))
+	var offsets, lo, hi []uint64
 	var packed []byte
 	last := int64(-1)
 	err = each(func(e *lookup.Entry) error {
@@ -225,11 +218,10 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 			return fmt.Errorf("lookup: part %s: more than %d documents", name, len(offsets))
 		}
 		last = e.Row
-		at := uint32(len(offsets))
 		for _, k := range e.Keys {
-			tables[k.Table] = append(tables[k.Table], posting{k.Value, at, e.Hi, e.Lo})
+			tables[k.Table] = append(tables[k.Table], uint64(k.Value)<<32|uint64(len(offsets)))
 		}
-		offsets = append(offsets, w.at)
+		offsets, lo, hi = append(offsets, w.at), append(lo, e.Lo), append(hi, e.Hi)
 		packed = stored.AppendEntry(packed[:0], e)
 		w.bytes(packed)
 		return w.err
@@ -240,15 +232,42 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 	offsets = append(offsets, w.at)
 	w.align()
 	directory := []uint64{uint64(s.schema.Bits), uint64(len(tables)), uint64(len(offsets) - 1), w.at}
-	for _, o := range offsets {
-		w.uint64(o)
-	}
+	w.uint64s(offsets)
 	for i, t := range s.schema.Tables {
 		postings := tables[i]
 		tables[i] = nil
+		slices.Sort(postings)
 		directory = append(directory, uint64(t.Width), flag(t.Prints), uint64(len(postings)), w.at)
-		w.table(t, s.schema.Bits, postings)
+		top := topBits(t, uint64(len(postings)))
+		tops := make([]uint64, 1<<top+1)
+		for _, p := range postings {
+			tops[p>>32>>(t.Width-top)+1]++
+		}
+		for j := range tops[1:] {
+			tops[j+1] += tops[j]
+		}
+		w.uint64s(tops)
+		w.uint64s(postings)
+		if t.Prints {
+			w.each(postings, lo)
+			if s.schema.Bits == 128 {
+				w.each(postings, hi)
+			}
+		}
 	}
+	w.end(directory)
+	if w.err != nil {
+		return fmt.Errorf("lookup: %w", w.err)
+	}
+	if err := f.Commit(); err != nil {
+		return fmt.Errorf("lookup: %w", err)
+	}
+	return s.show(path, name)
+}
+
+// end writes what stands behind the last block: the directory and the blocks'
+// sums.
+func (w *writer) end(directory []uint64) {
 	w.endBlock()
 	var tail []byte
 	for _, v := range append(directory, w.sums...) {
@@ -257,13 +276,6 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 	tail = binary.LittleEndian.AppendUint64(tail, xxh3.Hash(tail))
 	tail = binary.LittleEndian.AppendUint64(tail, uint64(len(tail)))
 	w.bytes(tail)
-	if w.err != nil {
-		return fmt.Errorf("lookup: %w", w.err)
-	}
-	if err := f.Commit(); err != nil {
-		return fmt.Errorf("lookup: %w", err)
-	}
-	return s.show(path, name)
 }
 
 // show opens a part that was written, in the place of one of that name.
@@ -295,7 +307,6 @@ func flag(b bool) uint64 {
 type writer struct {
 	out   *data.AtomicFile
 	at    uint64
-	buf   []byte
 	block []byte // the bytes of the last block
 	sums  []uint64
 	err   error
@@ -327,52 +338,18 @@ func (w *writer) align() {
 	w.bytes(make([]byte, -w.at&7))
 }
 
-func (w *writer) uint64(v uint64) {
+func (w *writer) uint64s(all []uint64) {
 	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	w.bytes(b[:])
+	for _, v := range all {
+		binary.LittleEndian.PutUint64(b[:], v)
+		w.bytes(b[:])
+	}
 }
 
-func (w *writer) uint32s(n int, value func(i int) uint32) {
-	w.buf = w.buf[:0]
-	for i := range n {
-		if w.buf = binary.LittleEndian.AppendUint32(w.buf, value(i)); len(w.buf) >= 1<<16 {
-			w.bytes(w.buf)
-			w.buf = w.buf[:0]
-		}
-	}
-	w.bytes(w.buf)
-	w.align()
-}
-
-// table writes the postings of a table, which it sorts.
-func (w *writer) table(t lookup.Table, bits int, postings []posting) {
-	slices.SortFunc(postings, func(a, b posting) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo), cmp.Compare(a.row, b.row))
-	})
-	top := topBits(t, uint64(len(postings)))
-	tops := make([]uint32, 1<<top+1)
+// each writes the number of each posting's document.
+func (w *writer) each(postings, of []uint64) {
 	for _, p := range postings {
-		tops[p.value>>(t.Width-top)+1]++
-	}
-	for j := range tops[1:] {
-		tops[j+1] += tops[j]
-	}
-	w.uint32s(len(tops), func(j int) uint32 { return tops[j] })
-	if t.Width > top {
-		w.uint32s(len(postings), func(j int) uint32 { return postings[j].value })
-	}
-	w.uint32s(len(postings), func(j int) uint32 { return postings[j].row })
-	if !t.Prints {
-		return
-	}
-	for _, p := range postings {
-		w.uint64(p.lo)
-	}
-	if bits == 128 {
-		for _, p := range postings {
-			w.uint64(p.hi)
-		}
+		w.uint64s(of[uint32(p):][:1])
 	}
 }
 
@@ -389,11 +366,10 @@ type part struct {
 
 type table struct {
 	lookup.Table
-	top    int // bits of a value that tops tells
-	tops   []uint32
-	values []uint32 // nil where the index tells the whole value
-	rows   []uint32
-	lo, hi []uint64 // of tables with Prints; hi of 128 bits only
+	top      int      // bits of a value that tops tells
+	tops     []uint64 // where the postings of these bits start, and end
+	postings []uint64 // ascending: a value, and the place among the part's documents of one that has it
+	lo, hi   []uint64 // of tables with Prints; hi of 128 bits only
 }
 
 var errSchema = errors.New("store of another schema")
@@ -442,37 +418,32 @@ func (p *part) read(schema lookup.Schema) bool {
 	p.end, p.sums, p.sound = uintptr(end), tail[len(tail)-8*blocks:], make([]atomic.Uint32, blocks/32+1)
 	n := next()
 	at := next()
-	fits := func(bytes uint64) bool { return at <= end && bytes <= end-at && at%8 == 0 }
-	if n > math.MaxUint32 || !fits((n+1)*8) {
+	take := func(n uint64) []uint64 {
+		if at > end || at%8 != 0 || n > (end-at)/8 {
+			at = math.MaxUint64
+			return nil
+		}
+		from := at
+		at += 8 * n
+		return view(b, from, n)
+	}
+	if n > math.MaxUint32 {
 		return false
 	}
-	p.offsets = view[uint64](b, at, n+1)
+	p.offsets = take(n + 1)
 	for i := range schema.Tables {
 		t := table{Table: lookup.Table{Width: int(next()), Prints: next() == 1}}
 		count := next()
 		at = next()
-		if t.Table != schema.Tables[i] || count > 1<<40 {
+		if t.Table != schema.Tables[i] || p.offsets == nil {
 			return false
 		}
-		take := func(n, width uint64) uint64 {
-			from := at
-			if !fits((n*width + 7) &^ 7) {
-				at = math.MaxUint64
-				return 0
-			}
-			at += (n*width + 7) &^ 7
-			return from
-		}
 		t.top = topBits(t.Table, count)
-		t.tops = view[uint32](b, take(1<<t.top+1, 4), 1<<t.top+1)
-		if t.Width > t.top {
-			t.values = view[uint32](b, take(count, 4), count)
-		}
-		t.rows = view[uint32](b, take(count, 4), count)
+		t.tops, t.postings = take(1<<t.top+1), take(count)
 		if t.Prints {
-			t.lo = view[uint64](b, take(count, 8), count)
+			t.lo = take(count)
 			if schema.Bits == 128 {
-				t.hi = view[uint64](b, take(count, 8), count)
+				t.hi = take(count)
 			}
 		}
 		if at == math.MaxUint64 {
@@ -484,11 +455,11 @@ func (p *part) read(schema lookup.Schema) bool {
 }
 
 // view is n numbers of b, from at on, where they fit.
-func view[T any](b []byte, at, n uint64) []T {
+func view(b []byte, at, n uint64) []uint64 {
 	if n == 0 {
 		return nil
 	}
-	return unsafe.Slice((*T)(unsafe.Pointer(&b[at])), n)
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&b[at])), n)
 }
 
 func (p *part) close() error { return unmap(p.mapped) }
@@ -524,11 +495,11 @@ func (p *part) span(t *table, value uint32) (from, to int) {
 	at := int(value >> (t.Width - t.top))
 	tops := read(p, t.tops, at, at+2)
 	from, to = int(tops[0]), int(tops[1])
-	if t.values == nil {
+	if t.Width == t.top {
 		return from, to
 	}
 	find := func(least uint64) int {
-		return from + sort.Search(to-from, func(i int) bool { return uint64(read(p, t.values, from+i, from+i+1)[0]) >= least })
+		return from + sort.Search(to-from, func(i int) bool { return read(p, t.postings, from+i, from+i+1)[0]>>32 >= least })
 	}
 	return find(uint64(value)), find(uint64(value) + 1)
 }
@@ -583,8 +554,8 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 			t := &p.tables[k.Table]
 			if !t.Prints {
 				from, to := p.span(t, k.Value)
-				for _, row := range read(p, t.rows, from, min(to, from+lookup.Limit)) {
-					others = append(others, near{p, row, 0})
+				for _, posting := range read(p, t.postings, from, min(to, from+lookup.Limit)) {
+					others = append(others, near{p, uint32(posting), 0})
 				}
 				continue
 			}
@@ -640,7 +611,7 @@ func (p *part) compare(q *lookup.Query, t *table, from, to int, found []near) []
 			d += bits.OnesCount64(hi[i] ^ q.Hi)
 		}
 		if d <= q.Distance {
-			found = append(found, near{p, read(p, t.rows, from+i, from+i+1)[0], d})
+			found = append(found, near{p, uint32(read(p, t.postings, from+i, from+i+1)[0]), d})
 		}
 	}
 	return found
@@ -655,9 +626,9 @@ func (p *part) scans(q *lookup.Query, probeCost int) bool {
 		if !t.Prints {
 			continue
 		}
-		all = max(all, len(t.rows))
+		all = max(all, len(t.postings))
 		values := float64(stored.Values(t.Width, q.ReachOf(i)))
-		work += values * (float64(probeCost) + math.Ldexp(float64(len(t.rows)), -t.Width))
+		work += values * (float64(probeCost) + math.Ldexp(float64(len(t.postings)), -t.Width))
 	}
 	return work >= float64(all)
 }

@@ -67,6 +67,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	code := exitCode(err)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w: make room there; the same command goes on", err)
+	}
 	if code == exitInterrupted {
 		err = interrupted(root, args)
 	}
@@ -96,7 +99,7 @@ type failure struct {
 }
 
 // doing begins what a message says that its reader may do.
-var doing = regexp.MustCompile(`(?s)[:;,] ((?:write|name|give|mend|raise|put|finish|run|look into|take|send|ask|choose|lower|remove|delete|see|did you mean|let|the same command)\b.*)`)
+var doing = regexp.MustCompile(`(?s)[:;,] ((?:write|name|give|mend|make|raise|put|finish|run|look into|take|send|ask|choose|lower|remove|delete|see|did you mean|let|the same command)\b.*)`)
 
 func failureOf(code int, err error) failure {
 	f := failure{Type: "error", Code: code, Message: err.Error()}

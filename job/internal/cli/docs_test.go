@@ -135,7 +135,6 @@ func TestFlagsOfOneName(t *testing.T) {
 		"distance": "that of the library in lookup",
 		"night":    "to be deleted in library delete",
 		"out":      "a file in templates",
-		"share":    "of a site's pages in templates",
 	}
 	usage, differing := map[string]string{}, map[string]bool{}
 	for _, c := range commands() {

@@ -29,10 +29,8 @@ import (
 type evalFlags struct {
 	labels   string
 	edits    []string
-	strength float64
 	planting eval.Planting
 	protocol string
-	category string
 	methods  []string
 	truth    []string
 	options  eval.Options
@@ -73,13 +71,13 @@ All other figures are by that, and one table by each of them alone.
 
 --protocol paper draws the test set of the method's sources: of five categories
 2,000 documents each, 500 of them near-duplicates, planted by eleven edits
-unless --edits says which. A document's category is the INPUT it comes from; of
-a single folder, the folder or file within it; or its --category-column.
+unless --edits says which. A document's category is the INPUT it comes from, or
+of a single folder the folder or file within it.
 
-` + fill("Edits, each with the share of a document that it changes, or of its length that it adds, like drop=0.2 or page=2:") + `
+` + fill("Edits, each with the share of a document that it changes, or of its length that it adds, like drop=0.2 or page=2; 0.1 where none is given:") + `
 
 ` + edits.String() + `
-` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+", which leaves out what the pages of a site share. MinHash is at the limit that is best on these documents. Levenshtein and cosine compare all pairs, of 5,000 documents at most."),
+` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+". MinHash is at the limit that is best on these documents. Levenshtein and cosine compare all pairs, of 5,000 documents at most."),
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
   neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,
@@ -91,11 +89,9 @@ a single folder, the folder or file within it; or its --category-column.
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
 		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
-		fs.Float64Var(&f.strength, "strength", 0.1, "share changed by an edit that states none")
 		fs.IntVar(&f.planting.Count, "count", 0, "duplicates to plant (default: 500, or one a document)")
 		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
 		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
-		fs.StringVar(&f.category, "category-column", "", "column of the category, read as the title")
 		fs.StringSliceVar(&f.truth, "truth", []string{"label", "jaccard"}, "what makes a pair right, any of these")
 		fs.Float64Var(&f.options.Alike, "alike", 0.5, "least similarity of near-duplicates")
 	})
@@ -109,7 +105,7 @@ a single folder, the folder or file within it; or its --category-column.
 		fs.IntVar(&f.options.Examples, "examples", 10, "false pairs and misses to list")
 		fs.IntVar(&f.show, "show", 0, "show this many of each method side by side")
 		bindHTML(fs, &f.html)
-		fs.StringVar(&f.parquet, "parquet", "", "write it as Parquet tables into this folder too")
+		fs.StringVar(&f.parquet, "parquet", "", "write its figures into this folder, measures.parquet")
 		bindJSON(fs, &f.json)
 	})
 	s.bindAll(cmd.Flags())
@@ -121,14 +117,14 @@ func (f *evalFlags) parse() (methods []eval.Method, err error) {
 	for _, name := range f.methods {
 		m, err := eval.Parse(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--methods: %w", err)
 		}
 		methods = append(methods, m)
 	}
 	for _, name := range f.edits {
-		edit, err := eval.ParsePlanned(name, f.strength)
+		edit, err := eval.ParsePlanned(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--edits: %w", err)
 		}
 		f.planting.Edits = append(f.planting.Edits, edit)
 	}
@@ -185,7 +181,7 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 		if err := os.MkdirAll(f.parquet, 0o777); err != nil {
 			return err
 		}
-		if err := report.WriteParquet(f.parquet, parquet.Options{Version: version.Version}); err != nil {
+		if err := report.WriteParquet(filepath.Join(f.parquet, "measures.parquet"), parquet.Options{Version: version.Version}); err != nil {
 			return err
 		}
 	}
@@ -208,7 +204,7 @@ func (f *evalFlags) corpus(ctx context.Context, cfg config.Config, inputs []stri
 			return nil, err
 		}
 	}
-	corpus, err := readCorpus(ctx, cfg, inputs, f.category, pass)
+	corpus, err := readCorpus(ctx, cfg, inputs, pass)
 	if err != nil {
 		return nil, err
 	}
@@ -282,17 +278,14 @@ func canvas(out io.Writer) (cells int, colour bool) {
 }
 
 // readCorpus reads all documents of the inputs, each with its category: the
-// input it comes from, or what is in that column.
-func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column string, pass passes) (*eval.Corpus, error) {
+// input it comes from, or of one folder what within it.
+func readCorpus(ctx context.Context, cfg config.Config, inputs []string, pass passes) (*eval.Corpus, error) {
 	o := cfg.Input.ReaderOptions()
-	o.Missing = nil // what is measured is what was named
-	if column != "" {
-		o.Columns.Title = column
-	}
+	o.Missing, o.Unread = nil, nil // what is measured is what was named
 	var splits []data.Split
 	var from []string // the input that a split is of
 	for _, input := range inputs {
-		found, err := source.Expand([]string{input}, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding})
+		found, err := engine.Expand([]string{input}, cfg.Input, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -311,12 +304,7 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, column 
 		}
 		for i := range corpus.Documents[first:] {
 			d := &corpus.Documents[first+i]
-			switch {
-			case column != "":
-				d.Category, d.Title = string(d.Title), nil
-			case len(inputs) > 1:
-				d.Category = from[at]
-			default:
+			if d.Category = from[at]; len(inputs) == 1 {
 				d.Category = within(from[at], split.Path)
 			}
 		}

@@ -87,29 +87,28 @@ their sites share is not compared: grey, or between [~ and ~].`,
 	return cmd
 }
 
-// methodOf returns the method of a name, or without one that of the run.
+// methodOf returns the method of a name, or without one that of the run. The
+// texts are those of the run.
 func methodOf(run, method string) (*eval.Neardup, error) {
-	if method == "" && run != "" {
-		_, cfg, err := job.RunSettings(run)
-		cfg.Features.Templates = job.TemplatesOf(run, cfg)
-		return &eval.Neardup{Label: "the settings of " + run, Features: cfg.Features, Match: cfg.Match}, err
-	}
-	if method == "" {
-		method = config.PresetBalanced
-	}
-	parsed, err := eval.Parse(method)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	m, ok := parsed.(*eval.Neardup)
-	if !ok || m.Templates {
-		return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
-	}
-	if run != "" && m.Features.OwnText { // the texts are those of the run
-		_, cfg, err := job.RunSettings(run)
-		if err != nil {
+	m, cfg := eval.Preset(config.PresetBalanced), config.Config{}
+	if run != "" {
+		var err error
+		if _, cfg, err = job.RunSettings(run); err != nil {
 			return nil, err
 		}
+		m = &eval.Neardup{Label: "the settings of " + run, Config: cfg}
+	}
+	if method != "" {
+		parsed, err := eval.Parse(method)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		var ours bool
+		if m, ours = parsed.(*eval.Neardup); !ours {
+			return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+		}
+	}
+	if run != "" && m.Features.OwnText {
 		m.Features.Templates = job.TemplatesOf(run, cfg)
 	}
 	return m, nil
@@ -132,7 +131,7 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 			return docs, fmt.Errorf("%s is not text: name two files of text or HTML, or with --run two ids of a run", path)
 		}
 		var d data.Document
-		if kind := pageType("", path, body); kind == "text/html" {
+		if kind := pageType(path, body); kind == "text/html" {
 			err = warc.HTML(&d, body, kind, options)
 		} else {
 			err = warc.Plain(&d, body, kind, options)

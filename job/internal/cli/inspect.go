@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/zeebo/xxh3"
@@ -81,7 +80,7 @@ type tableState struct {
 }
 
 func inspectRun(w io.Writer, path string, asJSON bool) error {
-	status, err := readStatus(path, time.Now())
+	status, err := readStatus(path)
 	if err != nil {
 		return err
 	}

@@ -272,31 +272,27 @@ func readIDs(path string, stdin io.Reader) (ids []string, err error) {
 	return ids, nil
 }
 
+// joinedRows is the most rows of a file that small ones are joined into.
+const joinedRows = 16 << 20
+
 func newLibraryCompact(std streams) *cobra.Command {
-	var rows int64
-	cmd := ofLibrary(&cobra.Command{
+	return ofLibrary(&cobra.Command{
 		Use:   "compact LIBRARY",
 		Short: "Erase what was deleted, and join small files",
-		Long: `Rewrites the files that hold rows of deleted documents or expired nights, so
-that their bytes are gone from the disk, and joins successive small files of
-a night; files of several nights, as earlier programs made, come apart.
-Needs room for the largest file that it makes. An interrupted compaction
-keeps what it did.`,
+		Long: `Rewrites the files that hold rows of deleted documents, so that their bytes
+are gone from the disk, and joins successive small files of a night. Needs
+room for the largest file that it makes. An interrupted compaction keeps
+what it did.`,
 		Example: "  neardup library compact lib/",
 	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
-		if rows < 1 {
-			return usageError{fmt.Errorf("--max-rows %d: write a number of rows, like 16000000", rows)}
-		}
 		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
-			done, err := l.Compact(cmd.Context(), rows)
+			done, err := l.Compact(cmd.Context(), joinedRows)
 			if err != nil {
 				return nil, err
 			}
 			return compacted(done), os.RemoveAll(l.Path(library.Index)) // it holds what was erased
 		})
 	})
-	cmd.Flags().Int64Var(&rows, "max-rows", 16<<20, "most rows of a file that small ones are joined into")
-	return cmd
 }
 
 type compacted library.Compacted

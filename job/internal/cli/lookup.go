@@ -32,7 +32,7 @@ import (
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
 	dir, index          string
-	serve, kind         string
+	serve               string
 	json, iKnow, detail bool
 	options             lookup.Options
 }
@@ -68,19 +68,21 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 			if err := f.check(args); err != nil {
 				return usageError{err}
 			}
+			for _, path := range args { // before the index is made
+				if _, err := os.Stat(path); path != "-" && err != nil {
+					return usageError{fmt.Errorf("%w: name a file that is there, or - for standard input", err)}
+				}
+			}
 			shown := newScreen(std.err, f.json, f.detail)
-			var done func()
 			f.options.Log = shown.log
-			f.options.Reading, done = shown.progress("index")
-			x, err := f.open(cmd.Context(), std.typedAs("distance", "k"))
-			done()
+			if f.serve != "" {
+				return f.answer(cmd.Context(), shown, std.typedAs("distance", "k"))
+			}
+			x, err := f.open(cmd.Context(), shown, std.typedAs("distance", "k"))
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, x.Close()) }()
-			if f.serve != "" {
-				return f.answer(cmd.Context(), x)
-			}
 			for _, path := range args {
 				if err := f.find(cmd.Context(), std, x, path); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
@@ -93,7 +95,6 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		fs.StringVar(&f.dir, "library", "", "folder of the library of previous nights")
 		fs.IntVarP(&f.options.Distance, "distance", "k", 0, "largest Hamming distance (default: the library's)")
 		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
-		fs.StringVar(&f.kind, "content-type", "", "text/plain, text/html, application/json (default: as found)")
 	})
 	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.index, "index", "", "folder, redis:// or hbase:// URL of the index (default: in the library)")
@@ -123,8 +124,12 @@ func (f *lookupFlags) check(pages []string) error {
 	return nil
 }
 
-// open opens the library with its index. distance is how that was typed.
-func (f *lookupFlags) open(ctx context.Context, distance string) (_ *lookup.Index, err error) {
+// open opens the library with its index, and shows how far that is. distance is
+// how that was typed.
+func (f *lookupFlags) open(ctx context.Context, shown *screen, distance string) (_ *lookup.Index, err error) {
+	var done func()
+	f.options.Reading, done = shown.progress("index")
+	defer done()
 	if f.index != "" {
 		if f.options.Store, err = storeAt(ctx, f.index); err != nil {
 			return nil, usageError{err}
@@ -172,34 +177,48 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 	return nil, errIndex
 }
 
-// answer serves look-ups by HTTP until ctx ends.
-func (f *lookupFlags) answer(ctx context.Context, x *lookup.Index) error {
+// answer serves look-ups by HTTP until ctx ends. It listens first: that its port
+// is taken shows before the index is made.
+func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string) (err error) {
 	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
-	if errors.Is(err, lookup.ErrPublic) || errors.Is(err, lookup.ErrAddress) {
+	var failed syscall.Errno
+	switch {
+	case errors.Is(err, lookup.ErrPublic), errors.Is(err, lookup.ErrAddress):
 		return usageError{fmt.Errorf("--serve: %w", err)}
+	case errors.As(err, &failed):
+		return fmt.Errorf("--serve %s: %w: name another port, from 1024 on, of an address that this machine has", f.serve, failed)
+	case err != nil:
+		return fmt.Errorf("--serve %s: %w", f.serve, err)
 	}
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("--serve %s: %w: name another port", f.serve, syscall.EADDRINUSE)
-	}
-	if err != nil {
-		return err
-	}
-	defer debug.SetMemoryLimit(bound())
-	f.options.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
-	return lookup.NewServer(x, lookup.ServerOptions{}).Serve(ctx, l)
+	limit := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(limit)
+	var x *lookup.Index
+	defer func() {
+		if x != nil {
+			err = errors.Join(err, x.Close())
+		}
+	}()
+	return lookup.Serve(ctx, l, lookup.ServerOptions{}, func(ctx context.Context) (*lookup.Server, error) {
+		opened, err := f.open(ctx, shown, distance)
+		if err != nil {
+			return nil, err
+		}
+		x = opened
+		bound()
+		f.options.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
+		return lookup.NewServer(x, lookup.ServerOptions{}), nil
+	})
 }
 
 // bound has the garbage collector hold this process to what it takes now and
-// what the requests under way may take, and returns the limit there was. What
-// the environment says (GOMEMLIMIT) holds if it is less.
-func bound() (was int64) {
+// what the requests under way may take. What the environment says (GOMEMLIMIT)
+// holds if it is less.
+func bound() {
 	const requests = 112 << 20
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	was = debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(was, int64(m.Sys-m.HeapReleased)+requests))
-	return was
+	debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(m.Sys-m.HeapReleased)+requests))
 }
 
 // find prints what is known of a page.
@@ -208,7 +227,7 @@ func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, pa
 	if err != nil {
 		return err
 	}
-	doc, err := x.Page(body, pageType(f.kind, path, body))
+	doc, err := x.Page(body, pageType(path, body))
 	if err != nil {
 		return err
 	}
@@ -247,10 +266,7 @@ func open(path string, stdin io.Reader) (io.ReadCloser, error) {
 }
 
 // pageType is the content type of a page.
-func pageType(given, path string, body []byte) string {
-	if given != "" {
-		return given
-	}
+func pageType(path string, body []byte) string {
 	switch filepath.Ext(path) {
 	case ".html", ".htm", ".xhtml":
 		return "text/html"

@@ -44,17 +44,20 @@ func TestNoPermission(t *testing.T) {
 	if err := os.Chmod(base, 0o777); err != nil { //nolint:gosec // another user writes in it
 		t.Fatal(err)
 	}
-	for name, args := range map[string][]string{
-		closed: {"run", filepath.Join(base, "in.jsonl"), "--out", filepath.Join(closed, "out")},
-		secret: {"run", secret, "--out", filepath.Join(base, "out")},
+	for name, c := range map[string]struct {
+		args   []string
+		remedy string
+	}{
+		closed: {[]string{"run", filepath.Join(base, "in.jsonl"), "--out", filepath.Join(closed, "out")}, "name another folder with --out"},
+		secret: {[]string{"run", secret, "--out", filepath.Join(base, "out")}, "let this user read it, or leave it out"},
 	} {
-		cmd := exec.Command(program, args...)
+		cmd := exec.Command(program, c.args...)
 		cmd.Env = append(os.Environ(), asProgram+"=1")
 		if os.Geteuid() == 0 { // root may do anything: be nobody
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
 		text, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(text), "permission denied") || !strings.Contains(string(text), name) {
+		if err == nil || cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(text), "permission denied") || !strings.Contains(string(text), name) || !strings.Contains(string(text), c.remedy) {
 			t.Errorf("%s: %v: %s", name, err, text)
 		}
 	}

@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/data/library"
 )
 
 func TestUsedPort(t *testing.T) {
@@ -22,5 +27,8 @@ func TestUsedPort(t *testing.T) {
 	code, stderr := inProcess("lookup", "--library", lib, "--serve", l.Addr().String())
 	if want := "--serve " + l.Addr().String() + ": "; code != exitFailed || !strings.Contains(stderr, want) || !strings.Contains(stderr, "name another port") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(lib, library.Index)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the index was made first: %v", err)
 	}
 }

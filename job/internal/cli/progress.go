@@ -261,19 +261,24 @@ func (p pace) amount(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
+// unitOf is what stands behind so many units; an amount of bytes has its own.
+func (p pace) unitOf(n int64) string {
+	if p.Unit == "bytes" {
+		return ""
+	}
+	thing, what, _ := strings.Cut(p.Unit, " ")
+	return strings.TrimRight(" "+show.Noun(n, strings.TrimSuffix(thing, "s"))+" "+what, " ")
+}
+
 // line is the pace as a line of a terminal of so many columns. A bar stands
 // where there is room for one.
 func (p pace) line(columns int) string {
 	stage, parts := fmt.Sprintf("%-12s", p.Stage), []string{}
-	unit := " " + p.Unit
-	if p.Unit == "bytes" {
-		unit = ""
-	}
 	switch {
 	case p.Total > 0:
-		parts = append(parts, fmt.Sprintf("%3d %%", 100*p.Done/p.Total), fmt.Sprintf("%s of %s%s", p.amount(float64(p.Done)), p.amount(float64(p.Total)), unit))
+		parts = append(parts, fmt.Sprintf("%3d %%", 100*p.Done/p.Total), fmt.Sprintf("%s of %s%s", p.amount(float64(p.Done)), p.amount(float64(p.Total)), p.unitOf(p.Total)))
 	case p.Done > 0:
-		parts = append(parts, p.amount(float64(p.Done))+unit)
+		parts = append(parts, p.amount(float64(p.Done))+p.unitOf(p.Done))
 	}
 	if p.Rate > 0 {
 		parts = append(parts, p.amount(p.Rate)+"/s")

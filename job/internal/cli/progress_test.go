@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // A stage ends, whatever it told, and leaves nothing on a terminal.
@@ -121,6 +122,9 @@ func TestPace(t *testing.T) {
 		{"tables", 0, 0, "s             10s", "[stage s seconds 10 tables 0]"},
 		{"features ranked", 1, 4, "s             [=====               ]  25 %  1 of 4 features ranked  0.1/s  10s  30s left",
 			"[stage s seconds 10 features_ranked 1 of 4 rate 0.1/s left 30s]"},
+		{"splits", 0, 1, "s             [                    ]   0 %  0 of 1 split  10s", "[stage s seconds 10 splits 0 of 1]"},
+		{"features ranked", 0, 1, "s             [                    ]   0 %  0 of 1 feature ranked  10s", "[stage s seconds 10 features_ranked 0 of 1]"},
+		{"rows", 1, 0, "s             1 row  0.1/s  10s", "[stage s seconds 10 rows 1 rate 0.1/s]"},
 		{"rows", 70, 0, "s             70 rows  7/s  10s", "[stage s seconds 10 rows 70 rate 7/s]"},
 	} {
 		now := time.Now()
@@ -166,8 +170,29 @@ func TestProgressAsJSON(t *testing.T) {
 	}
 }
 
-// What the workers of a flow tell is summed up by step, and the time that is
-// left follows from the bytes.
+// How far the stage under way is stands in the run directory.
+func TestStatusTellsTheTimeLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	dir, err := rundir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	if err := dir.Adopt(rundir.Manifest{Version: rundir.LayoutVersion, Command: job.CommandMatch, Config: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	(&screen{file: filepath.Join(path, rundir.Scratch, progressFile)}).write(pace{Stage: "match", Done: 5, Total: 10, Left: 30})
+	status, err := readStatus(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := status.print(&out); err != nil || !strings.Contains(out.String(), "neardup match, running") || !strings.Contains(out.String(), "30s left") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// What the workers of a flow tell is summed up by step.
 func TestFlowStatus(t *testing.T) {
 	run := t.TempDir()
 	workers := filepath.Join(run, "tmp", "gleam-00000000000000aa", "workers")
@@ -187,15 +212,5 @@ func TestFlowStatus(t *testing.T) {
 	want := []flowStatus{{Step: "segment", Tasks: 2, Done: 1, Hosts: 2, In: 30, Out: 120, Seconds: 2}, {Step: "partial", Tasks: 1, Hosts: 1, In: 60}}
 	if err != nil || !slices.Equal(steps, want) {
 		t.Errorf("got %+v, %v, want %+v", steps, err, want)
-	}
-	now := time.Now()
-	s := stageStatus{Stage: "fingerprint", Done: 1, Tasks: 2, Bytes: 100, ETA: 30, started: now.Add(-30 * time.Second)}
-	s.readOn([]data.Split{{Size: 100, End: -1}, {Size: 900, End: -1}}, 500, now)
-	if s.ETA != 30 {
-		t.Errorf("half is read in 30 s: got %v s left, want 30", s.ETA)
-	}
-	s.readOn([]data.Split{{Size: 100, End: -1}, {Size: 900, End: -1}}, 0, now)
-	if s.ETA != 270 {
-		t.Errorf("a tenth is read in 30 s: got %v s left, want 270", s.ETA)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,6 +120,12 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	}
 	if flags.out == "" {
 		return usageError{fmt.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
+	}
+	if strings.Contains(flags.out, "://") {
+		return usageError{fmt.Errorf("--out %s: a run is written to a folder of this machine: name one, and upload it with --publish s3://BUCKET/PREFIX", flags.out)}
+	}
+	if strings.HasPrefix(flags.out, "~") {
+		return usageError{fmt.Errorf("--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME", flags.out)}
 	}
 	if flags.publish != "" && !object.Is(flags.publish) {
 		return usageError{fmt.Errorf("--publish %s: write s3://BUCKET/PREFIX", flags.publish)}

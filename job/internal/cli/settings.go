@@ -134,7 +134,7 @@ func (s *settings) blame(err error) error {
 	case errors.As(err, &missing) && missing.Name == "":
 		remedy := fmt.Sprintf(" with --%s-column NAME", missing.Of)
 		if missing.Header {
-			remedy += "; if these are the first page, the file has no header: give --set input.no_header=true"
+			remedy += separated(missing.Have) + "; if these are the first page, the file has no header: give --set input.no_header=true"
 		}
 		return usageError{fmt.Errorf("%w%s", err, remedy)}
 	case errors.As(err, &textless) && textless.Reason == data.ReasonNoText:
@@ -147,6 +147,21 @@ func (s *settings) blame(err error) error {
 		}
 	}
 	return err
+}
+
+// separated says what to do about a header row of one column that seems to hold
+// several.
+func separated(header []string) string {
+	if len(header) != 1 {
+		return ""
+	}
+	switch {
+	case strings.Contains(header[0], "\t"):
+		return "; if tabs separate its fields, give --format tsv"
+	case strings.ContainsAny(header[0], ";|"):
+		return "; if it is not commas that separate its fields, write it with commas, or with tabs as .tsv"
+	}
+	return ""
 }
 
 // settingFlag is a setting as a flag; String is its default.
@@ -170,7 +185,18 @@ func (f setFlag) Set(text string) error {
 	if !ok {
 		return errors.New("write it like match.bands=false")
 	}
-	return f.to.give(given{name, value, "--set " + name})
+	err := f.to.give(given{name, value, "--set " + name})
+	if err == nil {
+		return nil
+	}
+	var names []string
+	for _, s := range f.to.usual.Settings() {
+		names = append(names, s.Name)
+	}
+	if near := nearest(name, names); near != name {
+		return fmt.Errorf("%w%s", err, didYouMean(near))
+	}
+	return err
 }
 
 func newConfig(std streams) *cobra.Command {

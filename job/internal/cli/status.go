@@ -5,15 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -23,13 +19,14 @@ func newStatus(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status RUN",
 		Short: "Say how far a run is, from anywhere that sees its directory",
-		Long: `Prints whether a run is under way, finished or left, and for each stage the
-tasks done, rows, bytes, rate and the time that is left; on a cluster also what
-the workers of the flow under way last told.`,
+		Long: `Prints whether a run is under way, finished or left, for each stage the tasks
+done, rows, bytes and rate, and how far the stage under way is and the time that
+is left of it; on a cluster also what the workers of the flow under way last
+told.`,
 		Example: "  neardup status runs/2026-11-20",
 		Args:    need(1, "one run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := readStatus(args[0], time.Now())
+			s, err := readStatus(args[0])
 			if err != nil {
 				return err
 			}
@@ -83,13 +80,12 @@ type stageStatus struct {
 	RowsOut int64   `json:"rows_out"`
 	Bytes   int64   `json:"bytes"` // of input read
 	Rate    float64 `json:"rate"`  // rows a second, first task's start to last task's end
-	ETA     float64 `json:"eta"`   // seconds until the stage is done; 0 when done or unknown
 	started time.Time
 	ended   time.Time
 }
 
 // readStatus looks at the run directory at path and changes nothing in it.
-func readStatus(path string, now time.Time) (*runStatus, error) {
+func readStatus(path string) (*runStatus, error) {
 	m, err := rundir.ReadManifest(path)
 	if err != nil {
 		return nil, err
@@ -105,7 +101,6 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 	if _, err := os.Stat(filepath.Join(path, rundir.SuccessFile)); err == nil {
 		s.State = stateFinished
 	}
-	var reading int64 // bytes of unfinished splits
 	if inUse {
 		var now pace
 		if rundir.ReadJSON(filepath.Join(path, rundir.Scratch, progressFile), &now) == nil {
@@ -113,9 +108,6 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 		}
 		if s.Flow, err = readFlow(path); err != nil {
 			return nil, err
-		}
-		for _, f := range s.Flow {
-			reading += f.Bytes
 		}
 	}
 	for _, stage := range job.Stages(m) {
@@ -132,32 +124,12 @@ func readStatus(path string, now time.Time) (*runStatus, error) {
 				return nil, err
 			}
 		}
-		if st.Done > 0 {
-			if took := st.ended.Sub(st.started).Seconds(); took > 0 {
-				st.Rate = float64(st.RowsOut) / took
-			}
-			if left := st.Tasks - st.Done; left > 0 {
-				st.ETA = now.Sub(st.started).Seconds() / float64(st.Done) * float64(left)
-			}
-		}
-		if stage.Name == engine.StageFingerprint {
-			st.readOn(m.Splits, reading, now)
+		if took := st.ended.Sub(st.started).Seconds(); took > 0 {
+			st.Rate = float64(st.RowsOut) / took
 		}
 		s.Stages = append(s.Stages, st)
 	}
 	return s, nil
-}
-
-// readOn tells the time that is left by the bytes, where the sizes of all
-// splits are known: a few large splits say little by their number. What a
-// flow's workers read counts the splits that they finished.
-func (s *stageStatus) readOn(splits []data.Split, reading int64, now time.Time) {
-	read, total := max(s.Bytes, reading), engine.BytesOf(splits)
-	rowGroups := slices.ContainsFunc(splits, func(s data.Split) bool { return s.Format == source.FormatParquet })
-	if rowGroups || s.Done == 0 || s.Done == s.Tasks || read == 0 || total <= read {
-		return
-	}
-	s.ETA = now.Sub(s.started).Seconds() / float64(read) * float64(total-read)
 }
 
 // add counts the task whose record stands at path.
@@ -187,13 +159,9 @@ func (s *stageStatus) add(path string) error {
 func (s *runStatus) print(w io.Writer) error {
 	var out show.Columns
 	out.Row(fmt.Sprintf("%s: neardup %s, %s", s.Path, s.Command, s.State))
-	out.Row("stage", "tasks", "rows", "read", "rows/s", "left")
+	out.Row("stage", "tasks", "rows", "read", "rows/s")
 	for _, st := range s.Stages {
-		left := ""
-		if st.ETA > 0 {
-			left = time.Duration(st.ETA * float64(time.Second)).Round(time.Second).String()
-		}
-		out.Row(st.Stage, fmt.Sprintf("%d of %d", st.Done, st.Tasks), st.RowsOut, job.Bytes(st.Bytes), fmt.Sprintf("%.0f", st.Rate), left)
+		out.Row(st.Stage, fmt.Sprintf("%d of %d", st.Done, st.Tasks), st.RowsOut, job.Bytes(st.Bytes), fmt.Sprintf("%.0f", st.Rate))
 	}
 	if len(s.Flow) > 0 {
 		out.Row("on the cluster", "tasks", "records in", "out", "hosts", "CPU seconds")

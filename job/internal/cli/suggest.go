@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 )
 
@@ -46,13 +48,33 @@ func nearCommand(c *cobra.Command, typed string) string {
 			names = append(names, sub.Name())
 		}
 	}
+	if _, err := os.Stat(typed); err == nil && !c.HasParent() {
+		return didYouMean(c.Name() + " run " + typed)
+	}
+	if slices.Contains([]string{"dedup", "dedupe", "deduplicate", "cluster"}, typed) && !c.HasParent() {
+		return didYouMean(job.CommandRun)
+	}
 	return didYouMean(nearest(typed, names))
 }
 
-// replaced are flags that there were, with what does it now.
+// replaced are flags that there were, or that other programs have, with what does
+// it here.
 var replaced = map[string]string{
 	"print-config": "run neardup config with the same flags",
 	"redis":        "write --index redis://HOST:PORT",
+	"output":       "write --out DIR",
+	"output-dir":   "write --out DIR",
+	"input":        "name inputs without a flag",
+	"jobs":         "write --workers N",
+	"threads":      "write --workers N",
+	"cores":        "write --workers N",
+	"threshold":    "write --distance N, the bits that may differ, or choose a --preset",
+	"similarity":   "write --distance N, the bits that may differ, or choose a --preset",
+	"text":         "write --text-column NAME",
+	"id":           "write --id-column NAME",
+	"force":        "name a new folder with --out, or remove the old one",
+	"overwrite":    "name a new folder with --out, or remove the old one",
+	"resume":       "the same command goes on with what an interrupted run left",
 }
 
 // nearFlag suggests a flag where the error is that there is no such one.

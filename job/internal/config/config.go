@@ -326,7 +326,10 @@ func Read(path string, base Config) (Config, error) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
 	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return base, fmt.Errorf("config: %s: %w\nneardup config shows every setting and where it stands", path, err)
+		if whole := yaml.Error(nil); errors.As(err, &whole) { // which quotes the file, of lines of any length
+			err = errors.New(whole.FormatError(false, false))
+		}
+		return base, fmt.Errorf("config: %s: %w: run neardup config, which shows every setting and where it stands", path, err)
 	}
 	if reflect.ValueOf(c).IsZero() { // a file without settings is null in YAML
 		return base, nil
@@ -438,8 +441,9 @@ func isAddress(text string) bool {
 // BadLimit returns a function that says what bad unusable records among total
 // exceed, "" if they are tolerated: the count, the share, or, where MaxBad has
 // both, either. Beside a share the count never covers more than half of the
-// records.
-func (in Input) BadLimit() (func(bad, total int64) (exceeded string), error) {
+// records. Of files that cannot be read bad and total are bytes, as nobody knows
+// their records, and count is that of the files.
+func (in Input) BadLimit() (func(bad, total, count int64) (exceeded string), error) {
 	share, count, both := strings.Cut(in.MaxBad, " or ")
 	switch {
 	case both:
@@ -454,10 +458,10 @@ func (in Input) BadLimit() (func(bad, total int64) (exceeded string), error) {
 	if !isShare || err != nil || cerr != nil || !(p >= 0 && p <= 100) || n < 0 {
 		return nil, errors.New("write a count like 1000, a share like 10%, or both, of which the larger holds, like 10% or 10")
 	}
-	return func(bad, total int64) string {
+	return func(bad, total, count int64) string {
 		switch {
 		case float64(bad) <= p*float64(total)/100:
-		case bad > n:
+		case count > n:
 			return in.MaxBad
 		case both && 2*bad > total:
 			return "half of them"
@@ -471,17 +475,18 @@ func (in Input) BadLimit() (func(bad, total int64) (exceeded string), error) {
 // damaged records do, records that are no pages by design do not.
 func Unusable(reason string) bool {
 	switch reason {
-	case data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonUndecodable:
+	case data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonUndecodable, data.ReasonUnreadable:
 		return true
 	}
 	return false
 }
 
 // ReaderOptions says how the input's documents are read: a file that lacks a
-// column that others have, without it.
+// column that others have, without it; one that cannot be read, as a bad record.
 func (in Input) ReaderOptions() data.ReaderOptions {
 	return data.ReaderOptions{
 		Missing:    func(*data.NoColumn) {},
+		Unread:     func(*data.Unreadable) {},
 		Columns:    data.Columns{ID: in.ID, Title: in.Title, Text: in.Text, Language: in.Language, Date: in.Date, Rank: in.Rank},
 		NoHeader:   in.NoHeader,
 		Encoding:   in.Encoding,

@@ -226,7 +226,7 @@ func TestBadLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := exceeded(c.bad, c.total); (got != "") != c.tooMany {
+		if got := exceeded(c.bad, c.total, c.bad); (got != "") != c.tooMany {
 			t.Errorf("%d of %d with limit %s: exceeds %q, want %t", c.bad, c.total, c.limit, got, c.tooMany)
 		}
 	}

@@ -47,11 +47,10 @@ type Known struct {
 type seen struct{ first, unchanged string }
 
 type ofUnit struct {
-	best, other Match // of different ids
-	matches     int   // 0, 1 or 2: how many of them there are
-	clusters    []string
-	seen        map[string]bool // clusters, once there are many
-	exact, last int64           // earlier documents of the same fingerprint, and those of the night before
+	best, other Match    // of different ids
+	matches     int      // 0, 1 or 2: how many of them there are
+	clusters    []string // in order
+	exact, last int64    // earlier documents of the same fingerprint, and those of the night before
 }
 
 // New gathers for so many rows and units; before is the name of the night before
@@ -226,26 +225,9 @@ func (u *ofUnit) add(m *Match) {
 	}
 }
 
-// manyClusters is from how many clusters on they are looked up in a map.
-const manyClusters = 16
-
 func (u *ofUnit) join(cluster string) {
-	if u.seen != nil {
-		if !u.seen[cluster] {
-			u.seen[cluster] = true
-			u.clusters = append(u.clusters, cluster)
-		}
-		return
-	}
-	if slices.Contains(u.clusters, cluster) {
-		return
-	}
-	u.clusters = append(u.clusters, cluster)
-	if len(u.clusters) == manyClusters {
-		u.seen = make(map[string]bool)
-		for _, c := range u.clusters {
-			u.seen[c] = true
-		}
+	if at, joined := slices.BinarySearch(u.clusters, cluster); !joined {
+		u.clusters = slices.Insert(u.clusters, at, cluster)
 	}
 }
 
@@ -278,7 +260,6 @@ func (e *Known) Clusters(unit uint32) []string {
 	if e.units[unit] == nil {
 		return nil
 	}
-	slices.Sort(e.units[unit].clusters)
 	return e.units[unit].clusters
 }
 

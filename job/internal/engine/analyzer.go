@@ -18,13 +18,11 @@ import (
 // once no workspace is in use.
 func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, err error) {
 	release = func() error { return nil }
-	var extras []simhash.Extra
+	var extra simhash.Extra
 	if f.StopList != "" {
-		words, err := readFile(f.StopList, simhash.ReadStopWords)
-		if err != nil {
+		if extra.StopWords, err = readFile(f.StopList, simhash.ReadStopWords); err != nil {
 			return nil, nil, err
 		}
-		extras = append(extras, simhash.WithStopWords(words))
 	}
 	if f.Kind == simhash.KindWords {
 		dictionary, err := jieba.Default()
@@ -44,18 +42,17 @@ func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, 
 				return nil, nil, err
 			}
 		}
-		segmenter := simhash.Jieba(dictionary, f.HMM)
+		extra.Dictionary = dictionary
 		if f.Segmenter == config.SegmenterGojieba {
 			reference, err := gojieba.New(dictionary)
 			if err != nil {
 				return nil, nil, err
 			}
 			release = reference.Close
-			segmenter.NewCutter = func() simhash.Cutter { return reference.NewCutter(f.HMM) }
+			extra.NewCutter = func() simhash.Cutter { return reference.NewCutter(f.HMM) }
 		}
-		extras = append(extras, simhash.WithSegmenter(segmenter))
 	}
-	a, err = simhash.New(f.Options, extras...)
+	a, err = simhash.NewWith(f.Options, extra)
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}

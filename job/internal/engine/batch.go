@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 )
 
@@ -15,7 +16,7 @@ const batchCandidates = 256 << 10
 // collects many, reads the views of their documents in order of place, each
 // once, and judges. One goroutine uses it at a time.
 type Batch struct {
-	documents  *Documents
+	reader     *views.Reader
 	rule       mapper.Rule
 	verify     *mapper.Verifier
 	emit       func(data.Pair) error
@@ -24,8 +25,8 @@ type Batch struct {
 }
 
 // NewBatch returns a Batch that calls emit with the pairs.
-func NewBatch(documents *Documents, rule mapper.Rule, emit func(data.Pair) error) *Batch {
-	return &Batch{documents: documents, rule: rule, verify: mapper.NewVerifier(rule), emit: emit}
+func NewBatch(reader *views.Reader, rule mapper.Rule, emit func(data.Pair) error) *Batch {
+	return &Batch{reader: reader, rule: rule, verify: mapper.NewVerifier(rule), emit: emit}
 }
 
 // Add takes a candidate.
@@ -47,17 +48,17 @@ func (b *Batch) Flush() error {
 	}
 	slices.Sort(b.docs)
 	b.docs = slices.Compact(b.docs)
-	views := mapper.NewUnits(true)
+	units := mapper.NewUnits(true)
 	var x, y data.View
 	for _, doc := range b.docs {
-		if err := b.documents.View(doc, &x); err != nil {
+		if err := b.reader.View(doc, &x); err != nil {
 			return err
 		}
-		views.Append(&x)
+		units.Append(&x)
 	}
 	view := func(doc uint64, v *data.View) {
 		i, _ := slices.BinarySearchFunc(b.docs, doc, cmp.Compare[uint64])
-		views.View(uint32(i), v)
+		units.View(uint32(i), v)
 	}
 	for i := range b.candidates {
 		c := &b.candidates[i]

@@ -73,7 +73,7 @@ func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
 			break // that stage is yet to come
 		}
 		if err != nil {
-			return nil, errors.Join(err, folder.Close())
+			return nil, err
 		}
 	}
 	return d, nil

@@ -110,7 +110,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 			fmt.Fprintf(&rows, "%d %x\n", doc, r.View.Lo)
 			return nil
 		})
-		if err := errors.Join(err, documents.Close()); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
 		if want == "" {

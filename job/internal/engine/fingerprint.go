@@ -43,6 +43,7 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	options := job.Config.Input.ReaderOptions()
 	options.Workers = workers
 	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
+	options.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
 	in, err := source.Open(job.Splits[rec.Task], options)
 	if err != nil {
 		return err

@@ -171,9 +171,7 @@ func TestIdentitiesEqualMap(t *testing.T) {
 		splits := rapid.SliceOfN(split, 1, 4).Draw(t, "splits")
 		all := slices.Concat(splits...)
 		want := stoodFor(all, form, &rule)
-		if err := openDumped(t, dir, form, splits).Close(); err != nil {
-			t.Fatal(err)
-		}
+		openDumped(t, dir, form, splits)
 		for _, way := range []struct {
 			memory  int64
 			workers int
@@ -203,9 +201,6 @@ func TestIdentitiesEqualMap(t *testing.T) {
 				if documents.Silent(uint64(i)) != silent {
 					t.Fatalf("document %d is silent: %t", i, !silent)
 				}
-			}
-			if err := documents.Close(); err != nil {
-				t.Fatal(err)
 			}
 		}
 	})
@@ -276,9 +271,6 @@ func TestIdentitiesReturnErrors(t *testing.T) {
 			if err := x.Find(ctx, receive); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %d bytes: got %v, want %q", name, memory, err, c.want)
 			}
-			if err := documents.Close(); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 }
@@ -330,9 +322,6 @@ func TestOpenDocumentsReadsIdenticals(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := documents.Close(); err != nil {
-			t.Fatal(err)
-		}
 		again, err := engine.OpenDocuments(dir, len(splits))
 		if c.want == nil {
 			if err == nil || !strings.Contains(err.Error(), "document 6 of 6") {
@@ -345,7 +334,7 @@ func TestOpenDocumentsReadsIdenticals(t *testing.T) {
 		}
 		var got []uint64
 		err = again.Each(context.Background(), 0, again.Len(), 0, func(doc uint64, _ *views.Row) error { got = append(got, doc); return nil })
-		if err := errors.Join(err, again.Close()); err != nil || !slices.Equal(got, c.want) {
+		if err := err; err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("got %v, %v, want %v", got, err, c.want)
 		}
 	}

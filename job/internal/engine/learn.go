@@ -111,10 +111,7 @@ func (j *Job) sampled(task int) (wanted, size int64) {
 // learn samples documents of a split, to learn from them what the pages of
 // sites share.
 func learn(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
-	learner, err := template.NewLearner(template.Options{})
-	if err != nil {
-		return err
-	}
+	learner := template.NewLearner()
 	wanted, size := job.sampled(rec.Task)
 	if wanted > 0 {
 		windows, err := source.Windows(job.Splits[rec.Task], wanted, job.sampling.shift)
@@ -169,10 +166,7 @@ func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size 
 
 // Sampled reads what the tasks of the learn stage sampled.
 func Sampled(job *Job, records []rundir.TaskRecord) (*template.Learner, error) {
-	all, err := template.NewLearner(template.Options{})
-	if err != nil {
-		return nil, err
-	}
+	all := template.NewLearner()
 	for _, rec := range records {
 		for _, name := range rec.Outputs {
 			path := job.Dir.Path(name)

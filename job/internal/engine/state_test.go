@@ -120,11 +120,6 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := documents.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	for _, limit := range []int64{0, 1 << 20} {
 		shingles := engine.OpenShingles(job.Dir, documents, limit)
 		for range 2 {

@@ -339,6 +339,9 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	if was.Unread != "" {
+		return unchanged(in, was, split)
+	}
 	path, err := job.Dir.Part(rundir.Clean, w.task, clean.Extension(split))
 	if err != nil {
 		return err
@@ -395,4 +398,17 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	rec.Bytes = in.Consumed()
 	w.output(path)
 	return nil
+}
+
+// unchanged is an error unless no record of a split can be read, as when it was
+// fingerprinted. It has no part of the clean dump.
+func unchanged(in data.SourceReader, was rundir.TaskRecord, split data.Split) error {
+	err := nextDocument(in, new(data.Document))
+	if err == nil || errors.Is(err, io.EOF) && in.Digest() != was.Digest {
+		return fmt.Errorf("%s: %w", StageWrite, ErrChanged(split))
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }

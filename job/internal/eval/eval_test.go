@@ -136,14 +136,15 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 		}
 		var units []string
 		var done atomic.Int64
-		got, err := alike(context.Background(), sets, limit, 3, func(n int64, unit string) func(int64) {
+		l := Lab{options: Options{Workers: 3, Pass: func(n int64, unit string) func(int64) {
 			if done.Load() != total {
 				t.Errorf("%s begins at %d of %d", unit, done.Load(), total)
 			}
 			total += n
 			units = append(units, unit)
 			return func(n int64) { done.Add(n) }
-		})
+		}}}
+		got, err := l.alike(context.Background(), sets, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -571,23 +572,23 @@ func TestReport(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, name := range append(Names(), "k=8", "k=8+templates", "balanced+own-text=off", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
+	for _, name := range append(Names(), "k=8", "balanced+own-text=off", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
 		m, err := Parse(name)
 		if err != nil || m.Name() != name {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
 	want := Preset(config.PresetThorough)
-	want.Label, want.Match.Distance, want.Match.Bands, want.Match.ShortTexts, want.Templates = "thorough+k=6+limit=0.5+limit-short=0.7+border=0+bands=off+short-texts=off+bits=32+weight=unit+stop=none+top=20+templates", 6, false, false, true
+	want.Label, want.Match.Distance, want.Match.Bands, want.Match.ShortTexts = "thorough+k=6+limit=0.5+limit-short=0.7+border=0+bands=off+short-texts=off+bits=32+weight=unit+stop=none+top=20", 6, false, false
 	want.Match.LimitLong, want.Match.LimitShort, want.Match.Border = 0.5, 0.7, 0
 	want.Features.Bits, want.Features.Weight, want.Features.Stop, want.Features.Top = 32, simhash.WeightUnit, simhash.StopNone, 20
 	if got, err := Parse(want.Label); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: %+v, %v", want.Label, got, err)
 	}
 	for _, name := range []string{
-		"", "k=16", "k=3x", "k=-1", "k=", "k=03", "magic", "+templates", "minhash+templates", "k=3+templates+templates", "balanced+", "balanced+k=6+",
-		"balanced+k", "balanced+k=16", "balanced+limit=2", "balanced+limit=NaN", "classic+limit=0.5", "balanced+bands=on", "balanced+bits=7",
-		"balanced+weight=heavy", "balanced+templates=1", "balanced+magic=1", "balanced+k=1+k=2",
+		"", "k=16", "k=3x", "k=-1", "k=", "magic", "+bands=off", "minhash+bands=off", "k=3+top=0+top=0", "balanced+", "balanced+k=6+",
+		"balanced+k", "balanced+k=16", "balanced+limit=2", "balanced+limit=NaN", "classic+limit=0.5", "balanced+bands=some", "balanced+bits=7",
+		"balanced+weight=heavy", "balanced+magic=1", "balanced+k=1+k=2",
 	} {
 		if m, err := Parse(name); err == nil {
 			t.Errorf("%q is %v", name, m)

@@ -118,16 +118,16 @@ func TestProtocol(t *testing.T) {
 
 func TestParsePlanned(t *testing.T) {
 	for s, want := range map[string]Planned{"drop": {"drop", 0.1}, "drop=0.25": {"drop", 0.25}, "mirror=0": {"mirror", 0}} {
-		got, err := ParsePlanned(s, 0.1)
+		got, err := ParsePlanned(s)
 		if err != nil || got != want {
 			t.Errorf("%s: %v, %v", s, got, err)
 		}
-		if again, err := ParsePlanned(got.String(), 0.9); err != nil || again != got {
+		if again, err := ParsePlanned(got.String()); err != nil || again != got {
 			t.Errorf("%s reads back as %v, %v", got, again, err)
 		}
 	}
 	for _, s := range []string{"", "dropp", "drop=", "drop=x", "drop=2", "drop=NaN"} {
-		if p, err := ParsePlanned(s, 0.1); err == nil {
+		if p, err := ParsePlanned(s); err == nil {
 			t.Errorf("%q is %v", s, p)
 		}
 	}

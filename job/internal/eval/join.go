@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/neardup/neardup/job/internal/engine"
 )
@@ -33,11 +32,6 @@ func (t limits) shortest(n int) int {
 	return ceil(t.jaccard * float64(n))
 }
 
-// alike finds every pair of the documents' sets that are alike.
-func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, error) {
-	return alike(ctx, sets, t, l.options.Workers, l.options.Pass)
-}
-
 // alike finds every pair of sets of hashes, each ascending, that are alike, and
 // returns them with their Jaccard similarity as the score, in order of the
 // pairs. It is exact: two sets that share s hashes have one in
@@ -45,8 +39,8 @@ func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, er
 // (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007), and
 // where it stands in either bounds what can follow (Xiao, Wang, Lin, Yu:
 // Efficient Similarity Joins for Near Duplicate Detection, WWW 2008).
-func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass engine.Pass) ([]Found, error) {
-	j := join{limits: t}
+func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, error) {
+	j, workers, pass := join{limits: t}, l.options.Workers, l.options.Pass
 	var elements int64
 	for i := range sets {
 		if len(sets[i]) > 0 {
@@ -70,20 +64,17 @@ func alike(ctx context.Context, sets [][]uint64, t limits, workers int, pass eng
 	}
 	advance := pass.Begin(elements, "features compared") // a large set takes longer than a small one
 	parts := make([][]Found, workers)
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() {
-			count := make([]int32, len(j.order))
-			for place := w; place < len(j.order) && ctx.Err() == nil; place += workers {
-				parts[w] = j.partners(parts[w], place, count)
-				advance(int64(size(j.order[place])))
-			}
-		})
-	}
-	wait.Wait()
+	err = engine.Parallel(ctx, workers, workers, func(ctx context.Context, w int) error {
+		count := make([]int32, len(j.order))
+		for place := w; place < len(j.order) && ctx.Err() == nil; place += workers {
+			parts[w] = j.partners(parts[w], place, count)
+			advance(int64(size(j.order[place])))
+		}
+		return ctx.Err()
+	})
 	found := slices.Concat(parts...)
 	slices.SortFunc(found, func(a, b Found) int { return a.compare(b.Pair) })
-	return found, ctx.Err()
+	return found, err
 }
 
 // join is what alike looks partners up in.
@@ -213,19 +204,11 @@ func byRarity(ctx context.Context, sets [][]uint64, elements int64, pass engine.
 		}
 		advance(int64(len(some)))
 	}
-	advance = pass.Begin(elements+int64(len(common)), "features ranked")
-	next := make([]uint32, len(sets)+2) // rank of a hash that so many sets have
-	for _, h := range common {
-		next[h.sets+1]++
-	}
-	for n := range next[1:] {
-		next[n+1] += next[n]
-	}
+	advance = pass.Begin(elements, "features ranked")
+	slices.SortFunc(common, func(a, b hash) int { return cmp.Or(cmp.Compare(a.sets, b.sets), cmp.Compare(a.value, b.value)) })
 	rank := make(map[uint64]uint32, len(common))
-	for _, h := range common { // ascending
-		rank[h.value] = next[h.sets]
-		next[h.sets]++
-		advance(1)
+	for i, h := range common {
+		rank[h.value] = uint32(i)
 	}
 	ranked = make([]rankedSet, len(sets))
 	for i, set := range sets {

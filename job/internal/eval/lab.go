@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -154,20 +153,16 @@ var normalizer = sync.OnceValues(func() (*simhash.Analyzer, error) {
 // each calls f for every document, concurrently, with a workspace of the
 // analyzer.
 func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, f func(w *simhash.Workspace, i int)) error {
-	advance := l.options.Pass.Begin(int64(len(l.corpus.Documents)), PassTexts)
-	var wait sync.WaitGroup
-	var next atomic.Int64
-	for range l.options.Workers {
-		wait.Go(func() {
-			w := a.NewWorkspace()
-			for i := next.Add(1) - 1; i < int64(len(l.corpus.Documents)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				f(w, int(i))
-				advance(1)
-			}
-		})
-	}
-	wait.Wait()
-	return ctx.Err()
+	documents, workers := len(l.corpus.Documents), l.options.Workers
+	advance := l.options.Pass.Begin(int64(documents), PassTexts)
+	return engine.Parallel(ctx, workers, workers, func(ctx context.Context, from int) error {
+		w := a.NewWorkspace()
+		for i := from; i < documents && ctx.Err() == nil; i += workers {
+			f(w, i)
+			advance(1)
+		}
+		return ctx.Err()
+	})
 }
 
 // Measure runs the method and compares what it finds with the truth.

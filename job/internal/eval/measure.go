@@ -58,8 +58,6 @@ type examplePair struct {
 	B       string     `json:"b"`
 	Score   float64    `json:"score"` // the method's; 0 when it did not report the pair
 	Jaccard float64    `json:"jaccard"`
-	TextA   string     `json:"text_a"` // the start of the texts
-	TextB   string     `json:"text_b"`
 	Rows    []show.Row `json:"rows"` // the texts side by side: what differs, and what is next to it
 }
 
@@ -307,16 +305,12 @@ func (r *Result) falsePairs(l *Lab, wrong []Found) error {
 
 // What an example shows.
 const (
-	exampleText = 600  // characters of a text
-	diffText    = 2000 // characters of the texts that are compared
-	diffRows    = 24   // rows that this gives at most
+	diffText = 2000 // characters of the texts that are compared
+	diffRows = 24   // rows that this gives at most
 )
 
 func (l *Lab) example(missed bool, p Pair, score, jaccard float64) examplePair {
 	a, b := &l.corpus.Documents[p.A], &l.corpus.Documents[p.B]
 	rows := show.SideBySide(show.Diff([]byte(show.Excerpt(a.Text, diffText)), []byte(show.Excerpt(b.Text, diffText))), diffRows)
-	return examplePair{
-		Missed: missed, A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows,
-		TextA: show.Excerpt(a.Text, exampleText), TextB: show.Excerpt(b.Text, exampleText),
-	}
+	return examplePair{Missed: missed, A: a.ID, B: b.ID, Score: score, Jaccard: jaccard, Rows: rows}
 }

@@ -25,12 +25,8 @@ import (
 // Neardup is our own method at any settings: a run of package job over the
 // laboratory's documents, in its folder.
 type Neardup struct {
-	Label    string // name in reports
-	Features config.Features
-	Match    config.Match
-	// Templates learns what the pages of a site share from all documents at
-	// hand, and not from those that the run samples.
-	Templates bool
+	Label string // name in reports
+	config.Config
 }
 
 // Preset returns the method of a preset of package config, nil if it has none
@@ -40,7 +36,7 @@ func Preset(name string) *Neardup {
 	if err != nil {
 		return nil
 	}
-	return &Neardup{Label: name, Features: cfg.Features, Match: cfg.Match}
+	return &Neardup{name, cfg}
 }
 
 // Name returns the label.
@@ -48,8 +44,7 @@ func (m *Neardup) Name() string { return m.Label }
 
 // config returns the settings of a run of the method.
 func (m *Neardup) config() config.Config {
-	cfg := config.Default()
-	cfg.Features, cfg.Match = m.Features, m.Match
+	cfg := m.Config
 	cfg.Match.AllPairs, cfg.Match.MaxPairs = true, math.MaxInt64
 	cfg.Input.Encoding, cfg.Input.MaxRecord, cfg.Input.MaxBad = "utf-8", 1<<30, "0"
 	cfg.Output.Clean = false
@@ -85,19 +80,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := m.config()
 	cfg.Execution.Workers = l.options.Workers
-	if m.Templates {
-		cfg.Features.Templates = filepath.Join(dir, "templates")
-		model, err := job.Dump{Config: cfg, Inputs: []string{input}, Workers: l.options.Workers, Pass: l.options.Pass}.Templates(ctx, template.Options{})
-		if err != nil {
-			return err
-		}
-		blob, err := model.MarshalBinary()
-		if err := errors.Join(err, data.WriteFileAtomic(cfg.Features.Templates, blob)); err != nil {
-			return err
-		}
-	}
-	out := filepath.Join(dir, "out")
-	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg, Engine: local.New(l.options.Workers)}
+	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: dir, Config: cfg, Engine: local.New(l.options.Workers)}
 	request.Progress = func(stage string) (pass func(int64, string) func(int64), done func()) {
 		if pass = l.options.Pass.Begin; stage == engine.StageFingerprint {
 			pass = l.read
@@ -107,7 +90,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	if _, err := job.Run(ctx, request); err != nil {
 		return err
 	}
-	return read(out)
+	return read(dir)
 }
 
 // read begins a pass over the texts that is told of bytes of their file.

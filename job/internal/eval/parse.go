@@ -69,10 +69,9 @@ func parseNeardup(name string) (*Neardup, error) {
 }
 
 // Settings describes what may stand behind a preset or a distance.
-const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, own-text=off, templates"
+const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, own-text=off"
 
-// settings are what Settings names, but for templates, as package config names
-// them.
+// settings are what Settings names, as package config names them.
 var settings = map[string]string{
 	"k": "match.distance", "limit": "match.limit_long", "limit-short": "match.limit_short", "border": "match.border", "bands": "match.bands",
 	"short-texts": "match.short_texts", "bits": "features.bits", "weight": "features.weight", "stop": "features.stop", "top": "features.top",
@@ -82,41 +81,16 @@ var settings = map[string]string{
 
 // set changes a setting to a value.
 func (m *Neardup) set(key, value string) error {
-	cfg := config.Default()
-	cfg.Features, cfg.Match = m.Features, m.Match
-	switch key {
-	case "limit", "limit-short", "border":
-		if !cfg.Match.Verified() {
-			return errors.New("only balanced and thorough have one")
-		}
-		if key == "border" { // has the texts consulted, in balanced too
-			cfg.Match.Verify = config.VerifyTexts
-		}
-	case "bands", "short-texts", "own-text":
-		if value != "off" {
-			return errors.New("write off")
-		}
-		value = "false"
-	case "ngram":
-		cfg.Features.Kind = simhash.KindNGrams
-	case "templates":
-		m.Templates = true
-		if value != "" {
-			return errors.New("it takes no value")
-		}
-		return nil
-	}
 	name, ok := settings[key]
-	if !ok {
+	switch {
+	case !ok:
 		return fmt.Errorf("%q is no setting: write some of %s", key, Settings)
+	case !m.Match.Verified() && slices.Contains([]string{"limit", "limit-short", "border"}, key):
+		return errors.New("only balanced and thorough have one")
+	case key == "border": // has the texts consulted, in balanced too
+		m.Match.Verify = config.VerifyTexts
+	case key == "ngram":
+		m.Features.Kind = simhash.KindNGrams
 	}
-	s, err := cfg.Setting(name)
-	if err == nil {
-		err = s.Set(value)
-	}
-	if err == nil && s.Type() == "int" && s.String() != value {
-		err = errors.New("write a number")
-	}
-	m.Features, m.Match = cfg.Features, cfg.Match
-	return err
+	return m.Set(name, value)
 }

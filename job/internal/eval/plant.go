@@ -84,11 +84,11 @@ func (p Planned) String() string {
 	return string(p.Edit) + "=" + strconv.FormatFloat(p.Strength, 'g', -1, 64)
 }
 
-// ParsePlanned reads an edit with its strength, like drop=0.2. One that names
-// no strength gets the default.
-func ParsePlanned(s string, strength float64) (Planned, error) {
+// ParsePlanned reads an edit with its strength, like drop=0.2; of one that
+// names none that is 0.1.
+func ParsePlanned(s string) (Planned, error) {
 	name, value, has := strings.Cut(s, "=")
-	p := Planned{Edit(name), strength}
+	p := Planned{Edit(name), 0.1}
 	if has {
 		var err error
 		if p.Strength, err = strconv.ParseFloat(value, 64); err != nil {
@@ -101,11 +101,11 @@ func ParsePlanned(s string, strength float64) (Planned, error) {
 func (p Planned) check() error {
 	s := p.Edit.statement()
 	if s == nil {
-		var names []Edit
+		var names []string
 		for _, e := range Edits() {
-			names = append(names, e.Name)
+			names = append(names, string(e.Name))
 		}
-		return fmt.Errorf("%w: edit %q: write some of %v", errPlanting, p.Edit, names)
+		return fmt.Errorf("%w: edit %q: write some of %s", errPlanting, p.Edit, strings.Join(names, ", "))
 	}
 	if !(p.Strength >= 0 && p.Strength <= s.Most) {
 		return fmt.Errorf("%w: %s of strength %v: write a number from 0 to %v", errPlanting, p.Edit, p.Strength, s.Most)

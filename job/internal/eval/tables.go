@@ -1,9 +1,7 @@
 package eval
 
 import (
-	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/neardup/neardup/data"
@@ -60,46 +58,9 @@ func shareColumns(name, of, ofDoc, have, haveDoc string, at func(*measure) *shar
 	}
 }
 
-// example is a pair that a method gets wrong.
-type example struct {
-	method string
-	*examplePair
-}
-
-// bytesOf reads a text as a column of bytes does: a table's rows are written.
-func bytesOf(of func(*example) *string) func(*example) *[]byte {
-	return func(e *example) *[]byte {
-		text := []byte(*of(e))
-		return &text
-	}
-}
-
-var examples = data.Table[example]{Name: "examples", RowBytes: 64, Columns: []data.Column[example]{
-	{Name: "method", Doc: "method that is measured",
-		Word: func(e *example) *string { return &e.method }},
-	{Name: "missed", Doc: "a true pair that is not reported; else one wrongly reported",
-		Bool: func(e *example) *bool { return &e.Missed }},
-	{Name: "a", Doc: "id of the one document",
-		String: bytesOf(func(e *example) *string { return &e.A })},
-	{Name: "b", Doc: "id of the other",
-		String: bytesOf(func(e *example) *string { return &e.B })},
-	{Name: "score", Doc: "what the method says of the pair", Null: true,
-		Double: func(e *example) *float64 { return &e.Score }},
-	{Name: "jaccard", Unit: "0 to 1", Doc: "similarity of the texts", Null: true,
-		Double: func(e *example) *float64 { return &e.Jaccard }},
-	{Name: "text_a", Doc: "text of the one", NoStats: true,
-		Text: bytesOf(func(e *example) *string { return &e.TextA })},
-	{Name: "text_b", Doc: "text of the other", NoStats: true,
-		Text: bytesOf(func(e *example) *string { return &e.TextB })},
-}}
-
-// WriteParquet writes the report as two tables into the directory, which is
-// there: measures.parquet and examples.parquet.
-func (r *Report) WriteParquet(dir string, o parquet.Options) error {
-	return errors.Join(
-		parquet.WriteTable(filepath.Join(dir, "measures.parquet"), &measures, o, r.measures()),
-		parquet.WriteTable(filepath.Join(dir, "examples.parquet"), &examples, o, r.examples()),
-	)
+// WriteParquet writes the report's figures as a table.
+func (r *Report) WriteParquet(path string, o parquet.Options) error {
+	return parquet.WriteTable(path, &measures, o, r.measures())
 }
 
 func (r *Report) measures() (rows []*measure) {
@@ -126,15 +87,6 @@ func (r *Report) measures() (rows []*measure) {
 	for _, s := range r.Sweeps {
 		for k, p := range s.Points {
 			row(s.Method, "distance", "", float64(k), p.Precision, p.Recall, p.F1, none)
-		}
-	}
-	return rows
-}
-
-func (r *Report) examples() (rows []*example) {
-	for _, m := range r.Results {
-		for _, e := range m.Examples {
-			rows = append(rows, &example{m.Method, &e})
 		}
 	}
 	return rows

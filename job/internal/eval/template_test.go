@@ -1,11 +1,15 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 )
 
@@ -67,6 +71,26 @@ func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
 	return c
 }
 
+// learned is the file of what the pages of each site share, learned from all of
+// the laboratory's documents and not from those that a run samples.
+func learned(t *testing.T, l *Lab) string {
+	t.Helper()
+	input, err := l.input()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := job.Dump{Config: Preset(config.PresetClassic).config(), Inputs: []string{input}, Workers: 2}.Templates(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob, err := model.MarshalBinary()
+	path := filepath.Join(t.TempDir(), "templates")
+	if err := errors.Join(err, os.WriteFile(path, blob, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Pages of sites with a shell around each article: of the same article they
 // are found, of different ones they are not, once the shells are left out.
 func TestTemplates(t *testing.T) {
@@ -81,7 +105,7 @@ func TestTemplates(t *testing.T) {
 	c := onSites(t, from, 200, 400, 800)
 	l := newLab(t, c, Options{Alike: 1, Half: AllPairs, Examples: 1})
 	with, whole := Preset(config.PresetBalanced), Preset(config.PresetBalanced)
-	with.Templates, whole.Features.OwnText = true, false
+	with.Features.Templates, whole.Features.OwnText = learned(t, l), false
 	for _, m := range []*Neardup{Preset(config.PresetBalanced), with, whole} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
@@ -109,12 +133,13 @@ func TestTemplatesMeasured(t *testing.T) {
 	for _, shellLength := range []int{0, 200, 800, 2400} {
 		c := onSites(t, from, 5000, 1200, shellLength)
 		l := newLab(t, c, Options{Alike: 1, Half: AllPairs})
+		all := learned(t, l)
 		report := l.Report(fmt.Sprintf("100 sites, shells of %d characters around articles of 600 to 1,200", shellLength))
 		for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 			for _, templates := range []bool{false, true} {
-				m.Label, m.Templates, m.Features.OwnText = strings.TrimSuffix(m.Label, ", templates"), templates, templates
+				m.Features.OwnText = templates
 				if templates {
-					m.Label += ", templates"
+					m.Label, m.Features.Templates = m.Label+", templates", all
 				}
 				r, err := l.Measure(t.Context(), m)
 				if err != nil {

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/agnivade/levenshtein"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -36,21 +36,16 @@ func everyPair(name string, least float64, prepare func(ctx context.Context, l *
 		}
 		advance := l.options.Pass.Begin(int64(n)*int64(n-1)/2, "pairs")
 		parts := make([][]Found, n)
-		var group errgroup.Group
-		group.SetLimit(l.options.Workers)
-		for a := range n {
-			group.Go(func() error {
-				score := with(a)
-				for b := a + 1; b < n && ctx.Err() == nil; b++ {
-					if s := score(b); s >= least {
-						parts[a] = append(parts[a], Found{Pair: Pair{int32(a), int32(b)}, Score: s})
-					}
-					advance(1)
+		err = engine.Parallel(ctx, n, l.options.Workers, func(ctx context.Context, a int) error {
+			score := with(a)
+			for b := a + 1; b < n && ctx.Err() == nil; b++ {
+				if s := score(b); s >= least {
+					parts[a] = append(parts[a], Found{Pair: Pair{int32(a), int32(b)}, Score: s})
 				}
-				return ctx.Err()
-			})
-		}
-		err = group.Wait()
+				advance(1)
+			}
+			return ctx.Err()
+		})
 		return slices.Concat(parts...), err
 	}}
 }

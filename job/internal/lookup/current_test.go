@@ -323,7 +323,7 @@ func TestServiceNeverServesDeleted(t *testing.T) {
 				}
 				body, err := io.ReadAll(r.Body)
 				if err := errors.Join(err, r.Body.Close()); err != nil || r.StatusCode != http.StatusOK {
-					t.Error(r.StatusCode, err)
+					t.Error(r.StatusCode, err, string(body))
 					return
 				}
 				if known := bytes.Contains(body, []byte(`"known":true`)); known && deleted || !known && i%pages == pages-1 {

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"container/list"
 	"context"
 	"net"
 	"net/http"
@@ -17,23 +16,24 @@ type limitedListener struct {
 	net.Listener
 	most int
 
-	mu      sync.Mutex
-	left    *sync.Cond
-	open    int
-	waiting *list.List // *limitedConn, who came first in front
-	closed  bool
+	mu     sync.Mutex
+	left   *sync.Cond
+	open   map[*limitedConn]uint64 // since when the service waits for it, by turn; served: it does not
+	turn   uint64
+	closed bool
 }
+
+// served is the turn of a connection whose request has come.
+const served = 0
 
 // limitedConn is a connection of a limitedListener.
 type limitedConn struct {
 	net.Conn
-	of    *limitedListener
-	place *list.Element // among those that the service waits for; nil: it does not
-	gone  bool
+	of *limitedListener
 }
 
 func newLimited(l net.Listener, most int) *limitedListener {
-	c := &limitedListener{Listener: l, most: most, waiting: list.New()}
+	c := &limitedListener{Listener: l, most: most, open: map[*limitedConn]uint64{}}
 	c.left = sync.NewCond(&c.mu)
 	return c
 }
@@ -45,24 +45,27 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.open >= l.most && !l.closed {
-		first := l.waiting.Front()
+	for len(l.open) >= l.most && !l.closed {
+		var first *limitedConn
+		for lc, turn := range l.open {
+			if turn != served && (first == nil || turn < l.open[first]) {
+				first = lc
+			}
+		}
 		if first == nil {
 			l.left.Wait()
 			continue
 		}
-		if lc, ok := first.Value.(*limitedConn); ok { // it is
-			lc.leave()
-			_ = lc.Conn.Close() // nobody is answered
-		}
+		delete(l.open, first)
+		_ = first.Conn.Close() // nobody is answered
 	}
 	if l.closed {
 		_ = conn.Close() // nothing was read
 		return nil, net.ErrClosed
 	}
-	lc := &limitedConn{Conn: conn, of: l}
-	lc.place = l.waiting.PushBack(lc)
-	l.open++
+	l.turn++
+	lc := &limitedConn{conn, l}
+	l.open[lc] = l.turn
 	return lc, nil
 }
 
@@ -75,31 +78,13 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
+// Close gives the connection's place to another.
 func (lc *limitedConn) Close() error {
 	lc.of.mu.Lock()
-	lc.leave()
+	delete(lc.of.open, lc)
 	lc.of.mu.Unlock()
-	return lc.Conn.Close()
-}
-
-// leave gives the connection's place to another. The listener is locked.
-func (lc *limitedConn) leave() {
-	if lc.gone {
-		return
-	}
-	lc.gone = true
-	lc.of.open--
-	lc.served()
 	lc.of.left.Signal()
-}
-
-// served notes that the service waits for the connection no more. The listener
-// is locked.
-func (lc *limitedConn) served() {
-	if lc.place != nil {
-		lc.of.waiting.Remove(lc.place)
-		lc.place = nil
-	}
+	return lc.Conn.Close()
 }
 
 // state follows an http.Server's connections: one that was answered is waited
@@ -111,8 +96,9 @@ func (l *limitedListener) state(conn net.Conn, s http.ConnState) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !lc.gone && lc.place == nil {
-		lc.place = l.waiting.PushBack(lc)
+	if turn, open := l.open[lc]; open && turn == served {
+		l.turn++
+		l.open[lc] = l.turn
 		l.left.Signal()
 	}
 }
@@ -126,9 +112,13 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 
 // arrived notes that the request whose context it is has come, all of it.
 func arrived(ctx context.Context) {
-	if lc, ok := ctx.Value(connKey{}).(*limitedConn); ok {
-		lc.of.mu.Lock()
-		defer lc.of.mu.Unlock()
-		lc.served()
+	lc, ok := ctx.Value(connKey{}).(*limitedConn)
+	if !ok {
+		return
+	}
+	lc.of.mu.Lock()
+	defer lc.of.mu.Unlock()
+	if _, open := lc.of.open[lc]; open {
+		lc.of.open[lc] = served
 	}
 }

@@ -39,15 +39,16 @@ func TestLimitedListener(t *testing.T) {
 	_, d := connect(t, c)
 	work(a)
 	_, e := connect(t, c)
-	if a.gone || !b.gone || d.gone {
-		t.Errorf("gone: %v, %v, %v, want the oldest that is waited for", a.gone, b.gone, d.gone)
+	gone := func(g *limitedConn) bool { _, open := c.open[g]; return !open }
+	if gone(a) || !gone(b) || gone(d) {
+		t.Errorf("gone: %v, %v, %v, want the oldest that is waited for", gone(a), gone(b), gone(d))
 	}
 	_ = farB.SetReadDeadline(time.Now().Add(time.Minute))
 	if n, err := farB.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("it is not told: %d, %v", n, err)
 	}
-	if b.Close() == nil || c.open != 3 {
-		t.Errorf("a second end counts: %d are open", c.open)
+	if b.Close() == nil || len(c.open) != 3 {
+		t.Errorf("a second end counts: %d are open", len(c.open))
 	}
 	work(d)
 	work(e)
@@ -64,14 +65,19 @@ func TestLimitedListener(t *testing.T) {
 		}()
 		select {
 		case g := <-next:
-			t.Fatalf("%d are open: %v", c.open, g)
+			t.Fatalf("%d are open: %v", len(c.open), g)
 		case <-time.After(100 * time.Millisecond):
 		}
 		free()
 		<-next
 	}
-	if !d.gone || !e.gone || c.open != 3 || c.waiting.Len() != 0 {
-		t.Errorf("gone: %v, %v; %d are open, %d waited for", d.gone, e.gone, c.open, c.waiting.Len())
+	if !gone(d) || !gone(e) || len(c.open) != 3 {
+		t.Errorf("gone: %v, %v; %d are open", gone(d), gone(e), len(c.open))
+	}
+	for _, turn := range c.open {
+		if turn != served {
+			t.Error("one that is served is waited for")
+		}
 	}
 	// An end of the listener ends who waits.
 	last, err := net.Dial("tcp", l.Addr().String())

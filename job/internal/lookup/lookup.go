@@ -61,8 +61,6 @@ type Index struct {
 	store   lookup.Store
 	named   *template.Model // of the file that the settings name
 	release func() error
-	searches,
-	verifiers sync.Pool
 
 	refreshing sync.Mutex
 	mu         sync.RWMutex
@@ -430,15 +428,10 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 }
 
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
-	k, ok := x.searches.Get().(*keys)
-	if !ok {
-		k = x.newKeys()
-	}
-	defer x.searches.Put(k)
 	match := x.config.Match
 	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal}
 	reaches := lookup.Reaches(x.layout.Tables(), match.Distance)
-	for _, key := range k.of(v) {
+	for _, key := range x.newKeys().of(v) {
 		reach := -1
 		switch tables := x.layout.Tables(); {
 		case key.Table < tables:
@@ -458,15 +451,9 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	if now == nil { // else a manifest that cannot be read is for Refresh to tell
 		return nil, err
 	}
-	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: fmt.Sprintf("%016x", v.Lo), Matches: []Match{}, Nights: len(now.manifest.Nights), Documents: now.manifest.Rows()}
-	if m.Bits == 128 {
-		a.Fingerprint = fmt.Sprintf("%016x%016x", v.Hi, v.Lo)
-	}
-	verifier, ok := x.verifiers.Get().(*mapper.Verifier)
-	if !ok {
-		verifier = mapper.NewVerifier(engine.Rule(match))
-	}
-	defer x.verifiers.Put(verifier)
+	print := simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(m.Bits)
+	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.manifest.Nights), Documents: now.manifest.Rows()}
+	verifier := mapper.NewVerifier(engine.Rule(match))
 	byID := map[string]int{}
 	for i := range hits {
 		h := &hits[i]
@@ -474,15 +461,15 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 		if !ok {
 			continue
 		}
-		night, ok := m.At(file, h.Row)
-		if !ok || !now.counts(m, night, file, h) {
+		night, ok := m.NightOf(file)
+		if !ok || !now.counts(m, night.Name, file, h) {
 			continue
 		}
 		found, same := x.judge(verifier, v, h)
 		if !same {
 			continue
 		}
-		found.Night = night
+		found.Night = night.Name
 		x.take(a, byID, found)
 	}
 	slices.SortFunc(a.Matches, func(p, q Match) int {

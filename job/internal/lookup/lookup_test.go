@@ -228,6 +228,34 @@ func serve(t *testing.T, x *lookup.Index, o lookup.ServerOptions) (url string) {
 	return "http://" + l.Addr().String()
 }
 
+// While its index is made the service listens, and says so; without one it ends.
+func TestStarting(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	defer http.DefaultClient.CloseIdleConnections()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l, err := lookup.Listen(ctx, "127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, made, done := "http://"+l.Addr().String(), make(chan error), make(chan error, 1)
+	go func() {
+		done <- lookup.Serve(ctx, l, lookup.ServerOptions{}, func(context.Context) (*lookup.Server, error) { return nil, <-made })
+	}()
+	for _, path := range []string{"/healthz", "/", "/metrics", "/lookup?id=a"} {
+		if code, body := get(t, url+path); code != 503 || !strings.Contains(body, `"starting"`) || !strings.Contains(body, "try again") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	made <- os.ErrPermission
+	if err := <-done; !errors.Is(err, os.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil { //nolint:noctx // a test
+		t.Error("it still listens")
+	}
+}
+
 func post(t *testing.T, url, contentType string, body io.Reader) (int, string) {
 	t.Helper()
 	r, err := http.Post(url+"/lookup", contentType, body) //nolint:noctx // a test

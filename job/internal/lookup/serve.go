@@ -126,36 +126,79 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 // Serve answers on l until ctx ends, then lets what is under way end. It
 // follows the library.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	limited := newLimited(l, s.o.Conns)
+	return serve(ctx, l, s.o, s.Handler(), func(ctx context.Context) error {
+		s.follow(ctx)
+		return nil
+	})
+}
+
+// Serve is as Server.Serve, of a server that open makes. Until it has, every
+// answer is 503 and says so.
+func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(context.Context) (*Server, error)) error {
+	var ready atomic.Pointer[http.Handler]
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if h := ready.Load(); h != nil {
+			(*h).ServeHTTP(w, r)
+			return
+		}
+		starting(w)
+	}
+	return serve(ctx, l, o.withDefaults(), http.HandlerFunc(handler), func(ctx context.Context) error {
+		s, err := open(ctx)
+		if err == nil {
+			h := s.Handler()
+			ready.Store(&h)
+			s.follow(ctx)
+		}
+		return err
+	})
+}
+
+// serve answers on l until ctx ends, or what works beside it, which ends with
+// its context.
+func serve(ctx context.Context, l net.Listener, o ServerOptions, handler http.Handler, work func(context.Context) error) error {
+	limited := newLimited(l, o.Conns)
 	server := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           handler,
 		ConnState:         limited.state,
 		ConnContext:       withConn,
-		ReadHeaderTimeout: s.o.Header, ReadTimeout: s.o.Read, WriteTimeout: s.o.Write, IdleTimeout: s.o.Idle,
+		ReadHeaderTimeout: o.Header, ReadTimeout: o.Read, WriteTimeout: o.Write, IdleTimeout: o.Idle,
 		MaxHeaderBytes: 64 << 10,
 	}
-	following, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.follow(following)
-	}()
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- work(working) }()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(limited) }()
-	var err error
 	select {
-	case err = <-failed:
+	case err := <-failed:
+		stop()
+		<-done
+		return err
+	case err := <-done: // ctx has ended, or there is no server
+		return errors.Join(err, end(ctx, server, o.End, failed))
 	case <-ctx.Done():
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.End)
-		defer cancel()
-		if err = server.Shutdown(ending); errors.Is(err, context.DeadlineExceeded) {
-			err = server.Close() // of who sends or reads too slowly
-		}
-		<-failed
+		return errors.Join(end(ctx, server, o.End, failed), <-done)
 	}
-	stop()
-	<-done
+}
+
+// end lets what is under way end, for so long.
+func end(ctx context.Context, server *http.Server, within time.Duration, failed <-chan error) error {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	err := server.Shutdown(ending)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // of who sends or reads too slowly
+	}
+	<-failed
 	return err
+}
+
+// starting says that there are no answers yet.
+func starting(w http.ResponseWriter) {
+	later(w, http.StatusServiceUnavailable)
+	writeJSON(w, http.StatusServiceUnavailable, health{Status: "starting", Error: "the index of the library is being made: try again"})
 }
 
 // follow refreshes the index whenever the library changes.
@@ -449,7 +492,7 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 
 // health is what GET /healthz answers.
 type health struct {
-	Status    string `json:"status"` // ok; stale: the answers lack the library's last change; down: there are no answers
+	Status    string `json:"status"` // ok; starting: the index is being made; stale: the answers lack the library's last change; down: there are no answers
 	Error     string `json:"error,omitempty"`
 	Change    int64  `json:"change"`
 	Nights    int    `json:"nights"`

@@ -15,7 +15,6 @@ import (
 	"io"
 	"slices"
 	"time"
-	"unicode"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -41,21 +40,19 @@ type Options struct {
 
 // Plan is what a run would take and find.
 type Plan struct {
-	Splits      int              `json:"splits"`
-	Bytes       int64            `json:"bytes"`     // of the input, as it stands in the files
-	Documents   int64            `json:"documents"` // about
-	Sampled     int              `json:"sampled"`
-	SampledFrom int              `json:"sampled_from"` // splits
-	Skipped     int              `json:"skipped"`      // records of the sample that are no documents
-	Characters  float64          `json:"characters"`   // of a document, on average
-	Han         float64          `json:"han"`          // share of the sample's letters that are ideographs
-	Lanes       map[string]int   `json:"lanes"`        // of the sample
-	ShortTexts  int              `json:"short_texts"`  // of the sample: of at most 160 letters
-	Presets     []preset         `json:"presets"`
-	Recommended string           `json:"recommended"` // preset
-	Why         string           `json:"why"`
-	Memory      string           `json:"memory"` // what to give --memory
-	Planted     map[string]int64 `json:"planted"`
+	Splits      int            `json:"splits"`
+	Bytes       int64          `json:"bytes"`     // of the input, as it stands in the files
+	Documents   int64          `json:"documents"` // about
+	Sampled     int            `json:"sampled"`
+	SampledFrom int            `json:"sampled_from"` // splits
+	Skipped     int            `json:"skipped"`      // records of the sample that are no documents
+	Characters  float64        `json:"characters"`   // of a document, on average
+	Lanes       map[string]int `json:"lanes"`        // of the sample
+	ShortTexts  int            `json:"short_texts"`  // of the sample: of at most 160 letters
+	Presets     []preset       `json:"presets"`
+	Recommended string         `json:"recommended"` // preset
+	Why         string         `json:"why"`
+	Memory      string         `json:"memory"` // what to give --memory
 }
 
 // preset is what a preset would take and find.
@@ -111,14 +108,14 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		o.Documents = 2000
 	}
 	o.Workers = max(o.Workers, 1)
-	splits, err := source.Expand(inputs, source.ExpandOptions{Format: cfg.Input.Format, Encoding: cfg.Input.Encoding, SplitBytes: cfg.Input.SplitBytes})
+	splits, err := engine.Expand(inputs, cfg.Input, nil)
 	if err != nil {
 		return nil, err
 	}
 	if err := source.CheckColumns(splits, cfg.Input.ReaderOptions()); err != nil {
 		return nil, err
 	}
-	p := &Plan{Splits: len(splits), Lanes: map[string]int{}, Planted: map[string]int64{}}
+	p := &Plan{Splits: len(splits), Lanes: map[string]int{}}
 	s := &sampler{plan: p, cfg: cfg}
 	if err := s.read(ctx, splits, o); err != nil {
 		return nil, err
@@ -257,7 +254,7 @@ func (s *sampler) look(o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	letters, han, characters := 0, 0, 0
+	characters := 0
 	const passes = 4
 	advance := o.Pass.Begin(passes*int64(len(s.docs)), "documents")
 	for pass := range passes {
@@ -291,18 +288,7 @@ func (s *sampler) look(o Options) (err error) {
 		return err
 	}
 	s.packing = (spent() - began) / float64(len(s.docs))
-	for i := range s.docs {
-		for _, c := range string(s.docs[i].Text[:min(len(s.docs[i].Text), 2000)]) {
-			if unicode.IsLetter(c) {
-				letters++
-				if unicode.Is(unicode.Han, c) {
-					han++
-				}
-			}
-		}
-	}
 	s.plan.Characters = float64(characters) / float64(len(s.docs))
-	s.plan.Han = float64(han) / float64(max(letters, 1))
 	return nil
 }
 
@@ -360,13 +346,9 @@ func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 	for _, e := range []eval.Edit{"mirror", "advert", "numbers", "drop", "move", "reword", "truncate"} {
 		edits = append(edits, eval.Planned{Edit: e, Strength: plantStrength})
 	}
-	count := len(s.docs) / 2
-	planted, err := eval.Plant(corpus, eval.Planting{Edits: edits, Count: count, Seed: o.Seed})
+	planted, err := eval.Plant(corpus, eval.Planting{Edits: edits, Count: len(s.docs) / 2, Seed: o.Seed})
 	if err != nil {
 		return err
-	}
-	for i := range count {
-		s.plan.Planted[string(edits[i%len(edits)].Edit)]++
 	}
 	// The laboratory goes over the texts once, and so does each preset's run: one
 	// pass for whoever looks on. What else they go over takes little time.

@@ -5,10 +5,8 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
@@ -97,7 +96,6 @@ type pair struct {
 
 // Bounds on what a page holds.
 const (
-	mostSettings  = 200
 	mostGroups    = 25 // sites, and languages
 	mostNights    = 31
 	mostClusters  = 12
@@ -122,7 +120,7 @@ func Read(ctx context.Context, path string, pass engine.Pass) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not finished: the command that began it goes on with it, `neardup status` says how far it is", path)
 	}
-	r := &Report{Run: path, Finished: done.ModTime().UTC(), Settings: settings(manifest.Config)}
+	r := &Report{Run: path, Finished: done.ModTime().UTC(), Settings: settings(cfg)}
 	if err := rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), &r.Summary); err != nil {
 		return nil, err
 	}
@@ -151,22 +149,15 @@ func Read(ctx context.Context, path string, pass engine.Pass) (*Report, error) {
 	return r, nil
 }
 
-// settings lists what a configuration says, by section and field.
-func settings(config json.RawMessage) (list []setting) {
-	var sections map[string]map[string]json.RawMessage
-	if json.Unmarshal(config, &sections) != nil {
-		return nil
-	}
-	for section, fields := range sections {
-		for name, value := range fields {
-			if v := string(value); v != "null" && v != `""` {
-				v = string(bytes.Trim(value, `"`))
-				list = append(list, setting{section + "." + name, show.Excerpt([]byte(v), mostTitle)})
-			}
+// settings lists what decides a run's result.
+func settings(c config.Config) (list []setting) {
+	for _, s := range c.Settings() {
+		section, _, _ := strings.Cut(s.Name, ".")
+		if v := s.String(); v != "" && section != "execution" && section != "monitor" {
+			list = append(list, setting{s.Name, show.Excerpt([]byte(v), mostTitle)})
 		}
 	}
-	slices.SortFunc(list, func(a, b setting) int { return cmp.Compare(a.Name, b.Name) })
-	return list[:min(len(list), mostSettings)]
+	return list
 }
 
 // figures fills in what is counted.

@@ -76,7 +76,7 @@ func Open(path string) (*Dir, error) {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
 	if len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(path, lockFile)); err != nil {
@@ -84,12 +84,12 @@ func Open(path string) (*Dir, error) {
 		}
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
 	lock := flock.New(filepath.Join(path, lockFile))
 	got, err := lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
 	if !got {
 		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", errInUse, path)
@@ -418,6 +418,7 @@ type TaskRecord struct {
 	Bytes     int64            `json:"bytes"`              // of input
 	Encoding  string           `json:"encoding,omitempty"` // of the text that it read, where it is not UTF-8; see data.SourceReader
 	Missing   []string         `json:"missing,omitempty"`  // columns that its file lacks, as data.NoColumn says it
+	Unread    string           `json:"unread,omitempty"`   // why no record of its file could be read
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
@@ -436,6 +437,11 @@ type SiteText struct {
 	Left      int64 `json:"left"`      // characters left out
 }
 
+// Plus is both together.
+func (s SiteText) Plus(t SiteText) SiteText {
+	return SiteText{s.Documents + t.Documents, s.Own + t.Own, s.Left + t.Left}
+}
+
 // SiteTexts are those of sites by name; it is empty for ids that are no URLs.
 type SiteTexts map[string]SiteText
 
@@ -443,10 +449,7 @@ type SiteTexts map[string]SiteText
 const OtherSites = "other sites"
 
 // Add adds to a site's.
-func (s SiteTexts) Add(site string, t SiteText) {
-	have := s[site]
-	s[site] = SiteText{have.Documents + t.Documents, have.Own + t.Own, have.Left + t.Left}
-}
+func (s SiteTexts) Add(site string, t SiteText) { s[site] = s[site].Plus(t) }
 
 // Largest lists the sites of which most was left out, at most n.
 func (s SiteTexts) Largest(n int) []string {
@@ -519,6 +522,17 @@ func (d *Dir) Record(stage string, task int) (r TaskRecord, done bool, err error
 		}
 	}
 	return r, true, nil
+}
+
+// Is reports whether a folder is a run directory, of a run that may have failed
+// before it had results.
+func Is(path string) bool {
+	for _, name := range []string{lockFile, Quarantine} {
+		if _, err := os.Stat(filepath.Join(path, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // IsRun reports whether the folder at path is a run directory, and whether its

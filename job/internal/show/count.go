@@ -38,5 +38,7 @@ func Agree[N int | int64](n N, one, many string) string {
 	return many
 }
 
-// nounOf is Noun for pages, whose numbers are of any type of integer.
+// numberOf and nounOf are Number and Noun for pages, whose numbers are of any
+// type of integer.
+func numberOf(n any) string             { return Number(reflect.ValueOf(n).Int()) }
 func nounOf(n any, thing string) string { return Noun(reflect.ValueOf(n).Int(), thing) }

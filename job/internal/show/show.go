@@ -12,9 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -22,12 +19,23 @@ import (
 var style embed.FS
 
 // Pages parses the pages in files, *.html, which need nothing but themselves:
-// no script, no network. Beside their own functions they have "visible", "number", "noun" and
-// the templates "head", "rows", "side" and "foot", which says what made the page,
-// when, and by the settings that it is given.
+// no script, no network. Beside their own functions they have "visible",
+// "address", "number", "noun" and the templates "head", "rows", "side" and
+// "foot", which says what made the page, when, and by the settings that it is
+// given.
 func Pages(files embed.FS, functions template.FuncMap) *template.Template {
-	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "made": made, "number": message.NewPrinter(language.English).Sprint, "noun": nounOf}).Funcs(functions)
+	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "address": address, "made": made, "number": numberOf, "noun": nounOf}).Funcs(functions)
 	return template.Must(template.Must(t.ParseFS(style, "*.html")).ParseFS(files, "*.html"))
+}
+
+// breaking puts a place to break behind what divides a URL, but for what escapes
+// are made of.
+var breaking = strings.NewReplacer(".", ".<wbr>", "/", "/<wbr>", "?", "?<wbr>", "=", "=<wbr>", "_", "_<wbr>")
+
+// address is Visible of a host's name or a URL, which breaks between its parts
+// before it does within one.
+func address(text string) template.HTML {
+	return template.HTML(breaking.Replace(template.HTMLEscapeString(Visible(text)))) //nolint:gosec // it is escaped
 }
 
 // made says what makes a page now.

@@ -80,3 +80,15 @@ func TestLine(t *testing.T) {
 		}
 	})
 }
+
+// An address breaks between its parts, and stays escaped.
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"m.example.org": "m.<wbr>example.<wbr>org", "http://a/b?c=d_e": "http:/<wbr>/<wbr>a/<wbr>b?<wbr>c=<wbr>d_<wbr>e",
+		`<b onclick="x">&.`: "&lt;b onclick=<wbr>&#34;x&#34;&gt;&amp;.<wbr>", "a\u202eb": "a⟨U+202E⟩b",
+	} {
+		if got := string(address(text)); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -38,14 +38,14 @@ type earlierInput struct {
 
 // newEarlierInput makes a library of n documents and a night of a third as many
 // that are like them: some of the same ids, near copies, hot fingerprints, hot
-// bands and short texts. One night of the library has most of its documents, one
-// file holds several nights, some documents are deleted.
-func newEarlierInput(t testing.TB, cfg config.Config, n int) *earlierInput {
+// bands and short texts. One night of the library has most of its documents, a file
+// holds so many rows at most, some documents are deleted.
+func newEarlierInput(t testing.TB, cfg config.Config, n, fileRows int) *earlierInput {
 	t.Helper()
 	ctx := context.Background()
 	in := &earlierInput{config: cfg}
 	in.config.Library = config.Library{Path: filepath.Join(t.TempDir(), "lib"), Night: "2026-11-20"}
-	l, err := library.Lock(ctx, in.config.Library.Path, library.Options{PartRows: int64(n / 3)})
+	l, err := library.Lock(ctx, in.config.Library.Path, library.Options{PartRows: int64(fileRows)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,16 +124,6 @@ func newEarlierInput(t testing.TB, cfg config.Config, n int) *earlierInput {
 	return in
 }
 
-// cut cuts the library into pieces of so many rows.
-func (in *earlierInput) cut(rows int64) (cut []library.Split) {
-	for _, s := range in.splits {
-		for at := int64(0); at < s.Rows; at += rows {
-			cut = append(cut, library.Split{File: s.File, Start: s.Start + at, Rows: min(rows, s.Rows-at)})
-		}
-	}
-	return cut
-}
-
 // splitsOfNight is how many splits writeNight makes.
 const splitsOfNight = 3
 
@@ -205,19 +195,19 @@ func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine,
 	return b.String(), nil
 }
 
-// earlierEqualsLocal joins a library in any cut on the cluster.
+// earlierEqualsLocal joins libraries of files of any size on the cluster.
 func earlierEqualsLocal(t *testing.T, c *testCluster) {
 	type variant struct {
 		preset string
 		bits   int
-		rows   []int64 // of a split
+		rows   int // of a file
 	}
-	variants := []variant{{config.PresetBalanced, 64, []int64{1 << 40, 450}}}
+	variants := []variant{{config.PresetBalanced, 64, 450}}
 	if long() {
-		variants = append(variants, variant{config.PresetClassic, 64, []int64{1 << 40, 1000, 77}}, variant{config.PresetThorough, 128, []int64{1 << 40, 333}}, variant{config.PresetBalanced, 32, []int64{40}})
+		variants = append(variants, variant{config.PresetBalanced, 64, 2000}, variant{config.PresetClassic, 64, 1000}, variant{config.PresetClassic, 64, 77}, variant{config.PresetThorough, 128, 333}, variant{config.PresetBalanced, 32, 40})
 	}
 	for _, v := range variants {
-		in := newEarlierInput(t, presetConfig(t, v.preset, v.bits), 6000)
+		in := newEarlierInput(t, presetConfig(t, v.preset, v.bits), 6000, v.rows)
 		want, err := in.join(t.Context(), t, local.New(1), openRun(t), in.splits)
 		if err != nil {
 			t.Fatal(err)
@@ -225,20 +215,17 @@ func earlierEqualsLocal(t *testing.T, c *testCluster) {
 		if strings.Count(want, "unit") < 50 || strings.Count(want, "2026-") < 100 {
 			t.Fatalf("hardly anything is found: the test shows nothing: %.200s", want)
 		}
-		for _, rows := range v.rows {
-			cut := in.cut(rows)
-			if got, err := in.join(t.Context(), t, local.New(3), openRun(t), cut); err != nil || got != want {
-				t.Errorf("%+v, %d splits, here: %v; %s", v, len(cut), err, firstDifference(got, want))
-			}
-			dir := openRun(t)
-			began := time.Now()
-			got, err := in.join(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, cut)
-			if err != nil || got != want {
-				t.Errorf("%+v, %d splits: %v; %s", v, len(cut), err, firstDifference(got, want))
-			}
-			t.Logf("%s, %d bits: %d splits in %v", v.preset, v.bits, len(cut), time.Since(began))
-			c.left(dir.Path())
+		if got, err := in.join(t.Context(), t, local.New(3), openRun(t), in.splits); err != nil || got != want {
+			t.Errorf("%+v, %d splits, here: %v; %s", v, len(in.splits), err, firstDifference(got, want))
 		}
+		dir := openRun(t)
+		began := time.Now()
+		got, err := in.join(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, in.splits)
+		if err != nil || got != want {
+			t.Errorf("%+v, %d splits: %v; %s", v, len(in.splits), err, firstDifference(got, want))
+		}
+		t.Logf("%s, %d bits: %d splits in %v", v.preset, v.bits, len(in.splits), time.Since(began))
+		c.left(dir.Path())
 	}
 }
 
@@ -257,8 +244,7 @@ func firstDifference(a, b string) string {
 func TestJoinedSplitsAreKept(t *testing.T) {
 	needCluster(t)
 	t.Parallel()
-	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 1500)
-	cut := in.cut(100)
+	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 1500, 100)
 	dir := openRun(t)
 	want, err := in.join(t.Context(), t, local.New(1), dir, in.splits)
 	if err != nil {
@@ -267,12 +253,12 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	c := startCluster(t, 2, 3)
 	e := newEngine(t, Options{Master: c.master})
 	e.earlierRows = 250
-	groups := grouped(cut, e.earlierRows) // of several splits, and of several files
-	if got, err := in.join(t.Context(), t, e, dir, cut); err != nil || got != want {
+	groups := grouped(in.splits, e.earlierRows) // of several splits, each of a file
+	if got, err := in.join(t.Context(), t, e, dir, in.splits); err != nil || got != want {
 		t.Fatalf("%v; %s", err, firstDifference(got, want))
 	}
 	parts, err := os.ReadDir(dir.Path(rundir.State, engine.EarlierParts))
-	if err != nil || len(parts) != len(groups) || len(groups) > len(cut)/2 || !slices.ContainsFunc(groups, func(g []library.Split) bool { return g[0].File != g[len(g)-1].File }) {
+	if err != nil || len(parts) != len(groups) || len(groups) > len(in.splits)/2 || !slices.ContainsFunc(groups, func(g []library.Split) bool { return g[0].File != g[len(g)-1].File }) {
 		t.Fatalf("%d parts of %d tasks, %v, are kept (%v)", len(parts), len(groups), groups, err)
 	}
 	c.left(dir.Path())
@@ -281,7 +267,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	if err := os.WriteFile(stray, []byte("of another library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := in.join(t.Context(), t, e, dir, cut); err != nil || got != want {
+	if got, err := in.join(t.Context(), t, e, dir, in.splits); err != nil || got != want {
 		t.Fatalf("again: %v; %s", err, firstDifference(got, want))
 	}
 	if !attempt.Gone(stray) {
@@ -297,7 +283,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.join(t.Context(), t, e, dir, cut); !errors.Is(err, state.ErrDamaged) || !strings.Contains(err.Error(), path) {
+	if _, err := in.join(t.Context(), t, e, dir, in.splits); !errors.Is(err, state.ErrDamaged) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged part: %v", err)
 	}
 }
@@ -306,7 +292,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 // and one that sees another before the join.
 func TestLibraryChecks(t *testing.T) {
 	h := makeHosts(t, 2)
-	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 500)
+	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 500, 500/3)
 	lib := in.config.Library.Path
 	refused := failed("cluster not ready", "(host1): it cannot read the library: ", lib, "mount it at the same path")
 	for _, hidden := range []string{lib, filepath.Join(lib, "documents")} {

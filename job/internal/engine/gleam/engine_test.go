@@ -126,11 +126,6 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := documents.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	var mu sync.Mutex
 	var equal []identical.Document
 	x := engine.Identities{Documents: documents, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
@@ -281,7 +276,7 @@ func pairsEqualLocal(t *testing.T, c *testCluster, cfg config.Config, docs []dat
 }
 
 // dump writes JSONL files: several, one of them empty, one far larger than
-// the others, with records that cannot be used.
+// the others, with records that cannot be used, and files of which none can.
 func dump(t testing.TB, dir string) []data.Split {
 	t.Helper()
 	words := strings.Fields("crawl night page 网页 去重 指纹 相似 文档 the of near duplicate 中文 分词 cluster keeper")
@@ -300,6 +295,11 @@ func dump(t testing.TB, dir string) []data.Split {
 			fmt.Fprintf(&b, "{\"id\":\"d%d-%d\",\"title\":\"t\",\"text\":%q}\n", i, j, strings.Join(text, " "))
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"part-2b.csv": "id,te\"xt\na,words\n", "part-2c.parquet": "PAR1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -130,6 +130,46 @@ func (k *kept) killKeeper(name string) {
 	}
 }
 
+// upAgain calls up, as cron does, on a cluster that runs: nothing changes. Where
+// what keeps servers was killed, and the watch over that too, in the same moment,
+// it brings them back, and the servers run on.
+func (k *kept) upAgain() {
+	k.Helper()
+	servers := []string{"master", "fence", "outside", "watch", "agent-0", "agent-1", "agent-2"}
+	pids := func(kind string) (pids []int) {
+		for _, name := range servers {
+			pids = append(pids, k.number(name+kind))
+		}
+		return pids
+	}
+	up := func() {
+		if out, err := k.script("up"); err != nil || !strings.Contains(out, "knows 3 of 3 agents") || strings.Contains(out, "missing") {
+			k.Fatalf("up: %v: %s", err, out)
+		}
+	}
+	running, keepers := pids(".pid"), pids(".keeper")
+	up()
+	if !slices.Equal(pids(".pid"), running) || !slices.Equal(pids(".keeper"), keepers) {
+		k.Errorf("processes %v, kept by %v, are %v, %v after an up", running, keepers, pids(".pid"), pids(".keeper"))
+	}
+	for i, name := range servers {
+		if name == "watch" {
+			kill(running[i], syscall.SIGKILL)
+		}
+		kill(keepers[i], syscall.SIGKILL)
+	}
+	time.Sleep(3 * time.Second) // a watch would have seen it
+	if out, err := k.script("status"); err == nil || strings.Count(out, "nothing starts it again") != len(servers) || strings.Count(out, " is missing") != 1 {
+		k.Errorf("status without keepers and watch: %v: %s", err, out)
+	}
+	up()
+	for i, name := range servers {
+		if now := k.pid(name); (now == running[i]) != (name != "watch") || k.number(name+".keeper") == keepers[i] {
+			k.Errorf("the %s was process %d, kept by %d, now %d, kept by %d", name, running[i], keepers[i], now, k.number(name+".keeper"))
+		}
+	}
+}
+
 // alarm strikes until there is an alarm with the words: one of five ends in a row
 // is one.
 func (k *kept) alarm(words string, strike func()) {
@@ -168,7 +208,7 @@ func (k *kept) run() {
 // throw sends bytes to a port inside, as only the cluster's user can, and
 // returns the connection.
 func (k *kept) throw(port int, text []byte) net.Conn {
-	ctx, cancel := context.WithTimeout(k.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(k.Context(), patience/12)
 	defer cancel()
 	conn, err := k.fence.Dial(ctx, fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -293,6 +333,7 @@ func TestFence(t *testing.T) {
 // much, neither keeps it down nor makes it grow.
 func TestKept(t *testing.T) {
 	k := startKept(t)
+	k.upAgain()
 	log := filepath.Join(k.state, "outside.log")
 	if err := os.Truncate(log, 17<<20); err != nil {
 		t.Fatal(err)

@@ -135,13 +135,22 @@ func (g *gatedHosts) gateOf(i, port int) kept {
 // start starts a run on the cluster.
 func (g *gatedHosts) start(run string) (*exec.Cmd, *bytes.Buffer) {
 	said := new(bytes.Buffer)
-	cmd := exec.Command(g.on(0), g.binary, "run", g.sample(), "--out", run, "--pairs", "--engine", "gleam", "--master", g.state, "--set", "execution.stall=45s")
+	return g.submit(0, run, said), said
+}
+
+// submit starts a run from host i.
+func (g *gatedHosts) submit(i int, run string, said io.Writer) *exec.Cmd {
+	state := g.state
+	if i > 0 {
+		state = g.host(i).state
+	}
+	cmd := exec.Command(g.on(i), g.binary, "run", g.sample(), "--out", run, "--pairs", "--engine", "gleam", "--master", state, "--set", "execution.stall=45s")
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		g.Fatal(err)
 	}
-	return cmd, said
+	return cmd
 }
 
 // equal compares a run with the local one, byte by byte.
@@ -312,8 +321,53 @@ func TestGates(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	g.equal(run)
+	t.Run("turns", g.turns)
 	hit.killKeeper("agent-0")
 	t.Run("certificate", g.certified)
+}
+
+// turns has runs of two hosts, each with a lock folder of its own, wait for a third
+// one: they say for whom, and have their turns when it is gone.
+func (g *gatedHosts) turns(t *testing.T) {
+	first, err := g.fence.Queue(t.Context(), fmt.Sprintf("%s:%d", g.address(0), gatePorts[0][0]), "somebody on host9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []*exec.Cmd
+	var folders []string
+	said := func(i int) string {
+		text, err := os.ReadFile(folders[i] + ".log")
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	for i := range 2 {
+		folders = append(folders, filepath.Join(t.TempDir(), "run"))
+		log, err := os.Create(folders[i] + ".log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		runs = append(runs, g.submit(i, folders[i], log))
+	}
+	for i := range runs {
+		for began := time.Now(); !strings.Contains(said(i), "waiting for the run of somebody on host9 since "); time.Sleep(50 * time.Millisecond) {
+			if time.Since(began) > patience/4 {
+				t.Errorf("the run of host %d does not wait: %s", i, said(i))
+				break
+			}
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	for i, cmd := range runs {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("host %d: %v: %s", i, err, said(i))
+		}
+		g.equal(folders[i])
+	}
 }
 
 // certified gives the gates of the running cluster an operator's certificate, and
@@ -334,12 +388,17 @@ func (g *gatedHosts) certified(t *testing.T) {
 	if out, err := g.up(again...); err != nil || !strings.Contains(out, "the gate's certificate here holds until") {
 		t.Fatalf("up with a certificate: %v: %s", err, out)
 	}
-	time.Sleep(11 * time.Second) // by then all gates have it
-	agents := func() string {
-		out, _ := exec.Command(g.on(0), g.binary, "-gleam.agents="+g.state).CombinedOutput() // its words are looked at
-		return string(out)
+	// agents waits until so many agents answer; renewed files count within 10 s.
+	agents := func(answer int) string {
+		time.Sleep(11 * time.Second)
+		for began := time.Now(); ; time.Sleep(time.Second) {
+			out, _ := exec.Command(g.on(0), g.binary, "-gleam.agents="+g.state).CombinedOutput() // its words are looked at
+			if strings.Count(string(out), " answers ") == answer || time.Since(began) > patience/4 {
+				return string(out)
+			}
+		}
 	}
-	if said := agents(); strings.Count(said, " answers ") != 3 {
+	if said := agents(3); strings.Count(said, " answers ") != 3 {
 		t.Errorf("with a certificate: %s", said)
 	}
 	g.attack(3)
@@ -347,9 +406,8 @@ func (g *gatedHosts) certified(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(h.state, "certificate"), []byte(other[1]+"\n"+other[3]+"\n"+other[5]+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(11 * time.Second)
 	old := h.refused()
-	if said := agents(); strings.Count(said, " answers ") != 2 || strings.Count(said, g.address(1)+":45331 ") != 1 || strings.Count(said, " silent ") != 1 {
+	if said := agents(2); strings.Count(said, " answers ") != 2 || strings.Count(said, g.address(1)+":45331 ") != 1 || strings.Count(said, " silent ") != 1 {
 		t.Errorf("a host with a certificate of another CA: %s", said)
 	}
 	for began := time.Now(); h.refused() == old && time.Since(began) < patience/4; time.Sleep(50 * time.Millisecond) {

@@ -137,7 +137,7 @@ func (w *worker) openDocuments(m matchPayload) (*engine.Documents, error) {
 		return nil, fmt.Errorf("this host does not see the run's documents: %w", err)
 	}
 	if documents.Len() != m.Documents {
-		return nil, errors.Join(fmt.Errorf("%d documents here, %d where the run was started", documents.Len(), m.Documents), documents.Close())
+		return nil, fmt.Errorf("%d documents here, %d where the run was started", documents.Len(), m.Documents)
 	}
 	return documents, nil
 }
@@ -179,7 +179,7 @@ func readPairs(ctx context.Context, dir attempt.Dir, tasks int, emit func([]data
 }
 
 // segment emits the keys of its range of the documents; its number says which.
-func segment(ctx context.Context, w *worker, _ []int) (err error) {
+func segment(ctx context.Context, w *worker, _ []int) error {
 	p, m, err := w.match()
 	if err != nil {
 		return err
@@ -188,7 +188,6 @@ func segment(ctx context.Context, w *worker, _ []int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
 	_, tasks := w.tasks(w.step)
 	first, last := m.Documents*uint64(w.Task)/uint64(tasks), m.Documents*uint64(w.Task+1)/uint64(tasks)
 	shared, err := w.sharedBands(p, documents, first, last)
@@ -288,14 +287,15 @@ func final(w *worker) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, documents.Close()) }()
+	reader := documents.Reader()
+	defer reader.Close()
 	out, err := pairs.Create(pairsPath(w.Dir, w.Task))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	batch := make([]pairs.Pair, 0, batchPairs)
-	verify := engine.NewBatch(documents, p.rule, func(pair data.Pair) error {
+	verify := engine.NewBatch(reader, p.rule, func(pair data.Pair) error {
 		if batch = append(batch, pairs.Pair{Pair: pair, Overlap: data.UnknownOverlap()}); len(batch) < batchPairs {
 			return nil
 		}
@@ -303,7 +303,7 @@ func final(w *worker) (err error) {
 		batch = batch[:0]
 		return err
 	})
-	compare := mapper.NewComparer(p.layout, p.rule, documents.View, verify.Add)
+	compare := mapper.NewComparer(p.layout, p.rule, reader.View, verify.Add)
 	references := uint64(0)
 	err = reducer.Final(parts, func(group []data.Entry) error {
 		for i := range group {

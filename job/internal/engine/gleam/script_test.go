@@ -5,6 +5,7 @@ package gleam
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -373,9 +374,15 @@ func TestNightlySignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mark, name := range map[string]string{"--ready": "never", "--manifest": "SHA256SUMS"} {
+		record := filepath.Join(n.runs, "nights.tsv") // it is made once signals are heard
+		if err := os.Remove(record); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
 		var out bytes.Buffer
 		cmd := n.start(t, &out, mark, name)
-		time.Sleep(500 * time.Millisecond)
+		for began := time.Now(); attempt.Gone(record) && time.Since(began) < patience; time.Sleep(5 * time.Millisecond) {
+		}
+		time.Sleep(500 * time.Millisecond) // it waits by then, or soon
 		kill(cmd.Process.Pid, syscall.SIGTERM)
 		began := time.Now()
 		_ = cmd.Wait() // its code is looked at
@@ -523,7 +530,7 @@ func TestScriptOverSSH(t *testing.T) {
 		t.Skip("there is no ssh")
 	}
 	write("bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -i %s -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes -F %s \"$@\"\n", ssh, key, write("config", "Host alias\nHostName "+h.address(0)+"\nUser root\n", 0o600)), 0o755)
-	environ := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "AWS_SECRET_ACCESS_KEY=it's a secret"}
+	environ := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "AWS_SECRET_ACCESS_KEY=it's a secret of " + h.name}
 	var lines []string
 	for i := range h.n {
 		lines = append(lines, "root@"+h.address(i))

@@ -51,7 +51,6 @@ func BenchmarkMatch(b *testing.B) {
 	}
 	defer dir.Close()
 	documents := plantedDocuments(b, dir, n)
-	defer documents.Close()
 
 	for _, c := range []struct{ name, memory string }{{"memory", ""}, {"disk", limit}} {
 		b.Run(c.name, func(b *testing.B) {

@@ -22,11 +22,6 @@ func faultyRun(t *testing.T, verify string) (*rundir.Dir, *engine.Documents, []c
 	cfg := config.Default()
 	cfg.Match.Verify = verify
 	d := write(t, dir, cfg, 3, planted.Views(sized(2000), 64))
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	memory, disk := cfg, cfg
 	memory.Execution.Memory, disk.Execution.Memory = "1GiB", "50KiB"
 	return dir, d, []config.Config{memory, disk}

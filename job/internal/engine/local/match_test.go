@@ -110,8 +110,10 @@ func shuffled(salts, shards int) way {
 		}
 		verify := mapper.NewVerifier(rule)
 		var a, b data.View
-		compare := mapper.NewComparer(layout, rule, documents.View, func(c mapper.Candidate) error {
-			if err := cmp.Or(documents.View(c.A, &a), documents.View(c.B, &b)); err != nil {
+		reader := documents.Reader()
+		defer reader.Close()
+		compare := mapper.NewComparer(layout, rule, reader.View, func(c mapper.Candidate) error {
+			if err := cmp.Or(reader.View(c.A, &a), reader.View(c.B, &b)); err != nil {
 				return err
 			}
 			if p, ok := verify.Pair(&c, &a, &b); ok {
@@ -305,11 +307,6 @@ func TestEveryWayEqualsBruteForce(t *testing.T) {
 		cfg := drawConfig(t)
 		documents := drawDocuments(t, cfg)
 		d := write(t, dir, cfg, rapid.IntRange(1, 4).Draw(t, "splits"), documents)
-		defer func() {
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}()
 		want := bruteForce(documents, engine.Rule(cfg.Match))
 		for _, w := range ways("97", "500", "2000") {
 			if wrong := difference(w.find(t, dir, cfg, d), want); wrong != "" {
@@ -346,9 +343,6 @@ func TestManyDocumentsEveryWay(t *testing.T) {
 				t.Errorf("%d bits, %s: %s", bits, w.name, wrong)
 			}
 		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -379,9 +373,6 @@ func TestHotKeysAreTheSameEveryWay(t *testing.T) {
 		if wrong := difference(got, want); wrong != "" {
 			t.Errorf("%s: %s", w.name, wrong)
 		}
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -421,9 +412,6 @@ func TestManyFingerprints(t *testing.T) {
 				t.Errorf("%d bits, %s: %s", bits, w.name, wrong)
 			}
 		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -451,8 +439,8 @@ func ExampleEngine_Match() {
 		}
 		return nil
 	})
-	fmt.Println(err, documents.Close(), dir.Close(), os.RemoveAll(tmp))
+	fmt.Println(err, dir.Close(), os.RemoveAll(tmp))
 	// Output:
 	// 0 2 distance 1
-	// <nil> <nil> <nil> <nil>
+	// <nil> <nil> <nil>
 }

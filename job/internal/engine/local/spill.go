@@ -43,7 +43,8 @@ type spiller[F hamming.Fingerprint] struct {
 	blocks   int            // buckets of a table of the plan
 	open     *spill.Buckets // candidates, by their first document
 	chunks   int            // of documents whose views fit into memory
-	advance  func(int64)    // told of parts of the search for near fingerprints
+	readers  []*views.Reader
+	advance  func(int64) // told of parts of the search for near fingerprints
 }
 
 func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) (err error) {
@@ -71,6 +72,12 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	s.open = s.buckets(s.chunks, candidateBytes, false)
 	defer func() { err = errors.Join(err, s.open.Close()) }()
+	s.readers = perWorker(s.workers, func(int) *views.Reader { return s.documents.Reader() })
+	defer func() {
+		for _, r := range s.readers {
+			r.Close()
+		}
+	}()
 	if err := s.near(ctx); err != nil {
 		return err
 	}
@@ -134,7 +141,7 @@ func (s *spiller[F]) comparers() ([]*mapper.Comparer, []*spill.Dealer) {
 	dealers := s.dealers(s.open)
 	return perWorker(s.workers, func(w int) *mapper.Comparer {
 		var record []byte
-		return mapper.NewComparer(s.layout, s.rule, s.documents.View, func(c mapper.Candidate) error {
+		return mapper.NewComparer(s.layout, s.rule, s.readers[w].View, func(c mapper.Candidate) error {
 			record = packCandidate(record[:0], &c)
 			return dealers[w].Put(s.chunk(c.A), record, nil)
 		})
@@ -259,7 +266,7 @@ func (s *spiller[F]) table() *spill.Buckets { return s.buckets(s.blocks, width[F
 
 // putBlock deals a fingerprint, which record holds, by its block in a table.
 func (s *spiller[F]) putBlock(to *spill.Dealer, table int, f F, record []byte) error {
-	return to.Put(mapper.Shard(data.Keyed{Key: hamming.Block(s.plan, table, f)}, s.blocks), record, nil)
+	return to.Put(bucketOf(hamming.Block(s.plan, table, f), s.blocks), record, nil)
 }
 
 // nearTable joins the buckets of a table, deals what it finds by the first

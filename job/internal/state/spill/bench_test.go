@@ -9,25 +9,23 @@ import (
 
 func BenchmarkPut(b *testing.B) {
 	for _, n := range []int{16, 512, 10_000} {
-		for _, memory := range []int64{0, 1 << 30} {
-			b.Run(fmt.Sprintf("buckets=%d/memory=%d", n, memory), func(b *testing.B) {
-				set := New(n, Options{Dir: b.TempDir(), Memory: memory, Head: 16})
-				defer set.Close()
-				dealer := set.Dealer()
-				rnd := rand.New(rand.NewPCG(1, 2))
-				var head [16]byte
-				b.SetBytes(16)
-				for b.Loop() {
-					binary.LittleEndian.PutUint64(head[:], rnd.Uint64())
-					if err := dealer.Put(int(binary.LittleEndian.Uint32(head[:]))%n, head[:], nil); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if err := dealer.Flush(); err != nil {
+		b.Run(fmt.Sprintf("buckets=%d", n), func(b *testing.B) {
+			set := New(n, Options{Dir: b.TempDir(), Head: 16})
+			defer set.Close()
+			dealer := set.Dealer()
+			rnd := rand.New(rand.NewPCG(1, 2))
+			var head [16]byte
+			b.SetBytes(16)
+			for b.Loop() {
+				binary.LittleEndian.PutUint64(head[:], rnd.Uint64())
+				if err := dealer.Put(int(binary.LittleEndian.Uint32(head[:]))%n, head[:], nil); err != nil {
 					b.Fatal(err)
 				}
-			})
-		}
+			}
+			if err := dealer.Flush(); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
 

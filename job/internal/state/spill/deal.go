@@ -1,21 +1,18 @@
 package spill
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
-	"io"
-	"slices"
 
 	"github.com/zeebo/xxh3"
 )
 
 // A block is a header and the records of one dealer in one bucket, back to
 // back: head, then with tails the tail's length as a uvarint and the tail. The
-// header, little-endian: XXH3-64 of all that follows it; bucket, number of
-// records and bytes of the block, four bytes each.
+// header, little-endian: XXH3-64 of all that follows it; bucket and number of
+// records, four bytes each.
 const (
-	headerBytes = 20
+	headerBytes = 16
 	blockBytes  = 64 << 10 // of a block at most, unless one record is larger
 )
 
@@ -40,9 +37,8 @@ type chunk struct {
 }
 
 // Dealer returns a new dealer, one for each goroutine that puts. From its
-// first Put until Flush it takes at most 64 MiB beside the budget, or with a
-// smaller budget as much as that (but 1 MiB). The second dealer at a time takes
-// half of this, the third a third.
+// first Put until Flush it takes at most 64 MiB; the second dealer at a time
+// takes half of this, the third a third.
 func (b *Buckets) Dealer() *Dealer { return &Dealer{to: b} }
 
 // Put copies a record into a bucket. An error may be that of an earlier
@@ -87,11 +83,7 @@ func (d *Dealer) begin() error {
 		return b.err
 	}
 	b.dealers++
-	buffers := int64(bufferBytes)
-	if m := b.options.Memory; m > 0 {
-		buffers = min(buffers, max(m, 1<<20))
-	}
-	d.size = int(min(buffers/b.dealers/int64(len(b.contents)), blockBytes))
+	d.size = int(min(bufferBytes/b.dealers/int64(len(b.contents)), blockBytes))
 	d.chunks = make([]chunk, len(b.contents))
 	return nil
 }
@@ -119,7 +111,6 @@ func (d *Dealer) hand(bucket int) error {
 	c := &d.chunks[bucket]
 	binary.LittleEndian.PutUint32(c.block[8:], uint32(bucket))
 	binary.LittleEndian.PutUint32(c.block[12:], c.records)
-	binary.LittleEndian.PutUint32(c.block[16:], uint32(len(c.block)))
 	if err := d.to.take(bucket, c.block, c.records); err != nil {
 		return err
 	}
@@ -150,30 +141,14 @@ func (d *Dealer) Flush() error {
 	return d.to.err
 }
 
-// take keeps a copy of a block in memory or writes it to its file.
+// take writes a block to its file.
 func (b *Buckets) take(bucket int, block []byte, records uint32) error {
-	size := int64(len(block))
-	keep := cost(block) <= b.options.Memory
-	if keep {
-		block = slices.Clone(block)
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
 		return b.err
 	}
-	if b.held > 0 && b.held+cost(block) > b.options.Memory {
-		if err := b.spill(); err != nil {
-			return err
-		}
-	}
-	c := &b.contents[bucket]
-	if keep {
-		c.blocks = append(c.blocks, block)
-		c.records += int64(records)
-		b.held += cost(block)
-		return nil
-	}
+	size := int64(len(block))
 	f, at, err := b.reserve(bucket, size)
 	if err != nil {
 		return err
@@ -185,60 +160,10 @@ func (b *Buckets) take(bucket int, block []byte, records uint32) error {
 	if err != nil {
 		return b.fail(err)
 	}
+	c := &b.contents[bucket]
 	c.runs = append(c.runs, run{at, size})
 	c.records += int64(records)
 	return nil
-}
-
-// spill writes all blocks in memory to the files; b.mu is held.
-func (b *Buckets) spill() error {
-	out := bufio.NewWriterSize(nil, 1<<20)
-	for first := 0; first < len(b.contents); first += b.perFile {
-		contents := b.contents[first:min(first+b.perFile, len(b.contents))]
-		size := int64(0)
-		for _, c := range contents {
-			size += c.inMemory()
-		}
-		if size == 0 {
-			continue
-		}
-		f, at, err := b.reserve(first, size)
-		if err != nil {
-			return err
-		}
-		out.Reset(io.NewOffsetWriter(f, at))
-		for i := range contents {
-			c := &contents[i]
-			n := c.inMemory()
-			if n == 0 {
-				continue
-			}
-			for _, block := range c.blocks {
-				seal(block)
-				if _, err := out.Write(block); err != nil {
-					return b.fail(err)
-				}
-			}
-			c.runs, c.blocks = append(c.runs, run{at, n}), nil
-			at += n
-		}
-		if err := out.Flush(); err != nil {
-			return b.fail(err)
-		}
-	}
-	b.held = 0
-	return nil
-}
-
-// cost returns what a block takes in memory: itself and its place in a slice,
-// which may have twice the room that it needs.
-func cost(block []byte) int64 { return int64(len(block)) + 48 }
-
-func (c *content) inMemory() (size int64) {
-	for _, block := range c.blocks {
-		size += int64(len(block))
-	}
-	return size
 }
 
 // reserve returns the file of a bucket and a place of size bytes in it; b.mu

@@ -9,7 +9,7 @@ import (
 
 // Words are dealt by their length, then each bucket is read in order.
 func Example() {
-	buckets := spill.New(8, spill.Options{Dir: os.TempDir(), Memory: 1 << 20, Head: 1, Tail: true})
+	buckets := spill.New(8, spill.Options{Dir: os.TempDir(), Head: 1, Tail: true})
 	dealer := buckets.Dealer()
 	for _, word := range []string{"pear", "fig", "plum", "date", "kiwi"} {
 		if err := dealer.Put(len(word), []byte(word[:1]), []byte(word[1:])); err != nil {

@@ -56,35 +56,33 @@ func (f faultyFile) Truncate(size int64) error {
 // Each file operation in turn fails: the error comes out, no record is missing
 // without one, and nothing stays behind.
 func TestEveryOperationFails(t *testing.T) {
-	for _, memory := range []int64{0, 20_000} {
-		for i := 0; ; i++ {
-			dir := t.TempDir()
-			on := &faulty{left: i}
-			b := New(faultBuckets, Options{Dir: dir, Memory: memory, Head: 8, Tail: true})
-			b.create = func(dir string) (file, error) {
-				if err := on.fails(); err != nil {
-					return nil, err
-				}
-				f, err := create(dir)
-				return faultyFile{f, on}, err
+	for i := 0; ; i++ {
+		dir := t.TempDir()
+		on := &faulty{left: i}
+		b := New(faultBuckets, Options{Dir: dir, Head: 8, Tail: true})
+		b.create = func(dir string) (file, error) {
+			if err := on.fails(); err != nil {
+				return nil, err
 			}
-			n, err := dealAndRead(b)
-			if err == nil && n != 2*3000 {
-				t.Fatalf("operation %d failed, %d records and no error", i, n)
+			f, err := create(dir)
+			return faultyFile{f, on}, err
+		}
+		n, err := dealAndRead(b)
+		if err == nil && n != 2*3000 {
+			t.Fatalf("operation %d failed, %d records and no error", i, n)
+		}
+		if err != nil && !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("operation %d: got %v, want the disk's error", i, err)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkEmpty(t, dir)
+		if err == nil && on.left >= 0 {
+			if i < 10 {
+				t.Fatalf("only %d operations", i)
 			}
-			if err != nil && !errors.Is(err, syscall.ENOSPC) {
-				t.Fatalf("operation %d: got %v, want the disk's error", i, err)
-			}
-			if err := b.Close(); err != nil {
-				t.Fatal(err)
-			}
-			checkEmpty(t, dir)
-			if err == nil && on.left >= 0 {
-				if i < 10 {
-					t.Fatalf("only %d operations", i)
-				}
-				break
-			}
+			break
 		}
 	}
 }
@@ -248,21 +246,19 @@ func TestMisplacedBlock(t *testing.T) {
 // An error of yield comes back as it is, and nothing is yielded after it.
 func TestYieldStops(t *testing.T) {
 	for _, tail := range []bool{false, true} {
-		for _, memory := range []int64{0, 1 << 20} {
-			b := New(1, Options{Dir: t.TempDir(), Memory: memory, Head: 1, Tail: tail})
-			d := b.Dealer()
-			if err := errors.Join(d.Put(0, []byte("b"), nil), d.Put(0, []byte("a"), nil), d.Flush()); err != nil {
-				t.Fatal(err)
+		b := New(1, Options{Dir: t.TempDir(), Head: 1, Tail: tail})
+		d := b.Dealer()
+		if err := errors.Join(d.Put(0, []byte("b"), nil), d.Put(0, []byte("a"), nil), d.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		for _, read := range []func(int, func(_, _ []byte) error) error{b.Each, b.Sorted} {
+			n, stop := 0, errors.New("stop")
+			if err := read(0, func(_, _ []byte) error { n++; return stop }); !errors.Is(err, stop) || err.Error() != "stop" || n != 1 {
+				t.Errorf("%d records, %v", n, err)
 			}
-			for _, read := range []func(int, func(_, _ []byte) error) error{b.Each, b.Sorted} {
-				n, stop := 0, errors.New("stop")
-				if err := read(0, func(_, _ []byte) error { n++; return stop }); !errors.Is(err, stop) || err.Error() != "stop" || n != 1 {
-					t.Errorf("%d records, %v", n, err)
-				}
-			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -291,7 +287,7 @@ func TestReadBeforeFlush(t *testing.T) {
 
 func TestOutOfRange(t *testing.T) {
 	head := make([]byte, 300)
-	for _, b := range []*Buckets{New(0, Options{Head: 1}), New(-1, Options{Head: 1}), New(1, Options{}), New(1, Options{Head: 257}), New(1, Options{Head: 1, Memory: -1})} {
+	for _, b := range []*Buckets{New(0, Options{Head: 1}), New(-1, Options{Head: 1}), New(1, Options{}), New(1, Options{Head: 257})} {
 		_, err := eachOf(b, 0)
 		if err == nil || b.Dealer().Put(0, head[:b.options.Head], nil) == nil {
 			t.Errorf("%+v: no error", b.options)
@@ -338,10 +334,7 @@ func spilled(b *Buckets) (size int64) {
 // inUse is what the buckets and dealers hold.
 func inUse(b *Buckets, dealers ...*Dealer) (size int64) {
 	for _, c := range b.contents {
-		for _, block := range c.blocks {
-			size += int64(cap(block))
-		}
-		size += int64(cap(c.blocks)) * 24
+		size += int64(cap(c.runs)) * 16
 	}
 	for _, d := range dealers {
 		for _, c := range d.chunks {
@@ -351,20 +344,17 @@ func inUse(b *Buckets, dealers ...*Dealer) (size int64) {
 	return size
 }
 
-// 50 MiB of records take no more memory than the budget, what the allocator
-// adds to that, and the budget of dealers: once for the first, half for the
-// second.
+// 50 MiB of records take no more memory than the budget of dealers: once for the
+// first, half for the second.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, test := range []struct {
-		n             int
-		memory, bound int64
+		n     int
+		bound int64
 	}{
-		{40, 1 << 20, 21 << 17},
-		{40, 0, 2 * 40 * blockBytes},
-		{10_000, 1 << 20, 21 << 17},
-		{10_000, 0, bufferBytes * 3 / 2},
+		{40, 2*40*blockBytes + 1<<20}, // and where the blocks stand
+		{10_000, bufferBytes * 3 / 2},
 	} {
-		b := New(test.n, Options{Dir: t.TempDir(), Memory: test.memory, Head: 10, Tail: true})
+		b := New(test.n, Options{Dir: t.TempDir(), Head: 10, Tail: true})
 		dealers := []*Dealer{b.Dealer(), b.Dealer()}
 		rnd := rand.New(rand.NewPCG(1, 2))
 		var most, total int64
@@ -380,15 +370,15 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 		if most > test.bound || most < test.bound/8 {
-			t.Errorf("%d buckets, %d of memory: %d bytes in use, bound %d", test.n, test.memory, most, test.bound)
+			t.Errorf("%d buckets: %d bytes in use, bound %d", test.n, most, test.bound)
 		}
 		if err := errors.Join(dealers[0].Flush(), dealers[1].Flush()); err != nil {
 			t.Fatal(err)
 		}
-		if got := inUse(b, dealers...); got > test.memory+test.memory/8 {
-			t.Errorf("%d buckets, %d of memory: %d bytes in use after Flush", test.n, test.memory, got)
+		if got := inUse(b, dealers...); got > total/32 {
+			t.Errorf("%d buckets: %d bytes in use after Flush", test.n, got)
 		}
-		if spilled(b) < total-test.memory {
+		if spilled(b) < total {
 			t.Errorf("%d bytes spilled of %d", spilled(b), total)
 		}
 		if err := b.Close(); err != nil {

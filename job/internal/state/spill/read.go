@@ -1,14 +1,12 @@
 package spill
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/zeebo/xxh3"
 )
@@ -58,17 +56,6 @@ func (b *Buckets) Load(bucket int) ([]byte, error) {
 
 var errDamaged = errors.New("damaged block")
 
-// readBytes is how much is read at a time.
-const readBytes = 128 << 10
-
-// reader is what reading a bucket takes.
-type reader struct {
-	in    *bufio.Reader
-	block []byte
-}
-
-var readers = sync.Pool{New: func() any { return &reader{in: bufio.NewReaderSize(nil, readBytes)} }}
-
 // blocks calls yield with the records of each block of a bucket.
 func (b *Buckets) blocks(bucket int, yield func(records int, text []byte) error) error {
 	b.mu.Lock()
@@ -82,49 +69,22 @@ func (b *Buckets) blocks(bucket int, yield func(records int, text []byte) error)
 	}
 	c, f := b.contents[bucket], b.files[bucket/b.perFile]
 	b.mu.Unlock()
-	r := readers.Get().(*reader)
-	defer readers.Put(r)
+	var block []byte
 	for _, run := range c.runs {
-		r.in.Reset(io.NewSectionReader(f, run.at, run.size))
-		for left := run.size; left > 0; left -= int64(len(r.block)) {
-			err := r.next(bucket, left)
-			if err != nil {
-				return fmt.Errorf("spill: %s at offset %d: %w", f.Name(), run.at+run.size-left, err)
-			}
-			if err := yield(records(r.block), r.block[headerBytes:]); err != nil {
-				return err
-			}
+		block = slices.Grow(block[:0], int(run.size))[:run.size]
+		_, err := f.ReadAt(block, run.at)
+		if err == nil && (binary.LittleEndian.Uint64(block) != xxh3.Hash(block[8:]) || binary.LittleEndian.Uint32(block[8:]) != uint32(bucket)) {
+			err = errDamaged
 		}
-	}
-	for _, block := range c.blocks {
-		if err := yield(records(block), block[headerBytes:]); err != nil {
+		if err != nil {
+			return fmt.Errorf("spill: %s at offset %d: %w", f.Name(), run.at, noEOF(err))
+		}
+		if err := yield(int(binary.LittleEndian.Uint32(block[12:])), block[headerBytes:]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// next reads the next block of a bucket, of left bytes at most.
-func (r *reader) next(bucket int, left int64) error {
-	header, err := r.in.Peek(headerBytes)
-	if err != nil {
-		return noEOF(err)
-	}
-	size := int64(binary.LittleEndian.Uint32(header[16:]))
-	if size < headerBytes || size > left {
-		return errDamaged
-	}
-	r.block = slices.Grow(r.block[:0], int(size))[:size]
-	if _, err := io.ReadFull(r.in, r.block); err != nil {
-		return noEOF(err)
-	}
-	if binary.LittleEndian.Uint64(r.block) != xxh3.Hash(r.block[8:]) || binary.LittleEndian.Uint32(r.block[8:]) != uint32(bucket) {
-		return errDamaged
-	}
-	return nil
-}
-
-func records(block []byte) int { return int(binary.LittleEndian.Uint32(block[12:])) }
 
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
@@ -187,9 +147,8 @@ func (b *Buckets) Bytes(bucket int) int64 {
 	if b.check(bucket) != nil {
 		return 0
 	}
-	c := b.contents[bucket]
-	size := c.inMemory()
-	for _, r := range c.runs {
+	size := int64(0)
+	for _, r := range b.contents[bucket].runs {
 		size += r.size
 	}
 	return size

@@ -1,5 +1,5 @@
-// Package spill deals records into buckets, in memory up to a budget and in
-// files beyond it, for stages that group more records than memory holds. A
+// Package spill deals records into buckets, which stand in files, for stages
+// that group more records than memory may hold. A
 // record is a head of fixed size and, if asked for, a tail of any size. The
 // package never interprets records. Its files are scratch: each block in them
 // has a checksum, but they are not synced, and only the set that wrote them
@@ -16,10 +16,9 @@ import (
 
 // Options of a set of buckets.
 type Options struct {
-	Dir    string // folder for the files; made when the first byte is spilled
-	Memory int64  // bytes that all buckets together hold before they go to files; 0: blocks go to files as dealers fill them
-	Head   int    // bytes of a record's head, 1 to 256
-	Tail   bool   // records have a tail of 0 to 1 GiB-1 bytes
+	Dir  string // folder for the files; made when the first byte is written
+	Head int    // bytes of a record's head, 1 to 256
+	Tail bool   // records have a tail of 0 to 1 GiB-1 bytes
 }
 
 const (
@@ -42,19 +41,17 @@ type Buckets struct {
 	mu       sync.Mutex
 	contents []content    // by bucket
 	files    []*spillFile // nil until written to
-	held     int64        // cost of all blocks in memory
 	dealers  int64        // that hold records
 	err      error        // the first error of writing: records are missing since
 }
 
-// content is what a bucket holds: the blocks in its file, then those in memory.
+// content is what a bucket holds.
 type content struct {
 	records int64
 	runs    []run
-	blocks  [][]byte
 }
 
-// run is a stretch of a file, some blocks back to back.
+// run is where a block stands in its bucket's file.
 type run struct{ at, size int64 }
 
 type spillFile struct {
@@ -83,8 +80,8 @@ func create(dir string) (file, error) {
 // Put and every read returns an error.
 func New(n int, o Options) *Buckets {
 	b := &Buckets{options: o, create: create}
-	if n < 1 || o.Head < 1 || o.Head > maxHead || o.Memory < 0 {
-		b.err = fmt.Errorf("spill: %d buckets, heads of %d bytes, %d bytes of memory: out of range", n, o.Head, o.Memory)
+	if n < 1 || o.Head < 1 || o.Head > maxHead {
+		b.err = fmt.Errorf("spill: %d buckets, heads of %d bytes: out of range", n, o.Head)
 	}
 	n = max(n, 1)
 	b.perFile = (n + maxFiles - 1) / maxFiles
@@ -103,7 +100,7 @@ func (b *Buckets) Len(bucket int) int64 {
 	return b.contents[bucket].records
 }
 
-// Drop empties a bucket and gives its memory and disk space back.
+// Drop empties a bucket and gives its disk space back.
 func (b *Buckets) Drop(bucket int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,9 +109,6 @@ func (b *Buckets) Drop(bucket int) error {
 	}
 	c := b.contents[bucket]
 	b.contents[bucket] = content{}
-	for _, block := range c.blocks {
-		b.held -= cost(block)
-	}
 	if len(c.runs) == 0 {
 		return nil
 	}
@@ -142,8 +136,7 @@ func (b *Buckets) check(bucket int) error {
 
 var errClosed = errors.New("spill: the buckets are closed")
 
-// Close removes the files and gives all memory back. Closing again does
-// nothing.
+// Close removes the files. Closing again does nothing.
 func (b *Buckets) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,6 +148,6 @@ func (b *Buckets) Close() error {
 		}
 	}
 	clear(b.contents)
-	b.held, b.err = 0, errClosed
+	b.err = errClosed
 	return errors.Join(errs...)
 }

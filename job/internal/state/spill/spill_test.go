@@ -41,10 +41,9 @@ func sortedOf(b *Buckets, i int) (got []record, err error) {
 
 func drawOptions(t *rapid.T, dir string) Options {
 	return Options{
-		Dir:    dir,
-		Memory: rapid.SampledFrom([]int64{0, 1, 300, 5000, 200_000, 1 << 30}).Draw(t, "memory"),
-		Head:   rapid.SampledFrom([]int{1, 2, 9, 40, 256}).Draw(t, "head"),
-		Tail:   rapid.Bool().Draw(t, "tail"),
+		Dir:  dir,
+		Head: rapid.SampledFrom([]int{1, 2, 9, 40, 256}).Draw(t, "head"),
+		Tail: rapid.Bool().Draw(t, "tail"),
 	}
 }
 
@@ -150,76 +149,71 @@ func checkEmpty(t fataler, dir string) {
 // Several dealers: all records are there, each dealer's in its order, while
 // buckets are read, sorted and dropped at the same time.
 func TestSeveralDealers(t *testing.T) {
-	for _, memory := range []int64{0, 100_000, 1 << 30} {
-		for _, tail := range []bool{false, true} {
-			const n, dealers, each = 150, 4, 20_000
-			dir := t.TempDir()
-			b := New(n, Options{Dir: dir, Memory: memory, Head: 8, Tail: tail})
-			var wg sync.WaitGroup
-			for d := range dealers {
-				wg.Go(func() {
-					dealer := b.Dealer()
-					rnd := rand.New(rand.NewPCG(uint64(d), 1))
-					for k := range each {
-						var text []byte
-						if tail {
-							text = bytes.Repeat([]byte{byte(k)}, rnd.IntN(40))
-						}
-						if err := dealer.Put(rnd.IntN(n), fmt.Appendf(nil, "%d%07d", d, k), text); err != nil {
-							t.Error(err)
-						}
+	for _, tail := range []bool{false, true} {
+		const n, dealers, each = 150, 4, 20_000
+		dir := t.TempDir()
+		b := New(n, Options{Dir: dir, Head: 8, Tail: tail})
+		var wg sync.WaitGroup
+		for d := range dealers {
+			wg.Go(func() {
+				dealer := b.Dealer()
+				rnd := rand.New(rand.NewPCG(uint64(d), 1))
+				for k := range each {
+					var text []byte
+					if tail {
+						text = bytes.Repeat([]byte{byte(k)}, rnd.IntN(40))
 					}
-					if err := dealer.Flush(); err != nil {
+					if err := dealer.Put(rnd.IntN(n), fmt.Appendf(nil, "%d%07d", d, k), text); err != nil {
 						t.Error(err)
 					}
-				})
-			}
-			wg.Wait()
-			if (spilled(b) > 0) != (memory < 1<<30) {
-				t.Errorf("%d bytes spilled with %d of memory", spilled(b), memory)
-			}
-			var next sync.Mutex
-			total, bucket := 0, 0
-			for range dealers {
-				wg.Go(func() {
-					for {
-						next.Lock()
-						i := bucket
-						bucket++
-						next.Unlock()
-						if i >= n {
-							return
-						}
-						got, err := eachOf(b, i)
-						if err != nil {
-							t.Error(err)
-						}
-						slices.SortStableFunc(got, func(x, y record) int { return cmp.Compare(x.head[0], y.head[0]) })
-						sorted, err := sortedOf(b, i)
-						if err != nil || !slices.Equal(sorted, got) { // a dealer's heads ascend
-							t.Errorf("bucket %d: the records of a dealer have lost their order: %v", i, err)
-						}
-						if err := b.Drop(i); err != nil {
-							t.Error(err)
-						}
-						next.Lock()
-						total += len(got)
-						next.Unlock()
-					}
-				})
-			}
-			wg.Wait()
-			if total != dealers*each {
-				t.Errorf("%d records, want %d", total, dealers*each)
-			}
-			if b.held != 0 || diskBytes(t, dir) != 0 {
-				t.Errorf("after dropping all: %d bytes in memory, %d on disk", b.held, diskBytes(t, dir))
-			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-			checkEmpty(t, dir)
+				}
+				if err := dealer.Flush(); err != nil {
+					t.Error(err)
+				}
+			})
 		}
+		wg.Wait()
+		var next sync.Mutex
+		total, bucket := 0, 0
+		for range dealers {
+			wg.Go(func() {
+				for {
+					next.Lock()
+					i := bucket
+					bucket++
+					next.Unlock()
+					if i >= n {
+						return
+					}
+					got, err := eachOf(b, i)
+					if err != nil {
+						t.Error(err)
+					}
+					slices.SortStableFunc(got, func(x, y record) int { return cmp.Compare(x.head[0], y.head[0]) })
+					sorted, err := sortedOf(b, i)
+					if err != nil || !slices.Equal(sorted, got) { // a dealer's heads ascend
+						t.Errorf("bucket %d: the records of a dealer have lost their order: %v", i, err)
+					}
+					if err := b.Drop(i); err != nil {
+						t.Error(err)
+					}
+					next.Lock()
+					total += len(got)
+					next.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if total != dealers*each {
+			t.Errorf("%d records, want %d", total, dealers*each)
+		}
+		if left := diskBytes(t, dir); left != 0 {
+			t.Errorf("after dropping all: %d bytes on disk", left)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		checkEmpty(t, dir)
 	}
 }
 

@@ -44,7 +44,6 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer f.Close()
 	err = f.Scan(2, 5, views.ID, func(doc uint64, r *views.Row) error {
 		fmt.Println("document", doc, "of part", f.Part(doc), "has id", r.ID)
 		return nil
@@ -54,7 +53,9 @@ func Example() {
 		return
 	}
 	var v data.View
-	if err := f.View(5, &v); err != nil {
+	reader := f.Reader()
+	defer reader.Close()
+	if err := reader.View(5, &v); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -7,27 +7,15 @@ import (
 	"io"
 	"os"
 	"sort"
-	"sync"
 
 	"github.com/zeebo/xxh3"
 )
 
-// Folder reads the files of a run. Its methods but Close are safe for
-// concurrent use.
+// Folder reads the files of a run. It is safe for concurrent use.
 type Folder struct {
-	// CacheBytes bounds the blocks that View holds, 64 MiB unless it is set
-	// before the first View.
-	CacheBytes int
-
 	form   Form
 	parts  []part
 	firsts []uint64 // number of each part's first document, and Len at the end
-
-	mu    sync.Mutex // of files
-	files lru[int, *handle]
-
-	shards [shards]shard // the cache of View
-	free   sync.Pool     // of *buffer
 }
 
 // part is a file as its footer describes it.
@@ -46,14 +34,10 @@ type block struct {
 	rows, size uint32
 }
 
-// openFiles is how many files a Folder keeps open between reads.
-const openFiles = 128
-
 // Open opens the files at paths: documents are numbered through them in that
 // order. It reads the footers alone. They must be of one form.
 func Open(paths []string) (*Folder, error) {
-	f := &Folder{CacheBytes: 64 << 20, parts: make([]part, len(paths)), firsts: make([]uint64, len(paths)+1)}
-	f.free.New = func() any { return new(buffer) }
+	f := &Folder{parts: make([]part, len(paths)), firsts: make([]uint64, len(paths)+1)}
 	for i, path := range paths {
 		p := &f.parts[i]
 		p.path = path
@@ -187,18 +171,6 @@ func (p *part) read(file *os.File, b []byte, offset int64) error {
 	return nil
 }
 
-// Close closes the files. No other call may be under way, or follow.
-func (f *Folder) Close() error {
-	var errs []error
-	for _, h := range f.files.clear() {
-		errs = append(errs, h.file.Close())
-	}
-	for i := range f.shards {
-		f.shards[i].blocks.clear()
-	}
-	return errors.Join(errs...)
-}
-
 // Len is the number of documents.
 func (f *Folder) Len() uint64 { return f.firsts[len(f.parts)] }
 
@@ -217,83 +189,10 @@ func (f *Folder) Part(doc uint64) int {
 // Form is what is kept of each document.
 func (f *Folder) Form() Form { return f.form }
 
-// load reads a block into buf, checks it, and returns it.
-func (f *Folder) load(part int, c column, index int, buf *buffer) ([]byte, error) {
-	p := &f.parts[part]
-	b := p.blocks[c][index]
-	h, err := f.acquire(part)
-	if err != nil {
-		return nil, err
-	}
-	defer f.release(h)
-	content := buf[:b.size]
-	if err := p.read(h.file, content, b.offset); err != nil {
-		return nil, err
-	}
-	if xxh3.Hash(content) != b.sum || c >= letters && units[c]*sum(content[:b.rows]) != int(b.size-b.rows) {
-		return nil, p.damaged(b.offset, "a block of "+names[c]+" is damaged")
-	}
-	return content, nil
-}
-
 // sum adds up lengths of letters or samples.
 func sum(lengths []byte) (n int) {
 	for _, l := range lengths {
 		n += int(l)
 	}
 	return n
-}
-
-// handle is an open file.
-type handle struct {
-	file    *os.File
-	users   int  // reads under way
-	evicted bool // to be closed by the last of them
-}
-
-// acquire opens a part's file, or takes it where it is open; release follows.
-func (f *Folder) acquire(part int) (*handle, error) {
-	if h := f.opened(part, nil); h != nil {
-		return h, nil
-	}
-	file, err := os.Open(f.parts[part].path)
-	if err != nil {
-		return nil, fmt.Errorf("views: %w", err)
-	}
-	return f.opened(part, file), nil
-}
-
-// opened returns the file of a part if it is open. If it is not, it takes in
-// the file just opened, if there is one, and closes what there is no room for.
-// Files are only read: there is nothing to learn from Close.
-func (f *Folder) opened(part int, file *os.File) *handle {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	h, ok := f.files.get(part)
-	switch {
-	case ok && file != nil: // another goroutine was first
-		_ = file.Close()
-	case ok:
-	case file == nil:
-		return nil
-	default:
-		h = &handle{file: file}
-		if old, evicted := f.files.put(part, h, openFiles); evicted {
-			old.evicted = true
-			if old.users == 0 {
-				_ = old.file.Close()
-			}
-		}
-	}
-	h.users++
-	return h
-}
-
-func (f *Folder) release(h *handle) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	h.users--
-	if h.evicted && h.users == 0 {
-		_ = h.file.Close()
-	}
 }

@@ -79,11 +79,6 @@ func open(t testing.TB, paths ...string) *Folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return f
 }
 
@@ -148,12 +143,12 @@ func checkScan(t rapid.TB, f *Folder, rows []Row, first, last uint64, c Columns)
 	}
 }
 
-func checkView(t rapid.TB, f *Folder, rows []Row, doc uint64, v *data.View) {
+func checkView(t rapid.TB, f *Reader, rows []Row, doc uint64, v *data.View) {
 	t.Helper()
 	if err := f.View(doc, v); err != nil {
 		t.Fatal(err)
 	}
-	want := kept(rows[doc], f.Form(), Fingerprint|Verdict)
+	want := kept(rows[doc], f.folder.Form(), Fingerprint|Verdict)
 	if !v.Equal(&want.View) {
 		t.Fatalf("document %d: %+v, want %+v", doc, v, want.View)
 	}
@@ -180,8 +175,6 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		f.CacheBytes = rapid.SampledFrom([]int{0, shards * blockBytes, 64 << 20}).Draw(t, "cache")
 		if f.Len() != uint64(len(rows)) || f.Parts() != len(sizes) || f.First(f.Parts()) != f.Len() || f.Part(f.Len()) != f.Parts() {
 			t.Fatalf("%d documents in %d parts, want %d in %d", f.Len(), f.Parts(), len(rows), len(sizes))
 		}
@@ -199,8 +192,10 @@ func TestRoundTrip(t *testing.T) {
 		last := rapid.Uint64Range(first, f.Len()).Draw(t, "last")
 		checkScan(t, f, rows, first, last, Columns(rapid.UintRange(0, uint(All)).Draw(t, "columns")))
 		var v data.View
+		reader := f.Reader()
+		defer reader.Close()
 		for range min(len(rows), 100) {
-			checkView(t, f, rows, rapid.Uint64Range(0, f.Len()-1).Draw(t, "doc"), &v)
+			checkView(t, reader, rows, rapid.Uint64Range(0, f.Len()-1).Draw(t, "doc"), &v)
 		}
 	})
 }
@@ -215,11 +210,13 @@ func TestBounds(t *testing.T) {
 			f := open(t, path)
 			checkScan(t, f, rows[:n], 0, uint64(n), All)
 			var v data.View
+			reader := f.Reader()
 			for doc := 0; doc < n; doc += 1021 {
 				checkScan(t, f, rows[:n], uint64(doc), uint64(min(n, doc+2)), All)
-				checkView(t, f, rows, uint64(doc), &v)
-				checkView(t, f, rows, uint64(n-1-doc), &v)
+				checkView(t, reader, rows, uint64(doc), &v)
+				checkView(t, reader, rows, uint64(n-1-doc), &v)
 			}
+			reader.Close()
 		}
 	}
 }
@@ -230,7 +227,6 @@ func readAll(path string) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	var rows []Row
 	err = f.Scan(0, f.Len(), All, func(_ uint64, r *Row) error {
 		row := *r
@@ -239,8 +235,10 @@ func readAll(path string) ([]Row, error) {
 		return nil
 	})
 	var v data.View
+	reader := f.Reader()
+	defer reader.Close()
 	for doc := uint64(0); doc < f.Len(); doc++ {
-		viewErr := f.View(doc, &v)
+		viewErr := reader.View(doc, &v)
 		if viewErr != nil && err == nil {
 			return nil, fmt.Errorf("a view is damaged, and no scan saw it: %w", viewErr)
 		}
@@ -324,7 +322,9 @@ func TestDamagedWhileOpen(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ends too early") {
 		t.Errorf("scan of a file cut off: %v", err)
 	}
-	if err := f.View(0, new(data.View)); err == nil || !strings.Contains(err.Error(), "ends too early") {
+	reader := f.Reader()
+	defer reader.Close()
+	if err := reader.View(0, new(data.View)); err == nil || !strings.Contains(err.Error(), "ends too early") {
 		t.Errorf("view of a file cut off: %v", err)
 	}
 }
@@ -344,7 +344,7 @@ func TestErrors(t *testing.T) {
 		t.Error("a folder of no files is not empty")
 	}
 	f := open(t, one)
-	if err := f.View(3, new(data.View)); err == nil {
+	if err := f.Reader().View(3, new(data.View)); err == nil {
 		t.Error("a view of a document that is not there")
 	}
 	for _, r := range [][2]uint64{{0, 4}, {2, 1}, {4, 4}, {0, math.MaxUint64}} {
@@ -449,18 +449,16 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestConcurrent reads many parts at once through a cache of few blocks, with
-// fewer open files than parts.
+// TestConcurrent reads many parts at once.
 func TestConcurrent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
 	rows := random(9, 1100, 2)
 	write(t, path, forms[15], rows)
-	paths := make([]string, 2*openFiles)
+	paths := make([]string, 256)
 	for i := range paths {
 		paths[i] = path
 	}
 	f := open(t, paths...)
-	f.CacheBytes = 4 * shards * blockBytes
 	all := make([]Row, 0, f.Len())
 	for range paths {
 		all = append(all, rows...)
@@ -471,9 +469,11 @@ func TestConcurrent(t *testing.T) {
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(i), 2))
 			var v data.View
+			reader := f.Reader()
+			defer reader.Close()
 			for range 500 {
 				doc := r.Uint64N(f.Len())
-				err := f.View(doc, &v)
+				err := reader.View(doc, &v)
 				if want := all[doc].View; err != nil || !v.Equal(&want) {
 					failed <- fmt.Errorf("document %d: %+v, want %+v: %w", doc, v, want, err)
 					return
@@ -494,19 +494,6 @@ func TestConcurrent(t *testing.T) {
 	close(failed)
 	for err := range failed {
 		t.Error(err)
-	}
-	if n := len(f.files.entries); n != openFiles {
-		t.Errorf("%d files are open, want %d", n, openFiles)
-	}
-	for i := range f.shards {
-		if n := len(f.shards[i].blocks.entries); n > 4 {
-			t.Errorf("shard %d holds %d blocks, want 4 at most", i, n)
-		}
-	}
-	for _, h := range f.files.entries {
-		if h := h.Value.(entry[int, *handle]).value; h.users != 0 {
-			t.Errorf("a file is in use by %d after all reads", h.users)
-		}
 	}
 }
 
@@ -718,14 +705,17 @@ func BenchmarkScan(b *testing.B) {
 			perRow(b, n)
 		})
 	}
-	for _, docs := range []uint64{100_000, n} { // in the cache, and mostly not
-		b.Run(fmt.Sprint("View", docs), func(b *testing.B) {
-			r := rand.New(rand.NewPCG(1, 1))
+	for _, step := range []uint64{1, 100, n / 10} {
+		b.Run(fmt.Sprint("View", step), func(b *testing.B) {
+			reader := f.Reader()
+			defer reader.Close()
 			var v data.View
+			doc := uint64(0)
 			for b.Loop() {
-				if err := f.View(r.Uint64N(docs), &v); err != nil {
+				if err := reader.View(doc%n, &v); err != nil {
 					b.Fatal(err)
 				}
+				doc += step
 			}
 		})
 	}

@@ -220,9 +220,6 @@ func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View
 		return nil, err
 	}
 	if err := identicals(dir, cfg, d); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	if err := d.Close(); err != nil {
 		return nil, err
 	}
 	return engine.OpenDocuments(dir, splits)

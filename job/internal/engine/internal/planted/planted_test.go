@@ -60,7 +60,7 @@ func ExampleWrite() {
 		fmt.Println("document", doc, "emits keys")
 		return nil
 	})
-	fmt.Println(errors.Join(err, documents.Close(), dir.Close()))
+	fmt.Println(errors.Join(err, dir.Close()))
 	// Output:
 	// document 0 emits keys
 	// document 1 emits keys

@@ -72,13 +72,9 @@ func state() string {
 	return filepath.Join(dir, "neardup")
 }
 
-// Turns is the file whose lock a run holds while it takes slots of the cluster
-// whose master is at HOST:PORT: in the cluster's state folder or, where f is nil
-// and the cluster may be another user's, in a folder of this user.
-func (f *Fence) Turns(master string) string {
-	if f != nil {
-		return filepath.Join(f.folder, "turns.lock")
-	}
+// Turns is the file whose lock a run of this user holds while it takes slots of
+// the cluster without a fence whose master is at HOST:PORT.
+func Turns(master string) string {
 	return filepath.Join(state(), "turns", url.PathEscape(master)+".lock")
 }
 
@@ -124,7 +120,8 @@ func (f *Fence) Command(program string, args ...string) ([]string, error) {
 
 // Inside serves the way in, and at the address proxy the way out, from within the
 // namespace, until ctx ends, and of a cluster of several hosts the ways to the
-// others; own is then the HOST:PORT of the server here, else "". It brings up the
+// others; own is then the HOST:PORT of the server here, else "". Beside the master
+// it keeps the runs' turns. It brings up the
 // loopback, and keeps the servers' ports, like 45326-45400,55326-55400, from being
 // given to connections: a server that starts again would find its own taken.
 func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own string) error {
@@ -146,6 +143,15 @@ func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own str
 		return err
 	}
 	go serve(ctx, l, wayOut(ctx, folder))
+	if len(servers) > 0 && (own == "" || own == servers[0]) {
+		at, err := turnsAt(servers[0])
+		if err == nil {
+			err = serveTurns(ctx, at)
+		}
+		if err != nil {
+			return fmt.Errorf("turns: %w", err)
+		}
+	}
 	if own != "" {
 		if err := forward(ctx, log, folder, own, servers); err != nil {
 			return err

@@ -26,7 +26,7 @@ import (
 
 // Files in the state folder of a cluster of several hosts.
 const (
-	serversFile = "servers"   // HOST:PORT of each server of the cluster, a line each
+	serversFile = "servers"   // HOST:PORT of each server of the cluster, a line each, the master first
 	figuresFile = "gate.prom" // what the gate counted
 )
 
@@ -37,13 +37,19 @@ const (
 	knocks    = 16   // of a host at one gate
 )
 
-// doors are the two addresses at which gleam serves: HOST:PORT and HOST:PORT+10000.
-func doors(server string) ([]string, error) {
+// doors are the addresses at which a server is served: gleam's two, HOST:PORT and
+// HOST:PORT+10000, and the master's turns.
+func doors(server, master string) ([]string, error) {
 	at, err := netip.ParseAddrPort(server)
 	if err != nil || !at.Addr().Is4() || at.Port() > 55535 {
 		return nil, fmt.Errorf("server %q: write an IPv4 address and a port up to 55535", server)
 	}
-	return []string{server, netip.AddrPortFrom(at.Addr(), at.Port()+10_000).String()}, nil
+	all := []string{server, netip.AddrPortFrom(at.Addr(), at.Port()+10_000).String()}
+	if server == master {
+		turns, err := turnsAt(master)
+		return append(all, turns), err
+	}
+	return all, nil
 }
 
 // gate lets the cluster's hosts in, from the network to the server behind the
@@ -64,8 +70,12 @@ func openGate(ctx context.Context, log *slog.Logger, folder, own string) error {
 	if err != nil {
 		return err
 	}
+	servers, err := os.ReadFile(filepath.Join(folder, serversFile))
+	if err != nil {
+		return err
+	}
 	g := &gate{fence: &Fence{folder: folder}, ring: ring}
-	if g.doors, err = doors(own); err != nil {
+	if g.doors, err = doors(own, append(strings.Fields(string(servers)), "")[0]); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", own)
@@ -159,7 +169,7 @@ func forward(ctx context.Context, log *slog.Logger, folder, own string, servers 
 		if server == own {
 			continue
 		}
-		at, err := doors(server)
+		at, err := doors(server, servers[0])
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func (g *gated) open(log slog.Handler, serve func(net.Conn)) {
 		if err := gate.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if at, err := doors(g.own); err == nil {
+		if at, err := doors(g.own, g.own); err == nil {
 			if l, err = net.Listen("tcp", at[1]); err == nil {
 				g.door = at[1]
 				break
@@ -82,6 +82,9 @@ func (g *gated) open(log slog.Handler, serve func(net.Conn)) {
 	}
 	if l == nil {
 		t.Fatal("no free ports")
+	}
+	if err := os.WriteFile(filepath.Join(g.folder, serversFile), []byte(g.own+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -287,8 +290,13 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for server, want := range map[string]bool{"10.0.0.5:45326": true, "host:45326": false, "[::1]:45326": false, "10.0.0.5:60000": false, "10.0.0.5": false} {
-		if _, err := doors(server); (err == nil) != want {
+		if _, err := doors(server, "10.0.0.5:45326"); (err == nil) != want {
 			t.Errorf("%s: got %v", server, err)
+		}
+	}
+	for master, want := range map[string]string{"10.0.0.5:45326": "[10.0.0.5:45326 10.0.0.5:55326 10.0.0.5:45327]", "10.0.0.6:45326": "[10.0.0.5:45326 10.0.0.5:55326]"} {
+		if got, err := doors("10.0.0.5:45326", master); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("got %v, %v, want %s", got, err, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,7 +167,11 @@ func (r *Run) room(ctx context.Context, wanted int) error {
 		case slots < wanted:
 			return fmt.Errorf("%w: the flow needs %d slots at once, %d agents have %d: start more agents, or agents with more (--slots)", cluster.ErrNotReady, wanted, len(r.agents), slots)
 		case time.Since(began) > r.Stall:
-			return fmt.Errorf("%w: the flow needs %d slots at once, %d of %d are taken: wait for the other run, or restart the agents (scripts/cluster.sh restart)", cluster.ErrNotReady, wanted, used, slots)
+			taken := fmt.Sprintf("%d of %d are", used, slots)
+			if used >= slots {
+				taken = fmt.Sprintf("all %d are", slots)
+			}
+			return fmt.Errorf("%w: the flow needs %d slots at once, %s taken: wait for %s, or restart the agents (scripts/cluster.sh restart)", cluster.ErrNotReady, wanted, taken, cmp.Or(r.turn.others(), "the other run"))
 		}
 		if err := sleep(ctx, time.Second/2); err != nil {
 			return err

@@ -127,7 +127,7 @@ func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []
 		return err
 	}
 	r.fit(s)
-	if r.turn, err = takeTurn(ctx, r.Job.Log, cluster.Fence.Turns(r.Master), cluster.Slots(s), r.Stall); err != nil {
+	if r.turn, err = r.takeTurn(ctx, cluster.Slots(s)); err != nil {
 		return err
 	}
 	defer r.turn.end()

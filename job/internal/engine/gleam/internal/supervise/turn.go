@@ -5,48 +5,84 @@ package supervise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/user"
 	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
 )
 
-// turn is a flow's turn to take slots of a cluster: of the user's runs on this
-// host one has it, from before it looks for free slots until its workers stand on
-// the agents, and the master knows that the slots are taken. Two runs that
-// begin a flow at the same moment would both take the same.
+// turn is a flow's turn to take slots of a cluster: one run has it, from before it
+// looks for free slots until its workers stand on the agents, and the master knows
+// that the slots are taken. Two runs that begin a flow at the same moment would
+// both take the same.
 type turn struct {
-	lock   *flock.Flock // the kernel unlocks it with the end of the process
-	wanted int          // slots
+	order
+	wanted int // slots
+	stands bool
 }
 
-// takeTurn waits for the turn at so many slots of a cluster: for the lock of the
-// file, which nobody but the user can hold, since its folder is made for him
-// alone. It has the turn anyway after that patience: a run that hangs keeps no
-// other from its work. Where the file cannot be locked there are no turns.
-func takeTurn(ctx context.Context, log *slog.Logger, path string, wanted int, patience time.Duration) (*turn, error) {
-	t := &turn{lock: flock.New(path, flock.SetPermissions(0o644)), wanted: wanted} // root's, too, may be locked by the user
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		_, err = t.lock.TryLockContext(waiting, 100*time.Millisecond)
-	}
-	switch {
-	case ctx.Err() != nil:
-		t.end()
-		return nil, ctx.Err()
-	case err != nil && !errors.Is(err, context.DeadlineExceeded):
-		log.Warn("runs that begin a flow at the same moment may take the same slots", "error", err)
-	}
-	return t, nil
+// order is that in which runs have their turns: at the cluster's fence, of all
+// hosts; without one, of this user's on this host, who has a lock of a file.
+type order interface {
+	// Try reports whether the run has the turn, and names who has it, or slots.
+	Try() (mine bool, holder string, err error)
+	Stand()       // gives the turn to the next one
+	Close() error // and what there is to be known of the run
 }
 
-// look ends the turn once all of the flow's workers have reported.
+var (
+	_ order = (*fence.Place)(nil)
+	_ order = (*lock)(nil)
+)
+
+// takeTurn waits for the turn at so many slots of the master's cluster. A run has
+// it anyway after that patience: one that hangs keeps no other from its work. Where
+// there is no order there are no turns.
+func (r *Run) takeTurn(ctx context.Context, wanted int) (*turn, error) {
+	who := owner(r.Job.Dir.Path())
+	if cluster.Fence == nil {
+		return takeTurn(ctx, r.Job.Log, newLock(fence.Turns(r.Master), who), wanted, r.Stall)
+	}
+	place, err := cluster.Fence.Queue(ctx, r.Master, who)
+	if err != nil {
+		return takeTurn(ctx, r.Job.Log, none{err}, wanted, r.Stall)
+	}
+	return takeTurn(ctx, r.Job.Log, place, wanted, r.Stall)
+}
+
+func takeTurn(ctx context.Context, log *slog.Logger, by order, wanted int, patience time.Duration) (*turn, error) {
+	const quiet = 2 * time.Second // it is not worth telling of
+	t := &turn{order: by, wanted: wanted}
+	told := ""
+	for began := time.Now(); ; {
+		mine, holder, err := t.Try()
+		waited := time.Since(began)
+		switch {
+		case mine || waited > patience:
+			return t, nil
+		case err != nil:
+			log.Warn("runs that begin a flow at the same moment may take the same slots", "error", err)
+			return t, nil
+		case waited > quiet && holder != told:
+			told = holder
+			log.Info("waiting for "+holder, "at most", patience)
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			t.end()
+			return nil, err
+		}
+	}
+}
+
+// look gives the turn to the next run once all of the flow's workers have reported.
 func (t *turn) look(all []attempt.Progress) {
 	workers := 0
 	for _, p := range all {
@@ -54,9 +90,71 @@ func (t *turn) look(all []attempt.Progress) {
 			workers++
 		}
 	}
-	if workers >= t.wanted {
-		t.end()
+	if workers >= t.wanted && !t.stands {
+		t.stands = true
+		t.Stand()
 	}
 }
 
-func (t *turn) end() { _ = t.lock.Close() } // nothing was written
+func (t *turn) end() { _ = t.Close() } // nothing was written
+
+// others names who is known to have slots, or the turn at them, "" if nobody is.
+func (t *turn) others() string {
+	_, holder, _ := t.Try() // with an error nobody is known
+	return holder
+}
+
+// owner names a run: its user, host and directory.
+func owner(dir string) string {
+	name := fmt.Sprintf("user %d", os.Getuid())
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, _ := os.Hostname() // the user and the folder say enough
+	if path, err := filepath.Abs(dir); err == nil {
+		dir = path
+	}
+	return fmt.Sprintf("%s on %s (%s)", name, host, dir)
+}
+
+// lock is a file whose lock nobody but the user can hold, since its folder is made
+// for him alone; the file names the run that does.
+type lock struct {
+	*flock.Flock // the kernel unlocks it with the end of the process
+	name         string
+}
+
+func newLock(path, name string) *lock {
+	return &lock{flock.New(path, flock.SetPermissions(0o644)), name} // root's, too, may be locked by the user
+}
+
+func (l *lock) Try() (mine bool, holder string, err error) {
+	if l.Locked() {
+		return true, "", nil
+	}
+	if err := os.MkdirAll(filepath.Dir(l.Path()), 0o700); err != nil {
+		return false, "", err
+	}
+	if mine, err = l.TryLock(); err != nil {
+		return false, "", err
+	}
+	if mine {
+		_ = os.WriteFile(l.Path(), []byte(l.name), 0o644) // for others' logs
+		return true, "", nil
+	}
+	text, err := os.ReadFile(l.Path())
+	info, serr := os.Stat(l.Path())
+	if err = errors.Join(err, serr); err != nil {
+		return false, "", err
+	}
+	return false, fmt.Sprintf("the run of %s since %s", text, info.ModTime().Format(time.RFC3339)), nil
+}
+
+func (l *lock) Stand() { _ = l.Close() } // nothing was written through it
+
+// none is the order where there is none.
+type none struct{ err error }
+
+func (n none) Try() (bool, string, error) { return false, "", n.err }
+func (none) Stand()                       {}
+func (none) Close() error                 { return nil }

@@ -1,0 +1,25 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+)
+
+// Expand lists the splits of the inputs as source.Expand does. Run directories
+// and libraries in their folders are left out: who writes runs beside the dump,
+// or into it, does not read them the next time.
+func Expand(inputs []string, in config.Input, ignored func(path string)) ([]data.Split, error) {
+	return source.Expand(inputs, source.ExpandOptions{Format: in.Format, Encoding: in.Encoding, SplitBytes: in.SplitBytes, Ignored: ignored, Skip: isOwn})
+}
+
+// isOwn reports whether a folder is a run directory or a library.
+func isOwn(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, library.ManifestFile))
+	return err == nil || rundir.Is(folder)
+}
