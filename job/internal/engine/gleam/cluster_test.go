@@ -81,7 +81,7 @@ type testCluster struct {
 	masterP *exec.Cmd
 	agents  []*exec.Cmd
 	places  []place
-	hung    bool // an agent did, and went on: the launcher of a check that was given up may reach it then
+	hung    bool // an agent did, and went on: the launcher of a check that was given up, or its folder alone, may reach it then
 }
 
 // place is where an agent stands.
@@ -322,13 +322,14 @@ func (c *testCluster) remains(run string) string {
 	}
 	for _, p := range c.places {
 		if c.hung {
-			launchers, _ := filepath.Glob(filepath.Join(p.dir, "*", attempt.Shipped))
-			for _, path := range launchers {
-				_, _ = os.Remove(path), os.Remove(filepath.Dir(path)) // if nothing else is there
+			folders, _ := filepath.Glob(filepath.Join(p.dir, "*"))
+			for _, folder := range folders {
+				_, _ = os.Remove(filepath.Join(folder, attempt.Shipped)), os.Remove(folder) // if nothing else is there
 			}
 		}
 		if files, _ := filepath.Glob(filepath.Join(p.dir, "*")); len(files) > 0 {
-			return fmt.Sprintf("files %q", files)
+			within, _ := filepath.Glob(filepath.Join(p.dir, "*", "*"))
+			return fmt.Sprintf("files %q", append(files, within...))
 		}
 	}
 	if run != "" {
