@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/zeebo/xxh3"
@@ -122,10 +124,22 @@ func InUse(path string) (bool, error) {
 // sweep removes what a killed process left: spilled data, and files that have
 // not got their final name.
 func (d *Dir) sweep() error {
-	if err := os.RemoveAll(d.Path(Scratch)); err != nil {
+	if err := RemoveAll(d.Path(Scratch)); err != nil {
 		return err
 	}
 	return d.Tidy(nil)
+}
+
+// RemoveAll removes a scratch folder. Workers of a process that was killed write
+// there until they notice its end: a folder that fills anew is removed again.
+func RemoveAll(path string) error {
+	const patience = 20 * time.Second
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := os.RemoveAll(path)
+		if !errors.Is(err, syscall.ENOTEMPTY) || time.Since(began) > patience {
+			return err
+		}
+	}
 }
 
 // Tidy removes the files that killed workers left without a final name. None
@@ -175,7 +189,7 @@ func (d *Dir) Close() error {
 	if d.lock == nil {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(d.Path(Scratch)), d.lock.Unlock())
+	return errors.Join(RemoveAll(d.Path(Scratch)), d.lock.Unlock())
 }
 
 // Path joins names to the run directory's path.

@@ -8,7 +8,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/neardup/neardup/data"
 )
@@ -81,6 +83,31 @@ func TestOpenSweeps(t *testing.T) {
 	}
 	if err := left.Abort(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOpenWhileWorkersWrite opens the run of a killed process, whose workers
+// write into its scratch folder for a while.
+func TestOpenWhileWorkersWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	if err := open(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	var workers sync.WaitGroup
+	for worker := range 4 {
+		folder := filepath.Join(path, Scratch, "attempt", fmt.Sprint(worker))
+		workers.Go(func() {
+			for began, n := time.Now(), 0; time.Since(began) < time.Second/2; n++ {
+				_ = os.MkdirAll(folder, 0o755) // it is being removed
+				_ = os.WriteFile(filepath.Join(folder, fmt.Sprint(n)), nil, 0o644)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	d := open(t, path)
+	workers.Wait()
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -136,7 +136,7 @@ func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []
 	}
 	s.Agents = r.agents
 	r.dir = attempt.Dir(filepath.Join(s.Run, rundir.Scratch, fmt.Sprintf("gleam-%016x", s.Attempt)))
-	defer func() { err = errors.Join(err, os.RemoveAll(string(r.dir))) }()
+	defer func() { err = errors.Join(err, rundir.RemoveAll(string(r.dir))) }()
 	if err := r.lay(s); err != nil {
 		return err
 	}
