@@ -307,6 +307,10 @@ func (c *testCluster) left(run string) {
 		}
 	}
 	c.t.Errorf("left behind: %s", what)
+	for i := range c.agents { // one may have ended by itself
+		text, err := os.ReadFile(filepath.Join(c.dir, fmt.Sprintf("agent-%d.log", i)))
+		c.t.Logf("agent %d logged last: %s (%v)", i, text[max(0, len(text)-4096):], err)
+	}
 }
 
 func (c *testCluster) remains(run string) string {
