@@ -75,10 +75,10 @@ func load(file []byte) (*Dictionary, error) {
 // plain returns a dictionary of the first words of m, as they are without a user
 // dictionary. It has no characters nor trie yet.
 func plain(m *model.Model, words int) *Dictionary {
-	d := &Dictionary{base: m, tags: slices.Clone(m.Tags), idf: m.IDF[:words], stop: make([]bool, words)}
+	d := &Dictionary{base: m, tags: slices.Clone(m.Tags), idf: m.IDF[:words], tag: make([]uint16, words), stop: make([]bool, words)}
 	d.costs = append(make([]float64, 0, words+1), math.Inf(1))
 	for id, w := range m.Weight[:words] {
-		d.costs, d.tag = append(d.costs, -w), append(d.tag, uint16(m.Tag[id]))
+		d.costs, d.tag[id] = append(d.costs, -w), uint16(m.Tag[id])
 	}
 	for _, id := range m.Stop {
 		if int(id) < words {
