@@ -17,7 +17,7 @@ type join[F Fingerprint] struct {
 	workers int
 	simd    bool
 	done    func(tables int64)
-	work    []F // as long as the list, or nil: allocated when needed
+	work    []F // of route
 	emit    func(worker int) func(a, b *F, distance int)
 }
 
@@ -33,7 +33,7 @@ func (j *join[F]) run(values []F) error {
 		idle <- &comparer[F]{ctx: j.ctx, k: j.k, simd: j.simd, emit: j.emit(w), working: &working, idle: idle}
 	}
 	for t := range j.plan.tables {
-		list, bounds, free := j.route(values, t)
+		list, bounds, free := route(values, &j.plan.tables[t], j.workers, &j.work)
 		var next atomic.Int64
 		for range j.workers {
 			c := <-idle
@@ -53,21 +53,22 @@ func (j *join[F]) run(values []F) error {
 	return nil
 }
 
-// route brings values to the buckets of table t; fingerprints of one block
-// value are in one bucket, in which all agree outside the free bits.
-func (j *join[F]) route(values []F, t int) (list []F, bounds []int, free Uint128) {
+// route brings values to the buckets of a table; fingerprints of one block value
+// are in one bucket, in which all agree outside the free bits. It takes work,
+// which it makes where there is none.
+func route[F Fingerprint](values []F, tb *table, workers int, work *[]F) (list []F, bounds []int, free Uint128) {
 	lead := min(bits.Len(uint(len(values)/bucketTarget)), 14)
-	tb := &j.plan.tables[t]
 	if lead == 0 || tb.block.isZero() {
 		return values, []int{0, len(values)}, everything
 	}
-	if j.work == nil {
-		j.work = make([]F, len(values))
+	if cap(*work) < len(values) {
+		*work = make([]F, len(values))
 	}
+	list = (*work)[:len(values)]
 	by, _ := newSpread(tb.block, everything, lead, bucketHash)
 	if free = everything; by.mul != bucketHash { // a number for each value of the block
 		free = tb.block.not()
 	}
-	bounds = newPartition(values, 1<<lead, j.workers, bySpread[F](by)).scatter(j.work, nil, nil)
-	return j.work[:len(values)], bounds, free
+	bounds = newPartition(values, 1<<lead, workers, bySpread[F](by)).scatter(list, nil, nil)
+	return list, bounds, free
 }
