@@ -23,27 +23,17 @@ func (d *decider) represent(ctx context.Context) error {
 			}
 		}
 	}
-	if err := d.choose(ctx, keepRule(d.run.config.Clusters.Keep)); err != nil {
+	if err := d.choose(ctx, d.run.config.Clusters.Keep); err != nil {
 		return err
 	}
 	d.inherit()
 	return nil
 }
 
-func keepRule(name string) reducer.Keep {
-	switch name {
-	case config.KeepLongest, config.KeepRank:
-		return reducer.KeepLargest
-	case config.KeepEarliest:
-		return reducer.KeepLeast
-	}
-	return reducer.KeepFirst
-}
-
 // choose chooses which of the copies represents them.
-func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
+func (d *decider) choose(ctx context.Context, rule string) error {
 	d.keepers = slices.Repeat([]uint32{noDocument}, len(d.copies))
-	if rule == reducer.KeepFirst {
+	if rule == config.KeepFirst {
 		for i, l := range slices.Backward(d.copies) {
 			d.keepers[l] = uint32(i)
 		}
@@ -54,7 +44,9 @@ func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
 		i, _ := d.indices(task)
 		return d.documents.Scan(d.documents.First(task), d.documents.First(task+1), views.Keep, func(doc uint64, r *views.Row) error {
 			if d.matched.Has(doc) {
-				values[i] = r.Keep
+				if values[i] = r.Keep; rule == config.KeepEarliest {
+					values[i] = -r.Keep
+				}
 				i++
 			}
 			return nil
@@ -63,7 +55,7 @@ func (d *decider) choose(ctx context.Context, rule reducer.Keep) error {
 	for i, l := range d.copies {
 		c := reducer.Candidate{Doc: uint32(i), Value: values[i]}
 		if have := d.keepers[l]; have != noDocument {
-			c = reducer.Keeper(rule, []reducer.Candidate{{Doc: have, Value: values[have]}, c})
+			c = reducer.Keeper([]reducer.Candidate{{Doc: have, Value: values[have]}, c})
 		}
 		d.keepers[l] = c.Doc
 	}

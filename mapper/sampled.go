@@ -94,7 +94,7 @@ func (s *Sampled) Each(c *SampledCounter, v *Verifier, unit uint32, visit func(o
 // least and at most so many keys in common.
 func (v *Verifier) sampledAlike(u *Units, a, b uint32, least, most int) bool {
 	x, y := u.lengths[a], u.lengths[b]
-	parts := v.rule.parts(x, y, differSketches(&u.sketches[a], &u.sketches[b]))
-	need := sketch.NeededKeys(u.sampleOf(a), u.sampleOf(b), int(x), int(y), parts)
-	return least >= need || most >= need && sketch.AlikeSamples(u.sampleOf(a), u.sampleOf(b), int(x), int(y), parts)
+	edited := v.rule.ordered(x, y, differSketches(&u.sketches[a], &u.sketches[b]))
+	need := sketch.NeededKeys(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited)
+	return least >= need || most >= need && sketch.AlikeSamples(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited)
 }

@@ -54,16 +54,7 @@ func (r *Rule) sampled(a, b *data.View) bool {
 // alike reports whether the samples of two texts of those lengths, whose sketches
 // differ in so many bits, are so.
 func (r *Rule) alike(a, b []byte, x, y uint32, differ int) bool {
-	return sketch.AlikeSamples(a, b, int(x), int(y), r.parts(x, y, differ))
-}
-
-// parts is how much samples of two texts of those lengths, whose sketches differ
-// in so many bits, share if they are alike.
-func (r *Rule) parts(x, y uint32, differ int) int {
-	if r.ordered(x, y, differ) {
-		return sketch.EditedParts
-	}
-	return sketch.ContainedParts
+	return sketch.AlikeSamples(a, b, int(x), int(y), r.ordered(x, y, differ))
 }
 
 // ordered reports whether two texts of those lengths, whose sketches differ in so
@@ -86,7 +77,6 @@ type Verifier struct {
 	rule   Rule
 	differ int // bits of the sketches beyond which the verdict is no
 	short  sketch.Short
-	align  sketch.Alignment
 	a, b   []rune
 	x, y   []uint64
 
@@ -342,7 +332,7 @@ func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited)
 	length := min(x.Length, y.Length)
 	verdict, edited := v.rule.Settle(jaccard, length), sketch.Edited{}
 	if verdict.Open {
-		verdict, edited = v.rule.Order(&v.align, x.Letters, y.Letters, jaccard, length)
+		verdict, edited = v.rule.Order(&v.short, x.Letters, y.Letters, jaccard, length)
 	}
 	switch limit := v.rule.Containment; {
 	case verdict.Same:

@@ -146,45 +146,17 @@ func Centred(nodes []uint32, weights []int, edges [][2]uint32) []uint32 {
 	return centres
 }
 
-// Keep is a rule that chooses the document of a cluster that stays.
-type Keep int
-
-const (
-	// KeepFirst keeps the earliest of the input.
-	KeepFirst Keep = iota
-	// KeepLargest keeps the highest value; a document without one comes last.
-	KeepLargest
-	// KeepLeast keeps the lowest value; a document without one comes last.
-	KeepLeast
-)
-
 // Candidate is a document as a keep rule sees it.
 type Candidate struct {
 	Doc   uint32
-	Value float64 // length, date or rank; NaN: none
+	Value float64 // the highest stays: a length or a rank, an early date with its sign turned; NaN: none
 }
 
-// Keeper returns the candidate that stays, ties to the smaller document; the
-// order of the candidates does not matter. Candidates must not be empty.
-func Keeper(rule Keep, candidates []Candidate) Candidate {
-	best := candidates[0]
-	for _, c := range candidates[1:] {
-		if rule.prefers(c, best) {
-			best = c
-		}
-	}
-	return best
-}
-
-func (k Keep) prefers(a, b Candidate) bool {
-	aNone, bNone := a.Value != a.Value, b.Value != b.Value
-	switch {
-	case k == KeepFirst || aNone && bNone || a.Value == b.Value:
-		return a.Doc < b.Doc
-	case aNone || bNone:
-		return bNone
-	case k == KeepLargest:
-		return a.Value > b.Value
-	}
-	return a.Value < b.Value
+// Keeper returns the candidate that stays: the one of the highest value, those
+// without one last, ties to the smaller document; the order of the candidates
+// does not matter. Candidates must not be empty.
+func Keeper(candidates []Candidate) Candidate {
+	return slices.MaxFunc(candidates, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(b.Doc, a.Doc)) // NaN is less than any number
+	})
 }

@@ -115,7 +115,7 @@ func Dedup(texts []string) ([]Group, error) {
 		if len(of) < 2 {
 			continue
 		}
-		g := Group{Keep: int(reducer.Keeper(reducer.KeepLargest, of).Doc)}
+		g := Group{Keep: int(reducer.Keeper(of).Doc)}
 		for _, c := range of {
 			g.Texts = append(g.Texts, int(c.Doc))
 		}

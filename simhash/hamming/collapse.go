@@ -3,7 +3,6 @@ package hamming
 import (
 	"fmt"
 	"math/bits"
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -16,8 +15,6 @@ type Set[F Fingerprint] struct {
 	docs   []uint32 // document numbers in order of (value, number)
 	starts []uint32 // the members of value i are docs[starts[i]:starts[i+1]]; nil: docs[i] alone
 	dir    directory
-
-	spare atomic.Pointer[[]F] // memory the sort no longer needs; the first join takes it
 }
 
 // Collapse builds the Set of fps, in which the index is the document number.
@@ -69,7 +66,6 @@ func Collapse[F Fingerprint](fps []F, opt Options) (*Set[F], error) {
 // first has how many distinct ones come before each.
 func (s *Set[F]) compact(bounds []int, first []uint32, workers int) {
 	sorted, m := s.values, int(first[len(first)-1])
-	s.spare.Store(&sorted)
 	s.values, s.starts = make([]F, m), make([]uint32, m+1)
 	s.starts[m] = uint32(len(sorted))
 	each(workers, len(bounds)-1, func() func(int) {

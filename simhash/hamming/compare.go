@@ -3,8 +3,6 @@ package hamming
 import (
 	"context"
 	"math/bits"
-	"slices"
-	"sync"
 )
 
 // A scope says what the fingerprints at hand have in common: they agree on one
@@ -46,9 +44,6 @@ type comparer[F Fingerprint] struct {
 	emit   func(a, b *F, distance int)
 	levels [maxDepth + 1]level[F]
 	hits   [4096]hit
-
-	idle    chan *comparer[F] // others, that a large group may be given; nil: none
-	working *sync.WaitGroup   // of them all
 }
 
 // level is the workspace of one depth of recursion.
@@ -152,24 +147,7 @@ func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth i
 		if c.ctx.Err() != nil {
 			return
 		}
-		if len(values) < 4*largeGroup || !c.give(values, *f) {
-			c.split(values, *f, depth+1)
-		}
-	}
-}
-
-// give has an idle worker split a group, if there is one.
-func (c *comparer[F]) give(values []F, f scope) bool {
-	select {
-	case other := <-c.idle:
-		values = slices.Clone(values)
-		c.working.Go(func() {
-			other.split(values, f, 0)
-			c.idle <- other
-		})
-		return true
-	default:
-		return false
+		c.split(values, *f, depth+1)
 	}
 }
 

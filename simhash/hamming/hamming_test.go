@@ -222,7 +222,7 @@ func TestBorder(t *testing.T) {
 }
 
 // skewed has a hot segment, a dense ball and identical fingerprints, with
-// groups large enough to be split again and given to other workers.
+// groups large enough to be split again.
 func skewed() []uint64 {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var fps []uint64

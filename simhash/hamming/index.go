@@ -75,7 +75,6 @@ func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], err
 	if err != nil {
 		return nil, err
 	}
-	s.spare.Store(nil)
 	size := int64(unsafe.Sizeof(*new(F)))
 	n := int64(max(s.Len(), 1))
 	ix := &Index[F]{set: s, k: k, simd: o.simd(), room: max(indexKeyBytes/8*size*n, indexBytes)}

@@ -11,7 +11,8 @@ import (
 // bucket of a table at a time ([Joiner.Bucket]) or a group that shares a
 // segment key ([Joiner.Within]). It must not be used concurrently.
 type Joiner[F Fingerprint] struct {
-	c comparer[F]
+	c    comparer[F]
+	work []F // of route
 }
 
 // NewJoiner returns a Joiner.
@@ -33,7 +34,10 @@ func (j *Joiner[F]) Bucket(plan *Plan, t int, values []F, visit func(a, b F, dis
 		return nil
 	}
 	j.c.emit = func(a, b *F, distance int) { visit(*a, *b, distance) }
-	j.c.bucket(plan, t, values, everything)
+	list, bounds, free := route(values, &plan.tables[t], 1, &j.work)
+	for b, end := range bounds[1:] {
+		j.c.bucket(plan, t, list[bounds[b]:end], free)
+	}
 	return nil
 }
 

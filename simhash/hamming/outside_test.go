@@ -78,9 +78,11 @@ func outside[F hamming.Fingerprint](t *testing.T, prints []F, k int, distance fu
 			}
 		}
 		var mu sync.Mutex
+		near := 0
 		err = set.Pairs(context.Background(), k, o, func(_ int, i, j uint32, d int) {
 			mu.Lock()
 			defer mu.Unlock()
+			near++
 			for _, a := range set.Members(int(i)) {
 				for _, b := range set.Members(int(j)) {
 					add(a, b, d)
@@ -92,6 +94,9 @@ func outside[F hamming.Fingerprint](t *testing.T, prints []F, k int, distance fu
 		}
 		if len(found) != len(want) {
 			t.Errorf("%d workers: %d pairs, want %d", workers, len(found), len(want))
+		}
+		if got := joined(t, set, k); got != near {
+			t.Errorf("%d pairs by buckets, want %d", got, near)
 		}
 		index, err := hamming.NewIndex(prints, k, o)
 		if err != nil {
@@ -107,4 +112,25 @@ func outside[F hamming.Fingerprint](t *testing.T, prints []F, k int, distance fu
 			t.Errorf("%d workers: %d pairs by the index, want %d", workers, probed, len(want))
 		}
 	}
+}
+
+// joined is how many pairs a Joiner finds of all values as one bucket of each
+// table.
+func joined[F hamming.Fingerprint](t *testing.T, set *hamming.Set[F], k int) (pairs int) {
+	t.Helper()
+	plan, err := hamming.ChoosePlan(64, k, set.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]F, set.Len())
+	for i := range values {
+		values[i] = set.Value(i)
+	}
+	joiner := hamming.NewJoiner[F]()
+	for table := range plan.Tables() {
+		if err := joiner.Bucket(plan, table, values, func(_, _ F, _ int) { pairs++ }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pairs
 }

@@ -3,6 +3,7 @@ package hamming
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 )
 
 // Pairs calls visit for every unordered pair of distinct fingerprints whose
@@ -18,25 +19,34 @@ func (s *Set[F]) Pairs(ctx context.Context, k int, opt Options, visit func(worke
 	if err := ctx.Err(); err != nil || k == 0 || len(s.values) < 2 {
 		return err
 	}
-	var work []F
-	if p := s.spare.Swap(nil); p != nil {
-		work = *p
-	}
-	j := join[F]{ctx: ctx, plan: plan, k: k, workers: opt.workers(), simd: opt.simd(), work: work, done: func(int64) {}}
+	done := func(int64) {}
 	if opt.Pass != nil {
-		j.done = opt.Pass(int64(len(plan.tables)))
+		done = opt.Pass(int64(len(plan.tables)))
 	}
-	batches := make([]*batch[F], j.workers)
+	batches := make([]*batch[F], opt.workers())
+	comparers := make([]*comparer[F], len(batches))
 	for w := range batches {
 		batches[w] = &batch[F]{set: s, visit: func(x, y uint32, distance int) { visit(w, x, y, distance) }}
+		comparers[w] = &comparer[F]{ctx: ctx, k: k, simd: opt.simd(), emit: batches[w].add}
 	}
-	j.emit = func(worker int) func(a, b *F, distance int) { return batches[worker].add }
-	err = j.run(s.values)
+	var work []F
+	for t := range plan.tables {
+		list, bounds, free := route(s.values, &plan.tables[t], len(batches), &work)
+		var started atomic.Int64
+		each(len(batches), len(bounds)-1, func() func(int) {
+			c := comparers[started.Add(1)-1]
+			return func(b int) {
+				if ctx.Err() == nil {
+					c.bucket(plan, t, list[bounds[b]:bounds[b+1]], free)
+				}
+			}
+		})
+		done(1)
+	}
 	for _, b := range batches {
 		b.flush()
 	}
-	s.spare.Store(&j.work)
-	return err
+	return ctx.Err()
 }
 
 // A batch holds pairs of fingerprints whose indices are yet to be looked up.

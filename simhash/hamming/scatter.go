@@ -1,6 +1,7 @@
 package hamming
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -128,4 +129,28 @@ func (p *partition[F]) scatter(out []F, names, named []uint32) []int {
 		}
 	})
 	return bounds
+}
+
+// bucketTarget is the number of fingerprints a bucket should have: with the
+// copy a key makes of them they stay in a core's second-level cache.
+const bucketTarget = 32 << 10
+
+// route brings values to the buckets of a table; fingerprints of one block value
+// are in one bucket, in which all agree outside the free bits. It takes work,
+// which it makes where there is none.
+func route[F Fingerprint](values []F, tb *table, workers int, work *[]F) (list []F, bounds []int, free Uint128) {
+	lead := min(bits.Len(uint(len(values)/bucketTarget)), 14)
+	if lead == 0 || tb.block.isZero() {
+		return values, []int{0, len(values)}, everything
+	}
+	if cap(*work) < len(values) {
+		*work = make([]F, len(values))
+	}
+	list = (*work)[:len(values)]
+	by, _ := newSpread(tb.block, everything, lead, bucketHash)
+	if free = everything; by.mul != bucketHash { // a number for each value of the block
+		free = tb.block.not()
+	}
+	bounds = newPartition(values, 1<<lead, workers, bySpread[F](by)).scatter(list, nil, nil)
+	return list, bounds, free
 }

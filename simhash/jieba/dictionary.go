@@ -17,9 +17,6 @@ import (
 //go:embed model.bin
 var embedded []byte
 
-// errModel is returned when the embedded model is damaged.
-var errModel = model.ErrDamaged
-
 // Dictionary is the words a Cutter knows, with their weights, and the hidden
 // Markov model for the words nobody listed. It is immutable and safe for
 // concurrent use.
@@ -28,6 +25,7 @@ var errModel = model.ErrDamaged
 // dictionary, the most frequent first, these are the words only its idf and
 // stop word lists have: Cut does not prefer them, but they may come out of it.
 type Dictionary struct {
+	base  *model.Model     // as it is with jieba's sample user dictionary
 	runes []rune           // by character code
 	bmp   *[1 << 16]uint16 // character code by character, CodeUnknown for none
 	rest  map[rune]uint16  // the same beyond the basic multilingual plane
@@ -37,33 +35,17 @@ type Dictionary struct {
 	characters []character // by code
 	joins      []uint8     // by code: 1 if the character can be part of an unlisted word
 	kinds      kinds
+	emit       [][model.States]float64 // by code
 
-	start [model.States]float64
-	trans [model.States][model.States]float64
-	emit  [][model.States]float64 // by code
+	text string   // the words, one after the other
+	ends []uint32 // by ID: where the word ends in text
+	tags []string
+	tag  []uint16 // by ID
+	idf  []uint16 // by ID: index into base.IDFs plus 1, 0 for none
+	stop []bool   // by ID
 
-	text    string   // the words, one after the other
-	ends    []uint32 // by ID: where the word ends in text
-	tags    []string
-	tag     []uint16 // by ID
-	idfs    []float64
-	idf     []uint16 // by ID: index into idfs plus 1, 0 for none
-	meanIDF float64
-	stop    []bool // by ID
-
-	freqSum float64
-	median  float64
-	min     float64
-	words   int // without the new words of the user dictionary
-	user    []UserWord
-	covered []covered
-}
-
-// covered is what a user word took the place of.
-type covered struct {
-	id   int32
-	cost float64
-	tag  uint16
+	words int // without the new words of the user dictionary
+	user  []UserWord
 }
 
 // Default returns the dictionary and the model gojieba v1.4.7 uses, its sample
@@ -76,41 +58,13 @@ func load(file []byte) (*Dictionary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jieba: %w", err)
 	}
-	words := len(m.Weight)
-	d := &Dictionary{
-		nodes:   m.Nodes,
-		costs:   costs(m.Weight),
-		min:     m.Min,
-		start:   m.Start,
-		trans:   m.Trans,
-		emit:    m.Emit,
-		tags:    m.Tags,
-		tag:     make([]uint16, words),
-		idfs:    m.IDFs,
-		idf:     m.IDF,
-		meanIDF: m.MeanIDF,
-		stop:    make([]bool, words),
-		freqSum: m.FreqSum,
-		median:  m.Median,
-		words:   words - m.New,
-	}
+	d := plain(m, len(m.Weight))
+	d.nodes, d.emit, d.words = m.Nodes, m.Emit, len(m.Weight)-m.New
 	d.number(m.Runes)
-	if err := d.spell(); err != nil {
-		return nil, err
-	}
-	for id, t := range m.Tag {
-		d.tag[id] = uint16(t)
-	}
-	for _, id := range m.Stop {
-		d.stop[id] = true
-	}
+	d.spell()
 	for _, u := range m.User {
-		w := UserWord{Text: u.Text, Weight: int(u.Freq), Tag: u.Tag}
-		id, ok := d.Lookup([]byte(w.Text))
-		if err := w.check(); err != nil || !ok {
-			return nil, fmt.Errorf("jieba: %w: user word %q", errModel, w.Text)
-		}
-		if err := d.use(id, w); err != nil {
+		id, _ := d.Lookup([]byte(u.Text))
+		if err := d.use(id, u); err != nil {
 			return nil, err
 		}
 	}
@@ -118,23 +72,27 @@ func load(file []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// costs returns the costs of words by ID+1.
-func costs(weights []float64) []float64 {
-	costs := append(make([]float64, 0, len(weights)+1), math.Inf(1))
-	for _, w := range weights {
-		costs = append(costs, -w)
+// plain returns a dictionary of the first words of m, as they are without a user
+// dictionary. It has no characters nor trie yet.
+func plain(m *model.Model, words int) *Dictionary {
+	d := &Dictionary{base: m, tags: slices.Clone(m.Tags), idf: m.IDF[:words], tag: make([]uint16, words), stop: make([]bool, words)}
+	d.costs = append(make([]float64, 0, words+1), math.Inf(1))
+	for id, w := range m.Weight[:words] {
+		d.costs, d.tag[id] = append(d.costs, -w), uint16(m.Tag[id])
 	}
-	return costs
+	for _, id := range m.Stop {
+		if int(id) < words {
+			d.stop[id] = true
+		}
+	}
+	return d
 }
 
 // use makes word id the user word u.
 func (d *Dictionary) use(id int32, u UserWord) error {
-	if int(id) < d.words {
-		d.covered = append(d.covered, covered{id, d.costs[id+1], d.tag[id]})
-	}
-	d.costs[id+1] = -d.median
+	d.costs[id+1] = -d.base.Median
 	if u.Weight > 0 {
-		d.costs[id+1] = -model.LogRatio(float64(u.Weight), d.freqSum)
+		d.costs[id+1] = -model.LogRatio(float64(u.Weight), d.base.FreqSum)
 	}
 	tag := slices.Index(d.tags, u.Tag)
 	if tag < 0 {
@@ -160,7 +118,7 @@ func (d *Dictionary) weigh() {
 		value := d.nodes[code].Value()
 		c.cost, c.word = d.costs[value], newWord(value, 1)
 		if math.IsInf(c.cost, 1) {
-			c.cost = -d.min
+			c.cost = -d.base.Min
 		}
 		if uint16(code)-1 < model.LastSeparator {
 			c.word |= separates
@@ -196,7 +154,7 @@ func (d *Dictionary) number(runes []rune) {
 }
 
 // spell sets the texts of the words from the trie.
-func (d *Dictionary) spell() error {
+func (d *Dictionary) spell() {
 	slots := model.Slots(d.nodes, len(d.costs)-1)
 	parents := model.Parents(d.nodes)
 	d.ends = make([]uint32, len(slots))
@@ -204,17 +162,13 @@ func (d *Dictionary) spell() error {
 	text.Grow(9 * len(slots))
 	var codes []uint16
 	for id, slot := range slots {
-		var ok bool
-		if codes, ok = model.AppendCodes(codes[:0], d.nodes, parents, slot); !ok {
-			return fmt.Errorf("jieba: %w: word %d is not in the trie", errModel, id)
-		}
+		codes = model.AppendCodes(codes[:0], d.nodes, parents, slot)
 		for _, c := range codes {
 			text.WriteRune(d.runes[c])
 		}
 		d.ends[id] = uint32(text.Len())
 	}
 	d.text = text.String()
-	return nil
 }
 
 // Code returns the number that stands for a character in CutCodes: one above
@@ -276,11 +230,11 @@ func (d *Dictionary) IDF(id int32) (float64, bool) {
 	if uint(id) >= uint(len(d.idf)) || d.idf[id] == 0 {
 		return 0, false
 	}
-	return d.idfs[d.idf[id]-1], true
+	return d.base.IDFs[d.idf[id]-1], true
 }
 
 // MeanIDF returns the mean of all inverse document frequencies.
-func (d *Dictionary) MeanIDF() float64 { return d.meanIDF }
+func (d *Dictionary) MeanIDF() float64 { return d.base.MeanIDF }
 
 // Tag returns the part of speech of a word in ICTCLAS's notation, such as "n"
 // or "ns", and "" if the dictionary has none.

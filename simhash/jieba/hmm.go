@@ -102,8 +102,9 @@ func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32) []Word {
 		s = model.S
 	)
 	d := c.d
-	t, emit := &d.trans, &d.emit[codes[0]]
-	pb, pe, pm, ps := d.start[b]+emit[b], d.start[e]+emit[e], d.start[m]+emit[m], d.start[s]+emit[s]
+	t, emit := &d.base.Trans, &d.emit[codes[0]]
+	start := &d.base.Start
+	pb, pe, pm, ps := start[b]+emit[b], start[e]+emit[e], start[m]+emit[m], start[s]+emit[s]
 	if len(codes) == 2 {
 		// Most runs: the state of the last character says it all, and the way
 		// to E is from B or M, to S from E or S.

@@ -15,19 +15,16 @@ import (
 )
 
 // UserWord is a word of a user dictionary.
-type UserWord struct {
-	Text   string
-	Weight int    // its frequency; 0 for the median weight of jieba's dictionary
-	Tag    string // part of speech, may be empty
-}
+type UserWord = model.UserWord
 
-// maxWordLength is the number of characters of the longest possible word.
-const maxWordLength = model.MaxWordLength
+// maxWordLength is the number of characters of the longest possible word,
+// cppjieba's MAX_WORD_LENGTH.
+const maxWordLength = 512
 
 // errUserWord is returned for a user word that no text could contain.
 var errUserWord = errors.New("impossible user word")
 
-func (u UserWord) check() error {
+func check(u UserWord) error {
 	n := utf8.RuneCountInString(u.Text)
 	switch {
 	case n == 0:
@@ -65,7 +62,7 @@ func ParseUserWords(r io.Reader) ([]UserWord, error) {
 		}
 		u, err := parseUserWord(line)
 		if err == nil {
-			err = u.check()
+			err = check(u)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("jieba: user dictionary line %d: %w", n, err)
@@ -106,24 +103,12 @@ func (d *Dictionary) UserWords() []UserWord { return slices.Clone(d.user) }
 // dictionary are the same in both.
 func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	for _, u := range words {
-		if err := u.check(); err != nil {
+		if err := check(u); err != nil {
 			return nil, fmt.Errorf("jieba: %w", err)
 		}
 	}
-	n := &Dictionary{
-		start: d.start, trans: d.trans,
-		idfs: d.idfs, idf: d.idf[:d.words], meanIDF: d.meanIDF,
-		tags:    slices.Clone(d.tags),
-		freqSum: d.freqSum, median: d.median, min: d.min,
-		words: d.words,
-	}
-	// The words as they are without a user dictionary.
-	n.costs = slices.Clone(d.costs[:d.words+1])
-	n.tag = slices.Clone(d.tag[:d.words])
-	n.stop = slices.Clone(d.stop[:d.words])
-	for _, c := range d.covered {
-		n.costs[c.id+1], n.tag[c.id] = c.cost, c.tag
-	}
+	n := plain(d.base, d.words)
+	n.words = d.words
 	keys := make([][]uint16, d.words, d.words+len(words))
 	for id := range keys {
 		keys[id] = appendCodes(nil, d.Word(int32(id)), d.code)
@@ -170,9 +155,7 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	n.nodes = nodes
 	n.emit = slices.Concat(d.emit, slices.Repeat([][model.States]float64{model.NoEmission}, len(runes)-len(d.runes)))
 	n.number(runes)
-	if err := n.spell(); err != nil {
-		return nil, err
-	}
+	n.spell()
 	for _, u := range distinct {
 		if err := n.use(ids[u.Text], u); err != nil {
 			return nil, err

@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// Alignment compares texts by their letters, digits and marks in order: by the
+// alignment compares texts by their letters, digits and marks in order: by the
 // edits that make the one of the other.
 //
 // The zero value is ready to use. It holds buffers; one goroutine uses it at a
 // time.
-type Alignment struct {
+type alignment struct {
 	rows letterRows // of a stretch's letters
 
 	// Of the table of a stretch's edits, whose rows are letters of the one text
@@ -69,7 +69,7 @@ type bounds struct{ most, lead, letters, first int }
 // than ShortMax characters, one may have a piece beyond the other, of half of the
 // other's length at most, wherever it stands: a footer. It does not depend on the
 // order of the two, and takes time for the length.
-func (s *Alignment) slips(a, b []rune) (v Verdict, e Edited) {
+func (s *alignment) slips(a, b []rune) (v Verdict, e Edited) {
 	if before(b, a) {
 		a, b = b, a // of equally short ways the same, whatever the order
 	}
@@ -112,7 +112,7 @@ func slipsVerdict(e Edited, limit bounds) (Verdict, Edited) {
 // piece that b has within. It aligns them from the beginnings and from the ends up
 // to where more than slips would have to be edited, and divides a between these
 // places where the edits before and behind are fewest.
-func (s *Alignment) around(a, b []rune, limit bounds) Edited {
+func (s *alignment) around(a, b []rune, limit bounds) Edited {
 	beyond := Edited{Edits: limit.most + 1}
 	slips := bounds{limit.most, 6, 7, stretchMin}
 	_, forth := s.align(a, b, slips, true)
@@ -148,7 +148,7 @@ func stretchBehind(end place) int {
 
 // fewest sets dst, for each beginning of a stretch a, to the fewest edits that
 // make it a beginning of b, of those that never shift it by more than shiftMost.
-func (s *Alignment) fewest(dst *[stretchMax + 1]int, a, b []rune) {
+func (s *alignment) fewest(dst *[stretchMax + 1]int, a, b []rune) {
 	s.row = s.row[:0]
 	for j := range min(len(b), len(a)+shiftMost) + 1 {
 		s.row = append(s.row, j)
@@ -181,7 +181,7 @@ func withinHalf(shorter, longer int) bool { return 2*longer <= 3*shorter }
 
 // revised reports whether one of two texts is a revision of the other, and how
 // they differ, if so. It is as Slips in the rest.
-func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
+func (s *alignment) revised(a, b []rune) (ok bool, e Edited) {
 	if before(b, a) {
 		a, b = b, a
 	}
@@ -198,7 +198,7 @@ func (s *Alignment) revised(a, b []rune) (ok bool, e Edited) {
 // more. Beyond the bounds it says no more than that the edits are more than most,
 // and up to where it got. Of equally short ways it takes the one that, from the
 // end, keeps a character rather than replaces it, then deletes, then inserts.
-func (s *Alignment) align(a, b []rune, limit bounds, either bool) (e Edited, end place) {
+func (s *alignment) align(a, b []rune, limit bounds, either bool) (e Edited, end place) {
 	beyond := Edited{Edits: limit.most + 1}
 	for size := limit.first; end.a < len(a); size = stretchMax {
 		a, b := a[end.a:], b[end.b:]
@@ -272,7 +272,7 @@ func (l *letterRows) place(c rune) uint32 {
 // for an edit, and how many: up to its end if the whole of it counts. It counts 64 rows at once (Myers: A Fast Bit-Vector
 // Algorithm for Approximate String Matching, 1999; Hyyrö: A Bit-Vector Algorithm
 // for Computing Levenshtein and Damerau Edit Distances, 2003).
-func (s *Alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
+func (s *alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
 	s.rows.set(a)
 	words, last := (len(a)+63)/64, (len(a)-1)%64
 	var up, down stretchBits // where a cell is one more, and less, than that of the row before
@@ -309,7 +309,7 @@ func (s *Alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
 // keep adds the edits that lead to a place to e: all of them at the texts' end,
 // else those up to a character that stays and is about in the middle. It
 // returns the place up to which they lead.
-func (s *Alignment) keep(a, b []rune, at place, ended bool, e *Edited) (end place) {
+func (s *alignment) keep(a, b []rune, at place, ended bool, e *Edited) (end place) {
 	middle := max(1, at.a/2)
 	if ended {
 		middle = at.a

@@ -45,7 +45,7 @@ func TestAlignAgainstTable(t *testing.T) {
 			}
 		}
 		want := levenshtein(a, b)
-		var s Alignment
+		var s alignment
 		e, _ := s.align(a, b, bounds{most, 60, 1, stretchMin}, false)
 		if want > most {
 			if e.Edits <= most {
@@ -67,7 +67,7 @@ func TestAlignAgainstTable(t *testing.T) {
 // the same the other way round.
 func TestAlignLongAgainstTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var s Alignment
+	var s alignment
 	for _, letters := range []string{"abcdefghijklmnopqrstuvwxyz", "etaoinsr", "ab"} {
 		for _, share := range []float64{0, .01, .05, .1, .13} {
 			text := random(r, 300+r.IntN(2000), []rune(letters))
@@ -91,7 +91,7 @@ func TestAlignAnything(t *testing.T) {
 		b := random(r, rapid.IntRange(0, 900).Draw(t, "b"), []rune(letters))
 		limit := bounds{rapid.IntRange(0, 1000).Draw(t, "most"), rapid.IntRange(0, 300).Draw(t, "lead"), rapid.IntRange(1, 8).Draw(t, "letters of a lead"), rapid.SampledFrom([]int{stretchMin, stretchMax}).Draw(t, "first")}
 		either := rapid.Bool().Draw(t, "either")
-		var s Alignment
+		var s alignment
 		e, end := s.align(a, b, limit, either)
 		if again, same := s.align(a, b, limit, either); again != e || same != end {
 			t.Fatalf("%+v up to %v, then %+v up to %v", e, end, again, same)
@@ -111,7 +111,7 @@ func TestSlipsOfLongTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	letters := ideographs()
 	text := random(r, 1500, letters)
-	var s Alignment
+	var s alignment
 	judge := func(other []rune) string {
 		v, _ := s.slips(text, other)
 		if back, _ := s.slips(other, text); back != v {
@@ -143,7 +143,7 @@ func TestSlipsOfLongTexts(t *testing.T) {
 func TestSlipsAroundAPiece(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	letters := ideographs()
-	var s Alignment
+	var s alignment
 	judge := func(a, b []rune) (Verdict, Edited) {
 		v, e := s.slips(a, b)
 		if back, eBack := s.slips(b, a); back != v || eBack != e {
@@ -208,7 +208,7 @@ func BenchmarkSlips(b *testing.B) {
 			}
 		}
 		b.Run(bench.name, func(b *testing.B) {
-			var s Alignment
+			var s alignment
 			for b.Loop() {
 				s.slips(text, other)
 			}

@@ -128,8 +128,9 @@ func (r Rules) Settle(jaccard float64, length int) Verdict {
 }
 
 // Order gives the verdict on a pair that Settle leaves open by the texts'
-// Letters, and how they differ if it is yes.
-func (r Rules) Order(align *Alignment, a, b []rune, jaccard float64, length int) (Verdict, Edited) {
+// Letters, and how they differ if it is yes. It works in s.
+func (r Rules) Order(s *Short, a, b []rune, jaccard float64, length int) (Verdict, Edited) {
+	align := &s.alignment
 	if v, e := align.slips(a, b); v.Same {
 		return Verdict{Same: true, Reason: ReasonTextsSlips}, e
 	}

@@ -95,47 +95,53 @@ func SampleKey(sample []byte, i int) uint32 {
 func SharedSample(a, b []byte, x, y int) (shared, fewer int) {
 	n, m := sameLevel(a, b, x, y)
 	for i, j := 0, 0; i < n && j < m; {
-		p, q := SampleKey(a, i), SampleKey(b, j)
-		if p == q {
-			shared++
-		}
-		if p <= q {
-			i++
-		}
-		if q <= p {
-			j++
-		}
+		one, other, both := order(SampleKey(a, i), SampleKey(b, j))
+		i, j, shared = i+one, j+other, shared+both
 	}
 	return shared, min(n, m)
 }
 
 // What two texts' samples share of the fewer keys, out of sampleParts: most, if
-// one text contains the other; hardly less than ContainedParts, if either has
+// one text contains the other; hardly less than containedParts, if either has
 // something of its own, too. Each edit spoils the passages that it is in: with a
 // tenth of the letters edited a fifth of the passages is left, and less than
-// EditedParts by mishap only.
+// editedParts by mishap only.
 const (
 	sampleParts    = 20
-	ContainedParts = 8
-	EditedParts    = 2
+	containedParts = 8
+	editedParts    = 2
 )
 
 // AlikeSamples reports whether the samples of two texts, of lengths x and y in
-// characters, share two keys, and so many parts of the fewer.
-func AlikeSamples(a, b []byte, x, y, parts int) bool {
+// characters, share two keys, and so many of the fewer that one text may contain
+// the other or, if edited is set, be the other, edited.
+func AlikeSamples(a, b []byte, x, y int, edited bool) bool {
 	n, m := sameLevel(a, b, x, y)
-	return reach(a[:n*SampleKeyBytes], b[:m*SampleKeyBytes], needed(n, m, parts))
+	need, shared := needed(min(n, m), edited), 0
+	// Of either sample so many keys may be none of the other. As long as they
+	// are not spent, and need is not reached, keys are left of both.
+	spareA, spareB := n-need, m-need
+	for i, j := 0, 0; shared < need && spareA >= 0 && spareB >= 0; {
+		one, other, both := order(SampleKey(a, i), SampleKey(b, j))
+		i, j, shared = i+one, j+other, shared+both
+		spareA, spareB = spareA-one+both, spareB-other+both
+	}
+	return shared >= need
 }
 
 // NeededKeys is how many keys the two samples have in common if AlikeSamples is
 // true, at least.
-func NeededKeys(a, b []byte, x, y, parts int) int {
+func NeededKeys(a, b []byte, x, y int, edited bool) int {
 	n, m := sameLevel(a, b, x, y)
-	return needed(n, m, parts)
+	return needed(min(n, m), edited)
 }
 
-func needed(n, m, parts int) int {
-	return max(2, (parts*min(n, m)+sampleParts-1)/sampleParts)
+func needed(fewer int, edited bool) int {
+	parts := containedParts
+	if edited {
+		parts = editedParts
+	}
+	return max(2, (parts*fewer+sampleParts-1)/sampleParts)
 }
 
 // sameLevel is how many keys two samples have of the level that both have.
@@ -147,31 +153,6 @@ func sameLevel(a, b []byte, x, y int) (n, m int) {
 		m = below(b, m, sampleBound(from))
 	}
 	return n, m
-}
-
-// reach reports whether two samples have so many keys in common. It looks no
-// further once that is sure.
-func reach(a, b []byte, need int) bool {
-	// Of either sample so many keys may be none of the other. As long as they
-	// are not spent, and need is not reached, keys are left of both.
-	spareA, spareB := len(a)/SampleKeyBytes-need, len(b)/SampleKeyBytes-need
-	shared := 0
-	for i, j := 0, 0; shared < need && spareA >= 0 && spareB >= 0; { // without branches that nobody can foresee
-		p, q := SampleKey(a, i), SampleKey(b, j)
-		one, other, both := 0, 0, 0
-		if p <= q {
-			one = 1
-		}
-		if q <= p {
-			other = 1
-		}
-		if p == q {
-			both = 1
-		}
-		i, j, shared = i+one, j+other, shared+both
-		spareA, spareB = spareA-one+both, spareB-other+both
-	}
-	return shared >= need
 }
 
 // below is how many of the n keys of a sample are below bound.

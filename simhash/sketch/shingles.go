@@ -125,7 +125,7 @@ func merged(a, b []uint64) (n int) {
 
 // order says, by 1, whether x, y or both come next. It has no branches that
 // nobody can foresee.
-func order(x, y uint64) (one, other, both int) {
+func order[T uint32 | uint64](x, y T) (one, other, both int) {
 	if x <= y {
 		one = 1
 	}

@@ -28,13 +28,13 @@ const (
 // another: of short texts, a number or a name that differs makes another text.
 // Those of up to four characters have to be equal.
 //
-// Longer ones are the same if they differ by slips alone, see Alignment. Such texts have
+// Longer ones are the same if they differ by slips alone, see alignment. Such texts have
 // shingles, too: where these are alike, nobody asks for the edits.
 //
-// A Short holds a buffer; one goroutine uses it at a time.
+// A Short holds buffers; one goroutine uses it at a time.
 type Short struct {
 	segment   []byte
-	alignment Alignment
+	alignment alignment
 }
 
 // Letters returns the letters, digits and marks of text, which is in normal
@@ -256,7 +256,7 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 		v, e := s.alignment.slips(a, b)
 		return v, e.Edits
 	}
-	if edits = editDistance(a, b); edits > mostEdits(longer) {
+	if _, edits = s.alignment.fill(a, b, true); edits > mostEdits(longer) {
 		return Verdict{Reason: ReasonShortUnlike}, 0
 	}
 	if !sameDigits(a, b) && !digitsLost(a, b, edits) || numberExchanged(a, b) {
@@ -422,38 +422,4 @@ func wordExchanged(a, b []rune) bool {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
 	return len(a) > 1 && len(b) > 1 && !slices.ContainsFunc(a, func(c rune) bool { return slices.Contains(b, c) })
-}
-
-// editDistance returns the Levenshtein distance of two texts of at most 64 characters
-// each: how many characters have to be inserted, deleted or replaced to make b
-// of a (Hyyrö's form of Myers: A Fast Bit-Vector Algorithm for Approximate
-// String Matching, JACM 1999). A longer text's remainder is not looked at.
-func editDistance(a, b []rune) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	if len(a) == 0 || len(b) == 0 {
-		return len(a) + len(b)
-	}
-	plus, minus := ^uint64(0), uint64(0)
-	last, distance := uint64(1)<<(len(a)-1), len(a)
-	for _, c := range b {
-		equal := uint64(0)
-		for i, d := range a {
-			if c == d {
-				equal |= 1 << i
-			}
-		}
-		zero := (equal&plus + plus) ^ plus | equal | minus
-		up := minus | ^(zero | plus)
-		down := plus & zero
-		if up&last != 0 {
-			distance++
-		}
-		if down&last != 0 {
-			distance--
-		}
-		up = up<<1 | 1
-		plus = down<<1 | ^(zero | up)
-		minus = up & zero
-	}
-	return distance
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"unsafe"
 
 	"github.com/neardup/neardup/data"
@@ -60,8 +59,8 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	s := &spiller[F]{join: j, dir: dir, pack: pack}
 	j.job.Log.Info("the documents do not fit under the memory cap: matching by way of the disk", "documents", j.documents.Len(), "cap", j.limit, "folder", dir)
 
-	// A bucket of fingerprints is collapsed in memory, or one of a table joined,
-	// and there is one on each worker; so it is with a chunk of views.
+	// A bucket of fingerprints is sorted in memory, or one of a table joined, and
+	// there is one on each worker; so it is with a chunk of views.
 	documents := int64(j.documents.Len())
 	parts := func(bytes int64) int { return int(documents*bytes*int64(j.workers)/j.limit) + j.workers }
 	s.n, s.blocks, s.chunks = parts(2*7*int64(width[F]())), parts(6*int64(width[F]())), parts(2*j.viewBytes())
@@ -217,46 +216,24 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 	out, blocks := s.dealers(s.distinct), s.dealers(first)
 	err := s.each(ctx, s.n, func(worker, b int) error {
 		defer s.done(b, s.n)
-		heads, err := raw.Load(b)
-		if err != nil {
-			return err
-		}
-		size := width[F]() + state.NumberBytes
-		values, docs := make([]F, 0, len(heads)/size), make([]uint64, 0, len(heads)/size)
-		for ; len(heads) > 0; heads = heads[size:] {
-			values = append(values, value[F](heads))
-			docs = append(docs, state.Number(heads[width[F]():]))
-		}
-		set, err := hamming.Collapse(values, hamming.Options{Bits: s.layout.Bits(), Workers: 1})
-		if err != nil {
-			return err
-		}
 		var members []uint64
-		var record []byte
-		for i := range set.Len() {
-			f := set.Value(i)
-			members = members[:0]
-			for _, m := range set.Members(i) {
-				members = append(members, docs[m])
-			}
-			slices.Sort(members) // several workers dealt them
-			record = appendValue(record[:0], f)
-			if err := s.putBlock(blocks[worker], 0, f, record); err != nil {
-				return err
-			}
-			for _, doc := range members {
-				record = state.AppendNumber(record[:width[F]()], doc)
-				if err := out[worker].Put(b, record, nil); err != nil {
+		group := func() error { return compare[worker].Shared(mapper.Fingerprints, 0, members) }
+		last := make([]byte, 0, width[F]())
+		err := raw.Sorted(b, func(record, _ []byte) error {
+			fp := record[:width[F]()]
+			if !bytes.Equal(fp, last) {
+				if err := errors.Join(group(), s.putBlock(blocks[worker], 0, value[F](fp), fp)); err != nil {
 					return err
 				}
+				last, members = append(last[:0], fp...), members[:0]
 			}
-			if len(members) > 1 {
-				if err := compare[worker].Shared(mapper.Fingerprints, 0, members); err != nil {
-					return err
-				}
-			}
+			members = append(members, state.Number(record[width[F]():]))
+			return out[worker].Put(b, record, nil)
+		})
+		if err == nil {
+			err = group()
 		}
-		return raw.Drop(b)
+		return errors.Join(err, raw.Drop(b))
 	})
 	return errors.Join(err, flush(out), flush(blocks), flush(candidates))
 }

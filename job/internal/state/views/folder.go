@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sort"
 
@@ -23,15 +24,14 @@ type part struct {
 	path   string
 	form   Form
 	rows   uint64
-	blocks [columns][]block
-	starts [columns][]uint64 // first row of each block of letters or samples; other blocks' are known
+	blocks [columns][]block // by group
 }
 
 // block is where a block stands, and what it must be.
 type block struct {
-	offset     int64
-	sum        uint64
-	rows, size uint32
+	offset int64
+	sum    uint64
+	size   uint32
 }
 
 // Open opens the files at paths: documents are numbered through them in that
@@ -107,53 +107,32 @@ func (p *part) parse(footer []byte, end int64) bool {
 		return false
 	}
 	entries, offset := footer[footerBytes:], int64(len(magic))
-	for c := range letters {
-		if width := p.form.width(c); width > 0 {
-			n := p.rows/uint64(blockRows(width)) + 1
-			p.blocks[c] = make([]block, 0, min(n, uint64(len(entries)/entryBytes)))
-		}
-	}
-	for group := uint64(0); group < p.rows; group += groupRows {
+	for group := 0; uint64(group)*groupRows < p.rows; group++ {
+		rows := p.groupLen(group)
 		for c := range columns {
 			width := p.form.width(c)
 			if width == 0 {
 				continue
 			}
-			for row, last := group, min(p.rows, group+groupRows); row < last; {
-				if len(entries) < entryBytes {
-					return false
-				}
-				b := block{
-					offset: offset, sum: binary.LittleEndian.Uint64(entries[8:]),
-					rows: binary.LittleEndian.Uint32(entries), size: binary.LittleEndian.Uint32(entries[4:]),
-				}
-				entries = entries[entryBytes:]
-				full := uint32(min(uint64(blockRows(width)), last-row))
-				if c >= letters && (b.rows == 0 || b.rows > full || b.size < b.rows || b.size > tailBytes) ||
-					c < letters && (b.rows != full || b.size != full*uint32(width)) {
-					return false
-				}
-				if c >= letters {
-					p.starts[c] = append(p.starts[c], row)
-				}
-				p.blocks[c] = append(p.blocks[c], b)
-				offset += int64(b.size)
-				row += uint64(b.rows)
+			if len(entries) < entryBytes {
+				return false
 			}
+			b := block{offset: offset, sum: binary.LittleEndian.Uint64(entries[4:]), size: binary.LittleEndian.Uint32(entries)}
+			entries = entries[entryBytes:]
+			least := rows * width
+			if int(b.size) < least || int(b.size) > least+rows*math.MaxUint8*units[c] {
+				return false
+			}
+			p.blocks[c] = append(p.blocks[c], b)
+			offset += int64(b.size)
 		}
 	}
 	return len(entries) == 0 && offset == end
 }
 
-// find returns the block of a column that a row is in, and its row there.
-func (p *part) find(c column, width int, row uint64) (index int, at int) {
-	if c < letters {
-		n := uint64(blockRows(width))
-		return int(row / n), int(row % n)
-	}
-	starts := p.starts[c]
-	index = sort.Search(len(starts), func(i int) bool { return starts[i] > row }) - 1
-	return index, int(row - starts[index])
+// groupLen is how many rows a group has.
+func (p *part) groupLen(group int) int {
+	return int(min(groupRows, p.rows-uint64(group)*groupRows))
 }
 
 func (p *part) damaged(offset int64, what string) error {
@@ -188,11 +167,3 @@ func (f *Folder) Part(doc uint64) int {
 
 // Form is what is kept of each document.
 func (f *Folder) Form() Form { return f.form }
-
-// sum adds up lengths of letters or samples.
-func sum(lengths []byte) (n int) {
-	for _, l := range lengths {
-		n += int(l)
-	}
-	return n
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -27,18 +28,16 @@ func (f *Folder) Scan(first, last uint64, c Columns, yield func(doc uint64, r *R
 		r.Keep = math.NaN()
 	}
 	for part := f.Part(first); first < last; {
-		if first == f.firsts[part+1] {
+		end := min(last, f.firsts[part+1])
+		if first == end {
 			part++
 			continue
 		}
-		rows, err := s.fill(part, first-f.firsts[part], min(last, f.firsts[part+1])-first)
+		rows, err := s.rows(part, first, end, r, yield)
 		if err != nil {
 			return err
 		}
-		if err := s.rows(first, rows, r, yield); err != nil {
-			return err
-		}
-		first += uint64(rows)
+		first += rows
 	}
 	return nil
 }
@@ -54,22 +53,18 @@ type scanner struct {
 // cursor reads one column.
 type cursor struct {
 	column  column
-	width   int // 0: the column is not asked for
-	buf     *[blockBytes]byte
-	part    int // of the block in buf
-	index   int
-	content []byte // that block; nil before the first
-
-	left  int    // rows of the block not yet read
-	rows  []byte // these rows; behind those of letters or samples
-	tails []byte // the letters or samples of these rows
+	width   int    // 0: the column is not asked for
+	content []byte // a block; its part is −1 before the first
+	part    int
+	group   int
+	count   int // of its rows
 }
 
 func (f *Folder) scanner(c Columns) *scanner {
 	s := &scanner{folder: f}
 	for col := range columns {
-		if width := f.form.width(col); width > 0 && c&(1<<col) != 0 {
-			s.cursors[col] = cursor{column: col, width: width, buf: new([blockBytes]byte)}
+		if c&(1<<col) != 0 {
+			s.cursors[col] = cursor{column: col, width: f.form.width(col), part: -1}
 		}
 	}
 	return s
@@ -83,87 +78,74 @@ func (s *scanner) close() {
 	}
 }
 
-// load has c hold the block of a row, and returns the row's place in it.
-func (s *scanner) load(c *cursor, part int, row uint64) (at int, err error) {
-	p := &s.folder.parts[part]
-	index, at := p.find(c.column, c.width, row)
-	if c.content != nil && c.part == part && c.index == index {
-		return at, nil
+// load has c hold the block of a group.
+func (s *scanner) load(c *cursor, part, group int) (err error) {
+	if c.part == part && c.group == group {
+		return nil
 	}
+	p := &s.folder.parts[part]
 	if s.file == nil || s.part != part {
 		s.close()
 		if s.file, err = os.Open(p.path); err != nil {
-			return 0, fmt.Errorf("views: %w", err)
+			return fmt.Errorf("views: %w", err)
 		}
 		s.part = part
 	}
-	b := p.blocks[c.column][index]
-	c.content = nil
-	content := c.buf[:b.size]
-	if err := p.read(s.file, content, b.offset); err != nil {
-		return 0, err
+	b := p.blocks[c.column][group]
+	c.content = slices.Grow(c.content[:0], int(b.size))[:b.size]
+	c.part, c.count = -1, p.groupLen(group)
+	if err := p.read(s.file, c.content, b.offset); err != nil {
+		return err
 	}
-	if xxh3.Hash(content) != b.sum || c.column >= letters && units[c.column]*sum(content[:b.rows]) != int(b.size-b.rows) {
-		return 0, p.damaged(b.offset, "a block of "+names[c.column]+" is damaged")
+	if xxh3.Hash(c.content) != b.sum || len(c.content) != c.count*c.width+c.tail(c.count) {
+		return p.damaged(b.offset, "a block of "+names[c.column]+" is damaged")
 	}
-	c.part, c.index, c.content = part, index, content
-	return at, nil
+	c.part, c.group = part, group
+	return nil
 }
 
-// fill loads blocks for the next row, and returns how many rows all columns
-// have, most at most.
-func (s *scanner) fill(part int, row, most uint64) (rows int, err error) {
-	for i := range s.cursors {
-		c := &s.cursors[i]
-		if c.width == 0 {
-			continue
-		}
-		if c.left == 0 {
-			at, err := s.load(c, part, row)
-			if err != nil {
+// tail is how many bytes of letters or samples the rows before row at have.
+func (c *cursor) tail(at int) (n int) {
+	if units[c.column] == 0 {
+		return 0
+	}
+	for _, l := range c.content[:at] {
+		n += int(l)
+	}
+	return n * units[c.column]
+}
+
+// rows returns what stands in the block from row at on, and the letters or
+// samples from there on; nil of a column not asked for.
+func (c *cursor) rows(at int) (rows, tails []byte) {
+	if c.width == 0 {
+		return nil, nil
+	}
+	return c.content[at*c.width:], c.content[c.count*c.width+c.tail(at):]
+}
+
+// rows yields the documents from first to end − 1 that are in the group of the
+// first, all of one part, and returns how many they are.
+func (s *scanner) rows(part int, first, end uint64, r *Row, yield func(doc uint64, r *Row) error) (uint64, error) {
+	row := first - s.folder.firsts[part]
+	group, at := int(row/groupRows), int(row%groupRows)
+	cs := &s.cursors
+	for i := range cs {
+		if cs[i].width > 0 {
+			if err := s.load(&cs[i], part, group); err != nil {
 				return 0, err
 			}
-			rows := s.folder.blockRows(c)
-			c.left, c.rows = rows-at, c.content[at*c.width:]
-			if unit := units[c.column]; unit > 0 {
-				c.tails = c.content[rows+unit*sum(c.content[:at]):]
-			}
 		}
-		most = min(most, uint64(c.left))
 	}
-	return int(most), nil
-}
-
-// blockRows is how many rows the block has that c holds.
-func (f *Folder) blockRows(c *cursor) int {
-	return int(f.parts[c.part].blocks[c.column][c.index].rows)
-}
-
-// take returns the next rows and moves on; nil of a column not asked for.
-func (c *cursor) take(rows int) (taken []byte) {
-	if c.width == 0 {
-		return nil
-	}
-	taken, c.rows = c.rows[:rows*c.width], c.rows[rows*c.width:]
-	c.left -= rows
-	return taken
-}
-
-// tail returns the letters or sample of the next row, of that length, and moves
-// on.
-func (c *cursor) tail(length byte) (taken []byte) {
-	n := int(length) * units[c.column]
-	taken, c.tails = c.tails[:n:n], c.tails[n:]
-	return taken
-}
-
-// rows yields so many rows, which all columns have.
-func (s *scanner) rows(first uint64, rows int, r *Row, yield func(doc uint64, r *Row) error) error {
-	cs := &s.cursors
 	width := cs[fingerprints].width
-	fps, hashes, values := cs[fingerprints].take(rows), cs[ids].take(rows), cs[keeps].take(rows)
-	bits, lengths, keys := cs[sketches].take(rows), cs[letters].take(rows), cs[samples].take(rows)
-	for i := range rows {
+	fps, _ := cs[fingerprints].rows(at)
+	hashes, _ := cs[ids].rows(at)
+	values, _ := cs[keeps].rows(at)
+	bits, _ := cs[sketches].rows(at)
+	lengths, text := cs[letters].rows(at)
+	counts, keys := cs[samples].rows(at)
+	n := min(groupRows-uint64(at), end-first)
+	for i := range n {
 		if fps != nil {
 			r.lane = setFingerprint(&r.View, fps[:width])
 			fps = fps[width:]
@@ -178,16 +160,18 @@ func (s *scanner) rows(first uint64, rows int, r *Row, yield func(doc uint64, r 
 			setSketch(&r.View, bits[sketchBytes*i:])
 		}
 		if lengths != nil {
-			r.View.Letters = trimPad(cs[letters].tail(lengths[i]))
+			end := int(lengths[i]) * units[letters]
+			r.View.Letters, text = trimPad(text[:end]), text[end:]
 		}
-		if keys != nil {
-			r.View.Sample = cs[samples].tail(keys[i])
+		if counts != nil {
+			end := int(counts[i]) * units[samples]
+			r.View.Sample, keys = keys[:end:end], keys[end:]
 		}
-		if err := yield(first+uint64(i), r); err != nil {
-			return err
+		if err := yield(first+i, r); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // Reader reads the views of single documents. It holds a block of each column,
@@ -210,29 +194,25 @@ func (r *Reader) View(doc uint64, v *data.View) error {
 	}
 	*v = data.View{Letters: v.Letters[:0], Sample: v.Sample[:0]}
 	part := f.Part(doc)
+	row := doc - f.firsts[part]
 	for i, lane := 0, byte(0); i < len(r.cursors); i++ {
 		c := &r.cursors[i]
 		if c.width == 0 || c.column == letters && lane&lettered == 0 || c.column == samples && lane&sampled == 0 {
 			continue
 		}
-		at, err := r.load(c, part, doc-f.firsts[part])
-		if err != nil {
+		if err := r.load(c, part, int(row/groupRows)); err != nil {
 			return err
 		}
-		row := c.content[at*c.width:][:c.width]
-		var tail []byte
-		if unit := units[c.column]; unit > 0 {
-			tail = c.content[f.blockRows(c)+unit*sum(c.content[:at]):][:unit*int(row[0])]
-		}
+		row, tails := c.rows(int(row % groupRows))
 		switch c.column {
 		case fingerprints:
-			lane = setFingerprint(v, row)
+			lane = setFingerprint(v, row[:c.width])
 		case sketches:
 			setSketch(v, row)
 		case letters:
-			v.Letters = append(v.Letters, trimPad(tail)...)
+			v.Letters = append(v.Letters, trimPad(tails[:int(row[0])*units[letters]])...)
 		case samples:
-			v.Sample = append(v.Sample, tail...)
+			v.Sample = append(v.Sample, tails[:int(row[0])*units[samples]]...)
 		}
 	}
 	return nil

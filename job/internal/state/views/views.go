@@ -6,36 +6,31 @@
 // never holds a whole file in memory, and never returns what does not match its
 // checksum.
 //
-// A file is the magic "ndviews3", groups, and a footer; numbers are
-// little-endian. A group holds 65,536 rows, the last one fewer, as columns one
-// after the other, each in blocks:
+// A file is the magic "ndviews4", groups, and a footer; numbers are
+// little-endian. A group holds 2,048 rows, the last one fewer, as columns one
+// after the other, a block each:
 //
-//	column        bytes a row                                rows a block
-//	fingerprint   lower half 8, of 128 bits the upper 8,     8,192; of 128 bits 4,096
-//	              lane 1: bit 0 normal, bit 1 has a
-//	              sketch, bit 2 has letters, bit 3 has a
-//	              sample
-//	id            8: hash of the id                          8,192
-//	keep          8: float64, NaN for none                   8,192
-//	sketch        sketch 64, length 4                        1,024
-//	letters       length 1, in units of 4 bytes, and the     at most 8,192, and 64 KiB
-//	              letters of all rows of the block, behind
-//	              their lengths, with NUL to fill the last
-//	              unit
+//	column        bytes a row
+//	fingerprint   lower half 8, of 128 bits the upper 8, lane 1: bit 0 normal,
+//	              bit 1 has a sketch, bit 2 has letters, bit 3 has a sample
+//	id            8: hash of the id
+//	keep          8: float64, NaN for none
+//	sketch        sketch 64, length 4
+//	letters       length 1, in units of 4 bytes, and the letters of all rows,
+//	              behind their lengths, with NUL to fill the last unit
 //	sample        the same of keys of 4 bytes
 //
 // The keep column is only in files of a form with Keep, sketch and letters only
 // in those of one with Verified, samples only in those of one with Sampled. The
 // footer has the rows (8 bytes), the form (1: bit 0 wide, bit 1 verified, bit 2
-// keep, bit 3 sampled) and, for each block in order, its
-// rows (4), its bytes (4) and their XXH3-64 (8). The file ends with the XXH3-64
-// of the footer (8), the footer's bytes (8) and the magic again.
+// keep, bit 3 sampled) and, for each block in order, its bytes (4) and their
+// XXH3-64 (8). The file ends with the XXH3-64 of the footer (8), the footer's
+// bytes (8) and the magic again.
 package views
 
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/neardup/neardup/data"
 )
@@ -107,12 +102,9 @@ const (
 )
 
 const (
-	magic        = "ndviews3"
-	groupRows    = 1 << 16
-	blockBytes   = 72 << 10 // at most, of any column
-	tailBytes    = 64 << 10 // at most, of a block of letters or samples
-	maxBlockRows = 1 << 13
-	entryBytes   = 16                  // of a block in the footer
+	magic        = "ndviews4"
+	groupRows    = 1 << 11
+	entryBytes   = 12                  // of a block in the footer
 	sketchBytes  = data.SketchSize + 4 // of a row of sketches
 	footerBytes  = 9                   // of a footer without blocks
 	trailerBytes = 16 + len(magic)
@@ -134,13 +126,6 @@ func (f Form) width(c column) int {
 		return 1
 	}
 	return 0
-}
-
-// blockRows is the number of rows of a block with width bytes a row, a power
-// of two; the last block of a group, and any of letters or samples, may have
-// fewer.
-func blockRows(width int) int {
-	return min(maxBlockRows, 1<<(bits.Len(uint(blockBytes/width))-1))
 }
 
 func (f Form) bits() (b byte) {

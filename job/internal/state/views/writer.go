@@ -20,7 +20,6 @@ type Writer struct {
 	rows  int64
 	group [columns][]byte // columns of the rows not yet written; of letters and samples the lengths
 	tails [columns][]byte // the letters and samples of these rows
-	block []byte          // of letters or samples, while it is put together
 	index []byte          // of the blocks written, as in the footer
 }
 
@@ -102,53 +101,19 @@ func (w *Writer) tail(c column, b []byte) {
 
 // flush writes the group.
 func (w *Writer) flush() error {
-	for c := range letters {
-		width := w.form.width(c)
-		if width == 0 {
+	for c := range columns {
+		if w.form.width(c) == 0 {
 			continue
 		}
-		rows := w.group[c]
-		for size := blockRows(width) * width; len(rows) > 0; rows = rows[min(size, len(rows)):] {
-			block := rows[:min(size, len(rows))]
-			if err := w.put(len(block)/width, block); err != nil {
-				return err
-			}
-		}
-		w.group[c] = w.group[c][:0]
-	}
-	for c := letters; c < columns; c++ {
-		if err := w.flushTails(c); err != nil {
+		block := append(w.group[c], w.tails[c]...)
+		w.index = binary.LittleEndian.AppendUint32(w.index, uint32(len(block)))
+		w.index = binary.LittleEndian.AppendUint64(w.index, xxh3.Hash(block))
+		if err := w.append(block); err != nil {
 			return err
 		}
+		w.group[c], w.tails[c] = block[:0], w.tails[c][:0]
 	}
 	return nil
-}
-
-// flushTails writes the letters or samples of the group.
-func (w *Writer) flushTails(c column) error {
-	tails := w.tails[c]
-	for lengths := w.group[c]; len(lengths) > 0; {
-		rows, size := 0, 0
-		for rows < min(maxBlockRows, len(lengths)) && size+1+int(lengths[rows])*units[c] <= tailBytes {
-			size += 1 + int(lengths[rows])*units[c]
-			rows++
-		}
-		w.block = append(append(w.block[:0], lengths[:rows]...), tails[:size-rows]...)
-		lengths, tails = lengths[rows:], tails[size-rows:]
-		if err := w.put(rows, w.block); err != nil {
-			return err
-		}
-	}
-	w.group[c], w.tails[c] = w.group[c][:0], w.tails[c][:0]
-	return nil
-}
-
-// put writes a block of so many rows.
-func (w *Writer) put(rows int, block []byte) error {
-	w.index = binary.LittleEndian.AppendUint32(w.index, uint32(rows))
-	w.index = binary.LittleEndian.AppendUint32(w.index, uint32(len(block)))
-	w.index = binary.LittleEndian.AppendUint64(w.index, xxh3.Hash(block))
-	return w.append(block)
 }
 
 func (w *Writer) append(b []byte) error {
@@ -160,8 +125,10 @@ func (w *Writer) append(b []byte) error {
 
 // Commit completes the file. On error nothing of it is left.
 func (w *Writer) Commit() error {
-	if err := w.flush(); err != nil {
-		return errors.Join(err, w.Abort())
+	if w.rows%groupRows > 0 {
+		if err := w.flush(); err != nil {
+			return errors.Join(err, w.Abort())
+		}
 	}
 	footer := append(binary.LittleEndian.AppendUint64(nil, uint64(w.rows)), w.form.bits())
 	footer = append(footer, w.index...)

@@ -22,6 +22,14 @@ func TestModelIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for from, row := range m.Trans {
+		for to, p := range row {
+			// B and M go on to E and M; E and S to B and S: the Viterbi path relies on it.
+			if inside := from == B || from == M; inside != (to == E || to == M) && p != Unseen {
+				t.Errorf("transition from state %d to %d", from, to)
+			}
+		}
+	}
 	derived, err := encode(m)
 	if err != nil {
 		t.Fatal(err)

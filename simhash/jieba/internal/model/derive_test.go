@@ -226,7 +226,7 @@ func readUserDict(path string, m *Model) error {
 			if err != nil {
 				return err
 			}
-			u.Freq, u.Tag = uint32(freq), f[2]
+			u.Weight, u.Tag = int(freq), f[2]
 		default:
 			return fmt.Errorf("%d fields", len(f))
 		}

@@ -13,9 +13,6 @@ import (
 // encode returns the file of a model.
 func encode(m *Model) ([]byte, error) {
 	payload := m.sections()
-	if len(payload) > maxPayload {
-		return nil, fmt.Errorf("a payload of %d bytes exceeds %d", len(payload), maxPayload)
-	}
 	file := []byte(magic)
 	file = binary.LittleEndian.AppendUint32(file, Version)
 	file = binary.LittleEndian.AppendUint32(file, uint32(len(payload)))
@@ -47,7 +44,7 @@ func (m *Model) sections() []byte {
 	}
 	var user strings.Builder
 	for _, u := range m.User {
-		fmt.Fprintf(&user, "%s\t%d\t%s\n", u.Text, u.Freq, u.Tag)
+		fmt.Fprintf(&user, "%s\t%d\t%s\n", u.Text, u.Weight, u.Tag)
 	}
 	var emissions []float64
 	for _, e := range m.Emit {

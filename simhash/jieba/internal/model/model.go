@@ -56,9 +56,9 @@ var NoEmission = [States]float64{Unseen, Unseen, Unseen, Unseen}
 
 // UserWord is a word of a user dictionary.
 type UserWord struct {
-	Text string
-	Freq uint32 // 0: the median weight
-	Tag  string
+	Text   string
+	Weight int    // its frequency; 0 for the median weight of jieba's dictionary
+	Tag    string // part of speech, may be empty
 }
 
 // Model is everything the segmenter knows, the weights and tags as they are
@@ -122,24 +122,15 @@ func Parents(nodes []Node) []uint32 {
 	return parents
 }
 
-// MaxWordLength is the number of characters of the longest possible word,
-// cppjieba's MAX_WORD_LENGTH.
-const MaxWordLength = 512
-
-// AppendCodes appends the character codes of the word that ends in slot. It
-// reports whether there is one: in a damaged trie a slot may be no
-// descendant of the root.
-func AppendCodes(dst []uint16, nodes []Node, parents []uint32, slot uint32) ([]uint16, bool) {
+// AppendCodes appends the character codes of the word that ends in slot.
+func AppendCodes(dst []uint16, nodes []Node, parents []uint32, slot uint32) []uint16 {
 	start := len(dst)
-	for range MaxWordLength {
+	for nodes[slot].Check() != noCheck {
 		c := nodes[slot].Check()
-		if c == noCheck {
-			dst = append(dst, uint16(slot))
-			slices.Reverse(dst[start:])
-			return dst, true
-		}
 		dst = append(dst, c)
 		slot = parents[slot-uint32(c)]
 	}
-	return dst[:start], false
+	dst = append(dst, uint16(slot))
+	slices.Reverse(dst[start:])
+	return dst
 }
