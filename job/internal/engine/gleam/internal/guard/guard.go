@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // Times of the lease.
@@ -196,8 +197,8 @@ func Clear(hash string, known ...string) error {
 		if err != nil {
 			return err
 		}
-		for _, path := range append(left, folder) {
-			if err := os.RemoveAll(path); err != nil {
+		for _, path := range append(left, folder) { // a killed launcher's cp or ln may yet fill it
+			if err := rundir.RemoveAll(path); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,4 +89,30 @@ func TestFolderOf(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
 	}
+}
+
+// TestClearWhileItFills clears a folder that what a killed launcher began, a link
+// or a copy, still writes into.
+func TestClearWhileItFills(t *testing.T) {
+	hash := fmt.Sprint("42", os.Getpid())
+	folder := filepath.Join(t.TempDir(), hash)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var left sync.WaitGroup
+	for writer := range 4 {
+		left.Go(func() {
+			for n := 0; os.WriteFile(filepath.Join(folder, fmt.Sprintf("program.%d-%d", writer, n)), nil, 0o644) == nil; n++ {
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	if err := Clear(hash, folder); err != nil {
+		t.Error(err)
+	}
+	if !attempt.Gone(folder) {
+		t.Errorf("%s is left", folder)
+	}
+	_ = os.RemoveAll(folder)
+	left.Wait()
 }
