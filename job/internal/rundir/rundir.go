@@ -130,8 +130,8 @@ func (d *Dir) sweep() error {
 	return d.Tidy(nil)
 }
 
-// RemoveAll removes a scratch folder. Workers of a process that was killed write
-// there until they notice its end: a folder that fills anew is removed again.
+// RemoveAll removes a folder that workers of a process that was killed may write
+// into until they end, too: for 20 s, one that fills anew is removed again.
 func RemoveAll(path string) error {
 	const patience = 20 * time.Second
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
