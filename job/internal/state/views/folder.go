@@ -107,24 +107,27 @@ func (p *part) parse(footer []byte, end int64) bool {
 		return false
 	}
 	entries, offset := footer[footerBytes:], int64(len(magic))
-	for group := 0; uint64(group)*groupRows < p.rows; group++ {
-		rows := p.groupLen(group)
+	groups := int((p.rows + groupRows - 1) / groupRows)
+	for first := 0; first < groups; first += stripeGroups {
 		for c := range columns {
 			width := p.form.width(c)
 			if width == 0 {
 				continue
 			}
-			if len(entries) < entryBytes {
-				return false
+			for group := first; group < min(first+stripeGroups, groups); group++ {
+				if len(entries) < entryBytes {
+					return false
+				}
+				b := block{offset: offset, sum: binary.LittleEndian.Uint64(entries[4:]), size: binary.LittleEndian.Uint32(entries)}
+				entries = entries[entryBytes:]
+				rows := p.groupLen(group)
+				least := rows * width
+				if int(b.size) < least || int(b.size) > least+rows*math.MaxUint8*units[c] {
+					return false
+				}
+				p.blocks[c] = append(p.blocks[c], b)
+				offset += int64(b.size)
 			}
-			b := block{offset: offset, sum: binary.LittleEndian.Uint64(entries[4:]), size: binary.LittleEndian.Uint32(entries)}
-			entries = entries[entryBytes:]
-			least := rows * width
-			if int(b.size) < least || int(b.size) > least+rows*math.MaxUint8*units[c] {
-				return false
-			}
-			p.blocks[c] = append(p.blocks[c], b)
-			offset += int64(b.size)
 		}
 	}
 	return len(entries) == 0 && offset == end

@@ -15,8 +15,7 @@ import (
 // Scan calls yield with the documents from first to last − 1, in order, with
 // the columns c set. The row is used again for the next; its letters and its
 // sample are valid until yield returns. An error of yield ends the scan and is
-// returned as it is. Files are read in order, a block at a time for each
-// column.
+// returned as it is. Files are read in order, some blocks of a column at a time.
 func (f *Folder) Scan(first, last uint64, c Columns, yield func(doc uint64, r *Row) error) error {
 	if first > last || last > f.Len() {
 		return fmt.Errorf("views: there are no documents %d to %d of %d", first, last, f.Len())
@@ -54,8 +53,10 @@ type scanner struct {
 type cursor struct {
 	column  column
 	width   int    // 0: the column is not asked for
-	content []byte // a block; its part is −1 before the first
-	part    int
+	read    []byte // blocks of part, from offset of the file on
+	offset  int64
+	content []byte // the block among them of group
+	part    int    // −1 before the first
 	group   int
 	count   int // of its rows
 }
@@ -78,8 +79,9 @@ func (s *scanner) close() {
 	}
 }
 
-// load has c hold the block of a group.
-func (s *scanner) load(c *cursor, part, group int) (err error) {
+// load has c hold the block of a group. Where it reads, it reads the blocks up
+// to that of group last with it that stand behind it, readBytes at most.
+func (s *scanner) load(c *cursor, part, group, last int) (err error) {
 	if c.part == part && c.group == group {
 		return nil
 	}
@@ -91,12 +93,24 @@ func (s *scanner) load(c *cursor, part, group int) (err error) {
 		}
 		s.part = part
 	}
-	b := p.blocks[c.column][group]
-	c.content = slices.Grow(c.content[:0], int(b.size))[:b.size]
-	c.part, c.count = -1, p.groupLen(group)
-	if err := p.read(s.file, c.content, b.offset); err != nil {
-		return err
+	all := p.blocks[c.column]
+	b := all[group]
+	if at := b.offset - c.offset; c.part != part || at < 0 || at >= int64(len(c.read)) {
+		end := b.offset + int64(b.size)
+		for _, next := range all[group+1 : last+1] {
+			if next.offset != end || end+int64(next.size)-b.offset > readBytes {
+				break
+			}
+			end += int64(next.size)
+		}
+		size := int(end - b.offset)
+		c.part = -1
+		c.read, c.offset = slices.Grow(c.read[:0], size)[:size], b.offset
+		if err := p.read(s.file, c.read, b.offset); err != nil {
+			return err
+		}
 	}
+	c.part, c.content, c.count = -1, c.read[b.offset-c.offset:][:b.size], p.groupLen(group)
 	if xxh3.Hash(c.content) != b.sum || len(c.content) != c.count*c.width+c.tail(c.count) {
 		return p.damaged(b.offset, "a block of "+names[c.column]+" is damaged")
 	}
@@ -129,10 +143,11 @@ func (c *cursor) rows(at int) (rows, tails []byte) {
 func (s *scanner) rows(part int, first, end uint64, r *Row, yield func(doc uint64, r *Row) error) (uint64, error) {
 	row := first - s.folder.firsts[part]
 	group, at := int(row/groupRows), int(row%groupRows)
+	last := int((end - 1 - s.folder.firsts[part]) / groupRows)
 	cs := &s.cursors
 	for i := range cs {
 		if cs[i].width > 0 {
-			if err := s.load(&cs[i], part, group); err != nil {
+			if err := s.load(&cs[i], part, group, last); err != nil {
 				return 0, err
 			}
 		}
@@ -200,7 +215,8 @@ func (r *Reader) View(doc uint64, v *data.View) error {
 		if c.width == 0 || c.column == letters && lane&lettered == 0 || c.column == samples && lane&sampled == 0 {
 			continue
 		}
-		if err := r.load(c, part, int(row/groupRows)); err != nil {
+		group := int(row / groupRows)
+		if err := r.load(c, part, group, group); err != nil {
 			return err
 		}
 		row, tails := c.rows(int(row % groupRows))

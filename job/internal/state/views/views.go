@@ -6,9 +6,11 @@
 // never holds a whole file in memory, and never returns what does not match its
 // checksum.
 //
-// A file is the magic "ndviews4", groups, and a footer; numbers are
-// little-endian. A group holds 2,048 rows, the last one fewer, as columns one
-// after the other, a block each:
+// A file is the magic "ndviews5", stripes, and a footer; numbers are
+// little-endian. A stripe holds 16 groups of 2,048 rows, the last one fewer. Its
+// columns stand one after the other, each as a block for each group, so that a
+// scan of one column of files that the page cache does not hold has few gaps to
+// step over, and one row costs a block of each:
 //
 //	column        bytes a row
 //	fingerprint   lower half 8, of 128 bits the upper 8, lane 1: bit 0 normal,
@@ -102,8 +104,10 @@ const (
 )
 
 const (
-	magic        = "ndviews4"
+	magic        = "ndviews5"
 	groupRows    = 1 << 11
+	stripeGroups = 16
+	readBytes    = 1 << 18             // a scan reads so much of a column at a time, or one block
 	entryBytes   = 12                  // of a block in the footer
 	sketchBytes  = data.SketchSize + 4 // of a row of sketches
 	footerBytes  = 9                   // of a footer without blocks

@@ -161,7 +161,7 @@ func TestRoundTrip(t *testing.T) {
 		size := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(groupRows-4, groupRows+4))
 		sizes := rapid.SliceOfN(size, 0, 5).Draw(t, "sizes")
 		if rapid.IntRange(0, 19).Draw(t, "large") == 0 {
-			sizes = append(sizes, rapid.SampledFrom([]int{2*groupRows - 1, 2 * groupRows, 2*groupRows + 1, 20000}).Draw(t, "size"))
+			sizes = append(sizes, rapid.SampledFrom([]int{2*groupRows - 1, 2 * groupRows, 2*groupRows + 1, stripeRows - 1, stripeRows, stripeRows + 20000}).Draw(t, "size"))
 		}
 		var rows []Row
 		var paths []string
@@ -200,18 +200,21 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestBounds is the round trip at every bound of groups.
+const stripeRows = stripeGroups * groupRows
+
+// TestBounds is the round trip at every bound of groups and stripes.
 func TestBounds(t *testing.T) {
-	rows := random(7, 2*groupRows+1, 3)
+	rows := random(7, 2*stripeRows+1, 3)
 	path := filepath.Join(t.TempDir(), "part")
-	for i, n := range []int{0, 1, 1023, groupRows - 1, groupRows, groupRows + 1, 2*groupRows - 1, 2 * groupRows, 2*groupRows + 1} {
+	for i, n := range []int{0, 1, 1023, groupRows - 1, groupRows, groupRows + 1, 2*groupRows - 1, 2 * groupRows, 2*groupRows + 1,
+		stripeRows - 1, stripeRows, stripeRows + 1, 2 * stripeRows, 2*stripeRows + 1} {
 		for _, form := range []Form{forms[15], forms[i%15]} {
 			write(t, path, form, rows[:n])
 			f := open(t, path)
 			checkScan(t, f, rows[:n], 0, uint64(n), All)
 			var v data.View
 			reader := f.Reader()
-			for doc := 0; doc < n; doc += 121 {
+			for doc := 0; doc < n; doc += 1 + n/50 {
 				checkScan(t, f, rows[:n], uint64(doc), uint64(min(n, doc+2)), All)
 				checkView(t, reader, rows, uint64(doc), &v)
 				checkView(t, reader, rows, uint64(n-1-doc), &v)

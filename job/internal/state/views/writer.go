@@ -13,14 +13,21 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// Writer writes the file of one split, row by row. It holds one group.
+// Writer writes the file of one split, row by row. It holds one stripe.
 type Writer struct {
-	file  *data.AtomicFile
-	form  Form
-	rows  int64
-	group [columns][]byte // columns of the rows not yet written; of letters and samples the lengths
-	tails [columns][]byte // the letters and samples of these rows
-	index []byte          // of the blocks written, as in the footer
+	file   *data.AtomicFile
+	form   Form
+	rows   int64
+	group  [columns][]byte // columns of the rows not yet in a block; of letters and samples the lengths
+	tails  [columns][]byte // the letters and samples of these rows
+	stripe [columns]blocks
+	index  []byte // of the blocks written, as in the footer
+}
+
+// blocks are those of a column that are not yet written.
+type blocks struct {
+	bytes []byte
+	index []byte // as in the footer
 }
 
 // Create starts a file at path, whose folder it makes. Nothing stands there
@@ -87,6 +94,9 @@ func (w *Writer) Write(r *Row) error {
 	}
 	w.rows++
 	if w.rows%groupRows == 0 {
+		w.seal()
+	}
+	if w.rows%(stripeGroups*groupRows) == 0 {
 		return w.flush()
 	}
 	return nil
@@ -99,19 +109,31 @@ func (w *Writer) tail(c column, b []byte) {
 	w.tails[c] = append(append(w.tails[c], b...), make([]byte, n*units[c]-len(b))...)
 }
 
-// flush writes the group.
-func (w *Writer) flush() error {
+// seal makes blocks of the group.
+func (w *Writer) seal() {
 	for c := range columns {
 		if w.form.width(c) == 0 {
 			continue
 		}
-		block := append(w.group[c], w.tails[c]...)
-		w.index = binary.LittleEndian.AppendUint32(w.index, uint32(len(block)))
-		w.index = binary.LittleEndian.AppendUint64(w.index, xxh3.Hash(block))
-		if err := w.append(block); err != nil {
+		to := &w.stripe[c]
+		start := len(to.bytes)
+		to.bytes = append(append(to.bytes, w.group[c]...), w.tails[c]...)
+		block := to.bytes[start:]
+		to.index = binary.LittleEndian.AppendUint32(to.index, uint32(len(block)))
+		to.index = binary.LittleEndian.AppendUint64(to.index, xxh3.Hash(block))
+		w.group[c], w.tails[c] = w.group[c][:0], w.tails[c][:0]
+	}
+}
+
+// flush writes the stripe.
+func (w *Writer) flush() error {
+	for c := range w.stripe {
+		of := &w.stripe[c]
+		if err := w.append(of.bytes); err != nil {
 			return err
 		}
-		w.group[c], w.tails[c] = block[:0], w.tails[c][:0]
+		w.index = append(w.index, of.index...)
+		of.bytes, of.index = of.bytes[:0], of.index[:0]
 	}
 	return nil
 }
@@ -126,9 +148,10 @@ func (w *Writer) append(b []byte) error {
 // Commit completes the file. On error nothing of it is left.
 func (w *Writer) Commit() error {
 	if w.rows%groupRows > 0 {
-		if err := w.flush(); err != nil {
-			return errors.Join(err, w.Abort())
-		}
+		w.seal()
+	}
+	if err := w.flush(); err != nil {
+		return errors.Join(err, w.Abort())
 	}
 	footer := append(binary.LittleEndian.AppendUint64(nil, uint64(w.rows)), w.form.bits())
 	footer = append(footer, w.index...)
