@@ -141,6 +141,13 @@ func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 		parts[split] = p
 		return err
 	})
+	if share > 1 {
+		n := 0
+		for _, p := range parts {
+			n += len(p.docs)
+		}
+		docs, values = make([]uint64, n), make([]T, n)
+	}
 	docs, values = docs[:0], values[:0]
 	for split, p := range parts {
 		docs, values = append(docs, p.docs...), append(values, p.values...)

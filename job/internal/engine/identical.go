@@ -32,6 +32,8 @@ type Identities struct {
 	Deleted func(id []byte) bool
 
 	Pass Pass // each of them over the documents
+
+	counts *Repeats // of the ids, then of the views: the memory for two would be more than the cap
 }
 
 // Find calls emit with the documents, in no particular order and concurrently,

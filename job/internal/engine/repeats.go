@@ -108,9 +108,21 @@ func (r *Repeats) Add(scan func(yield func(doc, key uint64)) error) error {
 	return err
 }
 
-// repeats finds which keys may come more than once, in half of the memory.
+// reset forgets all keys.
+func (r *Repeats) reset() {
+	clear(r.words)
+	r.keys, r.alone = 0, 0
+}
+
+// repeats finds which keys may come more than once, in half of the memory. What
+// it returned before is over.
 func (x *Identities) repeats(ctx context.Context, keys keys) (*Repeats, error) {
-	r := NewRepeats(x.Documents.Len(), x.Memory/2)
+	r := x.counts
+	if r == nil {
+		r = NewRepeats(x.Documents.Len(), x.Memory/2)
+		x.counts = r
+	}
+	r.reset()
 	return r, x.eachSplit(ctx, func(split int) error {
 		return r.Add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))
 	})
