@@ -32,8 +32,6 @@ type Identities struct {
 	Deleted func(id []byte) bool
 
 	Pass Pass // each of them over the documents
-
-	counts *Repeats // of the ids, then of the views: the memory for two would be more than the cap
 }
 
 // Find calls emit with the documents, in no particular order and concurrently,
@@ -103,7 +101,7 @@ func (k keys) within(first, last uint64) func(yield func(doc, key uint64)) error
 }
 
 // documentBytes is about what finding equal keys takes for a document in
-// memory.
+// memory, and at most half of it while they are gathered.
 const documentBytes = 64
 
 // equal calls found with the documents, ascending, of each two or more that
@@ -112,17 +110,22 @@ const documentBytes = 64
 func (x *Identities) equal(ctx context.Context, keys keys,
 	confirm func(ctx context.Context, wanted *Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
-	passes, share := n*documentBytes/uint64(max(x.Memory, 1))+1, uint64(1)
-	pass, of := uint64(0), keys
+	passesFor := func(documents uint64, memory int64) uint64 { return documents*documentBytes/uint64(max(memory, 1)) + 1 }
+	passes, share := passesFor(n, x.Memory), uint64(1)
+	pass, of, release := uint64(0), keys, func() {}
 	if passes > 1 {
 		// Most keys come once. Those that do not are few enough for a pass, or
 		// the views are read some times, which costs less than to deal the keys
-		// by way of the disk.
+		// by way of the disk. The counts go before the keys of a single pass are
+		// collapsed.
 		repeats, err := x.repeats(ctx, keys)
 		if err != nil {
 			return err
 		}
-		passes, share = repeats.candidates()*documentBytes/uint64(max(x.Memory/2, 1))+1, slotsPerKey
+		candidates := repeats.candidates()
+		if passes, share = passesFor(candidates, x.Memory), slotsPerKey; passes > 1 {
+			passes = passesFor(candidates, x.Memory/2)
+		}
 		of = func(first, last uint64, yield func(doc, key uint64)) error {
 			return repeats.Repeated(keys.within(first, last), func(doc, key uint64) {
 				if uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass {
@@ -130,6 +133,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 				}
 			})
 		}
+		release = repeats.release
 	}
 	var groups groups
 	for ; pass < passes; pass++ {
@@ -140,6 +144,9 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 		})
 		if err != nil {
 			return err
+		}
+		if pass == passes-1 {
+			release()
 		}
 		set, err := hamming.Collapse(k, hamming.Options{Workers: x.Workers})
 		if err != nil {

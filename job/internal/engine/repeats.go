@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math/bits"
+	"runtime/debug"
 	"sync"
 
 	"github.com/neardup/neardup/data"
@@ -108,21 +109,16 @@ func (r *Repeats) Add(scan func(yield func(doc, key uint64)) error) error {
 	return err
 }
 
-// reset forgets all keys.
-func (r *Repeats) reset() {
-	clear(r.words)
-	r.keys, r.alone = 0, 0
+// release gives the memory back, to the system too: what comes next may need all
+// that there is. The Repeats is over.
+func (r *Repeats) release() {
+	r.words = nil
+	debug.FreeOSMemory()
 }
 
-// repeats finds which keys may come more than once, in half of the memory. What
-// it returned before is over.
+// repeats finds which keys may come more than once, in half of the memory.
 func (x *Identities) repeats(ctx context.Context, keys keys) (*Repeats, error) {
-	r := x.counts
-	if r == nil {
-		r = NewRepeats(x.Documents.Len(), x.Memory/2)
-		x.counts = r
-	}
-	r.reset()
+	r := NewRepeats(x.Documents.Len(), x.Memory/2)
 	return r, x.eachSplit(ctx, func(split int) error {
 		return r.Add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))
 	})
