@@ -160,10 +160,17 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 	if confirm == nil {
 		return groups.each(func(docs []uint64) error { return found(docs, 0) })
 	}
+	return x.confirmed(ctx, &groups, confirm, found)
+}
+
+// confirmed calls found with the documents of each group of which confirm gives
+// the same hash.
+func (x *Identities) confirmed(ctx context.Context, groups *groups,
+	confirm func(ctx context.Context, wanted *Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	if len(groups.docs) == 0 {
 		return nil
 	}
-	wanted := NewSubset(n)
+	wanted := NewSubset(x.Documents.Len())
 	for _, doc := range groups.docs {
 		wanted.Add(doc)
 	}
