@@ -13,8 +13,11 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// Shipped is the name of the file that gleam ships.
-const Shipped = "neardup"
+// Files of a flow's folder on an agent.
+const (
+	Shipped = "neardup" // what gleam ships: the launcher
+	Linked  = "program" // what the launcher links or copies
+)
 
 // launcherText is what gleam ships to the agents in the program's place: the
 // program is large, gleam sends it to each agent in pieces of 4 KiB, and the

@@ -42,6 +42,7 @@ func Run(dir attempt.Dir, agent string, begin func(*attempt.Spec) error) (err er
 	}
 	clear := whenOrphaned(folder)
 	defer func() { err = errors.Join(err, clear()) }()
+	defer leave(folder)
 	rep.Folder = filepath.Dir(folder)
 	if rep.Free, err = attempt.FreeDisk(folder); err != nil {
 		return err
@@ -75,6 +76,14 @@ func Run(dir attempt.Dir, agent string, begin func(*attempt.Spec) error) (err er
 		return fmt.Errorf("this host cannot write into the run directory: %w: run the agent as the user of the command, and mount the run directory for writing", err)
 	}
 	return nil
+}
+
+// leave removes what was brought into the check's folder: who asked for it may be
+// cut off by now. What else is there, the agent removes when it is told to.
+func leave(folder string) {
+	for _, path := range []string{filepath.Join(folder, attempt.Linked), filepath.Join(folder, attempt.Shipped), folder} {
+		_ = os.Remove(path)
+	}
 }
 
 // whenOrphaned clears the check's executor and folder when its agent dies: no

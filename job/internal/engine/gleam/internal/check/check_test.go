@@ -5,9 +5,13 @@ package check
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 )
 
@@ -53,5 +57,34 @@ func TestJoinedProblems(t *testing.T) {
 	}
 	if err := joined(agents, reports, same(0)); err != nil {
 		t.Errorf("no problem: %v", err)
+	}
+}
+
+// Of what the launcher makes nothing is left, whoever asked.
+func TestLeave(t *testing.T) {
+	dir := attempt.Dir(filepath.Join(t.TempDir(), "gleam-0"))
+	if err := os.Mkdir(string(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.WriteProgram(1); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "3735928559")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	launcher := filepath.Join(folder, attempt.Shipped)
+	if err := os.Link(dir.Path(attempt.Launcher), launcher); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("sh", launcher, "-test.run=^$").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(folder, attempt.Linked)); err != nil {
+		t.Fatal(err)
+	}
+	leave(folder)
+	if left, _ := filepath.Glob(folder + "*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }
