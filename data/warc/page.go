@@ -5,7 +5,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/charset"
-	"github.com/neardup/neardup/data/page"
+	"github.com/neardup/neardup/data/internal/page"
 )
 
 // pages finds the text of pages. It owns what is used again from one to the

@@ -3,7 +3,7 @@ package page_test
 import (
 	"fmt"
 
-	"github.com/neardup/neardup/data/page"
+	"github.com/neardup/neardup/data/internal/page"
 )
 
 func Example() {

@@ -33,7 +33,7 @@ const (
 	chineseStep = 5
 )
 
-const shared = "../../../shared/data/html"
+const shared = "../../../../shared/data/html"
 
 // gunzip reads a file of the shared data; the test is skipped without it.
 func gunzip(t testing.TB, name string) []byte {
