@@ -68,7 +68,7 @@ func writeFingerprints(t *testing.T, path string, bits int, docs []document) {
 		t.Fatal(err)
 	}
 	for _, d := range docs {
-		row := data.FingerprintRow{DocID: []byte(d.id), Hi: d.print.Hi, Lo: d.print.Lo, Lane: simhash.LaneNormal.String(), Date: data.NoDate, Rank: math.NaN()}
+		row := data.FingerprintRow{DocID: []byte(d.id), Hi: d.print.Hi, Lo: d.print.Lo, Lane: simhash.LaneNormal, Date: data.NoDate, Rank: math.NaN()}
 		if err := w.Write(&row); err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 		return nil, err
 	}
 	counts := map[simhash.Key]int64{}
-	normal := simhash.LaneNormal.String()
+	normal := simhash.LaneNormal
 	err = l.Stream(ctx, library.StreamOptions{Columns: []string{"fingerprint", "lane"}, Workers: 1}, func(_ int, b *library.Batch) error {
 		for i := range b.N {
 			if string(b.Lane[i]) != normal {

@@ -58,14 +58,14 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 	own, left := f.own(doc)
 	title, lane := doc.Title, ""
 	if left.All { // which resembles nothing, not even its like
-		title, own, lane = nil, nil, simhash.LaneTemplate.String()
+		title, own, lane = nil, nil, simhash.LaneTemplate
 	}
 	r := f.workspace.Fingerprint(title, own)
 	*row = data.FingerprintRow{
 		DocID:    doc.ID,
 		Hi:       r.Fingerprint.Hi,
 		Lo:       r.Fingerprint.Lo,
-		Lane:     cmp.Or(lane, r.Lane.String()),
+		Lane:     cmp.Or(lane, r.Lane),
 		Features: int32(r.Features),
 		Length:   int32(r.Length),
 		Template: int32(left.Characters),
@@ -110,7 +110,7 @@ func View(row *data.FingerprintRow, v *data.View) {
 	*v = data.View{
 		Hi: row.Hi, Lo: row.Lo,
 		Length:  uint32(max(row.Length, 0)),
-		Normal:  row.Lane == simhash.LaneNormal.String(),
+		Normal:  row.Lane == simhash.LaneNormal,
 		Letters: row.Letters, Sample: row.Sample,
 	}
 	copy(v.Sketch[:], row.Sketch)

@@ -26,7 +26,6 @@ type Analyzer struct {
 	forms      *formTable
 	classes    *[0x10000]class
 	dictionary *jieba.Dictionary // nil for n-grams
-	newCutter  func() Cutter     // nil: the dictionary cuts, codes of characters
 	hashes     []uint64          // by word id
 	highs      []uint64          // by word id: upper half of a 128-bit hash, else nil
 	infos      []wordInfo        // by word id
@@ -38,6 +37,8 @@ type Analyzer struct {
 	cells         *[0x10002]uint16 // by character, two more that codeWide may read
 	separator     int32            // its id
 	separatorCode uint16
+
+	cut func(dst []jieba.Word, text []byte) []jieba.Word // Extra.Cut
 }
 
 // wordInfo is a word's idf times idfScale, and in bit 0 whether it is skipped:
@@ -50,17 +51,14 @@ func (i wordInfo) skip() bool  { return i&1 != 0 }
 // Extra is what an analyzer may be given besides its Options.
 type Extra struct {
 	Dictionary *jieba.Dictionary // of words of ideographs; nil: jieba's own
-	NewCutter  func() Cutter     // of what cuts in jieba's place; called once for each workspace, concurrently
 	StopWords  []string          // left out in addition to Options.Stop, and normalised as the texts are
-}
 
-// Cutter cuts text into words that cover it without gap or overlap, and
-// appends them to dst with the ids that the analyzer's Dictionary has for them.
-// The text is valid UTF-8: runs of ideographs, a newline after each. A newline
-// is a word of its own, and nothing on one side of it has an effect on the other.
-// One goroutine uses a Cutter at a time.
-type Cutter interface {
-	Cut(dst []jieba.Word, text []byte) []jieba.Word
+	// Cut, unless it is nil, cuts in jieba's place, text into words that cover it
+	// without gap or overlap, and appends them to dst with the ids that the
+	// Dictionary has for them. The text is valid UTF-8: runs of ideographs, a
+	// newline after each. A newline is a word of its own, and nothing on one side
+	// of it has an effect on the other. Workspaces call Cut concurrently.
+	Cut func(dst []jieba.Word, text []byte) []jieba.Word
 }
 
 // New returns the analyzer for o, or the first mistake in it, with what to
@@ -89,7 +87,7 @@ func NewWith(o Options, e Extra) (_ *Analyzer, err error) {
 	}
 	a.takeStop(e.StopWords)
 	a.takeWords()
-	if a.newCutter = e.NewCutter; a.newCutter == nil {
+	if a.cut = e.Cut; a.cut == nil {
 		a.takeCodes()
 	}
 	return a, nil

@@ -3,7 +3,6 @@ package simhash
 import (
 	"fmt"
 	"math/bits"
-	"strconv"
 )
 
 // Fingerprint is the SimHash of a document. 32 and 64 bits stand in Lo with
@@ -43,25 +42,12 @@ func checkBits(bits int) error {
 	return nil
 }
 
-// Lane is how a document is judged by its length.
-type Lane uint8
-
-// The lanes. Only normal documents are matched by fingerprint: a fingerprint
-// of few features says too little, and all documents without a feature share
-// the fingerprint zero.
+// Lanes: how a document is judged by its length. Only normal documents are
+// matched by fingerprint: a fingerprint of few features says too little, and all
+// documents without a feature share the fingerprint zero.
 const (
-	LaneNormal   Lane = iota // at least Options.MinFeatures features
-	LaneShort                // fewer
-	LaneEmpty                // none
-	LaneTemplate             // none of its own: whoever fingerprints leaves out what the pages of a site share
+	LaneNormal   = "normal"   // at least Options.MinFeatures features
+	laneShort    = "short"    // fewer
+	laneEmpty    = "empty"    // none
+	LaneTemplate = "template" // none of its own: whoever fingerprints leaves out what the pages of a site share
 )
-
-var laneNames = [...]string{"normal", "short", "empty", "template"}
-
-// String returns normal, short, empty or template.
-func (l Lane) String() string {
-	if int(l) < len(laneNames) {
-		return laneNames[l]
-	}
-	return "Lane(" + strconv.Itoa(int(l)) + ")"
-}

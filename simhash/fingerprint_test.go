@@ -31,11 +31,3 @@ func TestFingerprintProperties(t *testing.T) {
 		}
 	})
 }
-
-func TestLanes(t *testing.T) {
-	for l, want := range map[Lane]string{LaneNormal: "normal", LaneShort: "short", LaneEmpty: "empty", 9: "Lane(9)"} {
-		if got := l.String(); got != want {
-			t.Errorf("lane is written %q, want %q", got, want)
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/simhash/gojieba"
+	"github.com/neardup/neardup/simhash/jieba"
 )
 
 func TestGojiebaAgrees(t *testing.T) {
@@ -23,7 +24,7 @@ func TestGojiebaAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	checkSegmenter(t, Extra{Dictionary: d, NewCutter: func() Cutter { return s.NewCutter(true) }})
+	checkSegmenter(t, Extra{Dictionary: d, Cut: func(dst []jieba.Word, text []byte) []jieba.Word { return s.Cut(dst, text, true) }})
 }
 
 // BenchmarkAgainst times, in turn and in one process, this package, the bare

@@ -12,16 +12,16 @@ import (
 	"github.com/neardup/neardup/simhash/jieba"
 )
 
-// maxRun is the most bytes of one run that a Cutter is given: a longer run
+// maxRun is the most bytes of one run that is cut at once: a longer run
 // without any separator is cut there.
 const maxRun = 1 << 20
 
 // Result is what a document's text becomes.
 type Result struct {
 	Fingerprint Fingerprint
-	Features    int  // distinct features that the fingerprint is made of
-	Length      int  // characters of the text's normal form, without the title
-	Lane        Lane // how the document is judged by its features
+	Features    int    // distinct features that the fingerprint is made of
+	Length      int    // characters of the text's normal form, without the title
+	Lane        string // normal, short or empty: how the document is judged by its features
 }
 
 // Feature is one distinct feature of a document.
@@ -37,14 +37,13 @@ type Feature struct {
 // it retains no text it was given.
 type Workspace struct {
 	a       *Analyzer
-	cutter  Cutter // nil: coder cuts
 	scratch scratch
 	text    []byte // normal form of the title, then of the text
 	title   int    // where the title ends in it
 
 	// The runs of ideographs, one after the other with a separator after
-	// each: as text, or as character codes if the cutter takes those.
-	coder *jieba.Cutter
+	// each: as text for Extra.Cut, else as character codes.
+	coder *jieba.Cutter // nil: Extra.Cut cuts
 	han   []byte
 	codes []uint16 // the first is a separator
 	at    []int32  // by code: where it is in the part of text that is read
@@ -101,9 +100,7 @@ type used struct {
 func (a *Analyzer) NewWorkspace() *Workspace {
 	w := &Workspace{a: a}
 	if a.dictionary != nil {
-		if a.newCutter != nil {
-			w.cutter = a.newCutter()
-		} else {
+		if a.cut == nil {
 			w.coder = a.dictionary.NewCutter(a.options.HMM)
 		}
 		w.seen = make([]sighting, len(a.hashes))
@@ -118,9 +115,9 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 
 // Fingerprint returns the fingerprint of a document with that title, which
 // may be empty, and text. A document without any feature has the fingerprint
-// zero and is in LaneEmpty.
+// zero, and its lane is empty.
 func (w *Workspace) Fingerprint(title, text []byte) Result {
-	var r Result
+	r := Result{Lane: LaneNormal}
 	titleEnd := w.read(title, text)
 	r.Length = characters(w.text[titleEnd:])
 	if w.a.options.Kind == KindNGrams {
@@ -132,9 +129,9 @@ func (w *Workspace) Fingerprint(title, text []byte) Result {
 	}
 	switch {
 	case r.Features == 0:
-		r.Fingerprint, r.Lane = Fingerprint{}, LaneEmpty
+		r.Fingerprint, r.Lane = Fingerprint{}, laneEmpty
 	case r.Features < w.a.options.MinFeatures:
-		r.Lane = LaneShort
+		r.Lane = laneShort
 	}
 	return r
 }
@@ -308,7 +305,7 @@ func cutAt(text []byte, n int) []byte {
 // all runs at once: it is quicker with long texts.
 func (w *Workspace) countHan(times uint32) {
 	if len(w.han) > 0 {
-		w.words = w.cutter.Cut(w.words[:0], w.han)
+		w.words = w.a.cut(w.words[:0], w.han)
 		w.countCut(w.han, times)
 		w.han = w.han[:0]
 	}

@@ -171,7 +171,7 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 			}
 		}
 	}
-	r := Result{Features: len(features), Length: utf8.RuneCountInString(normalForm(text, simplify))}
+	r := Result{Lane: LaneNormal, Features: len(features), Length: utf8.RuneCountInString(normalForm(text, simplify))}
 	for i, s := range sums[:o.Bits] {
 		if s > 0 {
 			r.Fingerprint = flip(r.Fingerprint, i)
@@ -179,9 +179,9 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 	}
 	switch {
 	case r.Features == 0:
-		r.Lane = LaneEmpty
+		r.Lane = laneEmpty
 	case r.Features < o.MinFeatures:
-		r.Lane = LaneShort
+		r.Lane = laneShort
 	}
 	return r
 }
@@ -365,21 +365,21 @@ func TestFeaturesSumToTheFingerprint(t *testing.T) {
 	}
 }
 
-// unknowing gives every word the id −1.
-type unknowing struct{ Cutter }
-
-func (c unknowing) Cut(dst []jieba.Word, text []byte) []jieba.Word {
-	n := len(dst)
-	dst = c.Cutter.Cut(dst, text)
-	for i := range dst[n:] {
-		dst[n+i].ID = -1
-	}
-	return dst
+// unknowing cuts as jieba does and gives every word the id −1.
+func unknowing(t *testing.T) Extra {
+	c := defaultDictionary(t).NewCutter(true)
+	return Extra{Cut: func(dst []jieba.Word, text []byte) []jieba.Word {
+		n := len(dst)
+		dst = c.Cut(dst, text)
+		for i := range dst[n:] {
+			dst[n+i].ID = -1
+		}
+		return dst
+	}}
 }
 
 func TestWordsWithoutIDs(t *testing.T) {
-	d := defaultDictionary(t)
-	checkSegmenter(t, Extra{NewCutter: func() Cutter { return unknowing{d.NewCutter(true)} }})
+	checkSegmenter(t, unknowing(t))
 }
 
 // checkSegmenter compares a segmenter that cuts as the default one does with
@@ -399,9 +399,7 @@ func checkSegmenter(t *testing.T, s Extra) {
 // The runs of a text of more codes than are cut together, with and without
 // separators, and around a run that is too long, are those of nextSpan.
 func TestManyCodes(t *testing.T) {
-	own, other := analyzer(t, DefaultOptions()), newAnalyzer(t, nil, Extra{
-		NewCutter: func() Cutter { return unknowing{defaultDictionary(t).NewCutter(true)} },
-	})
+	own, other := analyzer(t, DefaultOptions()), newAnalyzer(t, nil, unknowing(t))
 	a, b := own.NewWorkspace(), other.NewWorkspace()
 	if a.coder == nil || b.coder != nil {
 		t.Fatal("the default segmenter takes codes, and the other one does not")
@@ -487,17 +485,17 @@ func TestLanesOfDocuments(t *testing.T) {
 	w := analyzer(t, o).NewWorkspace()
 	for _, c := range []struct {
 		text string
-		want Lane
+		want string
 	}{
-		{"", LaneEmpty},
-		{"，。 \x00\u200b…", LaneEmpty},
-		{"hello hello hello", LaneShort},
-		{"the of and", LaneEmpty},
-		{"three more words", LaneShort},
+		{"", laneEmpty},
+		{"，。 \x00\u200b…", laneEmpty},
+		{"hello hello hello", laneShort},
+		{"the of and", laneEmpty},
+		{"three more words", laneShort},
 		{"four really meaningful words", LaneNormal},
 	} {
 		r := w.Fingerprint(nil, []byte(c.text))
-		if r.Lane != c.want || (r.Lane == LaneEmpty) != (r.Fingerprint == Fingerprint{}) {
+		if r.Lane != c.want || (r.Lane == laneEmpty) != (r.Fingerprint == Fingerprint{}) {
 			t.Errorf("%q is %v with fingerprint %v, want %v", c.text, r.Lane, r.Fingerprint, c.want)
 		}
 	}

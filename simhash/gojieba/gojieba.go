@@ -76,7 +76,7 @@ func userDict(words []jieba.UserWord) []byte {
 	return b.Bytes()
 }
 
-// Close releases the memory. Cutters of s then return no words.
+// Close releases the memory. Cut then finds no words.
 func (s *Segmenter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,22 +88,13 @@ func (s *Segmenter) Close() error {
 	return nil
 }
 
-// Cutter cuts texts into words.
-type Cutter struct {
-	s   *Segmenter
-	hmm bool
-}
-
-// NewCutter returns a Cutter with or without the hidden Markov model.
-func (s *Segmenter) NewCutter(hmm bool) *Cutter { return &Cutter{s, hmm} }
-
-// Cut does what jieba.Cutter.Cut does. gojieba itself returns nothing for a
-// text with an invalid byte and stops at a NUL: it is given the pieces between
-// them.
-func (c *Cutter) Cut(dst []jieba.Word, text []byte) []jieba.Word {
-	c.s.mu.RLock()
-	defer c.s.mu.RUnlock()
-	if c.s.x == nil {
+// Cut does what jieba.Cutter.Cut does, with or without the hidden Markov model.
+// gojieba itself returns nothing for a text with an invalid byte and stops at a
+// NUL: it is given the pieces between them.
+func (s *Segmenter) Cut(dst []jieba.Word, text []byte, hmm bool) []jieba.Word {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.x == nil {
 		return dst
 	}
 	text = text[:min(len(text), math.MaxInt32)]
@@ -111,22 +102,22 @@ func (c *Cutter) Cut(dst []jieba.Word, text []byte) []jieba.Word {
 	for pos := 0; pos < len(text); {
 		r, size := utf8.DecodeRune(text[pos:])
 		if r == 0 || r == utf8.RuneError && size == 1 {
-			dst = c.piece(dst, text, start, pos)
+			dst = s.piece(dst, text, start, pos, hmm)
 			dst = append(dst, jieba.Word{Start: int32(pos), End: int32(pos + 1), ID: -1})
 			start = pos + 1
 		}
 		pos += size
 	}
-	return c.piece(dst, text, start, len(text))
+	return s.piece(dst, text, start, len(text), hmm)
 }
 
-func (c *Cutter) piece(dst []jieba.Word, text []byte, start, end int) []jieba.Word {
+func (s *Segmenter) piece(dst []jieba.Word, text []byte, start, end int, hmm bool) []jieba.Word {
 	if start == end {
 		return dst
 	}
 	pos := start
-	for _, w := range c.s.x.Cut(string(text[start:end]), c.hmm) {
-		id, _ := c.s.d.Lookup(text[pos : pos+len(w)])
+	for _, w := range s.x.Cut(string(text[start:end]), hmm) {
+		id, _ := s.d.Lookup(text[pos : pos+len(w)])
 		dst = append(dst, jieba.Word{Start: int32(pos), End: int32(pos + len(w)), ID: id})
 		pos += len(w)
 	}

@@ -32,7 +32,7 @@ func Example() {
 	}
 	defer s.Close()
 	text := []byte("他来到了网易杭研大厦")
-	for _, w := range s.NewCutter(true).Cut(nil, text) {
+	for _, w := range s.Cut(nil, text, true) {
 		fmt.Printf("%s ", text[w.Start:w.End])
 	}
 	fmt.Println()
@@ -78,12 +78,11 @@ func TestSameAsBare(t *testing.T) {
 	d, s := load(t)
 	x := upstream.NewJieba()
 	defer x.Free()
-	cutters := map[bool]*gojieba.Cutter{true: s.NewCutter(true), false: s.NewCutter(false)}
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.SampledFrom([]string{"蓝翔", "区块链", "韩玉鉴赏", "云计算", "他来到", "了", "网易杭研", "大厦", "，", " ", "iPhone", "15", "😀", "𠀀", "é"})).Draw(t, "parts")
 		text := strings.Join(parts, "")
-		for hmm, c := range cutters {
-			if got, want := c.Cut(nil, []byte(text)), bare(x, d, text, hmm); !slices.Equal(got, want) {
+		for _, hmm := range []bool{true, false} {
+			if got, want := s.Cut(nil, []byte(text), hmm), bare(x, d, text, hmm); !slices.Equal(got, want) {
 				t.Fatalf("hmm %t, %q: got %v, want %v", hmm, text, got, want)
 			}
 		}
@@ -93,16 +92,16 @@ func TestSameAsBare(t *testing.T) {
 // TestTraps gives both segmenters what gojieba drops or cuts short.
 func TestTraps(t *testing.T) {
 	d, s := load(t)
-	ours, theirs := d.NewCutter(true), s.NewCutter(true)
+	ours := d.NewCutter(true)
 	for _, text := range []string{
 		"", "\x00", "\xff", "中国\xff人民", "中国\x00人民", "\x00\x00中国", "中国\xe4\xb8", "\xed\xa0\x80中国\xf8", "\xc0\x80",
 		"网易杭\x80研", strings.Repeat("\xff中", 100),
 	} {
-		if got, want := theirs.Cut(nil, []byte(text)), ours.Cut(nil, []byte(text)); !slices.Equal(got, want) {
+		if got, want := s.Cut(nil, []byte(text), true), ours.Cut(nil, []byte(text)); !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}
-	if words := theirs.Cut(nil, []byte("中国\xff人民")); len(words) != 3 {
+	if words := s.Cut(nil, []byte("中国\xff人民"), true); len(words) != 3 {
 		t.Errorf("an invalid byte left %d words", len(words))
 	}
 }
@@ -142,12 +141,11 @@ func TestClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.NewCutter(true)
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
 			for range 50 {
-				if n := len(c.Cut(nil, []byte("来到北京"))); n != 2 && n != 0 {
+				if n := len(s.Cut(nil, []byte("来到北京"), true)); n != 2 && n != 0 {
 					t.Errorf("%d words", n)
 				}
 			}
@@ -157,7 +155,7 @@ func TestClose(t *testing.T) {
 		t.Error(err)
 	}
 	wg.Wait()
-	if words := c.Cut(nil, []byte("来到北京")); len(words) != 0 {
+	if words := s.Cut(nil, []byte("来到北京"), true); len(words) != 0 {
 		t.Errorf("a closed segmenter found %v", words)
 	}
 	if err := s.Close(); !errors.Is(err, gojieba.ErrClosed) {
@@ -168,10 +166,9 @@ func TestClose(t *testing.T) {
 func BenchmarkCut(b *testing.B) {
 	_, s := load(b)
 	text := []byte(strings.Repeat("小明硕士毕业于中国科学院计算所，后在日本京都大学深造。", 25))
-	c := s.NewCutter(true)
 	var words []jieba.Word
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		words = c.Cut(words[:0], text)
+		words = s.Cut(words[:0], text, true)
 	}
 }

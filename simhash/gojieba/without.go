@@ -19,11 +19,5 @@ func New(*jieba.Dictionary) (*Segmenter, error) {
 // Close does nothing.
 func (*Segmenter) Close() error { return nil }
 
-// NewCutter returns a Cutter that cuts nothing.
-func (*Segmenter) NewCutter(bool) *Cutter { return &Cutter{} }
-
-// Cutter is of a program that was built without cgo.
-type Cutter struct{}
-
 // Cut returns dst.
-func (*Cutter) Cut(dst []jieba.Word, _ []byte) []jieba.Word { return dst }
+func (*Segmenter) Cut(dst []jieba.Word, _ []byte, _ bool) []jieba.Word { return dst }

@@ -272,8 +272,8 @@ func TestUserWords(t *testing.T) {
 			}
 			extra = append(extra, "区块链", "蓝翔", "韩玉鉴赏", "他来到了网易杭研大厦的北京清华大学", "中国人", strings.Repeat("一二", 300))
 			ps := []*pair{
-				{d: d, ours: d.NewCutter(true), theirs: s.NewCutter(true), hmm: true},
-				{d: d, ours: d.NewCutter(false), theirs: s.NewCutter(false)},
+				{d: d, ours: d.NewCutter(true), theirs: s, hmm: true},
+				{d: d, ours: d.NewCutter(false), theirs: s},
 			}
 			g := textOf(d, extra)
 			rapid.Check(t, func(t *rapid.T) {

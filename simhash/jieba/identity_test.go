@@ -39,7 +39,7 @@ func dictionary(tb testing.TB) *jieba.Dictionary {
 type pair struct {
 	d          *jieba.Dictionary
 	ours       *jieba.Cutter
-	theirs     *gojieba.Cutter
+	theirs     *gojieba.Segmenter
 	got, want  []jieba.Word
 	hmm        bool
 	words, len int
@@ -56,15 +56,15 @@ func pairs(tb testing.TB) []*pair {
 	}
 	d := dictionary(tb)
 	return []*pair{
-		{d: d, ours: d.NewCutter(true), theirs: s.NewCutter(true), hmm: true},
-		{d: d, ours: d.NewCutter(false), theirs: s.NewCutter(false)},
+		{d: d, ours: d.NewCutter(true), theirs: s, hmm: true},
+		{d: d, ours: d.NewCutter(false), theirs: s},
 	}
 }
 
 // compare reports the first place where the two cut a text differently.
 func (p *pair) compare(text []byte) error {
 	p.got = p.ours.Cut(p.got[:0], text)
-	p.want = p.theirs.Cut(p.want[:0], text)
+	p.want = p.theirs.Cut(p.want[:0], text, p.hmm)
 	p.words += len(p.want)
 	p.len += len(text)
 	for i := range max(len(p.got), len(p.want)) {

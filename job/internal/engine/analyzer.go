@@ -49,7 +49,7 @@ func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, 
 				return nil, nil, err
 			}
 			release = reference.Close
-			extra.NewCutter = func() simhash.Cutter { return reference.NewCutter(f.HMM) }
+			extra.Cut = func(dst []jieba.Word, text []byte) []jieba.Word { return reference.Cut(dst, text, f.HMM) }
 		}
 	}
 	a, err = simhash.NewWith(f.Options, extra)

@@ -151,7 +151,7 @@ func (n *Tonight) columns(more ...string) []string {
 // view is what a verdict looks at of a document; ok is false for one that is
 // not matched. Its letters are the row's.
 func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
-	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.Lane == simhash.LaneNormal.String()
+	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.Lane == simhash.LaneNormal
 	if !n.match.Verified() {
 		return v, v.Normal
 	}
@@ -291,7 +291,7 @@ func (j *joiner) flush(found *earlier.Known) {
 	j.hot, j.gathered = nil, nil
 }
 
-var laneNormal = []byte(simhash.LaneNormal.String())
+var laneNormal = []byte(simhash.LaneNormal)
 
 // rows turns a batch into what a Prober takes.
 func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {

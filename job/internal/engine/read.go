@@ -41,16 +41,16 @@ func read(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) (err err
 	case config.KeepRank:
 		columns = append(columns, "rank")
 	}
-	lane, n := simhash.LaneNormal.String(), int64(0) // of the last rows, and how many
+	lane, n := simhash.LaneNormal, int64(0) // of the last rows, and how many
 	verified := job.Config.Match.Verified()
 	if verified {
 		columns = append(columns, "length", "sketch", "letters")
 	}
 	err = source.ReadFingerprints(ctx, split, job.Columns, columns, func(row *data.FingerprintRow) error {
 		if row.Lane == "" {
-			row.Lane = simhash.LaneNormal.String()
+			row.Lane = simhash.LaneNormal
 		}
-		if verified && len(row.Sketch) == 0 && row.Lane == simhash.LaneNormal.String() {
+		if verified && len(row.Sketch) == 0 && row.Lane == simhash.LaneNormal {
 			return fmt.Errorf("%s has no sketches to verify by: match with --preset %s, or fingerprint the dump again with --preset %s", split.Path, config.PresetClassic, config.PresetBalanced)
 		}
 		if row.Lane != lane {

@@ -363,7 +363,7 @@ func (x *Index) entries(ctx context.Context, l *library.Library, file string) fu
 }
 
 func viewOf(row *data.LibraryRow, v *data.View) {
-	*v = data.View{Hi: row.Hi, Lo: row.Lo, Length: uint32(max(row.Length, 0)), Normal: row.Lane == simhash.LaneNormal.String(), Letters: row.Letters}
+	*v = data.View{Hi: row.Hi, Lo: row.Lo, Length: uint32(max(row.Length, 0)), Normal: row.Lane == simhash.LaneNormal, Letters: row.Letters}
 	copy(v.Sketch[:], row.Sketch)
 }
 
