@@ -94,7 +94,6 @@ func (s *Sampled) Each(c *SampledCounter, v *Verifier, unit uint32, visit func(o
 // least and at most so many keys in common.
 func (v *Verifier) sampledAlike(u *Units, a, b uint32, least, most int) bool {
 	x, y := u.lengths[a], u.lengths[b]
-	edited := v.rule.ordered(x, y, differSketches(&u.sketches[a], &u.sketches[b]))
-	need := sketch.NeededKeys(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited)
-	return least >= need || most >= need && sketch.AlikeSamples(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited)
+	edited := v.rule.ordered(x, y, sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])))
+	return sketch.AlikeSamples(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited, least, most)
 }

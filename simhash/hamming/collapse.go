@@ -150,14 +150,6 @@ func (s *Set[F]) Members(i int) []uint32 {
 	return s.docs[s.starts[i]:s.starts[i+1]:s.starts[i+1]]
 }
 
-// Smallest returns the smallest document that has fingerprint i.
-func (s *Set[F]) Smallest(i int) uint32 {
-	if s.starts == nil {
-		return s.docs[i]
-	}
-	return s.docs[s.starts[i]]
-}
-
 // index returns the index of *fp, which is in the set.
 func (s *Set[F]) index(fp *F) int {
 	p := place(&s.dir, fp)

@@ -188,7 +188,7 @@ func (m *memory[F]) near(ctx context.Context, set *hamming.Set[F]) error {
 	options.Pass = func(tables int64) func(int64) { return m.job.Pass.Begin(tables, "tables") }
 	if m.views == nil {
 		return set.Pairs(ctx, m.rule.K, options, func(worker int, i, j uint32, distance int) {
-			a, b := m.numbers[m.document(set.Smallest(int(i)))], m.numbers[m.document(set.Smallest(int(j)))]
+			a, b := m.numbers[m.document(set.Members(int(i))[0])], m.numbers[m.document(set.Members(int(j))[0])]
 			m.out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 		})
 	}
