@@ -387,7 +387,7 @@ func (m *Prober) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
 		return true // short texts are the same by their letters
 	}
 	s := rows.Sketch(row)
-	return len(s) != sketch.Size || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
+	return len(s) != data.SketchSize || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
 }
 
 func (m *Prober) load(rows *EarlierRows, i int) {
@@ -430,7 +430,7 @@ func (m *Prober) readBands(rows *EarlierRows) {
 	}
 	for i := range rows.N {
 		bytes := rows.Sketch(i)
-		if len(bytes) != sketch.Size {
+		if len(bytes) != data.SketchSize {
 			continue
 		}
 		s := (*sketch.Sketch)(bytes)

@@ -54,15 +54,16 @@ func (s *Sampled) groups(yield func(from, to int)) {
 	}
 }
 
-// SampledCounter counts keys, for one goroutine at a time.
-type SampledCounter struct {
+// sampledCounter counts keys, for one goroutine at a time.
+type sampledCounter struct {
 	shared []uint8 // by unit
 	others []uint32
 }
 
 // Each calls visit with every unit behind this one whose sample is alike by the
 // verifier's rule, once.
-func (s *Sampled) Each(c *SampledCounter, v *Verifier, unit uint32, visit func(other uint32)) {
+func (s *Sampled) Each(v *Verifier, unit uint32, visit func(other uint32)) {
+	c := &v.sampled
 	if len(c.shared) < s.units.Len() {
 		c.shared = make([]uint8, s.units.Len())
 	}

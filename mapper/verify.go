@@ -75,7 +75,8 @@ type Verifier struct {
 	a, b   []rune
 	x, y   []uint64
 
-	owned []ownedPair // some pairs of short texts; nil before the first
+	sampled sampledCounter
+	owned   []ownedPair // some pairs of short texts; nil before the first
 }
 
 // An ownedPair is a pair of short texts with the key that reports it, none if

@@ -138,9 +138,6 @@ func lowBits[F Fingerprint](p *F, shift uint) uint64 {
 // Len returns the number of distinct fingerprints.
 func (s *Set[F]) Len() int { return len(s.values) }
 
-// Value returns the i-th smallest distinct fingerprint.
-func (s *Set[F]) Value(i int) F { return s.values[i] }
-
 // Members returns the documents that have fingerprint i, ascending. The caller
 // must not change them.
 func (s *Set[F]) Members(i int) []uint32 {

@@ -677,3 +677,6 @@ func TestBallProperties(t *testing.T) {
 		check(rt, fps, rapid.IntRange(1, 15).Draw(rt, "k"), Options{portable: rapid.Bool().Draw(rt, "portable")})
 	})
 }
+
+// Value returns the i-th smallest distinct fingerprint.
+func (s *Set[F]) Value(i int) F { return s.values[i] }

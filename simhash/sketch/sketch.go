@@ -9,9 +9,6 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// Size is the number of bytes of a Sketch.
-const Size = Bits/8 + Bands*bandBytes
-
 // Bands is the number of bands of a sketch, and BandBits the width of one.
 const (
 	Bands    = 8
@@ -35,7 +32,7 @@ const (
 // are a bit of each of 256 minima, the other 32 are 8 bands of 32 bits, each
 // a hash of 3 minima. The zero Sketch is that of a text without shingles; it
 // resembles nothing, itself included.
-type Sketch [Size]byte
+type Sketch [Bits/8 + Bands*bandBytes]byte
 
 // Maker makes sketches, one at a time. The zero value is ready to use; it
 // allocates next to nothing. One goroutine uses it at a time.

@@ -66,7 +66,6 @@ type judge struct {
 	compare *mapper.Comparer
 	verify  *mapper.Verifier
 	a, b    data.View
-	sampled mapper.SampledCounter
 }
 
 func inMemory[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) error {
@@ -253,7 +252,7 @@ func (m *memory[F]) shared(ctx context.Context) error {
 func (m *memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
 	return m.each(ctx, m.views.Len(), func(worker, unit int) error {
 		k := &m.judges[worker]
-		found.Each(&k.sampled, k.verify, uint32(unit), func(other uint32) {
+		found.Each(k.verify, uint32(unit), func(other uint32) {
 			m.verify(worker, &mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples})
 		})
 		return nil
