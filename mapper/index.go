@@ -11,45 +11,35 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// IndexOptions say which documents of two nights are candidates: those of the
-// normal lane whose fingerprints are within the distance, and, if asked for,
-// those whose sketches share a band, and short texts that share a key.
-type IndexOptions struct {
-	Bits, Distance    int
-	Bands, ShortTexts bool
-	// Alike is an estimate below which no two documents are the same, if not
-	// both are short: those that share a band alone are then not judged.
-	Alike   float64
-	Workers int // goroutines that build the index; 0: GOMAXPROCS
-	// Hot is how many units an earlier document may be near to, or share a
-	// band or a short text's key with, before it is hot, see Probe; 0: 64.
-	Hot int
-}
-
-const defaultHot = 64
+// mostHot is how many units an earlier document may be near to, or share a band
+// or a short text's key with, before it is hot, see Probe.
+const mostHot = 64
 
 // Index is an index of a night's documents, past which those of earlier
 // nights stream. It never changes, and is safe for concurrent use.
 type Index struct {
-	o      IndexOptions
+	rule   Rule
+	hot    int // is mostHot, but in tests
 	units  *Units
 	narrow *hamming.Index[uint64] // of the distinct fingerprints of the normal lane
 	wide   *hamming.Index[hamming.Uint128]
 	starts []uint32 // distinct fingerprint i is that of sharing[starts[i]:starts[i+1]]
 	// sharing lists the units of the normal lane by fingerprint.
 	sharing []uint32
-	bands   [sketch.Bands]valueIndex
-	differ  int // bits in which two sketches may differ
-	short   valueIndex
+	tables  [ShortTexts + 1]valueIndex // of the bands and the keys of short texts
+	differ  int                        // bits in which two sketches may differ
 }
 
 // NewIndex returns the index of the units, which are not to be added to any
-// more.
-func NewIndex(units *Units, o IndexOptions) (*Index, error) {
-	if o.Hot <= 0 {
-		o.Hot = defaultHot
-	}
-	t := &Index{o: o, units: units}
+// more, by which a Prober finds the rule's candidates but those by their
+// samples. Fingerprints have so many bits. It is built on workers goroutines; 0:
+// GOMAXPROCS.
+func NewIndex(units *Units, rule Rule, bits, workers int) (*Index, error) {
+	return newIndex(units, rule, hamming.Options{Workers: workers, Bits: bits}, mostHot)
+}
+
+func newIndex(units *Units, rule Rule, options hamming.Options, hot int) (*Index, error) {
+	t := &Index{rule: rule, hot: hot, units: units}
 	for u := range uint32(units.Len()) {
 		if units.isNormal(u) {
 			t.sharing = append(t.sharing, u)
@@ -68,7 +58,7 @@ func NewIndex(units *Units, o IndexOptions) (*Index, error) {
 			continue
 		}
 		t.starts = append(t.starts, uint32(i))
-		if o.Bits == 128 {
+		if options.Bits == 128 {
 			wide = append(wide, hamming.Uint128{Hi: units.high(u), Lo: units.lo[u]})
 		} else {
 			narrow = append(narrow, units.lo[u])
@@ -76,84 +66,66 @@ func NewIndex(units *Units, o IndexOptions) (*Index, error) {
 	}
 	t.starts = append(t.starts, uint32(len(t.sharing)))
 	var err error
-	options := hamming.Options{Workers: o.Workers, Bits: o.Bits}
-	if o.Bits == 128 {
-		t.wide, err = hamming.NewIndex(wide, o.Distance, options)
+	if options.Bits == 128 {
+		t.wide, err = hamming.NewIndex(wide, rule.K, options)
 	} else {
-		t.narrow, err = hamming.NewIndex(narrow, o.Distance, options)
+		t.narrow, err = hamming.NewIndex(narrow, rule.K, options)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	if o.Bands {
-		t.indexBands()
-	}
-	if o.ShortTexts {
-		t.indexShort()
-	}
+	t.indexValues()
 	return t, nil
 }
 
-func (t *Index) indexBands() {
-	t.differ = sketch.MostDiffer(t.o.Alike)
-	entries := make([]uint64, 0, len(t.units.sketches))
-	for b := range t.bands {
-		entries = entries[:0]
-		for u := range t.units.sketches {
-			if s := (*sketch.Sketch)(&t.units.sketches[u]); !s.IsZero() {
-				entries = append(entries, uint64(s.Band(b))<<32|uint64(u))
-			}
-		}
-		t.bands[b] = newValueIndex(entries, sketch.BandBits, t.o.Hot)
-	}
-}
-
-func (t *Index) indexShort() {
-	var short sketch.Short
-	var letters []rune
-	var keys, entries []uint64
-	for u := range uint32(t.units.Len()) {
-		text := t.units.lettersOf(u)
-		if len(text) == 0 {
+// indexValues fills in the tables that the rule asks for.
+func (t *Index) indexValues() {
+	// Two documents whose estimate is less are not the same, if not both are
+	// short: those that share a band alone are then not judged.
+	t.differ = sketch.MostDiffer(min(t.rule.EstimateLimit(0), t.rule.EstimateLimit(t.rule.LongFrom)))
+	values := NewMap(nil, t.rule)
+	var entries []uint64
+	var v data.View
+	for table := range t.tables {
+		if table < ShortTexts && !t.rule.Bands || table == ShortTexts && !t.rule.ShortTexts {
 			continue
 		}
-		letters = runes(letters[:0], text)
-		keys = short.Keys(keys[:0], letters)
-		for _, key := range keys {
-			entries = append(entries, uint64(shortValue(key))<<32|uint64(u))
+		entries = entries[:0]
+		for u := range uint32(t.units.Len()) {
+			t.units.View(u, &v)
+			for _, value := range values.Values(table, &v) {
+				entries = append(entries, value<<32|uint64(u))
+			}
 		}
+		t.tables[table] = newValueIndex(entries, t.hot)
 	}
-	t.short = newValueIndex(entries, valueBits, t.o.Hot)
 }
-
-// shortValue is the part of a short text's key that the index knows.
-func shortValue(key uint64) uint32 { return uint32(key >> 32) }
 
 // A valueIndex finds the units that have a value.
 type valueIndex struct {
-	shift   uint            // of a value to its place in filter
-	filter  []uint64        // a bit for each leading bits of a value that occurs
+	filter  []uint64        // a bit for each leading filterBits bits of a value that occurs
 	top     uint            // shift of a value to its place in tops
 	tops    []uint32        // where the entries of a value's leading bits start
 	entries []uint64        // value << 32 | unit, ascending, each once
 	values  map[uint32]bool // values of more units than that
 	hot     []uint64        // a bit for each leading hotBits bits of theirs; nil without any
-	cool    uint            // shift of a value to its place in hot
 }
 
-// hotBits is how many bits of a value say that it may be a hot one:
-// there are few, and 8 KiB stay in a core's first cache.
-const hotBits = 16
+const (
+	filterBits = 24 // 2 MiB: the filter stays in a core's cache
 
-// newValueIndex returns the index of entries of values of so many bits. It
-// keeps nothing of them.
-func newValueIndex(entries []uint64, width, hot int) valueIndex {
-	const filterBits = 24 // 2 MiB: it stays in a core's cache
-	filter := min(width, filterBits)
-	top := min(width, max(1, bits.Len(uint(len(entries)))-1))
-	x := valueIndex{shift: uint(width - filter), filter: make([]uint64, (1<<filter+63)/64), top: uint(width - top), tops: make([]uint32, 1<<top+1), cool: uint(width - hotBits)}
+	// hotBits is how many bits of a value say that it may be a hot one:
+	// there are few, and 8 KiB stay in a core's first cache.
+	hotBits = 16
+)
+
+// newValueIndex returns the index of entries, each of which comes once. It keeps
+// nothing of them.
+func newValueIndex(entries []uint64, hot int) valueIndex {
+	top := min(valueBits, max(1, bits.Len(uint(len(entries)))-1))
+	x := valueIndex{filter: make([]uint64, 1<<filterBits/64), top: uint(valueBits - top), tops: make([]uint32, 1<<top+1)}
 	for _, e := range entries {
-		at := uint32(e>>32) >> x.shift
+		at := uint32(e>>32) >> (valueBits - filterBits)
 		x.filter[at/64] |= 1 << (at % 64)
 		x.tops[uint32(e>>32)>>x.top]++
 	}
@@ -171,16 +143,13 @@ func newValueIndex(entries []uint64, width, hot int) valueIndex {
 	for i := range x.tops[1:] {
 		slices.Sort(x.entries[x.tops[i]:x.tops[i+1]])
 	}
-	if once := slices.Compact(x.entries); len(once) < len(entries) {
-		return newValueIndex(once, width, hot)
-	}
 	for from := 0; from+hot < len(x.entries); from++ {
 		if value := uint32(x.entries[from] >> 32); uint32(x.entries[from+hot]>>32) == value {
 			if x.values == nil {
 				x.values, x.hot = map[uint32]bool{}, make([]uint64, 1<<hotBits/64)
 			}
 			x.values[value] = true
-			at := value >> x.cool
+			at := value >> (valueBits - hotBits)
 			x.hot[at/64] |= 1 << (at % 64)
 			from += hot - 1
 		}
@@ -193,13 +162,13 @@ func (x *valueIndex) isHot(value uint32) bool {
 	if x.hot == nil {
 		return false
 	}
-	at := value >> x.cool
+	at := value >> (valueBits - hotBits)
 	return x.hot[at/64]>>(at%64)&1 != 0 && x.values[value]
 }
 
 // may reports whether there may be units of the value; mostly it knows.
 func (x *valueIndex) may(value uint32) bool {
-	at := value >> x.shift
+	at := value >> (valueBits - filterBits)
 	return x.filter[at/64]>>(at%64)&1 != 0
 }
 
@@ -265,11 +234,7 @@ type Prober struct {
 	hits     []uint32               // of sketched: those whose value a unit may have
 	pairs    []bandPair
 
-	short   sketch.Short
-	letters []rune
-	keys    []uint64
-	other   []rune
-	others  []uint64
+	mine, others *Map // of the row and of the unit at hand
 }
 
 type bandPair struct{ unit, row uint32 }
@@ -284,7 +249,7 @@ type nearPair struct {
 // NewProber returns a Prober. With a nil judge documents of the normal lane
 // within the distance are the same, and others are no candidates.
 func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
-	m := &Prober{t: t, judge: judge}
+	m := &Prober{t: t, judge: judge, mine: NewMap(nil, t.rule), others: NewMap(nil, t.rule)}
 	if t.wide != nil {
 		m.wide = t.wide.NewProber()
 	} else {
@@ -316,7 +281,7 @@ func (m *Prober) Probe(rows *EarlierRows, visit func(EarlierMatch), hot func(row
 		m.probe(rows, near)
 		return
 	}
-	if m.t.o.Bands {
+	if m.t.rule.Bands {
 		m.readBands(rows)
 	}
 	m.hot = slices.Grow(m.hot[:0], rows.N)[:rows.N]
@@ -336,10 +301,10 @@ func (m *Prober) Probe(rows *EarlierRows, visit func(EarlierMatch), hot func(row
 			}
 		}
 	}
-	if m.t.o.Bands {
+	if m.t.rule.Bands {
 		m.bands(rows, visit)
 	}
-	if m.t.o.ShortTexts {
+	if m.t.rule.ShortTexts {
 		for i := range rows.N {
 			if !m.hot[i] && len(rows.Letters(i)) > 0 {
 				m.shorts(rows, i, visit)
@@ -385,15 +350,15 @@ func (m *Prober) findHot(rows *EarlierRows) {
 	clear(m.counts)
 	m.probe(rows, func(distinct uint32, row, distance int) {
 		n := int(m.counts[row]) + len(t.of(distinct))
-		if n > t.o.Hot {
+		if n > t.hot {
 			m.hot[row] = true
 			return
 		}
 		m.counts[row] = uint32(n)
 		m.near = append(m.near, nearPair{distinct, row, distance})
 	})
-	for b := range t.bands {
-		x := &t.bands[b]
+	for b := range m.values {
+		x := &t.tables[b]
 		if x.hot == nil {
 			continue
 		}
@@ -403,26 +368,26 @@ func (m *Prober) findHot(rows *EarlierRows) {
 			}
 		}
 	}
-	if t.short.hot == nil {
+	short := &t.tables[ShortTexts]
+	if short.hot == nil {
 		return
 	}
 	for i := range rows.N {
 		if len(rows.Letters(i)) == 0 || m.hot[i] {
 			continue
 		}
-		m.shortKeys(rows, i)
-		m.hot[i] = slices.ContainsFunc(m.keys, func(key uint64) bool { return t.short.isHot(shortValue(key)) })
+		m.hot[i] = slices.ContainsFunc(m.shortKeys(rows, i), func(key uint64) bool { return short.isHot(uint32(key)) })
 	}
 }
 
 // mayBeSame is false for a unit that is certainly not the same as a row, by
 // their sketches.
 func (m *Prober) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
-	if !m.t.o.Bands || !m.t.o.ShortTexts || len(rows.Letters(row)) > 0 {
+	if !m.t.rule.Bands || !m.t.rule.ShortTexts || len(rows.Letters(row)) > 0 {
 		return true // short texts are the same by their letters
 	}
 	s := rows.Sketch(row)
-	return len(s) != sketch.Size || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
+	return len(s) != data.SketchSize || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
 }
 
 func (m *Prober) load(rows *EarlierRows, i int) {
@@ -454,7 +419,7 @@ func (m *Prober) isNear(rows *EarlierRows, u uint32, row int) bool {
 	if len(rows.Hi) > 0 {
 		high ^= rows.Hi[row]
 	}
-	return bits.OnesCount64(units.lo[u]^rows.Lo[row])+bits.OnesCount64(high) <= m.t.o.Distance
+	return bits.OnesCount64(units.lo[u]^rows.Lo[row])+bits.OnesCount64(high) <= m.t.rule.K
 }
 
 // readBands reads the bands of all rows that have a sketch.
@@ -465,7 +430,7 @@ func (m *Prober) readBands(rows *EarlierRows) {
 	}
 	for i := range rows.N {
 		bytes := rows.Sketch(i)
-		if len(bytes) != sketch.Size {
+		if len(bytes) != data.SketchSize {
 			continue
 		}
 		s := (*sketch.Sketch)(bytes)
@@ -483,7 +448,7 @@ func (m *Prober) readBands(rows *EarlierRows) {
 // what is done for such a pair waits for memory, and is done for many at once.
 func (m *Prober) bands(rows *EarlierRows, visit func(EarlierMatch)) {
 	m.hits = slices.Grow(m.hits[:0], len(m.sketched)+1)[:len(m.sketched)+1]
-	for b := range m.t.bands {
+	for b := range m.values {
 		m.band(rows, b, visit)
 	}
 }
@@ -492,7 +457,7 @@ func (m *Prober) bands(rows *EarlierRows, visit func(EarlierMatch)) {
 const maxPairs = 256 << 10
 
 func (m *Prober) band(rows *EarlierRows, b int, visit func(EarlierMatch)) {
-	x, values := &m.t.bands[b], m.values[b]
+	x, values := &m.t.tables[b], m.values[b]
 	n := 0
 	for i, v := range values {
 		m.hits[n] = uint32(i)
@@ -534,7 +499,7 @@ func (m *Prober) comparePairs(rows *EarlierRows, b int, visit func(EarlierMatch)
 	for _, p := range left {
 		m.load(rows, int(p.row))
 		m.t.units.View(p.unit, &m.unit)
-		if m.t.o.ShortTexts && few(&m.unit, &m.view) || firstBand(&m.unit, &m.view) != b {
+		if m.t.rule.ShortTexts && few(&m.unit, &m.view) || firstBand(&m.unit, &m.view) != b {
 			continue
 		}
 		m.confirm(rows, p.unit, int(p.row), Distance(&m.unit, &m.view), visit)
@@ -547,31 +512,28 @@ func (m *Prober) bothShort(rows *EarlierRows, p bandPair) bool {
 	return len(m.t.units.lettersOf(p.unit)) > 0 && rows.Letters != nil && len(rows.Letters(int(p.row))) > 0
 }
 
-// shortKeys are the keys of a short text, in m.keys.
-func (m *Prober) shortKeys(rows *EarlierRows, i int) {
+// shortKeys are the keys of a short text.
+func (m *Prober) shortKeys(rows *EarlierRows, i int) []uint64 {
 	m.load(rows, i)
-	m.letters = runes(m.letters[:0], m.view.Letters)
-	m.keys = m.short.Keys(m.keys[:0], m.letters)
+	return m.mine.Values(ShortTexts, &m.view)
 }
 
 func (m *Prober) shorts(rows *EarlierRows, i int, visit func(EarlierMatch)) {
-	m.shortKeys(rows, i)
-	for _, key := range m.keys {
-		if !m.t.short.may(shortValue(key)) {
+	x, keys := &m.t.tables[ShortTexts], m.shortKeys(rows, i)
+	for _, key := range keys {
+		if !x.may(uint32(key)) {
 			continue
 		}
-		for _, e := range m.t.short.find(shortValue(key)) {
+		for _, e := range x.find(uint32(key)) {
 			u := uint32(e)
 			if m.isNear(rows, u, i) {
 				continue
 			}
 			m.t.units.View(u, &m.unit)
-			if !few(&m.unit, &m.view) && (differ(&m.unit, &m.view) > slipsDiffer || m.t.o.Bands && firstBand(&m.unit, &m.view) >= 0) {
+			if !few(&m.unit, &m.view) && (differ(&m.unit, &m.view) > slipsDiffer || m.t.rule.Bands && firstBand(&m.unit, &m.view) >= 0) {
 				continue
 			}
-			m.other = runes(m.other[:0], m.unit.Letters)
-			m.others = m.short.Keys(m.others[:0], m.other)
-			if firstCommon(m.keys, m.others) == key {
+			if firstCommon(keys, m.others.Values(ShortTexts, &m.unit)) == key {
 				m.confirm(rows, u, i, Distance(&m.unit, &m.view), visit)
 			}
 		}

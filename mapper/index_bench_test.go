@@ -33,12 +33,12 @@ func BenchmarkProbe(b *testing.B) {
 	for i := range views {
 		random(&views[i])
 	}
-	for name, o := range map[string]IndexOptions{
-		"distance": {Bits: 64, Distance: 3},
-		"verified": {Bits: 64, Distance: 3, Bands: true, ShortTexts: true, Alike: sketch.Balanced().Long},
+	for name, rule := range map[string]Rule{
+		"distance": {K: 3},
+		"verified": {K: 3, Bands: true, ShortTexts: true, Rules: sketch.Balanced()},
 	} {
 		b.Run(name, func(b *testing.B) {
-			t, err := NewIndex(units, o)
+			t, err := NewIndex(units, rule, 64, 0)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash/hamming"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -75,25 +76,23 @@ func rowsOf(views []data.View, wide bool) *EarlierRows {
 // asked for, and is judged the same is visited once, and no other.
 func TestProbeEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := IndexOptions{
-			Bits: rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits"), Distance: rapid.IntRange(0, 8).Draw(t, "k"),
-			Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts"), Workers: 2, Hot: rapid.IntRange(1, 3).Draw(t, "crowd"),
-		}
+		rule := Rule{K: rapid.IntRange(0, 8).Draw(t, "k"), Bands: rapid.Bool().Draw(t, "bands"), ShortTexts: rapid.Bool().Draw(t, "shortTexts")}
+		options := hamming.Options{Bits: rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits"), Workers: 2}
 		judge := testJudge
 		if rapid.Bool().Draw(t, "bounded") {
-			o.Alike = 0.7
+			rule.Short, rule.Long = 0.7, 0.7
 			judge = func(a, b *data.View) data.Evidence {
 				e := testJudge(a, b)
-				if e.Reason == data.BySketches && Similarity(e) < o.Alike {
+				if e.Reason == data.BySketches && Similarity(e) < rule.Long {
 					e.Reason = data.NotTheSame
 				}
 				return e
 			}
 		}
 		if rapid.Bool().Draw(t, "classic") {
-			judge, o.Bands, o.ShortTexts = nil, false, false
+			judge, rule.Bands, rule.ShortTexts = nil, false, false
 		}
-		view := rapid.Custom(func(t *rapid.T) data.View { return drawView(t, o.Bits) })
+		view := rapid.Custom(func(t *rapid.T) data.View { return drawView(t, options.Bits) })
 		var units []data.View
 		distinct := NewUnits(judge != nil)
 		for _, v := range rapid.SliceOfN(view, 0, 25).Draw(t, "units") {
@@ -110,7 +109,7 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 			}
 		}
 		rows := rapid.SliceOfN(view, 0, 25).Draw(t, "rows")
-		tonight, err := NewIndex(distinct, o)
+		tonight, err := newIndex(distinct, rule, options, rapid.IntRange(1, 3).Draw(t, "crowd"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,9 +129,9 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 				put[row] = []int{row}
 			}
 		}
-		meeter.Probe(rowsOf(rows, o.Bits == 128), func(m EarlierMatch) { got = append(got, m) }, later)
+		meeter.Probe(rowsOf(rows, options.Bits == 128), func(m EarlierMatch) { got = append(got, m) }, later)
 		for first, same := range put {
-			meeter.Probe(rowsOf(rows[first:first+1], o.Bits == 128), func(m EarlierMatch) {
+			meeter.Probe(rowsOf(rows[first:first+1], options.Bits == 128), func(m EarlierMatch) {
 				for _, m.Row = range same {
 					got = append(got, m)
 				}
@@ -142,10 +141,10 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 			for r := range rows {
 				a, b := &units[u], &rows[r]
 				h := Distance(a, b)
-				met := a.Normal && b.Normal && h <= o.Distance
+				met := a.Normal && b.Normal && h <= rule.K
 				if judge != nil {
-					met = met || o.ShortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
-					met = met || o.Bands && firstBand(a, b) >= 0
+					met = met || rule.ShortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
+					met = met || rule.Bands && firstBand(a, b) >= 0
 				}
 				m := EarlierMatch{Unit: uint32(u), Row: r, Distance: h}
 				if met && judge != nil {
@@ -170,7 +169,7 @@ func ExampleProber_Probe() {
 	units := NewUnits(false)
 	units.Add(&data.View{Lo: 0b1111, Normal: true})
 	units.Add(&data.View{Lo: 0xff00, Normal: true})
-	tonight, err := NewIndex(units, IndexOptions{Bits: 64, Distance: 3})
+	tonight, err := NewIndex(units, Rule{K: 3}, 64, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

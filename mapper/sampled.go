@@ -54,15 +54,16 @@ func (s *Sampled) groups(yield func(from, to int)) {
 	}
 }
 
-// SampledCounter counts keys, for one goroutine at a time.
-type SampledCounter struct {
+// sampledCounter counts keys, for one goroutine at a time.
+type sampledCounter struct {
 	shared []uint8 // by unit
 	others []uint32
 }
 
 // Each calls visit with every unit behind this one whose sample is alike by the
 // verifier's rule, once.
-func (s *Sampled) Each(c *SampledCounter, v *Verifier, unit uint32, visit func(other uint32)) {
+func (s *Sampled) Each(v *Verifier, unit uint32, visit func(other uint32)) {
+	c := &v.sampled
 	if len(c.shared) < s.units.Len() {
 		c.shared = make([]uint8, s.units.Len())
 	}
@@ -94,7 +95,6 @@ func (s *Sampled) Each(c *SampledCounter, v *Verifier, unit uint32, visit func(o
 // least and at most so many keys in common.
 func (v *Verifier) sampledAlike(u *Units, a, b uint32, least, most int) bool {
 	x, y := u.lengths[a], u.lengths[b]
-	edited := v.rule.ordered(x, y, differSketches(&u.sketches[a], &u.sketches[b]))
-	need := sketch.NeededKeys(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited)
-	return least >= need || most >= need && sketch.AlikeSamples(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited)
+	edited := v.rule.ordered(x, y, sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])))
+	return sketch.AlikeSamples(u.sampleOf(a), u.sampleOf(b), int(x), int(y), edited, least, most)
 }

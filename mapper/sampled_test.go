@@ -81,9 +81,8 @@ func TestSampledAgainstAllPairs(t *testing.T) {
 			t.Fatalf("%d pairs, and %d by hot keys alone", len(want), hot)
 		}
 		found := NewSampled(units, records, make([]uint64, len(records)))
-		var c SampledCounter
 		for a := range uint32(units.Len()) {
-			found.Each(&c, v, a, func(b uint32) { want[[2]uint32{a, b}]-- })
+			found.Each(v, a, func(b uint32) { want[[2]uint32{a, b}]-- })
 		}
 		for pair, n := range want {
 			if n != 0 {

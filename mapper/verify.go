@@ -48,19 +48,14 @@ func (r *Rule) banding(a, b *data.View) bool { return r.Bands && firstBand(a, b)
 // may contain the other, or as their sketches say that one may be the other,
 // edited.
 func (r *Rule) sampled(a, b *data.View) bool {
-	return r.isSampled(a) && r.isSampled(b) && r.alike(a.Sample, b.Sample, a.Length, b.Length, differ(a, b))
-}
-
-// alike reports whether the samples of two texts of those lengths, whose sketches
-// differ in so many bits, are so.
-func (r *Rule) alike(a, b []byte, x, y uint32, differ int) bool {
-	return sketch.AlikeSamples(a, b, int(x), int(y), r.ordered(x, y, differ))
+	return r.isSampled(a) && r.isSampled(b) &&
+		sketch.AlikeSamples(a.Sample, b.Sample, int(a.Length), int(b.Length), r.ordered(a.Length, b.Length, differ(a, b)), 0, len(a.Sample))
 }
 
 // ordered reports whether two texts of those lengths, whose sketches differ in so
 // many bits, are asked for the order of their letters.
 func (r *Rule) ordered(x, y uint32, differ int) bool {
-	return r.Ordered(sketch.EstimateOf(differ), int(min(x, y)), int(max(x, y)))
+	return r.Ordered(sketch.Estimate(differ), int(min(x, y)), int(max(x, y)))
 }
 
 // isSampled reports whether a document has a sample that is looked at.
@@ -80,7 +75,8 @@ type Verifier struct {
 	a, b   []rune
 	x, y   []uint64
 
-	owned []ownedPair // some pairs of short texts; nil before the first
+	sampled sampledCounter
+	owned   []ownedPair // some pairs of short texts; nil before the first
 }
 
 // An ownedPair is a pair of short texts with the key that reports it, none if
@@ -209,14 +205,8 @@ func few(a, b *data.View) bool {
 
 // differ is in how many bits the sketches of two documents differ: in all if
 // one has none.
-func differ(a, b *data.View) int { return differSketches(&a.Sketch, &b.Sketch) }
-
-func differSketches(a, b *[data.SketchSize]byte) int {
-	x, y := (*sketch.Sketch)(a), (*sketch.Sketch)(b)
-	if x.IsZero() || y.IsZero() {
-		return sketch.Bits
-	}
-	return sketch.Differ(x, y)
+func differ(a, b *data.View) int {
+	return sketch.Differ((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch))
 }
 
 // Judge is the verdict on two candidates and what it rests on.
@@ -307,7 +297,7 @@ func Similarity(e data.Evidence) float64 {
 	case data.ByEquality, data.ByEdits:
 		return 1 - float64(e.Figure>>8)/float64(e.Figure&0xff)
 	}
-	return sketch.EstimateOf(int(e.Figure))
+	return sketch.Estimate(int(e.Figure))
 }
 
 // Text is what an open pair is settled by.
@@ -330,10 +320,7 @@ func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited)
 	jaccard, containment := sketch.Overlap(x.Shingles, y.Shingles)
 	o := data.Overlap{Jaccard: float32(jaccard), Containment: float32(containment)}
 	length := min(x.Length, y.Length)
-	verdict, edited := v.rule.Settle(jaccard, length), sketch.Edited{}
-	if verdict.Open {
-		verdict, edited = v.rule.Order(&v.short, x.Letters, y.Letters, jaccard, length)
-	}
+	verdict, edited := v.rule.Settle(&v.short, x.Letters, y.Letters, jaccard, length)
 	switch limit := v.rule.Containment; {
 	case verdict.Same:
 		return settled[verdict.Reason], o, edited
@@ -350,9 +337,10 @@ var settled = map[string]data.Reason{
 	sketch.ReasonTextsAlike: data.ByTexts, sketch.ReasonTextsSlips: data.BySlips, sketch.ReasonTextsOrder: data.ByOrder,
 }
 
-// Estimated is the verdict on an open pair whose texts are gone: what the
-// estimate says.
-func (v *Verifier) Estimated(e data.Evidence, a, b *data.View) data.Evidence {
+// Estimated is Judge of two candidates whose texts are gone: if the pair is open,
+// what the estimate says.
+func (v *Verifier) Estimated(a, b *data.View) data.Evidence {
+	e := v.Judge(a, b)
 	if e.Reason != data.Open {
 		return e
 	}

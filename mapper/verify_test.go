@@ -28,7 +28,7 @@ func TestJudge(t *testing.T) {
 	for n := range sketch.Bits + 1 {
 		for _, length := range []uint32{99, 100} {
 			a, b := differing(n, length)
-			limit, similarity := rules.Limit(int(length)), sketch.EstimateOf(n)
+			limit, similarity := rules.Limit(int(length)), sketch.Estimate(n)
 			want := data.NotTheSame
 			switch {
 			case similarity > limit-rules.Border && similarity < limit+rules.Border, similarity < limit && rules.Ordered(similarity, int(length), int(length+1)):
@@ -40,7 +40,7 @@ func TestJudge(t *testing.T) {
 			if e.Reason != want || int(e.Figure) != n || Similarity(e) != similarity {
 				t.Fatalf("%d bits of a text of %d: %+v, similarity %g, want %v", n, length, e, Similarity(e), want)
 			}
-			settled := verify.Estimated(e, &a, &b).Reason
+			settled := verify.Estimated(&a, &b).Reason
 			switch {
 			case want != data.Open && settled != want:
 				t.Fatalf("%v becomes %v without its texts", want, settled)
@@ -290,7 +290,8 @@ func TestThoroughTakesWhatBalancedTakes(t *testing.T) {
 		var p, q Text
 		p.Set(x)
 		q.Set(y)
-		if !balanced.Judge(&a, &b).Reason.Same() || sketch.Jaccard(p.Shingles, q.Shingles) < .5 {
+		jaccard, _ := sketch.Overlap(p.Shingles, q.Shingles)
+		if !balanced.Judge(&a, &b).Reason.Same() || jaccard < .5 {
 			return
 		}
 		taken++

@@ -138,9 +138,6 @@ func lowBits[F Fingerprint](p *F, shift uint) uint64 {
 // Len returns the number of distinct fingerprints.
 func (s *Set[F]) Len() int { return len(s.values) }
 
-// Value returns the i-th smallest distinct fingerprint.
-func (s *Set[F]) Value(i int) F { return s.values[i] }
-
 // Members returns the documents that have fingerprint i, ascending. The caller
 // must not change them.
 func (s *Set[F]) Members(i int) []uint32 {
@@ -148,14 +145,6 @@ func (s *Set[F]) Members(i int) []uint32 {
 		return s.docs[i : i+1 : i+1]
 	}
 	return s.docs[s.starts[i]:s.starts[i+1]:s.starts[i+1]]
-}
-
-// Smallest returns the smallest document that has fingerprint i.
-func (s *Set[F]) Smallest(i int) uint32 {
-	if s.starts == nil {
-		return s.docs[i]
-	}
-	return s.docs[s.starts[i]]
 }
 
 // index returns the index of *fp, which is in the set.

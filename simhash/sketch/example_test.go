@@ -11,18 +11,19 @@ func Example() {
 	b := []byte("本报讯，昨天下午三点，市图书馆新馆正式对读者开放，首日接待了近三千人，馆内新增了儿童阅览室。")
 
 	var maker sketch.Maker // one per goroutine
+	var short sketch.Short // so is this
 	var x, y sketch.Sketch
 	maker.Sketch(&x, a)
 	maker.Sketch(&y, b)
-	estimate := sketch.Estimate(&x, &y)
-	exact := sketch.Jaccard(sketch.Shingles(nil, a), sketch.Shingles(nil, b))
+	estimate := sketch.Estimate(sketch.Differ(&x, &y))
+	exact, _ := sketch.Overlap(sketch.Shingles(nil, a), sketch.Shingles(nil, b))
 	fmt.Printf("estimate %.2f, exact %.2f\n", estimate, exact)
 
 	rules := sketch.Thorough()
 	length := 46 // characters of the shorter text
 	verdict := rules.Judge(estimate, length)
 	if verdict.Open {
-		verdict = rules.Settle(exact, length)
+		verdict, _ = rules.Settle(&short, sketch.Letters(nil, a), sketch.Letters(nil, b), exact, length)
 	}
 	fmt.Println(verdict.Same, verdict.Reason)
 	// Output:

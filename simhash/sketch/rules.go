@@ -60,7 +60,7 @@ const (
 // Verdict is whether two documents are the same, and why.
 type Verdict struct {
 	Same   bool   `json:"same"`
-	Open   bool   `json:"-"` // Same is what was known so far; Settle says what the texts say, Order what their letters say
+	Open   bool   `json:"-"` // Same is what was known so far; Settle says what the texts say
 	Reason string `json:"reason"`
 }
 
@@ -115,26 +115,21 @@ func (r Rules) Judge(estimate float64, length int) Verdict {
 }
 
 // Settle gives the verdict on an open pair by the Jaccard similarity of its
-// texts' shingles: open if Order decides.
-func (r Rules) Settle(jaccard float64, length int) Verdict {
+// texts' shingles and, where that leaves it open, by the order of their Letters: how
+// they differ, if these say yes. It works in s.
+func (r Rules) Settle(s *Short, a, b []rune, jaccard float64, length int) (Verdict, Edited) {
 	limit := r.Limit(length)
 	switch {
 	case jaccard >= limit:
-		return Verdict{Same: true, Reason: ReasonTextsAlike}
-	case r.Border > 0 && jaccard >= limit-slipsBelow:
-		return Verdict{Open: true, Reason: ReasonOpen}
+		return Verdict{Same: true, Reason: ReasonTextsAlike}, Edited{}
+	case r.Border <= 0 || jaccard < limit-slipsBelow:
+		return Verdict{Reason: ReasonTextsUnlike}, Edited{}
 	}
-	return Verdict{Reason: ReasonTextsUnlike}
-}
-
-// Order gives the verdict on a pair that Settle leaves open by the texts'
-// Letters, and how they differ if it is yes. It works in s.
-func (r Rules) Order(s *Short, a, b []rune, jaccard float64, length int) (Verdict, Edited) {
 	align := &s.alignment
 	if v, e := align.slips(a, b); v.Same {
 		return Verdict{Same: true, Reason: ReasonTextsSlips}, e
 	}
-	if length >= r.LongFrom && jaccard >= r.Limit(length)-revisedBelow {
+	if length >= r.LongFrom && jaccard >= limit-revisedBelow {
 		if ok, e := align.revised(a, b); ok {
 			return Verdict{Same: true, Reason: ReasonTextsOrder}, e
 		}

@@ -23,13 +23,19 @@ func TestRules(t *testing.T) {
 			t.Errorf("Judge(%v, %d) = %+v, want %+v", c.estimate, c.length, got, c.want)
 		}
 	}
-	if got := r.Settle(0.6, 99); got != (Verdict{Same: true, Reason: ReasonTextsAlike}) {
+	var short Short
+	text := Letters(nil, []byte(golden))
+	settle := func(jaccard float64, other []rune) Verdict {
+		v, _ := r.Settle(&short, text, other, jaccard, 99)
+		return v
+	}
+	if got := settle(0.6, nil); got != (Verdict{Same: true, Reason: ReasonTextsAlike}) {
 		t.Errorf("at the limit: %+v", got)
 	}
-	if got := r.Settle(0.59, 99); got != (Verdict{Open: true, Reason: ReasonOpen}) {
+	if got := settle(0.59, text); got != (Verdict{Same: true, Reason: ReasonTextsSlips}) {
 		t.Errorf("below the limit: %+v", got)
 	}
-	if got := r.Settle(0.34, 99); got != (Verdict{Reason: ReasonTextsUnlike}) {
+	if got := settle(0.34, text); got != (Verdict{Reason: ReasonTextsUnlike}) {
 		t.Errorf("far below the limit: %+v", got)
 	}
 	for _, c := range []struct {
@@ -45,7 +51,7 @@ func TestRules(t *testing.T) {
 		t.Errorf("limits of texts that are gone %v and %v, the least %v", r.EstimateLimit(99), r.EstimateLimit(100), r.Least())
 	}
 	r.Border = 0
-	if got := r.Settle(0.59, 99); got.Open || r.Ordered(0.59, 100, 100) || r.Least() != 0.4 || r.EstimateLimit(100) != 0.4 {
+	if got := settle(0.59, text); got.Same || r.Ordered(0.59, 100, 100) || r.Least() != 0.4 || r.EstimateLimit(100) != 0.4 {
 		t.Errorf("without a border: %+v, the least %v", got, r.Least())
 	}
 	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: reasonSketchAlike}) {

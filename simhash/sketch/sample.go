@@ -114,10 +114,14 @@ const (
 
 // AlikeSamples reports whether the samples of two texts, of lengths x and y in
 // characters, share two keys, and so many of the fewer that one text may contain
-// the other or, if edited is set, be the other, edited.
-func AlikeSamples(a, b []byte, x, y int, edited bool) bool {
+// the other or, if edited is set, be the other, edited. They are known to share at
+// least and at most so many keys: where that says it, nobody looks.
+func AlikeSamples(a, b []byte, x, y int, edited bool, least, most int) bool {
 	n, m := sameLevel(a, b, x, y)
 	need, shared := needed(min(n, m), edited), 0
+	if least >= need || most < need {
+		return least >= need
+	}
 	// Of either sample so many keys may be none of the other. As long as they
 	// are not spent, and need is not reached, keys are left of both.
 	spareA, spareB := n-need, m-need
@@ -129,13 +133,7 @@ func AlikeSamples(a, b []byte, x, y int, edited bool) bool {
 	return shared >= need
 }
 
-// NeededKeys is how many keys the two samples have in common if AlikeSamples is
-// true, at least.
-func NeededKeys(a, b []byte, x, y int, edited bool) int {
-	n, m := sameLevel(a, b, x, y)
-	return needed(min(n, m), edited)
-}
-
+// needed is how many keys two samples that are alike share at least.
 func needed(fewer int, edited bool) int {
 	parts := containedParts
 	if edited {

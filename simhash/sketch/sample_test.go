@@ -105,7 +105,7 @@ func TestSharedSampleIsTheIntersection(t *testing.T) {
 		}
 		edited := rapid.Bool().Draw(t, "edited")
 		parts := map[bool]int{false: 8, true: 2}[edited]
-		if alike := sketch.AlikeSamples(a, b, len([]rune(x)), len([]rune(y)), edited); alike != (both >= 2 && 20*both >= parts*fewer) {
+		if alike := sketch.AlikeSamples(a, b, len([]rune(x)), len([]rune(y)), edited, 0, len(a)); alike != (both >= 2 && 20*both >= parts*fewer) {
 			t.Fatalf("%d in common of %d: alike is %t", both, fewer, alike)
 		}
 	})

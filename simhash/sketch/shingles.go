@@ -83,18 +83,6 @@ func Overlap(a, b []uint64) (jaccard, containment float64) {
 	return float64(both) / float64(len(a)+len(b)-both), float64(both) / float64(min(len(a), len(b)))
 }
 
-// Jaccard returns the Jaccard similarity of two sets of hashes, see Overlap.
-func Jaccard(a, b []uint64) float64 {
-	jaccard, _ := Overlap(a, b)
-	return jaccard
-}
-
-// Containment returns the containment of two sets of hashes, see Overlap.
-func Containment(a, b []uint64) float64 {
-	_, containment := Overlap(a, b)
-	return containment
-}
-
 // Shared returns |a∩b| of two sets of hashes as Shingles gives them. It counts the
 // smaller and the larger half of the hashes side by side, neither of which waits
 // for what the other compares.

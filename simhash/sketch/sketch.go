@@ -9,9 +9,6 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// Size is the number of bytes of a Sketch.
-const Size = Bits/8 + Bands*bandBytes
-
 // Bands is the number of bands of a sketch, and BandBits the width of one.
 const (
 	Bands    = 8
@@ -35,7 +32,7 @@ const (
 // are a bit of each of 256 minima, the other 32 are 8 bands of 32 bits, each
 // a hash of 3 minima. The zero Sketch is that of a text without shingles; it
 // resembles nothing, itself included.
-type Sketch [Size]byte
+type Sketch [Bits/8 + Bands*bandBytes]byte
 
 // Maker makes sketches, one at a time. The zero value is ready to use; it
 // allocates next to nothing. One goroutine uses it at a time.
@@ -290,32 +287,26 @@ func (s *Sketch) Band(b int) uint32 {
 	return binary.BigEndian.Uint32(s[Bits/8+b*bandBytes:])
 }
 
-// IsZero reports whether the sketch is that of a text without shingles.
-func (s *Sketch) IsZero() bool { return *s == Sketch{} }
+// Estimate returns, by the number of bits in which two sketches Differ, an
+// estimate of the Jaccard similarity J of the sets of shingles of two documents:
+// 2a/256 − 1, where a bits agree, and 0 instead of less. It is that of b-bit
+// minwise hashing (Li, König: b-Bit Minwise Hashing, WWW 2010) for b = 1, whose
+// bits agree with probability (1 + J) / 2, over the bins of one permutation (Li,
+// Owen, Zhang: One Permutation Hashing, NIPS 2012), empty ones filled by optimal
+// densification (Shrivastava, ICML 2017). It is unbiased but for the bound at 0;
+// StandardError says how far off it is.
+func Estimate(differ int) float64 { return max(0, 1-2*float64(differ)/Bits) }
 
-// Estimate returns an estimate of the Jaccard similarity J of the sets of
-// shingles of two documents: 2a/256 − 1, where a bits agree, and 0 instead of
-// less. It is that of b-bit minwise hashing (Li, König: b-Bit Minwise Hashing,
-// WWW 2010) for b = 1, whose bits agree with probability (1 + J) / 2, over the
-// bins of one permutation (Li, Owen, Zhang: One Permutation Hashing, NIPS
-// 2012), empty ones filled by optimal densification (Shrivastava, ICML 2017).
-// It is unbiased but for the bound at 0; StandardError says how far off it is.
-func Estimate(a, b *Sketch) float64 {
-	if a.IsZero() || b.IsZero() {
-		return 0
-	}
-	return EstimateOf(Differ(a, b))
-}
-
-// EstimateOf is Estimate by the number of bits in which two sketches differ.
-func EstimateOf(differ int) float64 { return max(0, 1-2*float64(differ)/Bits) }
-
-// Differ is the number of bits, of those that Estimate compares, in which two
-// sketches differ.
+// Differ is the number of bits, of the minima's, in which two sketches differ: all
+// of them if either is zero.
 func Differ(a, b *Sketch) int {
-	differ := 0
+	differ, inA, inB := 0, uint64(0), uint64(0)
 	for i := 0; i < Bits/8; i += 8 {
-		differ += bits.OnesCount64(binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]))
+		x, y := binary.LittleEndian.Uint64(a[i:]), binary.LittleEndian.Uint64(b[i:])
+		differ, inA, inB = differ+bits.OnesCount64(x^y), inA|x, inB|y
+	}
+	if (inA == 0 || inB == 0) && (*a == Sketch{} || *b == Sketch{}) {
+		return Bits
 	}
 	return differ
 }
@@ -324,7 +315,7 @@ func Differ(a, b *Sketch) int {
 // is the given one or more, and neither of which is zero; −1 if there are none.
 func MostDiffer(alike float64) int {
 	differ := Bits
-	for differ >= 0 && EstimateOf(differ) < alike {
+	for differ >= 0 && Estimate(differ) < alike {
 		differ--
 	}
 	return differ

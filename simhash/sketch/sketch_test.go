@@ -84,13 +84,13 @@ func TestShinglesAndJaccardAgainstSets(t *testing.T) {
 			jaccard = float64(both) / float64(len(sa)+len(sb)-both)
 			containment = float64(both) / float64(min(len(sa), len(sb)))
 		}
-		if Jaccard(ha, hb) != jaccard || Containment(ha, hb) != containment {
-			t.Fatalf("%v and %v, want %v and %v", Jaccard(ha, hb), Containment(ha, hb), jaccard, containment)
+		if j, c := Overlap(ha, hb); j != jaccard || c != containment {
+			t.Fatalf("%v and %v, want %v and %v", j, c, jaccard, containment)
 		}
 		var m Maker
 		var s Sketch
-		if n := m.Sketch(&s, []byte(a)); (n == 0) != s.IsZero() || n < len(sa) || s.IsZero() != (len(sa) == 0) {
-			t.Fatalf("Sketch counted %d of %d shingles, zero %v", n, len(sa), s.IsZero())
+		if n := m.Sketch(&s, []byte(a)); (n == 0) != (s == Sketch{}) || n < len(sa) || (n == 0) != (len(sa) == 0) {
+			t.Fatalf("Sketch counted %d of %d shingles, of %x", n, len(sa), s)
 		}
 	})
 }
@@ -114,11 +114,11 @@ func TestEstimateIsUnbiasedWithItsStandardError(t *testing.T) {
 			x := han(r, c.characters)
 			y := edited(r, x, c.share)
 			a, b := []byte(string(x)), []byte(string(y))
-			j := Jaccard(Shingles(nil, a), Shingles(nil, b))
+			j, _ := Overlap(Shingles(nil, a), Shingles(nil, b))
 			var sa, sb Sketch
 			m.Sketch(&sa, a)
 			m.Sketch(&sb, b)
-			e := Estimate(&sa, &sb) - j
+			e := Estimate(Differ(&sa, &sb)) - j
 			if c.share == 1 { // the bound at 0 makes it positive: look at the bits
 				e = estimateUnbounded(&sa, &sb) - j
 			}
@@ -252,16 +252,16 @@ func TestSketchIgnoresWhatStandsBetweenLetters(t *testing.T) {
 func TestZeroSketchResemblesNothing(t *testing.T) {
 	var m Maker
 	var a, b Sketch
-	if n := m.Sketch(&a, []byte(" …— \n")); n != 0 || !a.IsZero() {
+	if n := m.Sketch(&a, []byte(" …— \n")); n != 0 || a != (Sketch{}) {
 		t.Fatalf("a text without letters has %d shingles", n)
 	}
-	if got := Estimate(&a, &b); got != 0 {
+	if got := Estimate(Differ(&a, &b)); got != 0 {
 		t.Errorf("Estimate of two zero sketches is %v", got)
 	}
-	if n := m.Sketch(&b, []byte("好")); n != 1 || b.IsZero() {
+	if n := m.Sketch(&b, []byte("好")); n != 1 || b == (Sketch{}) {
 		t.Errorf("one letter makes %d shingles", n)
 	}
-	if got := Estimate(&b, &b); got != 1 {
+	if got := Estimate(Differ(&b, &b)); got != 1 {
 		t.Errorf("Estimate with itself is %v", got)
 	}
 }
@@ -293,7 +293,7 @@ func FuzzSketch(f *testing.F) {
 		if len(set) > n || (n == 0) != (len(set) == 0) || !slices.IsSorted(set) {
 			t.Fatalf("%d distinct of %d shingles", len(set), n)
 		}
-		if n > 0 && (Estimate(&a, &b) != 1 || Jaccard(set, set) != 1) {
+		if jaccard, _ := Overlap(set, set); n > 0 && (Estimate(Differ(&a, &b)) != 1 || jaccard != 1) {
 			t.Fatal("does not resemble itself")
 		}
 		if letters, ok := ShortText(nil, text); ok && (len(letters) == 0 || len(letters) > ShortMax) {
@@ -332,7 +332,7 @@ func BenchmarkEstimate(b *testing.B) {
 	m.Sketch(&x, []byte(golden))
 	m.Sketch(&y, []byte(golden[3:]))
 	for b.Loop() {
-		Estimate(&x, &y)
+		Estimate(Differ(&x, &y))
 	}
 }
 
@@ -346,8 +346,8 @@ func TestMostDifferEqualsEstimate(t *testing.T) {
 			b[bit/8] ^= 1 << (bit % 8)
 		}
 		alike := rapid.SampledFrom([]float64{0, 0.46, 0.6, 1, 1.5, rapid.Float64Range(0, 1).Draw(t, "alike")}).Draw(t, "limit")
-		if got, want := Differ(&a, &b) <= MostDiffer(alike), Estimate(&a, &b) >= alike; got != want {
-			t.Fatalf("%d bits differ, %d may for %v: estimate %v", Differ(&a, &b), MostDiffer(alike), alike, Estimate(&a, &b))
+		if got, want := Differ(&a, &b) <= MostDiffer(alike), Estimate(Differ(&a, &b)) >= alike; got != want {
+			t.Fatalf("%d bits differ, %d may for %v: estimate %v", Differ(&a, &b), MostDiffer(alike), alike, Estimate(Differ(&a, &b)))
 		}
 	})
 }

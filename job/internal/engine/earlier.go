@@ -93,12 +93,8 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 // indexOn has the first Join index the documents that are matched, on so many
 // goroutines.
 func (n *Tonight) indexOn(workers int) {
-	rules := n.match.Rules()
 	n.index = sync.OnceValues(func() (*mapper.Index, error) {
-		return mapper.NewIndex(n.Views, mapper.IndexOptions{
-			Bits: n.bits, Distance: n.match.Distance, Bands: n.match.Bands, ShortTexts: n.match.ShortTexts,
-			Alike: min(rules.EstimateLimit(0), rules.EstimateLimit(rules.LongFrom)), Workers: workers,
-		})
+		return mapper.NewIndex(n.Views, Rule(n.match), n.bits, workers)
 	})
 }
 
@@ -329,7 +325,7 @@ func judge(m config.Match) func(a, b *data.View) data.Evidence {
 		return nil
 	}
 	verifier := mapper.NewVerifier(Rule(m))
-	return func(a, b *data.View) data.Evidence { return verifier.Estimated(verifier.Judge(a, b), a, b) }
+	return func(a, b *data.View) data.Evidence { return verifier.Estimated(a, b) }
 }
 
 // told is what the tables say of a verdict: nothing where the distance alone

@@ -124,7 +124,7 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 		var want []Found
 		for a := range sets {
 			for b := a + 1; b < len(sets); b++ {
-				j, c := sketch.Jaccard(sets[a], sets[b]), sketch.Containment(sets[a], sets[b])
+				j, c := jaccardOf(sets[a], sets[b]), containmentOf(sets[a], sets[b])
 				if j >= limit.jaccard || limit.containment > 0 && c >= limit.containment {
 					want = append(want, Found{Pair: Pair{int32(a), int32(b)}, Score: j})
 				}
@@ -172,7 +172,7 @@ func TestMeasureCounts(t *testing.T) {
 		for a := range c.Documents {
 			for b := a + 1; b < len(c.Documents); b++ {
 				p := Pair{int32(a), int32(b)}
-				if in(p) && sketch.Jaccard(shingled[a], shingled[b]) >= 0.5 {
+				if in(p) && jaccardOf(shingled[a], shingled[b]) >= 0.5 {
 					truth[p] = true
 				}
 			}
@@ -342,7 +342,7 @@ func TestPlant(t *testing.T) {
 	c := originals(40)
 	w := mustNormalizer(t).NewWorkspace()
 	jaccard := func(a, b []byte) float64 {
-		return sketch.Jaccard(sketch.Shingles(nil, w.Normalize(nil, a)), sketch.Shingles(nil, w.Normalize(nil, b)))
+		return jaccardOf(sketch.Shingles(nil, w.Normalize(nil, a)), sketch.Shingles(nil, w.Normalize(nil, b)))
 	}
 	for _, stated := range Edits() {
 		e := stated.Name

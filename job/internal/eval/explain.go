@@ -151,12 +151,13 @@ func (x *explainer) look(d *Document) *looked {
 func (x *explainer) explain(first, second *Document) *explanation {
 	a, b := x.look(first), x.look(second)
 	bits := x.method.Features.Bits
+	jaccard, containment := sketch.Overlap(a.settle.Shingles, b.settle.Shingles)
 	e := &explanation{
 		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, sharedA: a.shared, sharedB: b.shared, A: a.side, B: b.side,
 		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
 		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
-		Jaccard:     sketch.Jaccard(a.settle.Shingles, b.settle.Shingles),
-		Containment: sketch.Containment(a.settle.Shingles, b.settle.Shingles),
+		Jaccard:     jaccard,
+		Containment: containment,
 		Segments:    []string{}, Shared: []featurePair{}, OnlyA: []featurePair{}, OnlyB: []featurePair{},
 	}
 	for t := range x.layout.Tables() {
@@ -173,10 +174,10 @@ func (x *explainer) explain(first, second *Document) *explanation {
 }
 
 func (e *explanation) sketches(x, y *sketch.Sketch) {
-	e.Estimate = sketch.Estimate(x, y)
+	e.Estimate = sketch.Estimate(sketch.Differ(x, y))
 	e.Error = sketch.StandardError(e.Estimate)
 	for i := range sketch.Bands {
-		if !x.IsZero() && !y.IsZero() && x.Band(i) == y.Band(i) {
+		if *x != (sketch.Sketch{}) && *y != (sketch.Sketch{}) && x.Band(i) == y.Band(i) {
 			e.Bands++
 		}
 	}

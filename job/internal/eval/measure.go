@@ -289,7 +289,8 @@ func (r *Result) falsePairs(l *Lab, wrong []Found) error {
 	}
 	var worst []compared
 	for i := 0; i < len(wrong); i += step {
-		f := compared{wrong[i], sketch.Jaccard(l.shingles(w, wrong[i].A), l.shingles(w, wrong[i].B))}
+		jaccard, _ := sketch.Overlap(l.shingles(w, wrong[i].A), l.shingles(w, wrong[i].B))
+		f := compared{wrong[i], jaccard}
 		if f.jaccard < 0.3 {
 			r.Dissimilar += step
 		}

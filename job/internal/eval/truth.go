@@ -86,7 +86,7 @@ func (l *Lab) findTruth(ctx context.Context, wanted Definition, sets [][]uint64)
 		if wanted&d != 0 {
 			t, known := l.truth[p]
 			if !known {
-				t.jaccard = sketch.Jaccard(sets[p.A], sets[p.B])
+				t.jaccard, _ = sketch.Overlap(sets[p.A], sets[p.B])
 			}
 			l.truth[p] = truePair{t.by | d, t.jaccard}
 		}
@@ -98,7 +98,7 @@ func (l *Lab) findTruth(ctx context.Context, wanted Definition, sets [][]uint64)
 		if p.Score >= limit.jaccard {
 			is(TruthJaccard, p.Pair)
 		}
-		if sketch.Containment(sets[p.A], sets[p.B]) >= contained {
+		if _, containment := sketch.Overlap(sets[p.A], sets[p.B]); containment >= contained {
 			is(TruthContainment, p.Pair)
 		}
 	}

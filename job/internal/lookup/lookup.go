@@ -526,7 +526,7 @@ func (x *Index) judge(verifier *mapper.Verifier, v *data.View, h *lookup.Hit) (f
 	if !rule.Candidate(v, &o) {
 		return found, false
 	}
-	e := verifier.Estimated(verifier.Judge(v, &o), v, &o) // the text is gone
+	e := verifier.Estimated(v, &o) // the text is gone
 	if rule.Verified {
 		similarity := mapper.Similarity(e)
 		found.Estimate = &similarity

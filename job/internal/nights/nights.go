@@ -137,7 +137,7 @@ func sameOf(t testing.TB, cfg config.Config) func(a, b *data.View) bool {
 	rule := engine.Rule(cfg.Match)
 	verify := mapper.NewVerifier(rule)
 	return func(a, b *data.View) bool {
-		return rule.Candidate(a, b) && verify.Estimated(verify.Judge(a, b), a, b).Reason != data.NotTheSame
+		return rule.Candidate(a, b) && verify.Estimated(a, b).Reason != data.NotTheSame
 	}
 }
 

@@ -66,7 +66,6 @@ type judge struct {
 	compare *mapper.Comparer
 	verify  *mapper.Verifier
 	a, b    data.View
-	sampled mapper.SampledCounter
 }
 
 func inMemory[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) error {
@@ -188,7 +187,7 @@ func (m *memory[F]) near(ctx context.Context, set *hamming.Set[F]) error {
 	options.Pass = func(tables int64) func(int64) { return m.job.Pass.Begin(tables, "tables") }
 	if m.views == nil {
 		return set.Pairs(ctx, m.rule.K, options, func(worker int, i, j uint32, distance int) {
-			a, b := m.numbers[m.document(set.Smallest(int(i)))], m.numbers[m.document(set.Smallest(int(j)))]
+			a, b := m.numbers[m.document(set.Members(int(i))[0])], m.numbers[m.document(set.Members(int(j))[0])]
 			m.out.add(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 		})
 	}
@@ -253,7 +252,7 @@ func (m *memory[F]) shared(ctx context.Context) error {
 func (m *memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
 	return m.each(ctx, m.views.Len(), func(worker, unit int) error {
 		k := &m.judges[worker]
-		found.Each(&k.sampled, k.verify, uint32(unit), func(other uint32) {
+		found.Each(k.verify, uint32(unit), func(other uint32) {
 			m.verify(worker, &mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples})
 		})
 		return nil
