@@ -58,14 +58,14 @@ func openFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 	}
 	r := &FingerprintReader{table: t, hexadecimal: columns.Hex}
 	if t.header == nil {
-		return nil, errors.Join(fmt.Errorf("csv: %s: no header row: the file is empty, or damaged within it", split.Path), t.close())
+		return nil, errors.Join(fmt.Errorf("csv: %s: no header row: the file is empty, or damaged within it", split.Path), t.Close())
 	}
 	r.id, err = field.Need(t.header, columns.ID, field.OfID, field.UsualID)
 	if err == nil {
 		r.fingerprint, err = field.Need(t.header, columns.Fingerprint, field.OfFingerprint, field.UsualFingerprint)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
+		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.Close())
 	}
 	return r, nil
 }
@@ -101,6 +101,3 @@ func (r *FingerprintReader) SeekRow(row int64) error {
 	}
 	return nil
 }
-
-// Close ends the reading; it may be called at any time, and again.
-func (r *FingerprintReader) Close() error { return r.close() }
