@@ -65,12 +65,8 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 	if err != nil {
 		return stream.Plain, err
 	}
-	head := make([]byte, 4)
-	n, err := io.ReadFull(f, head)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return stream.Detect(head[:n]), errors.Join(err, f.Close())
+	compression, _, err := stream.Sniff(f)
+	return compression, errors.Join(err, f.Close())
 }
 
 // Writer writes the clean dump of one split; it appears at its path complete,

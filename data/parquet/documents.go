@@ -1,8 +1,6 @@
 package parquet
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/field"
-	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 // reader reads documents from a split of a Parquet file, row group by row group.
@@ -149,47 +147,43 @@ func (r *reader) value(f, at int) column {
 
 // finish digests the split once all rows are read, and returns io.EOF.
 func (r *reader) finish() error {
-	sum := sha256.New()
-	if err := r.digestTo(sum); err != nil {
+	var sections [][2]int64
+	err := recovering(func() (err error) {
+		sections, err = r.sections()
+		return err
+	})
+	if err == nil {
+		r.digest, err = stream.Digest(r.in.path, sections)
+	}
+	if err != nil {
 		r.in.err = fmt.Errorf("parquet: %s: %w", r.in.path, err)
 		return r.in.err
 	}
-	r.digest = hex.EncodeToString(sum.Sum(nil))
 	return io.EOF
 }
 
-// digestTo writes the split's bytes to sum: the whole file when the split is
-// all of it, else those of its row groups' column chunks.
-func (r *reader) digestTo(sum io.Writer) error {
-	f, err := object.Open(r.in.path)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // opened for reading
+// sections are where the split's bytes stand in the file: those of its row
+// groups' column chunks; nil when the split is all of it.
+func (r *reader) sections() (sections [][2]int64, err error) {
 	start, end := r.in.end-r.groups, r.in.end
 	if start == 0 && end == r.in.file.NumRowGroups() {
-		_, err := io.Copy(sum, f)
-		return err
+		return nil, nil
 	}
-	return recovering(func() error {
-		for g := start; g < end; g++ {
-			group := r.in.file.MetaData().RowGroup(g)
-			for c := range group.NumColumns() {
-				chunk, err := group.ColumnChunk(c)
-				if err != nil {
-					return err
-				}
-				from := chunk.DataPageOffset()
-				if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
-					from = min(from, chunk.DictionaryPageOffset())
-				}
-				if _, err := io.Copy(sum, io.NewSectionReader(f, from, chunk.TotalCompressedSize())); err != nil {
-					return err
-				}
+	for g := start; g < end; g++ {
+		group := r.in.file.MetaData().RowGroup(g)
+		for c := range group.NumColumns() {
+			chunk, err := group.ColumnChunk(c)
+			if err != nil {
+				return nil, err
 			}
+			from := chunk.DataPageOffset()
+			if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
+				from = min(from, chunk.DictionaryPageOffset())
+			}
+			sections = append(sections, [2]int64{from, chunk.TotalCompressedSize()})
 		}
-		return nil
-	})
+	}
+	return sections, nil
 }
 
 // Encoding is empty: Parquet holds UTF-8; see data.SourceReader.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,17 @@ var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 	skippable = []byte{0x2a, 0x4d, 0x18}
 )
+
+// Sniff tells the compression of what src starts with, and returns it as it
+// was.
+func Sniff(src io.Reader) (Compression, io.Reader, error) {
+	head := make([]byte, 4)
+	n, err := io.ReadFull(src, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return Plain, nil, err
+	}
+	return Detect(head[:n]), io.MultiReader(bytes.NewReader(head[:n]), src), nil
+}
 
 // Detect tells the compression from a file's first bytes (4 suffice).
 func Detect(head []byte) Compression {
@@ -108,6 +120,29 @@ func (r *Raw) Consumed() int64 { return r.consumed.Load() }
 // Digest is the SHA-256 of the bytes read, in hexadecimal.
 func (r *Raw) Digest() string { return hex.EncodeToString(r.sum.Sum(nil)) }
 
+// Digest is the SHA-256, in hexadecimal, of sections of a file one after the
+// other, each of which is an offset and a length; nil means all of it.
+func Digest(path string, sections [][2]int64) (string, error) {
+	f, err := object.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	if sections == nil {
+		sections = [][2]int64{{0, math.MaxInt64}}
+	}
+	sum := sha256.New()
+	for _, s := range sections {
+		if _, err := f.Seek(s[0], io.SeekStart); err != nil {
+			return "", err
+		}
+		if _, err := io.Copy(sum, io.LimitReader(f, s[1])); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
 // Close closes the file; standard input stays open.
 func (r *Raw) Close() error { return r.close() }
 
@@ -149,11 +184,10 @@ func (w *Watched) Read(p []byte) (int, error) {
 // Reader is the decompressed bytes of a split. Compressed input is
 // decompressed ahead, in a goroutine that Close ends.
 type Reader struct {
-	raw         *Raw
-	compression Compression
-	src         *Watched  // of raw
-	text        io.Reader // src, or what it is decompressed to
-	stop        func()    // returns once nothing reads src; may be called again
+	raw  *Raw
+	src  *Watched  // of raw
+	text io.Reader // src, or what it is decompressed to
+	stop func()    // returns once nothing reads src; may be called again
 
 	err    error // ended the reading
 	digest string
@@ -165,20 +199,16 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, 4)
-	n, err := io.ReadFull(raw, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	compression, whole, err := Sniff(raw)
+	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	r := &Reader{raw: raw, src: &Watched{Reader: io.MultiReader(bytes.NewReader(head[:n]), raw)}, stop: func() {}}
+	r := &Reader{raw: raw, src: &Watched{Reader: whole}, stop: func() {}}
 	r.text = r.src
-	if split.Start == 0 { // a later piece of a file is plain text
-		r.compression = Detect(head[:n])
-	}
-	if r.compression == Plain {
+	if compression == Plain || split.Start > 0 { // a later piece of a file is plain text
 		return r, nil
 	}
-	dec, end, err := Decompress(r.src, r.compression)
+	dec, end, err := Decompress(r.src, compression)
 	if r.src.Failed != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
@@ -230,9 +260,6 @@ func Decompress(src io.Reader, c Compression) (io.Reader, func(), error) {
 	}
 	return src, func() {}, nil
 }
-
-// Compression is how the input is compressed.
-func (r *Reader) Compression() Compression { return r.compression }
 
 // Read reads on, and returns io.EOF at the end of the split, or a *Damage
 // where what is compressed cannot be read to its end.
