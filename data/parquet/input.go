@@ -25,6 +25,7 @@ const (
 
 // input is an open Parquet file, of which some columns are read.
 type input struct {
+	Info  Info // what the file's metadata says
 	path  string
 	file  *file.Reader
 	props *parquet.ReaderProperties
@@ -59,7 +60,7 @@ func openInput(path string) (*input, error) {
 	}
 	in := &input{path: path, batch: readRows, props: parquet.NewReaderProperties(memory.NewGoAllocator())}
 	in.props.BufferedStreamEnabled = true
-	sums := &checked{file: f}
+	sums := &checked{File: f}
 	open := func(f parquet.ReaderAtSeeker) error {
 		return recovering(func() (err error) {
 			if in.file, err = file.NewParquetReader(f, file.WithReadProps(in.props)); err != nil {
@@ -92,7 +93,7 @@ func openInput(path string) (*input, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), f.Close())
 	}
-	in.end = in.file.NumRowGroups()
+	in.Info, in.end = in.info(), in.file.NumRowGroups()
 	return in, nil
 }
 
@@ -268,17 +269,4 @@ func (in *input) Close() error {
 		return fmt.Errorf("parquet: %s: %w", in.path, err)
 	}
 	return nil
-}
-
-// GroupRows lists the rows of each row group of a Parquet file.
-func GroupRows(path string) ([]int64, error) {
-	in, err := openInput(path)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]int64, in.file.NumRowGroups())
-	for g := range rows {
-		rows[g] = in.file.MetaData().RowGroup(g).NumRows()
-	}
-	return rows, in.Close()
 }

@@ -461,14 +461,14 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 
 // cutGroups makes a split of every row group.
 func cutGroups(split data.Split) ([]data.Split, error) {
-	groups, err := parquet.GroupRows(split.Path)
+	info, err := parquet.ReadInfo(split.Path)
 	if errors.As(err, new(*data.Unreadable)) {
 		return []data.Split{split}, nil // who opens it says so
 	}
 	if err != nil {
 		return nil, err
 	}
-	n := len(groups)
+	n := len(info.Groups)
 	if n <= 1 {
 		return []data.Split{split}, nil
 	}
