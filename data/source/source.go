@@ -4,6 +4,7 @@
 package source
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -517,12 +518,11 @@ func encodingOf(f io.ReaderAt, size int64, o ExpandOptions) (*charset.Encoding, 
 // multiple of size.
 func cutLines(f io.ReaderAt, split data.Split, size int64) ([]data.Split, error) {
 	var splits []data.Split
-	buf := make([]byte, 64<<10)
 	for start := int64(0); start < split.Size; {
 		end := split.Size
 		if start+size+size/2 < split.Size {
 			var err error
-			if end, err = lineEnd(f, start+size, split.Size, buf); err != nil {
+			if end, err = lineEnd(f, start+size, split.Size); err != nil {
 				return nil, fmt.Errorf("%s: %w", split.Path, err)
 			}
 		}
@@ -535,19 +535,16 @@ func cutLines(f io.ReaderAt, split data.Split, size int64) ([]data.Split, error)
 }
 
 // lineEnd returns the offset behind the first line feed at or after from.
-func lineEnd(f io.ReaderAt, from, size int64, buf []byte) (int64, error) {
-	for from < size {
-		n, err := f.ReadAt(buf, from)
-		if i := strings.IndexByte(string(buf[:n]), '\n'); i >= 0 {
-			return from + int64(i) + 1, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
+func lineEnd(f io.ReaderAt, from, size int64) (int64, error) {
+	in := bufio.NewReaderSize(io.NewSectionReader(f, from, size-from), 64<<10)
+	for {
+		part, err := in.ReadSlice('\n')
+		from += int64(len(part))
+		switch {
+		case err == nil || errors.Is(err, io.EOF):
+			return from, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return 0, err
 		}
-		if n == 0 {
-			break
-		}
-		from += int64(n)
 	}
-	return size, nil
 }

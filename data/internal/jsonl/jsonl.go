@@ -24,13 +24,6 @@ const (
 // unwanted is the field of a key that fills none.
 const unwanted = -1
 
-// Keys are anything: how long one may be that fits in lower case, and how many
-// are remembered.
-const (
-	maxKey   = 64
-	maxNames = 1000
-)
-
 // match is what a key fills; of several keys for one field the lowest rank
 // wins, of the same key twice the last.
 type match struct{ field, rank int }
@@ -42,7 +35,7 @@ type reader struct {
 	opts  data.ReaderOptions
 	limit int
 
-	names   map[string]match   // wanted keys, exact, and keys that were met
+	names   map[string]match   // wanted keys, exact
 	folded  map[string]match   // in lower case, for the keys that fit only so
 	found   [field.Fields]span // in the current line
 	ranks   [field.Fields]int
@@ -276,20 +269,13 @@ func (r *reader) lookup(k span) match {
 		r.scratch = unescape(r.scratch[:0], text)
 		text = r.scratch
 	}
-	m, ok := r.names[string(text)]
-	switch {
-	case ok:
+	if m, ok := r.names[string(text)]; ok {
 		return m
-	case len(text) > maxKey:
-		return match{field: unwanted}
 	}
-	if m, ok = r.folded[strings.ToLower(string(text))]; !ok {
-		m = match{field: unwanted}
+	if m, ok := r.folded[strings.ToLower(string(text))]; ok {
+		return m
 	}
-	if len(r.names) < maxNames {
-		r.names[string(text)] = m
-	}
-	return m
+	return match{field: unwanted}
 }
 
 // decode appends the string at s to dst.

@@ -212,16 +212,16 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	if r.src.Failed != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	if err != nil { // of the header: the damage is at the start
-		dec, end = failing{err}, func() {}
-	}
 	text, ahead := io.Pipe()
 	var done sync.WaitGroup
 	done.Go(func() {
-		defer end()
-		out := bufio.NewWriterSize(ahead, blockSize)
-		_, err := out.ReadFrom(dec)
-		ahead.CloseWithError(errors.Join(out.Flush(), err)) // it returns nil
+		if err == nil { // else of the header: the damage is at the start
+			defer end()
+			out := bufio.NewWriterSize(ahead, blockSize)
+			_, err = out.ReadFrom(dec)
+			err = errors.Join(out.Flush(), err)
+		}
+		ahead.CloseWithError(err) // it returns nil
 	})
 	r.text, r.stop = text, func() {
 		_ = text.Close() // it returns nil
@@ -229,11 +229,6 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	}
 	return r, nil
 }
-
-// failing is a decompressor that cannot start.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // Decompress returns the decompressed bytes of src, and what to call in the
 // end. All members of a gzip file and all frames of a zstandard file are one

@@ -76,7 +76,7 @@ func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 	}
 	if e := t.decoder.Encoding; e != nil && !e.PerLine() {
 		t.whole, t.decoder.Encoding = e, charset.UTF8
-		t.src = e.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(t.buf[:t.w])), &rest{in, t.err}))
+		t.src = e.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(t.buf[:t.w])), in))
 		t.w, t.err = 0, nil
 		for t.w < len(t.buf) && t.err == nil {
 			t.read()
@@ -89,19 +89,6 @@ func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 }
 
 var bom = []byte("\ufeff")
-
-// rest is what is left of a reader that may have ended.
-type rest struct {
-	in  io.Reader
-	err error
-}
-
-func (r *rest) Read(p []byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
-	}
-	return r.in.Read(p)
-}
 
 // read reads more into the buffer, which has room.
 func (t *Text) read() {
