@@ -66,7 +66,7 @@ func (r *reader) open(o data.ReaderOptions) error {
 		if r.leaves[f] = leaf; leaf < 0 {
 			continue
 		}
-		if r.columns[f], err = r.input.add(leaf, false); err != nil && name != "" { // else a guess that does not fit
+		if r.columns[f], err = r.add(leaf, false); err != nil && name != "" { // else a guess that does not fit
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (r *reader) openText(paths []string, name string) error {
 	}
 	if r.holdsStrings(leaf) {
 		r.noText = errors.New("the text is null")
-		r.columns[field.Text], err = r.input.add(leaf, false)
+		r.columns[field.Text], err = r.add(leaf, false)
 		return err
 	}
 	missing := &data.NoColumn{Name: name, Of: field.OfText, Usual: field.Usual[field.Text], Where: " of strings"}
