@@ -182,9 +182,9 @@ func dateOf(leaf *schema.Column, c column) int64 {
 			case schema.TimeUnitMillis:
 				return c.value
 			case schema.TimeUnitMicros:
-				return floorDiv(c.value, 1000)
+				return time.UnixMicro(c.value).UnixMilli()
 			case schema.TimeUnitNanos:
-				return floorDiv(c.value, 1_000_000)
+				return time.Unix(0, c.value).UnixMilli()
 			}
 		}
 		return field.UnixDate(float64(c.value))
@@ -196,16 +196,6 @@ func dateOf(leaf *schema.Column, c column) int64 {
 		return field.UnixDate(c.value)
 	}
 	return data.NoDate
-}
-
-// floorDiv is a / b rounded down, so that times before 1970 round like the
-// others.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 // numberOf is the current value as a number; NaN when it is none.

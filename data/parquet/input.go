@@ -99,17 +99,12 @@ func openInput(path string) (*input, error) {
 
 // unreadable says of a file that could not be opened what is wrong with it.
 func unreadable(f io.ReaderAt, size int64, err error) error {
-	if magic := make([]byte, 4); size > 0 && readsAs(f, magic) && string(magic) != "PAR1" {
+	magic, readErr := io.ReadAll(io.NewSectionReader(f, 0, 4))
+	if readErr == nil && size > 0 && string(magic) != "PAR1" {
 		return &data.Unreadable{Err: errors.New("no Parquet file: name one")}
 	}
 	at := max(size-footerEnd, 0)
 	return &data.Unreadable{Offset: at, Err: fmt.Errorf("no footer that can be read at its end, offset %d: %w: fetch or write the file again, or leave it out", at, err)}
-}
-
-// readsAs fills b from the file's start, if it has so many bytes or none.
-func readsAs(f io.ReaderAt, b []byte) bool {
-	n, err := f.ReadAt(b, 0)
-	return n == len(b) || errors.Is(err, io.EOF)
 }
 
 func (in *input) schema() *schema.Schema { return in.file.MetaData().Schema }
