@@ -454,31 +454,27 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 			split.Encoding = e.Name()
 		}
 		return cutLines(f, split, o.SplitBytes)
-	case split.Format == FormatParquet:
-		return cutGroups(split)
+	case split.Format == FormatParquet && !o.fingerprints: // whose table has yet to be looked at
+		info, err := parquet.ReadInfo(path)
+		if err != nil && !errors.As(err, new(*data.Unreadable)) { // of which who opens it says so
+			return nil, err
+		}
+		return cutGroups(split, int64(len(info.Groups)), int64(len(info.Groups))), nil
 	}
 	return []data.Split{split}, nil
 }
 
-// cutGroups makes a split of every row group.
-func cutGroups(split data.Split) ([]data.Split, error) {
-	info, err := parquet.ReadInfo(split.Path)
-	if errors.As(err, new(*data.Unreadable)) {
-		return []data.Split{split}, nil // who opens it says so
-	}
-	if err != nil {
-		return nil, err
-	}
-	n := len(info.Groups)
-	if n <= 1 {
-		return []data.Split{split}, nil
+// cutGroups cuts a file of so many row groups into n splits of about as many.
+func cutGroups(file data.Split, groups, n int64) []data.Split {
+	if groups <= 1 {
+		return []data.Split{file}
 	}
 	splits := make([]data.Split, n)
-	for i := range splits {
-		splits[i] = split
-		splits[i].Start, splits[i].End = int64(i), int64(i)+1
+	for i := range n {
+		splits[i] = file
+		splits[i].Start, splits[i].End = groups*i/n, groups*(i+1)/n
 	}
-	return splits, nil
+	return splits
 }
 
 // encodingSample is how much of each piece of a file its encoding is told
