@@ -102,7 +102,7 @@ func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*
 	}
 	var header []byte
 	if split.Format == source.FormatCSV || split.Format == source.FormatTSV {
-		if header, err = headerOf(split, o); err != nil {
+		if header, err = csv.Header(split, o); err != nil {
 			return nil, err
 		}
 		if n := len(header); n >= 2 && header[n-2] == '\r' {
@@ -123,15 +123,6 @@ func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*
 		return nil, errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
 	}
 	return w, nil
-}
-
-// headerOf is the header row of a CSV file, with its line end.
-func headerOf(split data.Split, o data.ReaderOptions) ([]byte, error) {
-	r, err := csv.Open(split, o)
-	if err != nil {
-		return nil, err
-	}
-	return r.Header(), r.Close()
 }
 
 type plain struct{ io.Writer }

@@ -160,8 +160,7 @@ func (r *TableReader[R]) add(c *data.Column[R], leaf int, required bool, foreign
 	return nil
 }
 
-// looksHexadecimal tells whether a column of text holds hexadecimal numbers,
-// by its first 1,000 values.
+// looksHexadecimal tells whether a column of text holds hexadecimal numbers.
 func looksHexadecimal(path string, leaf int) (bool, error) {
 	in, err := openInput(path)
 	if err != nil {
@@ -172,19 +171,13 @@ func looksHexadecimal(path string, leaf int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for range 1000 {
+	return field.Hexadecimal(func() ([]byte, error) {
 		_, at, err := in.nextRow()
-		if errors.Is(err, io.EOF) {
-			return false, nil
+		if err != nil || c.load(at) {
+			return nil, err
 		}
-		if err != nil {
-			return false, err
-		}
-		if !c.load(at) && field.LooksHexadecimal(c.(*byteArrays).value) {
-			return true, nil
-		}
-	}
-	return false, nil
+		return c.(*byteArrays).value, nil
+	})
 }
 
 // SeekRow makes row, counted from 0 at the first row group that is read, and not

@@ -283,14 +283,17 @@ func (t *table) bad(offset int64, reason string, err error, raw []byte) *data.Ba
 	return &data.BadRecord{Source: t.path, Offset: offset, Reason: reason, Err: err, Raw: raw[:min(len(raw), keptRaw)]}
 }
 
-// Reader reads the documents of a CSV or TSV file.
-type Reader interface {
-	data.SourceReader
-	// Header is the header row as it stands in the file, in UTF-8, with its line
-	// end; empty when the file is, or is damaged within it.
-	Header() []byte
+// Header is the header row as it stands in the file, in UTF-8, with its line
+// end; empty when the file is, or is damaged within it.
+func Header(split data.Split, o data.ReaderOptions) ([]byte, error) {
+	t, err := openTable(split, o)
+	if err != nil {
+		return nil, err
+	}
+	return t.raw, t.Close()
 }
 
+// reader reads the documents of a CSV or TSV file.
 type reader struct {
 	*table
 	opts    data.ReaderOptions
@@ -299,7 +302,7 @@ type reader struct {
 }
 
 // Open opens a CSV file, or with the split's format "tsv" a TSV file.
-func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
+func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	t, err := openTable(split, o)
 	if err != nil {
 		return nil, err
@@ -319,8 +322,6 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 	}
 	return r, nil
 }
-
-func (r *reader) Header() []byte { return r.raw }
 
 // Read fills doc with the next row's document; see data.Reader. Empty lines
 // are no records.

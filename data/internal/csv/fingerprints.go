@@ -15,7 +15,6 @@ type FingerprintReader struct {
 	*table
 	id, fingerprint int
 	hexadecimal     bool
-	scratch         []byte
 	row             int64 // the next
 }
 
@@ -29,23 +28,17 @@ func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 		return r, err
 	}
 	// A first look at the column tells what its numbers are.
-	for range 1000 {
+	columns.Hex, err = field.Hexadecimal(func() ([]byte, error) {
 		_, err := r.next()
 		if _, bad := data.IsBadRecord(err); bad {
-			continue
+			return nil, nil
 		}
 		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				return nil, errors.Join(err, r.Close())
-			}
-			break
+			return nil, err
 		}
-		if r.scratch = append(r.scratch[:0], r.fields[r.fingerprint]...); field.LooksHexadecimal(r.scratch) {
-			columns.Hex = true
-			break
-		}
-	}
-	if err := r.Close(); err != nil {
+		return []byte(r.fields[r.fingerprint]), nil
+	})
+	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, err
 	}
 	return openFingerprints(split, columns)
@@ -81,8 +74,7 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 	if row.DocID = append(row.DocID[:0], r.fields[r.id]...); len(row.DocID) == 0 {
 		return fmt.Errorf("csv: %s at offset %d: a row without an id", r.path, offset)
 	}
-	r.scratch = append(r.scratch[:0], r.fields[r.fingerprint]...)
-	row.Hi, row.Lo, err = field.ParseFingerprint(r.scratch, r.hexadecimal)
+	row.Hi, row.Lo, err = field.ParseFingerprint([]byte(r.fields[r.fingerprint]), r.hexadecimal)
 	if err != nil {
 		return fmt.Errorf("csv: %s at offset %d: %w", r.path, offset, err)
 	}

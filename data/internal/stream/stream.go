@@ -184,8 +184,8 @@ func (w *Watched) Read(p []byte) (int, error) {
 // Reader is the decompressed bytes of a split. Compressed input is
 // decompressed ahead, in a goroutine that Close ends.
 type Reader struct {
-	raw  *Raw
-	src  *Watched  // of raw
+	*Raw
+	src  *Watched  // of Raw
 	text io.Reader // src, or what it is decompressed to
 	stop func()    // returns once nothing reads src; may be called again
 
@@ -203,7 +203,7 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	r := &Reader{raw: raw, src: &Watched{Reader: whole}, stop: func() {}}
+	r := &Reader{Raw: raw, src: &Watched{Reader: whole}, stop: func() {}}
 	r.text = r.src
 	if compression == Plain || split.Start > 0 { // a later piece of a file is plain text
 		return r, nil
@@ -276,17 +276,14 @@ func (r *Reader) end(err error) {
 	r.stop()
 	if !errors.Is(err, io.EOF) && r.src.Failed == nil {
 		if _, r.err = io.Copy(io.Discard, r.src); r.err == nil {
-			r.err, r.digest = damage(err), r.raw.Digest()
+			r.err, r.digest = damage(err), r.Raw.Digest()
 		}
 		return
 	}
 	if r.err = err; r.src.Failed == nil {
-		r.digest = r.raw.Digest()
+		r.digest = r.Raw.Digest()
 	}
 }
-
-// Consumed is the number of bytes of the file read so far.
-func (r *Reader) Consumed() int64 { return r.raw.Consumed() }
 
 // Digest is the SHA-256 of the split's bytes in the file, to its end also if
 // they are damaged; empty before the end was read.
@@ -299,5 +296,5 @@ func (r *Reader) Close() error {
 	}
 	r.stop()
 	r.err = os.ErrClosed
-	return r.raw.Close()
+	return r.Raw.Close()
 }
