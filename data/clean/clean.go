@@ -49,9 +49,6 @@ func Extension(split data.Split) string {
 // compressionOf is how a split's file is compressed: by its content, or by its
 // name where the file may be gone, as the texts of its pages are kept.
 func compressionOf(split data.Split) (stream.Compression, error) {
-	if split.Path == "-" {
-		return stream.Plain, errStandardInput
-	}
 	if source.Extracts(split.Format) {
 		switch filepath.Ext(split.Path) {
 		case ".gz":

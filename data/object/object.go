@@ -206,14 +206,8 @@ func Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store()
-	if err != nil {
-		return nil, err
-	}
-	bucket, key, err := split(name)
-	if err != nil {
-		return nil, err
-	}
+	s, _ := store() // as Stat has it
+	bucket, key, _ := split(name)
 	ctx, cancel := context.WithCancel(context.Background())
 	return &reader{core: s, info: info, bucket: bucket, key: key, ctx: ctx, cancel: cancel, end: info.Size}, nil
 }

@@ -19,7 +19,6 @@ type reader struct {
 	limit  int
 	digest string
 	groups int   // row groups of the split
-	total  int64 // rows of the file
 	done   int64 // rows that were read
 
 	columns [field.Fields]column // nil when there is none
@@ -50,7 +49,7 @@ func (r *reader) open(o data.ReaderOptions) error {
 	if err := r.input.limit(r.split.Start, r.split.End); err != nil {
 		return err
 	}
-	r.groups, r.total = r.end-r.group, r.file.NumRows()
+	r.groups = r.end - r.group
 	paths := leaves(r.schema())
 	for f, name := range field.Names(o.Columns) {
 		if f == field.Text {
@@ -191,7 +190,7 @@ func (r *reader) Encoding() string { return "" }
 
 // Consumed is the split's share of the file's bytes, as its rows are read.
 func (r *reader) Consumed() int64 {
-	return int64(float64(r.done) / float64(max(r.total, 1)) * float64(r.size))
+	return int64(float64(r.done) / float64(max(r.Info.Rows, 1)) * float64(r.size))
 }
 
 // Digest is the SHA-256 of the split's bytes; see data.SourceReader.

@@ -111,7 +111,7 @@ func (in *input) schema() *schema.Schema { return in.file.MetaData().Schema }
 
 // limit makes [start, end) the row groups that are read; end < 0 means all.
 func (in *input) limit(start, end int64) error {
-	n := int64(in.file.NumRowGroups())
+	n := int64(len(in.Info.Groups))
 	if end < 0 {
 		end = n
 	}
@@ -119,13 +119,11 @@ func (in *input) limit(start, end int64) error {
 		return fmt.Errorf("row groups %d to %d are not in the file, which has %d", start, end, n)
 	}
 	in.group, in.end = int(start), int(end)
-	return recovering(func() error {
-		for g := range in.group {
-			in.row += in.file.MetaData().RowGroup(g).NumRows()
-		}
-		in.first = in.row
-		return nil
-	})
+	for _, rows := range in.Info.Groups[:in.group] {
+		in.row += rows
+	}
+	in.first = in.row
+	return nil
 }
 
 // add opens a leaf column for reading, of which a null is an error if it is
@@ -206,16 +204,11 @@ func (in *input) seek(row int64) error {
 			in.left = 0
 		case in.group == in.end:
 			return nil // nextRow says so
+		case rest < in.Info.Groups[in.group]:
+			in.err = in.failed(recovering(in.openGroup), in.row)
 		default:
-			in.err = in.failed(recovering(func() error {
-				rows := in.file.MetaData().RowGroup(in.group).NumRows()
-				if rest < rows {
-					return in.openGroup()
-				}
-				in.group++
-				in.row += max(rows, 0)
-				return nil
-			}), in.row)
+			in.row += max(in.Info.Groups[in.group], 0)
+			in.group++
 		}
 	}
 	return in.err

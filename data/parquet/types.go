@@ -3,7 +3,6 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,8 +22,6 @@ type stored[R any] struct {
 	batch
 	add func(r *R) (size int) // puts a row's value into the batch; size is that of a byte slice
 }
-
-var errNoType = errors.New("the column's statement has no type")
 
 // storedAs says how a column is written, as which column of the schema, and
 // which type Arrow has for it.
@@ -79,7 +76,7 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 	case c.Bool != nil:
 		s, kind = storeScalar(c, c.Bool, &bools{}, nil), arrow.FixedWidthTypes.Boolean
 	default:
-		return s, nil, nil, fmt.Errorf("column %s: %w", c.Name, errNoType)
+		return s, nil, nil, fmt.Errorf("column %s: its statement has no type", c.Name)
 	}
 	node, err = nodeOf(c.Name, c.Null, kind)
 	return s, node, kind, err

@@ -18,11 +18,8 @@ type FingerprintReader struct {
 	row             int64 // the next
 }
 
-// OpenFingerprints opens a file of fingerprints. The path "-" is not read.
+// OpenFingerprints opens a file of fingerprints, which is not standard input.
 func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*FingerprintReader, error) {
-	if split.Path == "-" {
-		return nil, errors.New("csv: fingerprints are not read from standard input: write them to a file and name that")
-	}
 	r, err := openFingerprints(split, columns)
 	if err != nil || columns.Hex {
 		return r, err
