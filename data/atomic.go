@@ -67,7 +67,6 @@ type AtomicFile struct {
 	path string
 	file File // nil once committed or aborted
 	buf  *bufio.Writer
-	err  error // of the first failed write
 }
 
 // errDone is returned for a file that was committed or aborted before.
@@ -103,10 +102,10 @@ func (a *AtomicFile) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("%s: %w", a.path, errDone)
 	}
 	n, err := a.buf.Write(p)
-	if err != nil && a.err == nil {
-		a.err = fmt.Errorf("%s: %w", a.path, err)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", a.path, err)
 	}
-	return n, a.err
+	return n, err
 }
 
 // Commit flushes, syncs and closes the file, gives it its final name, over a
@@ -116,23 +115,14 @@ func (a *AtomicFile) Commit() error {
 	if a.file == nil {
 		return fmt.Errorf("%s: %w", a.path, errDone)
 	}
-	if a.err != nil {
-		return errors.Join(a.err, a.Abort())
-	}
-	if err := a.buf.Flush(); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.Abort())
-	}
-	if err := a.file.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.Abort())
-	}
 	f := a.file
+	rename := func() error { return a.fs.Rename(f.Name(), a.path) }
+	for _, step := range []func() error{a.buf.Flush, f.Sync, f.Close, rename} {
+		if err := step(); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.Abort())
+		}
+	}
 	a.file = nil
-	if err := f.Close(); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.remove(f.Name()))
-	}
-	if err := a.fs.Rename(f.Name(), a.path); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", a.path, err), a.remove(f.Name()))
-	}
 	if err := a.fs.SyncDir(filepath.Dir(a.path)); err != nil {
 		return fmt.Errorf("%s: %w", a.path, err)
 	}
@@ -148,14 +138,13 @@ func (a *AtomicFile) Abort() error {
 	f := a.file
 	a.file = nil
 	err := f.Close()
-	if err != nil {
-		err = fmt.Errorf("%s: %w", a.path, err)
+	if errors.Is(err, os.ErrClosed) { // by Commit
+		err = nil
 	}
-	return errors.Join(err, a.remove(f.Name()))
-}
-
-func (a *AtomicFile) remove(name string) error {
-	if err := a.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if removed := a.fs.Remove(f.Name()); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", a.path, err)
 	}
 	return nil

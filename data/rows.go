@@ -142,7 +142,7 @@ var Texts = Table[TextRow]{Name: "texts", GroupBytes: 16 << 20, PageBytes: 1 << 
 	{Name: "title", Doc: "title of the document; null when it has none", Null: true, NoStats: true,
 		String: func(r *TextRow) *[]byte { return &r.Title }},
 	{Name: "text", Doc: "text of the document, as it was extracted from the page; what is not its own is in it", NoStats: true,
-		Text: func(r *TextRow) *[]byte { return &r.Text }},
+		String: func(r *TextRow) *[]byte { return &r.Text }},
 	{Name: "row", Doc: docRow, NoStats: true,
 		Row: func(r *TextRow) *int64 { return &r.Row }},
 }}

@@ -163,7 +163,7 @@ func readMatches(t *testing.T, out, table string) []match {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bits := r.Info().Bits
+		bits := r.Info.Bits
 		var row data.MatchRow
 		for {
 			if err := r.Read(&row); err != nil {

@@ -95,14 +95,12 @@ func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 	counts := map[simhash.Key]int64{}
 	normal := simhash.LaneNormal
 	err = l.Stream(ctx, library.StreamOptions{Columns: []string{"fingerprint", "lane"}, Workers: 1}, func(_ int, b *library.Batch) error {
-		for i := range b.N {
-			if string(b.Lane[i]) != normal {
+		for i := range b.Rows {
+			row := &b.Rows[i]
+			if row.Lane != normal {
 				continue
 			}
-			f := simhash.Fingerprint{Lo: b.Lo[i]}
-			if len(b.Hi) > 0 {
-				f.Hi = b.Hi[i]
-			}
+			f := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
 			for table := range layout.Tables() {
 				key, _ := layout.Key(table, f)
 				counts[key]++

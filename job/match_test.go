@@ -184,7 +184,7 @@ func eachValue(t *testing.T, out, table string, yield func(map[string]string)) {
 		values, err := in.Read()
 		for ; err == nil; values, err = in.Read() {
 			r := map[string]string{}
-			for i, name := range in.Names() {
+			for i, name := range in.Names {
 				if values[i] != nil {
 					r[name] = fmt.Sprint(values[i])
 				}

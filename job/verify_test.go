@@ -142,7 +142,7 @@ func readVerdicts(t *testing.T, out, table string) map[[2]string]string {
 	}()
 	got := map[[2]string]string{}
 	var row data.MatchRow
-	for range r.Info().Rows {
+	for range r.Info.Rows {
 		if err := r.Read(&row); err != nil {
 			t.Fatal(err)
 		}

@@ -49,9 +49,6 @@ func Extension(split data.Split) string {
 // compressionOf is how a split's file is compressed: by its content, or by its
 // name where the file may be gone, as the texts of its pages are kept.
 func compressionOf(split data.Split) (stream.Compression, error) {
-	if split.Path == "-" {
-		return stream.Plain, errStandardInput
-	}
 	if source.Extracts(split.Format) {
 		switch filepath.Ext(split.Path) {
 		case ".gz":
@@ -65,12 +62,8 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 	if err != nil {
 		return stream.Plain, err
 	}
-	head := make([]byte, 4)
-	n, err := io.ReadFull(f, head)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return stream.Detect(head[:n]), errors.Join(err, f.Close())
+	compression, _, err := stream.Sniff(f)
+	return compression, errors.Join(err, f.Close())
 }
 
 // Writer writes the clean dump of one split; it appears at its path complete,
@@ -106,7 +99,7 @@ func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*
 	}
 	var header []byte
 	if split.Format == source.FormatCSV || split.Format == source.FormatTSV {
-		if header, err = headerOf(split, o); err != nil {
+		if header, err = csv.Header(split, o); err != nil {
 			return nil, err
 		}
 		if n := len(header); n >= 2 && header[n-2] == '\r' {
@@ -127,15 +120,6 @@ func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*
 		return nil, errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
 	}
 	return w, nil
-}
-
-// headerOf is the header row of a CSV file, with its line end.
-func headerOf(split data.Split, o data.ReaderOptions) ([]byte, error) {
-	r, err := csv.Open(split, o)
-	if err != nil {
-		return nil, err
-	}
-	return r.Header(), r.Close()
 }
 
 type plain struct{ io.Writer }

@@ -301,8 +301,8 @@ func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	all := l.only(f.Name)
 	all.hidden = &Hidden{}
 	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}}, func(_ int, b *Batch) error {
-		for _, id := range b.DocID {
-			if l.hidden.After(id, f.Deleted) {
+		for i := range b.Rows {
+			if l.hidden.After(b.Rows[i].DocID, f.Deleted) {
 				return errHit
 			}
 		}

@@ -190,7 +190,8 @@ func (l *Library) countHidden(ctx context.Context, hidden *Hidden, each func(id 
 	all.hidden = &Hidden{} // sees every row
 	counts := map[string]int64{}
 	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}, Workers: 1}, func(_ int, b *Batch) error {
-		for _, id := range b.DocID {
+		for i := range b.Rows {
+			id := b.Rows[i].DocID
 			each(id, b.deleted)
 			if hidden.After(id, b.deleted) {
 				counts[b.Night]++

@@ -121,17 +121,16 @@ func read(t testing.TB, dir string) []string {
 	err = l.Stream(context.Background(), library.StreamOptions{Workers: 3}, func(_ int, b *library.Batch) error {
 		mu.Lock()
 		defer mu.Unlock()
-		var r data.LibraryRow
-		for i := range b.N {
-			b.Row(i, &r)
+		for i := range b.Rows {
+			r := &b.Rows[i]
 			id, err := strconv.Atoi(string(r.DocID[len(r.DocID)-5:]))
-			if want := rowOf("", id); err != nil || !bytes.Equal(b.Sketch[i], want.Sketch) || !bytes.Equal(b.Letters[i], want.Letters) || !bytes.Equal(b.Cluster[i], want.Cluster) || b.Lo[i] != want.Lo {
-				return fmt.Errorf("%s: columns %x %s %s, rows %x %s %s; %w", r.DocID, b.Sketch[i], b.Letters[i], b.Cluster[i], want.Sketch, want.Letters, want.Cluster, err)
+			if want := rowOf("", id); err != nil || !bytes.Equal(r.Sketch, want.Sketch) || !bytes.Equal(r.Letters, want.Letters) || !bytes.Equal(r.Cluster, want.Cluster) || r.Lo != want.Lo {
+				return fmt.Errorf("%s: %x %s %s, want %x %s %s; %w", r.DocID, r.Sketch, r.Letters, r.Cluster, want.Sketch, want.Letters, want.Cluster, err)
 			}
 			if r.Night != b.Night {
 				return fmt.Errorf("a row of %s in a batch of %s", r.Night, b.Night)
 			}
-			all = append(all, show(b.Night, &r))
+			all = append(all, show(b.Night, r))
 		}
 		return nil
 	})

@@ -39,8 +39,8 @@ func TestSplitsHoldEachDocumentOnce(t *testing.T) {
 		err := l.Stream(ctx, o, func(_ int, b *library.Batch) error {
 			mu.Lock()
 			defer mu.Unlock()
-			for _, id := range b.DocID {
-				all = append(all, fmt.Sprintf("%s %s", b.Night, id))
+			for i := range b.Rows {
+				all = append(all, fmt.Sprintf("%s %s", b.Night, b.Rows[i].DocID))
 			}
 			return nil
 		})

@@ -52,27 +52,17 @@ func (l *Library) Splits(o StreamOptions, rows int64) ([]Split, error) {
 	return splits, nil
 }
 
-// Batch is a stretch of one night's documents, with those columns that are
-// looked at as a whole; columns that were not asked for are nil, and so is Hi
-// when fingerprints have at most 64 bits. Rows that do not count are not among
-// them. It is valid until visit returns.
+// batchRows is how many rows are read at once, at most.
+const batchRows = 8 << 10
+
+// Batch is a stretch of one night's documents; of columns that were not asked
+// for their fields are empty. Rows that do not count are not among them. It is
+// valid until visit returns.
 type Batch struct {
-	Night string
-	parquet.Batch[data.LibraryRow]
+	Night   string
+	Rows    []data.LibraryRow
 	Numbers []int64 // of the rows within their file
 	deleted int64   // the file knows deletions up to this sequence
-
-	DocID, Lane, Sketch, Letters, FirstSeen, Cluster []parquet.ByteArray
-	Hi, Lo                                           []uint64
-	Length                                           []int32
-}
-
-// columns takes the columns out of the rows.
-func (b *Batch) columns() {
-	b.DocID, b.FirstSeen, b.Cluster = b.Bytes("doc_id"), b.Bytes("first_seen"), b.Bytes("cluster_id")
-	b.Lane, b.Sketch, b.Letters = b.Bytes("lane"), b.Bytes("sketch"), b.Bytes("letters")
-	b.Hi, b.Lo = b.Fingerprints()
-	b.Length = b.Int32s("length")
 }
 
 // group is the piece of work of one goroutine: a row group of a night's file, rows
@@ -91,10 +81,10 @@ func (g group) in(splits []Split) bool {
 	})
 }
 
-// Stream calls visit with every document of the library once, at most
-// parquet.BatchRows at a time: batches of the same worker one after another,
-// those of different workers at once, in any order. It holds a page of each
-// column for each worker, however large the library is.
+// Stream calls visit with every document of the library once, some thousand
+// at a time: batches of the same worker one after another, those of different
+// workers at once, in any order. It holds a batch for each worker, however large
+// the library is.
 func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker int, b *Batch) error) error {
 	groups, err := l.groups(o)
 	if err != nil {
@@ -139,12 +129,12 @@ func (l *Library) groups(o StreamOptions) (groups []group, err error) {
 				continue
 			}
 			f, _ := l.manifest.File(e.File)
-			rows, err := parquet.GroupRows(l.Path(f.Name))
+			info, err := parquet.ReadInfo(l.Path(f.Name))
 			if err != nil {
 				return nil, l.damaged(err)
 			}
 			first := int64(0)
-			for number, rows := range rows {
+			for number, rows := range info.Groups {
 				g := group{n.Name, f, int64(number), first, first + rows}
 				if first = g.end; g.in(o.Splits) {
 					groups = append(groups, g)
@@ -173,41 +163,37 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 		return l.damaged(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if r.Info().Bits != l.manifest.Bits {
-		return fmt.Errorf("%w: %s holds fingerprints of %d bits, not %d", errDamaged, l.Path(g.file.Name), r.Info().Bits, l.manifest.Bits)
+	if r.Info.Bits != l.manifest.Bits {
+		return fmt.Errorf("%w: %s holds fingerprints of %d bits, not %d", errDamaged, l.Path(g.file.Name), r.Info.Bits, l.manifest.Bits)
 	}
-	numbers := make([]int64, min(parquet.BatchRows, g.end-g.first))
+	rows := make([]data.LibraryRow, min(batchRows, g.end-g.first))
+	numbers := make([]int64, len(rows))
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rows, err := r.ReadBatch()
+		n, first, err := r.ReadBatch(rows)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return l.damaged(err)
 		}
-		b := &Batch{Night: g.night, Batch: rows, deleted: g.file.Deleted}
-		for i := range b.N {
-			numbers[i] = b.First + int64(i)
+		kept := 0
+		for i := range n {
+			if filter && l.hidden.After(rows[i].DocID, g.file.Deleted) {
+				continue
+			}
+			if kept != i {
+				rows[kept] = rows[i]
+			}
+			numbers[kept] = first + int64(i)
+			kept++
 		}
-		if filter {
-			kept, ids := 0, b.Bytes("doc_id")
-			b.Filter(func(i int) bool {
-				if l.hidden.After(ids[i], g.file.Deleted) {
-					return false
-				}
-				numbers[kept] = b.First + int64(i)
-				kept++
-				return true
-			})
-		}
-		if b.Numbers = numbers[:b.N]; b.N == 0 {
+		if kept == 0 {
 			continue
 		}
-		b.columns()
-		if err := visit(b); err != nil {
+		if err := visit(&Batch{g.night, rows[:kept], numbers[:kept], g.file.Deleted}); err != nil {
 			return err
 		}
 	}
@@ -217,13 +203,11 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 // order, those of a night in that in which its run added them. The row is valid
 // during the call.
 func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.LibraryRow) error) error {
-	var row data.LibraryRow
 	o.Workers = 1
 	return l.Stream(ctx, o, func(_ int, b *Batch) error {
-		for i := range b.N {
-			b.Row(i, &row)
-			row.Night = b.Night
-			if err := yield(&row); err != nil {
+		for i := range b.Rows {
+			b.Rows[i].Night = b.Night
+			if err := yield(&b.Rows[i]); err != nil {
 				return err
 			}
 		}

@@ -65,17 +65,17 @@ func (l *Library) verifyNight(ctx context.Context, n Night) error {
 	all := *l
 	all.hidden, all.reading = &Hidden{}, nil
 	err := all.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"doc_id", "first_seen", "night"}, Workers: 1}, func(_ int, b *Batch) error {
-		nights := b.Bytes("night")
-		for i, id := range b.DocID {
-			hashes = append(hashes, xxh3.Hash(id))
-			if l.hidden.After(id, b.deleted) {
+		for i := range b.Rows {
+			row := &b.Rows[i]
+			hashes = append(hashes, xxh3.Hash(row.DocID))
+			if l.hidden.After(row.DocID, b.deleted) {
 				deleted++
 			}
-			if first := string(b.FirstSeen[i]); first > n.Name || first == "" {
-				return fmt.Errorf("night %s: document %q was first seen in %q", n.Name, id, first)
+			if row.FirstSeen > n.Name || row.FirstSeen == "" {
+				return fmt.Errorf("night %s: document %q was first seen in %q", n.Name, row.DocID, row.FirstSeen)
 			}
-			if string(nights[i]) != n.Name {
-				return fmt.Errorf("night %s: holds a row of night %q", n.Name, nights[i])
+			if row.Night != n.Name {
+				return fmt.Errorf("night %s: holds a row of night %q", n.Name, row.Night)
 			}
 		}
 		return nil

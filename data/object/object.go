@@ -48,15 +48,9 @@ func split(name string) (bucket, key string, err error) {
 	return bucket, key, nil
 }
 
-// client talks to a store: the calls of minio.Client whole, and reads that are
-// plain requests.
-type client struct {
-	*minio.Client
-	core *minio.Core
-}
-
-// store is the client of the environment's store; it is made once.
-var store = sync.OnceValues(func() (*client, error) {
+// store is the client of the environment's store; it is made once. Its own calls
+// are plain requests.
+var store = sync.OnceValues(func() (*minio.Core, error) {
 	endpoint := cmp.Or(os.Getenv("NEARDUP_S3_ENDPOINT"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -70,7 +64,7 @@ var store = sync.OnceValues(func() (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	return &client{core.Client, core}, nil
+	return core, nil
 })
 
 // errReplaced is returned for an object that is not the one that was opened.
@@ -156,7 +150,7 @@ func Find(ctx context.Context, arg string) (found []fileInfo, err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing
-	for o := range s.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+	for o := range s.Client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 		if o.Err != nil {
 			return nil, explained(arg, o.Err)
 		}
@@ -212,16 +206,10 @@ func Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store()
-	if err != nil {
-		return nil, err
-	}
-	bucket, key, err := split(name)
-	if err != nil {
-		return nil, err
-	}
+	s, _ := store() // as Stat has it
+	bucket, key, _ := split(name)
 	ctx, cancel := context.WithCancel(context.Background())
-	return &reader{core: s.core, info: info, bucket: bucket, key: key, ctx: ctx, cancel: cancel}, nil
+	return &reader{core: s, info: info, bucket: bucket, key: key, ctx: ctx, cancel: cancel, end: info.Size}, nil
 }
 
 type reader struct {
@@ -231,22 +219,22 @@ type reader struct {
 	ctx         context.Context // until Close
 	cancel      func()
 
-	at   int64
-	body io.ReadCloser // the rest of the object from at on; nil: not asked for
+	at, end int64         // what is left to be read
+	body    io.ReadCloser // it; nil: not asked for
 }
 
 // retries is how often a read that broke is taken up again.
 const retries = 3
 
-// get asks for the bytes from start to end-1.
-func (r *reader) get(start, end int64) (io.ReadCloser, error) {
+// get asks for what is left to be read.
+func (r *reader) get() (io.ReadCloser, error) {
 	var o minio.GetObjectOptions
 	var err error
 	if r.info.ETag != "" {
 		err = o.SetMatchETag(r.info.ETag)
 	}
 	if err == nil {
-		err = o.SetRange(start, end-1)
+		err = o.SetRange(r.at, r.end-1)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.info.Path, err)
@@ -268,11 +256,11 @@ func (r *reader) Read(p []byte) (n int, err error) {
 		return 0, nil
 	}
 	for try := 0; ; try++ {
-		if r.at >= r.info.Size {
+		if r.at >= r.end {
 			return 0, io.EOF
 		}
 		if r.body == nil {
-			if r.body, err = r.get(r.at, r.info.Size); err != nil {
+			if r.body, err = r.get(); err != nil {
 				return 0, err
 			}
 		}
@@ -282,8 +270,7 @@ func (r *reader) Read(p []byte) (n int, err error) {
 			return n, nil
 		}
 		// The end before the object's end is a connection that broke.
-		_ = r.body.Close()
-		r.body = nil
+		r.drop()
 		if try == retries || r.ctx.Err() != nil {
 			return 0, fmt.Errorf("%s at offset %d: %w", r.info.Path, r.at, err)
 		}
@@ -294,23 +281,21 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, fmt.Errorf("%s: offset %d", r.info.Path, off)
 	}
-	end := min(off+int64(len(p)), r.info.Size)
-	for try := 0; off+int64(n) < end; try++ {
-		body, err := r.get(off+int64(n), end)
-		if err != nil {
-			return n, err
-		}
-		m, err := io.ReadFull(body, p[n:end-off])
-		n += m
-		_ = body.Close()
-		if err != nil && (try == retries || r.ctx.Err() != nil) {
-			return n, fmt.Errorf("%s at offset %d: %w", r.info.Path, off+int64(n), err)
-		}
+	part := reader{core: r.core, info: r.info, bucket: r.bucket, key: r.key, ctx: r.ctx, at: off, end: min(off+int64(len(p)), r.info.Size)}
+	defer part.drop()
+	n, err = io.ReadFull(&part, p[:max(part.end-off, 0)])
+	if err == nil && n < len(p) {
+		err = io.EOF
 	}
-	if n < len(p) {
-		return n, io.EOF
+	return n, err
+}
+
+// drop ends the request.
+func (r *reader) drop() {
+	if r.body != nil {
+		_ = r.body.Close()
+		r.body = nil
 	}
-	return n, nil
 }
 
 func (r *reader) Seek(offset int64, whence int) (int64, error) {
@@ -323,9 +308,8 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	if offset < 0 {
 		return 0, fmt.Errorf("%s: offset %d", r.info.Path, offset)
 	}
-	if offset != r.at && r.body != nil {
-		_ = r.body.Close()
-		r.body = nil
+	if offset != r.at {
+		r.drop()
 	}
 	r.at = offset
 	return offset, nil

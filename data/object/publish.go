@@ -39,7 +39,7 @@ func Publish(ctx context.Context, dir string, files []string, marker, prefix str
 	for _, name := range files {
 		fresh[at(name)] = true
 		folders[at(filepath.Dir(name))] = filepath.Dir(name) != "."
-		group.Go(func() error { return s.upload(inner, filepath.Join(dir, name), bucket, at(name)) })
+		group.Go(func() error { return upload(inner, s, filepath.Join(dir, name), bucket, at(name)) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -48,7 +48,7 @@ func Publish(ctx context.Context, dir string, files []string, marker, prefix str
 		if !is {
 			continue
 		}
-		for o := range s.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: folder + "/", Recursive: true}) {
+		for o := range s.Client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: folder + "/", Recursive: true}) {
 			if o.Err == nil && !fresh[o.Key] {
 				o.Err = s.RemoveObject(ctx, bucket, o.Key, minio.RemoveObjectOptions{})
 			}
@@ -57,12 +57,12 @@ func Publish(ctx context.Context, dir string, files []string, marker, prefix str
 			}
 		}
 	}
-	return s.upload(ctx, filepath.Join(dir, marker), bucket, at(marker))
+	return upload(ctx, s, filepath.Join(dir, marker), bucket, at(marker))
 }
 
 // upload writes one object, which appears complete or not at all, and checks
 // its size.
-func (s *client) upload(ctx context.Context, path, bucket, key string) error {
+func upload(ctx context.Context, s *minio.Core, path, bucket, key string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -13,12 +13,12 @@ type batch interface {
 
 // byteValues is a batch of byte slices, copied; an empty one is null if the
 // column is nullable. With statistics on, the column writer keeps references to
-// its smallest and largest value, so that memory is then not used again.
+// its smallest and largest value, so that memory is not used again.
 type byteValues[T ~[]byte, W scalarWriter[T]] struct {
-	values          []T
-	defs            []int16
-	arena           []byte
-	stats, nullable bool
+	values   []T
+	defs     []int16
+	arena    []byte
+	nullable bool
 }
 
 type (
@@ -45,10 +45,7 @@ func (c *byteValues[T, W]) add(v []byte) {
 func (c *byteValues[T, W]) flush(w file.ColumnChunkWriter) error {
 	_, err := w.(W).WriteBatch(c.values, c.defs, nil)
 	clear(c.values)
-	c.values, c.defs, c.arena = c.values[:0], c.defs[:0], c.arena[:0]
-	if c.stats {
-		c.arena = nil
-	}
+	c.values, c.defs, c.arena = c.values[:0], c.defs[:0], nil
 	return err
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data/object"
 )
 
 // A table of neardup's tells of itself, in its file metadata, what its bytes
@@ -107,11 +109,7 @@ func sumIn(footer []byte) int {
 // checked is an open file whose bytes, once check has read its checksums, are
 // compared with them before they are given out.
 type checked struct {
-	file interface {
-		io.ReaderAt
-		io.Seeker
-		io.Closer
-	}
+	object.File
 	size   int64
 	failed error // of reading, which says nothing of the bytes
 	end    int64 // of the row groups; 0: nothing is compared
@@ -134,16 +132,8 @@ func (c *checked) check(f *file.Reader) (has bool, err error) {
 	if value == nil || !strings.HasPrefix(meta.GetCreatedBy(), createdBy) {
 		return false, nil
 	}
-	end := make([]byte, footerEnd)
-	if _, err := c.file.ReadAt(end, c.size-footerEnd); err != nil {
-		return false, err
-	}
-	start := c.size - footerEnd - int64(binary.LittleEndian.Uint32(end))
-	if start < 0 {
-		return false, errChecksum
-	}
-	footer := make([]byte, c.size-start)
-	if _, err := c.file.ReadAt(footer, start); err != nil {
+	footer, start, err := readFooter(c.File, c.size)
+	if err != nil {
 		return false, err
 	}
 	at := sumIn(footer)
@@ -177,7 +167,7 @@ func (c *checked) ReadAt(p []byte, off int64) (n int, err error) {
 	if n == len(p) {
 		return n, nil
 	}
-	m, err := c.file.ReadAt(p[n:], off)
+	m, err := c.File.ReadAt(p[n:], off)
 	if err != nil && off >= 0 && !errors.Is(err, io.EOF) {
 		c.failed = err
 	}
@@ -200,7 +190,7 @@ func (c *checked) block(number int64) ([]byte, error) {
 	}
 	read := b.bytes[:size]
 	b.bytes = nil
-	if n, err := c.file.ReadAt(read, from); n < len(read) {
+	if n, err := c.File.ReadAt(read, from); n < len(read) {
 		return nil, fmt.Errorf("at offset %d: %w", from, err)
 	}
 	if xxh3.Hash(read) != binary.BigEndian.Uint64(c.sums[8*number:]) {
@@ -209,7 +199,3 @@ func (c *checked) block(number int64) ([]byte, error) {
 	b.number, b.bytes = number, read
 	return read, nil
 }
-
-func (c *checked) Seek(offset int64, whence int) (int64, error) { return c.file.Seek(offset, whence) }
-
-func (c *checked) Close() error { return c.file.Close() }

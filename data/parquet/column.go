@@ -32,8 +32,6 @@ type column interface {
 	current() any
 	// firstNull is the first decoded row without a value; -1: all have one.
 	firstNull() int
-	// move puts the value of decoded row from in the place of another's.
-	move(to, from int)
 	// copy copies those rows of a chunk of such a column, which may have lists.
 	copy(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error
 }
@@ -101,14 +99,9 @@ func (c *values[T, R]) fill(n int) error {
 	return nil
 }
 
-// at is the value of decoded row i.
-func (c *values[T, R]) at(i int) (v T, null bool) {
-	return c.buf[i], c.nulls > 0 && c.defs[i] < c.maxDef
-}
-
 func (c *values[T, R]) load(i int) (null bool) {
-	c.value, null = c.at(i)
-	return null
+	c.value = c.buf[i]
+	return c.nulls > 0 && c.defs[i] < c.maxDef
 }
 
 func (c *values[T, R]) current() any { return c.value }
@@ -118,13 +111,6 @@ func (c *values[T, R]) firstNull() int {
 		return -1
 	}
 	return slices.IndexFunc(c.defs, func(def int16) bool { return def < c.maxDef })
-}
-
-func (c *values[T, R]) move(to, from int) {
-	c.buf[to] = c.buf[from]
-	if c.nulls > 0 {
-		c.defs[to] = c.defs[from]
-	}
 }
 
 type (
@@ -196,9 +182,9 @@ func dateOf(leaf *schema.Column, c column) int64 {
 			case schema.TimeUnitMillis:
 				return c.value
 			case schema.TimeUnitMicros:
-				return floorDiv(c.value, 1000)
+				return time.UnixMicro(c.value).UnixMilli()
 			case schema.TimeUnitNanos:
-				return floorDiv(c.value, 1_000_000)
+				return time.Unix(0, c.value).UnixMilli()
 			}
 		}
 		return field.UnixDate(float64(c.value))
@@ -210,16 +196,6 @@ func dateOf(leaf *schema.Column, c column) int64 {
 		return field.UnixDate(c.value)
 	}
 	return data.NoDate
-}
-
-// floorDiv is a / b rounded down, so that times before 1970 round like the
-// others.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 // numberOf is the current value as a number; NaN when it is none.

@@ -1,8 +1,6 @@
 package parquet
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,17 +9,16 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/field"
-	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 // reader reads documents from a split of a Parquet file, row group by row group.
 type reader struct {
-	in     *input
+	*input
 	split  data.Split
 	limit  int
 	digest string
 	groups int   // row groups of the split
-	total  int64 // rows of the file
 	done   int64 // rows that were read
 
 	columns [field.Fields]column // nil when there is none
@@ -41,7 +38,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{in: in, split: split, limit: int(o.RecordLimit())}
+	r := &reader{input: in, split: split, limit: int(o.RecordLimit())}
 	if err := recovering(func() error { return r.open(o) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
 	}
@@ -49,11 +46,11 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 }
 
 func (r *reader) open(o data.ReaderOptions) error {
-	if err := r.in.limit(r.split.Start, r.split.End); err != nil {
+	if err := r.input.limit(r.split.Start, r.split.End); err != nil {
 		return err
 	}
-	r.groups, r.total = r.in.end-r.in.group, r.in.file.NumRows()
-	paths := leaves(r.in.schema())
+	r.groups = r.end - r.group
+	paths := leaves(r.schema())
 	for f, name := range field.Names(o.Columns) {
 		if f == field.Text {
 			if err := o.Bear(r.openText(paths, name)); err != nil {
@@ -68,7 +65,7 @@ func (r *reader) open(o data.ReaderOptions) error {
 		if r.leaves[f] = leaf; leaf < 0 {
 			continue
 		}
-		if r.columns[f], err = r.in.add(leaf, false); err != nil && name != "" { // else a guess that does not fit
+		if r.columns[f], err = r.add(leaf, false); err != nil && name != "" { // else a guess that does not fit
 			return err
 		}
 	}
@@ -85,7 +82,7 @@ func (r *reader) openText(paths []string, name string) error {
 	}
 	if r.holdsStrings(leaf) {
 		r.noText = errors.New("the text is null")
-		r.columns[field.Text], err = r.in.add(leaf, false)
+		r.columns[field.Text], err = r.add(leaf, false)
 		return err
 	}
 	missing := &data.NoColumn{Name: name, Of: field.OfText, Usual: field.Usual[field.Text], Where: " of strings"}
@@ -99,13 +96,13 @@ func (r *reader) openText(paths []string, name string) error {
 
 // holdsStrings reports whether a leaf column has a string, or nothing, a row.
 func (r *reader) holdsStrings(leaf int) bool {
-	at := r.in.schema().Column(leaf)
+	at := r.schema().Column(leaf)
 	return at.MaxRepetitionLevel() == 0 && at.PhysicalType() == parquet.Types.ByteArray
 }
 
 // Read fills doc with the next row's document; see data.Reader.
 func (r *reader) Read(doc *data.Document) error {
-	row, at, err := r.in.nextRow()
+	row, at, err := r.nextRow()
 	if err != nil {
 		if errors.Is(err, io.EOF) && r.digest == "" {
 			err = r.finish()
@@ -116,23 +113,23 @@ func (r *reader) Read(doc *data.Document) error {
 	doc.Reset()
 	doc.Offset = row
 	if doc.ID = appendText(doc.ID, r.value(field.ID, at)); len(doc.ID) == 0 {
-		doc.ID = field.AppendDefaultID(doc.ID, r.in.path, row)
+		doc.ID = field.AppendDefaultID(doc.ID, r.path, row)
 	}
 	doc.Title = appendText(doc.Title, r.value(field.Title, at))
 	doc.Language = appendText(doc.Language, r.value(field.Language, at))
 	if c := r.value(field.Date, at); c != nil {
-		doc.Date = dateOf(r.in.schema().Column(r.leaves[field.Date]), c)
+		doc.Date = dateOf(r.schema().Column(r.leaves[field.Date]), c)
 	}
 	if c := r.value(field.Rank, at); c != nil {
-		doc.Rank = numberOf(r.in.schema().Column(r.leaves[field.Rank]), c)
+		doc.Rank = numberOf(r.schema().Column(r.leaves[field.Rank]), c)
 	}
 	text, ok := r.value(field.Text, at).(*byteArrays)
 	if !ok {
-		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonNoText, Err: r.noText}
+		return &data.BadRecord{Source: r.path, Offset: row, Reason: data.ReasonNoText, Err: r.noText}
 	}
 	if len(text.value) > r.limit {
 		r.raw = append(r.raw[:0], text.value[:min(len(text.value), 1<<20)]...)
-		return &data.BadRecord{Source: r.in.path, Offset: row, Reason: data.ReasonTooLarge, Err: fmt.Errorf("longer than %d bytes", r.limit), Raw: r.raw}
+		return &data.BadRecord{Source: r.path, Offset: row, Reason: data.ReasonTooLarge, Err: fmt.Errorf("longer than %d bytes", r.limit), Raw: r.raw}
 	}
 	doc.Text = append(doc.Text, text.value...)
 	return nil
@@ -149,47 +146,43 @@ func (r *reader) value(f, at int) column {
 
 // finish digests the split once all rows are read, and returns io.EOF.
 func (r *reader) finish() error {
-	sum := sha256.New()
-	if err := r.digestTo(sum); err != nil {
-		r.in.err = fmt.Errorf("parquet: %s: %w", r.in.path, err)
-		return r.in.err
+	var sections [][2]int64
+	err := recovering(func() (err error) {
+		sections, err = r.sections()
+		return err
+	})
+	if err == nil {
+		r.digest, err = stream.Digest(r.path, sections)
 	}
-	r.digest = hex.EncodeToString(sum.Sum(nil))
+	if err != nil {
+		r.err = fmt.Errorf("parquet: %s: %w", r.path, err)
+		return r.err
+	}
 	return io.EOF
 }
 
-// digestTo writes the split's bytes to sum: the whole file when the split is
-// all of it, else those of its row groups' column chunks.
-func (r *reader) digestTo(sum io.Writer) error {
-	f, err := object.Open(r.in.path)
-	if err != nil {
-		return err
+// sections are where the split's bytes stand in the file: those of its row
+// groups' column chunks; nil when the split is all of it.
+func (r *reader) sections() (sections [][2]int64, err error) {
+	start, end := r.end-r.groups, r.end
+	if start == 0 && end == r.file.NumRowGroups() {
+		return nil, nil
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	start, end := r.in.end-r.groups, r.in.end
-	if start == 0 && end == r.in.file.NumRowGroups() {
-		_, err := io.Copy(sum, f)
-		return err
-	}
-	return recovering(func() error {
-		for g := start; g < end; g++ {
-			group := r.in.file.MetaData().RowGroup(g)
-			for c := range group.NumColumns() {
-				chunk, err := group.ColumnChunk(c)
-				if err != nil {
-					return err
-				}
-				from := chunk.DataPageOffset()
-				if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
-					from = min(from, chunk.DictionaryPageOffset())
-				}
-				if _, err := io.Copy(sum, io.NewSectionReader(f, from, chunk.TotalCompressedSize())); err != nil {
-					return err
-				}
+	for g := start; g < end; g++ {
+		group := r.file.MetaData().RowGroup(g)
+		for c := range group.NumColumns() {
+			chunk, err := group.ColumnChunk(c)
+			if err != nil {
+				return nil, err
 			}
+			from := chunk.DataPageOffset()
+			if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
+				from = min(from, chunk.DictionaryPageOffset())
+			}
+			sections = append(sections, [2]int64{from, chunk.TotalCompressedSize()})
 		}
-		return nil
-	})
+	}
+	return sections, nil
 }
 
 // Encoding is empty: Parquet holds UTF-8; see data.SourceReader.
@@ -197,11 +190,8 @@ func (r *reader) Encoding() string { return "" }
 
 // Consumed is the split's share of the file's bytes, as its rows are read.
 func (r *reader) Consumed() int64 {
-	return int64(float64(r.done) / float64(max(r.total, 1)) * float64(r.in.size))
+	return int64(float64(r.done) / float64(max(r.Info.Rows, 1)) * float64(r.size))
 }
 
 // Digest is the SHA-256 of the split's bytes; see data.SourceReader.
 func (r *reader) Digest() string { return r.digest }
-
-// Close ends the reading; it may be called at any time, and again.
-func (r *reader) Close() error { return r.in.Close() }

@@ -123,9 +123,9 @@ func writeForeign(t testing.TB, codec compress.Compression) string {
 
 func TestReadDocuments(t *testing.T) {
 	path := writeForeign(t, compress.Codecs.Snappy)
-	groups, err := parquet.GroupRows(path)
-	if err != nil || len(groups) != len(foreignRows) {
-		t.Fatalf("GroupRows() = %d, %v", groups, err)
+	info, err := parquet.ReadInfo(path)
+	if err != nil || len(info.Groups) != len(foreignRows) {
+		t.Fatalf("ReadInfo() = %+v, %v", info, err)
 	}
 	options := data.ReaderOptions{Columns: data.Columns{Rank: "meta.score"}}
 	check := func(split data.Split, first, n int) {

@@ -79,8 +79,8 @@ func TestDriftTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names := []string{"night", "fingerprint", "documents", "before", "earlier", "example"}; !slices.Equal(v.Names(), names) {
-			t.Errorf("names %v", v.Names())
+		if names := []string{"night", "fingerprint", "documents", "before", "earlier", "example"}; !slices.Equal(v.Names, names) {
+			t.Errorf("names %v", v.Names)
 		}
 		row, err := v.Read()
 		if err != nil || !slices.Equal(row, []any{"2026-11-02", want, int64(9), int64(4), int64(5), "x"}) {
@@ -116,7 +116,7 @@ func TestValuesOfDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(name string) any { return got[slices.Index(v.Names(), name)] }
+	at := func(name string) any { return got[slices.Index(v.Names, name)] }
 	if at("fingerprint") != "8000000000000000" || at("date") != "1970-01-01T00:00:00Z" || at("rank") != nil || at("sketch") != nil || at("language") != "en" || at("features") != int32(0) {
 		t.Errorf("%v", got)
 	}

@@ -13,29 +13,33 @@ import (
 // The end of a Parquet file: the footer, its size in four bytes, the magic.
 const footerEnd = 8
 
+// readFooter returns the footer of a file of that size, with its end, and where
+// it starts; nil if the file's end tells of none.
+func readFooter(f io.ReaderAt, size int64) (footer []byte, start int64, err error) {
+	if size < footerEnd {
+		return nil, 0, nil
+	}
+	end := make([]byte, footerEnd)
+	if _, err := f.ReadAt(end, size-footerEnd); err != nil {
+		return nil, 0, err
+	}
+	start = size - footerEnd - int64(binary.LittleEndian.Uint32(end))
+	if string(end[4:]) != "PAR1" || start < 0 {
+		return nil, 0, nil
+	}
+	footer = make([]byte, size-start)
+	_, err = f.ReadAt(footer, start)
+	return footer, start, err
+}
+
 // withoutUnknownTypes returns a file as it would be if its columns of logical
 // types that Arrow does not know had none: Arrow panics over a schema with
 // one, whichever columns are to be read. It looks at the footer alone, and
 // returns nil when there is no such column.
 func withoutUnknownTypes(f io.ReaderAt, size int64) (*io.SectionReader, error) {
-	if size < footerEnd {
-		return nil, nil
-	}
-	end := make([]byte, footerEnd)
-	if _, err := f.ReadAt(end, size-footerEnd); err != nil && !errors.Is(err, io.EOF) {
+	footer, start, err := readFooter(f, size)
+	if err != nil || footer == nil || !dropUnknownTypes(footer[:len(footer)-footerEnd]) {
 		return nil, err
-	}
-	n := int64(binary.LittleEndian.Uint32(end))
-	start := size - footerEnd - n
-	if string(end[4:]) != "PAR1" || start < 0 {
-		return nil, nil
-	}
-	footer := make([]byte, n)
-	if _, err := f.ReadAt(footer, start); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if !dropUnknownTypes(footer) {
-		return nil, nil
 	}
 	return io.NewSectionReader(&patched{f, start, footer}, 0, size), nil
 }

@@ -147,7 +147,7 @@ func state[R any](t *testing.T, table *data.Table[R]) {
 	seen := map[string]bool{}
 	for _, c := range table.Columns {
 		types := 0
-		for _, set := range []bool{c.Fingerprint != nil, c.String != nil, c.Text != nil, c.Word != nil, c.Bytes != nil, c.Sketch != nil,
+		for _, set := range []bool{c.Fingerprint != nil, c.String != nil, c.Word != nil, c.Bytes != nil, c.Sketch != nil,
 			c.Int32 != nil, c.Int64 != nil, c.Row != nil, c.Date != nil, c.Double != nil, c.Bool != nil} {
 			if set {
 				types++
@@ -168,7 +168,7 @@ func TestOtherTypes(t *testing.T) {
 	type row struct{ v []byte }
 	at := func(r *row) *[]byte { return &r.v }
 	for name, c := range map[string]data.Column[row]{
-		"fingerprint": {Sketch: at}, "doc_id": {Text: at}, "length": {Bytes: at}, "lane": {Sketch: at},
+		"fingerprint": {Sketch: at}, "doc_id": {String: at}, "length": {Bytes: at}, "lane": {Sketch: at},
 	} {
 		path := filepath.Join(t.TempDir(), "x")
 		c.Name = name

@@ -25,6 +25,7 @@ const (
 
 // input is an open Parquet file, of which some columns are read.
 type input struct {
+	Info  Info // what the file's metadata says
 	path  string
 	file  *file.Reader
 	props *parquet.ReaderProperties
@@ -59,7 +60,7 @@ func openInput(path string) (*input, error) {
 	}
 	in := &input{path: path, batch: readRows, props: parquet.NewReaderProperties(memory.NewGoAllocator())}
 	in.props.BufferedStreamEnabled = true
-	sums := &checked{file: f}
+	sums := &checked{File: f}
 	open := func(f parquet.ReaderAtSeeker) error {
 		return recovering(func() (err error) {
 			if in.file, err = file.NewParquetReader(f, file.WithReadProps(in.props)); err != nil {
@@ -92,30 +93,25 @@ func openInput(path string) (*input, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), f.Close())
 	}
-	in.end = in.file.NumRowGroups()
+	in.Info, in.end = in.info(), in.file.NumRowGroups()
 	return in, nil
 }
 
 // unreadable says of a file that could not be opened what is wrong with it.
 func unreadable(f io.ReaderAt, size int64, err error) error {
-	if magic := make([]byte, 4); size > 0 && readsAs(f, magic) && string(magic) != "PAR1" {
+	magic, readErr := io.ReadAll(io.NewSectionReader(f, 0, 4))
+	if readErr == nil && size > 0 && string(magic) != "PAR1" {
 		return &data.Unreadable{Err: errors.New("no Parquet file: name one")}
 	}
 	at := max(size-footerEnd, 0)
 	return &data.Unreadable{Offset: at, Err: fmt.Errorf("no footer that can be read at its end, offset %d: %w: fetch or write the file again, or leave it out", at, err)}
 }
 
-// readsAs fills b from the file's start, if it has so many bytes or none.
-func readsAs(f io.ReaderAt, b []byte) bool {
-	n, err := f.ReadAt(b, 0)
-	return n == len(b) || errors.Is(err, io.EOF)
-}
-
 func (in *input) schema() *schema.Schema { return in.file.MetaData().Schema }
 
 // limit makes [start, end) the row groups that are read; end < 0 means all.
 func (in *input) limit(start, end int64) error {
-	n := int64(in.file.NumRowGroups())
+	n := int64(len(in.Info.Groups))
 	if end < 0 {
 		end = n
 	}
@@ -123,13 +119,11 @@ func (in *input) limit(start, end int64) error {
 		return fmt.Errorf("row groups %d to %d are not in the file, which has %d", start, end, n)
 	}
 	in.group, in.end = int(start), int(end)
-	return recovering(func() error {
-		for g := range in.group {
-			in.row += in.file.MetaData().RowGroup(g).NumRows()
-		}
-		in.first = in.row
-		return nil
-	})
+	for _, rows := range in.Info.Groups[:in.group] {
+		in.row += rows
+	}
+	in.first = in.row
+	return nil
 }
 
 // add opens a leaf column for reading, of which a null is an error if it is
@@ -210,16 +204,11 @@ func (in *input) seek(row int64) error {
 			in.left = 0
 		case in.group == in.end:
 			return nil // nextRow says so
+		case rest < in.Info.Groups[in.group]:
+			in.err = in.failed(recovering(in.openGroup), in.row)
 		default:
-			in.err = in.failed(recovering(func() error {
-				rows := in.file.MetaData().RowGroup(in.group).NumRows()
-				if rest < rows {
-					return in.openGroup()
-				}
-				in.group++
-				in.row += max(rows, 0)
-				return nil
-			}), in.row)
+			in.row += max(in.Info.Groups[in.group], 0)
+			in.group++
 		}
 	}
 	return in.err
@@ -268,17 +257,4 @@ func (in *input) Close() error {
 		return fmt.Errorf("parquet: %s: %w", in.path, err)
 	}
 	return nil
-}
-
-// GroupRows lists the rows of each row group of a Parquet file.
-func GroupRows(path string) ([]int64, error) {
-	in, err := openInput(path)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]int64, in.file.NumRowGroups())
-	for g := range rows {
-		rows[g] = in.file.MetaData().RowGroup(g).NumRows()
-	}
-	return rows, in.Close()
 }

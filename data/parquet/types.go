@@ -3,7 +3,6 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,8 +22,6 @@ type stored[R any] struct {
 	batch
 	add func(r *R) (size int) // puts a row's value into the batch; size is that of a byte slice
 }
-
-var errNoType = errors.New("the column's statement has no type")
 
 // storedAs says how a column is written, as which column of the schema, and
 // which type Arrow has for it.
@@ -47,11 +44,9 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 		}}
 		kind = arrow.PrimitiveTypes.Uint64
 	case c.String != nil:
-		s, kind = storeBytes(c, c.String, &byteBatch{}), arrow.BinaryTypes.String
-	case c.Text != nil:
-		b := &byteBatch{stats: !c.NoStats, nullable: c.Null}
+		b := &byteBatch{nullable: c.Null}
 		s = stored[R]{b, func(r *R) int {
-			v := *c.Text(r)
+			v := *c.String(r)
 			if !utf8.Valid(v) {
 				v = bytes.ToValidUTF8(v, []byte("\uFFFD"))
 			}
@@ -60,7 +55,7 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 		}}
 		kind = arrow.BinaryTypes.String
 	case c.Word != nil:
-		b := &byteBatch{stats: !c.NoStats, nullable: c.Null}
+		b := &byteBatch{nullable: c.Null}
 		s = stored[R]{b, func(r *R) int { b.add([]byte(*c.Word(r))); return 0 }}
 		kind = arrow.BinaryTypes.String
 	case c.Bytes != nil:
@@ -81,14 +76,14 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 	case c.Bool != nil:
 		s, kind = storeScalar(c, c.Bool, &bools{}, nil), arrow.FixedWidthTypes.Boolean
 	default:
-		return s, nil, nil, fmt.Errorf("column %s: %w", c.Name, errNoType)
+		return s, nil, nil, fmt.Errorf("column %s: its statement has no type", c.Name)
 	}
 	node, err = nodeOf(c.Name, c.Null, kind)
 	return s, node, kind, err
 }
 
 func storeBytes[R any, T ~[]byte, W scalarWriter[T]](c *data.Column[R], at func(r *R) *[]byte, b *byteValues[T, W]) stored[R] {
-	b.stats, b.nullable = !c.NoStats, c.Null
+	b.nullable = c.Null
 	return stored[R]{b, func(r *R) int {
 		v := *at(r)
 		b.add(v)
@@ -152,8 +147,6 @@ func setterOf[R any](c *data.Column[R], from column, leaf *schema.Column, foreig
 		}
 	case c.String != nil:
 		set = setBytes(c.String, from, foreign)
-	case c.Text != nil:
-		set = setBytes(c.Text, from, false)
 	case c.Bytes != nil:
 		set = setBytes(c.Bytes, from, false)
 	case c.Sketch != nil && leaf.TypeLength() == data.SketchSize:
@@ -162,7 +155,7 @@ func setterOf[R any](c *data.Column[R], from column, leaf *schema.Column, foreig
 		if from, ok := from.(*byteArrays); ok {
 			last := ""
 			set = func(r *R, i int) error {
-				if v, _ := from.at(i); string(v) != last {
+				if v := from.buf[i]; string(v) != last {
 					last = string(v)
 				}
 				*c.Word(r) = last
@@ -194,7 +187,7 @@ func setterOf[R any](c *data.Column[R], from column, leaf *schema.Column, foreig
 	case c.Bool != nil:
 		if from, ok := from.(*boolValues); ok {
 			set = func(r *R, i int) error {
-				*c.Bool(r), _ = from.at(i)
+				*c.Bool(r) = from.buf[i]
 				return nil
 			}
 		}
@@ -206,14 +199,12 @@ func setBytes[R any](at func(r *R) *[]byte, from column, foreign bool) setter[R]
 	switch from := from.(type) {
 	case *byteArrays:
 		return func(r *R, i int) error {
-			v, _ := from.at(i)
-			*at(r) = slices.Clip([]byte(v))
+			*at(r) = slices.Clip([]byte(from.buf[i]))
 			return nil
 		}
 	case *fixedArrays:
 		return func(r *R, i int) error {
-			v, _ := from.at(i)
-			*at(r) = slices.Clip([]byte(v))
+			*at(r) = slices.Clip([]byte(from.buf[i]))
 			return nil
 		}
 	}
@@ -233,14 +224,12 @@ func setInteger[R any, T int32 | int64](at func(r *R) *T, from column) setter[R]
 	switch from := from.(type) {
 	case *int32Values:
 		return func(r *R, i int) error {
-			v, _ := from.at(i)
-			*at(r) = T(v)
+			*at(r) = T(from.buf[i])
 			return nil
 		}
 	case *int64Values:
 		return func(r *R, i int) error {
-			v, _ := from.at(i)
-			*at(r) = T(v)
+			*at(r) = T(from.buf[i])
 			return nil
 		}
 	}
@@ -248,14 +237,6 @@ func setInteger[R any, T int32 | int64](at func(r *R) *T, from column) setter[R]
 }
 
 func setFingerprint[R any](at func(r *R) (hi, lo *uint64), from column, hexadecimal bool) setter[R] {
-	if from, ok := from.(*int64Values); ok {
-		return func(r *R, i int) error {
-			v, _ := from.at(i)
-			hi, lo := at(r)
-			*hi, *lo = 0, uint64(v)
-			return nil
-		}
-	}
 	return func(r *R, i int) (err error) {
 		from.load(i)
 		hi, lo := at(r)

@@ -13,11 +13,11 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// ValueReader reads the rows of any table as values that can be printed.
+// ValueReader reads the rows of any table as values that can be printed. Close
+// may be called at any time, and again.
 type ValueReader struct {
-	in    *input
-	info  Info
-	names []string
+	*input
+	Names []string // of the columns, in their order
 }
 
 // OpenValues opens a file of any table without lists.
@@ -26,10 +26,9 @@ func OpenValues(path string) (*ValueReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ValueReader{in: in}
+	r := &ValueReader{input: in, Names: leaves(in.schema())}
 	err = recovering(func() error {
-		r.info, r.names = in.info(), leaves(in.schema())
-		for leaf := range r.names {
+		for leaf := range r.Names {
 			if _, err := in.add(leaf, false); err != nil {
 				return err
 			}
@@ -42,19 +41,16 @@ func OpenValues(path string) (*ValueReader, error) {
 	return r, nil
 }
 
-// Names are those of the columns, in their order.
-func (r *ValueReader) Names() []string { return r.names }
-
 // Read returns the next row, a value a column, and io.EOF after the last one:
 // a string, a number or a bool; a date as a string in RFC 3339, and the
 // fingerprint and other bytes in hexadecimal. A null is nil.
 func (r *ValueReader) Read() ([]any, error) {
-	_, at, err := r.in.nextRow()
+	_, at, err := r.nextRow()
 	if err != nil {
 		return nil, err
 	}
-	row := make([]any, len(r.in.columns))
-	for i, c := range r.in.columns {
+	row := make([]any, len(r.columns))
+	for i, c := range r.columns {
 		if !c.load(at) {
 			row[i] = r.value(c)
 		}
@@ -62,11 +58,8 @@ func (r *ValueReader) Read() ([]any, error) {
 	return row, nil
 }
 
-// Close closes the file; it may be called at any time, and again.
-func (r *ValueReader) Close() error { return r.in.Close() }
-
 func (r *ValueReader) value(o opened) any {
-	leaf := r.in.schema().Column(o.leaf)
+	leaf := r.schema().Column(o.leaf)
 	switch v := o.current().(type) {
 	case parquet.ByteArray:
 		switch leaf.LogicalType().(type) {
@@ -86,7 +79,7 @@ func (r *ValueReader) value(o opened) any {
 			}
 		case *schema.IntLogicalType:
 			if !t.IsSigned() && leaf.Name() == "fingerprint" {
-				return fmt.Sprintf("%0*x", cmp.Or(r.info.Bits, 64)/4, uint64(v))
+				return fmt.Sprintf("%0*x", cmp.Or(r.Info.Bits, 64)/4, uint64(v))
 			}
 		}
 		return v

@@ -2,7 +2,6 @@ package source
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -19,20 +18,18 @@ const headSize = 4096
 // sniff returns the first decompressed bytes of a file; of a damaged one what
 // there is.
 func sniff(f io.Reader) (head []byte, c stream.Compression, err error) {
-	raw := make([]byte, 4)
-	n, err := io.ReadFull(f, raw)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, stream.Plain, err
+	c, whole, err := stream.Sniff(f)
+	if err != nil {
+		return nil, c, err
 	}
-	c = stream.Detect(raw[:n])
-	src := &stream.Watched{Reader: io.MultiReader(bytes.NewReader(raw[:n]), f)}
+	src := &stream.Watched{Reader: whole}
 	dec, end, err := stream.Decompress(src, c)
 	if err != nil {
 		return nil, c, src.Failed
 	}
 	defer end()
 	head = make([]byte, headSize)
-	n, _ = io.ReadFull(dec, head)
+	n, _ := io.ReadFull(dec, head)
 	return head[:n], c, src.Failed
 }
 

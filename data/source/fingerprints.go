@@ -40,13 +40,9 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 		return nil, err
 	}
 	var out []data.Split
-	for len(splits) > 0 {
-		s, n := splits[0], 1
+	for _, s := range splits {
 		switch s.Format {
 		case FormatParquet:
-			for n < len(splits) && splits[n].Path == s.Path {
-				n++
-			}
 			info, err := parquet.ReadInfo(s.Path)
 			if err == nil {
 				err = noFingerprints(s.Path, info.Table)
@@ -54,13 +50,14 @@ func ExpandFingerprints(args []string) ([]data.Split, error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, joinGroups(splits[:n], info.Rows)...)
+			groups := int64(len(info.Groups))
+			n := max(min(max(s.Size/splitBytes, info.Rows/splitRows), groups), 1)
+			out = append(out, cutGroups(s, groups, n)...)
 		case FormatCSV, FormatTSV:
 			out = append(out, s)
 		default:
 			return nil, fmt.Errorf("%s: %w %q of fingerprints: %s", s.Path, ErrFormat, s.Format, o.remedy(""))
 		}
-		splits = splits[n:]
 	}
 	return out, nil
 }
@@ -73,18 +70,6 @@ func noFingerprints(path, table string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w: it is of the table %s, which has no fingerprints: name the run directory, %s", path, ErrRefused, table, filepath.Dir(filepath.Dir(path)))
-}
-
-// joinGroups joins the splits of a file of so many rows, one for each of its row
-// groups, to fewer ones of that size on average or more.
-func joinGroups(groups []data.Split, rows int64) []data.Split {
-	n := max(min(int(max(groups[0].Size/splitBytes, rows/splitRows)), len(groups)), 1)
-	joined := make([]data.Split, n)
-	for i := range joined {
-		joined[i] = groups[len(groups)*i/n]
-		joined[i].End = groups[len(groups)*(i+1)/n-1].End
-	}
-	return joined
 }
 
 // FingerprintReader reads the rows of a split of fingerprints.

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -453,31 +454,27 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 			split.Encoding = e.Name()
 		}
 		return cutLines(f, split, o.SplitBytes)
-	case split.Format == FormatParquet:
-		return cutGroups(split)
+	case split.Format == FormatParquet && !o.fingerprints: // whose table has yet to be looked at
+		info, err := parquet.ReadInfo(path)
+		if err != nil && !errors.As(err, new(*data.Unreadable)) { // of which who opens it says so
+			return nil, err
+		}
+		return cutGroups(split, int64(len(info.Groups)), int64(len(info.Groups))), nil
 	}
 	return []data.Split{split}, nil
 }
 
-// cutGroups makes a split of every row group.
-func cutGroups(split data.Split) ([]data.Split, error) {
-	groups, err := parquet.GroupRows(split.Path)
-	if errors.As(err, new(*data.Unreadable)) {
-		return []data.Split{split}, nil // who opens it says so
-	}
-	if err != nil {
-		return nil, err
-	}
-	n := len(groups)
-	if n <= 1 {
-		return []data.Split{split}, nil
+// cutGroups cuts a file of so many row groups into n splits of about as many.
+func cutGroups(file data.Split, groups, n int64) []data.Split {
+	if groups <= 1 {
+		return []data.Split{file}
 	}
 	splits := make([]data.Split, n)
-	for i := range splits {
-		splits[i] = split
-		splits[i].Start, splits[i].End = int64(i), int64(i)+1
+	for i := range n {
+		splits[i] = file
+		splits[i].Start, splits[i].End = groups*i/n, groups*(i+1)/n
 	}
-	return splits, nil
+	return splits
 }
 
 // encodingSample is how much of each piece of a file its encoding is told
@@ -517,12 +514,11 @@ func encodingOf(f io.ReaderAt, size int64, o ExpandOptions) (*charset.Encoding, 
 // multiple of size.
 func cutLines(f io.ReaderAt, split data.Split, size int64) ([]data.Split, error) {
 	var splits []data.Split
-	buf := make([]byte, 64<<10)
 	for start := int64(0); start < split.Size; {
 		end := split.Size
 		if start+size+size/2 < split.Size {
 			var err error
-			if end, err = lineEnd(f, start+size, split.Size, buf); err != nil {
+			if end, err = lineEnd(f, start+size, split.Size); err != nil {
 				return nil, fmt.Errorf("%s: %w", split.Path, err)
 			}
 		}
@@ -535,19 +531,16 @@ func cutLines(f io.ReaderAt, split data.Split, size int64) ([]data.Split, error)
 }
 
 // lineEnd returns the offset behind the first line feed at or after from.
-func lineEnd(f io.ReaderAt, from, size int64, buf []byte) (int64, error) {
-	for from < size {
-		n, err := f.ReadAt(buf, from)
-		if i := strings.IndexByte(string(buf[:n]), '\n'); i >= 0 {
-			return from + int64(i) + 1, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
+func lineEnd(f io.ReaderAt, from, size int64) (int64, error) {
+	in := bufio.NewReaderSize(io.NewSectionReader(f, from, size-from), 64<<10)
+	for {
+		part, err := in.ReadSlice('\n')
+		from += int64(len(part))
+		switch {
+		case err == nil || errors.Is(err, io.EOF):
+			return from, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return 0, err
 		}
-		if n == 0 {
-			break
-		}
-		from += int64(n)
 	}
-	return size, nil
 }

@@ -1,14 +1,12 @@
 package source
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data/internal/stream"
 )
 
 // unreadReader reads a file none of whose records can be read: as one bad record
@@ -29,26 +27,12 @@ func (r *unreadReader) Read(*data.Document) error {
 		r.told = true
 		return &data.BadRecord{Source: r.split.Path, Offset: r.damage.Offset, Reason: data.ReasonUnreadable, Err: r.damage.Err}
 	case r.digest == "" && r.split.Path != "-":
-		if err := r.sum(); err != nil {
+		var err error
+		if r.digest, err = stream.Digest(r.split.Path, nil); err != nil {
 			return fmt.Errorf("%s: %w", r.split.Path, err)
 		}
 	}
 	return io.EOF
-}
-
-// sum digests the file.
-func (r *unreadReader) sum() error {
-	f, err := object.Open(r.split.Path)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return err
-	}
-	r.digest = hex.EncodeToString(sum.Sum(nil))
-	return nil
 }
 
 // Consumed is all of the file once it is known to be unreadable.

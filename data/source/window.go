@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data/warc"
 )
 
 // windowBytes is about the least that Windows takes in one place.
@@ -60,11 +61,10 @@ func Windows(split data.Split, size int64, shift float64) (windows []data.Split,
 // that are size bytes together: each is the start of a record.
 func starts(f object.File, split data.Split, end, size int64, shift float64) (at []int64, err error) {
 	at = []int64{split.Start}
-	head := make([]byte, 4)
-	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+	compression, _, err := stream.Sniff(f)
+	if err != nil {
 		return nil, err
 	}
-	compression := stream.Detect(head)
 	find := findLine
 	switch {
 	case split.Format == FormatWARC || split.Format == FormatWET:
@@ -114,22 +114,24 @@ func findLine(b []byte) int {
 	return -1
 }
 
-// warcMagic begins a record.
-var warcMagic = []byte("WARC/1.")
-
 // findRecord returns the start of a WARC record behind another one.
 func findRecord(b []byte) int {
-	const before = "\r\n\r\n"
-	if i := bytes.Index(b, append([]byte(before), warcMagic...)); i >= 0 {
-		return i + len(before)
+	end := []byte("\r\n\r\n")
+	for at := 0; ; {
+		i := bytes.Index(b[at:], end)
+		if i < 0 {
+			return -1
+		}
+		if at += i + len(end); warc.IsVersion(b[at:]) {
+			return at
+		}
 	}
-	return -1
 }
 
 // findMember returns the start of a gzip member that is a WARC record.
 func findMember(b []byte) int {
 	magic := []byte{0x1f, 0x8b, 8}
-	head := make([]byte, len(warcMagic))
+	head := make([]byte, len("WARC/1"))
 	for at := 0; ; at++ {
 		i := bytes.Index(b[at:], magic)
 		if i < 0 {
@@ -140,7 +142,7 @@ func findMember(b []byte) int {
 		if err != nil {
 			continue
 		}
-		if _, err := io.ReadFull(z, head); err == nil && bytes.Equal(head, warcMagic) {
+		if _, err := io.ReadFull(z, head); err == nil && warc.IsVersion(head) {
 			return at
 		}
 	}

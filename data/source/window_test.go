@@ -27,11 +27,13 @@ func TestWindows(t *testing.T) {
 		}
 		return fmt.Sprintf("%d %s", i, b)
 	}
-	var lines, archive, members []byte
+	var lines, archive, members, old, oldMembers []byte
 	for i := range documents {
 		lines = fmt.Appendf(lines, "{\"id\":\"%d\",\"text\":%q}\n", i, page(i))
 		record := warcRecord("conversion", fmt.Sprintf("http://example.org/%d", i), "text/plain", page(i))
 		archive, members = append(archive, record...), append(members, gzipped(record)...)
+		record = bytes.Replace(record, []byte("WARC/1.0"), []byte("WARC/0.18"), 1)
+		old, oldMembers = append(old, record...), append(oldMembers, gzipped(record)...)
 	}
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -40,6 +42,7 @@ func TestWindows(t *testing.T) {
 		places  int // more than this
 	}{
 		{"a.jsonl", lines, 3}, {"b.wet", archive, 3}, {"c.wet.gz", members, 3},
+		{"g.wet", old, 3}, {"h.wet.gz", oldMembers, 3},
 		{"d.jsonl.gz", gzipped(lines), 0}, {"e.wet.gz", gzipped(archive), 0}, {"f.jsonl.zst", zstandard(lines), 0},
 	} {
 		path := filepath.Join(dir, c.name)

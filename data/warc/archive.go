@@ -340,38 +340,40 @@ func (a *archive) header(r *record) error {
 func (a *archive) read(r *record, n int64) error {
 	n = min(n, a.left)
 	r.block = slices.Grow(r.block, int(min(n, keptBuffer))) // the length may be a lie
+	err := a.each(n, func(part []byte) { r.block = append(r.block, part...) })
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%d of %d bytes: %w", len(r.block), r.length, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return a.damaged(r.offset, err, append(a.head, r.block[:min(len(r.block), keptRaw)]...))
+	}
+	return nil
+}
+
+// each calls take with the next n bytes of the record's block, piece by piece.
+func (a *archive) each(n int64, take func(part []byte)) error {
 	for n > 0 {
 		if err := a.fill(); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%d of %d bytes: %w", len(r.block), r.length, io.ErrUnexpectedEOF)
-			}
-			return a.damaged(r.offset, err, append(a.head, r.block[:min(len(r.block), keptRaw)]...))
+			return err
 		}
 		part, _ := a.in.Peek(int(min(int64(a.in.Buffered()), n)))
-		r.block = append(r.block, part...)
-		a.passed(len(part))
+		take(part)
+		_, _ = a.in.Discard(len(part)) // they are buffered
+		a.pos += int64(len(part))
+		a.left -= int64(len(part))
 		n -= int64(len(part))
 	}
 	return nil
 }
 
-// passed is called behind bytes of the record's block.
-func (a *archive) passed(n int) {
-	_, _ = a.in.Discard(n) // they are buffered
-	a.pos += int64(n)
-	a.left -= int64(n)
-}
-
 // finish reads over what is left of the record.
 func (a *archive) finish() error {
-	for a.left > 0 {
-		if err := a.fill(); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return a.damaged(a.offset, err, a.head)
-		}
-		a.passed(int(min(int64(a.in.Buffered()), a.left)))
+	err := a.each(a.left, func([]byte) {})
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return a.damaged(a.offset, err, a.head)
 	}
 	return nil
 }

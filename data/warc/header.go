@@ -43,11 +43,5 @@ func equalFold(b []byte, s string) bool { return len(b) == len(s) && strings.Equ
 func media(contentType []byte) string {
 	contentType, _, _ = bytes.Cut(contentType, []byte{';'})
 	contentType, _, _ = bytes.Cut(contentType, []byte{','})
-	contentType = bytes.TrimSpace(contentType)
-	for _, usual := range []string{"text/html", "application/http", "text/plain"} {
-		if equalFold(contentType, usual) {
-			return usual
-		}
-	}
-	return string(bytes.ToLower(contentType))
+	return string(bytes.ToLower(bytes.TrimSpace(contentType)))
 }

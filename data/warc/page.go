@@ -44,20 +44,11 @@ func (p *pages) text(doc *data.Document, body []byte, contentType string, html b
 	return nil
 }
 
-// HTML sets the title, the language and the text of doc to those of an HTML
-// page that did not come in an archive, as the reader of archives would:
-// contentType may name the page's character set. It is an error if the page has no text.
-func HTML(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) error {
-	return alone(doc, body, contentType, true, o)
-}
-
-// Plain sets the text of doc to that of a page of plain text, as HTML does,
-// and its title and language to none.
-func Plain(doc *data.Document, body []byte, contentType string, o data.ReaderOptions) error {
-	return alone(doc, body, contentType, false, o)
-}
-
-func alone(doc *data.Document, body []byte, contentType string, html bool, o data.ReaderOptions) error {
+// Page sets the title, the language and the text of doc to those of a page, of
+// HTML or of plain text, that did not come in an archive, as the reader of
+// archives would: contentType may name the page's character set. It is an error
+// if a page of HTML has no text.
+func Page(doc *data.Document, body []byte, contentType string, html bool, o data.ReaderOptions) error {
 	decoder, err := charset.NewDecoder(o.Encoding)
 	if err != nil {
 		return err

@@ -52,15 +52,6 @@ type reader struct {
 // a *data.BadRecord: requests, metadata, images and the like are
 // data.ReasonNotPage. The reader may be closed at any time, and again.
 func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
-	if o.WARCID != "" && o.WARCID != data.WARCIDURL && o.WARCID != data.WARCIDRecord {
-		return nil, fmt.Errorf("warc: id %q: write %s or %s", o.WARCID, data.WARCIDURL, data.WARCIDRecord)
-	}
-	if o.HTTPStatus != "" && o.HTTPStatus != data.HTTPStatusOK && o.HTTPStatus != data.HTTPStatusAll {
-		return nil, fmt.Errorf("warc: HTTP status %q: write %s or %s", o.HTTPStatus, data.HTTPStatusOK, data.HTTPStatusAll)
-	}
-	if o.HTML != "" && o.HTML != data.HTMLMain && o.HTML != data.HTMLVisible {
-		return nil, fmt.Errorf("warc: HTML %q: write %s or %s", o.HTML, data.HTMLMain, data.HTMLVisible)
-	}
 	decoder, err := charset.NewDecoder(o.Encoding)
 	if err != nil {
 		return nil, fmt.Errorf("warc: %w", err)

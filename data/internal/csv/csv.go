@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +28,8 @@ import (
 const keptRaw = 64 << 10
 
 type table struct {
+	*stream.Text
 	path   string
-	in     *stream.Text
 	rows   *parser
 	probe  *parser // of what may be rows
 	header []string
@@ -39,9 +38,7 @@ type table struct {
 	fields []string // of it
 	broken error    // why it is no row
 	limit  int
-	bare   bool  // no row names the columns
-	err    error // ended the reading
-	digest string
+	bare   bool // no row names the columns
 
 	at  int  // bytes of the window that are the row's
 	odd bool // they have an odd number of quotes: one is open
@@ -49,15 +46,15 @@ type table struct {
 
 // openTable opens a file and reads its header.
 func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
-	in, err := stream.OpenText(split, o)
+	in, err := stream.OpenText("csv", split, o)
 	if err != nil {
-		return nil, fmt.Errorf("csv: %s: %w", split.Path, err)
+		return nil, err
 	}
 	comma := ','
 	if split.Format == "tsv" {
 		comma = '\t'
 	}
-	t := &table{path: split.Path, in: in, limit: int(o.RecordLimit()), bare: o.NoHeader, rows: newParser(comma), probe: newParser(comma)}
+	t := &table{Text: in, path: split.Path, limit: int(o.RecordLimit()), bare: o.NoHeader, rows: newParser(comma), probe: newParser(comma)}
 	if err := t.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), in.Close())
 	}
@@ -83,21 +80,21 @@ func (t *table) open() error {
 		}
 		return nil
 	}
-	t.raw = bytes.Clone(t.in.UTF8(t.in.Window()[:t.at]))
+	t.raw = bytes.Clone(t.UTF8(t.Window()[:t.at]))
 	for _, name := range t.fields {
 		t.header = append(t.header, strings.TrimSpace(name))
 	}
 	if strings.Contains(strings.Join(t.header, ""), "\r") {
 		return &data.Unreadable{Err: errors.New("header row: the line ends are carriage returns alone: write others, as `tr '\\r' '\\n'` does")}
 	}
-	t.in.Advance(t.at)
+	t.Advance(t.at)
 	return nil
 }
 
 // noHeader says what is wrong with the row that should be the header, in which
 // the columns have their names.
 func (t *table) noHeader(err error) error {
-	return &data.Unreadable{Offset: t.in.Offset(), Err: fmt.Errorf("header row: %w: mend that row, or leave the file out", err)}
+	return &data.Unreadable{Offset: t.Offset(), Err: fmt.Errorf("header row: %w: mend that row, or leave the file out", err)}
 }
 
 var (
@@ -116,14 +113,14 @@ func (t *table) scan() (whole bool, err error) {
 		if whole, err = t.extent(); !whole || err != nil {
 			return whole, err
 		}
-		text := t.in.UTF8(t.in.Window()[:t.at])
+		text := t.UTF8(t.Window()[:t.at])
 		t.row = trimEnd(text)
 		t.rows.reset(text)
 		fields, end, err := t.rows.next()
 		t.fields, t.broken = fields, nil
 		switch {
 		case errors.Is(err, io.EOF):
-			t.in.Advance(t.at)
+			t.Advance(t.at)
 			continue
 		case errors.Is(err, csv.ErrBareQuote):
 			t.broken = errBare
@@ -140,14 +137,14 @@ func (t *table) scan() (whole bool, err error) {
 func (t *table) extent() (whole bool, err error) {
 	t.at, t.odd = 0, false
 	for most := t.limit + len("\r\n"); ; {
-		w := t.in.Window()
+		w := t.Window()
 		switch {
 		case t.ends(w[:min(len(w), most)]):
 			return true, nil
 		case len(w) > most:
 			return false, nil
-		case t.in.More():
-		case !t.in.AtEnd():
+		case t.More():
+		case !t.AtEnd():
 			return false, errDamaged
 		case len(w) == 0:
 			return false, io.EOF
@@ -175,12 +172,9 @@ func (t *table) ends(w []byte) bool {
 // next reads a row, and tells where it starts in the stream. What is no row
 // that fits is a *data.BadRecord.
 func (t *table) next() (offset int64, err error) {
-	if t.err != nil {
-		return 0, t.err
-	}
 	whole, err := t.scan()
-	offset = t.in.Offset()
-	w := t.in.Window()
+	offset = t.Offset()
+	w := t.Window()
 	switch {
 	case errors.Is(err, errDamaged):
 		if line := t.resume(len(w), false); line > 0 {
@@ -188,16 +182,7 @@ func (t *table) next() (offset int64, err error) {
 		}
 		fallthrough
 	case err != nil:
-		err = t.in.End(t.path)
-		if _, bad := data.IsBadRecord(err); bad {
-			return offset, err
-		}
-		if t.err = err; errors.Is(err, io.EOF) {
-			t.digest = t.in.Digest()
-		} else {
-			t.err = fmt.Errorf("csv: %w", err)
-		}
-		return 0, t.err
+		return offset, t.End()
 	case !whole:
 		if line := t.resume(t.limit, false); line > 0 {
 			return offset, t.skip(line, data.ReasonMalformed, errOpen)
@@ -221,7 +206,7 @@ func (t *table) next() (offset int64, err error) {
 		}
 		return offset, t.skip(len(raw), data.ReasonMalformed, fmt.Errorf("%d fields, the header has %d", n, len(t.header)))
 	}
-	t.in.Advance(len(raw))
+	t.Advance(len(raw))
 	return offset, nil
 }
 
@@ -235,7 +220,7 @@ func (t *table) next() (offset int64, err error) {
 // is read again opens another one as far as the first was followed, and none
 // is read a third time.
 func (t *table) resume(n int, whole bool) int {
-	w := t.in.Window()[:n]
+	w := t.Window()[:n]
 	t.probe.reset(w)
 	fields, _, err := t.probe.next()
 	switch {
@@ -262,25 +247,25 @@ func (t *table) resume(n int, whole bool) int {
 // tooLarge passes over a row of more bytes than the window may have, or over
 // as much of it as is no rows: a quote may be open.
 func (t *table) tooLarge() error {
-	offset := t.in.Offset()
-	head := bytes.Clone(t.in.Window()[:min(t.limit, keptRaw)])
-	t.in.Advance(t.at)
+	offset := t.Offset()
+	head := bytes.Clone(t.Window()[:min(t.limit, keptRaw)])
+	t.Advance(t.at)
 	for ended := false; ; {
-		for len(t.in.Window()) < evidenceBytes && !ended {
-			ended = !t.in.More()
+		for len(t.Window()) < evidenceBytes && !ended {
+			ended = !t.More()
 		}
-		w := t.in.Window()
+		w := t.Window()
 		w = w[:min(len(w), evidenceBytes)]
 		if t.odd {
 			if line := bytes.IndexByte(w, '\n') + 1; line > 0 && t.areRows(w[line:]) {
-				t.in.Advance(line)
+				t.Advance(line)
 				break
 			}
 		}
 		t.at = 0
 		found := t.ends(w)
-		t.in.Advance(t.at)
-		if found || ended && len(t.in.Window()) == 0 {
+		t.Advance(t.at)
+		if found || ended && len(t.Window()) == 0 {
 			break
 		}
 	}
@@ -289,8 +274,8 @@ func (t *table) tooLarge() error {
 
 // skip goes over the first n bytes of the window, which are a bad record.
 func (t *table) skip(n int, reason string, err error) error {
-	bad := t.bad(t.in.Offset(), reason, err, trimEnd(t.in.Window()[:n]))
-	t.in.Advance(n)
+	bad := t.bad(t.Offset(), reason, err, trimEnd(t.Window()[:n]))
+	t.Advance(n)
 	return bad
 }
 
@@ -298,21 +283,17 @@ func (t *table) bad(offset int64, reason string, err error, raw []byte) *data.Ba
 	return &data.BadRecord{Source: t.path, Offset: offset, Reason: reason, Err: err, Raw: raw[:min(len(raw), keptRaw)]}
 }
 
-func (t *table) close() error {
-	if t.err == nil {
-		t.err = os.ErrClosed
+// Header is the header row as it stands in the file, in UTF-8, with its line
+// end; empty when the file is, or is damaged within it.
+func Header(split data.Split, o data.ReaderOptions) ([]byte, error) {
+	t, err := openTable(split, o)
+	if err != nil {
+		return nil, err
 	}
-	return t.in.Close()
+	return t.raw, t.Close()
 }
 
-// Reader reads the documents of a CSV or TSV file.
-type Reader interface {
-	data.SourceReader
-	// Header is the header row as it stands in the file, in UTF-8, with its line
-	// end; empty when the file is, or is damaged within it.
-	Header() []byte
-}
-
+// reader reads the documents of a CSV or TSV file.
 type reader struct {
 	*table
 	opts    data.ReaderOptions
@@ -321,7 +302,7 @@ type reader struct {
 }
 
 // Open opens a CSV file, or with the split's format "tsv" a TSV file.
-func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
+func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	t, err := openTable(split, o)
 	if err != nil {
 		return nil, err
@@ -336,13 +317,11 @@ func Open(split data.Split, o data.ReaderOptions) (Reader, error) {
 			err = &data.NoColumn{Of: field.OfText, Usual: field.Usual[f], Have: t.header, Header: !o.NoHeader}
 		}
 		if err = o.Bear(err); err != nil {
-			return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
+			return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.Close())
 		}
 	}
 	return r, nil
 }
-
-func (r *reader) Header() []byte { return r.raw }
 
 // Read fills doc with the next row's document; see data.Reader. Empty lines
 // are no records.
@@ -379,11 +358,6 @@ func (r *reader) fill(dst []byte, f int) []byte {
 	}
 	return dst
 }
-
-func (r *reader) Encoding() string { return r.in.Encoding() }
-func (r *reader) Consumed() int64  { return r.in.Consumed() }
-func (r *reader) Digest() string   { return r.digest }
-func (r *reader) Close() error     { return r.close() }
 
 // trimEnd drops a row's line end.
 func trimEnd(raw []byte) []byte {

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(content, format string, o data.ReaderOptions) (neardupcsv.Reader, error) {
+func open(content, format string, o data.ReaderOptions) (data.SourceReader, error) {
 	o.Stdin = strings.NewReader(content)
 	return neardupcsv.Open(data.Split{Path: "-", Format: format, Size: -1, End: -1}, o)
 }

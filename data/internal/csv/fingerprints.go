@@ -15,37 +15,27 @@ type FingerprintReader struct {
 	*table
 	id, fingerprint int
 	hexadecimal     bool
-	scratch         []byte
 	row             int64 // the next
 }
 
-// OpenFingerprints opens a file of fingerprints. The path "-" is not read.
+// OpenFingerprints opens a file of fingerprints, which is not standard input.
 func OpenFingerprints(split data.Split, columns data.ForeignColumns) (*FingerprintReader, error) {
-	if split.Path == "-" {
-		return nil, errors.New("csv: fingerprints are not read from standard input: write them to a file and name that")
-	}
 	r, err := openFingerprints(split, columns)
 	if err != nil || columns.Hex {
 		return r, err
 	}
 	// A first look at the column tells what its numbers are.
-	for range 1000 {
+	columns.Hex, err = field.Hexadecimal(func() ([]byte, error) {
 		_, err := r.next()
 		if _, bad := data.IsBadRecord(err); bad {
-			continue
+			return nil, nil
 		}
 		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				return nil, errors.Join(err, r.Close())
-			}
-			break
+			return nil, err
 		}
-		if r.scratch = append(r.scratch[:0], r.fields[r.fingerprint]...); field.LooksHexadecimal(r.scratch) {
-			columns.Hex = true
-			break
-		}
-	}
-	if err := r.Close(); err != nil {
+		return []byte(r.fields[r.fingerprint]), nil
+	})
+	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, err
 	}
 	return openFingerprints(split, columns)
@@ -58,14 +48,14 @@ func openFingerprints(split data.Split, columns data.ForeignColumns) (*Fingerpri
 	}
 	r := &FingerprintReader{table: t, hexadecimal: columns.Hex}
 	if t.header == nil {
-		return nil, errors.Join(fmt.Errorf("csv: %s: no header row: the file is empty, or damaged within it", split.Path), t.close())
+		return nil, errors.Join(fmt.Errorf("csv: %s: no header row: the file is empty, or damaged within it", split.Path), t.Close())
 	}
 	r.id, err = field.Need(t.header, columns.ID, field.OfID, field.UsualID)
 	if err == nil {
 		r.fingerprint, err = field.Need(t.header, columns.Fingerprint, field.OfFingerprint, field.UsualFingerprint)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.close())
+		return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.Close())
 	}
 	return r, nil
 }
@@ -81,8 +71,7 @@ func (r *FingerprintReader) Read(row *data.FingerprintRow) error {
 	if row.DocID = append(row.DocID[:0], r.fields[r.id]...); len(row.DocID) == 0 {
 		return fmt.Errorf("csv: %s at offset %d: a row without an id", r.path, offset)
 	}
-	r.scratch = append(r.scratch[:0], r.fields[r.fingerprint]...)
-	row.Hi, row.Lo, err = field.ParseFingerprint(r.scratch, r.hexadecimal)
+	row.Hi, row.Lo, err = field.ParseFingerprint([]byte(r.fields[r.fingerprint]), r.hexadecimal)
 	if err != nil {
 		return fmt.Errorf("csv: %s at offset %d: %w", r.path, offset, err)
 	}
@@ -101,6 +90,3 @@ func (r *FingerprintReader) SeekRow(row int64) error {
 	}
 	return nil
 }
-
-// Close ends the reading; it may be called at any time, and again.
-func (r *FingerprintReader) Close() error { return r.close() }

@@ -6,7 +6,9 @@ package field
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -261,9 +263,21 @@ func ParseFingerprint(b []byte, hexadecimal bool) (hi, lo uint64, err error) {
 	return 0, lo, nil
 }
 
-// LooksHexadecimal reports whether a fingerprint written as text has digits
-// that only a hexadecimal number has. One in 2,000 hexadecimal numbers of 16
-// digits has none, so a column is judged by many of its values.
-func LooksHexadecimal(b []byte) bool {
-	return bytes.ContainsAny(b, "abcdefABCDEF")
+// Hexadecimal tells whether a column of fingerprints written as text holds
+// hexadecimal numbers: whether one of the first 1,000 values, which next
+// returns, has digits that only such a number has. One in 2,000 hexadecimal
+// numbers of 16 digits has none.
+func Hexadecimal(next func() (value []byte, err error)) (bool, error) {
+	for range 1000 {
+		value, err := next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		case bytes.ContainsAny(value, "abcdefABCDEF"):
+			return true, nil
+		}
+	}
+	return false, nil
 }

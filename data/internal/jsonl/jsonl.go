@@ -8,8 +8,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -26,26 +24,18 @@ const (
 // unwanted is the field of a key that fills none.
 const unwanted = -1
 
-// Keys are anything: how long one may be that fits in lower case, and how many
-// are remembered.
-const (
-	maxKey   = 64
-	maxNames = 1000
-)
-
 // match is what a key fills; of several keys for one field the lowest rank
 // wins, of the same key twice the last.
 type match struct{ field, rank int }
 
 // reader reads the documents of a JSONL split.
 type reader struct {
+	*stream.Text
 	path  string
-	in    *stream.Text
 	opts  data.ReaderOptions
 	limit int
-	err   error // ended the reading
 
-	names   map[string]match   // wanted keys, exact, and keys that were met
+	names   map[string]match   // wanted keys, exact
 	folded  map[string]match   // in lower case, for the keys that fit only so
 	found   [field.Fields]span // in the current line
 	ranks   [field.Fields]int
@@ -57,11 +47,11 @@ type reader struct {
 // Open reads the documents of a JSONL split. Its Start and End, when they are
 // not those of the whole file, stand at line ends.
 func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
-	in, err := stream.OpenText(split, o)
+	in, err := stream.OpenText("jsonl", split, o)
 	if err != nil {
-		return nil, fmt.Errorf("jsonl: %s: %w", split.Path, err)
+		return nil, err
 	}
-	r := &reader{path: split.Path, in: in, opts: o, limit: int(o.RecordLimit())}
+	r := &reader{Text: in, path: split.Path, opts: o, limit: int(o.RecordLimit())}
 	r.visit = r.field
 	if explicit := r.wanted(); split.Start == 0 && len(explicit) > 0 {
 		if err := r.check(explicit); err != nil {
@@ -98,14 +88,14 @@ func (r *reader) check(explicit []string) error {
 	have := make(map[string]bool)
 	var names []string
 	objects := 0
-	rest := r.in.Window()
+	rest := r.Window()
 	for n := 0; n < checkLines && len(rest) > 0; n++ {
 		line, after, whole := bytes.Cut(rest, []byte{'\n'})
 		rest = after
-		if !whole && !r.in.AtEnd() {
+		if !whole && !r.AtEnd() {
 			break
 		}
-		line = r.in.UTF8(line)
+		line = r.UTF8(line)
 		if err := object(line, func(k, _ span) {
 			name := unescape(nil, line[k.start:k.end])
 			if !have[string(name)] {
@@ -140,66 +130,52 @@ func (r *reader) check(explicit []string) error {
 // tooLarge.
 func (r *reader) next() (line []byte, offset int64, whole, tooLarge bool, err error) {
 	for scanned := 0; ; {
-		window := r.in.Window()
-		offset = r.in.Offset()
+		window := r.Window()
+		offset = r.Offset()
 		if i := bytes.IndexByte(window[scanned:], '\n'); i >= 0 {
 			line = window[:scanned+i]
-			r.in.Advance(len(line) + 1)
+			r.Advance(len(line) + 1)
 			return line, offset, true, len(line) > r.limit, nil
 		}
 		if scanned = len(window); scanned > r.limit {
 			return r.discard(), offset, true, true, nil
 		}
-		if r.in.More() {
+		if r.More() {
 			continue
 		}
-		if len(window) == 0 || !r.in.AtEnd() {
-			return nil, 0, false, false, r.end()
+		if len(window) == 0 || !r.AtEnd() {
+			return nil, 0, false, false, r.End()
 		}
-		r.in.Advance(len(window))
+		r.Advance(len(window))
 		return window, offset, false, false, nil
 	}
-}
-
-func (r *reader) end() error {
-	err := r.in.End(r.path)
-	if _, bad := data.IsBadRecord(err); !bad && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("jsonl: %w", err)
-	}
-	return err
 }
 
 // discard reads over the rest of a line that is too large, and returns its
 // first bytes.
 func (r *reader) discard() []byte {
-	window := r.in.Window()
+	window := r.Window()
 	head := slices.Clone(window[:min(len(window), keptRaw)])
 	for {
 		i := bytes.IndexByte(window, '\n')
 		if i >= 0 {
-			r.in.Advance(i + 1)
+			r.Advance(i + 1)
 			return head
 		}
-		r.in.Advance(len(window))
-		if !r.in.More() {
+		r.Advance(len(window))
+		if !r.More() {
 			return head
 		}
-		window = r.in.Window()
+		window = r.Window()
 	}
 }
 
 // Read fills doc with the next line's document; see data.Reader. White-space
 // lines are no records.
 func (r *reader) Read(doc *data.Document) error {
-	if r.err != nil {
-		return r.err
-	}
 	for {
 		line, offset, whole, tooLarge, err := r.next()
 		if err != nil {
-			if _, bad := data.IsBadRecord(err); !bad {
-				r.err = err
-			}
 			return err
 		}
 		if tooLarge {
@@ -208,7 +184,7 @@ func (r *reader) Read(doc *data.Document) error {
 		if space(line, 0) == len(line) {
 			continue
 		}
-		return r.parse(doc, r.in.UTF8(line), offset, whole)
+		return r.parse(doc, r.UTF8(line), offset, whole)
 	}
 }
 
@@ -293,20 +269,13 @@ func (r *reader) lookup(k span) match {
 		r.scratch = unescape(r.scratch[:0], text)
 		text = r.scratch
 	}
-	m, ok := r.names[string(text)]
-	switch {
-	case ok:
+	if m, ok := r.names[string(text)]; ok {
 		return m
-	case len(text) > maxKey:
-		return match{field: unwanted}
 	}
-	if m, ok = r.folded[strings.ToLower(string(text))]; !ok {
-		m = match{field: unwanted}
+	if m, ok := r.folded[strings.ToLower(string(text))]; ok {
+		return m
 	}
-	if len(r.names) < maxNames {
-		r.names[string(text)] = m
-	}
-	return m
+	return match{field: unwanted}
 }
 
 // decode appends the string at s to dst.
@@ -319,21 +288,4 @@ func (r *reader) decode(dst []byte, s span) []byte {
 
 func (r *reader) bad(line []byte, offset int64, reason string, err error) error {
 	return &data.BadRecord{Source: r.path, Offset: offset, Reason: reason, Err: err, Raw: line}
-}
-
-func (r *reader) Encoding() string { return r.in.Encoding() }
-func (r *reader) Consumed() int64  { return r.in.Consumed() }
-
-func (r *reader) Digest() string {
-	if !errors.Is(r.err, io.EOF) {
-		return "" // the input may have ended ahead of the last Read
-	}
-	return r.in.Digest()
-}
-
-func (r *reader) Close() error {
-	if r.err == nil {
-		r.err = os.ErrClosed
-	}
-	return r.in.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,17 @@ var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 	skippable = []byte{0x2a, 0x4d, 0x18}
 )
+
+// Sniff tells the compression of what src starts with, and returns it as it
+// was.
+func Sniff(src io.Reader) (Compression, io.Reader, error) {
+	head := make([]byte, 4)
+	n, err := io.ReadFull(src, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return Plain, nil, err
+	}
+	return Detect(head[:n]), io.MultiReader(bytes.NewReader(head[:n]), src), nil
+}
 
 // Detect tells the compression from a file's first bytes (4 suffice).
 func Detect(head []byte) Compression {
@@ -108,6 +120,29 @@ func (r *Raw) Consumed() int64 { return r.consumed.Load() }
 // Digest is the SHA-256 of the bytes read, in hexadecimal.
 func (r *Raw) Digest() string { return hex.EncodeToString(r.sum.Sum(nil)) }
 
+// Digest is the SHA-256, in hexadecimal, of sections of a file one after the
+// other, each of which is an offset and a length; nil means all of it.
+func Digest(path string, sections [][2]int64) (string, error) {
+	f, err := object.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	if sections == nil {
+		sections = [][2]int64{{0, math.MaxInt64}}
+	}
+	sum := sha256.New()
+	for _, s := range sections {
+		if _, err := f.Seek(s[0], io.SeekStart); err != nil {
+			return "", err
+		}
+		if _, err := io.Copy(sum, io.LimitReader(f, s[1])); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
 // Close closes the file; standard input stays open.
 func (r *Raw) Close() error { return r.close() }
 
@@ -149,11 +184,10 @@ func (w *Watched) Read(p []byte) (int, error) {
 // Reader is the decompressed bytes of a split. Compressed input is
 // decompressed ahead, in a goroutine that Close ends.
 type Reader struct {
-	raw         *Raw
-	compression Compression
-	src         *Watched  // of raw
-	text        io.Reader // src, or what it is decompressed to
-	stop        func()    // returns once nothing reads src; may be called again
+	*Raw
+	src  *Watched  // of Raw
+	text io.Reader // src, or what it is decompressed to
+	stop func()    // returns once nothing reads src; may be called again
 
 	err    error // ended the reading
 	digest string
@@ -165,33 +199,29 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, 4)
-	n, err := io.ReadFull(raw, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	compression, whole, err := Sniff(raw)
+	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	r := &Reader{raw: raw, src: &Watched{Reader: io.MultiReader(bytes.NewReader(head[:n]), raw)}, stop: func() {}}
+	r := &Reader{Raw: raw, src: &Watched{Reader: whole}, stop: func() {}}
 	r.text = r.src
-	if split.Start == 0 { // a later piece of a file is plain text
-		r.compression = Detect(head[:n])
-	}
-	if r.compression == Plain {
+	if compression == Plain || split.Start > 0 { // a later piece of a file is plain text
 		return r, nil
 	}
-	dec, end, err := Decompress(r.src, r.compression)
+	dec, end, err := Decompress(r.src, compression)
 	if r.src.Failed != nil {
 		return nil, errors.Join(err, raw.Close())
-	}
-	if err != nil { // of the header: the damage is at the start
-		dec, end = failing{err}, func() {}
 	}
 	text, ahead := io.Pipe()
 	var done sync.WaitGroup
 	done.Go(func() {
-		defer end()
-		out := bufio.NewWriterSize(ahead, blockSize)
-		_, err := out.ReadFrom(dec)
-		ahead.CloseWithError(errors.Join(out.Flush(), err)) // it returns nil
+		if err == nil { // else of the header: the damage is at the start
+			defer end()
+			out := bufio.NewWriterSize(ahead, blockSize)
+			_, err = out.ReadFrom(dec)
+			err = errors.Join(out.Flush(), err)
+		}
+		ahead.CloseWithError(err) // it returns nil
 	})
 	r.text, r.stop = text, func() {
 		_ = text.Close() // it returns nil
@@ -199,11 +229,6 @@ func Open(split data.Split, stdin io.Reader) (*Reader, error) {
 	}
 	return r, nil
 }
-
-// failing is a decompressor that cannot start.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // Decompress returns the decompressed bytes of src, and what to call in the
 // end. All members of a gzip file and all frames of a zstandard file are one
@@ -231,9 +256,6 @@ func Decompress(src io.Reader, c Compression) (io.Reader, func(), error) {
 	return src, func() {}, nil
 }
 
-// Compression is how the input is compressed.
-func (r *Reader) Compression() Compression { return r.compression }
-
 // Read reads on, and returns io.EOF at the end of the split, or a *Damage
 // where what is compressed cannot be read to its end.
 func (r *Reader) Read(p []byte) (int, error) {
@@ -254,17 +276,14 @@ func (r *Reader) end(err error) {
 	r.stop()
 	if !errors.Is(err, io.EOF) && r.src.Failed == nil {
 		if _, r.err = io.Copy(io.Discard, r.src); r.err == nil {
-			r.err, r.digest = damage(err), r.raw.Digest()
+			r.err, r.digest = damage(err), r.Raw.Digest()
 		}
 		return
 	}
 	if r.err = err; r.src.Failed == nil {
-		r.digest = r.raw.Digest()
+		r.digest = r.Raw.Digest()
 	}
 }
-
-// Consumed is the number of bytes of the file read so far.
-func (r *Reader) Consumed() int64 { return r.raw.Consumed() }
 
 // Digest is the SHA-256 of the split's bytes in the file, to its end also if
 // they are damaged; empty before the end was read.
@@ -277,5 +296,5 @@ func (r *Reader) Close() error {
 	}
 	r.stop()
 	r.err = os.ErrClosed
-	return r.raw.Close()
+	return r.Raw.Close()
 }

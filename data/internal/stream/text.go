@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
@@ -25,19 +26,32 @@ const (
 // goroutine.
 type Text struct {
 	*Reader
+	format  string
+	path    string
 	src     io.Reader // the Reader, or what it is decoded to
 	buf     []byte
 	r, w    int   // buf[r:w] is not read yet
 	base    int64 // offset of buf[0]
 	err     error // of the input, once it ended
+	told    bool  // its end was reported
 	decoder charset.Decoder
 	named   bool              // the encoding was named, not told from the bytes
 	whole   *charset.Encoding // of a file that is decoded from its start
 }
 
-// OpenText opens a split's text. The encoding is the one that the options or
-// the split name, else the one that the file's bytes are in.
-func OpenText(split data.Split, o data.ReaderOptions) (*Text, error) {
+// OpenText opens a split's text, in a format of that name. The encoding is the
+// one that the options or the split name, else the one that the file's bytes
+// are in.
+func OpenText(format string, split data.Split, o data.ReaderOptions) (*Text, error) {
+	t, err := openText(split, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", format, split.Path, err)
+	}
+	t.format, t.path = format, split.Path
+	return t, nil
+}
+
+func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 	name := o.Encoding
 	if name == "" {
 		name = split.Encoding
@@ -62,7 +76,7 @@ func OpenText(split data.Split, o data.ReaderOptions) (*Text, error) {
 	}
 	if e := t.decoder.Encoding; e != nil && !e.PerLine() {
 		t.whole, t.decoder.Encoding = e, charset.UTF8
-		t.src = e.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(t.buf[:t.w])), &rest{in, t.err}))
+		t.src = e.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(t.buf[:t.w])), in))
 		t.w, t.err = 0, nil
 		for t.w < len(t.buf) && t.err == nil {
 			t.read()
@@ -75,19 +89,6 @@ func OpenText(split data.Split, o data.ReaderOptions) (*Text, error) {
 }
 
 var bom = []byte("\ufeff")
-
-// rest is what is left of a reader that may have ended.
-type rest struct {
-	in  io.Reader
-	err error
-}
-
-func (r *rest) Read(p []byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
-	}
-	return r.in.Read(p)
-}
 
 // read reads more into the buffer, which has room.
 func (t *Text) read() {
@@ -189,7 +190,7 @@ func (t *Text) Encoding() string {
 // end. A compressed file that is damaged ends with a bad record, which holds
 // the damage and what is left of the window, and then with io.EOF. Any other
 // error, which has the offset in its text, is one of reading the file.
-func (t *Text) End(path string) error {
+func (t *Text) End() error {
 	var d *Damage
 	switch {
 	case errors.As(t.err, &d):
@@ -197,13 +198,30 @@ func (t *Text) End(path string) error {
 		if d.Cut {
 			reason = data.ReasonTruncated
 		}
-		bad := &data.BadRecord{Source: path, Offset: t.Offset(), Reason: reason, Err: d, Raw: t.Window()}
+		bad := &data.BadRecord{Source: t.path, Offset: t.Offset(), Reason: reason, Err: d, Raw: t.Window()}
 		t.r, t.err = t.w, io.EOF
 		return bad
 	case errors.Is(t.err, io.EOF):
+		t.told = true
 		return io.EOF
 	}
-	return fmt.Errorf("%s at offset %d: %w", path, t.base+int64(t.w), t.err)
+	return fmt.Errorf("%s: %s at offset %d: %w", t.format, t.path, t.base+int64(t.w), t.err)
+}
+
+// Digest is that of the Reader once End has returned io.EOF.
+func (t *Text) Digest() string {
+	if !t.told {
+		return ""
+	}
+	return t.Reader.Digest()
+}
+
+// Close ends the reading; it may be called at any time, and again.
+func (t *Text) Close() error {
+	if t.r = t.w; !t.told {
+		t.err = os.ErrClosed
+	}
+	return t.Reader.Close()
 }
 
 // AtEnd tells that the input has ended, and at its end: a last record without

@@ -131,12 +131,8 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 			return docs, fmt.Errorf("%s is not text: name two files of text or HTML, or with --run two ids of a run", path)
 		}
 		var d data.Document
-		if kind := pageType(path, body); kind == "text/html" {
-			err = warc.HTML(&d, body, kind, options)
-		} else {
-			err = warc.Plain(&d, body, kind, options)
-		}
-		if err != nil {
+		kind := pageType(path, body)
+		if err := warc.Page(&d, body, kind, kind == "text/html", options); err != nil {
 			return docs, fmt.Errorf("%s: %w", path, err)
 		}
 		docs[i] = eval.Document{ID: path, Title: d.Title, Text: d.Text}

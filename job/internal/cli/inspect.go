@@ -126,15 +126,11 @@ func (s runState) print(w io.Writer) error {
 
 // inspectTable prints a table's metadata and its first rows.
 func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
-	info, err := parquet.ReadInfo(path)
-	if err != nil {
-		return err
-	}
 	r, err := parquet.OpenValues(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(printRows(w, path, info, r, rows, asJSON), r.Close())
+	return errors.Join(printRows(w, path, r, rows, asJSON), r.Close())
 }
 
 // describe says what a table is.
@@ -161,7 +157,8 @@ func cell(column string, value any) any {
 	return show.Excerpt([]byte(text), mostOfValue)
 }
 
-func printRows(w io.Writer, path string, info parquet.Info, r *parquet.ValueReader, rows int, asJSON bool) error {
+func printRows(w io.Writer, path string, r *parquet.ValueReader, rows int, asJSON bool) error {
+	info := r.Info
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	var out show.Columns
@@ -172,7 +169,7 @@ func printRows(w io.Writer, path string, info parquet.Info, r *parquet.ValueRead
 		}
 	} else {
 		out.Row(path + ": " + describe(info))
-		out.Texts(r.Names())
+		out.Texts(r.Names)
 	}
 	for range rows {
 		row, err := r.Read()
@@ -190,7 +187,7 @@ func printRows(w io.Writer, path string, info parquet.Info, r *parquet.ValueRead
 		if asJSON {
 			object := map[string]any{"type": "row"}
 			for i, v := range row {
-				object[r.Names()[i]] = v
+				object[r.Names[i]] = v
 			}
 			if err := enc.Encode(object); err != nil {
 				return err
@@ -198,7 +195,7 @@ func printRows(w io.Writer, path string, info parquet.Info, r *parquet.ValueRead
 			continue
 		}
 		for i, v := range row {
-			row[i] = cell(r.Names()[i], v)
+			row[i] = cell(r.Names[i], v)
 		}
 		out.Row(row...)
 	}

@@ -105,7 +105,7 @@ func eachRow(parts []string, yield func(id string, r row)) error {
 		values, err := in.Read()
 		for ; err == nil; values, err = in.Read() {
 			r := row{}
-			for i, name := range in.Names() {
+			for i, name := range in.Names {
 				r[name] = values[i]
 			}
 			yield(r.text("doc_id"), r)

@@ -108,12 +108,13 @@ func (e *Known) Unchanged(row int) string { return e.rows[row].unchanged }
 // Row is a document of an earlier night as Add takes it; its bytes are
 // copied.
 type Row struct {
-	Night         string
-	ID, FirstSeen []byte
-	Cluster       []byte // empty: the document was alone
-	Distance      int
-	Similarity    float64
-	Reason        string
+	Night      string
+	ID         []byte
+	FirstSeen  string
+	Cluster    []byte // empty: the document was alone
+	Distance   int
+	Similarity float64
+	Reason     string
 }
 
 // Add takes in that a unit and an earlier document are the same. Safe for
@@ -122,7 +123,7 @@ func (e *Known) Add(unit uint32, row *Row) {
 	u, unlock := e.unit(unit)
 	defer unlock()
 	u.add(&Match{
-		Night: row.Night, ID: string(row.ID), FirstSeen: string(row.FirstSeen),
+		Night: row.Night, ID: string(row.ID), FirstSeen: row.FirstSeen,
 		Distance: row.Distance, Similarity: row.Similarity, Reason: row.Reason,
 	})
 	cluster := string(row.Cluster)

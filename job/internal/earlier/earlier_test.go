@@ -22,7 +22,7 @@ func TestKnownEqualsSorting(t *testing.T) {
 			if rapid.Bool().Draw(t, "clustered") {
 				cluster = fmt.Sprint("2026-11-01/", rapid.IntRange(0, 30).Draw(t, "cluster"))
 			}
-			return earlier.Row{Night: night, ID: []byte(id), FirstSeen: []byte(night), Cluster: []byte(cluster), Distance: rapid.IntRange(0, 3).Draw(t, "distance")}
+			return earlier.Row{Night: night, ID: []byte(id), FirstSeen: night, Cluster: []byte(cluster), Distance: rapid.IntRange(0, 3).Draw(t, "distance")}
 		})
 		rows := rapid.SliceOfNDistinct(row, 0, 40, func(r earlier.Row) string { return r.Night + string(r.ID) }).Draw(t, "rows")
 		e := earlier.New(1, 2, "2026-11-03")

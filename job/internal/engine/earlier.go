@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -73,7 +72,7 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 			if v, ok := n.view(row); ok {
 				unit = n.Views.Add(&v)
 			} else {
-				n.plain[len(n.Units)] = plainLook{row.Hi, row.Lo, row.Lane, row.Length}
+				n.plain[len(n.Units)] = plain(row)
 			}
 			n.Units = append(n.Units, unit)
 			if each != nil {
@@ -191,8 +190,8 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 			joiners[worker] = j
 		}
 		j.join(b, found)
-		found.Pass(int64(b.N))
-		advance(int64(b.N))
+		found.Pass(int64(len(b.Rows)))
+		advance(int64(len(b.Rows)))
 		return nil
 	})
 	if err != nil {
@@ -215,7 +214,6 @@ type joiner struct {
 	index   *mapper.Index
 	prober  *mapper.Prober
 	columns mapper.EarlierRows
-	seen    string
 
 	hot      *mapper.Units  // the different documents that share a hot key; nil: none yet
 	gathered *earlier.Known // those that look like each of them
@@ -224,19 +222,17 @@ type joiner struct {
 
 func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 	rows := j.rows(b)
-	for i, id := range b.DocID {
-		row := j.night.IDs.Find(id)
+	for i := range b.Rows {
+		was := &b.Rows[i]
+		row := j.night.IDs.Find(was.DocID)
 		if row < 0 {
 			continue
 		}
-		if string(b.FirstSeen[i]) != j.seen {
-			j.seen = string(b.FirstSeen[i])
-		}
 		unchanged := ""
-		if j.night.Units[row] == NoUnit && j.night.plain[row] == plain(b, i) {
+		if j.night.Units[row] == NoUnit && j.night.plain[row] == plain(was) {
 			unchanged = b.Night
 		}
-		found.Seen(row, j.seen, unchanged)
+		found.Seen(row, was.FirstSeen, unchanged)
 	}
 	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
 		row := earlierRow(b, met.Row)
@@ -246,16 +242,13 @@ func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 	}, func(i int) { j.gather(b, i, rows, found) })
 }
 
-func plain(b *library.Batch, i int) plainLook {
-	p := plainLook{lo: b.Lo[i], lane: string(b.Lane[i]), length: b.Length[i]}
-	if len(b.Hi) > 0 {
-		p.hi = b.Hi[i]
-	}
-	return p
+func plain(row *data.LibraryRow) plainLook {
+	return plainLook{row.Hi, row.Lo, row.Lane, row.Length}
 }
 
 func earlierRow(b *library.Batch, i int) earlier.Row {
-	return earlier.Row{Night: b.Night, ID: b.DocID[i], FirstSeen: b.FirstSeen[i], Cluster: b.Cluster[i]}
+	row := &b.Rows[i]
+	return earlier.Row{Night: b.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster}
 }
 
 // gather takes an earlier document that shares a hot key: those that look alike
@@ -287,33 +280,20 @@ func (j *joiner) flush(found *earlier.Known) {
 	j.hot, j.gathered = nil, nil
 }
 
-var laneNormal = []byte(simhash.LaneNormal)
-
 // rows turns a batch into what a Prober takes.
 func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 	c := &j.columns
-	c.N, c.Hi, c.Lo = b.N, b.Hi, b.Lo
-	c.Normal = slices.Grow(c.Normal[:0], b.N)[:b.N]
-	for i, lane := range b.Lane {
-		c.Normal[i] = bytes.Equal(lane, laneNormal)
-	}
-	c.Sketch = func(i int) []byte { return b.Sketch[i] }
-	c.Letters = func(i int) []byte { return b.Letters[i] }
-	c.View = func(i int, v *data.View) {
-		*v = data.View{Lo: b.Lo[i], Normal: c.Normal[i]}
-		if len(b.Hi) > 0 {
-			v.Hi = b.Hi[i]
-		}
-		if len(b.Length) > 0 {
-			v.Length = uint32(max(b.Length[i], 0))
-		}
-		if len(b.Sketch) > 0 {
-			copy(v.Sketch[:], b.Sketch[i])
-		}
-		if len(b.Letters) > 0 {
-			v.Letters = b.Letters[i]
+	c.N, c.Hi, c.Lo, c.Normal = len(b.Rows), c.Hi[:0], c.Lo[:0], c.Normal[:0]
+	for i := range b.Rows {
+		row := &b.Rows[i]
+		c.Lo, c.Normal = append(c.Lo, row.Lo), append(c.Normal, row.Lane == simhash.LaneNormal)
+		if j.night.bits == 128 {
+			c.Hi = append(c.Hi, row.Hi)
 		}
 	}
+	c.Sketch = func(i int) []byte { return b.Rows[i].Sketch }
+	c.Letters = func(i int) []byte { return b.Rows[i].Letters }
+	c.View = func(i int, v *data.View) { *v, _ = j.night.view(&b.Rows[i]) }
 	return c
 }
 

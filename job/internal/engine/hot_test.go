@@ -135,7 +135,7 @@ func TestJoinOfCrowds(t *testing.T) {
 				similarity, reason := told(e)
 				pairs++
 				want.Add(u, &earlier.Row{
-					Night: row.Night, ID: row.DocID, FirstSeen: []byte(row.FirstSeen), Cluster: row.Cluster,
+					Night: row.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster,
 					Distance: mapper.Distance(&unit, &v), Similarity: similarity, Reason: reason,
 				})
 			}

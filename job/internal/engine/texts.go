@@ -40,7 +40,7 @@ func openTexts(dir string, task int, split data.Split) (_ *textsReader, err erro
 	if r.prints, err = parquet.OpenFingerprints(filepath.Join(dir, rundir.Fingerprints, name), parquet.ReadOptions{Columns: []string{"date"}}); err != nil {
 		return nil, errors.Join(err, r.texts.Close())
 	}
-	if texts, prints := r.texts.Info().Rows, r.prints.Info().Rows; texts != prints {
+	if texts, prints := r.texts.Info.Rows, r.prints.Info.Rows; texts != prints {
 		return nil, errors.Join(fmt.Errorf("%s has %d rows, and its part of the fingerprints %d", path, texts, prints), r.Close())
 	}
 	return r, nil
@@ -74,7 +74,7 @@ func (r *textsReader) seekRow(row int64) error {
 
 // Consumed is the split's share of the file's bytes, as its rows are read.
 func (r *textsReader) Consumed() int64 {
-	return int64(float64(r.row) / float64(max(r.texts.Info().Rows, 1)) * float64(r.bytes))
+	return int64(float64(r.row) / float64(max(r.texts.Info.Rows, 1)) * float64(r.bytes))
 }
 
 // Encoding is empty: the texts are UTF-8.

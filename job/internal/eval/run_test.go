@@ -91,7 +91,7 @@ func runPairs(t *testing.T, preset, in, out string, c *Corpus) []Found {
 	}
 	var pairs []Found
 	var row data.MatchRow
-	for range r.Info().Rows {
+	for range r.Info.Rows {
 		if err := r.Read(&row); err != nil {
 			t.Fatal(errors.Join(err, r.Close()))
 		}

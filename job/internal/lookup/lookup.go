@@ -343,12 +343,11 @@ func (x *Index) entries(ctx context.Context, l *library.Library, file string) fu
 	return func(yield func(*lookup.Entry) error) error {
 		k := x.newKeys()
 		var e lookup.Entry
-		var row data.LibraryRow
 		var v data.View
 		return l.FileRows(ctx, file, func(b *library.Batch) error {
-			for i := range b.N {
-				b.Row(i, &row)
-				viewOf(&row, &v)
+			for i := range b.Rows {
+				row := &b.Rows[i]
+				viewOf(row, &v)
 				e = lookup.Entry{
 					Row: b.Numbers[i], Keys: k.of(&v), ID: row.DocID, Hi: row.Hi, Lo: row.Lo, Normal: v.Normal, Length: v.Length,
 					Sketch: row.Sketch, Letters: row.Letters, FirstSeen: []byte(row.FirstSeen), Cluster: row.Cluster,

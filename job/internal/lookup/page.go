@@ -159,12 +159,12 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 	}
 	for i := len(m.Nights) - 1; i >= 0; i-- {
 		var v data.View
-		var row data.LibraryRow
+		var lane string
 		err := l.Stream(ctx, library.StreamOptions{Nights: []string{m.Nights[i].Name}, Columns: idColumns, Workers: 1}, func(_ int, b *library.Batch) error {
-			for i, have := range b.DocID {
-				if bytes.Equal(have, id) {
-					b.Row(i, &row)
-					viewOf(&row, &v)
+			for i := range b.Rows {
+				if row := &b.Rows[i]; bytes.Equal(row.DocID, id) {
+					lane = row.Lane
+					viewOf(row, &v)
 					v.Letters = bytes.Clone(v.Letters)
 					return errFound
 				}
@@ -173,7 +173,7 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 		})
 		switch {
 		case errors.Is(err, errFound):
-			return x.find(ctx, &v, row.Lane)
+			return x.find(ctx, &v, lane)
 		case err != nil:
 			return nil, err
 		}

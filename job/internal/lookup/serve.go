@@ -460,7 +460,7 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 	options.Encoding = "" // was that of a night's files
 	switch media {
 	case "text/html", "application/xhtml+xml":
-		if err := warc.HTML(doc, body, contentType, options); err != nil {
+		if err := warc.Page(doc, body, contentType, true, options); err != nil {
 			return nil, fail(http.StatusUnprocessableEntity, "%w", err)
 		}
 	case "application/json":
@@ -481,7 +481,7 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 		}
 		doc.ID, doc.Title, doc.Text = []byte(page.ID), []byte(page.Title), []byte(*page.Text)
 	case "", "text/plain", "text/markdown", "application/octet-stream", "application/x-www-form-urlencoded":
-		if err := warc.Plain(doc, body, contentType, options); err != nil {
+		if err := warc.Page(doc, body, contentType, false, options); err != nil {
 			return nil, err
 		}
 	default:

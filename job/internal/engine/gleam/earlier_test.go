@@ -326,8 +326,8 @@ func FuzzPart(f *testing.F) {
 	newFound := func(units int) *earlier.Known { return earlier.New(4, units, "2026-11-02") }
 	found := newFound(4)
 	found.Seen(2, "2026-11-01", "")
-	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("a"), FirstSeen: []byte("2026-11-01"), Reason: "r"})
-	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("b"), FirstSeen: []byte("2026-11-02"), Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
+	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("a"), FirstSeen: "2026-11-01", Reason: "r"})
+	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("b"), FirstSeen: "2026-11-02", Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
 	found.Pass(7)
 	path := filepath.Join(f.TempDir(), "part")
 	if err := writePart(path, found); err != nil {
