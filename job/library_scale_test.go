@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
@@ -194,7 +195,7 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 	if err := os.MkdirAll(filepath.Dir(engine.IdenticalPath(j.Dir, 0)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(out.Commit(), seen.Commit(), identical.Create(engine.IdenticalPath(j.Dir, 0), 0).Commit()); err != nil {
+	if err := errors.Join(out.Commit(), seen.Commit(), state.Write(engine.IdenticalPath(j.Dir, 0), identical.FileKind, nil)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
 // Stages of one task, as records, progress and the summary name them.
@@ -192,6 +194,19 @@ func (r *run) stateParts(folder string) (names []string) {
 		names = append(names, rundir.StatePart(folder, task))
 	}
 	return names
+}
+
+// writeSorted writes the records of each split, in order, to its file in a folder
+// of the state.
+func (r *run) writeSorted(ctx context.Context, records *spill.Buckets, folder, kind string) (names []string, err error) {
+	names = r.stateParts(folder)
+	return names, r.eachSplit(ctx, func(task int) error {
+		body, err := records.SortedHeads(task)
+		if err != nil {
+			return err
+		}
+		return state.Write(r.dir.Path(names[task]), kind, body)
+	})
 }
 
 // documents opens the run's documents, once. The run closes them at its end.
