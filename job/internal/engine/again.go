@@ -83,8 +83,8 @@ func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o con
 }
 
 // EachDocument calls yield with the documents of a split, in their order,
-// without its bad records, of which skip, if it is not nil, is told: a file that
-// cannot be read is one, where options have it so. It stops at yield's first
+// without its bad records, of which skip is told: a file that cannot be read is
+// one, where options have it so. It stops at yield's first
 // error. The document is used again for the next. Advance is told of input bytes
 // as they are read.
 func EachDocument(ctx context.Context, split data.Split, options data.ReaderOptions, advance func(int64), skip func(*data.BadRecord), yield func(*data.Document) error) (err error) {
@@ -95,7 +95,7 @@ func EachDocument(ctx context.Context, split data.Split, options data.ReaderOpti
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
-	tell := Consumed(in, advance)
+	tell := consumed(in, advance)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -106,9 +106,7 @@ func EachDocument(ctx context.Context, split data.Split, options data.ReaderOpti
 			return nil
 		}
 		if bad, is := data.IsBadRecord(err); is {
-			if skip != nil {
-				skip(bad)
-			}
+			skip(bad)
 			continue
 		}
 		if err == nil {
@@ -120,9 +118,9 @@ func EachDocument(ctx context.Context, split data.Split, options data.ReaderOpti
 	}
 }
 
-// Consumed returns what tells advance of the bytes that in has consumed since it
+// consumed returns what tells advance of the bytes that in has consumed since it
 // was called last.
-func Consumed(in data.SourceReader, advance func(int64)) (tell func()) {
+func consumed(in data.SourceReader, advance func(int64)) (tell func()) {
 	last := int64(0)
 	return func() {
 		now := in.Consumed()
