@@ -102,7 +102,7 @@ func (in *intake) unread(exceeded func(bad, total, count int64) string) error {
 	if limit := exceeded(lost, s.Bytes, files); limit != "" {
 		first := s.Unreadable[0]
 		return fmt.Errorf("%w: %s, %s of the input's %s, cannot be read, more than %s: %s: %s; or let them pass with --max-bad %d",
-			errTooManyBad, show.Count(files, "file"), Bytes(lost), Bytes(s.Bytes), limit, first.File, first.Problem, max(s.Bad, files))
+			errTooManyBad, show.Count(files, "file"), show.Bytes(lost), show.Bytes(s.Bytes), limit, first.File, first.Problem, max(s.Bad, files))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ takes the file as --templates, and learns nothing then.`,
 			if err := data.WriteFileAtomic(out, blob); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s %s a template: %s, %s\n", show.Count(m.Sites(), "site"), show.Agree(m.Sites(), "has", "have"), show.Line(out), job.Bytes(int64(len(blob))))
+			_, err = fmt.Fprintf(std.out, "%s %s a template: %s, %s\n", show.Count(m.Sites(), "site"), show.Agree(m.Sites(), "has", "have"), show.Line(out), show.Bytes(int64(len(blob))))
 			return err
 		}),
 	}
