@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/pairs"
@@ -188,19 +187,7 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	if err := errors.Join(err, deal.Flush()); err != nil {
 		return err
 	}
-	return d.writePairs(all)
-}
-
-// writePairs writes the pairs of each split, in order.
-func (d *decider) writePairs(all *spill.Buckets) error {
-	names := d.run.stateParts(engine.PairsFolder)
+	names, err := d.run.writeSorted(ctx, all, engine.PairsFolder, engine.KindPairs)
 	d.rec.Outputs = append(d.rec.Outputs, names...)
-	for task, name := range names {
-		var body []byte
-		err := all.Sorted(task, func(b, _ []byte) error { body = append(body, b...); return nil })
-		if err := errors.Join(err, state.Write(d.run.dir.Path(name), engine.KindPairs, body)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }

@@ -1,10 +1,15 @@
 package job_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -43,5 +48,40 @@ func TestDumpTellsHowFarItIs(t *testing.T) {
 		if err != nil || told != fmt.Sprint(size, " bytes") || done.Load() != size || calls.Load() < 2 {
 			t.Errorf("%s: %s, %d of %d bytes, told %d times: %v", name, told, done.Load(), size, calls.Load(), err)
 		}
+	}
+}
+
+// What is learned from a dump with bad records is learned from the others, or
+// not at all where a run would fail.
+func TestDumpBearsWhatARunDoes(t *testing.T) {
+	lines := sitesLines()
+	good := jsonl(t, filepath.Join(t.TempDir(), "good.jsonl"), lines...)
+	bad := jsonl(t, filepath.Join(t.TempDir(), "bad.jsonl"), append([]string{lines[0], "{"}, lines[1:]...)...)
+	learn := func(path, maxBad string) (words []string, sites []byte, log string, err error) {
+		var text bytes.Buffer
+		d := job.Dump{Config: config.Default(), Inputs: []string{path}, Workers: 2, Log: slog.New(slog.NewTextHandler(&text, nil))}
+		d.Config.Input.MaxBad = maxBad
+		words, err = d.StopWords(t.Context(), 0.01, 1)
+		model, other := d.Templates(t.Context())
+		if (err == nil) != (other == nil) {
+			t.Errorf("%s with %s: %v for stop words, %v for templates", path, maxBad, err, other)
+		}
+		if other == nil {
+			sites, other = model.MarshalBinary()
+		}
+		return words, sites, text.String(), errors.Join(err, other)
+	}
+	words, sites, log, err := learn(good, "0")
+	if err != nil || len(words) == 0 || log != "" {
+		t.Fatal(words, log, err)
+	}
+	have, model, log, err := learn(bad, "1")
+	where := fmt.Sprintf("bad.jsonl at offset %d", len(lines[0])+1)
+	if err != nil || !slices.Equal(have, words) || !bytes.Equal(model, sites) || strings.Count(log, where) != 2 {
+		t.Errorf("%v, not %v, or other templates, told %q: %v", have, words, log, err)
+	}
+	have, model, _, err = learn(bad, "0")
+	if have != nil || model != nil || err == nil || !strings.Contains(err.Error(), where+", mend the input, or let them pass with --max-bad 1") {
+		t.Errorf("%v and %d bytes: %v", have, len(model), err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/spill"
 )
@@ -27,8 +26,7 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	if err != nil {
 		return err
 	}
-	const head = state.NumberBytes + 1 + state.NumberBytes
-	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Head: head})
+	found := spill.New(documents.Parts(), spill.Options{Dir: r.dir.Path(rundir.Scratch, stageIdentical), Head: identical.RecordBytes})
 	defer func() { err = errors.Join(err, found.Close()) }()
 	var counts [identical.EqualShort + 1]atomic.Int64
 	x := engine.Identities{
@@ -50,24 +48,15 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 		counts[d.Kind].Add(1)
 		mu.Lock()
 		defer mu.Unlock()
-		record = state.AppendNumber(append(state.AppendNumber(record[:0], d.Doc), byte(d.Kind)), d.Of)
+		record = identical.Append(record[:0], d)
 		return deal.Put(documents.Part(d.Doc), record, nil)
 	})
 	if err := errors.Join(err, deal.Flush()); err != nil {
 		return fmt.Errorf("%s: %w", stageIdentical, err)
 	}
-	err = r.eachSplit(ctx, func(task int) error {
-		w := identical.Create(engine.IdenticalPath(r.dir, task), documents.First(task))
-		err := found.Sorted(task, func(b, _ []byte) error {
-			w.Add(identical.Document{Doc: state.Number(b), Kind: identical.Kind(b[state.NumberBytes]), Of: state.Number(b[state.NumberBytes+1:])})
-			return nil
-		})
-		return errors.Join(err, w.Commit())
-	})
-	if err != nil {
+	if rec.Outputs, err = r.writeSorted(ctx, found, engine.IdenticalFolder, identical.FileKind); err != nil {
 		return err
 	}
-	rec.Outputs = r.stateParts(engine.IdenticalFolder)
 	rec.RowsIn = int64(documents.Len())
 	rec.RowsOut = rec.RowsIn
 	for kind, reason := range map[identical.Kind]string{identical.DuplicateID: data.ReasonDuplicateID, identical.Deleted: data.ReasonDeleted} {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,13 +34,6 @@ const (
 	CommandRun   = engine.CommandRun   // documents in
 	CommandMatch = engine.CommandMatch // fingerprints in
 )
-
-// errNoDocuments is returned when no record of the input is a document.
-var errNoDocuments = errors.New("no document")
-
-// errTooManyBad is returned when more records were unusable than max_bad
-// allows.
-var errTooManyBad = errors.New("too many unusable records")
 
 // Request is what a user asks for.
 type Request struct {
@@ -328,20 +320,6 @@ func (r *run) spool() ([]string, error) {
 		}
 	}
 	return inputs, nil
-}
-
-// warn warns of files, by what each is named for: one line for each such thing.
-func (r *run) warn(records []rundir.TaskRecord, message, what string, named func(*rundir.TaskRecord) []string) {
-	sources := make(map[string][]string)
-	for i := range records {
-		for _, thing := range named(&records[i]) {
-			sources[thing] = append(sources[thing], records[i].Source)
-		}
-	}
-	for _, thing := range slices.Sorted(maps.Keys(sources)) {
-		files := slices.Compact(sources[thing])
-		r.Log.Warn(message, what, thing, "files", len(files), "first", files[0])
-	}
 }
 
 // files lists what the run wrote.

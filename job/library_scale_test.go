@@ -23,6 +23,8 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
@@ -100,7 +102,7 @@ func TestLibraryScale(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		t.Logf("%d documents added in %v, %s on disk; run again to measure", scale-have, time.Since(began).Round(time.Second), Bytes(l.Manifest().Bytes()))
+		t.Logf("%d documents added in %v, %s on disk; run again to measure", scale-have, time.Since(began).Round(time.Second), show.Bytes(l.Manifest().Bytes()))
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +159,7 @@ func TestLibraryScale(t *testing.T) {
 	}
 	took, worked := time.Since(began), machine.ProcessorTime()-cpu
 	t.Logf("%d of tonight's against %d of the library: %.1f s by the clock, %.1f s of CPU, %.2f M documents of the library a second of CPU; peak memory %s; %v",
-		tonight, scale, took.Seconds(), worked.Seconds(), float64(scale)/worked.Seconds()/1e6, Bytes(machine.PeakMemory()), rec.Counts)
+		tonight, scale, took.Seconds(), worked.Seconds(), float64(scale)/worked.Seconds()/1e6, show.Bytes(machine.PeakMemory()), rec.Counts)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,7 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 	if err := os.MkdirAll(filepath.Dir(engine.IdenticalPath(j.Dir, 0)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(out.Commit(), seen.Commit(), identical.Create(engine.IdenticalPath(j.Dir, 0), 0).Commit()); err != nil {
+	if err := errors.Join(out.Commit(), seen.Commit(), state.Write(engine.IdenticalPath(j.Dir, 0), identical.FileKind, nil)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -137,7 +137,7 @@ func (s *LibraryStatus) Print(w io.Writer) error {
 	if all := s.Documents + s.Deleted + s.Dead; all > 0 {
 		perRow = fmt.Sprintf(", %s a row", show.Count(s.Bytes/all, "byte"))
 	}
-	row("size", "%s in %s%s", Bytes(s.Bytes), show.Count(s.Files, "file"), perRow)
+	row("size", "%s in %s%s", show.Bytes(s.Bytes), show.Count(s.Files, "file"), perRow)
 	if s.Deleted+s.Dead > 0 {
 		row("to erase", "%s that %s not count any more, until `neardup library compact %s`", show.Count(s.Deleted+s.Dead, "row"), show.Agree(s.Deleted+s.Dead, "does", "do"), s.Path)
 	}

@@ -75,28 +75,19 @@ func (r *run) named(ctx context.Context, _ []rundir.TaskRecord) error {
 
 // writeNames writes the names that a split was answered, in the order of slots.
 func writeNames(path string, answers *spill.Buckets, task int) error {
-	places := make([]struct{ start, end int }, answers.Len(task)) // by slot, of names in text
-	text := make([]byte, 0, answers.Bytes(task))
-	err := answers.Each(task, func(head, id []byte) error {
-		slot, start := state.Number(head), len(text)
-		if slot >= uint64(len(places)) || places[slot].end != 0 {
-			return fmt.Errorf("slot %d of %d: %w", slot, len(places), rundir.ErrNotConserved)
+	text, slots := make([]byte, 0, answers.Bytes(task)), uint64(0)
+	err := answers.Sorted(task, func(head, id []byte) error {
+		if slot := state.Number(head); slot != slots {
+			return fmt.Errorf("slot %d of %d: %w", slot, answers.Len(task), rundir.ErrNotConserved)
 		}
+		slots++
 		text = decision.AppendName(text, state.Number(head[state.NumberBytes:]), id)
-		places[slot].start, places[slot].end = start, len(text)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	out, err := decision.CreateNames(path)
-	if err != nil {
-		return err
-	}
-	for _, p := range places {
-		_, _ = out.Write(text[p.start:p.end]) // Commit tells the error
-	}
-	return out.Commit()
+	return decision.WriteNames(path, text)
 }
 
 // asker deals the requests of a split.
@@ -148,11 +139,7 @@ func (r *run) ask(documents *engine.Documents, task int, deal *spill.Dealer) err
 // answer reads the ids of a split once and deals those that were asked for to
 // the splits that asked.
 func (r *run) answer(ctx context.Context, documents *engine.Documents, task int, asked *spill.Buckets, deal *spill.Dealer) error {
-	requests := make([]byte, 0, asked.Bytes(task))
-	err := asked.Sorted(task, func(b, _ []byte) error {
-		requests = append(requests, b...)
-		return nil
-	})
+	requests, err := asked.SortedHeads(task)
 	if err != nil || len(requests) == 0 {
 		return errors.Join(err, asked.Drop(task))
 	}

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
 // Stages of one task, as records, progress and the summary name them.
@@ -196,6 +196,19 @@ func (r *run) stateParts(folder string) (names []string) {
 	return names
 }
 
+// writeSorted writes the records of each split, in order, to its file in a folder
+// of the state.
+func (r *run) writeSorted(ctx context.Context, records *spill.Buckets, folder, kind string) (names []string, err error) {
+	names = r.stateParts(folder)
+	return names, r.eachSplit(ctx, func(task int) error {
+		body, err := records.SortedHeads(task)
+		if err != nil {
+			return err
+		}
+		return state.Write(r.dir.Path(names[task]), kind, body)
+	})
+}
+
 // documents opens the run's documents, once. The run closes them at its end.
 func (r *run) documents() (d *engine.Documents, err error) {
 	if r.opened == nil {
@@ -206,62 +219,22 @@ func (r *run) documents() (d *engine.Documents, err error) {
 
 // fingerprinted sums up the fingerprint tasks.
 func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) error {
+	in := &intake{log: r.Log, input: r.config.Input, splits: r.job.Splits, records: records, sum: r.sum, look: r.dir.Path(rundir.Quarantine)}
 	// An encoding was mostly told from the bytes, and may be wrong.
-	r.warn(records, "files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
+	in.warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
 		return strings.Fields(rec.Encoding)
 	})
 	r.leftOut(records)
-	exceeded, err := r.config.Input.BadLimit()
-	if err != nil {
-		return err
-	}
-	s := r.sum
 	for _, rec := range records {
-		if rec.Skipped[data.ReasonTruncated] > 0 {
-			r.Log.Warn("a file ends within a record: fetch it again, the run has what stands before that", "file", rec.Source)
-		}
-		s.Documents += rec.RowsOut
-		s.Records += rec.RowsIn
-		s.Bytes += rec.Bytes
-		s.CutPages += rec.Cut
-		addCounts(s.Skipped, rec.Skipped)
-		addCounts(s.Lanes, rec.Counts)
-		addCounts(s.Languages, rec.Languages)
+		r.sum.CutPages += rec.Cut
+		addCounts(r.sum.Lanes, rec.Counts)
+		addCounts(r.sum.Languages, rec.Languages)
 	}
-	for reason, n := range s.Skipped {
-		if config.Unusable(reason) {
-			s.Bad += n
-		}
-	}
-	// Of a table or JSON without texts a column may be misnamed; of pages many have none.
-	lacks := ""
-	for i, rec := range records {
-		if source.Extracts(r.job.Splits[i].Format) {
-			continue
-		}
-		s.Bad += rec.Skipped[data.ReasonNoText]
-		problem := rec.Unread
-		if len(rec.Missing) > 0 {
-			problem = rec.Missing[0]
-		}
-		if lacks == "" && problem != "" && rec.RowsOut == 0 {
-			lacks = fmt.Sprintf("; %s: %s", rec.Source, problem)
-		}
-	}
-	if s.Documents == 0 {
-		return r.noDocuments()
-	}
-	err = r.unread(records, exceeded)
-	if limit := exceeded(s.Bad, s.Records, s.Bad); limit != "" {
-		err = fmt.Errorf("%w: %s of %s%s, more than %s%s: look into %s, mend the input, or let them pass with --max-bad %d",
-			errTooManyBad, show.Number(s.Bad), show.Count(s.Records, "record"), counts(" (skipped: ", s.Skipped, ")"), limit, lacks, r.dir.Path(rundir.Quarantine), s.Bad)
-	}
-	if err != nil {
+	err := in.check()
+	if errors.Is(err, errTooManyBad) {
 		return errors.Join(err, r.forgetUnread(records))
 	}
-	r.warn(records, "files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem",
-		func(rec *rundir.TaskRecord) []string { return rec.Missing })
-	return nil
+	return err
 }
 
 // forgetUnread has the files that could not be read be read again when the run
@@ -273,35 +246,6 @@ func (r *run) forgetUnread(records []rundir.TaskRecord) (err error) {
 		}
 	}
 	return err
-}
-
-// unread names the files none of whose records could be read, unless so much of
-// the input stands in them that the run is not to go on.
-func (r *run) unread(records []rundir.TaskRecord, exceeded func(bad, total, count int64) string) error {
-	lost := int64(0)
-	for _, rec := range records {
-		if rec.Unread != "" {
-			lost += rec.Bytes
-			r.sum.Unreadable = append(r.sum.Unreadable, unread{rec.Source, rec.Unread})
-			r.Log.Warn("a file cannot be read, and the run has none of its records", "file", rec.Source, "problem", rec.Unread)
-		}
-	}
-	files := int64(len(r.sum.Unreadable))
-	if limit := exceeded(lost, r.sum.Bytes, files); limit != "" {
-		first := r.sum.Unreadable[0]
-		return fmt.Errorf("%w: %s, %s of the input's %s, cannot be read, more than %s: %s: %s; or let them pass with --max-bad %d",
-			errTooManyBad, show.Count(files, "file"), Bytes(lost), Bytes(r.sum.Bytes), limit, first.File, first.Problem, max(r.sum.Bad, files))
-	}
-	return nil
-}
-
-// noDocuments says why an input has no document.
-func (r *run) noDocuments() error {
-	if r.sum.Records == 0 {
-		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
-	}
-	err := fmt.Errorf("%w in %s: %s", errNoDocuments, show.Count(r.sum.Records, "record"), counts("", r.sum.Skipped, ""))
-	return source.Textless(err, r.job.Splits[0], r.config.Input.ReaderOptions())
 }
 
 // read sums up the tasks that read fingerprint files.

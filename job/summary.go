@@ -206,10 +206,10 @@ func (s *Summary) printLists(row func(name, format string, args ...any)) {
 		row(headed(i, "left out"), "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
 	}
 	if s.PeakMemory > 0 {
-		row("peak memory", "%s", Bytes(s.PeakMemory))
+		row("peak memory", "%s", show.Bytes(s.PeakMemory))
 	}
 	for i, f := range s.Files {
-		row(headed(i, "files"), "%10s  %s", Bytes(f.Bytes), f.Path)
+		row(headed(i, "files"), "%10s  %s", show.Bytes(f.Bytes), f.Path)
 	}
 }
 
@@ -278,16 +278,4 @@ func top(m map[string]int64, empty string, n int) map[string]int64 {
 		largest[name] += m[k]
 	}
 	return largest
-}
-
-// Bytes writes a size for a person, like 12.3 MiB.
-func Bytes(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, unit := float64(n)/1024, 0
-	for v >= 1024 && unit < 3 {
-		v, unit = v/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %s", v, []string{"KiB", "MiB", "GiB", "TiB"}[unit])
 }

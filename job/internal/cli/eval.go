@@ -294,12 +294,8 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, pass pa
 	var corpus eval.Corpus
 	advance := pass(engine.BytesOf(splits), "bytes")
 	for at, split := range splits {
-		in, err := source.Open(split, o)
-		if err != nil {
-			return nil, err
-		}
 		first := len(corpus.Documents)
-		if err := errors.Join(corpus.Read(&told{in, ctx, engine.Consumed(in, advance)}), in.Close()); err != nil {
+		if err := engine.EachDocument(ctx, split, o, advance, func(*data.BadRecord) { corpus.Skipped++ }, corpus.Add); err != nil {
 			return nil, err
 		}
 		for i := range corpus.Documents[first:] {
@@ -313,21 +309,6 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, pass pa
 		return nil, source.Textless(fmt.Errorf("no document in %s", show.Count(corpus.Skipped, "record")), splits[0], o)
 	}
 	return &corpus, nil
-}
-
-// told tells of the bytes that a reader takes, until ctx is done.
-type told struct {
-	data.SourceReader
-	ctx  context.Context
-	tell func()
-}
-
-func (t *told) Read(doc *data.Document) error {
-	if err := t.ctx.Err(); err != nil {
-		return err
-	}
-	defer t.tell()
-	return t.SourceReader.Read(doc)
 }
 
 // within returns the first folder, or the file, on the way from a folder to a

@@ -13,7 +13,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -119,7 +118,7 @@ func (s runState) print(w io.Writer) error {
 		out.Row("stage "+st.Stage, show.Count(st.Done, "task")+" done", fmt.Sprintf("%s in, %s out", show.Count(st.RowsIn, "row"), show.Number(st.RowsOut)))
 	}
 	for _, t := range s.Tables {
-		out.Row("table "+t.Table, show.Count(t.Rows, "row"), fmt.Sprintf("%s, %s", show.Count(t.Files, "file"), job.Bytes(t.Bytes)))
+		out.Row("table "+t.Table, show.Count(t.Rows, "row"), fmt.Sprintf("%s, %s", show.Count(t.Files, "file"), show.Bytes(t.Bytes)))
 	}
 	return out.Write(w)
 }

@@ -298,7 +298,7 @@ what it did.`,
 type compacted library.Compacted
 
 func (c compacted) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s became %d; %s erased, %s saved\n", show.Count(c.Files, "file"), c.Into, show.Count(c.Erased, "row"), job.Bytes(max(c.Bytes, 0)))
+	_, err := fmt.Fprintf(w, "%s became %d; %s erased, %s saved\n", show.Count(c.Files, "file"), c.Into, show.Count(c.Erased, "row"), show.Bytes(max(c.Bytes, 0)))
 	return err
 }
 

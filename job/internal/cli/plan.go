@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/plan"
@@ -66,7 +65,7 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 		return fmt.Sprintf("%.3f (%.3f–%.3f)", s.Value, s.Low, s.High)
 	}
 	var out show.Columns
-	size, number := fmt.Sprintf("%s in %s", job.Bytes(p.Bytes), show.Count(p.Splits, "split")), "about"
+	size, number := fmt.Sprintf("%s in %s", show.Bytes(p.Bytes), show.Count(p.Splits, "split")), "about"
 	if p.Bytes == 0 {
 		size, number = "a stream, of unknown size", "at least"
 	}
@@ -82,7 +81,7 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 	out.Row("")
 	out.Row("preset", "k", "time", "of it matching", "memory", "precision", "recall")
 	for _, r := range p.Presets {
-		out.Row(r.Name, r.Distance, about(r.Total), about(r.Match), job.Bytes(r.Memory), share(r.Precision), share(r.Recall))
+		out.Row(r.Name, r.Distance, about(r.Total), about(r.Match), show.Bytes(r.Memory), share(r.Precision), share(r.Recall))
 	}
 	if err := out.Write(w); err != nil {
 		return err

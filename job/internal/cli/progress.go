@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -254,7 +253,7 @@ func seconds(s float64) string {
 func (p pace) amount(n float64) string {
 	switch {
 	case p.Unit == "bytes":
-		return job.Bytes(int64(n))
+		return show.Bytes(int64(n))
 	case n < 10 && n != float64(int64(n)):
 		return fmt.Sprintf("%.1f", n)
 	}

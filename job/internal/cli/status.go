@@ -161,7 +161,7 @@ func (s *runStatus) print(w io.Writer) error {
 	out.Row(fmt.Sprintf("%s: neardup %s, %s", s.Path, s.Command, s.State))
 	out.Row("stage", "tasks", "rows", "read", "rows/s")
 	for _, st := range s.Stages {
-		out.Row(st.Stage, fmt.Sprintf("%d of %d", st.Done, st.Tasks), st.RowsOut, job.Bytes(st.Bytes), fmt.Sprintf("%.0f", st.Rate))
+		out.Row(st.Stage, fmt.Sprintf("%d of %d", st.Done, st.Tasks), st.RowsOut, show.Bytes(st.Bytes), fmt.Sprintf("%.0f", st.Rate))
 	}
 	if len(s.Flow) > 0 {
 		out.Row("on the cluster", "tasks", "records in", "out", "hosts", "CPU seconds")

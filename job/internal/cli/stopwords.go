@@ -30,8 +30,9 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 			if documents < 1 {
 				return usageError{fmt.Errorf("--min-documents %d: write a number from 1", documents)}
 			}
-			pass, done := newScreen(std.err, false, false).progress("stopwords")
-			words, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass}.StopWords(cmd.Context(), share, documents)
+			shown := newScreen(std.err, false, false)
+			pass, done := shown.progress("stopwords")
+			words, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.StopWords(cmd.Context(), share, documents)
 			done()
 			if err != nil {
 				return err
@@ -45,7 +46,7 @@ line, the most frequent first: a list that run takes as features.stop_list.`,
 	}
 	cmd.Flags().Float64Var(&share, "share", 0.3, "share of the documents that a word occurs in")
 	cmd.Flags().IntVar(&documents, "min-documents", 100, "least number of documents that a word occurs in")
-	s.bind(cmd.Flags(), "format", "encoding", "text-column")
+	s.bind(cmd.Flags(), "format", "encoding", "text-column", "max-bad")
 	s.bindAll(cmd.Flags())
 	return cmd
 }

@@ -30,8 +30,9 @@ takes the file as --templates, and learns nothing then.`,
 			if out == "" {
 				return usageError{fmt.Errorf("name the file to write with --out; see %s --help", cmd.CommandPath())}
 			}
-			pass, done := newScreen(std.err, false, false).progress("templates")
-			m, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass}.Templates(cmd.Context())
+			shown := newScreen(std.err, false, false)
+			pass, done := shown.progress("templates")
+			m, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.Templates(cmd.Context())
 			done()
 			if err != nil {
 				return err
@@ -43,12 +44,12 @@ takes the file as --templates, and learns nothing then.`,
 			if err := data.WriteFileAtomic(out, blob); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s %s a template: %s, %s\n", show.Count(m.Sites(), "site"), show.Agree(m.Sites(), "has", "have"), show.Line(out), job.Bytes(int64(len(blob))))
+			_, err = fmt.Fprintf(std.out, "%s %s a template: %s, %s\n", show.Count(m.Sites(), "site"), show.Agree(m.Sites(), "has", "have"), show.Line(out), show.Bytes(int64(len(blob))))
 			return err
 		}),
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
-	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column")
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column", "max-bad")
 	s.bindAll(cmd.Flags())
 	return cmd
 }

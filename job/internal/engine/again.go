@@ -83,10 +83,11 @@ func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o con
 }
 
 // EachDocument calls yield with the documents of a split, in their order,
-// without its bad records, and stops at its first error. The document is used
-// again for the next. Advance is told of input bytes as they are read.
-func EachDocument(ctx context.Context, split data.Split, o config.Input, advance func(int64), yield func(*data.Document) error) (err error) {
-	options := o.ReaderOptions()
+// without its bad records, of which skip is told: a file that cannot be read is
+// one, where options have it so. It stops at yield's first
+// error. The document is used again for the next. Advance is told of input bytes
+// as they are read.
+func EachDocument(ctx context.Context, split data.Split, options data.ReaderOptions, advance func(int64), skip func(*data.BadRecord), yield func(*data.Document) error) (err error) {
 	options.Workers = runtime.GOMAXPROCS(0)
 	in, err := source.Open(split, options)
 	if err != nil {
@@ -94,15 +95,19 @@ func EachDocument(ctx context.Context, split data.Split, o config.Input, advance
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
-	tell := Consumed(in, advance)
+	tell := consumed(in, advance)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := nextDocument(in, &doc)
+		err := in.Read(&doc)
 		tell()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if bad, is := data.IsBadRecord(err); is {
+			skip(bad)
+			continue
 		}
 		if err == nil {
 			err = yield(&doc)
@@ -113,9 +118,9 @@ func EachDocument(ctx context.Context, split data.Split, o config.Input, advance
 	}
 }
 
-// Consumed returns what tells advance of the bytes that in has consumed since it
+// consumed returns what tells advance of the bytes that in has consumed since it
 // was called last.
-func Consumed(in data.SourceReader, advance func(int64)) (tell func()) {
+func consumed(in data.SourceReader, advance func(int64)) (tell func()) {
 	last := int64(0)
 	return func() {
 		now := in.Consumed()

@@ -82,7 +82,7 @@ func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
 // Identical calls yield with the documents of split task that others stand for,
 // in ascending order.
 func (d *Documents) Identical(dir *rundir.Dir, task int, yield func(identical.Document) error) error {
-	return identical.Read(IdenticalPath(dir, task), d.First(task), yield)
+	return identical.Read(IdenticalPath(dir, task), yield)
 }
 
 // silence takes a document out of what Each yields.

@@ -102,7 +102,7 @@ func (n *Tonight) indexOn(workers int) {
 // of data.FingerprintColumns. It returns how many rows the split has in all.
 func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, columns []string, yield func(doc uint64, row *data.LibraryRow) error) (rows uint64, err error) {
 	gone := map[uint64]bool{}
-	err = identical.Read(IdenticalPath(dir, task), first, func(d identical.Document) error {
+	err = identical.Read(IdenticalPath(dir, task), func(d identical.Document) error {
 		if !d.IsEqual() {
 			gone[d.Doc] = true
 		}

@@ -54,7 +54,7 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	if err != nil {
 		return err
 	}
-	line := &assembly{job: job, in: in, advance: Consumed(in, job.Tell), parts: parts, rec: rec}
+	line := &assembly{job: job, in: in, advance: consumed(in, job.Tell), parts: parts, rec: rec}
 	if err := line.run(ctx, workers); err != nil {
 		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 	}

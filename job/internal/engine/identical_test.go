@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
@@ -308,17 +309,17 @@ func TestOpenDocumentsReadsIdenticals(t *testing.T) {
 		gone [][]uint64
 		want []uint64
 	}{{nil, []uint64{0, 1, 2, 3, 5}}, {[][]uint64{{1, 2}, {5}}, []uint64{0, 3}}, {[][]uint64{{}, {6}}, nil}} {
-		documents := openDumped(t, dir, views.Form{}, splits)
+		openDumped(t, dir, views.Form{}, splits)
 		for task, docs := range c.gone {
 			path := engine.IdenticalPath(dir, task)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			w := identical.Create(path, documents.First(task))
+			var records []byte
 			for _, doc := range docs {
-				w.Add(identical.Document{Doc: doc, Kind: identical.Deleted})
+				records = identical.Append(records, identical.Document{Doc: doc, Kind: identical.Deleted})
 			}
-			if err := w.Commit(); err != nil {
+			if err := state.Write(path, identical.FileKind, records); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -353,7 +353,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
 	var doc data.Document
-	advance := Consumed(in, job.Tell)
+	advance := consumed(in, job.Tell)
 	defer advance()
 	for ; ; rec.RowsIn++ {
 		if rec.RowsIn&0xff == 0 {

@@ -37,7 +37,7 @@ type Corpus struct {
 	Documents []Document
 	Labelled  []Pair
 	Kinds     map[Pair]string // how a labelled pair came about, where that is known
-	Skipped   int             // records that Read passed over
+	Skipped   int             // records that are no documents, and what Add passed over
 
 	numbers map[string]int32 // of documents by id: see number
 	known   int              // documents that are in it
@@ -46,26 +46,15 @@ type Corpus struct {
 // errUnknownID says that a label names a document that is not there.
 var errUnknownID = errors.New("no document of this id")
 
-// Read appends the documents of r to the corpus. Records that are no documents
-// and documents whose id is there already are passed over and counted, as a run
-// does.
-func (c *Corpus) Read(r data.Reader) error {
-	var d data.Document
-	for {
-		err := r.Read(&d)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		_, bad := data.IsBadRecord(err)
-		if err != nil && !bad {
-			return err
-		}
-		if _, had := c.number(string(d.ID)); bad || had {
-			c.Skipped++
-			continue
-		}
-		c.Documents = append(c.Documents, Document{ID: string(d.ID), Title: bytes.Clone(d.Title), Text: bytes.Clone(d.Text)})
+// Add appends a document, of which it keeps copies. One whose id is there
+// already is passed over and counted, as a run does.
+func (c *Corpus) Add(d *data.Document) error {
+	if _, had := c.number(string(d.ID)); had {
+		c.Skipped++
+		return nil
 	}
+	c.Documents = append(c.Documents, Document{ID: string(d.ID), Title: bytes.Clone(d.Title), Text: bytes.Clone(d.Text)})
+	return nil
 }
 
 // number returns the place of the document of an id, of several the first.

@@ -7,7 +7,6 @@ import (
 	"html/template"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/state/decision"
 )
@@ -16,7 +15,7 @@ import (
 var pageFiles embed.FS
 
 var pages = show.Pages(pageFiles, template.FuncMap{
-	"bytes": job.Bytes,
+	"bytes": show.Bytes,
 	"share": share,
 	"named": func(name, empty string) string { return show.Excerpt([]byte(cmp.Or(name, empty)), mostTitle) },
 	"below": func(n, i int) bool { return i < n },

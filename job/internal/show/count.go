@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -13,6 +14,18 @@ func Number(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// Bytes writes a size for a person, like 12.3 MiB.
+func Bytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n)/1024, 0
+	for v >= 1024 && unit < 3 {
+		v, unit = v/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %s", v, []string{"KiB", "MiB", "GiB", "TiB"}[unit])
 }
 
 // Count writes so many things, as Number, for a person: 1 document, 1,200

@@ -28,12 +28,10 @@ func TestDamage(t *testing.T) {
 			return err
 		}},
 		"identical": {func(path string) error {
-			w := identical.Create(path, 10)
-			w.Add(identical.Document{Doc: 12, Kind: identical.Equal, Of: 3})
-			w.Add(identical.Document{Doc: 700, Kind: identical.Deleted})
-			return w.Commit()
+			return state.Write(path, identical.FileKind, identical.Append(nil,
+				identical.Document{Doc: 12, Kind: identical.Equal, Of: 3}, identical.Document{Doc: 700, Kind: identical.Deleted}))
 		}, func(path string) error {
-			return identical.Read(path, 10, func(identical.Document) error { return nil })
+			return identical.Read(path, func(identical.Document) error { return nil })
 		}},
 		"pairs": {func(path string) error {
 			w, err := pairs.Create(path)

@@ -5,13 +5,17 @@
 package state
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/zeebo/xxh3"
 
@@ -22,12 +26,13 @@ import (
 // written.
 var ErrDamaged = errors.New("damaged: delete the file, and the same command makes it again")
 
-// File is a file of a run's state that is written piece by piece: a line
-// that names its kind, the body, and an XXH3-64 checksum of both,
-// little-endian.
+// File is a file of a run's state that is written block by block: a line that
+// names its kind, then for each block the number of its bytes, the bytes, and
+// their XXH3-64 with that number as seed; numbers are little-endian, 8 bytes
+// each. A block of no bytes ends the file.
 type File struct {
+	mu   sync.Mutex
 	file *data.AtomicFile
-	hash *xxh3.Hasher
 }
 
 // Create starts the file at path, whose folder it makes. Nothing stands there
@@ -40,27 +45,39 @@ func Create(path, kind string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &File{f, xxh3.New()}
-	_, err = c.Write([]byte(kind + "\n"))
-	return c, err
+	_, err = f.Write([]byte(kind + "\n"))
+	return &File{file: f}, err
 }
 
-// Write appends to the body. An error is that of Commit, too.
+// Write appends a block; it is safe for concurrent use. An error is that of
+// Commit, too.
 func (c *File) Write(b []byte) (int, error) {
-	_, _ = c.hash.Write(b)
-	return c.file.Write(b)
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return len(b), c.block(b)
+}
+
+func (c *File) block(b []byte) error {
+	sum := xxh3.HashSeed(b, uint64(len(b)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = c.file.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b)))) // the first error stays
+	_, _ = c.file.Write(b)
+	_, err := c.file.Write(binary.LittleEndian.AppendUint64(nil, sum))
+	return err
 }
 
 // Commit completes the file; on error nothing of it is left.
 func (c *File) Commit() error {
-	_, _ = c.file.Write(binary.LittleEndian.AppendUint64(nil, c.hash.Sum64()))
+	_ = c.block(nil) // its error is the file's
 	return c.file.Commit()
 }
 
 // Abort removes what was not committed; after Commit it does nothing.
 func (c *File) Abort() error { return c.file.Abort() }
 
-// Write writes a checked file at once.
+// Write writes a checked file of one block.
 func Write(path, kind string, body []byte) error {
 	f, err := Create(path, kind)
 	if err != nil {
@@ -70,17 +87,70 @@ func Write(path, kind string, body []byte) error {
 	return f.Commit()
 }
 
-// Read returns the body of a File, or ErrDamaged.
-func Read(path, kind string) ([]byte, error) {
-	b, err := os.ReadFile(path)
+// Each calls yield with the blocks of a File, in their order and each its own to
+// keep, until yield returns an error or ctx ends. What is not as it was written
+// is ErrDamaged.
+func Each(ctx context.Context, path, kind string, yield func(block []byte) error) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	in, left, start := bufio.NewReaderSize(f, int(min(info.Size(), 1<<16))), info.Size(), int64(0)
+	damaged := func() error { return fmt.Errorf("%s at offset %d: %w", path, start, ErrDamaged) }
+	take := func(n uint64) []byte { // nil: the file has not so many bytes more
+		if n > uint64(left) {
+			return nil
+		}
+		left -= int64(n)
+		b := make([]byte, n)
+		if _, err := io.ReadFull(in, b); err != nil {
+			return nil
+		}
+		return b
+	}
+	if line := kind + "\n"; string(take(uint64(len(line)))) != line {
+		return damaged()
+	}
+	for ctx.Err() == nil {
+		start = info.Size() - left
+		head := take(8)
+		if head == nil {
+			return damaged()
+		}
+		size := binary.LittleEndian.Uint64(head)
+		block, sum := take(size), take(8)
+		if block == nil || sum == nil || xxh3.HashSeed(block, size) != binary.LittleEndian.Uint64(sum) || size == 0 && left > 0 {
+			return damaged()
+		}
+		if size == 0 {
+			return nil
+		}
+		if err := yield(block); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Read returns the blocks of a File as one, or ErrDamaged.
+func Read(path, kind string) (body []byte, err error) {
+	err = Each(context.Background(), path, kind, func(block []byte) error {
+		if body == nil {
+			body = block
+		} else {
+			body = append(body, block...)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	start, end := len(kind)+1, len(b)-8
-	if end < start || string(b[:start]) != kind+"\n" || xxh3.Hash(b[:end]) != binary.LittleEndian.Uint64(b[end:]) {
-		return nil, fmt.Errorf("%s: %w", path, ErrDamaged)
-	}
-	return b[start:end], nil
+	return body, nil
 }
 
 // WriteGob writes v as the body of a checked file.

@@ -148,9 +148,9 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 		if err != nil {
 			t.Fatal(err)
 		}
-		known := identical.Create(engine.IdenticalPath(dir, task), first)
+		var known []byte
 		if len(rows) > 0 {
-			known.Add(identical.Document{Doc: first, Kind: identical.DuplicateID})
+			known = identical.Append(known, identical.Document{Doc: first, Kind: identical.DuplicateID})
 			rows = append([]data.LibraryRow{rows[len(rows)-1]}, rows...)
 		}
 		for i := range rows {
@@ -160,7 +160,7 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(out.Commit(), known.Commit()); err != nil {
+		if err := errors.Join(out.Commit(), state.Write(engine.IdenticalPath(dir, task), identical.FileKind, known)); err != nil {
 			t.Fatal(err)
 		}
 		first += uint64(len(rows))

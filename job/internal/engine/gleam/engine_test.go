@@ -30,6 +30,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/internal/planted"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 )
@@ -140,13 +141,13 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 	}
 	slices.SortFunc(equal, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
 	for task := range splitsOfViews {
-		out := identical.Create(engine.IdenticalPath(dir, task), documents.First(task))
+		var records []byte
 		for _, d := range equal {
 			if documents.Part(d.Doc) == task {
-				out.Add(d)
+				records = identical.Append(records, d)
 			}
 		}
-		if err := out.Commit(); err != nil {
+		if err := state.Write(engine.IdenticalPath(dir, task), identical.FileKind, records); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -121,9 +121,6 @@ func Read(path string) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) < state.NumberBytes || (len(b)-state.NumberBytes)%recordBytes != 0 {
-		return nil, fmt.Errorf("%s: %w", path, state.ErrDamaged)
-	}
 	return &Split{First: state.Number(b), b: b[state.NumberBytes:]}, nil
 }
 
@@ -170,9 +167,9 @@ func AppendName(dst []byte, doc uint64, id []byte) []byte {
 	return append(dst, id...)
 }
 
-// CreateNames starts the file of the ids that the tables of a split have: their
+// WriteNames writes the file of the ids that the tables of a split have: their
 // records, in the order in which the tables have them.
-func CreateNames(path string) (*state.File, error) { return state.Create(path, kindNames) }
+func WriteNames(path string, records []byte) error { return state.Write(path, kindNames, records) }
 
 // Names are the ids that the tables of a split have, to be read in order.
 type Names struct {

@@ -59,14 +59,7 @@ func TestNames(t *testing.T) {
 			ids = append(ids, rapid.SliceOf(rapid.Byte()).Draw(t, "id"))
 			body = decision.AppendName(body, doc, ids[i])
 		}
-		out, err := decision.CreateNames(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Write(body); err != nil {
-			t.Fatal(err)
-		}
-		if err := out.Commit(); err != nil {
+		if err := decision.WriteNames(path, body); err != nil {
 			t.Fatal(err)
 		}
 		names, err := decision.ReadNames(path)

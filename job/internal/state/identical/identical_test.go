@@ -1,6 +1,8 @@
 package identical_test
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,38 +11,29 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 )
-
-func read(path string, first uint64) (docs []identical.Document, err error) {
-	return docs, identical.Read(path, first, func(d identical.Document) error { docs = append(docs, d); return nil })
-}
 
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
 	rapid.Check(t, func(t *rapid.T) {
-		first := rapid.Uint64Range(0, 1<<40).Draw(t, "first")
-		rows := rapid.SliceOfDistinct(rapid.Uint64Range(0, 1<<20), rapid.ID[uint64]).Draw(t, "rows")
-		slices.Sort(rows)
-		w := identical.Create(path, first)
-		var want []identical.Document
-		for _, row := range rows {
-			d := identical.Document{Doc: first + row, Kind: identical.Kind(rapid.IntRange(0, 3).Draw(t, "kind"))}
-			if d.IsEqual() {
-				if d.Doc == 0 {
-					continue
-				}
-				d.Of = rapid.Uint64Range(0, d.Doc-1).Draw(t, "of")
-			}
-			w.Add(d)
-			want = append(want, d)
-		}
-		if err := w.Commit(); err != nil {
+		number := rapid.Uint64Range(0, 1<<(8*state.NumberBytes)-1)
+		want := rapid.SliceOf(rapid.Custom(func(t *rapid.T) identical.Document {
+			return identical.Document{Doc: number.Draw(t, "doc"), Kind: identical.Kind(rapid.IntRange(0, 3).Draw(t, "kind")), Of: number.Draw(t, "of")}
+		})).Draw(t, "documents")
+		if err := state.Write(path, identical.FileKind, identical.Append(nil, want...)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := read(path, first)
+		var got []identical.Document
+		err := identical.Read(path, func(d identical.Document) error { got = append(got, d); return nil })
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%v: got %v, want %v", err, got, want)
+		}
+		for i, d := range want {
+			if o := want[0]; d.Doc != o.Doc && bytes.Compare(identical.Append(nil, o), identical.Append(nil, d)) != cmp.Compare(o.Doc, d.Doc) {
+				t.Fatalf("%v and %v do not sort as they should, %d", o, d, i)
+			}
 		}
 	})
 }
@@ -53,14 +46,14 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "part-00001")
-	w := identical.Create(path, 1000)
-	w.Add(identical.Document{Doc: 1004, Kind: identical.DuplicateID})
-	w.Add(identical.Document{Doc: 1010, Kind: identical.EqualShort, Of: 17})
-	if err := w.Commit(); err != nil {
+	records := identical.Append(nil,
+		identical.Document{Doc: 1004, Kind: identical.DuplicateID},
+		identical.Document{Doc: 1010, Kind: identical.EqualShort, Of: 17})
+	if err := state.Write(path, identical.FileKind, records); err != nil {
 		fmt.Println(err)
 		return
 	}
-	err = identical.Read(path, 1000, func(d identical.Document) error {
+	err = identical.Read(path, func(d identical.Document) error {
 		fmt.Println(d.Doc, d.IsEqual(), d.Of)
 		return nil
 	})

@@ -4,17 +4,9 @@
 package pairs
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"sync"
+	"slices"
 
-	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/data"
@@ -27,11 +19,9 @@ type Pair struct {
 	data.Overlap
 }
 
-// A file is a line that names its kind, then blocks: uint32 records, the
-// records, an XXH3-64 checksum of both, little-endian; a block of no records
-// ends it.
+// kind names the files; a block of one has up to so many records.
 const (
-	kind       = "neardup pairs 2\n"
+	kind       = "neardup pairs 3"
 	blockPairs = 4096
 )
 
@@ -53,61 +43,32 @@ func Unpack(b []byte) (p Pair) {
 }
 
 // Writer writes a file of pairs.
-type Writer struct {
-	mu  sync.Mutex
-	out *data.AtomicFile
-}
+type Writer struct{ *state.File }
 
 // Create starts the file at path.
-func Create(path string) (*Writer, error) {
-	out, err := data.CreateAtomic(path)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := out.Write([]byte(kind)); err != nil {
-		return nil, errors.Join(err, out.Abort())
-	}
-	return &Writer{out: out}, nil
+func Create(path string) (Writer, error) {
+	f, err := state.Create(path, kind)
+	return Writer{f}, err
 }
 
-// Add appends a block of pairs; safe for concurrent use.
-func (w *Writer) Add(pairs []Pair) error {
-	for len(pairs) > blockPairs {
-		if err := w.Add(pairs[:blockPairs]); err != nil {
+// Add appends pairs; safe for concurrent use.
+func (w Writer) Add(pairs []Pair) error {
+	for batch := range slices.Chunk(pairs, blockPairs) {
+		b := make([]byte, 0, len(batch)*RecordBytes)
+		for i := range batch {
+			b = Append(b, &batch[i])
+		}
+		if _, err := w.Write(b); err != nil {
 			return err
 		}
-		pairs = pairs[blockPairs:]
 	}
-	if len(pairs) == 0 {
-		return nil
-	}
-	b := make([]byte, 0, 4+len(pairs)*RecordBytes+8)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(pairs)))
-	for i := range pairs {
-		b = Append(b, &pairs[i])
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, err := w.out.Write(binary.LittleEndian.AppendUint64(b, xxh3.Hash(b)))
-	return err
+	return nil
 }
-
-// Commit completes the file.
-func (w *Writer) Commit() error {
-	b := make([]byte, 4, 12)
-	if _, err := w.out.Write(binary.LittleEndian.AppendUint64(b, xxh3.Hash(b))); err != nil {
-		return errors.Join(err, w.out.Abort())
-	}
-	return w.out.Commit()
-}
-
-// Abort removes what was not committed; after Commit it does nothing.
-func (w *Writer) Abort() error { return w.out.Abort() }
 
 // Each calls yield with the pairs of the file at path, in the order in which
 // they were added, until yield returns an error or ctx ends.
 func Each(ctx context.Context, path string, yield func(Pair) error) error {
-	return blocks(ctx, path, func(b []byte) error { return unpack(b, yield) })
+	return state.Each(ctx, path, kind, func(b []byte) error { return unpack(b, yield) })
 }
 
 // Concurrently is Each for a yield that many workers may call at once, in no
@@ -115,9 +76,8 @@ func Each(ctx context.Context, path string, yield func(Pair) error) error {
 func Concurrently(ctx context.Context, path string, workers int, yield func(Pair) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(workers, 1))
-	err := blocks(ctx, path, func(b []byte) error {
-		own := bytes.Clone(b)
-		group.Go(func() error { return unpack(own, yield) })
+	err := state.Each(ctx, path, kind, func(b []byte) error {
+		group.Go(func() error { return unpack(b, yield) })
 		return nil
 	})
 	if failed := group.Wait(); failed != nil {
@@ -134,47 +94,4 @@ func unpack(b []byte, yield func(Pair) error) error {
 		}
 	}
 	return nil
-}
-
-// blocks calls yield with the records of each block of the file at path.
-func blocks(ctx context.Context, path string, yield func(records []byte) error) (err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	in := bufio.NewReaderSize(f, 1<<20)
-	offset := int64(len(kind))
-	damaged := func() error { return fmt.Errorf("%s at offset %d: %w", path, offset, state.ErrDamaged) }
-	head := make([]byte, len(kind))
-	if _, err := io.ReadFull(in, head); err != nil || string(head) != kind {
-		return damaged()
-	}
-	block := make([]byte, 4+blockPairs*RecordBytes+8)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if _, err := io.ReadFull(in, block[:4]); err != nil {
-			return damaged()
-		}
-		n := int(binary.LittleEndian.Uint32(block))
-		if n > blockPairs {
-			return damaged()
-		}
-		end := 4 + n*RecordBytes
-		if _, err := io.ReadFull(in, block[4:end+8]); err != nil || xxh3.Hash(block[:end]) != binary.LittleEndian.Uint64(block[end:]) {
-			return damaged()
-		}
-		offset += int64(end) + 8
-		if n == 0 {
-			if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
-				return damaged()
-			}
-			return nil
-		}
-		if err := yield(block[4:end]); err != nil {
-			return err
-		}
-	}
 }

@@ -99,13 +99,11 @@ func noEOF(err error) error {
 // records, and with tails eight bytes more for each.
 func (b *Buckets) Sorted(bucket int, yield func(head, tail []byte) error) error {
 	if !b.options.Tail {
-		heads, err := b.Load(bucket)
+		heads, err := b.SortedHeads(bucket)
 		if err != nil {
 			return err
 		}
-		size := b.options.Head
-		sortRows(heads, size, 0)
-		for ; len(heads) > 0; heads = heads[size:] {
+		for size := b.options.Head; len(heads) > 0; heads = heads[size:] {
 			if err := yield(heads[:size:size], nil); err != nil {
 				return err
 			}
@@ -135,6 +133,13 @@ func (b *Buckets) Sorted(bucket int, yield func(head, tail []byte) error) error 
 		}
 	}
 	return nil
+}
+
+// SortedHeads is Load with the heads in ascending order.
+func (b *Buckets) SortedHeads(bucket int) ([]byte, error) {
+	heads, err := b.Load(bucket)
+	sortRows(heads, b.options.Head, 0)
+	return heads, err
 }
 
 // fewRows is how many rows are sorted by insertion.

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -266,11 +267,11 @@ func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
 	}
 	slices.SortFunc(found, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
 	for task := range d.Parts() {
-		w := identical.Create(engine.IdenticalPath(dir, task), d.First(task))
+		var records []byte
 		for ; len(found) > 0 && found[0].Doc < d.First(task+1); found = found[1:] {
-			w.Add(found[0])
+			records = identical.Append(records, found[0])
 		}
-		if err := w.Commit(); err != nil {
+		if err := state.Write(engine.IdenticalPath(dir, task), identical.FileKind, records); err != nil {
 			return err
 		}
 	}
