@@ -2,6 +2,5 @@ package library
 
 // What the tests look at.
 var (
-	ErrChanged = errChanged
 	ErrDamaged = errDamaged
 )

@@ -194,7 +194,7 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 
 // Attach opens the library at dir for reading on behalf of a process that holds
 // it, without a lock, as that process's manifest of that sequence describes it:
-// errChanged when it is another one. Should the library change all the same, a
+// ErrChanged when it is another one. Should the library change all the same, a
 // file that is not there any more is an error.
 func Attach(dir string, sequence int64) (*Library, error) {
 	m, err := ReadManifest(dir)
@@ -202,7 +202,7 @@ func Attach(dir string, sequence int64) (*Library, error) {
 		return nil, err
 	}
 	if m.Sequence != sequence {
-		return nil, fmt.Errorf("%w: %s has change %d, the run reads change %d: run the same command again", errChanged, dir, m.Sequence, sequence)
+		return nil, fmt.Errorf("%w: %s has change %d, the run reads change %d: run the same command again", ErrChanged, dir, m.Sequence, sequence)
 	}
 	l := &Library{dir: dir, manifest: m}
 	l.hidden, err = ReadHidden(dir, m)

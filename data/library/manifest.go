@@ -58,9 +58,9 @@ var (
 	ErrSettings = errors.New("library of other settings")
 	// errDamaged is returned when a file is not what the manifest says.
 	errDamaged = errors.New("library is damaged")
-	// errChanged is returned when the library is not any more what it was when
+	// ErrChanged is returned when the library is not any more what it was when
 	// it was read.
-	errChanged = errors.New("the library has changed")
+	ErrChanged = errors.New("the library has changed")
 	// ErrNight is returned for a name that is no night's.
 	ErrNight = errors.New("not a night")
 )

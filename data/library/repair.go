@@ -62,7 +62,7 @@ func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryR
 		if digest(blob) != t.SHA256 {
 			return errOtherBytes
 		}
-		if err := os.MkdirAll(filepath.Dir(l.Path(name)), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(l.Path(name)), 0o777); err != nil {
 			return fmt.Errorf("library: %w", err)
 		}
 		return data.WriteFileAtomicIn(l.fs, l.Path(name), blob)

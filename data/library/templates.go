@@ -34,7 +34,7 @@ func (l *Library) KeepTemplates(blob []byte) error {
 	next := l.manifest.copy()
 	next.Templates = &File{Name: fmt.Sprintf("%s/%08d", templates, next.Sequence+1), Bytes: int64(len(blob)), SHA256: digest(blob)}
 	path := l.Path(next.Templates.Name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("library: %w", err)
 	}
 	if err := data.WriteFileAtomicIn(l.fs, path, blob); err != nil {
