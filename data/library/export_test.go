@@ -2,5 +2,6 @@ package library
 
 // What the tests look at.
 var (
+	ErrChanged = errChanged
 	ErrDamaged = errDamaged
 )

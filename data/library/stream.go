@@ -31,6 +31,9 @@ type Split struct {
 	Start, Rows int64
 }
 
+// all is the split of the whole file.
+func (f File) all() Split { return Split{f.Name, 0, f.Rows} }
+
 // Splits cuts what Stream would read with these options into splits of whole
 // row groups, each of one file and of about so many rows at least, unless its
 // file has less.
@@ -195,7 +198,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 		if filter {
 			kept, ids := 0, b.Bytes("doc_id")
 			b.Filter(func(i int) bool {
-				if l.hidden.After(ids[i], g.file.Deleted) {
+				if l.hidden.after(ids[i], g.file.Deleted) {
 					return false
 				}
 				numbers[kept] = b.First + int64(i)
@@ -229,12 +232,6 @@ func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.Li
 		}
 		return nil
 	})
-}
-
-// FileRows calls visit with the documents of one file of the library that
-// count, in their order, with their numbers within the file.
-func (l *Library) FileRows(ctx context.Context, file string, visit func(*Batch) error) error {
-	return l.only(file).Stream(ctx, StreamOptions{Workers: 1}, func(_ int, b *Batch) error { return visit(b) })
 }
 
 // Current gives the clusters of these ids today: merges of the nights of

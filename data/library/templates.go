@@ -8,19 +8,19 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// ReadTemplates returns what the texts of a library's documents are judged
+// Templates returns what the texts of the library's documents are judged
 // without, as KeepTemplates was given it; nil if there is nothing.
-func ReadTemplates(dir string, m *Manifest) ([]byte, error) {
-	t := m.Templates
+func (l *Library) Templates() ([]byte, error) {
+	t := l.manifest.Templates
 	if t == nil {
 		return nil, nil
 	}
-	blob, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(t.Name)))
+	blob, err := os.ReadFile(l.Path(t.Name))
 	if err != nil {
 		return nil, fmt.Errorf("library: %w", err)
 	}
 	if digest(blob) != t.SHA256 {
-		return nil, fmt.Errorf("%w: %s has other bytes than %s says: put a backup of it in its place", errDamaged, filepath.Join(dir, t.Name), ManifestFile)
+		return nil, fmt.Errorf("%w: %s has other bytes than %s says: put a backup of it in its place", errDamaged, l.Path(t.Name), ManifestFile)
 	}
 	return blob, nil
 }

@@ -63,12 +63,12 @@ func (l *Library) verifyNight(ctx context.Context, n Night) error {
 	deleted := int64(0)
 	hashes := make([]uint64, 0, n.Rows)
 	all := *l
-	all.hidden, all.reading = &Hidden{}, nil
+	all.hidden, all.reading = &hiding{}, nil
 	err := all.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"doc_id", "first_seen", "night"}, Workers: 1}, func(_ int, b *Batch) error {
 		nights := b.Bytes("night")
 		for i, id := range b.DocID {
 			hashes = append(hashes, xxh3.Hash(id))
-			if l.hidden.After(id, b.deleted) {
+			if l.hidden.after(id, b.deleted) {
 				deleted++
 			}
 			if first := string(b.FirstSeen[i]); first > n.Name || first == "" {

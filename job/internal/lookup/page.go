@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/data"
@@ -150,15 +151,10 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 	if now == nil {
 		return nil, err
 	}
-	m := now.manifest
-	l, err := library.Attach(x.dir, m.Sequence)
-	if err != nil {
-		return nil, x.unread(now, err)
-	}
-	for i := len(m.Nights) - 1; i >= 0; i-- {
+	for _, n := range slices.Backward(now.Manifest().Nights) {
 		var v data.View
 		var row data.LibraryRow
-		err := l.Stream(ctx, library.StreamOptions{Nights: []string{m.Nights[i].Name}, Columns: idColumns, Workers: 1}, func(_ int, b *library.Batch) error {
+		err := now.Stream(ctx, library.StreamOptions{Nights: []string{n.Name}, Columns: idColumns, Workers: 1}, func(_ int, b *library.Batch) error {
 			for i, have := range b.DocID {
 				if bytes.Equal(have, id) {
 					b.Row(i, &row)
@@ -182,7 +178,7 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 // unread is the failure of reading the library as it was, which nothing keeps
 // from being changed meanwhile: then that is to be done again.
 func (x *Index) unread(was *current, err error) error {
-	if now, _ := x.look(); now != was || errors.Is(err, library.ErrChanged) {
+	if now, _ := x.look(); now != was {
 		return fail(http.StatusServiceUnavailable, "the library is changed right now: ask again")
 	}
 	return fail(http.StatusInternalServerError, "the library cannot be read: %w", err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"mime/multipart"
@@ -134,7 +133,11 @@ func TestUnreadLibrary(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/lookup?id=a", nil))
 		return w
 	}
-	path := filepath.Join(dir, "lib", library.ManifestFile)
+	files, err := filepath.Glob(filepath.Join(dir, "lib", "documents", "*", "*.parquet"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	path := files[0]
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -151,13 +154,31 @@ func TestUnreadLibrary(t *testing.T) {
 	if w := ask(); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	// A manifest that is damaged changes no answer: the health of the service
+	// says that it cannot be followed.
+	manifest := filepath.Join(dir, "lib", library.ManifestFile)
+	sound, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if _, err := x.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "library is damaged") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(manifest, sound, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		change func()
 		err    error
 		code   int
 	}{
 		"nothing": {func() {}, io.ErrUnexpectedEOF, http.StatusInternalServerError},
-		"noticed": {func() {}, fmt.Errorf("%w: just now", library.ErrChanged), http.StatusServiceUnavailable},
 		"another night": {func() {
 			addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"b": words(2, 300)})
 		}, os.ErrNotExist, http.StatusServiceUnavailable},

@@ -122,17 +122,9 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 	return c.Listen(ctx, "tcp", address)
 }
 
-// Serve answers on l until ctx ends, then lets what is under way end. It
+// Serve answers on l with a server that open makes, until ctx ends, then lets
+// what is under way end. Until there is one, every answer is 503 and says so. It
 // follows the library.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	return serve(ctx, l, s.o, s.Handler(), func(ctx context.Context) error {
-		s.follow(ctx)
-		return nil
-	})
-}
-
-// Serve is as Server.Serve, of a server that open makes. Until it has, every
-// answer is 503 and says so.
 func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(context.Context) (*Server, error)) error {
 	var ready atomic.Pointer[http.Handler]
 	handler := func(w http.ResponseWriter, r *http.Request) {
