@@ -35,8 +35,8 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 			return r.job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
 		},
 	}
-	if r.library != nil && !r.library.Hidden().Nothing() {
-		x.Deleted = r.library.Hidden().Forever
+	if r.library != nil {
+		x.Deleted = r.library.Forever()
 	}
 	deal := found.Dealer()
 	var mu sync.Mutex

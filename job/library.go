@@ -44,10 +44,7 @@ type LibraryCounts struct {
 
 // checkLibrary tells, before any work, what openLibrary would refuse.
 func checkLibrary(c config.Config) error {
-	if _, err := library.CheckNight(c.Library.Night); err != nil {
-		return err
-	}
-	if err := library.Check(c.Library.Path); err != nil {
+	if err := library.Check(c.Library.Path, c.Library.Night); err != nil {
 		return err
 	}
 	m, err := library.ReadManifest(c.Library.Path)

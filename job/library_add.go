@@ -22,14 +22,14 @@ func (r *run) add(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 		if err := r.keepTemplates(); err != nil {
 			return fmt.Errorf("%s: %w", stageAdd, err)
 		}
-		added, err := r.library.Add(ctx, r.config.Library.Night, r.token(), func(yield func(*data.LibraryRow) error) error {
+		added, replaced, err := r.library.Add(ctx, r.config.Library.Night, r.token(), func(yield func(*data.LibraryRow) error) error {
 			return r.libraryRows(ctx, yield)
 		}, r.counts.eachMerge)
 		if err != nil {
 			return fmt.Errorf("%s: %w", stageAdd, err)
 		}
 		rec.RowsIn = added.Rows
-		if added.Replaced {
+		if replaced {
 			rec.Counts["replaced"] = 1
 		}
 	}

@@ -90,7 +90,7 @@ func TestLibraryScale(t *testing.T) {
 				rows[i].FirstSeen = night
 			}
 			slices.SortFunc(rows, func(a, b data.LibraryRow) int { return bytes.Compare(a.DocID, b.DocID) })
-			_, err := l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
+			_, _, err := l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
 				for i := range rows {
 					if err := yield(&rows[i]); err != nil {
 						return err

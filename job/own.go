@@ -65,7 +65,7 @@ func (r *run) known() (*template.Model, error) {
 	if r.library == nil {
 		return nil, nil
 	}
-	return engine.LibraryTemplates(r.library.Dir(), r.library.Manifest())
+	return engine.LibraryTemplates(r.library)
 }
 
 // addEarlier adds to the sample the pages that earlier nights sampled of sites

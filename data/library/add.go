@@ -17,30 +17,24 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// Added is what Add made of a night.
-type Added struct {
-	Night
-	Replaced bool // the library had a night of that name
-}
-
 // Add makes the documents that rows yields, each of another id, the night of
 // that name, with the cluster merges that mergers, unless it is nil,
 // yields; run tells it from another of that name. A night of that name that is
-// there is replaced. The library then has all of it, or, after an error, what
+// there is replaced, and replaced says so. The library then has all of it, or, after an error, what
 // it had before.
-func (l *Library) Add(ctx context.Context, night, run string, rows func(yield func(*data.LibraryRow) error) error, mergers func(yield func(from, into []byte) error) error) (added Added, err error) {
-	if _, err := CheckNight(night); err != nil {
-		return added, err
+func (l *Library) Add(ctx context.Context, night, run string, rows func(yield func(*data.LibraryRow) error) error, mergers func(yield func(from, into []byte) error) error) (added Night, replaced bool, err error) {
+	if _, err := checkNight(night); err != nil {
+		return added, false, err
 	}
 	if l.manifest.Settings == nil {
-		return added, errors.New("library: it has no settings yet")
+		return added, false, errors.New("library: it has no settings yet")
 	}
 	next := l.manifest.copy()
 	next.Sequence++
 	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: l.partRows}
 	defer func() { err = errors.Join(err, w.abort()) }()
 
-	added.Night = Night{Name: night, Run: run, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}}
+	added = Night{Name: night, Run: run, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}}
 	n := 0
 	var hashes []uint64
 	err = rows(func(row *data.LibraryRow) error {
@@ -50,7 +44,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 		if len(row.DocID) == 0 {
 			return fmt.Errorf("library: night %s: row %d has no id", night, n)
 		}
-		if l.hidden.Forever(row.DocID) {
+		if l.hidden.forever(row.DocID) {
 			return nil
 		}
 		hashes = append(hashes, xxh3.Hash(row.DocID))
@@ -60,13 +54,13 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 		return w.write(row)
 	})
 	if err != nil {
-		return added, err
+		return added, false, err
 	}
 	if twice := repeated(hashes); twice > 0 {
-		return added, fmt.Errorf("library: night %s: %d documents have an id that stands in it before", night, twice)
+		return added, false, fmt.Errorf("library: night %s: %d documents have an id that stands in it before", night, twice)
 	}
 	if err := w.close(); err != nil {
-		return added, err
+		return added, false, err
 	}
 	added.Extents = extentsOf(w.files)
 	next.Files = append(next.Files, w.files...)
@@ -74,7 +68,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	if mergers != nil {
 		f, err := l.writeMerges(night, next.Sequence, mergers)
 		if err != nil {
-			return added, err
+			return added, false, err
 		}
 		if f.Rows > 0 {
 			added.Merges = f.Name
@@ -85,15 +79,14 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 		added.Samples = l.sampled.Name
 		next.Files = append(next.Files, *l.sampled)
 	}
-	i, there := next.night(night)
-	if there {
-		added.Replaced = true
-		next.Nights[i] = added.Night
+	i, replaced := next.night(night)
+	if replaced {
+		next.Nights[i] = added
 	} else {
-		next.Nights = slices.Insert(next.Nights, i, added.Night)
+		next.Nights = slices.Insert(next.Nights, i, added)
 	}
 	next.boundSamples(l.sampleBytes)
-	return added, l.commit(next)
+	return added, replaced, l.commit(next)
 }
 
 // repeated counts the ids, by their hashes, that are there before.
@@ -298,11 +291,11 @@ func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	if l.hidden.latest <= f.Deleted {
 		return false, nil
 	}
-	all := l.only(f.Name)
-	all.hidden = &Hidden{}
-	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}}, func(_ int, b *Batch) error {
+	all := *l
+	all.hidden = &hiding{}
+	err := all.Stream(ctx, StreamOptions{Splits: []Split{f.all()}, Columns: []string{"doc_id"}}, func(_ int, b *Batch) error {
 		for i := range b.Rows {
-			if l.hidden.After(b.Rows[i].DocID, f.Deleted) {
+			if l.hidden.after(b.Rows[i].DocID, f.Deleted) {
 				return errHit
 			}
 		}
@@ -320,17 +313,6 @@ func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	return false, l.commit(next)
 }
 
-// only is the library as it would be with nothing but these files.
-func (l *Library) only(files ...string) *Library {
-	some := *l
-	some.manifest = l.manifest.copy()
-	for i := range some.manifest.Nights {
-		n := &some.manifest.Nights[i]
-		n.Extents = slices.DeleteFunc(n.Extents, func(e extent) bool { return !slices.Contains(files, e.File) })
-	}
-	return &some
-}
-
 // rewrite puts the rows that count of a night's files, which are successive, into
 // new ones.
 func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased int64, into int, err error) {
@@ -339,9 +321,9 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	}
 	next := l.manifest.copy()
 	next.Sequence++
-	names := make([]string, len(files))
+	splits := make([]Split, len(files))
 	for i, f := range files {
-		names[i] = f.Name
+		splits[i] = f.all()
 		erased += f.Rows
 		if err := l.sound(ctx, f); err != nil {
 			return 0, 0, err
@@ -349,7 +331,7 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	}
 	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: max(rows, l.partRows)}
 	defer func() { err = errors.Join(err, w.abort()) }()
-	err = l.only(names...).Rows(ctx, StreamOptions{}, func(row *data.LibraryRow) error {
+	err = l.Rows(ctx, StreamOptions{Splits: splits}, func(row *data.LibraryRow) error {
 		erased--
 		return w.write(row)
 	})
@@ -360,9 +342,9 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 		return 0, 0, err
 	}
 	next.Files = append(next.Files, w.files...)
-	n := &next.Nights[slices.IndexFunc(next.Nights, func(n Night) bool { return n.holds(names[0]) })]
-	at := slices.IndexFunc(n.Extents, func(e extent) bool { return e.File == names[0] })
-	n.Extents = slices.Replace(n.Extents, at, at+len(names), extentsOf(w.files)...)
+	n := &next.Nights[slices.IndexFunc(next.Nights, func(n Night) bool { return n.holds(files[0].Name) })]
+	at := slices.IndexFunc(n.Extents, func(e extent) bool { return e.File == files[0].Name })
+	n.Extents = slices.Replace(n.Extents, at, at+len(files), extentsOf(w.files)...)
 	n.Rows, n.Deleted = n.Rows-erased, n.Deleted-erased
 	return erased, len(w.files), l.commit(next)
 }

@@ -30,8 +30,8 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Hidden says which documents are deleted. It is safe for concurrent use.
-type Hidden struct {
+// hiding says which documents are deleted. It is safe for concurrent use.
+type hiding struct {
 	ids      map[[hashBytes]byte]tombstone
 	prefixes []hiddenPrefix
 	latest   int64 // sequence of the last deletion
@@ -46,10 +46,10 @@ type hiddenPrefix struct {
 	once bool
 }
 
-// ReadHidden reads the deletions that the manifest of the library at dir
+// readHidden reads the deletions that the manifest of the library at dir
 // names.
-func ReadHidden(dir string, m *Manifest) (*Hidden, error) {
-	h := &Hidden{ids: map[[hashBytes]byte]tombstone{}}
+func readHidden(dir string, m *Manifest) (*hiding, error) {
+	h := &hiding{ids: map[[hashBytes]byte]tombstone{}}
 	for _, d := range m.Deletions {
 		h.latest = max(h.latest, d.Sequence)
 		for _, p := range d.Prefixes {
@@ -81,9 +81,9 @@ func ReadHidden(dir string, m *Manifest) (*Hidden, error) {
 	return h, nil
 }
 
-// After reports whether a document with that id, in a file that knows the
+// after reports whether a document with that id, in a file that knows the
 // deletions up to sequence, is deleted.
-func (h *Hidden) After(id []byte, sequence int64) bool {
+func (h *hiding) after(id []byte, sequence int64) bool {
 	if h.latest <= sequence {
 		return false
 	}
@@ -95,9 +95,9 @@ func (h *Hidden) After(id []byte, sequence int64) bool {
 	return len(h.ids) > 0 && h.ids[hashID(id)].last > sequence
 }
 
-// Forever reports whether a document with that id must not come into the
+// forever reports whether a document with that id must not come into the
 // library again.
-func (h *Hidden) Forever(id []byte) bool {
+func (h *hiding) forever(id []byte) bool {
 	for _, p := range h.prefixes {
 		if !p.once && bytes.HasPrefix(id, p.text) {
 			return true
@@ -153,7 +153,7 @@ func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error
 		}
 	}
 	next.Deletions = append(next.Deletions, entry)
-	hidden, err := ReadHidden(l.dir, next)
+	hidden, err := readHidden(l.dir, next)
 	if err != nil {
 		return done, err
 	}
@@ -163,7 +163,7 @@ func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error
 		}
 		key := hashID(id)
 		if found, asked := known[key]; asked && !found {
-			known[key] = !l.hidden.After(id, deleted)
+			known[key] = !l.hidden.after(id, deleted)
 		}
 	})
 	if err != nil {
@@ -185,15 +185,15 @@ func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error
 
 // countHidden counts, by night, the rows that are hidden. each is told of every
 // row, with the sequence up to which its file knows deletions.
-func (l *Library) countHidden(ctx context.Context, hidden *Hidden, each func(id []byte, deleted int64)) (map[string]int64, error) {
+func (l *Library) countHidden(ctx context.Context, hidden *hiding, each func(id []byte, deleted int64)) (map[string]int64, error) {
 	all := *l
-	all.hidden = &Hidden{} // sees every row
+	all.hidden = &hiding{} // sees every row
 	counts := map[string]int64{}
 	err := all.Stream(ctx, StreamOptions{Columns: []string{"doc_id"}, Workers: 1}, func(_ int, b *Batch) error {
 		for i := range b.Rows {
 			id := b.Rows[i].DocID
 			each(id, b.deleted)
-			if hidden.After(id, b.deleted) {
+			if hidden.after(id, b.deleted) {
 				counts[b.Night]++
 			}
 		}
@@ -205,7 +205,7 @@ func (l *Library) countHidden(ctx context.Context, hidden *Hidden, each func(id 
 // Expire removes the nights dated before the day, and returns them.
 func (l *Library) Expire(before time.Time) ([]Night, error) {
 	return l.remove(func(n Night) bool {
-		date, err := CheckNight(n.Name)
+		date, err := checkNight(n.Name)
 		return err == nil && date.Before(before)
 	})
 }
@@ -242,5 +242,15 @@ func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
 	return gone, l.commit(next)
 }
 
-// Nothing reports whether no document is deleted for good.
-func (h *Hidden) Nothing() bool { return len(h.ids) == 0 && len(h.prefixes) == 0 }
+// Hides reports whether a document with that id, in a file that knows the
+// deletions up to sequence, is deleted. It is safe for concurrent use.
+func (l *Library) Hides(id []byte, sequence int64) bool { return l.hidden.after(id, sequence) }
+
+// Forever reports of an id whether its document must not come into the library
+// again; nil: there is none that must not. It is safe for concurrent use.
+func (l *Library) Forever() func(id []byte) bool {
+	if len(l.hidden.ids) == 0 && len(l.hidden.prefixes) == 0 {
+		return nil
+	}
+	return l.hidden.forever
+}

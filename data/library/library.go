@@ -26,7 +26,7 @@ import (
 type Library struct {
 	dir      string
 	manifest *Manifest
-	hidden   *Hidden
+	hidden   *hiding
 	lock     *flock.Flock
 	writable bool
 
@@ -89,8 +89,12 @@ func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 }
 
 // Check returns, without waiting for anybody, why Lock would refuse the folder
-// at dir, or why no change could be written there; nil if it seems fine.
-func Check(dir string) error {
+// at dir, or why no night of that name could be written there; nil if it seems
+// fine.
+func Check(dir, night string) error {
+	if _, err := checkNight(night); err != nil {
+		return err
+	}
 	if err := refuse(dir); err != nil {
 		return err
 	}
@@ -183,7 +187,7 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	if err != nil {
 		return nil, err
 	}
-	if l.hidden, err = ReadHidden(dir, l.manifest); err != nil {
+	if l.hidden, err = readHidden(dir, l.manifest); err != nil {
 		return nil, err
 	}
 	if writable {
@@ -192,20 +196,20 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	return l, nil
 }
 
-// Attach opens the library at dir for reading on behalf of a process that holds
-// it, without a lock, as that process's manifest of that sequence describes it:
-// errChanged when it is another one. Should the library change all the same, a
+// Attach opens the library at dir for reading without a lock, as its manifest
+// of that sequence describes it, whose process holds it: errChanged when it is
+// another one; less than 0: as it is, whoever may change it. Should the library change all the same, a
 // file that is not there any more is an error.
 func Attach(dir string, sequence int64) (*Library, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	if m.Sequence != sequence {
+	if sequence >= 0 && m.Sequence != sequence {
 		return nil, fmt.Errorf("%w: %s has change %d, the run reads change %d: run the same command again", errChanged, dir, m.Sequence, sequence)
 	}
 	l := &Library{dir: dir, manifest: m}
-	l.hidden, err = ReadHidden(dir, m)
+	l.hidden, err = readHidden(dir, m)
 	return l, err
 }
 
@@ -229,12 +233,6 @@ func (l *Library) Close() error {
 
 // Manifest is what the library holds; it is not to be changed.
 func (l *Library) Manifest() *Manifest { return l.manifest }
-
-// Dir is the library's folder.
-func (l *Library) Dir() string { return l.dir }
-
-// Hidden says which documents are deleted.
-func (l *Library) Hidden() *Hidden { return l.hidden }
 
 // Path is where a file of the manifest stands.
 func (l *Library) Path(name string) string { return filepath.Join(l.dir, filepath.FromSlash(name)) }
@@ -267,7 +265,7 @@ func (l *Library) commit(next *Manifest) error {
 	if err := next.check(); err != nil {
 		return fmt.Errorf("library: a manifest that contradicts itself was not written: %w", err)
 	}
-	hidden, err := ReadHidden(l.dir, next)
+	hidden, err := readHidden(l.dir, next)
 	if err != nil {
 		return err
 	}

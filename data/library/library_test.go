@@ -48,7 +48,7 @@ func rowOf(night string, id int) data.LibraryRow {
 }
 
 // add adds a night of documents, each of which is sampled.
-func add(ctx context.Context, l *library.Library, night string, ids []int, merges ...string) (library.Added, error) {
+func add(ctx context.Context, l *library.Library, night string, ids []int, merges ...string) (library.Night, error) {
 	rows := make([]data.LibraryRow, len(ids))
 	for i, id := range ids {
 		rows[i] = rowOf(night, id)
@@ -63,9 +63,9 @@ func add(ctx context.Context, l *library.Library, night string, ids []int, merge
 		return nil
 	})
 	if err != nil {
-		return library.Added{}, err
+		return library.Night{}, err
 	}
-	return l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
+	added, _, err := l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
 		for _, r := range rows {
 			if err := yield(&r); err != nil {
 				return err
@@ -81,6 +81,7 @@ func add(ctx context.Context, l *library.Library, night string, ids []int, merge
 		}
 		return nil
 	})
+	return added, err
 }
 
 // contents reads every document as "night id …" in order, streamed by several
@@ -669,7 +670,7 @@ func TestSamplesAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			row := rowOf(night, n)
-			if _, err := l.Add(t.Context(), night, "", func(yield func(*data.LibraryRow) error) error { return yield(&row) }, nil); err != nil {
+			if _, _, err := l.Add(t.Context(), night, "", func(yield func(*data.LibraryRow) error) error { return yield(&row) }, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := l.Close(); err != nil {
@@ -963,7 +964,7 @@ func TestLostManifest(t *testing.T) {
 	for name, open := range map[string]func() error{
 		"lock":  func() error { _, err := library.Lock(context.Background(), dir, library.Options{}); return err },
 		"open":  func() error { _, err := library.Open(context.Background(), dir, library.Options{}); return err },
-		"check": func() error { return library.Check(dir) },
+		"check": func() error { return library.Check(dir, "2026-11-20") },
 	} {
 		if err := open(); !errors.Is(err, library.ErrDamaged) || !strings.Contains(err.Error(), library.ManifestFile+" is missing") {
 			t.Errorf("%s: %v", name, err)
@@ -994,7 +995,7 @@ func TestFolders(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, ".lock")); err != nil {
 		t.Fatal(err)
 	}
-	if err := library.Check(dir); err != nil {
+	if err := library.Check(dir, "2026-11-20"); err != nil {
 		t.Error(err)
 	}
 	l = lock(t, dir, library.Options{})
@@ -1016,13 +1017,13 @@ func TestFolders(t *testing.T) {
 		t.Errorf("others cannot lock it for reading: %v, %v", info, err)
 	}
 	fresh := filepath.Join(t.TempDir(), "a", "b")
-	if err := library.Check(fresh); err != nil {
+	if err := library.Check(fresh, "2026-11-20"); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Dir(fresh)); err == nil {
 		t.Errorf("%s was made", filepath.Dir(fresh))
 	}
-	if err := library.Check(filepath.Join(dir, library.ManifestFile, "below")); err == nil {
+	if err := library.Check(filepath.Join(dir, library.ManifestFile, "below"), "2026-11-20"); err == nil {
 		t.Error("a folder in a file can be written")
 	}
 	other := t.TempDir()
@@ -1031,7 +1032,7 @@ func TestFolders(t *testing.T) {
 	}
 	for name, open := range map[string]func() error{
 		"lock":  func() error { _, err := library.Lock(context.Background(), other, library.Options{}); return err },
-		"check": func() error { return library.Check(other) },
+		"check": func() error { return library.Check(other, "2026-11-20") },
 	} {
 		if err := open(); err == nil || !strings.Contains(err.Error(), "no library: name a new folder") {
 			t.Errorf("%s: %v", name, err)
@@ -1043,7 +1044,7 @@ func TestAddRefuses(t *testing.T) {
 	l := lock(t, t.TempDir(), library.Options{})
 	defer l.Close()
 	for night, ids := range map[string][]string{"2026-11-02": {"a", "b", "a"}, "2026-11-03": {""}, "tonight": {"a"}, "2026-11-31": {"a"}, "../2026-11-01": {"a"}} {
-		_, err := l.Add(context.Background(), night, "", func(yield func(*data.LibraryRow) error) error {
+		_, _, err := l.Add(context.Background(), night, "", func(yield func(*data.LibraryRow) error) error {
 			for _, id := range ids {
 				if err := yield(&data.LibraryRow{DocID: []byte(id), FirstSeen: night}); err != nil {
 					return err

@@ -214,7 +214,7 @@ func (m *Manifest) check() error {
 		return errors.New("files are not in order")
 	}
 	for i, n := range m.Nights {
-		if _, err := CheckNight(n.Name); err != nil {
+		if _, err := checkNight(n.Name); err != nil {
 			return err
 		}
 		if i > 0 && m.Nights[i-1].Name >= n.Name {
@@ -336,10 +336,10 @@ func (m *Manifest) write(fsys data.FS, dir string) error {
 
 var nightName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}([._-][0-9A-Za-z]+)*$`)
 
-// CheckNight returns the date of the night of that name: YYYY-MM-DD, and, if
+// checkNight returns the date of the night of that name: YYYY-MM-DD, and, if
 // a date has several nights, more behind it, like 2026-11-20.2. Nights follow
 // each other in the order of their names.
-func CheckNight(name string) (time.Time, error) {
+func checkNight(name string) (time.Time, error) {
 	if nightName.MatchString(name) && len(name) <= 64 {
 		if date, err := time.Parse(time.DateOnly, name[:10]); err == nil {
 			return date, nil

@@ -62,7 +62,7 @@ func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryR
 		if digest(blob) != t.SHA256 {
 			return errOtherBytes
 		}
-		if err := os.MkdirAll(filepath.Dir(l.Path(name)), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(l.Path(name)), 0o777); err != nil {
 			return fmt.Errorf("library: %w", err)
 		}
 		return data.WriteFileAtomicIn(l.fs, l.Path(name), blob)
@@ -127,7 +127,7 @@ func (l *Library) documentsAgain(want File, copied string, of func(n Night, yiel
 	}
 	at := int64(0)
 	err = of(n, func(row *data.LibraryRow) error {
-		if erased.After(row.DocID, 0) {
+		if erased.after(row.DocID, 0) {
 			return nil
 		}
 		if at++; at <= before || at > before+want.Rows {
@@ -152,10 +152,10 @@ func (l *Library) documentsAgain(want File, copied string, of func(n Night, yiel
 }
 
 // hiddenIf are the documents that some of the deletions hide.
-func (l *Library) hiddenIf(of func(deletion) bool) (*Hidden, error) {
+func (l *Library) hiddenIf(of func(deletion) bool) (*hiding, error) {
 	m := l.manifest.copy()
 	m.Deletions = slices.DeleteFunc(m.Deletions, func(d deletion) bool { return !of(d) })
-	return ReadHidden(l.dir, m)
+	return readHidden(l.dir, m)
 }
 
 // SeenBefore calls seen with the documents of earlier nights, and the night in
@@ -173,7 +173,7 @@ func (l *Library) SeenBefore(ctx context.Context, n Night, lost func(file string
 		case o.Name >= n.Name || o.Added.After(n.Added):
 		case slices.ContainsFunc(o.Extents, func(e extent) bool { return lost(e.File) }):
 			err := instead(o, func(id []byte, first string) {
-				if !was.hidden.After(id, 0) {
+				if !was.hidden.after(id, 0) {
 					seen(id, first)
 				}
 			})

@@ -16,7 +16,7 @@ func (l *Library) KeepSamples(night string, rows func(yield func(*data.SampleRow
 	f, err := l.writeSamples(night, l.manifest.Sequence+1, func(yield func(*data.SampleRow) error) error {
 		room := l.sampleBytes / 2 // so that a night leaves some for those before it
 		return rows(func(row *data.SampleRow) error {
-			if room -= int64(len(row.DocID) + len(row.Page)); room < 0 || l.hidden.Forever(row.DocID) {
+			if room -= int64(len(row.DocID) + len(row.Page)); room < 0 || l.hidden.forever(row.DocID) {
 				return nil
 			}
 			return yield(row)
@@ -53,7 +53,7 @@ func (l *Library) readSamples(ctx context.Context, name string, yield func(*data
 	f, _ := l.manifest.File(name)
 	rows := int64(0)
 	err := parquet.ReadTable(ctx, l.Path(name), &data.Samples, func(row *data.SampleRow) error {
-		if rows++; l.hidden.After(row.DocID, f.Deleted) {
+		if rows++; l.hidden.after(row.DocID, f.Deleted) {
 			return nil
 		}
 		return yield(row)

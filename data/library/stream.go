@@ -31,6 +31,9 @@ type Split struct {
 	Start, Rows int64
 }
 
+// all is the split of the whole file.
+func (f File) all() Split { return Split{f.Name, 0, f.Rows} }
+
 // Splits cuts what Stream would read with these options into splits of whole
 // row groups, each of one file and of about so many rows at least, unless its
 // file has less.
@@ -181,7 +184,7 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 		}
 		kept := 0
 		for i := range n {
-			if filter && l.hidden.After(rows[i].DocID, g.file.Deleted) {
+			if filter && l.hidden.after(rows[i].DocID, g.file.Deleted) {
 				continue
 			}
 			if kept != i {
@@ -213,12 +216,6 @@ func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.Li
 		}
 		return nil
 	})
-}
-
-// FileRows calls visit with the documents of one file of the library that
-// count, in their order, with their numbers within the file.
-func (l *Library) FileRows(ctx context.Context, file string, visit func(*Batch) error) error {
-	return l.only(file).Stream(ctx, StreamOptions{Workers: 1}, func(_ int, b *Batch) error { return visit(b) })
 }
 
 // Current gives the clusters of these ids today: merges of the nights of

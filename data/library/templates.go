@@ -8,19 +8,19 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// ReadTemplates returns what the texts of a library's documents are judged
+// Templates returns what the texts of the library's documents are judged
 // without, as KeepTemplates was given it; nil if there is nothing.
-func ReadTemplates(dir string, m *Manifest) ([]byte, error) {
-	t := m.Templates
+func (l *Library) Templates() ([]byte, error) {
+	t := l.manifest.Templates
 	if t == nil {
 		return nil, nil
 	}
-	blob, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(t.Name)))
+	blob, err := os.ReadFile(l.Path(t.Name))
 	if err != nil {
 		return nil, fmt.Errorf("library: %w", err)
 	}
 	if digest(blob) != t.SHA256 {
-		return nil, fmt.Errorf("%w: %s has other bytes than %s says: put a backup of it in its place", errDamaged, filepath.Join(dir, t.Name), ManifestFile)
+		return nil, fmt.Errorf("%w: %s has other bytes than %s says: put a backup of it in its place", errDamaged, l.Path(t.Name), ManifestFile)
 	}
 	return blob, nil
 }
@@ -34,7 +34,7 @@ func (l *Library) KeepTemplates(blob []byte) error {
 	next := l.manifest.copy()
 	next.Templates = &File{Name: fmt.Sprintf("%s/%08d", templates, next.Sequence+1), Bytes: int64(len(blob)), SHA256: digest(blob)}
 	path := l.Path(next.Templates.Name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("library: %w", err)
 	}
 	if err := data.WriteFileAtomicIn(l.fs, path, blob); err != nil {

@@ -63,12 +63,12 @@ func (l *Library) verifyNight(ctx context.Context, n Night) error {
 	deleted := int64(0)
 	hashes := make([]uint64, 0, n.Rows)
 	all := *l
-	all.hidden, all.reading = &Hidden{}, nil
+	all.hidden, all.reading = &hiding{}, nil
 	err := all.Stream(ctx, StreamOptions{Nights: []string{n.Name}, Columns: []string{"doc_id", "first_seen", "night"}, Workers: 1}, func(_ int, b *Batch) error {
 		for i := range b.Rows {
 			row := &b.Rows[i]
 			hashes = append(hashes, xxh3.Hash(row.DocID))
-			if l.hidden.After(row.DocID, b.deleted) {
+			if l.hidden.after(row.DocID, b.deleted) {
 				deleted++
 			}
 			if row.FirstSeen > n.Name || row.FirstSeen == "" {

@@ -124,7 +124,7 @@ func (s *hbaseServer) ask(t *testing.T, method, path, body string) string {
 
 func (s *hbaseServer) open(t *testing.T, schema lookup.Schema, table string) lookup.Store {
 	t.Helper()
-	store, err := hbase.Open(context.Background(), schema, hbase.Options{Address: s.address, Table: table})
+	store, err := hbase.Open(context.Background(), schema, s.address, table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestHBaseForeignTable(t *testing.T) {
 	server := withHBase(t)
 	table := server.newTable(t)
 	server.ask(t, http.MethodPut, "/"+table+"/schema", `{"name":"`+table+`","ColumnSchema":[{"name":"cf"}]}`)
-	if _, err := hbase.Open(context.Background(), testSchema(64), hbase.Options{Address: server.address, Table: table}); err == nil || !strings.Contains(err.Error(), "name another table") {
+	if _, err := hbase.Open(context.Background(), testSchema(64), server.address, table); err == nil || !strings.Contains(err.Error(), "name another table") {
 		t.Error(err)
 	}
 }

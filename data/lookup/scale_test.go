@@ -46,7 +46,7 @@ func TestLookupScale(t *testing.T) {
 		return
 	}
 	if address := os.Getenv("NEARDUP_LOOKUP_HBASE"); address != "" {
-		s, err := hbase.Open(context.Background(), schema, hbase.Options{Address: address, Table: "neardup-scale"})
+		s, err := hbase.Open(context.Background(), schema, address, "neardup-scale")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,12 +20,6 @@ import (
 	"github.com/neardup/neardup/data/lookup/internal/stored"
 )
 
-// Options of Open.
-type Options struct {
-	Address string // HOST:PORT of the REST gateway
-	Table   string // made if it is not there, but not divided into regions
-}
-
 const (
 	page     = 10_000 // rows of a scan that are asked for at once
 	gathered = 100    // documents that are asked for at once: their keys are in a URL
@@ -37,14 +31,15 @@ const (
 
 type server struct{ *gateway }
 
-// Open connects to the table. What stands there in another schema is removed,
-// and so is what a killed process left.
-func Open(ctx context.Context, schema lookup.Schema, o Options) (lookup.Store, error) {
+// Open connects to the table, by the REST gateway at HOST:PORT; it is made if it
+// is not there, but not divided into regions. What stands there in another schema
+// is removed, and so is what a killed process left.
+func Open(ctx context.Context, schema lookup.Schema, address, table string) (lookup.Store, error) {
 	if err := schema.Check(); err != nil {
 		return nil, err
 	}
-	s := server{newGateway(o.Address, o.Table)}
-	where := fmt.Sprintf("hbase at %s, table %s", o.Address, o.Table)
+	s := server{newGateway(address, table)}
+	where := fmt.Sprintf("hbase at %s, table %s", address, table)
 	there, err := s.exists(ctx)
 	if err == nil && !there {
 		err = s.create(ctx)

@@ -78,7 +78,7 @@ func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 	if err := schema.Check(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	s := &store{dir: dir, schema: schema, fs: o.FS, probeCost: o.ProbeCost}
@@ -191,7 +191,7 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+	if err := os.MkdirAll(s.dir, 0o777); err != nil {
 		return fmt.Errorf("lookup: %w", err)
 	}
 	f, err := data.CreateAtomicIn(s.fs, path)

@@ -171,7 +171,7 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 		}, nil
 	case kind == "hbase" && table != "" && !strings.Contains(table, "/"):
 		return func(_ string, schema stores.Schema) (stores.Store, error) {
-			return hbase.Open(ctx, schema, hbase.Options{Address: u.Host, Table: table})
+			return hbase.Open(ctx, schema, u.Host, table)
 		}, nil
 	}
 	return nil, errIndex

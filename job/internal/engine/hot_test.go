@@ -58,7 +58,7 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 	var views []data.View
 	for night := range nights {
 		name := fmt.Sprintf("2026-11-%02d", night+1)
-		_, err := l.Add(ctx, name, "", func(yield func(*data.LibraryRow) error) error {
+		_, _, err := l.Add(ctx, name, "", func(yield func(*data.LibraryRow) error) error {
 			for page := range pages {
 				if len(views) == 0 || r.IntN(10) >= again {
 					views = append(views, crowdView(r))

@@ -193,8 +193,8 @@ func TemplatesPath(dir string) string { return filepath.Join(dir, rundir.State, 
 
 // LibraryTemplates returns the templates that a library's texts are judged
 // without; nil if it has none.
-func LibraryTemplates(dir string, m *library.Manifest) (*template.Model, error) {
-	blob, err := library.ReadTemplates(dir, m)
+func LibraryTemplates(l *library.Library) (*template.Model, error) {
+	blob, err := l.Templates()
 	if blob == nil || err != nil {
 		return nil, err
 	}

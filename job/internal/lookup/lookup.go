@@ -73,12 +73,11 @@ type Index struct {
 	current atomic.Pointer[current]
 }
 
-// current is the library's manifest as it is now, which says what of the
+// current is the library as it is now, whose manifest says what of the
 // store's parts still counts.
 type current struct {
-	info     os.FileInfo // of the manifest's file
-	manifest *library.Manifest
-	hidden   *library.Hidden
+	info os.FileInfo // of the manifest's file
+	*library.Library
 }
 
 // ErrDistance is returned for a distance that no look-up can have.
@@ -217,14 +216,15 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	m := now.manifest
+	m := now.Manifest()
 	if x.Manifest() == m && !x.lacks(have) {
 		return false, nil
 	}
 	if slices.ContainsFunc(m.Files, func(f library.File) bool { return m.IsDocuments(f.Name) && !slices.Contains(have, partOf(f)) }) {
-		if m, err = x.index(ctx, have); err != nil {
+		if now, err = x.index(ctx, have); err != nil {
 			return false, err
 		}
+		m = now.Manifest()
 	}
 	files := map[string]string{}
 	for _, f := range m.Files {
@@ -232,7 +232,7 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 			files[partOf(f)] = f.Name
 		}
 	}
-	learned, err := engine.LibraryTemplates(x.dir, m)
+	learned, err := engine.LibraryTemplates(now.Library)
 	if err != nil {
 		return false, err
 	}
@@ -267,8 +267,8 @@ func (x *Index) lacks(have []string) bool {
 }
 
 // index puts what the store does not have of the library, which nobody may
-// change meanwhile, and returns its manifest.
-func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, err error) {
+// change meanwhile, and returns it.
+func (x *Index) index(ctx context.Context, have []string) (now *current, err error) {
 	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Reading: x.reading, Waiting: func() {
 		x.log.Warn("another neardup has the library: waiting for it", "library", x.dir)
 	}})
@@ -276,30 +276,30 @@ func (x *Index) index(ctx context.Context, have []string) (m *library.Manifest, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	now, err := x.look() // nobody changes it now
+	now, err = x.look() // nobody changes it now
 	if err != nil {
 		return nil, err
 	}
-	m = now.manifest
+	m := now.Manifest()
 	for _, f := range m.Files { // in order of name
 		part := partOf(f)
 		if !m.IsDocuments(f.Name) || slices.Contains(have, part) {
 			continue
 		}
 		began := time.Now()
-		if err := x.store.Put(ctx, part, x.entries(ctx, l, f.Name)); err != nil {
+		if err := x.store.Put(ctx, part, x.entries(ctx, l, f)); err != nil {
 			return nil, err
 		}
 		x.log.Info("a file of the library can be looked up", "file", f.Name, "rows", f.Rows, "seconds", time.Since(began).Seconds())
 	}
-	return m, nil
+	return now, nil
 }
 
 // looks is how often the manifest is read again when the files that it names
 // are gone: another process has changed the library in between.
 const looks = 5
 
-// look returns the library's manifest as it is now; it reads it only when its
+// look returns the library as it is now; it reads its manifest only when its
 // file is another than the last time. With an error comes what was there the
 // last time, if anything was.
 func (x *Index) look() (*current, error) {
@@ -319,10 +319,7 @@ func (x *Index) look() (*current, error) {
 			return have, nil
 		}
 		now := &current{info: info}
-		if now.manifest, err = library.ReadManifest(x.dir); err != nil {
-			break
-		}
-		if now.hidden, err = library.ReadHidden(x.dir, now.manifest); err == nil && info != nil {
+		if now.Library, err = library.Attach(x.dir, -1); err == nil && info != nil {
 			x.current.Store(now)
 			return now, nil
 		}
@@ -339,12 +336,12 @@ func sameFile(a, b os.FileInfo) bool {
 
 // entries yields the documents of a file of the library, those that are
 // deleted left out.
-func (x *Index) entries(ctx context.Context, l *library.Library, file string) func(yield func(*lookup.Entry) error) error {
+func (x *Index) entries(ctx context.Context, l *library.Library, file library.File) func(yield func(*lookup.Entry) error) error {
 	return func(yield func(*lookup.Entry) error) error {
 		k := x.newKeys()
 		var e lookup.Entry
 		var v data.View
-		return l.FileRows(ctx, file, func(b *library.Batch) error {
+		return l.Stream(ctx, library.StreamOptions{Splits: []library.Split{{File: file.Name, Rows: file.Rows}}, Workers: 1}, func(_ int, b *library.Batch) error {
 			for i := range b.Rows {
 				row := &b.Rows[i]
 				viewOf(row, &v)
@@ -451,7 +448,7 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 		return nil, err
 	}
 	print := simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(m.Bits)
-	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.manifest.Nights), Documents: now.manifest.Rows()}
+	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.Manifest().Nights), Documents: now.Manifest().Rows()}
 	verifier := mapper.NewVerifier(engine.Rule(match))
 	byID := map[string]int{}
 	for i := range hits {
@@ -502,17 +499,17 @@ func (x *Index) near(ctx context.Context, q *lookup.Query) (m *library.Manifest,
 // replaced since.
 func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit) bool {
 	f, _ := m.File(file)
-	if c.hidden.After(h.ID, f.Deleted) {
+	if c.Hides(h.ID, f.Deleted) {
 		return false
 	}
-	if c.manifest == m {
+	if c.Manifest() == m {
 		return true
 	}
-	if is, ok := c.manifest.File(file); ok && is.SHA256 != f.SHA256 { // put back from a backup, and added again
+	if is, ok := c.Manifest().File(file); ok && is.SHA256 != f.SHA256 { // put back from a backup, and added again
 		return false
 	}
 	was, _ := m.Night(night)
-	is, ok := c.manifest.Night(night)
+	is, ok := c.Manifest().Night(night)
 	return ok && is.Run == was.Run && is.Added.Equal(was.Added)
 }
 

@@ -217,7 +217,10 @@ func serve(t *testing.T, x *lookup.Index, o lookup.ServerOptions) (url string) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- lookup.NewServer(x, o).Serve(ctx, l) }()
+	s := lookup.NewServer(x, o)
+	go func() {
+		done <- lookup.Serve(ctx, l, o, func(context.Context) (*lookup.Server, error) { return s, nil })
+	}()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -225,7 +228,11 @@ func serve(t *testing.T, x *lookup.Index, o lookup.ServerOptions) (url string) {
 		}
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return "http://" + l.Addr().String()
+	url = "http://" + l.Addr().String()
+	for _, health := get(t, url+"/healthz"); strings.Contains(health, "starting"); _, health = get(t, url+"/healthz") {
+		time.Sleep(time.Millisecond)
+	}
+	return url
 }
 
 // While its index is made the service listens, and says so; without one it ends.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/data"
@@ -102,13 +103,11 @@ func (s *Server) answerForm(w http.ResponseWriter, r *http.Request, a *asked) (*
 	case len(text) == 0:
 		return nil, fail(http.StatusUnprocessableEntity, "paste a text, or write the id of a document")
 	}
-	again := r.Clone(r.Context())
-	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	again.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	kind := "text/plain; charset=utf-8"
 	if media, _, err := mime.ParseMediaType(http.DetectContentType(text)); err == nil && media == "text/html" {
-		again.Header.Set("Content-Type", "text/html; charset=utf-8")
+		kind = "text/html; charset=utf-8"
 	}
-	return s.answer(w, again)
+	return s.answerPage(r.Context(), in.read, text, kind)
 }
 
 // isURL reports whether a text is the URL of a page and nothing else.
@@ -152,15 +151,10 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 	if now == nil {
 		return nil, err
 	}
-	m := now.manifest
-	l, err := library.Attach(x.dir, m.Sequence)
-	if err != nil {
-		return nil, fail(http.StatusServiceUnavailable, "the library is changed right now: ask again")
-	}
-	for i := len(m.Nights) - 1; i >= 0; i-- {
+	for _, n := range slices.Backward(now.Manifest().Nights) {
 		var v data.View
 		var lane string
-		err := l.Stream(ctx, library.StreamOptions{Nights: []string{m.Nights[i].Name}, Columns: idColumns, Workers: 1}, func(_ int, b *library.Batch) error {
+		err := now.Stream(ctx, library.StreamOptions{Nights: []string{n.Name}, Columns: idColumns, Workers: 1}, func(_ int, b *library.Batch) error {
 			for i := range b.Rows {
 				if row := &b.Rows[i]; bytes.Equal(row.DocID, id) {
 					lane = row.Lane
@@ -175,10 +169,19 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 		case errors.Is(err, errFound):
 			return x.find(ctx, &v, lane)
 		case err != nil:
-			return nil, err
+			return nil, x.unread(now, err)
 		}
 	}
 	return nil, errUnknown
+}
+
+// unread is the failure of reading the library as it was, which nothing keeps
+// from being changed meanwhile: then that is to be done again.
+func (x *Index) unread(was *current, err error) error {
+	if now, _ := x.look(); now != was {
+		return fail(http.StatusServiceUnavailable, "the library is changed right now: ask again")
+	}
+	return fail(http.StatusInternalServerError, "the library cannot be read: %w", err)
 }
 
 // idColumns are those that a document is found by, and judged.

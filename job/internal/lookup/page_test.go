@@ -3,14 +3,19 @@ package lookup_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/lookup"
 )
@@ -110,6 +115,97 @@ func TestPage(t *testing.T) {
 	} {
 		if code, body, _ := ask(request(c.method, c.path, c.kind, strings.NewReader(c.body))); code != c.code || !strings.Contains(body, c.says) {
 			t.Errorf("%s %s: %d, %s", c.method, c.path, code, body)
+		}
+	}
+}
+
+// A document is looked up by its id in a library that is read without a lock:
+// what is wrong with it is told and logged, and only what a change may be to
+// blame for is to be asked again.
+func TestUnreadLibrary(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": words(1, 300)})
+	var log bytes.Buffer
+	x := open(t, dir, lookup.Options{Distance: -1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	h := lookup.NewServer(x, lookup.ServerOptions{}).Handler()
+	ask := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/lookup?id=a", nil))
+		return w
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "lib", "documents", "*", "*.parquet"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	path := files[0]
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "library is damaged") || !strings.Contains(log.String(), "library is damaged") {
+		t.Errorf("%d %s, log %s", w.Code, w.Body, &log)
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	// A manifest that is damaged changes no answer: the health of the service
+	// says that it cannot be followed.
+	manifest := filepath.Join(dir, "lib", library.ManifestFile)
+	sound, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if _, err := x.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "library is damaged") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(manifest, sound, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func()
+		err    error
+		code   int
+	}{
+		"nothing": {func() {}, io.ErrUnexpectedEOF, http.StatusInternalServerError},
+		"another night": {func() {
+			addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"b": words(2, 300)})
+		}, os.ErrNotExist, http.StatusServiceUnavailable},
+	} {
+		if code := x.UnreadAfter(c.change, c.err); code != c.code {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+}
+
+// The text of a form counts once among the bytes that requests may hold.
+func TestFormIsCountedOnce(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"a": words(1, 300)})
+	const memory = 48 << 10
+	h := lookup.NewServer(open(t, dir, lookup.Options{Distance: -1}), lookup.ServerOptions{Memory: memory}).Handler()
+	for size, code := range map[int]int{memory * 2 / 3: http.StatusOK, 2 * memory: http.StatusServiceUnavailable} {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		if err := errors.Join(form.WriteField("text", strings.Repeat("words ", size/6)), form.Close()); err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodPost, "/", &body)
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != code {
+			t.Errorf("%d bytes: %d", size, w.Code)
 		}
 	}
 }

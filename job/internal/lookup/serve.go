@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -123,17 +122,9 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 	return c.Listen(ctx, "tcp", address)
 }
 
-// Serve answers on l until ctx ends, then lets what is under way end. It
+// Serve answers on l with a server that open makes, until ctx ends, then lets
+// what is under way end. Until there is one, every answer is 503 and says so. It
 // follows the library.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	return serve(ctx, l, s.o, s.Handler(), func(ctx context.Context) error {
-		s.follow(ctx)
-		return nil
-	})
-}
-
-// Serve is as Server.Serve, of a server that open makes. Until it has, every
-// answer is 503 and says so.
 func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(context.Context) (*Server, error)) error {
 	var ready atomic.Pointer[http.Handler]
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -285,7 +276,9 @@ func (s *Server) measured(ask func() (*Answer, error)) (answer *Answer, code int
 	var f failure
 	switch {
 	case errors.As(err, &f):
-		code = f.code
+		if code = f.code; code == http.StatusInternalServerError {
+			s.index.log.Error("look-up failed", "error", err)
+		}
 	case err != nil:
 		code = http.StatusInternalServerError
 		s.index.log.Error("look-up failed", "error", err)
@@ -316,7 +309,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	_, _ = w.Write(append(text, '\n')) // who asked may have gone
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer, err error) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) (*Answer, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, fail(http.StatusUnsupportedMediaType, "content encoding %q: send the page as it is", e)
 	}
@@ -326,14 +319,17 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer *Answer,
 	// The body is read before a worker is taken: a slow sender blocks none.
 	in := s.counted(w, r)
 	defer in.release()
-	pieces, err := readPieces(in)
+	body, err := io.ReadAll(in)
 	if err != nil {
 		return nil, in.refuse("page", err)
 	}
-	err = s.work(r.Context(), in.read, func(ctx context.Context) error {
-		body := bytes.Join(pieces, nil)
-		pieces = nil // twice is enough
-		doc, err := s.index.Page(body, r.Header.Get("Content-Type"))
+	return s.answerPage(r.Context(), in.read, body, r.Header.Get("Content-Type"))
+}
+
+// answerPage looks up a page of that content type, of a request of so many bytes.
+func (s *Server) answerPage(ctx context.Context, size int64, body []byte, contentType string) (answer *Answer, err error) {
+	err = s.work(ctx, size, func(ctx context.Context) error {
+		doc, err := s.index.Page(body, contentType)
 		if err == nil {
 			answer, err = s.index.Find(ctx, doc)
 		}
@@ -419,24 +415,6 @@ func (c *counted) refuse(what string, err error) error {
 		return failure{http.StatusServiceUnavailable, err}
 	}
 	return fail(http.StatusBadRequest, "the %s did not arrive: %w", what, err)
-}
-
-// readPieces reads all of in, and holds little more than its bytes.
-func readPieces(in io.Reader) (pieces [][]byte, err error) {
-	for size := 4 << 10; ; size = 64 << 10 {
-		piece := make([]byte, 0, size)
-		for len(piece) < size {
-			n, err := in.Read(piece[len(piece):size])
-			piece = piece[:len(piece)+n]
-			if errors.Is(err, io.EOF) {
-				return append(pieces, piece), nil
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		pieces = append(pieces, piece)
-	}
 }
 
 // release takes the bytes out of the count.

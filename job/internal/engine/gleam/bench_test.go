@@ -162,7 +162,7 @@ func BenchmarkEarlier(b *testing.B) {
 		}
 	}
 	for n := range uint64(nights) {
-		if _, err := l.Add(b.Context(), fmt.Sprintf("2026-11-%02d", n+1), "", rows(n*documents), nil); err != nil {
+		if _, _, err := l.Add(b.Context(), fmt.Sprintf("2026-11-%02d", n+1), "", rows(n*documents), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

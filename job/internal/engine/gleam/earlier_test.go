@@ -89,7 +89,7 @@ func newEarlierInput(t testing.TB, cfg config.Config, n, fileRows int) *earlierI
 		from += size
 		slices.SortFunc(rows, byID)
 		rows = slices.CompactFunc(rows, func(a, b data.LibraryRow) bool { return bytes.Equal(a.DocID, b.DocID) })
-		_, err := l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
+		_, _, err := l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
 			for k := range rows {
 				if err := yield(&rows[k]); err != nil {
 					return err
