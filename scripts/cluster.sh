@@ -412,7 +412,7 @@ build() {
 each_host() { [[ -z $hosts ]] || sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$hosts"; }
 
 up() {
-  local i host
+  local i host said code=0
   if [[ -n $hosts ]]; then
     [[ -r $hosts ]] || die "$hosts cannot be read" 2
     [[ -n $address ]] || die "name the address of this machine that the hosts reach: --address IP" 2
@@ -441,11 +441,16 @@ up() {
   i=$((${#servers[@]} - 1))
   awk -v there=$((i - absent)) -v all="$i" -v quorum="$quorum" 'BEGIN { exit !(there >= quorum * all) }' || die "$absent of $i hosts are missing: too many for --quorum $quorum"
   trap - EXIT
-  for ((i = 0; i < 70; i++)); do # an agent whose master was away looks for it every 30 s
-    ! status >/dev/null 2>&1 || break
+  # An agent whose master was away looks for it every 30 s. What was found well is
+  # not asked again: new keys count on each host at a moment of its own.
+  for ((i = 0; i < 70; i++)); do
+    code=0
+    said=$(status 2>&1) || code=$?
+    ((code)) || break
     sleep 0.5
   done
-  status
+  echo "$said"
+  return "$code"
 }
 
 # settings prints what the functions of this script go by, for another shell.

@@ -60,6 +60,10 @@ func startGated(t *testing.T) *gatedHosts {
 		t.Fatal(err)
 	}
 	write := func(path, text string) {
+		// A process that is started meanwhile would hold the file open, and a
+		// program that is open for writing cannot be started.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // they are programs
 			t.Fatal(err)
 		}
