@@ -158,7 +158,7 @@ func serveAndEnd(t *testing.T, lib string, end func(*exec.Cmd, func() string, ..
 	end(cmd, said, exitDone)
 }
 
-// Files have the rights that the umask leaves, and nothing needs a home.
+// Files and folders have the rights that the umask leaves, and nothing needs a home.
 func TestUmask(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
@@ -166,22 +166,29 @@ func TestUmask(t *testing.T) {
 		t.Fatal(err)
 	}
 	dump(t, in, 1, 50)
-	cmd := exec.Command("sh", "-c", `umask 027; exec "$@"`, "sh", os.Args[0], "run", in, "--library", filepath.Join(dir, "lib"), "--out", filepath.Join(dir, "2026-11-01"), "--metrics", filepath.Join(dir, "a.prom"))
+	cmd := exec.Command("sh", "-c", `umask 007; exec "$@"`, "sh", os.Args[0], "run", in, "--library", filepath.Join(dir, "lib"), "--out", filepath.Join(dir, "2026-11-01"), "--metrics", filepath.Join(dir, "a.prom"))
 	cmd.Env = []string{"PATH=/usr/bin:/bin", asProgram + "=1"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(path, in) {
+		if err != nil || path == dir || strings.HasPrefix(path, in) {
 			return err
 		}
 		info, err := e.Info()
-		if err == nil && info.Mode().Perm()&0o027 != 0 {
+		if err != nil {
+			return err
+		}
+		mode := info.Mode().Perm()
+		if mode&0o007 != 0 || e.IsDir() && mode != 0o770 {
 			t.Errorf("%s has mode %v", path, info.Mode())
 		}
+		if e.IsDir() {
+			return nil
+		}
 		files++
-		return err
+		return nil
 	})
 	if err != nil || files < 10 {
 		t.Errorf("%d files, %v", files, err)

@@ -85,7 +85,7 @@ func Open(path string) (*Dir, error) {
 			return nil, fmt.Errorf("run directory: %s holds files but no run: name a new folder", path)
 		}
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
 	lock := flock.New(filepath.Join(path, lockFile))
@@ -101,7 +101,7 @@ func Open(path string) (*Dir, error) {
 		return nil, errors.Join(fmt.Errorf("run directory: %w", err), d.Close())
 	}
 	for _, sub := range []string{Tasks, Quarantine, State, Scratch} {
-		if err := os.MkdirAll(d.Path(sub), 0o755); err != nil {
+		if err := os.MkdirAll(d.Path(sub), 0o777); err != nil {
 			return nil, errors.Join(fmt.Errorf("run directory: %w", err), d.Close())
 		}
 	}
@@ -199,7 +199,7 @@ func (d *Dir) Path(names ...string) string {
 
 // Part is the path of part i of a table, its folder made.
 func (d *Dir) Part(table string, i int, ext string) (string, error) {
-	if err := os.MkdirAll(d.Path(table), 0o755); err != nil {
+	if err := os.MkdirAll(d.Path(table), 0o777); err != nil {
 		return "", fmt.Errorf("run directory: %w", err)
 	}
 	return d.Path(table, PartName(i, ext)), nil

@@ -38,7 +38,7 @@ type File struct {
 // Create starts the file at path, whose folder it makes. Nothing stands there
 // before Commit.
 func Create(path, kind string) (*File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
 	f, err := data.CreateAtomic(path)

@@ -161,7 +161,7 @@ type earlierParts struct {
 // tidy makes the folder, and removes the parts of other splits: those of the
 // library before it changed.
 func (p *earlierParts) tidy() error {
-	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+	if err := os.MkdirAll(p.dir, 0o777); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(p.dir)

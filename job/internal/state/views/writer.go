@@ -33,7 +33,7 @@ type blocks struct {
 // Create starts a file at path, whose folder it makes. Nothing stands there
 // before Commit.
 func Create(path string, f Form) (*Writer, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("views: %w", err)
 	}
 	return create(data.OS, path, f)

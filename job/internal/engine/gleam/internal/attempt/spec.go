@@ -107,7 +107,7 @@ type File struct {
 // Write writes the spec, for Read.
 func (d Dir) Write(s *Spec) error {
 	for _, sub := range []string{d.Path(workers), d.Path(Guards), d.Path(failures), d.logs()} {
-		if err := os.MkdirAll(sub, 0o755); err != nil {
+		if err := os.MkdirAll(sub, 0o777); err != nil {
 			return fmt.Errorf("attempt: %w", err)
 		}
 	}
