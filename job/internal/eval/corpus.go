@@ -101,18 +101,25 @@ var ErrLabels = errors.New("write a and b, or id and cluster")
 func ReadLabels(path string) ([][2]string, error) {
 	l := labels{clusters: map[string][]string{}}
 	splits, err := source.Expand([]string{path}, source.ExpandOptions{})
-	for _, split := range splits {
-		if split.Format == "jsonl" {
-			err = l.readJSON(path)
-		} else {
-			err = l.readTable(split)
-		}
-	}
-	if err == nil && len(l.pairs) == 0 {
-		err = fmt.Errorf("no labelled pair: %w", ErrLabels)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("labels: %s: %w", path, err)
+	}
+	for _, split := range splits {
+		if split.Start == 0 {
+			l.rows = 0
+		}
+		switch {
+		case split.Format != "jsonl":
+			err = l.readTable(split)
+		case split.Start == 0: // lines need not be records: the file is read whole
+			err = l.readJSON(split.Path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("labels: %s: %w", split.Path, err)
+		}
+	}
+	if len(l.pairs) == 0 {
+		return nil, fmt.Errorf("labels: %s: no labelled pair: %w", path, ErrLabels)
 	}
 	return l.pairs, nil
 }
@@ -121,7 +128,7 @@ func ReadLabels(path string) ([][2]string, error) {
 type labels struct {
 	pairs    [][2]string
 	clusters map[string][]string
-	rows     int
+	rows     int // of the file that is read
 }
 
 // add takes the next row: a pair, or an id and its cluster.

@@ -460,6 +460,21 @@ func TestReadLabels(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	dir := t.TempDir()
+	several := func(first string) ([][2]string, error) {
+		for name, text := range map[string]string{"1.jsonl": first, "2.jsonl": `{"a":"x","b":"z"}{"a":"y","b":"z"}`} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return ReadLabels(dir)
+	}
+	if got, err := several(`{"a":"x","b":"y"}`); err != nil || !slices.Equal(got, pairs) {
+		t.Errorf("a folder: %v, %v", got, err)
+	}
+	if _, err := several(`{"a":`); !errors.Is(err, ErrLabels) || !strings.Contains(err.Error(), "1.jsonl: row 1") {
+		t.Errorf("a folder whose first file is broken: %v", err)
+	}
 	got, err := ReadLabels(write("number.jsonl", `{"a":12345678901234567890,"b":"x"}`))
 	if err != nil || !slices.Equal(got, [][2]string{{"12345678901234567890", "x"}}) {
 		t.Errorf("a number: %v, %v", got, err)
