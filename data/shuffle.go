@@ -6,19 +6,11 @@ import "math"
 // document is referred to by its number: the first row of its split plus its
 // row in it, so that the smaller number is the earlier document of the input.
 
-// Keyed is what the map emits: a document under one key.
-type Keyed struct {
+// Posting is what the map emits: a document under one key.
+type Posting struct {
 	Key    uint64 // table and value, simhash.Key
 	Hi, Lo uint64 // the rest, which tells the documents of a group apart
 	Doc    uint64 // document number
-}
-
-// Entry is one distinct rest of a group with the documents that have it,
-// ascending.
-type Entry struct {
-	Key    uint64
-	Hi, Lo uint64
-	Docs   []uint64
 }
 
 // Pair is two documents that the join found to be the same, or whose texts

@@ -15,6 +15,16 @@ type View struct {
 	Sample  []byte           // of any but one of few letters some of its shingles, as simhash/sketch makes it
 }
 
+// ViewColumns says which parts of views something reads, beside the fingerprint.
+type ViewColumns uint
+
+// The parts of a View beside the fingerprint.
+const (
+	ReadSketch  ViewColumns = 1 << iota // sketch and length
+	ReadLetters                     // letters
+	ReadSample                      // sample
+)
+
 // Equal reports whether no verdict can tell v and w apart.
 func (v *View) Equal(w *View) bool {
 	return v.Lo == w.Lo && v.Hi == w.Hi && v.Length == w.Length && v.Normal == w.Normal &&

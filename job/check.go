@@ -253,7 +253,7 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 	}
 	shared := map[value]int{}
 	var tables []int // of shared
-	for t := range mapper.SketchTables {
+	for t := range mapper.Tables {
 		have := slices.Clone(keys.Values(t, &of[0]))
 		for _, v := range keys.Values(t, &of[1]) {
 			if slices.Contains(have, v) {

@@ -53,6 +53,10 @@ func (r *run) match(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", stageMatch, err)
 	}
+	rec.Tables = r.job.Tables
+	for _, t := range rec.Tables {
+		r.Log.Debug("table joined", "table", t.Table, "postings", t.Postings, "groups", t.Groups, "compared", t.Compared, "largest", t.Largest, "candidates", t.Candidates, "pairs", t.Pairs)
+	}
 	if err := r.want(documents, open); err != nil {
 		return err
 	}

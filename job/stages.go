@@ -274,6 +274,7 @@ func (r *run) matched(_ context.Context, records []rundir.TaskRecord) error {
 	if rec := records[0]; rec.RowsIn != r.sum.Documents {
 		return fmt.Errorf("%s: %w: %d documents numbered, %d came in", stageMatch, rundir.ErrNotConserved, r.sum.Documents, rec.RowsIn)
 	}
+	r.sum.Tables = records[0].Tables
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -39,6 +40,8 @@ type Summary struct {
 	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
 	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
+
+	Tables []rundir.TableCount `json:"tables,omitempty"` // of the join
 
 	Largest []clusterSize `json:"largest,omitempty"` // at most ten of two documents or more, largest first
 	Stages  []StageTime   `json:"stages,omitempty"`

@@ -3,10 +3,12 @@ package mapper
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
 	"github.com/neardup/neardup/simhash/hamming"
 )
 
@@ -36,18 +38,43 @@ const (
 // change nothing.
 const MostNear = maxNear + 1
 
-// Comparer is the third map: it finds the candidate pairs of a group. It holds
-// buffers that are used again, so one goroutine uses it at a time.
-type Comparer struct {
+// SegmentComparer is the second map for the groups of segment keys: it computes
+// the Hamming distance h inside each group, and so the similarity 1 − h/bits. It
+// holds buffers that are used again, so one goroutine uses it at a time.
+type SegmentComparer[F columns.Fingerprint] struct {
 	layout *simhash.Layout
-	rule   Rule
-	narrow *hamming.Joiner[uint64]
-	wide   *hamming.Joiner[hamming.Uint128]
-	view   func(doc uint64, v *data.View) error
-	visit  func(Candidate) error
+	k      int
+	joiner *hamming.Joiner[F]
+}
 
-	docs []uint64
-	hot  []hotDocument
+// NewSegmentComparer returns a comparer of groups of the layout's keys that finds
+// what is within k.
+func NewSegmentComparer[F columns.Fingerprint](layout *simhash.Layout, k int) *SegmentComparer[F] {
+	return &SegmentComparer[F]{layout: layout, k: k, joiner: hamming.NewJoiner[F]()}
+}
+
+// Target is the size of group that costs least to compare.
+func (c *SegmentComparer[F]) Target() int { return c.joiner.Target() }
+
+// Groups visits the pairs of fingerprints within the distance in the groups of a
+// table's key, a column as reducer.Grouper gives it: those that no earlier key
+// brings together, so that all groups of all keys visit each pair once. A group of
+// g costs about g: inside it the rest of the bits is split again.
+func (c *SegmentComparer[F]) Groups(ctx context.Context, table, key int, values []F, ends []uint32, visit func(a, b *F, distance int)) error {
+	return c.joiner.Groups(ctx, values, ends, c.k, func(a, b *F, distance int) {
+		if t, i := c.layout.First(columns.Diff(a, b)); t == table && i == key {
+			visit(a, b, distance)
+		}
+	})
+}
+
+// Comparer is the second map for documents: it makes the candidate pairs of those
+// that share a key. It holds buffers that are used again, so one goroutine uses it
+// at a time.
+type Comparer struct {
+	view  func(doc uint64, v *data.View) error
+	visit func(Candidate) error
+	hot   []hotDocument
 }
 
 type hotDocument struct {
@@ -55,77 +82,15 @@ type hotDocument struct {
 	sketch [data.SketchSize]byte
 }
 
-// NewComparer returns a Comparer for the groups of the layout's keys and of the
-// other tables of the rule. It calls visit with every candidate pair, once for
-// each key but segments that brings it together; within segments once. view
-// reads the view of a hot key's document.
-func NewComparer(layout *simhash.Layout, rule Rule, view func(doc uint64, v *data.View) error, visit func(Candidate) error) *Comparer {
-	return &Comparer{layout: layout, rule: rule, view: view, visit: visit}
+// NewComparer returns a Comparer. It calls visit with every candidate pair, once
+// for each value that brings it together; within segments once. view reads the
+// view of a hot key's document.
+func NewComparer(view func(doc uint64, v *data.View) error, visit func(Candidate) error) *Comparer {
+	return &Comparer{view: view, visit: visit}
 }
 
-// Group visits the candidate pairs of one key's group as the final reduce
-// gathers it. Of a segment's group those are the documents within the distance
-// that no earlier segment brings together, and in the first table those of the
-// same fingerprint. A group of g entries costs about g: inside it the rest of
-// the bits is split again.
-func (c *Comparer) Group(entries []data.Entry) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	key := simhash.Key(entries[0].Key)
-	if t := key.Table() - c.layout.Tables(); t >= 0 {
-		c.docs = c.docs[:0]
-		for _, e := range entries {
-			c.docs = append(c.docs, e.Docs...)
-		}
-		slices.Sort(c.docs)
-		return c.Shared(t, key.Value(), c.docs)
-	}
-	if key.Table() == 0 {
-		for _, e := range entries {
-			if err := c.Shared(Fingerprints, 0, e.Docs); err != nil {
-				return err
-			}
-		}
-	}
-	var failed error
-	err := c.within(entries, func(a, b, distance int) {
-		if failed == nil && c.layout.FirstCommonTable(c.fingerprint(entries[a]), c.fingerprint(entries[b])) == key.Table() {
-			failed = c.Near(entries[a].Docs, entries[b].Docs, distance)
-		}
-	})
-	return cmp.Or(err, failed)
-}
-
-func (c *Comparer) fingerprint(e data.Entry) simhash.Fingerprint {
-	return c.layout.Join(simhash.Key(e.Key), simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo})
-}
-
-// within calls visit with the places of every pair of entries within the
-// distance.
-func (c *Comparer) within(entries []data.Entry, visit func(a, b, distance int)) error {
-	if len(entries) < 2 {
-		return nil
-	}
-	if c.layout.Bits() > 64 {
-		if c.wide == nil {
-			c.wide = hamming.NewJoiner[hamming.Uint128]()
-		}
-		group := make([]hamming.Uint128, len(entries))
-		for i, e := range entries {
-			group[i] = hamming.Uint128{Hi: e.Hi, Lo: e.Lo}
-		}
-		return c.wide.Within(group, c.rule.K, visit)
-	}
-	if c.narrow == nil {
-		c.narrow = hamming.NewJoiner[uint64]()
-	}
-	group := make([]uint64, len(entries))
-	for i, e := range entries {
-		group[i] = e.Lo
-	}
-	return c.narrow.Within(group, c.rule.K, visit)
-}
+// Candidate visits a candidate pair that was found in another way.
+func (c *Comparer) Candidate(p Candidate) error { return c.visit(p) }
 
 // Near visits the pairs of the documents of one fingerprint with those of
 // another at that distance, both ascending.
@@ -147,7 +112,7 @@ func (c *Comparer) Near(a, b []uint64, distance int) error {
 // fingerprint, a band, a short text's key or a sampled shingle.
 func (c *Comparer) Shared(table int, key uint64, docs []uint64) error {
 	window := len(docs)
-	if table == Samples && window > maxSampled {
+	if table >= 0 && Tables[table].Most > 0 && window > Tables[table].Most {
 		return nil
 	}
 	if window > maxGroup {

@@ -2,6 +2,7 @@ package mapper
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,27 +12,62 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
-// groups are the groups of all keys of the documents, one entry for each rest.
-func groups(t *rapid.T, m *Map, views []data.View) map[uint64][]data.Entry {
-	groups := map[uint64][]data.Entry{}
+// compareAll has compare visit the candidate pairs of all tables: postings, grouped
+// by key in the obvious way, and the second map on each group.
+func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule Rule, views []data.View, compare *Comparer) {
+	m := NewMap(layout, rule)
+	documents := map[F][]uint64{} // of each fingerprint
+	prints, docs := map[simhash.Key][]F{}, map[simhash.Key][]uint64{}
 	for doc := range views {
-		err := m.Keys(0, m.Tables(), &views[doc], uint64(doc), func(r data.Keyed) error {
-			g := groups[r.Key]
-			at := slices.IndexFunc(g, func(e data.Entry) bool { return e.Hi == r.Hi && e.Lo == r.Lo })
-			if at < 0 {
-				groups[r.Key] = append(g, data.Entry{Key: r.Key, Hi: r.Hi, Lo: r.Lo, Docs: []uint64{r.Doc}})
+		err := m.Postings(0, m.Tables(), &views[doc], uint64(doc), func(r data.Posting) error {
+			key := simhash.Key(r.Key)
+			if key.Table() >= layout.Tables() {
+				docs[key] = append(docs[key], r.Doc)
 				return nil
 			}
-			g[at].Docs = append(g[at].Docs, r.Doc)
+			f := Segments[F](&views[doc])
+			if packed := m.Pack(key, simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo}); columns.Of[F](packed.Hi, packed.Lo) != f {
+				t.Fatalf("%+v is packed as %v", r, packed)
+			}
+			if !slices.Contains(prints[key], f) {
+				prints[key] = append(prints[key], f)
+			}
+			if key.Table() == 0 {
+				documents[f] = append(documents[f], r.Doc)
+			}
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return groups
+	for _, of := range documents {
+		if err := compare.Shared(Fingerprints, 0, of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	segments := NewSegmentComparer[F](layout, rule.K)
+	for key, group := range prints {
+		for k := range layout.Keys(key.Table()) { // a group may hold what does not share the further key
+			values := append(slices.Clone(group), make([]F, columns.Slack)...)[:len(group)]
+			err := segments.Groups(t.Context(), key.Table(), k, values, []uint32{uint32(len(group))}, func(a, b *F, distance int) {
+				if err := compare.Near(documents[*a], documents[*b], distance); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for key, of := range docs {
+		if err := compare.Shared(key.Table()-layout.Tables(), key.Value(), of); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // All groups together give each pair that the rule says once, with the verdict
@@ -43,7 +79,7 @@ func TestGroupsEqualBruteForce(t *testing.T) {
 		views := drawUnits(t, layout.Bits(), rule.Verified)
 		verify := NewVerifier(rule)
 		got := map[data.Pair]int{}
-		compare := NewComparer(layout, rule, viewer(views), func(c Candidate) error {
+		compare := NewComparer(viewer(views), func(c Candidate) error {
 			if c.A >= c.B {
 				t.Fatalf("candidate %+v", c)
 			}
@@ -57,10 +93,10 @@ func TestGroupsEqualBruteForce(t *testing.T) {
 			}
 			return nil
 		})
-		for _, g := range groups(t, NewMap(layout, rule), views) {
-			if err := compare.Group(g); err != nil {
-				t.Fatal(err)
-			}
+		if layout.Bits() > 64 {
+			compareAll[columns.Uint128](t, layout, rule, views, compare)
+		} else {
+			compareAll[uint64](t, layout, rule, views, compare)
 		}
 		want := map[data.Pair]int{}
 		for a := range views {
@@ -99,7 +135,7 @@ func TestHotKeyIsBounded(t *testing.T) {
 	}
 	for _, size := range []int{maxGroup, maxGroup + 1, n} {
 		pairs, like := map[Candidate]bool{}, 0
-		compare := NewComparer(nil, Rule{}, viewer(views), func(c Candidate) error {
+		compare := NewComparer(viewer(views), func(c Candidate) error {
 			if c.A >= c.B || c.Table != 5 || c.Key != 9 || pairs[c] {
 				t.Fatalf("candidate %+v", c)
 			}
@@ -126,7 +162,7 @@ func TestHotKeyIsBounded(t *testing.T) {
 // smallest are compared, and more than MostNear of one side change nothing.
 func TestCrowdedFingerprintsAreBounded(t *testing.T) {
 	near := func(a, b []uint64) (pairs []Candidate) {
-		compare := NewComparer(nil, Rule{}, nil, func(c Candidate) error { pairs = append(pairs, c); return nil })
+		compare := NewComparer(nil, func(c Candidate) error { pairs = append(pairs, c); return nil })
 		if err := compare.Near(a, b, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +202,7 @@ func TestCrowded(t *testing.T) {
 			docs[i] = uint64(i)
 		}
 		pairs := 0
-		compare := NewComparer(nil, Rule{}, viewer(make([]data.View, len(docs))), func(Candidate) error { pairs++; return nil })
+		compare := NewComparer(viewer(make([]data.View, len(docs))), func(Candidate) error { pairs++; return nil })
 		err := errors.Join(compare.Near(docs[:x], docs[x:x+y], 1), compare.Shared(Fingerprints, 0, docs[:x]), compare.Shared(Fingerprints, 0, docs[x:x+y]),
 			compare.Shared(0, 1, docs[x+y:]))
 		if err != nil {
@@ -186,7 +222,7 @@ func TestHotSampleIsLeftOut(t *testing.T) {
 		docs[i] = uint64(i)
 	}
 	pairs := 0
-	compare := NewComparer(nil, Rule{}, nil, func(Candidate) error { pairs++; return nil })
+	compare := NewComparer(nil, func(Candidate) error { pairs++; return nil })
 	for n, want := range map[int]int{2: 1, maxSampled: maxSampled * (maxSampled - 1) / 2, maxSampled + 1: 0} {
 		pairs = 0
 		if err := compare.Shared(Samples, 7, docs[:n]); err != nil || pairs != want {
@@ -199,63 +235,43 @@ func TestHotSampleIsLeftOut(t *testing.T) {
 }
 
 func TestComparerReturnsErrors(t *testing.T) {
-	layout, err := simhash.NewLayout(64, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
 	stop := errors.New("stop")
 	docs := make([]uint64, maxGroup+1)
 	for i := range docs {
 		docs[i] = uint64(i)
 	}
 	calls := 0
-	visits := NewComparer(layout, Rule{K: 3}, viewer(make([]data.View, len(docs))), func(Candidate) error { calls++; return stop })
-	views := NewComparer(layout, Rule{K: 3}, func(uint64, *data.View) error { return stop }, func(Candidate) error { return nil })
-	key := func(table int) uint64 { return uint64(simhash.NewKey(table, 16, 1)) }
+	visits := NewComparer(viewer(make([]data.View, len(docs))), func(Candidate) error { calls++; return stop })
+	views := NewComparer(func(uint64, *data.View) error { return stop }, func(Candidate) error { return nil })
 	for name, err := range map[string]error{
 		"near":         visits.Near(docs[:1], docs[1:3], 1),
 		"shared":       visits.Shared(0, 0, docs),
 		"view":         views.Shared(0, 0, docs),
-		"fingerprints": visits.Group([]data.Entry{{Key: key(0), Docs: docs[:3]}}),
-		"segment":      visits.Group([]data.Entry{{Key: key(0), Docs: docs[:1]}, {Key: key(0), Lo: 1, Docs: docs[1:2]}, {Key: key(0), Lo: 2, Docs: docs[2:3]}}),
-		"band":         visits.Group([]data.Entry{{Key: key(layout.Tables()), Docs: docs[:2]}}),
+		"fingerprints": visits.Shared(Fingerprints, 0, docs[:3]),
+		"candidate":    visits.Candidate(Candidate{}),
 	} {
 		if !errors.Is(err, stop) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if calls != 5 {
+	if calls != 4 {
 		t.Errorf("%d calls of visit after its error, want one of each", calls)
-	}
-	if err := visits.Group(nil); err != nil {
-		t.Error(err)
 	}
 }
 
-func ExampleComparer_Group() {
+func ExampleSegmentComparer() {
 	layout, err := simhash.NewLayout(64, 3)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	views := []data.View{{Lo: 0x00ff, Normal: true}, {Lo: 0x00fe, Normal: true}, {Lo: 0xff00, Normal: true}}
-	compare := NewComparer(layout, Rule{K: 3}, viewer(views), func(c Candidate) error {
-		fmt.Println(c.A, c.B, "distance", Distance(&views[c.A], &views[c.B]))
-		return nil
+	group := append([]uint64{0x00ff, 0x00fe, 0xff00}, make([]uint64, columns.Slack)...)[:3] // of 00A:0000, which all three share
+	compare := NewSegmentComparer[uint64](layout, 3)
+	err = compare.Groups(context.Background(), 0, 0, group, []uint32{3}, func(a, b *uint64, h int) {
+		fmt.Printf("%x and %x: similarity 1 − %d/64\n", *a, *b, h)
 	})
-	m := NewMap(layout, Rule{K: 3})
-	var group []data.Entry // of the first segment, which all three share
-	for doc := range views {
-		err := m.Keys(0, 1, &views[doc], uint64(doc), func(r data.Keyed) error {
-			group = append(group, data.Entry{Key: r.Key, Lo: r.Lo, Docs: []uint64{r.Doc}})
-			return nil
-		})
-		if err != nil {
-			fmt.Println(err)
-		}
-	}
-	fmt.Println(compare.Group(group))
+	fmt.Println(err)
 	// Output:
-	// 0 1 distance 1
+	// ff and fe: similarity 1 − 1/64
 	// <nil>
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash/columns"
 	"github.com/neardup/neardup/simhash/hamming"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -16,19 +17,24 @@ import (
 const mostHot = 64
 
 // Index is an index of a night's documents, past which those of earlier
-// nights stream. It never changes, and is safe for concurrent use.
+// nights stream: the tables of the join, laid out to be looked up. It never
+// changes, and is safe for concurrent use.
 type Index struct {
 	rule   Rule
 	hot    int // is mostHot, but in tests
 	units  *Units
 	narrow *hamming.Index[uint64] // of the distinct fingerprints of the normal lane
-	wide   *hamming.Index[hamming.Uint128]
+	wide   *hamming.Index[columns.Uint128]
 	starts []uint32 // distinct fingerprint i is that of sharing[starts[i]:starts[i+1]]
 	// sharing lists the units of the normal lane by fingerprint.
 	sharing []uint32
-	tables  [ShortTexts + 1]valueIndex // of the bands and the keys of short texts
-	differ  int                        // bits in which two sketches may differ
+	tables  []valueIndex // those of Tables that the rule asks for and a library keeps the columns of
+	differ  int          // bits in which two sketches may differ
 }
+
+// libraryKeeps are the parts of views that a library keeps of a document. A table
+// that reads more finds none of earlier nights.
+const libraryKeeps = data.ReadSketch | data.ReadLetters
 
 // NewIndex returns the index of the units, which are not to be added to any
 // more, by which a Prober finds the rule's candidates but those by their
@@ -46,30 +52,22 @@ func newIndex(units *Units, rule Rule, options hamming.Options, hot int) (*Index
 		}
 	}
 	slices.SortFunc(t.sharing, func(a, b uint32) int {
-		if c := cmp.Compare(units.lo[a], units.lo[b]); c != 0 {
+		if c := cmp.Compare(units.high(a), units.high(b)); c != 0 {
 			return c
 		}
-		return cmp.Or(cmp.Compare(units.high(a), units.high(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(units.lo[a], units.lo[b]), cmp.Compare(a, b))
 	})
-	var narrow []uint64
-	var wide []hamming.Uint128
 	for i, u := range t.sharing {
-		if i > 0 && units.lo[t.sharing[i-1]] == units.lo[u] && units.high(t.sharing[i-1]) == units.high(u) {
-			continue
-		}
-		t.starts = append(t.starts, uint32(i))
-		if options.Bits == 128 {
-			wide = append(wide, hamming.Uint128{Hi: units.high(u), Lo: units.lo[u]})
-		} else {
-			narrow = append(narrow, units.lo[u])
+		if i == 0 || units.lo[t.sharing[i-1]] != units.lo[u] || units.high(t.sharing[i-1]) != units.high(u) {
+			t.starts = append(t.starts, uint32(i))
 		}
 	}
 	t.starts = append(t.starts, uint32(len(t.sharing)))
 	var err error
 	if options.Bits == 128 {
-		t.wide, err = hamming.NewIndex(wide, rule.K, options)
+		t.wide, err = hamming.NewIndex(listsOf[columns.Uint128](t), rule.K, options)
 	} else {
-		t.narrow, err = hamming.NewIndex(narrow, rule.K, options)
+		t.narrow, err = hamming.NewIndex(listsOf[uint64](t), rule.K, options)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -78,24 +76,33 @@ func newIndex(units *Units, rule Rule, options hamming.Options, hot int) (*Index
 	return t, nil
 }
 
-// indexValues fills in the tables that the rule asks for.
+// listsOf are the distinct fingerprints of the normal lane with their units.
+func listsOf[F columns.Fingerprint](t *Index) *columns.Lists[F] {
+	distinct := make([]F, len(t.starts)-1)
+	for i := range distinct {
+		u := t.sharing[t.starts[i]]
+		distinct[i] = columns.Of[F](t.units.high(u), t.units.lo[u])
+	}
+	return columns.NewLists(distinct, t.sharing, t.starts)
+}
+
+// indexValues fills in the tables.
 func (t *Index) indexValues() {
 	// Two documents whose estimate is less are not the same, if not both are
 	// short: those that share a band alone are then not judged.
 	t.differ = sketch.MostDiffer(min(t.rule.EstimateLimit(0), t.rule.EstimateLimit(t.rule.LongFrom)))
+	t.tables = make([]valueIndex, len(Tables))
 	values := NewMap(nil, t.rule)
 	var entries []uint64
 	var v data.View
 	for table := range t.tables {
-		if table < ShortTexts && !t.rule.Bands || table == ShortTexts && !t.rule.ShortTexts {
+		if !Tables[table].Asked(&t.rule) || Tables[table].Reads&^libraryKeeps != 0 {
 			continue
 		}
 		entries = entries[:0]
 		for u := range uint32(t.units.Len()) {
 			t.units.View(u, &v)
-			for _, value := range values.Values(table, &v) {
-				entries = append(entries, value<<32|uint64(u))
-			}
+			entries = values.Column(entries, table, &v, u)
 		}
 		t.tables[table] = newValueIndex(entries, t.hot)
 	}
@@ -103,7 +110,7 @@ func (t *Index) indexValues() {
 
 // A valueIndex finds the units that have a value.
 type valueIndex struct {
-	filter  []uint64        // a bit for each leading filterBits bits of a value that occurs
+	filter  []uint64        // a bit for each leading filterBits bits of a value that occurs; nil: no table
 	top     uint            // shift of a value to its place in tops
 	tops    []uint32        // where the entries of a value's leading bits start
 	entries []uint64        // value << 32 | unit, ascending, each once
@@ -122,10 +129,10 @@ const (
 // newValueIndex returns the index of entries, each of which comes once. It keeps
 // nothing of them.
 func newValueIndex(entries []uint64, hot int) valueIndex {
-	top := min(valueBits, max(1, bits.Len(uint(len(entries)))-1))
-	x := valueIndex{filter: make([]uint64, 1<<filterBits/64), top: uint(valueBits - top), tops: make([]uint32, 1<<top+1)}
+	top := min(ValueBits, max(1, bits.Len(uint(len(entries)))-1))
+	x := valueIndex{filter: make([]uint64, 1<<filterBits/64), top: uint(ValueBits - top), tops: make([]uint32, 1<<top+1)}
 	for _, e := range entries {
-		at := uint32(e>>32) >> (valueBits - filterBits)
+		at := uint32(e>>32) >> (ValueBits - filterBits)
 		x.filter[at/64] |= 1 << (at % 64)
 		x.tops[uint32(e>>32)>>x.top]++
 	}
@@ -149,7 +156,7 @@ func newValueIndex(entries []uint64, hot int) valueIndex {
 				x.values, x.hot = map[uint32]bool{}, make([]uint64, 1<<hotBits/64)
 			}
 			x.values[value] = true
-			at := value >> (valueBits - hotBits)
+			at := value >> (ValueBits - hotBits)
 			x.hot[at/64] |= 1 << (at % 64)
 			from += hot - 1
 		}
@@ -162,13 +169,13 @@ func (x *valueIndex) isHot(value uint32) bool {
 	if x.hot == nil {
 		return false
 	}
-	at := value >> (valueBits - hotBits)
+	at := value >> (ValueBits - hotBits)
 	return x.hot[at/64]>>(at%64)&1 != 0 && x.values[value]
 }
 
 // may reports whether there may be units of the value; mostly it knows.
 func (x *valueIndex) may(value uint32) bool {
-	at := value >> (valueBits - filterBits)
+	at := value >> (ValueBits - filterBits)
 	return x.filter[at/64]>>(at%64)&1 != 0
 }
 
@@ -194,12 +201,10 @@ type EarlierRows struct {
 	N      int
 	Hi, Lo []uint64 // Hi is nil unless fingerprints have 128 bits
 	Normal []bool
-	// Sketch is the sketch of row i, empty when it has none; nil when bands are
-	// not looked at. Letters are those of a short text; nil when short texts
-	// are not.
+	// Sketch is the sketch of row i, empty when it has none. Letters are those of a
+	// short text.
 	Sketch, Letters func(i int) []byte
-	// View sets v to the view of row i. It is called for rows that are judged
-	// or are short texts.
+	// View sets v to the view of row i.
 	View func(i int, v *data.View)
 }
 
@@ -218,26 +223,31 @@ type Prober struct {
 	t      *Index
 	judge  func(a, b *data.View) data.Evidence // nil: the distance alone decides
 	narrow *hamming.Prober[uint64]
-	wide   *hamming.Prober[hamming.Uint128]
+	wide   *hamming.Prober[columns.Uint128]
 
 	at         []int // rows of the normal lane
 	prints     []uint64
-	wides      []hamming.Uint128
+	wides      []columns.Uint128
 	near       []nearPair
 	counts     []uint32  // of units that a row is near to
 	hot        []bool    // by row: it shares a hot key
 	unit, view data.View // of the pair at hand
 	loaded     int       // row of view
 
-	sketched []uint32               // rows with a sketch
-	values   [sketch.Bands][]uint32 // of their bands
-	hits     []uint32               // of sketched: those whose value a unit may have
-	pairs    []bandPair
+	values []rowValues // by table
+	hits   []uint32    // of a table's values: those that a unit may have
+	pairs  []valuePair
 
-	mine, others *Map // of the row and of the unit at hand
+	mine *Map // of the row at hand
 }
 
-type bandPair struct{ unit, row uint32 }
+// rowValues are the values of all rows in a table, in their order.
+type rowValues struct {
+	values []uint32
+	rows   []uint32
+}
+
+type valuePair struct{ row, unit uint32 }
 
 // nearPair says that a distinct fingerprint is within the distance of a row.
 type nearPair struct {
@@ -249,7 +259,7 @@ type nearPair struct {
 // NewProber returns a Prober. With a nil judge documents of the normal lane
 // within the distance are the same, and others are no candidates.
 func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
-	m := &Prober{t: t, judge: judge, mine: NewMap(nil, t.rule), others: NewMap(nil, t.rule)}
+	m := &Prober{t: t, judge: judge, mine: NewMap(nil, t.rule), values: make([]rowValues, len(t.tables))}
 	if t.wide != nil {
 		m.wide = t.wide.NewProber()
 	} else {
@@ -281,9 +291,7 @@ func (m *Prober) Probe(rows *EarlierRows, visit func(EarlierMatch), hot func(row
 		m.probe(rows, near)
 		return
 	}
-	if m.t.rule.Bands {
-		m.readBands(rows)
-	}
+	m.readValues(rows)
 	m.hot = slices.Grow(m.hot[:0], rows.N)[:rows.N]
 	clear(m.hot)
 	if hot == nil {
@@ -301,15 +309,8 @@ func (m *Prober) Probe(rows *EarlierRows, visit func(EarlierMatch), hot func(row
 			}
 		}
 	}
-	if m.t.rule.Bands {
-		m.bands(rows, visit)
-	}
-	if m.t.rule.ShortTexts {
-		for i := range rows.N {
-			if !m.hot[i] && len(rows.Letters(i)) > 0 {
-				m.shorts(rows, i, visit)
-			}
-		}
+	for table := range m.t.tables {
+		m.table(rows, table, visit)
 	}
 }
 
@@ -327,7 +328,7 @@ func (m *Prober) probe(rows *EarlierRows, found func(distinct uint32, row, dista
 		case !rows.Normal[i]:
 			continue
 		case m.wide != nil:
-			m.wides = append(m.wides, hamming.Uint128{Hi: rows.Hi[i], Lo: rows.Lo[i]})
+			m.wides = append(m.wides, columns.Uint128{Hi: rows.Hi[i], Lo: rows.Lo[i]})
 		default:
 			m.prints = append(m.prints, rows.Lo[i])
 		}
@@ -357,26 +358,16 @@ func (m *Prober) findHot(rows *EarlierRows) {
 		m.counts[row] = uint32(n)
 		m.near = append(m.near, nearPair{distinct, row, distance})
 	})
-	for b := range m.values {
-		x := &t.tables[b]
+	for table := range t.tables {
+		x, of := &t.tables[table], &m.values[table]
 		if x.hot == nil {
 			continue
 		}
-		for i, v := range m.values[b] {
+		for i, v := range of.values {
 			if x.isHot(v) {
-				m.hot[m.sketched[i]] = true
+				m.hot[of.rows[i]] = true
 			}
 		}
-	}
-	short := &t.tables[ShortTexts]
-	if short.hot == nil {
-		return
-	}
-	for i := range rows.N {
-		if len(rows.Letters(i)) == 0 || m.hot[i] {
-			continue
-		}
-		m.hot[i] = slices.ContainsFunc(m.shortKeys(rows, i), func(key uint64) bool { return short.isHot(uint32(key)) })
 	}
 }
 
@@ -422,136 +413,94 @@ func (m *Prober) isNear(rows *EarlierRows, u uint32, row int) bool {
 	return bits.OnesCount64(units.lo[u]^rows.Lo[row])+bits.OnesCount64(high) <= m.t.rule.K
 }
 
-// readBands reads the bands of all rows that have a sketch.
-func (m *Prober) readBands(rows *EarlierRows) {
-	m.sketched = m.sketched[:0]
-	for b := range m.values {
-		m.values[b] = m.values[b][:0]
+// readValues reads the values of all rows in all tables.
+func (m *Prober) readValues(rows *EarlierRows) {
+	for table := range m.values {
+		of := &m.values[table]
+		of.values, of.rows = of.values[:0], of.rows[:0]
 	}
+	var v data.View
 	for i := range rows.N {
-		bytes := rows.Sketch(i)
-		if len(bytes) != data.SketchSize {
-			continue
-		}
-		s := (*sketch.Sketch)(bytes)
-		m.sketched = append(m.sketched, uint32(i))
-		for b := range m.values {
-			m.values[b] = append(m.values[b], s.Band(b))
+		rows.View(i, &v)
+		for table := range m.values {
+			if m.t.tables[table].filter == nil {
+				continue
+			}
+			of := &m.values[table]
+			for _, value := range m.mine.Values(table, &v) {
+				of.values, of.rows = append(of.values, uint32(value)), append(of.rows, uint32(i))
+			}
 		}
 	}
 }
 
-// bands finds the matches by the bands of sketches, for all rows in one band
-// before the next: the band's filter comes into the cache once for them. One
-// night's documents share bands by chance with those of a large library, so
-// every other document of a large library shares one with this run's by chance:
-// what is done for such a pair waits for memory, and is done for many at once.
-func (m *Prober) bands(rows *EarlierRows, visit func(EarlierMatch)) {
-	m.hits = slices.Grow(m.hits[:0], len(m.sketched)+1)[:len(m.sketched)+1]
-	for b := range m.values {
-		m.band(rows, b, visit)
-	}
-}
-
-// maxPairs is how many pairs of a band are collected before they are compared.
+// maxPairs is about how many pairs of a table are collected before they are
+// compared.
 const maxPairs = 256 << 10
 
-func (m *Prober) band(rows *EarlierRows, b int, visit func(EarlierMatch)) {
-	x, values := &m.t.tables[b], m.values[b]
+// table finds the matches by a table, for all rows before the next table: its
+// filter comes into the cache once for them. One night's documents share bands by
+// chance with those of a large library, so every other document of a large
+// library shares one with this run's by chance: what is done for such a pair waits
+// for memory, and is done for many at once.
+func (m *Prober) table(rows *EarlierRows, table int, visit func(EarlierMatch)) {
+	x, of := &m.t.tables[table], &m.values[table]
+	m.hits = slices.Grow(m.hits[:0], len(of.values)+1)[:len(of.values)+1]
 	n := 0
-	for i, v := range values {
+	for i, v := range of.values {
 		m.hits[n] = uint32(i)
 		if x.may(v) {
 			n++
 		}
 	}
 	m.pairs = m.pairs[:0]
+	last := ^uint32(0)
 	for _, i := range m.hits[:n] {
-		row := m.sketched[i]
+		row := of.rows[i]
 		if m.hot[row] {
 			continue
 		}
-		for _, e := range x.find(values[i]) {
-			m.pairs = append(m.pairs, bandPair{uint32(e), row})
+		if row != last && len(m.pairs) >= maxPairs {
+			m.comparePairs(rows, table, visit)
 		}
-		if len(m.pairs) >= maxPairs {
-			m.comparePairs(rows, b, visit)
+		last = row
+		for _, e := range x.find(of.values[i]) {
+			m.pairs = append(m.pairs, valuePair{row, uint32(e)})
 		}
 	}
-	m.comparePairs(rows, b, visit)
+	m.comparePairs(rows, table, visit)
 }
 
-// comparePairs compares the pairs that share band b, and forgets them.
-func (m *Prober) comparePairs(rows *EarlierRows, b int, visit func(EarlierMatch)) {
+// comparePairs compares the pairs that share a value in a table, each once, and
+// forgets them. Those of a row come together.
+func (m *Prober) comparePairs(rows *EarlierRows, table int, visit func(EarlierMatch)) {
 	left := m.pairs[:0]
-	var s *sketch.Sketch // of row
-	row := ^uint32(0)
-	for _, p := range m.pairs {
-		if p.row != row {
-			s, row = (*sketch.Sketch)(rows.Sketch(int(p.row))), p.row
+	for from, to := 0, 0; from < len(m.pairs); from = to {
+		row := m.pairs[from].row
+		for to < len(m.pairs) && m.pairs[to].row == row {
+			to++
 		}
-		alike := sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ || m.bothShort(rows, p)
-		if alike && !m.isNear(rows, p.unit, int(row)) {
-			left = append(left, p)
+		of := m.pairs[from:to]
+		slices.SortFunc(of, func(a, b valuePair) int { return cmp.Compare(a.unit, b.unit) }) // it may share several values with a unit
+		var s *sketch.Sketch
+		if bytes := rows.Sketch(int(row)); len(bytes) == data.SketchSize {
+			s = (*sketch.Sketch)(bytes)
+		}
+		short := len(rows.Letters(int(row))) > 0
+		for _, p := range slices.Compact(of) {
+			alike := short && len(m.t.units.lettersOf(p.unit)) > 0 || // the verdict looks at more than their sketches
+				s != nil && sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ
+			if alike && !m.isNear(rows, p.unit, int(row)) {
+				left = append(left, p)
+			}
 		}
 	}
 	m.pairs = m.pairs[:0]
 	for _, p := range left {
 		m.load(rows, int(p.row))
 		m.t.units.View(p.unit, &m.unit)
-		if m.t.rule.ShortTexts && few(&m.unit, &m.view) || firstBand(&m.unit, &m.view) != b {
-			continue
-		}
-		m.confirm(rows, p.unit, int(p.row), Distance(&m.unit, &m.view), visit)
-	}
-}
-
-// bothShort reports whether both documents of a pair are short texts: the
-// verdict looks at more than their sketches.
-func (m *Prober) bothShort(rows *EarlierRows, p bandPair) bool {
-	return len(m.t.units.lettersOf(p.unit)) > 0 && rows.Letters != nil && len(rows.Letters(int(p.row))) > 0
-}
-
-// shortKeys are the keys of a short text.
-func (m *Prober) shortKeys(rows *EarlierRows, i int) []uint64 {
-	m.load(rows, i)
-	return m.mine.Values(ShortTexts, &m.view)
-}
-
-func (m *Prober) shorts(rows *EarlierRows, i int, visit func(EarlierMatch)) {
-	x, keys := &m.t.tables[ShortTexts], m.shortKeys(rows, i)
-	for _, key := range keys {
-		if !x.may(uint32(key)) {
-			continue
-		}
-		for _, e := range x.find(uint32(key)) {
-			u := uint32(e)
-			if m.isNear(rows, u, i) {
-				continue
-			}
-			m.t.units.View(u, &m.unit)
-			if !few(&m.unit, &m.view) && (differ(&m.unit, &m.view) > slipsDiffer || m.t.rule.Bands && firstBand(&m.unit, &m.view) >= 0) {
-				continue
-			}
-			if firstCommon(keys, m.others.Values(ShortTexts, &m.unit)) == key {
-				m.confirm(rows, u, i, Distance(&m.unit, &m.view), visit)
-			}
+		if Tables[table].Owns(&m.t.rule, table, &m.unit, &m.view) {
+			m.confirm(rows, p.unit, int(p.row), Distance(&m.unit, &m.view), visit)
 		}
 	}
-}
-
-// firstCommon is the smallest number of both, which ascend and share one; 0 if
-// they do not.
-func firstCommon(a, b []uint64) uint64 {
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			a = a[1:]
-		case a[0] > b[0]:
-			b = b[1:]
-		default:
-			return a[0]
-		}
-	}
-	return 0
 }

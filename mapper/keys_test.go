@@ -21,19 +21,19 @@ func TestKeysAreSegmentsAndValues(t *testing.T) {
 		rule := drawRule(t, layout)
 		m, values := NewMap(layout, rule), NewMap(nil, rule)
 		segments := layout.Tables()
-		if want := segments + SketchTables; m.Tables() != segments && m.Tables() != want || (m.Tables() == want) != rule.Sketched() {
+		if want := segments + len(Tables); m.Tables() != segments && m.Tables() != want || (m.Tables() == want) != rule.Sketched() {
 			t.Fatalf("%d tables, %d of segments, of %+v", m.Tables(), segments, rule)
 		}
 		v := drawDocument(t, layout.Bits())
 		first := rapid.IntRange(0, m.Tables()).Draw(t, "first")
 		last := rapid.IntRange(first, m.Tables()).Draw(t, "last")
-		var records []data.Keyed
-		emit := func(r data.Keyed) error { records = append(records, r); return nil }
-		if err := m.Keys(first, last, &v, 7, emit); err != nil {
+		var records []data.Posting
+		emit := func(r data.Posting) error { records = append(records, r); return nil }
+		if err := m.Postings(first, last, &v, 7, emit); err != nil {
 			t.Fatal(err)
 		}
 		rest := records
-		take := func(table int) (r data.Keyed) {
+		take := func(table int) (r data.Posting) {
 			if len(rest) == 0 {
 				t.Fatalf("no record in table %d: %v", table, records)
 			}
@@ -42,9 +42,8 @@ func TestKeysAreSegmentsAndValues(t *testing.T) {
 				t.Fatalf("record %+v, want one of table %d", r, table)
 			}
 			packed := m.Pack(simhash.Key(r.Key), simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo})
-			back := m.Unpack(table, packed)
-			if back.Doc = r.Doc; back != r {
-				t.Fatalf("%+v, packed and unpacked %+v", r, back)
+			if key := m.Key(table, packed); uint64(key) != r.Key {
+				t.Fatalf("%+v, packed %v, has key %v", r, packed, key)
 			}
 			return r
 		}
@@ -72,7 +71,7 @@ func TestKeysAreSegmentsAndValues(t *testing.T) {
 			t.Fatalf("records without a table: %+v", rest)
 		}
 		stop, calls := errors.New("stop"), 0
-		err := m.Keys(first, last, &v, 7, func(data.Keyed) error { calls++; return stop })
+		err := m.Postings(first, last, &v, 7, func(data.Posting) error { calls++; return stop })
 		if calls != min(len(records), 1) || errors.Is(err, stop) != (calls > 0) {
 			t.Fatalf("%v after %d calls with %d records", err, calls, len(records))
 		}
@@ -88,7 +87,7 @@ func TestCandidatesShareAKey(t *testing.T) {
 		m, verify := NewMap(layout, rule), NewVerifier(rule)
 		a, b := drawDocument(t, layout.Bits()), drawDocument(t, layout.Bits())
 		keys := func(v *data.View) (keys []uint64) {
-			_ = m.Keys(0, m.Tables(), v, 0, func(r data.Keyed) error { keys = append(keys, r.Key); return nil })
+			_ = m.Postings(0, m.Tables(), v, 0, func(r data.Posting) error { keys = append(keys, r.Key); return nil })
 			return keys
 		}
 		of := keys(&b)
@@ -105,24 +104,24 @@ func TestCandidatesShareAKey(t *testing.T) {
 
 func TestSaltAndShard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		record := rapid.Custom(func(t *rapid.T) data.Keyed {
-			return data.Keyed{Key: rapid.Uint64().Draw(t, "key"), Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo"), Doc: rapid.Uint64().Draw(t, "doc")}
+		record := rapid.Custom(func(t *rapid.T) data.Posting {
+			return data.Posting{Key: rapid.Uint64().Draw(t, "key"), Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo"), Doc: rapid.Uint64().Draw(t, "doc")}
 		})
 		a, b := record.Draw(t, "a"), record.Draw(t, "b")
 		salts, shards := rapid.IntRange(1, 9).Draw(t, "salts"), rapid.IntRange(1, 9).Draw(t, "shards")
 		twin, sibling := b, b
 		twin.Hi, twin.Lo = a.Hi, a.Lo
 		sibling.Key = a.Key
-		if Salt(a, salts) != Salt(twin, salts) {
+		if Salt(a.Hi, a.Lo, salts) != Salt(twin.Hi, twin.Lo, salts) {
 			t.Fatal("equal rests are apart")
 		}
-		if Shard(a, shards) != Shard(sibling, shards) {
+		if Shard(a.Key, shards) != Shard(sibling.Key, shards) {
 			t.Fatal("the records of one key are apart")
 		}
-		if s := Salt(a, salts); s < 0 || s >= salts {
+		if s := Salt(a.Hi, a.Lo, salts); s < 0 || s >= salts {
 			t.Fatalf("salt %d of %d", s, salts)
 		}
-		if s := Shard(a, shards); s < 0 || s >= shards {
+		if s := Shard(a.Key, shards); s < 0 || s >= shards {
 			t.Fatalf("shard %d of %d", s, shards)
 		}
 	})
@@ -141,9 +140,9 @@ func TestSaltAndShardSpread(t *testing.T) {
 	for i := range uint64(n) {
 		v := data.View{Lo: 0xffff<<48 | i, Normal: true}
 		v.Sketch[0], v.Sketch[1], v.Sketch[40] = byte(i), byte(i>>8), 1
-		_ = m.Keys(0, 1, &v, i, func(r data.Keyed) error { segments[Salt(r, parts)]++; return nil })
-		_ = m.Keys(layout.Tables(), layout.Tables()+1, &v, i, func(r data.Keyed) error { bands[Salt(r, parts)]++; return nil })
-		_ = m.Keys(3, 4, &v, i, func(r data.Keyed) error { shards[Shard(r, parts)]++; return nil })
+		_ = m.Postings(0, 1, &v, i, func(r data.Posting) error { segments[Salt(r.Hi, r.Lo, parts)]++; return nil })
+		_ = m.Postings(layout.Tables(), layout.Tables()+1, &v, i, func(r data.Posting) error { bands[Salt(r.Hi, r.Lo, parts)]++; return nil })
+		_ = m.Postings(3, 4, &v, i, func(r data.Posting) error { shards[Shard(r.Key, parts)]++; return nil })
 	}
 	for _, loads := range [][parts]int{segments, bands, shards} {
 		if slices.Max(loads[:]) > 2*n/parts {
@@ -152,7 +151,7 @@ func TestSaltAndShardSpread(t *testing.T) {
 	}
 }
 
-func ExampleMap_Keys() {
+func ExampleMap_Postings() {
 	layout, err := simhash.NewLayout(64, 3)
 	if err != nil {
 		fmt.Println(err)
@@ -160,7 +159,7 @@ func ExampleMap_Keys() {
 	}
 	m := NewMap(layout, Rule{K: 3})
 	v := data.View{Lo: 0x0123456789abcdef, Normal: true}
-	err = m.Keys(0, m.Tables(), &v, 5, func(r data.Keyed) error {
+	err = m.Postings(0, m.Tables(), &v, 5, func(r data.Posting) error {
 		fmt.Printf("%v %012x document %d\n", simhash.Key(r.Key), r.Lo, r.Doc)
 		return nil
 	})

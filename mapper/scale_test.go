@@ -17,10 +17,10 @@ func loads(shares []float64, tables, partials, finals, salts int) (partial, fina
 	p, f := make([]float64, partials), make([]float64, finals)
 	for table := range tables {
 		for value, share := range shares {
-			r := data.Keyed{Key: uint64(simhash.NewKey(table, 16, uint64(value)))}
-			f[Shard(r, finals)] += share / float64(tables)
+			r := data.Posting{Key: uint64(simhash.NewKey(table, 16, uint64(value)))}
+			f[Shard(r.Key, finals)] += share / float64(tables)
 			for salt := range salts {
-				p[(Shard(r, partials)+salt)%partials] += share / float64(tables) / float64(salts)
+				p[(Shard(r.Key, partials)+salt)%partials] += share / float64(tables) / float64(salts)
 			}
 		}
 	}

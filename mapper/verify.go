@@ -2,6 +2,7 @@ package mapper
 
 import (
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
@@ -25,14 +26,18 @@ func (r *Rule) Candidate(a, b *data.View) bool {
 	if r.near(a, b) {
 		return true
 	}
-	if r.byEdits(a, b) {
-		return true // few edits leave them a key in common
+	for t := range Tables {
+		if Tables[t].Brings(r, a, b) { // of short texts, few edits leave them a key in common
+			return true
+		}
 	}
-	return r.banding(a, b) || r.Verified && a.Equal(b) || r.sampled(a, b)
+	return r.Verified && a.Equal(b)
 }
 
 // Sketched reports whether there are other tables than those of segments.
-func (r *Rule) Sketched() bool { return r.Bands || r.ShortTexts || r.Containment > 0 }
+func (r *Rule) Sketched() bool {
+	return slices.ContainsFunc(Tables, func(t Table) bool { return t.Asked(r) })
+}
 
 // near reports whether two documents are candidates by their fingerprints.
 func (r *Rule) near(a, b *data.View) bool {
@@ -73,10 +78,10 @@ type Verifier struct {
 	differ int // bits of the sketches beyond which the verdict is no
 	short  sketch.Short
 	a, b   []rune
-	x, y   []uint64
 
-	sampled sampledCounter
-	owned   []ownedPair // some pairs of short texts; nil before the first
+	mine, others *Map // of the two documents at hand
+	sampled      sampledCounter
+	owned        []ownedPair // some pairs of short texts; nil before the first
 }
 
 // An ownedPair is a pair of short texts with the key that reports it, none if
@@ -99,14 +104,14 @@ func (v *Verifier) ownedAt(c *Candidate) *ownedPair {
 
 // NewVerifier returns a Verifier by the rule.
 func NewVerifier(rule Rule) *Verifier {
-	return &Verifier{rule: rule, differ: sketch.MostDiffer(rule.Least())}
+	return &Verifier{rule: rule, differ: sketch.MostDiffer(rule.Least()), mine: NewMap(nil, rule), others: NewMap(nil, rule)}
 }
 
 // Candidate is a candidate pair: two documents and where they share a key.
 type Candidate struct {
 	A, B  uint64 // numbers, A < B
 	Table int    // Fingerprints, a band, ShortTexts or Samples
-	Key   uint64 // of the table ShortTexts
+	Key   uint64 // the value; of segments 0
 
 	Distance uint8 // of a candidate by Fingerprints
 }
@@ -133,38 +138,30 @@ func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 	case ShortTexts:
 		key := uint64(noKey)
 		if reason != data.NotTheSame && reason != data.Open {
-			key = v.firstShortKey(a, b)
+			key = v.firstValue(c.Table, a, b)
 		}
 		*v.ownedAt(c) = ownedPair{c.A, c.B, key}
 		return p, key == c.Key
 	case Samples:
 		return p, reason == data.Open // else two short texts, which share a key
 	}
-	return p, reason != data.NotTheSame
+	return p, reason != data.NotTheSame && (c.Table < ShortTexts || v.firstValue(c.Table, a, b) == c.Key)
 }
 
-// owns reports whether a table is the first that brings the pair together, as
-// far as that can be told before its verdict. One that is certainly not the same
-// belongs to the samples: if anything, one text contains the other.
+// owns reports whether a table is the one that reports the pair, as far as that
+// can be told before its verdict. One that is certainly not the same belongs to
+// the samples: if anything, one text contains the other.
 func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 	r := &v.rule
-	bothFew := few(a, b)
-	alike := bothFew || differ(a, b) <= v.most(a, b)
-	switch {
-	case c.Table == Samples:
-		return (!alike || !v.met(a, b)) && r.sampled(a, b)
-	case !alike:
-		return false
-	case c.Table == Fingerprints:
-		return true
-	case r.near(a, b):
-		return false
-	case bothFew && r.ShortTexts:
-		return c.Table == ShortTexts
-	case c.Table == ShortTexts:
-		return r.byEdits(a, b) && !r.banding(a, b)
+	alike := few(a, b) || differ(a, b) <= v.most(a, b)
+	if c.Table == Fingerprints {
+		return alike
 	}
-	return firstBand(a, b) == c.Table
+	t := &Tables[c.Table]
+	if t.Unlike {
+		return (!alike || !v.met(a, b)) && t.Brings(r, a, b)
+	}
+	return alike && !r.near(a, b) && t.Owns(r, c.Table, a, b)
 }
 
 // Unlike reports whether two units that are a candidate pair by that table, which
@@ -380,9 +377,23 @@ func firstBand(a, b *data.View) int {
 	return -1
 }
 
-// firstShortKey is the smallest key that two short texts share.
-func (v *Verifier) firstShortKey(a, b *data.View) uint64 {
-	v.a, v.b = runes(v.a[:0], a.Letters), runes(v.b[:0], b.Letters)
-	v.x, v.y = shortKeys(&v.short, v.x[:0], v.a), shortKeys(&v.short, v.y[:0], v.b)
-	return firstCommon(v.x, v.y)
+// firstValue is the smallest value that two documents share in a table.
+func (v *Verifier) firstValue(t int, a, b *data.View) uint64 {
+	return firstCommon(v.mine.Values(t, a), v.others.Values(t, b))
+}
+
+// firstCommon is the smallest number of both, which ascend and share one; 0 if
+// they do not.
+func firstCommon(a, b []uint64) uint64 {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			a = a[1:]
+		case a[0] > b[0]:
+			b = b[1:]
+		default:
+			return a[0]
+		}
+	}
+	return 0
 }

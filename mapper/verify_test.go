@@ -168,7 +168,7 @@ func TestUnlikeIsNoPair(t *testing.T) {
 		units.Append(&a)
 		units.Append(&b)
 		keys := NewMap(nil, rule)
-		for table := range SketchTables {
+		for table := range len(Tables) {
 			if table == Samples {
 				continue
 			}

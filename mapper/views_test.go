@@ -15,7 +15,11 @@ import (
 
 func drawLayout(t *rapid.T) *simhash.Layout {
 	bits := rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
-	layout, err := simhash.NewLayout(bits, rapid.IntRange(0, 8).Draw(t, "k"))
+	k := rapid.IntRange(0, 8).Draw(t, "k")
+	layout, err := simhash.NewLayout(bits, k)
+	if rapid.Bool().Draw(t, "of a model") {
+		layout, err = simhash.ChooseLayout(bits, k, rapid.Uint64Range(0, 1<<33).Draw(t, "documents"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +49,10 @@ func drawFingerprint(t *rapid.T, bits int) simhash.Fingerprint {
 // drawRule draws a rule of the layout's distance, which has a table more.
 func drawRule(t *rapid.T, layout *simhash.Layout) Rule {
 	if rapid.IntRange(0, 3).Draw(t, "classic") == 0 {
-		return Rule{K: layout.Tables() - 1}
+		return Rule{K: layout.Distance()}
 	}
 	return Rule{
-		K: layout.Tables() - 1, Verified: true, Bands: rapid.IntRange(0, 3).Draw(t, "bands") > 0, ShortTexts: rapid.IntRange(0, 3).Draw(t, "short texts") > 0,
+		K: layout.Distance(), Verified: true, Bands: rapid.IntRange(0, 3).Draw(t, "bands") > 0, ShortTexts: rapid.IntRange(0, 3).Draw(t, "short texts") > 0,
 		Rules: rapid.SampledFrom([]sketch.Rules{sketch.Balanced(), sketch.Thorough(), {}, {Containment: 0.5}}).Draw(t, "rules"),
 	}
 }

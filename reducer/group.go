@@ -1,154 +1,144 @@
 package reducer
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
+	"math/bits"
 	"slices"
 
-	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
-// errOrder: a part is not sorted.
-var errOrder = errors.New("entries are not in order")
-
-// Part is what one partial reduce delivered for a partition of the keys, in
-// its order: each call puts the next entry into e, whose documents are good
-// until the next call, or returns false at the end. An entry may come in
-// pieces, one after the other.
-type Part func(e *data.Entry) (bool, error)
-
-// Partial is phase one of the salted reduce: the records of one (salt, key)
-// partition, in any order and of any number of keys, become one entry per
-// distinct fingerprint and key, its documents ascending and each once, in order
-// of key, then fingerprint. The Part returned has no error. records is sorted in
-// place, and not to be changed while the Part is read.
-//
-// The salt is taken from the fingerprint, so identical fingerprints are
-// always in the same partition and collapse here, before they travel on.
-func Partial(records []data.Keyed) Part {
-	sortKeyed(records)
-	var docs []uint64
-	return func(e *data.Entry) (bool, error) {
-		if len(records) == 0 {
-			return false, nil
-		}
-		r, n := records[0], 0
-		for docs = docs[:0]; n < len(records); n++ {
-			next := &records[n]
-			if next.Key != r.Key || next.Lo != r.Lo || next.Hi != r.Hi {
-				break
-			}
-			if n == 0 || next.Doc != docs[len(docs)-1] { // a record delivered twice counts once
-				docs = append(docs, next.Doc)
-			}
-		}
-		records = records[n:]
-		e.Key, e.Hi, e.Lo, e.Docs = r.Key, r.Hi, r.Lo, docs
-		return true, nil
-	}
-}
-
-// Final is phase two: it merges what the salts' partial reduces delivered for
-// one partition of the keys and calls group once per key in ascending order
-// with the key's entries in ascending order of fingerprint. The entries are
-// used again. It stops at group's or a part's first error and returns it, and
-// with an error at a part out of order. It holds one group at a time.
-func Final(parts []Part, group func(entries []data.Entry) error) error {
-	heads := make([]data.Entry, len(parts)) // the next entry of each part
-	var left []int                          // the parts that have one
-	for i, next := range parts {
-		more, err := next(&heads[i])
-		if err != nil {
-			return err
-		}
-		if more {
-			left = append(left, i)
-		}
-	}
-	var g members
-	for len(left) > 0 {
-		key := heads[left[0]].Key
-		for _, i := range left[1:] {
-			key = min(key, heads[i].Key)
-		}
-		g.pieces, g.came = g.pieces[:0], g.came[:0]
-		rest := left[:0]
-		for _, i := range left {
-			more, err := g.take(parts[i], &heads[i], key)
-			if err != nil {
-				return err
-			}
-			if more {
-				rest = append(rest, i)
-			}
-		}
-		left = rest
-		if err := group(g.entries(key)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// members are the entries of one group, with documents of their own.
-type members struct {
-	pieces []piece // of entries, as they came
-	came   []uint64
-	all    []data.Entry
+// Postings are postings of one table as columns, in any order: a value is key and
+// rest together, as mapper.Map packs them. The zero Postings are empty.
+type Postings[F columns.Fingerprint] struct {
+	values []F
 	docs   []uint64
+	ends   []int // of each value's documents; nil while each has one
 }
 
-// piece is what came of an entry; its documents are came[from:to].
-type piece struct {
-	hi, lo   uint64
-	from, to int
+// Add adds a value and the documents that have it, ascending.
+func (p *Postings[F]) Add(value F, docs ...uint64) {
+	if p.ends == nil && len(docs) != 1 {
+		p.ends = make([]int, len(p.values), len(p.values)+1)
+		for i := range p.ends {
+			p.ends[i] = i + 1
+		}
+	}
+	p.values, p.docs = append(p.values, value), append(p.docs, docs...)
+	if p.ends != nil {
+		p.ends = append(p.ends, len(p.docs))
+	}
 }
 
-// take takes the entries of a part that have the key, from head on, and leaves
-// the next one in head; more is false if there is none.
-func (g *members) take(next Part, head *data.Entry, key uint64) (more bool, err error) {
-	for more = true; more && head.Key == key; {
-		g.pieces = append(g.pieces, piece{head.Hi, head.Lo, len(g.came), len(g.came) + len(head.Docs)})
-		g.came = append(g.came, head.Docs...)
-		hi, lo := head.Hi, head.Lo
-		if more, err = next(head); err == nil && more && compareBits(head.Key, head.Hi, head.Lo, key, hi, lo) < 0 {
-			err = fmt.Errorf("%w: key %x, %x %x behind key %x, %x %x", errOrder, head.Key, head.Hi, head.Lo, key, hi, lo)
-		}
-		if err != nil {
-			return false, err
-		}
+// Len is the number of values that were added.
+func (p *Postings[F]) Len() int { return len(p.values) }
+
+// Documents is how many documents were added with them.
+func (p *Postings[F]) Documents() int { return len(p.docs) }
+
+func (p *Postings[F]) of(i uint32) []uint64 {
+	if p.ends == nil {
+		return p.docs[i : i+1]
 	}
-	return more, nil
+	from := 0
+	if i > 0 {
+		from = p.ends[i-1]
+	}
+	return p.docs[from:p.ends[i]]
 }
 
-// entries returns the entries in order, each one's documents ascending and each
-// once.
-func (g *members) entries(key uint64) []data.Entry {
-	slices.SortStableFunc(g.pieces, func(a, b piece) int { return compareBits(0, a.hi, a.lo, 0, b.hi, b.lo) })
-	g.all, g.docs = g.all[:0], slices.Grow(g.docs[:0], len(g.came))
-	for i := 0; i < len(g.pieces); {
-		p, from, n := g.pieces[i], len(g.docs), 0
-		for ; i < len(g.pieces) && g.pieces[i].hi == p.hi && g.pieces[i].lo == p.lo; i++ {
-			g.docs = append(g.docs, g.came[g.pieces[i].from:g.pieces[i].to]...)
-			n++
-		}
-		docs := g.docs[from:]
-		if n > 1 {
-			slices.Sort(docs)
-			docs = slices.Compact(docs)
-		}
-		g.all = append(g.all, data.Entry{Key: key, Hi: p.hi, Lo: p.lo, Docs: slices.Clip(docs)})
-	}
-	return g.all
+// Entries are what a reduce leaves of postings: distinct values, ascending, each
+// with the documents that have it.
+type Entries[F columns.Fingerprint] struct {
+	*columns.Lists[F]
+	from *Postings[F]
 }
 
-func compareBits(aKey, aHi, aLo, bKey, bHi, bLo uint64) int {
-	if c := cmp.Compare(aKey, bKey); c != 0 {
-		return c
+// Documents appends the documents of entry i to dst, ascending and each once.
+func (e *Entries[F]) Documents(dst []uint64, i int) []uint64 {
+	from := len(dst)
+	members := e.Members(i)
+	for _, name := range members {
+		dst = append(dst, e.from.of(name)...)
 	}
-	if c := cmp.Compare(aHi, bHi); c != 0 {
-		return c
+	if len(members) > 1 {
+		slices.Sort(dst[from:])
+		dst = dst[:from+len(slices.Compact(dst[from:]))] // a posting delivered twice counts once
 	}
-	return cmp.Compare(aLo, bLo)
+	return dst
+}
+
+// Partial is phase one of the salted reduce: the postings of one (salt, key)
+// partition of a table, whose values have at most width bits, become one entry
+// for each distinct value. It sorts on workers goroutines. Postings are not to be
+// added while the entries are read.
+//
+// The salt is taken from the rest, so identical fingerprints are always in the
+// same partition and collapse here, before they travel on.
+func Partial[F columns.Fingerprint](p *Postings[F], width, workers int) (*Entries[F], error) {
+	l, err := columns.Collapse(p.values, width, workers)
+	return &Entries[F]{l, p}, err
+}
+
+// Final is phase two: what the salts' partial reduces delivered of a partition of
+// a table's keys becomes one entry for each distinct value, of which a Grouper
+// gathers the groups of the keys.
+func Final[F columns.Fingerprint](came *Postings[F], width, workers int) (*Entries[F], error) {
+	return Partial(came, width, workers)
+}
+
+// Grouper gathers the groups of keys from the values of a partition that holds
+// all of each key: see [columns.Grouper]. One goroutine uses it at a time.
+type Grouper[F columns.Fingerprint] struct{ columns.Grouper[F] }
+
+// ByValue sorts a column of postings of 32 bits of value above 32 of place by
+// value, on workers goroutines, keeping the order of those that share one: what
+// shares a value is a group. It uses work, which is as long, and returns the other
+// of its two columns second.
+func ByValue(postings, work []uint64, workers int) (sorted, spare []uint64) {
+	vary := columns.Varying(postings)
+	lead := min(12, bits.Len(uint(len(postings)/sortPartition)), bits.Len64(vary.Lo>>valueShift))
+	if lead == 0 {
+		return byValue(postings, work)
+	}
+	top := vary.Len()
+	by, _ := columns.NewSpread(columns.Span(top-lead, lead), columns.Everything, lead, columns.DealHash)
+	bounds := columns.Deal(postings, by, lead, workers, work, nil, nil)
+	columns.Each(workers, len(bounds)-1, func(int) func(int) {
+		return func(p int) {
+			from, to := bounds[p], bounds[p+1]
+			if got, _ := byValue(work[from:to], postings[from:to]); to > from && &got[0] != &work[from] {
+				copy(work[from:to], got)
+			}
+		}
+	})
+	return work, postings
+}
+
+const (
+	valueShift    = 32
+	sortPartition = 24 << 10 // postings that sort within a core's cache
+)
+
+// byValue is ByValue by up to four passes of a radix sort: those of a byte that
+// is the same everywhere are left out.
+func byValue(from, to []uint64) (sorted, spare []uint64) {
+	for shift := valueShift; shift < 64; shift += 8 {
+		var at [257]int
+		for _, r := range from {
+			at[int(byte(r>>shift))+1]++
+		}
+		if slices.Contains(at[1:], len(from)) {
+			continue
+		}
+		for i := range 256 {
+			at[i+1] += at[i]
+		}
+		for _, r := range from {
+			b := byte(r >> shift)
+			to[at[b]] = r
+			at[b]++
+		}
+		from, to = to, from
+	}
+	return from, to
 }

@@ -2,181 +2,102 @@ package reducer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/data"
 )
 
-func drawRecords(t *rapid.T) []data.Keyed {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) data.Keyed {
-		return data.Keyed{
-			Key: rapid.Uint64Range(0, 4).Draw(t, "key"),
-			Hi:  rapid.Uint64Range(0, 1).Draw(t, "hi"),
-			Lo:  rapid.Uint64Range(0, 6).Draw(t, "lo"),
-			Doc: rapid.Uint64Range(0, 30).Draw(t, "doc"),
-		}
-	}), 0, 200).Draw(t, "records")
+type posting struct{ value, doc uint64 }
+
+func drawPostings(t *rapid.T) []posting {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) posting {
+		return posting{rapid.Uint64Range(0, 20).Draw(t, "value"), rapid.Uint64Range(0, 30).Draw(t, "doc")}
+	}), 0, 200).Draw(t, "postings")
 }
 
-// grouped is the obvious two-level grouping that both phases must come to.
-func grouped(records []data.Keyed) []data.Entry {
-	byBits := map[[3]uint64]map[uint64]bool{}
-	for _, r := range records {
-		id := [3]uint64{r.Key, r.Hi, r.Lo}
-		if byBits[id] == nil {
-			byBits[id] = map[uint64]bool{}
-		}
-		byBits[id][r.Doc] = true
-	}
-	var out []data.Entry
-	for id, docs := range byBits {
-		e := data.Entry{Key: id[0], Hi: id[1], Lo: id[2]}
-		for d := range docs {
-			e.Docs = append(e.Docs, d)
-		}
-		slices.Sort(e.Docs)
-		out = append(out, e)
-	}
-	slices.SortFunc(out, compareEntries)
-	return out
-}
-
-// partial keeps the entries of Partial.
-func partial(records []data.Keyed) (entries []data.Entry) {
-	next := Partial(records)
-	var e data.Entry
-	for more, _ := next(&e); more; more, _ = next(&e) {
-		entries = append(entries, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: slices.Clone(e.Docs)})
-	}
-	return entries
-}
-
-// partOf returns the Part of those entries.
-func partOf(entries []data.Entry) Part {
-	return func(e *data.Entry) (bool, error) {
-		if len(entries) == 0 {
-			return false, nil
-		}
-		*e, entries = entries[0], entries[1:]
-		return true, nil
-	}
-}
-
-func TestPartialCollapses(t *testing.T) {
+// However the postings are spread over salts, even against the rule that equal
+// rests share one, and in whatever pieces entries travel, the entries of the
+// final reduce are those of grouping by value, their documents ascending and each
+// once.
+func TestReducesIgnoreSalts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := drawRecords(t)
-		want := grouped(records)
-		if got := partial(slices.Clone(records)); !equalEntries(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
+		drawn := drawPostings(t)
+		salts := make([]Postings[uint64], rapid.IntRange(1, 5).Draw(t, "salts"))
+		want := map[uint64][]uint64{}
+		for _, p := range drawn {
+			salts[rapid.IntRange(0, len(salts)-1).Draw(t, "salt")].Add(p.value, p.doc)
+			want[p.value] = append(want[p.value], p.doc)
 		}
-	})
-}
-
-func compareEntries(a, b data.Entry) int {
-	return compareBits(a.Key, a.Hi, a.Lo, b.Key, b.Hi, b.Lo)
-}
-
-// pieces cuts entries into several, as a cluster sends what is large.
-func pieces(t *rapid.T, entries []data.Entry) (out []data.Entry) {
-	for _, e := range entries {
-		cut := rapid.IntRange(0, len(e.Docs)-1).Draw(t, "cut")
-		if cut > 0 {
-			out = append(out, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: e.Docs[:cut]})
-		}
-		out = append(out, data.Entry{Key: e.Key, Hi: e.Hi, Lo: e.Lo, Docs: e.Docs[cut:]})
-	}
-	return out
-}
-
-func TestFinalRefusesDisorder(t *testing.T) {
-	first, second := data.Entry{Key: 1, Lo: 7, Docs: []uint64{0}}, data.Entry{Key: 1, Lo: 8, Docs: []uint64{1}}
-	for _, parts := range [][]Part{
-		{partOf([]data.Entry{second, first})},
-		{partOf([]data.Entry{first}), partOf([]data.Entry{first, second, first})},
-	} {
-		if err := Final(parts, func([]data.Entry) error { return nil }); !errors.Is(err, errOrder) {
-			t.Errorf("got %v, want %v", err, errOrder)
-		}
-	}
-}
-
-func TestFinalStopsAtDamage(t *testing.T) {
-	damage := errors.New("damage")
-	calls := 0
-	broken := func(e *data.Entry) (bool, error) {
-		calls++
-		*e = data.Entry{Key: uint64(calls), Docs: []uint64{0}}
-		if calls == 3 {
-			return false, damage
-		}
-		return true, nil
-	}
-	if err := Final([]Part{broken}, func([]data.Entry) error { return nil }); !errors.Is(err, damage) || calls != 3 {
-		t.Errorf("got %v after %d calls, want the part's error", err, calls)
-	}
-}
-
-func equalEntries(a, b []data.Entry) bool {
-	return slices.EqualFunc(a, b, func(a, b data.Entry) bool { return reflect.DeepEqual(a, b) })
-}
-
-// However the records are spread over salts, even against the rule that equal
-// fingerprints share one, the final groups are the same.
-func TestFinalIgnoresSalts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		records := drawRecords(t)
-		salts := make([][]data.Keyed, rapid.IntRange(1, 5).Draw(t, "salts"))
-		for _, r := range records {
-			s := rapid.IntRange(0, len(salts)-1).Draw(t, "salt")
-			salts[s] = append(salts[s], r)
-		}
-		parts := make([]Part, len(salts))
+		var came Postings[uint64]
 		for i := range salts {
-			parts[i] = partOf(pieces(t, partial(salts[i])))
-		}
-		var got []data.Entry
-		keys := map[uint64]bool{}
-		err := Final(parts, func(group []data.Entry) error {
-			for _, e := range group {
-				if e.Key != group[0].Key {
-					t.Fatalf("group of two keys: %v", group)
+			entries, err := Partial(&salts[i], 64, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e, value := range entries.Values() {
+				docs := entries.Documents(nil, e)
+				cut := rapid.IntRange(1, len(docs)).Draw(t, "cut")
+				came.Add(value, docs[:cut]...)
+				if cut < len(docs) {
+					came.Add(value, docs[cut:]...)
 				}
-				e.Docs = slices.Clone(e.Docs)
-				got = append(got, e)
 			}
-			if keys[group[0].Key] {
-				t.Fatalf("key %d came twice", group[0].Key)
-			}
-			keys[group[0].Key] = true
-			return nil
-		})
+		}
+		entries, err := Final(&came, 64, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := grouped(records); !equalEntries(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
+		if entries.Len() != len(want) {
+			t.Fatalf("%d entries, want %d", entries.Len(), len(want))
+		}
+		for i, value := range entries.Values() {
+			docs := want[value]
+			slices.Sort(docs)
+			if got := entries.Documents([]uint64{99}, i); !slices.Equal(got[1:], slices.Compact(docs)) || got[0] != 99 {
+				t.Fatalf("value %d: documents %v, want %v", value, got, docs)
+			}
 		}
 	})
 }
 
-func TestFinalStopsAtError(t *testing.T) {
-	stop := errors.New("stop")
-	calls := 0
-	err := Final([]Part{partOf([]data.Entry{{Key: 1, Docs: []uint64{0}}, {Key: 2, Docs: []uint64{1}}})}, func([]data.Entry) error {
-		calls++
-		return stop
-	})
-	if !errors.Is(err, stop) || calls != 1 {
-		t.Fatalf("got %v after %d calls, want the group's error after 1", err, calls)
+func TestPartialRefusesWideValues(t *testing.T) {
+	var p Postings[uint64]
+	p.Add(1<<40, 1)
+	if _, err := Partial(&p, 32, 1); err == nil {
+		t.Error("a value of 41 bits among those of 32")
+	}
+}
+
+// A column is sorted by value, and what shares one keeps its order, evenly spread
+// or not, on one core or several.
+func TestByValue(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{0, 1, 100, 200_000} {
+		for name, value := range map[string]func() uint64{
+			"even": func() uint64 { return uint64(r.Uint32()) },
+			"few":  func() uint64 { return uint64(r.IntN(3)) << 20 },
+			"hot":  func() uint64 { return uint64(r.Uint32()) * uint64(r.IntN(2)) },
+			"one":  func() uint64 { return 7 },
+		} {
+			postings := make([]uint64, n)
+			for i := range postings {
+				postings[i] = value()<<32 | uint64(i)
+			}
+			want := slices.Clone(postings)
+			slices.Sort(want)
+			for _, workers := range []int{1, 3} {
+				got, spare := ByValue(slices.Clone(postings), make([]uint64, n), workers)
+				if !slices.Equal(got, want) || len(spare) != n {
+					t.Errorf("%s, %d postings on %d: out of order", name, n, workers)
+				}
+			}
+		}
 	}
 }
 
@@ -418,13 +339,18 @@ func TestKeeper(t *testing.T) {
 
 func Example() {
 	// One partition of one salt: the same fingerprint twice collapses.
-	part := Partial([]data.Keyed{{Key: 1, Lo: 0xab, Doc: 5}, {Key: 1, Lo: 0xab, Doc: 2}, {Key: 1, Lo: 0xaf, Doc: 3}})
-	_ = Final([]Part{part}, func(group []data.Entry) error {
-		for _, e := range group {
-			fmt.Printf("%x %v\n", e.Lo, e.Docs)
-		}
-		return nil
-	})
+	var came Postings[uint64]
+	came.Add(0xab, 5)
+	came.Add(0xab, 2)
+	came.Add(0xaf, 3)
+	entries, err := Partial(&came, 64, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, value := range entries.Values() {
+		fmt.Printf("%x %v\n", value, entries.Documents(nil, i))
+	}
 	best := NewBest(6)
 	best.Add(2, 5, 0, true)
 	best.Add(2, 3, 1, true)

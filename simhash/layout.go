@@ -3,6 +3,9 @@ package simhash
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/neardup/neardup/simhash/columns"
+	"github.com/neardup/neardup/simhash/hamming"
 )
 
 // maxKeyBits is the width of a key's value; a longer segment leaves its last
@@ -50,75 +53,127 @@ func prefix(table, digits int) string {
 	return fmt.Sprintf("%0*b%s", digits, table, letters)
 }
 
-// Layout says which bits of a fingerprint make the key in which table. It
-// cuts the fingerprint into k + 1 segments, the first the most significant,
-// equal but for one bit, and has a table for each: since k differing bits
-// spoil at most k segments, two fingerprints within k of each other share the
-// key of at least one table (Manku, Jain, Das Sarma: Detecting Near-Duplicates
-// for Web Crawling, WWW 2007, section 3).
+// Layout says which bits of a fingerprint make the key in which table: the plan
+// of how fingerprints within k come together, with a name for each table. The
+// plan's block of a table is the table's key; where a plan has further keys in a
+// table, the final reduce groups by them what the key has brought together.
 //
-// A table's prefix is its number in binary, in as many digits as the last
-// table needs, and a letter that says the same to the eye: four tables are
-// 00A, 01B, 10C and 11D. A Layout is immutable; its methods do not allocate.
+// A table's prefix is its number in binary, in as many digits as the last table
+// needs, and a letter that says the same to the eye: four tables are 00A, 01B,
+// 10C and 11D. A Layout is immutable; its methods do not allocate.
 type Layout struct {
+	*hamming.Plan
 	bits   int
 	digits int // binary digits of a prefix
 	tables []table
 }
 
+// table is where the bits of a key stand in a fingerprint.
 type table struct {
-	mask  Fingerprint // the key's bits in place
-	bits  int         // how many
-	below uint        // how many bits are less significant than the key's
+	runs []run // from the most significant on
+	bits int   // of the key
 }
 
-// NewLayout returns the layout of k + 1 tables for fingerprints of 32, 64 or
-// 128 bits: 64 bits and k = 3 give four tables of 16 bits. k is 0 to 31.
-func NewLayout(width, k int) (*Layout, error) {
-	if err := checkBits(width); err != nil {
+// run is a stretch of adjacent bits.
+type run struct{ below, width uint }
+
+// NewLayout returns the layout of k + 1 segments for fingerprints of 32, 64 or
+// 128 bits, equal but for one bit, with a table for each: since k differing bits
+// spoil at most k segments, two fingerprints within k of each other share the
+// key of at least one table (Manku, Jain, Das Sarma: Detecting Near-Duplicates
+// for Web Crawling, WWW 2007, section 3). 64 bits and k = 3 give four tables of
+// 16 bits. k is 0 to 31.
+func NewLayout(width, k int) (*Layout, error) { return NewCombinations(width, k, 1) }
+
+// NewCombinations returns the layout of m matched segments out of k + m: the
+// keys are all choices of m segments, of which two fingerprints within k share
+// one at least. 64 bits, k = 3 and m = 2 give the ten keys of 25 to 26 bits of
+// five segments, those that begin with the same segment in one table.
+func NewCombinations(width, k, m int) (*Layout, error) {
+	if err := checkLayout(width, k); err != nil {
+		return nil, err
+	}
+	plan, err := hamming.NewPlan(width, k, m)
+	if err != nil {
 		return nil, fmt.Errorf("layout: %w", err)
 	}
+	return layoutOf(width, plan), nil
+}
+
+// ChooseLayout returns the layout of the lowest modelled cost for n documents,
+// the same on every machine: hamming.ChoosePlan.
+func ChooseLayout(width, k int, n uint64) (*Layout, error) {
+	if err := checkLayout(width, k); err != nil {
+		return nil, err
+	}
+	plan, err := hamming.ChoosePlan(width, k, int(min(n, 1<<40)))
+	if err != nil {
+		return nil, fmt.Errorf("layout: %w", err)
+	}
+	return layoutOf(width, plan), nil
+}
+
+func checkLayout(width, k int) error {
+	if err := checkBits(width); err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
 	if k < 0 || k > 31 {
-		return nil, fmt.Errorf("layout for distance %d: write a distance from 0 to 31", k)
+		return fmt.Errorf("layout for distance %d: write a distance from 0 to 31", k)
 	}
-	l := &Layout{bits: width, digits: max(1, bits.Len(uint(k))), tables: make([]table, k+1)}
-	n := k + 1
-	start := 0
-	for s := range l.tables {
-		// The first width % n segments are one bit longer.
-		end := (s+1)*(width/n) + min(s+1, width%n)
-		key := min(end-start, maxKeyBits)
-		below := uint(width - start - key)
-		l.tables[s] = table{mask: Fingerprint{Lo: 1<<key - 1}.shl(below), bits: key, below: below}
-		start = end
+	return nil
+}
+
+// layoutOf names the tables of a plan.
+func layoutOf(width int, plan *hamming.Plan) *Layout {
+	l := &Layout{Plan: plan, bits: width, digits: max(1, bits.Len(uint(plan.Tables()-1))), tables: make([]table, plan.Tables())}
+	for i := range l.tables {
+		t, block := &l.tables[i], plan.Block(i)
+		for b := width - 1; b >= 0 && t.bits < maxKeyBits; b-- {
+			if block.And(columns.Bit(b)).IsZero() {
+				continue
+			}
+			if n := len(t.runs); n > 0 && t.runs[n-1].below == uint(b)+1 {
+				t.runs[n-1] = run{uint(b), t.runs[n-1].width + 1}
+			} else {
+				t.runs = append(t.runs, run{uint(b), 1})
+			}
+			t.bits++
+		}
 	}
-	return l, nil
+	return l
 }
 
 // Bits returns the width of the fingerprints.
 func (l *Layout) Bits() int { return l.bits }
 
-// Tables returns the number of tables, k + 1.
-func (l *Layout) Tables() int { return len(l.tables) }
-
 // KeyBits returns the number of bits, at most 40, in a key of the table.
 func (l *Layout) KeyBits(table int) int { return l.tables[table].bits }
+
+// Prefix returns the name of a table: 00A.
+func (l *Layout) Prefix(table int) string { return prefix(table, l.digits) }
 
 // Key returns the fingerprint's key in the table and the rest: its other bits
 // in their order, moved to the low end.
 func (l *Layout) Key(table int, f Fingerprint) (key Key, rest Fingerprint) {
 	t := &l.tables[table]
-	width := uint(t.bits)
-	value := f.shr(t.below).Lo & (1<<width - 1)
-	rest = f.shr(t.below + width).shl(t.below).or(f.low(t.below))
+	value, rest := uint64(0), f
+	for _, r := range t.runs {
+		value = value<<r.width | f.shr(r.below).Lo&(1<<r.width-1)
+		rest = rest.shr(r.below + r.width).shl(r.below).or(rest.low(r.below))
+	}
 	return newKey(table, l.digits, (t.bits+3)/4, value), rest
 }
 
 // Join returns the fingerprint that Key took apart. Its table is the key's.
 func (l *Layout) Join(key Key, rest Fingerprint) Fingerprint {
-	t := &l.tables[key.Table()]
-	above := rest.shr(t.below).shl(t.below + uint(t.bits))
-	return above.or(Fingerprint{Lo: key.Value()}.shl(t.below)).or(rest.low(t.below))
+	runs, value := l.tables[key.Table()].runs, key.Value()
+	for i := len(runs) - 1; i >= 0; i-- {
+		r := runs[i]
+		bits := Fingerprint{Lo: value & (1<<r.width - 1)}.shl(r.below)
+		rest = rest.shr(r.below).shl(r.below + r.width).or(bits).or(rest.low(r.below))
+		value >>= r.width
+	}
+	return rest
 }
 
 // A shift by 64 or more leaves nothing of a word, so no branch asks for it.
@@ -137,17 +192,4 @@ func (f Fingerprint) or(g Fingerprint) Fingerprint { return Fingerprint{f.Hi | g
 func (f Fingerprint) low(n uint) Fingerprint {
 	all := Fingerprint{^uint64(0), ^uint64(0)}.shl(n)
 	return Fingerprint{f.Hi &^ all.Hi, f.Lo &^ all.Lo}
-}
-
-// FirstCommonTable returns the first table in which both fingerprints have
-// the same key, or −1 when there is none: a pair that meets in several tables
-// is reported in this one alone.
-func (l *Layout) FirstCommonTable(a, b Fingerprint) int {
-	hi, lo := a.Hi^b.Hi, a.Lo^b.Lo
-	for i := range l.tables {
-		if t := &l.tables[i]; hi&t.mask.Hi|lo&t.mask.Lo == 0 {
-			return i
-		}
-	}
-	return -1
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 func TestLayoutPrefixes(t *testing.T) {
@@ -78,7 +80,15 @@ func drawFingerprint(t *rapid.T, bits int, label string) Fingerprint {
 
 func drawLayout(t *rapid.T) *Layout {
 	bits := rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
-	l, err := NewLayout(bits, rapid.IntRange(0, 31).Draw(t, "k"))
+	k := rapid.IntRange(0, 31).Draw(t, "k")
+	l, err := NewLayout(bits, k)
+	switch {
+	case k > 15 && bits <= 64 || k > 8:
+	case rapid.Bool().Draw(t, "of a model"):
+		l, err = ChooseLayout(bits, k, rapid.Uint64Range(0, 1<<33).Draw(t, "documents"))
+	case rapid.Bool().Draw(t, "combinations"):
+		l, err = NewCombinations(bits, k, rapid.IntRange(1, 3).Draw(t, "m"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +109,7 @@ func flip(f Fingerprint, bit int) Fingerprint {
 func TestLayoutProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLayout(t)
-		k := l.Tables() - 1
+		k := l.Distance()
 		a := drawFingerprint(t, l.Bits(), "fingerprint")
 		b := a
 		for range rapid.IntRange(0, k+2).Draw(t, "flips") {
@@ -130,11 +140,15 @@ func TestLayoutProperties(t *testing.T) {
 				first = i
 			}
 		}
-		if got := l.FirstCommonTable(a, b); got != first {
-			t.Fatalf("first common table %d, want %d", got, first)
+		diff := columns.Mask{Hi: a.Hi ^ b.Hi, Lo: a.Lo ^ b.Lo}
+		table, key := l.First(diff)
+		if d := Distance(a, b); d <= k && table < 0 {
+			t.Fatalf("no common key at distance %d of k = %d", d, k)
 		}
-		if d := Distance(a, b); d <= k && first < 0 {
-			t.Fatalf("no common table at distance %d of k = %d", d, k)
+		if table >= 0 {
+			if keyA, _ := l.Key(table, a); first < 0 || first > table || !l.Keys(table)[key].And(diff).IsZero() {
+				t.Fatalf("first common key %v of table %d, %d: the first common table is %d", keyA, table, key, first)
+			}
 		}
 	})
 }
@@ -171,7 +185,7 @@ func TestLayoutDoesNotAllocate(t *testing.T) {
 	allocs := testing.AllocsPerRun(100, func() {
 		for i := range l.Tables() {
 			key, rest := l.Key(i, f)
-			if l.FirstCommonTable(l.Join(key, rest), f) != 0 {
+			if l.Join(key, rest) != f {
 				t.Fatal("fingerprint changed")
 			}
 		}

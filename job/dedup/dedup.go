@@ -16,10 +16,11 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // analyzer is made once; it keeps its dictionary for good.
@@ -46,23 +47,27 @@ type Pair struct{ A, B, Distance int }
 func Pairs(fingerprints []simhash.Fingerprint, k int) ([]Pair, error) {
 	for _, f := range fingerprints {
 		if f.Hi != 0 {
-			return pairs(fingerprints, k, func(f simhash.Fingerprint) hamming.Uint128 { return hamming.Uint128(f) })
+			return pairs[columns.Uint128](fingerprints, k)
 		}
 	}
-	return pairs(fingerprints, k, func(f simhash.Fingerprint) uint64 { return f.Lo })
+	return pairs[uint64](fingerprints, k)
 }
 
-func pairs[F hamming.Fingerprint](fingerprints []simhash.Fingerprint, k int, pack func(simhash.Fingerprint) F) (found []Pair, err error) {
-	prints := make([]F, len(fingerprints))
+func pairs[F columns.Fingerprint](fingerprints []simhash.Fingerprint, k int) (found []Pair, err error) {
+	postings := make([]F, len(fingerprints))
 	for i, f := range fingerprints {
-		prints[i] = pack(f)
+		postings[i] = columns.Of[F](f.Hi, f.Lo)
 	}
-	set, err := hamming.Collapse(prints, hamming.Options{})
+	lists, err := columns.Collapse(postings, columns.Width[F](), 0)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("dedup: %w", err)
 	}
-	for i := range set.Len() {
-		equal := set.Members(i)
+	layout, err := simhash.ChooseLayout(columns.Width[F](), k, uint64(lists.Len()))
+	if err != nil {
+		return nil, fmt.Errorf("dedup: %w", err)
+	}
+	for i := range lists.Len() {
+		equal := lists.Members(i)
 		for n, a := range equal {
 			for _, b := range equal[n+1:] {
 				found = append(found, Pair{int(a), int(b), 0})
@@ -70,11 +75,11 @@ func pairs[F hamming.Fingerprint](fingerprints []simhash.Fingerprint, k int, pac
 		}
 	}
 	var mu sync.Mutex
-	err = set.Pairs(context.Background(), k, hamming.Options{}, func(_ int, i, j uint32, distance int) {
+	err = shuffle.Segments(context.Background(), lists, layout, k, shuffle.Options{Workers: runtime.GOMAXPROCS(0)}, func(_ int, i, j uint32, distance int) {
 		mu.Lock()
 		defer mu.Unlock()
-		for _, a := range set.Members(int(i)) {
-			for _, b := range set.Members(int(j)) {
+		for _, a := range lists.Members(int(i)) {
+			for _, b := range lists.Members(int(j)) {
 				found = append(found, Pair{int(min(a, b)), int(max(a, b)), distance})
 			}
 		}
@@ -125,41 +130,32 @@ func Dedup(texts []string) ([]Group, error) {
 	return groups, nil
 }
 
-// match connects the documents that are the same: keys, groups, candidates,
-// verdicts, a table at a time.
+// match connects the documents that are the same.
 func match(rule mapper.Rule, views []data.View) (*reducer.Components, error) {
-	layout, err := simhash.NewLayout(config.Default().Features.Bits, rule.K)
+	bits := config.Default().Features.Bits
+	layout, err := simhash.ChooseLayout(bits, rule.K, uint64(len(views)))
 	if err != nil {
 		return nil, err
 	}
-	components := reducer.NewComponents(len(views))
-	verify := mapper.NewVerifier(rule)
-	compare := mapper.NewComparer(layout, rule,
-		func(doc uint64, v *data.View) error { *v = views[doc]; return nil },
-		func(c mapper.Candidate) error {
-			if _, same := verify.Pair(&c, &views[c.A], &views[c.B]); same {
-				components.Add(uint32(c.A), uint32(c.B))
-			}
-			return nil
-		})
-	keys := mapper.NewMap(layout, rule)
-	var records []data.Keyed
-	for table := range keys.Tables() {
-		records = records[:0]
-		for doc := range views {
-			err := keys.Keys(table, table+1, &views[doc], uint64(doc), func(k data.Keyed) error {
-				records = append(records, k)
-				return nil
-			})
-			if err != nil {
-				return nil, err
-			}
-		}
-		if err := reducer.Final([]reducer.Part{reducer.Partial(records)}, compare.Group); err != nil {
-			return nil, fmt.Errorf("dedup: %w", err)
+	units, normal, postings := mapper.NewUnits(true), []uint32{}, []uint64{}
+	for i := range views {
+		units.Append(&views[i])
+		if views[i].Normal {
+			normal, postings = append(normal, uint32(i)), append(postings, mapper.Segments[uint64](&views[i]))
 		}
 	}
-	return components, nil
+	lists, err := columns.Collapse(postings, bits, 0)
+	if err != nil {
+		return nil, fmt.Errorf("dedup: %w", err)
+	}
+	components := reducer.NewComponents(len(views))
+	join := &shuffle.Memory[uint64]{Rule: rule, Layout: layout, Lists: lists, Normal: normal, Views: units, Options: shuffle.Options{Workers: runtime.GOMAXPROCS(0)}}
+	var mu sync.Mutex
+	return components, join.Pairs(context.Background(), func(_ int, p data.Pair) {
+		mu.Lock()
+		defer mu.Unlock()
+		components.Add(uint32(p.A), uint32(p.B))
+	})
 }
 
 // rowsOf fingerprints the texts on all cores.

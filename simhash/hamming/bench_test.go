@@ -72,40 +72,6 @@ func benchLarge(b *testing.B, n int) {
 	}
 }
 
-func BenchmarkCollapse(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		make func(n int) []uint64
-		n    int
-	}{
-		{"uniform", benchSet, 1_000_000},
-		{"skewed", benchSkewed, 1_000_000},
-		{"uniform", benchSet, 10_000_000},
-		{"skewed", benchSkewed, 10_000_000},
-		{"uniform", benchSet, 100_000_000},
-	} {
-		b.Run(fmt.Sprintf("%s/n=%d", c.name, c.n), func(b *testing.B) {
-			benchLarge(b, c.n)
-			fps := c.make(c.n)
-			distinct := 0
-			cpu := cpuTime()
-			for b.Loop() {
-				distinct = collapsed(b, fps).Len()
-			}
-			reportEach(b, cpu, c.n)
-			b.ReportMetric(float64(distinct), "distinct")
-		})
-	}
-	b.Run("wide/n=1000000", func(b *testing.B) {
-		fps := benchWide(1_000_000)
-		cpu := cpuTime()
-		for b.Loop() {
-			collapsed(b, fps)
-		}
-		reportEach(b, cpu, len(fps))
-	})
-}
-
 func BenchmarkPairs(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -143,7 +109,7 @@ func benchWide(n int) []Uint128 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	fps := make([]Uint128, n)
 	for i := range fps {
-		fps[i] = Uint128{rng.Uint64(), rng.Uint64()}
+		fps[i] = Uint128{Hi: rng.Uint64(), Lo: rng.Uint64()}
 		if i > 0 && i%10 == 0 {
 			fps[i] = fps[rng.IntN(i)]
 			for range rng.IntN(17) {
@@ -163,23 +129,18 @@ func collapsed[F Fingerprint](b *testing.B, fps []F) *Set[F] {
 }
 
 func benchPairs[F Fingerprint](b *testing.B, s *Set[F], k int, opt Options) {
-	pairs := make([][8]int, opt.workers()) // a cache line each
-	calls := 0
+	pairs, calls := 0, 0
 	runtime.GC()
 	cpu := cpuTime()
 	for b.Loop() {
 		calls++
-		err := s.Pairs(context.Background(), k, opt, func(worker int, _, _ uint32, _ int) { pairs[worker][0]++ })
+		err := s.Pairs(context.Background(), k, opt, func(_, _ uint32, _ int) { pairs++ })
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
 	reportEach(b, cpu, s.Len())
-	all := 0
-	for _, p := range pairs {
-		all += p[0]
-	}
-	b.ReportMetric(float64(all)/float64(calls), "pairs")
+	b.ReportMetric(float64(pairs)/float64(calls), "pairs")
 }
 
 // reportEach reports the time since cpu for each of n fingerprints.
@@ -237,37 +198,6 @@ func BenchmarkPairsBad(b *testing.B) {
 	}
 }
 
-// BenchmarkJoiner has what a bucket of a table and a group of a key cost.
-func BenchmarkJoiner(b *testing.B) {
-	const k = 3
-	fps := collapsed(b, benchSet(bucketTarget)).values
-	joiner := NewJoiner[uint64]()
-	b.Run(fmt.Sprintf("Bucket/k=%d/n=%d", k, len(fps)), func(b *testing.B) {
-		plan, err := ChoosePlan(64, k, 1_000_000)
-		if err != nil {
-			b.Fatal(err)
-		}
-		cpu := cpuTime()
-		for b.Loop() {
-			if err := joiner.Bucket(plan, 0, fps, func(uint64, uint64, int) {}); err != nil {
-				b.Fatal(err)
-			}
-		}
-		reportEach(b, cpu, len(fps))
-	})
-	for _, n := range []int{20, 1000, len(fps)} {
-		b.Run(fmt.Sprintf("Within/k=%d/n=%d", k, n), func(b *testing.B) {
-			cpu := cpuTime()
-			for b.Loop() {
-				if err := joiner.Within(fps[:n], k, func(_, _, _ int) {}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			reportEach(b, cpu, n)
-		})
-	}
-}
-
 // The model is within a factor of 2.5 of what is measured, its share of the
 // whole being the join.
 func TestCostModel(t *testing.T) {
@@ -288,7 +218,7 @@ func TestCostModel(t *testing.T) {
 		measured := math.Inf(1)
 		for range 3 {
 			cpu := cpuTime()
-			if err := s.Pairs(context.Background(), k, Options{}, func(int, uint32, uint32, int) {}); err != nil {
+			if err := s.Pairs(context.Background(), k, Options{}, func(uint32, uint32, int) {}); err != nil {
 				t.Fatal(err)
 			}
 			measured = min(measured, float64(cpuTime()-cpu)/n)
@@ -356,7 +286,7 @@ func BenchmarkProbe(b *testing.B) {
 			if c.name == "map" {
 				probe = byMap(fps)
 			} else {
-				ix, err := NewIndex(fps, c.k, Options{portable: c.name == "portable"})
+				ix, err := newIndex(fps, c.k, Options{portable: c.name == "portable"})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -3,21 +3,23 @@ package hamming
 import (
 	"context"
 	"math/bits"
+
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // A scope says what the fingerprints at hand have in common: they agree on one
 // of keys[from:to]. A pair is reported if the first of keys it agrees on is
 // one of these, in this scope and in those around it: in one place only.
 type scope struct {
-	keys     []Uint128
+	keys     []columns.Uint128
 	from, to int
 	outer    *scope
 }
 
-func (f *scope) owns(x Uint128) bool {
+func (f *scope) owns(x columns.Uint128) bool {
 	for ; f != nil; f = f.outer {
 		t := 0
-		for t < f.to && !f.keys[t].and(x).isZero() {
+		for t < f.to && !f.keys[t].And(x).IsZero() {
 			t++
 		}
 		if t < f.from || t == f.to {
@@ -29,7 +31,6 @@ func (f *scope) owns(x Uint128) bool {
 
 const (
 	lanes      = 8    // fingerprints compared at once
-	slack      = 16   // that many may be read, without effect, beyond those to compare
 	largeGroup = 2048 // groups from here on are split further
 	maxDepth   = 6
 
@@ -37,7 +38,7 @@ const (
 )
 
 // A comparer finds the pairs of a bucket. It is the workspace of one worker.
-type comparer[F Fingerprint] struct {
+type comparer[F columns.Fingerprint] struct {
 	ctx    context.Context
 	k      int
 	simd   bool
@@ -47,22 +48,14 @@ type comparer[F Fingerprint] struct {
 }
 
 // level is the workspace of one depth of recursion.
-type level[F Fingerprint] struct {
-	values []F      // in order of group
-	ends   []uint32 // of the groups
-	reach  []uint32 // by block of lanes: how far ahead its fingerprints have one of their group
-	large  []large
+type level[F columns.Fingerprint] struct {
+	grouper columns.Grouper[F]
+	values  []F      // in order of group, with columns.Slack more behind
+	reach   []uint32 // by block of lanes: how far ahead its fingerprints have one of their group
+	large   []large
 }
 
 type large struct{ from, to uint32 }
-
-func (l *level[F]) reserve(n int) {
-	if cap(l.values) < n+slack {
-		l.values = make([]F, n+n/8+slack)
-		l.reach = make([]uint32, (n+n/8)/lanes+2)
-	}
-	l.values = l.values[:n+slack]
-}
 
 // A hit is block<<32 | offset<<8 | lanes: a bit for each lane l at which
 // fingerprints block*8+l and block*8+l+offset are within k.
@@ -74,56 +67,21 @@ func (c *comparer[F]) groupTarget() int {
 	return int(joiningBy(c.simd).group)
 }
 
-// bucket compares those of v that agree on a key of table t. All of v are known
-// to agree outside free.
-func (c *comparer[F]) bucket(plan *Plan, t int, v []F, free Uint128) {
-	for key := plan.tables[t].from; key < plan.tables[t].to; key++ {
-		c.key(v, scope{keys: plan.keys, from: key, to: key + 1}, free, 0)
-	}
-}
-
 // key compares those of v that agree on key f.from. All of v are known to
 // agree outside free.
-func (c *comparer[F]) key(v []F, f scope, free Uint128, depth int) {
-	n := len(v)
-	if n < 2 {
+func (c *comparer[F]) key(v []F, f scope, free columns.Mask, depth int) {
+	if len(v) < 2 {
 		return
 	}
-	width := min(f.keys[f.from].ones(), bits.Len(uint(n/c.groupTarget())))
 	l := &c.levels[depth]
-	l.reserve(n)
-	if width == 0 {
-		copy(l.values, v)
-		l.group(c, []uint32{uint32(n)}, n, &f, depth)
-		return
-	}
-	by, width := newSpread(f.keys[f.from], free, width, groupHash)
-	if len(l.ends) < 1<<width {
-		l.ends = make([]uint32, 1<<width)
-	}
-	ends := l.ends[:1<<width]
-	clear(ends)
-	for i := range v {
-		ends[number(&v[i], &by)]++
-	}
-	at := uint32(0)
-	for g, size := range ends {
-		ends[g] = at
-		at += size
-	}
-	out := l.values
-	for i := range v {
-		g := number(&v[i], &by)
-		out[ends[g]] = v[i]
-		ends[g]++
-	}
-	l.group(c, ends, n, &f, depth)
+	values, ends := l.grouper.Group(v, f.keys[f.from], free, c.groupTarget())
+	l.values = values[:len(v)+columns.Slack]
+	l.group(c, ends, len(v), &f, depth)
 }
 
 // group compares inside the groups of l.values[:n].
 func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth int) {
-	blocks := (n + lanes - 1) / lanes
-	reach := l.reach[:blocks]
+	reach := l.blocks(n)
 	clear(reach)
 	l.large = l.large[:0]
 	from := uint32(0)
@@ -151,10 +109,20 @@ func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth i
 	}
 }
 
+// blocks is the reach of the blocks of n values.
+func (l *level[F]) blocks(n int) []uint32 {
+	blocks := (n + lanes - 1) / lanes
+	if cap(l.reach) < blocks {
+		l.reach = make([]uint32, blocks+blocks/8)
+	}
+	l.reach = l.reach[:blocks]
+	return l.reach
+}
+
 // compare finds the pairs that l.reach asks for.
 func (c *comparer[F]) compare(l *level[F], n int, f *scope) {
 	block, offset := 0, 1
-	reach := l.reach[:(n+lanes-1)/lanes]
+	reach := l.reach
 	for block < len(reach) {
 		if c.ctx.Err() != nil {
 			return
@@ -175,8 +143,8 @@ func (c *comparer[F]) compare(l *level[F], n int, f *scope) {
 					continue
 				}
 				a, b := &l.values[i], &l.values[j]
-				if f.owns(diff(a, b)) {
-					c.emit(a, b, distance(a, b))
+				if f.owns(columns.Diff(a, b)) {
+					c.emit(a, b, columns.Distance(a, b))
 				}
 			}
 		}
@@ -197,7 +165,7 @@ func (l *level[F]) inLarge(i, j uint32) bool {
 // the given block and offset on, at the offsets up to reach[b]. It returns
 // where it stopped, for want of room in hits or at the end, and the number of
 // hits.
-func near[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit) (int, int, int) {
+func near[F columns.Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit) (int, int, int) {
 	found := 0
 	for ; block < len(reach); block++ {
 		a := v[block*lanes : block*lanes+lanes]
@@ -211,7 +179,7 @@ func near[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit
 			}
 			var m hit
 			for i := range a {
-				if distance(&a[i], &b[i]) <= k {
+				if columns.Distance(&a[i], &b[i]) <= k {
 					m |= 1 << i
 				}
 			}
@@ -224,33 +192,27 @@ func near[F Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit
 }
 
 // nearest returns the least distance of a[i] and b[i].
-func nearest[F Fingerprint](a, b *[lanes]F) int {
-	return min(distance(&a[0], &b[0]), distance(&a[1], &b[1]), distance(&a[2], &b[2]), distance(&a[3], &b[3]),
-		distance(&a[4], &b[4]), distance(&a[5], &b[5]), distance(&a[6], &b[6]), distance(&a[7], &b[7]))
+func nearest[F columns.Fingerprint](a, b *[lanes]F) int {
+	return min(columns.Distance(&a[0], &b[0]), columns.Distance(&a[1], &b[1]), columns.Distance(&a[2], &b[2]), columns.Distance(&a[3], &b[3]),
+		columns.Distance(&a[4], &b[4]), columns.Distance(&a[5], &b[5]), columns.Distance(&a[6], &b[6]), columns.Distance(&a[7], &b[7]))
 }
 
 // all compares every two of v.
 func (c *comparer[F]) all(v []F, f *scope, depth int) {
 	l := &c.levels[depth]
-	n := len(v)
-	l.reserve(n)
-	copy(l.values, v)
-	l.large = l.large[:0]
-	blocks := (n + lanes - 1) / lanes
-	for b := range blocks {
-		l.reach[b] = uint32(n - 1 - b*lanes)
+	values, _ := l.grouper.Group(v, columns.Mask{}, columns.Everything, len(v))
+	l.values, l.large = values[:len(v)+columns.Slack], l.large[:0]
+	for b, reach := 0, l.blocks(len(v)); b < len(reach); b++ {
+		reach[b] = uint32(len(v) - 1 - b*lanes)
 	}
-	c.compare(l, n, f)
+	c.compare(l, len(v), f)
 }
 
 // split compares every two of a large group by a plan for the bits that vary
 // in it, or directly if no plan would do less work.
 func (c *comparer[F]) split(v []F, f scope, depth int) {
-	var vary Uint128
-	for i := range v {
-		vary = vary.or(diff(&v[0], &v[i]))
-	}
-	width := vary.ones()
+	vary := columns.Varying(v)
+	width := vary.Ones()
 	if width <= c.k || depth >= maxDepth {
 		c.all(v, &f, depth)
 		return
@@ -272,7 +234,7 @@ func (c *comparer[F]) split(v []F, f scope, depth int) {
 
 // worthwhile estimates from a sample whether comparing by keys is less work
 // than comparing all.
-func worthwhile[F Fingerprint](v []F, keys []Uint128) bool {
+func worthwhile[F columns.Fingerprint](v []F, keys []columns.Uint128) bool {
 	const size, width = 256, 12
 	var counts [1 << width]uint8
 	step := len(v) / size
@@ -282,16 +244,16 @@ func worthwhile[F Fingerprint](v []F, keys []Uint128) bool {
 	n := float64(len(v))
 	together := 0
 	for t := range keys {
-		by := spread{keys[t], groupHash, 64 - width}
+		by := columns.Spread{Mask: keys[t], Mul: columns.GroupHash, Shift: 64 - width}
 		for i := range size {
-			h := number(&v[i*step], &by)
+			h := columns.Number(&v[i*step], &by)
 			together += int(counts[h])
 			if counts[h] < 255 {
 				counts[h]++
 			}
 		}
 		for i := range size {
-			counts[number(&v[i*step], &by)] = 0
+			counts[columns.Number(&v[i*step], &by)] = 0
 		}
 	}
 	share := float64(together) / (size * (size - 1) / 2)

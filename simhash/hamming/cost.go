@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"sync"
+
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // A model is what plans are ranked by: the modelled cost of bringing each of n
@@ -54,15 +56,15 @@ func (m *model) region(r region, n float64) float64 {
 	tables, miss := r.tables(), 0.0
 	if !m.probe {
 		bucket := n * math.Exp2(-b*float64(r.lead))
-		miss = min(max(0, missCost*math.Log2(bucket/(4*bucketTarget))), missMax)
-		if n <= bucketTarget {
+		miss = min(max(0, missCost*math.Log2(bucket/(4*columns.PartitionTarget))), missMax)
+		if n <= columns.PartitionTarget {
 			tables = 0
 		}
 	}
 	return tables*tableCost + r.keys()*(m.key+miss+m.compare*group)
 }
 
-// Cost returns the modelled cost of joining n evenly spread distinct
+// Cost returns the modelled cost of joining n evenly columns.Spread distinct
 // fingerprints, in nanoseconds of one core a fingerprint. It ranks plans; the
 // cost of what is found is not in it.
 func (p *Plan) Cost(n int) float64 { return p.cost(n, &joining) }
@@ -92,12 +94,17 @@ type planKey struct {
 var plans sync.Map
 
 // ChoosePlan returns the plan of the lowest modelled cost for n distinct
-// fingerprints. Only the order of magnitude of n counts.
+// fingerprints, the same on every machine. Only the order of magnitude of n
+// counts. No plan is without a region: few fingerprints cost nothing to bring
+// together, and their keys are what a reader expects.
 func ChoosePlan(width, k, n int) (*Plan, error) {
 	if err := checkPlan(width, k); err != nil {
 		return nil, err
 	}
-	return choosePlan(width, k, n, &joining), nil
+	if p := choosePlan(width, k, n, &joining); len(p.regions) > 0 {
+		return p, nil
+	}
+	return NewPlan(width, k, 1)
 }
 
 // choosePlan is ChoosePlan by a model, for any k.

@@ -8,12 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 type pair struct {
@@ -66,13 +67,10 @@ func check[F Fingerprint](t rapid.TB, fps []F, k int, opt Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, values := s.Len(), s.values
+	n, values := s.Len(), s.Values()
 	seen := make([]bool, n*n)
-	var mu sync.Mutex
 	var wrong, got []pair
-	err = s.Pairs(context.Background(), k, opt, func(_ int, i, j uint32, d int) {
-		mu.Lock()
-		defer mu.Unlock()
+	err = s.Pairs(context.Background(), k, opt, func(i, j uint32, d int) {
 		if i >= j || seen[int(i)*n+int(j)] || d > k || d != distance(&values[i], &values[j]) {
 			wrong = append(wrong, pair{i, j, d})
 			return
@@ -150,7 +148,7 @@ func TestPlanted(t *testing.T) {
 func wide(fps []uint64) []Uint128 {
 	w := make([]Uint128, len(fps))
 	for i, f := range fps {
-		w[i] = Uint128{f & 0xffff0000ffff0000, f & 0x0000ffff0000ffff}
+		w[i] = Uint128{Hi: f & 0xffff0000ffff0000, Lo: f & 0x0000ffff0000ffff}
 	}
 	return w
 }
@@ -160,11 +158,11 @@ func TestWide(t *testing.T) {
 	for _, k := range []int{1, 3, 8, 16, 24, 31} {
 		fps := make([]Uint128, 1200)
 		for i := range fps {
-			fps[i] = Uint128{rng.Uint64(), rng.Uint64()}
+			fps[i] = Uint128{Hi: rng.Uint64(), Lo: rng.Uint64()}
 			if i > 0 && i%3 == 0 {
 				fps[i] = fps[rng.IntN(i)]
 				for range rng.IntN(k + 3) {
-					w := bit(rng.IntN(128))
+					w := columns.Bit(rng.IntN(128))
 					fps[i].Hi ^= w.Hi
 					fps[i].Lo ^= w.Lo
 				}
@@ -199,7 +197,7 @@ func countPairs[F Fingerprint](t *testing.T, fps []F, k int, opt Options) int {
 		t.Fatal(err)
 	}
 	var n atomic.Int64
-	if err := s.Pairs(context.Background(), k, opt, func(_ int, _, _ uint32, _ int) { n.Add(1) }); err != nil {
+	if err := s.Pairs(context.Background(), k, opt, func(_, _ uint32, _ int) { n.Add(1) }); err != nil {
 		t.Fatal(err)
 	}
 	return int(n.Load())
@@ -305,29 +303,6 @@ func TestPlans(t *testing.T) {
 			check(t, planted(9, n, 64, c.k+1), c.k, Options{plan: plan})
 			check(t, planted(9, n, 64, c.k+1), c.k-1, Options{plan: plan, Workers: 1})
 		}
-		var pairs []pair
-		joiner := NewJoiner[uint64]()
-		s, _ := Collapse(planted(3, 2000, 64, c.k+1), Options{})
-		for table := range plan.Tables() {
-			buckets := map[uint64][]uint64{}
-			for i := range s.Len() {
-				b := Block(plan, table, s.Value(i))
-				buckets[b>>1] = append(buckets[b>>1], s.Value(i))
-			}
-			for _, values := range buckets {
-				err := joiner.Bucket(plan, table, values, func(a, b uint64, d int) {
-					a, b = min(a, b), max(a, b)
-					pairs = append(pairs, pair{uint32(s.index(&a)), uint32(s.index(&b)), d})
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		sortPairs(pairs)
-		if want := brutePairs(s.values, c.k); !slices.Equal(pairs, want) {
-			t.Fatalf("plan %v: buckets gave %d pairs, want %d", plan, len(pairs), len(want))
-		}
 	}
 }
 
@@ -336,7 +311,7 @@ func pairsOf(fps []uint64, k int, opt Options) error {
 	if err != nil {
 		return err
 	}
-	return s.Pairs(context.Background(), k, opt, func(int, uint32, uint32, int) {})
+	return s.Pairs(context.Background(), k, opt, func(uint32, uint32, int) {})
 }
 
 func TestErrors(t *testing.T) {
@@ -344,13 +319,10 @@ func TestErrors(t *testing.T) {
 		want error
 		err  func() error
 	}{
-		{errBits, func() error { _, err := Collapse([]uint64{1}, Options{Bits: 65}); return err }},
-		{errBits, func() error { _, err := Collapse([]uint64{1, 1 << 32}, Options{Bits: 32}); return err }},
-		{errBits, func() error { _, err := Collapse([]Uint128{{Hi: 1 << 32}}, Options{Bits: 96}); return err }},
 		{errBits, func() error { _, err := parsePlan(129, 3, "all pairs"); return err }},
 		{errDistance, func() error { return pairsOf([]uint64{1}, 16, Options{}) }},
 		{errDistance, func() error { return pairsOf([]uint64{1}, -1, Options{}) }},
-		{errDistance, func() error { return NewJoiner[Uint128]().Within(nil, 32, nil) }},
+		{errDistance, func() error { return NewJoiner[Uint128]().Groups(context.Background(), nil, nil, 32, nil) }},
 		{errPlan, func() error { _, err := parsePlan(64, 3, "64/2/1"); return err }},
 		{errPlan, func() error { _, err := parsePlan(64, 3, "65/3/1"); return err }},
 		{errPlan, func() error { _, err := parsePlan(64, 15, "64/15/40"); return err }},
@@ -373,7 +345,7 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var visited atomic.Int64
-	err = s.Pairs(ctx, 3, Options{Workers: 4}, func(int, uint32, uint32, int) {
+	err = s.Pairs(ctx, 3, Options{Workers: 4}, func(uint32, uint32, int) {
 		if visited.Add(1) == 10 {
 			cancel()
 		}
@@ -381,157 +353,8 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || visited.Load() < 10 {
 		t.Fatalf("%v after %d pairs", err, visited.Load())
 	}
-	if err := s.Pairs(ctx, 3, Options{}, func(int, uint32, uint32, int) {}); !errors.Is(err, context.Canceled) {
+	if err := s.Pairs(ctx, 3, Options{}, func(uint32, uint32, int) {}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
-	}
-}
-
-// No worker number is in use twice at once.
-func TestWorkerNumbers(t *testing.T) {
-	s, err := Collapse(skewed(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const workers = 3
-	var busy [workers]atomic.Bool
-	err = s.Pairs(context.Background(), 3, Options{Workers: workers}, func(w int, _, _ uint32, _ int) {
-		if !busy[w].CompareAndSwap(false, true) {
-			t.Error("worker called twice at once")
-		}
-		busy[w].Store(false)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestWithin(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 8))
-	j := NewJoiner[uint64]()
-	for _, n := range []int{0, 1, 5, directMax, directMax + 1, 500, 5000} {
-		seen := map[uint64]bool{}
-		var group []uint64
-		for len(group) < n {
-			x := rng.Uint64() >> 20 << 4
-			if len(group) > 0 && rng.IntN(4) == 0 {
-				x = group[rng.IntN(len(group))] ^ 1<<rng.IntN(60)
-			}
-			if !seen[x] {
-				seen[x] = true
-				group = append(group, x)
-			}
-		}
-		var got []pair
-		err := j.Within(group, 3, func(a, b, d int) { got = append(got, pair{uint32(a), uint32(b), d}) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		sortPairs(got)
-		if want := brutePairs(group, 3); !slices.Equal(got, want) {
-			t.Fatalf("n=%d: %d pairs, want %d", n, len(got), len(want))
-		}
-	}
-}
-
-func TestSet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		fps := rapid.SliceOfN(rapid.Uint64Range(0, 300), 0, 400).Draw(t, "fps")
-		bits := rapid.IntRange(9, 64).Draw(t, "bits")
-		s, err := Collapse(fps, Options{Bits: bits, Workers: rapid.IntRange(1, 4).Draw(t, "workers")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[uint64][]uint32{}
-		for i, f := range fps {
-			want[f] = append(want[f], uint32(i))
-		}
-		if s.Len() != len(want) || len(s.docs) != len(fps) {
-			t.Fatalf("%d distinct of %d documents", s.Len(), len(s.docs))
-		}
-		for i := range s.Len() {
-			v := s.Value(i)
-			if i > 0 && v <= s.Value(i-1) {
-				t.Fatal("values do not ascend")
-			}
-			if !slices.Equal(s.Members(i), want[v]) {
-				t.Fatalf("members of %d: %v, want %v", v, s.Members(i), want[v])
-			}
-			if at := s.index(&v); at != i {
-				t.Fatalf("index of %d: %d", v, at)
-			}
-		}
-	})
-}
-
-// One pass in memory and a sort of many buckets give the order a plain sort
-// gives, evenly spread or not.
-func TestCollapseLarge(t *testing.T) {
-	even := planted(4, sized(200_000), 64, 1)
-	crowded := make([]uint64, len(even))
-	for i, f := range even {
-		crowded[i] = f>>44 | uint64(i%2)<<63
-	}
-	hot := make([]uint64, 2*len(even)) // most in one bucket, which is cut, and in few values
-	for i := range hot {
-		hot[i] = even[i/2]
-		if i%16 != 0 {
-			hot[i] = hot[i]>>30 | 0xabcd<<48
-		}
-		if i%7 == 0 {
-			hot[i] = 0xabcd<<48 | 42
-		}
-	}
-	prefixed := make([]uint64, len(even))
-	for i := range even {
-		prefixed[i] = even[i]>>20 | 0xbcd<<52
-	}
-	for _, fps := range [][]uint64{even, crowded, hot, prefixed} {
-		s, err := Collapse(fps, Options{Workers: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		order := make([]uint32, len(fps))
-		for i := range order {
-			order[i] = uint32(i)
-		}
-		sort.SliceStable(order, func(a, b int) bool { return fps[order[a]] < fps[order[b]] })
-		if !slices.Equal(order, s.docs) {
-			t.Fatal("documents are not in order of (fingerprint, number)")
-		}
-		for i := range s.Len() {
-			if at := s.index(&s.values[i]); at != i {
-				t.Fatalf("index of value %d: %d", i, at)
-			}
-		}
-	}
-}
-
-// As many as take many buckets.
-func TestCollapseLines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("2.2 M fingerprints take seconds: skipped with -short")
-	}
-	fps := planted(5, 2_200_000, 64, 1)
-	for _, workers := range []int{1, 3} {
-		s, err := Collapse(fps, Options{Workers: workers})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := make([]bool, len(fps))
-		for i := range s.Len() {
-			if i > 0 && s.Value(i) <= s.Value(i-1) {
-				t.Fatalf("value %d does not ascend", i)
-			}
-			for n, doc := range s.Members(i) {
-				if fps[doc] != s.Value(i) || seen[doc] || n > 0 && doc < s.Members(i)[n-1] {
-					t.Fatalf("value %d has member %d", i, doc)
-				}
-				seen[doc] = true
-			}
-		}
-		if slices.Contains(seen, false) {
-			t.Fatal("not all documents are members")
-		}
 	}
 }
 
@@ -586,8 +409,8 @@ func TestPlansAgree(t *testing.T) {
 	// Number and digest of the pairs, whatever their order.
 	pairs := func(opt Options) (n, digest uint64) {
 		var found, sum atomic.Uint64
-		err := s.Pairs(context.Background(), k, opt, func(_ int, i, j uint32, d int) {
-			hi, lo := bits.Mul64(uint64(i)<<32|uint64(j), groupHash.Lo)
+		err := s.Pairs(context.Background(), k, opt, func(i, j uint32, d int) {
+			hi, lo := bits.Mul64(uint64(i)<<32|uint64(j), columns.GroupHash.Lo)
 			found.Add(1)
 			sum.Add((hi ^ lo) * uint64(d))
 		})
@@ -677,6 +500,3 @@ func TestBallProperties(t *testing.T) {
 		check(rt, fps, rapid.IntRange(1, 15).Draw(rt, "k"), Options{portable: rapid.Bool().Draw(rt, "portable")})
 	})
 }
-
-// Value returns the i-th smallest distinct fingerprint.
-func (s *Set[F]) Value(i int) F { return s.values[i] }

@@ -1,10 +1,13 @@
 package hamming
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"unsafe"
+
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // An Index holds fingerprints, this run's say, past which others stream, a
@@ -12,13 +15,13 @@ import (
 // is immutable and safe for concurrent use.
 //
 // It takes 12 to 17 bytes for a distinct fingerprint of up to 64 bits (20 to
-// 25 for a [Uint128]) and 4 for each repetition, and for every key of its plan
+// 25 for a [columns.Uint128]) and 4 for each repetition, and for every key of its plan
 // 8 to 10 (16 to 18) more. There are 4 to 6 keys for k = 3. For larger k there
 // are more, as many as fit into 64 bytes (128) a fingerprint, or into half a
 // gigabyte if that is more. Skewed data, a segment that many share, may take as
 // much again.
-type Index[F Fingerprint] struct {
-	set   *Set[F]
+type Index[F columns.Fingerprint] struct {
+	lists *columns.Lists[F]
 	k     int
 	simd  bool
 	plan  *Plan
@@ -28,23 +31,23 @@ type Index[F Fingerprint] struct {
 }
 
 // A node has distinct values in the order of each key of a plan.
-type node[F Fingerprint] struct {
+type node[F columns.Fingerprint] struct {
 	first  F // values differ from it in the bits of vary only
-	vary   Uint128
+	vary   columns.Uint128
 	tables []nodeTable[F]
 }
 
-type nodeTable[F Fingerprint] struct {
+type nodeTable[F columns.Fingerprint] struct {
 	lead   int // there are 1<<lead buckets, in whose order the groups of all keys are
-	bucket spread
+	bucket columns.Spread
 	keys   []nodeKey[F]
 }
 
-type nodeKey[F Fingerprint] struct {
+type nodeKey[F columns.Fingerprint] struct {
 	lookup lookup
 	scope  scope
 	starts []uint32 // of groups, and the end of the last
-	values []F      // in order of groups, with slack
+	values []F      // in order of groups, with columns.Slack
 
 	large    []uint32 // groups that have a node of their own, ascending
 	children []*node[F]
@@ -53,7 +56,7 @@ type nodeKey[F Fingerprint] struct {
 // A lookup is what it takes to compare a fingerprint with its group. The
 // assembly knows its layout.
 type lookup struct {
-	bucket, rest spread
+	bucket, rest columns.Spread
 	width        uint64 // of rest: the group is bucket<<width | rest
 	starts       *uint32
 	values       unsafe.Pointer
@@ -68,21 +71,24 @@ const (
 	indexBytes    = 512 << 20
 )
 
-// NewIndex returns an index of the fingerprints, whose places are what probes
-// are told. It fails as [Collapse] does, or if k is too large for the width.
-func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], error) {
-	s, err := Collapse(fingerprints, o)
-	if err != nil {
+// NewIndex returns an index of the distinct fingerprints of the lists, whose
+// places are what probes are told. It fails if k is too large for the width.
+func NewIndex[F columns.Fingerprint](l *columns.Lists[F], k int, o Options) (*Index[F], error) {
+	bits := width[F](o)
+	if err := checkDistance(bits, k); err != nil {
 		return nil, err
 	}
 	size := int64(unsafe.Sizeof(*new(F)))
-	n := int64(max(s.Len(), 1))
-	ix := &Index[F]{set: s, k: k, simd: o.simd(), room: max(indexKeyBytes/8*size*n, indexBytes)}
+	n := int64(max(l.Len(), 1))
+	ix := &Index[F]{lists: l, k: k, simd: o.simd(), room: max(indexKeyBytes/8*size*n, indexBytes)}
 	ix.model = probing(int(min(ix.room/(size*n), maxKeys)))
-	if ix.plan, err = s.plan(k, o.plan, ix.model); err != nil {
-		return nil, err
+	if ix.plan = o.plan; ix.plan == nil {
+		ix.plan = choosePlan(bits, k, l.Len(), ix.model)
 	}
-	ix.top = ix.node(s.values, ix.plan, nil, o.workers(), 0)
+	if ix.plan.k < k || ix.plan.bits != bits {
+		return nil, fmt.Errorf("hamming: plan %v for %d bits and distance %d: %w", ix.plan, bits, k, errPlan)
+	}
+	ix.top = ix.node(l.Values(), ix.plan, nil, o.workers(), 0)
 	return ix, nil
 }
 
@@ -90,7 +96,7 @@ func NewIndex[F Fingerprint](fingerprints []F, k int, o Options) (*Index[F], err
 func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth int) *node[F] {
 	nd := &node[F]{}
 	if len(values) > 0 {
-		nd.first, nd.vary = values[0], varying(values)
+		nd.first, nd.vary = values[0], columns.Varying(values)
 	}
 	n := len(values)
 	lead := min(bits.Len(uint(n/probeBucket)), 13)
@@ -100,29 +106,29 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth in
 	for t := range nd.tables {
 		table, from := &nd.tables[t], &plan.tables[t]
 		mask := leading(from.block, lead)
-		table.bucket, table.lead = exactly(mask, bucketHash, mask.ones())
+		table.bucket, table.lead = exactly(mask, columns.DealHash, mask.Ones())
 		bounds := []int{0, n}
 		routed := values
 		if table.lead > 0 {
 			if work == nil {
 				work = make([]F, n)
 			}
-			routed, bounds = work, newPartition(values, 1<<table.lead, workers, bySpread[F](table.bucket)).scatter(work, nil, nil)
+			routed, bounds = work, columns.Deal(values, table.bucket, table.lead, workers, work, nil, nil)
 		}
 		table.keys = make([]nodeKey[F], from.to-from.from)
 		for i := range table.keys {
 			key := &table.keys[i]
 			key.scope = scope{keys: plan.keys, from: from.from + i, to: from.from + i + 1, outer: outer}
-			rest := plan.keys[from.from+i].and(mask.not())
-			spread, w := exactly(rest, groupHash, min(rest.ones(), width-table.lead))
-			key.values = make([]F, n+slack)
+			rest := plan.keys[from.from+i].And(mask.Not())
+			spread, w := exactly(rest, columns.GroupHash, min(rest.Ones(), width-table.lead))
+			key.values = make([]F, n+columns.Slack)
 			key.starts = make([]uint32, 1<<(table.lead+w)+1)
 			key.lookup = lookup{
 				bucket: table.bucket, rest: spread, width: uint64(w),
 				starts: &key.starts[0], values: unsafe.Pointer(&key.values[0]), k: ix.k, large: math.MaxInt,
 			}
 			values, bounds := routed, bounds
-			each(workers, len(bounds)-1, func() func(int) {
+			columns.Each(workers, len(bounds)-1, func(int) func(int) {
 				return func(b int) {
 					key.place(values[bounds[b]:bounds[b+1]], b, uint32(bounds[b]))
 				}
@@ -147,7 +153,7 @@ func (key *nodeKey[F]) place(values []F, b int, base uint32) {
 	rest, w := &key.lookup.rest, key.lookup.width
 	ends := key.starts[b<<w : (b+1)<<w] // the next place of each group
 	for i := range values {
-		ends[number(&values[i], rest)]++
+		ends[columns.Number(&values[i], rest)]++
 	}
 	at := base
 	for g, size := range ends {
@@ -155,7 +161,7 @@ func (key *nodeKey[F]) place(values []F, b int, base uint32) {
 		at += size
 	}
 	for i := range values {
-		g := number(&values[i], rest)
+		g := columns.Number(&values[i], rest)
 		key.values[ends[g]] = values[i]
 		ends[g]++
 	}
@@ -171,18 +177,18 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 		if n < largeGroup {
 			continue
 		}
-		child := ix.group(key.values[from:from+n+slack], &key.scope, workers, depth)
+		child := ix.group(key.values[from:from+n+columns.Slack], &key.scope, workers, depth)
 		key.large = append(key.large, uint32(g))
 		key.children = append(key.children, child)
 		key.lookup.large = largeGroup
 	}
 }
 
-// group builds the node of a large group, whose values have slack.
+// group builds the node of a large group, whose values have columns.Slack.
 func (ix *Index[F]) group(values []F, outer *scope, workers, depth int) *node[F] {
-	n := len(values) - slack
-	vary := varying(values[:n])
-	if plan := choosePlan(vary.ones(), ix.k, n, ix.model); len(plan.regions) > 0 {
+	n := len(values) - columns.Slack
+	vary := columns.Varying(values[:n])
+	if plan := choosePlan(vary.Ones(), ix.k, n, ix.model); len(plan.regions) > 0 {
 		plan = plan.onto(vary)
 		need := int64(n) * int64(len(plan.keys)) * (int64(unsafe.Sizeof(values[0])) + 2)
 		if need <= ix.room && worthwhile(values[:n], plan.keys) {
@@ -193,23 +199,23 @@ func (ix *Index[F]) group(values []F, outer *scope, workers, depth int) *node[F]
 	starts := []uint32{0, uint32(n)}
 	return &node[F]{values[0], vary, []nodeTable[F]{{keys: []nodeKey[F]{{
 		lookup: lookup{starts: &starts[0], values: unsafe.Pointer(&values[0]), k: ix.k, large: math.MaxInt},
-		scope:  scope{keys: []Uint128{{}}, to: 1, outer: outer},
+		scope:  scope{keys: []columns.Uint128{{}}, to: 1, outer: outer},
 		starts: starts,
 		values: values,
 	}}}}}
 }
 
 // exactly is newSpread for all the bits of a mask, or for none.
-func exactly(mask, hash Uint128, width int) (spread, int) {
+func exactly(mask, hash columns.Uint128, width int) (columns.Spread, int) {
 	if width <= 0 {
-		return spread{}, 0
+		return columns.Spread{}, 0
 	}
-	return newSpread(mask, everything, width, hash)
+	return columns.NewSpread(mask, columns.Everything, width, hash)
 }
 
 // leading returns the n most significant bits of mask, or all it has.
-func leading(mask Uint128, n int) Uint128 {
-	for mask.ones() > n {
+func leading(mask columns.Uint128, n int) columns.Uint128 {
+	for mask.Ones() > n {
 		if mask.Lo != 0 {
 			mask.Lo &= mask.Lo - 1
 		} else {
@@ -219,32 +225,24 @@ func leading(mask Uint128, n int) Uint128 {
 	return mask
 }
 
-// varying returns the bits in which not all values agree.
-func varying[F Fingerprint](values []F) Uint128 {
-	var vary Uint128
-	for i := range values {
-		vary = vary.or(diff(&values[0], &values[i]))
-	}
-	return vary
-}
-
 // A Prober looks fingerprints up in an index. It holds workspace, 12 bytes for
-// each fingerprint of a batch (20 for a [Uint128]), up to a million of them or
+// each fingerprint of a batch (20 for a [columns.Uint128]), up to a million of them or
 // as many as are indexed, so one goroutine uses it at a time.
-type Prober[F Fingerprint] struct {
+type Prober[F columns.Fingerprint] struct {
 	ix     *Index[F]
 	levels []probeLevel[F]
 	hits   []probeHit
-	visit  func(i int, doc uint32, distance int)
+	visit  func(i int, at uint32, distance int)
 	base   int // of the chunk at hand, in the batch
 
 	// Values that were found and are yet to be named, and by what.
-	found     finder[F]
-	probes    [findBatch]uint32
-	distances [findBatch]uint8
+	found     []F
+	probes    [columns.FindBatch]uint32
+	distances [columns.FindBatch]uint8
+	at        [columns.FindBatch]uint32
 }
 
-type probeLevel[F Fingerprint] struct {
+type probeLevel[F columns.Fingerprint] struct {
 	probes []F
 	places []uint32
 	queues [][]uint32 // by child of the key at hand
@@ -267,13 +265,13 @@ func (ix *Index[F]) NewProber() *Prober[F] {
 
 // Probe calls visit for each fingerprint of the batch and each indexed one
 // within k of it: with the place of the former in the batch, that of the
-// latter among those the index was made of, and their distance; exactly once,
+// latter among the distinct ones of the index, and their distance; exactly once,
 // in no particular order. Large batches cost less a fingerprint: they are
 // brought into the order of the index, so that it is read in order too. From
 // the size of the index on, or a million, it makes no difference.
-func (p *Prober[F]) Probe(batch []F, visit func(i int, doc uint32, distance int)) {
+func (p *Prober[F]) Probe(batch []F, visit func(i int, at uint32, distance int)) {
 	p.visit = visit
-	chunk := max(probeChunk, p.ix.set.Len())
+	chunk := max(probeChunk, p.ix.lists.Len())
 	for p.base = 0; p.base < len(batch); p.base += chunk {
 		part := batch[p.base:min(p.base+chunk, len(batch))]
 		p.node(p.ix.top, part, nil, 0)
@@ -306,7 +304,7 @@ func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) 
 		l.probes, l.places = make([]F, len(probes)), make([]uint32, len(probes))
 	}
 	out, to := l.probes[:len(probes)], l.places[:len(probes)]
-	newPartition(probes, 1<<table.lead, 1, bySpread[F](table.bucket)).scatter(out, places, to)
+	columns.Deal(probes, table.bucket, table.lead, 1, out, places, to)
 	return out, to
 }
 
@@ -346,7 +344,7 @@ func (p *Prober[F]) key(key *nodeKey[F], probes []F, places []uint32, depth int)
 		sub, subs := l.sub[:0], l.subs[:0]
 		for _, at := range queues[i] {
 			// What is far from all the child has in common needs no look.
-			if diff(&probes[at], &child.first).and(child.vary.not()).ones() > p.ix.k {
+			if columns.Diff(&probes[at], &child.first).And(child.vary.Not()).Ones() > p.ix.k {
 				continue
 			}
 			sub = append(sub, probes[at])
@@ -367,12 +365,12 @@ func (p *Prober[F]) key(key *nodeKey[F], probes []F, places []uint32, depth int)
 func (p *Prober[F]) lanes(key *nodeKey[F], x *F, at uint32, place uint64, m uint8) {
 	for ; m != 0; m &= m - 1 {
 		i := int(place) + bits.TrailingZeros8(m)
-		if i >= len(key.values)-slack {
+		if i >= len(key.values)-columns.Slack {
 			return
 		}
 		// A value beyond the group is told by its key: it owns nothing.
-		if v := &key.values[i]; key.scope.owns(diff(x, v)) {
-			p.add(at, v, distance(x, v))
+		if v := &key.values[i]; key.scope.owns(columns.Diff(x, v)) {
+			p.add(at, v, columns.Distance(x, v))
 		}
 	}
 }
@@ -380,12 +378,12 @@ func (p *Prober[F]) lanes(key *nodeKey[F], x *F, at uint32, place uint64, m uint
 // probe compares probes from next on, that one with values from place on, with
 // their groups of a key. It returns where it stopped, for want of room in hits
 // or at the end, and the number of hits.
-func probe[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
+func probe[F columns.Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
 	found := 0
 	l := key.lookup
 	for ; next < len(probes); next++ {
 		x := &probes[next]
-		g := number(x, &l.bucket)<<l.width | number(x, &l.rest)
+		g := columns.Number(x, &l.bucket)<<l.width | columns.Number(x, &l.rest)
 		from, to := key.starts[g], key.starts[g+1]
 		if int(to-from) >= l.large {
 			if found == len(hits) {
@@ -396,7 +394,7 @@ func probe[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, h
 			continue
 		}
 		for i := max(from, uint32(place)); i < to; i++ {
-			if distance(x, &key.values[i]) <= l.k {
+			if columns.Distance(x, &key.values[i]) <= l.k {
 				if found == len(hits) {
 					return next, uint64(i), found
 				}
@@ -411,20 +409,18 @@ func probe[F Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, h
 
 // add takes in that a probe is within k of a value.
 func (p *Prober[F]) add(probe uint32, v *F, distance int) {
-	if p.found.n == findBatch {
+	if len(p.found) == columns.FindBatch {
 		p.flush()
 	}
-	n := p.found.n
-	p.found.values[n], p.probes[n], p.distances[n] = *v, probe, uint8(distance)
-	p.found.n++
+	n := len(p.found)
+	p.found = append(p.found, *v)
+	p.probes[n], p.distances[n] = probe, uint8(distance)
 }
 
 func (p *Prober[F]) flush() {
-	n := p.found.n
-	p.found.find(p.ix.set)
-	for i, at := range p.found.at[:n] {
-		for _, doc := range p.ix.set.Members(int(at)) {
-			p.visit(p.base+int(p.probes[i]), doc, int(p.distances[i]))
-		}
+	p.ix.lists.Find(p.found, p.at[:])
+	for i := range p.found {
+		p.visit(p.base+int(p.probes[i]), p.at[i], int(p.distances[i]))
 	}
+	p.found = p.found[:0]
 }

@@ -34,14 +34,14 @@ func bruteProbe[F Fingerprint](fps, batch []F, k int) []probed {
 
 func probeAll[F Fingerprint](p *Prober[F], batch []F) []probed {
 	var found []probed
-	p.Probe(batch, func(i int, doc uint32, distance int) { found = append(found, probed{i, doc, distance}) })
+	p.Probe(batch, p.members(func(i int, doc uint32, distance int) { found = append(found, probed{i, doc, distance}) }))
 	slices.SortFunc(found, func(a, b probed) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.doc, b.doc)) })
 	return found
 }
 
 func checkProbe[F Fingerprint](t rapid.TB, fps, batch []F, k int, opt Options) {
 	t.Helper()
-	ix, err := NewIndex(fps, k, opt)
+	ix, err := newIndex(fps, k, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestProbeWide(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 9))
 		indexed := wide(fps)
 		for i := range indexed { // the other half of the bits too
-			noise := Uint128{rng.Uint64() & 0x0000ffff0000ffff, rng.Uint64() & 0xffff0000ffff0000}
+			noise := Uint128{Hi: rng.Uint64() & 0x0000ffff0000ffff, Lo: rng.Uint64() & 0xffff0000ffff0000}
 			indexed[i].Hi |= noise.Hi
 			indexed[i].Lo |= noise.Lo
 			if i < len(batch) && i%2 == 0 {
@@ -177,7 +177,7 @@ func TestProbeLarge(t *testing.T) {
 	}
 	fps := planted(21, 10_000, 64, 4)
 	batch := probesOf(22, fps, 1_100_000, 64, 4)
-	ix, err := NewIndex(fps, 3, Options{})
+	ix, err := newIndex(fps, 3, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,13 +189,13 @@ func TestProbeLarge(t *testing.T) {
 			p := ix.NewProber()
 			seen := map[probed]bool{}
 			for at := 0; at < len(batch); at += size {
-				p.Probe(batch[at:min(at+size, len(batch))], func(i int, doc uint32, d int) {
+				p.Probe(batch[at:min(at+size, len(batch))], p.members(func(i int, doc uint32, d int) {
 					f := probed{at + i, doc, d}
 					if seen[f] || !want[f] {
 						t.Errorf("batches of %d: %v: seen before %v, wanted %v", size, f, seen[f], want[f])
 					}
 					seen[f] = true
-				})
+				}))
 			}
 			if len(seen) != len(want) {
 				t.Errorf("batches of %d: %d found, want %d", size, len(seen), len(want))
@@ -241,22 +241,19 @@ func shareNone(x uint64, t int) bool {
 }
 
 func TestProbeErrors(t *testing.T) {
-	if _, err := NewIndex([]uint64{1}, 16, Options{}); !errors.Is(err, errDistance) {
-		t.Error(err)
-	}
-	if _, err := NewIndex([]uint64{1 << 40}, 3, Options{Bits: 32}); !errors.Is(err, errBits) {
+	if _, err := newIndex([]uint64{1}, 16, Options{}); !errors.Is(err, errDistance) {
 		t.Error(err)
 	}
 	plan, _ := parsePlan(64, 2, "all pairs")
-	if _, err := NewIndex([]uint64{1}, 3, Options{plan: plan}); !errors.Is(err, errPlan) {
+	if _, err := newIndex([]uint64{1}, 3, Options{plan: plan}); !errors.Is(err, errPlan) {
 		t.Error(err)
 	}
 }
 
 // indexBytesOf is the memory that an index takes.
 func indexBytesOf[F Fingerprint](ix *Index[F]) int {
-	one, s := int(unsafe.Sizeof(*new(F))), ix.set
-	size := one*cap(s.values) + 4*(cap(s.docs)+cap(s.starts)+cap(s.dir.at))
+	one := int(unsafe.Sizeof(*new(F)))
+	size := ix.lists.Bytes()
 	nodes := []*node[F]{ix.top}
 	for len(nodes) > 0 {
 		nd := nodes[0]
@@ -277,7 +274,7 @@ func TestIndexBytes(t *testing.T) {
 		if n > 100_000 && testing.Short() {
 			continue
 		}
-		ix, err := NewIndex(planted(1, n, 64, 0), 3, Options{})
+		ix, err := newIndex(planted(1, n, 64, 0), 3, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"unsafe"
+	"strings"
+
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // MaxDistance is the largest k for fingerprints of the given width: beyond it
@@ -43,8 +45,14 @@ func (r region) keys() float64   { return choose(r.errors+r.agree, r.agree) }
 // combination of agree of its blocks: a key.
 //
 // Keys that begin with the same lead blocks, together the table's block, make
-// up a table: fingerprints are brought together by a table's block first (see
-// [Block]), and by its keys inside a bucket ([Joiner.Bucket]).
+// up a table: fingerprints are brought together by a table's block first, and by
+// its keys inside what the block brings together.
+//
+// One region and keys of one block are the k + 1 segments of Manku, Jain and Das
+// Sarma (Detecting Near-Duplicates for Web Crawling, WWW 2007, section 3); keys
+// of m blocks of n = k + m are their C(n, m) tables. Several regions are the
+// multi-index of Norouzi, Punjani and Fleet (Fast Search in Hamming Space with
+// Multi-Index Hashing, CVPR 2012) with such keys in each.
 //
 // A Plan without a region compares everything with everything. Plans are
 // immutable.
@@ -52,12 +60,12 @@ type Plan struct {
 	bits    int
 	k       int
 	regions []region
-	keys    []Uint128
+	keys    []columns.Uint128
 	tables  []table
 }
 
 type table struct {
-	block    Uint128
+	block    columns.Uint128
 	from, to int // its keys
 }
 
@@ -77,7 +85,7 @@ func checkPlan(width, k int) error {
 func newPlan(width, k int, regions ...region) (*Plan, error) {
 	p := &Plan{bits: width, k: k, regions: regions}
 	if len(regions) == 0 {
-		p.keys = []Uint128{{}}
+		p.keys = []columns.Uint128{{}}
 		p.tables = []table{{to: 1}}
 		return p, nil
 	}
@@ -104,22 +112,22 @@ func newPlan(width, k int, regions ...region) (*Plan, error) {
 // add appends the tables of region r, whose most significant bit is top-1.
 func (p *Plan) add(top int, r region) {
 	n := r.errors + r.agree
-	blocks := make([]Uint128, n)
+	blocks := make([]columns.Uint128, n)
 	for i := range blocks { // wide ones first: they lead tables
 		high, low := top-(r.bits*i+n-1)/n, top-(r.bits*(i+1)+n-1)/n
-		blocks[i] = span(low, high-low)
+		blocks[i] = columns.Span(low, high-low)
 	}
 	// Keys come in lexicographic order of their blocks, so those of a table
 	// are next to each other.
 	combine(r.lead, 0, n-r.agree+r.lead, nil, func(lead []int) {
 		t := table{from: len(p.keys)}
 		for _, b := range lead {
-			t.block = t.block.or(blocks[b])
+			t.block = t.block.Or(blocks[b])
 		}
 		combine(r.agree-r.lead, lead[len(lead)-1]+1, n, nil, func(rest []int) {
 			key := t.block
 			for _, b := range rest {
-				key = key.or(blocks[b])
+				key = key.Or(blocks[b])
 			}
 			p.keys = append(p.keys, key)
 		})
@@ -139,20 +147,61 @@ func combine(count, from, end int, chosen []int, do func([]int)) {
 	}
 }
 
+// NewPlan returns the plan of one region: width bits in k + agree blocks, of
+// which two fingerprints within k agree on agree.
+func NewPlan(width, k, agree int) (*Plan, error) {
+	if width < 1 || width > 128 {
+		return nil, fmt.Errorf("hamming: plan for %d bits: %w", width, errBits)
+	}
+	return newPlan(width, k, region{bits: width, errors: k, agree: agree, lead: 1})
+}
+
 // Tables returns the number of tables, at least 1.
 func (p *Plan) Tables() int { return len(p.tables) }
 
-// Block routes a fingerprint: it returns its bits in the block of table t.
-// Fingerprints that are to be compared in table t have equal ones.
-func Block[F Fingerprint](p *Plan, t int, fp F) F {
-	mask := p.tables[t].block
-	if unsafe.Sizeof(fp) == 8 {
-		*(*uint64)(unsafe.Pointer(&fp)) &= mask.Lo
-	} else {
-		w := (*Uint128)(unsafe.Pointer(&fp))
-		*w = w.and(mask)
+// Distance returns the k that the plan serves.
+func (p *Plan) Distance() int { return p.k }
+
+// Block returns the bits of table t that bring fingerprints together first.
+func (p *Plan) Block(t int) columns.Mask { return p.tables[t].block }
+
+// Keys returns the keys of table t, each with the table's block in it. The
+// caller must not change them.
+func (p *Plan) Keys(t int) []columns.Mask { return p.keys[p.tables[t].from:p.tables[t].to] }
+
+// First returns the table and, of its keys, the first key that fingerprints agree
+// on which differ in the bits of diff: −1 where there is none. Of all keys that
+// bring a pair together this one reports it.
+func (p *Plan) First(diff columns.Mask) (table, key int) {
+	for t := range p.tables {
+		if !p.tables[t].block.And(diff).IsZero() {
+			continue
+		}
+		for i, mask := range p.Keys(t) {
+			if mask.And(diff).IsZero() {
+				return t, i
+			}
+		}
 	}
-	return fp
+	return -1, -1
+}
+
+// String describes the plan, as in "64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6
+// keys": of each region its bits, the bits that may differ, the blocks that agree
+// and, unless it is one, how many of these make up the table's block.
+func (p *Plan) String() string {
+	var regions []string
+	for _, r := range p.regions {
+		s := fmt.Sprintf("%d/%d/%d", r.bits, r.errors, r.agree)
+		if r.lead != 1 {
+			s += fmt.Sprintf("/%d", r.lead)
+		}
+		regions = append(regions, s)
+	}
+	if regions == nil {
+		regions = []string{"all pairs"}
+	}
+	return fmt.Sprintf("%d bits, k=%d: %s, %d tables, %d keys", p.bits, p.k, strings.Join(regions, "+"), len(p.tables), len(p.keys))
 }
 
 func choose(n, m int) float64 {
@@ -165,7 +214,7 @@ func choose(n, m int) float64 {
 
 // onto is a plan for fingerprints made of a plan for as many bits as mask has:
 // the bits of mask stand in for the plan's.
-func (p *Plan) onto(mask Uint128) *Plan {
+func (p *Plan) onto(mask columns.Uint128) *Plan {
 	at := places(mask)
 	q := &Plan{bits: p.bits, k: p.k, regions: p.regions, tables: slices.Clone(p.tables)}
 	for _, key := range p.keys {
@@ -178,13 +227,13 @@ func (p *Plan) onto(mask Uint128) *Plan {
 }
 
 // bitPlaces has the bits of a mask, the lowest first.
-type bitPlaces [128]Uint128
+type bitPlaces [128]columns.Uint128
 
-func places(mask Uint128) *bitPlaces {
+func places(mask columns.Uint128) *bitPlaces {
 	var at bitPlaces
 	n := 0
 	for b := range 128 {
-		if m := bit(b); !m.and(mask).isZero() {
+		if m := columns.Bit(b); !m.And(mask).IsZero() {
 			at[n] = m
 			n++
 		}
@@ -192,13 +241,13 @@ func places(mask Uint128) *bitPlaces {
 	return &at
 }
 
-func (at *bitPlaces) deposit(x Uint128) Uint128 {
-	var y Uint128
+func (at *bitPlaces) deposit(x columns.Uint128) columns.Uint128 {
+	var y columns.Uint128
 	for ; x.Lo != 0; x.Lo &= x.Lo - 1 {
-		y = y.or(at[bits.TrailingZeros64(x.Lo)])
+		y = y.Or(at[bits.TrailingZeros64(x.Lo)])
 	}
 	for ; x.Hi != 0; x.Hi &= x.Hi - 1 {
-		y = y.or(at[64+bits.TrailingZeros64(x.Hi)])
+		y = y.Or(at[64+bits.TrailingZeros64(x.Hi)])
 	}
 	return y
 }

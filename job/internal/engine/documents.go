@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // Folders within the run directory's state, with a file for each split.
@@ -31,10 +31,10 @@ type Documents struct {
 }
 
 // Prints are the fingerprints of the documents that emit keys, up to 64 bits:
-// member i of the set is document Docs[i].
+// the lists name document Docs[i] by i.
 type Prints struct {
-	Set  *hamming.Set[uint64]
-	Docs []uint64
+	Lists *columns.Lists[uint64]
+	Docs  []uint64
 }
 
 // ViewPath is the file of the views of split task of the run in folder dir.

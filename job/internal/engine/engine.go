@@ -76,6 +76,8 @@ type Job struct {
 
 	Pass Pass // of a stage of one task over its work
 
+	Tables []rundir.TableCount // what Match did in each table, once it has returned
+
 	fingerprinters sync.Pool
 
 	sampleOnce sync.Once

@@ -9,11 +9,10 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/columns"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -128,7 +127,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 		}
 		of = func(first, last uint64, yield func(doc, key uint64)) error {
 			return repeats.Repeated(keys.within(first, last), func(doc, key uint64) {
-				if uint64(mapper.Shard(data.Keyed{Key: key}, int(passes))) == pass {
+				if uint64(mapper.Shard(key, int(passes))) == pass {
 					yield(doc, key)
 				}
 			})
@@ -148,13 +147,13 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 		if pass == passes-1 {
 			release()
 		}
-		set, err := hamming.Collapse(k, hamming.Options{Workers: x.Workers})
+		lists, err := columns.Collapse(k, 64, x.Workers)
 		if err != nil {
 			return err
 		}
-		groups.add(set, docs)
+		groups.add(lists, docs)
 		if confirm == nil && share == 1 {
-			x.Documents.prints = &Prints{Set: set, Docs: docs}
+			x.Documents.prints = &Prints{Lists: lists, Docs: docs}
 		}
 	}
 	if confirm == nil {
@@ -214,13 +213,13 @@ type groups struct {
 	ends []int
 }
 
-// add adds the groups of documents by their keys, whose set has their places.
-func (g *groups) add(set *hamming.Set[uint64], docs []uint64) {
-	if set.Len() == len(docs) {
+// add adds the groups of documents by their keys, whose lists have their places.
+func (g *groups) add(lists *columns.Lists[uint64], docs []uint64) {
+	if lists.Len() == len(docs) {
 		return
 	}
-	for i := range set.Len() {
-		members := set.Members(i)
+	for i := range lists.Len() {
+		members := lists.Members(i)
 		if len(members) < 2 {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/mapper"
 )
 
@@ -38,7 +37,7 @@ func NewRepeats(keys uint64, memory int64) *Repeats {
 }
 
 func (r *Repeats) slot(key uint64) uint64 {
-	return uint64(mapper.Shard(data.Keyed{Key: key}, int(r.slots)))
+	return uint64(mapper.Shard(key, int(r.slots)))
 }
 
 // Repeated calls yield with those of the keys that scan yields that may have come

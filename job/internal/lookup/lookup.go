@@ -30,7 +30,6 @@ import (
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/sketch"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -158,39 +157,59 @@ func (x *Index) Close() error {
 	return err
 }
 
-// Tables of the store: the layout's, then one for each band, then that of
-// short texts.
+// stored is the rule whose tables a store has, whatever the settings use.
+var stored = mapper.Rule{Bands: true, ShortTexts: true}
+
+// schema has the layout's tables, then the stored ones of mapper.Tables.
 func (x *Index) schema(bits int) lookup.Schema {
 	s := lookup.Schema{Bits: bits}
 	for t := range x.layout.Tables() {
 		s.Tables = append(s.Tables, lookup.Table{Width: x.layout.KeyBits(t), Prints: true})
 	}
-	for range sketch.Bands {
-		s.Tables = append(s.Tables, lookup.Table{Width: sketch.BandBits})
+	for range storedTables() {
+		s.Tables = append(s.Tables, lookup.Table{Width: mapper.ValueBits})
 	}
-	s.Tables = append(s.Tables, lookup.Table{Width: 32})
 	return s
+}
+
+// storedTables are those of mapper.Tables that a store has.
+func storedTables() (of []mapper.Table) {
+	for _, t := range mapper.Tables {
+		if t.Asked(&stored) {
+			of = append(of, t)
+		}
+	}
+	return of
 }
 
 // keys makes the keys of documents, for one goroutine at a time.
 type keys struct {
-	all  *mapper.Map
-	keys []lookup.Key
+	layout *simhash.Layout
+	all    *mapper.Map
+	keys   []lookup.Key
 }
 
-// newKeys makes them for all tables, whatever the settings use.
 func (x *Index) newKeys() *keys {
-	return &keys{all: mapper.NewMap(x.layout, mapper.Rule{Bands: true, ShortTexts: true})}
+	return &keys{layout: x.layout, all: mapper.NewMap(nil, stored)}
 }
 
 // of returns the keys of a document, valid until the next call.
 func (k *keys) of(v *data.View) []lookup.Key {
 	k.keys = k.keys[:0]
-	_ = k.all.Keys(0, k.all.Tables(), v, 0, func(r data.Keyed) error { // which has no error
-		key := simhash.Key(r.Key)
-		k.keys = append(k.keys, lookup.Key{Table: key.Table(), Value: uint32(key.Value())})
-		return nil
-	})
+	table := k.layout.Tables()
+	for t := 0; v.Normal && t < table; t++ {
+		key, _ := k.layout.Key(t, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
+		k.keys = append(k.keys, lookup.Key{Table: t, Value: uint32(key.Value())})
+	}
+	for t := range mapper.Tables {
+		if !mapper.Tables[t].Asked(&stored) {
+			continue
+		}
+		for _, value := range k.all.Values(t, v) {
+			k.keys = append(k.keys, lookup.Key{Table: table, Value: uint32(value)})
+		}
+		table++
+	}
 	return k.keys
 }
 
@@ -426,13 +445,13 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
 	match := x.config.Match
 	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal}
-	reaches := lookup.Reaches(x.layout.Tables(), match.Distance)
+	reaches, rule := lookup.Reaches(x.layout.Tables(), match.Distance), engine.Rule(match)
 	for _, key := range x.newKeys().of(v) {
 		reach := -1
 		switch tables := x.layout.Tables(); {
 		case key.Table < tables:
 			reach = reaches[key.Table]
-		case key.Table < tables+sketch.Bands && match.Bands, key.Table == tables+sketch.Bands && match.ShortTexts:
+		case storedTables()[key.Table-tables].Asked(&rule):
 			reach = 0
 		}
 		if reach >= 0 {

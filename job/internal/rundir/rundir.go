@@ -440,8 +440,26 @@ type TaskRecord struct {
 	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
 	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
 	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
+	Tables    []TableCount     `json:"tables,omitempty"`    // of the join
 	Outputs   []string         `json:"outputs"`             // paths within the run directory
 	Seconds   float64          `json:"seconds"`
+}
+
+// TableCount is what the join did in one table: it says where postings are
+// skewed, and what that cost.
+type TableCount struct {
+	Table      string `json:"table"`
+	Postings   int64  `json:"postings"`   // mapped to the table
+	Groups     int64  `json:"groups"`     // different keys, as far as groups are told apart; of a table of several keys, all of them
+	Compared   int64  `json:"compared"`   // groups of two postings or more
+	Largest    int64  `json:"largest"`    // postings of the largest group
+	Candidates int64  `json:"candidates"` // of segments, pairs of fingerprints within the distance; else pairs of documents that share a value
+	Pairs      int64  `json:"pairs"`      // of the candidates of other tables, those that are the same or for the texts to decide
+}
+
+// Plus is both together.
+func (c TableCount) Plus(d TableCount) TableCount {
+	return TableCount{c.Table, c.Postings + d.Postings, c.Groups + d.Groups, c.Compared + d.Compared, max(c.Largest, d.Largest), c.Candidates + d.Candidates, c.Pairs + d.Pairs}
 }
 
 // SiteText is what was left out of the texts of a site as no page's own.

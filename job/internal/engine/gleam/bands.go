@@ -51,7 +51,7 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 	err := engine.Parallel(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 		counts[split] = make([]uint64, p.tables)
 		return bands.Add(func(yield func(doc, key uint64)) error {
-			return p.eachKey(ctx, documents, split, func(r data.Keyed) {
+			return p.eachKey(ctx, documents, split, func(r data.Posting) {
 				if _, ok := p.band(r.Key); ok {
 					yield(r.Doc, r.Key)
 				} else {
@@ -80,7 +80,7 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 	first := documents.First(split)
 	shared := make([]byte, documents.First(split+1)-first)
 	err := bands.Repeated(func(yield func(doc, key uint64)) error {
-		return p.eachKey(ctx, documents, split, func(r data.Keyed) {
+		return p.eachKey(ctx, documents, split, func(r data.Posting) {
 			if _, ok := p.band(r.Key); ok {
 				yield(r.Doc, r.Key)
 			}
@@ -101,10 +101,10 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 }
 
 // eachKey calls yield with all records of a split's documents.
-func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split int, yield func(data.Keyed)) error {
+func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split int, yield func(data.Posting)) error {
 	keys := mapper.NewMap(p.layout, p.rule)
 	return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
-		return keys.Keys(0, p.tables, &r.View, doc, func(k data.Keyed) error {
+		return keys.Postings(0, p.tables, &r.View, doc, func(k data.Posting) error {
 			yield(k)
 			return nil
 		})

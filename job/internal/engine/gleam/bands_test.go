@@ -22,7 +22,7 @@ import (
 func TestSharedBands(t *testing.T) {
 	dir, cfg := openRun(t), config.Default()
 	documents := writeViews(t, dir, cfg, planted.Alike(4000))
-	p, err := newPacking(cfg)
+	p, err := newPacking(cfg, documents.Len())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +32,9 @@ func TestSharedBands(t *testing.T) {
 	}
 
 	of := map[uint64]int{} // documents, by key
-	var all []data.Keyed
+	var all []data.Posting
 	for split := range documents.Parts() {
-		if err := p.eachKey(t.Context(), documents, split, func(r data.Keyed) {
+		if err := p.eachKey(t.Context(), documents, split, func(r data.Posting) {
 			of[r.Key]++
 			all = append(all, r)
 		}); err != nil {

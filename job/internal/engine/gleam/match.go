@@ -13,12 +13,14 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
-	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // The match flow has three steps: segment emits the keys of a range of the
@@ -50,7 +52,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if n < 2 {
 		return nil
 	}
-	p, err := newPacking(job.Config)
+	p, err := newPacking(job.Config, n)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if err != nil {
 		return err
 	}
-	r := e.run(job, "match")
+	r, counts := e.run(job, "match"), shuffle.NewCounts(p.layout, p.rule)
 	for first := 0; first < p.tables; {
 		var m matchPayload
 		finals := 0
@@ -96,13 +98,14 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 			if err := m.arrived(res.Counted); err != nil {
 				return err
 			}
-			return supervise.Final(readPairs(ctx, dir, finals, emit))
+			return supervise.Final(errors.Join(readPairs(ctx, dir, finals, emit), addCounts(dir, finals, counts)))
 		})
 		if err != nil {
 			return err
 		}
 		first = m.Last
 	}
+	job.Tables = shuffle.Counted(counts)
 	return nil
 }
 
@@ -153,6 +156,32 @@ func (m *matchPayload) arrived(counted uint64) error {
 // pairsPath is the file of the pairs that a task of the final reduce found.
 func pairsPath(dir attempt.Dir, task int) string { return dir.Path(fmt.Sprintf("pairs-%d", task)) }
 
+// tableCounts are what a task of the final reduce did in each table.
+type tableCounts struct{ Tables []rundir.TableCount }
+
+// countsPath is the file of what that task did in each table.
+func countsPath(dir attempt.Dir, task int) string {
+	return dir.Path(fmt.Sprintf("tables-%d.json", task))
+}
+
+// addCounts adds what the tasks of the final reduce did in each table.
+func addCounts(dir attempt.Dir, tasks int, counts []*shuffle.Count) error {
+	for task := range tasks {
+		var did tableCounts
+		if err := rundir.ReadJSON(countsPath(dir, task), &did); err != nil {
+			return err
+		}
+		for _, c := range counts {
+			for _, d := range did.Tables {
+				if d.Table == c.Table {
+					c.Add(d)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // batchPairs is how many pairs are passed on at once.
 const batchPairs = 4096
 
@@ -195,15 +224,15 @@ func segment(ctx context.Context, w *worker, _ []int) error {
 		return err
 	}
 	partials := w.open()
-	put := func(r data.Keyed) error {
+	put := func(r data.Posting) error {
 		if band, ok := p.band(r.Key); ok && shared[r.Doc-first]>>band&1 == 0 {
 			return nil
 		}
 		to := partialOf(r, partials)
-		return w.send.Put(to, p.appendKeyed(w.send.Record(to), r))
+		return w.send.Put(to, p.appendPosting(w.send.Record(to), r))
 	}
 	err = documents.Each(ctx, first, last, p.columns(), func(doc uint64, r *views.Row) error {
-		return p.keys.Keys(m.First, m.Last, &r.View, doc, put)
+		return p.keys.Postings(m.First, m.Last, &r.View, doc, put)
 	})
 	if err != nil {
 		return err
@@ -214,11 +243,11 @@ func segment(ctx context.Context, w *worker, _ []int) error {
 
 // match is what each step of the flow needs.
 func (w *worker) match() (packing, matchPayload, error) {
-	p, err := newPacking(w.spec.Config)
-	if err != nil {
-		return p, matchPayload{}, err
-	}
 	m, err := payload[matchPayload](w.spec)
+	if err != nil {
+		return packing{}, m, err
+	}
+	p, err := newPacking(w.spec.Config, m.Documents)
 	return p, m, err
 }
 
@@ -227,59 +256,71 @@ func (w *worker) match() (packing, matchPayload, error) {
 const salts = 4
 
 // partialOf is the task of the partial reduce, of so many, that takes the
-// record's (salt, key).
-func partialOf(r data.Keyed, partials int) int {
-	return (mapper.Shard(r, partials) + mapper.Salt(r, salts)) % partials
+// posting's (salt, key).
+func partialOf(r data.Posting, partials int) int {
+	return (mapper.Shard(r.Key, partials) + mapper.Salt(r.Hi, r.Lo, salts)) % partials
 }
 
 // partial reduces by (salt, key) and sends each key's entries to its final
 // reduce.
 func partial(w *worker) error {
-	p, m, err := w.match()
+	p, _, err := w.match()
 	if err != nil {
 		return err
 	}
-	// About as many as come: growing would copy them again and again.
-	_, tasks := w.tasks(w.step)
-	even := int(m.References) / tasks
-	records := make([]data.Keyed, 0, even+even/32)
-	err = w.receive(func(f wire.Frame) (err error) {
-		records, err = p.keyed(records, f)
-		return err
-	})
-	if err != nil {
+	if p.wide {
+		return partialOver[columns.Uint128](w, p)
+	}
+	return partialOver[uint64](w, p)
+}
+
+func partialOver[F columns.Fingerprint](w *worker, p packing) error {
+	came := newPartition[F](p)
+	if err := w.receive(came.addPostings); err != nil {
 		return err
 	}
 	finals := w.open()
-	next := reducer.Partial(records)
-	var e data.Entry
-	for more, _ := next(&e); more; more, _ = next(&e) { // it has no error
-		to := mapper.Shard(data.Keyed{Key: e.Key}, finals)
-		for docs := e.Docs; len(docs) > 0; {
-			n := min(len(docs), entryDocs)
-			if err := w.send.Put(to, p.appendEntry(w.send.Record(to), &e, docs[:n])); err != nil {
-				return err
-			}
-			docs = docs[n:]
+	records := 0
+	var docs []uint64
+	for table := range came.tables {
+		records += came.tables[table].Len()
+		entries, err := reducer.Partial(&came.tables[table], columns.Width[F](), 1)
+		if err != nil {
+			return err
 		}
+		for i, value := range entries.Values() {
+			print := columns.Word(&value)
+			key := p.keys.Key(table, simhash.Fingerprint(print))
+			to := mapper.Shard(uint64(key), finals)
+			docs = entries.Documents(docs[:0], i)
+			for left := docs; len(left) > 0; {
+				n := min(len(left), entryDocs)
+				if err := w.send.Put(to, appendEntry(p, w.send.Record(to), table, value, left[:n])); err != nil {
+					return err
+				}
+				left = left[n:]
+			}
+		}
+		came.tables[table] = reducer.Postings[F]{} // which takes memory
 	}
-	return w.end(uint64(len(records)))
+	return w.end(uint64(records))
 }
 
 // final reduces by key, compares inside each group and writes the pairs.
-func final(w *worker) (err error) {
+func final(w *worker) error {
 	p, m, err := w.match()
 	if err != nil {
 		return err
 	}
-	_, partials := w.tasks(w.step - 1)
-	came := make([]entries, partials)
-	parts := make([]reducer.Part, len(came))
-	for i := range came {
-		came[i].p = p
-		parts[i] = came[i].next
+	if p.wide {
+		return finalOver[columns.Uint128](w, p, m)
 	}
-	if err := w.receive(func(f wire.Frame) error { return came[f.From].add(f) }); err != nil {
+	return finalOver[uint64](w, p, m)
+}
+
+func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err error) {
+	came := newPartition[F](p)
+	if err := w.receive(came.addEntries); err != nil {
 		return err
 	}
 	w.open()
@@ -303,15 +344,17 @@ func final(w *worker) (err error) {
 		batch = batch[:0]
 		return err
 	})
-	compare := mapper.NewComparer(p.layout, p.rule, reader.View, verify.Add)
+	reduce, counts := shuffle.NewFinal[F](p.layout, p.rule, mapper.NewComparer(reader.View, verify.Add)), shuffle.NewCounts(p.layout, p.rule)
 	references := uint64(0)
-	err = reducer.Final(parts, func(group []data.Entry) error {
-		for i := range group {
-			references += uint64(len(group[i].Docs))
+	for table := range came.tables {
+		references += uint64(came.tables[table].Documents())
+		if err == nil {
+			err = reduce.Table(context.Background(), table, &came.tables[table], counts[table])
 		}
-		return compare.Group(group)
-	})
-	for _, step := range []func() error{verify.Flush, func() error { return out.Add(batch) }, out.Commit} {
+		came.tables[table] = reducer.Postings[F]{}
+	}
+	writeCounts := func() error { return rundir.WriteJSON(countsPath(w.Dir, w.Task), tableCounts{shuffle.Counted(counts)}) }
+	for _, step := range []func() error{verify.Flush, func() error { return out.Add(batch) }, writeCounts, out.Commit} {
 		if err == nil {
 			err = step()
 		}

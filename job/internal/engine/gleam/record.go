@@ -13,7 +13,9 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // Records of the shuffle travel without what the receiver can work out: the
@@ -21,8 +23,8 @@ import (
 // segments, value and rest in its place). Little-endian, but for the numbers
 // (state.AppendNumber):
 //
-//	keyed  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document
-//	entry  table u16, fingerprint, number of documents u32, documents …
+//	posting  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document
+//	entry   table u16, fingerprint, number of documents u32, documents …
 
 // entryDocs is how many documents one entry record holds at most; an entry of
 // more is sent as several, one after the other.
@@ -37,8 +39,8 @@ type packing struct {
 	wide   bool
 }
 
-func newPacking(c config.Config) (packing, error) {
-	layout, err := simhash.NewLayout(c.Features.Bits, c.Match.Distance)
+func newPacking(c config.Config, documents uint64) (packing, error) {
+	layout, err := simhash.ChooseLayout(c.Features.Bits, c.Match.Distance, documents)
 	if err != nil {
 		return packing{}, err
 	}
@@ -56,8 +58,8 @@ func (p packing) columns() views.Columns {
 	return 0
 }
 
-// appendKeyed appends the record of a document under a key.
-func (p packing) appendKeyed(dst []byte, r data.Keyed) []byte {
+// appendPosting appends the record of a document under a key.
+func (p packing) appendPosting(dst []byte, r data.Posting) []byte {
 	key := simhash.Key(r.Key)
 	packed := p.keys.Pack(key, simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo})
 	return state.AppendNumber(p.appendHead(dst, key.Table(), packed), r.Doc)
@@ -70,7 +72,7 @@ func (p packing) printBytes() int {
 	return 8
 }
 
-func (p packing) keyedBytes() int { return 2 + p.printBytes() + state.NumberBytes }
+func (p packing) postingBytes() int { return 2 + p.printBytes() + state.NumberBytes }
 
 // headBytes is the size of what an entry has before its documents.
 func (p packing) headBytes() int { return 2 + p.printBytes() + 4 }
@@ -96,28 +98,36 @@ func (p packing) head(b []byte) (table int, f simhash.Fingerprint, err error) {
 	return table, f, nil
 }
 
-// keyed appends the records of a frame to records.
-func (p packing) keyed(records []data.Keyed, f wire.Frame) ([]data.Keyed, error) {
-	size := p.keyedBytes()
+// partition is the postings of a task of a reduce, by table.
+type partition[F columns.Fingerprint] struct {
+	p      packing
+	tables []reducer.Postings[F]
+	docs   []uint64
+}
+
+func newPartition[F columns.Fingerprint](p packing) *partition[F] {
+	return &partition[F]{p: p, tables: make([]reducer.Postings[F], p.tables)}
+}
+
+// addPostings adds the postings of a frame.
+func (t *partition[F]) addPostings(f wire.Frame) error {
+	size := t.p.postingBytes()
 	if len(f.Payload) != int(f.Records)*size {
-		return records, fmt.Errorf("%w: %d bytes for %d records", wire.ErrFrame, len(f.Payload), f.Records)
+		return fmt.Errorf("%w: %d bytes for %d records", wire.ErrFrame, len(f.Payload), f.Records)
 	}
 	for b := f.Payload; len(b) > 0; b = b[size:] {
-		table, print, err := p.head(b)
+		table, print, err := t.p.head(b)
 		if err != nil {
-			return records, err
+			return err
 		}
-		r := p.keys.Unpack(table, print)
-		r.Doc = state.Number(b[size-state.NumberBytes:])
-		records = append(records, r)
+		t.tables[table].Add(columns.Of[F](print.Hi, print.Lo), state.Number(b[size-state.NumberBytes:]))
 	}
-	return records, nil
+	return nil
 }
 
 // appendEntry appends an entry with some of its documents.
-func (p packing) appendEntry(dst []byte, e *data.Entry, docs []uint64) []byte {
-	key := simhash.Key(e.Key)
-	dst = p.appendHead(dst, key.Table(), p.keys.Pack(key, simhash.Fingerprint{Hi: e.Hi, Lo: e.Lo}))
+func appendEntry[F columns.Fingerprint](p packing, dst []byte, table int, value F, docs []uint64) []byte {
+	dst = p.appendHead(dst, table, simhash.Fingerprint(columns.Word(&value)))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(docs)))
 	for _, d := range docs {
 		dst = state.AppendNumber(dst, d)
@@ -125,59 +135,32 @@ func (p packing) appendEntry(dst []byte, e *data.Entry, docs []uint64) []byte {
 	return dst
 }
 
-// entries are those that one partial reduce sent to a final reduce, kept packed
-// until they are read: a reference takes a few bytes.
-type entries struct {
-	p       packing
-	frames  [][]byte // their payloads
-	current []byte   // what is left of the first
-	docs    []uint64 // of the entry that next returned
-}
-
-// add takes a frame's entries; it keeps the payload.
-func (es *entries) add(f wire.Frame) error {
-	head := es.p.headBytes()
+// addEntries adds the entries of a frame.
+func (t *partition[F]) addEntries(f wire.Frame) error {
+	head := t.p.headBytes()
 	n := uint32(0)
 	for b := f.Payload; len(b) > 0; n++ {
 		if len(b) < head {
 			return fmt.Errorf("%w: %d bytes left for an entry", wire.ErrFrame, len(b))
 		}
-		if _, _, err := es.p.head(b); err != nil {
+		table, print, err := t.p.head(b)
+		if err != nil {
 			return err
 		}
 		count := int(binary.LittleEndian.Uint32(b[head-4:]))
 		if count == 0 || count > (len(b)-head)/state.NumberBytes {
 			return fmt.Errorf("%w: an entry of %d documents in %d bytes", wire.ErrFrame, count, len(b))
 		}
-		b = b[head+state.NumberBytes*count:]
+		end := head + state.NumberBytes*count
+		t.docs = t.docs[:0]
+		for d := b[head:end]; len(d) > 0; d = d[state.NumberBytes:] {
+			t.docs = append(t.docs, state.Number(d))
+		}
+		t.tables[table].Add(columns.Of[F](print.Hi, print.Lo), t.docs...)
+		b = b[end:]
 	}
 	if n != f.Records {
 		return fmt.Errorf("%w: %d entries, its header says %d", wire.ErrFrame, n, f.Records)
 	}
-	es.frames = append(es.frames, f.Payload)
 	return nil
-}
-
-// next is a reducer.Part. It drops each frame that was read.
-func (es *entries) next(e *data.Entry) (bool, error) {
-	for len(es.current) == 0 {
-		if len(es.frames) == 0 {
-			return false, nil
-		}
-		es.current, es.frames[0], es.frames = es.frames[0], nil, es.frames[1:]
-	}
-	table, print, err := es.p.head(es.current)
-	if err != nil {
-		return false, err
-	}
-	head := es.p.headBytes()
-	end := head + state.NumberBytes*int(binary.LittleEndian.Uint32(es.current[head-4:]))
-	es.docs = es.docs[:0]
-	for b := es.current[head:end]; len(b) > 0; b = b[state.NumberBytes:] {
-		es.docs = append(es.docs, state.Number(b))
-	}
-	es.current = es.current[end:]
-	k := es.p.keys.Unpack(table, print)
-	e.Key, e.Hi, e.Lo, e.Docs = k.Key, k.Hi, k.Lo, es.docs
-	return true, nil
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // Engine is the embedded engine.
@@ -56,15 +57,19 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 // cap, else by way of the disk.
 func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
 	rule := engine.Rule(job.Config.Match)
-	layout, err := simhash.NewLayout(job.Config.Features.Bits, rule.K)
+	layout, err := simhash.ChooseLayout(job.Config.Features.Bits, rule.K, documents.Len())
 	if err != nil {
 		return err
 	}
 	j := &join{job: job, documents: documents, rule: rule, layout: layout, workers: e.workers, limit: job.Config.Execution.MemoryLimit(), out: newBatches(emit, e.workers)}
-	if j.layout.Bits() > 64 {
-		return match(ctx, j, func(hi, lo uint64) hamming.Uint128 { return hamming.Uint128{Hi: hi, Lo: lo} })
+	j.counts = shuffle.NewCounts(layout, rule)
+	if layout.Bits() > 64 {
+		err = match[columns.Uint128](ctx, j)
+	} else {
+		err = match[uint64](ctx, j)
 	}
-	return match(ctx, j, func(_, lo uint64) uint64 { return lo })
+	job.Tables = shuffle.Counted(j.counts)
+	return err
 }
 
 // batches collects pairs by worker, so that emit is called seldom.

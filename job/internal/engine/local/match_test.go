@@ -21,10 +21,12 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/internal/planted"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -86,52 +88,74 @@ func newJob(cfg config.Config, dir *rundir.Dir) *engine.Job {
 	return &engine.Job{Config: cfg, Dir: dir, Log: slog.New(slog.DiscardHandler)}
 }
 
-// shuffled is the pipeline that a cluster runs: keys, partial reduces by salt
+// shuffled is the pipeline that a cluster runs: postings, partial reduces by salt
 // and shard, final reduces by shard, comparison and verdict.
 func shuffled(salts, shards int) way {
-	return way{fmt.Sprintf("shuffled over %d salts and %d shards", salts, shards), func(t fataler, _ *rundir.Dir, cfg config.Config, documents *engine.Documents) (pairs []data.Pair) {
+	return way{fmt.Sprintf("shuffled over %d salts and %d shards", salts, shards), func(t fataler, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) []data.Pair {
 		t.Helper()
-		rule := engine.Rule(cfg.Match)
-		layout, err := simhash.NewLayout(cfg.Features.Bits, rule.K)
-		if err != nil {
-			t.Fatal(err)
+		if cfg.Features.Bits > 64 {
+			return shuffledOver[columns.Uint128](t, cfg, documents, salts, shards)
 		}
-		keys := mapper.NewMap(layout, rule)
-		partitions := make([][]data.Keyed, shards*salts)
-		err = documents.Each(context.Background(), 0, documents.Len(), views.Verdict, func(doc uint64, r *views.Row) error {
-			return keys.Keys(0, keys.Tables(), &r.View, doc, func(k data.Keyed) error {
-				at := mapper.Shard(k, shards)*salts + mapper.Salt(k, salts)
-				partitions[at] = append(partitions[at], k)
-				return nil
-			})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		verify := mapper.NewVerifier(rule)
-		var a, b data.View
-		reader := documents.Reader()
-		defer reader.Close()
-		compare := mapper.NewComparer(layout, rule, reader.View, func(c mapper.Candidate) error {
-			if err := cmp.Or(reader.View(c.A, &a), reader.View(c.B, &b)); err != nil {
-				return err
-			}
-			if p, ok := verify.Pair(&c, &a, &b); ok {
-				pairs = append(pairs, p)
-			}
+		return shuffledOver[uint64](t, cfg, documents, salts, shards)
+	}}
+}
+
+func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents *engine.Documents, salts, shards int) (pairs []data.Pair) {
+	t.Helper()
+	rule := engine.Rule(cfg.Match)
+	layout, err := simhash.ChooseLayout(cfg.Features.Bits, rule.K, documents.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := mapper.NewMap(layout, rule)
+	came := make([][]reducer.Postings[F], shards*salts) // by partition, by table
+	for i := range came {
+		came[i] = make([]reducer.Postings[F], keys.Tables())
+	}
+	err = documents.Each(context.Background(), 0, documents.Len(), views.Verdict, func(doc uint64, r *views.Row) error {
+		return keys.Postings(0, keys.Tables(), &r.View, doc, func(p data.Posting) error {
+			at := mapper.Shard(p.Key, shards)*salts + mapper.Salt(p.Hi, p.Lo, salts)
+			key := simhash.Key(p.Key)
+			packed := keys.Pack(key, simhash.Fingerprint{Hi: p.Hi, Lo: p.Lo})
+			came[at][key.Table()].Add(columns.Of[F](packed.Hi, packed.Lo), p.Doc)
 			return nil
 		})
-		for shard := range shards {
-			parts := make([]reducer.Part, salts)
-			for salt := range parts {
-				parts[salt] = reducer.Partial(partitions[shard*salts+salt])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := documents.Reader()
+	defer reader.Close()
+	verify := mapper.NewVerifier(rule)
+	var a, b data.View
+	compare := mapper.NewComparer(reader.View, func(c mapper.Candidate) error {
+		if err := cmp.Or(reader.View(c.A, &a), reader.View(c.B, &b)); err != nil {
+			return err
+		}
+		if p, ok := verify.Pair(&c, &a, &b); ok {
+			pairs = append(pairs, p)
+		}
+		return nil
+	})
+	final := shuffle.NewFinal[F](layout, rule, compare)
+	for shard := range shards {
+		for table := range keys.Tables() {
+			var postings reducer.Postings[F]
+			for salt := range salts {
+				entries, err := reducer.Partial(&came[shard*salts+salt][table], columns.Width[F](), 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, value := range entries.Values() {
+					postings.Add(value, entries.Documents(nil, i)...)
+				}
 			}
-			if err := reducer.Final(parts, compare.Group); err != nil {
+			if err := final.Table(context.Background(), table, &postings, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return pairs
-	}}
+	}
+	return pairs
 }
 
 // longText is a short text that is not of few letters.

@@ -11,11 +11,12 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/spill"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // spiller is the join by way of the disk. Everything is dealt into buckets
@@ -32,21 +33,19 @@ import (
 //  4. the other tables by their values;
 //  5. the candidate pairs by their first document, then by their second, to be
 //     verified by their views.
-type spiller[F hamming.Fingerprint] struct {
+type spiller[F columns.Fingerprint] struct {
 	*join
 	dir      string
-	pack     func(hi, lo uint64) F
 	distinct *spill.Buckets // fingerprint and document, a bucket in their order
 	n        int            // of its buckets
-	plan     *hamming.Plan
-	blocks   int            // buckets of a table of the plan
+	blocks   int            // buckets of a table of segments
 	open     *spill.Buckets // candidates, by their first document
 	chunks   int            // of documents whose views fit into memory
 	readers  []*views.Reader
 	advance  func(int64) // told of parts of the search for near fingerprints
 }
 
-func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, lo uint64) F) (err error) {
+func spilled[F columns.Fingerprint](ctx context.Context, j *join) (err error) {
 	base := j.job.Config.Execution.Tmp
 	if base == "" {
 		base = j.job.Dir.Path(rundir.Scratch)
@@ -56,7 +55,7 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 		return fmt.Errorf("spill: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &spiller[F]{join: j, dir: dir, pack: pack}
+	s := &spiller[F]{join: j, dir: dir}
 	j.job.Log.Info("the documents do not fit under the memory cap: matching by way of the disk", "documents", j.documents.Len(), "cap", j.limit, "folder", dir)
 
 	// A bucket of fingerprints is sorted in memory, or one of a table joined, and
@@ -64,9 +63,6 @@ func spilled[F hamming.Fingerprint](ctx context.Context, j *join, pack func(hi, 
 	documents := int64(j.documents.Len())
 	parts := func(bytes int64) int { return int(documents*bytes*int64(j.workers)/j.limit) + j.workers }
 	s.n, s.blocks, s.chunks = parts(2*7*int64(width[F]())), parts(6*int64(width[F]())), parts(2*j.viewBytes())
-	if s.plan, err = hamming.ChoosePlan(j.layout.Bits(), j.rule.K, int(documents)); err != nil {
-		return err
-	}
 	s.distinct = s.buckets(s.n, width[F]()+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	s.open = s.buckets(s.chunks, candidateBytes, false)
@@ -140,7 +136,7 @@ func (s *spiller[F]) comparers() ([]*mapper.Comparer, []*spill.Dealer) {
 	dealers := s.dealers(s.open)
 	return perWorker(s.workers, func(w int) *mapper.Comparer {
 		var record []byte
-		return mapper.NewComparer(s.layout, s.rule, s.readers[w].View, func(c mapper.Candidate) error {
+		return mapper.NewComparer(s.readers[w].View, func(c mapper.Candidate) error {
 			record = packCandidate(record[:0], &c)
 			return dealers[w].Put(s.chunk(c.A), record, nil)
 		})
@@ -159,7 +155,7 @@ func (s *spiller[F]) chunkDocuments() uint64 {
 // near finds the documents of the same fingerprint, and those whose fingerprints
 // are within the distance.
 func (s *spiller[F]) near(ctx context.Context) (err error) {
-	tables := s.plan.Tables()
+	tables := s.layout.Tables()
 	passes := 4 + tables // deal, collapse, the tables, and name twice
 	s.advance = s.job.Pass.Begin(int64(passes*passParts), "parts")
 	raw := s.buckets(s.n, width[F]()+state.NumberBytes, false)
@@ -200,7 +196,7 @@ func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
 			if !r.View.Normal {
 				return nil
 			}
-			f := s.pack(r.View.Hi, r.View.Lo)
+			f := mapper.Segments[F](&r.View)
 			record = state.AppendNumber(appendValue(record[:0], f), doc)
 			return out[worker].Put(bucketOf(f, s.n), record, nil)
 		})
@@ -243,14 +239,14 @@ func (s *spiller[F]) table() *spill.Buckets { return s.buckets(s.blocks, width[F
 
 // putBlock deals a fingerprint, which record holds, by its block in a table.
 func (s *spiller[F]) putBlock(to *spill.Dealer, table int, f F, record []byte) error {
-	return to.Put(bucketOf(hamming.Block(s.plan, table, f), s.blocks), record, nil)
+	return to.Put(bucketOf(columns.Masked(f, s.layout.Block(table)), s.blocks), record, nil)
 }
 
 // nearTable joins the buckets of a table, deals what it finds by the first
 // fingerprint, and deals all for the next table.
 func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found *spill.Buckets) error {
 	w := width[F]()
-	joiners := make([]*hamming.Joiner[F], s.workers)
+	reduce := make([]*shuffle.Worker[F], s.workers)
 	out, blocks := s.dealers(found), s.dealers(next)
 	err := s.each(ctx, s.blocks, func(worker, b int) error {
 		defer s.done(b, s.blocks)
@@ -258,7 +254,7 @@ func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found
 		if err != nil {
 			return err
 		}
-		if table+1 < s.plan.Tables() {
+		if table+1 < s.layout.Tables() {
 			for at := 0; at < len(heads); at += w {
 				if err := s.putBlock(blocks[worker], table+1, value[F](heads[at:]), heads[at:at+w]); err != nil {
 					return err
@@ -266,15 +262,15 @@ func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found
 			}
 		}
 		values := inPlace[F](heads)
-		if joiners[worker] == nil {
-			joiners[worker] = hamming.NewJoiner[F]()
+		if reduce[worker] == nil {
+			reduce[worker] = shuffle.NewWorker[F](s.layout, s.rule.K)
 		}
 		var record []byte
 		var failed error
-		err = joiners[worker].Bucket(s.plan, table, values, func(x, y F, distance int) {
-			record = append(appendValue(appendValue(record[:0], x), y), byte(distance))
+		err = reduce[worker].Bucket(ctx, table, values, s.counts[table], func(x, y *F, distance int) {
+			record = append(appendValue(appendValue(record[:0], *x), *y), byte(distance))
 			if failed == nil {
-				failed = out[worker].Put(bucketOf(x, s.n), record, nil)
+				failed = out[worker].Put(bucketOf(*x, s.n), record, nil)
 			}
 		})
 		return errors.Join(err, failed, this.Drop(b))
@@ -355,8 +351,8 @@ func (s *spiller[F]) eachNamed(ctx context.Context, records *spill.Buckets, yiel
 
 // shared finds the candidates of the other tables: each is dealt by value.
 func (s *spiller[F]) shared(ctx context.Context) error {
-	advance := s.job.Pass.Begin(mapper.SketchTables, "tables")
-	for table := range mapper.SketchTables {
+	advance := s.job.Pass.Begin(int64(len(mapper.Tables)), "tables")
+	for table := range mapper.Tables {
 		if err := s.sharedTable(ctx, table); err != nil {
 			return err
 		}
@@ -370,22 +366,19 @@ func (s *spiller[F]) shared(ctx context.Context) error {
 const sampledBuckets = 4
 
 func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
-	n, columns := s.n, views.Sketch
-	switch table {
-	case mapper.ShortTexts:
-		columns = views.Letters
-	case mapper.Samples:
-		n, columns = sampledBuckets*s.n, views.Sample
+	n := s.n
+	if table == mapper.Samples {
+		n *= sampledBuckets
 	}
 	dealt := s.buckets(n, 4+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, dealt.Close()) }()
 	deal := dealt.Dealer()
 	values := mapper.NewMap(nil, s.rule)
 	var record []byte
-	err = s.documents.Each(ctx, 0, s.documents.Len(), columns, func(doc uint64, r *views.Row) error {
+	err = s.documents.Each(ctx, 0, s.documents.Len(), views.Reading(mapper.Tables[table].Reads), func(doc uint64, r *views.Row) error {
 		for _, v := range values.Values(table, &r.View) {
 			record = state.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
-			if err := deal.Put(mapper.Shard(data.Keyed{Key: v}, n), record, nil); err != nil {
+			if err := deal.Put(mapper.Shard(v, n), record, nil); err != nil {
 				return err
 			}
 		}
@@ -397,8 +390,12 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 	compare, candidates := s.comparers()
 	err = s.each(ctx, n, func(worker, b int) error {
 		var docs []uint64
+		var did rundir.TableCount
 		last := uint32(0)
-		group := func() error { return compare[worker].Shared(table, uint64(last), docs) }
+		group := func() error {
+			shuffle.AddGroup(&did, int64(len(docs)))
+			return compare[worker].Shared(table, uint64(last), docs)
+		}
 		err := dealt.Sorted(b, func(r, _ []byte) error {
 			if v := binary.BigEndian.Uint32(r); v != last {
 				if err := group(); err != nil {
@@ -412,6 +409,7 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 		if err == nil {
 			err = group()
 		}
+		s.count(table).Add(did)
 		return errors.Join(err, dealt.Drop(b))
 	})
 	return errors.Join(err, flush(candidates))
@@ -483,27 +481,27 @@ func (s *spiller[F]) loadChunk(ctx context.Context, chunk int, records *spill.Bu
 }
 
 // bucketOf deals values evenly, whatever their distribution; equal ones meet.
-func bucketOf[F hamming.Fingerprint](f F, n int) int {
+func bucketOf[F columns.Fingerprint](f F, n int) int {
 	w := words(&f)
-	return mapper.Salt(data.Keyed{Hi: w[len(w)-1], Lo: w[0]}, n)
+	return mapper.Salt(w[len(w)-1], w[0], n)
 }
 
 // words views a fingerprint as its one or two words.
-func words[F hamming.Fingerprint](f *F) []uint64 {
+func words[F columns.Fingerprint](f *F) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(f)), unsafe.Sizeof(*f)/8)
 }
 
-func width[F hamming.Fingerprint]() int { return int(unsafe.Sizeof(*new(F))) }
+func width[F columns.Fingerprint]() int { return int(unsafe.Sizeof(*new(F))) }
 
 // appendValue appends a fingerprint, whose bytes have its order.
-func appendValue[F hamming.Fingerprint](dst []byte, f F) []byte {
+func appendValue[F columns.Fingerprint](dst []byte, f F) []byte {
 	for _, x := range words(&f) {
 		dst = binary.BigEndian.AppendUint64(dst, x)
 	}
 	return dst
 }
 
-func value[F hamming.Fingerprint](b []byte) (f F) {
+func value[F columns.Fingerprint](b []byte) (f F) {
 	w := words(&f)
 	for i := range w {
 		w[i] = binary.BigEndian.Uint64(b[8*i:])
@@ -512,7 +510,7 @@ func value[F hamming.Fingerprint](b []byte) (f F) {
 }
 
 // inPlace unpacks fingerprints, back to back, where they stand.
-func inPlace[F hamming.Fingerprint](b []byte) []F {
+func inPlace[F columns.Fingerprint](b []byte) []F {
 	w := width[F]()
 	all := unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/w)
 	for i := range all {

@@ -75,6 +75,13 @@ const (
 	All     = Fingerprint | ID | Keep | Verdict
 )
 
+// Reading are the columns that hold those parts of views.
+func Reading(c data.ViewColumns) Columns {
+	return Columns(c) * Sketch
+}
+
+var _ = [1]struct{}{}[data.ReadLetters*data.ViewColumns(Sketch)-data.ViewColumns(Letters)|data.ReadSample*data.ViewColumns(Sketch)-data.ViewColumns(Sample)]
+
 // column is a column of the file; the bit 1<<column of Columns asks for it.
 type column int
 

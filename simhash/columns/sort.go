@@ -1,4 +1,4 @@
-package hamming
+package columns
 
 import "math/bits"
 
@@ -37,9 +37,9 @@ func (s *sorter[F]) radix(v []F, docs []uint32, depth int) {
 	}
 	var vary Uint128
 	for i := range v {
-		vary = vary.or(diff(&v[0], &v[i]))
+		vary = vary.Or(Diff(&v[0], &v[i]))
 	}
-	top := vary.length()
+	top := vary.Len()
 	if top == 0 {
 		return
 	}
@@ -54,7 +54,7 @@ func (s *sorter[F]) radix(v []F, docs []uint32, depth int) {
 	c := s.counts[depth][:1<<digit+1]
 	clear(c)
 	for i := range v {
-		c[lowBits(&v[i], shift)&mask]++
+		c[Shifted(&v[i], shift)&mask]++
 	}
 	at := uint32(0)
 	for b, n := range c {
@@ -63,7 +63,7 @@ func (s *sorter[F]) radix(v []F, docs []uint32, depth int) {
 	}
 	tv, td := s.values[:len(v)], s.docs[:len(v)]
 	for i := range v {
-		b := lowBits(&v[i], shift) & mask
+		b := Shifted(&v[i], shift) & mask
 		at := c[b]
 		c[b]++
 		tv[at], td[at] = v[i], docs[i]
@@ -84,7 +84,7 @@ func insertion[F Fingerprint](v []F, docs []uint32) {
 	for i := 1; i < len(v); i++ {
 		x, d := v[i], docs[i]
 		j := i
-		for ; j > 0 && less(&x, &v[j-1]); j-- {
+		for ; j > 0 && Less(&x, &v[j-1]); j-- {
 			v[j], docs[j] = v[j-1], docs[j-1]
 		}
 		v[j], docs[j] = x, d

@@ -1,0 +1,87 @@
+package shuffle
+
+import (
+	"context"
+	"slices"
+
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
+)
+
+// Final reduces and compares what the partial reduces delivered of a partition of
+// keys, a table after the other. One goroutine uses it at a time.
+type Final[F columns.Fingerprint] struct {
+	layout  *simhash.Layout
+	rule    mapper.Rule
+	compare *mapper.Comparer
+	reduce  *Worker[F]
+	a, b    []uint64
+}
+
+// NewFinal returns a Final that has compare visit the candidate pairs.
+func NewFinal[F columns.Fingerprint](layout *simhash.Layout, rule mapper.Rule, compare *mapper.Comparer) *Final[F] {
+	return &Final[F]{layout: layout, rule: rule, compare: compare, reduce: NewWorker[F](layout, rule.K)}
+}
+
+// Table visits the candidate pairs of the postings of a table, of which all of a
+// key are there: of a segment those that no earlier key brings together, and in
+// the first table those of the same fingerprint.
+func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[F], count *Count) error {
+	entries, err := reducer.Final(came, columns.Width[F](), 1)
+	if err != nil {
+		return err
+	}
+	if segments := f.layout.Tables(); table >= segments {
+		return f.values(ctx, table-segments, entries, count)
+	}
+	if table == 0 {
+		for i := range entries.Len() {
+			if f.a = entries.Documents(f.a[:0], i); len(f.a) < 2 {
+				continue
+			}
+			if err := f.compare.Shared(mapper.Fingerprints, 0, f.a); err != nil {
+				return err
+			}
+		}
+	}
+	var failed error
+	found := &named[F]{lists: entries.Lists, visit: func(i, j uint32, distance int) {
+		if failed == nil {
+			f.a, f.b = entries.Documents(f.a[:0], int(i)), entries.Documents(f.b[:0], int(j))
+			failed = f.compare.Near(f.a, f.b, distance)
+		}
+	}}
+	if err := f.reduce.Bucket(ctx, table, entries.Values(), count, found.add); err != nil {
+		return err
+	}
+	found.flush()
+	return failed
+}
+
+// values visits what shares a value of a table of mapper.Tables.
+func (f *Final[F]) values(ctx context.Context, table int, entries *reducer.Entries[F], count *Count) error {
+	var did rundir.TableCount
+	value := func(i int) uint64 { return mapper.Value(columns.Shifted(&entries.Values()[i], 0)) }
+	for i := 0; i < entries.Len(); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		of := value(i)
+		for f.a = f.a[:0]; i < entries.Len() && value(i) == of; i++ {
+			f.a = entries.Documents(f.a, i)
+		}
+		slices.Sort(f.a)
+		AddGroup(&did, int64(len(f.a)))
+		if len(f.a) < 2 {
+			continue
+		}
+		if err := f.compare.Shared(table, of, f.a); err != nil {
+			return err
+		}
+	}
+	count.Add(did)
+	return nil
+}

@@ -1,0 +1,173 @@
+package shuffle
+
+import (
+	"context"
+	"slices"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/reducer"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
+)
+
+// Memory is the join of documents in memory, by their places: all tables, and the
+// verdict on what they bring together.
+type Memory[F columns.Fingerprint] struct {
+	Rule   mapper.Rule
+	Layout *simhash.Layout
+	Lists  *columns.Lists[F] // the fingerprints of the normal lane
+	Normal []uint32          // the documents of the normal lane, by whose places here Lists names them; nil if that is all of them
+	Views  *mapper.Units     // of all documents; nil without verification
+	Options
+
+	judges []judge // by worker
+}
+
+// judge is what one worker compares and verifies with.
+type judge struct {
+	compare *mapper.Comparer
+	verify  *mapper.Verifier
+	did     []rundir.TableCount // by table of mapper.Tables
+}
+
+// Pairs calls emit with the pairs that are the same, or whose texts have to
+// decide, by the places of the documents, those that mapper.Verifier.Pair gives.
+// Workers call it as those of [Segments] do. Without verification it is each two
+// distinct fingerprints within the distance, by their first documents.
+func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair)) error {
+	m.Workers = max(m.Workers, 1)
+	if m.Views == nil {
+		return Segments(ctx, m.Lists, m.Layout, m.Rule.K, m.Options, func(worker int, i, j uint32, distance int) {
+			a, b := uint64(m.document(m.Lists.Members(int(i))[0])), uint64(m.document(m.Lists.Members(int(j))[0]))
+			emit(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
+		})
+	}
+	m.judges = make([]judge, m.Workers)
+	for w := range m.judges {
+		m.judges[w] = m.judge(w, emit)
+	}
+	for _, find := range []func(context.Context) error{m.equal, m.near, m.shared} {
+		if err := find(ctx); err != nil {
+			return err
+		}
+	}
+	for _, k := range m.judges {
+		for table, did := range k.did {
+			m.count(m.Layout.Tables() + table).Add(did)
+		}
+	}
+	return nil
+}
+
+// judge returns what a worker compares and verifies with.
+func (m *Memory[F]) judge(worker int, emit func(worker int, p data.Pair)) judge {
+	verify, did := mapper.NewVerifier(m.Rule), make([]rundir.TableCount, len(mapper.Tables))
+	var a, b data.View
+	view := func(doc uint64, v *data.View) error {
+		m.Views.View(uint32(doc), v)
+		return nil
+	}
+	return judge{verify: verify, did: did, compare: mapper.NewComparer(view, func(c mapper.Candidate) error {
+		if c.Table >= 0 {
+			did[c.Table].Candidates++
+		}
+		if c.Table != mapper.Samples && verify.Unlike(m.Views, c.Table, uint32(c.A), uint32(c.B)) {
+			return nil
+		}
+		m.Views.View(uint32(c.A), &a)
+		m.Views.View(uint32(c.B), &b)
+		if p, ok := verify.Pair(&c, &a, &b); ok {
+			if c.Table >= 0 {
+				did[c.Table].Pairs++
+			}
+			emit(worker, p)
+		}
+		return nil
+	})}
+}
+
+// document is the document of a posting's place.
+func (m *Memory[F]) document(place uint32) uint32 {
+	if m.Normal != nil {
+		return m.Normal[place]
+	}
+	return place
+}
+
+// members appends the documents of a distinct fingerprint.
+func (m *Memory[F]) members(dst []uint64, i uint32) []uint64 {
+	for _, place := range m.Lists.Members(int(i)) {
+		dst = append(dst, uint64(m.document(place)))
+	}
+	return dst
+}
+
+// equal finds the pairs of documents of one fingerprint.
+func (m *Memory[F]) equal(ctx context.Context) error {
+	buffers := make([][]uint64, m.Workers)
+	return Each(ctx, m.Workers, m.Lists.Len(), func(worker, i int) error {
+		if len(m.Lists.Members(i)) < 2 {
+			return nil
+		}
+		buffers[worker] = m.members(buffers[worker][:0], uint32(i))
+		return m.judges[worker].compare.Shared(mapper.Fingerprints, 0, buffers[worker])
+	})
+}
+
+// near finds the pairs by the segments of the fingerprints.
+func (m *Memory[F]) near(ctx context.Context) error {
+	type documents struct{ a, b []uint64 }
+	buffers := make([]documents, m.Workers)
+	return Segments(ctx, m.Lists, m.Layout, m.Rule.K, m.Options, func(worker int, i, j uint32, distance int) {
+		b := &buffers[worker]
+		b.a, b.b = m.members(b.a[:0], i), m.members(b.b[:0], j)
+		_ = m.judges[worker].compare.Near(b.a, b.b, distance) // which reads memory alone
+	})
+}
+
+// shared finds the pairs by the other tables: each is sorted by value, and its
+// groups are compared.
+func (m *Memory[F]) shared(ctx context.Context) error {
+	if !m.Rule.Sketched() {
+		return nil
+	}
+	var postings, spare []uint64
+	keys := mapper.NewMap(nil, m.Rule)
+	var v data.View
+	advance := m.begin(int64(len(mapper.Tables)))
+	for table := range mapper.Tables {
+		postings = postings[:0]
+		for doc := range m.Views.Len() {
+			m.Views.View(uint32(doc), &v)
+			postings = keys.Column(postings, table, &v, uint32(doc))
+		}
+		spare = slices.Grow(spare[:0], len(postings))[:len(postings)]
+		var err error
+		if table == mapper.Samples {
+			postings, spare = reducer.ByValue(postings, spare, m.Workers)
+			err = m.sampled(ctx, mapper.NewSampled(m.Views, postings, spare))
+		} else {
+			postings, spare, err = Values(ctx, postings, spare, m.Workers, m.count(m.Layout.Tables()+table), func(worker int, value uint64, places []uint64) error {
+				return m.judges[worker].compare.Shared(table, value, places)
+			})
+		}
+		if err != nil {
+			return err
+		}
+		advance(1)
+	}
+	return nil
+}
+
+// sampled finds the pairs by the samples.
+func (m *Memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
+	return Each(ctx, m.Workers, m.Views.Len(), func(worker, unit int) error {
+		k := &m.judges[worker]
+		found.Each(k.verify, uint32(unit), func(other uint32) {
+			_ = k.compare.Candidate(mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples}) // which reads memory alone
+		})
+		return nil
+	})
+}
