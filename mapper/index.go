@@ -1,6 +1,7 @@
 package mapper
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math/bits"
@@ -105,6 +106,7 @@ func (t *Index) indexValues() {
 			entries = values.Column(entries, table, &v, u)
 		}
 		t.tables[table] = newValueIndex(entries, t.hot)
+		t.tables[table].order(t.units)
 	}
 }
 
@@ -116,6 +118,10 @@ type valueIndex struct {
 	entries []uint64        // value << 32 | unit, ascending, each once
 	values  map[uint32]bool // values of more units than that
 	hot     []uint64        // a bit for each leading hotBits bits of theirs; nil without any
+
+	// crowds are the units of values that more than maxGroup have, in order of
+	// their sketches.
+	crowds map[uint32][]uint32
 }
 
 const (
@@ -164,6 +170,34 @@ func newValueIndex(entries []uint64, hot int) valueIndex {
 	return x
 }
 
+// order fills in the crowds.
+func (x *valueIndex) order(units *Units) {
+	for value := range x.values {
+		part := x.all(value)
+		if len(part) <= maxGroup {
+			continue
+		}
+		crowd := make([]uint32, len(part))
+		for i, e := range part {
+			crowd[i] = uint32(e)
+		}
+		slices.SortFunc(crowd, func(a, b uint32) int {
+			return cmp.Or(bytes.Compare(units.sketches[a][:], units.sketches[b][:]), cmp.Compare(a, b))
+		})
+		if x.crowds == nil {
+			x.crowds = map[uint32][]uint32{}
+		}
+		x.crowds[value] = crowd
+	}
+}
+
+// neighbours are the units of a crowd that are next to a sketch in their order: as
+// many on either side as Comparer.Shared compares of a hot key.
+func neighbours(units *Units, crowd []uint32, of []byte) []uint32 {
+	at, _ := slices.BinarySearchFunc(crowd, of, func(u uint32, of []byte) int { return bytes.Compare(units.sketches[u][:], of) })
+	return crowd[max(at-groupWindow, 0):min(at+groupWindow, len(crowd))]
+}
+
 // isHot reports whether so many units have the value that it is hot.
 func (x *valueIndex) isHot(value uint32) bool {
 	if x.hot == nil {
@@ -179,8 +213,8 @@ func (x *valueIndex) may(value uint32) bool {
 	return x.filter[at/64]>>(at%64)&1 != 0
 }
 
-// find returns the entries of the value, at most maxMeeting.
-func (x *valueIndex) find(value uint32) []uint64 {
+// all returns the entries of the value.
+func (x *valueIndex) all(value uint32) []uint64 {
 	part := x.entries[x.tops[value>>x.top]:x.tops[value>>x.top+1]]
 	from := 0
 	if len(part) > 16 {
@@ -190,7 +224,7 @@ func (x *valueIndex) find(value uint32) []uint64 {
 		from++
 	}
 	to := from
-	for to < len(part) && to-from < maxMeeting && uint32(part[to]>>32) == value {
+	for to < len(part) && uint32(part[to]>>32) == value {
 		to++
 	}
 	return part[from:to]
@@ -267,11 +301,6 @@ func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 	}
 	return m
 }
-
-// maxMeeting is the most units that a document of an earlier night is compared
-// with for one band's value or one short text's key: what so many share says
-// little. Of more, the first in the order of their places are taken.
-const maxMeeting = 4096
 
 // Probe calls visit with every match of the rows, some hundred thousand at
 // most, each once, in no particular order. Unless hot is nil, it is called,
@@ -464,7 +493,13 @@ func (m *Prober) table(rows *EarlierRows, table int, visit func(EarlierMatch)) {
 			m.comparePairs(rows, table, visit)
 		}
 		last = row
-		for _, e := range x.find(of.values[i]) {
+		if crowd := x.crowds[of.values[i]]; crowd != nil {
+			for _, u := range neighbours(m.t.units, crowd, rows.Sketch(int(row))) {
+				m.pairs = append(m.pairs, valuePair{row, u})
+			}
+			continue
+		}
+		for _, e := range x.all(of.values[i]) {
 			m.pairs = append(m.pairs, valuePair{row, uint32(e)})
 		}
 	}
