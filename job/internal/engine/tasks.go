@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"time"
@@ -17,39 +16,90 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// Stages that have a task for each split, as records and logs name them.
+// Names of the stages that others ask for: for their records, or on the way to
+// an error. What there is of stages, and in which order, is package job's list.
 const (
-	StageLearn       = "learn"       // a sample of the documents, to learn what the pages of a site share
-	StageFingerprint = "fingerprint" // documents become fingerprints and views
-	StageRead        = "read"        // fingerprint files become views
-	StageTexts       = "texts"       // the shingles and letters of the documents whose texts decide
-	StageWrite       = "write"       // the tables and the clean dump
+	StageLearn       = "learn"
+	StageFingerprint = "fingerprint"
+	StageRead        = "read"
+	StageTexts       = "texts"
+	StageWrite       = "write"
 )
 
-// tasks execute the task of one split on workers goroutines, and fill in its
-// record.
-var tasks = map[string]func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error{
-	StageLearn: learn, StageFingerprint: fingerprint, StageRead: read, StageTexts: texts, StageWrite: write,
+// Stage is one stage of a run as an engine knows it. Those with a Task have one
+// for each split, which Engine.Each executes; of the others all but the name is
+// zero.
+type Stage struct {
+	Name     string // in records, progress and logs
+	Task     Task
+	Reads    Reads               // what its tasks open of the input
+	Counts   func(job *Job) Unit // what its progress is counted in
+	Analyzes bool                // its tasks use Job.Analyzer, which is nil for other stages, and Job.Templates
 }
 
-// A Task executes the task of one split on workers goroutines, writes the
-// task's record, and returns it. Nothing but complete files appear under final
-// names.
-type Task func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error)
+// Task executes the task of one split, rec.Task, on workers goroutines, and
+// fills in its record. Nothing but complete files appear under final names.
+type Task func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error
 
-// TaskOf returns the task of a stage, by its name: a worker on another host
-// knows no more of it.
-func TaskOf(stage string) (Task, error) {
-	work, ok := tasks[stage]
-	if !ok {
-		return nil, fmt.Errorf("no stage %q has a task for each split", stage)
+// Reads reports whether a task opens its split of the input. Of an input that is
+// not read the files may be gone, or out of an agent's sight.
+type Reads func(job *Job, task int) bool
+
+// ReadsInput is of a stage that reads the input.
+func ReadsInput(*Job, int) bool { return true }
+
+// ReadsAgain is of a stage that reads the documents once more: those that were
+// extracted stand in the run's own texts.
+func ReadsAgain(job *Job, task int) bool {
+	return job.Manifest.Command != CommandRun || !KeepsTexts(job.Manifest, job.Splits[task])
+}
+
+// ReadsForClean is of a stage that reads the documents once more if there is a
+// clean dump to write.
+func ReadsForClean(job *Job, task int) bool { return job.Cleans() && ReadsAgain(job, task) }
+
+// Unit is what the progress of a stage is counted in.
+type Unit string
+
+const (
+	Bytes  Unit = "bytes"  // of the input, of which tasks tell Job.Advance
+	Rows   Unit = "rows"   // of fingerprint files, the same
+	Splits Unit = "splits" // finished tasks, which tell Job.Advance nothing
+)
+
+// CountsBytes is of a stage whose tasks tell of bytes.
+func CountsBytes(*Job) Unit { return Bytes }
+
+// CountsRows is of a stage whose tasks tell of rows.
+func CountsRows(*Job) Unit { return Rows }
+
+// CountsForClean is of a stage whose tasks tell of bytes if there is a clean
+// dump to write.
+func CountsForClean(job *Job) Unit {
+	if job.Cleans() {
+		return Bytes
 	}
-	return func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error) {
-		return job.Record(stage, task, func(rec *rundir.TaskRecord) error {
-			rec.Source = job.Splits[task].Path
-			return work(ctx, job, rec, workers)
-		})
-	}, nil
+	return Splits
+}
+
+// Total is how much there is to do in the given splits, or 0 if that is not
+// known.
+func (u Unit) Total(splits []data.Split) (int64, error) {
+	switch u {
+	case Bytes:
+		return BytesOf(splits), nil
+	case Rows:
+		return rowsOf(splits)
+	}
+	return int64(len(splits)), nil
+}
+
+// Execute executes the task of one split, writes its record, and returns it.
+func (s Stage) Execute(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error) {
+	return job.Record(s.Name, task, func(rec *rundir.TaskRecord) error {
+		rec.Source = job.Splits[task].Path
+		return s.Task(ctx, job, rec, workers)
+	})
 }
 
 // Record has work do a task and fill in its record, and writes that.

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 			check.Clock = func() time.Time { return time.Now().Add(off) }
 		}
 	}
-	if code, ours := Main(os.Args[1:], os.Stdin, os.Stderr); ours {
+	if code, ours := Main(os.Args[1:], splitStages, os.Stdin, os.Stderr); ours {
 		os.Exit(code)
 	}
 	flag.Parse()

@@ -232,6 +232,7 @@ func TestEqualsLocal(t *testing.T) {
 			}
 			verifiedEqualsLocal(t, c)
 			fingerprintEqualsLocal(t, c)
+			ownStageEqualsLocal(t, c)
 		})
 	}
 }
@@ -354,7 +355,8 @@ func eachTask(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Di
 		tasks[i] = i
 	}
 	records := make([]rundir.TaskRecord, len(tasks))
-	err = e.Each(ctx, job, stage, tasks, func(rec rundir.TaskRecord) error {
+	at := slices.IndexFunc(splitStages, func(s engine.Stage) bool { return s.Name == stage })
+	err = e.Each(ctx, job, splitStages[at], tasks, func(rec rundir.TaskRecord) error {
 		if records[rec.Task].Stage != "" {
 			t.Errorf("task %d was reported twice", rec.Task)
 		}
