@@ -51,7 +51,7 @@ func TestAllowed(t *testing.T) {
 		"input.warc_id":      {data.WARCIDURL, data.WARCIDRecord},
 		"input.http_status":  {data.HTTPStatusOK, data.HTTPStatusAll},
 		"input.html":         {data.HTMLMain, data.HTMLVisible},
-		"input.format":       {"", source.FormatWARC, source.FormatWET, source.FormatJSONL, source.FormatCSV, source.FormatTSV, source.FormatParquet},
+		"input.format":       append(source.Formats(), ""),
 		"features.kind":      {simhash.KindWords, simhash.KindNGrams},
 		"features.weight":    {simhash.WeightTF, simhash.WeightTFIDF, simhash.WeightSqrtTFIDF, simhash.WeightUnit, simhash.WeightLevels},
 		"features.stop":      {simhash.StopNone, simhash.StopBuiltin},
