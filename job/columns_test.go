@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/data/sample"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/nights"
+	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -32,7 +32,7 @@ func TestColumnsAreFilled(t *testing.T) {
 	}
 	cfg.Match.AllPairs, cfg.Input.Rank, cfg.Output.Contained = true, "rank", config.ContainedDrop
 	var runs []string
-	names := nights.Crawl(t, dir, 2, 40)
+	names := nightstest.Crawl(t, dir, 2, 40)
 	for i, night := range names {
 		lines := []string{
 			fmt.Sprintf(`{"id":"http://ranked.example/%d","text":%q,"rank":%d}`, i, text(5, 120), i+1),
@@ -56,7 +56,7 @@ func TestColumnsAreFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains := t.TempDir()
-	for _, night := range nights.Crawl(t, chains, 2, 60) {
+	for _, night := range nightstest.Crawl(t, chains, 2, 60) {
 		libraryRun(t, plain, chains, night, "run-"+night)
 	}
 	filled(t, &data.Fingerprints, runs, rundir.Fingerprints)

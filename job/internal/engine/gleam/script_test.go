@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 )
 
 // script runs scripts/cluster.sh with a state folder, "" for the default, and
@@ -600,7 +600,7 @@ func cycle(t *testing.T, state string, environ, options []string, master string)
 	handedOn(t, environ)
 	run := func() {
 		dir, cfg := openRun(t), variant{64, 3, faultDocuments}.config()
-		documents := writeViews(t, dir, cfg, planted.Prints(faultDocuments, 64))
+		documents := writeViews(t, dir, cfg, plantedtest.Prints(faultDocuments, 64))
 		if _, err := findPairs(t.Context(), t, newEngine(t, Options{Master: master, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
 			t.Error(err)
 		}
