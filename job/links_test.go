@@ -108,3 +108,25 @@ func TestPagesThatCodeNames(t *testing.T) {
 		}
 	}
 }
+
+// A decision is a page that is read in two minutes, and the index names it.
+func TestDecisions(t *testing.T) {
+	const most = 400 // words
+	all := filesOf(t, ".md")
+	index := all[filepath.Join("..", "job", "docs", "decisions", "README.md")]
+	decisions := 0
+	for path, text := range all {
+		if name := filepath.Base(path); filepath.Base(filepath.Dir(path)) == "decisions" && name != "README.md" {
+			decisions++
+			if n := len(strings.Fields(text)); n > most {
+				t.Errorf("%s has %d words, at most %d are read", path, n, most)
+			}
+			if !strings.Contains(index, "]("+name+")") {
+				t.Errorf("job/docs/decisions/README.md does not name %s", name)
+			}
+		}
+	}
+	if decisions == 0 {
+		t.Error("there are no decisions")
+	}
+}
