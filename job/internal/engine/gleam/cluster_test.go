@@ -118,6 +118,15 @@ func needCluster(t testing.TB) {
 	}
 }
 
+// skipShort skips in the short form, which has one cluster for each kind of flow,
+// what starts further ones or waits for long.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the short form has fewer clusters")
+	}
+}
+
 func startCluster(t testing.TB, agents, slots int) *testCluster {
 	t.Helper()
 	return startClusterAt(t, "127.0.0.1", make([]place, agents), slots)

@@ -445,6 +445,7 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 // second waits until there are enough for it.
 func TestTwoRunsTakeTurns(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	t.Parallel()
 	const slots = 10 // a flow of the match stage takes 7
 	c := startCluster(t, 1, slots)

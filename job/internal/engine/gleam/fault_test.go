@@ -524,8 +524,9 @@ func (r *faultRuns) each(ctx context.Context, t *testing.T, e *Engine, dir *rund
 	return "", err
 }
 
-// TestFaults tries each fault at several moments of each flow. The short form
-// has one case of each kind.
+// TestFaults tries each fault at several moments of each flow with
+// NEARDUP_CLUSTER_LONG, else one of each kind, and in the short form a fault of
+// a task and one of a process.
 func TestFaults(t *testing.T) {
 	needCluster(t)
 	t.Parallel()
@@ -540,6 +541,9 @@ func TestFaults(t *testing.T) {
 		{taskFaults[3], matchPoints[1]},
 		{taskFaults[3], earlierPoints[1]},
 		{processFaults[1], earlierPoints[2]},
+	}
+	if testing.Short() {
+		tries = []try{{taskFaults[1], splitPoints[1]}, {taskFaults[3], matchPoints[1]}}
 	}
 	if long() {
 		tries = nil

@@ -37,10 +37,12 @@ func (e joining) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 }
 
 // Ten nights one after another give on a cluster what one comparison of all
-// documents of all nights with each other does. The short form has two whole
-// nights on the cluster, and of the others the join with the library.
+// documents of all nights with each other does. Without
+// NEARDUP_CLUSTER_LONG two whole nights are on the cluster, and of the others the
+// join with the library.
 func TestTenNights(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	t.Parallel()
 	presets := []string{config.PresetBalanced}
 	if long() {

@@ -81,6 +81,7 @@ func TestScriptDefaults(t *testing.T) {
 
 // The scripts need no HOME.
 func TestScriptsWithoutHome(t *testing.T) {
+	skipShort(t)
 	t.Parallel() // it builds the command
 	dir, dumps := t.TempDir(), t.TempDir()
 	for _, c := range []struct{ args, want string }{
@@ -399,7 +400,7 @@ func TestNightlyInterleavings(t *testing.T) {
 	t.Parallel()
 	rounds := 20
 	if testing.Short() {
-		rounds = 4
+		rounds = 2
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
