@@ -48,7 +48,7 @@ func (s *Stage) PerSplit() bool { return s.Task != nil }
 // stages are all stages in their order.
 var stages = []Stage{
 	{
-		Stage: engine.Stage{Name: engine.StageLearn, Task: engine.SamplePages, Reads: engine.ReadsInput, Counts: engine.CountsBytes},
+		Stage: engine.Learn,
 		Of:    "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site",
 		when: engine.LearnsTemplates, done: (*run).keepSamples, stays: true,
 	},
@@ -58,12 +58,12 @@ var stages = []Stage{
 		when: engine.LearnsTemplates, task: (*run).buildTemplates, done: (*run).learned, stays: true,
 	},
 	{
-		Stage: engine.Stage{Name: engine.StageFingerprint, Task: engine.Fingerprint, Reads: engine.ReadsInput, Counts: engine.CountsBytes, Analyzes: true},
+		Stage: engine.Fingerprint,
 		Of:    "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine",
 		when: documentsIn, done: (*run).fingerprinted, stays: true,
 	},
 	{
-		Stage: engine.Stage{Name: engine.StageRead, Task: engine.ReadFingerprints, Reads: engine.ReadsInput, Counts: engine.CountsRows},
+		Stage: engine.Read,
 		Of:    "`match`", Doc: "fingerprint files → views",
 		when: fingerprintsIn, done: (*run).read,
 	},
@@ -83,7 +83,7 @@ var stages = []Stage{
 		task:  (*run).match, done: (*run).matched,
 	},
 	{
-		Stage: engine.Stage{Name: engine.StageTexts, Task: engine.ReadTexts, Reads: engine.ReadsAgain, Counts: engine.CountsBytes, Analyzes: true},
+		Stage: engine.Texts,
 		Of:    "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles and letters",
 		when: consults, done: (*run).consulted,
 	},
@@ -103,7 +103,7 @@ var stages = []Stage{
 		task:  (*run).resolveIDs, done: (*run).named,
 	},
 	{
-		Stage: engine.Stage{Name: engine.StageWrite, Task: engine.WriteTables, Reads: engine.ReadsForClean, Counts: engine.CountsForClean},
+		Stage: engine.Write,
 		Doc:   "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`",
 		done:  (*run).written,
 	},

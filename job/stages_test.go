@@ -42,8 +42,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Every function of the engine that is the task of a split is a stage's: one
-// that stands in no entry of the list never runs.
+// Every function of the engine that has the form of a task of a split is a
+// listed stage's: no other ever runs.
 func TestTasksAreStages(t *testing.T) {
 	listed := map[string]bool{}
 	for _, s := range SplitStages() {
@@ -82,7 +82,7 @@ func TestTasksAreStages(t *testing.T) {
 }
 
 // isTask reports whether a function of package engine has the parameters of a
-// Task.
+// stage's Task.
 func isTask(f *ast.FuncType) bool {
 	var types []string
 	for _, p := range f.Params.List {

@@ -47,12 +47,6 @@ func newJob(t *testing.T, cfg config.Config, lines string) *engine.Job {
 	return &engine.Job{Config: cfg, Dir: dir, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: int64(len(lines)), End: -1}}}
 }
 
-var (
-	fingerprint = engine.Stage{Name: engine.StageFingerprint, Task: engine.Fingerprint}
-	read        = engine.Stage{Name: engine.StageRead, Task: engine.ReadFingerprints}
-	texts       = engine.Stage{Name: engine.StageTexts, Task: engine.ReadTexts}
-)
-
 // page is a line with words enough for the normal lane.
 func page(id int) string {
 	var b strings.Builder
@@ -74,7 +68,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 	want := ""
 	for _, workers := range []int{1, 2, 7} {
 		job := newJob(t, config.Default(), lines.String())
-		rec, err := fingerprint.Execute(context.Background(), job, 0, workers)
+		rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +117,7 @@ func TestFingerprintTaskCountsCutPages(t *testing.T) {
 	}
 	job := newJob(t, config.Default(), record("")+record("WARC-Truncated: length\r\n")+record("WARC-Truncated: time\r\n"))
 	job.Splits[0].Format = "warc"
-	rec, err := fingerprint.Execute(context.Background(), job, 0, 3)
+	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 3)
 	if err != nil || rec.RowsOut != 3 || rec.Cut != 2 {
 		t.Errorf("%+v, %v", rec, err)
 	}
@@ -139,7 +133,7 @@ func TestFingerprintTaskStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	job := newJob(t, config.Default(), lines.String())
 	job.Advance = func(int64) { cancel() } // after the first batch
-	if _, err := fingerprint.Execute(ctx, job, 0, 2); !errors.Is(err, context.Canceled) {
+	if _, err := engine.Fingerprint.Execute(ctx, job, 0, 2); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want the cancellation", err)
 	}
 	if parts, err := rundir.Parts(job.Dir.Path(), rundir.Fingerprints); err != nil || len(parts) > 0 {
@@ -225,8 +219,7 @@ func Example() {
 		return
 	}
 	job := &engine.Job{Config: cfg, Dir: run, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: -1, End: -1}}}
-	stage := engine.Stage{Name: engine.StageFingerprint, Task: engine.Fingerprint}
-	rec, err := stage.Execute(context.Background(), job, 0, 2)
+	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 2)
 	fmt.Println(rec.RowsOut, "documents in", rec.Outputs, err)
 	fmt.Println(release(), run.Close(), os.RemoveAll(dir))
 	// Output:

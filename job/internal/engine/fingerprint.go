@@ -36,10 +36,10 @@ type batch struct {
 	ready chan struct{} // receives once the rows are filled
 }
 
-// Fingerprint reads a split and fingerprints its documents, each on workers
+// fingerprint reads a split and fingerprints its documents, each on workers
 // goroutines, and writes its parts. Rows stand in the order of the input,
 // whatever the number of workers.
-func Fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
+func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
 	options := job.Config.Input.ReaderOptions()
 	options.Workers = workers
 	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }

@@ -16,8 +16,7 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// Names of the stages that others ask for: for their records, or on the way to
-// an error. What there is of stages, and in which order, is package job's list.
+// Names of the stages that have a task for each split.
 const (
 	StageLearn       = "learn"
 	StageFingerprint = "fingerprint"
@@ -26,37 +25,44 @@ const (
 	StageWrite       = "write"
 )
 
+// Those stages. Package job's list says in which runs they are, and in which
+// order.
+var (
+	Learn       = Stage{Name: StageLearn, Task: samplePages, Reads: input, Counts: inBytes}
+	Fingerprint = Stage{Name: StageFingerprint, Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
+	Read        = Stage{Name: StageRead, Task: readFingerprints, Reads: input, Counts: inRows}
+	Texts       = Stage{Name: StageTexts, Task: readTexts, Reads: inputAgain, Counts: inBytes, Analyzes: true}
+	Write       = Stage{Name: StageWrite, Task: writeTables, Reads: inputForClean, Counts: forClean}
+)
+
 // Stage is one stage of a run as an engine knows it. Those with a Task have one
 // for each split, which Engine.Each executes; of the others all but the name is
 // zero.
 type Stage struct {
-	Name     string // in records, progress and logs
-	Task     Task
-	Reads    Reads               // what its tasks open of the input
+	Name string // in records, progress and logs
+
+	// Task executes the task of one split, rec.Task, on workers goroutines, and
+	// fills in its record. Nothing but complete files appear under final names.
+	Task func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error
+
+	// Reads reports whether a task opens its split of the input. Of an input that
+	// is not read the files may be gone, or out of an agent's sight.
+	Reads func(job *Job, task int) bool
+
 	Counts   func(job *Job) Unit // what its progress is counted in
 	Analyzes bool                // its tasks use Job.Analyzer, which is nil for other stages, and Job.Templates
 }
 
-// Task executes the task of one split, rec.Task, on workers goroutines, and
-// fills in its record. Nothing but complete files appear under final names.
-type Task func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error
+// What the tasks of a stage read: each its split; its documents once more, of
+// which those that were extracted stand in the run's own texts; or the latter if
+// there is a clean dump to write.
+func input(*Job, int) bool { return true }
 
-// Reads reports whether a task opens its split of the input. Of an input that is
-// not read the files may be gone, or out of an agent's sight.
-type Reads func(job *Job, task int) bool
-
-// ReadsInput is of a stage that reads the input.
-func ReadsInput(*Job, int) bool { return true }
-
-// ReadsAgain is of a stage that reads the documents once more: those that were
-// extracted stand in the run's own texts.
-func ReadsAgain(job *Job, task int) bool {
+func inputAgain(job *Job, task int) bool {
 	return job.Manifest.Command != CommandRun || !KeepsTexts(job.Manifest, job.Splits[task])
 }
 
-// ReadsForClean is of a stage that reads the documents once more if there is a
-// clean dump to write.
-func ReadsForClean(job *Job, task int) bool { return job.Cleans() && ReadsAgain(job, task) }
+func inputForClean(job *Job, task int) bool { return job.Cleans() && inputAgain(job, task) }
 
 // Unit is what the progress of a stage is counted in.
 type Unit string
@@ -67,15 +73,13 @@ const (
 	Splits Unit = "splits" // finished tasks, which tell Job.Advance nothing
 )
 
-// CountsBytes is of a stage whose tasks tell of bytes.
-func CountsBytes(*Job) Unit { return Bytes }
+func inBytes(*Job) Unit { return Bytes }
 
-// CountsRows is of a stage whose tasks tell of rows.
-func CountsRows(*Job) Unit { return Rows }
+func inRows(*Job) Unit { return Rows }
 
-// CountsForClean is of a stage whose tasks tell of bytes if there is a clean
-// dump to write.
-func CountsForClean(job *Job) Unit {
+// forClean is of a stage that reads the documents if there is a clean dump to
+// write.
+func forClean(job *Job) Unit {
 	if job.Cleans() {
 		return Bytes
 	}

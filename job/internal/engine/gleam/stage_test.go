@@ -26,7 +26,7 @@ import (
 
 // splitStages are the run's, and one that only these tests know.
 var splitStages = append(job.SplitStages(), engine.Stage{
-	Name: stageOwn, Task: countWords, Reads: engine.ReadsInput, Counts: engine.CountsBytes, Analyzes: true,
+	Name: stageOwn, Task: countWords, Reads: engine.Fingerprint.Reads, Counts: engine.Fingerprint.Counts, Analyzes: true,
 })
 
 const stageOwn = "own"
