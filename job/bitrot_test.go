@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
-	"github.com/neardup/neardup/job/internal/nights"
+	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -68,7 +68,7 @@ func TestBitRot(t *testing.T) {
 	}
 	const places = 200
 	dir := t.TempDir()
-	names := nights.Crawl(t, dir, 2, 30)
+	names := nightstest.Crawl(t, dir, 2, 30)
 	lines := strings.SplitAfter(readFile(t, filepath.Join(dir, names[1]+".jsonl")), "\n")
 	pages := filepath.Join(dir, "pages")
 	tree{"a.jsonl": strings.Join(lines[:12], ""), "b.jsonl": strings.Join(lines[12:], "")}.lay(t, pages)

@@ -32,11 +32,11 @@ type matchCounts struct {
 
 const countsFile = "counts.json"
 
-// decide reduces the pairs to best matches, copies and clusters, chooses which of
+// cluster reduces the pairs to best matches, copies and clusters, chooses which of
 // the copies represents them, and writes what was decided for each split. Its
 // steps stand here up to the best matches, and in check.go, decide_clusters.go,
 // decide_keep.go and decide_write.go.
-func (r *run) decide(ctx context.Context, rec *rundir.TaskRecord) (err error) {
+func (r *run) cluster(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func TestArchitecture(t *testing.T) {
 	table.WriteString("| stage | tasks | of | from → to |\n|---|---|---|---|\n")
 	for _, s := range stages {
 		tasks, of := "one", s.Of
-		if s.PerSplit {
+		if s.PerSplit() {
 			tasks = "each split"
 		}
 		if of == "" {

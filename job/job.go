@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash"
 )
 
 // Commands a run directory can be of.
@@ -66,6 +67,7 @@ type run struct {
 	counts   matchCounts
 	samples  []rundir.TaskRecord // of the stage that learns templates
 	opened   *engine.Documents   // nil before the first stage that asks for documents
+	analyzer *simhash.Analyzer   // nil for a run that only matches
 	release  func() error        // the analyzer's memory
 	library  *library.Library    // nil for a run without one
 	change   int64               // of the library, when this run began to read it
@@ -223,7 +225,7 @@ func (r *run) open() (err error) {
 	err = r.dir.Adopt(r.manifest)
 	if err == nil && r.Command == CommandRun && !r.dir.Finished() {
 		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
-			r.job.Analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
+			r.analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
 		}
 	}
 	return err

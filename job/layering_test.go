@@ -47,25 +47,68 @@ var onlyIn = map[string][]string{
 
 type listed struct {
 	ImportPath string
+	Name       string
+	GoFiles    []string
 	Imports    []string
 	Deps       []string
 }
 
-func TestLayers(t *testing.T) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", module+"...")
+// packages lists our packages, without their tests.
+func packages(t *testing.T) (all []listed) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,GoFiles,Imports,Deps", module+"...")
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
 	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
 		var p listed
 		if err := dec.Decode(&p); err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("only %d packages listed", len(all))
+	}
+	return all
+}
+
+// forGo are the packages that no program of ours needs: Go programs import them.
+var forGo = []string{"job/dedup", "data/sample"}
+
+// What helps tests of several packages is a package whose name ends in test, and
+// is compiled into tests alone. All other code is in a program, or for Go
+// programs to import.
+func TestProductCode(t *testing.T) {
+	all := packages(t)
+	needed := map[string]bool{}
+	for _, p := range all {
+		if p.Name == "main" || slices.Contains(forGo, strings.TrimPrefix(p.ImportPath, module)) {
+			needed[p.ImportPath] = true
+			for _, dep := range p.Deps {
+				needed[dep] = true
+			}
+		}
+	}
+	for _, p := range all {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		seen++
+		helper := strings.HasSuffix(p.Name, "test")
+		switch {
+		case helper && needed[p.ImportPath]:
+			t.Errorf("%s is for tests, and is compiled into a program", name)
+		case !helper && slices.Contains(p.Imports, "testing"):
+			t.Errorf("%s imports testing: if it is for tests, its name ends in test", name)
+		case !helper && !needed[p.ImportPath] && len(p.GoFiles) > 0:
+			t.Errorf("no program needs %s: if it is for tests, its name ends in test", name)
+		}
+	}
+}
+
+func TestLayers(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
 		for _, layer := range layers {
 			if !below(name, layer.folder) || strings.Contains(name, "/generate") {
 				continue
@@ -90,9 +133,6 @@ func TestLayers(t *testing.T) {
 				t.Errorf("%s imports %s", name, imported)
 			}
 		}
-	}
-	if seen < 10 {
-		t.Fatalf("only %d packages listed", seen)
 	}
 }
 

@@ -109,8 +109,7 @@ func (r *run) openLibrary(ctx context.Context) error {
 		}
 		r.Log.Info("the library has changed since this run was interrupted: matching again", "library", c.Path)
 		for _, stage := range stages {
-			switch stage.Name {
-			case engine.StageLearn, stageTemplates, engine.StageFingerprint: // what the fingerprints are made with stays
+			if stage.stays {
 				continue
 			}
 			for task := range max(len(r.job.Splits), 1) {

@@ -13,9 +13,9 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// add makes the night a part of the library, unless an earlier process of this
+// publish makes the night a part of the library, unless an earlier process of this
 // run did.
-func (r *run) add(ctx context.Context, rec *rundir.TaskRecord) (err error) {
+func (r *run) publish(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	if n, ok := r.library.Manifest().Night(r.config.Library.Night); ok && n.Run == r.token() {
 		rec.RowsIn = n.Rows
 	} else {

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/nights"
+	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -31,7 +31,7 @@ func TestRepairLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	var runs []string
-	names := nights.Crawl(t, dir, 10, 50)
+	names := nightstest.Crawl(t, dir, 10, 50)
 	for i, night := range names {
 		if i == 6 {
 			time.Sleep(time.Second) // what comes before is told by the second

@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
-	"github.com/neardup/neardup/job/internal/nights"
+	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -39,7 +39,7 @@ func TestTenNights(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			nights.Check(t, cfg, dir, nights.Crawl(t, dir, count, 50), func(n int, request job.Request) *job.Summary {
+			nightstest.Check(t, cfg, dir, nightstest.Crawl(t, dir, count, 50), func(n int, request job.Request) *job.Summary {
 				again := request
 				again.Out += "-again"
 				again.Config.Library.Path += "-again"
@@ -47,7 +47,7 @@ func TestTenNights(t *testing.T) {
 				runJob(t, 2, again)
 				// The tables' metadata has the hash of the settings, and so of the library's path.
 				clean := func(out string) string { return readFile(t, filepath.Join(out, "clean", "part-00000.jsonl")) }
-				if !slices.Equal(nights.Matches(t, request.Out), nights.Matches(t, again.Out)) || clean(request.Out) != clean(again.Out) {
+				if !slices.Equal(nightstest.Matches(t, request.Out), nightstest.Matches(t, again.Out)) || clean(request.Out) != clean(again.Out) {
 					t.Fatalf("night %s: other workers, another result", request.Config.Library.Night)
 				}
 				return s
@@ -75,7 +75,7 @@ func TestDeletedNeverAppearsAgain(t *testing.T) {
 	cfg := config.Default()
 	libraryRun(t, cfg, dir, "2026-11-01", "before-1")
 	libraryRun(t, cfg, dir, "2026-11-02", "before-2")
-	if rows := nights.Matches(t, filepath.Join(dir, "before-2")); len(rows) != 2 || rows[1].Other != "http://a.example/gone" || rows[1].From != "2026-11-01" {
+	if rows := nightstest.Matches(t, filepath.Join(dir, "before-2")); len(rows) != 2 || rows[1].Other != "http://a.example/gone" || rows[1].From != "2026-11-01" {
 		t.Fatalf("before the deletion: %+v", rows)
 	}
 	l, err := library.Lock(context.Background(), filepath.Join(dir, "lib"), library.Options{})
@@ -92,7 +92,7 @@ func TestDeletedNeverAppearsAgain(t *testing.T) {
 	if !s.Library.Replaced || s.Library.Left != 1 || s.Library.Added != 1 {
 		t.Errorf("%+v", s.Library)
 	}
-	rows := nights.Matches(t, filepath.Join(dir, "after-2"))
+	rows := nightstest.Matches(t, filepath.Join(dir, "after-2"))
 	if len(rows) != 1 || rows[0].Other != "http://a.example/stays" || rows[0].FirstSeen != "2026-11-01" {
 		t.Errorf("after the deletion: %+v", rows)
 	}

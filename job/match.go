@@ -86,9 +86,9 @@ func (r *run) want(documents *engine.Documents, open map[uint64]bool) error {
 	return nil
 }
 
-// resolve has the texts of the open pairs decide. The refused ones are kept:
+// verifyTexts has the texts of the open pairs decide. The refused ones are kept:
 // the run's check of itself asks for them.
-func (r *run) resolve(ctx context.Context, rec *rundir.TaskRecord) (err error) {
+func (r *run) verifyTexts(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
 		return err

@@ -24,9 +24,9 @@ const (
 	answerBytes  = 2 * state.NumberBytes                     // slot, document; the id is the tail
 )
 
-// names gives each split the ids that its tables have: the requests are dealt
+// resolveIDs gives each split the ids that its tables have: the requests are dealt
 // to the splits of those documents, and the answers back.
-func (r *run) names(ctx context.Context, rec *rundir.TaskRecord) (err error) {
+func (r *run) resolveIDs(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
 		return err

@@ -16,16 +16,16 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// sampled keeps the records of what was sampled for the next stage.
-func (r *run) sampled(_ context.Context, records []rundir.TaskRecord) error {
+// keepSamples keeps the records of what was sampled for the next stage.
+func (r *run) keepSamples(_ context.Context, records []rundir.TaskRecord) error {
 	r.samples = records
 	return nil
 }
 
-// learn makes the run's templates of what its splits were sampled for and of
+// buildTemplates makes the run's templates of what its splits were sampled for and of
 // what its library knows: of a site of few pages, those that earlier nights
 // sampled, too. Sampled documents go in and out.
-func (r *run) learn(ctx context.Context, rec *rundir.TaskRecord) (err error) {
+func (r *run) buildTemplates(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	for _, sample := range r.samples {
 		rec.RowsIn += sample.RowsOut
 	}

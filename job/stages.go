@@ -28,35 +28,101 @@ const (
 	stageAdd       = "add"
 )
 
-// Stage is one step of a run. The stages are run in the order of one list, and
-// what is told of them is read from it: records, resume, progress, status and
-// architecture.md.
+// Stage is one stage of a run, with all that is to be known of it. Both engines,
+// records, resume, progress, status and architecture.md read it from the list.
 type Stage struct {
-	Name     string
-	PerSplit bool   // a task for each split, else one task
-	Of       string // which runs have it; empty: all
-	Doc      string // what becomes of what
+	engine.Stage        // its name; of a stage with a task for each split, that task
+	Of           string // which runs have it; empty: all
+	Doc          string // what becomes of what
 
-	when func(command string, c *config.Config) bool            // it is a stage of such a run; nil: of all
-	task func(*run, context.Context, *rundir.TaskRecord) error  // of a stage of one task: fills in what it did
-	done func(*run, context.Context, []rundir.TaskRecord) error // takes the records in; may be nil
+	when  func(command string, c *config.Config) bool            // it is a stage of such a run; nil: of all
+	task  func(*run, context.Context, *rundir.TaskRecord) error  // of a stage of one task: fills in what it did
+	done  func(*run, context.Context, []rundir.TaskRecord) error // takes the records in; may be nil
+	stays bool                                                   // what it did holds when the library has changed since
 }
+
+// PerSplit reports whether the stage has a task for each split, which the engine
+// executes. The others are one task of this process.
+func (s *Stage) PerSplit() bool { return s.Task != nil }
 
 // stages are all stages in their order.
 var stages = []Stage{
-	{Name: engine.StageLearn, PerSplit: true, Of: "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site", when: engine.LearnsTemplates, done: (*run).sampled},
-	{Name: stageTemplates, Of: "`run`, own text", Doc: "those samples, the library's templates and samples → what the pages of each site share", when: engine.LearnsTemplates, task: (*run).learn, done: (*run).learned},
-	{Name: engine.StageFingerprint, PerSplit: true, Of: "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine", when: documentsIn, done: (*run).fingerprinted},
-	{Name: engine.StageRead, PerSplit: true, Of: "`match`", Doc: "fingerprint files → views", when: fingerprintsIn, done: (*run).read},
-	{Name: stageIdentical, Doc: "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents", task: (*run).identical, done: (*run).numbered},
-	{Name: stagePrevious, Of: "`--library`", Doc: "the library's documents, past this run's → what earlier nights know of each; `drift/`, `growth/`", when: hasLibrary, task: (*run).previous, done: (*run).inherited},
-	{Name: stageMatch, Doc: "views → keys → groups → candidate pairs → pairs with their evidence", task: (*run).match, done: (*run).matched},
-	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles and letters", when: consults, done: (*run).consulted},
-	{Name: stageResolve, Of: "preset thorough", Doc: "those pairs and shingles → what the texts say", when: consults, task: (*run).resolve},
-	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; the check against brute force", task: (*run).decide, done: (*run).decided},
-	{Name: stageNames, Doc: "decisions → for each split, the ids that its tables have, in their order", task: (*run).names, done: (*run).named},
-	{Name: engine.StageWrite, PerSplit: true, Doc: "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`", done: (*run).written},
-	{Name: stageAdd, Of: "`--library`", Doc: "fingerprints, clusters → a night of the library", when: hasLibrary, task: (*run).add, done: (*run).added},
+	{
+		Stage: engine.Learn,
+		Of:    "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site",
+		when: engine.LearnsTemplates, done: (*run).keepSamples, stays: true,
+	},
+	{
+		Stage: engine.Stage{Name: stageTemplates},
+		Of:    "`run`, own text", Doc: "those samples, the library's templates and samples → what the pages of each site share",
+		when: engine.LearnsTemplates, task: (*run).buildTemplates, done: (*run).learned, stays: true,
+	},
+	{
+		Stage: engine.Fingerprint,
+		Of:    "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine",
+		when: documentsIn, done: (*run).fingerprinted, stays: true,
+	},
+	{
+		Stage: engine.Read,
+		Of:    "`match`", Doc: "fingerprint files → views",
+		when: fingerprintsIn, done: (*run).read,
+	},
+	{
+		Stage: engine.Stage{Name: stageIdentical},
+		Doc:   "hashes of ids and views → for each split, the documents that an earlier one stands for: later rows of an id, deleted ids, equal documents",
+		task:  (*run).identical, done: (*run).checkExactDedup,
+	},
+	{
+		Stage: engine.Stage{Name: stagePrevious},
+		Of:    "`--library`", Doc: "the library's documents, past this run's → what earlier nights know of each; `drift/`, `growth/`",
+		when: hasLibrary, task: (*run).previous, done: (*run).inherited,
+	},
+	{
+		Stage: engine.Stage{Name: stageMatch},
+		Doc:   "views → keys → groups → candidate pairs → pairs with their evidence",
+		task:  (*run).match, done: (*run).matched,
+	},
+	{
+		Stage: engine.Texts,
+		Of:    "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles and letters",
+		when: consults, done: (*run).consulted,
+	},
+	{
+		Stage: engine.Stage{Name: stageResolve},
+		Of:    "preset thorough", Doc: "those pairs and shingles → what the texts say",
+		when: consults, task: (*run).verifyTexts,
+	},
+	{
+		Stage: engine.Stage{Name: stageDecide},
+		Doc:   "pairs → best matches, clusters, representatives, for each split; the check against brute force",
+		task:  (*run).cluster, done: (*run).decided,
+	},
+	{
+		Stage: engine.Stage{Name: stageNames},
+		Doc:   "decisions → for each split, the ids that its tables have, in their order",
+		task:  (*run).resolveIDs, done: (*run).named,
+	},
+	{
+		Stage: engine.Write,
+		Doc:   "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`",
+		done:  (*run).written,
+	},
+	{
+		Stage: engine.Stage{Name: stageAdd},
+		Of:    "`--library`", Doc: "fingerprints, clusters → a night of the library",
+		when: hasLibrary, task: (*run).publish, done: (*run).added,
+	},
+}
+
+// SplitStages lists the stages that have a task for each split, for an engine
+// whose workers are other processes: they know a stage by its name.
+func SplitStages() (of []engine.Stage) {
+	for _, s := range stages {
+		if s.PerSplit() {
+			of = append(of, s.Stage)
+		}
+	}
+	return of
 }
 
 func documentsIn(command string, _ *config.Config) bool    { return command == engine.CommandRun }
@@ -98,7 +164,7 @@ func (r *run) execute(ctx context.Context) error {
 		began := time.Now()
 		records, resumed, err := r.records(stage)
 		if err == nil && resumed < len(records) {
-			if stage.PerSplit {
+			if stage.PerSplit() {
 				err = r.perSplit(ctx, stage, records)
 			} else {
 				err = r.single(ctx, stage, records)
@@ -119,7 +185,7 @@ func (r *run) execute(ctx context.Context) error {
 // left, and how many are finished.
 func (r *run) records(stage Stage) (records []rundir.TaskRecord, finished int, err error) {
 	records = make([]rundir.TaskRecord, 1)
-	if stage.PerSplit {
+	if stage.PerSplit() {
 		records = make([]rundir.TaskRecord, len(r.job.Splits))
 	}
 	for i := range records {
@@ -144,22 +210,22 @@ func (r *run) perSplit(ctx context.Context, stage Stage, records []rundir.TaskRe
 			missing, splits = append(missing, i), append(splits, r.job.Splits[i])
 		}
 	}
+	unit := stage.Counts(r.job)
+	total, err := unit.Total(splits)
+	if err != nil {
+		return err
+	}
 	pass, finish := r.Progress(stage.Name)
 	defer finish()
-	finished := func(int64) {}
-	switch {
-	case stage.Name == engine.StageRead:
-		rows, err := engine.RowsOf(r.job.Splits, missing)
-		if err != nil {
-			return err
-		}
-		r.job.Advance = pass(rows, "rows")
-	case stage.Name == engine.StageWrite && !r.job.Cleans(): // it reads no input
-		r.job.Advance, finished = nil, pass(int64(len(missing)), "splits")
-	default:
-		r.job.Advance = pass(engine.BytesOf(splits), "bytes")
+	advance, finished := pass(total, string(unit)), func(int64) {}
+	if unit == engine.Splits {
+		advance, finished = nil, advance
 	}
-	return r.engine.Each(ctx, r.job, stage.Name, missing, func(rec rundir.TaskRecord) error {
+	r.job.Advance, r.job.Analyzer = advance, nil
+	if stage.Analyzes {
+		r.job.Analyzer = r.analyzer
+	}
+	return r.engine.Each(ctx, r.job, stage.Stage, missing, func(rec rundir.TaskRecord) error {
 		finished(1)
 		records[rec.Task] = rec
 		r.Log.Debug("task done", "stage", rec.Stage, "task", rec.Task, "source", rec.Source, "rows", rec.RowsOut, "seconds", rec.Seconds)
@@ -258,8 +324,8 @@ func (r *run) read(_ context.Context, records []rundir.TaskRecord) error {
 	return nil
 }
 
-// numbered checks that no row was lost, and counts those that are left out.
-func (r *run) numbered(_ context.Context, records []rundir.TaskRecord) error {
+// checkExactDedup checks that no row was lost, and counts those that are left out.
+func (r *run) checkExactDedup(_ context.Context, records []rundir.TaskRecord) error {
 	rec, s := records[0], r.sum
 	if rec.RowsIn != s.Documents {
 		return fmt.Errorf("%s: %w: %d rows fingerprinted, %d rows came in", stageIdentical, rundir.ErrNotConserved, s.Documents, rec.RowsIn)

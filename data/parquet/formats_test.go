@@ -129,6 +129,7 @@ func TestStatements(t *testing.T) {
 	state(t, &data.Texts)
 	state(t, &data.Matches)
 	state(t, &data.Clusters)
+	state(t, &data.Removed)
 	state(t, &data.Drift)
 	state(t, &data.Growth)
 	state(t, &data.LibraryDocuments)

@@ -308,3 +308,16 @@ func readDamaged(t *testing.T, split data.Split, o data.ReaderOptions, content [
 		read(fmt.Sprintf("flipped at %d", at), flipped)
 	}
 }
+
+// The suite has an input of every format.
+func TestEveryFormatConforms(t *testing.T) {
+	have := map[string]bool{}
+	for _, in := range inputs() {
+		have[in.format] = true
+	}
+	for _, format := range source.Formats() {
+		if !have[format] {
+			t.Errorf("data/source/conformance_test.go: no input of format %s: its reader is not held to the contract", format)
+		}
+	}
+}

@@ -39,6 +39,26 @@ const (
 	FormatParquet = "parquet"
 )
 
+// formats are all formats with their readers, in the order in which errors name
+// them.
+var formats = []struct {
+	name string
+	open func(data.Split, data.ReaderOptions) (data.SourceReader, error)
+}{
+	{FormatWARC, warc.Open}, {FormatWET, warc.Open}, {FormatJSONL, jsonl.Open}, {FormatCSV, csv.Open}, {FormatTSV, csv.Open}, {FormatParquet, parquet.Open},
+}
+
+// Formats lists the names of all formats.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i := range formats {
+		names[i] = formats[i].name
+	}
+	return names
+}
+
+var formatList = strings.Join(Formats(), ", ")
+
 // Extracts reports whether the texts of a format's documents are extracted from
 // pages, which costs so much that a run keeps them: they are in its table of
 // texts, and need not be read from the input again.
@@ -85,20 +105,11 @@ func (o ExpandOptions) remedy(otherwise string) string {
 // Open opens a split with its format's reader. The ids of documents are valid
 // UTF-8 as of data.ValidID, and so are their titles.
 func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
-	var r data.SourceReader
-	var err error
-	switch split.Format {
-	case FormatJSONL:
-		r, err = jsonl.Open(split, o)
-	case FormatCSV, FormatTSV:
-		r, err = csv.Open(split, o)
-	case FormatParquet:
-		r, err = parquet.Open(split, o)
-	case FormatWARC, FormatWET:
-		r, err = warc.Open(split, o)
-	default:
+	at := slices.Index(Formats(), split.Format)
+	if at < 0 {
 		return nil, fmt.Errorf("%s: %w %q: write one of %s", split.Path, ErrFormat, split.Format, formatList)
 	}
+	r, err := formats[at].open(split, o)
 	if damage := (*data.Unreadable)(nil); o.Unread != nil && errors.As(err, &damage) {
 		o.Unread(damage)
 		return &unreadReader{split: split, damage: damage}, nil
@@ -186,8 +197,6 @@ func (r validReader) Read(doc *data.Document) error {
 	return nil
 }
 
-const formatList = "warc, wet, jsonl, csv, tsv, parquet"
-
 // Expand lists the splits of the input in a fixed order: the arguments' files
 // sorted by path, each once, each file's splits in the order of the file. An
 // argument is a file, a folder (read with its folders, without names that
@@ -197,7 +206,7 @@ const formatList = "warc, wet, jsonl, csv, tsv, parquet"
 // format is unknown is an error when it was named or matches a pattern, and is
 // left out of a folder.
 func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
-	if o.Format != "" && !strings.Contains(", "+formatList+",", ", "+o.Format+",") {
+	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
 		return nil, fmt.Errorf("%w %q: write one of %s", ErrFormat, o.Format, formatList)
 	}
 	if o.SplitBytes <= 0 {

@@ -53,7 +53,7 @@ type Options struct {
 	ProbeCost int     // fingerprints compared in the time of one look-up; 0: as measured
 }
 
-// measuredProbeCost is from job/docs/benchmarks/2026-11-21/library.md.
+// measuredProbeCost is from job/docs/benchmarks/library.md.
 const measuredProbeCost = 100
 
 const extension = ".idx"

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 
+	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam"
@@ -10,7 +11,7 @@ import (
 
 // clusterMain does the work of a process that the cluster started.
 func clusterMain(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool) {
-	return gleam.Main(args, stdin, stderr)
+	return gleam.Main(args, job.SplitStages(), stdin, stderr)
 }
 
 // newCluster returns the engine of the cluster.

@@ -129,6 +129,19 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// A setting that has a flag has it in a command.
+func TestSettingsHaveTheirFlags(t *testing.T) {
+	bound := map[string]bool{}
+	for _, c := range commands() {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) { bound[f.Name] = true })
+	}
+	for _, s := range new(config.Config).Settings() {
+		if s.Flag != "" && !bound[s.Flag] {
+			t.Errorf("setting %s is --%s by its tag in job/internal/config, and no command binds it: runSettings or runOutput in job/internal/cli/run.go", s.Name, s.Flag)
+		}
+	}
+}
+
 // Flags of one name mean the same in all commands, unless they are listed here.
 func TestFlagsOfOneName(t *testing.T) {
 	differ := map[string]string{

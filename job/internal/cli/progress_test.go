@@ -200,6 +200,7 @@ func TestFlowStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
+		"../spec":   `{"Steps":[{"Stage":"segment"},{"Stage":"partial"}]}`,
 		"segment-0": `{"Stage":"segment","Task":0,"Host":"a","In":10,"Out":40,"CPU":1500,"Done":true}`,
 		"segment-1": `{"Stage":"segment","Task":1,"Host":"b","In":20,"Out":80,"CPU":500}`,
 		"partial-0": `{"Stage":"partial","Task":0,"Host":"a","In":60}`,

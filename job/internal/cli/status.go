@@ -112,7 +112,7 @@ func readStatus(path string) (*runStatus, error) {
 	}
 	for _, stage := range job.Stages(m) {
 		st := stageStatus{Stage: stage.Name, Tasks: 1}
-		if stage.PerSplit {
+		if stage.PerSplit() {
 			st.Tasks = len(m.Splits)
 		}
 		records, err := filepath.Glob(filepath.Join(path, rundir.Tasks, stage.Name+"-*.json"))

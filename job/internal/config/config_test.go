@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,7 +52,7 @@ func TestAllowed(t *testing.T) {
 		"input.warc_id":      {data.WARCIDURL, data.WARCIDRecord},
 		"input.http_status":  {data.HTTPStatusOK, data.HTTPStatusAll},
 		"input.html":         {data.HTMLMain, data.HTMLVisible},
-		"input.format":       {"", source.FormatWARC, source.FormatWET, source.FormatJSONL, source.FormatCSV, source.FormatTSV, source.FormatParquet},
+		"input.format":       append(source.Formats(), ""),
 		"features.kind":      {simhash.KindWords, simhash.KindNGrams},
 		"features.weight":    {simhash.WeightTF, simhash.WeightTFIDF, simhash.WeightSqrtTFIDF, simhash.WeightUnit, simhash.WeightLevels},
 		"features.stop":      {simhash.StopNone, simhash.StopBuiltin},
@@ -202,6 +203,37 @@ func TestHash(t *testing.T) {
 	write(t, path, "b\n")
 	if two := hash(func(c *Config) { c.Features.StopList = path }); one == two {
 		t.Error("the stop list's content did not change the hash")
+	}
+}
+
+// What a run directory was made with is told by the JSON of its settings. A
+// setting that came later does not stand in it where it is zero, so that
+// directories from before still are of the same settings. These always do.
+var always = strings.Fields(`
+	input.format input.id_column input.title_column input.text_column input.date_column input.rank_column input.warc_id
+	input.http_status input.html input.max_record input.max_bad input.duplicate_ids input.split_bytes
+	features.bits features.hmm features.kind features.min_features features.n features.own_text features.segmenter
+	features.simplify features.stop features.stop_list features.tags features.templates features.title_weight
+	features.top features.user_words features.weight
+	match.preset match.distance match.verify match.bands match.short_texts match.long_from match.limit_long
+	match.limit_short match.border match.containment match.all_pairs match.max_pairs
+	clusters.keep clusters.max_spread clusters.contained output.clean output.contained output.earlier`)
+
+func TestLaterSettingsAreOmitted(t *testing.T) {
+	text, err := json.Marshal(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections map[string]map[string]any
+	if err := json.Unmarshal(text, &sections); err != nil {
+		t.Fatal(err)
+	}
+	for section, settings := range sections {
+		for key := range settings {
+			if name := section + "." + key; !slices.Contains(always, name) {
+				t.Errorf("job/internal/config: %s has no omitzero in its json tag: run directories from before it would be of other settings", name)
+			}
+		}
 	}
 }
 

@@ -160,11 +160,11 @@ func BytesOf(splits []data.Split) (n int64) {
 	return n
 }
 
-// RowsOf is how many rows the tasks of StageRead will tell Advance of, or 0 if
+// rowsOf is how many rows the given splits of fingerprint files have, or 0 if
 // that is not known before they are read.
-func RowsOf(splits []data.Split, tasks []int) (n int64, err error) {
-	for _, t := range tasks {
-		switch s := splits[t]; {
+func rowsOf(splits []data.Split) (n int64, err error) {
+	for _, s := range splits {
+		switch {
 		case s.Format != source.FormatParquet:
 			return 0, nil
 		case s.Start == 0:

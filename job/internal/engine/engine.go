@@ -28,10 +28,10 @@ import (
 // of earlier nights. All calls return when all is done, or at the first error,
 // with nothing left running.
 type Engine interface {
-	// Each executes the tasks of a stage that has one for each split (see
-	// TaskOf), and calls done with the record of each as it finishes, one call
-	// at a time.
-	Each(ctx context.Context, job *Job, stage string, tasks []int, done func(rundir.TaskRecord) error) error
+	// Each executes those tasks of a stage that has one for each split (see
+	// Stage.Execute), and calls done with the record of each as it finishes, one
+	// call at a time.
+	Each(ctx context.Context, job *Job, stage Stage, tasks []int, done func(rundir.TaskRecord) error) error
 
 	// Match joins the documents that emit keys, and calls emit with the pairs
 	// that are the same, or whose texts have to decide, a batch at a time, in
@@ -63,7 +63,7 @@ type Job struct {
 	Manifest rundir.Manifest
 	Splits   []data.Split
 	Columns  data.ForeignColumns // of foreign fingerprint files
-	Analyzer *simhash.Analyzer   // nil for a job that only matches
+	Analyzer *simhash.Analyzer   // nil for a stage that does not analyze texts
 	Log      *slog.Logger
 
 	// Templates, if not nil, are what sites share and no text is judged by.

@@ -47,21 +47,6 @@ func newJob(t *testing.T, cfg config.Config, lines string) *engine.Job {
 	return &engine.Job{Config: cfg, Dir: dir, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: int64(len(lines)), End: -1}}}
 }
 
-// run executes a task.
-func run(ctx context.Context, job *engine.Job, stage string, task, workers int) (rundir.TaskRecord, error) {
-	f, err := engine.TaskOf(stage)
-	if err != nil {
-		return rundir.TaskRecord{}, err
-	}
-	return f(ctx, job, task, workers)
-}
-
-func TestTaskOfUnknownStage(t *testing.T) {
-	if _, err := engine.TaskOf("dance"); err == nil || !strings.Contains(err.Error(), "dance") {
-		t.Errorf("got %v, want an error that names the stage", err)
-	}
-}
-
 // page is a line with words enough for the normal lane.
 func page(id int) string {
 	var b strings.Builder
@@ -83,7 +68,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 	want := ""
 	for _, workers := range []int{1, 2, 7} {
 		job := newJob(t, config.Default(), lines.String())
-		rec, err := run(context.Background(), job, engine.StageFingerprint, 0, workers)
+		rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +117,7 @@ func TestFingerprintTaskCountsCutPages(t *testing.T) {
 	}
 	job := newJob(t, config.Default(), record("")+record("WARC-Truncated: length\r\n")+record("WARC-Truncated: time\r\n"))
 	job.Splits[0].Format = "warc"
-	rec, err := run(context.Background(), job, engine.StageFingerprint, 0, 3)
+	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 3)
 	if err != nil || rec.RowsOut != 3 || rec.Cut != 2 {
 		t.Errorf("%+v, %v", rec, err)
 	}
@@ -148,7 +133,7 @@ func TestFingerprintTaskStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	job := newJob(t, config.Default(), lines.String())
 	job.Advance = func(int64) { cancel() } // after the first batch
-	if _, err := run(ctx, job, engine.StageFingerprint, 0, 2); !errors.Is(err, context.Canceled) {
+	if _, err := engine.Fingerprint.Execute(ctx, job, 0, 2); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want the cancellation", err)
 	}
 	if parts, err := rundir.Parts(job.Dir.Path(), rundir.Fingerprints); err != nil || len(parts) > 0 {
@@ -234,12 +219,7 @@ func Example() {
 		return
 	}
 	job := &engine.Job{Config: cfg, Dir: run, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: -1, End: -1}}}
-	task, err := engine.TaskOf(engine.StageFingerprint)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rec, err := task(context.Background(), job, 0, 2)
+	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 2)
 	fmt.Println(rec.RowsOut, "documents in", rec.Outputs, err)
 	fmt.Println(release(), run.Close(), os.RemoveAll(dir))
 	// Output:

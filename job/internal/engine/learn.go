@@ -108,9 +108,9 @@ func (j *Job) sampled(task int) (wanted, size int64) {
 	return min(size, int64(float64(s.want)/float64(visited)*float64(splits)*float64(size)/float64(s.total))), size
 }
 
-// learn samples documents of a split, to learn from them what the pages of
+// samplePages samples documents of a split, to learn from them what the pages of
 // sites share.
-func learn(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
+func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
 	learner := template.NewLearner()
 	wanted, size := job.sampled(rec.Task)
 	if wanted > 0 {

@@ -14,9 +14,9 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// read reads a split of fingerprint files and writes its views. Rows of another
+// readFingerprints reads a split of fingerprint files and writes its views. Rows of another
 // program have no lane and count as normal.
-func read(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) (err error) {
+func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) (err error) {
 	split := job.Splits[rec.Task]
 	if split.Format == source.FormatParquet {
 		info, err := parquet.ReadInfo(split.Path)

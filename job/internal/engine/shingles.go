@@ -31,9 +31,9 @@ func WriteWanted(job *Job, task int, rows []int64) error {
 	return state.WriteGob(job.Dir.Path(rundir.StatePart(WantedFolder, task)), kindWanted, rows)
 }
 
-// texts reads the documents of a split whose texts decide again, and writes them
+// readTexts reads the documents of a split whose texts decide again, and writes them
 // in the order of their rows, as appendText does.
-func texts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
+func readTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
 	rows, err := state.ReadGob[[]int64](job.Dir.Path(rundir.StatePart(WantedFolder, rec.Task)), kindWanted)
 	if len(rows) == 0 || err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -73,7 +73,7 @@ func fingerprinted(t *testing.T, splits ...string) *engine.Job {
 	}
 	job.Manifest = rundir.Manifest{Command: engine.CommandRun, Splits: job.Splits}
 	for task := range splits {
-		if _, err := run(context.Background(), job, engine.StageFingerprint, task, 1); err != nil {
+		if _, err := engine.Fingerprint.Execute(context.Background(), job, task, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rec, err := run(context.Background(), job, engine.StageTexts, task, 1)
+		rec, err := engine.Texts.Execute(context.Background(), job, task, 1)
 		if err != nil || rec.RowsIn != int64(len(rows[task])) || rec.RowsOut != rec.RowsIn || len(rec.Outputs) != min(len(rows[task]), 1) {
 			t.Fatalf("split %d: %+v, %v", task, rec, err)
 		}
@@ -143,7 +143,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	if err := engine.OpenShingles(job.Dir, documents, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
-	if _, err := run(context.Background(), job, engine.StageTexts, 0, 1); !errors.Is(err, state.ErrDamaged) {
+	if _, err := engine.Texts.Execute(context.Background(), job, 0, 1); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of damaged rows: %v", err)
 	}
 }
@@ -160,7 +160,7 @@ func TestReadMakesTheSameViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Manifest = rundir.Manifest{Command: engine.CommandMatch, Splits: again.Splits}
-	rec, err := run(context.Background(), again, engine.StageRead, 0, 1)
+	rec, err := engine.Read.Execute(context.Background(), again, 0, 1)
 	if err != nil || rec.RowsOut != 3 || rec.Counts["normal"] != 2 {
 		t.Fatalf("%+v, %v", rec, err)
 	}
@@ -173,7 +173,7 @@ func TestReadMakesTheSameViews(t *testing.T) {
 		t.Errorf("ids %v, %v", ids, err)
 	}
 	again.Config.Features.Bits = 128
-	if _, err := run(context.Background(), again, engine.StageRead, 0, 1); err == nil || !strings.Contains(err.Error(), "features.bits=64") {
+	if _, err := engine.Read.Execute(context.Background(), again, 0, 1); err == nil || !strings.Contains(err.Error(), "features.bits=64") {
 		t.Errorf("fingerprints of another width: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"time"
@@ -17,39 +16,94 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// Stages that have a task for each split, as records and logs name them.
+// Names of the stages that have a task for each split.
 const (
-	StageLearn       = "learn"       // a sample of the documents, to learn what the pages of a site share
-	StageFingerprint = "fingerprint" // documents become fingerprints and views
-	StageRead        = "read"        // fingerprint files become views
-	StageTexts       = "texts"       // the shingles and letters of the documents whose texts decide
-	StageWrite       = "write"       // the tables and the clean dump
+	StageLearn       = "learn"
+	StageFingerprint = "fingerprint"
+	StageRead        = "read"
+	StageTexts       = "texts"
+	StageWrite       = "write"
 )
 
-// tasks execute the task of one split on workers goroutines, and fill in its
-// record.
-var tasks = map[string]func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error{
-	StageLearn: learn, StageFingerprint: fingerprint, StageRead: read, StageTexts: texts, StageWrite: write,
+// Those stages. Package job's list says in which runs they are, and in which
+// order.
+var (
+	Learn       = Stage{Name: StageLearn, Task: samplePages, Reads: input, Counts: inBytes}
+	Fingerprint = Stage{Name: StageFingerprint, Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
+	Read        = Stage{Name: StageRead, Task: readFingerprints, Reads: input, Counts: inRows}
+	Texts       = Stage{Name: StageTexts, Task: readTexts, Reads: inputAgain, Counts: inBytes, Analyzes: true}
+	Write       = Stage{Name: StageWrite, Task: writeTables, Reads: inputForClean, Counts: forClean}
+)
+
+// Stage is one stage of a run as an engine knows it. Those with a Task have one
+// for each split, which Engine.Each executes; of the others all but the name is
+// zero.
+type Stage struct {
+	Name string // in records, progress and logs
+
+	// Task executes the task of one split, rec.Task, on workers goroutines, and
+	// fills in its record. Nothing but complete files appear under final names.
+	Task func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error
+
+	// Reads reports whether a task opens its split of the input. Of an input that
+	// is not read the files may be gone, or out of an agent's sight.
+	Reads func(job *Job, task int) bool
+
+	Counts   func(job *Job) Unit // what its progress is counted in
+	Analyzes bool                // its tasks use Job.Analyzer, which is nil for other stages, and Job.Templates
 }
 
-// A Task executes the task of one split on workers goroutines, writes the
-// task's record, and returns it. Nothing but complete files appear under final
-// names.
-type Task func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error)
+// What the tasks of a stage read: each its split; its documents once more, of
+// which those that were extracted stand in the run's own texts; or the latter if
+// there is a clean dump to write.
+func input(*Job, int) bool { return true }
 
-// TaskOf returns the task of a stage, by its name: a worker on another host
-// knows no more of it.
-func TaskOf(stage string) (Task, error) {
-	work, ok := tasks[stage]
-	if !ok {
-		return nil, fmt.Errorf("no stage %q has a task for each split", stage)
+func inputAgain(job *Job, task int) bool {
+	return job.Manifest.Command != CommandRun || !KeepsTexts(job.Manifest, job.Splits[task])
+}
+
+func inputForClean(job *Job, task int) bool { return job.Cleans() && inputAgain(job, task) }
+
+// Unit is what the progress of a stage is counted in.
+type Unit string
+
+const (
+	Bytes  Unit = "bytes"  // of the input, of which tasks tell Job.Advance
+	Rows   Unit = "rows"   // of fingerprint files, the same
+	Splits Unit = "splits" // finished tasks, which tell Job.Advance nothing
+)
+
+func inBytes(*Job) Unit { return Bytes }
+
+func inRows(*Job) Unit { return Rows }
+
+// forClean is of a stage that reads the documents if there is a clean dump to
+// write.
+func forClean(job *Job) Unit {
+	if job.Cleans() {
+		return Bytes
 	}
-	return func(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error) {
-		return job.Record(stage, task, func(rec *rundir.TaskRecord) error {
-			rec.Source = job.Splits[task].Path
-			return work(ctx, job, rec, workers)
-		})
-	}, nil
+	return Splits
+}
+
+// Total is how much there is to do in the given splits, or 0 if that is not
+// known.
+func (u Unit) Total(splits []data.Split) (int64, error) {
+	switch u {
+	case Bytes:
+		return BytesOf(splits), nil
+	case Rows:
+		return rowsOf(splits)
+	}
+	return int64(len(splits)), nil
+}
+
+// Execute executes the task of one split, writes its record, and returns it.
+func (s Stage) Execute(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error) {
+	return job.Record(s.Name, task, func(rec *rundir.TaskRecord) error {
+		rec.Source = job.Splits[task].Path
+		return s.Task(ctx, job, rec, workers)
+	})
 }
 
 // Record has work do a task and fill in its record, and writes that.

@@ -56,9 +56,9 @@ type writer struct {
 	removed int64              // how many those are
 }
 
-// write writes the parts of the matches, pairs and clusters tables of a split,
+// writeTables writes the parts of the matches, pairs and clusters tables of a split,
 // its clean dump, and the table of what that leaves out.
-func write(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
+func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
 	w := &writer{job: job, task: rec.Task, rec: rec}
 	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(DecisionFolder, w.task))); err != nil {
 		return err

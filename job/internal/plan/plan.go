@@ -77,7 +77,7 @@ var errNothing = errors.New("no document to plan by")
 // of any run, of the buffers of its stages, which bufferFull documents fill, for
 // each document, and for each split that is read at once, by its format, when it
 // has readerFull documents. Fitted to runs over 130 to 2 million documents
-// (job/docs/benchmarks/2026-11-21/plan.md).
+// (job/docs/benchmarks/plan.md).
 const (
 	baseMemory = 215 << 20
 	bufferFull = 420_000
@@ -92,7 +92,7 @@ var (
 
 // Seconds for each document beside the fingerprint and the join: by the clock
 // for order, tables and clusters, of one core for the further tables. From
-// runs over a million documents (job/docs/benchmarks/2026-11-21/run.md).
+// runs over a million documents (job/docs/benchmarks/history/2026-11-21/run.md).
 const (
 	orderSeconds   = 2.8e-6
 	furtherSeconds = 1.8e-6

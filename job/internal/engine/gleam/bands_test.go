@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -21,7 +21,7 @@ import (
 // references counts what is sent: whatever a task's range is.
 func TestSharedBands(t *testing.T) {
 	dir, cfg := openRun(t), config.Default()
-	documents := writeViews(t, dir, cfg, planted.Alike(4000))
+	documents := writeViews(t, dir, cfg, plantedtest.Alike(4000))
 	p, err := newPacking(cfg, documents.Len())
 	if err != nil {
 		t.Fatal(err)

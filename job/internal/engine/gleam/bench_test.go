@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
@@ -63,7 +63,7 @@ func BenchmarkMatch(b *testing.B) {
 		{"uniform", uniform, 2_000_000},
 		{"hot=10%", hot(10), 2_000_000},
 		{"hot=50%", hot(50), 2_000_000},
-		{"skewed", planted.Prints, 1_000_000},
+		{"skewed", plantedtest.Prints, 1_000_000},
 		{"uniform", uniform, 10_000_000},
 		{"hot=50%", hot(50), 10_000_000},
 	} {
@@ -97,7 +97,7 @@ func BenchmarkVerified(b *testing.B) {
 	}
 	const n = 1_000_000
 	dir := openRun(b)
-	documents := writeViews(b, dir, config.Default(), planted.Alike(n))
+	documents := writeViews(b, dir, config.Default(), plantedtest.Alike(n))
 	c := startCluster(b, 3, 5)
 	for _, v := range []struct {
 		name   string

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 			check.Clock = func() time.Time { return time.Now().Add(off) }
 		}
 	}
-	if code, ours := Main(os.Args[1:], os.Stdin, os.Stderr); ours {
+	if code, ours := Main(os.Args[1:], splitStages, os.Stdin, os.Stderr); ours {
 		os.Exit(code)
 	}
 	flag.Parse()
@@ -115,6 +115,15 @@ func needCluster(t testing.TB) {
 	t.Helper()
 	if raceDetector {
 		t.Skip("gleam's own code has data races, for which the detector would end our drivers: cluster tests run without it")
+	}
+}
+
+// skipShort skips in the short form, which has one cluster for each kind of flow,
+// what starts further ones or waits for long.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the short form has fewer clusters")
 	}
 }
 

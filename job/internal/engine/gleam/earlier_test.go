@@ -21,7 +21,7 @@ import (
 	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -58,7 +58,7 @@ func newEarlierInput(t testing.TB, cfg config.Config, n, fileRows int) *earlierI
 	if err := l.Settle(cfg.Features.Bits, map[string]string{"made": "up"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	views := planted.Views(n+n/3, cfg.Features.Bits)
+	views := plantedtest.Views(n+n/3, cfg.Features.Bits)
 	row := func(i, id int) data.LibraryRow {
 		v := &views[i]
 		if i%9 == 0 {

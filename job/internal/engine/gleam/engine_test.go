@@ -27,7 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -232,12 +232,13 @@ func TestEqualsLocal(t *testing.T) {
 			}
 			verifiedEqualsLocal(t, c)
 			fingerprintEqualsLocal(t, c)
+			ownStageEqualsLocal(t, c)
 		})
 	}
 }
 
 func matchEqualsLocal(t *testing.T, c *testCluster, v variant) {
-	pairsEqualLocal(t, c, v.config(), planted.Prints(v.n, v.bits))
+	pairsEqualLocal(t, c, v.config(), plantedtest.Prints(v.n, v.bits))
 }
 
 // verifiedEqualsLocal has sketches, short texts and samples ride the shuffle
@@ -251,7 +252,7 @@ func verifiedEqualsLocal(t *testing.T, c *testCluster) {
 		for _, bits := range []int{64, 128} {
 			cfg := presetConfig(t, preset, bits)
 			cfg.Match.Containment = 0.8
-			pairsEqualLocal(t, c, cfg, planted.Views(4000, bits))
+			pairsEqualLocal(t, c, cfg, plantedtest.Views(4000, bits))
 		}
 	}
 }
@@ -354,7 +355,8 @@ func eachTask(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Di
 		tasks[i] = i
 	}
 	records := make([]rundir.TaskRecord, len(tasks))
-	err = e.Each(ctx, job, stage, tasks, func(rec rundir.TaskRecord) error {
+	at := slices.IndexFunc(splitStages, func(s engine.Stage) bool { return s.Name == stage })
+	err = e.Each(ctx, job, splitStages[at], tasks, func(rec rundir.TaskRecord) error {
 		if records[rec.Task].Stage != "" {
 			t.Errorf("task %d was reported twice", rec.Task)
 		}
@@ -443,6 +445,7 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 // second waits until there are enough for it.
 func TestTwoRunsTakeTurns(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	t.Parallel()
 	const slots = 10 // a flow of the match stage takes 7
 	c := startCluster(t, 1, slots)
@@ -450,7 +453,7 @@ func TestTwoRunsTakeTurns(t *testing.T) {
 	done := make(chan struct{})
 	for range 2 {
 		dir, cfg := openRun(t), variant{64, 3, faultDocuments}.config()
-		documents := writeViews(t, dir, cfg, planted.Prints(faultDocuments, 64))
+		documents := writeViews(t, dir, cfg, plantedtest.Prints(faultDocuments, 64))
 		e := newEngine(t, Options{Master: c.master, Stall: time.Minute})
 		group.Go(func() {
 			if _, err := findPairs(t.Context(), t, e, dir, cfg, documents); err != nil {

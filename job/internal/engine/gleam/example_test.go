@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/engine/gleam"
 )
 
@@ -20,6 +21,7 @@ func ExampleStatus() {
 	}
 	workers := filepath.Join(run, "tmp", "gleam-00000000000000aa", "workers")
 	err = errors.Join(os.MkdirAll(workers, 0o755),
+		os.WriteFile(filepath.Join(filepath.Dir(workers), "spec.json"), []byte(`{"Steps":[{"Stage":"segment"},{"Stage":"partial"}]}`), 0o644),
 		os.WriteFile(filepath.Join(workers, "partial-1.json"), []byte(`{"Stage":"partial","Task":1,"Host":"b","In":4000}`), 0o644),
 		os.WriteFile(filepath.Join(workers, "segment-0.json"), []byte(`{"Stage":"segment","Task":0,"Host":"a","In":1000,"Done":true}`), 0o644))
 	if err != nil {
@@ -39,7 +41,7 @@ func ExampleStatus() {
 // The engine's program gives its processes their say first.
 func ExampleMain() {
 	args := []string{"run", "crawl", "--out", "night1"} // os.Args[1:]
-	if code, ours := gleam.Main(args, os.Stdin, os.Stderr); ours {
+	if code, ours := gleam.Main(args, job.SplitStages(), os.Stdin, os.Stderr); ours {
 		os.Exit(code)
 	}
 	fmt.Println("the command line is the user's")

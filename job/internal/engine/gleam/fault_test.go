@@ -27,7 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/guard"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
@@ -304,7 +304,7 @@ func newFaultRuns(t *testing.T) *faultRuns {
 		}
 	}
 	dir := openRun(t)
-	documents := writeViews(t, dir, config.Default(), planted.Views(faultDocuments, 64))
+	documents := writeViews(t, dir, config.Default(), plantedtest.Views(faultDocuments, 64))
 	if r.pairs, err = findPairs(t.Context(), t, local.New(2), dir, config.Default(), documents); err != nil {
 		t.Fatal(err)
 	}
@@ -485,7 +485,7 @@ func (tr *trial) fromOutside(f fault, ended <-chan struct{}) {
 
 // match runs the match flow and says what is wrong with the result.
 func (r *faultRuns) match(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
-	pairs, err := findPairs(ctx, t, e, dir, config.Default(), writeViews(t, dir, config.Default(), planted.Views(faultDocuments, 64)))
+	pairs, err := findPairs(ctx, t, e, dir, config.Default(), writeViews(t, dir, config.Default(), plantedtest.Views(faultDocuments, 64)))
 	switch {
 	case err == nil && !slices.Equal(pairs, r.pairs):
 		return fmt.Sprintf("got %d pairs, want %d", len(pairs), len(r.pairs)), nil
@@ -524,8 +524,9 @@ func (r *faultRuns) each(ctx context.Context, t *testing.T, e *Engine, dir *rund
 	return "", err
 }
 
-// TestFaults tries each fault at several moments of each flow. The short form
-// has one case of each kind.
+// TestFaults tries each fault at several moments of each flow with
+// NEARDUP_CLUSTER_LONG, else one of each kind, and in the short form a fault of
+// a task and one of a process.
 func TestFaults(t *testing.T) {
 	needCluster(t)
 	t.Parallel()
@@ -540,6 +541,9 @@ func TestFaults(t *testing.T) {
 		{taskFaults[3], matchPoints[1]},
 		{taskFaults[3], earlierPoints[1]},
 		{processFaults[1], earlierPoints[2]},
+	}
+	if testing.Short() {
+		tries = []try{{taskFaults[1], splitPoints[1]}, {taskFaults[3], matchPoints[1]}}
 	}
 	if long() {
 		tries = nil

@@ -222,6 +222,7 @@ func (k *kept) throw(port int, text []byte) net.Conn {
 // keeper that enters it later may not do there what the first one did.
 func TestUsersFence(t *testing.T) {
 	onlyRoot(t)
+	skipShort(t)
 	user := []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
 	orSkip(t, strings.Join(user, " ")+" unshare --user --map-current-user --keep-caps --net true")
 	dir, err := os.MkdirTemp("", "neardup-user-*") // t.TempDir's is root's alone

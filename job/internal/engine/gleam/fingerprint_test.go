@@ -21,10 +21,10 @@ import (
 
 func TestMainTakesItsOwn(t *testing.T) {
 	var log strings.Builder
-	if code, ours := Main([]string{"run", "-gleam.guard=x"}, nil, &log); ours || code != 0 {
+	if code, ours := Main([]string{"run", "-gleam.guard=x"}, nil, nil, &log); ours || code != 0 {
 		t.Errorf("an argument of the user was taken: %d, %v", code, ours)
 	}
-	if code, ours := Main([]string{attempt.ArgID + "1"}, nil, &log); !ours || code != 1 || !strings.Contains(log.String(), "missing") {
+	if code, ours := Main([]string{attempt.ArgID + "1"}, nil, nil, &log); !ours || code != 1 || !strings.Contains(log.String(), "missing") {
 		t.Errorf("got %d, %v, %q", code, ours, log.String())
 	}
 	args := []string{attempt.ArgDir + "/g", attempt.ArgID + "1", attempt.ArgStage, "nonsense", "-flow.taskId", "1"}
@@ -32,7 +32,7 @@ func TestMainTakesItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err := newWorker(p, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if w, err := newWorker(p, splitStages, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("%q: got %+v, %v", args, w, err)
 	}
 }

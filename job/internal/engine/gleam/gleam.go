@@ -10,8 +10,8 @@
 // deadline and a watch over its progress; what fails is tried again, and what
 // gleam leaves behind is removed (internal/supervise, internal/guard).
 //
-// Here are the flows and what their workers do: the table in stage.go, and a
-// file for each flow. It never starts or stops a master or an agent.
+// Here are the flows and what their workers do: stage.go, and a file for each
+// flow. It never starts or stops a master or an agent.
 package gleam
 
 import (
@@ -153,7 +153,7 @@ func filesOf(cfg config.Config, paths []string) ([]attempt.File, error) {
 type Progress = attempt.Progress
 
 // Status returns what the workers of the flow under way in the run directory
-// at path last reported, in order of stage and task: from any host that sees the
+// at path last reported, in order of step and task: from any host that sees the
 // directory, and without a lock. It is empty when no flow runs.
 func Status(path string) ([]Progress, error) {
 	folders, err := filepath.Glob(filepath.Join(path, attempt.Scratch))
@@ -162,10 +162,17 @@ func Status(path string) ([]Progress, error) {
 	}
 	var all []Progress
 	for _, f := range folders {
-		all = append(all, attempt.Dir(f).Progress()...)
+		order := []string{attempt.Driver, cluster.Deal}
+		if s, err := attempt.Dir(f).Read(); err == nil { // else the flow has just ended
+			for _, step := range s.Steps {
+				order = append(order, step.Stage)
+			}
+		}
+		flow := attempt.Dir(f).Progress()
+		slices.SortFunc(flow, func(a, b Progress) int {
+			return cmp.Or(cmp.Compare(slices.Index(order, a.Stage), slices.Index(order, b.Stage)), cmp.Compare(a.Task, b.Task))
+		})
+		all = append(all, flow...)
 	}
-	slices.SortFunc(all, func(a, b Progress) int {
-		return cmp.Or(cmp.Compare(stageOrder(a.Stage), stageOrder(b.Stage)), cmp.Compare(a.Task, b.Task))
-	})
 	return all, nil
 }

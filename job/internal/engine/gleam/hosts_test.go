@@ -22,7 +22,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/guard"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 )
 
 // needRoot skips a long test that makes networks and mounts.
@@ -228,7 +228,7 @@ func TestClock(t *testing.T) {
 	dir := openRun(t)
 	job := matchJob(t, dir, config.Default())
 	job.Log = slog.New(slog.NewTextHandler(&said, nil))
-	documents := writeViews(t, dir, job.Config, planted.Views(100, 64))
+	documents := writeViews(t, dir, job.Config, plantedtest.Views(100, 64))
 	err := newEngine(t, Options{Master: c.master}).Match(t.Context(), job, documents, func([]data.Pair) error { return nil })
 	if err != nil {
 		t.Error(err)
@@ -320,7 +320,7 @@ func TestFullDisk(t *testing.T) {
 		c := startClusterAt(t, "127.0.0.1", []place{{}, {dir: path}, {}}, 4)
 		dir := openRun(t)
 		job := matchJob(t, dir, config.Default())
-		documents := writeViews(t, dir, job.Config, planted.Views(faultDocuments, 64))
+		documents := writeViews(t, dir, job.Config, plantedtest.Views(faultDocuments, 64))
 		err := newEngine(t, Options{Master: c.master, Stall: 6 * time.Second, Quorum: 1}).Match(context.Background(), job, documents, nil)
 		if wrong := failed(c.address(1), "disk")(err); wrong != "" {
 			t.Error(wrong)

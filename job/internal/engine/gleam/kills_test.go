@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/nights"
+	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -32,7 +32,7 @@ func TestKills(t *testing.T) {
 	if err := os.Mkdir(n.temporary(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	names := nights.Crawl(t, n.dir, count, 60)
+	names := nightstest.Crawl(t, n.dir, count, 60)
 	here, there := n.undisturbed("here", names, false), n.undisturbed("there", names[:1], true)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d; an undisturbed night takes %v here, %v on the cluster", seed, here, there)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
@@ -22,8 +23,9 @@ import (
 // Main is what a program that uses the engine calls first, with its arguments
 // without the program's name: when the process is one that the engine or
 // gleam started (driver, worker, guard), Main does its work and ours is true:
-// the caller then exits with code. Else it does nothing.
-func Main(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool) {
+// the caller then exits with code. Else it does nothing. stages are those with a
+// task for each split, which a worker knows by their names.
+func Main(args []string, stages []engine.Stage, stdin io.Reader, stderr io.Writer) (code int, ours bool) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], attempt.Prefix) {
 		return 0, false
 	}
@@ -41,7 +43,7 @@ func Main(args []string, stdin io.Reader, stderr io.Writer) (code int, ours bool
 				return inject(&worker{Reporter: attempt.Reporter{Stage: stageCheck}, spec: s}, early)
 			})
 		case p.Stage != "":
-			err = work(p, stdin, log)
+			err = work(p, stages, stdin, log)
 		default:
 			err = runDriver(p.Dir)
 		}
@@ -71,7 +73,7 @@ func collectLater() {
 
 // work runs a worker. Rows have standard output to themselves: whatever else
 // is printed goes to standard error.
-func work(p attempt.Process, stdin io.Reader, log *slog.Logger) error {
+func work(p attempt.Process, stages []engine.Stage, stdin io.Reader, log *slog.Logger) error {
 	parent := os.Getppid()
 	fd, err := syscall.Dup(syscall.Stdout)
 	if err != nil {
@@ -82,7 +84,7 @@ func work(p attempt.Process, stdin io.Reader, log *slog.Logger) error {
 		return fmt.Errorf("standard output: %w", err)
 	}
 	rows := os.NewFile(uintptr(fd), "rows")
-	w, err := newWorker(p, stdin, rows, log)
+	w, err := newWorker(p, stages, stdin, rows, log)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/local"
-	"github.com/neardup/neardup/job/internal/nights"
+	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -37,10 +37,12 @@ func (e joining) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 }
 
 // Ten nights one after another give on a cluster what one comparison of all
-// documents of all nights with each other does. The short form has two whole
-// nights on the cluster, and of the others the join with the library.
+// documents of all nights with each other does. Without
+// NEARDUP_CLUSTER_LONG two whole nights are on the cluster, and of the others the
+// join with the library.
 func TestTenNights(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	t.Parallel()
 	presets := []string{config.PresetBalanced}
 	if long() {
@@ -54,7 +56,7 @@ func TestTenNights(t *testing.T) {
 			}
 			c := startCluster(t, 3, 4)
 			dir := t.TempDir()
-			nights.Check(t, cfg, dir, nights.Crawl(t, dir, 10, 50), func(n int, request job.Request) *job.Summary {
+			nightstest.Check(t, cfg, dir, nightstest.Crawl(t, dir, 10, 50), func(n int, request job.Request) *job.Summary {
 				request.Log = testLog(t)
 				cluster := newEngine(t, Options{Master: c.master})
 				request.Engine = cluster
@@ -268,7 +270,7 @@ func nightsWithFaults(n *nightly) {
 	seed := uint64(time.Now().UnixNano())
 	n.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 3))
-	for i, night := range nights.Crawl(n, dir, nightCount, 60) {
+	for i, night := range nightstest.Crawl(n, dir, nightCount, 60) {
 		run := func(name string, more ...string) (said string) {
 			_ = os.Rename(filepath.Join(dir, "library-"+name), library) // there is none in the first night
 			cmd := n.run(append([]string{"run", filepath.Join(dir, night+".jsonl"), "--out", filepath.Join(dir, name+"-"+night), "--library", library, "--night", night}, more...)...)

@@ -83,6 +83,7 @@ func TestRunsEqualLocal(t *testing.T) {
 		}
 	}
 	t.Run("standard input", func(t *testing.T) {
+		skipShort(t)
 		text, err := os.ReadFile(filepath.Join(input, "sample", "pages-01.jsonl"))
 		if err != nil {
 			t.Fatal(err)
@@ -94,6 +95,7 @@ func TestRunsEqualLocal(t *testing.T) {
 		}
 	})
 	t.Run("fingerprints", func(t *testing.T) {
+		skipShort(t)
 		out := filepath.Join(t.TempDir(), "run")
 		_, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: config.Default(), Engine: local.New(2), Log: testLog(t)})
 		if err != nil {
@@ -109,6 +111,7 @@ func TestRunsEqualLocal(t *testing.T) {
 // cluster with its own texts.
 func TestInputIsGone(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	t.Parallel()
 	c := startCluster(t, 2, 4)
 	runs := newFaultRuns(t)

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 )
 
 // script runs scripts/cluster.sh with a state folder, "" for the default, and
@@ -81,6 +81,7 @@ func TestScriptDefaults(t *testing.T) {
 
 // The scripts need no HOME.
 func TestScriptsWithoutHome(t *testing.T) {
+	skipShort(t)
 	t.Parallel() // it builds the command
 	dir, dumps := t.TempDir(), t.TempDir()
 	for _, c := range []struct{ args, want string }{
@@ -399,7 +400,7 @@ func TestNightlyInterleavings(t *testing.T) {
 	t.Parallel()
 	rounds := 20
 	if testing.Short() {
-		rounds = 4
+		rounds = 2
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -600,7 +601,7 @@ func cycle(t *testing.T, state string, environ, options []string, master string)
 	handedOn(t, environ)
 	run := func() {
 		dir, cfg := openRun(t), variant{64, 3, faultDocuments}.config()
-		documents := writeViews(t, dir, cfg, planted.Prints(faultDocuments, 64))
+		documents := writeViews(t, dir, cfg, plantedtest.Prints(faultDocuments, 64))
 		if _, err := findPairs(t.Context(), t, newEngine(t, Options{Master: master, Stall: 20 * time.Second}), dir, cfg, documents); err != nil {
 			t.Error(err)
 		}

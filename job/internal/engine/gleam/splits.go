@@ -30,7 +30,6 @@ import (
 
 // splitPayload is what the workers are told.
 type splitPayload struct {
-	Stage    string
 	Manifest rundir.Manifest
 	Columns  data.ForeignColumns
 	Threads  int // share of a host's cores: a worker takes 1/Threads of them
@@ -38,22 +37,22 @@ type splitPayload struct {
 
 // Each deals the tasks to workers on the agents, large splits first. A task that
 // finished in an attempt that failed is not run again.
-func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks []int, done func(rundir.TaskRecord) error) error {
+func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
 	return e.splits(ctx, job, splitFlow{
-		stage: stage, missing: slices.Clone(tasks), undone: "splits not done",
+		stage: stage.Name, missing: slices.Clone(tasks), undone: "splits not done",
 		advanced: func(p attempt.Progress) int64 { return p.Bytes },
 		prepare: func(s *attempt.Spec, agents []cluster.Agent, missing []int) (payload any, err error) {
 			s.Assigned = deal(missing, lanes(agents, job.Config.Execution.Workers, len(missing)), func(t int) int64 { return splitSize(job.Splits[t]) })
 			for _, split := range job.Splits {
 				s.Relative = s.Relative || !filepath.IsAbs(split.Path) && !object.Is(split.Path)
 			}
-			read := slices.DeleteFunc(slices.Clone(missing), func(t int) bool { return !readsInput(job, stage, t) })
+			read := slices.DeleteFunc(slices.Clone(missing), func(t int) bool { return !stage.Reads(job, t) })
 			s.Files, err = inputFiles(s.Config, job.Splits, read)
-			return splitPayload{Stage: stage, Manifest: job.Manifest, Columns: job.Columns, Threads: share(agents, len(s.Assigned))}, err
+			return splitPayload{Manifest: job.Manifest, Columns: job.Columns, Threads: share(agents, len(s.Assigned))}, err
 		},
 		finished: func(missing []int) (left []int, bytes int64, err error) {
 			for i, t := range missing {
-				rec, ok, err := job.Dir.Record(stage, t)
+				rec, ok, err := job.Dir.Record(stage.Name, t)
 				if err == nil && ok {
 					err = rec.Conserved()
 				}
@@ -72,18 +71,6 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks 
 			return left, bytes, nil
 		},
 	})
-}
-
-// readsInput reports whether a task of the stage opens its split of the input,
-// which may be gone if not.
-func readsInput(job *engine.Job, stage string, task int) bool {
-	switch {
-	case stage == engine.StageWrite && !job.Cleans():
-		return false
-	case stage == engine.StageLearn || stage == engine.StageFingerprint || job.Manifest.Command != engine.CommandRun:
-		return true
-	}
-	return !engine.KeepsTexts(job.Manifest, job.Splits[task])
 }
 
 // inputFiles are those that the tasks read, and what else the flow needs. The
@@ -133,12 +120,8 @@ func executing(execute func(w *worker, ctx context.Context, tasks []int) error) 
 }
 
 // executeTasks executes tasks of splits.
-func (w *worker) executeTasks(ctx context.Context, tasks []int) (err error) {
+func (w *worker) executeTasks(ctx context.Context, stage engine.Stage, tasks []int) (err error) {
 	told, err := payload[splitPayload](w.spec)
-	if err != nil {
-		return err
-	}
-	execute, err := engine.TaskOf(told.Stage)
 	if err != nil {
 		return err
 	}
@@ -148,7 +131,7 @@ func (w *worker) executeTasks(ctx context.Context, tasks []int) (err error) {
 	}
 	job := &engine.Job{Config: w.spec.Config, Hash: w.spec.JobHash, Dir: dir, Manifest: told.Manifest, Splits: told.Manifest.Splits, Columns: told.Columns, Log: w.log,
 		Advance: func(n int64) { w.Bytes.Add(n) }}
-	if told.Stage == engine.StageFingerprint || told.Stage == engine.StageTexts { // the others read no text
+	if stage.Analyzes {
 		analyzer, release, err := engine.NewAnalyzer(w.spec.Config.Features)
 		if err != nil {
 			return err
@@ -165,7 +148,7 @@ func (w *worker) executeTasks(ctx context.Context, tasks []int) (err error) {
 			return fmt.Errorf("%w: task %d of %d", wire.ErrFrame, task, len(job.Splits))
 		}
 		w.split = job.Splits[task].Path
-		rec, err := execute(ctx, job, task, threads)
+		rec, err := stage.Execute(ctx, job, task, threads)
 		if err != nil {
 			return err
 		}

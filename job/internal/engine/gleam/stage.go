@@ -13,7 +13,8 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 )
 
-// Names of the stages, as specs, failures and progress have them.
+// Names of steps, as specs, failures and progress have them. The flow of a stage
+// with a task for each split has one step, of the stage's name.
 const (
 	stageSegment = "segment"
 	stagePartial = "partial"
@@ -22,45 +23,49 @@ const (
 	stageCheck   = "check" // before a flow: it passes no rows
 )
 
-// stage is what a worker does under a name. A step of a flow is one stage in
-// several tasks; what a task receives, the step before has sent it.
-type stage struct {
-	name string
-	// Either of the two is the work. A first step's stage is told the tasks that
-	// the driver assigned to it; a later one receives records by w.receive. Both
-	// send records by w.send to the next step, or report to the driver.
+// step is what a worker does as one task of a step of a flow: what it receives,
+// the step before has sent it.
+type step struct {
+	// Either of the two is the work. A first step is told the tasks that the
+	// driver assigned to it; a later one receives records by w.receive. Both send
+	// records by w.send to the next step, or report to the driver.
 	first func(ctx context.Context, w *worker, tasks []int) error
 	later func(w *worker) error
 }
 
-// stages are all stages, in the order of a run.
-var stages = []stage{
-	{name: attempt.Driver},
-	{name: cluster.Deal, later: passOn},
-	{name: engine.StageLearn, first: executing((*worker).executeTasks)},
-	{name: engine.StageFingerprint, first: executing((*worker).executeTasks)},
-	{name: engine.StageRead, first: executing((*worker).executeTasks)},
-	{name: stageSegment, first: segment},
-	{name: stagePartial, later: partial},
-	{name: stageFinal, later: final},
-	{name: stageEarlier, first: executing((*worker).earlierTasks)},
-	{name: engine.StageTexts, first: executing((*worker).executeTasks)},
-	{name: engine.StageWrite, first: executing((*worker).executeTasks)},
-	{name: stageCheck},
+// joinSteps are the steps of the joins.
+var joinSteps = map[string]step{
+	stageSegment: {first: segment},
+	stagePartial: {later: partial},
+	stageFinal:   {later: final},
+	stageEarlier: {first: executing((*worker).earlierTasks)},
 }
 
-// stageOrder is the place of a stage among all, -1 if there is no such stage.
-func stageOrder(name string) int {
-	return slices.IndexFunc(stages, func(s stage) bool { return s.name == name })
+// stepOf returns the work of the step of that name: of a join, or of one of the
+// run's stages that have a task for each split.
+func stepOf(name string, stages []engine.Stage) (step, error) {
+	if name == cluster.Deal {
+		return step{later: passOn}, nil
+	}
+	if s, ok := joinSteps[name]; ok {
+		return s, nil
+	}
+	i := slices.IndexFunc(stages, func(s engine.Stage) bool { return s.Name == name })
+	if i < 0 {
+		return step{}, fmt.Errorf("no such stage: %q", name)
+	}
+	return step{first: executing(func(w *worker, ctx context.Context, tasks []int) error {
+		return w.executeTasks(ctx, stages[i], tasks)
+	})}, nil
 }
 
-// setPayload sets what the stages of a spec are told.
+// setPayload sets what the steps of a spec are told.
 func setPayload(s *attempt.Spec, payload any) (err error) {
 	s.Payload, err = json.Marshal(payload)
 	return err
 }
 
-// payload is what the stages of the spec are told.
+// payload is what the steps of the spec are told.
 func payload[T any](s *attempt.Spec) (p T, err error) {
 	if err := json.Unmarshal(s.Payload, &p); err != nil {
 		return p, fmt.Errorf("spec: %w", err)

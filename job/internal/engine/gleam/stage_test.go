@@ -3,34 +3,88 @@
 package gleam
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 )
 
-// Each stage of a flow is a worker's in one way, and no name comes twice.
-func TestStages(t *testing.T) {
-	for i, s := range stages {
-		if at := stageOrder(s.name); at != i {
-			t.Errorf("%s stands at %d and at %d", s.name, at, i)
+// splitStages are the run's, and one that only these tests know.
+var splitStages = append(job.SplitStages(), engine.Stage{
+	Name: stageOwn, Task: countWords, Reads: engine.Fingerprint.Reads, Counts: engine.Fingerprint.Counts, Analyzes: true,
+})
+
+const stageOwn = "own"
+
+// countWords counts the features of a split's documents.
+func countWords(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, _ int) error {
+	w := job.Analyzer.NewWorkspace()
+	read := int64(0)
+	err := engine.EachDocument(ctx, job.Splits[rec.Task], job.Config.Input.ReaderOptions(),
+		func(n int64) { read += n; job.Tell(n) },
+		func(bad *data.BadRecord) { rec.RowsIn++; rec.Skipped[bad.Reason]++ },
+		func(doc *data.Document) error {
+			rec.RowsIn++
+			rec.RowsOut++
+			rec.Counts["bytes"] += int64(len(w.Normalize(nil, doc.Text)))
+			return nil
+		})
+	rec.Bytes = read
+	return err
+}
+
+// A worker finds a step of each of the names that a flow can have, of which it
+// does one thing. No stage has the name of a step of the engine's own.
+func TestSteps(t *testing.T) {
+	names := append(slices.Collect(maps.Keys(joinSteps)), cluster.Deal)
+	for _, s := range splitStages {
+		if slices.Contains(append(names, attempt.Driver, stageCheck), s.Name) {
+			t.Errorf("job/stages.go: %s is the name of a step of the cluster's flows too", s.Name)
 		}
-		works := s.name != attempt.Driver && s.name != stageCheck
-		if one := (s.first != nil) != (s.later != nil); one != works || s.first != nil && s.later != nil {
-			t.Errorf("%s: first %t, later %t", s.name, s.first != nil, s.later != nil)
+		names = append(names, s.Name)
+	}
+	for _, name := range names {
+		s, err := stepOf(name, splitStages)
+		if err != nil || (s.first != nil) == (s.later != nil) {
+			t.Errorf("%s: first %t, later %t, %v", name, s.first != nil, s.later != nil, err)
 		}
 	}
-	if at := stageOrder("nonsense"); at >= 0 {
-		t.Errorf("nonsense is stage %d", at)
+	if _, err := stepOf("nonsense", splitStages); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("nonsense: %v", err)
+	}
+}
+
+// A stage that the engine was never told of but by the list runs on its workers
+// as it does in one process.
+func ownStageEqualsLocal(t *testing.T, c *testCluster) {
+	m := manifestOf(t, config.Default(), dump(t, t.TempDir()))
+	want, err := eachTask(t.Context(), t, local.New(2), openRun(t), stageOwn, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := eachTask(t.Context(), t, newEngine(t, Options{Master: c.master}), openRun(t), stageOwn, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if g, w := recordText(t, got[i]), recordText(t, want[i]); g != w || want[i].Counts["bytes"] == 0 && want[i].RowsOut > 0 {
+			t.Errorf("got %s, want %s", g, w)
+		}
 	}
 }
 

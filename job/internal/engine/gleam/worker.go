@@ -26,7 +26,7 @@ import (
 // in the middle of the stream.
 type worker struct {
 	attempt.Reporter
-	work stage
+	work step
 	spec *attempt.Spec
 	id   uint64 // of the attempt
 	step int    // of the flow, from 1; 0 before the first
@@ -43,16 +43,16 @@ type worker struct {
 }
 
 // newWorker returns the worker of a process.
-func newWorker(p attempt.Process, stdin io.Reader, stdout io.Writer, log *slog.Logger) (*worker, error) {
-	at := stageOrder(p.Stage)
-	if at < 0 {
-		return nil, fmt.Errorf("no such stage: %q", p.Stage)
+func newWorker(p attempt.Process, stages []engine.Stage, stdin io.Reader, stdout io.Writer, log *slog.Logger) (*worker, error) {
+	work, err := stepOf(p.Stage, stages)
+	if err != nil {
+		return nil, err
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	w := &worker{work: stages[at], id: p.ID, log: log, stdin: stdin, stdout: stdout, in: wire.NewReader(stdin), out: wire.NewWriter(stdout)}
+	w := &worker{work: work, id: p.ID, log: log, stdin: stdin, stdout: stdout, in: wire.NewReader(stdin), out: wire.NewWriter(stdout)}
 	w.Dir, w.Stage, w.Task, w.Host = p.Dir, p.Stage, p.Task, host
 	if folder, err := os.Getwd(); err == nil { // the flow's
 		w.Agent = filepath.Dir(folder)

@@ -42,7 +42,7 @@ func TestEach(t *testing.T) {
 	}
 	var done []int
 	note := func(rec rundir.TaskRecord) error { done = append(done, rec.Task); return nil }
-	if err := New(3).Each(context.Background(), job, engine.StageFingerprint, []int{0, 2, 4}, note); err != nil {
+	if err := New(3).Each(context.Background(), job, engine.Fingerprint, []int{0, 2, 4}, note); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(done)
@@ -57,19 +57,16 @@ func TestEach(t *testing.T) {
 		got  error
 		want error
 	}{
-		"done":      {New(1).Each(context.Background(), job, engine.StageFingerprint, all, func(rundir.TaskRecord) error { return stop }), stop},
-		"cancelled": {New(2).Each(ctx, job, engine.StageFingerprint, all, note), context.Canceled},
-		"task":      {New(2).Each(context.Background(), job, engine.StageWrite, all, note), fs.ErrNotExist},
+		"done":      {New(1).Each(context.Background(), job, engine.Fingerprint, all, func(rundir.TaskRecord) error { return stop }), stop},
+		"cancelled": {New(2).Each(ctx, job, engine.Fingerprint, all, note), context.Canceled},
+		"task":      {New(2).Each(context.Background(), job, engine.Write, all, note), fs.ErrNotExist},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
 		}
 	}
-	if err := New(1).Each(context.Background(), job, "dance", all, note); err == nil || !strings.Contains(err.Error(), "dance") {
-		t.Errorf("of an unknown stage: %v", err)
-	}
 	// Without an analyzer the task breaks.
-	if err := New(1).Each(context.Background(), &engine.Job{Config: cfg, Dir: dir, Splits: job.Splits}, engine.StageFingerprint, all, note); err == nil || !strings.Contains(err.Error(), "panic") {
+	if err := New(1).Each(context.Background(), &engine.Job{Config: cfg, Dir: dir, Splits: job.Splits}, engine.Fingerprint, all, note); err == nil || !strings.Contains(err.Error(), "panic") {
 		t.Errorf("of a task that panics: %v", err)
 	}
 }

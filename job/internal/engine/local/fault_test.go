@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -21,7 +21,7 @@ func faultyRun(t *testing.T, verify string) (*rundir.Dir, *engine.Documents, []c
 	dir := openRun(t)
 	cfg := config.Default()
 	cfg.Match.Verify = verify
-	d := write(t, dir, cfg, 3, planted.Views(sized(2000), 64))
+	d := write(t, dir, cfg, 3, plantedtest.Views(sized(2000), 64))
 	memory, disk := cfg, cfg
 	memory.Execution.Memory, disk.Execution.Memory = "1GiB", "50KiB"
 	return dir, d, []config.Config{memory, disk}

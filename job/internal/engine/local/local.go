@@ -30,14 +30,10 @@ var _ engine.Engine = (*Engine)(nil)
 
 // Each executes as many tasks at once as there are workers. A task uses several
 // goroutines too, so one large split also uses all cores.
-func (e *Engine) Each(ctx context.Context, job *engine.Job, stage string, tasks []int, done func(rundir.TaskRecord) error) error {
-	task, err := engine.TaskOf(stage)
-	if err != nil {
-		return err
-	}
+func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
 	var mu sync.Mutex
 	return engine.Parallel(ctx, len(tasks), e.workers, func(ctx context.Context, i int) error {
-		rec, err := task(ctx, job, tasks[i], e.workers)
+		rec, err := stage.Execute(ctx, job, tasks[i], e.workers)
 		if err != nil {
 			return err
 		}

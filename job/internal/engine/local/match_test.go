@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -242,7 +242,7 @@ func openRun(t testing.TB) *rundir.Dir {
 
 func write(t fataler, dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) *engine.Documents {
 	t.Helper()
-	d, err := planted.Write(dir, cfg, splits, documents)
+	d, err := plantedtest.Write(dir, cfg, splits, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestManyDocumentsEveryWay(t *testing.T) {
 	for _, bits := range []int{64, 128} {
 		cfg := config.Default()
 		cfg.Features.Bits, cfg.Match.Containment = bits, 0.8
-		documents := planted.Views(n, bits)
+		documents := plantedtest.Views(n, bits)
 		dir := openRun(t)
 		d := write(t, dir, cfg, 3, documents)
 		want := bruteForce(documents, engine.Rule(cfg.Match))
@@ -375,7 +375,7 @@ func TestManyDocumentsEveryWay(t *testing.T) {
 func TestHotKeysAreTheSameEveryWay(t *testing.T) {
 	cfg := config.Default()
 	cfg.Match.Containment = 0.8
-	documents := planted.Hot()
+	documents := plantedtest.Hot()
 	dir := openRun(t)
 	d := write(t, dir, cfg, 2, documents)
 	var all []data.Pair // in the short form it is not asked which are missed
@@ -383,7 +383,11 @@ func TestHotKeysAreTheSameEveryWay(t *testing.T) {
 		all = bruteForce(documents, engine.Rule(cfg.Match))
 	}
 	var want []data.Pair
-	for _, w := range ways("20KiB", "50KiB", "100KiB") {
+	limits := []string{"20KiB", "50KiB", "100KiB"}
+	if testing.Short() {
+		limits = limits[:1]
+	}
+	for _, w := range ways(limits...) {
 		got := w.find(t, dir, cfg, d)
 		if want == nil {
 			want = got
@@ -425,7 +429,7 @@ func TestManyFingerprints(t *testing.T) {
 		cfg := config.Default()
 		cfg.Match.Verify, cfg.Features.Bits = config.VerifyNone, bits
 		dir := openRun(t)
-		d := write(t, dir, cfg, 5, planted.Prints(n, bits))
+		d := write(t, dir, cfg, 5, plantedtest.Prints(n, bits))
 		want := inMemoryOn(2).find(t, dir, cfg, d)
 		slices.SortFunc(want, comparePairs)
 		if len(want) < n/30 || len(slices.Compact(slices.Clone(want))) < len(want) {
@@ -452,7 +456,7 @@ func ExampleEngine_Match() {
 	}
 	cfg := config.Default()
 	cfg.Match.Verify = config.VerifyNone
-	documents, err := planted.Write(dir, cfg, 1, []data.View{{Lo: 0x00ff, Normal: true}, {Lo: 0xff00, Normal: true}, {Lo: 0x00fe, Normal: true}})
+	documents, err := plantedtest.Write(dir, cfg, 1, []data.View{{Lo: 0x00ff, Normal: true}, {Lo: 0xff00, Normal: true}, {Lo: 0x00fe, Normal: true}})
 	if err != nil {
 		fmt.Println(err)
 		return

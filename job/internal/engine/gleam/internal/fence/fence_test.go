@@ -112,6 +112,11 @@ func asks(t *testing.T, conn net.Conn) {
 	}
 }
 
+func TestMain(m *testing.M) {
+	tick = 20 * time.Millisecond
+	os.Exit(m.Run())
+}
+
 func TestWays(t *testing.T) {
 	f, proxyAt := ways(t)
 	server := echo(t)

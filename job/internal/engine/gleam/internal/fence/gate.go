@@ -283,18 +283,22 @@ func (t *tally) note(what string, err error) {
 	}
 }
 
+// tick is how often the counts are written, and a fifth of how often the log tells
+// of what was bad. Tests do not wait so long.
+var tick = time.Second
+
 // tell keeps the counts in a file, if it has a name, and logs the last of what was
 // bad, at most a line every few seconds, until ctx ends.
 func (t *tally) tell(ctx context.Context, log *slog.Logger, path string) {
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for seconds := 1; ctx.Err() == nil; seconds++ {
+	for ticks := 1; ctx.Err() == nil; ticks++ {
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
 		}
 		t.mu.Lock()
-		if t.since > 0 && seconds%5 == 0 {
+		if t.since > 0 && ticks%5 == 0 {
 			log.Warn("refused", "connections", t.since, "last", t.last)
 			t.since = 0
 		}

@@ -1,6 +1,6 @@
-// Package planted makes documents for the tests of engines: random ones, near
+// Package plantedtest makes documents for the tests of engines: random ones, near
 // copies, hot keys, equal ones, short texts and common passages.
-package planted
+package plantedtest
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-// Package nights checks runs of several nights with a library, on any engine,
+// Package nightstest checks runs of several nights with a library, on any engine,
 // against the comparison of all documents with each other.
-package nights
+package nightstest
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package planted_test
+package plantedtest_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine/internal/planted"
+	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/views"
 )
@@ -18,9 +18,9 @@ import (
 // What is planted is the same every time, and has documents of every kind.
 func TestPlanted(t *testing.T) {
 	for name, make := range map[string]func() []data.View{
-		"views": func() []data.View { return planted.Views(1000, 128) },
-		"hot":   planted.Hot,
-		"alike": func() []data.View { return planted.Alike(1000) },
+		"views": func() []data.View { return plantedtest.Views(1000, 128) },
+		"hot":   plantedtest.Hot,
+		"alike": func() []data.View { return plantedtest.Alike(1000) },
 	} {
 		x, y := make(), make()
 		short := 0
@@ -51,7 +51,7 @@ func ExampleWrite() {
 		return
 	}
 	same := data.View{Lo: 7, Sketch: [data.SketchSize]byte{1}, Normal: true}
-	documents, err := planted.Write(dir, config.Default(), 2, []data.View{same, {Lo: 8, Normal: true}, same})
+	documents, err := plantedtest.Write(dir, config.Default(), 2, []data.View{same, {Lo: 8, Normal: true}, same})
 	if err != nil {
 		fmt.Println(err)
 		return
