@@ -54,6 +54,15 @@ type ReaderOptions struct {
 	Workers    int       // goroutines that make documents of the pages of a WARC file; 0 or 1: none but the caller's
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
 
+	// Sample has what the beginning of a compressed member holds believed before
+	// its checksum was read, as of a split that ends within one. What is damaged
+	// ends the split. It is for those who count, and keep no text.
+	Sample bool
+
+	// Memory is what large things are taken from: windows of compressed files,
+	// pages and the like. Nil: there is enough.
+	Memory Memory
+
 	// Missing, if not nil, is told of a column that must be there and is not,
 	// and the file is read as if each of its records had no value in it: one
 	// without a text is a *BadRecord.
@@ -62,6 +71,26 @@ type ReaderOptions struct {
 	// Unread, if not nil, is told of a file none of whose records can be read,
 	// which is then read as one *BadRecord that stands for all of them.
 	Unread func(*Unreadable)
+}
+
+// Memory is memory that several readers share, in bytes. It is safe for
+// concurrent use.
+type Memory interface {
+	// Take waits until n bytes are free, and takes them; false if there are
+	// never so many.
+	Take(n int64) bool
+	// Give gives n bytes back.
+	Give(n int64)
+}
+
+// Take is that of Memory, and true without one.
+func (o *ReaderOptions) Take(n int64) bool { return o.Memory == nil || o.Memory.Take(n) }
+
+// Give is that of Memory.
+func (o *ReaderOptions) Give(n int64) {
+	if o.Memory != nil && n > 0 {
+		o.Memory.Give(n)
+	}
 }
 
 // Bear returns nil for a *NoColumn that Missing is told of, else err.

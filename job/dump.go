@@ -81,8 +81,7 @@ func (in *intake) read(ctx context.Context, i int, advance func(int64), yield fu
 		rec.Bytes += n
 		advance(n)
 	}, func(bad *data.BadRecord) {
-		rec.RowsIn++
-		rec.Skipped[bad.Reason]++
+		engine.Skipped(rec, bad)
 		if first == "" && in.isBad(i, bad.Reason) {
 			first = fmt.Sprintf("%s at offset %d", bad.Source, bad.Offset)
 		}

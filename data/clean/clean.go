@@ -62,7 +62,7 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 	if err != nil {
 		return stream.Plain, err
 	}
-	compression, _, err := stream.Sniff(f)
+	compression, err := stream.Sniff(data.Split{Path: split.Path}, f)
 	return compression, errors.Join(err, f.Close())
 }
 

@@ -60,7 +60,7 @@ type bodies struct {
 	chunks  []byte
 	decoded [2][]byte // one is decoded from the other
 	src     bytes.Reader
-	gzip    gzipMembers
+	gzip    stream.GzipMembers
 	in      *bufio.Reader // of gzip
 	flate   io.ReadCloser
 	brotli  brotli.Reader
@@ -118,7 +118,7 @@ func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, en
 		if int64(text.Len()) > d.limit {
 			return nil, false, errTooLarge
 		}
-		more = err == nil && src == &d.gzip && d.gzip.reset(d.in) == nil
+		more = err == nil && src == &d.gzip && d.gzip.Reset(d.in) == nil
 	}
 	*buf = text.Bytes()
 	if ended = err == nil; !ended && text.Len() == 0 {
@@ -137,7 +137,7 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 			d.in = bufio.NewReader(nil)
 		}
 		d.in.Reset(&d.src)
-		if d.gzip.reset(d.in) == nil {
+		if d.gzip.Reset(d.in) == nil {
 			return &d.gzip
 		}
 	case "deflate": // zlib by the standard, bare by custom
@@ -146,13 +146,13 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 		} else if looksLikeText(body) {
 			return nil
 		}
-		d.src.Reset(deflatePrimer)
+		d.src.Reset(stream.DeflatePrimer)
 		if d.flate == nil {
 			d.flate = flate.NewReader(&d.src)
 		} else if d.flate.(flate.Resetter).Reset(&d.src, nil) != nil {
 			return nil
 		}
-		err := forget(d.flate, nil)
+		err := stream.Forget(d.flate)
 		d.src.Reset(body)
 		if err == nil && d.flate.(flate.Resetter).Reset(&d.src, nil) == nil {
 			return d.flate

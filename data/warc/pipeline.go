@@ -150,7 +150,7 @@ func (r *reader) take(doc *data.Document) error {
 
 func (r *reader) stop() error {
 	close(r.quit)
-	r.archive.members.input.closed.Store(true) // gives the goroutine that finds records an error
+	r.archive.members.Interrupt() // gives the goroutine that finds records an error
 	r.done.Wait()
 	return r.archive.close()
 }

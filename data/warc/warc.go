@@ -92,7 +92,7 @@ func (r *reader) Read(doc *data.Document) error {
 func (r *reader) end(err error) error {
 	r.err = err
 	if errors.Is(err, io.EOF) {
-		r.digest = r.archive.raw.Digest()
+		r.digest = r.archive.members.Digest()
 	}
 	return err
 }
@@ -131,11 +131,20 @@ func (r *reader) record(rec *record) error {
 	if err := a.read(rec, n); err != nil {
 		return err
 	}
-	return a.verify()
+	if rec.sure = a.checked; rec.sure || n < rec.length {
+		return nil
+	}
+	var err error
+	if rec.sure, err = rec.verify(); err != nil {
+		bad := a.bad(rec.offset, data.ReasonDamaged, err, append(a.head, rec.block[:min(len(rec.block), keptRaw)]...))
+		bad.Lost = int64(len(rec.header)) + rec.length
+		return bad
+	}
+	return nil
 }
 
 func (r *reader) Encoding() string { return "" }
-func (r *reader) Consumed() int64  { return r.archive.raw.Consumed() }
+func (r *reader) Consumed() int64  { return r.archive.members.Consumed() }
 func (r *reader) Digest() string   { return r.digest }
 
 func (r *reader) Close() error {

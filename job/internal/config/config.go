@@ -475,7 +475,7 @@ func (in Input) BadLimit() (func(bad, total, count int64) (exceeded string), err
 // damaged records do, records that are no pages by design do not.
 func Unusable(reason string) bool {
 	switch reason {
-	case data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonUndecodable, data.ReasonUnreadable:
+	case data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonUndecodable, data.ReasonUnreadable, data.ReasonDamaged:
 		return true
 	}
 	return false

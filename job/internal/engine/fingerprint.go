@@ -279,11 +279,21 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 	return true, nil
 }
 
+// Skipped counts a record that is no document in the record of the task that
+// read it.
+func Skipped(rec *rundir.TaskRecord, bad *data.BadRecord) {
+	rec.RowsIn++
+	rec.Skipped[bad.Reason]++
+	if bad.Lost > 0 && rec.Lost == 0 {
+		rec.Damage = fmt.Sprintf("at offset %d: %v", bad.Offset, bad.Err)
+	}
+	rec.Lost += bad.Lost
+}
+
 // skip counts a record that is no document. What the format is full of by
 // design is counted only; the rest is kept in quarantine.
 func (a *assembly) skip(bad *data.BadRecord) error {
-	a.rec.RowsIn++
-	a.rec.Skipped[bad.Reason]++
+	Skipped(a.rec, bad)
 	if bad.Reason == data.ReasonNotPage {
 		return nil
 	}
