@@ -59,9 +59,11 @@ type ReaderOptions struct {
 	// ends the split. It is for those who count, and keep no text.
 	Sample bool
 
-	// Memory is what large things are taken from: windows of compressed files,
-	// pages and the like. Nil: there is enough.
-	Memory Memory
+	// Memory is what large windows of compressed files and large pages of Parquet
+	// are taken from, and Pages what large pages of an archive take while their
+	// text is found. Each is held while others are waited for, so they are two.
+	// Nil: there is enough.
+	Memory, Pages Memory
 
 	// Missing, if not nil, is told of a column that must be there and is not,
 	// and the file is read as if each of its records had no value in it: one
@@ -83,13 +85,13 @@ type Memory interface {
 	Give(n int64)
 }
 
-// Take is that of Memory, and true without one.
-func (o *ReaderOptions) Take(n int64) bool { return o.Memory == nil || o.Memory.Take(n) }
+// Take takes n bytes of m; of nil there is enough.
+func Take(m Memory, n int64) bool { return m == nil || m.Take(n) }
 
-// Give is that of Memory.
-func (o *ReaderOptions) Give(n int64) {
-	if o.Memory != nil && n > 0 {
-		o.Memory.Give(n)
+// Give gives n bytes back to m, which may be nil.
+func Give(m Memory, n int64) {
+	if m != nil && n > 0 {
+		m.Give(n)
 	}
 }
 

@@ -26,6 +26,7 @@ var errTooManyBad = errors.New("too many unusable records")
 type intake struct {
 	log     *slog.Logger
 	input   config.Input
+	options data.ReaderOptions // of who reads it
 	splits  []data.Split
 	records []rundir.TaskRecord // of those who read them
 	sum     *Summary            // that this is added to

@@ -39,7 +39,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 		return nil, err
 	}
 	r := &reader{input: in, split: split, limit: int(o.RecordLimit())}
-	in.memory = o
+	in.memory = o.Memory
 	if err := recovering(func() error { return r.open(o) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
 	}

@@ -33,8 +33,8 @@ type input struct {
 
 	checked bool // it has checksums
 	bytes   *checked
-	memory  data.ReaderOptions // whose Memory large pages are taken from
-	took    int64              // of it
+	memory  data.Memory // that large pages are taken from
+	took    int64       // of it
 
 	columns []opened
 	batch   int   // rows that are decoded at once
@@ -259,7 +259,7 @@ func (in *input) takeMemory(largest int64) error {
 	if largest < much {
 		return nil
 	}
-	if !in.memory.Take(2 * largest) { // as they stand in the file, and decompressed
+	if !data.Take(in.memory, 2*largest) { // as they stand in the file, and decompressed
 		return fmt.Errorf("%w: %d bytes: write smaller pages, or give more memory", errLargePage, largest)
 	}
 	in.took = 2 * largest
@@ -267,7 +267,7 @@ func (in *input) takeMemory(largest int64) error {
 }
 
 func (in *input) giveMemory() {
-	in.memory.Give(in.took)
+	data.Give(in.memory, in.took)
 	in.took = 0
 }
 

@@ -72,6 +72,9 @@ func (r *reader) start(workers int) {
 			defer c.close()
 			for b := range r.work {
 				b.convert(c, r.quit)
+				for i := range b.n { // also of what was not converted
+					r.release(&b.items[i].rec)
+				}
 				b.ready <- struct{}{}
 			}
 		})
@@ -114,6 +117,8 @@ func (b *batch) convert(c *converter, quit <-chan struct{}) {
 		if err := c.convert(&it.doc, &it.rec); err != nil {
 			it.keep(err)
 		}
+		data.Give(c.opts.Pages, it.rec.took)
+		it.rec.took = 0
 		if cap(it.rec.block) > keptBuffer {
 			it.rec.block = nil
 		}

@@ -81,6 +81,7 @@ func (r *reader) Read(doc *data.Document) error {
 	if err == nil {
 		doc.Reset()
 		err = r.converter.convert(doc, &r.rec)
+		r.release(&r.rec)
 	}
 	if _, bad := data.IsBadRecord(err); err != nil && !bad {
 		return r.end(err)
@@ -128,6 +129,43 @@ func (r *reader) record(rec *record) error {
 	if n > r.opts.RecordLimit() {
 		n = min(maxHeader, r.opts.RecordLimit()) // it is skipped; its HTTP header says what for
 	}
+	if rec.took = memoryOf(n); n < rec.length {
+		rec.took = 0
+	} else if !data.Take(r.opts.Pages, rec.took) {
+		rec.refused, rec.took = true, 0
+		n = min(maxHeader, n)
+	}
+	err := r.block(rec, n)
+	if err != nil {
+		r.release(rec)
+	}
+	return err
+}
+
+// A large page takes about so many times its bytes while its text is found.
+const (
+	largePage  = 1 << 20
+	pageMemory = 12
+)
+
+// memoryOf is what a page of n bytes takes; 0 of one that is not large.
+func memoryOf(n int64) int64 {
+	if n < largePage {
+		return 0
+	}
+	return pageMemory * n
+}
+
+// release gives back what a record took.
+func (r *reader) release(rec *record) {
+	data.Give(r.opts.Pages, rec.took)
+	rec.took = 0
+}
+
+// block reads the first n bytes of a record's block, and compares all of it with
+// its digest where no checksum covers it.
+func (r *reader) block(rec *record, n int64) error {
+	a := r.archive
 	if err := a.read(rec, n); err != nil {
 		return err
 	}

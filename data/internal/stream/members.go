@@ -387,7 +387,7 @@ func (m *Members) twice(at int64) (err error) {
 			return err
 		}
 		window = max(window, windowOf(&h))
-		if window > maxWindow || !m.options.Take(int64(window)) {
+		if window > maxWindow || !data.Take(m.options.Memory, int64(window)) {
 			return fmt.Errorf("%w: %d MiB, more than the memory allows: give more, or compress the file again without --long", errWindow, window>>20)
 		}
 		l.took = int64(window)
@@ -462,7 +462,7 @@ func (m *Members) release(l *large) (err error) {
 	if l.codec != nil && l.codec != m.codec {
 		l.codec.close()
 	}
-	m.options.Give(l.took)
+	data.Give(m.options.Memory, l.took)
 	return err
 }
 

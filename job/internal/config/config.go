@@ -497,6 +497,20 @@ func (in Input) ReaderOptions() data.ReaderOptions {
 	}
 }
 
+// leastBudget is the least of each budget that readers take memory from: the
+// largest window that zstd itself accepts unless told otherwise.
+const leastBudget = 128 << 20
+
+// ReaderOptions are those of the input, with memory for what is large: a quarter
+// of the cap for windows, the same for pages. Readers that share the options
+// share it.
+func (c Config) ReaderOptions() data.ReaderOptions {
+	o := c.Input.ReaderOptions()
+	share := max(c.Execution.MemoryLimit()/4, leastBudget)
+	o.Memory, o.Pages = machine.NewBudget(share), machine.NewBudget(share)
+	return o
+}
+
 // ParseBytes reads a size like 512MiB, 4GiB or 8000000; "" is 0.
 func ParseBytes(s string) (int64, error) {
 	if s == "" {

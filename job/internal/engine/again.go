@@ -12,7 +12,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
-	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -44,11 +43,11 @@ func KeepsTexts(m rundir.Manifest, split data.Split) bool {
 // EachRow calls yield with the documents of those rows, ascending, of split
 // task of the run in folder dir; i counts them. The document is used again for
 // the next.
-func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o config.Input, rows []int64, yield func(i int, doc *data.Document) error) (err error) {
+func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o data.ReaderOptions, rows []int64, yield func(i int, doc *data.Document) error) (err error) {
 	if len(rows) == 0 {
 		return nil
 	}
-	in, err := openAgain(dir, m, task, o.ReaderOptions())
+	in, err := openAgain(dir, m, task, o)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type batch struct {
 // goroutines, and writes its parts. Rows stand in the order of the input,
 // whatever the number of workers.
 func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
-	options := job.Config.Input.ReaderOptions()
+	options := job.readerOptions()
 	options.Workers = workers
 	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	options.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }

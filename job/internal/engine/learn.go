@@ -118,7 +118,7 @@ func learn(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) e
 		if err != nil {
 			return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 		}
-		options := job.Config.Input.ReaderOptions()
+		options := job.readerOptions()
 		options.Workers, options.Sample = workers, true
 		for _, w := range windows {
 			n, read, err := sampleWindow(ctx, w, options, wanted/int64(len(windows)), learner)

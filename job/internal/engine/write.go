@@ -332,7 +332,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if err != nil {
 		return err
 	}
-	options := job.Config.Input.ReaderOptions()
+	options := job.readerOptions()
 	options.KeepRaw, options.Workers = true, workers
 	in, err := openAgain(job.Dir.Path(), job.Manifest, w.task, options)
 	if err != nil {
