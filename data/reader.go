@@ -54,10 +54,11 @@ type ReaderOptions struct {
 	Workers    int       // goroutines that make documents of the pages of a WARC file; 0 or 1: none but the caller's
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
 
-	// Sample has what the beginning of a compressed member holds believed before
-	// its checksum was read, as of a split that ends within one. What is damaged
-	// ends the split. It is for those who count, and keep no text.
-	Sample bool
+	// Unverified has what a compressed member holds believed before its checksum
+	// was read, also where the split ends within one; what is damaged ends the
+	// split. It is for who takes a sample and keeps no text, and for who reads a
+	// sound split again and compares its Digest before anything is kept.
+	Unverified bool
 
 	// Memory is what large windows of compressed files and large pages of Parquet
 	// are taken from, and Pages what large pages of an archive take while their
@@ -78,15 +79,20 @@ type ReaderOptions struct {
 // Memory is memory that several readers share, in bytes. It is safe for
 // concurrent use.
 type Memory interface {
-	// Take waits until n bytes are free, and takes them; false if there are
-	// never so many.
-	Take(n int64) bool
+	// Take waits until n bytes are free, or all there are if that is less,
+	// takes them, and returns how many.
+	Take(n int64) int64
 	// Give gives n bytes back.
 	Give(n int64)
 }
 
 // Take takes n bytes of m; of nil there is enough.
-func Take(m Memory, n int64) bool { return m == nil || m.Take(n) }
+func Take(m Memory, n int64) (taken int64) {
+	if m == nil || n <= 0 {
+		return n
+	}
+	return m.Take(n)
+}
 
 // Give gives n bytes back to m, which may be nil.
 func Give(m Memory, n int64) {

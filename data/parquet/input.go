@@ -259,10 +259,10 @@ func (in *input) takeMemory(largest int64) error {
 	if largest < much {
 		return nil
 	}
-	if !data.Take(in.memory, 2*largest) { // as they stand in the file, and decompressed
+	if in.took = data.Take(in.memory, 2*largest); in.took < 2*largest { // as they stand in the file, and decompressed
+		in.giveMemory()
 		return fmt.Errorf("%w: %d bytes: write smaller pages, or give more memory", errLargePage, largest)
 	}
-	in.took = 2 * largest
 	return nil
 }
 

@@ -20,13 +20,12 @@ const (
 )
 
 type record struct {
-	offset  int64 // of the member it starts, else in the uncompressed stream
-	header  header
-	length  int64  // of the block
-	refused bool   // it takes more memory than there is
-	block   []byte // as much of it as was read
-	took    int64  // of the memory for pages
-	sure    bool   // its bytes are those that were written, as far as a checksum tells
+	offset int64 // of the member it starts, else in the uncompressed stream
+	header header
+	length int64  // of the block
+	block  []byte // as much of it as was read
+	took   int64  // of the memory for pages
+	sure   bool   // its bytes are those that were written, as far as a checksum tells
 }
 
 // archive finds the records of a file: members, each normally one record, or
@@ -154,7 +153,7 @@ func (a *archive) next(r *record) error {
 		return err
 	}
 	a.inside = false
-	r.header, r.block, r.refused = r.header[:0], r.block[:0], false
+	r.header, r.block = r.header[:0], r.block[:0]
 	if a.begun {
 		a.begun = false
 		return a.header(r)

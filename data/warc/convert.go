@@ -62,9 +62,6 @@ func (c *converter) convert(doc *data.Document, r *record) error {
 	if limit := c.opts.RecordLimit(); r.length > limit {
 		return c.skip(r, data.ReasonTooLarge, fmt.Errorf("%d bytes: longer than %d", r.length, limit))
 	}
-	if r.refused {
-		return c.skip(r, data.ReasonTooLarge, lacking(r.length))
-	}
 	if response {
 		var err error
 		if body, encoded, doc.Cut, err = c.bodies.decode(&c.msg); err != nil {
@@ -73,10 +70,7 @@ func (c *converter) convert(doc *data.Document, r *record) error {
 	}
 	if n := memoryOf(int64(len(body))); n > r.took { // it was compressed
 		data.Give(c.opts.Pages, r.took)
-		if r.took = n; !data.Take(c.opts.Pages, n) {
-			r.took = 0
-			return c.skip(r, data.ReasonTooLarge, lacking(int64(len(body))))
-		}
+		r.took = data.Take(c.opts.Pages, n)
 	}
 	if len(r.header.get("WARC-Truncated")) > 0 {
 		doc.Cut = true
@@ -110,11 +104,6 @@ func (c *converter) convert(doc *data.Document, r *record) error {
 		doc.Language = append(doc.Language, c.msg.header.get("Content-Language")...)
 	}
 	return nil
-}
-
-// lacking says that there is too little memory for a page of n bytes.
-func lacking(n int64) error {
-	return fmt.Errorf("a page of %d bytes takes about %d MiB while its text is found, more than a quarter of the memory cap: give more memory", n, memoryOf(n)>>20)
 }
 
 func (c *converter) identify(doc *data.Document, r *record) {

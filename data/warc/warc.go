@@ -129,11 +129,8 @@ func (r *reader) record(rec *record) error {
 	if n > r.opts.RecordLimit() {
 		n = min(maxHeader, r.opts.RecordLimit()) // it is skipped; its HTTP header says what for
 	}
-	if rec.took = memoryOf(n); n < rec.length {
-		rec.took = 0
-	} else if !data.Take(r.opts.Pages, rec.took) {
-		rec.refused, rec.took = true, 0
-		n = min(maxHeader, n)
+	if n == rec.length {
+		rec.took = data.Take(r.opts.Pages, memoryOf(n))
 	}
 	err := r.block(rec, n)
 	if err != nil {

@@ -66,7 +66,7 @@ type Members struct {
 }
 
 // OpenMembers opens a split's bytes. Of the options it uses Stdin, Workers,
-// Memory and Sample.
+// Memory and Unverified.
 func OpenMembers(split data.Split, o data.ReaderOptions) (*Members, error) {
 	raw, err := OpenRaw(split, o.Stdin)
 	if err != nil {
@@ -108,7 +108,7 @@ func (m *Members) open() error {
 	} else if m.codec, err = newCodec(m.compression, nil, 0); err != nil {
 		return err
 	}
-	if m.options.Workers > 1 && m.split.Path != "-" && !m.options.Sample { // standard input cannot be told to end a read
+	if m.options.Workers > 1 && m.split.Path != "-" && !m.options.Unverified { // standard input cannot be told to end a read
 		m.startAhead()
 	}
 	return nil
@@ -252,7 +252,7 @@ func (m *Members) next() error {
 	}
 	m.told = true
 	m.drop(m.pos)
-	if m.options.Sample {
+	if m.options.Unverified {
 		return m.sample()
 	}
 	from := m.pos
@@ -363,7 +363,7 @@ func (m *Members) taken(at int64) bool {
 // large gives out the text of a member that is not held.
 type large struct {
 	codec
-	file io.ReadSeekCloser // that is read once more; nil: the text is a sample
+	file io.ReadSeekCloser // that is read once more; nil: the text is not verified
 	took int64             // of the memory
 }
 
@@ -373,26 +373,13 @@ var errWindow = errors.New("zstd: too large a window")
 // twice finds out whether a member that is too large to be held is right, and
 // opens it again.
 func (m *Members) twice(at int64) (err error) {
-	l := &large{}
+	l, err := m.wide(at)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.release(l))
 		}
 	}()
-	window := uint64(heldWindow)
-	if m.compression == Zstd {
-		m.seek(at)
-		h, err := readHeader(m.in)
-		if err != nil {
-			return err
-		}
-		window = max(window, windowOf(&h))
-		if window > maxWindow || !data.Take(m.options.Memory, int64(window)) {
-			return fmt.Errorf("%w: %d MiB, more than the memory allows: give more, or compress the file again without --long", errWindow, window>>20)
-		}
-		l.took = int64(window)
-	}
-	if l.codec, err = newCodec(m.compression, m.dictionary, window); err != nil {
+	if err != nil {
 		return err
 	}
 	if l.file, err = m.readAgain(at); err != nil {
@@ -418,6 +405,31 @@ func (m *Members) twice(at int64) (err error) {
 	m.pos, m.sure, m.large = end, l.checked(), l
 	m.window.keep = m.pos
 	return nil
+}
+
+// wide has a codec for the member at a place, whatever its window is. release
+// follows, also after an error.
+func (m *Members) wide(at int64) (l *large, err error) {
+	l = &large{}
+	window := uint64(heldWindow)
+	if m.compression == Zstd {
+		m.seek(at)
+		h, err := readHeader(m.in)
+		if err != nil {
+			return l, err
+		}
+		window = max(window, windowOf(&h))
+		if window > heldWindow && window <= maxWindow {
+			l.took = data.Take(m.options.Memory, int64(window))
+		}
+		if window > heldWindow && l.took < int64(window) {
+			return l, fmt.Errorf("%w: %d MiB, more than the memory allows: give more, or compress the file again without --long", errWindow, window>>20)
+		}
+	}
+	if l.codec = m.codec; window > heldWindow {
+		l.codec, err = newCodec(m.compression, m.dictionary, window)
+	}
+	return l, err
 }
 
 // errChanged is returned for a member that was right, and is no more.
@@ -469,12 +481,16 @@ func (m *Members) release(l *large) (err error) {
 // sample makes the member at the current place the current one, though nobody
 // knows whether it is right: it may end where the split ends.
 func (m *Members) sample() error {
+	l, err := m.wide(m.pos)
 	m.cursor.passes = true
 	m.seek(m.pos)
-	if err := m.codec.reset(m.in); err != nil {
-		return m.ended(m.pos, err)
+	if err == nil {
+		err = l.reset(m.in)
 	}
-	m.start, m.sure, m.large = m.pos, false, &large{codec: m.codec}
+	if err != nil {
+		return errors.Join(m.ended(m.pos, err), m.release(l))
+	}
+	m.start, m.sure, m.large = m.pos, false, l
 	return nil
 }
 
@@ -487,7 +503,7 @@ func (m *Members) ended(from int64, err error) error {
 		m.window.keep = m.window.end()
 	}
 	m.pos = m.window.end()
-	return &Damage{Offset: from, Bytes: m.pos - from, Cut: isCut(err), Err: err}
+	return &Damage{Offset: from, Bytes: m.pos - from, Cut: isCut(err), TooLarge: errors.Is(err, errWindow), Err: err}
 }
 
 // Offset is where the current member starts in the split.

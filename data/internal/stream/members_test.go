@@ -122,10 +122,12 @@ func TestDamage(t *testing.T) {
 		if got, _ := events(t, path, 4); !slices.Equal(got, want) {
 			t.Fatalf("run %d: 4 goroutines: %q\n1: %q", run, got, want)
 		}
+		texts = slices.DeleteFunc(texts, func(text []byte) bool { return len(text) == 0 }) // of which one is like the other
 		next, lost := 0, 0
 		for i, m := range members {
 			switch {
-			case next < len(texts) && bytes.Equal(texts[next], m.text) && (!hit[i] || len(m.text) > 0):
+			case len(m.text) == 0:
+			case next < len(texts) && bytes.Equal(texts[next], m.text):
 				next++
 			case !hit[i]:
 				lost++
@@ -199,13 +201,11 @@ func TestNamed(t *testing.T) {
 // given.
 type budget struct{ left, least int64 }
 
-func (b *budget) Take(n int64) bool {
-	if n > b.left {
-		return false
-	}
+func (b *budget) Take(n int64) int64 {
+	n = min(n, b.left)
 	b.left -= n
 	b.least = min(b.least, b.left)
-	return true
+	return n
 }
 
 func (b *budget) Give(n int64) { b.left += n }
@@ -261,8 +261,8 @@ func TestWindow(t *testing.T) {
 		if err := m.Close(); err != nil || memory.left != c.memory {
 			t.Errorf("%v, %d of %d bytes came back", err, memory.left, c.memory)
 		}
-		if took := memory.least < c.memory; took != (c.memory > 1<<29) {
-			t.Errorf("%d bytes of %d were left", memory.least, c.memory)
+		if want := max(0, c.memory-zstd.MaxWindowSize); memory.least != want {
+			t.Errorf("%d bytes of %d were left, want %d", memory.least, c.memory, want)
 		}
 	}
 }

@@ -502,12 +502,12 @@ func (in Input) ReaderOptions() data.ReaderOptions {
 const leastBudget = 128 << 20
 
 // ReaderOptions are those of the input, with memory for what is large: a quarter
-// of the cap for windows, the same for pages. Readers that share the options
+// of the cap for windows, half of it for pages. Readers that share the options
 // share it.
 func (c Config) ReaderOptions() data.ReaderOptions {
 	o := c.Input.ReaderOptions()
-	share := max(c.Execution.MemoryLimit()/4, leastBudget)
-	o.Memory, o.Pages = machine.NewBudget(share), machine.NewBudget(share)
+	limit := c.Execution.MemoryLimit()
+	o.Memory, o.Pages = machine.NewBudget(max(limit/4, leastBudget)), machine.NewBudget(max(limit/2, leastBudget))
 	return o
 }
 

@@ -10,14 +10,20 @@ import (
 	"runtime"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// ErrChanged says that a split is not what it was when it was fingerprinted.
+// ErrChanged says that a split is not what it was when its file was listed, or
+// fingerprinted.
 func ErrChanged(split data.Split) error {
-	return fmt.Errorf("%s has changed since it was fingerprinted: run again into a new folder", split.Path)
+	err := fmt.Errorf("%s has changed since the run began", split.Path)
+	if info, failed := object.Stat(split.Path); failed == nil && split.Size >= 0 && info.Size > split.Size {
+		return fmt.Errorf("%w: it has grown from %d to %d bytes: wait until it is written, and run again into a new folder", err, split.Size, info.Size)
+	}
+	return fmt.Errorf("%w: run again into a new folder", err)
 }
 
 // openAgain opens the documents of split task of the run in folder dir once

@@ -64,6 +64,9 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	}
 	rec.Sites = rec.Sites.Cut(recordedSites)
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
+	if split := job.Splits[rec.Task]; split.Format != source.FormatParquet && split.End < 0 && split.Size >= 0 && rec.Bytes != split.Size {
+		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, ErrChanged(split))
+	}
 	rec.Outputs, err = parts.commit()
 	return err
 }

@@ -119,7 +119,7 @@ func learn(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) e
 			return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 		}
 		options := job.readerOptions()
-		options.Workers, options.Sample = workers, true
+		options.Workers, options.Unverified = workers, true
 		for _, w := range windows {
 			n, read, err := sampleWindow(ctx, w, options, wanted/int64(len(windows)), learner)
 			if err != nil {

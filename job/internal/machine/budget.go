@@ -18,19 +18,13 @@ func NewBudget(size int64) *Budget {
 	return &Budget{size: size, left: semaphore.NewWeighted(size)}
 }
 
-// Take waits until n bytes are left, and takes them; false if there are never so
-// many.
-func (b *Budget) Take(n int64) bool {
-	return n <= b.size && b.left.Acquire(context.Background(), n) == nil
+// Take waits until n bytes are left, or all of them if they are fewer, takes
+// them, and returns how many.
+func (b *Budget) Take(n int64) int64 {
+	n = min(n, b.size)
+	_ = b.left.Acquire(context.Background(), n) // which does not end, and there are so many
+	return n
 }
 
 // Give gives back n bytes that were taken.
 func (b *Budget) Give(n int64) { b.left.Release(n) }
-
-// Use runs f with n bytes taken, or all there are if that is less.
-func (b *Budget) Use(n int64, f func()) {
-	n = min(n, b.size)
-	b.Take(n)
-	defer b.Give(n)
-	f()
-}

@@ -209,7 +209,7 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 // first bytes, as far as there is time.
 func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64, until time.Time, advance func(int64)) (consumed int64, documents int, err error) {
 	options := s.cfg.Input.ReaderOptions()
-	options.Sample = true
+	options.Unverified = true
 	in, err := source.Open(split, options)
 	if err != nil {
 		return 0, 0, err
