@@ -65,6 +65,7 @@ type bodies struct {
 	flate   io.ReadCloser
 	brotli  brotli.Reader
 	zstd    *zstd.Decoder
+	damaged bool // the body that was decoded last, rather than cut off
 }
 
 // decode undoes the transfer and content encodings of a message; the body is
@@ -73,7 +74,7 @@ type bodies struct {
 // encoded is the name of that encoding. Of a body that ends too early, or is
 // damaged, the beginning is returned, and cut is true.
 func (d *bodies) decode(m *message) (body []byte, encoded string, cut bool, err error) {
-	body = m.body
+	body, d.damaged = m.body, false
 	length, noLength := strconv.ParseInt(string(m.header.get("Content-Length")), 10, 64)
 	short := noLength == nil && int64(len(body)) < length
 	if bytes.Contains(bytes.ToLower(m.header.get("Transfer-Encoding")), []byte("chunked")) {
@@ -121,6 +122,7 @@ func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, en
 		more = err == nil && src == &d.gzip && d.gzip.Reset(d.in) == nil
 	}
 	*buf = text.Bytes()
+	d.damaged = d.damaged || err != nil && !errors.Is(err, io.ErrUnexpectedEOF)
 	if ended = err == nil; !ended && text.Len() == 0 {
 		return nil, false, nil
 	}
