@@ -58,6 +58,7 @@ type Members struct {
 	inflated []byte // of inflating
 	large    *large // gives out the text of a member that is not held
 	sure     bool   // the current member has a checksum
+	broken   error  // what its text ends with, where it is not verified
 	ready    bool   // it was found behind a damaged one, and is the next
 	plain    bool   // the text of a file that is not compressed was given out
 	told     bool   // there is a member, or a damage
@@ -252,13 +253,16 @@ func (m *Members) next() error {
 	}
 	m.told = true
 	m.drop(m.pos)
-	if m.options.Unverified {
-		return m.sample()
-	}
 	from := m.pos
 	err := m.take(from)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case m.options.Unverified && m.window.failed() == nil && len(m.text) > 0:
+		m.broken = err // behind what there is
+		return nil
+	case m.options.Unverified:
+		return m.ended(from, err)
 	}
 	return m.damaged(from, err)
 }
@@ -332,7 +336,9 @@ func (m *Members) take(at int64) error {
 	m.inflated, err = inflate(m.inflated[:0], m.codec, m.in, held)
 	m.text = m.inflated
 	if errors.Is(err, errLarge) {
-		m.text = nil
+		if m.text = nil; m.options.Unverified {
+			return m.once(at)
+		}
 		err = m.twice(at)
 	} else if err == nil {
 		m.pos, m.sure = m.place(), m.codec.checked()
@@ -478,19 +484,19 @@ func (m *Members) release(l *large) (err error) {
 	return err
 }
 
-// sample makes the member at the current place the current one, though nobody
-// knows whether it is right: it may end where the split ends.
-func (m *Members) sample() error {
-	l, err := m.wide(m.pos)
+// once makes a member that is too large to be held the current one, though
+// nobody knows whether it is right: it may end where the split ends.
+func (m *Members) once(at int64) error {
+	l, err := m.wide(at)
 	m.cursor.passes = true
-	m.seek(m.pos)
+	m.seek(at)
 	if err == nil {
 		err = l.reset(m.in)
 	}
 	if err != nil {
-		return errors.Join(m.ended(m.pos, err), m.release(l))
+		return errors.Join(err, m.release(l))
 	}
-	m.start, m.sure, m.large = m.pos, false, l
+	m.sure, m.large = false, l
 	return nil
 }
 
@@ -524,10 +530,14 @@ func (m *Members) Read(p []byte) (n int, err error) {
 		n, err = m.src.Read(p)
 	case m.large == nil:
 		n = copy(p, m.text)
-		if m.text = m.text[n:]; n == 0 && len(p) > 0 {
-			err = io.EOF
+		m.text = m.text[n:]
+		switch {
+		case n > 0 || len(p) == 0:
+			return n, nil
+		case m.broken == nil:
+			return 0, io.EOF
 		}
-		return n, err
+		err, m.broken = m.ended(m.start, m.broken), nil
 	case m.Raw.stopped.Load():
 		err = os.ErrClosed
 	case m.large.file != nil:
@@ -552,6 +562,11 @@ func (m *Members) Read(p []byte) (n int, err error) {
 func (m *Members) endLarge() error {
 	l := m.large
 	if m.large = nil; l == nil {
+		if m.broken != nil { // nobody read so far
+			err := m.ended(m.start, m.broken)
+			m.broken = nil
+			return err
+		}
 		return nil
 	}
 	if l.file == nil && m.pos == m.start { // of a sample the end is where its text ends

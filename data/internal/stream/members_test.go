@@ -267,6 +267,41 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestUnverified gives the same texts of a sound file, whatever windows it asks
+// for, and of one that is cut off what there is.
+func TestUnverified(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for _, c := range []stream.Compression{stream.Gzip, stream.Zstd} {
+		var file, text []byte
+		for _, m := range drawMembers(t, rng, c, 20, true) {
+			file, text = append(file, m.packed...), append(text, m.text...)
+		}
+		if c == stream.Zstd { // 2 GiB, and a block of one byte
+			file, text = append(file, 0x28, 0xb5, 0x2f, 0xfd, 0x00, 21<<3, 1<<3|1, 0x00, 0x00, 'x'), append(text, 'x')
+		}
+		path := filepath.Join(t.TempDir(), "in."+string(c))
+		for _, size := range []int{len(file), len(file) - 1, len(file) / 2, len(file) / 3} {
+			if err := os.WriteFile(path, file[:size], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, err := stream.Open(data.Split{Path: path, End: -1}, data.ReaderOptions{Unverified: true, Memory: &budget{64 << 20, 64 << 20}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(r)
+			if !bytes.HasPrefix(text, got) || size == len(file) && (err != nil || len(got) != len(text)) || size < len(file) && (!errors.As(err, new(*stream.Damage)) || len(got) == 0) {
+				t.Errorf("%q, %d of %d bytes: %d of %d bytes of text, %v", c, size, len(file), len(got), len(text), err)
+			}
+			if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil || len(r.Digest()) != 64 {
+				t.Errorf("%q, %d of %d bytes: %d bytes behind the damage, %v", c, size, len(file), len(rest), err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestCloseMembers at any place ends all goroutines, which TestMain checks.
 func TestCloseMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
