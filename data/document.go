@@ -70,6 +70,7 @@ const (
 	ReasonDuplicateID = "duplicate_id" // the id appeared earlier in the dump
 	ReasonDeleted     = "deleted"      // the library was told to forget the id for good
 	ReasonUnreadable  = "unreadable"   // stands for all records of a file: see Unreadable
+	ReasonDamaged     = "damaged"      // stands for all records of a part of a file whose bytes are not those that were written
 )
 
 // BadRecord reports one record that was skipped.
@@ -79,6 +80,7 @@ type BadRecord struct {
 	Reason string // one of the Reason constants
 	Err    error  // detail; may be nil
 	Raw    []byte // the record's bytes as far as they were read; valid until the next Read
+	Lost   int64  // bytes of the file that it stands for, where that is a damaged part of it
 }
 
 func (b *BadRecord) Error() string {

@@ -54,6 +54,18 @@ type ReaderOptions struct {
 	Workers    int       // goroutines that make documents of the pages of a WARC file; 0 or 1: none but the caller's
 	Stdin      io.Reader // what the path "-" reads; nil: os.Stdin
 
+	// Unverified has what a compressed member holds believed before its checksum
+	// was read, also where the split ends within one; what is damaged ends the
+	// split. It is for who takes a sample and keeps no text, and for who reads a
+	// sound split again and compares its Digest before anything is kept.
+	Unverified bool
+
+	// Memory is what large windows of compressed files and large pages of Parquet
+	// are taken from, and Pages what large pages of an archive take while their
+	// text is found. Each is held while others are waited for, so they are two.
+	// Nil: there is enough.
+	Memory, Pages Memory
+
 	// Missing, if not nil, is told of a column that must be there and is not,
 	// and the file is read as if each of its records had no value in it: one
 	// without a text is a *BadRecord.
@@ -62,6 +74,31 @@ type ReaderOptions struct {
 	// Unread, if not nil, is told of a file none of whose records can be read,
 	// which is then read as one *BadRecord that stands for all of them.
 	Unread func(*Unreadable)
+}
+
+// Memory is memory that several readers share, in bytes. It is safe for
+// concurrent use.
+type Memory interface {
+	// Take waits until n bytes are free, or all there are if that is less,
+	// takes them, and returns how many.
+	Take(n int64) int64
+	// Give gives n bytes back.
+	Give(n int64)
+}
+
+// Take takes n bytes of m; of nil there is enough.
+func Take(m Memory, n int64) (taken int64) {
+	if m == nil || n <= 0 {
+		return n
+	}
+	return m.Take(n)
+}
+
+// Give gives n bytes back to m, which may be nil.
+func Give(m Memory, n int64) {
+	if m != nil && n > 0 {
+		m.Give(n)
+	}
 }
 
 // Bear returns nil for a *NoColumn that Missing is told of, else err.

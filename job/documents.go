@@ -47,7 +47,7 @@ func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Docum
 		if err != nil {
 			return nil, err
 		}
-		err = engine.EachRow(ctx, path, m, task, cfg.Input, rows, func(_ int, doc *data.Document) error {
+		err = engine.EachRow(ctx, path, m, task, cfg.ReaderOptions(), rows, func(_ int, doc *data.Document) error {
 			if !slices.Contains(ids, string(doc.ID)) {
 				return engine.ErrChanged(split)
 			}

@@ -39,7 +39,7 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func(), err 
 	if err := source.CheckColumns(splits, d.Config.Input.ReaderOptions()); err != nil {
 		return err
 	}
-	in := &intake{log: cmp.Or(d.Log, slog.New(slog.DiscardHandler)), input: d.Config.Input, splits: splits, records: make([]rundir.TaskRecord, len(splits)), sum: &Summary{Skipped: map[string]int64{}}}
+	in := &intake{log: cmp.Or(d.Log, slog.New(slog.DiscardHandler)), input: d.Config.Input, options: d.Config.ReaderOptions(), splits: splits, records: make([]rundir.TaskRecord, len(splits)), sum: &Summary{Skipped: map[string]int64{}}}
 	advance := d.Pass.Begin(engine.BytesOf(splits), "bytes")
 	first := make([]string, len(splits)) // where the first bad record of each stands
 	var mu sync.Mutex
@@ -74,15 +74,14 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func(), err 
 func (in *intake) read(ctx context.Context, i int, advance func(int64), yield func(*data.Document) error) (first string, err error) {
 	rec := &in.records[i]
 	rec.Source, rec.Skipped = in.splits[i].Path, map[string]int64{}
-	options := in.input.ReaderOptions()
+	options := in.options
 	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	options.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
 	err = engine.EachDocument(ctx, in.splits[i], options, func(n int64) {
 		rec.Bytes += n
 		advance(n)
 	}, func(bad *data.BadRecord) {
-		rec.RowsIn++
-		rec.Skipped[bad.Reason]++
+		engine.Skipped(rec, bad)
 		if first == "" && in.isBad(i, bad.Reason) {
 			first = fmt.Sprintf("%s at offset %d", bad.Source, bad.Offset)
 		}

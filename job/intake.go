@@ -26,6 +26,7 @@ var errTooManyBad = errors.New("too many unusable records")
 type intake struct {
 	log     *slog.Logger
 	input   config.Input
+	options data.ReaderOptions // of who reads it
 	splits  []data.Split
 	records []rundir.TaskRecord // of those who read them
 	sum     *Summary            // that this is added to
@@ -87,22 +88,36 @@ func (in *intake) isBad(split int, reason string) bool {
 	return config.Unusable(reason) || reason == data.ReasonNoText && !source.Extracts(in.splits[split].Format)
 }
 
-// unread names the files none of whose records could be read, unless so much of
-// the input stands in them that it is not to go on.
+// unread names the files that are damaged, unless so much of the input is lost
+// with them that it is not to go on.
 func (in *intake) unread(exceeded func(bad, total, count int64) string) error {
 	lost, s := int64(0), in.sum
+	var first unread
+	files := make(map[string]bool)
 	for _, rec := range in.records {
-		if rec.Unread != "" {
-			lost += rec.Bytes
-			s.Unreadable = append(s.Unreadable, unread{rec.Source, rec.Unread})
+		file := unread{File: rec.Source, Problem: rec.Unread, Lost: rec.Bytes}
+		switch {
+		case rec.Unread != "":
+			file.Lost = max(file.Lost, 1) // an empty file is lost too
+			s.Unreadable = append(s.Unreadable, file)
 			in.log.Warn("a file cannot be read, and the run has none of its records", "file", rec.Source, "problem", rec.Unread)
+		case rec.Lost > 0:
+			file.Problem, file.Lost = rec.Damage, rec.Lost
+			s.Damaged = append(s.Damaged, file)
+			in.log.Warn("a file is damaged, and the run has nothing of what is lost", "file", rec.Source, "lost", show.Bytes(rec.Lost), "of", show.Bytes(rec.Bytes), "problem", rec.Damage)
+		default:
+			continue
 		}
+		if lost += file.Lost; len(files) == 0 {
+			first = file
+		}
+		files[rec.Source] = true
 	}
-	files := int64(len(s.Unreadable))
-	if limit := exceeded(lost, s.Bytes, files); limit != "" {
-		first := s.Unreadable[0]
+	s.Lost = lost
+	n := int64(len(files))
+	if limit := exceeded(lost, s.Bytes, n); limit != "" {
 		return fmt.Errorf("%w: %s, %s of the input's %s, cannot be read, more than %s: %s: %s; or let them pass with --max-bad %d",
-			errTooManyBad, show.Count(files, "file"), show.Bytes(lost), show.Bytes(s.Bytes), limit, first.File, first.Problem, max(s.Bad, files))
+			errTooManyBad, show.Count(n, "file"), show.Bytes(lost), show.Bytes(s.Bytes), limit, first.File, first.Problem, max(s.Bad, n))
 	}
 	return nil
 }
@@ -113,6 +128,11 @@ func (in *intake) noDocuments() error {
 		return fmt.Errorf("%w: the input is empty: name a file that has some", errNoDocuments)
 	}
 	err := fmt.Errorf("%w in %s: %s", errNoDocuments, show.Count(in.sum.Records, "record"), counts("", in.sum.Skipped, ""))
+	for _, rec := range in.records {
+		if rec.Lost > 0 {
+			return fmt.Errorf("%w: %s: %s", err, rec.Source, rec.Damage)
+		}
+	}
 	return source.Textless(err, in.splits[0], in.input.ReaderOptions())
 }
 

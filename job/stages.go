@@ -303,11 +303,11 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	return err
 }
 
-// forgetUnread has the files that could not be read be read again when the run
-// goes on: they may be mended.
+// forgetUnread has the files that are damaged be read again when the run goes on:
+// they may be mended.
 func (r *run) forgetUnread(records []rundir.TaskRecord) (err error) {
 	for _, rec := range records {
-		if rec.Unread != "" {
+		if rec.Unread != "" || rec.Lost > 0 {
 			err = errors.Join(err, os.Remove(r.dir.RecordPath(rec.Stage, rec.Task)))
 		}
 	}

@@ -27,6 +27,8 @@ type Summary struct {
 	Skipped    map[string]int64 `json:"skipped"`              // by reason; duplicate ids are documents too
 	Bad        int64            `json:"bad"`                  // skipped records that were unusable or stood twice
 	Unreadable []unread         `json:"unreadable,omitempty"` // files none of whose records could be read
+	Damaged    []unread         `json:"damaged,omitempty"`    // files of which a part is lost, since its bytes are not those that were written
+	Lost       int64            `json:"lost,omitempty"`       // bytes of the input in those files that could not be read
 	CutPages   int64            `json:"cut_pages"`            // documents whose page the input has only the beginning of
 	Lanes      map[string]int64 `json:"lanes"`                // documents by lane; normal ones are matched
 	Languages  map[string]int64 `json:"languages,omitempty"`  // documents by language; "" is not known
@@ -76,10 +78,11 @@ type method struct {
 	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
 }
 
-// unread is a file none of whose records could be read.
+// unread is a file that could not be read, or a part of it.
 type unread struct {
 	File    string `json:"file"`
 	Problem string `json:"problem"`
+	Lost    int64  `json:"lost"` // bytes of it
 }
 
 // clusterSize is a cluster with the representative of its first copies as example.
@@ -108,6 +111,17 @@ type Output struct {
 // mostUnread is how many unreadable files are named.
 const mostUnread = 5
 
+// unreadFiles prints the first of the files that could not be read, or not in
+// full.
+func unreadFiles(row func(name, format string, args ...any), what string, files []unread) {
+	for i, u := range files[:min(len(files), mostUnread)] {
+		row(headed(i, what), "%s: %s", u.File, u.Problem)
+	}
+	if more := len(files) - mostUnread; more > 0 {
+		row("", "and %s more", show.Count(more, "file"))
+	}
+}
+
 // Print writes the summary for a person.
 func (s *Summary) Print(w io.Writer) error {
 	var b strings.Builder
@@ -121,11 +135,10 @@ func (s *Summary) Print(w io.Writer) error {
 	if len(records) > 0 {
 		row("skipped", "%s of %s%s", show.Number(total(records)), show.Count(s.Records, "record"), counts(" (", records, ")"))
 	}
-	for i, u := range s.Unreadable[:min(len(s.Unreadable), mostUnread)] {
-		row(headed(i, "unreadable"), "%s: %s", u.File, u.Problem)
-	}
-	if more := len(s.Unreadable) - mostUnread; more > 0 {
-		row("", "and %s more", show.Count(more, "file"))
+	unreadFiles(row, "unreadable", s.Unreadable)
+	unreadFiles(row, "damaged", s.Damaged)
+	if len(s.Damaged) > 0 {
+		row("lost", "%s of %s of the input", show.Bytes(s.Lost), show.Bytes(s.Bytes))
 	}
 	if len(documents) > 0 {
 		row("passed over", "%s%s", show.Count(total(documents), "document"), counts(" (", documents, ")"))

@@ -62,7 +62,7 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 	if err != nil {
 		return stream.Plain, err
 	}
-	compression, _, err := stream.Sniff(f)
+	compression, err := stream.Sniff(data.Split{Path: split.Path}, f)
 	return compression, errors.Join(err, f.Close())
 }
 
@@ -99,6 +99,7 @@ func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*
 	}
 	var header []byte
 	if split.Format == source.FormatCSV || split.Format == source.FormatTSV {
+		o.Memory = nil // who reads the split may hold all there is
 		if header, err = csv.Header(split, o); err != nil {
 			return nil, err
 		}

@@ -142,9 +142,17 @@ func (c *values[T, R]) copy(to file.ColumnChunkWriter, from file.ColumnChunkRead
 func copyValues[T any](to scalarWriter[T], from chunkReader[T], rows []bool) error {
 	maxDef, maxRep := from.Descriptor().MaxDefinitionLevel(), from.Descriptor().MaxRepetitionLevel()
 	values, defs, reps := make([]T, readRows), make([]int16, readRows), make([]int16, readRows)
-	row := -1
-	for {
-		n, read, err := from.ReadBatch(readRows, values, defs, reps)
+	row, last := -1, len(rows)-1
+	for last >= 0 && !rows[last] { // what is behind the last row may be damaged
+		last--
+	}
+	whole := last == len(rows)-1
+	for whole || row < last || maxRep > 0 && row == last {
+		batch := int64(readRows)
+		if maxRep == 0 && !whole {
+			batch = min(batch, int64(last-row))
+		}
+		n, read, err := from.ReadBatch(batch, values, defs, reps)
 		if err == nil {
 			err = from.Err()
 		}
@@ -190,7 +198,7 @@ func copyValues[T any](to scalarWriter[T], from chunkReader[T], rows []bool) err
 			return err
 		}
 	}
-	if row+1 != len(rows) {
+	if whole && row+1 != len(rows) || row < last {
 		return fmt.Errorf("%d rows, the row group has %d", row+1, len(rows))
 	}
 	return nil

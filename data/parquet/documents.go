@@ -39,6 +39,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 		return nil, err
 	}
 	r := &reader{input: in, split: split, limit: int(o.RecordLimit())}
+	in.memory = o.Memory
 	if err := recovering(func() error { return r.open(o) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
 	}
@@ -104,6 +105,14 @@ func (r *reader) holdsStrings(leaf int) bool {
 func (r *reader) Read(doc *data.Document) error {
 	row, at, err := r.nextRow()
 	if err != nil {
+		if damage, rows, lost, ok := r.skipGroup(); ok {
+			r.done += rows
+			reason := data.ReasonDamaged
+			if errors.Is(damage, errLargePage) {
+				reason = data.ReasonTooLarge
+			}
+			return &data.BadRecord{Source: r.path, Offset: r.row - rows, Reason: reason, Err: fmt.Errorf("%s of its row group are lost: %w", count(rows), damage), Lost: lost}
+		}
 		if errors.Is(err, io.EOF) && r.digest == "" {
 			err = r.finish()
 		}
@@ -133,6 +142,13 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 	doc.Text = append(doc.Text, text.value...)
 	return nil
+}
+
+func count(rows int64) string {
+	if rows == 1 {
+		return "1 row"
+	}
+	return fmt.Sprintf("%d rows", rows)
 }
 
 // value is the column of a field, at decoded row at; nil if there is no value.
@@ -175,11 +191,7 @@ func (r *reader) sections() (sections [][2]int64, err error) {
 			if err != nil {
 				return nil, err
 			}
-			from := chunk.DataPageOffset()
-			if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
-				from = min(from, chunk.DictionaryPageOffset())
-			}
-			sections = append(sections, [2]int64{from, chunk.TotalCompressedSize()})
+			sections = append(sections, [2]int64{chunkStart(chunk), chunk.TotalCompressedSize()})
 		}
 	}
 	return sections, nil

@@ -394,6 +394,86 @@ for name, col in {
 	}
 }
 
+// TestDamagedRowGroup: of a row group that is damaged the rest is one bad record,
+// which weighs its bytes; the others are read, and the rows that were can be
+// copied.
+func TestDamagedRowGroup(t *testing.T) {
+	for _, codec := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Zstd, compress.Codecs.Gzip, compress.Codecs.Brotli, 7} {
+		path := writeForeign(t, codec)
+		f, err := file.OpenParquetFile(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk, err := f.MetaData().RowGroup(1).ColumnChunk(1)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := chunk.DataPageOffset()
+		if chunk.HasDictionaryPage() {
+			from = min(from, chunk.DictionaryPageOffset())
+		}
+		damage := content[from+chunk.TotalCompressedSize()*3/4:][:600] // more than a page
+		for i := range damage {
+			damage[i] = 0xff
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := parquet.Open(data.Split{Path: path, End: -1}, data.ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []int64
+		var bad []*data.BadRecord
+		var doc data.Document
+		for {
+			err := r.Read(&doc)
+			if b, is := data.IsBadRecord(err); is {
+				if b.Reason == data.ReasonDamaged {
+					bad = append(bad, b)
+				}
+				continue
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, _ := foreignText(int(doc.Offset)); string(doc.Text) != text {
+				t.Fatalf("%v: row %d has another text", codec, doc.Offset)
+			}
+			rows = append(rows, doc.Offset)
+		}
+		if len(bad) != 1 || bad[0].Offset < 5 || bad[0].Offset >= 3005 || bad[0].Lost < 1 || bad[0].Lost > int64(len(content)) {
+			t.Fatalf("%v: bad records %v", codec, bad)
+		}
+		want := []int64{}
+		for i := range int64(3206) {
+			if _, null := foreignText(int(i)); !null && (i < bad[0].Offset || i >= 3005) {
+				want = append(want, i)
+			}
+		}
+		if !slices.Equal(rows, want) {
+			t.Errorf("%v: %d rows, want %d", codec, len(rows), len(want))
+		}
+		if len(r.Digest()) != 64 || r.Consumed() != int64(len(content)) {
+			t.Errorf("%v: digest %s, %d of %d bytes", codec, r.Digest(), r.Consumed(), len(content))
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		n, err := parquet.CopyRows(filepath.Join(t.TempDir(), "copy.parquet"), data.Split{Path: path, End: -1}, parquet.Options{}, func(row int64) bool { return slices.Contains(rows, row) })
+		if err != nil || n != int64(len(rows)) {
+			t.Errorf("%v: copied %d of %d, %v", codec, n, len(rows), err)
+		}
+	}
+}
+
 // FuzzDamaged reads files of which some bytes were changed or cut off: every
 // reader returns an error that names the file, or rows, and none panics.
 func FuzzDamaged(f *testing.F) {

@@ -32,6 +32,9 @@ type input struct {
 	size  int64
 
 	checked bool // it has checksums
+	bytes   *checked
+	memory  data.Memory // that large pages are taken from
+	took    int64       // of it
 
 	columns []opened
 	batch   int   // rows that are decoded at once
@@ -61,6 +64,7 @@ func openInput(path string) (*input, error) {
 	in := &input{path: path, batch: readRows, props: parquet.NewReaderProperties(memory.NewGoAllocator())}
 	in.props.BufferedStreamEnabled = true
 	sums := &checked{File: f}
+	in.bytes = sums
 	open := func(f parquet.ReaderAtSeeker) error {
 		return recovering(func() (err error) {
 			if in.file, err = file.NewParquetReader(f, file.WithReadProps(in.props)); err != nil {
@@ -77,7 +81,7 @@ func openInput(path string) (*input, error) {
 	}
 	if err != nil && failed == nil {
 		var changed *io.SectionReader
-		if changed, failed = withoutUnknownTypes(f, in.size); changed != nil {
+		if changed, failed = withoutUnknownTypes(sums, in.size); changed != nil {
 			err = open(struct {
 				*io.SectionReader
 				io.Closer
@@ -221,10 +225,20 @@ func (in *input) openGroup() error {
 	if in.left < 0 {
 		return fmt.Errorf("row group %d has %d rows", in.group-1, in.left)
 	}
+	in.giveMemory()
+	largest := int64(0)
 	for _, o := range in.columns {
 		meta, err := g.MetaData().ColumnChunk(o.leaf)
 		if err != nil {
 			return err
+		}
+		if !in.checked {
+			at := chunkStart(meta)
+			n, err := checkPages(in.bytes, at, at+meta.TotalCompressedSize())
+			if err != nil {
+				return fmt.Errorf("column %s: %w", in.schema().Column(o.leaf).Path(), err)
+			}
+			largest += n
 		}
 		in.props.BufferSize = min(max(meta.TotalCompressedSize(), 0), streamBuffer-pageHeader) + pageHeader
 		chunk, err := g.Column(o.leaf)
@@ -235,7 +249,52 @@ func (in *input) openGroup() error {
 			return err
 		}
 	}
+	return in.takeMemory(largest)
+}
+
+// takeMemory takes the memory for the largest pages of the row group's columns,
+// if that is much.
+func (in *input) takeMemory(largest int64) error {
+	const much = 16 << 20
+	if largest < much {
+		return nil
+	}
+	if in.took = data.Take(in.memory, 2*largest); in.took < 2*largest { // as they stand in the file, and decompressed
+		in.giveMemory()
+		return fmt.Errorf("%w: %d bytes: write smaller pages, or give more memory", errLargePage, largest)
+	}
 	return nil
+}
+
+func (in *input) giveMemory() {
+	data.Give(in.memory, in.took)
+	in.took = 0
+}
+
+// errLargePage is returned for a page that takes more memory than there is.
+var errLargePage = errors.New("its pages take more memory than there is")
+
+// skipGroup goes on behind the row group in which an error ended the reading: it
+// returns the error, how many rows are lost, and which share they are of the row
+// group's bytes. It is false if the error is no damage, but one of reading the
+// file.
+func (in *input) skipGroup() (err error, rows, bytes int64, ok bool) { //nolint:revive // the error is a value here
+	if in.err == nil || in.bytes.failed != nil || errors.Is(in.err, io.EOF) && in.left == 0 && in.group == in.end || errors.Is(in.err, os.ErrClosed) {
+		return nil, 0, 0, false
+	}
+	next := int64(0)
+	for _, n := range in.Info.Groups[:in.group] {
+		next += max(n, 0)
+	}
+	err, rows = in.err, max(next-in.row, 0)
+	group := in.file.MetaData().RowGroup(in.group - 1)
+	size := max(group.TotalCompressedSize(), 0)
+	if size == 0 {
+		size = max(group.TotalByteSize(), 0)
+	}
+	bytes = max(1, int64(float64(min(size, in.size))*float64(rows)/float64(max(in.Info.Groups[in.group-1], 1))))
+	in.err, in.row, in.left, in.decoded, in.next = nil, next, 0, 0, 0
+	return err, rows, bytes, true
 }
 
 // failed keeps and returns an error, if there is one, at a row.
@@ -252,6 +311,7 @@ func (in *input) Close() error {
 	}
 	f := in.file
 	in.file = nil
+	in.giveMemory()
 	in.err = errors.Join(in.err, os.ErrClosed)
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("parquet: %s: %w", in.path, err)

@@ -55,13 +55,16 @@ func gzipped(members ...[]byte) []byte {
 	return b.Bytes()
 }
 
-func zstandard(b []byte) []byte {
+func zstandard(frames ...[]byte) (packed []byte) {
 	z, err := zstd.NewWriter(nil)
 	if err != nil {
 		panic(err)
 	}
 	defer z.Close()
-	return z.EncodeAll(b, nil)
+	for _, f := range frames {
+		packed = z.EncodeAll(f, packed)
+	}
+	return packed
 }
 
 // encoded is text in another encoding.

@@ -3,35 +3,15 @@ package source
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/neardup/neardup/data/charset"
-	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/warc"
 )
 
 // headSize is how much of a file, decompressed, its format is told from.
 const headSize = 4096
-
-// sniff returns the first decompressed bytes of a file; of a damaged one what
-// there is.
-func sniff(f io.Reader) (head []byte, c stream.Compression, err error) {
-	c, whole, err := stream.Sniff(f)
-	if err != nil {
-		return nil, c, err
-	}
-	src := &stream.Watched{Reader: whole}
-	dec, end, err := stream.Decompress(src, c)
-	if err != nil {
-		return nil, c, src.Failed
-	}
-	defer end()
-	head = make([]byte, headSize)
-	n, _ := io.ReadFull(dec, head)
-	return head[:n], c, src.Failed
-}
 
 // extensions of the formats; those of a compression are cut off first.
 var extensions = map[string]string{

@@ -61,7 +61,7 @@ func Windows(split data.Split, size int64, shift float64) (windows []data.Split,
 // that are size bytes together: each is the start of a record.
 func starts(f object.File, split data.Split, end, size int64, shift float64) (at []int64, err error) {
 	at = []int64{split.Start}
-	compression, _, err := stream.Sniff(f)
+	compression, err := stream.Sniff(split, f)
 	if err != nil {
 		return nil, err
 	}

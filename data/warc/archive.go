@@ -24,14 +24,15 @@ type record struct {
 	header header
 	length int64  // of the block
 	block  []byte // as much of it as was read
+	took   int64  // of the memory for pages
+	sure   bool   // its bytes are those that were written, as far as a checksum tells
 }
 
 // archive finds the records of a file: members, each normally one record, or
 // one stream of them.
 type archive struct {
 	path    string
-	raw     *stream.Raw
-	members *members
+	members *stream.Members
 
 	in     *bufio.Reader // of the member, decompressed
 	text   []byte        // a line that is in more than one piece
@@ -42,103 +43,46 @@ type archive struct {
 	opened bool          // the next member was opened already
 	inside bool          // a record or line, which may go on in the next member
 	done   bool
-	resync bool // what is passed over now was counted as a damaged record
 
 	// The record that was found last.
-	offset int64
-	head   []byte
-	left   int64 // of its block, not read yet
+	offset  int64
+	head    []byte
+	left    int64 // of its block, not read yet
+	checked bool  // checksums cover it
 }
 
-func openArchive(split data.Split, o data.ReaderOptions) (a *archive, err error) {
-	raw, err := stream.OpenRaw(split, o.Stdin)
+func openArchive(split data.Split, o data.ReaderOptions) (*archive, error) {
+	members, err := stream.OpenMembers(split, o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, raw.Close())
-		}
-	}()
-	a = &archive{path: split.Path, raw: raw, fresh: true}
-	if a.members, err = newMembers(raw); err != nil {
-		return nil, err
-	}
-	a.in = bufio.NewReaderSize(a.members, maxLine)
-	switch a.members.compression {
-	case stream.Gzip: // a file that does not even start as one is none
-		if err := a.openMember(); err != nil {
-			a.members.close()
-			return nil, err
-		}
-	case stream.Zstd:
-		a.in.Reset(none)
-	}
-	return a, nil
+	return &archive{path: split.Path, members: members, fresh: true, in: bufio.NewReaderSize(none, maxLine)}, nil
 }
 
 // none is a member that is over.
 var none = io.MultiReader()
 
-// plain reports whether the file is not compressed, so that it has no members.
-func (a *archive) plain() bool { return a.members.compression == stream.Plain }
-
-// openMember starts the member that stands at the current place.
-func (a *archive) openMember() error {
-	a.member = a.members.offset()
-	if err := a.members.open(); err != nil {
-		return err
-	}
+// startMember starts to read the member that Next went to.
+func (a *archive) startMember() {
+	a.member = a.members.Offset()
 	a.in.Reset(a.members)
 	a.fresh = true
-	return nil
 }
 
-// nextMember goes on behind the member that ended; io.EOF at the file's end.
-// Bytes that are no member are a bad record.
+// nextMember goes on behind the member that ended; io.EOF at the file's end. A
+// damaged part of the file is a bad record.
 func (a *archive) nextMember() error {
 	if a.opened {
 		a.opened = false
 		return nil
 	}
-	if a.plain() {
-		return io.EOF
-	}
-	start := a.members.offset()
-	counted := a.resync // the bytes up to the next member
-	a.resync = false
-	skipped, zero := int64(0), true
-	for {
-		head, err := a.members.peek()
-		if err != nil {
+	if err := a.members.Next(); err != nil {
+		if errors.Is(err, io.EOF) {
 			return err
 		}
-		if len(head) == 0 {
-			if skipped > 0 && !zero && !counted {
-				a.done = true
-				return a.bad(start, data.ReasonMalformed, fmt.Errorf("%d bytes behind the last member", skipped), nil)
-			}
-			return io.EOF
-		}
-		if a.members.starts(head) {
-			if err := a.openMember(); err == nil {
-				break
-			} else if a.members.input.Failed != nil {
-				return a.members.input.Failed
-			} else if isCut(err) {
-				a.done = true
-				return a.bad(a.member, data.ReasonTruncated, err, nil)
-			}
-		}
-		zero = zero && head[0] == 0
-		if _, err := a.members.in.Discard(1); err != nil {
-			return err
-		}
-		skipped++
+		return a.damaged(a.pos, err, nil)
 	}
-	if skipped > 0 && !zero && !counted {
-		return a.bad(start, data.ReasonMalformed, fmt.Errorf("%d bytes between members", skipped), nil)
-	}
+	a.startMember()
 	return nil
 }
 
@@ -146,27 +90,23 @@ func (a *archive) bad(offset int64, reason string, err error, raw []byte) *data.
 	return &data.BadRecord{Source: a.path, Offset: offset, Reason: reason, Err: err, Raw: raw[:min(len(raw), keptRaw)]}
 }
 
-// isCut reports whether the data ends too early, rather than being wrong.
-func isCut(err error) bool {
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
-}
-
 // damaged turns an error within a record into a bad record; the reading goes
 // on with the next member. The error of a file that cannot be read stays one.
 func (a *archive) damaged(offset int64, err error, raw []byte) error {
-	if a.members.input.Failed != nil {
-		return fmt.Errorf("warc: %s at offset %d: %w", a.path, offset, a.members.input.Failed)
-	}
-	reason := data.ReasonMalformed
-	if isCut(err) {
-		reason = data.ReasonTruncated
-	}
-	a.left = 0
-	if !a.opened {
+	var d *stream.Damage
+	switch {
+	case errors.As(err, &d):
+		a.left = 0
 		a.in.Reset(none)
-		a.resync = true
+		return d.Record(a.path, raw[:min(len(raw), keptRaw)])
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		a.left = 0
+		if !a.opened {
+			a.in.Reset(none)
+		}
+		return a.bad(offset, data.ReasonTruncated, err, raw)
 	}
-	return a.bad(offset, reason, err, raw)
+	return fmt.Errorf("warc: %s at offset %d: %w", a.path, offset, err)
 }
 
 // fill makes sure that there are bytes of the member to read: io.EOF where it
@@ -188,19 +128,11 @@ func (a *archive) fill() error {
 // compressed in blocks of a fixed size have such. It is io.EOF, with the
 // member open, if a record starts there, so that the one before is cut off.
 func (a *archive) span() error {
-	if a.plain() {
-		return io.EOF
-	}
-	head, err := a.members.peek()
-	if err != nil {
+	if err := a.members.Next(); err != nil {
 		return err
 	}
-	if len(head) < 4 || !a.members.starts(head) {
-		return io.EOF
-	}
-	if a.openMember() != nil {
-		return io.EOF // nextMember meets it again
-	}
+	a.startMember()
+	a.checked = a.checked && a.members.Checked()
 	begin, _ := a.in.Peek(1 << 10)
 	if IsVersion(bytes.TrimLeft(begin, "\r\n")) {
 		a.opened = true
@@ -273,7 +205,7 @@ func IsVersion(line []byte) bool {
 
 // place is the offset of a record that starts here.
 func (a *archive) place() int64 {
-	if a.members.compression == stream.Gzip && a.fresh && !a.opened {
+	if a.members.Compression() == stream.Gzip && a.fresh && !a.opened {
 		return a.member
 	}
 	return a.pos
@@ -309,7 +241,7 @@ func (a *archive) line() (line []byte, err error) {
 
 // header reads the named fields of the record whose version line was read.
 func (a *archive) header(r *record) error {
-	a.inside = true
+	a.inside, a.checked = true, a.members.Checked()
 	for {
 		line, err := a.line()
 		if err != nil {
@@ -378,22 +310,8 @@ func (a *archive) finish() error {
 	return nil
 }
 
-// verify checks, where the record is the last of its member, that the
-// member's checksum is right.
-func (a *archive) verify() error {
-	if a.left > 0 || a.opened {
-		return nil
-	}
-	rest, err := a.in.Peek(5)
-	if err == nil || errors.Is(err, io.EOF) || len(bytes.Trim(rest, "\r\n")) > 0 {
-		return nil
-	}
-	return a.damaged(a.offset, err, a.head)
-}
-
 // close may be called at any time by the goroutine that reads.
 func (a *archive) close() error {
 	a.done = true
-	a.members.close()
-	return a.raw.Close()
+	return a.members.Close()
 }

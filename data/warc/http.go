@@ -60,11 +60,12 @@ type bodies struct {
 	chunks  []byte
 	decoded [2][]byte // one is decoded from the other
 	src     bytes.Reader
-	gzip    gzipMembers
+	gzip    stream.GzipMembers
 	in      *bufio.Reader // of gzip
 	flate   io.ReadCloser
 	brotli  brotli.Reader
 	zstd    *zstd.Decoder
+	damaged bool // the body that was decoded last, rather than cut off
 }
 
 // decode undoes the transfer and content encodings of a message; the body is
@@ -73,7 +74,7 @@ type bodies struct {
 // encoded is the name of that encoding. Of a body that ends too early, or is
 // damaged, the beginning is returned, and cut is true.
 func (d *bodies) decode(m *message) (body []byte, encoded string, cut bool, err error) {
-	body = m.body
+	body, d.damaged = m.body, false
 	length, noLength := strconv.ParseInt(string(m.header.get("Content-Length")), 10, 64)
 	short := noLength == nil && int64(len(body)) < length
 	if bytes.Contains(bytes.ToLower(m.header.get("Transfer-Encoding")), []byte("chunked")) {
@@ -118,9 +119,10 @@ func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, en
 		if int64(text.Len()) > d.limit {
 			return nil, false, errTooLarge
 		}
-		more = err == nil && src == &d.gzip && d.gzip.reset(d.in) == nil
+		more = err == nil && src == &d.gzip && d.gzip.Reset(d.in) == nil
 	}
 	*buf = text.Bytes()
+	d.damaged = d.damaged || err != nil && !errors.Is(err, io.ErrUnexpectedEOF)
 	if ended = err == nil; !ended && text.Len() == 0 {
 		return nil, false, nil
 	}
@@ -137,7 +139,7 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 			d.in = bufio.NewReader(nil)
 		}
 		d.in.Reset(&d.src)
-		if d.gzip.reset(d.in) == nil {
+		if d.gzip.Reset(d.in) == nil {
 			return &d.gzip
 		}
 	case "deflate": // zlib by the standard, bare by custom
@@ -146,13 +148,13 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 		} else if looksLikeText(body) {
 			return nil
 		}
-		d.src.Reset(deflatePrimer)
+		d.src.Reset(stream.DeflatePrimer)
 		if d.flate == nil {
 			d.flate = flate.NewReader(&d.src)
 		} else if d.flate.(flate.Resetter).Reset(&d.src, nil) != nil {
 			return nil
 		}
-		err := forget(d.flate, nil)
+		err := stream.Forget(d.flate)
 		d.src.Reset(body)
 		if err == nil && d.flate.(flate.Resetter).Reset(&d.src, nil) == nil {
 			return d.flate

@@ -72,6 +72,9 @@ func (r *reader) start(workers int) {
 			defer c.close()
 			for b := range r.work {
 				b.convert(c, r.quit)
+				for i := range b.n { // also of what was not converted
+					r.release(&b.items[i].rec)
+				}
 				b.ready <- struct{}{}
 			}
 		})
@@ -114,6 +117,8 @@ func (b *batch) convert(c *converter, quit <-chan struct{}) {
 		if err := c.convert(&it.doc, &it.rec); err != nil {
 			it.keep(err)
 		}
+		data.Give(c.opts.Pages, it.rec.took)
+		it.rec.took = 0
 		if cap(it.rec.block) > keptBuffer {
 			it.rec.block = nil
 		}
@@ -150,7 +155,7 @@ func (r *reader) take(doc *data.Document) error {
 
 func (r *reader) stop() error {
 	close(r.quit)
-	r.archive.members.input.closed.Store(true) // gives the goroutine that finds records an error
+	r.archive.members.Interrupt() // gives the goroutine that finds records an error
 	r.done.Wait()
 	return r.archive.close()
 }

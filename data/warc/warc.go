@@ -81,6 +81,7 @@ func (r *reader) Read(doc *data.Document) error {
 	if err == nil {
 		doc.Reset()
 		err = r.converter.convert(doc, &r.rec)
+		r.release(&r.rec)
 	}
 	if _, bad := data.IsBadRecord(err); err != nil && !bad {
 		return r.end(err)
@@ -92,7 +93,7 @@ func (r *reader) Read(doc *data.Document) error {
 func (r *reader) end(err error) error {
 	r.err = err
 	if errors.Is(err, io.EOF) {
-		r.digest = r.archive.raw.Digest()
+		r.digest = r.archive.members.Digest()
 	}
 	return err
 }
@@ -128,14 +129,57 @@ func (r *reader) record(rec *record) error {
 	if n > r.opts.RecordLimit() {
 		n = min(maxHeader, r.opts.RecordLimit()) // it is skipped; its HTTP header says what for
 	}
+	if n == rec.length {
+		rec.took = data.Take(r.opts.Pages, memoryOf(n))
+	}
+	err := r.block(rec, n)
+	if err != nil {
+		r.release(rec)
+	}
+	return err
+}
+
+// A large page takes about so many times its bytes while its text is found.
+const (
+	largePage  = 1 << 20
+	pageMemory = 12
+)
+
+// memoryOf is what a page of n bytes takes; 0 of one that is not large.
+func memoryOf(n int64) int64 {
+	if n < largePage {
+		return 0
+	}
+	return pageMemory * n
+}
+
+// release gives back what a record took.
+func (r *reader) release(rec *record) {
+	data.Give(r.opts.Pages, rec.took)
+	rec.took = 0
+}
+
+// block reads the first n bytes of a record's block, and compares all of it with
+// its digest where no checksum covers it.
+func (r *reader) block(rec *record, n int64) error {
+	a := r.archive
 	if err := a.read(rec, n); err != nil {
 		return err
 	}
-	return a.verify()
+	if rec.sure = a.checked; rec.sure || n < rec.length {
+		return nil
+	}
+	var err error
+	if rec.sure, err = rec.verify(); err != nil {
+		bad := a.bad(rec.offset, data.ReasonDamaged, err, append(a.head, rec.block[:min(len(rec.block), keptRaw)]...))
+		bad.Lost = int64(len(rec.header)) + rec.length
+		return bad
+	}
+	return nil
 }
 
 func (r *reader) Encoding() string { return "" }
-func (r *reader) Consumed() int64  { return r.archive.raw.Consumed() }
+func (r *reader) Consumed() int64  { return r.archive.members.Consumed() }
 func (r *reader) Digest() string   { return r.digest }
 
 func (r *reader) Close() error {

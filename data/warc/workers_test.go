@@ -347,7 +347,7 @@ func TestGiantMember(t *testing.T) {
 			t.Errorf("%d documents, skipped %v", len(docs), bad)
 		}
 		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(size)/4 {
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(size)/8+(24<<20) {
 			t.Errorf("%d workers allocated %d bytes", workers, n)
 		}
 	}

@@ -46,7 +46,7 @@ type table struct {
 
 // openTable opens a file and reads its header.
 func openTable(split data.Split, o data.ReaderOptions) (*table, error) {
-	in, err := stream.OpenText("csv", split, o)
+	in, err := stream.OpenText("csv", false, split, o)
 	if err != nil {
 		return nil, err
 	}

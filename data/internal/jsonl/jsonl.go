@@ -47,7 +47,7 @@ type reader struct {
 // Open reads the documents of a JSONL split. Its Start and End, when they are
 // not those of the whole file, stand at line ends.
 func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
-	in, err := stream.OpenText("jsonl", split, o)
+	in, err := stream.OpenText("jsonl", true, split, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,8 @@
 // Package stream gives the bytes of an input file to the readers of line
-// formats and archives: decompressed, read ahead, counted and digested. It
-// knows plain, gzip and zstandard, by content and not by name. It never looks
-// at what the bytes mean.
+// formats and archives: decompressed, counted and digested. It knows plain, gzip
+// and zstandard, by content, and by name where the first bytes are damaged. A
+// member of a compressed file is given out only when all of it is right, see
+// Members. It never looks at what the bytes mean.
 package stream
 
 import (
@@ -15,10 +16,7 @@ import (
 	"io"
 	"math"
 	"os"
-	"sync"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/object"
@@ -42,15 +40,14 @@ var (
 	skippable = []byte{0x2a, 0x4d, 0x18}
 )
 
-// Sniff tells the compression of what src starts with, and returns it as it
-// was.
-func Sniff(src io.Reader) (Compression, io.Reader, error) {
-	head := make([]byte, 4)
-	n, err := io.ReadFull(src, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return Plain, nil, err
+// Sniff tells the compression of the file of a split from its first bytes.
+func Sniff(split data.Split, src io.ReaderAt) (Compression, error) {
+	head := make([]byte, sniffed)
+	n, err := src.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Plain, err
 	}
-	return Detect(head[:n]), io.MultiReader(bytes.NewReader(head[:n]), src), nil
+	return Named(split, head[:n]), nil
 }
 
 // Detect tells the compression from a file's first bytes (4 suffice).
@@ -66,15 +63,13 @@ func Detect(head []byte) Compression {
 	return Plain
 }
 
-// blockSize is how much is decompressed ahead.
-const blockSize = 256 << 10
-
 // Raw is the bytes of a split as they stand in the file, counted and
 // digested. Read and Digest are used by one goroutine, Consumed by any.
 type Raw struct {
 	src      io.Reader
 	close    func() error
 	consumed atomic.Int64
+	stopped  atomic.Bool // reading fails
 	sum      hash.Hash
 }
 
@@ -106,6 +101,9 @@ func OpenRaw(split data.Split, stdin io.Reader) (*Raw, error) {
 }
 
 func (r *Raw) Read(p []byte) (int, error) {
+	if r.stopped.Load() {
+		return 0, os.ErrClosed
+	}
 	n, err := r.src.Read(p)
 	if n > 0 {
 		r.sum.Write(p[:n])
@@ -113,6 +111,9 @@ func (r *Raw) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Interrupt makes reading fail from now on, whatever goroutine reads.
+func (r *Raw) Interrupt() { r.stopped.Store(true) }
 
 // Consumed is the number of bytes read.
 func (r *Raw) Consumed() int64 { return r.consumed.Load() }
@@ -146,24 +147,41 @@ func Digest(path string, sections [][2]int64) (string, error) {
 // Close closes the file; standard input stays open.
 func (r *Raw) Close() error { return r.close() }
 
-// Damage ends the decompressed bytes of a file that is cut off or broken: what
-// came before it is right, and of what follows nothing can be read.
+// Damage is a stretch of a compressed file of which nothing is believed: it
+// cannot be decompressed, or to other bytes than those that were compressed.
 type Damage struct {
-	Cut bool // the file ends too early
-	Err error
+	Offset   int64 // in the split, of the member that it starts with
+	Bytes    int64 // of the file
+	Cut      bool  // the file ends within it
+	TooLarge bool  // it takes more memory than there is
+	Err      error
 }
 
 func (d *Damage) Error() string {
-	if d.Cut {
-		return fmt.Sprintf("the compressed file is cut off: %v", d.Err)
+	switch {
+	case d.Cut:
+		return fmt.Sprintf("the compressed file is cut off: its last %d bytes are lost: %v: fetch it again", d.Bytes, d.Err)
+	case d.TooLarge:
+		return fmt.Sprintf("%d bytes of the compressed file are left out: %v", d.Bytes, d.Err)
 	}
-	return fmt.Sprintf("the compressed file is damaged: %v", d.Err)
+	return fmt.Sprintf("the compressed file is damaged: %d bytes of it are lost: %v: fetch it again", d.Bytes, d.Err)
 }
 
 func (d *Damage) Unwrap() error { return d.Err }
 
-func damage(err error) *Damage {
-	return &Damage{Cut: errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), Err: err}
+// Record is the bad record that stands for the damage, of a split's path; raw
+// is of what the damage cut in two.
+func (d *Damage) Record(path string, raw []byte) *data.BadRecord {
+	reason := data.ReasonDamaged
+	if d.TooLarge {
+		reason = data.ReasonTooLarge
+	}
+	return &data.BadRecord{Source: path, Offset: d.Offset, Reason: reason, Err: d, Raw: raw, Lost: max(d.Bytes, 1)}
+}
+
+// isCut reports whether data ends too early, rather than being wrong.
+func isCut(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
 // Watched is a reader that remembers that it failed, so that a file that
@@ -181,108 +199,66 @@ func (w *Watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Reader is the decompressed bytes of a split. Compressed input is
-// decompressed ahead, in a goroutine that Close ends.
+// Reader is the text of a split, of whatever compression it is: that of its
+// members, one behind the other.
 type Reader struct {
-	*Raw
-	src  *Watched  // of Raw
-	text io.Reader // src, or what it is decompressed to
-	stop func()    // returns once nothing reads src; may be called again
-
-	err    error // ended the reading
+	*Members
+	inside bool // a member
+	err    error
 	digest string
 }
 
-// Open opens a split's bytes, of whatever compression they are.
-func Open(split data.Split, stdin io.Reader) (*Reader, error) {
-	raw, err := OpenRaw(split, stdin)
+// Open opens a split's bytes, with the options as of OpenMembers.
+func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
+	m, err := OpenMembers(split, o)
 	if err != nil {
 		return nil, err
 	}
-	compression, whole, err := Sniff(raw)
-	if err != nil {
-		return nil, errors.Join(err, raw.Close())
-	}
-	r := &Reader{Raw: raw, src: &Watched{Reader: whole}, stop: func() {}}
-	r.text = r.src
-	if compression == Plain || split.Start > 0 { // a later piece of a file is plain text
-		return r, nil
-	}
-	dec, end, err := Decompress(r.src, compression)
-	if r.src.Failed != nil {
-		return nil, errors.Join(err, raw.Close())
-	}
-	text, ahead := io.Pipe()
-	var done sync.WaitGroup
-	done.Go(func() {
-		if err == nil { // else of the header: the damage is at the start
-			defer end()
-			out := bufio.NewWriterSize(ahead, blockSize)
-			_, err = out.ReadFrom(dec)
-			err = errors.Join(out.Flush(), err)
-		}
-		ahead.CloseWithError(err) // it returns nil
-	})
-	r.text, r.stop = text, func() {
-		_ = text.Close() // it returns nil
-		done.Wait()
-	}
-	return r, nil
+	return &Reader{Members: m}, nil
 }
 
-// Decompress returns the decompressed bytes of src, and what to call in the
-// end. All members of a gzip file and all frames of a zstandard file are one
-// stream.
-func Decompress(src io.Reader, c Compression) (io.Reader, func(), error) {
-	switch c {
-	case Gzip:
-		z, err := gzip.NewReader(src)
-		if err != nil {
-			return nil, nil, fmt.Errorf("gzip: %w", err)
-		}
-		return z, func() {}, nil
-	case Zstd:
-		in := bufio.NewReader(src)
-		dictionary, err := ReadDictionary(in)
-		if err != nil {
-			return nil, nil, err
-		}
-		z, err := NewZstd(in, dictionary, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, z.Close, nil
-	}
-	return src, func() {}, nil
-}
-
-// Read reads on, and returns io.EOF at the end of the split, or a *Damage
-// where what is compressed cannot be read to its end.
+// Read reads on, and returns io.EOF at the end of the split. A *Damage stands
+// for what is lost between the bytes before it and those that come behind it.
 func (r *Reader) Read(p []byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
+	for r.err == nil {
+		if !r.inside {
+			if err := r.Next(); err != nil {
+				return 0, r.end(err)
+			}
+			r.inside = true
+		}
+		n, err := r.Members.Read(p)
+		if r.inside = err == nil; err != nil && !errors.Is(err, io.EOF) {
+			return n, r.end(err)
+		}
+		if n > 0 {
+			return n, nil
+		}
 	}
-	n, err := r.text.Read(p)
-	if err != nil {
-		r.end(err)
-	}
-	return n, r.err
+	return 0, r.err
 }
 
-// end keeps the error that ended the reading. Of a file that cannot be
-// decompressed it reads the rest, for the digest; one that cannot be read
-// stays the error that it is.
-func (r *Reader) end(err error) {
-	r.stop()
-	if !errors.Is(err, io.EOF) && r.src.Failed == nil {
-		if _, r.err = io.Copy(io.Discard, r.src); r.err == nil {
-			r.err, r.digest = damage(err), r.Raw.Digest()
-		}
-		return
+// end keeps the error that ended the reading, unless it is a damage.
+func (r *Reader) end(err error) error {
+	if errors.As(err, new(*Damage)) {
+		return err
 	}
-	if r.err = err; r.src.Failed == nil {
+	if r.err = err; errors.Is(err, io.EOF) {
 		r.digest = r.Raw.Digest()
 	}
+	return err
+}
+
+// Rest passes over what is left of the file, and returns how many bytes it has.
+func (r *Reader) Rest() (int64, error) {
+	n, err := r.Members.Rest()
+	if err == nil {
+		err = io.EOF
+	}
+	if err = r.end(err); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }
 
 // Digest is the SHA-256 of the split's bytes in the file, to its end also if
@@ -291,10 +267,43 @@ func (r *Reader) Digest() string { return r.digest }
 
 // Close ends the reading; it may be called at any time, and again.
 func (r *Reader) Close() error {
-	if errors.Is(r.err, os.ErrClosed) {
-		return nil
-	}
-	r.stop()
 	r.err = os.ErrClosed
-	return r.Raw.Close()
+	return r.Members.Close()
+}
+
+// Head returns the first bytes of a file's text, at most n of them: nobody knows
+// whether they are right.
+func Head(split data.Split, src io.Reader, n int) (head []byte, c Compression, err error) {
+	watched := &Watched{Reader: src}
+	in := bufio.NewReaderSize(watched, bufferSize)
+	begin, err := in.Peek(sniffed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, Plain, err
+	}
+	head = make([]byte, n)
+	if c = Named(split, begin); c == Plain {
+		n, _ = io.ReadFull(in, head)
+		return head[:n], c, watched.Failed
+	}
+	var dictionary []byte
+	if c == Zstd {
+		dictionary, err = ReadDictionary(in)
+	}
+	var z codec
+	if err == nil || errors.Is(err, io.EOF) {
+		z, err = newCodec(c, dictionary, heldWindow)
+	}
+	if err != nil {
+		return nil, c, watched.Failed
+	}
+	defer z.close()
+	at := 0
+	for at < n && z.reset(in) == nil {
+		var read int
+		read, err = io.ReadFull(z, head[at:])
+		if at += read; err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+	}
+	return head[:at], c, watched.Failed
 }

@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, split := range []data.Split{{Path: path, End: -1}, {Path: "-", End: -1}} {
-				r, err := stream.Open(split, iotest.HalfReader(bytes.NewReader(packed)))
+				r, err := stream.Open(split, data.ReaderOptions{Stdin: iotest.HalfReader(bytes.NewReader(packed))})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,7 +88,7 @@ func TestSplitOfAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := stream.Open(data.Split{Path: path, Start: 3, End: 7}, nil)
+	r, err := stream.Open(data.Split{Path: path, Start: 3, End: 7}, data.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,34 +99,43 @@ func TestSplitOfAFile(t *testing.T) {
 	}
 }
 
-// TestCutOff must give what there is, and then the damage.
+// TestCutOff must give the members that are whole, and then the damage.
 func TestCutOff(t *testing.T) {
 	content := []byte(strings.Repeat("neardup and so on, ", 100_000))
 	for _, c := range []stream.Compression{stream.Gzip, stream.Zstd} {
 		packed := pack(t, c, content)
-		for _, size := range []int{len(packed) - 1, len(packed) - 5, len(packed) / 2, 30} {
-			r, err := stream.Open(data.Split{Path: "-", End: -1}, bytes.NewReader(packed[:size]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(r)
-			var damage *stream.Damage
-			if !errors.As(err, &damage) || !damage.Cut || !bytes.HasPrefix(content, got) || r.Digest() != fmt.Sprintf("%x", sha256.Sum256(packed[:size])) {
-				t.Errorf("%q cut at %d of %d: %d bytes, error %v, digest %q", c, size, len(packed), len(got), err, r.Digest())
-			}
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
+		for _, whole := range []int{0, 1, 3} {
+			for _, size := range []int{len(packed) - 1, len(packed) - 5, len(packed) / 2, 30, 1} {
+				file := append(bytes.Repeat(packed, whole), packed[:size]...)
+				if whole == 0 && size < 4 {
+					continue // nobody can tell that it is compressed
+				}
+				r, err := stream.Open(data.Split{Path: "-", End: -1}, data.ReaderOptions{Stdin: bytes.NewReader(file)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := io.ReadAll(r)
+				var damage *stream.Damage
+				if !errors.As(err, &damage) || !damage.Cut || damage.Bytes != int64(size) || damage.Offset != int64(whole*len(packed)) || !bytes.Equal(got, bytes.Repeat(content, whole)) {
+					t.Errorf("%q cut at %d of %d behind %d: %d bytes, error %v", c, size, len(packed), whole, len(got), err)
+				}
+				if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil || r.Digest() != fmt.Sprintf("%x", sha256.Sum256(file)) {
+					t.Errorf("%q cut at %d: %d bytes behind it, %v, digest %q", c, size, len(rest), err, r.Digest())
+				}
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
 }
 
 func TestErrors(t *testing.T) {
-	if _, err := stream.Open(data.Split{Path: filepath.Join(t.TempDir(), "none")}, nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := stream.Open(data.Split{Path: filepath.Join(t.TempDir(), "none")}, data.ReaderOptions{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	broken := errors.New("broken pipe")
-	r, err := stream.Open(data.Split{Path: "-", End: -1}, io.MultiReader(strings.NewReader("plain text"), iotest.ErrReader(broken)))
+	r, err := stream.Open(data.Split{Path: "-", End: -1}, data.ReaderOptions{Stdin: io.MultiReader(strings.NewReader("plain text"), iotest.ErrReader(broken))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +146,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var damage *stream.Damage
-	if r, err = stream.Open(data.Split{Path: "-", End: -1}, strings.NewReader("\x1f\x8bno gzip at all")); err != nil {
+	if r, err = stream.Open(data.Split{Path: "-", End: -1}, data.ReaderOptions{Stdin: strings.NewReader("\x1f\x8bno gzip at all")}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(r); len(got) > 0 || !errors.As(err, &damage) || damage.Cut || r.Consumed() != 16 {
@@ -146,7 +155,7 @@ func TestErrors(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = stream.Open(data.Split{Path: "-", End: -1}, io.MultiReader(bytes.NewReader(pack(t, stream.Gzip, []byte("text"))[:20]), iotest.ErrReader(broken))); err != nil {
+	if r, err = stream.Open(data.Split{Path: "-", End: -1}, data.ReaderOptions{Stdin: io.MultiReader(bytes.NewReader(pack(t, stream.Gzip, []byte("text"))[:20]), iotest.ErrReader(broken))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(r); !errors.Is(err, broken) || errors.As(err, &damage) {
@@ -166,7 +175,7 @@ func ExampleOpen() {
 	if err := z.Close(); err != nil {
 		panic(err)
 	}
-	r, err := stream.Open(data.Split{Path: "-", End: -1}, &b)
+	r, err := stream.Open(data.Split{Path: "-", End: -1}, data.ReaderOptions{Stdin: &b})
 	if err != nil {
 		panic(err)
 	}

@@ -28,6 +28,7 @@ type Text struct {
 	*Reader
 	format  string
 	path    string
+	lines   bool      // a record is a line
 	src     io.Reader // the Reader, or what it is decoded to
 	buf     []byte
 	r, w    int   // buf[r:w] is not read yet
@@ -39,15 +40,15 @@ type Text struct {
 	whole   *charset.Encoding // of a file that is decoded from its start
 }
 
-// OpenText opens a split's text, in a format of that name. The encoding is the
-// one that the options or the split name, else the one that the file's bytes
-// are in.
-func OpenText(format string, split data.Split, o data.ReaderOptions) (*Text, error) {
+// OpenText opens a split's text, in a format of that name, whose records are
+// lines or may have several. The encoding is the one that the options or the
+// split name, else the one that the file's bytes are in.
+func OpenText(format string, lines bool, split data.Split, o data.ReaderOptions) (*Text, error) {
 	t, err := openText(split, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", format, split.Path, err)
 	}
-	t.format, t.path = format, split.Path
+	t.format, t.path, t.lines = format, split.Path, lines
 	return t, nil
 }
 
@@ -60,7 +61,7 @@ func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := Open(split, o.Stdin)
+	in, err := Open(split, o)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 	}
 	if e := t.decoder.Encoding; e != nil && !e.PerLine() {
 		t.whole, t.decoder.Encoding = e, charset.UTF8
-		t.src = e.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(t.buf[:t.w])), in))
+		t.src = e.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(t.buf[:t.w])), &ended{in, t.err}))
 		t.w, t.err = 0, nil
 		for t.w < len(t.buf) && t.err == nil {
 			t.read()
@@ -86,6 +87,19 @@ func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 		t.r = len(bom)
 	}
 	return t, nil
+}
+
+// ended is a reader that may have ended with an error before.
+type ended struct {
+	io.Reader
+	err error
+}
+
+func (e *ended) Read(p []byte) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	return e.Reader.Read(p)
 }
 
 var bom = []byte("\ufeff")
@@ -187,25 +201,48 @@ func (t *Text) Encoding() string {
 }
 
 // End says how the input ended, once More has returned false: io.EOF at its
-// end. A compressed file that is damaged ends with a bad record, which holds
-// the damage and what is left of the window, and then with io.EOF. Any other
-// error, which has the offset in its text, is one of reading the file.
+// end. Where a compressed file is damaged it is a bad record, which holds what
+// is left of the window; if records are lines the text goes on behind it, with
+// the next whole line. Else it goes on no more: nobody knows where a record
+// starts. Any other error, which has the offset in its text, is one of reading
+// the file.
 func (t *Text) End() error {
 	var d *Damage
 	switch {
 	case errors.As(t.err, &d):
-		reason := data.ReasonMalformed
-		if d.Cut {
-			reason = data.ReasonTruncated
+		raw := bytes.Clone(t.Window())
+		t.r, t.err = t.w, nil
+		if !t.lines || t.whole != nil {
+			t.err = io.EOF
+			lost := *d
+			n, err := t.Rest()
+			if err != nil {
+				t.err = err
+				return t.End()
+			}
+			lost.Bytes += n
+			d = &lost
 		}
-		bad := &data.BadRecord{Source: t.path, Offset: t.Offset(), Reason: reason, Err: d, Raw: t.Window()}
-		t.r, t.err = t.w, io.EOF
-		return bad
+		t.line()
+		return d.Record(t.path, raw)
 	case errors.Is(t.err, io.EOF):
 		t.told = true
 		return io.EOF
 	}
 	return fmt.Errorf("%s: %s at offset %d: %w", t.format, t.path, t.base+int64(t.w), t.err)
+}
+
+// line goes on behind the next line end.
+func (t *Text) line() {
+	for t.err == nil {
+		if i := bytes.IndexByte(t.Window(), '\n'); i >= 0 {
+			t.Advance(i + 1)
+			return
+		}
+		t.r = t.w
+		t.More()
+	}
+	t.r = t.w
 }
 
 // Digest is that of the Reader once End has returned io.EOF.

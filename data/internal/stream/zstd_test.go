@@ -42,7 +42,7 @@ func TestDictionary(t *testing.T) {
 	content := []byte(strings.Repeat("near duplicate 5 of 5, ", 1000))
 	dictionary, packed := withDictionary(t, content)
 	for name, head := range map[string][]byte{"plain": dictionaryFrame(dictionary), "compressed": dictionaryFrame(pack(t, stream.Zstd, dictionary))} {
-		r, err := stream.Open(data.Split{Path: "-", End: -1}, bytes.NewReader(append(head, packed...)))
+		r, err := stream.Open(data.Split{Path: "-", End: -1}, data.ReaderOptions{Stdin: bytes.NewReader(append(head, packed...))})
 		if err != nil {
 			t.Fatal(err)
 		}

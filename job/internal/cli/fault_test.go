@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,9 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// A compressed file that ends in the middle, and one that is damaged, are read
-// up to there, and counted; --strict and --max-bad see it.
+// Of a compressed file of one member that ends in the middle, or is damaged,
+// nothing is read: it is named, and weighs its bytes; --strict and --max-bad see
+// it.
 func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
@@ -29,7 +31,7 @@ func TestDamagedFile(t *testing.T) {
 	path := filepath.Join(in, "002.jsonl.gz")
 	flipped := bytes.Clone(whole)
 	flipped[len(whole)/2] ^= 0xff
-	for reason, content := range map[string][]byte{data.ReasonTruncated: whole[:len(whole)/2], data.ReasonMalformed: flipped} {
+	for reason, content := range map[string][]byte{"cut off": whole[:len(whole)/2], "damaged": flipped} {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -49,13 +51,16 @@ func TestDamagedFile(t *testing.T) {
 		if err := rundir.ReadJSON(filepath.Join(out, rundir.SummaryFile), &summary); err != nil {
 			t.Fatal(err)
 		}
-		if n := summary.Documents; summary.Skipped[reason] < 1 || summary.Bad < 1 || summary.Bad > 200 || // a flipped bit shows late
-			n < int64(sized(1700)) || n > int64(sized(2400)) {
-			t.Errorf("%s: %d documents, skipped %v", reason, n, summary.Skipped)
+		if n := summary.Documents; summary.Skipped[data.ReasonDamaged] != 1 || summary.Bad != 1 || n != 2*int64(sized(800)) || summary.Lost != int64(len(content)) ||
+			len(summary.Damaged) != 1 || summary.Damaged[0].File != path || !strings.Contains(summary.Damaged[0].Problem, reason) {
+			t.Errorf("%s: %d documents, skipped %v, damaged %v", reason, n, summary.Skipped, summary.Damaged)
 		}
 		quarantine, err := os.ReadFile(filepath.Join(out, rundir.Quarantine, "part-00002.jsonl"))
-		if err != nil || !bytes.Contains(quarantine, []byte("002.jsonl.gz")) || !bytes.Contains(quarantine, []byte(`"reason":"`+reason+`"`)) {
+		if err != nil || !bytes.Contains(quarantine, []byte("002.jsonl.gz")) || !bytes.Contains(quarantine, fmt.Appendf(nil, `"lost":%d`, len(content))) {
 			t.Errorf("%s: quarantine %.300s, %v", reason, quarantine, err)
+		}
+		if code, stderr := inProcess("run", in, "--out", out+"-share", "--max-bad", "1%"); code != exitFailed || !strings.Contains(stderr, path) || !strings.Contains(stderr, "cannot be read, more than 1%") {
+			t.Errorf("%s --max-bad 1%%: exit code %d: %s", reason, code, stderr)
 		}
 	}
 }

@@ -475,7 +475,7 @@ func (in Input) BadLimit() (func(bad, total, count int64) (exceeded string), err
 // damaged records do, records that are no pages by design do not.
 func Unusable(reason string) bool {
 	switch reason {
-	case data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonUndecodable, data.ReasonUnreadable:
+	case data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonUndecodable, data.ReasonUnreadable, data.ReasonDamaged:
 		return true
 	}
 	return false
@@ -495,6 +495,20 @@ func (in Input) ReaderOptions() data.ReaderOptions {
 		HTTPStatus: in.HTTPStatus,
 		HTML:       in.HTML,
 	}
+}
+
+// leastBudget is the least of each budget that readers take memory from: the
+// largest window that zstd itself accepts unless told otherwise.
+const leastBudget = 128 << 20
+
+// ReaderOptions are those of the input, with memory for what is large: a quarter
+// of the cap for windows, half of it for pages. Readers that share the options
+// share it.
+func (c Config) ReaderOptions() data.ReaderOptions {
+	o := c.Input.ReaderOptions()
+	limit := c.Execution.MemoryLimit()
+	o.Memory, o.Pages = machine.NewBudget(max(limit/4, leastBudget)), machine.NewBudget(max(limit/2, leastBudget))
+	return o
 }
 
 // ParseBytes reads a size like 512MiB, 4GiB or 8000000; "" is 0.

@@ -10,15 +10,20 @@ import (
 	"runtime"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
-	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// ErrChanged says that a split is not what it was when it was fingerprinted.
+// ErrChanged says that a split is not what it was when its file was listed, or
+// fingerprinted.
 func ErrChanged(split data.Split) error {
-	return fmt.Errorf("%s has changed since it was fingerprinted: run again into a new folder", split.Path)
+	err := fmt.Errorf("%s has changed since the run began", split.Path)
+	if info, failed := object.Stat(split.Path); failed == nil && split.Size >= 0 && info.Size > split.Size {
+		return fmt.Errorf("%w: it has grown from %d to %d bytes: wait until it is written, and run again into a new folder", err, split.Size, info.Size)
+	}
+	return fmt.Errorf("%w: run again into a new folder", err)
 }
 
 // openAgain opens the documents of split task of the run in folder dir once
@@ -44,11 +49,11 @@ func KeepsTexts(m rundir.Manifest, split data.Split) bool {
 // EachRow calls yield with the documents of those rows, ascending, of split
 // task of the run in folder dir; i counts them. The document is used again for
 // the next.
-func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o config.Input, rows []int64, yield func(i int, doc *data.Document) error) (err error) {
+func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o data.ReaderOptions, rows []int64, yield func(i int, doc *data.Document) error) (err error) {
 	if len(rows) == 0 {
 		return nil
 	}
-	in, err := openAgain(dir, m, task, o.ReaderOptions())
+	in, err := openAgain(dir, m, task, o)
 	if err != nil {
 		return err
 	}

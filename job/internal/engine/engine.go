@@ -80,8 +80,18 @@ type Job struct {
 
 	fingerprinters sync.Pool
 
+	readOnce sync.Once
+	read     data.ReaderOptions
+
 	sampleOnce sync.Once
 	sampling   *sampling
+}
+
+// readerOptions are how the input is read; all tasks of the process share the
+// memory.
+func (j *Job) readerOptions() data.ReaderOptions {
+	j.readOnce.Do(func() { j.read = j.Config.ReaderOptions() })
+	return j.read
 }
 
 // Fingerprinter returns a Fingerprinter with the job's analyzer; Release gives

@@ -40,7 +40,7 @@ type batch struct {
 // goroutines, and writes its parts. Rows stand in the order of the input,
 // whatever the number of workers.
 func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
-	options := job.Config.Input.ReaderOptions()
+	options := job.readerOptions()
 	options.Workers = workers
 	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	options.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
@@ -64,6 +64,9 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	}
 	rec.Sites = rec.Sites.Cut(recordedSites)
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
+	if split := job.Splits[rec.Task]; split.Format != source.FormatParquet && split.End < 0 && split.Size >= 0 && rec.Bytes != split.Size {
+		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, ErrChanged(split))
+	}
 	rec.Outputs, err = parts.commit()
 	return err
 }
@@ -279,11 +282,21 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 	return true, nil
 }
 
+// Skipped counts a record that is no document in the record of the task that
+// read it.
+func Skipped(rec *rundir.TaskRecord, bad *data.BadRecord) {
+	rec.RowsIn++
+	rec.Skipped[bad.Reason]++
+	if bad.Lost > 0 && rec.Lost == 0 {
+		rec.Damage = fmt.Sprintf("at offset %d: %v", bad.Offset, bad.Err)
+	}
+	rec.Lost += bad.Lost
+}
+
 // skip counts a record that is no document. What the format is full of by
 // design is counted only; the rest is kept in quarantine.
 func (a *assembly) skip(bad *data.BadRecord) error {
-	a.rec.RowsIn++
-	a.rec.Skipped[bad.Reason]++
+	Skipped(a.rec, bad)
 	if bad.Reason == data.ReasonNotPage {
 		return nil
 	}

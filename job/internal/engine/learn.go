@@ -118,8 +118,8 @@ func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 		if err != nil {
 			return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 		}
-		options := job.Config.Input.ReaderOptions()
-		options.Workers = workers
+		options := job.readerOptions()
+		options.Workers, options.Unverified = workers, true
 		for _, w := range windows {
 			n, read, err := sampleWindow(ctx, w, options, wanted/int64(len(windows)), learner)
 			if err != nil {

@@ -17,6 +17,7 @@ type quarantineRow struct {
 	Offset  int64  `json:"offset"`             // where the record starts, as Document.Offset
 	Reason  string `json:"reason"`             // one of the Reason constants
 	Error   string `json:"error,omitempty"`    // detail
+	Lost    int64  `json:"lost,omitempty"`     // bytes of the file that it stands for, where that is damaged
 	RawSize int    `json:"raw_size,omitempty"` // bytes of the record that were read
 	Raw     []byte `json:"raw,omitempty"`      // the first of them, base64
 }
@@ -43,7 +44,7 @@ func createQuarantine(path string) (*quarantine, error) {
 
 // Add appends a skipped record.
 func (q *quarantine) Add(b *data.BadRecord) error {
-	row := quarantineRow{Source: b.Source, Offset: b.Offset, Reason: b.Reason, RawSize: len(b.Raw), Raw: b.Raw[:min(len(b.Raw), quarantineRaw)]}
+	row := quarantineRow{Source: b.Source, Offset: b.Offset, Reason: b.Reason, Lost: b.Lost, RawSize: len(b.Raw), Raw: b.Raw[:min(len(b.Raw), quarantineRaw)]}
 	if b.Err != nil {
 		row.Error = b.Err.Error()
 	}

@@ -61,7 +61,7 @@ func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []in
 	defer job.Release(f)
 	var normal, record []byte
 	var text mapper.Text
-	err = EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.Config.Input, rows, func(i int, doc *data.Document) error {
+	err = EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.readerOptions(), rows, func(i int, doc *data.Document) error {
 		normal = w.Normalize(normal[:0], f.Text(doc))
 		text.Set(normal)
 		record = appendText(record[:0], rows[i], &text)

@@ -332,8 +332,9 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if err != nil {
 		return err
 	}
-	options := job.Config.Input.ReaderOptions()
+	options := job.readerOptions()
 	options.KeepRaw, options.Workers = true, workers
+	options.Unverified = was.Lost == 0 // the digest says below whether it is what it was
 	in, err := openAgain(job.Dir.Path(), job.Manifest, w.task, options)
 	if err != nil {
 		return err

@@ -208,7 +208,9 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 // readSplit keeps the first documents of a split, and counts those of its
 // first bytes, as far as there is time.
 func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64, until time.Time, advance func(int64)) (consumed int64, documents int, err error) {
-	in, err := source.Open(split, s.cfg.Input.ReaderOptions())
+	options := s.cfg.Input.ReaderOptions()
+	options.Unverified = true
+	in, err := source.Open(split, options)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -87,7 +87,7 @@ func (d *documents) read(ctx context.Context, s *scan, task int) error {
 	if err != nil {
 		return err
 	}
-	err = engine.EachRow(ctx, s.path, s.manifest, task, s.config.Input, rows, func(i int, doc *data.Document) error {
+	err = engine.EachRow(ctx, s.path, s.manifest, task, s.config.ReaderOptions(), rows, func(i int, doc *data.Document) error {
 		if string(doc.ID) != ids[i] {
 			return engine.ErrChanged(s.manifest.Splits[task])
 		}

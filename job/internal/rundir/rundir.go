@@ -433,6 +433,8 @@ type TaskRecord struct {
 	Encoding  string           `json:"encoding,omitempty"` // of the text that it read, where it is not UTF-8; see data.SourceReader
 	Missing   []string         `json:"missing,omitempty"`  // columns that its file lacks, as data.NoColumn says it
 	Unread    string           `json:"unread,omitempty"`   // why no record of its file could be read
+	Lost      int64            `json:"lost,omitempty"`     // bytes of its file that are damaged
+	Damage    string           `json:"damage,omitempty"`   // what is wrong with the first of them
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason

@@ -124,6 +124,9 @@ func look(c attempt.File) string {
 		return fmt.Sprintf("it cannot read the %s: %v: %s", what, err, remedy)
 	case c.Any:
 		return ""
+	case info.Size > c.Size && info.ModTime.After(c.ModTime):
+		return fmt.Sprintf("%s has %d bytes of %s there, and had %d of %s when the run began: if it is still being written, wait until it is, and run again into a new folder; else mount the same storage", c.Path,
+			info.Size, info.ModTime.Format(time.RFC3339), c.Size, c.ModTime.Format(time.RFC3339))
 	case info.Size != c.Size || !info.ModTime.Equal(c.ModTime) || info.ETag != c.ETag:
 		return fmt.Sprintf("%s is another file there: %d bytes of %s, here %d bytes of %s: mount the same storage", c.Path,
 			info.Size, info.ModTime.Format(time.RFC3339), c.Size, c.ModTime.Format(time.RFC3339))

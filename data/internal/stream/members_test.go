@@ -1,0 +1,339 @@
+package stream_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/stream"
+)
+
+// packedMember is a member of a file, and its text.
+type packedMember struct{ text, packed []byte }
+
+// drawMembers draws members of all sizes: n of them, and with large one that is
+// not held.
+func drawMembers(t testing.TB, rng *rand.Rand, c stream.Compression, n int, large bool) []packedMember {
+	members := make([]packedMember, n)
+	for i := range members {
+		size := rng.IntN(1 << rng.IntN(18))
+		if large && i == n/2 {
+			size = 5 << 20
+		}
+		text := make([]byte, 0, size)
+		for len(text) < size {
+			text = fmt.Appendf(text, "member %d says %x, ", i, rng.Uint32()>>rng.IntN(32))
+		}
+		members[i] = packedMember{text, pack(t, c, text)}
+	}
+	return members
+}
+
+// events are what goes through the members of a file says, one for each member
+// and damage, and the texts.
+func events(t testing.TB, path string, workers int) (events []string, texts [][]byte) {
+	t.Helper()
+	m, err := stream.OpenMembers(data.Split{Path: path, Size: -1, End: -1}, data.ReaderOptions{Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for {
+		err := m.Next()
+		var d *stream.Damage
+		switch {
+		case errors.As(err, &d):
+			events = append(events, fmt.Sprintf("damage at %d, %d bytes, cut %v", d.Offset, d.Bytes, d.Cut))
+			continue
+		case errors.Is(err, io.EOF):
+			if info, err := os.Stat(path); err != nil || m.Consumed() != info.Size() {
+				t.Errorf("%d bytes were read of %v, %v", m.Consumed(), info, err)
+			}
+			return append(events, "digest "+m.Raw.Digest()), texts
+		case err != nil:
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, fmt.Sprintf("member at %d, %d bytes, checked %v", m.Offset(), len(text), m.Checked()))
+		texts = append(texts, text)
+	}
+}
+
+// TestDamage draws files and faults: what is given out are the texts of the
+// members that no fault is in, all of them, whatever the number of goroutines,
+// and members and damage together are the file.
+func TestDamage(t *testing.T) {
+	runs := 300
+	if testing.Short() {
+		runs = 60
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for run := range runs {
+		c := []stream.Compression{stream.Gzip, stream.Zstd}[run%2]
+		large := run%10 == 9
+		members := drawMembers(t, rng, c, 1+rng.IntN(60), large)
+		var file []byte
+		var ends []int
+		for _, m := range members {
+			file = append(file, m.packed...)
+			ends = append(ends, len(file))
+		}
+		hit := map[int]bool{}
+		for range 1 + rng.IntN(4) {
+			at := rng.IntN(len(file))
+			if file[at] ^= 1 << rng.IntN(8); at > 0 {
+				i, _ := slices.BinarySearch(ends, at+1)
+				hit[i] = true
+			} else {
+				hit[0] = true
+			}
+		}
+		if rng.IntN(3) == 0 {
+			file = file[:rng.IntN(len(file))]
+			for i, end := range ends {
+				if end > len(file) {
+					hit[i] = true
+				}
+			}
+		}
+		path := filepath.Join(t.TempDir(), "in."+string(c))
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want, texts := events(t, path, 1)
+		if got, _ := events(t, path, 4); !slices.Equal(got, want) {
+			t.Fatalf("run %d: 4 goroutines: %q\n1: %q", run, got, want)
+		}
+		texts = slices.DeleteFunc(texts, func(text []byte) bool { return len(text) == 0 }) // of which one is like the other
+		next, lost := 0, 0
+		for i, m := range members {
+			switch {
+			case len(m.text) == 0:
+			case next < len(texts) && bytes.Equal(texts[next], m.text):
+				next++
+			case !hit[i]:
+				lost++
+			}
+		}
+		// A fault may leave a member's text as it is (in a header's date), and a
+		// large one that is damaged may take what follows it along.
+		if next != len(texts) || lost > 0 && !large || lost > 3 {
+			t.Fatalf("run %d: %d of %d texts are those of members; %d members without a fault are lost: %q, faults in %v", run, next, len(texts), lost, want, hit)
+		}
+	}
+}
+
+// TestUnchecked frames are believed if they are whole, and said to be so.
+func TestUnchecked(t *testing.T) {
+	text := bytes.Repeat([]byte("no checksum, "), 1000)
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "in.zst")
+	packed := w.EncodeAll(text, nil)
+	for _, c := range []struct {
+		file []byte
+		want string
+	}{
+		{packed, "member at 0, 13000 bytes, checked false"},
+		{packed[:len(packed)-2], fmt.Sprintf("damage at 0, %d bytes, cut true", len(packed)-2)},
+	} {
+		if err := os.WriteFile(path, c.file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := events(t, path, 2); len(got) != 2 || got[0] != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestNamed: a file whose first bytes are no magic is what its name says, unless
+// it is text.
+func TestNamed(t *testing.T) {
+	packed := pack(t, stream.Gzip, bytes.Repeat([]byte("text "), 1000))
+	flipped := bytes.Clone(packed)
+	flipped[0] ^= 1
+	for _, c := range []struct {
+		name    string
+		content []byte
+		want    []string
+	}{
+		{"empty.gz", nil, []string{"damage at 0, 0 bytes, cut true"}},
+		{"empty.jsonl", nil, []string{"member at 0, 0 bytes, checked false"}},
+		{"zeros.gz", make([]byte, 5000), []string{"damage at 0, 5000 bytes, cut true"}},
+		{"plain.gz", []byte("plain text"), []string{"member at 0, 10 bytes, checked false"}},
+		{"flipped.gz", append(flipped, packed...), []string{fmt.Sprintf("damage at 0, %d bytes, cut false", len(packed)), fmt.Sprintf("member at %d, 5000 bytes, checked true", len(packed))}},
+		{"behind.gz", append(bytes.Clone(packed), "something behind it"...), []string{"member at 0, 5000 bytes, checked true", fmt.Sprintf("damage at %d, 19 bytes, cut false", len(packed))}},
+		{"filled.gz", append(bytes.Clone(packed), make([]byte, 5000)...), []string{"member at 0, 5000 bytes, checked true"}},
+	} {
+		path := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(path, c.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{1, 3} {
+			if got, _ := events(t, path, workers); !slices.Equal(got[:len(got)-1], c.want) {
+				t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// budget is memory of so many bytes, none of which comes back before it is
+// given.
+type budget struct{ left, least int64 }
+
+func (b *budget) Take(n int64) int64 {
+	n = min(n, b.left)
+	b.left -= n
+	b.least = min(b.least, b.left)
+	return n
+}
+
+func (b *budget) Give(n int64) { b.left += n }
+
+// TestWindow: a window is taken from the memory there is if the text needs one;
+// what asks for more is left out by name.
+func TestWindow(t *testing.T) {
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As a stream, so that the header does not know the size.
+	for i := range 3 {
+		if _, err := w.Write(bytes.Repeat(fmt.Appendf(nil, "%d ", i), 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	small := pack(t, stream.Zstd, []byte("small"))
+	hostile := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x01, 0x00, 0x00} // 2 GiB for an empty block
+	path := filepath.Join(t.TempDir(), "in.zst")
+	if err := os.WriteFile(path, slices.Concat(hostile, b.Bytes(), small), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		memory int64
+		want   []string
+	}{{1 << 30, []string{"", "0 0 ", "small"}}, {100 << 20, []string{"", "too_large", "small"}}} {
+		memory := &budget{c.memory, c.memory}
+		m, err := stream.OpenMembers(data.Split{Path: path, End: -1}, data.ReaderOptions{Memory: memory, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range c.want {
+			err := m.Next()
+			if want == "too_large" {
+				if d := (*stream.Damage)(nil); !errors.As(err, &d) || d.Record("", nil).Reason != want || d.Bytes != int64(b.Len()) {
+					t.Errorf("%d bytes: member %d: %v", c.memory, i, err)
+				}
+				continue
+			}
+			text, rest := io.ReadAll(m)
+			if err != nil || rest != nil || !bytes.HasPrefix(text, []byte(want)) {
+				t.Errorf("%d bytes: member %d: %.20q, %v, %v", c.memory, i, text, err, rest)
+			}
+		}
+		if err := m.Next(); !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		if err := m.Close(); err != nil || memory.left != c.memory {
+			t.Errorf("%v, %d of %d bytes came back", err, memory.left, c.memory)
+		}
+		if want := max(0, c.memory-zstd.MaxWindowSize); memory.least != want {
+			t.Errorf("%d bytes of %d were left, want %d", memory.least, c.memory, want)
+		}
+	}
+}
+
+// TestUnverified gives the same texts of a sound file, whatever windows it asks
+// for, and of one that is cut off what there is.
+func TestUnverified(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for _, c := range []stream.Compression{stream.Gzip, stream.Zstd} {
+		var file, text []byte
+		for _, m := range drawMembers(t, rng, c, 20, true) {
+			file, text = append(file, m.packed...), append(text, m.text...)
+		}
+		if c == stream.Zstd { // 2 GiB, and a block of one byte
+			file, text = append(file, 0x28, 0xb5, 0x2f, 0xfd, 0x00, 21<<3, 1<<3|1, 0x00, 0x00, 'x'), append(text, 'x')
+		}
+		path := filepath.Join(t.TempDir(), "in."+string(c))
+		for _, size := range []int{len(file), len(file) - 1, len(file) / 2, len(file) / 3} {
+			if err := os.WriteFile(path, file[:size], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, err := stream.Open(data.Split{Path: path, End: -1}, data.ReaderOptions{Unverified: true, Memory: &budget{64 << 20, 64 << 20}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(r)
+			if !bytes.HasPrefix(text, got) || size == len(file) && (err != nil || len(got) != len(text)) || size < len(file) && (!errors.As(err, new(*stream.Damage)) || len(got) == 0) {
+				t.Errorf("%q, %d of %d bytes: %d of %d bytes of text, %v", c, size, len(file), len(got), len(text), err)
+			}
+			if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil || len(r.Digest()) != 64 {
+				t.Errorf("%q, %d of %d bytes: %d bytes behind the damage, %v", c, size, len(file), len(rest), err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestCloseMembers at any place ends all goroutines, which TestMain checks.
+func TestCloseMembers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	members := drawMembers(t, rng, stream.Gzip, 50, true)
+	var file []byte
+	for _, m := range members {
+		file = append(file, m.packed...)
+	}
+	path := filepath.Join(t.TempDir(), "in.gz")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 52 {
+		m, err := stream.OpenMembers(data.Split{Path: path, End: -1}, data.ReaderOptions{Workers: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			if err := m.Next(); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			if _, err := m.Read(make([]byte, 10)); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Next(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
