@@ -29,8 +29,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	if l.manifest.Settings == nil {
 		return added, false, errors.New("library: it has no settings yet")
 	}
-	next := l.manifest.copy()
-	next.Sequence++
+	next := l.manifest.after()
 	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: l.partRows}
 	defer func() { err = errors.Join(err, w.abort()) }()
 
@@ -98,6 +97,9 @@ func repeated(hashes []uint64) int {
 // create begins a file of the library, in a folder that is made if it is not
 // there.
 func create[R any](l *Library, name string, t *data.Table[R]) (*parquet.TableWriter[R], *hashing, error) {
+	if err := l.begin(); err != nil {
+		return nil, nil, err
+	}
 	path := l.Path(name)
 	folder := filepath.Dir(path)
 	err := os.MkdirAll(folder, 0o777)
@@ -236,8 +238,8 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	}
 	// Deletions that hold for what was there then are not needed any more, once
 	// everybody who looks single documents up has seen them.
-	next := l.manifest.copy()
-	oldest := next.Sequence
+	next := l.manifest.after()
+	oldest := l.manifest.Sequence
 	for _, f := range next.Files {
 		if !strings.HasPrefix(f.Name, merges+"/") { // which name clusters, no documents
 			oldest = min(oldest, f.Deleted)
@@ -245,7 +247,6 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	}
 	next.Deletions = slices.DeleteFunc(next.Deletions, func(d deletion) bool { return d.Once && d.Sequence <= oldest && l.now().Sub(d.At) > onceKept })
 	if len(next.Deletions) < len(l.manifest.Deletions) {
-		next.Sequence++
 		if err := l.commit(next); err != nil {
 			return done, err
 		}
@@ -307,9 +308,9 @@ func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	next := l.manifest.copy()
+	next := l.manifest.after()
 	i := slices.Index(next.Files, f)
-	next.Files[i].Deleted = next.Sequence
+	next.Files[i].Deleted = l.manifest.Sequence
 	return false, l.commit(next)
 }
 
@@ -319,8 +320,7 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	if !l.writable {
 		return 0, 0, fmt.Errorf("library: %s was opened for reading", l.dir)
 	}
-	next := l.manifest.copy()
-	next.Sequence++
+	next := l.manifest.after()
 	splits := make([]Split, len(files))
 	for i, f := range files {
 		splits[i] = f.all()

@@ -36,6 +36,7 @@ type Library struct {
 	partRows int64 // of a file that is written, at most
 	reading  func(total int64, unit string) (advance func(int64))
 
+	began       bool  // the change that is made next has written changes/.begun
 	sampled     *File // of the night that is added next; nil: none
 	sampleBytes int64 // of all nights' samples, at most
 }
@@ -80,7 +81,7 @@ func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 	if err := refuse(dir); err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{documents, merges, deletions, samples} {
+	for _, sub := range []string{documents, merges, deletions, samples, changes} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			return nil, fmt.Errorf("library: %w", err)
 		}
@@ -131,7 +132,7 @@ func refuse(dir string) error {
 	}
 	for _, e := range entries {
 		switch name := e.Name(); name {
-		case lockFile, documents, merges, deletions, samples, Index:
+		case lockFile, documents, merges, deletions, samples, changes, Index:
 		default:
 			if !data.IsTemporary(name) {
 				return fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
@@ -144,7 +145,8 @@ func refuse(dir string) error {
 // retry is how often a lock that another process holds is tried again.
 const retry = 100 * time.Millisecond
 
-func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
+// hold makes a library, without a manifest, once its lock is held.
+func hold(ctx context.Context, dir string, o Options, writable bool) (*Library, error) {
 	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
 	if l.fs == nil {
 		l.fs = data.OS
@@ -173,9 +175,17 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	if err != nil {
 		return nil, fmt.Errorf("library: lock of %s: %w", dir, err)
 	}
+	return l, nil
+}
+
+func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
+	l, err := hold(ctx, dir, o, writable)
+	if err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.lock.Unlock())
+			err = errors.Join(err, l.Close())
 		}
 	}()
 	l.manifest, err = ReadManifest(dir)
@@ -187,10 +197,18 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	if err != nil {
 		return nil, err
 	}
+	if writable {
+		if err := l.Behind(); err != nil {
+			return nil, err
+		}
+	}
 	if l.hidden, err = readHidden(dir, l.manifest); err != nil {
 		return nil, err
 	}
 	if writable {
+		if err := l.record(); err != nil { // also of an earlier program's
+			return nil, err
+		}
 		l.sweep()
 	}
 	return l, nil
@@ -213,7 +231,7 @@ func Attach(dir string, sequence int64) (*Library, error) {
 	return l, err
 }
 
-func (l *Library) begin(total int64, unit string) (advance func(int64)) {
+func (l *Library) reads(total int64, unit string) (advance func(int64)) {
 	if l.reading == nil {
 		return func(int64) {}
 	}
@@ -255,8 +273,8 @@ func (l *Library) Settle(bits int, settings map[string]string, config json.RawMe
 	return CompareSettings(l.manifest.Settings, settings)
 }
 
-// commit puts the next manifest in the place of the library's, and removes the
-// files that only the old one names.
+// commit puts the manifest of the next change in the place of the library's,
+// and removes the files that only the old one names.
 func (l *Library) commit(next *Manifest) error {
 	if !l.writable {
 		return fmt.Errorf("library: %s was opened for reading", l.dir)
@@ -272,51 +290,52 @@ func (l *Library) commit(next *Manifest) error {
 	if err := next.write(l.fs, l.dir); err != nil {
 		return err
 	}
-	l.manifest, l.hidden = next, hidden
-	l.sweep()
+	l.manifest, l.hidden, l.began = next, hidden, false
+	if l.record() == nil { // else the next process records the change, which is made
+		l.sweep()
+	}
 	return nil
 }
 
-// sweep removes the files that the manifest does not name, and the folders of
-// nights that have none. What cannot be removed now is tried again by the next
-// process that changes the library.
+// sweep removes the files that changes of this library have left: those of a
+// process that was killed, those that only an earlier manifest names, and the
+// folders of nights that have none. Other files stay, whoever wrote them. What
+// cannot be removed now is tried again by the next process that changes the
+// library.
 func (l *Library) sweep() {
-	named := map[string]bool{}
-	for _, f := range l.manifest.Files {
-		named[f.Name], named[path.Dir(f.Name)] = true, true
+	removable := l.removable()
+	named := l.manifest.named()
+	done := true
+	for _, sub := range []string{".", changes, documents, merges, deletions, templates, samples} {
+		done = l.sweepFolder(sub, named, removable) && done
 	}
-	for _, d := range l.manifest.Deletions {
-		named[d.File] = true
-	}
-	if t := l.manifest.Templates; t != nil {
-		named[t.Name] = true
-	}
-	for _, sub := range []string{".", documents, merges, deletions, templates, samples} {
-		l.sweepFolder(sub, named)
+	if done {
+		_ = l.fs.Remove(l.Path(begunFile))
 	}
 }
 
-func (l *Library) sweepFolder(folder string, named map[string]bool) {
+// sweepFolder sweeps a folder, and reports whether nothing is left to do.
+func (l *Library) sweepFolder(folder string, named map[string]bool, removable func(string) bool) (done bool) {
 	entries, err := os.ReadDir(l.Path(folder))
 	if err != nil {
-		return
+		return errors.Is(err, fs.ErrNotExist)
 	}
+	done = true
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
 		switch {
-		case !e.IsDir():
-			if !data.IsTemporary(name) && (folder == "." || named[name]) {
+		case e.IsDir():
+			if folder == "." || !strings.HasPrefix(e.Name(), partition) {
 				continue
 			}
-		case folder != "." && strings.HasPrefix(e.Name(), partition):
-			if l.sweepFolder(name, named); named[name] {
-				continue
-			}
-		default:
-			continue
+			done = l.sweepFolder(name, named, removable) && done
+			_ = l.fs.Remove(l.Path(name)) // only if nothing is left in it
+		case data.IsTemporary(name), folder != "." && folder != changes && !named[name] && removable(name):
+			err := l.fs.Remove(l.Path(name))
+			done = done && (err == nil || errors.Is(err, fs.ErrNotExist))
 		}
-		_ = l.fs.Remove(l.Path(name)) // a folder only if nothing is left in it
 	}
+	return done
 }
 
 // hashing is a file system that notes size and SHA-256 of the file that is

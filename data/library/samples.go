@@ -86,8 +86,7 @@ func (m *Manifest) boundSamples(bytes int64) {
 
 // compactSamples rewrites the files of samples that hold pages that were deleted.
 func (l *Library) compactSamples(ctx context.Context) error {
-	next := l.manifest.copy()
-	next.Sequence++
+	next := l.manifest.after()
 	changed := false
 	for i := range next.Nights {
 		n := &next.Nights[i]

@@ -102,7 +102,7 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 	for _, g := range groups {
 		rows += g.end - g.first
 	}
-	advance := l.begin(rows, "rows")
+	advance := l.reads(rows, "rows")
 	var next atomic.Int64
 	eg, ctx := errgroup.WithContext(ctx)
 	for worker := range workers {
