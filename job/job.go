@@ -127,7 +127,7 @@ func (r *run) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -175,7 +175,7 @@ func (r *run) run(ctx context.Context) (err error) {
 }
 
 // open plans the run and adopts its directory.
-func (r *run) open() (err error) {
+func (r *run) open(ctx context.Context) (err error) {
 	hash, err := r.config.Hash()
 	if err != nil {
 		return err
@@ -221,6 +221,9 @@ func (r *run) open() (err error) {
 	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Splits: splits}
 	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Manifest: r.manifest, Splits: splits, Columns: r.Columns, Log: r.Log, Advance: func(int64) {}}
 	err = r.dir.Adopt(r.manifest)
+	if err == nil {
+		err = r.distrust(ctx)
+	}
 	if err == nil && r.Command == CommandRun && !r.dir.Finished() {
 		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
 			r.job.Analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)

@@ -127,7 +127,7 @@ func writeFile[R any](l *Library, name string, t *data.Table[R], each func(yield
 	if err := w.Commit(); err != nil {
 		return f, err
 	}
-	return h.file(name, w.Rows()), nil
+	return h.file(l.Path(name), name, w.Rows())
 }
 
 func (l *Library) writeMerges(night string, sequence int64, each func(yield func(from, into []byte) error) error) (f File, err error) {
@@ -182,7 +182,10 @@ func (w *writer) close() error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	f := w.sum.file(w.name, out.Rows())
+	f, err := w.sum.file(w.library.Path(w.name), w.name, out.Rows())
+	if err != nil {
+		return err
+	}
 	f.Deleted = w.deleted
 	w.files = append(w.files, f)
 	return nil

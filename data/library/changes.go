@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 )
 
 // A library's changes are numbered and chained: a manifest has the number of
@@ -206,6 +206,7 @@ func (m *Manifest) named() map[string]bool {
 	for _, d := range m.Deletions {
 		named[d.File] = true
 	}
+	delete(named, "")
 	if t := m.Templates; t != nil {
 		named[t.Name] = true
 	}
@@ -215,30 +216,40 @@ func (m *Manifest) named() map[string]bool {
 // Behind is an error that says how far the library was, if it was further than
 // its manifest is: then an older one was put in its place.
 func (l *Library) Behind() error {
+	if err := l.behindChanges(); err != nil {
+		return err
+	}
+	own := l.manifest.change()
+	b, killed := l.readBegun()
+	killed = killed && b.Number == own.number+1 && b.From == own.checksum
+	for _, name := range l.stray() {
+		if n := numberOf(name); n > own.number && !(killed && n == b.Number) {
+			return l.older("change %d wrote %s", n, name)
+		}
+	}
+	return nil
+}
+
+func (l *Library) older(format string, args ...any) error {
+	return fmt.Errorf("library: %w: %s is of change %d, but %s: `neardup library repair %s` takes back what it lacks; nothing is removed before",
+		errOlder, l.Path(ManifestFile), l.manifest.Sequence, fmt.Sprintf(format, args...), l.dir)
+}
+
+// behindChanges is Behind as far as the folder of changes tells.
+func (l *Library) behindChanges() error {
 	own := l.manifest.change()
 	all, err := readChanges(l.dir)
 	if err != nil {
 		return err
 	}
-	older := func(format string, args ...any) error {
-		return fmt.Errorf("library: %w: %s is of change %d, but %s: `neardup library repair %s` takes back what it lacks; nothing is removed before",
-			errOlder, l.Path(ManifestFile), own.number, fmt.Sprintf(format, args...), l.dir)
-	}
 	for i, c := range all {
 		switch {
 		case c.number > own.number:
-			return older("%s is of change %d", c.name(), c.number)
+			return l.older("%s is of change %d", c.name(), c.number)
 		case c.number == own.number && c != own, i > 0 && c.number == all[i-1].number, c.number == own.number-1 && c.checksum != l.manifest.Previous:
-			return older("%s is a change that it does not follow", c.name())
+			return l.older("%s is a change that it does not follow", c.name())
 		case i == len(all)-1 && c.number < own.number-1:
-			return older("%s has nothing behind change %d", l.Path(changes), c.number)
-		}
-	}
-	b, killed := l.readBegun()
-	killed = killed && b.Number == own.number+1 && b.From == own.checksum
-	for _, name := range l.stray() {
-		if n := numberOf(name); n > own.number && !(killed && n == b.Number) {
-			return older("change %d wrote %s", n, name)
+			return l.older("%s has nothing behind change %d", l.Path(changes), c.number)
 		}
 	}
 	return nil
@@ -320,12 +331,12 @@ func Recover(ctx context.Context, dir string, o Options) (done Recovered, err er
 	}
 	head := found[0]
 	for _, m := range found {
-		if missing := l.missing(m.named()); missing == "" {
+		if missing := l.lacks(m, nil); missing == "" {
 			head = m
 			break
 		} else if m == found[len(found)-1] {
-			missing = l.missing(head.named())
-			done.Left = append(done.Left, fmt.Sprintf("%s is missing: `neardup library repair` with the run directories of its night makes it again", missing))
+			missing = l.lacks(head, nil)
+			done.Left = append(done.Left, fmt.Sprintf("%s is missing or another: `neardup library repair` with the run directories of its night makes it again", missing))
 		}
 	}
 	if own == nil {
@@ -374,14 +385,48 @@ func (l *Library) manifests(own *Manifest) (found []*Manifest, err error) {
 	return found, nil
 }
 
-// missing is the first of the files that is not there; "" if all are.
-func (l *Library) missing(named map[string]bool) string {
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if _, err := os.Stat(l.Path(name)); name != "" && err != nil {
-			return name
+// lacks is the first file that the manifest names, of those asked for, that is
+// not there or plainly another; "" if there is none. nil asks for all.
+func (l *Library) lacks(m *Manifest, names map[string]bool) string {
+	for _, f := range m.Files {
+		if names != nil && !names[f.Name] {
+			continue
+		}
+		stat, err := os.Stat(l.Path(f.Name))
+		if err != nil || stat.Size() != f.Bytes {
+			return f.Name
+		}
+		info, err := parquet.ReadInfo(l.Path(f.Name))
+		if err != nil || f.is(f.Name, info) != nil {
+			return f.Name
+		}
+	}
+	if names != nil {
+		return ""
+	}
+	for _, d := range m.Deletions {
+		if l.readDeleted(d) != nil {
+			return d.File
+		}
+	}
+	if t := m.Templates; t != nil {
+		if blob, err := os.ReadFile(l.Path(t.Name)); err != nil || digest(blob) != t.SHA256 {
+			return t.Name
 		}
 	}
 	return ""
+}
+
+// readDeleted is an error unless the ids of the deletion are what they were.
+func (l *Library) readDeleted(d deletion) error {
+	if d.IDs == 0 {
+		return nil
+	}
+	text, err := os.ReadFile(l.Path(d.File))
+	if err == nil && d.SHA256 != "" && digest(text) != d.SHA256 {
+		err = fmt.Errorf("%w: %s", errDamaged, d.File)
+	}
+	return err
 }
 
 // follows are the manifests that the library's was made from, as far as they are
@@ -439,7 +484,7 @@ func (l *Library) join(ctx context.Context, found []*Manifest, done *Recovered) 
 			case there || had(n.Name):
 			case !same:
 				done.Left = append(done.Left, fmt.Sprintf("night %s of change %d has other settings", n.Name, m.Sequence))
-			case l.missing(n.files()) == "":
+			case l.lacks(m, n.files()) == "":
 				for name := range n.files() {
 					if f, ok := m.File(name); ok && !slices.ContainsFunc(next.Files, func(g File) bool { return g.Name == name }) {
 						next.Files = append(next.Files, f)
@@ -455,9 +500,12 @@ func (l *Library) join(ctx context.Context, found []*Manifest, done *Recovered) 
 			if slices.ContainsFunc(next.Deletions, same) || d.Once && slices.ContainsFunc(line, func(m *Manifest) bool { return slices.ContainsFunc(m.Deletions, same) }) {
 				continue
 			}
-			if d.File != "" && l.missing(map[string]bool{d.File: true}) != "" {
-				done.Left = append(done.Left, fmt.Sprintf("%s is missing: delete its %d ids again", d.File, d.IDs))
-				continue
+			if l.readDeleted(d) != nil {
+				done.Left = append(done.Left, fmt.Sprintf("%s is lost: delete its %d ids again", d.File, d.IDs))
+				d.File, d.IDs = "", 0
+				if len(d.Prefixes) == 0 {
+					continue
+				}
 			}
 			if !d.Once {
 				d.Sequence = next.Sequence // for all files that there are

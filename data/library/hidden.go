@@ -53,7 +53,7 @@ func readHidden(dir string, m *Manifest) (*hiding, error) {
 		for _, p := range d.Prefixes {
 			h.prefixes = append(h.prefixes, hiddenPrefix{[]byte(p), d.Sequence, d.Once})
 		}
-		if d.File == "" {
+		if d.IDs == 0 {
 			continue
 		}
 		path := filepath.Join(dir, filepath.FromSlash(d.File))
@@ -137,17 +137,16 @@ func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error
 	if !l.writable {
 		return done, fmt.Errorf("library: %s was opened for reading", l.dir)
 	}
-	if len(known) > 0 {
-		keys := slices.SortedFunc(maps.Keys(known), func(a, b [hashBytes]byte) int { return bytes.Compare(a[:], b[:]) })
-		text := make([]byte, 0, len(keys)*hashBytes)
-		for _, k := range keys {
-			text = append(text, k[:]...)
-		}
-		entry.IDs, entry.File = int64(len(keys)), fmt.Sprintf("%s/%08d.ids", deletions, next.Sequence)
-		entry.SHA256 = digest(text)
-		if err := l.put(entry.File, text); err != nil {
-			return done, fmt.Errorf("library: %w", err)
-		}
+	keys := slices.SortedFunc(maps.Keys(known), func(a, b [hashBytes]byte) int { return bytes.Compare(a[:], b[:]) })
+	text := make([]byte, 0, len(keys)*hashBytes)
+	for _, k := range keys {
+		text = append(text, k[:]...)
+	}
+	// Without ids too: the file shows that there was this change.
+	entry.IDs, entry.File = int64(len(keys)), fmt.Sprintf("%s/%08d.ids", deletions, next.Sequence)
+	entry.SHA256 = digest(text)
+	if err := l.put(entry.File, text); err != nil {
+		return done, fmt.Errorf("library: %w", err)
 	}
 	next.Deletions = append(next.Deletions, entry)
 	hidden, err := readHidden(l.dir, next)

@@ -18,6 +18,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 )
 
 // Library is a library as one manifest describes it. Its files never change,
@@ -99,6 +100,9 @@ func Check(dir, night string) error {
 	if err := refuse(dir); err != nil {
 		return err
 	}
+	if err := checkChanges(dir); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(existing(dir), ".*.tmp")
 	if err != nil {
 		return fmt.Errorf("library: %s cannot be written: %w", dir, err)
@@ -107,6 +111,21 @@ func Check(dir, night string) error {
 		return fmt.Errorf("library: %w", err)
 	}
 	return nil
+}
+
+// checkChanges is Behind as far as it can be told of a library that another
+// process may be changing: when it is locked, its files are looked at too.
+func checkChanges(dir string) (err error) {
+	for range 2 { // a change may come between the manifest and its copy
+		m, none := ReadManifest(dir)
+		if none != nil {
+			return nil
+		}
+		if err = (&Library{dir: dir, manifest: m}).behindChanges(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // existing is dir, or the nearest folder above it that is there.
@@ -356,8 +375,10 @@ func (h *hashing) CreateTemp(dir, pattern string) (data.File, error) {
 	return hashed{f, h}, nil
 }
 
-func (h *hashing) file(name string, rows int64) File {
-	return File{Name: name, Rows: rows, Bytes: h.bytes, SHA256: hex.EncodeToString(h.sum.Sum(nil))}
+// file is the entry of the file at path, which was written through h.
+func (h *hashing) file(path, name string, rows int64) (File, error) {
+	info, err := parquet.ReadInfo(path)
+	return File{Name: name, Rows: rows, Bytes: h.bytes, SHA256: hex.EncodeToString(h.sum.Sum(nil)), Sum: info.Checksum}, err
 }
 
 type hashed struct {

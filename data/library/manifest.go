@@ -130,7 +130,8 @@ type File struct {
 	Rows    int64  `json:"rows"`
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256"`
-	Deleted int64  `json:"deleted"` // deletions up to this sequence are no more among its rows
+	Sum     string `json:"sum,omitempty"` // checksum that a Parquet file has of itself
+	Deleted int64  `json:"deleted"`       // deletions up to this sequence are no more among its rows
 }
 
 // deletion hides documents of all nights: at once those that the files hold,

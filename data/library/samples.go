@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/parquet"
 )
 
 // KeepSamples makes the pages that rows yields, as far as there is room, the
@@ -52,7 +51,7 @@ func (l *Library) Samples(ctx context.Context, before string, yield func(*data.S
 func (l *Library) readSamples(ctx context.Context, name string, yield func(*data.SampleRow) error) error {
 	f, _ := l.manifest.File(name)
 	rows := int64(0)
-	err := parquet.ReadTable(ctx, l.Path(name), &data.Samples, func(row *data.SampleRow) error {
+	err := readTable(ctx, l, name, &data.Samples, func(row *data.SampleRow) error {
 		if rows++; l.hidden.after(row.DocID, f.Deleted) {
 			return nil
 		}

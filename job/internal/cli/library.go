@@ -356,16 +356,25 @@ func (v verified) print(w io.Writer) error {
 func newLibraryRepair(std streams) *cobra.Command {
 	return ofLibrary(&cobra.Command{
 		Use:   "repair LIBRARY RUN…",
-		Short: "Make damaged files again from run directories",
-		Long: `Makes each file that is missing or damaged again from the run directories of
-its nights, and puts it in its place if it has the bytes that the manifest says.
-Sound files are not touched. Samples of pages, which small sites' templates are
-learned from, are left out of the library if they are damaged. Takes some 100
-bytes of memory for each document of the nights in a file.`,
-		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
+		Short: "Take back an older manifest, make damaged files again",
+		Long: `Where library.json is older than the library, damaged or lost, takes back the
+newest manifest that changes/ has, with its nights and deletions.
+
+Then makes each file that is missing or damaged again from the run directories
+of its nights, and puts it in its place if it has the bytes that the manifest
+says. Sound files are not touched, and nothing is removed. Samples of pages,
+which small sites' templates are learned from, are left out of the library if
+they are damaged. Takes some 100 bytes of memory for each document of the nights
+in a file.`,
+		Example: `  neardup library repair lib/
+  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21`,
 	}, cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string, asJSON bool) error {
+		recovered, err := recoverLibrary(cmd, std, args[0], asJSON)
+		if err != nil {
+			return err
+		}
 		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
-			did := &repaired{Mended: []string{}, Left: []leftFile{}}
+			did := &repaired{Manifest: recovered, Mended: []string{}, Left: []leftFile{}}
 			err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
 				if why == nil {
 					did.Mended = append(did.Mended, file)
@@ -382,11 +391,24 @@ bytes of memory for each document of the nights in a file.`,
 	})
 }
 
-// repaired is what became of a library's damaged files.
+// recoverLibrary makes the manifest of the library at dir the newest that there
+// is.
+func recoverLibrary(cmd *cobra.Command, std streams, dir string, asJSON bool) (*library.Recovered, error) {
+	if _, err := library.ReadManifest(dir); errors.Is(err, library.ErrNone) { // a mistyped path makes no library
+		return nil, err
+	}
+	o, done := libraryOptions(std, dir, cmd.Name(), asJSON)
+	defer done()
+	recovered, err := library.Recover(cmd.Context(), dir, o)
+	return &recovered, err
+}
+
+// repaired is what became of a library's manifest and of its damaged files.
 type repaired struct {
-	Sound  bool       `json:"sound"`
-	Mended []string   `json:"mended"`
-	Left   []leftFile `json:"left"`
+	Sound    bool               `json:"sound"`
+	Manifest *library.Recovered `json:"manifest"`
+	Mended   []string           `json:"mended"`
+	Left     []leftFile         `json:"left"`
 }
 
 type leftFile struct {
@@ -396,6 +418,19 @@ type leftFile struct {
 
 func (r *repaired) print(w io.Writer) error {
 	var b strings.Builder
+	if m := r.Manifest; m.Now != m.Was {
+		was := fmt.Sprintf("of change %d", m.Was)
+		if m.Was < 0 {
+			was = "damaged or lost"
+		}
+		fmt.Fprintf(&b, "manifest: it was %s, and is of change %d now\n", was, m.Now)
+	}
+	for _, night := range r.Manifest.Found {
+		fmt.Fprintf(&b, "taken back: night %s\n", night)
+	}
+	for _, line := range r.Manifest.Left {
+		fmt.Fprintf(&b, "left: %s\n", show.Line(line))
+	}
 	for _, file := range r.Mended {
 		fmt.Fprintf(&b, "mended: %s\n", file)
 	}

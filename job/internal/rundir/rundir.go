@@ -441,6 +441,7 @@ type TaskRecord struct {
 	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
 	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
 	Outputs   []string         `json:"outputs"`             // paths within the run directory
+	Sums      map[string]Sum   `json:"sums,omitempty"`      // what they are, by path; of an earlier program's record empty
 	Seconds   float64          `json:"seconds"`
 }
 
@@ -509,9 +510,12 @@ func (d *Dir) RecordPath(stage string, task int) string {
 	return d.Path(Tasks, fmt.Sprintf("%s-%05d.json", stage, task))
 }
 
-// PutRecord checks and writes a task's record.
-func (d *Dir) PutRecord(r TaskRecord) error {
+// PutRecord checks and writes the record of a task whose outputs are there.
+func (d *Dir) PutRecord(r TaskRecord) (err error) {
 	if err := r.Conserved(); err != nil {
+		return err
+	}
+	if r.Sums, err = d.sums(r.Outputs); err != nil {
 		return err
 	}
 	return WriteJSON(d.RecordPath(r.Stage, r.Task), r)
