@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
@@ -306,29 +307,43 @@ func newLibraryVerify(std streams) *cobra.Command {
 	return ofLibrary(&cobra.Command{
 		Use:   "verify LIBRARY",
 		Short: "Read all of a library and say what is damaged",
-		Long: `Compares every file with the digest in the manifest, and the rows with what the
-manifest says of them.`,
+		Long: `Compares every file with the digest in the manifest, the rows with what the
+manifest says of them, the manifest with those before it, and the files of the
+look-ups' index with their checksums and names.`,
 		Example: "  neardup library verify lib/",
 	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) (err error) {
-		o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
-		defer done()
-		l, err := library.Open(cmd.Context(), args[0], o)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, l.Close()) }()
-		wrong, err := l.Verify(cmd.Context())
-		done()
-		if err != nil {
-			return err
-		}
-		m := l.Manifest()
-		found := verified{len(wrong) == 0, m.Rows(), len(m.Nights), len(m.Files), append([]string{}, wrong...)}
-		if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
-			return err
-		}
-		return fmt.Errorf("%w: run `neardup library repair LIBRARY RUN…`, which makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
+		return verifyLibrary(cmd, std, args[0], asJSON)
 	})
+}
+
+func verifyLibrary(cmd *cobra.Command, std streams, dir string, asJSON bool) (err error) {
+	o, done := libraryOptions(std, dir, cmd.Name(), asJSON)
+	defer done()
+	l, err := library.Open(cmd.Context(), dir, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	wrong, err := l.Verify(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var index sorted.Verified
+	if at := l.Path(library.Index); sorted.Is(at) {
+		if index, err = sorted.Verify(cmd.Context(), at); err != nil {
+			return err
+		}
+	}
+	done()
+	m := l.Manifest()
+	found := verified{len(wrong)+len(index.Damaged) == 0, m.Rows(), len(m.Nights), len(m.Files), index.Files, append(append([]string{}, wrong...), index.Damaged...)}
+	if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
+		return err
+	}
+	if len(wrong) == 0 {
+		return fmt.Errorf("%w: only its index: remove these files, and the next look-up makes them again", errNotSound)
+	}
+	return fmt.Errorf("%w: run `neardup library repair LIBRARY RUN…`, which takes back an older manifest and makes files again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
 }
 
 // verified is what a library should hold, and what of it is damaged.
@@ -337,7 +352,8 @@ type verified struct {
 	Documents int64    `json:"documents"`
 	Nights    int      `json:"nights"`
 	Files     int      `json:"files"`
-	Damaged   []string `json:"damaged"` // a line each, the file first
+	Indexed   int      `json:"index_files"` // of look-ups
+	Damaged   []string `json:"damaged"`     // a line each, the file first
 }
 
 func (v verified) print(w io.Writer) error {
@@ -406,9 +422,9 @@ func recoverLibrary(cmd *cobra.Command, std streams, dir string, asJSON bool) (*
 // repaired is what became of a library's manifest and of its damaged files.
 type repaired struct {
 	Sound    bool               `json:"sound"`
-	Manifest *library.Recovered `json:"manifest"`
 	Mended   []string           `json:"mended"`
 	Left     []leftFile         `json:"left"`
+	Manifest *library.Recovered `json:"manifest"`
 }
 
 type leftFile struct {
