@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
@@ -83,7 +84,10 @@ func (r *run) openLibrary(ctx context.Context) error {
 	}
 	r.library, err = library.Lock(ctx, c.Path, library.Options{
 		Version: version.Version,
-		Waiting: func() { r.Log.Info("another neardup has the library: waiting for it", "library", c.Path) },
+		Wait:    r.config.Execution.Wait,
+		Waiting: func(holders string, waited time.Duration) {
+			r.Log.Info("another neardup has the library: waiting for it", "library", c.Path, "held", holders, "waited", waited, "limit", r.config.Execution.Wait)
+		},
 	})
 	if err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/lock"
 	"github.com/neardup/neardup/data/parquet"
 )
 
@@ -28,7 +28,7 @@ type Library struct {
 	dir      string
 	manifest *Manifest
 	hidden   *hiding
-	lock     *flock.Flock
+	lock     *lock.Lock // nil: of a reader who may not lock it, or attached
 	writable bool
 
 	fs       data.FS
@@ -45,9 +45,12 @@ type Library struct {
 // Options of Open and Lock.
 type Options struct {
 	Version string // of the program, noted in the files
-	// Waiting, when not nil, is called once when another process holds the
-	// library and this one has to wait for it.
-	Waiting func()
+	// Waiting, when not nil, is called when other processes hold the library and
+	// this one has to wait for them, at once and then every minute: with who they
+	// are, and how long it has been waited.
+	Waiting func(holders string, waited time.Duration)
+	// Wait is how long they are waited for; 0: until the context ends.
+	Wait time.Duration
 	// Reading, when not nil, is told when so many units are going to be read,
 	// rows or bytes, and returns what is told as they are.
 	Reading func(total int64, unit string) (advance func(int64))
@@ -66,7 +69,9 @@ const (
 )
 
 // Open opens the library at dir for reading. Until Close no process can change
-// it; one that changes it now is waited for until ctx ends.
+// it; one that changes it now is waited for. Only for who may read the library
+// and not write to it there is no lock: a file that a change removes meanwhile is
+// an error that says so.
 func Open(ctx context.Context, dir string, o Options) (*Library, error) {
 	if _, err := ReadManifest(dir); err != nil {
 		return nil, err
@@ -76,7 +81,7 @@ func Open(ctx context.Context, dir string, o Options) (*Library, error) {
 
 // Lock opens the library at dir for changing it, and makes an empty one,
 // without settings, of a folder that is empty or not there. Until Close no
-// other process can open it; who has it now is waited for until ctx ends. What
+// other process can open it; who has it now is waited for. What
 // a killed process left is removed.
 func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 	if err := refuse(dir); err != nil {
@@ -161,9 +166,6 @@ func refuse(dir string) error {
 	return nil
 }
 
-// retry is how often a lock that another process holds is tried again.
-const retry = 100 * time.Millisecond
-
 // hold makes a library, without a manifest, once its lock is held.
 func hold(ctx context.Context, dir string, o Options, writable bool) (*Library, error) {
 	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
@@ -179,19 +181,14 @@ func hold(ctx context.Context, dir string, o Options, writable bool) (*Library, 
 	if l.sampleBytes <= 0 {
 		l.sampleBytes = defaultSampleBytes
 	}
-	l.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // who may read the library may lock it for that
-	try, wait := l.lock.TryRLock, l.lock.TryRLockContext
-	if writable {
-		try, wait = l.lock.TryLock, l.lock.TryLockContext
-	}
-	got, err := try()
-	if err == nil && !got {
-		if o.Waiting != nil {
-			o.Waiting()
-		}
-		_, err = wait(ctx, retry)
-	}
-	if err != nil {
+	var err error
+	l.lock, err = lock.Take(ctx, filepath.Join(dir, lockFile), lock.Options{Shared: !writable, Waiting: o.Waiting, Limit: o.Wait})
+	switch {
+	case !writable && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
+		l.lock = nil // who may only read reads on, and is told if a change comes in between
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("library: waited %v for %s: %w: wait for its end, or end it", o.Wait, dir, err)
+	case err != nil:
 		return nil, fmt.Errorf("library: lock of %s: %w", dir, err)
 	}
 	return l, nil

@@ -728,12 +728,17 @@ func TestSecondProcessWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	waited := 0
-	if _, err := library.Lock(ctx, dir, library.Options{Waiting: func() { waited++; cancel() }}); !errors.Is(err, context.Canceled) || waited != 1 {
+	if _, err := library.Lock(ctx, dir, library.Options{Waiting: func(holders string, _ time.Duration) {
+		if strings.Contains(holders, fmt.Sprintf("process %d of", os.Getpid())) {
+			waited++
+		}
+		cancel()
+	}}); !errors.Is(err, context.Canceled) || waited != 1 {
 		t.Fatalf("%v, told %d times", err, waited)
 	}
 	got := make(chan error)
 	go func() {
-		l, err := library.Lock(context.Background(), dir, library.Options{Waiting: func() { _ = first.Close() }})
+		l, err := library.Lock(context.Background(), dir, library.Options{Waiting: func(string, time.Duration) { _ = first.Close() }})
 		if err == nil {
 			err = l.Close()
 		}
@@ -748,11 +753,25 @@ func TestSecondProcessWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := library.Open(context.Background(), dir, library.Options{Waiting: func() { t.Error("waits for a reader") }})
+	b, err := library.Open(context.Background(), dir, library.Options{Waiting: func(string, time.Duration) { t.Error("waits for a reader") }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
+}
+
+// Who waits for too long is told who has the library.
+func TestWaitHasALimit(t *testing.T) {
+	dir := t.TempDir()
+	l := lock(t, dir, library.Options{})
+	defer l.Close()
+	if _, err := add(t.Context(), l, "2026-11-01", []int{1}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := library.Lock(t.Context(), dir, library.Options{Wait: time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d of", os.Getpid())) {
+		t.Error(err)
+	}
 }
 
 func TestDamageIsFound(t *testing.T) {
@@ -1011,16 +1030,8 @@ func TestFolders(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	readable := filepath.Join(t.TempDir(), "readable")
-	if err := os.WriteFile(readable, nil, 0o644); err != nil { //nolint:gosec // as the process's mask has it
-		t.Fatal(err)
-	}
-	want, err := os.Stat(readable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(filepath.Join(dir, ".lock")); err != nil || info.Mode() != want.Mode() {
-		t.Errorf("others cannot lock it for reading: %v, %v", info, err)
+	if info, err := os.Stat(filepath.Join(dir, ".lock")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others can lock it: %v, %v", info, err)
 	}
 	fresh := filepath.Join(t.TempDir(), "a", "b")
 	if err := library.Check(fresh, "2026-11-20"); err != nil {

@@ -165,6 +165,11 @@ func (f File) is(path string, info parquet.Info) error {
 
 // damaged is the error for a file of the library that cannot be read.
 func (l *Library) damaged(err error) error {
+	if l.lock == nil {
+		if m, now := ReadManifest(l.dir); now == nil && m.change() != l.manifest.change() {
+			return fmt.Errorf("%w: %s has change %d, change %d was being read: run the same command again: %w", errChanged, l.dir, m.Sequence, l.manifest.Sequence, err)
+		}
+	}
 	return fmt.Errorf("%w: %w: `neardup library verify %s` says which nights it holds, `neardup library repair` makes it again from their run directories; else put a backup of it in its place", errDamaged, err, l.dir)
 }
 

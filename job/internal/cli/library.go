@@ -54,7 +54,9 @@ var oneLibrary = need(1, "one library")
 func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Options, done func()) {
 	shown := newScreen(std.err, asJSON, false)
 	o.Version = version.Version
-	o.Waiting = func() { shown.log.Info("another neardup has the library: waiting for it", "library", dir) }
+	o.Waiting = func(holders string, waited time.Duration) {
+		shown.log.Info("another neardup has the library: waiting for it", "library", dir, "held", holders, "waited", waited)
+	}
 	o.Reading, done = shown.progress(what)
 	return o, done
 }

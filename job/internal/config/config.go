@@ -232,6 +232,8 @@ type Execution struct {
 	KeepState  bool   `yaml:"keep_state" help:"keep what only a resume needs when the run has succeeded"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
+	Wait time.Duration `yaml:"wait" help:"give up waiting for a library that others hold after this long; 0s: never"`
+
 	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`
 	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
 	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
@@ -281,6 +283,7 @@ func Default() Config {
 			Master:   "127.0.0.1:45326",
 			Attempts: 3,
 			Stall:    2 * time.Minute,
+			Wait:     12 * time.Hour,
 			Deadline: 12 * time.Hour,
 			Quorum:   0.66,
 		},

@@ -6,6 +6,7 @@ package rundir
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/lock"
 	"github.com/neardup/neardup/job/internal/state"
 )
 
@@ -67,7 +69,7 @@ var (
 // Dir is an opened run directory, held by a lock until Close.
 type Dir struct {
 	path string
-	lock *flock.Flock
+	lock *lock.Lock
 }
 
 // Open creates the run directory at path, or opens the one that is there, and
@@ -88,15 +90,14 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
-	lock := flock.New(filepath.Join(path, lockFile))
-	got, err := lock.TryLock()
+	held, err := lock.Take(context.Background(), filepath.Join(path, lockFile), lock.Options{Limit: -1})
+	if errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%w: %w: wait for it or name another folder", errInUse, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
-	if !got {
-		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", errInUse, path)
-	}
-	d := &Dir{path: path, lock: lock}
+	d := &Dir{path: path, lock: held}
 	if err := d.sweep(); err != nil {
 		return nil, errors.Join(fmt.Errorf("run directory: %w", err), d.Close())
 	}
@@ -110,15 +111,15 @@ func Open(path string) (*Dir, error) {
 
 // InUse reports whether a process works in the run directory at path.
 func InUse(path string) (bool, error) {
-	lock := flock.New(filepath.Join(path, lockFile), flock.SetFlag(os.O_RDONLY))
-	free, err := lock.TryRLock()
+	file := flock.New(filepath.Join(path, lockFile), flock.SetFlag(os.O_RDONLY))
+	free, err := file.TryRLock()
 	if err != nil {
 		return false, fmt.Errorf("run directory: %w", err)
 	}
 	if !free {
 		return true, nil
 	}
-	return false, lock.Unlock()
+	return false, file.Unlock()
 }
 
 // sweep removes what a killed process left: spilled data, and files that have
