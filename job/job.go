@@ -218,7 +218,14 @@ func (r *run) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Splits: splits}
+	if have, err := rundir.ReadManifest(r.Out); err == nil {
+		hash = knownAs(have, hash)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("run directory: %w", err)
+	}
+	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Folder: folder, Splits: splits}
 	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Manifest: r.manifest, Splits: splits, Columns: r.Columns, Log: r.Log, Advance: func(int64) {}}
 	err = r.dir.Adopt(r.manifest)
 	if err == nil {
@@ -230,6 +237,19 @@ func (r *run) open(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// knownAs is the hash by which a run that was begun knows its configuration, if
+// it is the one with this hash: earlier programs hashed otherwise.
+func knownAs(have rundir.Manifest, hash string) string {
+	c, err := config.Recorded(have.Config)
+	if err != nil {
+		return hash
+	}
+	if again, err := c.Hash(); err == nil && again == hash {
+		return have.ConfigHash
+	}
+	return hash
 }
 
 // departed returns the splits of the run directory that this run is to go on

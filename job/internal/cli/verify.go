@@ -23,7 +23,7 @@ func newVerify(std streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify RUN|LIBRARY|INDEX",
-		Short: "Compare all files of a run, a library or an index with what was written",
+		Short: "Compare a run, library or index with what was written",
 		Long: `Reads every file of a run directory, finished or not, of a library, or of the
 folder that look-ups keep their index in, and compares it with the size and the
 digest that were noted when it was written. It changes nothing.`,

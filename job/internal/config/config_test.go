@@ -203,6 +203,17 @@ func TestHash(t *testing.T) {
 	if two := hash(func(c *Config) { c.Features.StopList = path }); one == two {
 		t.Error("the stop list's content did not change the hash")
 	}
+	other := filepath.Join(t.TempDir(), "other")
+	write(t, other, "a\n")
+	if h := hash(func(c *Config) { c.Features.StopList = other }); h != one {
+		t.Error("the stop list's path changed the hash")
+	}
+	lib := func(path string) string {
+		return hash(func(c *Config) { c.Library = Library{Path: path, Night: "2026-11-20"} })
+	}
+	if lib("lib") != lib("/srv/lib/") || lib("lib") == lib("") {
+		t.Error("not whether there is a library, but its path is in the hash")
+	}
 }
 
 func write(t *testing.T, path, text string) {

@@ -235,7 +235,33 @@ type Manifest struct {
 	ConfigHash string          `json:"config_hash"`
 	Command    string          `json:"command"` // run or match
 	Config     json.RawMessage `json:"config"`
+	Folder     string          `json:"folder,omitempty"` // that relative paths of splits begin in
 	Splits     []data.Split    `json:"splits"`
+}
+
+// path is where a split of the manifest stands, however its path is written.
+func (m *Manifest) path(split int) string {
+	path := m.Splits[split].Path
+	if filepath.IsAbs(path) || m.Folder == "" || strings.Contains(path, "://") {
+		return path
+	}
+	return filepath.Join(m.Folder, path)
+}
+
+// same reports whether both have the same split of that number.
+func (m *Manifest) same(other *Manifest, split int) bool {
+	a, b := m.Splits[split], other.Splits[split]
+	if a == b && m.Folder == other.Folder {
+		return true
+	}
+	pathA, pathB := m.path(split), other.path(split)
+	if a.Path = b.Path; a != b {
+		return false
+	}
+	if strings.Contains(pathA, "://") || strings.Contains(pathB, "://") {
+		return pathA == pathB
+	}
+	return filepath.Clean(pathA) == filepath.Clean(pathB) || m.Folder == "" && pathA == b.Path // of an earlier program
 }
 
 // ReadManifest reads the manifest of the run directory at path.
@@ -280,7 +306,7 @@ func (d *Dir) Adopt(m Manifest) error {
 		return fmt.Errorf("%w: %s was made from another input: the number of its splits was %d, now %d: name a new folder", ErrOther, d.path, len(have.Splits), len(m.Splits))
 	}
 	for i, s := range m.Splits {
-		if s != have.Splits[i] {
+		if !have.same(&m, i) {
 			return fmt.Errorf("%w: %s was made from another input: split %d was %s (%d bytes), now %s (%d bytes): name a new folder",
 				ErrOther, d.path, i, have.Splits[i].Path, have.Splits[i].Size, s.Path, s.Size)
 		}

@@ -146,6 +146,22 @@ func TestAdopt(t *testing.T) {
 	if err := d.Adopt(m); err != nil {
 		t.Fatalf("the same manifest again: %v", err)
 	}
+	d2 := open(t, filepath.Join(t.TempDir(), "run"))
+	m2 := m
+	m2.Folder = "/srv/crawl"
+	if err := d2.Adopt(m2); err != nil {
+		t.Fatal(err)
+	}
+	for path, folder := range map[string]string{"./x.jsonl": "/srv/crawl", "/srv/crawl/x.jsonl": "/tmp", "../crawl/x.jsonl": "/srv/other"} {
+		m2.Folder, m2.Splits = folder, []data.Split{{Path: path, Size: 7, End: -1}}
+		if err := d2.Adopt(m2); err != nil {
+			t.Errorf("%s in %s is the same file: %v", path, folder, err)
+		}
+	}
+	m2.Folder, m2.Splits = "/srv/other", []data.Split{{Path: "x.jsonl", Size: 7, End: -1}}
+	if err := d2.Adopt(m2); !errors.Is(err, ErrOther) {
+		t.Errorf("the same name in another folder: %v", err)
+	}
 	for want, change := range map[string]func(*Manifest){
 		"match.distance is 3 there, 5 here": func(m *Manifest) { m.ConfigHash, m.Config = "b", []byte(`{"match":{"distance":5}}`) },
 		"a file that the settings name":     func(m *Manifest) { m.ConfigHash = "b" },
