@@ -304,3 +304,23 @@ func TestChecksum(t *testing.T) {
 		t.Error("a list was written without a checksum")
 	}
 }
+
+// BenchmarkRecord writes the record of a task of one output, which it reads
+// again for that.
+func BenchmarkRecord(b *testing.B) {
+	d, err := Open(filepath.Join(b.TempDir(), "run"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	const size = 64 << 20
+	if err := os.WriteFile(d.Path("out"), make([]byte, size), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, err := d.sums([]string{"out"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
