@@ -129,7 +129,7 @@ func (r *run) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -177,7 +177,7 @@ func (r *run) run(ctx context.Context) (err error) {
 }
 
 // open plans the run and adopts its directory.
-func (r *run) open() (err error) {
+func (r *run) open(ctx context.Context) (err error) {
 	hash, err := r.config.Hash()
 	if err != nil {
 		return err
@@ -220,15 +220,38 @@ func (r *run) open() (err error) {
 			return err
 		}
 	}
-	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Splits: splits}
+	if have, err := rundir.ReadManifest(r.Out); err == nil {
+		hash = knownAs(have, hash)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("run directory: %w", err)
+	}
+	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Folder: folder, Splits: splits}
 	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Manifest: r.manifest, Splits: splits, Columns: r.Columns, Log: r.Log, Advance: func(int64) {}}
 	err = r.dir.Adopt(r.manifest)
+	if err == nil {
+		err = r.distrust(ctx)
+	}
 	if err == nil && r.Command == CommandRun && !r.dir.Finished() {
 		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
 			r.analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
 		}
 	}
 	return err
+}
+
+// knownAs is the hash by which a run that was begun knows its configuration, if
+// it is the one with this hash: earlier programs hashed otherwise.
+func knownAs(have rundir.Manifest, hash string) string {
+	c, err := config.Recorded(have.Config)
+	if err != nil {
+		return hash
+	}
+	if again, err := c.Hash(); err == nil && again == hash {
+		return have.ConfigHash
+	}
+	return hash
 }
 
 // departed returns the splits of the run directory that this run is to go on

@@ -21,7 +21,7 @@ var layers = []struct {
 	{"mapper", []string{"mapper", "data", "simhash/…"}},
 	{"reducer", []string{"reducer", "data", "simhash/…"}},
 	{"job/internal/config", []string{"job/internal/config", "job/internal/machine", "data", "data/charset", "simhash/…"}},
-	{"job/internal/rundir", []string{"job/internal/rundir", "job/internal/state", "data"}},
+	{"job/internal/rundir", []string{"job/internal/rundir", "job/internal/state", "data", "data/lock"}},
 	{"job/internal/state", []string{"job/internal/state/…", "data"}},
 	{"job/internal/earlier", []string{"job/internal/earlier"}},
 	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/shuffle", "job/internal/earlier", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
@@ -67,7 +68,8 @@ func checkLibrary(c config.Config) error {
 
 // libraryState is what the state folder keeps of the library.
 type libraryState struct {
-	Change int64 `json:"change"` // its sequence when the run began to read it
+	Change   int64  `json:"change"`             // its sequence when the run began to read it
+	Manifest string `json:"manifest,omitempty"` // checksum of its manifest then
 }
 
 const libraryFile = "library.json"
@@ -83,7 +85,10 @@ func (r *run) openLibrary(ctx context.Context) error {
 	}
 	r.library, err = library.Lock(ctx, c.Path, library.Options{
 		Version: version.Version,
-		Waiting: func() { r.Log.Info("another neardup has the library: waiting for it", "library", c.Path) },
+		Wait:    r.config.Execution.Wait,
+		Waiting: func(holders string, waited time.Duration) {
+			r.Log.Info("another neardup has the library: waiting for it", "library", c.Path, "held", holders, "waited", waited, "limit", r.config.Execution.Wait)
+		},
 	})
 	if err != nil {
 		return err
@@ -104,7 +109,7 @@ func (r *run) openLibrary(ctx context.Context) error {
 	err = rundir.ReadJSON(r.dir.Path(rundir.State, libraryFile), &state)
 	if err == nil {
 		r.change = state.Change
-		if n, ok := m.Night(c.Night); state.Change == m.Sequence || ok && n.Run == r.token() {
+		if n, ok := m.Night(c.Night); state.Change == m.Sequence && (state.Manifest == "" || state.Manifest == m.Checksum) || ok && n.Run == r.token() {
 			return nil // nothing has changed, but for the night that this run has added
 		}
 		r.Log.Info("the library has changed since this run was interrupted: matching again", "library", c.Path)
@@ -122,7 +127,7 @@ func (r *run) openLibrary(ctx context.Context) error {
 		return err
 	}
 	r.change = m.Sequence
-	return rundir.WriteJSON(r.dir.Path(rundir.State, libraryFile), libraryState{Change: r.change})
+	return rundir.WriteJSON(r.dir.Path(rundir.State, libraryFile), libraryState{Change: r.change, Manifest: m.Checksum})
 }
 
 // token tells the night that this run adds from others of its name.

@@ -29,7 +29,8 @@ type LibraryStatus struct {
 	Files           int               `json:"files"`
 	Nights          []nightStatus     `json:"nights"`
 	Settings        map[string]string `json:"settings"`
-	Hottest         []hotSegment      `json:"hottest"` // segments that most documents share, most first
+	Older           string            `json:"older,omitempty"` // how far the library was, if library.json is an older one
+	Hottest         []hotSegment      `json:"hottest"`         // segments that most documents share, most first
 }
 
 // nightStatus is what a library holds of a night.
@@ -65,6 +66,9 @@ func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *L
 	defer func() { err = errors.Join(err, l.Close()) }()
 	m := l.Manifest()
 	s := &LibraryStatus{Path: dir, Sequence: m.Sequence, Bits: m.Bits, Documents: m.Rows(), Bytes: m.Bytes(), Files: len(m.Files), Settings: m.Settings}
+	if err := l.Behind(); err != nil {
+		s.Older = err.Error()
+	}
 	rows := int64(0)
 	for _, n := range m.Nights {
 		s.Nights = append(s.Nights, nightStatus{Name: n.Name, Added: n.Added, Documents: n.Live(), Deleted: n.Deleted, Lanes: n.Lanes})
@@ -132,6 +136,9 @@ func (s *LibraryStatus) Print(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 	row("library", "%s  %d bits, change %d", s.Path, s.Bits, s.Sequence)
+	if s.Older != "" {
+		row("warning", "%s", show.Line(s.Older))
+	}
 	row("documents", "%s in %s", show.Number(s.Documents), show.Count(len(s.Nights), "night"))
 	perRow := ""
 	if all := s.Documents + s.Deleted + s.Dead; all > 0 {

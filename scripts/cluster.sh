@@ -40,7 +40,9 @@ alarm: a line in STATE/alarms.log, and --alarm.
                  ${XDG_STATE_HOME:-~/.local/state}/neardup/cluster)
   --bound MB     memory that a server itself may take, without its executors
                  (default: a quarter of this machine's)
-  --alarm CMD    shell command that is given an alarm's line as its argument
+  --alarm CMD    shell command that is given an alarm's line as its argument;
+                 @FILE: the command is in that file, where a token belongs, since
+                 every user of the host sees the arguments of commands
   --open         no fence
   --i-know       with --open: allow an address that is not private
 
@@ -93,7 +95,10 @@ while (($#)); do
     --port) port=$2 ;;
     --state) state=$2 ;;
     --bound) bound=$2 ;;
-    --alarm) alarm=$2 ;;
+    --alarm)
+      alarm=$2
+      [[ $alarm != @* ]] || alarm=$(cat -- "${alarm#@}") || die "the file of the alarm's command cannot be read" 2
+      ;;
     --quorum) quorum=$2 ;;
     --certificate) cert=$2 ;;
     --key) key=$2 ;;
@@ -160,10 +165,11 @@ ipv4() {
   getent ahostsv4 "${name:-$1}" | awk 'NR == 1 {print $1}'
 }
 
-# ended NAME WHAT ALARM WHY: note that WHAT, the server or its keeper, ended. The
-# fifth end within an hour is an alarm, and each fifth after it.
+# ended NAME WHAT WHY: note that WHAT, the server or its keeper, ended. The fifth
+# end within an hour is an alarm, and each fifth after it. Its command stands in a
+# file: arguments are for all to see.
 ended() {
-  local name=$1 what=$2 alarm=$3 why=$4 now ends
+  local name=$1 what=$2 why=$3 now ends
   now=$(date +%s)
   ends=$({ [[ ! -e $name.ends ]] || cat "$name.ends"; echo "$now"; } | awk -v since=$((now - 3600)) '$1 > since')
   echo "$ends" >"$name.ends"
@@ -171,10 +177,11 @@ ended() {
   (($(wc -l <"$name.ends") % 5 == 0)) || return 0
   why="$(date -Is) $(uname -n): $name ended $(wc -l <"$name.ends") times within an hour, at last $what: $why"
   echo "$why" >>alarms.log
-  [[ -z $alarm ]] || bash -c "$alarm \"\$1\"" alarm "$why" >>"$name.log" 2>&1 </dev/null || true
+  # shellcheck disable=SC2016 # the inner shell expands it
+  [[ ! -s alarm ]] || bash -c 'eval "$(<alarm) \"\$1\""' alarm "$why" >>"$name.log" 2>&1 </dev/null || true
 }
 
-# keep NAME FOLDER HOST PORT BOUND ALARM CMD…: run a server in a session of its
+# keep NAME FOLDER HOST PORT BOUND CMD…: run a server in a session of its
 # own, and run it again when it ends; one that runs already is taken over. One that
 # does not greet at PORT for half a minute, or takes more than BOUND MB, is ended;
 # PORT 0: it has none. What it leaves is ended and removed: its executors and
@@ -183,8 +190,8 @@ ended() {
 # line for each end in the last hour, NAME.log.1 what was said before NAME.log had
 # 16 MiB.
 keep() {
-  local name=$1 folder=$2 host=$3 port=$4 bound=$5 alarm=$6 pause=1 pid began checked silent key value why _
-  shift 6
+  local name=$1 folder=$2 host=$3 port=$4 bound=$5 pause=1 pid began checked silent key value why _
+  shift 5
   echo "$$ $(started_at $$)" >"$name.keeper"
   while :; do
     why=''
@@ -216,7 +223,7 @@ keep() {
     why=${why:-exit code $?: $(tail -n 1 "$name.log" | cut -c1-200)}
     kill -KILL -- "-$pid" 2>/dev/null
     [[ -z $folder ]] || rm -rf "${folder:?}"/[0-9]* "$folder"/f[0-9]*.dat
-    ended "$name" "$name" "$alarm" "$why"
+    ended "$name" "$name" "$why"
     ((SECONDS - began < 600)) || pause=1
     sleep "$pause"
     ((pause = pause < 8 ? pause * 2 : 10))
@@ -246,7 +253,7 @@ watch() {
     ((pause = pause < 8 ? pause * 2 : 10))
     last=$SECONDS
     for name in "${lost[@]}"; do
-      ended "$name" "the keeper of $name" "$alarm" 'it was killed'
+      ended "$name" "the keeper of $name" 'it was killed'
     done
     set +e # a server that does not come now may the next time
     (set -e; serve "$@")
@@ -335,7 +342,7 @@ launch() {
     started+=("$name")
   fi
   [[ ! -d $state/$name ]] || folder=$state/$name
-  (cd "$state" && "${way[@]}" setsid bash -c "$(keeper)" keep "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "${bound:-$(($(memory_kib) / 4096))}" "$alarm" "$@") >>"$state/$name.log" 2>&1 </dev/null 9>&- &
+  (cd "$state" && "${way[@]}" setsid bash -c "$(keeper)" keep "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "${bound:-$(($(memory_kib) / 4096))}" "$@") >>"$state/$name.log" 2>&1 </dev/null 9>&- &
   until alive "$state/$name.keeper"; do
     kill -0 "$!" 2>/dev/null || die "$(uname -n): nothing keeps the $name; see $state/$name.log"
     sleep 0.1
@@ -397,6 +404,8 @@ build() {
   mkdir -p "$state"
   chmod 700 "$state"
   local name source
+  [[ ! -e $root/.git || -O $root/.git ]] || export GOFLAGS="${GOFLAGS:-} -buildvcs=false" # git refuses a stranger
+  [[ -e $state/gleam && -e $state/fence ]] || echo "cluster.sh: building its programs; the first time takes minutes" >&2
   for name in gleam fence; do
     [[ $name == gleam ]] && source=$tool || source=$gate
     [[ ! -e $state/$name ]] || cp "$state/$name" "$state/$name.new" # go leaves one that is up to date
@@ -427,12 +436,16 @@ up() {
     [[ -z $open ]] || private "${host%:*}" || [[ -n $know ]] || die "${host%:*} is not a private address: whoever reaches it runs programs there. Leave out --open, or fence the network first and say --i-know" 2
   done
   build
+  for ((i = 0; i < ${#given[@]}; i++)); do # a command that has a token goes through no argument again
+    [[ ${given[i]} != --alarm ]] || given[i + 1]=@$state/alarm
+  done
   printf '%s' "${given[*]@Q}" >"$state/options"
   [[ -s $state/token ]] || (umask 077 && head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$state/token")
   trap abandon EXIT
   prepare "${hosts:+$address:$port}" master
   serve "${hosts:+$address:$port}" master
   while read -r host; do
+    echo "cluster.sh: starting the agent of $host" >&2
     remote_up "$host" || {
       echo "cluster.sh: $host: its agent was not started; up adds it when the host is back" >&2
       ((++absent))
@@ -447,6 +460,7 @@ up() {
     code=0
     said=$(status 2>&1) || code=$?
     ((code)) || break
+    ((i != 8)) || echo "cluster.sh: waiting for the agents; one whose master was away looks for it every 30 s" >&2
     sleep 0.5
   done
   echo "$said"
@@ -469,6 +483,7 @@ prepare() {
     rm -f "$state/certificate"
   fi
   [[ -n $open || -z $1 ]] || "$state/fence" check "$state" >/dev/null || die "$(uname -n): its gate would not open"
+  (umask 077 && printf '%s' "$alarm" >"$state/alarm.new" && mv "$state/alarm.new" "$state/alarm")
   {
     declare -f
     settings

@@ -87,12 +87,13 @@ alive() {
   [[ -n $started && $(started_at "$pid") == "$started" ]]
 }
 
-# started_at PID: when the process started, in ticks since the boot.
+# started_at PID: when the process started, in ticks since the boot; nothing if it
+# ended, also if nobody has asked for its exit code yet.
 started_at() {
   local stat
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
-  stat=${stat##*) }
-  cut -d' ' -f20 <<<"$stat"
+  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 0
+  read -ra stat <<<"${stat##*) }" # the name may hold anything
+  [[ ${stat[0]:-Z} == Z ]] || echo "${stat[19]}"
 }
 
 # answers PORT: something listens there.
@@ -179,12 +180,28 @@ for package in java.lang java.nio sun.nio.ch java.lang.reflect java.util java.ut
   java+=(--add-opens "java.base/$package=ALL-UNNAMED")
 done
 
+# runs NAME PORT: the server is there and answers, now and two seconds later: one
+# that was killed a moment ago is there too, and its port answers until it ends.
+runs() {
+  local deadline=$((SECONDS + 60))
+  while alive "$state/$1.pid"; do
+    if answers "$2"; then
+      sleep 2
+      ! alive "$state/$1.pid" || ! answers "$2" || return 0
+    fi
+    ((SECONDS < deadline)) || die "the $1 runs and does not answer at port $2; scripts/hbase.sh down ends it, see $state/logs/$1.log"
+    sleep 0.1
+  done
+  return 1
+}
+
 # launch NAME MB READY MAIN ARGS…: start a server in a session of its own and
 # wait until READY is in its log.
 launch() {
   local name=$1 heap=$2 ready=$3 log=$state/logs/$1.log deadline=$((SECONDS + 120))
   shift 3
   alive "$state/$name.pid" && return
+  echo "hbase.sh: starting the $name" >&2
   setsid "${java[@]}" "-Xmx${heap}m" -cp "$state/conf:$lib/*" "$@" >"$log" 2>&1 </dev/null &
   echo "$! $(started_at $!)" >"$state/$name.pid"
   until grep -q -- "$ready" "$log"; do
@@ -217,6 +234,9 @@ up() {
   need_java
   fetch
   configure
+  # First: what is ending now is not taken for what runs.
+  [[ -n $gateway ]] || runs server $((port + 2)) || true
+  runs gateway "$port" || true
   for at in $([[ -n $gateway ]] || alive "$state/server.pid" || echo $((port + 1)) $((port + 2)) $((port + 3))) \
     $(alive "$state/gateway.pid" || echo "$port"); do
     ! answers "$at" || die "something listens at port $at already: choose another --port"

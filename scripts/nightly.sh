@@ -97,11 +97,18 @@ done
 for name in still wait least; do
   [[ ${!name} =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "--$name ${!name}: write a number from 0" 2
 done
-mkdir -p "$runs"
+mkdir -p "$runs" || die "$runs cannot be made: make it, and give it to $(id -un)"
+[[ -w $runs ]] || die "$runs cannot be written: give it to $(id -un)"
 record=$runs/nights.tsv
 
-exec 9>"$runs/.nightly.lock"
-flock -n 9 || die "another night still runs" 75
+# Who may only read the runs can neither open the lock nor hold it.
+[[ -e $runs/.nightly.lock ]] || (umask 077 && : >>"$runs/.nightly.lock")
+mode=600
+[[ $(stat -c %A "$runs") != ?????w* ]] || mode=660
+[[ ! -O $runs/.nightly.lock ]] || chmod "$mode" "$runs/.nightly.lock"
+exec 9<>"$runs/.nightly.lock"
+flock -n 9 || die "another night still runs: $(head -c 200 "$runs/.nightly.lock")" 75
+echo "process $$ of $(id -un) on $(uname -n), since $(date -Is)" >"$runs/.nightly.lock"
 
 child='' stopped=''
 trap 'stopped=yes; [[ -z $child ]] || kill -TERM "$child" 2>/dev/null || true' TERM INT HUP
@@ -168,8 +175,12 @@ if [[ -z $master ]]; then
   if [[ -z $binary ]]; then
     command -v go >/dev/null || PATH+=:/usr/local/go/bin # where cron does not look
     command -v go >/dev/null || die "go is not in PATH: add its folder, or name the program with --binary"
-    mkdir -p "$root/bin"
-    binary=$root/bin/neardup
+    bin=$root/bin # of who owns the program; others, as a service's user, build into a folder of theirs
+    [[ -w $bin || ! -e $bin && -w $root ]] || bin=${XDG_CACHE_HOME:-$HOME/.cache}/neardup/bin
+    mkdir -p "$bin" || die "neither $root/bin nor $bin can be written: name the program with --binary"
+    binary=$bin/neardup
+    [[ -e $binary ]] || echo "nightly.sh: building neardup; the first time takes minutes"
+    [[ ! -e $root/.git || -O $root/.git ]] || export GOFLAGS="${GOFLAGS:-} -buildvcs=false" # git refuses a stranger
     (cd "$root" && go build -o "$binary" ./job/neardup)
   fi
   run=("$binary" run)

@@ -52,8 +52,12 @@ done
 if [[ -z $binary ]]; then
   command -v go >/dev/null || PATH+=:/usr/local/go/bin # where cron does not look
   command -v go >/dev/null || die "go is not in PATH: add its folder, or name the program with --binary"
-  mkdir -p "$root/bin"
-  binary=$root/bin/neardup
+  bin=$root/bin # of who owns the program; others, as a service's user, build into a folder of theirs
+  [[ -w $bin || ! -e $bin && -w $root ]] || bin=${XDG_CACHE_HOME:-$HOME/.cache}/neardup/bin
+  mkdir -p "$bin" || die "neither $root/bin nor $bin can be written: name the program with --binary"
+  binary=$bin/neardup
+  [[ -e $binary ]] || echo "submit.sh: building neardup; the first time takes minutes" >&2
+  [[ ! -e $root/.git || -O $root/.git ]] || export GOFLAGS="${GOFLAGS:-} -buildvcs=false" # git refuses a stranger
   (cd "$root" && go build -o "$binary" ./job/neardup)
 fi
 # A path, without links: the engine ships this very file to the agents.

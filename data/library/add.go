@@ -29,8 +29,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	if l.manifest.Settings == nil {
 		return added, false, errors.New("library: it has no settings yet")
 	}
-	next := l.manifest.copy()
-	next.Sequence++
+	next := l.manifest.after()
 	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: l.partRows}
 	defer func() { err = errors.Join(err, w.abort()) }()
 
@@ -98,6 +97,9 @@ func repeated(hashes []uint64) int {
 // create begins a file of the library, in a folder that is made if it is not
 // there.
 func create[R any](l *Library, name string, t *data.Table[R]) (*parquet.TableWriter[R], *hashing, error) {
+	if err := l.begin(); err != nil {
+		return nil, nil, err
+	}
 	path := l.Path(name)
 	folder := filepath.Dir(path)
 	err := os.MkdirAll(folder, 0o777)
@@ -125,7 +127,7 @@ func writeFile[R any](l *Library, name string, t *data.Table[R], each func(yield
 	if err := w.Commit(); err != nil {
 		return f, err
 	}
-	return h.file(name, w.Rows()), nil
+	return h.file(l.Path(name), name, w.Rows())
 }
 
 func (l *Library) writeMerges(night string, sequence int64, each func(yield func(from, into []byte) error) error) (f File, err error) {
@@ -180,7 +182,10 @@ func (w *writer) close() error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	f := w.sum.file(w.name, out.Rows())
+	f, err := w.sum.file(w.library.Path(w.name), w.name, out.Rows())
+	if err != nil {
+		return err
+	}
 	f.Deleted = w.deleted
 	w.files = append(w.files, f)
 	return nil
@@ -236,8 +241,8 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	}
 	// Deletions that hold for what was there then are not needed any more, once
 	// everybody who looks single documents up has seen them.
-	next := l.manifest.copy()
-	oldest := next.Sequence
+	next := l.manifest.after()
+	oldest := l.manifest.Sequence
 	for _, f := range next.Files {
 		if !strings.HasPrefix(f.Name, merges+"/") { // which name clusters, no documents
 			oldest = min(oldest, f.Deleted)
@@ -245,7 +250,6 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	}
 	next.Deletions = slices.DeleteFunc(next.Deletions, func(d deletion) bool { return d.Once && d.Sequence <= oldest && l.now().Sub(d.At) > onceKept })
 	if len(next.Deletions) < len(l.manifest.Deletions) {
-		next.Sequence++
 		if err := l.commit(next); err != nil {
 			return done, err
 		}
@@ -307,9 +311,9 @@ func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	next := l.manifest.copy()
+	next := l.manifest.after()
 	i := slices.Index(next.Files, f)
-	next.Files[i].Deleted = next.Sequence
+	next.Files[i].Deleted = l.manifest.Sequence
 	return false, l.commit(next)
 }
 
@@ -319,8 +323,7 @@ func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased
 	if !l.writable {
 		return 0, 0, fmt.Errorf("library: %s was opened for reading", l.dir)
 	}
-	next := l.manifest.copy()
-	next.Sequence++
+	next := l.manifest.after()
 	splits := make([]Split, len(files))
 	for i, f := range files {
 		splits[i] = f.all()

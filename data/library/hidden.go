@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
-
-	"github.com/neardup/neardup/data"
 )
 
 // hashBytes is the size of an id's hash: XXH3 of 128 bits, big-endian. Two of
@@ -55,7 +53,7 @@ func readHidden(dir string, m *Manifest) (*hiding, error) {
 		for _, p := range d.Prefixes {
 			h.prefixes = append(h.prefixes, hiddenPrefix{[]byte(p), d.Sequence, d.Once})
 		}
-		if d.File == "" {
+		if d.IDs == 0 {
 			continue
 		}
 		path := filepath.Join(dir, filepath.FromSlash(d.File))
@@ -124,8 +122,7 @@ type Deleted struct {
 // Delete hides the documents from every later result. Their bytes are in the
 // files until Compact. Of ids a hash is kept, of prefixes the text.
 func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error) {
-	next := l.manifest.copy()
-	next.Sequence++
+	next := l.manifest.after()
 	entry := deletion{Sequence: next.Sequence, At: l.now().UTC().Truncate(time.Second), Once: d.Once, Prefixes: slices.Clone(d.Prefixes)}
 	if slices.Contains(d.Prefixes, "") {
 		return done, errors.New("library: an empty prefix would delete everything: name one, or remove the folder")
@@ -140,17 +137,16 @@ func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error
 	if !l.writable {
 		return done, fmt.Errorf("library: %s was opened for reading", l.dir)
 	}
-	if len(known) > 0 {
-		keys := slices.SortedFunc(maps.Keys(known), func(a, b [hashBytes]byte) int { return bytes.Compare(a[:], b[:]) })
-		text := make([]byte, 0, len(keys)*hashBytes)
-		for _, k := range keys {
-			text = append(text, k[:]...)
-		}
-		entry.IDs, entry.File = int64(len(keys)), fmt.Sprintf("%s/%08d.ids", deletions, next.Sequence)
-		entry.SHA256 = digest(text)
-		if err := data.WriteFileAtomicIn(l.fs, l.Path(entry.File), text); err != nil {
-			return done, fmt.Errorf("library: %w", err)
-		}
+	keys := slices.SortedFunc(maps.Keys(known), func(a, b [hashBytes]byte) int { return bytes.Compare(a[:], b[:]) })
+	text := make([]byte, 0, len(keys)*hashBytes)
+	for _, k := range keys {
+		text = append(text, k[:]...)
+	}
+	// Without ids too: the file shows that there was this change.
+	entry.IDs, entry.File = int64(len(keys)), fmt.Sprintf("%s/%08d.ids", deletions, next.Sequence)
+	entry.SHA256 = digest(text)
+	if err := l.put(entry.File, text); err != nil {
+		return done, fmt.Errorf("library: %w", err)
 	}
 	next.Deletions = append(next.Deletions, entry)
 	hidden, err := readHidden(l.dir, next)
@@ -227,7 +223,7 @@ func (l *Library) RemoveNights(names ...string) ([]Night, error) {
 
 // remove drops nights.
 func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
-	next := l.manifest.copy()
+	next := l.manifest.after()
 	next.Nights = slices.DeleteFunc(next.Nights, func(n Night) bool {
 		if doomed(n) {
 			gone = append(gone, n)
@@ -238,7 +234,6 @@ func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	next.Sequence++
 	return gone, l.commit(next)
 }
 

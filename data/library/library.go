@@ -13,11 +13,12 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/lock"
+	"github.com/neardup/neardup/data/parquet"
 )
 
 // Library is a library as one manifest describes it. Its files never change,
@@ -27,7 +28,7 @@ type Library struct {
 	dir      string
 	manifest *Manifest
 	hidden   *hiding
-	lock     *flock.Flock
+	lock     *lock.Lock // nil: of a reader who may not lock it, or attached
 	writable bool
 
 	fs       data.FS
@@ -36,6 +37,7 @@ type Library struct {
 	partRows int64 // of a file that is written, at most
 	reading  func(total int64, unit string) (advance func(int64))
 
+	began       bool  // the change that is made next has written changes/.begun
 	sampled     *File // of the night that is added next; nil: none
 	sampleBytes int64 // of all nights' samples, at most
 }
@@ -43,9 +45,12 @@ type Library struct {
 // Options of Open and Lock.
 type Options struct {
 	Version string // of the program, noted in the files
-	// Waiting, when not nil, is called once when another process holds the
-	// library and this one has to wait for it.
-	Waiting func()
+	// Waiting, when not nil, is called when other processes hold the library and
+	// this one has to wait for them, at once and then every minute: with who they
+	// are, and how long it has been waited.
+	Waiting func(holders string, waited time.Duration)
+	// Wait is how long they are waited for; 0: until the context ends.
+	Wait time.Duration
 	// Reading, when not nil, is told when so many units are going to be read,
 	// rows or bytes, and returns what is told as they are.
 	Reading func(total int64, unit string) (advance func(int64))
@@ -64,7 +69,9 @@ const (
 )
 
 // Open opens the library at dir for reading. Until Close no process can change
-// it; one that changes it now is waited for until ctx ends.
+// it; one that changes it now is waited for. Only for who may read the library
+// and not write to it there is no lock: a file that a change removes meanwhile is
+// an error that says so.
 func Open(ctx context.Context, dir string, o Options) (*Library, error) {
 	if _, err := ReadManifest(dir); err != nil {
 		return nil, err
@@ -74,13 +81,13 @@ func Open(ctx context.Context, dir string, o Options) (*Library, error) {
 
 // Lock opens the library at dir for changing it, and makes an empty one,
 // without settings, of a folder that is empty or not there. Until Close no
-// other process can open it; who has it now is waited for until ctx ends. What
+// other process can open it; who has it now is waited for. What
 // a killed process left is removed.
 func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 	if err := refuse(dir); err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{documents, merges, deletions, samples} {
+	for _, sub := range []string{documents, merges, deletions, samples, changes} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			return nil, fmt.Errorf("library: %w", err)
 		}
@@ -98,6 +105,9 @@ func Check(dir, night string) error {
 	if err := refuse(dir); err != nil {
 		return err
 	}
+	if err := checkChanges(dir); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(existing(dir), ".*.tmp")
 	if err != nil {
 		return fmt.Errorf("library: %s cannot be written: %w", dir, err)
@@ -106,6 +116,21 @@ func Check(dir, night string) error {
 		return fmt.Errorf("library: %w", err)
 	}
 	return nil
+}
+
+// checkChanges is Behind as far as it can be told of a library that another
+// process may be changing: when it is locked, its files are looked at too.
+func checkChanges(dir string) (err error) {
+	for range 2 { // a change may come between the manifest and its copy
+		m, none := ReadManifest(dir)
+		if none != nil {
+			return nil
+		}
+		if err = (&Library{dir: dir, manifest: m}).behindChanges(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // existing is dir, or the nearest folder above it that is there.
@@ -131,7 +156,7 @@ func refuse(dir string) error {
 	}
 	for _, e := range entries {
 		switch name := e.Name(); name {
-		case lockFile, documents, merges, deletions, samples, Index:
+		case lockFile, documents, merges, deletions, samples, changes, Index:
 		default:
 			if !data.IsTemporary(name) {
 				return fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
@@ -141,10 +166,8 @@ func refuse(dir string) error {
 	return nil
 }
 
-// retry is how often a lock that another process holds is tried again.
-const retry = 100 * time.Millisecond
-
-func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
+// hold makes a library, without a manifest, once its lock is held.
+func hold(ctx context.Context, dir string, o Options, writable bool) (*Library, error) {
 	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
 	if l.fs == nil {
 		l.fs = data.OS
@@ -158,24 +181,27 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	if l.sampleBytes <= 0 {
 		l.sampleBytes = defaultSampleBytes
 	}
-	l.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // who may read the library may lock it for that
-	try, wait := l.lock.TryRLock, l.lock.TryRLockContext
-	if writable {
-		try, wait = l.lock.TryLock, l.lock.TryLockContext
-	}
-	got, err := try()
-	if err == nil && !got {
-		if o.Waiting != nil {
-			o.Waiting()
-		}
-		_, err = wait(ctx, retry)
-	}
-	if err != nil {
+	var err error
+	l.lock, err = lock.Take(ctx, filepath.Join(dir, lockFile), lock.Options{Shared: !writable, Waiting: o.Waiting, Limit: o.Wait})
+	switch {
+	case !writable && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
+		l.lock = nil // who may only read reads on, and is told if a change comes in between
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("library: waited %v for %s: %w: wait for its end, or end it", o.Wait, dir, err)
+	case err != nil:
 		return nil, fmt.Errorf("library: lock of %s: %w", dir, err)
+	}
+	return l, nil
+}
+
+func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
+	l, err := hold(ctx, dir, o, writable)
+	if err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.lock.Unlock())
+			err = errors.Join(err, l.Close())
 		}
 	}()
 	l.manifest, err = ReadManifest(dir)
@@ -187,10 +213,18 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	if err != nil {
 		return nil, err
 	}
+	if writable {
+		if err := l.Behind(); err != nil {
+			return nil, err
+		}
+	}
 	if l.hidden, err = readHidden(dir, l.manifest); err != nil {
 		return nil, err
 	}
 	if writable {
+		if err := l.record(); err != nil { // also of an earlier program's
+			return nil, err
+		}
 		l.sweep()
 	}
 	return l, nil
@@ -213,7 +247,7 @@ func Attach(dir string, sequence int64) (*Library, error) {
 	return l, err
 }
 
-func (l *Library) begin(total int64, unit string) (advance func(int64)) {
+func (l *Library) reads(total int64, unit string) (advance func(int64)) {
 	if l.reading == nil {
 		return func(int64) {}
 	}
@@ -255,8 +289,8 @@ func (l *Library) Settle(bits int, settings map[string]string, config json.RawMe
 	return CompareSettings(l.manifest.Settings, settings)
 }
 
-// commit puts the next manifest in the place of the library's, and removes the
-// files that only the old one names.
+// commit puts the manifest of the next change in the place of the library's,
+// and removes the files that only the old one names.
 func (l *Library) commit(next *Manifest) error {
 	if !l.writable {
 		return fmt.Errorf("library: %s was opened for reading", l.dir)
@@ -272,51 +306,52 @@ func (l *Library) commit(next *Manifest) error {
 	if err := next.write(l.fs, l.dir); err != nil {
 		return err
 	}
-	l.manifest, l.hidden = next, hidden
-	l.sweep()
+	l.manifest, l.hidden, l.began = next, hidden, false
+	if l.record() == nil { // else the next process records the change, which is made
+		l.sweep()
+	}
 	return nil
 }
 
-// sweep removes the files that the manifest does not name, and the folders of
-// nights that have none. What cannot be removed now is tried again by the next
-// process that changes the library.
+// sweep removes the files that changes of this library have left: those of a
+// process that was killed, those that only an earlier manifest names, and the
+// folders of nights that have none. Other files stay, whoever wrote them. What
+// cannot be removed now is tried again by the next process that changes the
+// library.
 func (l *Library) sweep() {
-	named := map[string]bool{}
-	for _, f := range l.manifest.Files {
-		named[f.Name], named[path.Dir(f.Name)] = true, true
+	removable := l.removable()
+	named := l.manifest.named()
+	done := true
+	for _, sub := range []string{".", changes, documents, merges, deletions, templates, samples} {
+		done = l.sweepFolder(sub, named, removable) && done
 	}
-	for _, d := range l.manifest.Deletions {
-		named[d.File] = true
-	}
-	if t := l.manifest.Templates; t != nil {
-		named[t.Name] = true
-	}
-	for _, sub := range []string{".", documents, merges, deletions, templates, samples} {
-		l.sweepFolder(sub, named)
+	if done {
+		_ = l.fs.Remove(l.Path(begunFile))
 	}
 }
 
-func (l *Library) sweepFolder(folder string, named map[string]bool) {
+// sweepFolder sweeps a folder, and reports whether nothing is left to do.
+func (l *Library) sweepFolder(folder string, named map[string]bool, removable func(string) bool) (done bool) {
 	entries, err := os.ReadDir(l.Path(folder))
 	if err != nil {
-		return
+		return errors.Is(err, fs.ErrNotExist)
 	}
+	done = true
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
 		switch {
-		case !e.IsDir():
-			if !data.IsTemporary(name) && (folder == "." || named[name]) {
+		case e.IsDir():
+			if folder == "." || !strings.HasPrefix(e.Name(), partition) {
 				continue
 			}
-		case folder != "." && strings.HasPrefix(e.Name(), partition):
-			if l.sweepFolder(name, named); named[name] {
-				continue
-			}
-		default:
-			continue
+			done = l.sweepFolder(name, named, removable) && done
+			_ = l.fs.Remove(l.Path(name)) // only if nothing is left in it
+		case data.IsTemporary(name), folder != "." && folder != changes && !named[name] && removable(name):
+			err := l.fs.Remove(l.Path(name))
+			done = done && (err == nil || errors.Is(err, fs.ErrNotExist))
 		}
-		_ = l.fs.Remove(l.Path(name)) // a folder only if nothing is left in it
 	}
+	return done
 }
 
 // hashing is a file system that notes size and SHA-256 of the file that is
@@ -337,8 +372,10 @@ func (h *hashing) CreateTemp(dir, pattern string) (data.File, error) {
 	return hashed{f, h}, nil
 }
 
-func (h *hashing) file(name string, rows int64) File {
-	return File{Name: name, Rows: rows, Bytes: h.bytes, SHA256: hex.EncodeToString(h.sum.Sum(nil))}
+// file is the entry of the file at path, which was written through h.
+func (h *hashing) file(path, name string, rows int64) (File, error) {
+	info, err := parquet.ReadInfo(path)
+	return File{Name: name, Rows: rows, Bytes: h.bytes, SHA256: hex.EncodeToString(h.sum.Sum(nil)), Sum: info.Checksum}, err
 }
 
 type hashed struct {

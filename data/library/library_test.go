@@ -582,7 +582,7 @@ func TestCrashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := contents(t, done)
-			files := listing(t, done)
+			files := holding(t, done)
 			kept, changed := 0, 0
 			for at := 0; ; at++ {
 				dir := filepath.Join(t.TempDir(), "crashed")
@@ -612,7 +612,7 @@ func TestCrashes(t *testing.T) {
 				if got := read(t, dir); !slices.Equal(got, after) {
 					t.Fatalf("killed at operation %d, then done again:\n%s", at, strings.Join(got, "\n"))
 				}
-				if got := listing(t, dir); len(got) != len(files) && name != "delete" {
+				if got := holding(t, dir); len(got) != len(files) && name != "delete" {
 					t.Fatalf("killed at operation %d, then done again: files %v, want %v", at, got, files)
 				}
 				tidy(t, dir)
@@ -647,6 +647,12 @@ func listing(t testing.TB, dir string) (files []string) {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// holding is listing without the copies of manifests, one for each change.
+func holding(t testing.TB, dir string) []string {
+	t.Helper()
+	return slices.DeleteFunc(listing(t, dir), func(name string) bool { return strings.HasPrefix(name, "changes/") && path.Ext(name) == ".json" })
 }
 
 // The samples of the oldest nights go first, and one night does not take all the
@@ -722,12 +728,17 @@ func TestSecondProcessWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	waited := 0
-	if _, err := library.Lock(ctx, dir, library.Options{Waiting: func() { waited++; cancel() }}); !errors.Is(err, context.Canceled) || waited != 1 {
+	if _, err := library.Lock(ctx, dir, library.Options{Waiting: func(holders string, _ time.Duration) {
+		if strings.Contains(holders, fmt.Sprintf("process %d of", os.Getpid())) {
+			waited++
+		}
+		cancel()
+	}}); !errors.Is(err, context.Canceled) || waited != 1 {
 		t.Fatalf("%v, told %d times", err, waited)
 	}
 	got := make(chan error)
 	go func() {
-		l, err := library.Lock(context.Background(), dir, library.Options{Waiting: func() { _ = first.Close() }})
+		l, err := library.Lock(context.Background(), dir, library.Options{Waiting: func(string, time.Duration) { _ = first.Close() }})
 		if err == nil {
 			err = l.Close()
 		}
@@ -742,11 +753,25 @@ func TestSecondProcessWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := library.Open(context.Background(), dir, library.Options{Waiting: func() { t.Error("waits for a reader") }})
+	b, err := library.Open(context.Background(), dir, library.Options{Waiting: func(string, time.Duration) { t.Error("waits for a reader") }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
+}
+
+// Who waits for too long is told who has the library.
+func TestWaitHasALimit(t *testing.T) {
+	dir := t.TempDir()
+	l := lock(t, dir, library.Options{})
+	defer l.Close()
+	if _, err := add(t.Context(), l, "2026-11-01", []int{1}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := library.Lock(t.Context(), dir, library.Options{Wait: time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d of", os.Getpid())) {
+		t.Error(err)
+	}
 }
 
 func TestDamageIsFound(t *testing.T) {
@@ -1005,16 +1030,8 @@ func TestFolders(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	readable := filepath.Join(t.TempDir(), "readable")
-	if err := os.WriteFile(readable, nil, 0o644); err != nil { //nolint:gosec // as the process's mask has it
-		t.Fatal(err)
-	}
-	want, err := os.Stat(readable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(filepath.Join(dir, ".lock")); err != nil || info.Mode() != want.Mode() {
-		t.Errorf("others cannot lock it for reading: %v, %v", info, err)
+	if info, err := os.Stat(filepath.Join(dir, ".lock")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others can lock it: %v, %v", info, err)
 	}
 	fresh := filepath.Join(t.TempDir(), "a", "b")
 	if err := library.Check(fresh, "2026-11-20"); err != nil {

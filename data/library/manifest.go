@@ -7,6 +7,7 @@
 package library
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,12 +69,13 @@ var (
 // Manifest says what a library holds. Rows that a deletion hides do not count.
 type Manifest struct {
 	Version   int               `json:"version"`
-	Sequence  int64             `json:"sequence"`         // grows with every change
-	Bits      int               `json:"bits"`             // of a fingerprint
-	Settings  map[string]string `json:"settings"`         // how fingerprints are made; they must be equal to be compared
-	Config    json.RawMessage   `json:"config,omitempty"` // of the run that began the library
-	Nights    []Night           `json:"nights"`           // in their order
-	Files     []File            `json:"files"`            // in order of name
+	Sequence  int64             `json:"sequence"`           // number of the change that made it
+	Previous  string            `json:"previous,omitempty"` // checksum of the manifest before
+	Bits      int               `json:"bits"`               // of a fingerprint
+	Settings  map[string]string `json:"settings"`           // how fingerprints are made; they must be equal to be compared
+	Config    json.RawMessage   `json:"config,omitempty"`   // of the run that began the library
+	Nights    []Night           `json:"nights"`             // in their order
+	Files     []File            `json:"files"`              // in order of name
 	Deletions []deletion        `json:"deletions,omitempty"`
 	Templates *File             `json:"templates,omitempty"` // what its texts are judged without
 	Checksum  string            `json:"checksum,omitempty"`  // XXH3-64 of the manifest's text without it; empty in one of an earlier program
@@ -128,7 +130,8 @@ type File struct {
 	Rows    int64  `json:"rows"`
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256"`
-	Deleted int64  `json:"deleted"` // deletions up to this sequence are no more among its rows
+	Sum     string `json:"sum,omitempty"` // checksum that a Parquet file has of itself
+	Deleted int64  `json:"deleted"`       // deletions up to this sequence are no more among its rows
 }
 
 // deletion hides documents of all nights: at once those that the files hold,
@@ -261,7 +264,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if file := orphan(dir); file != "" {
-			return nil, fmt.Errorf("%w: %s is missing, but there is %s: put a backup of it in its place, or name a new folder", errDamaged, path, file)
+			return nil, fmt.Errorf("%w: %s is missing, but there is %s: `neardup library repair` takes it back, or name a new folder", errDamaged, path, file)
 		}
 		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 			return nil, fmt.Errorf("%w in %s, which holds other files: name the folder that `neardup run … --library` made", ErrNone, dir)
@@ -274,21 +277,40 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("library: %w", err)
 	}
+	return parse(path, text)
+}
+
+// parseManifest reads the manifest that stands at path.
+func parseManifest(path string) (*Manifest, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("library: %w", err)
+	}
+	return parse(path, text)
+}
+
+// parse reads the manifest of that text, which stands at path.
+func parse(path string, text []byte) (*Manifest, error) {
+	const remedy = "`neardup library repair` takes back the last that is sound"
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", errDamaged, path, err)
+		return nil, fmt.Errorf("%w: %s: %w: %s", errDamaged, path, err, remedy)
 	}
-	if sum := m.Checksum; sum != "" {
-		m.Checksum = ""
-		if own, err := m.text(); err != nil || sum != sumOf(own) {
-			return nil, fmt.Errorf("%w: %s is not what was written: put a backup of it in its place", errDamaged, path)
-		}
+	sum := m.Checksum
+	m.Checksum = ""
+	own, err := m.text()
+	if err == nil {
+		m.Checksum = sumOf(own)
+		own, err = m.text()
+	}
+	if err != nil || sum != "" && !bytes.Equal(own, text) { // without one it is an earlier program's
+		return nil, fmt.Errorf("%w: %s is not what was written: %s", errDamaged, path, remedy)
 	}
 	if m.Version != formatVersion {
 		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it, or begin a library in a new folder by running the nights again", path, m.Version, formatVersion)
 	}
 	if err := m.check(); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w: put a backup of it in its place", errDamaged, path, err)
+		return nil, fmt.Errorf("%w: %s: %w: %s", errDamaged, path, err, remedy)
 	}
 	return &m, nil
 }
@@ -297,7 +319,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 // if there is none.
 func orphan(dir string) string {
 	file := ""
-	for _, sub := range []string{documents, merges, deletions} {
+	for _, sub := range []string{documents, merges, deletions, changes} {
 		_ = filepath.WalkDir(filepath.Join(dir, sub), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || data.IsTemporary(path) {
 				return nil //nolint:nilerr // mostly it is not there
@@ -325,6 +347,7 @@ func (m *Manifest) write(fsys data.FS, dir string) error {
 		own.Checksum = sumOf(text)
 		text, err = own.text()
 	}
+	m.Checksum = own.Checksum
 	if err != nil {
 		return fmt.Errorf("library: %w", err)
 	}

@@ -62,19 +62,15 @@ func (l *Library) Repair(name string, of func(n Night, yield func(*data.LibraryR
 		if digest(blob) != t.SHA256 {
 			return errOtherBytes
 		}
-		if err := os.MkdirAll(filepath.Dir(l.Path(name)), 0o777); err != nil {
-			return fmt.Errorf("library: %w", err)
-		}
-		return data.WriteFileAtomicIn(l.fs, l.Path(name), blob)
+		return l.writeFile(name, blob)
 	}
 	want, ok := l.manifest.File(name)
 	if !ok {
 		return fmt.Errorf("library: no file is named %s", name)
 	}
 	if i := slices.IndexFunc(l.manifest.Nights, func(n Night) bool { return n.Samples == name }); i >= 0 {
-		next := l.manifest.copy()
+		next := l.manifest.after()
 		next.Nights[i].Samples = ""
-		next.Sequence++
 		return l.commit(next)
 	}
 	// The copy stands beside the file, under a name that the next sweep removes.

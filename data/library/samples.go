@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/parquet"
 )
 
 // KeepSamples makes the pages that rows yields, as far as there is room, the
@@ -52,7 +51,7 @@ func (l *Library) Samples(ctx context.Context, before string, yield func(*data.S
 func (l *Library) readSamples(ctx context.Context, name string, yield func(*data.SampleRow) error) error {
 	f, _ := l.manifest.File(name)
 	rows := int64(0)
-	err := parquet.ReadTable(ctx, l.Path(name), &data.Samples, func(row *data.SampleRow) error {
+	err := readTable(ctx, l, name, &data.Samples, func(row *data.SampleRow) error {
 		if rows++; l.hidden.after(row.DocID, f.Deleted) {
 			return nil
 		}
@@ -86,8 +85,7 @@ func (m *Manifest) boundSamples(bytes int64) {
 
 // compactSamples rewrites the files of samples that hold pages that were deleted.
 func (l *Library) compactSamples(ctx context.Context) error {
-	next := l.manifest.copy()
-	next.Sequence++
+	next := l.manifest.after()
 	changed := false
 	for i := range next.Nights {
 		n := &next.Nights[i]

@@ -102,7 +102,7 @@ func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker
 	for _, g := range groups {
 		rows += g.end - g.first
 	}
-	advance := l.begin(rows, "rows")
+	advance := l.reads(rows, "rows")
 	var next atomic.Int64
 	eg, ctx := errgroup.WithContext(ctx)
 	for worker := range workers {
@@ -133,6 +133,9 @@ func (l *Library) groups(o StreamOptions) (groups []group, err error) {
 			}
 			f, _ := l.manifest.File(e.File)
 			info, err := parquet.ReadInfo(l.Path(f.Name))
+			if err == nil {
+				err = f.is(l.Path(f.Name), info)
+			}
 			if err != nil {
 				return nil, l.damaged(err)
 			}
@@ -151,8 +154,22 @@ func (l *Library) groups(o StreamOptions) (groups []group, err error) {
 	return groups, nil
 }
 
+// is returns an error unless the open file is the one that the manifest names:
+// a sound one may be of another night or of another library.
+func (f File) is(path string, info parquet.Info) error {
+	if f.Sum != "" && f.Sum != info.Checksum {
+		return fmt.Errorf("%s: it is another file than %s names", path, ManifestFile)
+	}
+	return nil
+}
+
 // damaged is the error for a file of the library that cannot be read.
 func (l *Library) damaged(err error) error {
+	if l.lock == nil {
+		if m, now := ReadManifest(l.dir); now == nil && m.change() != l.manifest.change() {
+			return fmt.Errorf("%w: %s has change %d, change %d was being read: run the same command again: %w", errChanged, l.dir, m.Sequence, l.manifest.Sequence, err)
+		}
+	}
 	return fmt.Errorf("%w: %w: `neardup library verify %s` says which nights it holds, `neardup library repair` makes it again from their run directories; else put a backup of it in its place", errDamaged, err, l.dir)
 }
 
@@ -218,6 +235,19 @@ func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.Li
 	})
 }
 
+// readTable calls yield with the rows of a file of the library.
+func readTable[R any](ctx context.Context, l *Library, name string, t *data.Table[R], yield func(*R) error) error {
+	f, _ := l.manifest.File(name)
+	info, err := parquet.ReadInfo(l.Path(name))
+	if err == nil {
+		err = f.is(l.Path(name), info)
+	}
+	if err != nil {
+		return err
+	}
+	return parquet.ReadTable(ctx, l.Path(name), t, yield)
+}
+
 // Current gives the clusters of these ids today: merges of the nights of
 // smaller names than before ("": of all nights) turn an id into that of the
 // cluster that took its documents. Ids that no merge names are left out.
@@ -233,7 +263,7 @@ func (l *Library) Current(ctx context.Context, before string, ids []string) (map
 		if n.Merges == "" || before != "" && n.Name >= before {
 			continue
 		}
-		err := parquet.ReadTable(ctx, l.Path(n.Merges), &data.Merges, func(row *data.MergeRow) error {
+		err := readTable(ctx, l, n.Merges, &data.Merges, func(row *data.MergeRow) error {
 			moved, ok := members[string(row.From)]
 			if !ok {
 				return nil

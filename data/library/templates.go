@@ -3,9 +3,6 @@ package library
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-
-	"github.com/neardup/neardup/data"
 )
 
 // Templates returns what the texts of the library's documents are judged
@@ -33,11 +30,7 @@ func (l *Library) KeepTemplates(blob []byte) error {
 	}
 	next := l.manifest.copy()
 	next.Templates = &File{Name: fmt.Sprintf("%s/%08d", templates, next.Sequence+1), Bytes: int64(len(blob)), SHA256: digest(blob)}
-	path := l.Path(next.Templates.Name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return fmt.Errorf("library: %w", err)
-	}
-	if err := data.WriteFileAtomicIn(l.fs, path, blob); err != nil {
+	if err := l.put(next.Templates.Name, blob); err != nil {
 		return fmt.Errorf("library: %w", err)
 	}
 	l.manifest = next // written with the night

@@ -15,10 +15,20 @@ import (
 
 // Verify reads everything and returns what is wrong, one line each: files that
 // are missing or have other bytes than the manifest says, rows that are not of
-// their night, ids that stand in a night twice, and counts that are not so.
+// their night, ids that stand in a night twice, counts that are not so, and
+// files that no change of the library wrote.
 func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
+	if err := l.Behind(); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	removable := l.removable()
+	for _, name := range l.stray() {
+		if !removable(name) {
+			wrong = append(wrong, fmt.Sprintf("%s: no change that %s tells of wrote it: `neardup library repair` adopts it where a manifest in %s names it, else move it out of the library", l.Path(name), ManifestFile, changes))
+		}
+	}
 	sound := map[string]bool{}
-	advance := l.begin(l.manifest.Bytes(), "bytes")
+	advance := l.reads(l.manifest.Bytes(), "bytes")
 	for _, f := range l.manifest.Files {
 		if err := ctx.Err(); err != nil {
 			return wrong, err
@@ -39,7 +49,7 @@ func (l *Library) Verify(ctx context.Context) (wrong []string, err error) {
 			wrong = append(wrong, fmt.Sprintf("%v; it holds the templates of sites", err))
 		}
 	}
-	advance = l.begin(l.manifest.Rows(), "rows")
+	advance = l.reads(l.manifest.Rows(), "rows")
 	for _, n := range l.manifest.Nights {
 		whole := true
 		for _, e := range n.Extents {

@@ -25,6 +25,7 @@ type Info struct {
 	Bits       int // 0 when unknown
 	Rows       int64
 	Groups     []int64 // rows of each row group
+	Checksum   string  // 16 hexadecimal digits that stand for all bytes of the file
 }
 
 // ReadInfo returns what the metadata of the Parquet file at path says of it,
@@ -47,6 +48,7 @@ func (in *input) info() Info {
 	}
 	info := Info{Version: get(metaVersion), Table: get(metaTable), ConfigHash: get(metaConfig), Settings: get(metaSettings), Rows: in.file.NumRows()}
 	_, _ = fmt.Sscan(get(metaBits), &info.Bits)
+	info.Checksum, _, _ = strings.Cut(get(metaChecksums), ":")
 	for g := range in.file.NumRowGroups() {
 		info.Groups = append(info.Groups, in.file.MetaData().RowGroup(g).NumRows())
 	}

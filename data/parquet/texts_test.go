@@ -81,7 +81,7 @@ func TestTextsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (parquet.Info{Version: "v1", Table: "texts", ConfigHash: "abc", Bits: 64, Rows: int64(n), Groups: info.Groups}); !reflect.DeepEqual(r.Info, want) {
+		if want := (parquet.Info{Version: "v1", Table: "texts", ConfigHash: "abc", Bits: 64, Rows: int64(n), Groups: info.Groups, Checksum: info.Checksum}); !reflect.DeepEqual(r.Info, want) {
 			t.Errorf("Info = %+v, want %+v", r.Info, want)
 		}
 		var row data.TextRow

@@ -6,6 +6,7 @@
 package sorted
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -58,8 +59,15 @@ const measuredProbeCost = 100
 
 const extension = ".idx"
 
-// magic begins and ends a part's file; it changes with the format.
-const magic = "ndlookup3"
+// magic begins a part's file; it changes with the format. The part's name stands
+// behind it: a file that was given another's name is not taken for it.
+const magic = "ndlookup4"
+
+// head is what a part's file begins with.
+func head(name string) []byte {
+	b := binary.LittleEndian.AppendUint16([]byte(magic), uint16(len(name))) //nolint:gosec // a file's name is short
+	return append(b, name...)
+}
 
 // blockBytes is the size of the blocks that have checksums: a page, which is
 // read as a whole anyway.
@@ -200,7 +208,7 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 	}
 	defer func() { err = errors.Join(err, f.Abort()) }()
 	w := &writer{out: f}
-	w.bytes([]byte(magic))
+	w.bytes(head(name))
 	w.align()
 
 	tables := make([][]uint64, len(s.schema.Tables))
@@ -372,10 +380,10 @@ type table struct {
 	lo, hi   []uint64 // of tables with Prints; hi of 128 bits only
 }
 
-var errSchema = errors.New("store of another schema")
+var errSchema = errors.New("not a part of that name and schema, or not whole")
 
-// openPart maps a file; errSchema for one that is not of the schema or not
-// whole.
+// openPart maps a file; errSchema for one that is not the part of that name, not
+// of the schema, or not whole.
 func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
 	mapped, err := mapFile(path)
 	if err != nil {
@@ -392,7 +400,8 @@ func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
 // whole.
 func (p *part) read(schema lookup.Schema) bool {
 	b := p.mapped
-	if len(b) < len(magic)+8 || string(b[:len(magic)]) != magic {
+	begins := head(p.name)
+	if len(b) < len(begins)+8 || !bytes.Equal(b[:len(begins)], begins) {
 		return false
 	}
 	size := binary.LittleEndian.Uint64(b[len(b)-8:])

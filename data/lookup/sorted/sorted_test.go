@@ -29,6 +29,63 @@ func one(yield func(*lookup.Entry) error) error {
 	return yield(&lookup.Entry{Row: 7, ID: []byte("http://example.org/"), Lo: 5, Normal: true, Keys: []lookup.Key{{Table: 0, Value: 5}, {Table: 2, Value: 9}}})
 }
 
+// Files that were given each other's names are no parts: they are removed, and
+// verification names both. A bit that is another is found wherever it is.
+func TestExchangedFiles(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	s, err := sorted.Open(dir, schemaOf(64), sorted.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := s.Put(ctx, name, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := sorted.Verify(ctx, dir); err != nil || v.Files != 3 || len(v.Damaged) > 0 || !sorted.Is(dir) {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	path := func(name string) string { return filepath.Join(dir, name+".idx") }
+	whole, err := os.ReadFile(path("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(path("c"), damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := sorted.Verify(ctx, dir); err != nil || len(v.Damaged) != 1 || !strings.Contains(v.Damaged[0], path("c")) {
+			t.Fatalf("a bit at %d of %d: %+v, %v", at, len(whole), v, err)
+		}
+	}
+	if err := os.WriteFile(path("c"), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range [][2]string{{"a", "x"}, {"b", "a"}, {"x", "b"}} {
+		if err := os.Rename(path(step[0]), path(step[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v, err := sorted.Verify(ctx, dir); err != nil || len(v.Damaged) != 2 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	s, err = sorted.Open(dir, schemaOf(64), sorted.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts, err := s.Parts(ctx); err != nil || !slices.Equal(parts, []string{"c"}) {
+		t.Errorf("%v, %v", parts, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A store is there again when it is opened again; files that are cut, damaged
 // or of another schema are not parts, and are removed.
 func TestOpenAgain(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
@@ -53,7 +54,9 @@ var oneLibrary = need(1, "one library")
 func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Options, done func()) {
 	shown := newScreen(std.err, asJSON, false)
 	o.Version = version.Version
-	o.Waiting = func() { shown.log.Info("another neardup has the library: waiting for it", "library", dir) }
+	o.Waiting = func(holders string, waited time.Duration) {
+		shown.log.Info("another neardup has the library: waiting for it", "library", dir, "held", holders, "waited", waited)
+	}
 	o.Reading, done = shown.progress(what)
 	return o, done
 }
@@ -306,29 +309,43 @@ func newLibraryVerify(std streams) *cobra.Command {
 	return ofLibrary(&cobra.Command{
 		Use:   "verify LIBRARY",
 		Short: "Read all of a library and say what is damaged",
-		Long: `Compares every file with the digest in the manifest, and the rows with what the
-manifest says of them.`,
+		Long: `Compares every file with the digest in the manifest, the rows with what the
+manifest says of them, the manifest with those before it, and the files of the
+look-ups' index with their checksums and names.`,
 		Example: "  neardup library verify lib/",
 	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) (err error) {
-		o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
-		defer done()
-		l, err := library.Open(cmd.Context(), args[0], o)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, l.Close()) }()
-		wrong, err := l.Verify(cmd.Context())
-		done()
-		if err != nil {
-			return err
-		}
-		m := l.Manifest()
-		found := verified{len(wrong) == 0, m.Rows(), len(m.Nights), len(m.Files), append([]string{}, wrong...)}
-		if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
-			return err
-		}
-		return fmt.Errorf("%w: run `neardup library repair LIBRARY RUN…`, which makes them again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
+		return verifyLibrary(cmd, std, args[0], asJSON)
 	})
+}
+
+func verifyLibrary(cmd *cobra.Command, std streams, dir string, asJSON bool) (err error) {
+	o, done := libraryOptions(std, dir, cmd.Name(), asJSON)
+	defer done()
+	l, err := library.Open(cmd.Context(), dir, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	wrong, err := l.Verify(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var index sorted.Verified
+	if at := l.Path(library.Index); sorted.Is(at) {
+		if index, err = sorted.Verify(cmd.Context(), at); err != nil {
+			return err
+		}
+	}
+	done()
+	m := l.Manifest()
+	found := verified{len(wrong)+len(index.Damaged) == 0, m.Rows(), len(m.Nights), len(m.Files), index.Files, append(append([]string{}, wrong...), index.Damaged...)}
+	if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
+		return err
+	}
+	if len(wrong) == 0 {
+		return fmt.Errorf("%w: only its index: remove these files, and the next look-up makes them again", errNotSound)
+	}
+	return fmt.Errorf("%w: run `neardup library repair LIBRARY RUN…`, which takes back an older manifest and makes files again from run directories; or put backups in their place, or delete the nights and run them again", errNotSound)
 }
 
 // verified is what a library should hold, and what of it is damaged.
@@ -337,7 +354,8 @@ type verified struct {
 	Documents int64    `json:"documents"`
 	Nights    int      `json:"nights"`
 	Files     int      `json:"files"`
-	Damaged   []string `json:"damaged"` // a line each, the file first
+	Indexed   int      `json:"index_files"` // of look-ups
+	Damaged   []string `json:"damaged"`     // a line each, the file first
 }
 
 func (v verified) print(w io.Writer) error {
@@ -356,16 +374,25 @@ func (v verified) print(w io.Writer) error {
 func newLibraryRepair(std streams) *cobra.Command {
 	return ofLibrary(&cobra.Command{
 		Use:   "repair LIBRARY RUN…",
-		Short: "Make damaged files again from run directories",
-		Long: `Makes each file that is missing or damaged again from the run directories of
-its nights, and puts it in its place if it has the bytes that the manifest says.
-Sound files are not touched. Samples of pages, which small sites' templates are
-learned from, are left out of the library if they are damaged. Takes some 100
-bytes of memory for each document of the nights in a file.`,
-		Example: "  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21",
+		Short: "Take back an older manifest, make damaged files again",
+		Long: `Where library.json is older than the library, damaged or lost, takes back the
+newest manifest that changes/ has, with its nights and deletions.
+
+Then makes each file that is missing or damaged again from the run directories
+of its nights, and puts it in its place if it has the bytes that the manifest
+says. Sound files are not touched, and nothing is removed. Samples of pages,
+which small sites' templates are learned from, are left out of the library if
+they are damaged. Takes some 100 bytes of memory for each document of the nights
+in a file.`,
+		Example: `  neardup library repair lib/
+  neardup library repair lib/ runs/2026-11-20 runs/2026-11-21`,
 	}, cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string, asJSON bool) error {
+		recovered, err := recoverLibrary(cmd, std, args[0], asJSON)
+		if err != nil {
+			return err
+		}
 		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
-			did := &repaired{Mended: []string{}, Left: []leftFile{}}
+			did := &repaired{Manifest: recovered, Mended: []string{}, Left: []leftFile{}}
 			err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
 				if why == nil {
 					did.Mended = append(did.Mended, file)
@@ -382,11 +409,24 @@ bytes of memory for each document of the nights in a file.`,
 	})
 }
 
-// repaired is what became of a library's damaged files.
+// recoverLibrary makes the manifest of the library at dir the newest that there
+// is.
+func recoverLibrary(cmd *cobra.Command, std streams, dir string, asJSON bool) (*library.Recovered, error) {
+	if _, err := library.ReadManifest(dir); errors.Is(err, library.ErrNone) { // a mistyped path makes no library
+		return nil, err
+	}
+	o, done := libraryOptions(std, dir, cmd.Name(), asJSON)
+	defer done()
+	recovered, err := library.Recover(cmd.Context(), dir, o)
+	return &recovered, err
+}
+
+// repaired is what became of a library's manifest and of its damaged files.
 type repaired struct {
-	Sound  bool       `json:"sound"`
-	Mended []string   `json:"mended"`
-	Left   []leftFile `json:"left"`
+	Sound    bool               `json:"sound"`
+	Mended   []string           `json:"mended"`
+	Left     []leftFile         `json:"left"`
+	Manifest *library.Recovered `json:"manifest"`
 }
 
 type leftFile struct {
@@ -396,6 +436,19 @@ type leftFile struct {
 
 func (r *repaired) print(w io.Writer) error {
 	var b strings.Builder
+	if m := r.Manifest; m.Now != m.Was {
+		was := fmt.Sprintf("of change %d", m.Was)
+		if m.Was < 0 {
+			was = "damaged or lost"
+		}
+		fmt.Fprintf(&b, "manifest: it was %s, and is of change %d now\n", was, m.Now)
+	}
+	for _, night := range r.Manifest.Found {
+		fmt.Fprintf(&b, "taken back: night %s\n", night)
+	}
+	for _, line := range r.Manifest.Left {
+		fmt.Fprintf(&b, "left: %s\n", show.Line(line))
+	}
 	for _, file := range r.Mended {
 		fmt.Fprintf(&b, "mended: %s\n", file)
 	}

@@ -127,3 +127,103 @@ func TestKilledNights(t *testing.T) {
 		t.Errorf("%d files of documents, %v", len(files), err)
 	}
 }
+
+// TestCopiedWhileANightRuns copies a library, file by file, again and again while a
+// night changes it, and restores each copy as the documentation says: repair, then
+// the night again. Each ends with what the undisturbed library has.
+func TestCopiedWhileANightRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a night for each copy")
+	}
+	dir := t.TempDir()
+	names := []string{"2026-11-01", "2026-11-02"}
+	for i, name := range names {
+		in := filepath.Join(dir, name)
+		if err := os.Mkdir(in, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		dump(t, in, 2+i, 150)
+	}
+	finish := func(cmd *exec.Cmd, stderr *bytes.Buffer) {
+		t.Helper()
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+	}
+	finish(night(t, dir, names[0], names[0]))
+	lib := filepath.Join(dir, "lib")
+	cmd, stderr := night(t, dir, names[1], names[1])
+	ended := make(chan struct{})
+	go func() { finish(cmd, stderr); close(ended) }()
+	var copies []string
+	for last := false; !last; {
+		select {
+		case <-ended:
+			last = true
+		default:
+		}
+		to := filepath.Join(t.TempDir(), "lib")
+		copyRunning(t, lib, to)
+		if n := len(copies); n > 0 && slices.Equal(tree(t, copies[n-1]), tree(t, to)) {
+			copies[n-1] = to // as the last
+			continue
+		}
+		copies = append(copies, to)
+	}
+	want := libraryRows(t, lib)
+	for i, lib := range copies {
+		done, err := library.Recover(t.Context(), lib, library.Options{})
+		if err != nil {
+			t.Errorf("copy %d of %v: %v", i, tree(t, lib), err)
+			continue
+		}
+		there := t.TempDir()
+		if err := os.Rename(lib, filepath.Join(there, "lib")); err != nil {
+			t.Fatal(err)
+		}
+		finish(night(t, there, filepath.Join(dir, names[1]), names[1]))
+		if got := libraryRows(t, filepath.Join(there, "lib")); !slices.Equal(got, want) {
+			t.Errorf("copy %d, %+v: %d rows, want %d", i, done, len(got), len(want))
+		}
+	}
+	t.Logf("%d copies were restored", len(copies))
+}
+
+// copyRunning copies a folder whose files come and go.
+func copyRunning(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		name, _ := filepath.Rel(from, path)
+		if err == nil && e.IsDir() {
+			return os.MkdirAll(filepath.Join(to, name), 0o755)
+		}
+		var text []byte
+		if err == nil {
+			text, err = os.ReadFile(path)
+		}
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), text, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tree lists the files of a folder.
+func tree(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		name, _ := filepath.Rel(dir, path)
+		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

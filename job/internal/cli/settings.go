@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -69,6 +70,9 @@ func (s *settings) bindAll(fs *pflag.FlagSet) {
 
 // give records a value, unless the setting cannot have it.
 func (s *settings) give(g given) error {
+	if err := g.secret(); err != nil {
+		return err
+	}
 	scratch := s.usual
 	err := scratch.Set(g.setting, g.value)
 	if wrong, ok := errors.AsType[*config.SettingError](err); ok {
@@ -76,6 +80,32 @@ func (s *settings) give(g given) error {
 	}
 	s.given = append(s.given, g)
 	return err
+}
+
+// Settings that may have a secret in them: the environment's variable that has
+// the setting where neither the command line nor the file does.
+var secrets = map[string]string{"monitor.alarm_command": "NEARDUP_ALARM_COMMAND", "monitor.alarm_url": "NEARDUP_ALARM_URL"}
+
+// secret reads the value of a setting that may be a secret from the file that it
+// names as @FILE. An address is one: every user of the machine sees what stands on
+// the command line.
+func (g *given) secret() error {
+	variable, ok := secrets[g.setting]
+	if !ok {
+		return nil
+	}
+	if name, of := strings.CutPrefix(g.value, "@"); of {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		g.value = strings.TrimSpace(string(text))
+		return nil
+	}
+	if g.setting == "monitor.alarm_url" && g.value != "" {
+		return fmt.Errorf("every user of the machine sees the command line: write the address to a file and give %s=@FILE, or put it into the settings file or into %s", g.setting, variable)
+	}
+	return nil
 }
 
 // config returns the effective configuration: the command line wins over the
@@ -93,6 +123,13 @@ func (s *settings) config() (config.Config, error) {
 		for _, g := range s.given {
 			if err == nil && preset == (g.setting == config.SettingPreset) {
 				err = cfg.Set(g.setting, g.value)
+			}
+		}
+	}
+	for setting, variable := range secrets {
+		if value := os.Getenv(variable); value != "" && err == nil {
+			if is, _ := cfg.Setting(setting); is.String() == "" { // there is one of that name
+				err = cfg.Set(setting, value)
 			}
 		}
 	}

@@ -232,6 +232,8 @@ type Execution struct {
 	KeepState  bool   `yaml:"keep_state" help:"keep what only a resume needs when the run has succeeded"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
+	Wait time.Duration `yaml:"wait" help:"give up waiting for a library that others hold after this long; 0s: never"`
+
 	Master   string        `yaml:"master" flag:"master" group:"Cluster" help:"gleam master"`
 	Attempts int           `yaml:"attempts" help:"attempts at each flow"`
 	Stall    time.Duration `yaml:"stall" help:"give up an attempt after this long without progress"`
@@ -281,6 +283,7 @@ func Default() Config {
 			Master:   "127.0.0.1:45326",
 			Attempts: 3,
 			Stall:    2 * time.Minute,
+			Wait:     12 * time.Hour,
 			Deadline: 12 * time.Hour,
 			Quorum:   0.66,
 		},
@@ -541,21 +544,29 @@ func (e Execution) MemoryLimit() int64 {
 // Hash identifies what decides the result: two runs with the same hash and
 // the same input write the same bytes. Left out are Execution, Monitor, and how
 // many unusable records a run bears. Files that the configuration names (stop
-// list, user words) count by their content.
+// list, user words) count by their content, and the library by what it holds when
+// the run reads it: how their paths are written decides nothing.
 func (c Config) Hash() (string, error) {
 	c.Input.MaxBad = ""
-	h := sha256.New()
-	enc := json.NewEncoder(h)
-	if err := enc.Encode(c); err != nil {
-		return "", fmt.Errorf("config: %w", err)
+	if c.Library.Path != "" {
+		c.Library.Path = "library"
 	}
+	contents := sha256.New()
+	c.Features.UserWords = slices.Clone(c.Features.UserWords)
 	for setting, path := range c.Features.eachFile {
 		text, err := os.ReadFile(*path)
 		if err != nil {
 			return "", &SettingError{Name: setting, Value: *path, Remedy: fmt.Sprintf("%v: name a file that is there", err)}
 		}
 		sum := sha256.Sum256(text)
-		h.Write(sum[:])
+		contents.Write(sum[:])
+		*path = "file"
 	}
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	if err := enc.Encode(c); err != nil {
+		return "", fmt.Errorf("config: %w", err)
+	}
+	h.Write(contents.Sum(nil))
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }

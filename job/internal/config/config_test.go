@@ -204,6 +204,17 @@ func TestHash(t *testing.T) {
 	if two := hash(func(c *Config) { c.Features.StopList = path }); one == two {
 		t.Error("the stop list's content did not change the hash")
 	}
+	other := filepath.Join(t.TempDir(), "other")
+	write(t, other, "a\n")
+	if h := hash(func(c *Config) { c.Features.StopList = other }); h != one {
+		t.Error("the stop list's path changed the hash")
+	}
+	lib := func(path string) string {
+		return hash(func(c *Config) { c.Library = Library{Path: path, Night: "2026-11-20"} })
+	}
+	if lib("lib") != lib("/srv/lib/") || lib("lib") == lib("") {
+		t.Error("not whether there is a library, but its path is in the hash")
+	}
 }
 
 // What a run directory was made with is told by the JSON of its settings. A

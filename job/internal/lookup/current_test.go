@@ -523,15 +523,19 @@ func TestRestoredBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"documents", library.ManifestFile} {
-		if err := os.RemoveAll(filepath.Join(lib, name)); err != nil {
+	entries, err := os.ReadDir(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == library.Index {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(lib, e.Name())); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.CopyFS(filepath.Join(lib, "documents"), os.DirFS(filepath.Join(backup, "documents"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(backup, library.ManifestFile), filepath.Join(lib, library.ManifestFile)); err != nil {
+	if err := os.CopyFS(lib, os.DirFS(backup)); err != nil {
 		t.Fatal(err)
 	}
 	addNight(t, dir, "2026-11-02", config.PresetClassic, map[string][]string{"c": c})

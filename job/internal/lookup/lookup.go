@@ -288,8 +288,8 @@ func (x *Index) lacks(have []string) bool {
 // index puts what the store does not have of the library, which nobody may
 // change meanwhile, and returns it.
 func (x *Index) index(ctx context.Context, have []string) (now *current, err error) {
-	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Reading: x.reading, Waiting: func() {
-		x.log.Warn("another neardup has the library: waiting for it", "library", x.dir)
+	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Reading: x.reading, Waiting: func(holders string, waited time.Duration) {
+		x.log.Warn("another neardup has the library: waiting for it", "library", x.dir, "held", holders, "waited", waited)
 	}})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ package rundir
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/lock"
 	"github.com/neardup/neardup/job/internal/state"
 )
 
@@ -67,7 +69,7 @@ var (
 // Dir is an opened run directory, held by a lock until Close.
 type Dir struct {
 	path string
-	lock *flock.Flock
+	lock *lock.Lock
 }
 
 // Open creates the run directory at path, or opens the one that is there, and
@@ -88,15 +90,14 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
-	lock := flock.New(filepath.Join(path, lockFile))
-	got, err := lock.TryLock()
+	held, err := lock.Take(context.Background(), filepath.Join(path, lockFile), lock.Options{Limit: -1})
+	if errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%w: %w: wait for it or name another folder", errInUse, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("run directory: %w: name another folder with --out", err)
 	}
-	if !got {
-		return nil, fmt.Errorf("%w: another neardup works in %s: wait for it or name another folder", errInUse, path)
-	}
-	d := &Dir{path: path, lock: lock}
+	d := &Dir{path: path, lock: held}
 	if err := d.sweep(); err != nil {
 		return nil, errors.Join(fmt.Errorf("run directory: %w", err), d.Close())
 	}
@@ -110,15 +111,15 @@ func Open(path string) (*Dir, error) {
 
 // InUse reports whether a process works in the run directory at path.
 func InUse(path string) (bool, error) {
-	lock := flock.New(filepath.Join(path, lockFile), flock.SetFlag(os.O_RDONLY))
-	free, err := lock.TryRLock()
+	file := flock.New(filepath.Join(path, lockFile), flock.SetFlag(os.O_RDONLY))
+	free, err := file.TryRLock()
 	if err != nil {
 		return false, fmt.Errorf("run directory: %w", err)
 	}
 	if !free {
 		return true, nil
 	}
-	return false, lock.Unlock()
+	return false, file.Unlock()
 }
 
 // sweep removes what a killed process left: spilled data, and files that have
@@ -234,7 +235,33 @@ type Manifest struct {
 	ConfigHash string          `json:"config_hash"`
 	Command    string          `json:"command"` // run or match
 	Config     json.RawMessage `json:"config"`
+	Folder     string          `json:"folder,omitempty"` // that relative paths of splits begin in
 	Splits     []data.Split    `json:"splits"`
+}
+
+// path is where a split of the manifest stands, however its path is written.
+func (m *Manifest) path(split int) string {
+	path := m.Splits[split].Path
+	if filepath.IsAbs(path) || m.Folder == "" || strings.Contains(path, "://") {
+		return path
+	}
+	return filepath.Join(m.Folder, path)
+}
+
+// same reports whether both have the same split of that number.
+func (m *Manifest) same(other *Manifest, split int) bool {
+	a, b := m.Splits[split], other.Splits[split]
+	if a == b && m.Folder == other.Folder {
+		return true
+	}
+	pathA, pathB := m.path(split), other.path(split)
+	if a.Path = b.Path; a != b {
+		return false
+	}
+	if strings.Contains(pathA, "://") || strings.Contains(pathB, "://") {
+		return pathA == pathB
+	}
+	return filepath.Clean(pathA) == filepath.Clean(pathB) || m.Folder == "" && pathA == b.Path // of an earlier program
 }
 
 // ReadManifest reads the manifest of the run directory at path.
@@ -279,7 +306,7 @@ func (d *Dir) Adopt(m Manifest) error {
 		return fmt.Errorf("%w: %s was made from another input: the number of its splits was %d, now %d: name a new folder", ErrOther, d.path, len(have.Splits), len(m.Splits))
 	}
 	for i, s := range m.Splits {
-		if s != have.Splits[i] {
+		if !have.same(&m, i) {
 			return fmt.Errorf("%w: %s was made from another input: split %d was %s (%d bytes), now %s (%d bytes): name a new folder",
 				ErrOther, d.path, i, have.Splits[i].Path, have.Splits[i].Size, s.Path, s.Size)
 		}
@@ -444,6 +471,7 @@ type TaskRecord struct {
 	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
 	Tables    []TableCount     `json:"tables,omitempty"`    // of the join
 	Outputs   []string         `json:"outputs"`             // paths within the run directory
+	Sums      map[string]Sum   `json:"sums,omitempty"`      // what they are, by path; of an earlier program's record empty
 	Seconds   float64          `json:"seconds"`
 }
 
@@ -529,9 +557,12 @@ func (d *Dir) RecordPath(stage string, task int) string {
 	return d.Path(Tasks, fmt.Sprintf("%s-%05d.json", stage, task))
 }
 
-// PutRecord checks and writes a task's record.
-func (d *Dir) PutRecord(r TaskRecord) error {
+// PutRecord checks and writes the record of a task whose outputs are there.
+func (d *Dir) PutRecord(r TaskRecord) (err error) {
 	if err := r.Conserved(); err != nil {
+		return err
+	}
+	if r.Sums, err = d.sums(r.Outputs); err != nil {
 		return err
 	}
 	return WriteJSON(d.RecordPath(r.Stage, r.Task), r)

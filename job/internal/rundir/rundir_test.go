@@ -146,6 +146,22 @@ func TestAdopt(t *testing.T) {
 	if err := d.Adopt(m); err != nil {
 		t.Fatalf("the same manifest again: %v", err)
 	}
+	d2 := open(t, filepath.Join(t.TempDir(), "run"))
+	m2 := m
+	m2.Folder = "/srv/crawl"
+	if err := d2.Adopt(m2); err != nil {
+		t.Fatal(err)
+	}
+	for path, folder := range map[string]string{"./x.jsonl": "/srv/crawl", "/srv/crawl/x.jsonl": "/tmp", "../crawl/x.jsonl": "/srv/other"} {
+		m2.Folder, m2.Splits = folder, []data.Split{{Path: path, Size: 7, End: -1}}
+		if err := d2.Adopt(m2); err != nil {
+			t.Errorf("%s in %s is the same file: %v", path, folder, err)
+		}
+	}
+	m2.Folder, m2.Splits = "/srv/other", []data.Split{{Path: "x.jsonl", Size: 7, End: -1}}
+	if err := d2.Adopt(m2); !errors.Is(err, ErrOther) {
+		t.Errorf("the same name in another folder: %v", err)
+	}
 	for want, change := range map[string]func(*Manifest){
 		"match.distance is 3 there, 5 here": func(m *Manifest) { m.ConfigHash, m.Config = "b", []byte(`{"match":{"distance":5}}`) },
 		"a file that the settings name":     func(m *Manifest) { m.ConfigHash = "b" },
@@ -171,13 +187,13 @@ func TestRecords(t *testing.T) {
 		t.Fatalf("got %v, want ErrNotConserved", err)
 	}
 	r := TaskRecord{Stage: "s", Task: 2, RowsIn: 4, RowsOut: 3, Skipped: map[string]int64{"malformed": 1}, Outputs: []string{"out"}}
-	if err := d.PutRecord(r); err != nil {
+	if err := d.PutRecord(r); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("%v: the output is missing", err)
+	}
+	if err := os.WriteFile(d.Path("out"), []byte("rows"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, done, err := d.Record("s", 2); done || err != nil {
-		t.Fatalf("done %t, %v: the output is missing", done, err)
-	}
-	if err := os.WriteFile(d.Path("out"), nil, 0o600); err != nil {
+	if err := d.PutRecord(r); err != nil {
 		t.Fatal(err)
 	}
 	if got, done, err := d.Record("s", 2); !done || err != nil || got.RowsOut != 3 {
@@ -286,5 +302,25 @@ func TestChecksum(t *testing.T) {
 	}
 	if err := WriteJSON(path, []int{1}); err == nil {
 		t.Error("a list was written without a checksum")
+	}
+}
+
+// BenchmarkRecord writes the record of a task of one output, which it reads
+// again for that.
+func BenchmarkRecord(b *testing.B) {
+	d, err := Open(filepath.Join(b.TempDir(), "run"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	const size = 64 << 20
+	if err := os.WriteFile(d.Path("out"), make([]byte, size), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, err := d.sums([]string{"out"}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -131,11 +132,7 @@ func (s *Store) failed(err error) error {
 func (s *Store) adopt(ctx context.Context) error {
 	now, err := s.load(ctx)
 	if errors.Is(err, errNoState) {
-		text, err := json.Marshal(state{Schema: s.schema})
-		if err != nil {
-			return err
-		}
-		return s.server.Replace(ctx, nil, text)
+		return s.create(ctx, 0)
 	}
 	if err != nil {
 		return err
@@ -160,6 +157,15 @@ func (s *Store) adopt(ctx context.Context) error {
 		_, err = s.change(ctx, func(now *state) { now.Schema = s.schema })
 	}
 	return err
+}
+
+// create makes an index without parts, whose versions are greater than that.
+func (s *Store) create(ctx context.Context, last uint32) error {
+	text, err := json.Marshal(state{Schema: s.schema, Last: last})
+	if err != nil {
+		return err
+	}
+	return s.server.Replace(ctx, nil, text)
 }
 
 // errNoState is returned for a server that holds no index.
@@ -209,9 +215,21 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Parts names the parts.
+// Parts names the parts. Where the server has lost what it had, as one that is
+// emptied or keeps nothing on a disk, there are none, and the index begins anew.
 func (s *Store) Parts(ctx context.Context) ([]string, error) {
 	now, err := s.load(ctx)
+	if errors.Is(err, errNoState) {
+		s.changing.Lock()
+		defer s.changing.Unlock()
+		// Documents may be there that nothing tells of: none of them has a version
+		// that is given now.
+		const most = 1 << 31
+		err = s.create(ctx, most/2+rand.Uint32N(most/2))  //nolint:gosec // not for secrets
+		if now = new(state); errors.Is(err, ErrChanged) { // another process was faster
+			now, err = s.load(ctx)
+		}
+	}
 	if err != nil {
 		return nil, s.failed(err)
 	}
@@ -352,7 +370,7 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 	before := s.seen.Load()
 	if before == nil {
 		if before, err = s.load(ctx); err != nil {
-			return nil, s.failed(err)
+			return nil, s.failed(lost(err))
 		}
 	}
 	for try := 1; ; try++ {
@@ -370,6 +388,14 @@ func (s *Store) Near(ctx context.Context, q *lookup.Query) ([]lookup.Hit, error)
 		}
 		before = after
 	}
+}
+
+// lost is the error of a query where the server has lost what it had.
+func lost(err error) error {
+	if errors.Is(err, errNoState) {
+		return fmt.Errorf("%w: %w", lookup.ErrParts, err)
+	}
+	return err
 }
 
 // keys are those of the query, with all within their reach.
@@ -405,7 +431,7 @@ func (s *Store) between(ctx context.Context, q *lookup.Query, keys []lookup.Key,
 		return nil, nil, err
 	}
 	if after, err = s.parse(text); err != nil {
-		return nil, nil, err
+		return nil, nil, lost(err)
 	}
 	for _, part := range q.Parts {
 		if version := before.Parts[part]; version == 0 || after.Parts[part] != version {

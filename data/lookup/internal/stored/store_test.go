@@ -70,6 +70,50 @@ func (m *memory) Texts(_ context.Context, of []stored.Reference) (texts [][]byte
 
 func (m *memory) Close() {}
 
+// A server that is emptied has no parts, says so to a query, and takes them
+// again.
+func TestEmptied(t *testing.T) {
+	ctx := t.Context()
+	m := &memory{texts: map[stored.Reference][]byte{}, under: map[lookup.Key][]stored.Reference{}}
+	s, err := stored.Open(ctx, m, lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 8}}}, "memory", "it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := lookup.Key{Value: 3}
+	put := func() {
+		t.Helper()
+		err := s.Put(ctx, "p", func(yield func(*lookup.Entry) error) error {
+			return yield(&lookup.Entry{ID: []byte("a"), Keys: []lookup.Key{key}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	query := &lookup.Query{Keys: []lookup.Key{key}, Parts: []string{"p"}}
+	for _, forgets := range []func(){
+		func() {
+			m.state, m.texts, m.under = nil, map[stored.Reference][]byte{}, map[lookup.Key][]stored.Reference{}
+		},
+		func() { m.state = nil }, // and leaves documents behind
+	} {
+		put()
+		if hits, err := s.Near(ctx, query); err != nil || len(hits) != 1 {
+			t.Fatalf("%v, %v", hits, err)
+		}
+		forgets()
+		if _, err := s.Near(ctx, query); !errors.Is(err, lookup.ErrParts) {
+			t.Errorf("emptied: %v", err)
+		}
+		if parts, err := s.Parts(ctx); err != nil || len(parts) > 0 {
+			t.Errorf("emptied: %v, %v", parts, err)
+		}
+		put()
+		if hits, err := s.Near(ctx, query); err != nil || len(hits) != 1 {
+			t.Errorf("put again: %v, %v", hits, err)
+		}
+	}
+}
+
 // While parts change again and again, those count that stay.
 func TestChanging(t *testing.T) {
 	ctx := context.Background()

@@ -1,0 +1,208 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
+)
+
+// Sum is what an output was when its task was done: what tells a file that was
+// changed, cut, or exchanged since. It guards against damage, not against
+// somebody who writes records too.
+type Sum struct {
+	Bytes int64  `json:"bytes"`
+	XXH3  string `json:"xxh3"` // of 128 bits, in hexadecimal digits
+}
+
+// errOtherBytes is of an output that is not what its record says.
+var errOtherBytes = errors.New("it is not what was written")
+
+// sumOf reads the file at path. buf is what it is read with.
+func sumOf(ctx context.Context, path string, buf []byte) (s Sum, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var h xxh3.Hasher
+	for {
+		n, err := f.Read(buf)
+		_, _ = h.Write(buf[:n]) // it cannot fail
+		s.Bytes += int64(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	sum := h.Sum128().Bytes()
+	s.XXH3 = fmt.Sprintf("%x", sum)
+	return s, nil
+}
+
+const sumBuffer = 256 << 10
+
+// sums are those of a task's outputs, which it has just written.
+func (d *Dir) sums(outputs []string) (map[string]Sum, error) {
+	sums := make(map[string]Sum, len(outputs))
+	buf := make([]byte, sumBuffer)
+	for _, name := range outputs {
+		s, err := sumOf(context.Background(), d.Path(name), buf)
+		if err != nil {
+			return nil, fmt.Errorf("run directory: %w", err)
+		}
+		sums[name] = s
+	}
+	return sums, nil
+}
+
+// Problem is a file that is not what its record says.
+type Problem struct {
+	File string // within the run directory
+	Err  error
+	Task *TaskRecord // whose output it is; nil: it is of no task
+}
+
+// Bytes is the size that the outputs of all finished tasks had.
+func (d *Dir) Bytes() (bytes int64, err error) {
+	records, err := d.records()
+	for i := range records {
+		for _, s := range records[i].Sums {
+			bytes += s.Bytes
+		}
+	}
+	return bytes, err
+}
+
+// Check compares the outputs of all finished tasks with their records, several
+// at a time, and calls found for each that is missing or another, one after the
+// other. What a finished run has removed, its state, is not missed. A record
+// that cannot be read is an error. advance is told of bytes as they are read, by
+// several goroutines.
+func (d *Dir) Check(ctx context.Context, workers int, advance func(int64), found func(Problem) error) error {
+	records, err := d.records()
+	if err != nil {
+		return err
+	}
+	done := d.Finished()
+	var mu sync.Mutex
+	buffers := sync.Pool{New: func() any { return make([]byte, sumBuffer) }}
+	eg, ctx := errgroup.WithContext(ctx)
+	eg.SetLimit(max(workers, 1))
+	for i := range records {
+		r := &records[i]
+		for _, name := range r.Outputs {
+			eg.Go(func() error {
+				buf := buffers.Get().([]byte) //nolint:forcetypeassert // the pool's own
+				defer buffers.Put(buf)        //nolint:staticcheck // a slice's head is small
+				bytes, wrong := d.checkOutput(ctx, r, name, buf)
+				advance(bytes)
+				switch {
+				case ctx.Err() != nil:
+					return ctx.Err()
+				case wrong == nil, done && errors.Is(wrong, fs.ErrNotExist) && strings.HasPrefix(name, State+string(filepath.Separator)):
+					return nil
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				return found(Problem{name, wrong, r})
+			})
+		}
+	}
+	return eg.Wait()
+}
+
+// checkOutput compares an output with its record, and says how many bytes it
+// has read.
+func (d *Dir) checkOutput(ctx context.Context, r *TaskRecord, name string, buf []byte) (bytes int64, err error) {
+	path := d.Path(name)
+	info, err := os.Stat(path)
+	want, summed := r.Sums[name]
+	if err != nil || !summed { // of an earlier program
+		return 0, err
+	}
+	var got Sum
+	if info.Size() == want.Bytes {
+		if got, err = sumOf(ctx, path, buf); err != nil {
+			return got.Bytes, err
+		}
+	}
+	if got != want {
+		err = fmt.Errorf("%s: %w", path, errOtherBytes)
+	}
+	return got.Bytes, err
+}
+
+// records are those of all finished tasks.
+func (d *Dir) records() (all []TaskRecord, err error) {
+	entries, err := os.ReadDir(d.Path(Tasks))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue
+		}
+		var r TaskRecord
+		path := d.Path(Tasks, e.Name())
+		if err := ReadJSON(path, &r); err != nil {
+			return nil, err
+		}
+		if d.RecordPath(r.Stage, r.Task) != path {
+			return nil, fmt.Errorf("%s is the record of task %d of %s: delete the file, and the same command makes it again", path, r.Task, r.Stage)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// Forget removes a task's record, so that the task is done again.
+func (d *Dir) Forget(r *TaskRecord) error {
+	err := os.Remove(d.RecordPath(r.Stage, r.Task))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Strangers are the files among the outputs that no record names, in order.
+// Quarantine may be of an attempt that was given up.
+func (d *Dir) Strangers() (names []string, err error) {
+	records, err := d.records()
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	for _, r := range records {
+		for _, name := range r.Outputs {
+			named[name] = true
+		}
+	}
+	for _, folder := range append(slices.Clone(Tables), Clean) {
+		parts, err := Parts(d.path, folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
+			if name := filepath.Join(folder, filepath.Base(part)); !named[name] {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}

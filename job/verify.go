@@ -1,0 +1,205 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
+)
+
+// errDamagedRun is returned for a finished run whose files are not what they
+// were: it has not kept what it would need to make them again.
+var errDamagedRun = errors.New("the finished run is damaged")
+
+// distrust compares the files of a run that was begun before with their records,
+// before anything of it is believed. Of an unfinished run the tasks with other
+// files are done again.
+func (r *run) distrust(ctx context.Context) error {
+	bytes, err := r.dir.Bytes()
+	if err != nil || bytes == 0 {
+		return err
+	}
+	pass, finish := r.Progress("check")
+	defer finish()
+	var wrong []rundir.Problem
+	err = r.dir.Check(ctx, r.workers, pass(bytes, "bytes"), func(p rundir.Problem) error {
+		wrong = append(wrong, p)
+		return nil
+	})
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	if r.dir.Finished() {
+		return fmt.Errorf("%w: %w%s: `neardup verify %s` names all; give another --out, or remove the folder, and run it again", errDamagedRun, wrong[0].Err, andMore(len(wrong)-1), r.Out)
+	}
+	tasks := map[string]bool{}
+	for _, p := range wrong {
+		tasks[r.dir.RecordPath(p.Task.Stage, p.Task.Task)] = true
+		if err := r.dir.Forget(p.Task); err != nil {
+			return err
+		}
+	}
+	missing := !slices.ContainsFunc(wrong, func(p rundir.Problem) bool { return !errors.Is(p.Err, fs.ErrNotExist) })
+	if !missing { // else it was interrupted, or tidied
+		r.Log.Warn("files of the run are not as they were written: their tasks are done again", "files", len(wrong), "tasks", len(tasks), "first", wrong[0].Err)
+	}
+	return nil
+}
+
+func andMore(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %s more", show.Count(n, "file"))
+}
+
+// RunVerified is what a verification found of a run.
+type RunVerified struct {
+	Path     string   `json:"path"`
+	Sound    bool     `json:"sound"`
+	Finished bool     `json:"finished"`
+	Tasks    int      `json:"tasks"`    // of stages that are done or begun
+	Files    int      `json:"files"`    // that were compared
+	Bytes    int64    `json:"bytes"`    //
+	Unsummed int      `json:"unsummed"` // files of an earlier program, of which only that they are there is known
+	Damaged  []string `json:"damaged"`  // a line each, the file first
+}
+
+// VerifyRun compares all files of the run directory at path with its records.
+// reading is told of the bytes; nil: nobody is.
+func VerifyRun(ctx context.Context, path string, reading func(total int64, unit string) (advance func(int64))) (*RunVerified, error) {
+	m, err := rundir.ReadManifest(path)
+	v := &RunVerified{Path: path, Damaged: []string{}}
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !isDamaged(path) {
+		return nil, err
+	}
+	if err != nil {
+		v.Damaged = append(v.Damaged, err.Error())
+		return v, nil
+	}
+	dir, err := rundir.Attach(path)
+	if err != nil {
+		return nil, err
+	}
+	v.Finished = dir.Finished()
+	if v.Finished {
+		if info, err := os.Stat(dir.Path(rundir.SuccessFile)); err != nil || info.Size() > 0 {
+			v.Damaged = append(v.Damaged, fmt.Sprintf("%s: it is not empty", dir.Path(rundir.SuccessFile)))
+		}
+		if err := rundir.ReadJSON(dir.Path(rundir.SummaryFile), new(Summary)); err != nil {
+			v.Damaged = append(v.Damaged, err.Error())
+		}
+	}
+	whole := v.tasks(dir, m)
+	if whole {
+		if err := v.outputs(ctx, dir, reading); err != nil {
+			return nil, err
+		}
+	}
+	v.Sound = len(v.Damaged) == 0
+	return v, nil
+}
+
+// isDamaged reports whether the folder has a manifest, which is then one that
+// cannot be read.
+func isDamaged(path string) bool {
+	_, err := os.Stat(filepath.Join(path, rundir.ManifestFile))
+	return err == nil
+}
+
+// tasks looks for the records of a run's tasks, and reports whether all that are
+// there can be read.
+func (v *RunVerified) tasks(dir *rundir.Dir, m rundir.Manifest) (whole bool) {
+	whole = true
+	for _, stage := range Stages(m) {
+		n := 1
+		if stage.PerSplit {
+			n = len(m.Splits)
+		}
+		for task := range n {
+			var r rundir.TaskRecord
+			err := rundir.ReadJSON(dir.RecordPath(stage.Name, task), &r)
+			switch {
+			case errors.Is(err, fs.ErrNotExist) && !v.Finished:
+				continue
+			case err == nil && (r.Stage != stage.Name || r.Task != task):
+				err = fmt.Errorf("%s: it is the record of task %d of %s", dir.RecordPath(stage.Name, task), r.Task, r.Stage)
+			}
+			if err != nil {
+				v.Damaged, whole = append(v.Damaged, err.Error()), whole && errors.Is(err, fs.ErrNotExist)
+				continue
+			}
+			v.Tasks++
+			v.count(dir, &r)
+		}
+	}
+	return whole
+}
+
+// count counts the outputs of a task, but for state that is not kept.
+func (v *RunVerified) count(dir *rundir.Dir, r *rundir.TaskRecord) {
+	for _, name := range r.Outputs {
+		_, summed := r.Sums[name]
+		_, err := os.Stat(dir.Path(name))
+		switch {
+		case err != nil && v.Finished && strings.HasPrefix(name, rundir.State+string(filepath.Separator)):
+		case summed:
+			v.Files++
+			v.Bytes += r.Sums[name].Bytes
+		default:
+			v.Unsummed++
+		}
+	}
+}
+
+// outputs compares the tasks' outputs with their records.
+func (v *RunVerified) outputs(ctx context.Context, dir *rundir.Dir, reading func(total int64, unit string) (advance func(int64))) (err error) {
+	advance := func(int64) {}
+	if reading != nil {
+		advance = reading(v.Bytes, "bytes")
+	}
+	err = dir.Check(ctx, runtime.GOMAXPROCS(0), advance, func(p rundir.Problem) error {
+		v.Damaged = append(v.Damaged, p.Err.Error())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(v.Damaged)
+	strangers, err := dir.Strangers()
+	for _, name := range strangers {
+		if v.Unsummed == 0 && v.Finished { // a task that is under way has no record yet
+			v.Damaged = append(v.Damaged, fmt.Sprintf("%s: no task of the run wrote it: move it away", dir.Path(name)))
+		}
+	}
+	return err
+}
+
+// Print writes what was found for a person.
+func (v *RunVerified) Print(w io.Writer) error {
+	var b strings.Builder
+	for _, line := range v.Damaged {
+		fmt.Fprintln(&b, show.Line(line))
+	}
+	if v.Sound {
+		fmt.Fprintf(&b, "sound: %s in %s of %s", show.Bytes(v.Bytes), show.Count(v.Files, "file"), show.Count(v.Tasks, "task"))
+		if !v.Finished {
+			b.WriteString("; the run is not finished")
+		}
+		b.WriteString("\n")
+		if v.Unsummed > 0 {
+			fmt.Fprintf(&b, "%s of an earlier program could not be compared\n", show.Count(v.Unsummed, "file"))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
