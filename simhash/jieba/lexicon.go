@@ -13,6 +13,12 @@ import (
 	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
 
+// The files of a lexicon that can be trained.
+const (
+	IDFFile  = model.IDFFile  // a word and its inverse document frequency a line
+	StopFile = model.StopFile // a stop word a line
+)
+
 // LexiconFiles lists the names of jieba's five files, as ReadLexicon finds them.
 func LexiconFiles() []string { return model.Files() }
 
@@ -41,13 +47,15 @@ func ReadLexicon(lexicon fs.FS) (*Lexicon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jieba: %w", err)
 	}
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, ".utf8") && !slices.Contains(LexiconFiles(), name) {
+			return nil, fmt.Errorf("%w: %s is none of a lexicon's files: they are %s; rename it, or move it elsewhere", errLexicon, name, strings.Join(LexiconFiles(), ", "))
+		}
+	}
 	read := &Lexicon{base.Lexicon(), map[string]bool{}}
 	for _, e := range entries {
 		name := e.Name()
 		if !slices.Contains(LexiconFiles(), name) {
-			if strings.HasSuffix(name, ".utf8") {
-				return nil, fmt.Errorf("%w: %s is none of a lexicon's files: they are %s; rename it, or move it elsewhere", errLexicon, name, strings.Join(LexiconFiles(), ", "))
-			}
 			continue
 		}
 		content, err := fs.ReadFile(lexicon, name)
