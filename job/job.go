@@ -220,13 +220,18 @@ func (r *run) open() (err error) {
 	}
 	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Splits: splits}
 	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Manifest: r.manifest, Splits: splits, Columns: r.Columns, Log: r.Log, Advance: func(int64) {}}
-	err = r.dir.Adopt(r.manifest)
-	if err == nil && r.Command == CommandRun && !r.dir.Finished() {
+	if r.Command == CommandRun && !r.dir.Finished() { // before the directory is this run's: what the settings name may be wrong
 		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
 			r.job.Analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := r.dir.Adopt(r.manifest); err != nil {
+		return errors.Join(err, r.release())
+	}
+	return nil
 }
 
 // departed returns the splits of the run directory that this run is to go on
