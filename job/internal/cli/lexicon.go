@@ -18,12 +18,13 @@ func newLexicon(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lexicon INPUT… --out FOLDER",
 		Short: "Train the rarity of words and a stop list from a dump",
-		Long: `Counts in how many documents each word occurs, and writes a folder that run takes
-as features.lexicon: idf.utf8 with the inverse document frequency of the words,
-ln(N/n), and stop_words.utf8 with the words that occur in more than --share of
-the documents, the most frequent first, before those of jieba's own list. The
-folder may have more of jieba's five files (jieba.dict.utf8, hmm_model.utf8,
-user.dict.utf8); with features.lexicon they are copied from there.
+		Long: `Counts in how many documents each word occurs, and writes a folder that run
+takes as features.lexicon: idf.utf8 with the inverse document frequency of the
+words, ln(N/n), and stop_words.utf8 with the words that occur in more than
+--share of the documents, the most frequent first, before those of the lexicon
+in use. The folder may have more of jieba's five files (jieba.dict.utf8,
+hmm_model.utf8, user.dict.utf8); with features.lexicon they are copied from
+there.
 
 Stop words are left out by default. The idf has a part in the weights tfidf and
 sqrt-tfidf, and in features.top.`,
