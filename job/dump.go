@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// Dump is what StopWords and Templates learn from. Both warn of what they cannot
+// Dump is what Lexicon and Templates learn from. Both warn of what they cannot
 // use of it, and bear of that what a run does (input.max_bad).
 type Dump struct {
 	Config  config.Config

@@ -28,7 +28,10 @@ func TestDumpTellsHowFarItIs(t *testing.T) {
 		size += info.Size()
 	}
 	for name, learn := range map[string]func(job.Dump) error{
-		"stop words": func(d job.Dump) error { _, err := d.StopWords(context.Background(), 0.5, 1); return err },
+		"lexicon": func(d job.Dump) error {
+			_, err := d.Lexicon(context.Background(), job.LexiconOptions{MaxShare: 0.5, MinDocuments: 1, IDFDocuments: 1})
+			return err
+		},
 		"templates": func(d job.Dump) error {
 			_, err := d.Templates(context.Background())
 			return err
@@ -61,10 +64,13 @@ func TestDumpBearsWhatARunDoes(t *testing.T) {
 		var text bytes.Buffer
 		d := job.Dump{Config: config.Default(), Inputs: []string{path}, Workers: 2, Log: slog.New(slog.NewTextHandler(&text, nil))}
 		d.Config.Input.MaxBad = maxBad
-		words, err = d.StopWords(t.Context(), 0.01, 1)
+		l, err := d.Lexicon(t.Context(), job.LexiconOptions{MaxShare: 0.01, MinDocuments: 1, IDFDocuments: 1})
+		if err == nil {
+			words = l.Trained
+		}
 		model, other := d.Templates(t.Context())
 		if (err == nil) != (other == nil) {
-			t.Errorf("%s with %s: %v for stop words, %v for templates", path, maxBad, err, other)
+			t.Errorf("%s with %s: %v for the lexicon, %v for templates", path, maxBad, err, other)
 		}
 		if other == nil {
 			sites, other = model.MarshalBinary()

@@ -229,16 +229,22 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Folder: folder, Splits: splits}
 	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Manifest: r.manifest, Splits: splits, Columns: r.Columns, Log: r.Log, Advance: func(int64) {}}
-	err = r.dir.Adopt(r.manifest)
-	if err == nil {
-		err = r.distrust(ctx)
-	}
-	if err == nil && r.Command == CommandRun && !r.dir.Finished() {
+	if r.Command == CommandRun && !r.dir.Finished() { // before the directory is this run's: what the settings name may be wrong
 		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
 			r.analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	err = r.dir.Adopt(r.manifest)
+	if err == nil {
+		err = r.distrust(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, r.release())
+	}
+	return nil
 }
 
 // knownAs is the hash by which a run that was begun knows its configuration, if

@@ -122,7 +122,7 @@ func (v *RunVerified) tasks(dir *rundir.Dir, m rundir.Manifest) (whole bool) {
 	whole = true
 	for _, stage := range Stages(m) {
 		n := 1
-		if stage.PerSplit {
+		if stage.PerSplit() {
 			n = len(m.Splits)
 		}
 		for task := range n {

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
-	"github.com/neardup/neardup/job/internal/nights"
+	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -26,7 +26,7 @@ func TestNothingIsBelieved(t *testing.T) {
 		ways = 24
 	}
 	dir := t.TempDir()
-	names := nights.Crawl(t, dir, 1, 40)
+	names := nightstest.Crawl(t, dir, 1, 40)
 	lines := strings.SplitAfter(readFile(t, filepath.Join(dir, names[0]+".jsonl")), "\n")
 	pages, out := filepath.Join(dir, "pages"), filepath.Join(dir, "out")
 	tree{"a.jsonl": strings.Join(lines[:15], ""), "b.jsonl": strings.Join(lines[15:], "") + "{no json}\n"}.lay(t, pages)

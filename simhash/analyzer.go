@@ -24,13 +24,14 @@ const maxWeight = 1 << 30
 type Analyzer struct {
 	options    Options
 	forms      *formTable
-	classes    *[0x10000]class
+	classes    *classTable
 	dictionary *jieba.Dictionary // nil for n-grams
 	hashes     []uint64          // by word id
 	highs      []uint64          // by word id: upper half of a 128-bit hash, else nil
 	infos      []wordInfo        // by word id
 	ranks      bool              // the options ask for the rank by tf × idf
 	meanIDF    uint32            // of a word without idf
+	otherIDF   map[uint64]uint32 // of words without id, by their hash
 	stop       hashTable         // hashes of stop words
 	weight     weight
 
@@ -70,7 +71,7 @@ func NewWith(o Options, e Extra) (_ *Analyzer, err error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("simhash: %w", err)
 	}
-	a := &Analyzer{options: o, classes: classes(), forms: traditionalForms(), weight: weight(slices.Index(weightNames, o.Weight))}
+	a := &Analyzer{options: o, classes: classesWithout(o.Exclude), forms: traditionalForms(), weight: weight(slices.Index(weightNames, o.Weight))}
 	if o.Simplify {
 		a.forms = simplifiedForms()
 	}
@@ -84,6 +85,9 @@ func NewWith(o Options, e Extra) (_ *Analyzer, err error) {
 		if a.dictionary, err = jieba.Default(); err != nil {
 			return nil, fmt.Errorf("simhash: %w", err)
 		}
+	}
+	if err := checkTags(o.Tags, a.dictionary.Tags()); err != nil {
+		return nil, fmt.Errorf("simhash: %w", err)
 	}
 	a.takeStop(e.StopWords)
 	a.takeWords()
@@ -123,6 +127,10 @@ func (a *Analyzer) takeWords() {
 	}
 	a.meanIDF = scaledIDF(d.MeanIDF())
 	a.ranks = o.Top > 0 || a.weight == weightLevels
+	weighs := a.ranks || a.weight == weightTFIDF || a.weight == weightSqrtTFIDF
+	a.otherIDF = map[uint64]uint32{}
+	var s scratch
+	var normal []byte
 	for i := range n {
 		id := int32(i)
 		h := a.hash([]byte(d.Word(id)))
@@ -133,12 +141,29 @@ func (a *Analyzer) takeWords() {
 		idf := a.meanIDF
 		if v, ok := d.IDF(id); ok {
 			idf = scaledIDF(v)
+			if word := d.Word(id); weighs && !isHan(word) { // no dictionary cuts it out of a text
+				normal = a.forms.append(normal[:0], []byte(word), &s)
+				h := a.hash(normal).Lo
+				if _, ok := a.otherIDF[h]; !ok {
+					a.otherIDF[h] = idf
+				}
+			}
 		}
 		if a.stop.has(h.Lo) || len(o.Tags) > 0 && !hasAnyPrefix(d.Tag(id), o.Tags) {
 			a.infos[i] = 1
 		}
 		a.infos[i] |= wordInfo(idf << 1)
 	}
+}
+
+// isHan reports whether a word is of ideographs, so that the segmenter finds it.
+func isHan(word string) bool {
+	for _, r := range word {
+		if classOf(r) != classHan {
+			return false
+		}
+	}
+	return true
 }
 
 // separator is put between runs of ideographs: jieba cuts there, and it is a
@@ -156,7 +181,7 @@ func (a *Analyzer) takeCodes() {
 	a.separatorCode = a.dictionary.Code([]rune(separator)[0])
 	a.cells = new([0x10002]uint16)
 	for r := range rune(0x10000) {
-		a.cells[r] = a.cellOf(a.classes[r], r)
+		a.cells[r] = a.cellOf(a.classes.low[r], r)
 	}
 }
 
@@ -176,7 +201,7 @@ func (a *Analyzer) cell(text []byte) (uint16, int) {
 	if r < 0x10000 {
 		return a.cells[r], size
 	}
-	return a.cellOf(classOf(r), r), size
+	return a.cellOf(a.classes.of(r), r), size
 }
 
 func scaledIDF(idf float64) uint32 {

@@ -21,6 +21,13 @@ const (
 	WeightSqrtTFIDF = "sqrt-tfidf" // √tf × idf × 16, rounded
 	WeightUnit      = "unit"       // 1: the features are a set
 	WeightLevels    = "levels"     // 1 to 5 by rank of tf × idf: the upper fifth of the features weighs 5
+
+	// tf × position: 4 for a word that first stands in the title or the first
+	// quarter of the text, 3, 2 and 1 for the others. That a word's place weighs
+	// beside its frequency is said of news; first occurrence is what KEA takes of
+	// the place (Witten et al., KEA: Practical Automatic Keyphrase Extraction, DL
+	// 1999).
+	WeightPosition = "tf-position"
 )
 
 // weight is a weight of weightNames, by its index.
@@ -32,9 +39,17 @@ const (
 	weightSqrtTFIDF
 	weightUnit
 	weightLevels
+	weightPosition
 )
 
-var weightNames = []string{WeightTF, WeightTFIDF, WeightSqrtTFIDF, WeightUnit, WeightLevels}
+var weightNames = []string{WeightTF, WeightTFIDF, WeightSqrtTFIDF, WeightUnit, WeightLevels, WeightPosition}
+
+// Characters that words are made of and that may be left out, for
+// Options.Exclude. Punctuation is never part of a word.
+const (
+	ExcludeLatin  = "latin"  // letters of the Latin script
+	ExcludeDigits = "digits" // digits and other numbers, but for Chinese numerals
+)
 
 // Stop lists, for Options.Stop.
 const (
@@ -51,12 +66,14 @@ type Options struct {
 	N           int      `yaml:"n" json:"n" help:"characters of an n-gram, 1 to 16; English needs 3 or more"`
 	HMM         bool     `yaml:"hmm" json:"hmm" help:"find words beyond the dictionary"`
 	Simplify    bool     `yaml:"simplify" json:"simplify" help:"count traditional characters as simplified ones"`
-	Weight      string   `yaml:"weight" json:"weight" allow:"tf,tfidf,sqrt-tfidf,unit,levels" help:"weight of a feature"`
+	Weight      string   `yaml:"weight" json:"weight" allow:"tf,tfidf,sqrt-tfidf,unit,levels,tf-position" help:"weight of a feature"`
 	TitleWeight int      `yaml:"title_weight" json:"title_weight" help:"how many times a feature of the title counts, 0 to 100"`
 	Top         int      `yaml:"top" json:"top" help:"keep only this many features, by tf × idf; 0: all"`
 	Tags        []string `yaml:"tags" json:"tags" help:"keep only words of these parts of speech, like n,v"`
+	Exclude     []string `yaml:"exclude" json:"exclude,omitempty" help:"characters that are no part of a word: latin, digits"`
 	Stop        string   `yaml:"stop" json:"stop" allow:"none,builtin" help:"stop words to leave out"`
 	MinFeatures int      `yaml:"min_features" json:"min_features" help:"a document with fewer distinct features is short"`
+	IgnoreBelow int      `yaml:"ignore_below" json:"ignore_below,omitzero" help:"a document with fewer distinct features matches nothing; 0: off"`
 }
 
 // DefaultOptions returns 64 bits of all words but stop words, by tf.
@@ -115,6 +132,7 @@ func (o Options) Check() error {
 		{"title_weight", o.TitleWeight, 0, 100},
 		{"top", o.Top, 0, 1 << 30},
 		{"min_features", o.MinFeatures, 0, 1 << 30},
+		{"ignore_below", o.IgnoreBelow, 0, 1 << 30},
 	} {
 		if f.value < f.low || f.value > f.high {
 			return fmt.Errorf("%s %d: write a number from %d to %d", f.name, f.value, f.low, f.high)
@@ -125,10 +143,17 @@ func (o Options) Check() error {
 			return fmt.Errorf("tags %q: write parts of speech like n, v or nr", o.Tags)
 		}
 	}
+	for _, name := range o.Exclude {
+		if name != ExcludeLatin && name != ExcludeDigits {
+			return fmt.Errorf("exclude %q: write some of %s, %s; punctuation is never part of a word", name, ExcludeLatin, ExcludeDigits)
+		}
+	}
 	if o.Kind == KindNGrams {
 		switch {
 		case o.Weight != WeightTF && o.Weight != WeightUnit:
-			return fmt.Errorf("weight %q: n-grams have no idf; write tf or unit, or kind words", o.Weight)
+			return fmt.Errorf("weight %q: n-grams have neither idf nor position; write tf or unit, or kind words", o.Weight)
+		case len(o.Exclude) != 0:
+			return errors.New("exclude chooses what words are made of: write kind words, or leave it out with kind ngrams")
 		case o.Top != 0 || len(o.Tags) != 0:
 			return errors.New("top and tags choose words: write kind words, or leave them out with kind ngrams")
 		}

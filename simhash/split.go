@@ -1,8 +1,10 @@
 package simhash
 
 import (
+	"slices"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // class is what a character of the normal form is to the splitter.
@@ -41,13 +43,63 @@ func classOf(r rune) class {
 	return classWord
 }
 
-var classes = sync.OnceValue(func() *[0x10000]class {
-	t := new([0x10000]class)
-	for r := range rune(len(t)) {
-		t[r] = classOf(r)
+// classTable says what the characters are: those of the basic multilingual plane
+// by a table, the rest by their properties.
+type classTable struct {
+	low           [0x10000]class
+	latin, digits bool // letters and digits that separate words, see Options.Exclude
+}
+
+var classes = sync.OnceValue(func() *classTable { return newClasses(nil) })
+
+// classesWithout returns the table by which characters of the names, as
+// Options.Exclude has them, separate words.
+func classesWithout(names []string) *classTable {
+	if len(names) == 0 {
+		return classes()
+	}
+	return newClasses(names)
+}
+
+func newClasses(exclude []string) *classTable {
+	t := &classTable{latin: slices.Contains(exclude, ExcludeLatin), digits: slices.Contains(exclude, ExcludeDigits)}
+	for r := range rune(len(t.low)) {
+		t.low[r] = t.find(r)
 	}
 	return t
-})
+}
+
+// of returns the class of a character.
+func (t *classTable) of(r rune) class {
+	if int(r) < len(t.low) {
+		return t.low[r]
+	}
+	return t.find(r)
+}
+
+func (t *classTable) find(r rune) class {
+	c := classOf(r)
+	if c == classWord && (t.latin && unicode.Is(unicode.Latin, r) || t.digits && unicode.IsNumber(r)) {
+		return classNone
+	}
+	return c
+}
+
+// pause returns where, from i on, the first character of text stands that
+// separates words, so that no word is cut there.
+func pause(t *classTable, text []byte, i int) int {
+	for i < len(text) && !utf8.RuneStart(text[i]) {
+		i++
+	}
+	for i < len(text) {
+		r, size := decode(text[i:])
+		if t.of(r) == classNone && r != '\'' {
+			return i
+		}
+		i += size
+	}
+	return i
+}
 
 // span is a run of one class in the normal form: text[start:end].
 type span struct {
@@ -58,16 +110,13 @@ type span struct {
 // nextSpan returns the first run of words, ideographs or dense characters at
 // or after i; its class is classNone at the end of the text. A word goes on
 // over an apostrophe between two of its characters.
-func nextSpan(t *[0x10000]class, text []byte, i int) span {
+func nextSpan(t *classTable, text []byte, i int) span {
 	at := func(i int) (class, int) {
 		if c := text[i]; c < 0x80 {
-			return t[c], 1
+			return t.low[c], 1
 		}
 		r, size := decode(text[i:])
-		if int(r) < len(t) {
-			return t[r], size
-		}
-		return classOf(r), size
+		return t.of(r), size
 	}
 	var s span
 	for ; i < len(text); i = s.end {
@@ -89,7 +138,7 @@ func nextSpan(t *[0x10000]class, text []byte, i int) span {
 				s.end += 3
 			}
 		case classWord:
-			for s.end < len(text) && text[s.end] < 0x80 && t[text[s.end]] == classWord {
+			for s.end < len(text) && text[s.end] < 0x80 && t.low[text[s.end]] == classWord {
 				s.end++
 			}
 		}

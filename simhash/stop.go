@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -49,18 +50,18 @@ func ReadStopWords(r io.Reader) ([]string, error) {
 	return words, nil
 }
 
-// StopTrainer finds the words that occur in so many documents that they tell
-// none apart: boilerplate of a site, or a language's most frequent words. It
-// holds every distinct feature it was shown in memory. The zero value is ready
-// to use; one goroutine uses it at a time, and Merge brings several together.
-type StopTrainer struct {
+// Trainer counts in how many documents of a collection each word occurs, and
+// makes of it what jieba's idf.utf8 and stop_words.utf8 hold. It holds every
+// distinct feature it was shown in memory. The zero value is ready to use; one
+// goroutine uses it at a time, and Merge brings several together.
+type Trainer struct {
 	docs  int
 	words map[string]int // in how many documents
 }
 
 // Add counts one document's distinct features, as Workspace.Features gives
 // them.
-func (t *StopTrainer) Add(features []Feature) {
+func (t *Trainer) Add(features []Feature) {
 	if t.words == nil {
 		t.words = map[string]int{}
 	}
@@ -71,7 +72,7 @@ func (t *StopTrainer) Add(features []Feature) {
 }
 
 // Merge adds what another trainer has counted.
-func (t *StopTrainer) Merge(other *StopTrainer) {
+func (t *Trainer) Merge(other *Trainer) {
 	if t.words == nil {
 		t.words = make(map[string]int, len(other.words))
 	}
@@ -81,13 +82,42 @@ func (t *StopTrainer) Merge(other *StopTrainer) {
 	}
 }
 
-// List returns the words that occur in more than maxShare, 0 to 1, of the
+// Documents is how many were counted.
+func (t *Trainer) Documents() int { return t.docs }
+
+// StopWords returns the words that occur in more than maxShare, 0 to 1, of the
 // documents and in at least minDocs of them, the most frequent first and
-// equally frequent ones in order.
-func (t *StopTrainer) List(maxShare float64, minDocs int) []string {
+// equally frequent ones in order. They tell no document apart: boilerplate of a
+// site, or a language's most frequent words.
+func (t *Trainer) StopWords(maxShare float64, minDocs int) []string {
+	return t.list(func(n int) bool { return n >= minDocs && float64(n) > maxShare*float64(t.docs) })
+}
+
+// WordIDF is a word and its inverse document frequency.
+type WordIDF struct {
+	Word string
+	IDF  float64
+}
+
+// IDF returns ln(N/n) of the words that occur in n ≥ minDocs of the N documents
+// (Spärck Jones, A Statistical Interpretation of Term Specificity and Its
+// Application in Retrieval, 1972), the most frequent first and equally frequent
+// ones in order.
+func (t *Trainer) IDF(minDocs int) []WordIDF {
+	words := t.list(func(n int) bool { return n >= minDocs })
+	all := make([]WordIDF, len(words))
+	for i, word := range words {
+		all[i] = WordIDF{word, math.Log(float64(t.docs) / float64(t.words[word]))}
+	}
+	return all
+}
+
+// list returns the words of which wanted is true, given in how many documents
+// each is.
+func (t *Trainer) list(wanted func(n int) bool) []string {
 	var words []string
 	for word, n := range t.words {
-		if n >= minDocs && float64(n) > maxShare*float64(t.docs) {
+		if wanted(n) {
 			words = append(words, word)
 		}
 	}

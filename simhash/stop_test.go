@@ -3,6 +3,7 @@ package simhash
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -69,9 +70,9 @@ func TestStopWordsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestStopTrainer(t *testing.T) {
+func TestTrainer(t *testing.T) {
 	w := newAnalyzer(t, func(o *Options) { o.Stop = StopNone }).NewWorkspace()
-	var odd, even, whole StopTrainer
+	var odd, even, whole Trainer
 	for i, text := range []string{"版权所有 a b", "版权所有 b c c", "版权所有 c d", "x y"} {
 		features := w.Features(nil, nil, []byte(text))
 		whole.Add(features)
@@ -82,11 +83,18 @@ func TestStopTrainer(t *testing.T) {
 		}
 	}
 	odd.Merge(&even)
-	var merged StopTrainer
+	var merged Trainer
 	merged.Merge(&odd)
-	for _, trainer := range []*StopTrainer{&whole, &merged} {
-		if trainer.docs != 4 {
-			t.Errorf("%d documents, want 4", trainer.docs)
+	for _, trainer := range []*Trainer{&whole, &merged} {
+		if trainer.Documents() != 4 {
+			t.Errorf("%d documents, want 4", trainer.Documents())
+		}
+		want := []WordIDF{{"版权所有", math.Log(4. / 3)}, {"b", math.Log(2)}, {"c", math.Log(2)}}
+		if got := trainer.IDF(2); !slices.Equal(got, want) {
+			t.Errorf("idf %v, want %v", got, want)
+		}
+		if n := len(trainer.IDF(1)); n != 7 {
+			t.Errorf("%d words have an idf, want 7", n)
 		}
 		for _, c := range []struct {
 			share float64
@@ -99,7 +107,7 @@ func TestStopTrainer(t *testing.T) {
 			{0.75, 1, ""},
 			{0, 1, "版权所有 b c a d x y"},
 		} {
-			if got := strings.Join(trainer.List(c.share, c.docs), " "); got != c.want {
+			if got := strings.Join(trainer.StopWords(c.share, c.docs), " "); got != c.want {
 				t.Errorf("share %v, %d documents: %q, want %q", c.share, c.docs, got, c.want)
 			}
 		}

@@ -71,6 +71,7 @@ type Workspace struct {
 
 	picks []pick
 	used  used
+	known [quarters]int // features that were known at the end of each quarter of the text
 
 	explain bool // keep what follows
 	texts   map[int32]string
@@ -115,7 +116,7 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 
 // Fingerprint returns the fingerprint of a document with that title, which
 // may be empty, and text. A document without any feature has the fingerprint
-// zero, and its lane is empty.
+// zero, and its lane is empty. So is one of fewer than Options.IgnoreBelow.
 func (w *Workspace) Fingerprint(title, text []byte) Result {
 	r := Result{Lane: LaneNormal}
 	titleEnd := w.read(title, text)
@@ -128,6 +129,8 @@ func (w *Workspace) Fingerprint(title, text []byte) Result {
 		r.Fingerprint, r.Features = w.sum(u), len(u.hashes)
 	}
 	switch {
+	case r.Features < w.a.options.IgnoreBelow: // a text that nothing is to be made of
+		r.Fingerprint, r.Lane, w.text = Fingerprint{}, laneEmpty, w.text[:w.title]
 	case r.Features == 0:
 		r.Fingerprint, r.Lane = Fingerprint{}, laneEmpty
 	case r.Features < w.a.options.MinFeatures:
@@ -180,8 +183,9 @@ func (w *Workspace) Normalize(dst, text []byte) []byte {
 
 // Normal returns the normal form, as Normalize makes it, of the text (without
 // the title) that w was last given, so that more can be made of it without
-// normalising again. It is nil before the first document, is valid until w is
-// used again, and is not to be changed.
+// normalising again: of one that Options.IgnoreBelow passes over, nothing. It is
+// nil before the first document, is valid until w is used again, and is not to be
+// changed.
 func (w *Workspace) Normal() []byte { return w.text[w.title:len(w.text):len(w.text)] }
 
 // read normalises title and text into w.text and returns where the title
@@ -251,7 +255,31 @@ func (w *Workspace) countWords(titleEnd int) {
 	if titleEnd > 0 {
 		w.countPart(w.text[:titleEnd], uint32(w.a.options.TitleWeight))
 	}
-	w.countPart(w.text[titleEnd:], 1)
+	text := w.text[titleEnd:]
+	if w.a.weight != weightPosition {
+		w.countPart(text, 1)
+		return
+	}
+	from := 0
+	for q := range quarters {
+		to := max(from, pause(w.a.classes, text, len(text)*(q+1)/quarters))
+		w.countPart(text[from:to], 1)
+		w.known[q], from = w.n, to
+	}
+}
+
+// quarters are the parts of a text that WeightPosition tells apart.
+const quarters = 4
+
+// position is the factor of WeightPosition for a feature, by its index: features
+// are numbered as they come.
+func (w *Workspace) position(index int32) uint64 {
+	for q, n := range w.known {
+		if int(index) < n {
+			return uint64(quarters - q)
+		}
+	}
+	return 1
 }
 
 // countPart counts the features of text times over.
@@ -590,6 +618,8 @@ func (w *Workspace) weigh() used {
 		idf := a.meanIDF
 		if id >= 0 {
 			idf = a.infos[id].idf()
+		} else if known, ok := a.otherIDF[p.hash]; ok {
+			idf = known
 		}
 		if a.highs != nil {
 			p.high = w.highs[i]
@@ -615,6 +645,8 @@ func (w *Workspace) weighOne(p *pick, count, idf uint32) {
 		weight *= uint64(idf)
 	case weightSqrtTFIDF:
 		weight = uint64(math.Round(math.Sqrt(float64(count)) * float64(idf)))
+	case weightPosition:
+		weight *= w.position(p.at)
 	}
 	p.weight = uint32(min(weight, maxWeight))
 	if w.a.ranks {

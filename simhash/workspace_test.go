@@ -34,14 +34,52 @@ func defaultDictionary(t testing.TB) *jieba.Dictionary {
 // their classes.
 var runs = regexp.MustCompile(`w(?:[wm]|aw)*|h+|d[dm]*`)
 
+// plainFeature is how often a feature occurs, and its factor by position.
+type plainFeature struct{ count, position int }
+
+// plainPosition is the factor of the character that many bytes into a text: by
+// its quarter, which ends where a word does.
+func plainPosition(normal []rune, letters []byte, offset int) int {
+	size := len(string(normal))
+	for q := 1; q < 4; q++ {
+		end, at := size, 0
+		for i, r := range normal {
+			if at >= size*q/4 && letters[i] == 'n' {
+				end = at
+				break
+			}
+			at += utf8.RuneLen(r)
+		}
+		if offset < end {
+			return 5 - q
+		}
+	}
+	return 1
+}
+
 // plainFeatures splits and counts the slow, obvious way.
-func plainFeatures(o Options, d *jieba.Dictionary, simplify map[rune]rune, title, text []byte) map[string]int {
-	counts := map[string]int{}
-	part := func(text []byte, times int) {
+func plainFeatures(o Options, d *jieba.Dictionary, simplify map[rune]rune, title, text []byte) map[string]plainFeature {
+	counts := map[string]plainFeature{}
+	part := func(text []byte, times int, isTitle bool) {
 		normal := []rune(normalForm(text, simplify))
 		letters := make([]byte, len(normal))
+		add := func(word string, at int) {
+			f, seen := counts[word]
+			switch {
+			case seen:
+			case isTitle:
+				f.position = 4
+			case o.Weight == WeightPosition:
+				f.position = plainPosition(normal, letters, len(string(normal[:at])))
+			}
+			f.count += times
+			counts[word] = f
+		}
 		for i, r := range normal {
 			letters[i] = "nwhdm"[classOf(r)]
+			if letters[i] == 'w' && (slices.Contains(o.Exclude, ExcludeLatin) && unicode.Is(unicode.Latin, r) || slices.Contains(o.Exclude, ExcludeDigits) && unicode.IsNumber(r)) {
+				letters[i] = 'n'
+			}
 			if r == '\'' {
 				letters[i] = 'a'
 			}
@@ -55,7 +93,7 @@ func plainFeatures(o Options, d *jieba.Dictionary, simplify map[rune]rune, title
 			}
 			for i := 0; i == 0 || i+o.N <= len(chars); i++ {
 				if len(chars) > 0 {
-					counts[string(chars[i:min(i+o.N, len(chars))])] += times
+					add(string(chars[i:min(i+o.N, len(chars))]), 0)
 				}
 			}
 			return
@@ -64,23 +102,23 @@ func plainFeatures(o Options, d *jieba.Dictionary, simplify map[rune]rune, title
 			run := normal[at[0]:at[1]]
 			switch letters[at[0]] {
 			case 'w':
-				counts[string(run)] += times
+				add(string(run), at[0])
 			case 'd':
 				for i := 0; i == 0 || i+2 <= len(run); i++ {
-					counts[string(run[i:min(i+2, len(run))])] += times
+					add(string(run[i:min(i+2, len(run))]), at[0]+i)
 				}
 			case 'h':
 				s := []byte(string(run))
 				for _, w := range d.NewCutter(o.HMM).Cut(nil, s) {
-					counts[string(s[w.Start:w.End])] += times
+					add(string(s[w.Start:w.End]), at[0]+utf8.RuneCount(s[:w.Start]))
 				}
 			}
 		}
 	}
 	if o.TitleWeight > 0 {
-		part(title, o.TitleWeight)
+		part(title, o.TitleWeight, true)
 	}
-	part(text, 1)
+	part(text, 1, false)
 	return counts
 }
 
@@ -96,7 +134,8 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 		weight, score int
 	}
 	var features []feature
-	for word, count := range plainFeatures(o, d, simplify, title, text) {
+	for word, found := range plainFeatures(o, d, simplify, title, text) {
+		count := found.count
 		f := feature{hash: Fingerprint{Lo: xxh3.HashString(word)}}
 		if o.Bits == 128 {
 			h := xxh3.HashString128(word)
@@ -116,6 +155,9 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 		id, listed := d.Lookup([]byte(word))
 		if han := []rune(word)[0]; classOf(han) != classHan {
 			listed = false // only ideographs are looked up
+			if v, ok := otherIDF(d, simplify)[word]; ok {
+				idf = v
+			}
 		}
 		if listed {
 			if v, ok := d.IDF(id); ok {
@@ -139,6 +181,8 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 			f.weight = f.score
 		case WeightSqrtTFIDF:
 			f.weight = int(math.Round(math.Sqrt(float64(count)) * float64(scaled)))
+		case WeightPosition:
+			f.weight = count * found.position
 		}
 		features = append(features, f)
 	}
@@ -180,11 +224,41 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 	switch {
 	case r.Features == 0:
 		r.Lane = laneEmpty
+	case r.Features < o.IgnoreBelow:
+		r.Lane, r.Fingerprint = laneEmpty, Fingerprint{}
 	case r.Features < o.MinFeatures:
 		r.Lane = laneShort
 	}
 	return r
 }
+
+// otherIDF are the idf of the words that are not of ideographs, in normal form.
+func otherIDF(d *jieba.Dictionary, simplify map[rune]rune) map[string]float64 {
+	key := idfKey{d, simplify != nil}
+	if words, ok := otherIDFs.Load(key); ok {
+		return words.(map[string]float64)
+	}
+	words := map[string]float64{}
+	for id := range int32(d.Len()) {
+		v, ok := d.IDF(id)
+		if !ok || !strings.ContainsFunc(d.Word(id), func(r rune) bool { return classOf(r) != classHan }) {
+			continue
+		}
+		word := normalForm([]byte(d.Word(id)), simplify)
+		if _, ok := words[word]; !ok {
+			words[word] = v
+		}
+	}
+	otherIDFs.Store(key, words)
+	return words
+}
+
+type idfKey struct {
+	d        *jieba.Dictionary
+	simplify bool
+}
+
+var otherIDFs sync.Map
 
 // stopWords are those of the dictionary, and the short list.
 var stopWords = func() func(d *jieba.Dictionary) map[string]bool {
@@ -241,6 +315,11 @@ func variety() []Options {
 	add(func(o *Options) { o.Weight, o.Top, o.TitleWeight, o.Stop = WeightTFIDF, 5, 0, StopNone })
 	add(func(o *Options) { o.Weight, o.Stop, o.TitleWeight = WeightLevels, StopBuiltin, 2 })
 	add(func(o *Options) { o.Weight, o.Tags, o.HMM, o.Bits = WeightUnit, []string{"n", "v"}, false, 128 })
+	add(func(o *Options) { o.Weight, o.TitleWeight, o.Exclude = WeightPosition, 2, []string{ExcludeDigits} })
+	add(func(o *Options) {
+		o.Weight, o.Top, o.TitleWeight, o.Exclude = WeightPosition, 20, 0, []string{ExcludeDigits, ExcludeLatin}
+	})
+	add(func(o *Options) { o.IgnoreBelow, o.MinFeatures, o.Exclude = 3, 5, []string{ExcludeLatin} })
 	add(func(o *Options) { o.Kind, o.TitleWeight = KindNGrams, 4 })
 	add(func(o *Options) { o.Kind, o.N, o.Bits, o.Weight, o.TitleWeight = KindNGrams, 5, 128, WeightUnit, 2 })
 	add(func(o *Options) { o.Kind, o.N, o.Bits, o.TitleWeight = KindNGrams, 3, 32, 0 })
@@ -343,7 +422,7 @@ func TestFeaturesSumToTheFingerprint(t *testing.T) {
 						sum = flip(sum, i)
 					}
 				}
-				if sum != r.Fingerprint {
+				if sum != r.Fingerprint && r.Features >= o.IgnoreBelow {
 					t.Fatalf("features sum to %v, fingerprint is %v", sum, r.Fingerprint)
 				}
 				if o.Top > 0 || len(o.Tags) > 0 || o.stops() {
@@ -357,7 +436,11 @@ func TestFeaturesSumToTheFingerprint(t *testing.T) {
 				for _, f := range features {
 					counts[f.Text] += f.Count
 				}
-				if want := plainFeatures(o, d, simplify, title, text); !maps.Equal(counts, want) {
+				want := map[string]int{}
+				for word, f := range plainFeatures(o, d, simplify, title, text) {
+					want[word] = f.count
+				}
+				if !maps.Equal(counts, want) {
 					t.Fatalf("features %v, want %v", counts, want)
 				}
 			})
@@ -440,6 +523,9 @@ func TestGolden(t *testing.T) {
 		"1a4fdeb1ad7a8822 5 178 short",
 		"5f5c17a1bc829c00 48 178 normal",
 		"d115a6d85a5054df08cdc84be80ed06c 39 178 normal",
+		"1fde1fc1bcc0d50a 46 178 normal",
+		"5aee9f81bcdab849 20 178 normal",
+		"5d561709bc80d400 39 178 normal",
 		"430716d1c5a30940 140 178 normal",
 		"207ae51290bc8591cb39dda7d8fcf12f 150 178 normal",
 		"f47d6058 149 178 normal",

@@ -4,6 +4,7 @@ package gojieba
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -28,28 +29,47 @@ type Segmenter struct {
 	x  *gojieba.Jieba
 }
 
-// New loads gojieba's dictionaries with the user dictionary of d, which also
-// numbers the words that come out. It takes about a second and 130 MB.
+// New loads gojieba with the lexicon of d, which also numbers the words that
+// come out: gojieba's own files, but for the user dictionary, and what d has in
+// place of the words and the hidden Markov model. It takes about a second and 130
+// MB.
 func New(d *jieba.Dictionary) (*Segmenter, error) {
-	for _, path := range []string{gojieba.DICT_PATH, gojieba.HMM_PATH, gojieba.IDF_PATH, gojieba.STOP_WORDS_PATH} {
-		if err := readable(path); err != nil {
-			return nil, err
-		}
-	}
 	dir, err := os.MkdirTemp("", "gojieba-")
 	if err != nil {
 		return nil, fmt.Errorf("gojieba: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a leftover temporary file
-	// An empty path would mean the sample dictionary; a file may be empty.
-	path := filepath.Join(dir, "user.dict.utf8")
-	if strings.ContainsAny(path, "|;") {
-		return nil, fmt.Errorf("gojieba: it takes %q for several files; set TMPDIR to a directory without | and ;", path)
+	defer os.RemoveAll(dir) //nolint:errcheck // leftover temporary files
+	// gojieba takes an empty path for its own file; a file may be empty.
+	user := filepath.Join(dir, "user.dict.utf8")
+	if strings.ContainsAny(user, "|;") {
+		return nil, fmt.Errorf("gojieba: it takes %q for several files; set TMPDIR to a directory without | and ;", user)
 	}
-	if err := os.WriteFile(path, userDict(d.UserWords()), 0o600); err != nil {
+	words, hmm, err := writeLexicon(d, dir)
+	if err == nil {
+		err = os.WriteFile(user, userDict(d.UserWords()), 0o600)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("gojieba: %w", err)
 	}
-	return &Segmenter{d: d, x: gojieba.NewJieba("", "", path, "", "")}, nil
+	// idf and stop words have no part in a cut.
+	for _, path := range []string{cmp.Or(words, gojieba.DICT_PATH), cmp.Or(hmm, gojieba.HMM_PATH), gojieba.IDF_PATH, gojieba.STOP_WORDS_PATH} {
+		if err := readable(path); err != nil {
+			return nil, err
+		}
+	}
+	return &Segmenter{d: d, x: gojieba.NewJieba(words, hmm, user, "", "")}, nil
+}
+
+// writeLexicon writes the files of d's own lexicon to the folder, and returns
+// their paths; empty ones if d has gojieba's.
+func writeLexicon(d *jieba.Dictionary, dir string) (words, hmm string, err error) {
+	var content [2]bytes.Buffer
+	own, err := d.WriteLexicon(&content[0], &content[1])
+	if !own || err != nil {
+		return "", "", err
+	}
+	words, hmm = filepath.Join(dir, "jieba.dict.utf8"), filepath.Join(dir, "hmm_model.utf8")
+	return words, hmm, errors.Join(os.WriteFile(words, content[0].Bytes(), 0o600), os.WriteFile(hmm, content[1].Bytes(), 0o600))
 }
 
 // readable reports why gojieba, which ends the process, could not open a file.

@@ -5,7 +5,9 @@ package jieba_test
 import (
 	"bytes"
 	"math"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	upstream "github.com/yanyiwu/gojieba"
@@ -111,5 +113,20 @@ func BenchmarkWithUserWords(b *testing.B) {
 		if _, err := d.WithUserWords(words); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkLexicon(b *testing.B) {
+	own := ownLexicon(b)
+	for _, files := range [][]string{{"stop_words.utf8"}, {"idf.utf8", "stop_words.utf8"}, jieba.LexiconFiles()} {
+		some := fstest.MapFS{}
+		for _, name := range files {
+			some[name] = own[name]
+		}
+		b.Run(strings.Join(files, "+"), func(b *testing.B) {
+			for b.Loop() {
+				lexiconOf(b, some)
+			}
+		})
 	}
 }

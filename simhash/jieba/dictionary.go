@@ -41,11 +41,13 @@ type Dictionary struct {
 	ends []uint32 // by ID: where the word ends in text
 	tags []string
 	tag  []uint16 // by ID
-	idf  []uint16 // by ID: index into base.IDFs plus 1, 0 for none
+	idf  []uint32 // by ID: index into base.IDFs plus 1, 0 for none
 	stop []bool   // by ID
 
 	words int // without the new words of the user dictionary
 	user  []UserWord
+
+	lexicon *model.Lexicon // nil: words and hidden Markov model are jieba's own
 }
 
 // Default returns the dictionary and the model gojieba v1.4.7 uses, its sample
@@ -58,6 +60,11 @@ func load(file []byte) (*Dictionary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jieba: %w", err)
 	}
+	return dictionaryOf(m)
+}
+
+// dictionaryOf returns the dictionary of a model with its user dictionary.
+func dictionaryOf(m *model.Model) (*Dictionary, error) {
 	d := plain(m, len(m.Weight))
 	d.nodes, d.emit, d.words = m.Nodes, m.Emit, len(m.Weight)-m.New
 	d.number(m.Runes)
@@ -78,7 +85,7 @@ func plain(m *model.Model, words int) *Dictionary {
 	d := &Dictionary{base: m, tags: slices.Clone(m.Tags), idf: m.IDF[:words], tag: make([]uint16, words), stop: make([]bool, words)}
 	d.costs = append(make([]float64, 0, words+1), math.Inf(1))
 	for id, w := range m.Weight[:words] {
-		d.costs, d.tag[id] = append(d.costs, -w), uint16(m.Tag[id])
+		d.costs, d.tag[id] = append(d.costs, -w), m.Tag[id]
 	}
 	for _, id := range m.Stop {
 		if int(id) < words {
@@ -235,6 +242,11 @@ func (d *Dictionary) IDF(id int32) (float64, bool) {
 
 // MeanIDF returns the mean of all inverse document frequencies.
 func (d *Dictionary) MeanIDF() float64 { return d.base.MeanIDF }
+
+// Tags lists the parts of speech that words of the dictionary have, each once.
+func (d *Dictionary) Tags() []string {
+	return slices.DeleteFunc(slices.Clone(d.tags), func(tag string) bool { return tag == "" })
+}
 
 // Tag returns the part of speech of a word in ICTCLAS's notation, such as "n"
 // or "ns", and "" if the dictionary has none.

@@ -1,6 +1,8 @@
 package jieba
 
-// What the tests look at.
-const MaxWordLength = maxWordLength
+import "github.com/neardup/neardup/simhash/jieba/internal/model"
 
-var ErrUserWord = errUserWord
+// What the tests look at.
+const MaxWordLength = model.MaxWordLength
+
+var ErrUserWord = model.ErrWord

@@ -310,7 +310,7 @@ func TestInterrupt(t *testing.T) {
 
 // Only a command that goes on from where it was is said to.
 func TestInterrupted(t *testing.T) {
-	for command, goesOn := range map[string]bool{"run x --out y": true, "match x --out y": true, "plan x": false, "stopwords x": false, "templates x --out y": false, "library verify x": false} {
+	for command, goesOn := range map[string]bool{"run x --out y": true, "match x --out y": true, "plan x": false, "lexicon x --out y": false, "templates x --out y": false, "library verify x": false} {
 		args := strings.Fields(command)
 		if got := interrupted(newRoot(streams{}), args).Error(); strings.Contains(got, "goes on") != goesOn {
 			t.Errorf("%s: %s", command, got)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -28,6 +29,7 @@ import (
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/jieba"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -65,9 +67,9 @@ type Input struct {
 	SplitBytes   int64  `yaml:"split_bytes" json:"split_bytes" least:"1" help:"cut plain JSONL into splits of about this size"`
 }
 
-// Segmenters of Chinese; both cut alike.
+// Segmenters of Chinese; both cut alike, with any lexicon.
 const (
-	SegmenterBuiltin = "builtin" // ours, its dictionary in the program
+	SegmenterBuiltin = "builtin" // ours, jieba's dictionary in the program
 	SegmenterGojieba = "gojieba" // the C++ reference, its dictionaries in the module cache
 )
 
@@ -77,7 +79,8 @@ type Features struct {
 
 	Segmenter string   `yaml:"segmenter" json:"segmenter" allow:"builtin,gojieba" help:"segmenter of Chinese; both cut alike"`
 	UserWords []string `yaml:"user_words" json:"user_words" help:"files of extra words: word, frequency, tag"`
-	StopList  string   `yaml:"stop_list" json:"stop_list" help:"file of extra stop words, see neardup stopwords"`
+	StopList  string   `yaml:"stop_list" json:"stop_list" help:"file of extra stop words, one a line"`
+	Lexicon   string   `yaml:"lexicon" json:"lexicon,omitzero" help:"folder of jieba's own files, any of five, in place of the builtin ones"`
 	OwnText   bool     `yaml:"own_text" json:"own_text" help:"leave out of each text what the pages of its site share"`
 	Templates string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"shared blocks to leave out, from neardup templates (default: learned)"`
 }
@@ -97,21 +100,45 @@ const (
 	VerifyTexts  = "texts"  // where the estimate is near the limit, the texts decide
 )
 
-// eachFile yields the files that the features are made with, and the setting
-// that names each.
-func (f *Features) eachFile(yield func(setting string, path *string) bool) {
+// SettingLexicon is the setting that names a folder; what else the features are
+// made with are files.
+const SettingLexicon = "features.lexicon"
+
+// eachPath yields the files and folders that the features are made with, and the
+// setting that names each.
+func (f *Features) eachPath(yield func(setting string, path *string) bool) {
 	for i := range f.UserWords {
 		if !yield("features.user_words", &f.UserWords[i]) {
 			return
 		}
 	}
-	_ = (f.StopList == "" || yield("features.stop_list", &f.StopList)) && (f.Templates == "" || yield("features.templates", &f.Templates))
+	_ = (f.StopList == "" || yield("features.stop_list", &f.StopList)) &&
+		(f.Templates == "" || yield("features.templates", &f.Templates)) &&
+		(f.Lexicon == "" || yield(SettingLexicon, &f.Lexicon))
+}
+
+// LexiconFiles lists the files of the lexicon that are there.
+func (f Features) LexiconFiles() (files []string) {
+	if f.Lexicon == "" {
+		return nil
+	}
+	for _, name := range jieba.LexiconFiles() {
+		path := filepath.Join(f.Lexicon, name)
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			files = append(files, path)
+		}
+	}
+	return files
 }
 
 // Files lists the files that the features are made with.
 func (f Features) Files() (files []string) {
-	for _, path := range f.eachFile {
-		files = append(files, *path)
+	for setting, path := range f.eachPath {
+		if setting == SettingLexicon {
+			files = append(files, f.LexiconFiles()...)
+		} else {
+			files = append(files, *path)
+		}
 	}
 	return files
 }
@@ -119,7 +146,7 @@ func (f Features) Files() (files []string) {
 // Absolute is the configuration with absolute paths of those files.
 func (c Config) Absolute() (_ Config, err error) {
 	c.Features.UserWords = slices.Clone(c.Features.UserWords)
-	for _, path := range c.Features.eachFile {
+	for _, path := range c.Features.eachPath {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return c, fmt.Errorf("config: %w", err)
 		}
@@ -544,23 +571,43 @@ func (e Execution) MemoryLimit() int64 {
 // Hash identifies what decides the result: two runs with the same hash and
 // the same input write the same bytes. Left out are Execution, Monitor, and how
 // many unusable records a run bears. Files that the configuration names (stop
-// list, user words) count by their content, and the library by what it holds when
-// the run reads it: how their paths are written decides nothing.
+// list, user words, those of the lexicon) count by their content, and the library
+// by what it holds when the run reads it: how their paths are written decides
+// nothing.
 func (c Config) Hash() (string, error) {
 	c.Input.MaxBad = ""
 	if c.Library.Path != "" {
 		c.Library.Path = "library"
 	}
 	contents := sha256.New()
-	c.Features.UserWords = slices.Clone(c.Features.UserWords)
-	for setting, path := range c.Features.eachFile {
-		text, err := os.ReadFile(*path)
+	add := func(setting, path string) error {
+		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", &SettingError{Name: setting, Value: *path, Remedy: fmt.Sprintf("%v: name a file that is there", err)}
+			return &SettingError{Name: setting, Value: path, Remedy: fmt.Sprintf("%v: name a file that is there", err)}
 		}
 		sum := sha256.Sum256(text)
 		contents.Write(sum[:])
-		*path = "file"
+		return nil
+	}
+	c.Features.UserWords = slices.Clone(c.Features.UserWords)
+	for setting, path := range c.Features.eachPath {
+		if setting != SettingLexicon {
+			if err := add(setting, *path); err != nil {
+				return "", err
+			}
+			*path = "file"
+			continue
+		}
+		if _, err := os.ReadDir(*path); err != nil {
+			return "", &SettingError{Name: setting, Value: *path, Remedy: fmt.Sprintf("%v: name a folder that is there", err)}
+		}
+		for _, file := range c.Features.LexiconFiles() {
+			contents.Write([]byte(filepath.Base(file)))
+			if err := add(setting, file); err != nil {
+				return "", err
+			}
+		}
+		*path = "folder"
 	}
 	h := sha256.New()
 	enc := json.NewEncoder(h)

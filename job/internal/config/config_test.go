@@ -54,7 +54,7 @@ func TestAllowed(t *testing.T) {
 		"input.html":         {data.HTMLMain, data.HTMLVisible},
 		"input.format":       append(source.Formats(), ""),
 		"features.kind":      {simhash.KindWords, simhash.KindNGrams},
-		"features.weight":    {simhash.WeightTF, simhash.WeightTFIDF, simhash.WeightSqrtTFIDF, simhash.WeightUnit, simhash.WeightLevels},
+		"features.weight":    {simhash.WeightTF, simhash.WeightTFIDF, simhash.WeightSqrtTFIDF, simhash.WeightUnit, simhash.WeightLevels, simhash.WeightPosition},
 		"features.stop":      {simhash.StopNone, simhash.StopBuiltin},
 		"features.segmenter": {SegmenterBuiltin, SegmenterGojieba},
 		"match.preset":       Presets(),
@@ -86,7 +86,7 @@ func TestAllowed(t *testing.T) {
 // Every setting takes the text of its own value, and refuses what is no value.
 func TestSet(t *testing.T) {
 	c, d := Config{}, Default()
-	d.Features.UserWords, d.Features.Tags = []string{"a", "b"}, []string{"n"}
+	d.Features.UserWords, d.Features.Tags, d.Features.Exclude = []string{"a", "b"}, []string{"n"}, []string{"latin"}
 	for _, s := range d.Settings() {
 		if err := c.Set(s.Name, s.String()); err != nil {
 			t.Errorf("%s=%s: %v", s.Name, s, err)
@@ -152,7 +152,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Features.Tags = nil // an empty list is written, nil is meant
+	got.Features.Tags, got.Features.Exclude = nil, nil // an empty list is written, nil is meant
 	if !reflect.DeepEqual(got, c) {
 		t.Fatalf("got %+v, want %+v", got, c)
 	}
@@ -302,4 +302,53 @@ func ExampleConfig_Check() {
 	c.Clusters.Keep = "newest"
 	fmt.Println(c.Check())
 	// Output: clusters.keep "newest": write one of longest, earliest, rank, first
+}
+
+// The files of a lexicon count by name and content; what else is in its folder
+// does not.
+func TestLexiconIsPartOfTheHash(t *testing.T) {
+	c, dir := Default(), t.TempDir()
+	plain, err := c.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Features.Lexicon = dir
+	seen := map[string]string{plain: "no lexicon"}
+	hash := func(of string) string {
+		t.Helper()
+		h, err := c.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other := seen[h]; other != "" {
+			t.Errorf("%s has the hash of %s", of, other)
+		}
+		seen[h] = of
+		return h
+	}
+	hash("an empty folder")
+	write(t, filepath.Join(dir, "idf.utf8"), "a 1\n")
+	one := hash("idf")
+	write(t, filepath.Join(dir, "README.md"), "more")
+	if h, err := c.Hash(); h != one || err != nil {
+		t.Errorf("another file changes the hash: %v", err)
+	}
+	write(t, filepath.Join(dir, "idf.utf8"), "a 2\n")
+	hash("another idf")
+	if err := os.Rename(filepath.Join(dir, "idf.utf8"), filepath.Join(dir, "user.dict.utf8")); err != nil {
+		t.Fatal(err)
+	}
+	hash("the same content under another name")
+	if files := c.Features.Files(); len(files) != 1 || files[0] != filepath.Join(dir, "user.dict.utf8") {
+		t.Errorf("files %v", files)
+	}
+	t.Chdir(filepath.Dir(dir))
+	c.Features.Lexicon = filepath.Base(dir)
+	if abs, err := c.Absolute(); err != nil || !filepath.IsAbs(abs.Features.Lexicon) || !filepath.IsAbs(abs.Features.Files()[0]) {
+		t.Errorf("absolute %s: %v", abs.Features.Lexicon, err)
+	}
+	c.Features.Lexicon = filepath.Join(dir, "gone")
+	if _, err := c.Hash(); err == nil || !strings.Contains(err.Error(), "name a folder that is there") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
 }

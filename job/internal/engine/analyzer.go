@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/simhash"
@@ -25,22 +26,9 @@ func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, 
 		}
 	}
 	if f.Kind == simhash.KindWords {
-		dictionary, err := jieba.Default()
+		dictionary, err := Dictionary(f)
 		if err != nil {
 			return nil, nil, err
-		}
-		var words []jieba.UserWord
-		for _, path := range f.UserWords {
-			more, err := readFile(path, jieba.ParseUserWords)
-			if err != nil {
-				return nil, nil, err
-			}
-			words = append(words, more...)
-		}
-		if len(words) > 0 {
-			if dictionary, err = dictionary.WithUserWords(words); err != nil {
-				return nil, nil, err
-			}
 		}
 		extra.Dictionary = dictionary
 		if f.Segmenter == config.SegmenterGojieba {
@@ -53,10 +41,38 @@ func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, 
 		}
 	}
 	a, err = simhash.NewWith(f.Options, extra)
+	if wrong, ok := errors.AsType[*simhash.TagError](err); ok {
+		err = &config.SettingError{Name: "features.tags", Value: strconv.Quote(wrong.Tag), Remedy: wrong.Remedy}
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
 	return a, release, nil
+}
+
+// Dictionary makes the dictionary of the configuration's lexicon and user
+// words.
+func Dictionary(f config.Features) (*jieba.Dictionary, error) {
+	var words []jieba.UserWord
+	for _, path := range f.UserWords {
+		more, err := readFile(path, jieba.ParseUserWords)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, more...)
+	}
+	if f.Lexicon != "" {
+		lexicon, err := jieba.ReadLexicon(os.DirFS(f.Lexicon))
+		if err != nil {
+			return nil, &config.SettingError{Name: config.SettingLexicon, Value: f.Lexicon, Remedy: err.Error()}
+		}
+		return lexicon.Dictionary(words)
+	}
+	dictionary, err := jieba.Default()
+	if err != nil || len(words) == 0 {
+		return dictionary, err
+	}
+	return dictionary.WithUserWords(words)
 }
 
 // Templates reads the templates of sites that the configuration names; nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -45,7 +46,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 		}
 		s["features."+name] = strings.Trim(string(text), `"`)
 	}
-	for name, paths := range map[string][]string{"stop_list": {c.Features.StopList}, "user_words": c.Features.UserWords, "templates": {c.Features.Templates}} {
+	for name, paths := range map[string][]string{"stop_list": {c.Features.StopList}, "user_words": c.Features.UserWords, "templates": {c.Features.Templates}, "lexicon": c.Features.LexiconFiles()} {
 		if len(paths) == 0 || paths[0] == "" {
 			continue
 		}
@@ -57,6 +58,9 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 			}
 			sum := sha256.Sum256(text)
 			h.Write(sum[:])
+			if name == "lexicon" { // of which some may be missing
+				h.Write([]byte(filepath.Base(path)))
+			}
 		}
 		s["features."+name] = hex.EncodeToString(h.Sum(nil)[:8]) // files count by their content
 	}

@@ -33,7 +33,7 @@ func named() []Method {
 	for _, name := range config.Presets() {
 		presets = append(presets, Preset(name))
 	}
-	return slices.Concat(presets, baselines(), smallBaselines())
+	return slices.Concat(presets, []Method{piecewise()}, baselines(), smallBaselines())
 }
 
 // Names lists what Parse takes, but for distances and settings.
@@ -69,13 +69,14 @@ func parseNeardup(name string) (*Neardup, error) {
 }
 
 // Settings describes what may stand behind a preset or a distance.
-const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, ngram=N, min-features=N, own-text=off"
+const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, tags=n/v, exclude=latin/digits, ngram=N, min-features=N, ignore-below=N, lexicon=FOLDER, title-weight=N, own-text=off"
 
 // settings are what Settings names, as package config names them.
 var settings = map[string]string{
 	"k": "match.distance", "limit": "match.limit_long", "limit-short": "match.limit_short", "border": "match.border", "bands": "match.bands",
 	"short-texts": "match.short_texts", "bits": "features.bits", "weight": "features.weight", "stop": "features.stop", "top": "features.top",
-	"ngram": "features.n", "min-features": "features.min_features",
+	"tags": "features.tags", "exclude": "features.exclude", "lexicon": "features.lexicon", "title-weight": "features.title_weight",
+	"ngram": "features.n", "min-features": "features.min_features", "ignore-below": "features.ignore_below",
 	"own-text": "features.own_text",
 }
 
@@ -91,6 +92,8 @@ func (m *Neardup) set(key, value string) error {
 		m.Match.Verify = config.VerifyTexts
 	case key == "ngram":
 		m.Features.Kind = simhash.KindNGrams
+	case key == "tags" || key == "exclude": // commas divide methods
+		value = strings.ReplaceAll(value, "/", ",")
 	}
 	return m.Set(name, value)
 }

@@ -3,14 +3,31 @@ package model
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/yanyiwu/gojieba"
 )
 
 var update = flag.Bool("update", false, "write the embedded model")
+
+// derive builds the model from the dictionaries that gojieba ships.
+func derive(dir string) (*Model, error) {
+	l := &Lexicon{}
+	for _, name := range Files() {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if err := l.Parse(name, content); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return Build(l)
+}
 
 // TestModelIsCurrent derives the model again and compares it with the embedded
 // one byte for byte. With -update it writes it.
@@ -49,6 +66,31 @@ func TestModelIsCurrent(t *testing.T) {
 	}
 }
 
+// TestLexicon takes the embedded model apart and builds it again: it is the same
+// to the byte, so that a lexicon of which a file is missing has the rest of
+// jieba's own.
+func TestLexicon(t *testing.T) {
+	embedded, err := os.ReadFile(filepath.Join("..", "..", "model.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Decode(embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Build(m.Lexicon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := encode(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(file, embedded) {
+		t.Errorf("built again it has %d bytes that are others than the %d of model.bin", len(file), len(embedded))
+	}
+}
+
 func TestDeriveErrors(t *testing.T) {
 	good := map[string]string{
 		"jieba.dict.utf8": "的 9 uj\n中国 5 ns\n",
@@ -82,21 +124,31 @@ func TestDeriveErrors(t *testing.T) {
 	if _, err := Decode(file); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []struct{ name, content string }{
-		{"jieba.dict.utf8", "的 9\n"},
-		{"jieba.dict.utf8", "的 x uj\n"},
-		{"jieba.dict.utf8", "的 9 uj\n的 9 uj\n"},
-		{"jieba.dict.utf8", "的\xff 9 uj\n"},
-		{"jieba.dict.utf8", "的，一 9 uj\n"},
-		{"user.dict.utf8", "a b c d\n"},
-		{"user.dict.utf8", "区块链 many nz\n"},
-		{"idf.utf8", "中国\n"},
-		{"hmm_model.utf8", "1 2 3\n"},
-		{"hmm_model.utf8", good["hmm_model.utf8"] + "1 2\n"},
-		{"hmm_model.utf8", "-1 -1 -1 -1\n"},
+	for _, bad := range []struct{ name, content, want string }{
+		{"jieba.dict.utf8", "的 9\n", "line 1: \"的 9\" has 2 fields: write a word"},
+		{"jieba.dict.utf8", "中 1 n\n的 x uj\n", "line 2: frequency \"x\": write a whole number"},
+		{"jieba.dict.utf8", "的 0 uj\n", "line 1: frequency \"0\""},
+		{"jieba.dict.utf8", "的 -3 uj\n", "line 1: frequency \"-3\""},
+		{"jieba.dict.utf8", "的\xff 9 uj\n", "line 1: not UTF-8"},
+		{"jieba.dict.utf8", "的，一 9 uj\n", "always cut"},
+		{"jieba.dict.utf8", "\n\n", "it has no word"},
+		{"user.dict.utf8", "a b c d\n", "line 1: 4 fields"},
+		{"user.dict.utf8", "区块链 many nz\n", "line 1: frequency"},
+		{"idf.utf8", "中国\n", "line 1: \"中国\": write a word and its idf"},
+		{"idf.utf8", "中国 nan\n", "write a word and its idf"},
+		{"idf.utf8", "中国 -1\n", "write a word and its idf"},
+		{"idf.utf8", "中 国 1\n", "write a word and its idf"},
+		{"idf.utf8", "", "it has no idf"},
+		{"hmm_model.utf8", "1 2 3\n", "line 1: \"1 2 3\": write 4 logarithms"},
+		{"hmm_model.utf8", "1 -2 -3 -4\n", "write 4 logarithms of probabilities, at most 0"},
+		{"hmm_model.utf8", good["hmm_model.utf8"] + "1 2\n", "line 11: a line after"},
+		{"hmm_model.utf8", "-1 -1 -1 -1\n", "1 lines of values: write 9"},
+		{"hmm_model.utf8", "-1 -1 -1 -1\n-2 -1 -1 -3.14e+100\n", "line 2: B is followed by B: write -3.14e+100"},
+		{"hmm_model.utf8", strings.Replace(good["hmm_model.utf8"], "中:-2", "中:-2,国国:-1", 1), "line 9: \"国国:-1\": write a character"},
+		{"hmm_model.utf8", strings.Replace(good["hmm_model.utf8"], "中:-2", "中", 1), "line 9: \"中\": write a character"},
 	} {
-		if _, err := derive(write(bad.name, bad.content)); err == nil {
-			t.Errorf("%s with %.40q was accepted", bad.name, bad.content)
+		if _, err := derive(write(bad.name, bad.content)); err == nil || !strings.Contains(err.Error(), bad.name+": ") || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%s with %.40q: error %v, want one with %s", bad.name, bad.content, err, bad.want)
 		}
 	}
 	if _, err := derive(t.TempDir()); !os.IsNotExist(err) {

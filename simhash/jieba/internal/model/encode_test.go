@@ -3,7 +3,6 @@ package model
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -28,7 +27,8 @@ func encode(m *Model) ([]byte, error) {
 // sections returns the uncompressed content of the file.
 func (m *Model) sections() []byte {
 	inner, ends := make([]uint64, (len(m.Nodes)+63)/64), make([]uint64, (len(m.Nodes)+63)/64)
-	var checks, weights []uint16
+	var checks, weights, idf []uint16
+	var tag []uint8
 	var bases []uint32
 	logs, index := m.logs()
 	for s, n := range m.Nodes {
@@ -39,12 +39,15 @@ func (m *Model) sections() []byte {
 		}
 		if v := n.Value(); v != 0 {
 			ends[s/64] |= 1 << (s % 64)
-			weights = append(weights, index(m.Weight[v-1]))
+			weights = append(weights, uint16(index(m.Weight[v-1])))
 		}
 	}
 	var user strings.Builder
 	for _, u := range m.User {
 		fmt.Fprintf(&user, "%s\t%d\t%s\n", u.Text, u.Weight, u.Tag)
+	}
+	for id := range m.Tag {
+		tag, idf = append(tag, uint8(m.Tag[id])), append(idf, uint16(m.IDF[id]))
 	}
 	var emissions []float64
 	for _, e := range m.Emit {
@@ -62,53 +65,13 @@ func (m *Model) sections() []byte {
 	p = appendSection(p, logs)
 	p = appendSection(p, []float64{m.FreqSum, m.Median, m.Min, m.MeanIDF})
 	p = appendSection(p, []byte(strings.Join(m.Tags, "\n")+"\n"))
-	p = appendSection(p, m.Tag)
+	p = appendSection(p, tag)
 	p = appendSection(p, m.IDFs)
-	p = appendSection(p, m.IDF)
+	p = appendSection(p, idf)
 	p = appendSection(p, m.Stop)
 	p = appendSection(p, []byte(user.String()))
 	p = appendSection(p, hmm)
 	return appendSection(p, emissions)
-}
-
-// logs returns the table of the distinct log weights and a function from log
-// weight to index.
-func (m *Model) logs() ([]float64, func(float64) uint16) {
-	table := slices.DeleteFunc(slices.Clone(m.Weight), func(w float64) bool {
-		return math.IsInf(w, -1) || math.IsNaN(w)
-	})
-	slices.Sort(table)
-	table = slices.Insert(slices.Compact(table), 0, NewWord, Listed)
-	return table, func(w float64) uint16 {
-		// NaN sorts before -Inf, and that before all numbers.
-		i, _ := slices.BinarySearch(table, w)
-		return uint16(i)
-	}
-}
-
-// renumber gives the words the IDs of the model, in place of those that Pack
-// gave them, given their weights by the latter. It returns the new ID of each.
-func (m *Model) renumber(weight []float64) []int32 {
-	var weights []uint16
-	var order []uint32
-	m.Weight = weight
-	logs, index := m.logs()
-	for _, n := range m.Nodes {
-		if v := n.Value(); v != 0 {
-			order = append(order, v-1)
-			weights = append(weights, index(weight[v-1]))
-		}
-	}
-	m.number(weights, logs)
-	ids := make([]int32, len(order))
-	i := 0
-	for _, n := range m.Nodes {
-		if v := n.Value(); v != 0 {
-			ids[order[i]] = int32(v - 1)
-			i++
-		}
-	}
-	return ids
 }
 
 func appendSection[T byte | int32 | uint16 | uint32 | uint64 | float64](p []byte, section []T) []byte {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -94,7 +93,7 @@ const (
 
 // number gives the words their IDs, given for each in order of slots the index
 // into logs, and sets their weights: a counting sort.
-func (m *Model) number(weights []uint16, logs []float64) {
+func number[W uint16 | uint32](m *Model, weights []W, logs []float64) {
 	next := make([]uint32, len(logs))
 	for _, w := range weights {
 		next[w]++
@@ -152,18 +151,26 @@ func (s *sections) nodes() ([]Node, []uint16) {
 	return nodes, weights
 }
 
+func widened[W, N uint8 | uint16 | uint32](narrow []N) []W {
+	wide := make([]W, len(narrow))
+	for i, v := range narrow {
+		wide[i] = W(v)
+	}
+	return wide
+}
+
 func parse(payload []byte) *Model {
 	s := (*sections)(&payload)
 	m := &Model{Runes: numbers[int32](s)}
 	nodes, weights := s.nodes()
 	m.Nodes = nodes
-	m.number(weights, numbers[float64](s))
+	number(m, weights, numbers[float64](s))
 	scalars := numbers[float64](s)
 	m.FreqSum, m.Median, m.Min, m.MeanIDF = scalars[0], scalars[1], scalars[2], scalars[3]
 	m.Tags = strings.Split(strings.TrimSuffix(string(s.next(1)), "\n"), "\n")
-	m.Tag = slices.Clone(s.next(1))
+	m.Tag = widened[uint16](s.next(1))
 	m.IDFs = numbers[float64](s)
-	m.IDF = numbers[uint16](s)
+	m.IDF = widened[uint32](numbers[uint16](s))
 	m.Stop = numbers[uint32](s)
 	for line := range strings.Lines(string(s.next(1))) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

@@ -1,7 +1,7 @@
 // Package model holds the segmentation model: the dictionary as a double-array
-// trie and the hidden Markov model, with the file format they are embedded in.
-// Its tests derive the model from the dictionaries that gojieba ships; the
-// package never reads these.
+// trie and the hidden Markov model. Build makes it of a lexicon, jieba's five
+// files; Decode reads the embedded one, which its tests build from the files that
+// gojieba ships. The package opens no file.
 package model
 
 import (
@@ -54,13 +54,6 @@ const Unseen = -3.14e+100
 // NoEmission is the emission of a character the hidden Markov model lacks.
 var NoEmission = [States]float64{Unseen, Unseen, Unseen, Unseen}
 
-// UserWord is a word of a user dictionary.
-type UserWord struct {
-	Text   string
-	Weight int    // its frequency; 0 for the median weight of jieba's dictionary
-	Tag    string // part of speech, may be empty
-}
-
 // Model is everything the segmenter knows, the weights and tags as they are
 // without the user dictionary.
 //
@@ -79,9 +72,9 @@ type Model struct {
 	Min     float64 // log weight of characters that are no word
 
 	Tags    []string // distinct part-of-speech tags
-	Tag     []uint8  // by ID: index into Tags
+	Tag     []uint16 // by ID: index into Tags
 	IDFs    []float64
-	IDF     []uint16 // by ID: index into IDFs plus 1, 0 for none
+	IDF     []uint32 // by ID: index into IDFs plus 1, 0 for none
 	MeanIDF float64
 	Stop    []uint32 // IDs of the stop words, ascending
 	User    []UserWord

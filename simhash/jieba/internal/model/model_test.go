@@ -45,8 +45,8 @@ func build(tb interface{ Fatal(...any) }, words []string, weights []float64) *Mo
 	m.Nodes = nodes
 	m.renumber(slices.Clone(weights))
 	for id := range m.Weight {
-		m.Tag = append(m.Tag, uint8(id%2))
-		m.IDF = append(m.IDF, uint16(id%2))
+		m.Tag = append(m.Tag, uint16(id%2))
+		m.IDF = append(m.IDF, uint32(id%2))
 	}
 	if len(words) > 0 {
 		m.Stop = []uint32{uint32(len(words) - 1)}

@@ -1,0 +1,73 @@
+package eval
+
+import (
+	"context"
+
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/hamming"
+)
+
+// The limit of piecewise, by the characters of a text: pieceLong bits for one of
+// piecesFrom characters or more, up to pieceShort below.
+const (
+	piecesFrom = 500
+	pieceLong  = 3
+	pieceShort = 10
+	// A document of fewer words says nothing and is passed over.
+	pieceWords = 3
+)
+
+// pieceLimit is the largest distance of a text of so many characters: in even
+// steps from pieceShort, below 72, to pieceLong, from 500 on. The sources of the
+// method give both ends and no steps (see job/docs/accuracy.md).
+func pieceLimit(characters int) int {
+	return pieceShort - (pieceShort-pieceLong)*min(characters, piecesFrom)/piecesFrom
+}
+
+// piecewise is our fingerprint with a limit that depends on the length: two
+// documents are the same within the limit of the longer one. So only texts below
+// piecesFrom are compared beyond pieceLong, with each other: the tables of the
+// larger distance hold no others.
+func piecewise() Method {
+	return baseline{"piecewise", false, func(ctx context.Context, l *Lab) ([]Found, error) {
+		o := simhash.DefaultOptions()
+		o.IgnoreBelow = pieceWords
+		a, err := simhash.New(o)
+		if err != nil {
+			return nil, err
+		}
+		results := make([]simhash.Result, len(l.corpus.Documents))
+		err = l.each(ctx, a, func(w *simhash.Workspace, i int) {
+			d := &l.corpus.Documents[i]
+			results[i] = w.Fingerprint(d.Title, d.Text)
+		})
+		if err != nil {
+			return nil, err
+		}
+		var found []Found
+		for _, k := range []int{pieceLong, pieceShort} {
+			var documents []int32
+			var prints []uint64
+			for i, r := range results {
+				if r.Features >= pieceWords && pieceLimit(r.Length) >= min(k, pieceLong+1) {
+					documents, prints = append(documents, int32(i)), append(prints, r.Fingerprint.Lo)
+				}
+			}
+			index, err := hamming.NewIndex(prints, k, hamming.Options{Workers: l.options.Workers})
+			if err != nil {
+				return nil, err
+			}
+			index.NewProber().Probe(prints, func(i int, other uint32, distance int) {
+				a, b := documents[i], documents[other]
+				limit := pieceLimit(max(results[a].Length, results[b].Length))
+				if a < b && distance <= limit && (k == pieceLong || distance > pieceLong) {
+					found = append(found, Found{Pair: pairOf(a, b), Score: 1 - float64(distance)/64})
+				}
+			})
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		return found, nil
+	}}
+}
