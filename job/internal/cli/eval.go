@@ -21,13 +21,14 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
 // evalFlags are the flags of eval that are no settings.
 type evalFlags struct {
-	labels   string
+	labels   []string
 	edits    []string
 	planting eval.Planting
 	protocol string
@@ -63,8 +64,15 @@ func newEval(std streams) *cobra.Command {
 each definition of truth; the clusters; by similarity, length, language,
 category and edit; over the threshold and over the distance; the worst false
 pairs and misses. The documents may have labelled pairs (--labels), or
-duplicates planted by edits (--edits). What makes a pair right says --truth, any
-of
+duplicates planted by edits (--edits).
+
+A file of labels has a and b, and may have a verdict: yes, no or unsure, as
+neardup review writes it. A pair that is labelled no is wrong, whatever its
+similarity; one that is unsure counts for nothing. Of several readers the
+majority counts. A column or an answer that is not understood is an error, and
+so is a file whose rows all have the same verdict.
+
+What makes a pair right says --truth, any of
 
 ` + definitions.String() + `
 All other figures are by that, and one table by each of them alone.
@@ -87,7 +95,7 @@ of a single folder the folder or file within it.
 		}),
 	}
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
+		fs.StringArrayVar(&f.labels, "labels", nil, "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster; give it again for other readers")
 		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
 		fs.IntVar(&f.planting.Count, "count", 0, "duplicates to plant (default: 500, or one a document)")
 		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
@@ -134,7 +142,7 @@ func (f *evalFlags) parse() (methods []eval.Method, err error) {
 	switch {
 	case f.protocol != "" && f.protocol != protocolPaper:
 		return nil, fmt.Errorf("--protocol %q: write %s", f.protocol, protocolPaper)
-	case f.labels != "" && (len(f.planting.Edits) > 0 || f.protocol != ""):
+	case len(f.labels) > 0 && (len(f.planting.Edits) > 0 || f.protocol != ""):
 		return nil, errors.New("write either --labels, or --edits or --protocol")
 	case f.maxK < 0 || f.maxK > 15:
 		return nil, fmt.Errorf("--max-k %d: write a number from 0 to 15", f.maxK)
@@ -197,21 +205,25 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 
 // corpus reads the inputs, in one pass, and adds the truth to them.
 func (f *evalFlags) corpus(ctx context.Context, cfg config.Config, inputs []string, pass passes) (*eval.Corpus, error) {
-	var pairs [][2]string
-	if f.labels != "" {
-		var err error
-		if pairs, err = eval.ReadLabels(f.labels); err != nil {
+	var pairs []labels.Pair
+	if len(f.labels) > 0 {
+		rows, err := labels.Read(f.labels...)
+		if err == nil {
+			err = labels.Telling(rows)
+		}
+		if err != nil {
 			return nil, err
 		}
+		pairs = labels.Merge(rows)
 	}
 	corpus, err := readCorpus(ctx, cfg, inputs, pass)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case f.labels != "":
+	case len(f.labels) > 0:
 		if err := corpus.Label(pairs); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.labels, err)
+			return nil, fmt.Errorf("%s: %w", strings.Join(f.labels, ", "), err)
 		}
 		return corpus, nil
 	case f.protocol == "" && len(f.planting.Edits) == 0:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -116,10 +117,28 @@ func (l *Lab) criterion(d Definition) criterion {
 	return criterion{d, d}
 }
 
-// takes reports whether the criterion judges a reported pair: one that is
-// contained and not the same is only where the definition says so of it.
-func (c criterion) takes(f Found) bool {
-	return !f.Contained || c.right&(TruthOwn|TruthContainment) != 0
+// judges reports whether the criterion judges a reported pair. One that is
+// contained and not the same it judges only where the definition says so of it.
+// Where labels are asked, one that is labelled as unsure is neither right nor
+// wrong; and where they alone are asked and some say no, neither is one without
+// a label.
+func (l *Lab) judges(c criterion, f Found) bool {
+	if f.Contained && c.right&(TruthOwn|TruthContainment) == 0 {
+		return false
+	}
+	label := l.truth[f.Pair].label
+	return c.right&TruthLabel == 0 || label != labels.Unsure && (c.right != TruthLabel || len(l.corpus.Denied) == 0 || label != labels.None)
+}
+
+// rights reports whether a pair is right: where labels are asked, one that is
+// labelled as no near-duplicate or as unsure is not, whatever else says so.
+func (c criterion) rights(t truePair) bool { return t.by&c.right != 0 && !c.overruled(t) }
+
+// wants reports whether recall is of a pair.
+func (c criterion) wants(t truePair) bool { return t.by&c.wanted != 0 && !c.overruled(t) }
+
+func (c criterion) overruled(t truePair) bool {
+	return (c.right|c.wanted)&TruthLabel != 0 && (t.label == labels.No || t.label == labels.Unsure)
 }
 
 // tally counts the pairs that a method reports and those that recall is of, and
@@ -133,7 +152,7 @@ type tally struct {
 func (l *Lab) tally(c criterion) tally {
 	t := tally{criterion: c}
 	for p, truth := range l.truth {
-		if l.counts(p) && truth.by&c.wanted != 0 {
+		if l.counts(p) && c.wants(truth) {
 			t.of++
 		}
 	}
@@ -142,12 +161,12 @@ func (l *Lab) tally(c criterion) tally {
 
 // report adds a pair that a method reports.
 func (t *tally) report(l *Lab, p Pair) {
-	by := l.truth[p].by
+	truth := l.truth[p]
 	t.pairs++
-	if by&t.right != 0 {
+	if t.rights(truth) {
 		t.hits++
 	}
-	if by&t.wanted != 0 {
+	if t.wants(truth) {
 		t.have++
 	}
 }
@@ -191,7 +210,7 @@ func (l *Lab) compare(all []Found, tuned bool) (*Result, error) {
 	var wrong []Found
 	for _, f := range found {
 		reported[f.Pair] = f
-		if main.takes(f) && l.truth[f.Pair].by&main.right == 0 {
+		if l.judges(main, f) && !main.rights(l.truth[f.Pair]) {
 			wrong = append(wrong, f)
 		}
 	}
@@ -215,7 +234,7 @@ func (l *Lab) defined() []DefinitionStatement {
 // method at its best score; and precision and recall for every score, thinned
 // out.
 func (l *Lab) figures(found []Found, c criterion, tuned bool) (f Figures, curve []curvePoint) {
-	order := slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !c.takes(f) })
+	order := slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !l.judges(c, f) })
 	slices.SortStableFunc(order, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
 	t := l.tally(c)
 	f.curvePoint = t.at(0)
@@ -248,11 +267,11 @@ func (r *Result) bands(l *Lab, main criterion, reported map[Pair]Found) {
 	var missed []Found
 	var all, labelled [len(bounds) - 1]tally
 	for p, t := range l.truth {
-		if !l.counts(p) || t.by&main.right == 0 {
+		if !l.counts(p) || !main.rights(t) {
 			continue
 		}
 		f, hit := reported[p]
-		hit = hit && main.takes(f)
+		hit = hit && l.judges(main, f)
 		if !hit {
 			missed = append(missed, Found{Pair: p, Score: t.jaccard})
 		}
