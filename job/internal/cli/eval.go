@@ -50,7 +50,14 @@ const (
 func newEval(std streams) *cobra.Command {
 	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs, Beside: eval.TruthAll}}
 	s := newSettings(std, config.PresetBalanced)
-	var edits, definitions strings.Builder
+	var edits, definitions, methods strings.Builder
+	var small []string
+	for _, m := range eval.Methods() {
+		fmt.Fprintf(&methods, "  %s (%s)\n      %s\n", m.Name, m.Source, m.Doc)
+		if m.Small {
+			small = append(small, m.Name)
+		}
+	}
 	for _, e := range eval.Edits() {
 		fmt.Fprintf(&edits, "  %-9s %s\n", e.Name, e.Doc)
 	}
@@ -85,7 +92,10 @@ of a single folder the folder or file within it.
 ` + fill("Edits, each with the share of a document that it changes, or of its length that it adds, like drop=0.2 or page=2; 0.1 where none is given:") + `
 
 ` + edits.String() + `
-` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+". MinHash is at the limit that is best on these documents. Levenshtein and cosine compare all pairs, of 5,000 documents at most."),
+Methods, each with the text that describes it:
+
+` + methods.String() + `
+` + fill("And k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+". "+strings.Join(small, ", ")+" compare all pairs of texts, of 5,000 documents at most."),
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
   neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,
@@ -95,7 +105,7 @@ of a single folder the folder or file within it.
 		}),
 	}
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
-		fs.StringArrayVar(&f.labels, "labels", nil, "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster; give it again for other readers")
+		fs.StringArrayVar(&f.labels, "labels", nil, "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster; again for other readers")
 		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
 		fs.IntVar(&f.planting.Count, "count", 0, "duplicates to plant (default: 500, or one a document)")
 		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")

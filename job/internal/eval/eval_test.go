@@ -577,7 +577,9 @@ func TestLabelsThatSayNo(t *testing.T) {
 		c.add(string(rune('a'+i)), text+more)
 	}
 	c.add("e", "城市交通部门宣布，从下周一起调整早晚高峰的公交线路，并且增加地铁班次，以缓解拥堵。")
-	say := func(a, b string, answer labels.Answer) labels.Pair { return labels.Pair{A: a, B: b, Answer: answer, Kind: "read"} }
+	say := func(a, b string, answer labels.Answer) labels.Pair {
+		return labels.Pair{A: a, B: b, Answer: answer, Kind: "read"}
+	}
 	if err := c.Label([]labels.Pair{say("a", "b", labels.Yes), say("c", "a", labels.No), say("b", "c", labels.Unsure), say("a", "e", labels.Yes)}); err != nil {
 		t.Fatal(err)
 	}

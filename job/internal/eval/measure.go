@@ -78,6 +78,7 @@ type defined struct {
 // Result is one method's measurement.
 type Result struct {
 	Method string `json:"method"`
+	Source string `json:"source"` // the text that describes it
 	Figures
 	Seconds     float64           `json:"seconds"` // from raw texts to pairs
 	Definitions []defined         `json:"definitions"`

@@ -108,9 +108,9 @@ type table struct {
 // Tables are the tables of the report.
 func (r *Report) Tables() []table {
 	all := []table{r.each("Methods", "Recall is of the labelled pairs where there are any. Ranges are 95 % intervals.",
-		"method/pairs/precision/95 %/recall/95 %/F1/best F1/from score/J below 0.3/seconds", func(m *Result) []any {
+		"method/pairs/precision/95 %/recall/95 %/F1/best F1/from score/J below 0.3/seconds/source", func(m *Result) []any {
 			return []any{m.Pairs, m.Precision, m.Precision.interval(), m.Recall, m.Recall.interval(), m.F1, m.Best.F1,
-				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds)}
+				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds), m.Source}
 		})}
 	if len(r.Results) > 0 {
 		all = append(all, r.definitions(), r.clusters())

@@ -35,7 +35,7 @@ type DefinitionStatement struct {
 // Definitions states all definitions.
 func Definitions() []DefinitionStatement {
 	return []DefinitionStatement{
-		{TruthLabel, "label", "labelled as the same, or planted; a label of no or unsure outranks all others", "labelled"},
+		{TruthLabel, "label", "labelled, or planted; a label of no outranks J, own text and C", "labelled"},
 		{TruthJaccard, "jaccard", "Jaccard similarity J of the texts' 5-grams of --alike or more", "J ≥ %.2f"},
 		{TruthOwn, "own", "J or containment of the texts without lines that 60 of them have", "own text"},
 		{TruthContainment, "containment", "0.8 of the 5-grams of the text that has fewer are in the other", "C ≥ 0.8"},
