@@ -371,11 +371,11 @@ func (c Config) YAML() ([]byte, error) {
 			fmt.Fprintf(out, "%s:\n", section)
 			last = section
 		}
-		value, err := yaml.MarshalWithOptions(s.field, yaml.Flow(true))
+		value, err := s.YAML()
 		if err != nil {
-			return nil, fmt.Errorf("config: %s: %w", s.Name, err)
+			return nil, err
 		}
-		fmt.Fprintf(out, "  %s: %s\t# %s\n", key, bytes.TrimSpace(value), s.Usage())
+		fmt.Fprintf(out, "  %s: %s\t# %s\n", key, value, s.Usage())
 	}
 	err := out.Flush()
 	return file.Bytes(), err

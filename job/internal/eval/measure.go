@@ -26,12 +26,22 @@ func NewShare(have, of int) Share {
 	if of == 0 {
 		return s
 	}
+	s.Value = float64(have) / float64(of)
+	s.Low, s.High = Wilson(s.Value, float64(of))
+	return s
+}
+
+// Wilson returns the 95 % interval of the proportion p of n, which need not be
+// a whole number: that of a sample whose units weigh differently is less than
+// there are. Of nothing it is 0 to 1.
+func Wilson(p, n float64) (low, high float64) {
+	if n <= 0 {
+		return 0, 1
+	}
 	const z = 1.959964
-	n, p := float64(of), float64(have)/float64(of)
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	s.Value, s.Low, s.High = p, max(0, centre-half), min(1, centre+half)
-	return s
+	return max(0, centre-half), min(1, centre+half)
 }
 
 // band is the recall of the true pairs whose Jaccard similarity is Low to

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -397,4 +398,25 @@ func (f *file) readParquet(path string) (err error) {
 			return err
 		}
 	}
+}
+
+// ReadOwn reads the file that a reader's verdicts are appended to, which need
+// not be there yet, nor have a row.
+func ReadOwn(path string) ([]Row, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := file{clusters: map[string]place{}, members: map[string][]string{}, name: path}
+	format := source.FormatCSV
+	if strings.HasSuffix(path, ".jsonl") {
+		format = source.FormatJSONL
+	}
+	if err := f.readText(path, format); err != nil {
+		return nil, fmt.Errorf("labels: %s: %w", path, err)
+	}
+	return f.rows, nil
 }
