@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type Screen struct {
 	Language     Language
 	Who          string
 	Path         string // of the file of verdicts, which is appended to
+
+	page int // of a pair that the screen does not hold
 }
 
 // Read shows the pairs that the reader has not judged yet, and appends each
@@ -44,6 +47,11 @@ func (s *Screen) Read(ctx context.Context, items []Item) error {
 		if err != nil || key == 'q' {
 			return s.line(err)
 		}
+		if key == ' ' {
+			s.page++
+			continue
+		}
+		s.page = 0
 		switch key {
 		case 'y', 'n', '?':
 			a := map[rune]labels.Answer{'y': labels.Yes, 'n': labels.No, '?': labels.Unsure}[key]
@@ -132,7 +140,7 @@ func (s *Screen) key(ctx context.Context, keys *bufio.Reader) (rune, error) {
 			}
 		case key == '？':
 			return '?', nil
-		case strings.ContainsRune("yn?ujkq", key):
+		case strings.ContainsRune("yn?ujkq ", key):
 			return key, nil
 		}
 	}
@@ -172,15 +180,17 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 		rows = show.SideBySide(show.Diff([]byte(i.First.Text), nil), 0)
 		fallthrough
 	default:
-		if err := show.WriteSideBySide(&body, rows, s.Cells, s.Colour && !same); err != nil {
+		if err := show.WriteRows(&body, rows, s.Cells, s.Colour && !same, t.of("… %d the same …", "… %d 句相同 …")); err != nil {
 			return err
 		}
 	}
 	const around = 6 // lines beside the texts
 	lines := strings.Split(strings.TrimSuffix(body.String(), "\n"), "\n")
-	if room := s.Lines - around; s.Lines > 0 && len(lines) > room {
-		more := len(lines) - max(room-1, 1)
-		lines = append(lines[:max(room-1, 1)], fmt.Sprintf(t.of("… %d more lines; neardup review without --terminal makes a page", "… 还有 %d 行；不带 --terminal 可生成网页"), more))
+	if room := max(s.Lines-around, 2); s.Lines > 0 && len(lines) > room {
+		room-- // the last says where it is
+		from := s.page * room % ((len(lines) + room - 1) / room * room)
+		to := min(from+room, len(lines))
+		lines = append(slices.Clone(lines[from:to]), fmt.Sprintf(t.of("lines %d to %d of %d: space shows more", "第 %d 至 %d 行，共 %d 行：按空格看其余"), from+1, to, len(lines)))
 	}
 	b.WriteString(strings.Join(lines, "\n") + "\n\n")
 	b.WriteString(t.of("y yes · n no · ? unsure · u undo · j next · k back · q quit", "y 是 · n 否 · ? 不确定 · u 撤销 · j 下一对 · k 上一对 · q 退出"))
