@@ -367,7 +367,7 @@ func asText(value any) (string, error) {
 	case json.Number, bool, int32, int64, float32, float64:
 		return fmt.Sprint(v), nil
 	}
-	return "", fmt.Errorf("a list or an object: write text, a number, true or false")
+	return "", errors.New("a list or an object: write text, a number, true or false")
 }
 
 func (f *file) readParquet(path string) (err error) {
@@ -400,14 +400,22 @@ func (f *file) readParquet(path string) (err error) {
 	}
 }
 
-// ReadOwn reads the file that a reader's verdicts are appended to, which need
-// not be there yet, nor have a row.
-func ReadOwn(path string) ([]Row, error) {
+// ReadOwn reads the file that a reader's verdicts are to be appended to, which
+// need not be there yet, nor have a row. It is an error if Append would refuse
+// it.
+func ReadOwn(path string) (_ []Row, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(sameColumns(path, in), in.Close()); err != nil {
 		return nil, err
 	}
 	f := file{clusters: map[string]place{}, members: map[string][]string{}, name: path}

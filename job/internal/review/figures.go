@@ -257,12 +257,16 @@ func (f *Figures) WriteText(w io.Writer, t Language) error {
 			fmt.Fprintf(&b, ", kappa %.2f", *a.Kappa)
 		}
 		b.WriteByte('\n')
-		for _, p := range a.Disputed {
+		const most = 10
+		for _, p := range a.Disputed[:min(len(a.Disputed), most)] {
 			fmt.Fprintf(&b, "  %s · %s:", show.Cut(p.A, 60), show.Cut(p.B, 60))
 			for _, v := range p.Votes {
 				fmt.Fprintf(&b, " %s %s", show.Cut(cmp.Or(v.Who, "–"), 30), t.answer(v.Answer))
 			}
 			b.WriteByte('\n')
+		}
+		if more := len(a.Disputed) - most; more > 0 {
+			fmt.Fprintf(&b, t.of("  and %d more, which --json lists\n", "  另有 %d 对，见 --json\n"), more)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
