@@ -108,7 +108,7 @@ Methods, each with the text that describes it:
 		fs.StringArrayVar(&f.labels, "labels", nil, "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster; again for other readers")
 		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
 		fs.IntVar(&f.planting.Count, "count", 0, "duplicates to plant (default: 500, or one a document)")
-		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
+		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is drawn")
 		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
 		fs.StringSliceVar(&f.truth, "truth", []string{"label", "jaccard"}, "what makes a pair right, any of these")
 		fs.Float64Var(&f.options.Alike, "alike", 0.5, "least similarity of near-duplicates")

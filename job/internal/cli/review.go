@@ -59,18 +59,18 @@ The strata: pairs just within the limit and just beyond it, further beyond,
 short texts, contained documents, matches of earlier nights, what was left out
 by way of other documents, and the other pairs by the run's reason. The pairs
 come mixed, so that you judge without knowing. The page and the drawn pairs
-stand in RUN/review; a draw of the same --seed and --count is used again.`,
+stand in RUN/review; a draw of the same --seed and --draw is used again.`,
 		Example: `  neardup review night1
   neardup review night1 --terminal --verdicts mine.csv
-  neardup review night1 --verdicts mine.csv --verdicts hers.csv --suggest tuned.yaml`,
+  neardup review night1 --verdicts me.csv --verdicts her.csv --suggest new.yaml`,
 		Args: need(1, "one run directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runReview(cmd.Context(), std, f, args[0])
 		},
 	}
 	group(cmd.Flags(), "Draw", func(fs *pflag.FlagSet) {
-		fs.IntVar(&f.options.Count, "count", f.options.Count, "pairs to draw")
-		fs.Uint64Var(&f.options.Seed, "seed", f.options.Seed, "seed of the draw")
+		fs.IntVar(&f.options.Count, "draw", f.options.Count, "pairs to draw")
+		fs.Uint64Var(&f.options.Seed, "seed", f.options.Seed, "seed of what is drawn")
 		fs.BoolVar(&f.options.Narrow, "narrow", false, "only what the run found: no wider search, and no recall")
 		fs.StringVar(&f.drawn, "drawn", "", "file of the drawn pairs (default: in RUN/review)")
 	})
@@ -103,7 +103,7 @@ func (f *reviewFlags) check() error {
 	case f.language != string(review.English) && f.language != string(review.Chinese):
 		return fmt.Errorf("--lang %s: write en or zh", f.language)
 	case f.options.Count < 1:
-		return fmt.Errorf("--count %d: write a number from 1", f.options.Count)
+		return fmt.Errorf("--draw %d: write a number from 1", f.options.Count)
 	case f.terminal && len(f.verdicts) != 1:
 		return errors.New("--terminal: name one file for your verdicts, as --verdicts mine.csv")
 	case f.terminal && f.html != "":
