@@ -62,7 +62,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := newRoot(streams{stdin, stdout, stderr, args})
 	root.SetArgs(args)
-	err := patiently(ctx, grace, root.ExecuteContext)
+	err := oneDash(root, args)
+	if err == nil {
+		err = patiently(ctx, grace, root.ExecuteContext)
+	}
 	if err == nil {
 		return exitDone
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -254,7 +255,7 @@ func (a *assembly) writeTexts() error {
 func (a *assembly) fill(b *batch) (more bool, err error) {
 	b.n = 0
 	defer a.advance()
-	for bytes := 0; b.n < len(b.docs) && bytes < batchBytes; {
+	for size := 0; b.n < len(b.docs) && size < batchBytes; {
 		doc := &b.docs[b.n]
 		err := a.in.Read(doc)
 		if errors.Is(err, io.EOF) {
@@ -273,10 +274,25 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 		if doc.Cut {
 			a.rec.Cut++
 		}
+		if a.job.Config.Input.Encoding != "" && garbled(doc.Text) {
+			a.rec.Garbled++
+		}
 		b.n++
-		bytes += len(doc.Text)
+		size += len(doc.Text)
 	}
 	return true, nil
+}
+
+// garbled reports whether a hundredth of a text's characters or more are none,
+// or such as stand for bytes that the encoding does not have.
+func garbled(text []byte) bool {
+	none, all := 0, 0
+	for _, r := range string(text) {
+		if all++; r == utf8.RuneError {
+			none++
+		}
+	}
+	return none > 0 && 100*none >= all
 }
 
 // skip counts a record that is no document. What the format is full of by
