@@ -500,8 +500,8 @@ func (in Input) ReaderOptions() data.ReaderOptions {
 
 // ParseBytes reads a size like 512MiB, 4GiB, 4GB or 8000000; "" is 0. A unit
 // with an i is a power of 1024, one without of 1000. A number without a unit is
-// of bytes; it must be a million at least, for one who writes 4 means another
-// unit.
+// of bytes; it must be 10,000 at least, for one who writes 4 or 4096 means
+// another unit.
 func ParseBytes(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
@@ -514,7 +514,7 @@ func ParseBytes(s string) (int64, error) {
 			number, unit = n, math.Pow(1000, float64(i+1))
 		}
 	}
-	const leastBytes = 1_000_000
+	const leastBytes = 10_000
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch bytes := v * unit; {
 	case err != nil || !(v > 0) || bytes > 1<<60:
