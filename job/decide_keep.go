@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/neardup/neardup/data"
@@ -52,6 +53,9 @@ func (d *decider) choose(ctx context.Context, rule string) error {
 			return nil
 		})
 	})
+	if without := map[string]string{config.KeepEarliest: "a date", config.KeepRank: "a rank"}[rule]; err == nil && without != "" && len(values) > 0 && !slices.ContainsFunc(values, known) {
+		d.run.Log.Warn("clusters.keep has nothing to go by: no document with copies has "+without+", so the first of the input stays", "keep", rule)
+	}
 	for i, l := range d.copies {
 		c := reducer.Candidate{Doc: uint32(i), Value: values[i]}
 		if have := d.keepers[l]; have != noDocument {
@@ -61,6 +65,9 @@ func (d *decider) choose(ctx context.Context, rule string) error {
 	}
 	return err
 }
+
+// known reports whether a document has what the rule compares.
+func known(value float64) bool { return !math.IsNaN(value) }
 
 // inherit gives the copies of which an earlier night has a document their
 // representative there, if the clean dump leaves those out: what the first of

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -89,4 +91,34 @@ func rowsOfPart(ctx context.Context, path string, ids []string, found map[string
 		return nil
 	})
 	return rows, err
+}
+
+// EarlierRuns returns the run directories of earlier nights that stand beside
+// that of the run in directory path and brought them to the same library, by
+// night. Of several runs of a night it is the latest. A run without a library
+// has none.
+func EarlierRuns(path string) (map[string]string, error) {
+	var s Summary
+	if err := rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), &s); err != nil {
+		return nil, err
+	}
+	if s.Library == nil {
+		return nil, nil
+	}
+	beside, err := os.ReadDir(filepath.Dir(filepath.Clean(path)))
+	if err != nil {
+		return nil, err
+	}
+	runs, began := map[string]string{}, map[string]time.Time{}
+	for _, entry := range beside {
+		dir := filepath.Join(filepath.Dir(filepath.Clean(path)), entry.Name())
+		var other Summary
+		if !entry.IsDir() || rundir.ReadJSON(filepath.Join(dir, rundir.SummaryFile), &other) != nil {
+			continue
+		}
+		if l := other.Library; l != nil && l.Path == s.Library.Path && l.Night < s.Library.Night && !other.Began.Before(began[l.Night]) {
+			runs[l.Night], began[l.Night] = dir, other.Began
+		}
+	}
+	return runs, nil
 }

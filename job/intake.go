@@ -50,6 +50,7 @@ func (in *intake) check() error {
 		s.Bytes += rec.Bytes
 		addCounts(s.Skipped, rec.Skipped)
 	}
+	in.garbled()
 	lacks := "" // what a file lacks that gave nothing
 	for i, rec := range in.records {
 		for reason, n := range rec.Skipped {
@@ -79,6 +80,19 @@ func (in *intake) check() error {
 	in.warn("files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem",
 		func(rec *rundir.TaskRecord) []string { return rec.Missing })
 	return nil
+}
+
+// garbled warns if the encoding that was asked for is not that of the input.
+func (in *intake) garbled() {
+	garbled, first := int64(0), ""
+	for _, rec := range in.records {
+		if garbled += rec.Garbled; first == "" && rec.Garbled > 0 {
+			first = rec.Source
+		}
+	}
+	if garbled > 0 {
+		in.log.Warn("documents have characters that are none in the encoding that was asked for: leave --encoding out, and it is told from the text", "encoding", in.input.Encoding, "documents", garbled, "of", in.sum.Documents, "first", first)
+	}
 }
 
 // isBad reports whether records of a split that were skipped for that reason

@@ -213,7 +213,7 @@ var executions = []struct {
 	{2, config.Execution{Engine: "local"}},
 	{7, config.Execution{Engine: "local"}},
 	{2, config.Execution{Engine: "local", Memory: "20000"}}, // by way of the disk
-	{7, config.Execution{Engine: "local", Memory: "5000"}},
+	{7, config.Execution{Engine: "local", Memory: "5KB"}},
 }
 
 // For random and for skewed sets and every k from 0 to 8 the job's matches and

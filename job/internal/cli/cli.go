@@ -62,7 +62,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := newRoot(streams{stdin, stdout, stderr, args})
 	root.SetArgs(args)
-	err := patiently(ctx, grace, root.ExecuteContext)
+	err := oneDash(root, args)
+	if err == nil {
+		err = patiently(ctx, grace, root.ExecuteContext)
+	}
 	if err == nil {
 		return exitDone
 	}
@@ -193,7 +196,7 @@ Parquet and a clean dump.`,
 		return usageError{fmt.Errorf("%w%s; see %s --help", wrongValue(std, err), nearFlag(c, err), c.CommandPath())}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
-	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
+	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
 	root.CompletionOptions.HiddenDefaultCmd = true
 	completeValues(root)
 	return root

@@ -10,6 +10,24 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
+// An encoding that is asked for and is not the input's is warned of.
+func TestWrongEncoding(t *testing.T) {
+	var lines strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&lines, "{\"id\":\"d%d\",\"text\":\"第%d天，天气很好，我们去公园看书和散步。城市里的老街也修好了，游客很多。\"}\n", i, i)
+	}
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, in(t, "gb18030", lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for encoding, wrong := range map[string]bool{"utf-8": true, "gb18030": false} {
+		code, stderr := inProcess("run", path, "--out", filepath.Join(t.TempDir(), "out"), "--encoding", encoding)
+		if code != exitDone || strings.Contains(stderr, "leave --encoding out") != wrong || wrong && !strings.Contains(stderr, "documents=40 of=40") {
+			t.Errorf("%s: exit code %d: %s", encoding, code, stderr)
+		}
+	}
+}
+
 // TestEncodings runs on the same documents in several encodings: what comes
 // out is the same, in UTF-8, and the run says what it decoded.
 func TestEncodings(t *testing.T) {

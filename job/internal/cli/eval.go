@@ -21,13 +21,14 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
 // evalFlags are the flags of eval that are no settings.
 type evalFlags struct {
-	labels   string
+	labels   []string
 	edits    []string
 	planting eval.Planting
 	protocol string
@@ -49,7 +50,14 @@ const (
 func newEval(std streams) *cobra.Command {
 	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs, Beside: eval.TruthAll}}
 	s := newSettings(std, config.PresetBalanced)
-	var edits, definitions strings.Builder
+	var edits, definitions, methods strings.Builder
+	var small []string
+	for _, m := range eval.Methods() {
+		fmt.Fprintf(&methods, "  %s (%s)\n      %s\n", m.Name, m.Source, m.Doc)
+		if m.Small {
+			small = append(small, m.Name)
+		}
+	}
 	for _, e := range eval.Edits() {
 		fmt.Fprintf(&edits, "  %-9s %s\n", e.Name, e.Doc)
 	}
@@ -63,8 +71,15 @@ func newEval(std streams) *cobra.Command {
 each definition of truth; the clusters; by similarity, length, language,
 category and edit; over the threshold and over the distance; the worst false
 pairs and misses. The documents may have labelled pairs (--labels), or
-duplicates planted by edits (--edits). What makes a pair right says --truth, any
-of
+duplicates planted by edits (--edits).
+
+A file of labels has a and b, and may have a verdict: yes, no or unsure, as
+neardup review writes it. A pair that is labelled no is wrong, whatever its
+similarity; one that is unsure counts for nothing. Of several readers the
+majority counts. A column or an answer that is not understood is an error, and
+so is a file whose rows all have the same verdict.
+
+What makes a pair right says --truth, any of
 
 ` + definitions.String() + `
 All other figures are by that, and one table by each of them alone.
@@ -77,7 +92,10 @@ of a single folder the folder or file within it.
 ` + fill("Edits, each with the share of a document that it changes, or of its length that it adds, like drop=0.2 or page=2; 0.1 where none is given:") + `
 
 ` + edits.String() + `
-` + fill("Methods: "+strings.Join(eval.Names(), ", ")+", or k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+". MinHash is at the limit that is best on these documents. Levenshtein and cosine compare all pairs, of 5,000 documents at most."),
+Methods, each with the text that describes it:
+
+` + methods.String() + `
+` + fill("And k=0 to k=15 for a distance alone. Behind one of ours stand settings that differ, as in balanced+k=6+limit=0.5: "+eval.Settings+". "+strings.Join(small, ", ")+" compare all pairs of texts, of 5,000 documents at most."),
 		Example: `  neardup eval pages.jsonl --labels pairs.csv --methods classic,k=8,minhash
   neardup eval pages.jsonl --edits advert=0.1,drop=0.2 --html report.html
   neardup eval news sport law science arts --protocol paper --show 3`,
@@ -87,10 +105,10 @@ of a single folder the folder or file within it.
 		}),
 	}
 	group(cmd.Flags(), "Truth", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.labels, "labels", "", "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster")
+		fs.StringArrayVar(&f.labels, "labels", nil, "file of pairs: JSONL, CSV or Parquet with a and b, or id and cluster; again for other readers")
 		fs.StringSliceVar(&f.edits, "edits", nil, "plant duplicates by these edits, like drop=0.2")
 		fs.IntVar(&f.planting.Count, "count", 0, "duplicates to plant (default: 500, or one a document)")
-		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is planted")
+		fs.Uint64Var(&f.planting.Seed, "seed", 1, "seed of what is drawn")
 		fs.StringVar(&f.protocol, "protocol", "", "draw a test set and plant into it: "+protocolPaper)
 		fs.StringSliceVar(&f.truth, "truth", []string{"label", "jaccard"}, "what makes a pair right, any of these")
 		fs.Float64Var(&f.options.Alike, "alike", 0.5, "least similarity of near-duplicates")
@@ -134,7 +152,7 @@ func (f *evalFlags) parse() (methods []eval.Method, err error) {
 	switch {
 	case f.protocol != "" && f.protocol != protocolPaper:
 		return nil, fmt.Errorf("--protocol %q: write %s", f.protocol, protocolPaper)
-	case f.labels != "" && (len(f.planting.Edits) > 0 || f.protocol != ""):
+	case len(f.labels) > 0 && (len(f.planting.Edits) > 0 || f.protocol != ""):
 		return nil, errors.New("write either --labels, or --edits or --protocol")
 	case f.maxK < 0 || f.maxK > 15:
 		return nil, fmt.Errorf("--max-k %d: write a number from 0 to 15", f.maxK)
@@ -197,21 +215,25 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 
 // corpus reads the inputs, in one pass, and adds the truth to them.
 func (f *evalFlags) corpus(ctx context.Context, cfg config.Config, inputs []string, pass passes) (*eval.Corpus, error) {
-	var pairs [][2]string
-	if f.labels != "" {
-		var err error
-		if pairs, err = eval.ReadLabels(f.labels); err != nil {
+	var pairs []labels.Pair
+	if len(f.labels) > 0 {
+		rows, err := labels.Read(f.labels...)
+		if err == nil {
+			err = labels.Telling(rows)
+		}
+		if err != nil {
 			return nil, err
 		}
+		pairs = labels.Merge(rows)
 	}
 	corpus, err := readCorpus(ctx, cfg, inputs, pass)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case f.labels != "":
+	case len(f.labels) > 0:
 		if err := corpus.Label(pairs); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.labels, err)
+			return nil, fmt.Errorf("%s: %w", strings.Join(f.labels, ", "), err)
 		}
 		return corpus, nil
 	case f.protocol == "" && len(f.planting.Edits) == 0:

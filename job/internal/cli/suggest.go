@@ -112,6 +112,26 @@ func nearFlag(c *cobra.Command, err error) string {
 	return ": " + strings.Join(have, ", ") + " have it"
 }
 
+// oneDash is a usage error for a long flag with one dash, like -out DIR, which
+// would be -o ut and an input DIR.
+func oneDash(root *cobra.Command, args []string) error {
+	c, _, err := root.Find(args)
+	if err != nil {
+		return nil //nolint:nilerr // the command says it
+	}
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		switch {
+		case arg == "--":
+			return nil
+		case len(name) < 2 || !strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "--"):
+		case c.Flags().Lookup(name) != nil:
+			return usageError{fmt.Errorf("%s: a flag of several letters has two dashes: write -%s; see %s --help", arg, arg, c.CommandPath())}
+		}
+	}
+	return nil
+}
+
 // nearSetting says how a setting is given that was typed as a flag; of a
 // section, the first setting that has its values by name is the example.
 func nearSetting(all []config.Setting, typed string) string {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -401,11 +402,11 @@ func (c Config) YAML() ([]byte, error) {
 			fmt.Fprintf(out, "%s:\n", section)
 			last = section
 		}
-		value, err := yaml.MarshalWithOptions(s.field, yaml.Flow(true))
+		value, err := s.YAML()
 		if err != nil {
-			return nil, fmt.Errorf("config: %s: %w", s.Name, err)
+			return nil, err
 		}
-		fmt.Fprintf(out, "  %s: %s\t# %s\n", key, bytes.TrimSpace(value), s.Usage())
+		fmt.Fprintf(out, "  %s: %s\t# %s\n", key, value, s.Usage())
 	}
 	err := out.Flush()
 	return file.Bytes(), err
@@ -541,22 +542,32 @@ func (c Config) ReaderOptions() data.ReaderOptions {
 	return o
 }
 
-// ParseBytes reads a size like 512MiB, 4GiB or 8000000; "" is 0.
+// ParseBytes reads a size like 512MiB, 4GiB, 4GB or 8000000; "" is 0. A unit
+// with an i is a power of 1024, one without of 1000. A number without a unit is
+// of bytes; it must be 10,000 at least, for one who writes 4 or 4096 means
+// another unit.
 func ParseBytes(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
 	}
-	number, shift := s, 0
-	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if n, ok := strings.CutSuffix(s, unit); ok {
-			number, shift = n, 10*(i+1)
+	number, unit := s, 1.0
+	for i, prefix := range []string{"K", "M", "G", "T"} {
+		if n, ok := strings.CutSuffix(s, prefix+"iB"); ok {
+			number, unit = n, math.Pow(1024, float64(i+1))
+		} else if n, ok := strings.CutSuffix(s, prefix+"B"); ok {
+			number, unit = n, math.Pow(1000, float64(i+1))
 		}
 	}
+	const leastBytes = 10_000
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || v <= 0 || v*float64(int64(1)<<shift) > 1<<60 {
+	switch bytes := v * unit; {
+	case err != nil || !(v > 0) || bytes > 1<<60:
 		return 0, errors.New("write a size like 512MiB or 4GiB")
+	case number == s && bytes < leastBytes:
+		return 0, fmt.Errorf("%s without a unit is a number of bytes: write %sMiB or %sGiB", s, s, s)
+	default:
+		return int64(bytes), nil
 	}
-	return int64(v * float64(int64(1)<<shift)), nil
 }
 
 // MemoryLimit is the memory cap in bytes: Memory, or half of the machine's. Of a

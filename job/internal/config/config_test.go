@@ -122,6 +122,7 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 		`clusters.keep "rank": name the c`:  func(c *Config) { c.Clusters.Keep = KeepRank },
 		`engine "spark": write`:             func(c *Config) { c.Execution.Engine = "spark" },
 		`max_bad "many": write a count`:     func(c *Config) { c.Input.MaxBad = "many" },
+		`memory "4": 4 without a unit`:      func(c *Config) { c.Execution.Memory = "4" },
 		`memory "4 gigs": write a size`:     func(c *Config) { c.Execution.Memory = "4 gigs" },
 		"execution.workers -1: write a nu":  func(c *Config) { c.Execution.Workers = -1 },
 		`segmenter "python": write one`:     func(c *Config) { c.Features.Segmenter = "python" },
@@ -294,7 +295,10 @@ func FuzzParseBytes(f *testing.F) {
 
 func ExampleParseBytes() {
 	fmt.Println(ParseBytes("1.5MiB"))
-	// Output: 1572864 <nil>
+	fmt.Println(ParseBytes("4GB"))
+	// Output:
+	// 1572864 <nil>
+	// 4000000000 <nil>
 }
 
 func ExampleConfig_Check() {

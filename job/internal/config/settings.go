@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccy/go-yaml"
 )
 
 // Setting is one field of a Config that a user may set, as the tags of the
@@ -75,6 +77,15 @@ func (s Setting) String() string {
 		return strings.Join(*list, ",")
 	}
 	return fmt.Sprint(reflect.ValueOf(s.field).Elem())
+}
+
+// YAML is the value as the configuration file has it.
+func (s Setting) YAML() (string, error) {
+	value, err := yaml.MarshalWithOptions(s.field, yaml.Flow(true))
+	if err != nil {
+		return "", fmt.Errorf("config: %s: %w", s.Name, err)
+	}
+	return strings.TrimSpace(string(value)), nil
 }
 
 // Set parses the value. Commas divide the elements of a list.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -257,7 +258,7 @@ func (a *assembly) writeTexts() error {
 func (a *assembly) fill(b *batch) (more bool, err error) {
 	b.n = 0
 	defer a.advance()
-	for bytes := 0; b.n < len(b.docs) && bytes < batchBytes; {
+	for size := 0; b.n < len(b.docs) && size < batchBytes; {
 		doc := &b.docs[b.n]
 		err := a.in.Read(doc)
 		if errors.Is(err, io.EOF) {
@@ -276,8 +277,11 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 		if doc.Cut {
 			a.rec.Cut++
 		}
+		if a.job.Config.Input.Encoding != "" && garbled(doc.Text) {
+			a.rec.Garbled++
+		}
 		b.n++
-		bytes += len(doc.Text)
+		size += len(doc.Text)
 	}
 	return true, nil
 }
@@ -291,6 +295,18 @@ func Skipped(rec *rundir.TaskRecord, bad *data.BadRecord) {
 		rec.Damage = fmt.Sprintf("at offset %d: %v", bad.Offset, bad.Err)
 	}
 	rec.Lost += bad.Lost
+}
+
+// garbled reports whether a hundredth of a text's characters or more are none,
+// or such as stand for bytes that the encoding does not have.
+func garbled(text []byte) bool {
+	none, all := 0, 0
+	for _, r := range string(text) {
+		if all++; r == utf8.RuneError {
+			none++
+		}
+	}
+	return none > 0 && 100*none >= all
 }
 
 // skip counts a record that is no document. What the format is full of by

@@ -25,14 +25,14 @@ func baselines() []Method {
 	return []Method{
 		fingerprints("simhash", features(simhash.WeightUnit, simhash.StopNone, 0)),
 		fingerprints("simhash-top20", features(simhash.WeightTFIDF, simhash.StopNone, 20)),
-		shingling(0.5), minHash(), longestSentences(3), topFeatures(10), segmentSignature(0.5, 2), punctuationContext(0.5),
+		shingling(0.5), minHash(), longestSentences(3), topFeatures(10), informationFingerprints(10, 0.5), segmentSignature(0.5, 2), punctuationContext(0.5),
 	}
 }
 
 // smallBaselines returns the methods that compare texts pair by pair. They
 // refuse more than smallSet documents.
 func smallBaselines() []Method {
-	return []Method{editDistance(0.7), cosine(0.9), wordJaccard(0.6)}
+	return []Method{editDistance(0.7), cosine(0.9), euclid(0.75), wordJaccard(0.6), commonSubstring(0.3)}
 }
 
 // baseline is a method that is not ours. One that is tuned returns more pairs
@@ -256,6 +256,25 @@ func topFeatures(n int) Method {
 	}}
 }
 
+// informationFingerprints takes documents for the same of whose n features of
+// the highest tf × idf, each hashed by itself, at least share are equal.
+func informationFingerprints(n int, share float64) Method {
+	return baseline{"information-fingerprints", false, func(ctx context.Context, l *Lab) ([]Found, error) {
+		sets := make([][]uint64, len(l.corpus.Documents))
+		err := l.featured(ctx, features(simhash.WeightTFIDF, simhash.StopBuiltin, n), func(i int, all []simhash.Feature) {
+			for _, f := range all {
+				sets[i] = append(sets[i], xxh3.HashString(f.Text))
+			}
+			slices.Sort(sets[i])
+			sets[i] = slices.Compact(sets[i])
+		})
+		if err != nil {
+			return nil, err
+		}
+		return l.shareEqual(ctx, sets, share, 1)
+	}}
+}
+
 // segmentSignature takes documents for the same that have at least paragraphs
 // paragraphs in common, and those are at least share of either's.
 func segmentSignature(share float64, paragraphs int) Method {
@@ -266,18 +285,23 @@ func segmentSignature(share float64, paragraphs int) Method {
 		if err != nil {
 			return nil, err
 		}
-		// A share s of both is a Jaccard similarity of at least s / (2 − s).
-		all, err := l.alike(ctx, sets, limits{jaccard: share / (2 - share)})
-		var found []Found
-		for _, f := range all {
-			a, b := sets[f.A], sets[f.B]
-			both := sketch.Shared(a, b)
-			if s := float64(both) / float64(max(len(a), len(b))); both >= paragraphs && s >= share {
-				found = append(found, Found{Pair: f.Pair, Score: s})
-			}
-		}
-		return found, err
+		return l.shareEqual(ctx, sets, share, paragraphs)
 	}}
+}
+
+// shareEqual returns the pairs of sets of which at least share of either's
+// hashes, and at least that many, are equal.
+func (l *Lab) shareEqual(ctx context.Context, sets [][]uint64, share float64, least int) (found []Found, err error) {
+	// A share s of both is a Jaccard similarity of at least s / (2 − s).
+	all, err := l.alike(ctx, sets, limits{jaccard: share / (2 - share)})
+	for _, f := range all {
+		a, b := sets[f.A], sets[f.B]
+		both := sketch.Shared(a, b)
+		if s := float64(both) / float64(max(len(a), len(b))); both >= least && s >= share {
+			found = append(found, Found{Pair: f.Pair, Score: s})
+		}
+	}
+	return found, err
 }
 
 // punctuationContext compares the sets of what stands around punctuation

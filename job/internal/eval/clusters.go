@@ -35,7 +35,7 @@ func (l *Lab) clusters(found []Found, main criterion) clusterFigures {
 	}
 	ours.AddContained(contained)
 	for p, t := range l.truth {
-		if t.by&main.right != 0 {
+		if main.rights(t) {
 			truth.Add(uint32(p.A), uint32(p.B))
 		}
 	}

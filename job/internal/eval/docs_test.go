@@ -9,14 +9,18 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "make the tables of definitions and edits in job/docs/accuracy.md anew")
+var update = flag.Bool("update", false, "make the tables of definitions, edits and methods in job/docs/accuracy.md anew")
 
-// The tables of definitions and edits in accuracy.md are what the code states.
+// The tables of definitions, edits and methods in accuracy.md are what the code states.
 func TestAccuracyPage(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "accuracy.md")
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	methods := "| method | what it takes for near-duplicates | source |\n|---|---|---|\n"
+	for _, m := range Methods() {
+		methods += fmt.Sprintf("| `%s` | %s | %s |\n", m.Name, strings.ReplaceAll(m.Doc, "|", "\\|"), m.Source)
 	}
 	definitions, edits := "| `--truth` | a pair is right when | in a report |\n|---|---|---|\n", "| edit | what it does | strength | in the sources' protocol |\n|---|---|---|---|\n"
 	for _, d := range Definitions() {
@@ -30,7 +34,7 @@ func TestAccuracyPage(t *testing.T) {
 		edits += fmt.Sprintf("| `%s` | %s | 0 to %v | %s |\n", e.Name, e.Doc, e.Most, paper)
 	}
 	text := string(page)
-	for mark, table := range map[string]string{"<!-- definitions -->\n": definitions, "<!-- edits -->\n": edits} {
+	for mark, table := range map[string]string{"<!-- definitions -->\n": definitions, "<!-- edits -->\n": edits, "<!-- methods -->\n": methods} {
 		before, after, ok := strings.Cut(text, mark)
 		if !ok {
 			t.Fatalf("%s has no %s", path, mark)

@@ -11,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -432,75 +432,6 @@ func TestShare(t *testing.T) {
 	}
 }
 
-func TestReadLabels(t *testing.T) {
-	write := func(name, text string) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	pairs := [][2]string{{"x", "y"}, {"x", "z"}, {"y", "z"}}
-	for name, in := range map[string]string{
-		"pairs.jsonl":    "{\"a\":\"x\",\"b\":\"y\"}\n\n{\"a\":\"x\",\"b\":\"z\"}\n{\"a\":\"y\",\"b\":\"z\"}\n",
-		"clusters.jsonl": "\n{\"id\":\"x\",\"cluster\":\"1\"}\n{\"id\":\"y\",\"cluster\":1}\n{\"id\":\"w\",\"cluster\":\"2\"}\n{\"id\":\"z\",\"cluster\":\"1\"}",
-		"pairs.csv":      "a,b\nx,y\nx,z\ny,z\n",
-		"clusters.tsv":   "id\tcluster\nx\t1\ny\t1\nz\t1\n",
-		"mark.csv":       "\ufeffa,b\nx,y\nx,z\ny,z\n",
-	} {
-		got, err := ReadLabels(write(name, in))
-		if err != nil || !slices.Equal(got, pairs) {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
-	}
-	for name, in := range map[string]string{
-		"pair.jsonl": `{"a":"x"}`, "broken.jsonl": `{"a":`, "columns.csv": "x,y\n1,2\n", "ragged.csv": "a,b\nx\n", "empty.jsonl": " \n", "none.csv": "a,b\n",
-	} {
-		if got, err := ReadLabels(write(name, in)); !errors.Is(err, ErrLabels) || !strings.HasPrefix(err.Error(), "labels: ") || len(got) > 0 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	dir := t.TempDir()
-	several := func(first string) ([][2]string, error) {
-		for name, text := range map[string]string{"1.jsonl": first, "2.jsonl": `{"a":"x","b":"z"}{"a":"y","b":"z"}`} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return ReadLabels(dir)
-	}
-	if got, err := several(`{"a":"x","b":"y"}`); err != nil || !slices.Equal(got, pairs) {
-		t.Errorf("a folder: %v, %v", got, err)
-	}
-	if _, err := several(`{"a":`); !errors.Is(err, ErrLabels) || !strings.Contains(err.Error(), "1.jsonl: row 1") {
-		t.Errorf("a folder whose first file is broken: %v", err)
-	}
-	got, err := ReadLabels(write("number.jsonl", `{"a":12345678901234567890,"b":"x"}`))
-	if err != nil || !slices.Equal(got, [][2]string{{"12345678901234567890", "x"}}) {
-		t.Errorf("a number: %v, %v", got, err)
-	}
-}
-
-func FuzzReadLabels(f *testing.F) {
-	f.Add("a,b\nx,y\n", true)
-	f.Add(`{"id":"x","cluster":"1"}`, false)
-	f.Fuzz(func(t *testing.T, in string, csv bool) {
-		path := filepath.Join(t.TempDir(), "labels.jsonl")
-		if csv {
-			path += ".csv"
-		}
-		if err := os.WriteFile(path, []byte(in), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		pairs, err := ReadLabels(path)
-		for _, p := range pairs {
-			if p[0] == "" || p[1] == "" {
-				t.Fatalf("%q, %v", p, err)
-			}
-		}
-	})
-}
-
 func TestCorpus(t *testing.T) {
 	var c Corpus
 	var d data.Document // used again for the next
@@ -513,13 +444,13 @@ func TestCorpus(t *testing.T) {
 	if c.Skipped != 1 || len(c.Documents) != 2 || c.Documents[0].ID != "doc1" {
 		t.Fatalf("%+v", c)
 	}
-	if err := c.Label([][2]string{{"doc3", "doc1"}, {"doc1", "doc3"}, {"doc1", "doc1"}}); err != nil {
+	if err := c.Label([]labels.Pair{{A: "doc3", B: "doc1", Answer: labels.Yes}, {A: "doc1", B: "doc3", Answer: labels.Yes}, {A: "doc1", B: "doc1", Answer: labels.Yes}}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(c.Labelled, []Pair{{0, 1}}) {
 		t.Errorf("labelled %v", c.Labelled)
 	}
-	if err := c.Label([][2]string{{"doc1", "nobody"}}); !errors.Is(err, errUnknownID) {
+	if err := c.Label([]labels.Pair{{A: "doc1", B: "nobody", Answer: labels.No}}); !errors.Is(err, errUnknownID) {
 		t.Errorf("an unknown id: %v", err)
 	}
 }
@@ -634,5 +565,52 @@ func TestMeasureIsDeterministic(t *testing.T) {
 		} else if !bytes.Equal(first, out.Bytes()) {
 			t.Error("another number of workers, another report")
 		}
+	}
+}
+
+// What a label says no to is wrong, whatever J says, and what it is unsure of
+// counts for nothing.
+func TestLabelsThatSayNo(t *testing.T) {
+	text := strings.Repeat("昨天下午三点，市图书馆新馆正式对读者开放，首日接待了两千多人。", 3)
+	c := &Corpus{}
+	for i, more := range []string{"", "编辑甲。", "编辑乙。", "编辑丙。"} { // all alike
+		c.add(string(rune('a'+i)), text+more)
+	}
+	c.add("e", "城市交通部门宣布，从下周一起调整早晚高峰的公交线路，并且增加地铁班次，以缓解拥堵。")
+	say := func(a, b string, answer labels.Answer) labels.Pair {
+		return labels.Pair{A: a, B: b, Answer: answer, Kind: "read"}
+	}
+	if err := c.Label([]labels.Pair{say("a", "b", labels.Yes), say("c", "a", labels.No), say("b", "c", labels.Unsure), say("a", "e", labels.Yes)}); err != nil {
+		t.Fatal(err)
+	}
+	l := newLab(t, c, Options{Half: AllPairs, Beside: TruthLabel | TruthJaccard})
+	found := []Found{}
+	for a := range int32(4) {
+		for b := a + 1; b < 4; b++ {
+			found = append(found, Found{Pair: Pair{a, b}, Score: 1})
+		}
+	}
+	r, err := l.compare(found, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of six reported pairs ac is wrong, and bc is not judged.
+	if r.Precision.Of != 5 || r.Precision.Have != 4 || r.Recall.Of != 2 || r.Recall.Have != 1 {
+		t.Errorf("precision %+v, recall %+v", r.Precision, r.Recall)
+	}
+	// By labels alone the pairs without one are not judged either; by J alone no
+	// label says anything.
+	if d := r.Definitions[0]; d.Precision.Of != 2 || d.Precision.Have != 1 || d.Recall.Of != 2 {
+		t.Errorf("labelled: %+v", d)
+	}
+	if d := r.Definitions[1]; d.Precision.Of != 6 || d.Precision.Have != 6 {
+		t.Errorf("J: %+v", d)
+	}
+	report := l.Report("labels")
+	if report.Denied != 1 || report.Unsure != 1 || report.Labelled != 2 || !strings.Contains(report.Summary(), "1 labelled as not the same, 1 as unsure") || c.Kinds[Pair{0, 2}] != "read" {
+		t.Errorf("%s, %v", report.Summary(), c.Kinds)
+	}
+	if r.Examples[0].A != "a" || r.Examples[0].B != "c" && !r.Examples[0].Missed {
+		t.Errorf("%+v", r.Examples)
 	}
 }

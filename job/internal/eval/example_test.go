@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/labels"
 )
 
 func Example() {
@@ -14,7 +15,7 @@ func Example() {
 		{ID: "b", Text: []byte(text + "责任编辑：王明。")},
 		{ID: "c", Text: []byte("城市交通部门宣布，从下周一起调整早晚高峰的公交线路，并且增加地铁班次，以缓解拥堵。")},
 	}}
-	if err := c.Label([][2]string{{"a", "b"}}); err != nil {
+	if err := c.Label([]labels.Pair{{A: "a", B: "b", Answer: labels.Yes}}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -71,11 +72,11 @@ const errorPage = "这不是您要查找的页面"
 func mix(t testing.TB, errorPages bool) *Corpus {
 	t.Helper()
 	c := &Corpus{}
-	var pairs [][2]string
+	var pairs []labels.Pair
 	shared(t, "zh/lctt_pairs.jsonl.gz", func(field func(string) string) {
-		p := [2]string{field("id") + "#draft", field("id") + "#published"}
-		c.add(p[0], field("draft"))
-		c.add(p[1], field("published"))
+		p := labels.Pair{A: field("id") + "#draft", B: field("id") + "#published", Answer: labels.Yes}
+		c.add(p.A, field("draft"))
+		c.add(p.B, field("published"))
 		pairs = append(pairs, p)
 	})
 	for _, name := range []string{"zh/laws.jsonl.gz", "zh/blogs.jsonl.gz", "en/reuters21578.jsonl.gz"} {

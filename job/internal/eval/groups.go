@@ -76,13 +76,13 @@ func (r *Result) groups(l *Lab, main criterion, found []Found) {
 	}
 	for _, f := range found {
 		l.groupsOf(f.Pair, func(k groupKey) {
-			if k.by == byEdit || main.takes(f) {
+			if k.by == byEdit || l.judges(main, f) {
 				of(k).report(l, f.Pair)
 			}
 		})
 	}
 	for p, truth := range l.truth {
-		if l.counts(p) && truth.by&main.wanted != 0 {
+		if l.counts(p) && main.wants(truth) {
 			l.groupsOf(p, func(k groupKey) { of(k).of++ })
 		}
 	}

@@ -180,6 +180,6 @@ func (l *Lab) Measure(ctx context.Context, m Method) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Method, r.Seconds = m.Name(), seconds
+	r.Method, r.Source, r.Seconds = m.Name(), sourceOf(m.Name()), seconds
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -25,12 +26,22 @@ func NewShare(have, of int) Share {
 	if of == 0 {
 		return s
 	}
+	s.Value = float64(have) / float64(of)
+	s.Low, s.High = Wilson(s.Value, float64(of))
+	return s
+}
+
+// Wilson returns the 95 % interval of the proportion p of n, which need not be
+// a whole number: that of a sample whose units weigh differently is less than
+// there are. Of nothing it is 0 to 1.
+func Wilson(p, n float64) (low, high float64) {
+	if n <= 0 {
+		return 0, 1
+	}
 	const z = 1.959964
-	n, p := float64(of), float64(have)/float64(of)
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	s.Value, s.Low, s.High = p, max(0, centre-half), min(1, centre+half)
-	return s
+	return max(0, centre-half), min(1, centre+half)
 }
 
 // band is the recall of the true pairs whose Jaccard similarity is Low to
@@ -77,6 +88,7 @@ type defined struct {
 // Result is one method's measurement.
 type Result struct {
 	Method string `json:"method"`
+	Source string `json:"source"` // the text that describes it
 	Figures
 	Seconds     float64           `json:"seconds"` // from raw texts to pairs
 	Definitions []defined         `json:"definitions"`
@@ -116,10 +128,28 @@ func (l *Lab) criterion(d Definition) criterion {
 	return criterion{d, d}
 }
 
-// takes reports whether the criterion judges a reported pair: one that is
-// contained and not the same is only where the definition says so of it.
-func (c criterion) takes(f Found) bool {
-	return !f.Contained || c.right&(TruthOwn|TruthContainment) != 0
+// judges reports whether the criterion judges a reported pair. One that is
+// contained and not the same it judges only where the definition says so of it.
+// Where labels are asked, one that is labelled as unsure is neither right nor
+// wrong; and where they alone are asked and some say no, neither is one without
+// a label.
+func (l *Lab) judges(c criterion, f Found) bool {
+	if f.Contained && c.right&(TruthOwn|TruthContainment) == 0 {
+		return false
+	}
+	label := l.truth[f.Pair].label
+	return c.right&TruthLabel == 0 || label != labels.Unsure && (c.right != TruthLabel || len(l.corpus.Denied) == 0 || label != labels.None)
+}
+
+// rights reports whether a pair is right: where labels are asked, one that is
+// labelled as no near-duplicate or as unsure is not, whatever else says so.
+func (c criterion) rights(t truePair) bool { return t.by&c.right != 0 && !c.overruled(t) }
+
+// wants reports whether recall is of a pair.
+func (c criterion) wants(t truePair) bool { return t.by&c.wanted != 0 && !c.overruled(t) }
+
+func (c criterion) overruled(t truePair) bool {
+	return (c.right|c.wanted)&TruthLabel != 0 && (t.label == labels.No || t.label == labels.Unsure)
 }
 
 // tally counts the pairs that a method reports and those that recall is of, and
@@ -133,7 +163,7 @@ type tally struct {
 func (l *Lab) tally(c criterion) tally {
 	t := tally{criterion: c}
 	for p, truth := range l.truth {
-		if l.counts(p) && truth.by&c.wanted != 0 {
+		if l.counts(p) && c.wants(truth) {
 			t.of++
 		}
 	}
@@ -142,12 +172,12 @@ func (l *Lab) tally(c criterion) tally {
 
 // report adds a pair that a method reports.
 func (t *tally) report(l *Lab, p Pair) {
-	by := l.truth[p].by
+	truth := l.truth[p]
 	t.pairs++
-	if by&t.right != 0 {
+	if t.rights(truth) {
 		t.hits++
 	}
-	if by&t.wanted != 0 {
+	if t.wants(truth) {
 		t.have++
 	}
 }
@@ -191,7 +221,7 @@ func (l *Lab) compare(all []Found, tuned bool) (*Result, error) {
 	var wrong []Found
 	for _, f := range found {
 		reported[f.Pair] = f
-		if main.takes(f) && l.truth[f.Pair].by&main.right == 0 {
+		if l.judges(main, f) && !main.rights(l.truth[f.Pair]) {
 			wrong = append(wrong, f)
 		}
 	}
@@ -215,7 +245,7 @@ func (l *Lab) defined() []DefinitionStatement {
 // method at its best score; and precision and recall for every score, thinned
 // out.
 func (l *Lab) figures(found []Found, c criterion, tuned bool) (f Figures, curve []curvePoint) {
-	order := slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !c.takes(f) })
+	order := slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !l.judges(c, f) })
 	slices.SortStableFunc(order, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
 	t := l.tally(c)
 	f.curvePoint = t.at(0)
@@ -248,11 +278,11 @@ func (r *Result) bands(l *Lab, main criterion, reported map[Pair]Found) {
 	var missed []Found
 	var all, labelled [len(bounds) - 1]tally
 	for p, t := range l.truth {
-		if !l.counts(p) || t.by&main.right == 0 {
+		if !l.counts(p) || !main.rights(t) {
 			continue
 		}
 		f, hit := reported[p]
-		hit = hit && main.takes(f)
+		hit = hit && l.judges(main, f)
 		if !hit {
 			missed = append(missed, Found{Pair: p, Score: t.jaccard})
 		}

@@ -3,8 +3,8 @@ package eval
 import (
 	"context"
 
+	"github.com/neardup/neardup/job/dedup"
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/hamming"
 )
 
 // The limit of piecewise, by the characters of a text: pieceLong bits for one of
@@ -47,23 +47,23 @@ func piecewise() Method {
 		var found []Found
 		for _, k := range []int{pieceLong, pieceShort} {
 			var documents []int32
-			var prints []uint64
+			var prints []simhash.Fingerprint
 			for i, r := range results {
 				if r.Features >= pieceWords && pieceLimit(r.Length) >= min(k, pieceLong+1) {
-					documents, prints = append(documents, int32(i)), append(prints, r.Fingerprint.Lo)
+					documents, prints = append(documents, int32(i)), append(prints, r.Fingerprint)
 				}
 			}
-			index, err := hamming.NewIndex(prints, k, hamming.Options{Workers: l.options.Workers})
+			pairs, err := dedup.Pairs(prints, k)
 			if err != nil {
 				return nil, err
 			}
-			index.NewProber().Probe(prints, func(i int, other uint32, distance int) {
-				a, b := documents[i], documents[other]
+			for _, p := range pairs {
+				a, b := documents[p.A], documents[p.B]
 				limit := pieceLimit(max(results[a].Length, results[b].Length))
-				if a < b && distance <= limit && (k == pieceLong || distance > pieceLong) {
-					found = append(found, Found{Pair: pairOf(a, b), Score: 1 - float64(distance)/64})
+				if p.Distance <= limit && (k == pieceLong || p.Distance > pieceLong) {
+					found = append(found, Found{Pair: pairOf(a, b), Score: 1 - float64(p.Distance)/64})
 				}
-			})
+			}
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}

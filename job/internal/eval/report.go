@@ -18,7 +18,9 @@ type Report struct {
 	Title     string    `json:"title"`
 	Documents int       `json:"documents"`
 	Skipped   int       `json:"skipped"`  // records that are no documents, or of an id that is there already
-	Labelled  int       `json:"labelled"` // pairs that count
+	Labelled  int       `json:"labelled"` // pairs that count and are labelled as near-duplicates
+	Denied    int       `json:"denied"`   // labelled as none
+	Unsure    int       `json:"unsure"`   // labelled as neither: they count for nothing
 	True      int       `json:"true"`     // pairs that count and are right
 	Truth     string    `json:"truth"`    // what makes a pair right
 	Alike     float64   `json:"alike"`    // Jaccard similarity from which on texts are alike
@@ -31,6 +33,7 @@ func (l *Lab) Report(title string) *Report {
 	r := &Report{
 		Title: title, Documents: len(l.corpus.Documents), Skipped: l.corpus.Skipped, Alike: l.options.Alike,
 		Labelled: l.tally(criterion{wanted: TruthLabel}).of, True: l.tally(criterion{wanted: l.options.Truth}).of,
+		Denied: l.counted(l.corpus.Denied), Unsure: l.counted(l.corpus.Unsure),
 	}
 	for _, d := range Definitions() {
 		if l.options.Truth&d.Truth != 0 {
@@ -38,6 +41,16 @@ func (l *Lab) Report(title string) *Report {
 		}
 	}
 	return r
+}
+
+// counted is how many of the pairs are of the half that is measured.
+func (l *Lab) counted(pairs []Pair) (n int) {
+	for _, p := range pairs {
+		if l.counts(p) {
+			n++
+		}
+	}
+	return n
 }
 
 // WriteJSON writes the report as one JSON object.
@@ -54,7 +67,11 @@ func (r *Report) Summary() string {
 	if r.Skipped > 0 {
 		skipped = fmt.Sprintf(" (%s passed over)", show.Count(r.Skipped, "record"))
 	}
-	return fmt.Sprintf("%s: %s%s, %s (%s), %s of them labelled", r.Title, show.Count(r.Documents, "document"), skipped, show.Count(r.True, "true pair"), r.Truth, show.Number(int64(r.Labelled)))
+	others := ""
+	if r.Denied+r.Unsure > 0 {
+		others = fmt.Sprintf("; %s labelled as not the same, %s as unsure", show.Number(int64(r.Denied)), show.Number(int64(r.Unsure)))
+	}
+	return fmt.Sprintf("%s: %s%s, %s (%s), %s of them labelled%s", r.Title, show.Count(r.Documents, "document"), skipped, show.Count(r.True, "true pair"), r.Truth, show.Number(int64(r.Labelled)), others)
 }
 
 // Settings says by what was measured, for the foot of the page.
@@ -91,9 +108,9 @@ type table struct {
 // Tables are the tables of the report.
 func (r *Report) Tables() []table {
 	all := []table{r.each("Methods", "Recall is of the labelled pairs where there are any. Ranges are 95 % intervals.",
-		"method/pairs/precision/95 %/recall/95 %/F1/best F1/from score/J below 0.3/seconds", func(m *Result) []any {
+		"method/pairs/precision/95 %/recall/95 %/F1/best F1/from score/J below 0.3/seconds/source", func(m *Result) []any {
 			return []any{m.Pairs, m.Precision, m.Precision.interval(), m.Recall, m.Recall.interval(), m.F1, m.Best.F1,
-				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds)}
+				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds), m.Source}
 		})}
 	if len(r.Results) > 0 {
 		all = append(all, r.definitions(), r.clusters())

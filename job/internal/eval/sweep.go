@@ -29,10 +29,11 @@ func (l *Lab) Sweeps(ctx context.Context, methods []Method, k int) (sweeps []*sw
 			continue
 		}
 		swept = append(swept, wide)
-		tallies := slices.Repeat([]tally{l.tally(l.criterion(l.options.Truth))}, k+1)
+		main := l.criterion(l.options.Truth)
+		tallies := slices.Repeat([]tally{l.tally(main)}, k+1)
 		err := wide.run(ctx, l, func(dir string) error {
 			return eachPair(ctx, dir, func(p matched) {
-				for at := p.distance; at <= k && l.counts(p.Pair); at++ {
+				for at := p.distance; at <= k && l.counts(p.Pair) && l.judges(main, p.Found); at++ {
 					tallies[at].report(l, p.Pair)
 				}
 			})

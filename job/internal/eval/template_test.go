@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/labels"
 )
 
 // shell is what stands around the articles of a site: menu, teasers, notices.
@@ -46,7 +47,7 @@ func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
 		shells[i] = newShell(rand.New(rand.NewPCG(13, uint64(i))), from, shellLength)
 	}
 	c := &Corpus{}
-	var pairs [][2]string
+	var pairs []labels.Pair
 	for i, at := range r.Perm(len(from.Documents))[:pages] {
 		site := i % n
 		text := cut(string(from.Documents[at].Text), most/2+r.IntN(most/2))
@@ -63,7 +64,7 @@ func onSites(t testing.TB, from *Corpus, pages, most, shellLength int) *Corpus {
 		}
 		other := fmt.Sprintf("http://site%d.example/%d-again", site, i)
 		c.Documents = append(c.Documents, Document{ID: other, Text: shells[site].around(r, edited)})
-		pairs = append(pairs, [2]string{id, other})
+		pairs = append(pairs, labels.Pair{A: id, B: other, Answer: labels.Yes})
 	}
 	if err := c.Label(pairs); err != nil {
 		t.Fatal(err)

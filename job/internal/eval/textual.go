@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -115,6 +116,32 @@ func cosine(least float64) Method {
 	})
 }
 
+// euclid compares the same vectors by their Euclidean distance d: the score is
+// 1 − d / (|a| + |b|), which is 1 for equal vectors and 0 for those that point
+// away from each other, as d is |a| + |b| at most.
+func euclid(least float64) Method {
+	return everyPair("euclid", least, func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error) {
+		vectors, err := l.words(ctx)
+		squares := make([]float64, len(vectors))
+		for i, v := range vectors {
+			squares[i] = product(v, v)
+		}
+		return func(a int) func(b int) float64 {
+			return func(b int) float64 {
+				if squares[a] == 0 || squares[b] == 0 {
+					return math.Inf(-1)
+				}
+				lengths := math.Sqrt(squares[a]) + math.Sqrt(squares[b])
+				// The vectors differ by as much as their lengths do.
+				if far := math.Abs(math.Sqrt(squares[a]) - math.Sqrt(squares[b])); 1-far/lengths < least {
+					return math.Inf(-1)
+				}
+				return 1 - math.Sqrt(max(0, squares[a]+squares[b]-2*product(vectors[a], vectors[b])))/lengths
+			}
+		}, err
+	})
+}
+
 // word is a word of a document.
 type word struct {
 	hash  uint64
@@ -164,4 +191,63 @@ func wordJaccard(least float64) Method {
 		}
 		return l.alike(ctx, sets, limits{jaccard: least})
 	}}
+}
+
+// commonSubstring compares texts in normal form, without space, by the longest
+// stretch that they share: the score is its share of the shorter one.
+func commonSubstring(least float64) Method {
+	return everyPair("common-substring", least, func(ctx context.Context, l *Lab) (func(a int) func(b int) float64, error) {
+		texts := make([][]rune, len(l.corpus.Documents))
+		err := l.normalized(ctx, func(i int, text []byte) { texts[i] = []rune(string(bytes.Join(bytes.Fields(text), nil))) })
+		return func(a int) func(b int) float64 {
+			longest := longestWith(texts[a])
+			return func(b int) float64 {
+				shorter := min(len(texts[a]), len(texts[b]))
+				if shorter == 0 {
+					return math.Inf(-1)
+				}
+				return float64(longest(texts[b])) / float64(shorter)
+			}
+		}, err
+	})
+}
+
+// longestWith returns what says how many characters the longest stretch has
+// that another text shares with this one. It visits the places where pairs of
+// characters of the other text stand in this one, and no other cell of the
+// table of all places.
+func longestWith(text []rune) func(other []rune) int {
+	pairs := make(map[[2]rune][]int32, len(text)) // where two characters stand
+	for i := range len(text) - 1 {
+		pair := [2]rune{text[i], text[i+1]}
+		pairs[pair] = append(pairs[pair], int32(i))
+	}
+	// Pairs of a common stretch that ends at a place of the text: with the pair
+	// of the other text at hand, and with the one before.
+	run, was := make([]int32, len(text)+1), make([]int32, len(text)+1)
+	return func(other []rune) int {
+		best := int32(0)
+		var last []int32 // the pair before
+		for j := range len(other) - 1 {
+			here := pairs[[2]rune{other[j], other[j+1]}]
+			for _, i := range here {
+				run[i+1] = was[i] + 1
+				best = max(best, run[i+1])
+			}
+			for _, i := range last {
+				was[i+1] = 0
+			}
+			run, was, last = was, run, here
+		}
+		for _, i := range last {
+			was[i+1] = 0
+		}
+		switch {
+		case best > 0:
+			return int(best) + 1
+		case slices.ContainsFunc(other, func(c rune) bool { return slices.Contains(text, c) }):
+			return 1
+		}
+		return 0
+	}
 }

@@ -40,6 +40,17 @@ func TestTextualAgainstAllPairs(t *testing.T) {
 		}
 		return m
 	}
+	best, err := simhash.New(features(simhash.WeightTFIDF, simhash.StopBuiltin, 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	heaviest := best.NewWorkspace()
+	top := func(i int32) (texts []string) {
+		for _, f := range heaviest.Features(nil, nil, c.Documents[i].Text) {
+			texts = append(texts, f.Text)
+		}
+		return texts
+	}
 	for _, m := range []struct {
 		Method
 		score func(a, b int32) float64
@@ -70,6 +81,39 @@ func TestTextualAgainstAllPairs(t *testing.T) {
 			}
 			return float64(both) / float64(len(x)+len(y)-both)
 		}, 0.2},
+		{euclid(0.4), func(a, b int32) float64 {
+			x, y := words(a), words(b)
+			apart, xx, yy := 0.0, 0.0, 0.0
+			for k, v := range x {
+				apart, xx = apart+(v-y[k])*(v-y[k]), xx+v*v
+			}
+			for k, v := range y {
+				if yy += v * v; x[k] == 0 {
+					apart += v * v
+				}
+			}
+			if xx == 0 || yy == 0 {
+				return math.Inf(-1)
+			}
+			return 1 - math.Sqrt(apart)/(math.Sqrt(xx)+math.Sqrt(yy))
+		}, 0.4},
+		{commonSubstring(0.2), func(a, b int32) float64 {
+			x, y := []rune(strings.Join(strings.Fields(text(a)), "")), []rune(strings.Join(strings.Fields(text(b)), ""))
+			return float64(longestCommon(x, y)) / float64(min(len(x), len(y)))
+		}, 0.2},
+		{informationFingerprints(10, 0.3), func(a, b int32) float64 {
+			x, y := top(a), top(b)
+			both := 0
+			for _, f := range x {
+				if slices.Contains(y, f) {
+					both++
+				}
+			}
+			if both == 0 {
+				return math.Inf(-1)
+			}
+			return float64(both) / float64(max(len(x), len(y)))
+		}, 0.3},
 	} {
 		got, err := m.Find(t.Context(), l)
 		if err != nil {
@@ -93,6 +137,65 @@ func TestTextualAgainstAllPairs(t *testing.T) {
 	}
 }
 
+// longestCommon is the oracle: the textbook's table.
+func longestCommon(a, b []rune) int {
+	best := 0
+	row := make([]int, len(b)+1)
+	for i := range a {
+		for j := len(b); j > 0; j-- {
+			if a[i] != b[j-1] {
+				row[j] = 0
+				continue
+			}
+			row[j] = row[j-1] + 1
+			best = max(best, row[j])
+		}
+	}
+	return best
+}
+
+func TestLongestAgainstTable(t *testing.T) {
+	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("abc大")), 0, 40)
+	rapid.Check(t, func(t *rapid.T) {
+		a := letters.Draw(t, "a")
+		longest := longestWith(a)
+		for range 3 { // the buffers are used again
+			b := letters.Draw(t, "b")
+			if got, want := longest(b), longestCommon(a, b); got != want {
+				t.Fatalf("%q and %q: %d, want %d", string(a), string(b), got, want)
+			}
+		}
+	})
+}
+
+// Every method that has a name is stated once, with its source.
+func TestMethodsAreStated(t *testing.T) {
+	var stated []string
+	for _, s := range Methods() {
+		stated = append(stated, s.Name)
+		if s.Doc == "" || s.Source == "" {
+			t.Errorf("%+v", s)
+		}
+		m, err := Parse(s.Name)
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+			continue
+		}
+		if s.Small {
+			l := &Lab{corpus: &Corpus{Documents: make([]Document, smallSet+1)}, options: Options{Workers: 1}}
+			if _, err := m.Find(t.Context(), l); !errors.Is(err, errTooMany) {
+				t.Errorf("%s is said to be for few documents: %v", s.Name, err)
+			}
+		}
+	}
+	names := Names()
+	slices.Sort(stated)
+	slices.Sort(names)
+	if !slices.Equal(stated, names) {
+		t.Errorf("stated are %q, there are %q", stated, names)
+	}
+}
+
 func TestBagDistanceIsABound(t *testing.T) {
 	letters := rapid.SliceOfN(rapid.SampledFrom([]rune("abcd")), 0, 30)
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,7 +212,7 @@ func TestBagDistanceIsABound(t *testing.T) {
 func TestSmallSetsOnly(t *testing.T) {
 	c := &Corpus{Documents: make([]Document, smallSet+1)}
 	l := &Lab{corpus: c, options: Options{Workers: 1}}
-	for _, m := range []Method{editDistance(0.7), cosine(0.9)} {
+	for _, m := range []Method{editDistance(0.7), cosine(0.9), euclid(0.75), commonSubstring(0.3)} {
 		if _, err := m.Find(t.Context(), l); !errors.Is(err, errTooMany) {
 			t.Errorf("%s: %v", m.Name(), err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -34,7 +35,7 @@ type DefinitionStatement struct {
 // Definitions states all definitions.
 func Definitions() []DefinitionStatement {
 	return []DefinitionStatement{
-		{TruthLabel, "label", "labelled, or planted", "labelled"},
+		{TruthLabel, "label", "labelled, or planted; a label of no outranks J, own text and C", "labelled"},
 		{TruthJaccard, "jaccard", "Jaccard similarity J of the texts' 5-grams of --alike or more", "J ≥ %.2f"},
 		{TruthOwn, "own", "J or containment of the texts without lines that 60 of them have", "own text"},
 		{TruthContainment, "containment", "0.8 of the 5-grams of the text that has fewer are in the other", "C ≥ 0.8"},
@@ -64,10 +65,12 @@ const (
 	contained   = 0.8 // least share of the shingles of the text that has fewer
 )
 
-// truePair is what makes a pair a true one.
+// truePair is what is known of a pair: what makes it a true one, and whether a
+// label says otherwise.
 type truePair struct {
 	by      Definition
-	jaccard float64 // of the shingles
+	jaccard float64       // of the shingles
+	label   labels.Answer // None: it has none
 }
 
 // findTruth finds every pair that is right by one of the definitions wanted,
@@ -88,7 +91,8 @@ func (l *Lab) findTruth(ctx context.Context, wanted Definition, sets [][]uint64)
 			if !known {
 				t.jaccard, _ = sketch.Overlap(sets[p.A], sets[p.B])
 			}
-			l.truth[p] = truePair{t.by | d, t.jaccard}
+			t.by |= d
+			l.truth[p] = t
 		}
 	}
 	for _, p := range l.corpus.Labelled {
@@ -104,6 +108,16 @@ func (l *Lab) findTruth(ctx context.Context, wanted Definition, sets [][]uint64)
 	}
 	for _, p := range own {
 		is(TruthOwn, p.Pair)
+	}
+	for answer, pairs := range map[labels.Answer][]Pair{labels.Yes: l.corpus.Labelled, labels.No: l.corpus.Denied, labels.Unsure: l.corpus.Unsure} {
+		for _, p := range pairs {
+			t, known := l.truth[p]
+			if !known {
+				t.jaccard, _ = sketch.Overlap(sets[p.A], sets[p.B])
+			}
+			t.label = answer
+			l.truth[p] = t
+		}
 	}
 	return err
 }

@@ -468,6 +468,7 @@ type TaskRecord struct {
 	Counts    map[string]int64 `json:"counts,omitempty"`    // of rows out, by lane or kind
 	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
 	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
+	Garbled   int64            `json:"garbled,omitempty"`   // rows out of whose text the encoding that was asked for makes no sense
 	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
 	Tables    []TableCount     `json:"tables,omitempty"`    // of the join
 	Outputs   []string         `json:"outputs"`             // paths within the run directory

@@ -220,11 +220,17 @@ func (r Row) same() bool {
 // wide. What one text alone has is red or green, what is not compared grey;
 // without colour they stand between [- and -], {+ and +}, [~ and ~].
 func WriteSideBySide(w io.Writer, rows []Row, width int, colour bool) error {
+	return WriteRows(w, rows, width, colour, "… %d the same …")
+}
+
+// WriteRows is WriteSideBySide in any language: note says with %d how many rows
+// are the same.
+func WriteRows(w io.Writer, rows []Row, width int, colour bool, note string) error {
 	column := max(20, (width-3)/2)
 	var b strings.Builder
 	for _, r := range rows {
 		if r.Alike > 0 {
-			note := fmt.Sprintf("… %d the same …", r.Alike)
+			note := fmt.Sprintf(note, r.Alike)
 			fmt.Fprintf(&b, "%*s%s\n", max(0, column-cells.StringWidth(note)/2), "", note)
 			continue
 		}

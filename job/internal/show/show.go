@@ -5,7 +5,9 @@
 package show
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"strings"
@@ -19,13 +21,21 @@ import (
 var style embed.FS
 
 // Pages parses the pages in files, *.html, which need nothing but themselves:
-// no script, no network. Beside their own functions they have "visible",
+// no network, and no script but the one whose digest the template "head" is
+// given (ScriptDigest). Beside their own functions they have "visible",
 // "address", "number", "noun" and the templates "head", "rows", "side" and
 // "foot", which says what made the page, when, and by the settings that it is
 // given.
 func Pages(files embed.FS, functions template.FuncMap) *template.Template {
 	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "address": address, "made": made, "number": numberOf, "noun": nounOf}).Funcs(functions)
 	return template.Must(template.Must(t.ParseFS(style, "*.html")).ParseFS(files, "*.html"))
+}
+
+// ScriptDigest is what a page's Content-Security-Policy allows its own script
+// by: no other runs, whatever the documents on the page hold.
+func ScriptDigest(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // breaking puts a place to break behind what divides a URL, but for what escapes
