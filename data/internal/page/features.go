@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/maphash"
 	"math/bits"
 )
 
@@ -220,7 +221,8 @@ func (x *Extractor) cues(text []byte) (set uint8) {
 	return set
 }
 
-// counter counts keys: an open-addressing table that is used again.
+// counter counts keys: an open-addressing table that is used again. Its keys
+// are keyed hashes, so that no page can choose where they meet.
 type counter struct {
 	keys   []uint64
 	counts []int32
@@ -239,10 +241,14 @@ func (c *counter) reset(n int) {
 	clear(c.counts)
 }
 
-// slot returns where key is counted.
+// seed keys the hashes. It differs from process to process; what is counted
+// does not.
+var seed = maphash.MakeSeed()
+
+// slot returns where key, a hash by seed, is counted.
 func (c *counter) slot(key uint64) int {
 	key |= 1
-	for i := key * 0x9e3779b97f4a7c15 >> 32; ; i++ {
+	for i := key >> 32; ; i++ {
 		i &= uint64(len(c.keys) - 1)
 		if c.keys[i] == key {
 			return int(i)
@@ -254,27 +260,17 @@ func (c *counter) slot(key uint64) int {
 	}
 }
 
-// textKey tells texts apart, nearly always.
-func textKey(b []byte) uint64 {
-	h := uint64(len(b)) * 0x9e3779b97f4a7c15
-	mix := func(v uint64) { h = bits.RotateLeft64(h^v, 29) * 0xbf58476d1ce4e5b9 }
-	if len(b) < 8 {
-		for _, c := range b {
-			mix(uint64(c))
-		}
-		return h
-	}
-	mix(binary.LittleEndian.Uint64(b))
-	mix(binary.LittleEndian.Uint64(b[len(b)/2-4:]))
-	mix(binary.LittleEndian.Uint64(b[len(b)-8:]))
-	return h
-}
+// textKey tells texts apart, by all of their bytes.
+func textKey(b []byte) uint64 { return maphash.Bytes(seed, b) }
 
 // count sets how often texts and elements are repeated.
 func (x *Extractor) count() {
 	x.counter.reset(len(x.nodes))
 	siblings := func(n *node) int {
-		return x.counter.slot((uint64(uint32(n.parent))<<32 | uint64(n.sign)) * 0xd6e8feb86659fd93)
+		var key [8]byte
+		binary.LittleEndian.PutUint32(key[:], uint32(n.parent))
+		binary.LittleEndian.PutUint32(key[4:], n.sign)
+		return x.counter.slot(maphash.Bytes(seed, key[:]))
 	}
 	for i := range x.nodes {
 		n := &x.nodes[i]

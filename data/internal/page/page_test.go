@@ -289,3 +289,26 @@ func FuzzExtractor(f *testing.F) {
 		}
 	})
 }
+
+// Paragraphs and rows that differ in a number are all kept; a text that is on
+// the page twice is kept once.
+func TestRepeated(t *testing.T) {
+	var h strings.Builder
+	h.WriteString(`<html><head><title>Prices</title></head><body><main><article><h1>Prices of eight boats</h1>`)
+	for i := range 8 {
+		fmt.Fprintf(&h, "<p>The shipyard says that the boat which it calls by the number, and which is among the best that it has built for years, is worth %d thousand crowns; nobody who was asked in the harbour believed that it would be sold for as much as that.</p>", 310+i)
+	}
+	twice := "It also says that whoever does not believe it may come, have a look at all of them, and go away again."
+	fmt.Fprintf(&h, "<p>%s</p><p>%s</p></article></main></body></html>", twice, twice)
+	var x Extractor
+	x.Parse([]byte(h.String()))
+	got := string(x.AppendMain(nil))
+	for i := range 8 {
+		if want := fmt.Sprintf("is worth %d thousand", 310+i); !strings.Contains(got, want) {
+			t.Errorf("the main text lacks %q", want)
+		}
+	}
+	if n := strings.Count(got, twice); n != 1 {
+		t.Errorf("a paragraph that is there twice is kept %d times", n)
+	}
+}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"flag"
@@ -33,12 +34,11 @@ const (
 	chineseStep = 5
 )
 
-const shared = "../../../../shared/data/html"
-
-// gunzip reads a file of the shared data; the test is skipped without it.
+// gunzip reads a file of the shared pages; the test is skipped without it.
 func gunzip(t testing.TB, name string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join(shared, name))
+	shared := cmp.Or(os.Getenv("NEARDUP_SHARED"), filepath.Join("..", "..", "..", "..", "shared"))
+	f, err := os.Open(filepath.Join(shared, "data", "html", name))
 	if err != nil {
 		t.Skipf("needs the pages with truth: %v", err)
 	}
