@@ -15,6 +15,9 @@ type attributes struct {
 	class, id, lang, style, role, item, content, name, kind []byte
 
 	href, hidden, ariaHidden, shadowRoot bool
+
+	xml   bool // the name space of XHTML
+	empty bool // the tag ends with a slash
 }
 
 // parse reads the attributes of a tag, whose name ends where b starts, and
@@ -29,6 +32,7 @@ func (a *attributes) parse(b []byte) (rest []byte, closed bool) {
 			return nil, false
 		}
 		if b[i] == '>' {
+			a.empty = i > 0 && b[i-1] == '/'
 			return b[i+1:], true
 		}
 		from := i
@@ -106,6 +110,8 @@ func (a *attributes) set(name, value []byte) {
 		a.hidden = true
 	case "aria-hidden":
 		a.ariaHidden = a.ariaHidden || foldEqual(value, "true")
+	case "xmlns":
+		a.xml = true
 	case "shadowrootmode":
 		a.shadowRoot = true
 	}

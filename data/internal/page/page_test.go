@@ -42,6 +42,11 @@ func TestVisible(t *testing.T) {
 		{"frames", "<frameset><frame src=a><noframes><body><p>" + long + "</noframes></frameset>", long},
 		{"object", "<object data=a.swf><p>" + long + "</object>", long},
 		{"unclosed svg", "<p>a<svg><title>no</title><path d='M0'><div>" + long + "</div>", "a\n" + long},
+		{"unclosed select", "<p>a<select><option>no<option><b>no</b><!-- </select> --><optgroup label=x><hr><option>no<div>b<select>no<input>c<select>no</select>d<datalist><option>no</datalist>e", "a\nbcde"},
+		{"select that ends within the page", "<p>a<select><option>no", "a"},
+		{"XHTML", `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="a.js"/><style/></head><body><p>a</p><textarea rows="2"/><iframe src="b"/><p>b</p></body></html>`, "a\nb"},
+		{"XHTML without its declaration", `<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js" /></head><body><p>a</p></body></html>`, "a"},
+		{"HTML with a slash in a tag", `<html><head><script src="a.js"/></head><body><p>no</p></script><p>a`, "a"},
 		{"all hidden", "<body style='display:none'><p>" + long, long},
 		{"nothing but a description", `<meta name=description content="A &amp; B"><meta property="og:description" content="A &amp; B, longer"><div id=app></div>`, "A & B, longer"},
 		{"end tags of nothing", "</div></p></table>a</span>b", "ab"},
@@ -244,6 +249,36 @@ func TestBounds(t *testing.T) {
 		if got := bytes.Count(x.AppendVisible(nil), []byte("a")); got != 2*maxNodes {
 			t.Errorf("%s: %d of %d texts are left", piece, got, 2*maxNodes)
 		}
+	}
+}
+
+// An article behind hundreds of thousands of menu entries is found, and the
+// entries are left out.
+func TestManyEntries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a page of 13 MB")
+	}
+	html, want := article(6)
+	var menu strings.Builder
+	menu.WriteString(`<ul class="menu">`)
+	for i := range 300000 {
+		fmt.Fprintf(&menu, `<li class="item"><a href="/s/%d">Section %d</a></li>`, i, i)
+	}
+	menu.WriteString("</ul>")
+	html = strings.Replace(html, "<main>", menu.String()+"<main>", 1)
+	var x Extractor
+	x.Parse([]byte(html))
+	got := string(x.AppendMain(nil))
+	for line := range strings.Lines(want) {
+		if !strings.Contains(got+"\n", line) {
+			t.Errorf("the main text lacks %q", line)
+		}
+	}
+	if len(got) > len(want)+100 {
+		t.Errorf("the main text has %d bytes, the article %d", len(got), len(want))
+	}
+	if visible := x.AppendVisible(nil); bytes.Count(visible, []byte("\nSection")) < 300000 {
+		t.Errorf("the visible text has %d of 300000 entries", bytes.Count(visible, []byte("\nSection")))
 	}
 }
 

@@ -29,6 +29,8 @@ const (
 	// repeatedMass is the mass from which on a block is left out whose very text
 	// was taken before: players, sticky headers, versions for other screens.
 	repeatedMass = 30
+	// menuLines is how many links that were made one block are a menu.
+	menuLines = 256
 )
 
 // AppendMain appends the page's main text, a line for each block: the blocks
@@ -88,6 +90,14 @@ func (x *Extractor) judge(m *forest) {
 	}
 	x.scores = x.scores[:x.stride]
 	m.predict(x.scores, x.features, x.stride)
+	if !x.dense {
+		return
+	}
+	for i := range x.blocks { // no page that the model knows has the like
+		if k := &x.blocks[i]; k.lines >= menuLines && k.linked*2 > k.mass {
+			x.scores[i] = -8 * logitScale
+		}
+	}
 }
 
 func probability(score int32) float64 { return 1 / (1 + math.Exp(float64(-score)/logitScale)) }
