@@ -25,6 +25,9 @@ func newPages(o data.ReaderOptions, decoder charset.Decoder) *pages {
 // text appends the title, the language and the text of a page to those of doc.
 // It is an error if a page of HTML has no text.
 func (p *pages) text(doc *data.Document, body []byte, contentType string, html bool) error {
+	if html {
+		body = withoutTail(body)
+	}
 	text, _ := p.charset.Decode(body, charset.Hint{ContentType: contentType, HTML: html})
 	if !html {
 		doc.Text = append(doc.Text, text...)
