@@ -12,7 +12,7 @@ var nameEnd = func() (t [256]bool) {
 
 // attributes are those of a start tag that matter.
 type attributes struct {
-	class, id, lang, style, role, item, content, name, kind []byte
+	class, id, lang, style, role, item, content, name, kind, srcdoc []byte
 
 	href, hidden, ariaHidden, shadowRoot bool
 
@@ -104,6 +104,8 @@ func (a *attributes) set(name, value []byte) {
 		a.kind = value
 	case "itemprop":
 		a.item = value
+	case "srcdoc":
+		a.srcdoc = value
 	case "href":
 		a.href = true
 	case "hidden":

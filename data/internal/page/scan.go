@@ -20,6 +20,8 @@ type node struct {
 	linked int32  // of them in links
 	nested int32  // of an inline element: those of its name within it
 	repeat int32  // siblings of its sign, itself among them
+	run    int32  // those siblings, in Extractor.runs
+	prose  int32  // mass of the paragraphs of prose in it, and half of those one level further in
 	heir   int32  // the child with most of its own text; 0 for none
 }
 
@@ -71,6 +73,10 @@ type scanner struct {
 	language []byte
 	kinds    uint8 // what the page says that it is
 
+	scripts, frames [][]byte // of the page: what may bring text as data
+	password        bool     // it asks for one
+	scripted        bool     // it has scripts
+
 	// What the page wants shown with links to it.
 	description, shownTitle []byte
 
@@ -99,6 +105,7 @@ func (s *scanner) reset(size int) {
 	s.stack = append(s.stack[:0], 0)
 	s.tooDeep, s.block, s.space, s.newline, s.linked, s.inline, s.pre, s.titled = 0, -1, false, false, false, 0, 0, false
 	s.dense, s.full, s.limit = false, false, min(maxBlocks, fewBlocks+size/blockBytes)
+	s.scripts, s.frames, s.password, s.scripted = s.scripts[:0], s.frames[:0], false, false
 	s.kinds, s.description, s.shownTitle = 0, s.description[:0], s.shownTitle[:0]
 }
 
@@ -210,8 +217,11 @@ func (s *scanner) startTag(b []byte) []byte {
 	case tagBr:
 		s.newline = true
 	case tagVoid, tagMeta, tagHead:
-		if t == tagMeta {
+		switch {
+		case t == tagMeta:
 			s.meta(&a)
+		case key == inputKey:
+			s.password = s.password || foldEqual(a.kind, "password")
 		}
 	case tagHr:
 		s.endBlock()
@@ -237,6 +247,15 @@ func (s *scanner) startTag(b []byte) []byte {
 		return skipSelect(b)
 	case tagRaw:
 		rest := skipRaw(b, rawName(key))
+		switch {
+		case len(a.srcdoc) > 0:
+			if len(s.frames) < mostScripts {
+				s.frames = append(s.frames, a.srcdoc)
+			}
+		case key == scriptKey:
+			s.scripted = true
+			s.bring(&a, b[:len(b)-len(rest)])
+		}
 		if len(a.kind) > 0 && bytes.Contains(a.kind, []byte("ld+json")) {
 			s.kinds |= kindsOf(b[:len(b)-len(rest)])
 		}
@@ -322,7 +341,7 @@ func skipSelect(b []byte) []byte {
 	}
 }
 
-var inputKey = nameKey([]byte("input"))
+var inputKey, scriptKey = nameKey([]byte("input")), nameKey([]byte("script"))
 
 // in reports whether an element of that tag is open.
 func (s *scanner) in(t tag) bool {
