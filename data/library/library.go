@@ -30,8 +30,11 @@ type Library struct {
 	lock     *flock.Flock
 	writable bool
 
-	fs       data.FS
-	version  string
+	fs      data.FS
+	version string
+
+	extractor int
+
 	now      func() time.Time
 	partRows int64 // of a file that is written, at most
 	reading  func(total int64, unit string) (advance func(int64))
@@ -43,6 +46,9 @@ type Library struct {
 // Options of Open and Lock.
 type Options struct {
 	Version string // of the program, noted in the files
+	// Extractor is the version of what finds the texts of the night to add; 0
+	// where texts are not extracted.
+	Extractor int
 	// Waiting, when not nil, is called once when another process holds the
 	// library and this one has to wait for it.
 	Waiting func()
@@ -145,7 +151,7 @@ func refuse(dir string) error {
 const retry = 100 * time.Millisecond
 
 func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library, err error) {
-	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
+	l := &Library{dir: dir, fs: o.FS, version: o.Version, extractor: o.Extractor, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
 	if l.fs == nil {
 		l.fs = data.OS
 	}
