@@ -440,8 +440,33 @@ type TaskRecord struct {
 	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
 	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
 	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
+	None      Reasons          `json:"none,omitempty"`      // rows out that are pages without a main text
 	Outputs   []string         `json:"outputs"`             // paths within the run directory
 	Seconds   float64          `json:"seconds"`
+}
+
+// Reasons counts documents by reason, then by site; a site is empty for ids that
+// are no URLs.
+type Reasons map[string]map[string]int64
+
+// reasonSites is how many sites Reasons names for each reason; further ones
+// are OtherSites.
+const reasonSites = 100
+
+// Add counts a document.
+func (r *Reasons) Add(reason, site string) {
+	if *r == nil {
+		*r = Reasons{}
+	}
+	sites := (*r)[reason]
+	if sites == nil {
+		sites = map[string]int64{}
+		(*r)[reason] = sites
+	}
+	if _, named := sites[site]; !named && len(sites) >= reasonSites {
+		site = OtherSites
+	}
+	sites[site]++
 }
 
 // SiteText is what was left out of the texts of a site as no page's own.
