@@ -23,6 +23,8 @@ const (
 	// fewTold is the mass outside links up to which a page is an error or a
 	// login if it says so: an article about errors has more.
 	fewTold = 600
+	// muchTold is the mass outside links from which on a page is no shell.
+	muchTold = 800
 )
 
 // lacks tells why the page has no main text; "" if it has one.
@@ -39,12 +41,43 @@ func (x *Extractor) lacks() None {
 	switch {
 	case own <= fewTold && x.saysError():
 		return Error
-	case own <= fewTold/2 && x.password:
+	case own <= fewTold && x.password && x.says(loginWords[:]) && !x.tells():
 		return Login
-	case highest < surely && (x.scripted || x.nodes[0].linked > 0): // else it is a page of a few words
+	case highest < surely && (x.scripted || x.nodes[0].linked > 0) && !x.tells(): // without scripts and links it is a page of a few words
 		return Shell
 	}
 	return ""
+}
+
+// aroundMarks and aroundTags are of elements that a site puts around its pages.
+const (
+	aroundMarks = 1<<markNav | 1<<markFooter | 1<<markConsent | 1<<markLogin | 1<<markShare | 1<<markAd | 1<<markHidden
+	aroundTags  = furniture | 1<<tagHeader | 1<<tagForm | 1<<tagAddress
+)
+
+// tells reports whether the page has a paragraph of prose that is no notice, or
+// much text outside links: of such the model may not be sure, but it is there.
+func (x *Extractor) tells() bool {
+	own := int32(0)
+	for i := range x.blocks {
+		k := &x.blocks[i]
+		n := &x.nodes[k.node]
+		if k.linked*2 > k.mass || n.hidden != 0 || (n.above|n.marks)&aroundMarks != 0 || n.within&aroundTags != 0 {
+			continue
+		}
+		own += k.mass
+		if own >= muchTold || x.isProse(i) && lineCues(x.blockText(i))&cueShare == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// loginWords are what titles and headings of logins say, in small letters.
+var loginWords = [...][]byte{
+	[]byte("log in"), []byte("login"), []byte("log on"), []byte("logon"), []byte("sign in"), []byte("signin"), []byte("sign up"), []byte("welcome back"), []byte("password"),
+	[]byte("登录"), []byte("登錄"), []byte("登入"), []byte("注册"), []byte("anmelden"), []byte("anmeldung"), []byte("connexion"), []byte("connecter"), []byte("iniciar sesi"), []byte("accedi"),
+	[]byte("вход"), []byte("войти"), []byte("ログイン"), []byte("로그인"),
 }
 
 // errorWords are what titles and headings of error pages say, in small letters.
@@ -59,45 +92,63 @@ var errorWords = [...][]byte{
 // errorCodes are the statuses of HTTP that pages show.
 var errorCodes = [...][]byte{[]byte("400"), []byte("401"), []byte("403"), []byte("404"), []byte("410"), []byte("429"), []byte("500"), []byte("502"), []byte("503"), []byte("504"), []byte("520"), []byte("521"), []byte("522"), []byte("524")}
 
-// saysError reports whether the page's title or a heading says that it is an
-// error page.
-func (x *Extractor) saysError() bool {
-	if x.isError(x.title) {
+// headlines calls yield with the page's title and its headings of the first
+// levels, in small letters as far as they are ASCII, until it is true.
+func (x *Extractor) headlines(yield func(text []byte) bool) bool {
+	told := func(text []byte) bool {
+		if len(text) == 0 || len(text) > 120 {
+			return false
+		}
+		x.lower = x.lower[:0]
+		for _, c := range text {
+			if c >= 'A' && c <= 'Z' {
+				c |= 0x20
+			}
+			x.lower = append(x.lower, c)
+		}
+		return yield(x.lower)
+	}
+	if told(x.title) {
 		return true
 	}
 	for i := range x.blocks {
-		if n := &x.nodes[x.blocks[i].node]; n.within&(1<<tagH1|1<<tagH2) != 0 && x.isError(x.blockText(i)) {
+		if n := &x.nodes[x.blocks[i].node]; n.within&(1<<tagH1|1<<tagH2) != 0 && told(x.blockText(i)) {
 			return true
 		}
 	}
 	return false
 }
 
-// isError reports whether a heading is that of an error page.
-func (x *Extractor) isError(heading []byte) bool {
-	if len(heading) == 0 || len(heading) > 120 {
-		return false
-	}
-	x.lower = x.lower[:0]
-	for _, c := range heading {
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		x.lower = append(x.lower, c)
-	}
-	for _, w := range errorWords {
-		if bytes.Contains(x.lower, w) {
+// says reports whether the title or a heading has one of the words.
+func (x *Extractor) says(words [][]byte) bool {
+	return x.headlines(func(text []byte) bool { return containsAny(text, words) })
+}
+
+// saysError reports whether the page's title or a heading says that it is an
+// error page.
+func (x *Extractor) saysError() bool { return x.headlines(isError) }
+
+func containsAny(text []byte, words [][]byte) bool {
+	for _, w := range words {
+		if bytes.Contains(text, w) {
 			return true
 		}
 	}
+	return false
+}
+
+// isError reports whether a heading, in small letters, is that of an error page.
+func isError(text []byte) bool {
+	if containsAny(text, errorWords[:]) {
+		return true
+	}
 	for _, code := range errorCodes { // alone, before a mark or "error", behind "error"
-		i := bytes.Index(x.lower, code)
+		i := bytes.Index(text, code)
 		if i < 0 {
 			continue
 		}
-		before, behind := bytes.TrimSpace(x.lower[:i]), x.lower[i+len(code):]
-		if i == 0 && (len(behind) == 0 || startsMark(behind)) ||
-			bytes.HasSuffix(before, []byte("error")) || bytes.HasPrefix(behind, []byte(" error")) {
+		before, behind := bytes.TrimSpace(text[:i]), text[i+len(code):]
+		if i == 0 && (len(behind) == 0 || startsMark(behind)) || bytes.HasSuffix(before, []byte("error")) || bytes.HasPrefix(behind, []byte(" error")) {
 			return true
 		}
 	}
