@@ -417,6 +417,7 @@ const (
 	onMain = 1 << iota // from the root to the main element
 	onH1               // from the root to the page's heading
 	onBody             // from the root to the body
+	onTold             // none: it has a paragraph that tells something
 )
 
 // path marks the nodes from at to the root.

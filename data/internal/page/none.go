@@ -30,11 +30,8 @@ const (
 // lacks tells why the page has no main text; "" if it has one.
 func (x *Extractor) lacks() None {
 	own := int32(0)
-	highest := 0.0
 	for i := range x.blocks {
-		p := probability(x.scores[i])
-		highest = max(highest, p)
-		if p >= minProbability {
+		if probability(x.scores[i]) >= minProbability {
 			own += x.blocks[i].mass - x.blocks[i].linked
 		}
 	}
@@ -43,7 +40,7 @@ func (x *Extractor) lacks() None {
 		return Error
 	case own <= fewTold && x.password && x.says(loginWords[:]) && !x.tells():
 		return Login
-	case highest < surely && (x.scripted || x.nodes[0].linked > 0) && !x.tells(): // without scripts and links it is a page of a few words
+	case x.highest() < surely && (x.scripted || x.nodes[0].linked > 0) && !x.tells(): // without scripts and links it is a page of a few words
 		return Shell
 	}
 	return ""
@@ -55,22 +52,49 @@ const (
 	aroundTags  = furniture | 1<<tagHeader | 1<<tagForm | 1<<tagAddress
 )
 
-// tells reports whether the page has a paragraph of prose that is no notice, or
-// much text outside links: of such the model may not be sure, but it is there.
+// own reports whether a block is text outside links that nothing marks as what
+// a site puts around its pages.
+func (x *Extractor) own(i int) bool {
+	k := &x.blocks[i]
+	n := &x.nodes[k.node]
+	return k.linked*2 <= k.mass && n.hidden == 0 && (n.above|n.marks)&aroundMarks == 0 && n.within&aroundTags == 0
+}
+
+// told reports whether a block is a paragraph of prose, and no notice.
+func (x *Extractor) told(i int) bool {
+	return x.isProse(i) && x.own(i) && lineCues(x.blockText(i))&cueShare == 0
+}
+
+// tells reports whether the page has such a paragraph, or much text of its own:
+// of pages that say little the model may not be sure, but there is a main text.
 func (x *Extractor) tells() bool {
-	own := int32(0)
+	mass := int32(0)
 	for i := range x.blocks {
-		k := &x.blocks[i]
-		n := &x.nodes[k.node]
-		if k.linked*2 > k.mass || n.hidden != 0 || (n.above|n.marks)&aroundMarks != 0 || n.within&aroundTags != 0 {
-			continue
+		if x.own(i) {
+			mass += x.blocks[i].mass
 		}
-		own += k.mass
-		if own >= muchTold || x.isProse(i) && lineCues(x.blockText(i))&cueShare == 0 {
+		if mass >= muchTold || x.told(i) {
 			return true
 		}
 	}
 	return false
+}
+
+// chooseTold marks, on a page of which the model is not sure, the paragraphs of
+// prose and the text beside them; false without such.
+func (x *Extractor) chooseTold() bool {
+	parent := func(i int) *node { return &x.nodes[max(x.nodes[x.blocks[i].node].parent, 0)] }
+	any := false
+	for i := range x.blocks {
+		if x.told(i) {
+			parent(i).on |= onTold
+			any = true
+		}
+	}
+	for i := range x.blocks {
+		x.chosen[i] = any && parent(i).on&onTold != 0 && x.own(i)
+	}
+	return any
 }
 
 // loginWords are what titles and headings of logins say, in small letters.

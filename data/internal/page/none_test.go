@@ -121,3 +121,17 @@ func TestIsError(t *testing.T) {
 		}
 	}
 }
+
+// A headline that many pages share is not all that is taken of one.
+func TestHeadlineAlone(t *testing.T) {
+	for _, heading := range []string{"<h1>大美中国</h1>", "<h3>大美中国</h3>"} {
+		seen := map[string]bool{}
+		for i, line := range []string{"春末夏初，祖国大地山河壮美，生机盎然。节目的最后，让我们一起走进大美中国。", "神州大地从北到南风景如画，节目的最后，让我们继续饱览祖国的锦绣山河。", "春回大地，草木初萌。节目的最后，我们一起领略春天的中国。"} {
+			got, none := mainText(t, framed("大美中国", "", heading+`<div class="cnt_bd"><p>`+line+`</p></div>`))
+			if seen[got] || none != "" || !strings.Contains(got, line) {
+				t.Errorf("page %d: %q (%s)", i, got, none)
+			}
+			seen[got] = true
+		}
+	}
+}

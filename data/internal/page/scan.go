@@ -60,7 +60,7 @@ const (
 	maxNodes   = 1 << 18
 	maxBlocks  = 1 << 17
 	fewBlocks  = 1 << 10
-	blockBytes = 24
+	blockBytes = 48
 )
 
 // scanner reads a page once, from front to back, into nodes and blocks. Its

@@ -75,10 +75,12 @@ func (x *Extractor) appendChosen(dst []byte) []byte {
 func (x *Extractor) choose() {
 	least := x.threshold()
 	x.chosen = slices.Grow(x.chosen[:0], len(x.blocks))[:len(x.blocks)]
-	heading := func(i int) bool { return x.nodes[x.blocks[i].node].tag == tagH1 } // not all that is in one which was never closed
+	if x.highest() < surely && x.chooseTold() {
+		return
+	}
 	followed, any := false, false
 	for i := len(x.blocks) - 1; i >= 0; i-- {
-		if heading(i) {
+		if x.isHeading(i) {
 			x.chosen[i] = followed || probability(x.scores[i]) >= sureHeading
 			continue
 		}
@@ -146,18 +148,39 @@ func (x *Extractor) judge(m *forest) {
 
 func probability(score int32) float64 { return 1 / (1 + math.Exp(float64(-score)/logitScale)) }
 
+// isHeading reports whether a block is a first-level heading; not all that is in
+// one which was never closed.
+func (x *Extractor) isHeading(i int) bool { return x.nodes[x.blocks[i].node].tag == tagH1 }
+
+// highest is the probability of the most probable block that is in no heading: a
+// headline alone is no main text, and many pages may share it. On a page of
+// nothing else it is that of a heading.
+func (x *Extractor) highest() float64 {
+	highest, heading := 0.0, 0.0
+	for i := range x.blocks {
+		if p := probability(x.scores[i]); x.nodes[x.blocks[i].node].within&headings != 0 {
+			heading = max(heading, p)
+		} else {
+			highest = max(highest, p)
+		}
+	}
+	if highest == 0 {
+		return heading
+	}
+	return highest
+}
+
 // threshold returns the probability from which on a block is taken.
 func (x *Extractor) threshold() float64 {
 	const bins = 256
 	var masses, expected [bins]float64 // of the blocks by probability
-	all, highest := 0.0, 0.0
+	all := 0.0
 	for i := range x.blocks {
 		p, mass := probability(x.scores[i]), float64(x.blocks[i].mass)
 		bin := min(int(p*bins), bins-1)
 		masses[bin] += mass
 		expected[bin] += p * mass
 		all += p * mass
-		highest = max(highest, p)
 	}
 	best, taken, right := 0.0, 0.0, 0.0
 	for bin := bins - 1; bin >= 0; bin-- {
@@ -167,5 +190,5 @@ func (x *Extractor) threshold() float64 {
 			best = max(best, 2*right/(taken+all))
 		}
 	}
-	return min(max(best*bestShare, minProbability), highest)
+	return min(max(best*bestShare, minProbability), x.highest())
 }
