@@ -59,8 +59,8 @@ const (
 	// memory and time within bounds.
 	maxNodes   = 1 << 18
 	maxBlocks  = 1 << 17
-	fewBlocks  = 1 << 10
-	blockBytes = 48
+	fewBlocks  = 1 << 9
+	blockBytes = 64
 )
 
 // scanner reads a page once, from front to back, into nodes and blocks. Its
