@@ -22,7 +22,7 @@ const (
 	surely = 0.2
 	// fewTold is the mass outside links up to which a page is an error or a
 	// login if it says so: an article about errors has more.
-	fewTold = 600
+	fewTold = 1000
 	// muchTold is the mass outside links from which on a page is no shell.
 	muchTold = 800
 )

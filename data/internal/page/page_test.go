@@ -204,12 +204,21 @@ func TestLinear(t *testing.T) {
 		"Chinese":           "中文。",
 		"spaces":            " \n",
 		"hidden by style":   "<p style='display:display:'>a",
+		"unclosed selects":  "<select><option>a<b>",
+		"selects and text":  "<select>a<p>",
+		"state":             `<script type="application/json">{"body":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa. ","x":"` + strings.Repeat("b", 100) + `"}</script>`,
+		"one long state":    `{"body":"` + strings.Repeat("a. ", 30) + `"},`,
+		"frames":            "<iframe srcdoc='" + strings.Repeat("&lt;p&gt;a. ", 30) + "'></iframe>",
+		"dense":             "<x>a",
 		"repeated siblings": "<i class=x>a</i><div class=x>a</div>",
 	} {
 		measure := func(n int) time.Duration {
 			html := []byte(strings.Repeat(piece, n/len(piece)))
-			if name == "attributes" {
+			switch name {
+			case "attributes":
 				html = append([]byte("<a "), html...)
+			case "one long state":
+				html = append([]byte("<a href=x>Home</a><script type=application/json>["), html...)
 			}
 			best := time.Hour
 			for range 3 {
