@@ -88,6 +88,7 @@ func TestNone(t *testing.T) {
 		{"shell that loads", framed("News", "", `<div class="spinner">Loading…</div>`), Shell},
 		{"shell with a short description in its data", framed("News", `<script type="application/ld+json">{"@type":"Organization","name":"Example News","description":"All the news of the day, and what it means."}</script>`, ""), Shell},
 		{"nginx", "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx/1.18.0 (Ubuntu)</center>\r\n</body>\r\n</html>", Error},
+		{"next to nothing", "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body></html>", Error},
 		{"Apache", "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>404 Not Found</title>\n</head><body>\n<h1>Not Found</h1>\n<p>The requested URL /a was not found on this server.</p>\n<hr>\n<address>Apache/2.4.6 Server at example.org Port 80</address>\n</body></html>", Error},
 		{"a site's own", framed("Page not found - Example News", "", "<h1>Sorry!</h1><p>The page that you are looking for may have been moved, or its name may have changed. Try the search.</p>"), Error},
 		{"a number alone", framed("404", "", "<h1>404</h1><p>There is nothing here. Go back to the front page, or have a look at the latest news.</p>"), Error},

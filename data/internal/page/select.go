@@ -48,6 +48,10 @@ func (x *Extractor) AppendMain(dst []byte) []byte {
 		if text := x.appendBrought(dst); len(text) > len(dst) {
 			return text
 		}
+		if x.saysError() {
+			x.none = Error
+			return dst
+		}
 		return x.AppendVisible(dst)
 	}
 	x.judge(model)
