@@ -27,6 +27,12 @@ type Document struct {
 	Rank     float64 // value of the rank column; NaN when there is none
 	Cut      bool    // the input has only the beginning of the page, and says so
 
+	// None says why a page of HTML has no main text: it is a "shell" that
+	// scripts fill, an "error" page or a "login". It is "" for all other
+	// documents. Such a page is kept, without title and text: it resembles
+	// nothing, not even its like.
+	None string
+
 	// Offset is where the document starts in its source: a byte offset (of
 	// the compressed member for record-wise gzip, else of the uncompressed
 	// stream), or the row number for Parquet.
@@ -43,7 +49,7 @@ const NoDate = math.MinInt64
 // Reset empties doc and keeps the capacity of its slices.
 func (d *Document) Reset() {
 	d.ID, d.Title, d.Text, d.Language, d.Raw = d.ID[:0], d.Title[:0], d.Text[:0], d.Language[:0], d.Raw[:0]
-	d.Date, d.Rank, d.Cut, d.Offset = NoDate, math.NaN(), false, 0
+	d.Date, d.Rank, d.Cut, d.None, d.Offset = NoDate, math.NaN(), false, "", 0
 }
 
 // Reader yields the documents of one split, in the order of the input.

@@ -536,6 +536,9 @@ func TestSampleAgainstItsTruth(t *testing.T) {
 	}
 }
 
+// errorHTML is the kind of an error page that is a page of HTML, and not text.
+const errorHTML = "error page of HTML"
+
 func sampleAgainstItsTruth(t *testing.T, preset string, shares map[string]float64) {
 	truth, err := sample.Truth()
 	if err != nil {
@@ -554,6 +557,9 @@ func sampleAgainstItsTruth(t *testing.T, preset string, shares map[string]float6
 	for _, p := range truth {
 		if p.Skip == "" {
 			cluster[p.ID], kinds[p.ID] = p.Cluster, p.Kind
+			if p.Kind == "error_page" && strings.Contains(p.File, ".warc") {
+				kinds[p.ID] = errorHTML
+			}
 		} else {
 			skipped[p.Skip]++
 		}
@@ -584,6 +590,9 @@ func sampleAgainstItsTruth(t *testing.T, preset string, shares map[string]float6
 		if planted[kind] == 0 || float64(found[kind]) < share*float64(planted[kind]) {
 			t.Errorf("%s: %d of %d matched, want a share of %v", kind, found[kind], planted[kind], share)
 		}
+	}
+	if planted[errorHTML] == 0 || found[errorHTML] > 0 {
+		t.Errorf("of %d error pages of HTML %d were matched, and resemble nothing", planted[errorHTML], found[errorHTML])
 	}
 	if found["empty"] > 0 || preset == config.PresetClassic && found["short"] > 0 {
 		t.Errorf("documents without enough features were matched: %v", found)

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -84,8 +87,8 @@ func (r *run) openLibrary(ctx context.Context) error {
 		return err
 	}
 	r.library, err = library.Lock(ctx, c.Path, library.Options{
-		Version: version.Version,
-		Wait:    r.config.Execution.Wait,
+		Version: version.Version, Extractor: r.extractor(),
+		Wait: r.config.Execution.Wait,
 		Waiting: func(holders string, waited time.Duration) {
 			r.Log.Info("another neardup has the library: waiting for it", "library", c.Path, "held", holders, "waited", waited, "limit", r.config.Execution.Wait)
 		},
@@ -105,6 +108,12 @@ func (r *run) openLibrary(ctx context.Context) error {
 		return err
 	}
 	m := r.library.Manifest()
+	if v := r.extractor(); v != 0 {
+		if nights, documents := m.Extracted(v); len(nights) > 0 {
+			r.Log.Warn("earlier nights have texts of another extractor: their pages match this night's less; run them again to mend it",
+				"nights", len(nights), "first", nights[0], "documents", documents, "extractor", v)
+		}
+	}
 	var state libraryState
 	err = rundir.ReadJSON(r.dir.Path(rundir.State, libraryFile), &state)
 	if err == nil {
@@ -128,6 +137,15 @@ func (r *run) openLibrary(ctx context.Context) error {
 	}
 	r.change = m.Sequence
 	return rundir.WriteJSON(r.dir.Path(rundir.State, libraryFile), libraryState{Change: r.change, Manifest: m.Checksum})
+}
+
+// extractor is the version of what finds the run's texts; 0 where the input has
+// them.
+func (r *run) extractor() int {
+	if slices.ContainsFunc(r.job.Splits, func(s data.Split) bool { return source.Extracts(s.Format) }) {
+		return warc.Extractor
+	}
+	return 0
 }
 
 // token tells the night that this run adds from others of its name.

@@ -17,6 +17,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
 
 	"github.com/neardup/neardup/data/charset"
@@ -100,10 +102,7 @@ func corpus(t testing.TB, file, key string) []string {
 // encode writes text in an encoding, without the characters that it has not.
 func encode(t testing.TB, name, text string) []byte {
 	t.Helper()
-	enc, err := htmlindex.Get(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enc := standard(t, name)
 	out, err := enc.NewEncoder().Bytes([]byte(text))
 	if err == nil {
 		return out
@@ -120,13 +119,28 @@ func encode(t testing.TB, name, text string) []byte {
 	return out
 }
 
-// decoded is what an encoding's bytes mean.
-func decoded(t testing.TB, name string, b []byte) string {
+// standard is the encoding of x/text of that name.
+func standard(t testing.TB, name string) encoding.Encoding {
 	t.Helper()
+	switch name {
+	case "utf-32le":
+		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)
+	case "utf-32be":
+		return utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)
+	case "hz-gb-2312":
+		return simplifiedchinese.HZGB2312
+	}
 	enc, err := htmlindex.Get(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return enc
+}
+
+// decoded is what an encoding's bytes mean.
+func decoded(t testing.TB, name string, b []byte) string {
+	t.Helper()
+	enc := standard(t, name)
 	out, err := enc.NewDecoder().Bytes(b)
 	if err != nil && !errors.Is(err, encoding.ErrInvalidUTF8) {
 		t.Fatal(err)

@@ -2,7 +2,8 @@
 // they are in as browsers do: by a byte order mark; by being UTF-8; by what
 // the HTTP header and then the page say, unless the bytes refute it; by the
 // statistics of the bytes. The encodings and their labels are those of the
-// WHATWG Encoding Standard. It never looks at what the text says, and never
+// WHATWG Encoding Standard; UTF-32 and HZ, which it has no more, are told from
+// the bytes. It never looks at what the text says, and never
 // fails: a byte that no encoding explains becomes U+FFFD.
 package charset
 
@@ -16,6 +17,8 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
 )
 
@@ -38,7 +41,8 @@ const (
 	utf16Big
 	singleByte
 	doubleByte
-	stateful // ISO-2022-JP
+	stateful // ISO-2022-JP, HZ
+	utf32Kind
 )
 
 // UTF8 is UTF-8, and ASCII within it.
@@ -67,12 +71,23 @@ var encodings = func() map[string]*Encoding {
 		all[name] = &Encoding{name: name, kind: kind, enc: enc}
 	}
 	all["gbk"] = all["gb18030"] // as the standard decodes it
+	// The standard has these no more, and old pages do: they are told from the
+	// bytes alone.
+	for name, enc := range map[string]encoding.Encoding{
+		"utf-32le": utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), "utf-32be": utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM),
+	} {
+		all[name] = &Encoding{name: name, kind: utf32Kind, enc: enc}
+	}
+	all["hz-gb-2312"] = &Encoding{name: "hz-gb-2312", kind: stateful, enc: simplifiedchinese.HZGB2312}
 	return all
 }()
 
-// lookup returns the encoding of a label of the WHATWG Encoding Standard, like
-// gbk, latin1 or utf-16be; nil when there is none.
+// lookup returns the encoding of its name, or of a label of the WHATWG Encoding
+// Standard, like gbk, latin1 or utf-16be; nil when there is none.
 func lookup(label string) *Encoding {
+	if e := encodings[strings.ToLower(label)]; e != nil {
+		return e
+	}
 	enc, err := htmlindex.Get(label)
 	if err != nil {
 		return nil
@@ -81,8 +96,8 @@ func lookup(label string) *Encoding {
 	return encodings[strings.ToLower(name)]
 }
 
-// Name is the encoding's name in the WHATWG Encoding Standard, lower case;
-// GBK is gb18030, which contains it.
+// Name is the encoding's name in the WHATWG Encoding Standard, lower case, or
+// that of IANA; GBK is gb18030, which contains it.
 func (e *Encoding) Name() string { return e.name }
 
 // PerLine tells that a file in the encoding can be cut into lines, and a line
@@ -186,6 +201,9 @@ var (
 	bomUTF8  = []byte("\xef\xbb\xbf")
 	bomLarge = []byte("\xfe\xff")
 	bomSmall = []byte("\xff\xfe")
+
+	bom32Large = []byte("\x00\x00\xfe\xff")
+	bom32Small = []byte("\xff\xfe\x00\x00")
 )
 
 // bom returns the encoding that a byte order mark tells, or nil.
@@ -193,6 +211,10 @@ func bom(b []byte) *Encoding {
 	switch {
 	case bytes.HasPrefix(b, bomUTF8):
 		return UTF8
+	case bytes.HasPrefix(b, bom32Large):
+		return encodings["utf-32be"]
+	case bytes.HasPrefix(b, bom32Small): // begins with that of UTF-16
+		return encodings["utf-32le"]
 	case bytes.HasPrefix(b, bomLarge):
 		return encodings["utf-16be"]
 	case bytes.HasPrefix(b, bomSmall):
@@ -224,8 +246,11 @@ func (d *Decoder) decide(body []byte, hint Hint) (e *Encoding, valid bool) {
 		return e, false
 	}
 	if utf8.Valid(whole(body)) {
-		if escapes(body) {
+		switch {
+		case escapes(body):
 			return encodings["iso-2022-jp"], false
+		case tildes(body):
+			return encodings["hz-gb-2312"], false
 		}
 		return UTF8, true
 	}
@@ -249,7 +274,7 @@ func (d *Decoder) decide(body []byte, hint Hint) (e *Encoding, valid bool) {
 // was declared.
 func (d *Decoder) fits(e *Encoding, body []byte) bool {
 	switch e.kind {
-	case utf8Kind, stateful:
+	case utf8Kind, stateful, utf32Kind:
 		return false // they would have been seen
 	case utf16Little, utf16Big:
 		return wide(body, plainlyWide) == e

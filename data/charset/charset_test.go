@@ -9,8 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/htmlindex"
-
 	"github.com/neardup/neardup/data/charset"
 )
 
@@ -34,12 +32,12 @@ func sampleOf(language string) string {
 }
 
 func TestLookup(t *testing.T) {
-	for label, want := range map[string]string{"gbk": "gb18030", "GB2312": "gb18030", " latin1 ": "windows-1252", "utf-16": "utf-16le", "utf8": "utf-8", "sjis": "shift_jis", "cp866": "ibm866"} {
+	for label, want := range map[string]string{"gbk": "gb18030", "GB2312": "gb18030", " latin1 ": "windows-1252", "utf-16": "utf-16le", "utf8": "utf-8", "sjis": "shift_jis", "cp866": "ibm866", "utf-32le": "utf-32le", "HZ-GB-2312": "hz-gb-2312"} {
 		if got := lookup(t, label).Name(); got != want {
 			t.Errorf("%s: got %s, want %s", label, got, want)
 		}
 	}
-	for _, label := range []string{"utf-7", "x-user-defined", "hz-gb-2312", "gb"} {
+	for _, label := range []string{"utf-7", "x-user-defined", "replacement", "gb"} {
 		if _, err := charset.NewDecoder(label); err == nil || !strings.Contains(err.Error(), "write a label") {
 			t.Errorf("%q: got %v", label, err)
 		}
@@ -51,7 +49,7 @@ func TestLookup(t *testing.T) {
 func TestDecoding(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, name := range []string{
-		"utf-8", "utf-16le", "utf-16be", "iso-2022-jp", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr",
+		"utf-8", "utf-16le", "utf-16be", "utf-32le", "utf-32be", "hz-gb-2312", "iso-2022-jp", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr",
 		"ibm866", "iso-8859-2", "iso-8859-3", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-8", "iso-8859-8-i",
 		"iso-8859-10", "iso-8859-13", "iso-8859-14", "iso-8859-15", "iso-8859-16", "koi8-r", "koi8-u", "macintosh", "windows-874",
 		"windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255", "windows-1256", "windows-1257",
@@ -70,13 +68,10 @@ func TestDecoding(t *testing.T) {
 				}
 			}
 		}
-		if name == "utf-8" || name == "iso-2022-jp" || strings.HasPrefix(name, "utf-16") {
+		if name == "utf-8" || name == "iso-2022-jp" || name == "hz-gb-2312" || strings.HasPrefix(name, "utf-16") || strings.HasPrefix(name, "utf-32") {
 			continue
 		}
-		enc, err := htmlindex.Get(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		enc := standard(t, name)
 		for range 2000 {
 			b := make([]byte, random.IntN(12))
 			for i := range b {
@@ -128,6 +123,13 @@ func TestDecide(t *testing.T) {
 		{"utf-16le with a byte order mark", "\xff\xfe" + bytesOf("utf-16le", hans), "", "utf-16le"},
 		{"utf-16le, no more than ascii", bytesOf("utf-16le", "no more than ascii"), "", "utf-16le"},
 		{"ascii declared as utf-16", page("", "plain"), "text/html; charset=utf-16be", "utf-8"},
+		{"utf-32le with a byte order mark", "\xff\xfe\x00\x00" + bytesOf("utf-32le", page("", hans)), "text/html; charset=utf-8", "utf-32le"},
+		{"utf-32be with a byte order mark", "\x00\x00\xfe\xff" + bytesOf("utf-32be", hans), "", "utf-32be"},
+		{"utf-32le", bytesOf("utf-32le", page("", hans)), "", "utf-32le"},
+		{"utf-32be, declared otherwise", bytesOf("utf-32be", page("", "no more than ascii")), "text/html; charset=utf-16", "utf-32be"},
+		{"hz", page("", bytesOf("hz-gb-2312", hans)), "text/html; charset=hz-gb-2312", "hz-gb-2312"},
+		{"hz, not declared", page("", bytesOf("hz-gb-2312", hans)), "", "hz-gb-2312"},
+		{"a script with tildes and braces", page("", "<script>a = ~{x: 1}; b = ~{y: 2}; c = '~{abcdefghijklmnopqrstuvwxyz~}'</script>"), "", "utf-8"},
 		{"a zero byte in ascii", "some plain text\x00 and some more of it, that is no utf-16", "", "utf-8"},
 		{"windows-1252, not declared", page("", "caf\xe9 cr\xe8me \x96 No\xebl"), "", "windows-1252"},
 	} {

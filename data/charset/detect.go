@@ -230,13 +230,69 @@ func escapes(b []byte) bool {
 	return bytes.Contains(b, []byte("\x1b$B")) || bytes.Contains(b, []byte("\x1b$@"))
 }
 
-// wideASCII returns the UTF-16 that a text with zero bytes is in, those of its
+// fewTildes is how many characters of HZ a text has at least.
+const fewTildes = 8
+
+// tildes tells HZ, which is ASCII: pairs of bytes between ~{ and ~}. Those of
+// Chinese are for the most part punctuation and the frequent half of its
+// characters, whose first bytes are below those of small letters.
+func tildes(b []byte) bool {
+	pairs, frequent := 0, 0
+	for len(b) > 0 && pairs < sampleSize {
+		i := bytes.Index(b, []byte("~{"))
+		if i < 0 {
+			break
+		}
+		b = b[i+2:]
+		run := b
+		for len(run) >= 2 && run[0] > ' ' && run[0] < 0x78 && run[1] > ' ' && run[1] < 0x7f {
+			if run[0] < 0x58 {
+				frequent++
+			}
+			pairs++
+			run = run[2:]
+		}
+		if len(run) > 0 && run[0] != '~' && run[0] != '\n' { // a line ends the pairs too
+			return false
+		}
+		b = run
+	}
+	return pairs >= fewTildes && frequent*10 >= pairs*8
+}
+
+// wide32 returns the UTF-32 that a text with zero bytes and without a byte
+// order mark is in; nil when it is in none. No character is beyond 0x10ffff.
+func wide32(b []byte) *Encoding {
+	little, big := 0, 0
+	for i := 0; i+4 <= len(b); i += 4 {
+		if b[i+3] == 0 && b[i+2] <= 0x10 && (b[i+2] == 0 || b[i] != 0) {
+			little++
+		}
+		if b[i] == 0 && b[i+1] <= 0x10 && (b[i+1] == 0 || b[i+3] != 0) {
+			big++
+		}
+	}
+	n := len(b) / 4
+	switch {
+	case n < 4:
+	case little == n && big*2 < n:
+		return encodings["utf-32le"]
+	case big == n && little*2 < n:
+		return encodings["utf-32be"]
+	}
+	return nil
+}
+
+// wideASCII returns the UTF-16 or UTF-32 that a text with zero bytes is in, those of its
 // ASCII. It looks at texts that are UTF-8 too: letters of ASCII in UTF-16 are
 // letters and zero bytes of it, Cyrillic ones are letters and 0x04.
 func wideASCII(b []byte) *Encoding {
 	b = b[:min(len(b), sampleSize)]
 	if bytes.IndexByte(b, 0) < 0 {
 		return nil
+	}
+	if e := wide32(b); e != nil {
+		return e
 	}
 	controls := 0
 	for _, c := range b {

@@ -31,8 +31,11 @@ type Library struct {
 	lock     *lock.Lock // nil: of a reader who may not lock it, or attached
 	writable bool
 
-	fs       data.FS
-	version  string
+	fs      data.FS
+	version string
+
+	extractor int
+
 	now      func() time.Time
 	partRows int64 // of a file that is written, at most
 	reading  func(total int64, unit string) (advance func(int64))
@@ -45,6 +48,9 @@ type Library struct {
 // Options of Open and Lock.
 type Options struct {
 	Version string // of the program, noted in the files
+	// Extractor is the version of what finds the texts of the night to add; 0
+	// where texts are not extracted.
+	Extractor int
 	// Waiting, when not nil, is called when other processes hold the library and
 	// this one has to wait for them, at once and then every minute: with who they
 	// are, and how long it has been waited.
@@ -168,7 +174,7 @@ func refuse(dir string) error {
 
 // hold makes a library, without a manifest, once its lock is held.
 func hold(ctx context.Context, dir string, o Options, writable bool) (*Library, error) {
-	l := &Library{dir: dir, fs: o.FS, version: o.Version, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
+	l := &Library{dir: dir, fs: o.FS, version: o.Version, extractor: o.Extractor, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
 	if l.fs == nil {
 		l.fs = data.OS
 	}

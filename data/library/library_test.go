@@ -1099,6 +1099,27 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
+// A library knows which of its nights have texts of another extractor.
+func TestExtracted(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	for i, version := range []int{0, 2, 3} {
+		l := lock(t, dir, library.Options{Extractor: version})
+		if _, err := add(ctx, l, fmt.Sprintf("2026-11-0%d", i+1), []int{i, i + 10}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := library.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nights, documents := m.Extracted(3); !slices.Equal(nights, []string{"2026-11-01", "2026-11-02"}) || documents != 4 {
+		t.Errorf("other than 3: %v, %d documents", nights, documents)
+	}
+}
+
 func FuzzReadManifest(f *testing.F) {
 	f.Add([]byte(`{"version":1,"bits":64,"settings":{},"nights":[{"name":"2026-11-01","rows":1,"extents":[{"file":"documents/a","start":0,"rows":1}]}],"files":[{"name":"documents/a","rows":1}]}`))
 	f.Add([]byte(`{"version":1,"bits":64,"files":[{"name":"../a","rows":1}]}`))

@@ -92,6 +92,22 @@ type Night struct {
 	Extents []extent         `json:"extents"`           // where the rows stand, in the order in which they were added
 	Merges  string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
 	Samples string           `json:"samples,omitempty"` // file of its sampled pages of sites without a template
+
+	// Extractor is the version of what found the texts in pages of HTML; 0: its
+	// documents had texts, or they are of a program that did not note it.
+	Extractor int `json:"extractor,omitempty"`
+}
+
+// Extracted returns the nights whose texts were found by another version than
+// that, and how many documents they have. Nights that do not say count too.
+func (m *Manifest) Extracted(version int) (nights []string, documents int64) {
+	for _, n := range m.Nights {
+		if n.Extractor != version {
+			nights = append(nights, n.Name)
+			documents += n.Live()
+		}
+	}
+	return nights, documents
 }
 
 // NightOf returns the night that a file is of.

@@ -194,7 +194,7 @@ func isBinary(body []byte) bool {
 		switch {
 		case b == 0:
 			zeros[i&1]++
-		case b < 0x20 && b != '\t' && b != '\n' && b != '\f' && b != '\r' && b != 0x0e && b != 0x0f && b != 0x1a && b != 0x1b, b == 0x7f:
+		case isControl(b):
 			controls++
 		}
 	}
@@ -202,4 +202,9 @@ func isBinary(body []byte) bool {
 		return false
 	}
 	return controls > 2+len(sample)/50
+}
+
+// isControl tells the control characters that no text has, in whatever encoding.
+func isControl(b byte) bool {
+	return b < 0x20 && b != '\t' && b != '\n' && b != '\f' && b != '\r' && b != 0x0e && b != 0x0f && b != 0x1a && b != 0x1b || b == 0x7f
 }

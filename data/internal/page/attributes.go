@@ -12,9 +12,12 @@ var nameEnd = func() (t [256]bool) {
 
 // attributes are those of a start tag that matter.
 type attributes struct {
-	class, id, lang, style, role, item, content, name, kind []byte
+	class, id, lang, style, role, item, content, name, kind, srcdoc []byte
 
 	href, hidden, ariaHidden, shadowRoot bool
+
+	xml   bool // the name space of XHTML
+	empty bool // the tag ends with a slash
 }
 
 // parse reads the attributes of a tag, whose name ends where b starts, and
@@ -29,6 +32,7 @@ func (a *attributes) parse(b []byte) (rest []byte, closed bool) {
 			return nil, false
 		}
 		if b[i] == '>' {
+			a.empty = i > 0 && b[i-1] == '/'
 			return b[i+1:], true
 		}
 		from := i
@@ -100,12 +104,16 @@ func (a *attributes) set(name, value []byte) {
 		a.kind = value
 	case "itemprop":
 		a.item = value
+	case "srcdoc":
+		a.srcdoc = value
 	case "href":
 		a.href = true
 	case "hidden":
 		a.hidden = true
 	case "aria-hidden":
 		a.ariaHidden = a.ariaHidden || foldEqual(value, "true")
+	case "xmlns":
+		a.xml = true
 	case "shadowrootmode":
 		a.shadowRoot = true
 	}

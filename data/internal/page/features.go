@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/maphash"
 	"math/bits"
 )
 
@@ -55,6 +56,39 @@ const (
 	fRepeatMass
 	fRepeatLinked
 	fRepeatDepth
+
+	fRunMean // the siblings alike of that element: mass of one
+	fRunLinked
+	fRunLongest
+	fRunEven // the largest, for the mean
+	fRunBlocks
+
+	fGroupBlocks // the blocks of the page in elements like the block's
+	fGroupMass
+	fGroupLinked
+	fGroupMean
+	fGroupProse // those of prose
+
+	fBodySide // before the body, the element with most paragraphs of prose, in it, behind it
+	fBodyUp   // how far up the element is that both are in
+	fBodyMass
+	fBodyShare // prose in the elements around the block, for that in the body
+
+	fCoreSide // before the core, the stretch with most text outside links, in it, behind it
+	fCoreDistance
+	fCoreMass
+	fProseBefore // paragraphs of prose before the block
+	fProseBehind
+	fSinceProse // blocks since the last
+	fToProse
+	fCues // what headings since the core began say
+	fSinceCue
+	fLineCue      // what the block's words say, if it is short; see lineCues
+	fLineCues     // what those since the first prose say
+	fSinceRelated // blocks since one of these
+	fSinceComment
+	fNearComments // such of the blocks around
+	fNearBylines
 
 	fBefore // share of the page's own text before the block
 	fBeforeIndex
@@ -220,7 +254,8 @@ func (x *Extractor) cues(text []byte) (set uint8) {
 	return set
 }
 
-// counter counts keys: an open-addressing table that is used again.
+// counter counts keys: an open-addressing table that is used again. Its keys
+// are keyed hashes, so that no page can choose where they meet.
 type counter struct {
 	keys   []uint64
 	counts []int32
@@ -239,10 +274,14 @@ func (c *counter) reset(n int) {
 	clear(c.counts)
 }
 
-// slot returns where key is counted.
+// seed keys the hashes. It differs from process to process; what is counted
+// does not.
+var seed = maphash.MakeSeed()
+
+// slot returns where key, a hash by seed, is counted.
 func (c *counter) slot(key uint64) int {
 	key |= 1
-	for i := key * 0x9e3779b97f4a7c15 >> 32; ; i++ {
+	for i := key >> 32; ; i++ {
 		i &= uint64(len(c.keys) - 1)
 		if c.keys[i] == key {
 			return int(i)
@@ -254,37 +293,56 @@ func (c *counter) slot(key uint64) int {
 	}
 }
 
-// textKey tells texts apart, nearly always.
-func textKey(b []byte) uint64 {
-	h := uint64(len(b)) * 0x9e3779b97f4a7c15
-	mix := func(v uint64) { h = bits.RotateLeft64(h^v, 29) * 0xbf58476d1ce4e5b9 }
-	if len(b) < 8 {
-		for _, c := range b {
-			mix(uint64(c))
-		}
-		return h
+// textKey tells texts apart, by all of their bytes.
+func textKey(b []byte) uint64 { return maphash.Bytes(seed, b) }
+
+// group is what elements or blocks that are alike have in common.
+type group struct{ count, mass, linked, blocks, longest, prose int32 }
+
+// groupOf returns the index of a key's group in groups, a new one if need be.
+func (c *counter) groupOf(key uint64, groups []group) (int32, []group) {
+	at := &c.counts[c.slot(key)]
+	if *at == 0 {
+		groups = append(groups, group{})
+		*at = int32(len(groups))
 	}
-	mix(binary.LittleEndian.Uint64(b))
-	mix(binary.LittleEndian.Uint64(b[len(b)/2-4:]))
-	mix(binary.LittleEndian.Uint64(b[len(b)-8:]))
-	return h
+	return *at - 1, groups
 }
 
-// count sets how often texts and elements are repeated.
+func pairKey(a, b uint32) uint64 {
+	var key [8]byte
+	binary.LittleEndian.PutUint32(key[:], a)
+	binary.LittleEndian.PutUint32(key[4:], b)
+	return maphash.Bytes(seed, key[:])
+}
+
+// proseMass is the mass outside links from which on a block with a full stop is
+// a paragraph of prose.
+const proseMass = 80
+
+func (x *Extractor) isProse(i int) bool {
+	k := &x.blocks[i]
+	return k.mass-k.linked >= proseMass && k.linked*3 < k.mass && x.measures[i].sentences > 0
+}
+
+// count sets how often texts and elements are repeated, and what repeated ones
+// are like.
 func (x *Extractor) count() {
+	x.runs = x.runs[:0]
 	x.counter.reset(len(x.nodes))
-	siblings := func(n *node) int {
-		return x.counter.slot((uint64(uint32(n.parent))<<32 | uint64(n.sign)) * 0xd6e8feb86659fd93)
+	for i := range x.nodes {
+		n := &x.nodes[i]
+		n.run, x.runs = x.counter.groupOf(pairKey(uint32(n.parent), n.sign), x.runs)
+		g := &x.runs[n.run]
+		g.count++
+		g.mass += n.mass
+		g.linked += n.linked
+		g.blocks += n.end - n.first
+		g.longest = max(g.longest, n.mass)
 	}
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		s := siblings(n)
-		x.counter.counts[s]++
-		n.repeat = int32(s)
-	}
-	for i := range x.nodes {
-		n := &x.nodes[i]
-		n.repeat = x.counter.counts[n.repeat]
+		n.repeat = x.runs[n.run].count
 	}
 	x.measures = x.measures[:0]
 	x.counter.reset(len(x.blocks))
@@ -302,10 +360,64 @@ func (x *Extractor) count() {
 	}
 }
 
+// group sets what blocks in elements alike have in common, and returns the
+// body: the element with most paragraphs of prose.
+func (x *Extractor) group() (body int32) {
+	x.groups, x.grouped = x.groups[:0], x.grouped[:0]
+	x.grouping.reset(len(x.blocks))
+	for i := range x.blocks {
+		k := &x.blocks[i]
+		n := &x.nodes[k.node]
+		p := &x.nodes[max(n.parent, 0)]
+		var g int32
+		g, x.groups = x.grouping.groupOf(pairKey(n.sign, p.sign), x.groups)
+		x.grouped = append(x.grouped, g)
+		c := &x.groups[g]
+		c.count++
+		c.mass += k.mass
+		c.linked += k.linked
+		if x.isProse(i) {
+			c.prose++
+			own := k.mass - k.linked
+			p.prose += own
+			x.nodes[max(p.parent, 0)].prose += own / 2
+		}
+	}
+	for i := range x.nodes {
+		if x.nodes[i].prose > x.nodes[body].prose {
+			body = int32(i)
+		}
+	}
+	return body
+}
+
+// core returns the blocks from first to end whose text outside links outweighs
+// what else there is by most: a maximum subarray.
+func (x *Extractor) core() (first, end int) {
+	var sum, best, from int
+	for i := range x.blocks {
+		k := &x.blocks[i]
+		own := int(min(k.mass-k.linked, 400))
+		if x.measures[i].sentences == 0 {
+			own /= 2
+		}
+		if sum <= 0 {
+			sum, from = 0, i
+		}
+		sum += own - 2*int(min(k.linked, 400)) - 40
+		if sum > best {
+			best, first, end = sum, from, i+1
+		}
+	}
+	return first, end
+}
+
 // Paths that a node is on, as bits of node.on.
 const (
 	onMain = 1 << iota // from the root to the main element
 	onH1               // from the root to the page's heading
+	onBody             // from the root to the body
+	onTold             // none: it has a paragraph that tells something
 )
 
 // path marks the nodes from at to the root.
@@ -373,14 +485,17 @@ func (x *Extractor) fill() {
 	x.features = x.features[:size]
 	clear(x.features)
 
-	main, heading := x.main(), x.heading()
+	main, heading, body := x.main(), x.heading(), x.group()
 	x.path(main, onMain)
 	x.path(heading, onH1)
+	x.path(body, onBody)
 	x.fillPage()
 	x.fillSequence()
+	x.fillProse()
 	for i := range x.blocks {
 		x.fillText(i)
 		x.fillPlace(i, main, heading)
+		x.fillBody(i, body)
 		x.fillMarks(i)
 	}
 }
@@ -622,6 +737,144 @@ func (x *Extractor) fillRepeat(i int) {
 	x.set(fRepeatMass, i, lg(found.mass))
 	x.set(fRepeatLinked, i, share(p.linked, p.mass))
 	x.set(fRepeatDepth, i, depth)
+	r := &x.runs[found.run]
+	x.set(fRunMean, i, lg(r.mass/r.count))
+	x.set(fRunLinked, i, share(r.linked, r.mass))
+	x.set(fRunLongest, i, lg(r.longest))
+	x.set(fRunEven, i, cap7(int32(int64(r.longest)*8*int64(r.count)/int64(max(r.mass, 1)))))
+	x.set(fRunBlocks, i, cap7(r.blocks*4/r.count))
+}
+
+// side tells whether a place is before a stretch, in it or behind it.
+func side(i, first, end int) uint8 {
+	switch {
+	case i >= end:
+		return 2
+	case i >= first:
+		return 1
+	}
+	return 0
+}
+
+// fillBody sets the features of where a block stands to the body, and of what
+// is like it.
+func (x *Extractor) fillBody(i int, body int32) {
+	n, b, root := &x.nodes[x.blocks[i].node], &x.nodes[body], &x.nodes[0]
+	x.set(fBodySide, i, side(i, int(b.first), int(b.end)))
+	at, up, prose := n, int32(0), n.prose
+	for at.on&onBody == 0 {
+		at, up = &x.nodes[at.parent], up+1
+		if up < 3 {
+			prose = max(prose, at.prose)
+		}
+	}
+	x.set(fBodyUp, i, cap7(up))
+	x.set(fBodyMass, i, share(b.own(), root.own()))
+	x.set(fBodyShare, i, share(prose, b.prose))
+	g := &x.groups[x.grouped[i]]
+	x.set(fGroupBlocks, i, lg(g.count))
+	x.set(fGroupMass, i, share(g.mass, root.mass))
+	x.set(fGroupLinked, i, share(g.linked, g.mass))
+	x.set(fGroupMean, i, lg(g.mass/g.count))
+	x.set(fGroupProse, i, share(g.prose, g.count))
+}
+
+// fillProse sets the features of where a block stands to the core and to the
+// paragraphs of prose.
+func (x *Extractor) fillProse() {
+	first, end := x.core()
+	mass := int32(0)
+	for i := first; i < end; i++ {
+		mass += x.blocks[i].mass - x.blocks[i].linked
+	}
+	all := int32(0)
+	for i := range x.blocks {
+		if x.isProse(i) {
+			all++
+		}
+	}
+	coreMass := share(mass, x.nodes[0].own())
+	since := func(f feature, i, j int) {
+		if j < 0 {
+			x.set(f, i, 127)
+		} else {
+			x.set(f, i, lg(int32(max(i-j, j-i))))
+		}
+	}
+	before, last, lastCue := int32(0), -1, -1
+	cues := uint8(0)
+	for i := range x.blocks {
+		x.set(fCoreSide, i, side(i, first, end))
+		x.set(fCoreDistance, i, lg(int32(max(0, first-i, i-end+1))))
+		x.set(fCoreMass, i, coreMass)
+		x.set(fProseBefore, i, lg(before))
+		since(fSinceProse, i, last)
+		if x.isProse(i) {
+			before, last = before+1, i
+		}
+		x.set(fProseBehind, i, lg(all-before))
+		if i == first {
+			cues, lastCue = 0, -1
+		}
+		if x.nodes[x.blocks[i].node].within&headings != 0 {
+			if c := x.column(fHeadingCue)[i]; c != 0 {
+				cues, lastCue = cues|c, i
+			}
+		}
+		x.set(fCues, i, cues)
+		since(fSinceCue, i, lastCue)
+	}
+	x.fillCues(since)
+	next := -1
+	for i := len(x.blocks) - 1; i >= 0; i-- {
+		since(fToProse, i, next)
+		if x.isProse(i) {
+			next = i
+		}
+	}
+}
+
+// cueReach is how many blocks before and behind are near.
+const cueReach = 8
+
+// fillCues sets the features of what short lines say.
+func (x *Extractor) fillCues(since func(f feature, i, j int)) {
+	own, seen := x.column(fLineCue), uint8(0)
+	prose, related, comment := false, -1, -1
+	var comments, bylines int32
+	add := func(i int, sign int32) {
+		if i >= 0 && i < len(x.blocks) {
+			comments += sign * int32(own[i]>>1&1)
+			bylines += sign * int32(own[i]>>3&1)
+		}
+	}
+	for i := range x.blocks {
+		if x.blocks[i].mass <= maxCueLine {
+			own[i] = lineCues(x.blockText(i))
+		}
+	}
+	for i := range cueReach {
+		add(i, 1)
+	}
+	for i := range x.blocks {
+		add(i+cueReach, 1)
+		add(i-cueReach-1, -1)
+		x.set(fNearComments, i, cap7(comments))
+		x.set(fNearBylines, i, cap7(bylines))
+		if !prose && x.isProse(i) {
+			prose, seen, related, comment = true, 0, -1, -1
+		}
+		if own[i]&cueRelated != 0 {
+			related = i
+		}
+		if own[i]&cueComment != 0 {
+			comment = i
+		}
+		seen |= own[i]
+		x.set(fLineCues, i, seen)
+		since(fSinceRelated, i, related)
+		since(fSinceComment, i, comment)
+	}
 }
 
 // fillMarks sets the features of the elements around, a bit each.

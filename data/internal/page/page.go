@@ -13,6 +13,11 @@
 // HTML is text.
 package page
 
+// Version is that of the texts: pages of which two versions find the text do not
+// give the same, and match less than pages of one version do. It grows with
+// whatever changes the text of pages that there are many of.
+const Version = 3
+
 // Extractor finds the text of pages, one after the other. Its zero value is
 // ready for use; its memory is used again for each page. One goroutine uses it
 // at a time.
@@ -21,16 +26,25 @@ type Extractor struct {
 
 	counter  counter
 	measures []measures
+	runs     []group // of like siblings
+	groups   []group // of blocks in elements alike, anywhere on the page
+	grouped  []int32 // of each block
+	grouping counter // of the groups
 	features []uint8 // by feature, then by block
 	stride   int     // blocks that a feature has room for
 	scores   []int32 // of the blocks
 	chosen   []bool  // the blocks of the main text
 	lower    []byte
+	brought  brought
+	none     None
 }
 
-// Parse reads a page, which is valid UTF-8. What the other methods say is about
-// the page parsed last.
-func (x *Extractor) Parse(html []byte) { x.scan(html) }
+// Parse reads a page, which is valid UTF-8, and must not change before the next.
+// What the other methods say is about the page parsed last.
+func (x *Extractor) Parse(html []byte) {
+	x.none = ""
+	x.scan(html)
+}
 
 // Title returns the text of the page's title element; without one the title
 // that it tells others to show, else the first heading. It is valid until the

@@ -42,6 +42,11 @@ func TestVisible(t *testing.T) {
 		{"frames", "<frameset><frame src=a><noframes><body><p>" + long + "</noframes></frameset>", long},
 		{"object", "<object data=a.swf><p>" + long + "</object>", long},
 		{"unclosed svg", "<p>a<svg><title>no</title><path d='M0'><div>" + long + "</div>", "a\n" + long},
+		{"unclosed select", "<p>a<select><option>no<option><b>no</b><!-- </select> --><optgroup label=x><hr><option>no<div>b<select>no<input>c<select>no</select>d<datalist><option>no</datalist>e", "a\nbcde"},
+		{"select that ends within the page", "<p>a<select><option>no", "a"},
+		{"XHTML", `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="a.js"/><style/></head><body><p>a</p><textarea rows="2"/><iframe src="b"/><p>b</p></body></html>`, "a\nb"},
+		{"XHTML without its declaration", `<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js" /></head><body><p>a</p></body></html>`, "a"},
+		{"HTML with a slash in a tag", `<html><head><script src="a.js"/></head><body><p>no</p></script><p>a`, "a"},
 		{"all hidden", "<body style='display:none'><p>" + long, long},
 		{"nothing but a description", `<meta name=description content="A &amp; B"><meta property="og:description" content="A &amp; B, longer"><div id=app></div>`, "A & B, longer"},
 		{"end tags of nothing", "</div></p></table>a</span>b", "ab"},
@@ -112,7 +117,7 @@ func TestMainText(t *testing.T) {
 		}
 	}
 	// A heading that is never closed holds the article, and does not take it along.
-	open := strings.Replace(html, "<h1>On foxes</h1>", "<p>Nobody knows as much of foxes as the foxes themselves, and they do not tell; here is what others do.</p><h1>On foxes", 1)
+	open := strings.Replace(html, "<h1>On foxes</h1>", "<p>Nobody knows as much of foxes as the foxes themselves, and they do not tell; here is what others do.</p><p>We asked three of them in the wood on a day in March, and two of them were so kind as to answer. What they said was not what we had expected.</p><h1>On foxes", 1)
 	x.Parse([]byte(open))
 	if got := string(x.AppendMain(nil)); !strings.Contains(got, "Nobody knows as much") || !strings.Contains(got, "Paragraph 3 says") {
 		t.Errorf("behind an open heading: %q", got)
@@ -199,12 +204,21 @@ func TestLinear(t *testing.T) {
 		"Chinese":           "中文。",
 		"spaces":            " \n",
 		"hidden by style":   "<p style='display:display:'>a",
+		"unclosed selects":  "<select><option>a<b>",
+		"selects and text":  "<select>a<p>",
+		"state":             `<script type="application/json">{"body":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa. ","x":"` + strings.Repeat("b", 100) + `"}</script>`,
+		"one long state":    `{"body":"` + strings.Repeat("a. ", 30) + `"},`,
+		"frames":            "<iframe srcdoc='" + strings.Repeat("&lt;p&gt;a. ", 30) + "'></iframe>",
+		"dense":             "<x>a",
 		"repeated siblings": "<i class=x>a</i><div class=x>a</div>",
 	} {
 		measure := func(n int) time.Duration {
 			html := []byte(strings.Repeat(piece, n/len(piece)))
-			if name == "attributes" {
+			switch name {
+			case "attributes":
 				html = append([]byte("<a "), html...)
+			case "one long state":
+				html = append([]byte("<a href=x>Home</a><script type=application/json>["), html...)
 			}
 			best := time.Hour
 			for range 3 {
@@ -247,6 +261,36 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// An article behind hundreds of thousands of menu entries is found, and the
+// entries are left out.
+func TestManyEntries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a page of 13 MB")
+	}
+	html, want := article(6)
+	var menu strings.Builder
+	menu.WriteString(`<ul class="menu">`)
+	for i := range 300000 {
+		fmt.Fprintf(&menu, `<li class="item"><a href="/s/%d">Section %d</a></li>`, i, i)
+	}
+	menu.WriteString("</ul>")
+	html = strings.Replace(html, "<main>", menu.String()+"<main>", 1)
+	var x Extractor
+	x.Parse([]byte(html))
+	got := string(x.AppendMain(nil))
+	for line := range strings.Lines(want) {
+		if !strings.Contains(got+"\n", line) {
+			t.Errorf("the main text lacks %q", line)
+		}
+	}
+	if len(got) > len(want)+100 {
+		t.Errorf("the main text has %d bytes, the article %d", len(got), len(want))
+	}
+	if visible := x.AppendVisible(nil); bytes.Count(visible, []byte("\nSection")) < 300000 {
+		t.Errorf("the visible text has %d of 300000 entries", bytes.Count(visible, []byte("\nSection")))
+	}
+}
+
 // A page takes no allocation once there is room for it.
 func TestAllocations(t *testing.T) {
 	html, _ := article(40)
@@ -284,8 +328,31 @@ func FuzzExtractor(f *testing.F) {
 				t.Errorf("the %s of %q has white space to spare: %q", name, html, text)
 			}
 		}
-		if len(main) == 0 != (len(visible) == 0) {
-			t.Errorf("%q: main %q, visible %q", html, main, visible)
+		if none := x.None(); none != "" && len(main) > 0 || none == "" && len(main) == 0 != (len(visible) == 0) {
+			t.Errorf("%q: main %q, visible %q, %q", html, main, visible, none)
 		}
 	})
+}
+
+// Paragraphs and rows that differ in a number are all kept; a text that is on
+// the page twice is kept once.
+func TestRepeated(t *testing.T) {
+	var h strings.Builder
+	h.WriteString(`<html><head><title>Prices</title></head><body><main><article><h1>Prices of eight boats</h1>`)
+	for i := range 8 {
+		fmt.Fprintf(&h, "<p>The shipyard says that the boat which it calls by the number, and which is among the best that it has built for years, is worth %d thousand crowns; nobody who was asked in the harbour believed that it would be sold for as much as that.</p>", 310+i)
+	}
+	twice := "It also says that whoever does not believe it may come, have a look at all of them, and go away again."
+	fmt.Fprintf(&h, "<p>%s</p><p>%s</p></article></main></body></html>", twice, twice)
+	var x Extractor
+	x.Parse([]byte(h.String()))
+	got := string(x.AppendMain(nil))
+	for i := range 8 {
+		if want := fmt.Sprintf("is worth %d thousand", 310+i); !strings.Contains(got, want) {
+			t.Errorf("the main text lacks %q", want)
+		}
+	}
+	if n := strings.Count(got, twice); n != 1 {
+		t.Errorf("a paragraph that is there twice is kept %d times", n)
+	}
 }

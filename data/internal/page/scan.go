@@ -20,6 +20,8 @@ type node struct {
 	linked int32  // of them in links
 	nested int32  // of an inline element: those of its name within it
 	repeat int32  // siblings of its sign, itself among them
+	run    int32  // those siblings, in Extractor.runs
+	prose  int32  // mass of the paragraphs of prose in it, and half of those one level further in
 	heir   int32  // the child with most of its own text; 0 for none
 }
 
@@ -35,6 +37,7 @@ type block struct {
 	mass       int32 // bytes without white space
 	linked     int32 // of them in links
 	spaces     int32
+	lines      int32 // blocks that were made one with it
 	inline     uint8 // inline elements in it: time, label, button
 }
 
@@ -50,10 +53,14 @@ const (
 	maxMarks = 64   // words of a class or id that are looked at
 	maxLine  = 4096 // bytes of a title or description that are looked at
 
-	// Of a page with more elements or blocks the further ones are taken for
-	// text of those they follow: it keeps memory within bounds.
-	maxNodes  = 1 << 18
-	maxBlocks = 1 << 17
+	// Of a page with more elements or blocks, or more blocks for its size than
+	// any that is meant for readers, like siblings are made one: see compact.
+	// What is still too many is taken for text of what it follows. It keeps
+	// memory and time within bounds.
+	maxNodes   = 1 << 18
+	maxBlocks  = 1 << 17
+	fewBlocks  = 1 << 9
+	blockBytes = 64
 )
 
 // scanner reads a page once, from front to back, into nodes and blocks. Its
@@ -65,6 +72,10 @@ type scanner struct {
 	title    []byte
 	language []byte
 	kinds    uint8 // what the page says that it is
+
+	scripts, frames [][]byte // of the page: what may bring text as data
+	password        bool     // it asks for one
+	scripted        bool     // it has scripts
 
 	// What the page wants shown with links to it.
 	description, shownTitle []byte
@@ -78,22 +89,30 @@ type scanner struct {
 	inline  uint8   // open inline elements that matter, as in block
 	pre     int     // pre elements that are open
 	titled  bool    // a title element came
+	xml     bool    // it is a page of XHTML
+	limit   int     // blocks that it may have
+	dense   bool    // blocks were made one, as there were too many
+	full    bool    // it has as many blocks or elements as it may
+	moved   []int32 // of compact
 
 	entities map[string]string // named character references that pages used
 	scratch  []byte
 }
 
-func (s *scanner) reset() {
+func (s *scanner) reset(size int) {
 	s.nodes = append(s.nodes[:0], node{parent: -1, tag: tagBody})
 	s.blocks, s.text, s.title, s.language = s.blocks[:0], s.text[:0], s.title[:0], s.language[:0]
 	s.stack = append(s.stack[:0], 0)
 	s.tooDeep, s.block, s.space, s.newline, s.linked, s.inline, s.pre, s.titled = 0, -1, false, false, false, 0, 0, false
+	s.dense, s.full, s.limit = false, false, min(maxBlocks, fewBlocks+size/blockBytes)
+	s.scripts, s.frames, s.password, s.scripted = s.scripts[:0], s.frames[:0], false, false
 	s.kinds, s.description, s.shownTitle = 0, s.description[:0], s.shownTitle[:0]
 }
 
 // scan reads a page, which is UTF-8.
 func (s *scanner) scan(b []byte) {
-	s.reset()
+	s.reset(len(b))
+	s.xml = bytes.HasPrefix(b[:min(len(b), 64)], []byte("<?xml"))
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '<')
 		if i < 0 {
@@ -126,6 +145,9 @@ func (s *scanner) scan(b []byte) {
 	s.closeBlock()
 	for len(s.stack) > 0 {
 		s.pop()
+	}
+	if s.dense {
+		s.mergeBlocks()
 	}
 }
 
@@ -180,6 +202,12 @@ func (s *scanner) startTag(b []byte) []byte {
 	if b == nil && !closed {
 		return nil // the page ends in the tag
 	}
+	if t == tagHTML {
+		s.xml = s.xml || a.xml
+	}
+	if s.xml && a.empty && holdsText&(1<<t) != 0 {
+		return b
+	}
 	switch t {
 	case tagInline, tagTime, tagLabel, tagButton:
 		s.startInline(t, key, &a)
@@ -189,8 +217,11 @@ func (s *scanner) startTag(b []byte) []byte {
 	case tagBr:
 		s.newline = true
 	case tagVoid, tagMeta, tagHead:
-		if t == tagMeta {
+		switch {
+		case t == tagMeta:
 			s.meta(&a)
+		case key == inputKey:
+			s.password = s.password || foldEqual(a.kind, "password")
 		}
 	case tagHr:
 		s.endBlock()
@@ -212,8 +243,19 @@ func (s *scanner) startTag(b []byte) []byte {
 			s.title = s.line(s.title, content)
 		}
 		return rest
+	case tagSelect:
+		return skipSelect(b)
 	case tagRaw:
 		rest := skipRaw(b, rawName(key))
+		switch {
+		case len(a.srcdoc) > 0:
+			if len(s.frames) < mostScripts {
+				s.frames = append(s.frames, a.srcdoc)
+			}
+		case key == scriptKey:
+			s.scripted = true
+			s.bring(&a, b[:len(b)-len(rest)])
+		}
 		if len(a.kind) > 0 && bytes.Contains(a.kind, []byte("ld+json")) {
 			s.kinds |= kindsOf(b[:len(b)-len(rest)])
 		}
@@ -235,9 +277,13 @@ func (s *scanner) startTag(b []byte) []byte {
 	return b
 }
 
+// holdsText are the elements without markup in them. In a page of XHTML, and
+// there alone, one of them may end where it begins.
+const holdsText = 1<<tagRaw | 1<<tagSelect | 1<<tagTitle
+
 // rawName is the name of an element of raw text.
 func rawName(key uint64) []byte {
-	for _, name := range [...]string{"script", "style", "iframe", "noembed", "textarea", "select", "datalist"} {
+	for _, name := range [...]string{"script", "style", "iframe", "noembed", "textarea"} {
 		if nameKey([]byte(name)) == key {
 			return []byte(name)
 		}
@@ -259,6 +305,43 @@ func skipRaw(b, name []byte) []byte {
 		}
 	}
 }
+
+// skipSelect returns what stands behind a list of options, b being its content
+// and what follows. Where its end tag is missing it ends, as in browsers, with
+// the first tag that is none of an option: an element that breaks the line, or
+// another form field.
+func skipSelect(b []byte) []byte {
+	for {
+		i := bytes.IndexByte(b, '<')
+		if i < 0 || i+1 == len(b) {
+			return nil
+		}
+		b = b[i:]
+		n := 1
+		if b[1] == '/' {
+			n = 2
+		}
+		end := n
+		for end < len(b) && !nameEnd[b[end]] {
+			end++
+		}
+		key := nameKey(b[n:end])
+		switch t := tag(tagNames[key]); {
+		case b[1] == '!':
+			b = skipDeclaration(b)
+		case n == end || b[n]|0x20 < 'a' || b[n]|0x20 > 'z' || t <= lastInline && t != tagOther || t == tagOption || t == tagBr || t == tagHr || t == tagVoid && key != inputKey:
+			b = b[n:] // of an option, or no tag
+		case t == tagRaw && n == 1:
+			b = skipRaw(b[end:], rawName(key))
+		case t == tagSelect && n == 2:
+			return after(b, '>')
+		default:
+			return b
+		}
+	}
+}
+
+var inputKey, scriptKey = nameKey([]byte("input")), nameKey([]byte("script"))
 
 // in reports whether an element of that tag is open.
 func (s *scanner) in(t tag) bool {
@@ -345,6 +428,9 @@ func (s *scanner) startBlock(t tag, key uint64, a *attributes) {
 
 // push opens an element, unless it is nested too deep.
 func (s *scanner) push(t tag, key uint64, a *attributes) bool {
+	if len(s.nodes) >= maxNodes && s.block < 0 && !s.full {
+		s.compact()
+	}
 	if len(s.stack) >= maxDepth || len(s.nodes) >= maxNodes {
 		s.tooDeep++
 		return false
@@ -420,7 +506,7 @@ func (s *scanner) endTag(b []byte) []byte {
 		s.inline &^= inlineBits[t]
 	case tagBr:
 		s.newline = true
-	case tagVoid, tagMeta, tagHead, tagHTML, tagBody, tagRaw, tagTitle, tagHr:
+	case tagVoid, tagMeta, tagHead, tagHTML, tagBody, tagRaw, tagSelect, tagTitle, tagHr:
 	case tagP:
 		if !s.closeTo(t, barriers) {
 			s.endBlock()
@@ -470,14 +556,14 @@ func (s *scanner) closeElement(t tag, key uint64) {
 
 func (s *scanner) pop() {
 	last := len(s.stack) - 1
+	if t := s.nodes[s.stack[last]].tag; t <= lastInline && t != tagOther { // it may end within a block
+		s.breakText()
+	}
 	n := &s.nodes[s.stack[last]]
 	s.stack = s.stack[:last]
 	n.end = int32(len(s.blocks))
 	if n.tag == tagPre {
 		s.pre--
-	}
-	if n.tag <= lastInline && n.tag != tagOther { // it may end within a block
-		s.breakText()
 	}
 	if n.parent >= 0 {
 		p := &s.nodes[n.parent]

@@ -20,45 +20,72 @@ const (
 	// bestShare is the share of the best expected F1 that a block's probability
 	// needs. For given probabilities half of the optimum is the best threshold:
 	// Lipton, Elkan, Narayanaswamy, "Optimal thresholding of classifiers to
-	// maximize F1 measure" (2014). A little more was better on pages that the
-	// model had not seen.
-	bestShare = 0.55
+	// maximize F1 measure" (2014). More was better on pages that the model had not
+	// seen: news gain precision, and lists lose little.
+	bestShare = 0.65
 	// minProbability is what a block needs in any case, on a page that has one
 	// with more.
 	minProbability = 0.15
 	// repeatedMass is the mass from which on a block is left out whose very text
 	// was taken before: players, sticky headers, versions for other screens.
 	repeatedMass = 30
+	// sureHeading is the probability of a first-level heading that needs no text
+	// behind it.
+	sureHeading = 0.6
+	// commentedProse is the mass of prose before the comments on it from which on
+	// they are no main text.
+	commentedProse = 500
+	// menuLines is how many links that were made one block are a menu.
+	menuLines = 256
 )
 
 // AppendMain appends the page's main text, a line for each block: the blocks
-// that the model takes for it, at least one if the page has any. Of a page with
-// next to no text it is the visible text.
+// that the model takes for it; without such the text that the page brings as
+// data; of a page with next to no text its visible text. It appends nothing to
+// a page that has none of these, and None tells why.
 func (x *Extractor) AppendMain(dst []byte) []byte {
 	if _, mass := x.seen(); mass < fewSeen {
+		if text := x.appendBrought(dst); len(text) > len(dst) {
+			return text
+		}
+		if x.saysError() {
+			x.none = Error
+			return dst
+		}
 		return x.AppendVisible(dst)
 	}
-	return x.appendMain(dst, model)
+	x.judge(model)
+	x.none = x.lacks()
+	if x.none != "" {
+		from := len(dst)
+		if dst = x.appendBrought(dst); len(dst) > from {
+			x.none = ""
+		}
+		return dst
+	}
+	return x.appendChosen(dst)
 }
 
-// appendMain is AppendMain by another model, of any page.
-func (x *Extractor) appendMain(dst []byte, m *forest) []byte {
-	x.judge(m)
+// appendChosen appends the blocks that were judged to be main text.
+func (x *Extractor) appendChosen(dst []byte) []byte {
 	x.choose()
 	return x.join(dst, func(i int) bool { return x.chosen[i] && !x.taken(i) })
 }
 
 // choose marks the blocks of the main text: those of enough probability. A
 // page's heading goes with the text that follows it, so that pages which differ
-// a little do not differ in it too, unless there is nothing but headings.
+// a little do not differ in it too, unless it is sure by itself, or there is
+// nothing but headings. What readers say of an article is none of it.
 func (x *Extractor) choose() {
 	least := x.threshold()
 	x.chosen = slices.Grow(x.chosen[:0], len(x.blocks))[:len(x.blocks)]
-	heading := func(i int) bool { return x.nodes[x.blocks[i].node].tag == tagH1 } // not all that is in one which was never closed
+	if x.highest() < surely && x.chooseTold() {
+		return
+	}
 	followed, any := false, false
 	for i := len(x.blocks) - 1; i >= 0; i-- {
-		if heading(i) {
-			x.chosen[i] = followed
+		if x.isHeading(i) {
+			x.chosen[i] = followed || probability(x.scores[i]) >= sureHeading
 			continue
 		}
 		followed = probability(x.scores[i]) >= least
@@ -67,6 +94,31 @@ func (x *Extractor) choose() {
 	}
 	for i := 0; i < len(x.blocks) && !any; i++ {
 		x.chosen[i] = probability(x.scores[i]) >= least
+	}
+	x.dropComments()
+}
+
+// dropComments leaves out the comments behind an article. The posts of a forum
+// are its main text, and are marked alike: they have no article before them.
+func (x *Extractor) dropComments() {
+	if x.kinds&kindForum != 0 {
+		return
+	}
+	comment := func(i int) bool {
+		n := &x.nodes[x.blocks[i].node]
+		return (n.above|n.marks)&(1<<markComment) != 0
+	}
+	prose, first := int32(0), 0
+	for ; first < len(x.blocks) && !comment(first); first++ {
+		if x.chosen[first] && x.isProse(first) {
+			prose += x.blocks[first].mass - x.blocks[first].linked
+		}
+	}
+	if prose < commentedProse {
+		return
+	}
+	for i := first; i < len(x.blocks); i++ {
+		x.chosen[i] = x.chosen[i] && !comment(i)
 	}
 }
 
@@ -88,22 +140,51 @@ func (x *Extractor) judge(m *forest) {
 	}
 	x.scores = x.scores[:x.stride]
 	m.predict(x.scores, x.features, x.stride)
+	if !x.dense {
+		return
+	}
+	for i := range x.blocks { // no page that the model knows has the like
+		if k := &x.blocks[i]; k.lines >= menuLines && k.linked*2 > k.mass {
+			x.scores[i] = -8 * logitScale
+		}
+	}
 }
 
 func probability(score int32) float64 { return 1 / (1 + math.Exp(float64(-score)/logitScale)) }
+
+// isHeading reports whether a block is a first-level heading; not all that is in
+// one which was never closed.
+func (x *Extractor) isHeading(i int) bool { return x.nodes[x.blocks[i].node].tag == tagH1 }
+
+// highest is the probability of the most probable block that is in no heading: a
+// headline alone is no main text, and many pages may share it. On a page of
+// nothing else it is that of a heading.
+func (x *Extractor) highest() float64 {
+	highest, heading := 0.0, 0.0
+	for i := range x.blocks {
+		if p := probability(x.scores[i]); x.nodes[x.blocks[i].node].within&headings != 0 {
+			heading = max(heading, p)
+		} else {
+			highest = max(highest, p)
+		}
+	}
+	if highest == 0 {
+		return heading
+	}
+	return highest
+}
 
 // threshold returns the probability from which on a block is taken.
 func (x *Extractor) threshold() float64 {
 	const bins = 256
 	var masses, expected [bins]float64 // of the blocks by probability
-	all, highest := 0.0, 0.0
+	all := 0.0
 	for i := range x.blocks {
 		p, mass := probability(x.scores[i]), float64(x.blocks[i].mass)
 		bin := min(int(p*bins), bins-1)
 		masses[bin] += mass
 		expected[bin] += p * mass
 		all += p * mass
-		highest = max(highest, p)
 	}
 	best, taken, right := 0.0, 0.0, 0.0
 	for bin := bins - 1; bin >= 0; bin-- {
@@ -113,5 +194,5 @@ func (x *Extractor) threshold() float64 {
 			best = max(best, 2*right/(taken+all))
 		}
 	}
-	return min(max(best*bestShare, minProbability), highest)
+	return min(max(best*bestShare, minProbability), x.highest())
 }

@@ -61,6 +61,7 @@ const (
 	tagVoid // img, input …: no content
 	tagRaw  // script, style, iframe …: content without markup, which nobody sees
 	tagPlaintext
+	tagSelect
 	tagCount
 )
 
@@ -104,5 +105,5 @@ var tagNames = newWordTable([]string{
 	tagOption: "option optgroup", tagFallback: "noscript noframes object applet video audio canvas", tagSVG: "svg math", tagTemplate: "template",
 	tagHTML: "html", tagHead: "head", tagTitle: "title", tagMeta: "meta", tagBr: "br", tagHr: "hr",
 	tagVoid: "img input link base col area embed source track param frame bgsound keygen",
-	tagRaw:  "script style iframe noembed textarea select datalist", tagPlaintext: "plaintext",
+	tagRaw:  "script style iframe noembed textarea", tagSelect: "select datalist", tagPlaintext: "plaintext",
 })

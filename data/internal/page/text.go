@@ -129,8 +129,13 @@ func (s *scanner) breakText() {
 
 // endBlock ends the open block, unless there are too many.
 func (s *scanner) endBlock() {
-	if len(s.blocks) >= maxBlocks {
-		s.newline = true
+	if len(s.blocks) >= s.limit {
+		if s.full {
+			s.newline = true
+			return
+		}
+		s.closeBlock()
+		s.compact()
 		return
 	}
 	s.closeBlock()
@@ -144,6 +149,7 @@ func (s *scanner) closeBlock() {
 		n.mass += k.mass
 		n.linked += k.linked
 		s.block = -1
+		s.text = append(s.text, '\n') // blocks that become one are lines of it
 	}
 	s.space, s.newline = false, false
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -119,6 +120,21 @@ func TestFingerprintTaskCountsCutPages(t *testing.T) {
 	job.Splits[0].Format = "warc"
 	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 3)
 	if err != nil || rec.RowsOut != 3 || rec.Cut != 2 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+}
+
+// Pages without a main text are rows, and are counted by reason and site.
+func TestFingerprintTaskCountsPagesWithoutText(t *testing.T) {
+	record := func(url, html string) string {
+		return fmt.Sprintf("WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", url, len(html), html)
+	}
+	const gone = "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body></html>"
+	job := newJob(t, config.Default(), record("http://a.example/1", gone)+record("http://a.example/2", gone)+record("http://b.example/1", gone)+
+		record("http://b.example/2", "<p>Whoever reads this page finds a sentence on it, which is all that it has to say."))
+	job.Splits[0].Format = "warc"
+	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 2)
+	if want := (rundir.Reasons{"error": {"a.example": 2, "b.example": 1}}); err != nil || rec.RowsOut != 4 || rec.Counts["empty"] != 3 || !reflect.DeepEqual(rec.None, want) {
 		t.Errorf("%+v, %v", rec, err)
 	}
 }

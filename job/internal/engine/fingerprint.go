@@ -232,6 +232,9 @@ func (a *assembly) write(ctx context.Context) error {
 			a.rec.Counts[row.Lane]++
 			a.rec.Languages[row.Language]++
 			a.rec.RowsOut++
+			if none := b.docs[i].None; none != "" {
+				a.rec.None.Add(none, string(template.Site(row.DocID)))
+			}
 			if row.Template > 0 {
 				a.rec.Sites.Add(string(template.Site(row.DocID)), rundir.SiteText{Documents: 1, Own: int64(row.Length), Left: int64(row.Template)})
 			}

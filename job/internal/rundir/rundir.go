@@ -471,6 +471,7 @@ type TaskRecord struct {
 	Garbled   int64            `json:"garbled,omitempty"`   // rows out of whose text the encoding that was asked for makes no sense
 	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
 	Tables    []TableCount     `json:"tables,omitempty"`    // of the join
+	None      Reasons          `json:"none,omitempty"`      // rows out that are pages without a main text
 	Outputs   []string         `json:"outputs"`             // paths within the run directory
 	Sums      map[string]Sum   `json:"sums,omitempty"`      // what they are, by path; of an earlier program's record empty
 	Seconds   float64          `json:"seconds"`
@@ -491,6 +492,30 @@ type TableCount struct {
 // Plus is both together.
 func (c TableCount) Plus(d TableCount) TableCount {
 	return TableCount{c.Table, c.Postings + d.Postings, c.Groups + d.Groups, c.Compared + d.Compared, max(c.Largest, d.Largest), c.Candidates + d.Candidates, c.Pairs + d.Pairs}
+}
+
+// Reasons counts documents by reason, then by site; a site is empty for ids that
+// are no URLs.
+type Reasons map[string]map[string]int64
+
+// reasonSites is how many sites Reasons names for each reason; further ones
+// are OtherSites.
+const reasonSites = 100
+
+// Add counts a document.
+func (r *Reasons) Add(reason, site string) {
+	if *r == nil {
+		*r = Reasons{}
+	}
+	sites := (*r)[reason]
+	if sites == nil {
+		sites = map[string]int64{}
+		(*r)[reason] = sites
+	}
+	if _, named := sites[site]; !named && len(sites) >= reasonSites {
+		site = OtherSites
+	}
+	sites[site]++
 }
 
 // SiteText is what was left out of the texts of a site as no page's own.
