@@ -16,6 +16,8 @@ type Rule struct {
 	ShortTexts bool // and short texts that share a key; so are, if Containment is asked for, those of like samples
 	Verified   bool // candidates are judged by Rules; else all of them are the same
 	sketch.Rules
+
+	Forms *sketch.Forms // of short texts of one form that differ in its slot none are the same; may be nil
 }
 
 // Candidate reports whether two documents are a candidate pair: the one rule
@@ -219,6 +221,17 @@ func (v *Verifier) Judge(a, b *data.View) data.Evidence {
 // the same, too: two short texts are judged by their edits, all others, and
 // those that have shingles enough, by their sketches.
 func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
+	verdict, e := v.verdict(a, b)
+	if e.Reason != data.NotTheSame && v.rule.Forms.Len() > 0 && v.rule.byEdits(a, b) {
+		v.a, v.b = runes(v.a[:0], a.Letters), runes(v.b[:0], b.Letters)
+		if v.rule.Forms.Apart(v.a, v.b) {
+			return sketch.Verdict{Reason: sketch.ReasonShortForm}, data.Evidence{Reason: data.NotTheSame}
+		}
+	}
+	return verdict, e
+}
+
+func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	e := data.Evidence{Reason: data.NotTheSame}
 	if !v.rule.Verified {
 		e.Reason = data.ByDistance

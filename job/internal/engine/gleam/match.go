@@ -51,6 +51,9 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 		return nil
 	}
 	p, err := newPacking(job.Config)
+	if err == nil {
+		p.rule, err = engine.RuleOf(job.Dir.Path(), job.Config.Match)
+	}
 	if err != nil {
 		return err
 	}
@@ -215,6 +218,9 @@ func segment(ctx context.Context, w *worker, _ []int) error {
 // match is what each step of the flow needs.
 func (w *worker) match() (packing, matchPayload, error) {
 	p, err := newPacking(w.spec.Config)
+	if err == nil {
+		p.rule, err = engine.RuleOf(w.spec.Run, w.spec.Config.Match)
+	}
 	if err != nil {
 		return p, matchPayload{}, err
 	}
