@@ -318,11 +318,23 @@ type Text struct {
 	Length   int      // in characters, in normal form
 	Shingles []uint64 // as sketch.Shingles gives them
 	Letters  []rune   // as sketch.Letters gives them
+	Left     float64  // share of the page that was left out before, as what its site's pages share
 }
+
+// A text that says little of its own is contained in no other: a column's note, a
+// footer, a list's entry stands in many pages. It has ownLetters letters at least, and
+// is ownShare of its page.
+const (
+	ownLetters = 100
+	ownShare   = 0.2
+)
+
+// isOwn reports whether the text says enough of its own to be contained in another.
+func (t *Text) isOwn() bool { return len(t.Letters) >= ownLetters && t.Left <= 1-ownShare }
 
 // Set makes t that of a text in normal form. It uses what t holds again.
 func (t *Text) Set(text []byte) {
-	t.Length = utf8.RuneCount(text)
+	t.Length, t.Left = utf8.RuneCount(text), 0
 	t.Shingles = sketch.Shingles(t.Shingles[:0], text)
 	t.Letters = sketch.Letters(t.Letters[:0], text)
 }
@@ -339,10 +351,12 @@ func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited)
 		return settled[verdict.Reason], o, edited
 	case limit == 0 || containment < limit:
 		return data.NotTheSame, o, edited
-	case len(x.Shingles) >= len(y.Shingles):
+	case len(x.Shingles) >= len(y.Shingles) && y.isOwn():
 		return data.Contains, o, edited
+	case len(x.Shingles) < len(y.Shingles) && x.isOwn():
+		return data.Contained, o, edited
 	}
-	return data.Contained, o, edited
+	return data.NotTheSame, o, edited
 }
 
 // settled are the reasons for which texts say that a pair is the same.
