@@ -50,7 +50,7 @@ func (f *Forms) Apart(a, b []rune) bool {
 	for tail < shorter-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	if digitsAlone(a[head:len(a)-tail]) && digitsAlone(b[head:len(b)-tail]) {
+	if !exchanged(a[head:len(a)-tail], b[head:len(b)-tail]) {
 		return false
 	}
 	if longer > fewMax {
@@ -65,6 +65,17 @@ func (f *Forms) Apart(a, b []rune) bool {
 		return false
 	}
 	return head > 0 && f.has(begin[head-1], end[tail]) || tail > 0 && f.has(begin[head], end[tail-1])
+}
+
+// exchanged reports whether what stands in a slot is another thing, not the same
+// with slips between which most of it stays; and not another number.
+func exchanged(a, b []rune) bool {
+	longer := max(len(a), len(b))
+	if longer > fewMax || digitsAlone(a) && digitsAlone(b) {
+		return false
+	}
+	edits := fewestEdits(a, b, func(rune) bool { return false }, func(int, int) bool { return true })
+	return 2*edits > longer
 }
 
 // digitsAlone reports whether nothing but digits stands in a slot.
