@@ -35,21 +35,13 @@ const endStep = 4
 func slotMost(length int) int { return min(length/4+1, 16) }
 
 // Apart reports whether two short texts, as ShortText gives them, are of one form
-// and differ in its slot alone. A slot of few letters may be one character wider
-// than the difference: 郑州 and 徐州 share one that has nothing to do with the form.
+// and differ in its slot alone. Where one or two characters differ, the slot may be one wider: 郑州 and 徐州 share one that has nothing to do with the form.
 func (f *Forms) Apart(a, b []rune) bool {
 	if f == nil || len(f.frames) == 0 {
 		return false
 	}
 	shorter, longer := min(len(a), len(b)), max(len(a), len(b))
-	head := 0
-	for head < shorter && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < shorter-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
+	head, tail := trimmed(a, b)
 	if !exchanged(a[head:len(a)-tail], b[head:len(b)-tail]) {
 		return false
 	}
@@ -61,7 +53,7 @@ func (f *Forms) Apart(a, b []rune) bool {
 	if f.has(begin[head], end[tail]) {
 		return true
 	}
-	if longer > fewMax || head+tail >= shorter { // one has nothing in the slot: what stands there was added
+	if longer > fewMax || head+tail == shorter || head+tail < longer-2 { // too long, or what stands in the slot was added
 		return false
 	}
 	return head > 0 && f.has(begin[head-1], end[tail]) || tail > 0 && f.has(begin[head], end[tail-1])
@@ -74,8 +66,7 @@ func exchanged(a, b []rune) bool {
 	if longer > fewMax || digitsAlone(a) && digitsAlone(b) {
 		return false
 	}
-	edits := fewestEdits(a, b, func(rune) bool { return false }, func(int, int) bool { return true })
-	return 2*edits > longer
+	return 2*editsOf(a, b) > longer
 }
 
 // digitsAlone reports whether nothing but digits stands in a slot.
