@@ -113,7 +113,10 @@ func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 
 // scan offers the documents from first to last − 1 to the samples.
 func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample) error {
-	rule := engine.Rule(d.run.config.Match)
+	rule, err := engine.RuleOf(d.run.dir.Path(), d.run.config.Match)
+	if err != nil {
+		return err
+	}
 	verify := mapper.NewVerifier(rule)
 	columns := views.Fingerprint
 	if rule.Verified {

@@ -57,6 +57,13 @@ func (r *run) identical(ctx context.Context, rec *rundir.TaskRecord) (err error)
 	if rec.Outputs, err = r.writeSorted(ctx, found, engine.IdenticalFolder, identical.FileKind); err != nil {
 		return err
 	}
+	forms, n, err := engine.WriteForms(r.job)
+	if err != nil {
+		return fmt.Errorf("%s: %w", stageIdentical, err)
+	}
+	if forms != "" {
+		rec.Outputs, rec.Counts["forms"] = append(rec.Outputs, forms), int64(n)
+	}
 	rec.RowsIn = int64(documents.Len())
 	rec.RowsOut = rec.RowsIn
 	for kind, reason := range map[identical.Kind]string{identical.DuplicateID: data.ReasonDuplicateID, identical.Deleted: data.ReasonDeleted} {

@@ -169,7 +169,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.dir.Succeed(); err != nil || r.config.Execution.KeepState {
 		return err
 	}
-	keep := []string{engine.TemplatesFile, stdinFile}
+	keep := []string{engine.TemplatesFile, engine.FormsFile, stdinFile}
 	if r.library != nil {
 		keep = append(keep, countsFile) // its merges may have to be made again
 	}

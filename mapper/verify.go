@@ -17,6 +17,8 @@ type Rule struct {
 	ShortTexts bool // and short texts that share a key; so are, if Containment is asked for, those of like samples
 	Verified   bool // candidates are judged by Rules; else all of them are the same
 	sketch.Rules
+
+	Forms *sketch.Forms // of short texts of one form that differ in its slot none are the same; may be nil
 }
 
 // Candidate reports whether two documents are a candidate pair: the one rule
@@ -216,6 +218,17 @@ func (v *Verifier) Judge(a, b *data.View) data.Evidence {
 // the same, too: two short texts are judged by their edits, all others, and
 // those that have shingles enough, by their sketches.
 func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
+	verdict, e := v.verdict(a, b)
+	if e.Reason != data.NotTheSame && v.rule.Forms.Len() > 0 && v.rule.byEdits(a, b) {
+		v.a, v.b = runes(v.a[:0], a.Letters), runes(v.b[:0], b.Letters)
+		if v.rule.Forms.Apart(v.a, v.b) {
+			return sketch.Verdict{Reason: sketch.ReasonShortForm}, data.Evidence{Reason: data.NotTheSame}
+		}
+	}
+	return verdict, e
+}
+
+func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	e := data.Evidence{Reason: data.NotTheSame}
 	if !v.rule.Verified {
 		e.Reason = data.ByDistance
@@ -302,11 +315,23 @@ type Text struct {
 	Length   int      // in characters, in normal form
 	Shingles []uint64 // as sketch.Shingles gives them
 	Letters  []rune   // as sketch.Letters gives them
+	Left     float64  // share of the page that was left out before, as what its site's pages share
 }
+
+// A text that says little of its own is contained in no other: a column's note, a
+// footer, a list's entry stands in many pages. It has ownLetters letters at least, and
+// is ownShare of its page.
+const (
+	ownLetters = 100
+	ownShare   = 0.2
+)
+
+// isOwn reports whether the text says enough of its own to be contained in another.
+func (t *Text) isOwn() bool { return len(t.Letters) >= ownLetters && t.Left <= 1-ownShare }
 
 // Set makes t that of a text in normal form. It uses what t holds again.
 func (t *Text) Set(text []byte) {
-	t.Length = utf8.RuneCount(text)
+	t.Length, t.Left = utf8.RuneCount(text), 0
 	t.Shingles = sketch.Shingles(t.Shingles[:0], text)
 	t.Letters = sketch.Letters(t.Letters[:0], text)
 }
@@ -323,10 +348,12 @@ func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited)
 		return settled[verdict.Reason], o, edited
 	case limit == 0 || containment < limit:
 		return data.NotTheSame, o, edited
-	case len(x.Shingles) >= len(y.Shingles):
+	case len(x.Shingles) >= len(y.Shingles) && y.isOwn():
 		return data.Contains, o, edited
+	case len(x.Shingles) < len(y.Shingles) && x.isOwn():
+		return data.Contained, o, edited
 	}
-	return data.Contained, o, edited
+	return data.NotTheSame, o, edited
 }
 
 // settled are the reasons for which texts say that a pair is the same.

@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 // the other.
 func TestSettle(t *testing.T) {
 	set := func(from, to uint64) *Text {
-		x := Text{Length: 99}
+		x := Text{Length: 99, Letters: slices.Repeat([]rune{rune(from), rune(to)}, ownLetters)}
 		for h := from; h < to; h++ {
 			x.Shingles = append(x.Shingles, h)
 		}
@@ -93,6 +93,34 @@ func TestSettle(t *testing.T) {
 			if back, _, _ := verify.Settle(set(c.from, c.to), set(0, 100)); back != want.Reverse() {
 				t.Errorf("%d to %d and 0 to 99 with the limit %g: %v, want %v", c.from, c.to-1, limit, back, want.Reverse())
 			}
+		}
+	}
+}
+
+// What says little of its own, in letters or beside what its site's pages share,
+// is contained in no other text; what contains it may say as little.
+func TestSettleAsksForOwnText(t *testing.T) {
+	text := func(shingles uint64, letters int, left float64) *Text {
+		x := Text{Length: letters, Letters: slices.Repeat([]rune("天地"), letters)[:letters], Left: left}
+		for h := range shingles {
+			x.Shingles = append(x.Shingles, h)
+		}
+		return &x
+	}
+	verify := NewVerifier(Rule{Verified: true, Rules: sketch.Rules{LongFrom: 800, Short: 0.8, Long: 0.5, Containment: 0.8}})
+	for _, c := range []struct {
+		letters int
+		left    float64
+		want    data.Reason
+	}{
+		{ownLetters, 0, data.Contains}, {ownLetters - 1, 0, data.NotTheSame}, {500, .8, data.Contains}, {500, .81, data.NotTheSame},
+	} {
+		whole := text(400, 5000, .9)
+		if got, _, _ := verify.Settle(whole, text(90, c.letters, c.left)); got != c.want {
+			t.Errorf("%d letters, %g left out: %v, want %v", c.letters, c.left, got, c.want)
+		}
+		if got, _, _ := verify.Settle(text(90, c.letters, c.left), whole); got != c.want.Reverse() {
+			t.Errorf("%d letters, %g left out, the other way round: %v, want %v", c.letters, c.left, got, c.want.Reverse())
 		}
 	}
 }

@@ -1,8 +1,9 @@
 package simhash
 
 import (
-	_ "embed" // the table of traditional characters
+	_ "embed" // the tables of traditional characters and of variants
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +23,8 @@ import (
 // compatibility composition, which also folds full-width and half-width forms
 // and circled digits, lower is
 // unicode.ToLower of each character, and map writes the apostrophes ’ and ʼ as
-// ' and, when asked to, traditional characters as simplified ones.
+// ' and, when asked to, traditional characters as simplified ones and variants as
+// the characters that are written today.
 //
 // It is computed piecewise. A character is plain when neither it nor what it
 // becomes ever combines with a character before it; a text may be cut before
@@ -56,7 +58,7 @@ type formTable struct {
 
 var (
 	traditionalForms = sync.OnceValue(func() *formTable { return newFormTable(nil) })
-	simplifiedForms  = sync.OnceValue(func() *formTable { return newFormTable(traditional()) })
+	simplifiedForms  = sync.OnceValue(func() *formTable { return newFormTable(folded()) })
 )
 
 // traditionalPairs holds a traditional character and its simplified form in
@@ -66,15 +68,47 @@ var (
 //go:embed traditional.txt
 var traditionalPairs string
 
-// traditional returns the simplified form of each traditional character.
-func traditional() map[rune]rune {
-	simplified := make(map[rune]rune, len(traditionalPairs)/6)
-	for line := range strings.Lines(traditionalPairs) {
-		for pair := range slices.Chunk([]rune(strings.TrimSpace(line)), 2) {
-			simplified[pair[0]] = pair[1]
+// variantPairs holds a variant and the character that is written today in turn,
+// ascending, derived from the Unicode Character Database's Unihan_Variants
+// (kSemanticVariant, kZVariant) and Unihan_OtherMappings (kGB0), version 15.0
+// (Unicode license); TestVariantsAreGenerated -update makes it. A variant is a
+// character that GB 2312 lacks, and has one form there, but for two pairs that
+// are both in it.
+//
+//go:embed variants.txt
+var variantPairs string
+
+// pairs are those of a table, one of the above.
+func pairs(table string) iter.Seq2[rune, rune] {
+	return func(yield func(from, to rune) bool) {
+		for line := range strings.Lines(table) {
+			for pair := range slices.Chunk([]rune(strings.TrimSpace(line)), 2) {
+				if !yield(pair[0], pair[1]) {
+					return
+				}
+			}
 		}
 	}
-	return simplified
+}
+
+// Traditional returns the traditional characters with their simplified forms,
+// ascending.
+func Traditional() iter.Seq2[rune, rune] { return pairs(traditionalPairs) }
+
+// folded returns what is written in the place of traditional characters and of
+// variants.
+func folded() map[rune]rune {
+	to := make(map[rune]rune, (len(traditionalPairs)+len(variantPairs))/6)
+	for from, usual := range pairs(variantPairs) {
+		to[from] = usual
+	}
+	for from, simplified := range Traditional() {
+		if usual, ok := to[simplified]; ok {
+			simplified = usual
+		}
+		to[from] = simplified
+	}
+	return to
 }
 
 func newFormTable(simplify map[rune]rune) *formTable {

@@ -65,7 +65,7 @@ type Options struct {
 	Kind        string   `yaml:"kind" json:"kind" allow:"words,ngrams" help:"what is counted"`
 	N           int      `yaml:"n" json:"n" help:"characters of an n-gram, 1 to 16; English needs 3 or more"`
 	HMM         bool     `yaml:"hmm" json:"hmm" help:"find words beyond the dictionary"`
-	Simplify    bool     `yaml:"simplify" json:"simplify" help:"count traditional characters as simplified ones"`
+	Simplify    bool     `yaml:"simplify" json:"simplify" help:"count traditional characters as simplified ones, variants as usual ones"`
 	Weight      string   `yaml:"weight" json:"weight" allow:"tf,tfidf,sqrt-tfidf,unit,levels,tf-position" help:"weight of a feature"`
 	TitleWeight int      `yaml:"title_weight" json:"title_weight" help:"how many times a feature of the title counts, 0 to 100"`
 	Top         int      `yaml:"top" json:"top" help:"keep only this many features, by tf × idf; 0: all"`

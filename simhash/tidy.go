@@ -12,7 +12,7 @@ import (
 
 // NormalFormVersion is the version of the normal form: texts that were brought
 // into another one are not to be compared.
-const NormalFormVersion = 2
+const NormalFormVersion = 3
 
 // normal appends the normal form of text.
 func (t *formTable) normal(dst, text []byte, s *scratch) []byte {

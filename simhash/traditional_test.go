@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -15,14 +18,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-var update = flag.Bool("update", false, "write traditional.go")
+var update = flag.Bool("update", false, "write traditional.txt and variants.txt")
 
 // The table folds ideographs to ideographs that fold no further, and that
 // normalisation leaves alone.
 func TestTraditional(t *testing.T) {
-	simplified := traditional()
-	if len(simplified) < 3500 {
-		t.Errorf("%d pairs, want at least 3500", len(simplified))
+	simplified := folded()
+	if len(simplified) < 4500 {
+		t.Errorf("%d pairs, want at least 4500", len(simplified))
 	}
 	for from, to := range simplified {
 		if !unicode.Is(unicode.Han, from) || !unicode.Is(unicode.Han, to) {
@@ -35,7 +38,7 @@ func TestTraditional(t *testing.T) {
 			t.Errorf("%c and %c are not both normal", from, to)
 		}
 	}
-	for from, to := range map[rune]rune{'萬': '万', '與': '与', '龍': '龙', '國': '国', '學': '学', '體': '体', '發': '发', '髮': '发'} {
+	for from, to := range map[rune]rune{'萬': '万', '與': '与', '龍': '龙', '國': '国', '學': '学', '體': '体', '發': '发', '髮': '发', '沈': '沉', '瀋': '沉', '著': '着', '悤': '匆', '怱': '匆', '呌': '叫', '棊': '棋', '碁': '棋', '邨': '村'} {
 		if simplified[from] != to {
 			t.Errorf("%c folds to %c, want %c", from, simplified[from], to)
 		}
@@ -58,17 +61,23 @@ func TestTraditionalIsGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkGenerated(t, "traditional.txt", want)
+}
+
+// checkGenerated compares a table with what it is made of, or writes it.
+func checkGenerated(t *testing.T, name string, want []byte) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile("traditional.txt", want, 0o644); err != nil {
+		if err := os.WriteFile(name, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile("traditional.txt")
+	got, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("traditional.txt is not what %s gives: run the test with -update", path)
+		t.Errorf("%s is not what its source gives: run the test with -update", name)
 	}
 }
 
@@ -96,7 +105,7 @@ func generateTraditional(path string) ([]byte, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	var pairs []string
+	closed := map[rune]rune{}
 	for from, to := range form {
 		for range len(form) {
 			next, ok := form[to]
@@ -105,6 +114,15 @@ func generateTraditional(path string) ([]byte, error) {
 			}
 			to = next
 		}
+		closed[from] = to
+	}
+	return pairLines(closed), nil
+}
+
+// pairLines returns a table's text. It leaves out what folds to itself.
+func pairLines(form map[rune]rune) []byte {
+	var pairs []string
+	for from, to := range form {
 		if from != to {
 			pairs = append(pairs, string(from)+string(to))
 		}
@@ -114,5 +132,104 @@ func generateTraditional(path string) ([]byte, error) {
 	for part := range slices.Chunk(pairs, 20) {
 		fmt.Fprintln(&b, strings.Join(part, ""))
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
+}
+
+// NEARDUP_UNIHAN names a folder with Unihan_Variants.txt and
+// Unihan_OtherMappings.txt of Unicode 15.0. With -update the table is written again.
+func TestVariantsAreGenerated(t *testing.T) {
+	dir := os.Getenv("NEARDUP_UNIHAN")
+	if dir == "" {
+		t.Skip("set NEARDUP_UNIHAN to a folder with Unihan_Variants.txt and Unihan_OtherMappings.txt, as /usr/share/unicode of Debian's unicode-data 15.0.0-1, unpacked by bunzip2")
+	}
+	want, err := generateVariants(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGenerated(t, "variants.txt", want)
+}
+
+// Both are in GB 2312, and older texts have the first where others have the second.
+var bothUsual = map[rune]rune{'沈': '沉', '著': '着'}
+
+// generateVariants returns variants.txt made from the files in a folder.
+func generateVariants(dir string) ([]byte, error) {
+	usual := map[rune]bool{}
+	err := eachProperty(filepath.Join(dir, "Unihan_OtherMappings.txt"), func(c rune, property, _ string) error {
+		usual[c] = usual[c] || property == "kGB0"
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	simplified := maps.Collect(Traditional())
+	forms := map[rune][]rune{}
+	err = eachProperty(filepath.Join(dir, "Unihan_Variants.txt"), func(c rune, property, value string) error {
+		_, isTraditional := simplified[c]
+		if property != "kSemanticVariant" && property != "kZVariant" || usual[c] || isTraditional || !norm.NFKC.IsNormalString(string(c)) {
+			return nil
+		}
+		for field := range strings.FieldsSeq(value) {
+			code, _, _ := strings.Cut(field, "<") // the sources behind it
+			to, err := codePoint(code)
+			if err != nil {
+				return err
+			}
+			if s, ok := simplified[to]; ok {
+				to = s
+			}
+			if usual[to] && !slices.Contains(forms[c], to) {
+				forms[c] = append(forms[c], to)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	form := maps.Clone(bothUsual)
+	for c, to := range forms {
+		if len(to) == 1 {
+			form[c] = to[0]
+			if further, ok := bothUsual[to[0]]; ok {
+				form[c] = further
+			}
+		}
+	}
+	return pairLines(form), nil
+}
+
+// eachProperty calls yield with the lines of a file of Unihan: code, property and
+// value, with tabs between them.
+func eachProperty(path string, yield func(c rune, property, value string) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Text()
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 3 {
+			return fmt.Errorf("%s: line %d: want a code, a property and a value", path, n)
+		}
+		c, err := codePoint(fields[0])
+		if err == nil {
+			err = yield(c, fields[1], fields[2])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: line %d: %w", path, n, err)
+		}
+	}
+	return lines.Err()
+}
+
+// codePoint reads a code like U+5F4A.
+func codePoint(code string) (rune, error) {
+	c, err := strconv.ParseUint(strings.TrimPrefix(code, "U+"), 16, 32)
+	return rune(c), err
 }

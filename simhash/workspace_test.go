@@ -127,7 +127,7 @@ func plainFeatures(o Options, d *jieba.Dictionary, simplify map[rune]rune, title
 func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result {
 	var simplify map[rune]rune
 	if o.Simplify {
-		simplify = traditional()
+		simplify = folded()
 	}
 	type feature struct {
 		hash          Fingerprint
@@ -430,7 +430,7 @@ func TestFeaturesSumToTheFingerprint(t *testing.T) {
 				}
 				var simplify map[rune]rune
 				if o.Simplify {
-					simplify = traditional()
+					simplify = folded()
 				}
 				counts := map[string]int{}
 				for _, f := range features {

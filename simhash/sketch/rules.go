@@ -53,8 +53,9 @@ const (
 	ReasonShortAlike   = "short, few edits"
 	ReasonShortUnlike  = "short, too many edits"
 	reasonShortNumber  = "short, other numbers"
-	reasonShortWord    = "short, another word" // one word stands where the other text has another
-	ReasonNothing      = "nothing to compare"  // one of the texts has neither letter nor digit
+	reasonShortWord    = "short, another word"             // one word stands where the other text has another
+	ReasonShortForm    = "short, another slot of one form" // many texts share the words around what differs
+	ReasonNothing      = "nothing to compare"              // one of the texts has neither letter nor digit
 )
 
 // Verdict is whether two documents are the same, and why.

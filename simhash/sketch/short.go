@@ -262,7 +262,7 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	if !sameDigits(a, b) && !digitsLost(a, b, edits) || numberExchanged(a, b) {
 		return Verdict{Reason: reasonShortNumber}, 0
 	}
-	if wordExchanged(a, b) || nameExchanged(a, b, edits) {
+	if wordExchanged(a, b) || nameExchanged(a, b, edits) || opposed(a, b) {
 		return Verdict{Reason: reasonShortWord}, 0
 	}
 	return Verdict{Same: true, Reason: ReasonShortAlike}, edits
@@ -350,6 +350,30 @@ var excluding = func() map[rune]uint64 {
 	return sets
 }()
 
+// opposed reports whether a has a letter that b lacks, and b one that a lacks, of
+// which one excludes the other: 秋招怎么样了 and 春招得怎么样了, wherever they stand.
+func opposed(a, b []rune) bool {
+	return lacking(a, b)&lacking(b, a) != 0
+}
+
+// lacking says of which sets a has more of a letter than b.
+func lacking(a, b []rune) (sets uint64) {
+	count := func(text []rune, c rune) (n int) {
+		for _, d := range text {
+			if d == c {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range a {
+		if of := excluding[c]; of != 0 && count(a, c) > count(b, c) {
+			sets |= of
+		}
+	}
+	return sets
+}
+
 // fewestEdits returns how many characters have to be inserted, deleted or
 // replaced to make b of a, texts of few letters, if what keeps says is neither
 // inserted nor deleted, and b[j] stands in the place of another a[i] only if
@@ -412,14 +436,47 @@ func cutNumber(text []rune) (number, rest []rune) {
 	return text[from:to], text[to:]
 }
 
-// wordExchanged reports whether two texts differ in one place alone, where each
-// has two characters or more, and none that the other has there.
+// wordExchanged reports whether two texts of few letters differ in one place alone,
+// and have another word there: each has two characters or more, and none that the
+// other has there; or a Latin word of which most is edited.
 func wordExchanged(a, b []rune) bool {
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
+	isLatin := func(c rune) bool { return unicode.Is(unicode.Latin, c) }
+	head, tail := trimmed(a, b)
+	x, y := a[head:len(a)-tail], b[head:len(b)-tail]
+	if len(x) == 0 || len(y) == 0 {
+		return false
 	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
+	if len(x) > 1 && len(y) > 1 && !slices.ContainsFunc(x, func(c rune) bool { return slices.Contains(y, c) }) {
+		return true
 	}
-	return len(a) > 1 && len(b) > 1 && !slices.ContainsFunc(a, func(c rune) bool { return slices.Contains(b, c) })
+	for head > 0 && isLatin(a[head-1]) {
+		head--
+	}
+	for tail > 0 && isLatin(a[len(a)-tail]) {
+		tail--
+	}
+	x, y = a[head:len(a)-tail], b[head:len(b)-tail]
+	if !slices.ContainsFunc(slices.Concat(x, y), func(c rune) bool { return !isLatin(c) }) && len(x) < len(a) && len(y) < len(b) {
+		return 2*editsOf(x, y) > max(len(x), len(y))
+	}
+	return false
+}
+
+// trimmed returns how many characters two texts have in common at their beginnings,
+// and then at their ends.
+func trimmed(a, b []rune) (head, tail int) {
+	shorter := min(len(a), len(b))
+	for head < shorter && a[head] == b[head] {
+		head++
+	}
+	for tail < shorter-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return head, tail
+}
+
+// editsOf is how many characters have to be inserted, deleted or replaced to make
+// b of a, both of few letters.
+func editsOf(a, b []rune) int {
+	return fewestEdits(a, b, func(rune) bool { return false }, func(int, int) bool { return true })
 }

@@ -6,7 +6,7 @@
 // marks that end a sentence or part the entries of a menu. A block is known by
 // its letters alone, so a counter or a date in it may change from page to
 // page. A Learner samples pages of every site; the blocks that at least half
-// of a site's sampled pages have are its template, and those that 20 of them
+// of a site's sampled pages have are its template, and those that 8 of them
 // have just so, if these pages otherwise differ. A Model holds the templates of
 // all sites, and Suppress removes the blocks of a page's own site from it.
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -16,7 +17,7 @@ const (
 
 // Bounds of a sample.
 const (
-	siteMax   = 512     // pages of a site, as long as there is room for all sites
+	siteMax   = 4096    // pages of a site, as long as there is room for all sites
 	siteLeast = 48      // and where there is not, before pages of all sites are thinned out
 	allPages  = 1 << 17 // pages of all sites
 
@@ -32,8 +33,8 @@ const (
 // same.
 const (
 	// sharedBy is how many sampled pages have a block that is not on
-	// share of them: that of a section, or of a list that changes.
-	sharedBy = 20
+	// share of them: that of a section, of a column, or of a list that changes.
+	sharedBy = 8
 	// ownMedian is the fewest letters of its own that the middle one of the
 	// pages has. Where they have fewer, the pages are copies of each other.
 	ownMedian = 20
@@ -257,7 +258,7 @@ func (l *Learner) Sites() (sites, most int) {
 
 // Model returns the templates of what was sampled: of each site the blocks that
 // share of its pages have, whatever their digits, and of a site with a name
-// those that 20 have just so, else only sentences; unless their pages are
+// those that 8 have just so, else only sentences; unless their pages are
 // copies or versions of each other.
 func (l *Learner) Model() *Model {
 	m := &Model{sites: map[uint64]*site{}}
@@ -280,9 +281,8 @@ func (l *Learner) Model() *Model {
 // those that share of the pages have, and those that so many have just so, of at
 // least so many letters.
 func (l *Learner) template(pages []page, minority int, letters uint32) []uint64 {
-	count := map[uint64]int{}
-	each(pages, func(_ int, hash uint64) { count[hash]++ })
 	least := share * float64(len(pages))
+	count := counts(pages, min(minority, int(math.Ceil(least))))
 	candidates := map[uint64][]int{} // with the first of their pages
 	for i := range pages {
 		for _, e := range pages[i].blocks {
@@ -312,6 +312,26 @@ func (l *Learner) template(pages []page, minority int, letters uint32) []uint64 
 	}
 	slices.Sort(blocks)
 	return blocks
+}
+
+// counts says how many of the pages have a block, by its keys, of those that so
+// many have. Most blocks are on one page: they are counted in a sketch first, that
+// the exact count need not name them.
+func counts(pages []page, least int) map[uint64]int {
+	const counters = 1 << 20
+	sketch := make([]uint16, counters)
+	each(pages, func(_ int, key uint64) {
+		if n := &sketch[mix(key)%counters]; *n < math.MaxUint16 {
+			*n++
+		}
+	})
+	count := map[uint64]int{}
+	each(pages, func(_ int, key uint64) {
+		if int(sketch[mix(key)%counters]) >= min(least, math.MaxUint16) {
+			count[key]++
+		}
+	})
+	return count
 }
 
 // each calls yield with the keys of all blocks of pages, each once a page.

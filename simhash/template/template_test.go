@@ -420,3 +420,27 @@ func TestEarlierPages(t *testing.T) {
 		}
 	}
 }
+
+// The note of a column on a hundredth of a large site's pages is of its template;
+// what the versions of one story repeat is theirs.
+func TestBlocksOfSections(t *testing.T) {
+	const note, lead = "作者是本报专栏作者，每周一见报。", "今天清晨六时三十分，河上的大桥已经通车。"
+	site := []byte("news.example")
+	r := rand.New(rand.NewPCG(3, 4))
+	l := NewLearner()
+	story := body(r)
+	for page := range 1500 {
+		text := body(r)
+		switch {
+		case page%100 == 0:
+			text += "\n" + note
+		case page%100 == 1:
+			text = lead + "\n" + story + body(r)[:30]
+		}
+		l.Add(site, fmt.Appendf(nil, "http://news.example/%d", page), sitePage(0, page, text))
+	}
+	own, _ := l.Model().Suppress(nil, site, sitePage(0, 7, "一段话。\n"+note+"\n"+lead))
+	if got := string(own); strings.Contains(got, "专栏作者") || !strings.Contains(got, lead) {
+		t.Errorf("own text: %q", got)
+	}
+}

@@ -108,6 +108,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 			return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
 		}
 	}
+	m.Run = run
 	if run != "" && m.Features.OwnText {
 		m.Features.Templates = job.TemplatesOf(run, cfg)
 	}

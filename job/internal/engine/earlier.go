@@ -34,7 +34,7 @@ type Tonight struct {
 	Units []uint32 // by row; NoUnit for documents that are not matched
 	Views *mapper.Units
 	plain map[int]plainLook // by row: of NoUnit
-	match config.Match
+	rule  mapper.Rule
 	bits  int
 	night string
 	index func() (*mapper.Index, error) // made when it is asked for first
@@ -59,7 +59,11 @@ const NoUnit = ^uint32(0)
 // Join indexes those that are matched, on so many goroutines. each is called for
 // every row; it may be nil, and keeps nothing of it.
 func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Tonight, error) {
-	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, match: cfg.Match, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
+	rule, err := RuleOf(dir.Path(), cfg.Match)
+	if err != nil {
+		return nil, err
+	}
+	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -93,7 +97,7 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 // goroutines.
 func (n *Tonight) indexOn(workers int) {
 	n.index = sync.OnceValues(func() (*mapper.Index, error) {
-		return mapper.NewIndex(n.Views, Rule(n.match), n.bits, workers)
+		return mapper.NewIndex(n.Views, n.rule, n.bits, workers)
 	})
 }
 
@@ -137,7 +141,7 @@ func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns [
 // columns are those that the join reads, with more.
 func (n *Tonight) columns(more ...string) []string {
 	columns := append([]string{"fingerprint", "lane", "length"}, more...)
-	if n.match.Verified() {
+	if n.rule.Verified {
 		columns = append(columns, "sketch", "letters")
 	}
 	return columns
@@ -147,7 +151,7 @@ func (n *Tonight) columns(more ...string) []string {
 // not matched. Its letters are the row's.
 func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
 	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.Lane == simhash.LaneNormal
-	if !n.match.Verified() {
+	if !n.rule.Verified {
 		return v, v.Normal
 	}
 	v.Length, v.Letters = uint32(max(row.Length, 0)), row.Letters
@@ -186,7 +190,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
 		j := joiners[worker]
 		if j == nil {
-			j = &joiner{night: n, index: index, prober: index.NewProber(judge(n.match))}
+			j = &joiner{night: n, index: index, prober: index.NewProber(judge(n.rule))}
 			joiners[worker] = j
 		}
 		j.join(b, found)
@@ -271,7 +275,7 @@ func (j *joiner) flush(found *earlier.Known) {
 	if j.hot == nil {
 		return
 	}
-	j.index.NewProber(judge(j.night.match)).Probe(j.hot.Rows(), func(met mapper.EarlierMatch) {
+	j.index.NewProber(judge(j.night.rule)).Probe(j.hot.Rows(), func(met mapper.EarlierMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
 			similarity, reason := told(met.Evidence)
 			found.TakeAlike(met.Unit, &g, met.Distance, similarity, reason)
@@ -300,11 +304,11 @@ func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 // judge returns the verdict on a candidate pair, for one goroutine; nil
 // when the distance alone decides. The texts of earlier nights are gone: what
 // they would decide, the estimate does.
-func judge(m config.Match) func(a, b *data.View) data.Evidence {
-	if !m.Verified() {
+func judge(rule mapper.Rule) func(a, b *data.View) data.Evidence {
+	if !rule.Verified {
 		return nil
 	}
-	verifier := mapper.NewVerifier(Rule(m))
+	verifier := mapper.NewVerifier(rule)
 	return func(a, b *data.View) data.Evidence { return verifier.Estimated(a, b) }
 }
 

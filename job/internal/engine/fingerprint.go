@@ -111,6 +111,9 @@ func createParts(job *Job, task int) (p *parts, err error) {
 		return p, err
 	}
 	add(filepath.Dir(p.views.name), "", p.views.out)
+	if p.views.frames != nil {
+		add(filepath.Dir(p.views.frames.name), "", p.views.frames)
+	}
 	if source.Extracts(job.Splits[task].Format) {
 		if path, err = job.Dir.Part(rundir.Texts, task, ".parquet"); err != nil {
 			return p, err

@@ -87,7 +87,7 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 // crowdTonight is a night of so many different pages of the template.
 func crowdTonight(pages int) *Tonight {
 	match := config.Default().Match
-	n := &Tonight{Views: mapper.NewUnits(match.Verified()), match: match, bits: 64, night: "2026-11-20", hot: maxHot}
+	n := &Tonight{Views: mapper.NewUnits(match.Verified()), rule: Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
 	r := rand.New(rand.NewPCG(7, 2))
 	for n.Views.Len() < pages {
 		v := crowdView(r)
@@ -121,7 +121,7 @@ func TestJoinOfCrowds(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := n.NewKnown(l.Manifest())
-	rule, verdict := Rule(n.match), judge(n.match)
+	rule, verdict := n.rule, judge(n.rule)
 	pairs := 0
 	err = l.Rows(context.Background(), n.Before(), func(row *data.LibraryRow) error {
 		v, _ := n.view(row)

@@ -28,7 +28,7 @@ const kindSample = "neardup sample 2"
 // Bounds on what is read to learn templates, so that it costs little beside
 // what the run does with all of the input, where pages are extracted too.
 const (
-	learnShare     = 16        // one byte of the input in so many
+	learnShare     = 12        // one byte of the input in so many
 	learnExtracted = 24        // the same where texts are extracted
 	learnLeast     = 512 << 10 // bytes of the input, if it has so many
 	learnMost      = 4 << 30

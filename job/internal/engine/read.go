@@ -75,7 +75,10 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 	job.Tell(rec.RowsIn & 0xffff)
 	rec.RowsOut = rec.RowsIn
 	rec.Outputs = []string{seen.name}
-	return seen.out.Commit()
+	if seen.frames != nil {
+		rec.Outputs = append(rec.Outputs, seen.frames.name)
+	}
+	return errors.Join(seen.frames.Commit(), seen.out.Commit())
 }
 
 // openRows opens columns of the rows of split task: of its part of the

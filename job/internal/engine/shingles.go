@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -62,8 +63,12 @@ func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []in
 	var normal, record []byte
 	var text mapper.Text
 	err = EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.readerOptions(), rows, func(i int, doc *data.Document) error {
-		normal = w.Normalize(normal[:0], f.Text(doc))
+		own := f.Text(doc)
+		normal = w.Normalize(normal[:0], own)
 		text.Set(normal)
+		if whole := len(doc.Text); whole > 0 {
+			text.Left = max(0, 1-float64(len(own))/float64(whole))
+		}
 		record = appendText(record[:0], rows[i], &text)
 		rec.RowsOut++
 		_, err := out.Write(record)
@@ -76,17 +81,17 @@ func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []in
 }
 
 const (
-	kindShingles = "neardup shingles 3"
-	textWords    = 4 // of a document before its shingles
+	kindShingles = "neardup shingles 4"
+	textWords    = 5 // of a document before its shingles
 )
 
 // appendText appends the record of a document: words of eight bytes,
-// little-endian, which are its row, the text's length, how many shingles it has and
-// how many bytes its letters take, then the shingles' hashes, then the letters in UTF-8.
+// little-endian, which are its row, the text's length, the bits of the share that was
+// left out, how many shingles it has and how many bytes its letters take, then the shingles' hashes, then the letters in UTF-8.
 func appendText(dst []byte, row int64, t *mapper.Text) []byte {
 	dst = slices.Grow(dst, 8*(textWords+len(t.Shingles))+utf8.UTFMax*len(t.Letters))
-	for _, n := range [textWords]int{int(row), t.Length, len(t.Shingles)} {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+	for _, n := range [textWords]uint64{uint64(row), uint64(t.Length), math.Float64bits(t.Left), uint64(len(t.Shingles))} {
+		dst = binary.LittleEndian.AppendUint64(dst, n)
 	}
 	size := dst[len(dst)-8:]
 	for _, s := range t.Shingles {
@@ -110,11 +115,11 @@ func cutText(b []byte) (row uint64, t mapper.Text, rest []byte, ok bool) {
 	for i := range words {
 		words[i], b = binary.LittleEndian.Uint64(b), b[8:]
 	}
-	shingles, letters := words[2], words[3]
+	shingles, letters := words[3], words[4]
 	if shingles > uint64(len(b))/8 || letters > uint64(len(b))-8*shingles {
 		return 0, t, nil, false
 	}
-	t.Length, t.Shingles = int(words[1]), make([]uint64, shingles)
+	t.Length, t.Left, t.Shingles = int(words[1]), math.Float64frombits(words[2]), make([]uint64, shingles)
 	for i := range t.Shingles {
 		t.Shingles[i], b = binary.LittleEndian.Uint64(b), b[8:]
 	}

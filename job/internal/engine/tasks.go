@@ -123,16 +123,19 @@ type viewWriter struct {
 	name string // within the run directory
 	keep func(*data.FingerprintRow) float64
 	row  views.Row
+
+	frames *frameCounter
 }
 
 func createViews(job *Job, task int) (*viewWriter, error) {
 	out, err := views.Create(ViewPath(job.Dir, task), ViewForm(job.Config))
-	return &viewWriter{out: out, name: rundir.StatePart(ViewsFolder, task), keep: keepValue(job.Config.Clusters.Keep)}, err
+	return &viewWriter{out: out, name: rundir.StatePart(ViewsFolder, task), keep: keepValue(job.Config.Clusters.Keep), frames: newFrameCounter(job, task)}, err
 }
 
 func (w *viewWriter) write(row *data.FingerprintRow) error {
 	mapper.View(row, &w.row.View)
 	w.row.ID, w.row.Keep = xxh3.Hash(row.DocID), w.keep(row)
+	w.frames.add(&w.row.View)
 	return w.out.Write(&w.row)
 }
 

@@ -109,6 +109,12 @@ func newExplainer(m *Neardup) (*explainer, error) {
 	if err != nil {
 		return nil, err
 	}
+	rule := engine.Rule(m.Match)
+	if m.Run != "" {
+		if rule, err = engine.RuleOf(m.Run, m.Match); err != nil {
+			return nil, err
+		}
+	}
 	analyzer, release, err := engine.NewAnalyzer(m.Features)
 	if err != nil {
 		return nil, err
@@ -116,7 +122,7 @@ func newExplainer(m *Neardup) (*explainer, error) {
 	w := analyzer.NewWorkspace()
 	f := mapper.NewFingerprinter(w, true, templates)
 	f.Samples = true
-	return &explainer{m, layout, engine.Rule(m.Match), w, f, templates, release}, nil
+	return &explainer{m, layout, rule, w, f, templates, release}, nil
 }
 
 // looked is what a run and its verdicts look at of a document.

@@ -27,6 +27,8 @@ import (
 type Neardup struct {
 	Label string // name in reports
 	config.Config
+
+	Run string // folder of a run whose forms of short texts explain knows; empty: none
 }
 
 // Preset returns the method of a preset of package config, nil if it has none
@@ -36,7 +38,7 @@ func Preset(name string) *Neardup {
 	if err != nil {
 		return nil
 	}
-	return &Neardup{name, cfg}
+	return &Neardup{Label: name, Config: cfg}
 }
 
 // Name returns the label.

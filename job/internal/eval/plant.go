@@ -140,11 +140,7 @@ func Plant(c *Corpus, p Planting) (*Corpus, error) {
 	if p.Count < 0 || p.Count > n {
 		return nil, fmt.Errorf("%w: count %d: write a number from 0 to the %d documents", errPlanting, p.Count, n)
 	}
-	forms, err := scripts()
-	if err != nil {
-		return nil, err
-	}
-	e := editor{Rand: rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15)), corpus: c, forms: forms}
+	e := editor{Rand: rand.New(rand.NewPCG(p.Seed, 0x9e3779b97f4a7c15)), corpus: c, forms: scripts()}
 	out := &Corpus{Documents: slices.Clone(c.Documents), Labelled: slices.Clone(c.Labelled), Kinds: map[Pair]string{}, Skipped: c.Skipped}
 	maps.Copy(out.Kinds, c.Kinds)
 	for i, original := range e.Perm(n)[:p.Count] {

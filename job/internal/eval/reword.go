@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/simhash"
 )
 
 // synonyms are words that may stand for each other in most sentences. It is a
@@ -81,24 +81,18 @@ func (e *editor) turned(sentence string) string {
 // scripts maps characters of simplified Chinese to a traditional form, and
 // traditional ones to the simplified form, by the table that the normal form
 // has. Of several traditional forms it knows the one of the lowest code.
-var scripts = sync.OnceValues(func() (*scriptTable, error) {
-	a, err := normalizer()
-	if err != nil {
-		return nil, err
-	}
+var scripts = sync.OnceValue(func() *scriptTable {
 	t := &scriptTable{simple: map[rune]rune{}, traditional: map[rune]rune{}}
-	w := a.NewWorkspace()
-	var normal []byte
-	for c := rune(0x4e00); c <= 0x9fff; c++ {
-		normal = w.Normalize(normal[:0], []byte(string(c)))
-		if to, _ := utf8.DecodeRune(normal); to != c && to != utf8.RuneError {
-			t.simple[c] = to
-			if _, had := t.traditional[to]; !had {
-				t.traditional[to] = c
-			}
+	for c, to := range simhash.Traditional() {
+		if c < 0x4e00 || c > 0x9fff {
+			continue
+		}
+		t.simple[c] = to
+		if _, had := t.traditional[to]; !had {
+			t.traditional[to] = c
 		}
 	}
-	return t, nil
+	return t
 })
 
 type scriptTable struct{ simple, traditional map[rune]rune }

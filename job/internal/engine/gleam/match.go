@@ -53,6 +53,9 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 		return nil
 	}
 	p, err := newPacking(job.Config, n)
+	if err == nil {
+		p.rule, err = engine.RuleOf(job.Dir.Path(), job.Config.Match)
+	}
 	if err != nil {
 		return err
 	}
@@ -248,6 +251,9 @@ func (w *worker) match() (packing, matchPayload, error) {
 		return packing{}, m, err
 	}
 	p, err := newPacking(w.spec.Config, m.Documents)
+	if err == nil {
+		p.rule, err = engine.RuleOf(w.spec.Run, w.spec.Config.Match)
+	}
 	return p, m, err
 }
 

@@ -52,7 +52,10 @@ func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.T
 // Match finds the pairs: in memory where the documents fit under the memory
 // cap, else by way of the disk.
 func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
-	rule := engine.Rule(job.Config.Match)
+	rule, err := engine.RuleOf(job.Dir.Path(), job.Config.Match)
+	if err != nil {
+		return err
+	}
 	layout, err := simhash.ChooseLayout(job.Config.Features.Bits, rule.K, documents.Len())
 	if err != nil {
 		return err

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// Within the run directory's state.
+const (
+	FramesFolder = "frames" // what short texts of a split share but for a slot
+	FormsFile    = "forms"  // what enough of the run's short texts do
+)
+
+const (
+	kindFrames = "neardup frames 1"
+	kindForms  = "neardup forms 1"
+)
+
+// frameCounter counts the forms of a split's short texts; nil counts none.
+type frameCounter struct {
+	counter *sketch.FormCounter
+	dir     *rundir.Dir
+	name    string // within the run directory
+}
+
+func newFrameCounter(job *Job, task int) *frameCounter {
+	if !Rule(job.Config.Match).ShortTexts {
+		return nil
+	}
+	return &frameCounter{counter: sketch.NewFormCounter(), dir: job.Dir, name: rundir.StatePart(FramesFolder, task)}
+}
+
+// add counts a short text.
+func (c *frameCounter) add(v *data.View) {
+	if c != nil && len(v.Letters) > 0 {
+		c.counter.Add(v.Letters)
+	}
+}
+
+// Commit writes what the split's short texts share.
+func (c *frameCounter) Commit() error {
+	if c == nil {
+		return nil
+	}
+	body, err := c.counter.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	return state.Write(c.dir.Path(c.name), kindFrames, body)
+}
+
+// Abort leaves nothing behind: nothing is written before Commit.
+func (*frameCounter) Abort() error { return nil }
+
+// WriteForms makes the run's forms of what its splits counted. The name, within
+// the run directory, is empty for a run that does not compare short texts.
+func WriteForms(job *Job) (name string, forms int, err error) {
+	if !Rule(job.Config.Match).ShortTexts {
+		return "", 0, nil
+	}
+	all := sketch.NewFormCounter()
+	for task := range job.Splits {
+		path := job.Dir.Path(rundir.StatePart(FramesFolder, task))
+		body, err := state.Read(path, kindFrames)
+		if err != nil {
+			return "", 0, err
+		}
+		if err := all.Merge(body); err != nil {
+			return "", 0, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	found := all.Forms()
+	body, err := found.MarshalBinary()
+	if err != nil {
+		return "", 0, err
+	}
+	name = filepath.Join(rundir.State, FormsFile)
+	return name, found.Len(), state.Write(job.Dir.Path(name), kindForms, body)
+}
+
+// RuleOf is the rule of the run in folder dir, with the forms that it has
+// counted, if it has.
+func RuleOf(dir string, m config.Match) (mapper.Rule, error) {
+	rule := Rule(m)
+	path := filepath.Join(dir, rundir.State, FormsFile)
+	body, err := state.Read(path, kindForms)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rule, nil
+	}
+	if err != nil {
+		return rule, err
+	}
+	forms := new(sketch.Forms)
+	if err := forms.UnmarshalBinary(body); err != nil {
+		return rule, fmt.Errorf("%s: %w", path, err)
+	}
+	rule.Forms = forms
+	return rule, nil
+}
