@@ -309,7 +309,7 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 	for _, t := range []struct {
 		table string
 		want  int64
-	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered}, {engine.CountPairs, s.Pairs}} {
+	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered + s.Alone}, {engine.CountPairs, s.Pairs}} {
 		if rows[t.table] != t.want {
 			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
 		}

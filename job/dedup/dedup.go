@@ -83,62 +83,97 @@ func pairs[F hamming.Fingerprint](fingerprints []simhash.Fingerprint, k int, pac
 	return found, err
 }
 
-// Group is texts, by their places in ascending order, of which each is a match
-// of another of them: a cluster of a run that cuts none (clusters.max_spread).
+// Group is a text that stays and those that go for it, by their places in ascending
+// order: a cluster of a run. Each is a pair of the one that stays.
 type Group struct {
 	Texts []int
-	Keep  int // the longest of them, the first of equally long ones
+	Keep  int // the one that stays: of about as many pairs the longest, the first of equally long ones
 }
 
 // Dedup returns the groups of two texts or more, in order of their first.
 func Dedup(texts []string) ([]Group, error) {
-	rule := engine.Rule(config.Default().Match)
 	rows, err := rowsOf(texts, true)
 	if err != nil {
 		return nil, err
 	}
-	views := make([]data.View, len(rows))
+	units := mapper.NewUnits(true) // of texts that nothing tells apart
+	var views []data.View          // by unit
+	var members [][]int
 	for i := range rows {
-		mapper.View(&rows[i], &views[i])
+		var v data.View
+		mapper.View(&rows[i], &v)
+		if !v.Normal && v.Sketch == ([data.SketchSize]byte{}) {
+			continue // it takes no part
+		}
+		u := units.Add(&v)
+		if int(u) == len(views) {
+			views, members = append(views, v), append(members, nil)
+		}
+		members[u] = append(members[u], i)
 	}
-	components, err := match(rule, views)
+	cfg := config.Default()
+	pairs, err := match(&cfg.Match, views)
 	if err != nil {
 		return nil, err
 	}
-	members := map[uint32][]reducer.Candidate{} // by root
-	for i := range views {
-		root := components.Root(uint32(i))
-		members[root] = append(members[root], reducer.Candidate{Doc: uint32(i), Value: float64(views[i].Length)})
+	candidates := make([]reducer.Candidate, len(views))
+	for u := range candidates {
+		candidates[u] = reducer.Candidate{Doc: uint32(members[u][0]), Value: float64(views[u].Length)}
+	}
+	for _, p := range pairs {
+		candidates[p.A].Pairs++
+		candidates[p.B].Pairs++
+	}
+	keepers := reducer.NewKeepers(len(views), func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
+	err = keepers.Choose(len(pairs), func(yield func(a, b uint32)) error {
+		for _, p := range pairs {
+			yield(uint32(p.A), uint32(p.B))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dedup: %w", err)
+	}
+	nearest := reducer.NewBest(len(views))
+	for _, p := range pairs {
+		if keepers.Stays(uint32(p.A)) || keepers.Stays(uint32(p.B)) {
+			nearest.Add(uint32(p.A), uint32(p.B), p.Distance, true)
+		}
+	}
+	texted := make([][]int, len(views)) // by unit that stays
+	for u := range uint32(len(views)) {
+		at := u
+		if !keepers.Stays(u) {
+			m, _ := nearest.Match(u)
+			at = m.Doc
+		}
+		texted[at] = append(texted[at], members[u]...)
 	}
 	var groups []Group
-	for _, of := range members {
-		if len(of) < 2 {
-			continue
+	for u, of := range texted {
+		if len(of) > 1 {
+			slices.Sort(of)
+			groups = append(groups, Group{Texts: of, Keep: members[u][0]})
 		}
-		g := Group{Keep: int(reducer.Keeper(of).Doc)}
-		for _, c := range of {
-			g.Texts = append(g.Texts, int(c.Doc))
-		}
-		groups = append(groups, g)
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(a.Texts[0], b.Texts[0]) })
 	return groups, nil
 }
 
-// match connects the documents that are the same: keys, groups, candidates,
+// match finds the pairs that one of them may go for: keys, groups, candidates,
 // verdicts, a table at a time.
-func match(rule mapper.Rule, views []data.View) (*reducer.Components, error) {
+func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
+	rule := engine.Rule(*m)
 	layout, err := simhash.NewLayout(config.Default().Features.Bits, rule.K)
 	if err != nil {
 		return nil, err
 	}
-	components := reducer.NewComponents(len(views))
 	verify := mapper.NewVerifier(rule)
 	compare := mapper.NewComparer(layout, rule,
 		func(doc uint64, v *data.View) error { *v = views[doc]; return nil },
 		func(c mapper.Candidate) error {
-			if _, same := verify.Pair(&c, &views[c.A], &views[c.B]); same {
-				components.Add(uint32(c.A), uint32(c.B))
+			if p, same := verify.Pair(&c, &views[c.A], &views[c.B]); same && engine.Proves(m, p.Evidence) {
+				found = append(found, p)
 			}
 			return nil
 		})
@@ -159,7 +194,7 @@ func match(rule mapper.Rule, views []data.View) (*reducer.Components, error) {
 			return nil, fmt.Errorf("dedup: %w", err)
 		}
 	}
-	return components, nil
+	return found, nil
 }
 
 // rowsOf fingerprints the texts on all cores.

@@ -24,7 +24,7 @@ import (
 
 func TestEarlierComesBack(t *testing.T) {
 	job := newJob(t, config.Default(), "")
-	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &earlier.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Itself: &earlier.Match{Night: "2026-11-01", ID: "y"}}}
+	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &earlier.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Kept: &earlier.Match{Night: "2026-11-01", ID: "y"}}}
 	if _, err := engine.WriteEarlier(job, 3, docs); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestEarlierComesBack(t *testing.T) {
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[7], &docs[0]) || !reflect.DeepEqual(got[9], &docs[1]) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	lineage := map[uint64]engine.Lineage{1 << 33: {Cluster: "2026-11-01/a", Copies: "2026-11-02/b", Kept: "http://a.example/", Night: "2026-11-01"}, 0: {}}
+	lineage := map[uint64]engine.Lineage{1 << 33: {Component: "2026-11-01/a", Versions: "2026-11-02/b"}, 0: {}}
 	if err := engine.WriteLineage(job.Dir, lineage); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
@@ -28,7 +29,7 @@ const (
 	EarlierFolder  = "earlier"   // of a run with a library: what it says of the documents
 )
 
-// LineageFile is the file within the state folder that has the ids of a library's clusters.
+// LineageFile is the file within the state folder that has the ids of a library's components.
 const LineageFile = "lineage"
 
 // Counts of a write task's record.
@@ -51,7 +52,7 @@ type writer struct {
 	names   *decision.Names
 	places  *places
 	seen    EarlierByDoc       // nil without a library
-	lineage map[uint64]Lineage // of a run with a library: clusters and copies, by their first documents
+	lineage map[uint64]Lineage // of a run with a library: components and versions, by their first documents
 	gone    []uint64           // a bit a row: the clean dump leaves it out
 	removed int64              // how many those are
 }
@@ -146,10 +147,10 @@ func (w *writer) tables(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if d.Cluster == decision.None {
+		if !d.Listed {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, CopiesID: x.copies, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func (w *writer) dropped(row int64) bool {
 }
 
 // ids are those that the tables have for a document.
-type ids struct{ doc, match, cluster, copies, kept []byte }
+type ids struct{ doc, match, cluster, component, versions, kept []byte }
 
 // idsOf takes the ids for the next decision.
 func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
@@ -200,16 +201,25 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 		if doc == d.Cluster {
 			x.cluster = id
 		}
-		if doc == d.Copies {
-			x.copies = id
+		if doc == d.Component {
+			x.component = id
+		}
+		if doc == d.Versions {
+			x.versions = id
 		}
 		if doc == d.Kept.Doc {
 			x.kept = id
 		}
 		return err
 	})
-	if w.seen != nil {
-		x.cluster, x.copies = []byte(w.lineage[d.Cluster].Cluster), []byte(w.lineage[d.Copies].Copies)
+	if w.seen == nil || !d.Listed {
+		return x, err
+	}
+	x.component, x.versions = []byte(w.lineage[d.Component].Component), []byte(w.lineage[d.Versions].Versions)
+	if d.Cluster != decision.None {
+		x.cluster = []byte(earlier.FoundedCluster(w.night(), x.cluster))
+	} else if k := w.seen[d.Doc].Kept; k != nil {
+		x.cluster = []byte(k.Cluster())
 	}
 	return x, err
 }
@@ -220,13 +230,10 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 		e := w.seen[d.Doc].Match
 		row := data.MatchRow{
 			DocID: x.doc, Site: template.Site(x.doc), MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
-			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
-			Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Verdict: data.ByDistance.String(),
+			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance), Jaccard: math.NaN(), Containment: math.NaN(),
 			Row: w.places.row(d.Doc), MatchRow: data.NoRow, Night: w.night(),
 		}
-		if w.job.Config.Match.Verified() {
-			row.Estimate, row.Verdict = e.Similarity, e.Reason
-		}
+		row.Estimate, row.Verdict = w.told(e)
 		return row
 	}
 	row := w.row(x.doc, x.match, d.Distance, d.Evidence, d.Overlap)
@@ -248,32 +255,48 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 	return row
 }
 
+// told is what a match in an earlier night rests on.
+func (w *writer) told(e *earlier.Match) (estimate float64, verdict string) {
+	switch {
+	case e.Reason == Unchanged:
+		return math.NaN(), Unchanged
+	case w.job.Config.Match.Verified():
+		return e.Similarity, e.Reason
+	}
+	return math.NaN(), data.ByDistance.String()
+}
+
+// Unchanged is the reason of a document that no verdict is asked for: an earlier
+// night has one of its id, of the same fingerprint and length. sameID is that of a
+// later row of an id.
+const (
+	Unchanged = "unchanged"
+	sameID    = "same id"
+)
+
 // removal is the row of a document that the clean dump leaves out.
 func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 	row := data.RemovedRow{
-		DocID: x.doc, Reason: d.Removal.String(), KeptID: x.kept, KeptFrom: fromRun, ClusterID: x.cluster,
-		Similarity: math.NaN(), Containment: float64(d.Kept.Containment), Site: template.Site(x.doc),
+		DocID: x.doc, Reason: d.Removal.String(), ClusterID: x.cluster, Distance: data.NoDistance, Similarity: math.NaN(),
+		Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Site: template.Site(x.doc),
 		Row: w.places.row(d.Doc), KeptRow: data.NoRow, Night: w.night(),
 	}
-	if d.Kept.Doc != decision.None {
-		row.KeptRow = w.places.row(d.Kept.Doc)
-	}
-	if d.Kept.Distance != decision.Unknown {
-		row.Similarity = w.similarity(int(d.Kept.Distance))
-	}
 	switch d.Removal {
-	case decision.DuplicateID:
-		row.KeptID = x.doc
 	case decision.Deleted:
-		row.KeptFrom = ""
+		return row
 	case decision.Earlier:
-		if same := w.seen[d.Doc].Same(); same != nil {
-			row.KeptID, row.KeptFrom, row.Similarity = []byte(same.ID), same.Night, w.similarity(same.Distance)
-		} else {
-			of := w.lineage[d.Copies]
-			row.KeptID, row.KeptFrom = []byte(of.Kept), of.Night
+		k := w.seen[d.Doc].Kept
+		row.KeptID, row.KeptFrom, row.Distance, row.Similarity = []byte(k.ID), k.Night, int32(k.Distance), w.similarity(k.Distance)
+		row.Estimate, row.Verdict = w.told(k)
+	default:
+		p := w.row(x.doc, x.kept, d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap)
+		row.KeptID, row.KeptFrom, row.KeptRow, row.Distance, row.Similarity = x.kept, fromRun, w.places.row(d.Kept.Doc), p.Distance, p.Similarity
+		row.Estimate, row.Jaccard, row.Containment, row.Verdict = p.Estimate, p.Jaccard, p.Containment, p.Verdict
+		if d.Removal == decision.DuplicateID {
+			row.Verdict = sameID
 		}
 	}
+	row.KeptSite = template.Site(row.KeptID)
 	return row
 }
 
