@@ -48,7 +48,7 @@ func (r *run) decide(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.choose, d.cluster, d.write} {
+	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.choose, d.cluster, d.sample, d.write} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -53,9 +53,9 @@ var stages = []Stage{
 	{Name: stageMatch, Doc: "views → keys → groups → candidate pairs → pairs with their evidence", task: (*run).match, done: (*run).matched},
 	{Name: engine.StageTexts, PerSplit: true, Of: "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles and letters", when: consults, done: (*run).consulted},
 	{Name: stageResolve, Of: "preset thorough", Doc: "those pairs and shingles → what the texts say", when: consults, task: (*run).resolve},
-	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; the check against brute force", task: (*run).decide, done: (*run).decided},
+	{Name: stageDecide, Doc: "pairs → best matches, clusters, representatives, for each split; a sample of what goes; the check against brute force", task: (*run).decide, done: (*run).decided},
 	{Name: stageNames, Doc: "decisions → for each split, the ids that its tables have, in their order", task: (*run).names, done: (*run).named},
-	{Name: engine.StageWrite, PerSplit: true, Doc: "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`", done: (*run).written},
+	{Name: engine.StageWrite, PerSplit: true, Doc: "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`; the sample, text against text", done: (*run).written},
 	{Name: stageAdd, Of: "`--library`", Doc: "fingerprints, clusters → a night of the library", when: hasLibrary, task: (*run).add, done: (*run).added},
 }
 
@@ -296,9 +296,9 @@ func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
 	return nil
 }
 
-// written checks that the tables have what was decided, and the clean dump all
-// documents.
-func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
+// written checks that the tables have what was decided, the clean dump all
+// documents, and a sample of those that it leaves out text against text.
+func (r *run) written(ctx context.Context, records []rundir.TaskRecord) error {
 	s := r.sum
 	rows := map[string]int64{}
 	for _, rec := range records {
@@ -320,5 +320,5 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 	if r.job.Cleans() && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
 	}
-	return nil
+	return r.reread(ctx)
 }

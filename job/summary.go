@@ -36,6 +36,8 @@ type Summary struct {
 	Kept    int64 `json:"kept"`    // documents in the clean dump
 	Dropped int64 `json:"dropped"` // documents that it leaves out
 
+	Reread *reread `json:"reread,omitempty"` // a sample of those
+
 	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
 	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
@@ -160,6 +162,9 @@ func (s *Summary) Print(w io.Writer) error {
 	}
 	if s.Kept+s.Dropped > 0 {
 		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
+	}
+	if s.Reread != nil {
+		s.Reread.print(row)
 	}
 	if l := s.Library; l != nil {
 		if l.Dropped > 0 {

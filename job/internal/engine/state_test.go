@@ -107,7 +107,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	job := fingerprinted(t, splits[:]...)
 	for task := range splits {
 		if len(rows[task]) > 0 {
-			if err := engine.WriteWanted(job, task, rows[task]); err != nil {
+			if err := engine.WriteRows(job, engine.WantedFolder, task, rows[task]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, limit := range []int64{0, 1 << 20} {
-		shingles := engine.OpenShingles(job.Dir, documents, limit)
+		shingles := engine.OpenShingles(job.Dir, engine.ShinglesFolder, documents, limit)
 		for range 2 {
 			for doc, of := range want {
 				got := mapper.Text{Shingles: []uint64{5}}
@@ -140,7 +140,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	for _, folder := range []string{engine.ShinglesFolder, engine.WantedFolder} {
 		damage(t, job.Dir.Path(rundir.State, folder, rundir.PartName(0, "")))
 	}
-	if err := engine.OpenShingles(job.Dir, documents, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
+	if err := engine.OpenShingles(job.Dir, engine.ShinglesFolder, documents, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
 	if _, err := run(context.Background(), job, engine.StageTexts, 0, 1); !errors.Is(err, state.ErrDamaged) {

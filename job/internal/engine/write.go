@@ -375,6 +375,19 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
+	sampled, err := readRows(job, SampledFolder, w.task)
+	if err != nil {
+		return err
+	}
+	var texts *textsFile // of the sample
+	if len(sampled) > 0 {
+		name := rundir.StatePart(RereadFolder, w.task)
+		if texts, err = createTexts(job, name); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, texts.close()) }()
+		rec.Outputs = append(rec.Outputs, name)
+	}
 	var doc data.Document
 	advance := consumed(in, job.Tell)
 	defer advance()
@@ -396,6 +409,12 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			rec.RowsIn++
 			break
 		}
+		if len(sampled) > 0 && sampled[0] == rec.RowsIn {
+			sampled = sampled[1:]
+			if err := texts.add(rec.RowsIn, &doc); err != nil {
+				return err
+			}
+		}
 		if w.dropped(rec.RowsIn) {
 			rec.Skipped["dropped"]++
 			continue
@@ -414,6 +433,11 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	if !KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
 		return fmt.Errorf("%s: %w", StageWrite, ErrChanged(split))
+	}
+	if texts != nil {
+		if err := texts.Commit(); err != nil {
+			return err
+		}
 	}
 	if err := out.Commit(); err != nil {
 		return err
