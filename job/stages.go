@@ -297,7 +297,7 @@ func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
 }
 
 // written checks that the tables have what was decided, the clean dump all
-// documents, and a sample of those that it leaves out text against text.
+// documents; what sites lose; and a sample of what goes, text against text.
 func (r *run) written(ctx context.Context, records []rundir.TaskRecord) error {
 	s := r.sum
 	rows := map[string]int64{}
@@ -320,5 +320,5 @@ func (r *run) written(ctx context.Context, records []rundir.TaskRecord) error {
 	if r.job.Cleans() && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
 	}
-	return r.reread(ctx)
+	return errors.Join(r.lose(ctx), r.reread(ctx))
 }

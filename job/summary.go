@@ -37,6 +37,7 @@ type Summary struct {
 	Dropped int64 `json:"dropped"` // documents that it leaves out
 
 	Reread *reread `json:"reread,omitempty"` // a sample of those
+	Losses *losses `json:"losses,omitempty"` // what to look at before they are deleted
 
 	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
@@ -166,6 +167,7 @@ func (s *Summary) Print(w io.Writer) error {
 	if s.Reread != nil {
 		s.Reread.print(row)
 	}
+	s.Losses.print(row)
 	if l := s.Library; l != nil {
 		if l.Dropped > 0 {
 			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))

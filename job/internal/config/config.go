@@ -243,12 +243,14 @@ type Monitor struct {
 	AlarmCommand string `yaml:"alarm_command" flag:"alarm-command" group:"Output" help:"shell command told of a failure (JSON on stdin)"`
 	AlarmURL     string `yaml:"alarm_url" help:"address to POST the same JSON to"`
 
-	MinNew       float64       `yaml:"min_new" help:"alarm when less than this share is new to the library"`
-	MaxNew       float64       `yaml:"max_new" help:"alarm when more than this share is new to the library"`
-	MinDocuments int64         `yaml:"min_documents" help:"alarm when there are fewer documents"`
-	MaxDocuments int64         `yaml:"max_documents" help:"alarm when there are more documents; 0: never"`
-	MaxDuration  time.Duration `yaml:"max_duration" help:"alarm when the run takes longer; 0s: never"`
-	MaxRestarts  int64         `yaml:"max_restarts" least:"-1" help:"alarm when more flows are tried again; -1: never"`
+	MinNew          float64       `yaml:"min_new" help:"alarm when less than this share is new to the library"`
+	MaxNew          float64       `yaml:"max_new" help:"alarm when more than this share is new to the library"`
+	MinDocuments    int64         `yaml:"min_documents" help:"alarm when there are fewer documents"`
+	MaxDocuments    int64         `yaml:"max_documents" help:"alarm when there are more documents; 0: never"`
+	MaxSiteLoss     float64       `yaml:"max_site_loss" help:"alarm when a site of 20 documents or more loses more than this share of them to others"`
+	MaxClusterSites int64         `yaml:"max_cluster_sites" help:"alarm when a cluster has documents of more sites, of at least 10; 0: never"`
+	MaxDuration     time.Duration `yaml:"max_duration" help:"alarm when the run takes longer; 0s: never"`
+	MaxRestarts     int64         `yaml:"max_restarts" least:"-1" help:"alarm when more flows are tried again; -1: never"`
 }
 
 // Engines.
@@ -281,7 +283,7 @@ func Default() Config {
 			Deadline: 12 * time.Hour,
 			Quorum:   0.66,
 		},
-		Monitor: Monitor{MaxNew: 1, MaxRestarts: -1},
+		Monitor: Monitor{MaxNew: 1, MaxSiteLoss: 0.5, MaxClusterSites: 50, MaxRestarts: -1},
 	}
 	_ = c.Match.preset(PresetBalanced) // it exists
 	return c

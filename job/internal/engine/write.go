@@ -55,12 +55,13 @@ type writer struct {
 	lineage map[uint64]Lineage // of a run with a library: components and versions, by their first documents
 	gone    []uint64           // a bit a row: the clean dump leaves it out
 	removed int64              // how many those are
+	losses  *Losses            // of the clean dump
 }
 
 // write writes the parts of the matches, pairs and clusters tables of a split,
 // its clean dump, and the table of what that leaves out.
 func write(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
-	w := &writer{job: job, task: rec.Task, rec: rec}
+	w := &writer{job: job, task: rec.Task, rec: rec, losses: NewLosses()}
 	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(DecisionFolder, w.task))); err != nil {
 		return err
 	}
@@ -89,7 +90,12 @@ func write(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (
 	if !job.Cleans() {
 		return nil
 	}
-	return w.clean(ctx, workers)
+	if err := w.clean(ctx, workers); err != nil {
+		return err
+	}
+	name, err := writeLosses(job, w.task, w.losses)
+	rec.Outputs = append(rec.Outputs, name)
+	return err
 }
 
 // output notes a part of a table: it is complete when the record is written.
@@ -143,6 +149,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 				w.rec.Counts[CountEarlier]++
 			}
 			removed = w.removal(&d, &x)
+			w.losses.removed(&removed)
 			if err := removals.Write(&removed); err != nil {
 				return err
 			}
@@ -151,6 +158,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 			continue
 		}
 		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		w.losses.member(&cluster)
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
@@ -409,6 +417,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			rec.RowsIn++
 			break
 		}
+		w.losses.document(doc.ID)
 		if len(sampled) > 0 && sampled[0] == rec.RowsIn {
 			sampled = sampled[1:]
 			if err := texts.add(rec.RowsIn, &doc); err != nil {
