@@ -188,6 +188,9 @@ func figures(verdict string, distance int32, estimate, jaccard, containment floa
 
 // member takes a document of a cluster into the largest ones.
 func (s *scan) member(row *data.ClusterRow) {
+	if row.Keeper && row.Size < 2 {
+		return // it is not alike any other that stays, or goes for it
+	}
 	c := s.chosen[string(row.ClusterID)]
 	if c == nil {
 		// Of a cluster that is not among the largest now no later row is.
