@@ -94,17 +94,25 @@ func (d *decider) takesPart(doc uint64, r *views.Row) bool {
 func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 	n := d.documents.Len()
 	count := min(checked, n)
-	for i := range count {
-		doc := i * n / count
-		err := d.documents.Scan(doc, doc+1, views.Fingerprint|views.Verdict, func(_ uint64, r *views.Row) error {
+	seen := uint64(0)
+	take := func(doc uint64, r *views.Row) error {
+		if seen < count && doc == seen*n/count {
+			seen++
 			if d.takesPart(doc, r) {
 				s := sample{doc: doc, view: r.View, best: best{distance: noDistance}}
 				s.view.Letters, s.view.Sample = slices.Clone(r.View.Letters), slices.Clone(r.View.Sample)
 				samples = append(samples, s)
 			}
-			return ctx.Err()
-		})
-		if err != nil {
+		}
+		return ctx.Err()
+	}
+	const columns, group = views.Fingerprint | views.Verdict, 2048 // rows that are read together
+	if n <= count*group {
+		err = d.documents.Scan(0, n, columns, take)
+		return samples, err
+	}
+	for i := range count {
+		if err := d.documents.Scan(i*n/count, i*n/count+1, columns, take); err != nil {
 			return nil, err
 		}
 	}

@@ -32,7 +32,8 @@ func TestProbeIsTheRule(t *testing.T) {
 		verify := mapper.NewVerifier(rule)
 		met := 0
 		rapid.Check(t, func(t *rapid.T) {
-			words := rapid.SliceOfN(rapid.IntRange(0, 400), 1, 120).Draw(t, "words")
+			n := rapid.SampledFrom([]int{4, 12, 40, 120}).Draw(t, "words")
+			words := rapid.SliceOfN(rapid.IntRange(0, 400), n, n).Draw(t, "words")
 			view := func(name string) (v data.View) {
 				of := slices.Clone(words[rapid.SampledFrom([]int{0, 0, 0, len(words) / 2}).Draw(t, name+" from"):])
 				for range rapid.IntRange(0, 2).Draw(t, name+" edits") {
