@@ -13,6 +13,7 @@ type LibraryRow struct {
 	Night     string
 	FirstSeen string
 	Cluster   []byte
+	Kept      bool
 	Site      []byte
 	Language  string
 	Date      int64
@@ -36,8 +37,10 @@ var LibraryDocuments = Table[LibraryRow]{Name: "library", RowBytes: 48, Columns:
 		Word: func(r *LibraryRow) *string { return &r.Night }},
 	{Name: "first_seen", Doc: "the night in which the library first had the id",
 		Word: func(r *LibraryRow) *string { return &r.FirstSeen }},
-	{Name: "cluster_id", Doc: "`copies_id` of the document when the night was added; null: it was alone", Null: true, NoStats: true,
+	{Name: "cluster_id", Doc: "`component_id` of the document when the night was added; null: it was alone", Null: true, NoStats: true,
 		String: func(r *LibraryRow) *[]byte { return &r.Cluster }},
+	{Name: "kept", Doc: "whether it stayed in its night: later documents go for such ones alone",
+		Bool: func(r *LibraryRow) *bool { return &r.Kept }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, NoStats: true,
 		String: func(r *LibraryRow) *[]byte { return &r.Site }},
 	{Name: "language", Doc: "language of the text, as in `fingerprints`; null when it is not known", Null: true,

@@ -68,7 +68,8 @@ type MatchRow struct {
 type ClusterRow struct {
 	DocID     []byte
 	ClusterID []byte
-	CopiesID  []byte // empty: it has no copies
+	Component []byte // empty: no pair connects it
+	Versions  []byte // empty: containment joins it with nothing
 	Size      int32
 	Keeper    bool
 	Site      []byte
@@ -83,8 +84,13 @@ type RemovedRow struct {
 	KeptID      []byte
 	KeptFrom    string
 	ClusterID   []byte
-	Similarity  float64 // NaN when the two are no pair
+	Distance    int32   // NoDistance without one
+	Similarity  float64 // NaN without a distance
+	Estimate    float64 // NaN when the pair was not verified
+	Jaccard     float64 // NaN when the texts were not consulted
 	Containment float64 // NaN when the texts were not consulted
+	Verdict     string
+	KeptSite    []byte
 	Site        []byte
 	Row         int64
 	KeptRow     int64
@@ -183,13 +189,15 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Column[ClusterRow]{
 	{Name: "doc_id", Doc: "id of the document",
 		String: func(r *ClusterRow) *[]byte { return &r.DocID }},
-	{Name: "cluster_id", Doc: "id of the first document of the cluster in the input; with a library the night in which the cluster began, `/`, and 24 hexadecimal digits",
+	{Name: "cluster_id", Doc: "its cluster, a document that stays and those that go for it: the id of the one that stays; with a library the night that has it, `/`, and 24 hexadecimal digits, a hash of its id",
 		String: func(r *ClusterRow) *[]byte { return &r.ClusterID }},
-	{Name: "copies_id", Doc: "the same of its copies, the documents of the cluster that pairs which are the same connect it with: of them the clean dump keeps one, and later nights know them by it. Null when it has none, and is in the cluster for what it contains or what contains it", Null: true, NoStats: true,
-		String: func(r *ClusterRow) *[]byte { return &r.CopiesID }},
-	{Name: "size", Unit: "documents", Doc: "number of the run's documents in the cluster",
+	{Name: "component_id", Doc: "what pairs that are the same connect, over however many documents: the id of the first of them in the input; with a library the night in which it began, `/`, and 24 hexadecimal digits. Later nights know documents by it. Null when no pair connects the document", Null: true, NoStats: true,
+		String: func(r *ClusterRow) *[]byte { return &r.Component }},
+	{Name: "versions_id", Doc: "the same of components, and documents without any, that contain each other and no third (`clusters.contained`); null when containment joins nothing", Null: true, NoStats: true,
+		String: func(r *ClusterRow) *[]byte { return &r.Versions }},
+	{Name: "size", Unit: "documents", Doc: "number of the run's documents in the cluster; 1 when all that the document is a pair of go for others",
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
-	{Name: "keeper", Doc: "true for the representative: of copies the one document that the clean dump keeps, and a document without copies itself. `output.contained: drop` may leave out these, too",
+	{Name: "keeper", Doc: "true for the document of the cluster that stays; where an earlier night has it, for none",
 		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
 		String: func(r *ClusterRow) *[]byte { return &r.Site }},
@@ -203,23 +211,33 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column[RemovedRow]{
 	{Name: "doc_id", Doc: "id of the document",
 		String: func(r *RemovedRow) *[]byte { return &r.DocID }},
-	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, it has copies, whose representative stays for it; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `earlier`, an earlier night has it or its copies (`output.earlier: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
+	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, it is the same as `kept_id`; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `earlier`, an earlier night keeps what is the same (`output.earlier: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
 		Word: func(r *RemovedRow) *string { return &r.Reason }},
-	{Name: "kept_id", Doc: "id of the document that stands for it: the representative of its copies, or of those of the containing document; for a duplicate id the same id; where an earlier night has it, the nearest document there, which may have the same id, or of a document that only its copies tie to that night, that of one of them. A containing document may itself be in this table, too. Null of deleted documents", Null: true, NoStats: true,
+	{Name: "kept_id", Doc: "id of the document that stays for it: the two are a pair, and the columns from `distance` to `verdict` say what was found of them. That document is in the clean dump, or in that of the night `kept_from`. For a duplicate id the same id. Null of deleted documents", Null: true, NoStats: true,
 		String: func(r *RemovedRow) *[]byte { return &r.KeptID }},
 	{Name: "kept_from", Doc: "where that document is from, as `match_from` in `matches`: `run`, or the earlier night; null without one", Null: true,
 		Word: func(r *RemovedRow) *string { return &r.KeptFrom }},
 	{Name: "cluster_id", Doc: "its cluster, as in `clusters`; null when it is in none", Null: true, NoStats: true,
 		String: func(r *RemovedRow) *[]byte { return &r.ClusterID }},
-	{Name: "similarity", Unit: "0 to 1", Doc: "1 − distance / bits, to `kept_id`; null when the two are no pair: other documents lie between them", Null: true, Few: true,
+	{Name: "distance", Unit: "bits", Doc: "Hamming distance of the two fingerprints; -1 of deleted documents", Few: true,
+		Int32: func(r *RemovedRow) *int32 { return &r.Distance }},
+	{Name: "similarity", Unit: "0 to 1", Doc: "1 − distance / bits; null of deleted documents", Null: true, Few: true,
 		Double: func(r *RemovedRow) *float64 { return &r.Similarity }},
+	{Name: "estimate", Unit: "0 to 1", Doc: "as in `matches`, of it and `kept_id`; null when the run did not verify", Null: true, Few: true,
+		Double: func(r *RemovedRow) *float64 { return &r.Estimate }},
+	{Name: "jaccard", Unit: "0 to 1", Doc: "as in `matches`, of it and `kept_id`; null where their texts were not consulted", Null: true,
+		Double: func(r *RemovedRow) *float64 { return &r.Jaccard }},
 	{Name: "containment", Unit: "0 to 1", Doc: "as in `matches`, of it and `kept_id`; null where their texts were not consulted", Null: true,
 		Double: func(r *RemovedRow) *float64 { return &r.Containment }},
+	{Name: "verdict", Doc: "why the two are a pair, as in `matches`; `same id` of a duplicate id, whatever its text; `unchanged` where an earlier night has the id with a text that is not compared, of the same length and fingerprint; null of deleted documents", Null: true,
+		Word: func(r *RemovedRow) *string { return &r.Verdict }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true,
 		String: func(r *RemovedRow) *[]byte { return &r.Site }},
+	{Name: "kept_site", Doc: "the same of `kept_id`", Null: true, Few: true,
+		String: func(r *RemovedRow) *[]byte { return &r.KeptSite }},
 	{Name: "row", Doc: docRow, NoStats: true,
 		Row: func(r *RemovedRow) *int64 { return &r.Row }},
-	{Name: "kept_row", Doc: "`row` of the document of `kept_id`; -1 for a duplicate id, and when the run does not have it", NoStats: true,
+	{Name: "kept_row", Doc: "`row` of the document of `kept_id`; -1 when the run does not have it", NoStats: true,
 		Row: func(r *RemovedRow) *int64 { return &r.KeptRow }},
 	{Name: "night", Doc: docNight, Null: true,
 		Word: func(r *RemovedRow) *string { return &r.Night }},
@@ -229,8 +247,12 @@ var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column
 // of the part before.
 const partRows = 10_000_000_000
 
-// NoRow is the row of a document that the run does not have.
-const NoRow = -1
+// NoRow is the row of a document that the run does not have, and NoDistance the
+// distance to a document that there is none of.
+const (
+	NoRow      = -1
+	NoDistance = -1
+)
 
 // RowNumber is the row, in the tables, of the document of that row of that part
 // of the fingerprints. A document's number would do, were it known to the task

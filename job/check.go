@@ -5,32 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
-	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // ErrMissed is returned when the join's result differs from a comparison with
 // all documents.
 var ErrMissed = errors.New("the join missed a match")
 
-// checkWork bounds the comparisons of a run's check of itself, and maxCheck
-// the documents that are checked: keysOf has a bit for each.
-const (
-	checkWork = 100_000_000
-	maxCheck  = 64
-)
+// checked is how many documents are checked, of whatever input: none is more than
+// about a fiftieth of a run's work.
+const checked = 400
 
 // sample is a document that check looks at, with its best match.
 type sample struct {
-	doc, match uint64
-	view       data.View
-	outline    sketch.Outline // of its letters
-	distance   int            // of the match, and notSame more if it is not the same; noDistance without one
+	doc  uint64
+	view data.View
+	best
+}
+
+// best is the nearest document so far.
+type best struct {
+	match    uint64
+	distance int // of the match, and notSame more if it is not the same; noDistance without one
 }
 
 // Beyond all distances: notSame puts a match that contains, or is contained,
@@ -40,10 +42,10 @@ const (
 	noDistance = 1 << 20
 )
 
-// offer takes in a match of the sample.
-func (s *sample) offer(doc uint64, distance int) {
-	if distance < s.distance || distance == s.distance && doc < s.match {
-		s.match, s.distance = doc, distance
+// offer takes in a match.
+func (b *best) offer(doc uint64, distance int) {
+	if distance < b.distance || distance == b.distance && doc < b.match {
+		b.match, b.distance = doc, distance
 	}
 }
 
@@ -54,22 +56,31 @@ func (d *decider) check(ctx context.Context) error {
 	if err != nil || len(samples) == 0 {
 		return err
 	}
-	parts := make([][]sample, d.documents.Parts()) // each split finds its own best
+	rule, err := engine.RuleOf(d.run.dir.Path(), d.run.config.Match)
+	if err != nil {
+		return err
+	}
+	probe := newProbe(&rule, samples)
+	var mu sync.Mutex // of the samples' best
 	err = d.run.eachSplit(ctx, func(task int) error {
-		parts[task] = slices.Clone(samples)
-		return d.scan(ctx, d.documents.First(task), d.documents.First(task+1), parts[task])
+		found := slices.Repeat([]best{{distance: noDistance}}, len(samples)) // each split finds its own
+		if err := d.scan(ctx, d.documents.First(task), d.documents.First(task+1), samples, probe.clone(), found); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, f := range found {
+			if f.distance < noDistance {
+				samples[i].offer(f.match, f.distance)
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for i := range samples {
-		s := &samples[i]
-		for _, part := range parts {
-			if part[i].distance < noDistance {
-				s.offer(part[i].match, part[i].distance)
-			}
-		}
-		if err := d.compare(ctx, s); err != nil {
+		if err := d.compare(ctx, &samples[i]); err != nil {
 			return err
 		}
 	}
@@ -85,26 +96,26 @@ func (d *decider) takesPart(doc uint64, r *views.Row) bool {
 
 func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 	n := d.documents.Len()
-	if n == 0 {
-		return nil, nil
-	}
-	work := uint64(checkWork)
-	if d.run.config.Match.Verified() {
-		work /= 4 // a comparison looks at more
-	}
-	count := min(max(work/n, 2), maxCheck, n)
-	for i := range count {
-		doc := i * n / count
-		err := d.documents.Scan(doc, doc+1, views.Fingerprint|views.Verdict, func(_ uint64, r *views.Row) error {
+	count := min(checked, n)
+	seen := uint64(0)
+	take := func(doc uint64, r *views.Row) error {
+		if seen < count && doc == seen*n/count {
+			seen++
 			if d.takesPart(doc, r) {
-				s := sample{doc: doc, view: r.View, distance: noDistance}
+				s := sample{doc: doc, view: r.View, best: best{distance: noDistance}}
 				s.view.Letters, s.view.Sample = slices.Clone(r.View.Letters), slices.Clone(r.View.Sample)
-				s.outline = sketch.AppendOutline(nil, s.view.Letters)
 				samples = append(samples, s)
 			}
-			return ctx.Err()
-		})
-		if err != nil {
+		}
+		return ctx.Err()
+	}
+	const columns, group = views.Fingerprint | views.Verdict, 2048 // rows that are read together
+	if n <= count*group {
+		err = d.documents.Scan(0, n, columns, take)
+		return samples, err
+	}
+	for i := range count {
+		if err := d.documents.Scan(i*n/count, i*n/count+1, columns, take); err != nil {
 			return nil, err
 		}
 	}
@@ -112,20 +123,15 @@ func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 }
 
 // scan offers the documents from first to last − 1 to the samples.
-func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample) error {
-	rule, err := engine.RuleOf(d.run.dir.Path(), d.run.config.Match)
-	if err != nil {
-		return err
-	}
+func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample, probe *probe, found []best) error {
+	rule := *probe.rule
 	verify := mapper.NewVerifier(rule)
 	columns := views.Fingerprint
 	if rule.Verified {
 		columns |= views.Verdict
 	}
-	withKey := sampledWith(samples)
 	unsampled := rule
 	unsampled.Containment = 0
-	var outline sketch.Outline
 	return d.documents.Scan(first, last, columns, func(doc uint64, r *views.Row) error {
 		if doc&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -133,56 +139,25 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 		if !d.takesPart(doc, r) {
 			return nil
 		}
-		outline = sketch.AppendOutline(outline[:0], r.View.Letters)
-		twice := withKey.twice(r.View.Sample)
-		for i := range samples {
-			s := &samples[i]
+		probe.each(&r.View, func(i int, twice bool) {
+			s, b := &samples[i], &found[i]
 			distance := mapper.Distance(&s.view, &r.View)
-			if distance > s.distance || doc == s.doc || !rule.Verified && distance > rule.K {
-				continue
-			}
-			if len(s.view.Letters) > 0 && len(r.View.Letters) > 0 && s.outline.Few() && outline.Few() && s.outline.Unlike(outline) {
-				continue
+			if distance > b.distance || doc == s.doc {
+				return
 			}
 			candidates := &rule
-			if twice>>i&1 == 0 {
+			if !twice {
 				candidates = &unsampled
 			}
 			switch verdict := d.verdict(candidates, verify, s, doc, &r.View); {
 			case verdict.Same():
-				s.offer(doc, distance)
+				b.offer(doc, distance)
 			case verdict != data.NotTheSame:
-				s.offer(doc, distance+notSame)
+				b.offer(doc, distance+notSame)
 			}
-		}
+		})
 		return nil
 	})
-}
-
-// keysOf says which samples, by a bit for each, have a sampled key: hardly any
-// of them shares one with a document.
-type keysOf map[uint32]uint64
-
-func sampledWith(samples []sample) keysOf {
-	with := keysOf{}
-	for i := range samples {
-		keys := samples[i].view.Sample
-		for k := range len(keys) / sketch.SampleKeyBytes {
-			with[sketch.SampleKey(keys, k)] |= 1 << i
-		}
-	}
-	return with
-}
-
-// twice are the samples that share two or more keys with a document's: with
-// fewer it is no candidate by them.
-func (with keysOf) twice(keys []byte) (twice uint64) {
-	once := uint64(0)
-	for k := range len(keys) / sketch.SampleKeyBytes {
-		have := with[sketch.SampleKey(keys, k)]
-		once, twice = once|have, twice|once&have
-	}
-	return twice
 }
 
 // verdict is the obvious form of what the tables and the texts find: whether a

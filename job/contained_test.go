@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -112,10 +113,10 @@ func clustersOf(t *testing.T, out string) map[string]data.ClusterRow {
 	return of
 }
 
-// Containment joins copies that contain each other and no third: of a digest and
-// the one of its stories that the input has one cluster, of a digest and two
-// stories none. The clean dump keeps a document of all copies, unless it is told
-// to leave out what another contains.
+// Containment joins components that contain each other and no third: a digest and
+// the one of its stories that the input has are versions, of a digest and two
+// stories none. The clean dump keeps a document of all of them, unless it is told
+// to leave out what another one contains that stays.
 func TestContainedInTheCleanDump(t *testing.T) {
 	part := func(seed uint64) string { return strings.Join(strings.Fields(text(seed, 300))[:80], " ") }
 	digest := text(1, 300) + " " + text(2, 300)
@@ -127,12 +128,14 @@ func TestContainedInTheCleanDump(t *testing.T) {
 		contained string
 		joined    bool
 		kept      int64
-		clusters  map[string]string // by document: its cluster, copies, and whether it represents them
+		clusters  map[string]string // by document: its cluster, component, versions, size, and whether it stays
 	}{
-		{config.ContainedKeep, true, 6, map[string]string{"part": "part part false", "part again": "part part true", "digest": "part  true"}},
-		{config.ContainedDrop, true, 4, map[string]string{"part": "part part false", "part again": "part part true", "digest": "part  true"}},
-		{config.ContainedKeep, false, 6, map[string]string{"part": "part part false", "part again": "part part true"}},
-		{config.ContainedDrop, false, 4, map[string]string{"part": "part part false", "part again": "part part true"}},
+		{config.ContainedKeep, true, 6, map[string]string{"part": "part again part part 2 false", "part again": "part again part part 2 true", "digest": "digest  part 1 true"}},
+		{config.ContainedDrop, true, 3, map[string]string{
+			"part": "digest part part 3 false", "part again": "digest part part 3 false", "digest": "digest  part 3 true",
+			"story 4": "digest 45   3 false", "story 5": "digest 45   3 false", "digest 45": "digest 45   3 true",
+		}},
+		{config.ContainedKeep, false, 6, map[string]string{"part": "part again part  2 false", "part again": "part again part  2 true"}},
 	} {
 		cfg, err := config.Default().WithPreset(config.PresetThorough)
 		if err != nil {
@@ -149,15 +152,12 @@ func TestContainedInTheCleanDump(t *testing.T) {
 		if c.joined {
 			joined = 1
 		}
-		if s.Contained != 4 || s.Matched != 6 || s.Clusters != 1 || s.Clustered != int64(len(c.clusters)) || s.Joined != joined || s.Kept != c.kept {
+		if s.Contained != 4 || s.Matched != 6 || s.Clustered+s.Alone != int64(len(c.clusters)) || s.Joined != joined || s.Kept != c.kept {
 			t.Errorf("%s, joined %t: %+v", c.contained, c.joined, s)
 		}
 		got := map[string]string{}
 		for id, row := range clustersOf(t, out) {
-			got[id] = fmt.Sprintf("%s %s %t", row.ClusterID, row.CopiesID, row.Keeper)
-			if int(row.Size) != len(c.clusters) {
-				t.Errorf("%s is in a cluster of %d", id, row.Size)
-			}
+			got[id] = fmt.Sprintf("%s %s %s %d %t", row.ClusterID, row.Component, row.Versions, row.Size, row.Keeper)
 		}
 		if !maps.Equal(got, c.clusters) {
 			t.Errorf("%s, joined %t: clusters %q, want %q", c.contained, c.joined, got, c.clusters)
@@ -165,7 +165,7 @@ func TestContainedInTheCleanDump(t *testing.T) {
 	}
 }
 
-// Whether containment joins clusters changes what clusters say, and nothing
+// Whether containment joins components changes one column of clusters, and nothing
 // else: the clean dump, what it leaves out and for what, and all that later
 // nights go by are the same, as are the nights that go by it.
 func TestContainedChangesClustersAlone(t *testing.T) {
@@ -187,9 +187,9 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 		jsonl(t, filepath.Join(dir, night+".jsonl"), lines...)
 	}
 	configs := []config.Config{
-		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierDrop}, Clusters: config.Clusters{Keep: config.KeepLongest, MaxSpread: 1000}},
-		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepFirst, MaxSpread: 2}},
-		{Output: config.Output{Contained: config.ContainedDrop, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepEarliest, MaxSpread: 1000}},
+		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierDrop}, Clusters: config.Clusters{Keep: config.KeepLongest}},
+		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepFirst}},
+		{Output: config.Output{Contained: config.ContainedDrop, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepEarliest}},
 	}
 	if testing.Short() {
 		configs = configs[:1]
@@ -213,14 +213,14 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 				joined += s.Joined
 				said[contained] = append(said[contained], readFile(t, filepath.Join(out, rundir.Clean, "part-00000.jsonl")))
 				eachRow(t, out, rundir.Removed, &data.Removed, func(_ int, row *data.RemovedRow) {
-					row.ClusterID = nil // as clusters have it
 					said[contained] = append(said[contained], fmt.Sprintf("%s %+q", row.DocID, fmt.Sprint(*row)))
 				})
 				clusters := clustersOf(t, out)
 				checkNames(t, night, clusters, s.Library.Continued)
 				for id, row := range clusters {
-					if len(row.CopiesID) > 0 {
-						said[contained] = append(said[contained], fmt.Sprintf("%s %s %s %t", night, id, row.CopiesID, row.Keeper))
+					if row.Size > 1 || len(row.Component) > 0 {
+						row.Versions = nil
+						said[contained] = append(said[contained], fmt.Sprintf("%s %s %+q", night, id, fmt.Sprint(row)))
 					}
 				}
 				said[contained] = append(said[contained], fmt.Sprint(s.Kept, s.Library.Merges))
@@ -250,35 +250,36 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 	}
 }
 
-// checkNames expects of clusters that continue earlier ones the id of the eldest
-// of their copies, of the others one of the night.
+// checkNames expects of versions that continue earlier components the id of the
+// eldest of these, of others and of clusters that stay one of the night.
 func checkNames(t *testing.T, night string, clusters map[string]data.ClusterRow, continued int64) {
 	t.Helper()
-	eldest, sizes := map[string]string{}, map[string]int32{} // by cluster
-	for _, row := range clusters {
-		id, copies := string(row.ClusterID), string(row.CopiesID)
-		if have := eldest[id]; copies != "" && (have == "" || copies < have) {
-			eldest[id] = copies
-		}
-		sizes[id]++
-	}
+	eldest, components := map[string]string{}, map[string]bool{}
 	for doc, row := range clusters {
-		if id := string(row.ClusterID); sizes[id] != row.Size {
-			t.Errorf("%s is in a cluster of %d, its size is %d", doc, sizes[id], row.Size)
+		id, component := string(row.Versions), string(row.Component)
+		if have := eldest[id]; component != "" && (have == "" || component < have) {
+			eldest[id] = component
+		}
+		components[component] = true
+		if cluster := string(row.ClusterID); row.Keeper && cluster != earlier.FoundedCluster(night, []byte(doc)) || !strings.Contains(cluster, "/") {
+			t.Errorf("night %s: the cluster of %s is %s", night, doc, cluster)
 		}
 	}
-	earlier := int64(0)
-	for id := range sizes {
-		if e := eldest[id]; e != "" && e < night {
-			earlier++
-			if id != e {
-				t.Errorf("night %s: cluster %s continues %s", night, id, e)
-			}
-		} else if !strings.HasPrefix(id, night+"/") {
-			t.Errorf("night %s: cluster %s begins", night, id)
+	for _, row := range clusters {
+		id := string(row.Versions)
+		if e := eldest[id]; id != "" && e != "" && e < night && id != e {
+			t.Errorf("night %s: versions %s continue %s", night, id, e)
+		} else if id != "" && e >= night && !strings.HasPrefix(id, night+"/") {
+			t.Errorf("night %s: versions %s begin", night, id)
 		}
 	}
-	if earlier != continued {
-		t.Errorf("night %s: %d clusters continue earlier ones, the summary says %d", night, earlier, continued)
+	before := int64(0)
+	for id := range components {
+		if id != "" && id < night {
+			before++
+		}
+	}
+	if before != continued {
+		t.Errorf("night %s: %d components continue earlier ones, the summary says %d", night, before, continued)
 	}
 }

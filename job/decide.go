@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/reducer"
@@ -26,16 +26,16 @@ type matchCounts struct {
 	Largest []largestCluster `json:"largest"`
 
 	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
-	Continued int64           `json:"continued,omitempty"` // clusters that continue an earlier one
-	Merges    []earlier.Merge `json:"merges,omitempty"`    // of earlier clusters
+	Continued int64           `json:"continued,omitempty"` // components that continue an earlier one
+	Merges    []earlier.Merge `json:"merges,omitempty"`    // of earlier components
 }
 
 const countsFile = "counts.json"
 
-// cluster reduces the pairs to best matches, copies and clusters, chooses which of
-// the copies represents them, and writes what was decided for each split. Its
-// steps stand here up to the best matches, and in check.go, decide_clusters.go,
-// decide_keep.go and decide_write.go.
+// cluster reduces the pairs to best matches and components, chooses which documents
+// stay and which go for them, and writes what was decided for each split. Its
+// steps stand here up to the best matches, and in check.go, decide_keep.go,
+// decide_clusters.go and decide_write.go.
 func (r *run) cluster(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.documents()
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *run) cluster(ctx context.Context, rec *rundir.TaskRecord) (err error) {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.cluster, d.represent, d.measure, d.write} {
+	for _, step := range []func(context.Context) error{d.readResolved, d.gather, d.reduce, d.check, d.choose, d.cluster, d.sample, d.write} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -84,18 +84,35 @@ type decider struct {
 	evidence []evidence    // of best; nil where the distance alone decides
 
 	components *reducer.Components
-	contained  [][2]uint32 // indices of which one contains the other, if these join clusters
+	degrees    []atomic.Uint32 // by first of a unit: how many units it might stay for, or go for
+	contained  []containment   // if that is asked for
 
-	copies   []uint32           // by index: the first of its copies, itself included
-	multiple []uint32           // by first of copies: how many they are
-	lineage  map[uint32]lineage // by first of copies; of a run with a library
-	keepers  []uint32           // by first of copies: their representative; noDocument: it is in an earlier night
+	keepers  []uint32   // by index: the document that stays for it, itself if it stays; noDocument: an earlier night has it
+	standing []standing // by first of a unit: its pair with the unit of what stays for it
 
-	clusters []uint32          // by index: the first of its cluster, which is copies, or several that contain each other
-	sizes    []uint32          // by first of a cluster
-	ids      map[uint32]string // by first of a cluster; of a run with a library
+	component []uint32           // by index: the first of its component
+	connected []uint32           // by first of a component: how many documents it has
+	lineage   map[uint32]lineage // by first of a component; of a run with a library
+	versions  []uint32           // by index: the first of its component, or of several that contain each other
+	joined    []uint32           // by first of versions: how many documents they have
+	ids       map[uint32]string  // of versions, by their first; of a run with a library
+	sizes     []uint32           // by keeper: documents of its cluster
+	abroad    map[string]*abroad // clusters of documents that stay in earlier nights
+}
 
-	kept []decision.Kept // by first of a unit: its pair with the unit of what stays; nil without a clean dump
+// containment is a pair of firsts of units.
+type containment struct{ whole, part uint32 }
+
+// standing is the pair of a unit and the one of what stays for it.
+type standing struct {
+	first    uint32 // of the unit of what stays; noDocument: none
+	distance uint8
+	evidence
+}
+
+// match is the pair as a match of the unit.
+func (s *standing) match() reducer.Match {
+	return reducer.Match{Doc: s.first, Distance: s.distance, Same: s.Reason.Same()}
 }
 
 // evidence is what a match rests on.
@@ -231,7 +248,8 @@ func (d *decider) reduce(ctx context.Context) error {
 	for i := range d.units {
 		d.units[i] = uint32(i)
 	}
-	d.best, d.components = reducer.NewBest(n), reducer.NewComponents(n)
+	d.best, d.components, d.degrees = reducer.NewBest(n), reducer.NewComponents(n), make([]atomic.Uint32, n)
+	contained := d.run.config.Clusters.Contained || d.run.config.Output.Contained == config.ContainedDrop
 	err := d.eachEqual(ctx, func(e identical.Document) error {
 		i, first := d.index(e.Doc), d.index(e.Of)
 		d.units[i] = first
@@ -252,13 +270,20 @@ func (d *decider) reduce(ctx context.Context) error {
 		d.best.Add(a, b, p.Distance, same)
 		if same {
 			d.components.Add(a, b)
+			if d.proves(&p) {
+				d.degrees[a].Add(1)
+				d.degrees[b].Add(1)
+			}
 			return nil
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		d.counts.Contained++
-		if d.run.config.Clusters.Contained {
-			d.contained = append(d.contained, [2]uint32{a, b})
+		if p.Evidence.Reason == data.Contained {
+			a, b = b, a
+		}
+		if contained {
+			d.contained = append(d.contained, containment{a, b})
 		}
 		return nil
 	})

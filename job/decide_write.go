@@ -15,6 +15,9 @@ import (
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/spill"
+	"github.com/neardup/neardup/job/internal/state/views"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // indices are those of the documents of a split: from first to last − 1.
@@ -68,32 +71,66 @@ func (d *decider) write(ctx context.Context) error {
 		return err
 	}
 	d.rec.Outputs = append(d.rec.Outputs, places)
-	d.largest()
 	return nil
 }
 
 // others are the documents of a split that are removed unseen: by their ids.
 func (d *decider) others(task int) (all []decision.Decision, err error) {
-	if d.kept == nil {
+	if !d.run.job.Cleans() {
 		return nil, nil
 	}
-	err = d.documents.Identical(d.run.dir, task, func(e identical.Document) error {
+	rows := duplicates{documents: d.documents}
+	defer rows.close()
+	err = d.documents.Identical(d.run.dir, task, func(e identical.Document) (err error) {
 		if e.IsEqual() {
 			return nil
 		}
 		o := undecided(e.Doc)
 		if o.Removal = decision.Deleted; e.Kind == identical.DuplicateID {
 			o.Removal = decision.DuplicateID
+			o.Kept, err = rows.kept(e)
 		}
 		all = append(all, o)
-		return nil
+		return err
 	})
 	return all, err
 }
 
+// duplicates compares the rows of an id.
+type duplicates struct {
+	documents *engine.Documents
+	readers   [2]*views.Reader // of the later row and the first; nil before they are needed
+	rows      [2]data.View
+}
+
+// kept is the first row of the id of a later one.
+func (d *duplicates) kept(e identical.Document) (decision.Kept, error) {
+	for i, doc := range [...]uint64{e.Doc, e.Of} {
+		if d.readers[i] == nil {
+			d.readers[i] = d.documents.Reader()
+		}
+		if err := d.readers[i].View(doc, &d.rows[i]); err != nil {
+			return decision.Kept{}, err
+		}
+	}
+	k := decision.NoneKept()
+	k.Doc, k.Distance = e.Of, uint8(mapper.Distance(&d.rows[0], &d.rows[1]))
+	differ := sketch.Differ((*sketch.Sketch)(&d.rows[0].Sketch), (*sketch.Sketch)(&d.rows[1].Sketch))
+	k.Evidence = data.Evidence{Reason: data.NotTheSame, Figure: uint16(differ)} // no verdict is asked for
+	return k, nil
+}
+
+func (d *duplicates) close() {
+	for _, r := range d.readers {
+		if r != nil {
+			r.Close()
+		}
+	}
+}
+
 // undecided is a document without match and cluster, which stays.
 func undecided(doc uint64) decision.Decision {
-	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Copies: decision.None, Kept: decision.NoneKept()}
+	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Component: decision.None, Versions: decision.None, Kept: decision.NoneKept()}
 }
 
 // decision is what was decided of index i: of the equally near matches an
@@ -106,11 +143,17 @@ func (d *decider) decision(i uint32) decision.Decision {
 	} else if ok {
 		out.Match, out.Distance, out.Evidence, out.Overlap = d.number(m.Doc), m.Distance, e.Evidence, e.overlap
 	}
-	if l := d.clusters[i]; d.isCluster(l) {
-		out.Cluster, out.Size, out.Keeper = d.number(l), d.sizes[l], d.keepers[d.copies[i]] == i
-	}
-	if l := d.copies[i]; d.hasCopies(l) {
-		out.Copies = d.number(l)
+	if out.Listed = d.isListed(i); out.Listed {
+		out.Size, out.Keeper = d.size(i), d.keepers[i] == i
+		if k := d.keepers[i]; k != noDocument {
+			out.Cluster = d.number(k)
+		}
+		if l := d.component[i]; d.isComponent(l) {
+			out.Component = d.number(l)
+		}
+		if l := d.versions[i]; d.isVersions(l) {
+			out.Versions = d.number(l)
+		}
 	}
 	d.remove(i, &out)
 	return out

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -307,24 +308,25 @@ func chain(n int) []document {
 	return docs
 }
 
-func TestChainIsCutAndReported(t *testing.T) {
+// Of a chain every third document stays for its neighbours: none goes for one that
+// it is no pair of, and what the chain connects is a component.
+func TestChainIsNoReason(t *testing.T) {
 	dir := t.TempDir()
 	prints := filepath.Join(dir, "prints.parquet")
 	writeFingerprints(t, prints, 64, chain(30))
-	for bound, want := range map[int]string{0: "1 cluster, 0 cut", 30: "1 cluster, 0 cut", 29: "15 cluster, 1 cut"} {
-		cfg := classic()
-		cfg.Clusters.MaxSpread = bound
-		s := runJob(t, 2, job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: filepath.Join(dir, fmt.Sprint(bound)), Config: cfg})
-		got := fmt.Sprintf("%d cluster, %d cut", s.Clusters, s.Cut)
-		if bound == 29 {
-			// Centres take their neighbours: 30 links in clusters of at most 3.
-			if s.Cut != 1 || s.CutSize != 30 || s.Largest[0].Size > 3 || s.Clusters < 10 {
-				t.Errorf("bound %d: %s of at most %d, largest component %d", bound, got, s.Largest[0].Size, s.CutSize)
-			}
-			continue
+	out := filepath.Join(dir, "out")
+	s := runJob(t, 2, job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: out, Config: classic()})
+	if s.Matched != 30 || s.Clusters < 10 || s.Clustered+s.Alone != 30 || s.Largest[0].Size > 3 {
+		t.Errorf("%+v", s)
+	}
+	for doc, row := range clustersOf(t, out) {
+		at, err := strconv.Atoi(doc)
+		keeper, wrong := strconv.Atoi(string(row.ClusterID))
+		if err != nil || wrong != nil {
+			t.Fatal(err, wrong)
 		}
-		if got != want {
-			t.Errorf("bound %d: %s, want %s", bound, got, want)
+		if string(row.Component) != "00000" || max(at-keeper, keeper-at) > 1 || row.Keeper != (at == keeper) {
+			t.Errorf("%s: %+v", doc, row)
 		}
 	}
 }
@@ -502,7 +504,7 @@ func TestManyEmptyAndManyIdentical(t *testing.T) {
 		in := jsonl(t, filepath.Join(dir, name+".jsonl"), lines...)
 		s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, name), Config: config.Default()})
 		if name == "identical" {
-			if s.Clusters != 1 || s.Clustered != n || s.Matched != n || s.Kept != 1 || s.Cut != 0 {
+			if s.Clusters != 1 || s.Clustered != n || s.Matched != n || s.Kept != 1 || s.Alone != 0 {
 				t.Errorf("%s: %+v", name, s)
 			}
 			continue

@@ -30,8 +30,8 @@ type LibraryCounts struct {
 	New       int64  `json:"new"`       // neither the id nor the content was there
 	Repeated  int64  `json:"repeated"`  // another id, but the content was there
 	Returned  int64  `json:"returned"`  // the id was there
-	Continued int64  `json:"continued"` // clusters of this run that continue an earlier one
-	Merges    int64  `json:"merges"`    // earlier clusters that this run joined with another
+	Continued int64  `json:"continued"` // components of this run that continue an earlier one
+	Merges    int64  `json:"merges"`    // earlier components that this run joined with another
 	Added     int64  `json:"added"`     // documents added
 	Left      int64  `json:"left"`      // not added: they were deleted for good
 	Replaced  bool   `json:"replaced"`  // the library had the night

@@ -46,7 +46,7 @@ func (r *run) added(_ context.Context, records []rundir.TaskRecord) error {
 }
 
 // libraryRows yields the night's documents as the library keeps them: with the
-// night in which each was first seen, and its copies.
+// night in which each was first seen, its component, and whether it stayed.
 func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) error) error {
 	first := uint64(0)
 	for task := range r.job.Splits {
@@ -82,7 +82,8 @@ func (r *run) librarySplit(ctx context.Context, task int, first uint64, yield fu
 }
 
 // withClusters returns what yields the documents of a split, which it is called
-// with in their order, with the ids of their copies; end follows.
+// with in their order, with the ids of their components and whether they stay; end
+// follows.
 func withClusters(dir *rundir.Dir, task int, yield func(*data.LibraryRow) error) (with func(*data.LibraryRow) error, end func() error, err error) {
 	in, err := parquet.OpenTable(dir.Path(rundir.Clusters, rundir.PartName(task, ".parquet")), &data.Clusters, parquet.ReadOptions{})
 	if err != nil {
@@ -91,9 +92,9 @@ func withClusters(dir *rundir.Dir, task int, yield func(*data.LibraryRow) error)
 	var next data.ClusterRow
 	at := in.Read(&next)
 	return func(row *data.LibraryRow) error {
-		row.Cluster = nil
+		row.Cluster, row.Kept = nil, true
 		if at == nil && bytes.Equal(next.DocID, row.DocID) {
-			row.Cluster = bytes.Clone(next.CopiesID)
+			row.Cluster, row.Kept = bytes.Clone(next.Component), next.Keeper
 			at = in.Read(&next)
 		}
 		if at != nil && !errors.Is(at, io.EOF) {

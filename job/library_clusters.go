@@ -8,8 +8,8 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 )
 
-// earlierDocuments are this run's documents that are the same as one of an
-// earlier night, by number.
+// earlierDocuments are this run's documents that an earlier night has, or what is
+// the same, by number.
 type earlierDocuments map[uint64]*engine.EarlierDocument
 
 // readEarlier reads them.
@@ -21,7 +21,7 @@ func (r *run) readEarlier(splits int) (earlierDocuments, error) {
 			return nil, err
 		}
 		for doc, e := range docs {
-			if e.Same() != nil {
+			if e.Match != nil || e.Kept != nil || len(e.Clusters) > 0 {
 				all[doc] = e
 			}
 		}
@@ -37,12 +37,8 @@ func (e earlierDocuments) match(doc uint64) *earlier.Match {
 	return nil
 }
 
-// noDocument stands for a representative that is in an earlier night.
-const noDocument = ^uint32(0)
-
-// descend gives this run's copies the ids that they have through all nights.
-// Those that continue the same earlier cluster become one: the labels returned
-// say so.
+// descend gives this run's components the ids that they have through all nights.
+// Those that continue the same earlier one become one: the labels returned say so.
 func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error) {
 	if d.earlier == nil {
 		return labels, nil
@@ -55,15 +51,9 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 			continued[l] = append(continued[l], e.Clusters...)
 		}
 	}
-	wide := map[uint32]bool{} // components that were cut
-	for i, l := range labels {
-		if root := d.components.Root(uint32(i)); root != l {
-			wide[root] = true
-		}
-	}
-	joins := map[uint32]bool{} // labels whose cluster may be called after their first
+	joins := map[uint32]bool{} // labels that versions may be called after
 	for _, p := range d.contained {
-		joins[labels[p[0]]], joins[labels[p[1]]] = true, true
+		joins[labels[p.whole]], joins[labels[p.part]] = true, true
 	}
 	var of []uint32 // labels that have an id
 	founders := map[uint64]string{}
@@ -81,7 +71,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 		slices.Sort(continued[l])
 		clusters[i] = earlier.Descent{
 			Founded: earlier.FoundedCluster(d.run.config.Library.Night, []byte(founders[d.number(l)])),
-			Earlier: slices.Compact(continued[l]), Alone: wide[d.components.Root(l)],
+			Earlier: slices.Compact(continued[l]),
 		}
 	}
 	ids, merges := earlier.Descend(clusters)
@@ -91,7 +81,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	joined := map[uint32]uint32{}
 	for i, id := range ids {
 		l, ok := first[id]
-		if !ok || clusters[i].Alone {
+		if !ok {
 			l = of[i]
 			first[id] = l
 		}
@@ -107,45 +97,43 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	return out, nil
 }
 
-// lineage is what copies are through all nights.
+// lineage is what a component is through all nights.
 type lineage struct {
 	id        string
-	continues bool           // they began in an earlier night
-	kept      *earlier.Match // the earlier document that represents them; nil if the run has the representative
+	continues bool // it began in an earlier night
 }
 
-// nameClusters gives the clusters of a run with a library their ids: that of the
-// eldest of their copies, and of those that begin tonight that of the first.
-func (d *decider) nameClusters() {
+// nameVersions gives what containment joins, of a run with a library, its ids: that
+// of the eldest of the components, and of those that begin tonight that of the first.
+func (d *decider) nameVersions() {
 	d.ids = make(map[uint32]string, len(d.lineage))
 	for l, of := range d.lineage {
-		c := d.clusters[l]
-		if id := d.ids[c]; of.continues && (id == "" || of.id < id) {
-			d.ids[c] = of.id
+		v := d.versions[l]
+		if id := d.ids[v]; of.continues && (id == "" || of.id < id) {
+			d.ids[v] = of.id
+		}
+		if of.continues {
+			d.counts.Continued++
 		}
 	}
-	d.counts.Continued = int64(len(d.ids))
 	for l, of := range d.lineage {
-		if d.clusters[l] == l && d.ids[l] == "" {
+		if d.versions[l] == l && d.ids[l] == "" {
 			d.ids[l] = of.id
 		}
 	}
 }
 
-// lineages are what the tables say of clusters and copies, by their first
+// lineages are what the tables say of components and versions, by their first
 // documents.
 func (d *decider) lineages() map[uint64]engine.Lineage {
 	all := map[uint64]engine.Lineage{}
 	for l, of := range d.lineage {
 		var out engine.Lineage
-		if d.clusters[l] == l && d.isCluster(l) {
-			out.Cluster = d.ids[l]
+		if d.isComponent(l) {
+			out.Component = of.id
 		}
-		if d.hasCopies(l) {
-			out.Copies = of.id
-		}
-		if k := of.kept; k != nil {
-			out.Kept, out.Night = k.ID, k.Night
+		if d.isVersions(l) {
+			out.Versions = d.ids[l]
 		}
 		if out != (engine.Lineage{}) {
 			all[d.number(l)] = out

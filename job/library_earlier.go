@@ -146,12 +146,12 @@ func (n *night) known(row int, earliest *earlier.Known, today map[string]string,
 	u := n.Units[row]
 	if u == engine.NoUnit {
 		if night := earliest.Unchanged(row); night != "" {
-			d.Itself = &earlier.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen}
+			d.Kept = &earlier.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: engine.Unchanged}
 		}
 		return d
 	}
-	if m, ok := earliest.Itself(u, n.IDs.At(row)); ok {
-		d.Itself = &m
+	if m, ok := earliest.Kept(u); ok {
+		d.Kept = &m
 	}
 	if m, ok := earliest.Match(u, n.IDs.At(row)); ok {
 		d.Match = &m

@@ -79,7 +79,7 @@ func (r *run) want(documents *engine.Documents, open map[uint64]bool) error {
 	}
 	for task, wanted := range rows {
 		slices.Sort(wanted)
-		if err := engine.WriteWanted(r.job, task, wanted); err != nil {
+		if err := engine.WriteRows(r.job, engine.WantedFolder, task, wanted); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (r *run) verifyTexts(ctx context.Context, rec *rundir.TaskRecord) (err erro
 	}
 	slices.SortFunc(open, comparePairs)
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return comparePairs(p, q) == 0 })
-	shingles := engine.OpenShingles(r.dir, documents, r.config.Execution.MemoryLimit()/2)
+	shingles := engine.OpenShingles(r.dir, engine.ShinglesFolder, documents, r.config.Execution.MemoryLimit()/2)
 	err = engine.Parallel(ctx, r.workers, r.workers, func(ctx context.Context, w int) error {
 		return r.consult(ctx, shingles, open[len(open)*w/r.workers:len(open)*(w+1)/r.workers])
 	})

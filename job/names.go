@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -64,11 +64,20 @@ func (r *run) named(ctx context.Context, _ []rundir.TaskRecord) error {
 	}
 	ids := map[uint64]string{}
 	for _, c := range r.counts.Largest {
-		ids[c.Cluster], ids[c.Example] = "", ""
+		if c.ID == "" {
+			ids[c.Keeper] = ""
+		}
 	}
 	err = r.idsOf(ctx, documents, ids)
 	for _, c := range r.counts.Largest {
-		r.sum.Largest = append(r.sum.Largest, clusterSize{ID: cmp.Or(c.ID, ids[c.Cluster]), Example: ids[c.Example], Size: c.Size})
+		size := clusterSize{ID: c.ID, Example: c.Example, Size: c.Size}
+		if c.ID == "" {
+			size.ID, size.Example = ids[c.Keeper], ids[c.Keeper]
+			if r.library != nil {
+				size.ID = earlier.FoundedCluster(r.config.Library.Night, []byte(size.ID))
+			}
+		}
+		r.sum.Largest = append(r.sum.Largest, size)
 	}
 	return err
 }

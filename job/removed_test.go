@@ -41,9 +41,14 @@ func eachRow[R any](t *testing.T, out, folder string, table *data.Table[R], yiel
 }
 
 // checkRemoved compares the table of what the clean dump leaves out with the
-// other tables of a run.
+// other tables of a run: each document goes for one that stays, and the figures of
+// the two say that they are a pair.
 func checkRemoved(t *testing.T, out string, s *job.Summary) {
 	t.Helper()
+	_, cfg, err := job.RunSettings(out)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows := map[string]int{} // of each id in a part, the first
 	ids := make([]int, s.Splits)
 	eachRow(t, out, rundir.Fingerprints, &data.Fingerprints, func(part int, row *data.FingerprintRow) {
@@ -53,23 +58,38 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		}
 		ids[part]++
 	})
-	of, keepers := map[string]string{}, map[string]string{} // copies of those that go; representative by copies
 	clusters := clustersOf(t, out)
+	sizes, keepers := map[string]int32{}, map[string]string{} // by cluster
+	goes := map[string]string{}                               // those that go: their clusters
 	for doc, row := range clusters {
-		switch copies := string(row.CopiesID); {
-		case !row.Keeper:
-			of[doc] = copies
-		case copies != "" && keepers[copies] != "":
-			t.Errorf("%s and %s represent the same copies", doc, keepers[copies])
-		default:
-			keepers[copies] = doc
+		id := string(row.ClusterID)
+		if sizes[id]++; !row.Keeper {
+			goes[doc] = id
+		} else if keepers[id] != "" {
+			t.Errorf("%s and %s stay of cluster %s", doc, keepers[id], id)
+		} else {
+			keepers[id] = doc
+		}
+	}
+	for doc, row := range clusters {
+		if id := string(row.ClusterID); sizes[id] != row.Size {
+			t.Errorf("%s is in a cluster of %d, its size is %d", doc, sizes[id], row.Size)
 		}
 	}
 	matches := map[[2]string]data.MatchRow{}
-	eachRow(t, out, rundir.Matches, &data.Matches, func(_ int, row *data.MatchRow) {
-		matches[[2]string{string(row.DocID), string(row.MatchID)}] = *row
-	})
+	for _, table := range []string{rundir.Matches, rundir.Pairs} {
+		if table == rundir.Pairs && !cfg.Match.AllPairs {
+			continue
+		}
+		eachRow(t, out, table, &data.Matches, func(_ int, row *data.MatchRow) {
+			matches[[2]string{string(row.DocID), string(row.MatchID)}] = *row
+		})
+	}
+	figures := func(distance int32, similarity, estimate, jaccard, containment float64) string {
+		return fmt.Sprint(distance, similarity, estimate, jaccard, containment)
+	}
 	reasons := map[string]int64{}
+	removed := map[string]string{} // for whom
 	last := slices.Repeat([]int{-1}, s.Splits)
 	eachRow(t, out, rundir.Removed, &data.Removed, func(part int, r *data.RemovedRow) {
 		reasons[r.Reason]++
@@ -82,25 +102,53 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		if from := r.KeptFrom; (from == "") != (kept == "") || from != "" && (from == "run") == (r.Reason == decision.Earlier.String()) {
 			t.Errorf("%s was removed as %s for %s of %q", doc, r.Reason, kept, from)
 		}
+		if (r.Reason == data.ReasonDeleted) != (r.Distance < 0 || r.Verdict == "") {
+			t.Errorf("%s was removed as %s without a figure: %d, %q", doc, r.Reason, r.Distance, r.Verdict)
+		}
 		switch r.Reason {
-		case decision.Earlier.String():
-			delete(of, doc)
-		case decision.Copy.String():
-			if copies, ok := of[doc]; !ok || string(clusters[doc].ClusterID) != string(r.ClusterID) || keepers[copies] != kept {
-				t.Errorf("%s of cluster %s was removed for %s: %s of %s stays", doc, r.ClusterID, kept, keepers[copies], copies)
-			}
-			delete(of, doc)
-		case data.ReasonDuplicateID:
-			if kept != doc {
+		case data.ReasonDuplicateID, data.ReasonDeleted:
+			if r.Reason == data.ReasonDuplicateID && (kept != doc || r.KeptRow < 0 || r.KeptRow >= r.Row) {
 				t.Errorf("%s was removed for %s", doc, kept)
 			}
+			return
+		case decision.Copy.String(), decision.Contained.String():
+			if keepers[goes[doc]] != kept || removed[doc] != "" {
+				t.Errorf("%s of cluster %s was removed for %s: %s stays", doc, r.ClusterID, kept, keepers[goes[doc]])
+			}
+			removed[doc] = kept
 		}
-		if m, ok := matches[[2]string{doc, kept}]; ok && m.Similarity != r.Similarity {
-			t.Errorf("%s is %v similar to %s, the match %v", doc, r.Similarity, kept, m.Similarity)
+		if string(r.ClusterID) != goes[doc] {
+			t.Errorf("%s of cluster %s was removed of %s", doc, goes[doc], r.ClusterID)
+		}
+		delete(goes, doc)
+		if cfg.Match.Verified() && r.Verdict != "unchanged" && math.IsNaN(r.Estimate) {
+			t.Errorf("%s was removed for %s without an estimate", doc, kept)
+		}
+		m, ok := matches[[2]string{doc, kept}]
+		if ok && m.MatchFrom == r.KeptFrom && figures(m.Distance, m.Similarity, m.Estimate, m.Jaccard, m.Containment)+m.Verdict != figures(r.Distance, r.Similarity, r.Estimate, r.Jaccard, r.Containment)+r.Verdict {
+			t.Errorf("%s was removed for %s: %+v, the match is %+v", doc, kept, r, m)
+		}
+		back, is := matches[[2]string{kept, doc}]
+		if is {
+			ok = true
+			if contained := map[string]string{"contains": "contained", "contained": "contains"}[back.Verdict]; contained != "" && contained != r.Verdict {
+				t.Errorf("%s, which %s %s, was removed as %s", doc, back.Verdict, kept, r.Verdict)
+			}
+		}
+		if cfg.Match.AllPairs && r.KeptFrom == "run" && !ok {
+			t.Errorf("%s was removed for %s, which is no pair of it", doc, kept)
+		}
+		if (r.Verdict == "contained") != (r.Reason == decision.Contained.String()) || r.Verdict == "contains" {
+			t.Errorf("%s was removed as %s for %s: %s", doc, r.Reason, kept, r.Verdict)
 		}
 	})
-	if len(of) > 0 {
-		t.Errorf("not removed, though others represent them: %v", of)
+	for doc, kept := range removed {
+		if removed[kept] != "" {
+			t.Errorf("%s was removed for %s, which was for %s", doc, kept, removed[kept])
+		}
+	}
+	if len(goes) > 0 {
+		t.Errorf("not removed, though others stay for them: %v", goes)
 	}
 	for _, reason := range []string{data.ReasonDuplicateID, data.ReasonDeleted} {
 		if reasons[reason] != s.Skipped[reason] {
@@ -129,12 +177,12 @@ func TestRemoved(t *testing.T) {
 	s := runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
 	got := map[string]string{}
 	eachRow(t, out, rundir.Removed, &data.Removed, func(_ int, r *data.RemovedRow) {
-		got[string(r.DocID)] = fmt.Sprintf("%s %s %s %s %v %v", r.Reason, r.KeptID, r.ClusterID, r.Site, r.Similarity > 0.5, math.Round(10*r.Containment))
+		got[string(r.DocID)] = fmt.Sprintf("%s %s %s %s %v %v", r.Reason, r.KeptID, r.ClusterID, r.Site, r.Similarity > 0.5, math.Round(10*r.Containment)) + " " + r.Verdict + " " + string(r.KeptSite)
 	})
 	want := map[string]string{
-		"http://a.example/1": "copy http://b.example/2 http://a.example/1 a.example true NaN",
-		"3":                  "contained http://b.example/2 http://a.example/1  true 10",
-		"4":                  "duplicate_id 4   false NaN",
+		"http://a.example/1": "copy http://b.example/2 http://b.example/2 a.example true NaN sketches alike b.example",
+		"3":                  "contained http://b.example/2 http://b.example/2  true 10 contained b.example",
+		"4":                  "duplicate_id 4   true NaN same id ",
 	}
 	if !maps.Equal(got, want) || s.Kept != 3 {
 		t.Errorf("removed %q, want %q", got, want)

@@ -94,7 +94,7 @@ var stages = []Stage{
 	},
 	{
 		Stage: engine.Stage{Name: stageDecide},
-		Doc:   "pairs → best matches, clusters, representatives, for each split; the check against brute force",
+		Doc:   "pairs → best matches, clusters, representatives, for each split; a sample of what goes; the check against brute force",
 		task:  (*run).cluster, done: (*run).decided,
 	},
 	{
@@ -104,7 +104,7 @@ var stages = []Stage{
 	},
 	{
 		Stage: engine.Write,
-		Doc:   "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`",
+		Doc:   "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`; the sample, text against text",
 		done:  (*run).written,
 	},
 	{
@@ -363,9 +363,9 @@ func (r *run) decided(_ context.Context, _ []rundir.TaskRecord) error {
 	return nil
 }
 
-// written checks that the tables have what was decided, and the clean dump all
-// documents.
-func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
+// written checks that the tables have what was decided, the clean dump all
+// documents; what sites lose; and a sample of what goes, text against text.
+func (r *run) written(ctx context.Context, records []rundir.TaskRecord) error {
 	s := r.sum
 	rows := map[string]int64{}
 	for _, rec := range records {
@@ -376,7 +376,7 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 	for _, t := range []struct {
 		table string
 		want  int64
-	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered}, {engine.CountPairs, s.Pairs}} {
+	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered + s.Alone}, {engine.CountPairs, s.Pairs}} {
 		if rows[t.table] != t.want {
 			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
 		}
@@ -387,5 +387,5 @@ func (r *run) written(_ context.Context, records []rundir.TaskRecord) error {
 	if r.job.Cleans() && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
 	}
-	return nil
+	return errors.Join(r.lose(ctx), r.reread(ctx))
 }

@@ -39,6 +39,9 @@ type Summary struct {
 	Kept    int64 `json:"kept"`    // documents in the clean dump
 	Dropped int64 `json:"dropped"` // documents that it leaves out
 
+	Reread *reread `json:"reread,omitempty"` // a sample of those
+	Losses *losses `json:"losses,omitempty"` // what to look at before they are deleted
+
 	Library *LibraryCounts `json:"library,omitempty"` // of a run with a library
 
 	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
@@ -63,11 +66,10 @@ type found struct {
 	Consulted int64 `json:"consulted"` // pairs whose texts were consulted
 	Contained int64 `json:"contained"` // pairs, of different documents, of which one contains the other
 	Pairs     int64 `json:"pairs"`     // rows of the pairs table, when asked for
-	Clusters  int64 `json:"clusters"`
-	Joined    int64 `json:"joined"`    // clusters of documents that contain each other, which all stay, and their copies
+	Clusters  int64 `json:"clusters"`  // of a document that stays, here or in an earlier night, and others that go for it
 	Clustered int64 `json:"clustered"` // documents in clusters
-	Cut       int64 `json:"cut"`       // connected components over the spread bound, cut into clusters
-	CutSize   int64 `json:"cut_size"`  // documents of the largest of them
+	Alone     int64 `json:"alone"`     // documents that stay for no other: those that they are tied to stay, or go for others
+	Joined    int64 `json:"joined"`    // versions: what containment joins
 }
 
 // method says how fingerprints were matched, which is not what a run of the
@@ -85,7 +87,7 @@ type unread struct {
 	Lost    int64  `json:"lost"` // bytes of it
 }
 
-// clusterSize is a cluster with the representative of its first copies as example.
+// clusterSize is a cluster with the document that stays as example.
 type clusterSize struct {
 	ID      string `json:"cluster_id"`
 	Example string `json:"example"`
@@ -169,15 +171,19 @@ func (s *Summary) Print(w io.Writer) error {
 		row("pairs", "%s", show.Number(s.Pairs))
 	}
 	row("clusters", "%s of %s", show.Number(s.Clusters), show.Count(s.Clustered, "document"))
-	if s.Joined > 0 {
-		row("", "%s of them %s documents that contain each other (clusters.contained)", show.Number(s.Joined), show.Agree(s.Joined, "joins", "join"))
+	if s.Alone > 0 {
+		row("", "%s more %s a pair of a document in a cluster, not of the one that stays", show.Count(s.Alone, "document"), show.Agree(s.Alone, "is", "are"))
 	}
-	if s.Cut > 0 {
-		row("", "%s %s cut around centres, the largest had %s (clusters.max_spread)", show.Count(s.Cut, "chained component"), show.Agree(s.Cut, "was", "were"), show.Count(s.CutSize, "document"))
+	if s.Joined > 0 {
+		row("versions", "%s of documents that contain each other (clusters.contained)", show.Number(s.Joined))
 	}
 	if s.Kept+s.Dropped > 0 {
 		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
 	}
+	if s.Reread != nil {
+		s.Reread.print(row)
+	}
+	s.Losses.print(row)
 	if l := s.Library; l != nil {
 		if l.Dropped > 0 {
 			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))

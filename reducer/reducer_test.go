@@ -279,60 +279,142 @@ func TestComponentsLongChain(t *testing.T) {
 	}
 }
 
-func TestCentredCutsChains(t *testing.T) {
-	// 10 – 20 – 30 – 40 – 50, where 40 stands for many documents.
-	nodes := []uint32{10, 20, 30, 40, 50}
-	pairs := [][2]uint32{{10, 20}, {20, 30}, {30, 40}, {40, 50}}
-	got := Centred(nodes, []int{1, 1, 1, 9, 1}, pairs)
-	if want := []uint32{10, 10, 40, 40, 40}; !slices.Equal(got, want) {
-		t.Fatalf("got %v, want %v", got, want)
+// choose chooses among n candidates, with so many pairs in memory.
+func choose(n, most int, candidates []Candidate, pairs []pair, excluded ...uint32) *Keepers {
+	k := NewKeepers(n, func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
+	for _, doc := range excluded {
+		k.Exclude(doc)
+	}
+	_ = k.Choose(most, func(yield func(a, b uint32)) error {
+		for _, p := range pairs {
+			yield(p.A, p.B)
+		}
+		return nil
+	})
+	return k
+}
+
+func TestKeepersUndoChains(t *testing.T) {
+	// 0 – 1 – 2 – 3 – 4: the ends have one pair, and come last.
+	pairs := []pair{{A: 0, B: 1}, {A: 1, B: 2}, {A: 2, B: 3}, {A: 3, B: 4}}
+	for name, c := range map[string]struct {
+		values [5]float64
+		want   []uint32
+	}{
+		"the best has most pairs too":   {[5]float64{0, 0, 9, 0, 0}, []uint32{0, 2, 4}},
+		"an end is the best":            {[5]float64{9, 0, 0, 0, 0}, []uint32{1, 3}},
+		"one beside the middle is best": {[5]float64{0, 0, 0, 1, 0}, []uint32{1, 3}},
+	} {
+		candidates := make([]Candidate, 5)
+		for i := range candidates {
+			candidates[i] = Candidate{Doc: uint32(i), Value: c.values[i], Pairs: 2}
+		}
+		candidates[0].Pairs, candidates[4].Pairs = 1, 1
+		for most := range 5 {
+			var got []uint32
+			k := choose(5, most, candidates, pairs)
+			for i := range uint32(5) {
+				if k.Stays(i) {
+					got = append(got, i)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s, %d pairs in memory: %d stay, want %d", name, most, got, c.want)
+			}
+		}
 	}
 }
 
-func TestCentredMembersTouchTheirCentre(t *testing.T) {
+// Who stays is what going through all documents in order comes to, however many
+// pairs are in memory and in whatever order they come.
+func TestKeepersAreThoseOfTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 20
 		pairs := drawPairs(t, n)
-		nodes, weights := make([]uint32, n), make([]int, n)
-		for i := range nodes {
-			nodes[i], weights[i] = uint32(i), rapid.IntRange(1, 3).Draw(t, "weight")
+		candidates := make([]Candidate, n)
+		for i := range candidates {
+			candidates[i] = Candidate{Doc: uint32(i), Value: rapid.SampledFrom([]float64{math.NaN(), 1, 2, 3}).Draw(t, "value")}
 		}
+		for _, p := range pairs {
+			candidates[p.A].Pairs++
+			candidates[p.B].Pairs++
+		}
+		excluded := rapid.SliceOfN(rapid.Uint32Range(0, n-1), 0, 3).Draw(t, "excluded")
 		touch := func(a, b uint32) bool {
 			return slices.ContainsFunc(pairs, func(p pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
 		}
-		edges := make([][2]uint32, len(pairs))
-		for i, p := range pairs {
-			edges[i] = [2]uint32{p.A, p.B}
+		order := slices.Clone(candidates)
+		slices.SortFunc(order, func(a, b Candidate) int {
+			if a.Before(b) {
+				return -1
+			}
+			return 1
+		})
+		var want []uint32
+		for _, c := range order {
+			if !slices.Contains(excluded, c.Doc) && !slices.ContainsFunc(want, func(w uint32) bool { return touch(w, c.Doc) }) {
+				want = append(want, c.Doc)
+			}
 		}
-		centres := Centred(nodes, weights, edges)
-		for i, c := range centres {
-			if centres[c] != c {
-				t.Fatalf("%d has centre %d, which has centre %d", i, c, centres[c])
-			}
-			if uint32(i) != c && !touch(uint32(i), c) {
-				t.Fatalf("%d does not touch its centre %d", i, c)
-			}
-			if uint32(i) == c {
-				for j, other := range centres {
-					if uint32(j) == other && i != j && touch(c, other) {
-						t.Fatalf("two centres touch: %d and %d", c, other)
-					}
-				}
+		pairs = rapid.Permutation(pairs).Draw(t, "order")
+		k := choose(n, rapid.IntRange(0, len(pairs)).Draw(t, "most"), candidates, pairs, excluded...)
+		for i := range uint32(n) {
+			if k.Stays(i) != slices.Contains(want, i) {
+				t.Fatalf("%d stays: %t, want %d", i, k.Stays(i), want)
 			}
 		}
 	})
 }
 
+// A chain that the rounds take a document or two at a time from is decided in
+// memory, and a group of all pairs in one round without.
+func TestKeepersAtSize(t *testing.T) {
+	const n = 1 << 17
+	chained := make([]pair, n-1)
+	candidates := make([]Candidate, n)
+	for i := range candidates {
+		candidates[i] = Candidate{Doc: uint32(i), Value: float64(i)}
+	}
+	for i := range chained {
+		chained[i] = pair{A: uint32(i), B: uint32(i) + 1}
+	}
+	k := choose(n, n, candidates, chained)
+	for i := range uint32(n) {
+		if k.Stays(i) != (i%2 == 1) {
+			t.Fatalf("%d stays: %t", i, k.Stays(i))
+		}
+	}
+	const group = 1000
+	var all []pair
+	for i := range uint32(group) {
+		for j := range i {
+			all = append(all, pair{A: j, B: i})
+		}
+	}
+	passes := 0
+	k = NewKeepers(group, func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
+	_ = k.Choose(0, func(yield func(a, b uint32)) error {
+		passes++
+		for _, p := range all {
+			yield(p.A, p.B)
+		}
+		return nil
+	})
+	if !k.Stays(group-1) || k.Stays(0) || passes != 3 {
+		t.Errorf("of a group the best stays: %t, after %d passes", k.Stays(group-1), passes)
+	}
+}
+
 func TestKeeper(t *testing.T) {
 	none := math.NaN()
-	all := []Candidate{{4, 7}, {2, none}, {9, 7}, {5, 3}, {6, 3}}
+	all := []Candidate{{Doc: 4, Value: 7}, {Doc: 2, Value: none}, {Doc: 9, Value: 7}, {Doc: 5, Value: 3}, {Doc: 6, Value: 3}}
 	for range 10 {
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		if got := Keeper(all).Doc; got != 4 {
 			t.Errorf("kept %d of %v, want 4", got, all)
 		}
 	}
-	if got := Keeper([]Candidate{{8, none}, {3, none}}).Doc; got != 3 {
+	if got := Keeper([]Candidate{{Doc: 8, Value: none}, {Doc: 3, Value: none}}).Doc; got != 3 {
 		t.Errorf("without values: kept %d, want the smaller document 3", got)
 	}
 }

@@ -49,7 +49,7 @@ func folderOf(kind, night string) string { return kind + "/" + partition + night
 
 // formatVersion is the version of the manifest that this package writes, and
 // the only one it reads.
-const formatVersion = 2
+const formatVersion = 3
 
 var (
 	// ErrNone is returned for a folder that holds no library.

@@ -88,51 +88,86 @@ func pairs[F columns.Fingerprint](fingerprints []simhash.Fingerprint, k int) (fo
 	return found, err
 }
 
-// Group is texts, by their places in ascending order, of which each is a match
-// of another of them: a cluster of a run that cuts none (clusters.max_spread).
+// Group is a text that stays and those that go for it, by their places in ascending
+// order: a cluster of a run. Each is a pair of the one that stays.
 type Group struct {
 	Texts []int
-	Keep  int // the longest of them, the first of equally long ones
+	Keep  int // the one that stays: of about as many pairs the longest, the first of equally long ones
 }
 
 // Dedup returns the groups of two texts or more, in order of their first.
 func Dedup(texts []string) ([]Group, error) {
-	rule := engine.Rule(config.Default().Match)
 	rows, err := rowsOf(texts, true)
 	if err != nil {
 		return nil, err
 	}
-	views := make([]data.View, len(rows))
+	units := mapper.NewUnits(true) // of texts that nothing tells apart
+	var views []data.View          // by unit
+	var members [][]int
 	for i := range rows {
-		mapper.View(&rows[i], &views[i])
+		var v data.View
+		mapper.View(&rows[i], &v)
+		if !v.Normal && v.Sketch == ([data.SketchSize]byte{}) {
+			continue // it takes no part
+		}
+		u := units.Add(&v)
+		if int(u) == len(views) {
+			views, members = append(views, v), append(members, nil)
+		}
+		members[u] = append(members[u], i)
 	}
-	components, err := match(rule, views)
+	cfg := config.Default()
+	pairs, err := match(&cfg.Match, views)
 	if err != nil {
 		return nil, err
 	}
-	members := map[uint32][]reducer.Candidate{} // by root
-	for i := range views {
-		root := components.Root(uint32(i))
-		members[root] = append(members[root], reducer.Candidate{Doc: uint32(i), Value: float64(views[i].Length)})
+	candidates := make([]reducer.Candidate, len(views))
+	for u := range candidates {
+		candidates[u] = reducer.Candidate{Doc: uint32(members[u][0]), Value: float64(views[u].Length)}
+	}
+	for _, p := range pairs {
+		candidates[p.A].Pairs++
+		candidates[p.B].Pairs++
+	}
+	keepers := reducer.NewKeepers(len(views), func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
+	err = keepers.Choose(len(pairs), func(yield func(a, b uint32)) error {
+		for _, p := range pairs {
+			yield(uint32(p.A), uint32(p.B))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dedup: %w", err)
+	}
+	nearest := reducer.NewBest(len(views))
+	for _, p := range pairs {
+		if keepers.Stays(uint32(p.A)) || keepers.Stays(uint32(p.B)) {
+			nearest.Add(uint32(p.A), uint32(p.B), p.Distance, true)
+		}
+	}
+	texted := make([][]int, len(views)) // by unit that stays
+	for u := range uint32(len(views)) {
+		at := u
+		if !keepers.Stays(u) {
+			m, _ := nearest.Match(u)
+			at = m.Doc
+		}
+		texted[at] = append(texted[at], members[u]...)
 	}
 	var groups []Group
-	for _, of := range members {
-		if len(of) < 2 {
-			continue
+	for u, of := range texted {
+		if len(of) > 1 {
+			slices.Sort(of)
+			groups = append(groups, Group{Texts: of, Keep: members[u][0]})
 		}
-		g := Group{Keep: int(reducer.Keeper(of).Doc)}
-		for _, c := range of {
-			g.Texts = append(g.Texts, int(c.Doc))
-		}
-		groups = append(groups, g)
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(a.Texts[0], b.Texts[0]) })
 	return groups, nil
 }
 
-// match connects the documents that are the same.
-func match(rule mapper.Rule, views []data.View) (*reducer.Components, error) {
-	bits := config.Default().Features.Bits
+// match finds the pairs that one of them may go for.
+func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
+	rule, bits := engine.Rule(*m), config.Default().Features.Bits
 	layout, err := simhash.ChooseLayout(bits, rule.K, uint64(len(views)))
 	if err != nil {
 		return nil, err
@@ -148,14 +183,16 @@ func match(rule mapper.Rule, views []data.View) (*reducer.Components, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dedup: %w", err)
 	}
-	components := reducer.NewComponents(len(views))
 	join := &shuffle.Memory[uint64]{Rule: rule, Layout: layout, Lists: lists, Normal: normal, Views: units, Options: shuffle.Options{Workers: runtime.GOMAXPROCS(0)}}
 	var mu sync.Mutex
-	return components, join.Pairs(context.Background(), func(_ int, p data.Pair) {
+	err = join.Pairs(context.Background(), func(_ int, p data.Pair) {
 		mu.Lock()
 		defer mu.Unlock()
-		components.Add(uint32(p.A), uint32(p.B))
+		if engine.Proves(m, p.Evidence) {
+			found = append(found, p)
+		}
 	})
+	return found, err
 }
 
 // rowsOf fingerprints the texts on all cores.

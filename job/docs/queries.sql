@@ -38,7 +38,7 @@ SELECT m.estimate, m.verdict, a.text, b.text AS other
 FROM pairs m JOIN crawl a ON a.id = m.doc_id JOIN crawl b ON b.id = m.match_id ORDER BY m.estimate LIMIT 20;
 
 -- 8. The removal list.
-SELECT doc_id, reason, kept_id, kept_from, cluster_id, similarity FROM removed ORDER BY site, doc_id;
+SELECT doc_id, reason, kept_id, kept_from, verdict, distance, estimate, jaccard, containment FROM removed ORDER BY site, doc_id;
 
 -- 9. Pairs of different titles. Of pages that are extracted, texts/ has the texts as fingerprints/ has the titles.
 SELECT a.title, b.title AS other, m.distance, m.estimate

@@ -148,7 +148,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, rundir.ErrOther):
 		return exitOtherRun
-	case errors.Is(err, rundir.ErrNotConserved), errors.Is(err, job.ErrMissed):
+	case errors.Is(err, rundir.ErrNotConserved), errors.Is(err, job.ErrMissed), errors.Is(err, job.ErrUnlike):
 		return exitIncomplete
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

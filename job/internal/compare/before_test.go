@@ -113,7 +113,7 @@ func execute(t *testing.T, program, args, out string) {
 }
 
 // expectExplained fails for differences without a rule, and where the later
-// run's best matches are not the best of its pairs, or its clusters are not
+// run's best matches are not the best of its pairs, or its components are not
 // named by their first documents.
 func expectExplained(t *testing.T, before, after, keep string) {
 	t.Helper()
@@ -134,9 +134,9 @@ func expectExplained(t *testing.T, before, after, keep string) {
 	for _, d := range defects[:min(len(defects), 10)] {
 		t.Errorf("%s: %s: %s, now %s", d.Kind, d.What, d.Before, d.After)
 	}
-	for doc, first := range r.firsts("cluster_id") {
-		if id := r.clusters[doc].text("cluster_id"); id != first {
-			t.Errorf("the cluster of %s is named %s, its first document is %s", doc, id, first)
+	for doc, first := range r.firsts("component_id") {
+		if id := r.clusters[doc].text("component_id"); id != first {
+			t.Errorf("the component of %s is named %s, its first document is %s", doc, id, first)
 		}
 	}
 	best := map[string]row{}

@@ -71,8 +71,11 @@ func read(dir string) (*run, error) {
 		eachRow(pairs, func(id string, pair row) { r.pairs[pairKey(id, pair.text("match_id"))] = pair }),
 		eachRow(matches, func(id string, match row) { r.matches[id] = match }),
 		eachRow(clusters, func(id string, in row) {
-			if _, ok := in["copies_id"]; !ok { // of a build whose clusters were copies
-				in["copies_id"] = in["cluster_id"]
+			if _, ok := in["component_id"]; !ok { // of a build whose clusters were components
+				if copies, ok := in["copies_id"]; ok {
+					in["cluster_id"] = copies
+				}
+				in["component_id"] = in["cluster_id"]
 			}
 			r.clusters[id] = in
 		}),

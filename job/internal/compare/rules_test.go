@@ -29,7 +29,7 @@ func pair(a, b string, distance int32) data.MatchRow {
 }
 
 func member(doc, cluster string, keeper bool) data.ClusterRow {
-	return data.ClusterRow{DocID: []byte(doc), ClusterID: []byte(cluster), CopiesID: []byte(cluster), Size: 3, Keeper: keeper}
+	return data.ClusterRow{DocID: []byte(doc), ClusterID: []byte(cluster), Component: []byte(cluster), Size: 3, Keeper: keeper}
 }
 
 // base is a run of the documents c, a, b, which are one cluster, and d.
@@ -198,7 +198,7 @@ func TestUnfinished(t *testing.T) {
 
 func rename(c *content, id string) {
 	for i := range c.clusters {
-		c.clusters[i].ClusterID, c.clusters[i].CopiesID = []byte(id), []byte(id)
+		c.clusters[i].ClusterID, c.clusters[i].Component = []byte(id), []byte(id)
 	}
 }
 

@@ -110,9 +110,9 @@ func (r *Report) matches(before, after *run) {
 }
 
 // clusters compares the partitions, which are equal if the first document of
-// its cluster is the same for every document, and what represents copies.
+// its component is the same for every document, and what stays of clusters.
 func (r *Report) clusters(before, after *run, keep string) {
-	b, a := before.firsts("cluster_id"), after.firsts("cluster_id")
+	b, a := before.firsts("component_id"), after.firsts("component_id")
 	spread := after.spread()
 	differs := map[string]bool{} // by first document
 	each(b, a, func(doc, b, a string) {
@@ -138,7 +138,8 @@ func (r *Report) clusters(before, after *run, keep string) {
 	})
 }
 
-// maxSpread is the default of clusters.max_spread.
+// maxSpread is the distinct fingerprints of a component beyond which earlier builds
+// cut it.
 const maxSpread = 1000
 
 // spread gives the documents of pairs the number of distinct fingerprints of
@@ -170,8 +171,7 @@ func (r *run) spread() map[string]int {
 	return spread
 }
 
-// firsts gives every document in a cluster, or with copies, the first document of
-// it or them.
+// firsts gives every document in a cluster, or component, the first document of it.
 func (r *run) firsts(column string) map[string]string {
 	first := map[string]string{} // by id
 	for doc, in := range r.clusters {
@@ -192,9 +192,9 @@ func (r *run) firsts(column string) map[string]string {
 	return of
 }
 
-// keepers are the representatives of copies, by their first documents.
+// keepers are the documents that stay, by the first of their clusters.
 func (r *run) keepers() map[string]string {
-	firsts, keepers := r.firsts("copies_id"), map[string]string{}
+	firsts, keepers := r.firsts("cluster_id"), map[string]string{}
 	for doc, in := range r.clusters {
 		if in["keeper"] == true && firsts[doc] != "" {
 			keepers[firsts[doc]] = doc
@@ -213,7 +213,7 @@ func (r *Report) summary(before, after *run) {
 	counts := r.Counts()
 	names := []string{
 		"splits", "bytes", "records", "documents", "skipped", "bad", "cut_pages", "lanes", "languages",
-		"matched", "consulted", "pairs", "cut", "cut_size",
+		"matched", "consulted", "pairs",
 	}
 	if counts[ClusterTie]+counts[ClusterDiffers] == 0 { // which change the others
 		names = append(names, "clusters", "clustered", "kept", "dropped")

@@ -217,21 +217,18 @@ const (
 	KeepFirst    = "first"    // the earliest of the input
 )
 
-// Clusters says how matches become clusters. MaxSpread bounds a chain: a
-// connected component with more distinct fingerprints is cut into clusters
-// around centres, in which every document is a match of the centre. 0: no bound.
-// With Contained, copies that contain exactly each other are one cluster; the
-// clean dump keeps a document of each all the same.
+// Clusters says which document of several that are the same stays. With Contained,
+// components that contain exactly each other are versions of one another; that
+// changes nothing of what stays.
 type Clusters struct {
 	Keep      string `yaml:"keep" json:"keep" flag:"keep" group:"Method" allow:"longest,earliest,rank,first" help:"which of the copies stays"`
-	MaxSpread int    `yaml:"max_spread" json:"max_spread" help:"cut clusters of more fingerprints; 0: never"`
-	Contained bool   `yaml:"contained" json:"contained" help:"make copies that contain each other and no third one cluster"`
+	Contained bool   `yaml:"contained" json:"contained" help:"tell of components that contain each other and no third: column versions_id"`
 }
 
 // Output says what is written.
 type Output struct {
 	Clean     bool   `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
-	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document whose best match contains it"`
+	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document that another contains, which stays"`
 	Earlier   string `yaml:"earlier" json:"earlier" allow:"drop,keep" help:"what the clean dump does with a document that an earlier night of the library has"`
 }
 
@@ -276,12 +273,14 @@ type Monitor struct {
 	AlarmCommand string `yaml:"alarm_command" flag:"alarm-command" group:"Output" help:"shell command told of a failure (JSON on stdin)"`
 	AlarmURL     string `yaml:"alarm_url" help:"address to POST the same JSON to"`
 
-	MinNew       float64       `yaml:"min_new" help:"alarm when less than this share is new to the library"`
-	MaxNew       float64       `yaml:"max_new" help:"alarm when more than this share is new to the library"`
-	MinDocuments int64         `yaml:"min_documents" help:"alarm when there are fewer documents"`
-	MaxDocuments int64         `yaml:"max_documents" help:"alarm when there are more documents; 0: never"`
-	MaxDuration  time.Duration `yaml:"max_duration" help:"alarm when the run takes longer; 0s: never"`
-	MaxRestarts  int64         `yaml:"max_restarts" least:"-1" help:"alarm when more flows are tried again; -1: never"`
+	MinNew          float64       `yaml:"min_new" help:"alarm when less than this share is new to the library"`
+	MaxNew          float64       `yaml:"max_new" help:"alarm when more than this share is new to the library"`
+	MinDocuments    int64         `yaml:"min_documents" help:"alarm when there are fewer documents"`
+	MaxDocuments    int64         `yaml:"max_documents" help:"alarm when there are more documents; 0: never"`
+	MaxSiteLoss     float64       `yaml:"max_site_loss" help:"alarm when a site of 20 documents or more loses more than this share of them to others"`
+	MaxClusterSites int64         `yaml:"max_cluster_sites" help:"alarm when a cluster has documents of more sites, of at least 10; 0: never"`
+	MaxDuration     time.Duration `yaml:"max_duration" help:"alarm when the run takes longer; 0s: never"`
+	MaxRestarts     int64         `yaml:"max_restarts" least:"-1" help:"alarm when more flows are tried again; -1: never"`
 }
 
 // Engines.
@@ -304,7 +303,7 @@ func Default() Config {
 		},
 		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, OwnText: true},
 		Match:    Match{MaxPairs: 1_000_000_000},
-		Clusters: Clusters{Keep: KeepLongest, MaxSpread: 1000, Contained: true},
+		Clusters: Clusters{Keep: KeepLongest, Contained: true},
 		Output:   Output{Clean: true, Contained: ContainedKeep, Earlier: EarlierDrop},
 		Execution: Execution{
 			Engine:   EngineLocal,
@@ -315,7 +314,7 @@ func Default() Config {
 			Deadline: 12 * time.Hour,
 			Quorum:   0.66,
 		},
-		Monitor: Monitor{MaxNew: 1, MaxRestarts: -1},
+		Monitor: Monitor{MaxNew: 1, MaxSiteLoss: 0.5, MaxClusterSites: 50, MaxRestarts: -1},
 	}
 	_ = c.Match.preset(PresetBalanced) // it exists
 	return c

@@ -129,7 +129,6 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 		"stall 0s: write a time":            func(c *Config) { c.Execution.Engine, c.Execution.Stall = EngineGleam, 0 },
 		"attempts 0: write a number":        func(c *Config) { c.Execution.Engine, c.Execution.Attempts = EngineGleam, 0 },
 		`master "here": write HOST:PORT`:    func(c *Config) { c.Execution.Engine, c.Execution.Master = EngineGleam, "here" },
-		"max_spread -2: write a number":     func(c *Config) { c.Clusters.MaxSpread = -2 },
 		`warc_id "uri": write one of url`:   func(c *Config) { c.Input.WARCID = "uri" },
 	} {
 		c := Default()

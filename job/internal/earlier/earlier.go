@@ -22,6 +22,9 @@ type Match struct {
 	Reason               string
 }
 
+// Cluster is the id of the cluster of an earlier document that stayed.
+func (e *Match) Cluster() string { return FoundedCluster(e.Night, []byte(e.ID)) }
+
 // compare orders earlier documents, the best match first: by distance, then
 // by night, the earliest first, then by id.
 func (e *Match) compare(o *Match) int {
@@ -31,8 +34,9 @@ func (e *Match) compare(o *Match) int {
 // Known gathers what earlier nights know of this run's documents: of each
 // row, a document, the night in which its id was first seen, and that in which
 // it was first seen unchanged, if it is of no unit; of each unit the best match
-// among the earlier documents, the best of another id, the clusters that all
-// its matches are of, and how many have its very fingerprint. Neither the order in
+// among the earlier documents, the best of another id, the best that stayed in its
+// night, the clusters that all its matches are of, and how many have its very
+// fingerprint. Neither the order in
 // which they arrive matters, nor whether they come one by one or gathered
 // elsewhere.
 type Known struct {
@@ -48,6 +52,7 @@ type seen struct{ first, unchanged string }
 
 type ofUnit struct {
 	best, other Match    // of different ids
+	kept        []Match  // at most one: the best that stayed in its night
 	matches     int      // 0, 1 or 2: how many of them there are
 	clusters    []string // in order
 	exact, last int64    // earlier documents of the same fingerprint, and those of the night before
@@ -112,6 +117,7 @@ type Row struct {
 	ID         []byte
 	FirstSeen  string
 	Cluster    []byte // empty: the document was alone
+	Kept       bool   // it stayed in its night
 	Distance   int
 	Similarity float64
 	Reason     string
@@ -122,10 +128,14 @@ type Row struct {
 func (e *Known) Add(unit uint32, row *Row) {
 	u, unlock := e.unit(unit)
 	defer unlock()
-	u.add(&Match{
+	m := Match{
 		Night: row.Night, ID: string(row.ID), FirstSeen: row.FirstSeen,
 		Distance: row.Distance, Similarity: row.Similarity, Reason: row.Reason,
-	})
+	}
+	u.add(&m)
+	if row.Kept {
+		u.keep(&m)
+	}
 	cluster := string(row.Cluster)
 	if cluster == "" {
 		cluster = FoundedCluster(row.Night, row.ID)
@@ -153,6 +163,7 @@ func (e *Known) unit(unit uint32) (u *ofUnit, unlock func()) {
 type Gathered struct {
 	Unit        uint32
 	Matches     []Match // the best, and the best of another id
+	Kept        []Match // at most one: the best that stayed in its night
 	Clusters    []string
 	Exact, Last int64
 }
@@ -164,7 +175,7 @@ func (e *Known) Gathered(unit uint32) (g Gathered, ok bool) {
 	if u == nil {
 		return g, false
 	}
-	return Gathered{unit, []Match{u.best, u.other}[:u.matches], u.clusters, u.exact, u.last}, true
+	return Gathered{unit, []Match{u.best, u.other}[:u.matches], u.kept, u.clusters, u.exact, u.last}, true
 }
 
 // Take takes in what was gathered elsewhere. Safe for concurrent use.
@@ -173,6 +184,9 @@ func (e *Known) Take(g *Gathered) {
 	defer unlock()
 	for i := range g.Matches {
 		u.add(&g.Matches[i])
+	}
+	for i := range g.Kept {
+		u.keep(&g.Kept[i])
 	}
 	for _, c := range g.Clusters {
 		u.join(c)
@@ -189,11 +203,13 @@ func (e *Known) Alike(units int) *Known { return New(0, units, e.before) }
 // distance 0, are the same, at that distance and for that reason. Safe for
 // concurrent use.
 func (e *Known) TakeAlike(unit uint32, g *Gathered, distance int, similarity float64, reason string) {
-	var matches [2]Match
+	var matches [3]Match
 	at := *g
-	at.Unit, at.Matches = unit, matches[:copy(matches[:], g.Matches)]
-	for i := range at.Matches {
-		m := &at.Matches[i]
+	n := copy(matches[:2], g.Matches)
+	end := n + copy(matches[n:], g.Kept)
+	at.Unit, at.Matches, at.Kept = unit, matches[:n], matches[n:end]
+	for i := range matches[:end] {
+		m := &matches[i]
 		m.Distance, m.Similarity, m.Reason = distance, similarity, reason
 	}
 	if distance > 0 {
@@ -226,6 +242,14 @@ func (u *ofUnit) add(m *Match) {
 	}
 }
 
+func (u *ofUnit) keep(m *Match) {
+	if len(u.kept) == 0 {
+		u.kept = []Match{*m}
+	} else if u.kept[0].compare(m) > 0 {
+		u.kept[0] = *m
+	}
+}
+
 func (u *ofUnit) join(cluster string) {
 	if at, joined := slices.BinarySearch(u.clusters, cluster); !joined {
 		u.clusters = slices.Insert(u.clusters, at, cluster)
@@ -247,11 +271,11 @@ func (e *Known) Match(unit uint32, id []byte) (Match, bool) {
 	return Match{}, false
 }
 
-// Itself returns what an earlier night has of the document of that id, if that
-// is the best match of its unit.
-func (e *Known) Itself(unit uint32, id []byte) (Match, bool) {
-	if u := e.units[unit]; u != nil && u.best.ID == string(id) {
-		return u.best, true
+// Kept returns the best match of the unit's documents among those that stayed in
+// their nights, whatever its id; ok is false without one.
+func (e *Known) Kept(unit uint32) (Match, bool) {
+	if u := e.units[unit]; u != nil && len(u.kept) > 0 {
+		return u.kept[0], true
 	}
 	return Match{}, false
 }
@@ -278,10 +302,6 @@ func FoundedCluster(night string, id []byte) string {
 type Descent struct {
 	Founded string   // its id if it continues none; no other cluster has it
 	Earlier []string // ids of clusters of earlier nights
-	// Alone says that the cluster was cut from a wider one. It does not join
-	// earlier clusters with each other, and continues one of them only if no
-	// other of this run's clusters does.
-	Alone bool
 }
 
 // Merge says that a cluster has become a part of another.
@@ -307,36 +327,15 @@ func Descend(clusters []Descent) (ids []string, merges []Merge) {
 		return up
 	}
 	for _, c := range clusters {
-		if c.Alone {
-			continue
-		}
 		for _, id := range c.Earlier {
 			a, b := root(c.Earlier[0]), root(id)
 			parent[max(a, b)] = min(a, b)
 		}
 	}
 	ids = make([]string, len(clusters))
-	taken := map[string]bool{}
-	var alone []int
 	for i, c := range clusters {
-		switch {
-		case len(c.Earlier) == 0:
-			ids[i] = c.Founded
-		case c.Alone:
-			alone = append(alone, i)
-		default:
+		if ids[i] = c.Founded; len(c.Earlier) > 0 {
 			ids[i] = root(c.Earlier[0])
-			taken[ids[i]] = true
-		}
-	}
-	slices.SortFunc(alone, func(a, b int) int { return strings.Compare(clusters[a].Founded, clusters[b].Founded) })
-	for _, i := range alone {
-		ids[i] = clusters[i].Founded
-		for _, id := range clusters[i].Earlier {
-			if id = root(id); !taken[id] {
-				ids[i], taken[id] = id, true
-				break
-			}
 		}
 	}
 	for id := range parent {

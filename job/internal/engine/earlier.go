@@ -35,6 +35,7 @@ type Tonight struct {
 	Views *mapper.Units
 	plain map[int]plainLook // by row: of NoUnit
 	rule  mapper.Rule
+	match config.Match
 	bits  int
 	night string
 	index func() (*mapper.Index, error) // made when it is asked for first
@@ -63,7 +64,7 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 	if err != nil {
 		return nil, err
 	}
-	n := &Tonight{Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
+	n := &Tonight{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -186,7 +187,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	}
 	joiners := make([]*joiner, workers)
 	o := n.Before()
-	o.Splits, o.Columns, o.Workers = splits, n.columns("doc_id", "first_seen", "cluster_id"), workers
+	o.Splits, o.Columns, o.Workers = splits, n.columns("doc_id", "first_seen", "cluster_id", "kept"), workers
 	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
 		j := joiners[worker]
 		if j == nil {
@@ -233,14 +234,14 @@ func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 			continue
 		}
 		unchanged := ""
-		if j.night.Units[row] == NoUnit && j.night.plain[row] == plain(was) {
+		if j.night.Units[row] == NoUnit && was.Kept && j.night.plain[row] == plain(was) {
 			unchanged = b.Night
 		}
 		found.Seen(row, was.FirstSeen, unchanged)
 	}
 	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
 		row := earlierRow(b, met.Row)
-		row.Distance = met.Distance
+		row.Distance, row.Kept = met.Distance, row.Kept && Proves(&j.night.match, met.Evidence)
 		row.Similarity, row.Reason = told(met.Evidence)
 		found.Add(met.Unit, &row)
 	}, func(i int) { j.gather(b, i, rows, found) })
@@ -252,7 +253,7 @@ func plain(row *data.LibraryRow) plainLook {
 
 func earlierRow(b *library.Batch, i int) earlier.Row {
 	row := &b.Rows[i]
-	return earlier.Row{Night: b.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster}
+	return earlier.Row{Night: b.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster, Kept: row.Kept}
 }
 
 // gather takes an earlier document that shares a hot key: those that look alike
@@ -278,6 +279,9 @@ func (j *joiner) flush(found *earlier.Known) {
 	j.index.NewProber(judge(j.night.rule)).Probe(j.hot.Rows(), func(met mapper.EarlierMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
 			similarity, reason := told(met.Evidence)
+			if !Proves(&j.night.match, met.Evidence) {
+				g.Kept = nil
+			}
 			found.TakeAlike(met.Unit, &g, met.Distance, similarity, reason)
 		}
 	}, nil)
@@ -310,6 +314,21 @@ func judge(rule mapper.Rule) func(a, b *data.View) data.Evidence {
 	}
 	verifier := mapper.NewVerifier(rule)
 	return func(a, b *data.View) data.Evidence { return verifier.Estimated(a, b) }
+}
+
+// provenAbove is by how much an estimate is above the limit of a pair that may cost
+// a document its place: about 1.6 of its standard errors, so that of pairs at the
+// limit one of twenty does. A pair nearer to the limit is reported, and both of its
+// documents stay unless the texts say the same.
+const provenAbove = 0.08
+
+// Proves reports whether a pair of that evidence is reason enough for one of its
+// documents to go for the other.
+func Proves(m *config.Match, e data.Evidence) bool {
+	if e.Reason == data.BySketches || e.Reason == data.ByEstimate {
+		return mapper.Similarity(e) >= m.LimitLong+provenAbove
+	}
+	return e.Reason.Same()
 }
 
 // told is what the tables say of a verdict: nothing where the distance alone

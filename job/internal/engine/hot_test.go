@@ -87,7 +87,7 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 // crowdTonight is a night of so many different pages of the template.
 func crowdTonight(pages int) *Tonight {
 	match := config.Default().Match
-	n := &Tonight{Views: mapper.NewUnits(match.Verified()), rule: Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
+	n := &Tonight{Views: mapper.NewUnits(match.Verified()), match: match, rule: Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
 	r := rand.New(rand.NewPCG(7, 2))
 	for n.Views.Len() < pages {
 		v := crowdView(r)

@@ -11,28 +11,15 @@ type EarlierDocument struct {
 	Doc       uint64
 	FirstSeen string         // night in which the library first had the id; "" it had not
 	Match     *earlier.Match // best match in an earlier night; nil without one
-	Itself    *earlier.Match // the document as an earlier night has it; nil if it has not, or Match is nearer
+	Kept      *earlier.Match // the nearest that stayed in its night, which may have the document's own id; nil without one
 	Clusters  []string       // of the earlier documents that it matches, as they are today
 }
 
-// Same is the document of an earlier night that is the same as d; nil without
-// one.
-func (d *EarlierDocument) Same() *earlier.Match {
-	switch {
-	case d == nil:
-		return nil
-	case d.Itself != nil:
-		return d.Itself
-	}
-	return d.Match
-}
-
-// Lineage is what a cluster and copies that begin with the same document are, in
+// Lineage is what a component and versions that begin with the same document are, in
 // a run with a library.
 type Lineage struct {
-	Cluster     string // id of the cluster; "" if none begins with the document
-	Copies      string // id of the copies through all nights; "" without any
-	Kept, Night string // the earlier document that represents the copies, and its night; "" if this run has the representative
+	Component string // its id through all nights; "" if none begins with the document
+	Versions  string // "" if containment joins nothing with it
 }
 
 // EarlierByDoc are those of a split, by number; the library knows nothing of
@@ -40,8 +27,8 @@ type Lineage struct {
 type EarlierByDoc map[uint64]*EarlierDocument
 
 const (
-	kindEarlier = "neardup earlier 2"
-	kindLineage = "neardup lineage 3"
+	kindEarlier = "neardup earlier 3"
+	kindLineage = "neardup lineage 4"
 )
 
 // WriteEarlier writes what the library says of the documents of a split.
@@ -60,7 +47,7 @@ func ReadEarlier(dir *rundir.Dir, task int) (EarlierByDoc, error) {
 	return byDoc, err
 }
 
-// WriteLineage writes what clusters and copies are, by their first documents.
+// WriteLineage writes what components and versions are, by their first documents.
 func WriteLineage(dir *rundir.Dir, clusters map[uint64]Lineage) error {
 	return state.WriteGob(dir.Path(rundir.State, LineageFile), kindLineage, clusters)
 }

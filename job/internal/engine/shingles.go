@@ -16,30 +16,40 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
 )
 
 // Folders within the run directory's state, with a file for each split that has
-// documents in open pairs.
+// documents in open pairs, or in the sample of what is left out.
 const (
-	WantedFolder   = "wanted"   // their rows
+	WantedFolder   = "wanted"   // rows of documents in open pairs
 	ShinglesFolder = "shingles" // the shingles and letters of their texts
+	SampledFolder  = "sampled"  // rows of the sample: documents that go, and those that they go for
+	RereadFolder   = "reread"   // the shingles and letters of these
 )
 
 const kindWanted = "neardup wanted 2"
 
-// WriteWanted writes the rows, ascending, of a split whose texts decide.
-func WriteWanted(job *Job, task int, rows []int64) error {
-	return state.WriteGob(job.Dir.Path(rundir.StatePart(WantedFolder, task)), kindWanted, rows)
+// WriteRows writes the rows, ascending, of a split whose texts are wanted, into
+// WantedFolder or SampledFolder.
+func WriteRows(job *Job, folder string, task int, rows []int64) error {
+	return state.WriteGob(job.Dir.Path(rundir.StatePart(folder, task)), kindWanted, rows)
+}
+
+// readRows reads what WriteRows wrote; nothing if it was not called for the split.
+func readRows(job *Job, folder string, task int) ([]int64, error) {
+	rows, err := state.ReadGob[[]int64](job.Dir.Path(rundir.StatePart(folder, task)), kindWanted)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return rows, err
 }
 
 // readTexts reads the documents of a split whose texts decide again, and writes them
 // in the order of their rows, as appendText does.
 func readTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
-	rows, err := state.ReadGob[[]int64](job.Dir.Path(rundir.StatePart(WantedFolder, rec.Task)), kindWanted)
+	rows, err := readRows(job, WantedFolder, rec.Task)
 	if len(rows) == 0 || err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
 		return err
 	}
 	rec.RowsIn = int64(len(rows))
@@ -52,32 +62,57 @@ func readTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) err
 
 // writeTexts writes what decides of those rows of a split.
 func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []int64) (err error) {
-	out, err := state.Create(job.Dir.Path(rec.Outputs[0]), kindShingles)
+	out, err := createTexts(job, rec.Outputs[0])
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Abort()) }()
-	w := job.Analyzer.NewWorkspace()
-	f := job.Fingerprinter()
-	defer job.Release(f)
-	var normal, record []byte
-	var text mapper.Text
+	defer func() { err = errors.Join(err, out.close()) }()
 	err = EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.readerOptions(), rows, func(i int, doc *data.Document) error {
-		own := f.Text(doc)
-		normal = w.Normalize(normal[:0], own)
-		text.Set(normal)
-		if whole := len(doc.Text); whole > 0 {
-			text.Left = max(0, 1-float64(len(own))/float64(whole))
-		}
-		record = appendText(record[:0], rows[i], &text)
 		rec.RowsOut++
-		_, err := out.Write(record)
-		return err
+		return out.add(rows[i], doc)
 	})
 	if err != nil {
 		return err
 	}
 	return out.Commit()
+}
+
+// textsFile is a file of what decides of texts, under way.
+type textsFile struct {
+	*state.File
+	job            *Job
+	workspace      *simhash.Workspace
+	fingerprinter  *mapper.Fingerprinter
+	normal, record []byte
+	text           mapper.Text
+}
+
+// createTexts starts the file of that name within the run directory.
+func createTexts(job *Job, name string) (*textsFile, error) {
+	out, err := state.Create(job.Dir.Path(name), kindShingles)
+	if err != nil {
+		return nil, err
+	}
+	return &textsFile{File: out, job: job, workspace: job.Analyzer.NewWorkspace(), fingerprinter: job.Fingerprinter()}, nil
+}
+
+// add appends what decides of the document of a row.
+func (f *textsFile) add(row int64, doc *data.Document) error {
+	own := f.fingerprinter.Text(doc)
+	f.normal = f.workspace.Normalize(f.normal[:0], own)
+	f.text.Set(f.normal)
+	if whole := len(doc.Text); whole > 0 {
+		f.text.Left = max(0, 1-float64(len(own))/float64(whole))
+	}
+	f.record = appendText(f.record[:0], row, &f.text)
+	_, err := f.Write(f.record)
+	return err
+}
+
+// close ends it; without a Commit nothing is left of it.
+func (f *textsFile) close() error {
+	f.job.Release(f.fingerprinter)
+	return f.Abort()
 }
 
 const (
@@ -130,10 +165,11 @@ func cutText(b []byte) (row uint64, t mapper.Text, rest []byte, ok bool) {
 	return words[0], t, b[letters:], true
 }
 
-// Shingles reads what the stage of texts wrote of documents, by number. It keeps
+// Shingles reads what a stage wrote of the texts of documents, by number. It keeps
 // that of some splits in memory, and is safe for concurrent use.
 type Shingles struct {
 	dir       *rundir.Dir
+	folder    string
 	documents *Documents
 	limit     int64
 
@@ -150,9 +186,10 @@ type splitShingles struct {
 	texts []mapper.Text
 }
 
-// OpenShingles returns a reader that holds about so many bytes.
-func OpenShingles(dir *rundir.Dir, documents *Documents, limit int64) *Shingles {
-	return &Shingles{dir: dir, documents: documents, limit: limit, splits: map[int]*splitShingles{}}
+// OpenShingles returns a reader of ShinglesFolder or RereadFolder that holds about so
+// many bytes.
+func OpenShingles(dir *rundir.Dir, folder string, documents *Documents, limit int64) *Shingles {
+	return &Shingles{dir: dir, folder: folder, documents: documents, limit: limit, splits: map[int]*splitShingles{}}
 }
 
 // Read reads the text of a document, which is not to be changed.
@@ -179,7 +216,7 @@ func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 
 // load reads the file of a split. Beyond the limit the others are let go.
 func (s *Shingles) load(task int, part *splitShingles) error {
-	path := s.dir.Path(rundir.StatePart(ShinglesFolder, task))
+	path := s.dir.Path(rundir.StatePart(s.folder, task))
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 
 func TestEarlierComesBack(t *testing.T) {
 	job := newJob(t, config.Default(), "")
-	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &earlier.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Itself: &earlier.Match{Night: "2026-11-01", ID: "y"}}}
+	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &earlier.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Kept: &earlier.Match{Night: "2026-11-01", ID: "y"}}}
 	if _, err := engine.WriteEarlier(job, 3, docs); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestEarlierComesBack(t *testing.T) {
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[7], &docs[0]) || !reflect.DeepEqual(got[9], &docs[1]) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	lineage := map[uint64]engine.Lineage{1 << 33: {Cluster: "2026-11-01/a", Copies: "2026-11-02/b", Kept: "http://a.example/", Night: "2026-11-01"}, 0: {}}
+	lineage := map[uint64]engine.Lineage{1 << 33: {Component: "2026-11-01/a", Versions: "2026-11-02/b"}, 0: {}}
 	if err := engine.WriteLineage(job.Dir, lineage); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	job := fingerprinted(t, splits[:]...)
 	for task := range splits {
 		if len(rows[task]) > 0 {
-			if err := engine.WriteWanted(job, task, rows[task]); err != nil {
+			if err := engine.WriteRows(job, engine.WantedFolder, task, rows[task]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, limit := range []int64{0, 1 << 20} {
-		shingles := engine.OpenShingles(job.Dir, documents, limit)
+		shingles := engine.OpenShingles(job.Dir, engine.ShinglesFolder, documents, limit)
 		for range 2 {
 			for doc, of := range want {
 				got := mapper.Text{Shingles: []uint64{5}}
@@ -140,7 +140,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	for _, folder := range []string{engine.ShinglesFolder, engine.WantedFolder} {
 		damage(t, job.Dir.Path(rundir.State, folder, rundir.PartName(0, "")))
 	}
-	if err := engine.OpenShingles(job.Dir, documents, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
+	if err := engine.OpenShingles(job.Dir, engine.ShinglesFolder, documents, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
 	if _, err := engine.Texts.Execute(context.Background(), job, 0, 1); !errors.Is(err, state.ErrDamaged) {

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
@@ -28,7 +29,7 @@ const (
 	EarlierFolder  = "earlier"   // of a run with a library: what it says of the documents
 )
 
-// LineageFile is the file within the state folder that has the ids of a library's clusters.
+// LineageFile is the file within the state folder that has the ids of a library's components.
 const LineageFile = "lineage"
 
 // Counts of a write task's record.
@@ -51,15 +52,16 @@ type writer struct {
 	names   *decision.Names
 	places  *places
 	seen    EarlierByDoc       // nil without a library
-	lineage map[uint64]Lineage // of a run with a library: clusters and copies, by their first documents
+	lineage map[uint64]Lineage // of a run with a library: components and versions, by their first documents
 	gone    []uint64           // a bit a row: the clean dump leaves it out
 	removed int64              // how many those are
+	losses  *Losses            // of the clean dump
 }
 
 // writeTables writes the parts of the matches, pairs and clusters tables of a split,
 // its clean dump, and the table of what that leaves out.
 func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
-	w := &writer{job: job, task: rec.Task, rec: rec}
+	w := &writer{job: job, task: rec.Task, rec: rec, losses: NewLosses()}
 	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(DecisionFolder, w.task))); err != nil {
 		return err
 	}
@@ -88,7 +90,12 @@ func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	if !job.Cleans() {
 		return nil
 	}
-	return w.clean(ctx, workers)
+	if err := w.clean(ctx, workers); err != nil {
+		return err
+	}
+	name, err := writeLosses(job, w.task, w.losses)
+	rec.Outputs = append(rec.Outputs, name)
+	return err
 }
 
 // output notes a part of a table: it is complete when the record is written.
@@ -142,14 +149,16 @@ func (w *writer) tables(ctx context.Context) (err error) {
 				w.rec.Counts[CountEarlier]++
 			}
 			removed = w.removal(&d, &x)
+			w.losses.removed(&removed)
 			if err := removals.Write(&removed); err != nil {
 				return err
 			}
 		}
-		if d.Cluster == decision.None {
+		if !d.Listed {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, CopiesID: x.copies, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		w.losses.member(&cluster)
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
@@ -185,7 +194,7 @@ func (w *writer) dropped(row int64) bool {
 }
 
 // ids are those that the tables have for a document.
-type ids struct{ doc, match, cluster, copies, kept []byte }
+type ids struct{ doc, match, cluster, component, versions, kept []byte }
 
 // idsOf takes the ids for the next decision.
 func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
@@ -200,16 +209,25 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 		if doc == d.Cluster {
 			x.cluster = id
 		}
-		if doc == d.Copies {
-			x.copies = id
+		if doc == d.Component {
+			x.component = id
+		}
+		if doc == d.Versions {
+			x.versions = id
 		}
 		if doc == d.Kept.Doc {
 			x.kept = id
 		}
 		return err
 	})
-	if w.seen != nil {
-		x.cluster, x.copies = []byte(w.lineage[d.Cluster].Cluster), []byte(w.lineage[d.Copies].Copies)
+	if w.seen == nil || !d.Listed {
+		return x, err
+	}
+	x.component, x.versions = []byte(w.lineage[d.Component].Component), []byte(w.lineage[d.Versions].Versions)
+	if d.Cluster != decision.None {
+		x.cluster = []byte(earlier.FoundedCluster(w.night(), x.cluster))
+	} else if k := w.seen[d.Doc].Kept; k != nil {
+		x.cluster = []byte(k.Cluster())
 	}
 	return x, err
 }
@@ -220,13 +238,10 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 		e := w.seen[d.Doc].Match
 		row := data.MatchRow{
 			DocID: x.doc, Site: template.Site(x.doc), MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
-			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance),
-			Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Verdict: data.ByDistance.String(),
+			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance), Jaccard: math.NaN(), Containment: math.NaN(),
 			Row: w.places.row(d.Doc), MatchRow: data.NoRow, Night: w.night(),
 		}
-		if w.job.Config.Match.Verified() {
-			row.Estimate, row.Verdict = e.Similarity, e.Reason
-		}
+		row.Estimate, row.Verdict = w.told(e)
 		return row
 	}
 	row := w.row(x.doc, x.match, d.Distance, d.Evidence, d.Overlap)
@@ -248,32 +263,48 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 	return row
 }
 
+// told is what a match in an earlier night rests on.
+func (w *writer) told(e *earlier.Match) (estimate float64, verdict string) {
+	switch {
+	case e.Reason == Unchanged:
+		return math.NaN(), Unchanged
+	case w.job.Config.Match.Verified():
+		return e.Similarity, e.Reason
+	}
+	return math.NaN(), data.ByDistance.String()
+}
+
+// Unchanged is the reason of a document that no verdict is asked for: an earlier
+// night has one of its id, of the same fingerprint and length. sameID is that of a
+// later row of an id.
+const (
+	Unchanged = "unchanged"
+	sameID    = "same id"
+)
+
 // removal is the row of a document that the clean dump leaves out.
 func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 	row := data.RemovedRow{
-		DocID: x.doc, Reason: d.Removal.String(), KeptID: x.kept, KeptFrom: fromRun, ClusterID: x.cluster,
-		Similarity: math.NaN(), Containment: float64(d.Kept.Containment), Site: template.Site(x.doc),
+		DocID: x.doc, Reason: d.Removal.String(), ClusterID: x.cluster, Distance: data.NoDistance, Similarity: math.NaN(),
+		Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Site: template.Site(x.doc),
 		Row: w.places.row(d.Doc), KeptRow: data.NoRow, Night: w.night(),
 	}
-	if d.Kept.Doc != decision.None {
-		row.KeptRow = w.places.row(d.Kept.Doc)
-	}
-	if d.Kept.Distance != decision.Unknown {
-		row.Similarity = w.similarity(int(d.Kept.Distance))
-	}
 	switch d.Removal {
-	case decision.DuplicateID:
-		row.KeptID = x.doc
 	case decision.Deleted:
-		row.KeptFrom = ""
+		return row
 	case decision.Earlier:
-		if same := w.seen[d.Doc].Same(); same != nil {
-			row.KeptID, row.KeptFrom, row.Similarity = []byte(same.ID), same.Night, w.similarity(same.Distance)
-		} else {
-			of := w.lineage[d.Copies]
-			row.KeptID, row.KeptFrom = []byte(of.Kept), of.Night
+		k := w.seen[d.Doc].Kept
+		row.KeptID, row.KeptFrom, row.Distance, row.Similarity = []byte(k.ID), k.Night, int32(k.Distance), w.similarity(k.Distance)
+		row.Estimate, row.Verdict = w.told(k)
+	default:
+		p := w.row(x.doc, x.kept, d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap)
+		row.KeptID, row.KeptFrom, row.KeptRow, row.Distance, row.Similarity = x.kept, fromRun, w.places.row(d.Kept.Doc), p.Distance, p.Similarity
+		row.Estimate, row.Jaccard, row.Containment, row.Verdict = p.Estimate, p.Jaccard, p.Containment, p.Verdict
+		if d.Removal == decision.DuplicateID {
+			row.Verdict = sameID
 		}
 	}
+	row.KeptSite = template.Site(row.KeptID)
 	return row
 }
 
@@ -353,6 +384,19 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
+	sampled, err := readRows(job, SampledFolder, w.task)
+	if err != nil {
+		return err
+	}
+	var texts *textsFile // of the sample
+	if len(sampled) > 0 {
+		name := rundir.StatePart(RereadFolder, w.task)
+		if texts, err = createTexts(job, name); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, texts.close()) }()
+		rec.Outputs = append(rec.Outputs, name)
+	}
 	var doc data.Document
 	advance := consumed(in, job.Tell)
 	defer advance()
@@ -374,6 +418,13 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			rec.RowsIn++
 			break
 		}
+		w.losses.document(doc.ID)
+		if len(sampled) > 0 && sampled[0] == rec.RowsIn {
+			sampled = sampled[1:]
+			if err := texts.add(rec.RowsIn, &doc); err != nil {
+				return err
+			}
+		}
 		if w.dropped(rec.RowsIn) {
 			rec.Skipped["dropped"]++
 			continue
@@ -392,6 +443,11 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	if !KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
 		return fmt.Errorf("%s: %w", StageWrite, ErrChanged(split))
+	}
+	if texts != nil {
+		if err := texts.Commit(); err != nil {
+			return err
+		}
 	}
 	if err := out.Commit(); err != nil {
 		return err

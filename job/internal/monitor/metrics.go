@@ -97,6 +97,15 @@ func (o figures) Collect(to chan<- prometheus.Metric) {
 	counter("clustered_documents", "Documents in clusters.", s.Clustered)
 	counter("clean_documents", "Documents that the clean dump keeps.", s.Kept)
 	counter("removed_documents", "Documents that the clean dump leaves out.", s.Dropped)
+	if r := s.Reread; r != nil {
+		gauge("reread_documents", "Removed documents that were read again and compared with what stays.", float64(r.Documents))
+		gauge("reread_unlike_documents", "Of them those that are no copies.", float64(r.Below))
+		gauge("reread_least_jaccard", "The least Jaccard similarity of them.", r.Jaccard)
+	}
+	if l := s.Losses; l != nil {
+		gauge("losing_sites", "Sites that lose more than monitor.max_site_loss of their documents.", float64(l.SitesAll))
+		gauge("wide_clusters", "Clusters of more sites than monitor.max_cluster_sites.", float64(l.ClustersAll))
+	}
 	counter("flow_restarts", "Flows on the cluster that were tried again.", s.Restarts)
 	gauge("agents_left_out", "How often an agent of the cluster was left out.", float64(len(s.LeftOut)))
 	counter("warnings", "Warnings in the log of the run.", s.Warnings)

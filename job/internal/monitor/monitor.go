@@ -60,6 +60,7 @@ func beyond(c config.Monitor, s *job.Summary) (alarms []string) {
 	if s.Done {
 		alarm(s.Documents < c.MinDocuments, "%d %s, fewer than monitor.min_documents (%d)", s.Documents, show.Noun(s.Documents, "document"), c.MinDocuments)
 		alarm(c.MaxDocuments > 0 && s.Documents > c.MaxDocuments, "%d %s, more than monitor.max_documents (%d)", s.Documents, show.Noun(s.Documents, "document"), c.MaxDocuments)
+		alarms = append(alarms, s.Losses.Warnings()...)
 		if l := s.Library; l != nil && l.Nights > 0 && s.Documents > 0 {
 			share := float64(l.New) / float64(s.Documents)
 			alarm(share < c.MinNew, "%.3f of the documents are new, less than monitor.min_new (%g)", share, c.MinNew)

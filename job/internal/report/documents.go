@@ -37,7 +37,7 @@ func (s *scan) documents(ctx context.Context, advance func(int64)) (documents, e
 	for _, c := range s.clusters.have {
 		d.want(c.keeper)
 		for _, m := range c.members {
-			d.want(m.id)
+			d.want(m)
 		}
 	}
 	for _, p := range slices.Concat(s.near.have, s.within.have) {
@@ -119,15 +119,11 @@ func (r *Report) layOut(s *scan, d documents) {
 	for _, c := range s.clusters.have {
 		shown, beside, others := cluster{Size: c.size, Keeper: d.by[c.keeper]}, c.keeper, c.members
 		if shown.Keeper == nil && len(others) > 0 {
-			beside, others = others[0].id, others[1:]
+			beside, others = others[0], others[1:]
 			shown.First = d.by[beside]
 		}
 		for _, m := range others {
-			note := ""
-			if m.keeper {
-				note = "a representative, too"
-			}
-			shown.Members = append(shown.Members, lay(beside, m.id, note))
+			shown.Members = append(shown.Members, lay(beside, m, ""))
 		}
 		r.Largest = append(r.Largest, shown)
 	}

@@ -77,8 +77,8 @@ type sitePair struct {
 	Pairs int64
 }
 
-// cluster is one of the largest: the representative of its first copies, beside
-// some of the others.
+// cluster is one of the largest: the document that stays, beside some of the
+// others.
 type cluster struct {
 	Size    int64
 	Keeper  *document // nil: it is of an earlier night

@@ -128,9 +128,9 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 	}
 }
 
-// Of a cluster of documents that contain each other each represents its copies:
-// the page shows the first one's as the summary does, and says so of the others.
-func TestRepresentatives(t *testing.T) {
+// The page shows of a cluster what stays, as the summary does, and what goes for it;
+// what contains them is no part of it.
+func TestWhatStays(t *testing.T) {
 	words := func(seed uint64, n int) string {
 		r, out := rand.New(rand.NewPCG(seed, 1)), make([]string, n)
 		for i := range out {
@@ -152,12 +152,8 @@ func TestRepresentatives(t *testing.T) {
 	if len(r.Largest) != 1 || s.Largest[0].Example != "part again" || r.Largest[0].Keeper.ID != "part again" {
 		t.Fatalf("%+v, the summary says %+v", r.Largest, s.Largest)
 	}
-	notes := map[string]string{}
-	for _, m := range r.Largest[0].Members {
-		notes[m.B.ID] = m.Note
-	}
-	if notes["part"] != "" || notes["whole"] == "" || len(notes) != 2 {
-		t.Errorf("%q", notes)
+	if m := r.Largest[0].Members; len(m) != 1 || m[0].B.ID != "part" {
+		t.Errorf("%+v", m)
 	}
 }
 

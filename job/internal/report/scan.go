@@ -51,15 +51,8 @@ type pairIDs struct {
 type clusterIDs struct {
 	id      string
 	size    int64
-	copies  string // copies_id of its first document
-	keeper  string // their representative; empty: it is of an earlier night
-	members []member
-}
-
-// member is another document of a cluster, which may represent other copies.
-type member struct {
-	id     string
-	keeper bool
+	keeper  string // the one that stays; empty: it is of an earlier night
+	members []string
 }
 
 // alikeBins is how many ranges of similarity are counted: each of 0.05, and 1.
@@ -172,29 +165,37 @@ func figure(m *data.MatchRow) float64 {
 
 // note says what the run knows of a pair.
 func note(m *data.MatchRow) string {
-	text := fmt.Sprintf("%s, distance %d", m.Verdict, m.Distance)
-	if !math.IsNaN(m.Estimate) {
-		text += fmt.Sprintf(", estimate %.2f", m.Estimate)
-	}
-	if !math.IsNaN(m.Jaccard) {
-		text += fmt.Sprintf(", J %.3f", m.Jaccard)
-	}
-	if !math.IsNaN(m.Containment) {
-		text += fmt.Sprintf(", containment %.3f", m.Containment)
-	}
+	text := figures(m.Verdict, m.Distance, m.Estimate, m.Jaccard, m.Containment)
 	if m.MatchFrom != "" && m.MatchFrom != "run" {
 		text += ", the second of night " + m.MatchFrom
 	}
 	return text
 }
 
+// figures says what was found of two documents.
+func figures(verdict string, distance int32, estimate, jaccard, containment float64) string {
+	text := fmt.Sprintf("%s, distance %d", verdict, distance)
+	for _, f := range []struct {
+		form  string
+		value float64
+	}{{", estimate %.2f", estimate}, {", J %.3f", jaccard}, {", containment %.3f", containment}} {
+		if !math.IsNaN(f.value) {
+			text += fmt.Sprintf(f.form, f.value)
+		}
+	}
+	return text
+}
+
 // member takes a document of a cluster into the largest ones.
 func (s *scan) member(row *data.ClusterRow) {
+	if row.Keeper && row.Size < 2 {
+		return // it is not alike any other that stays, or goes for it
+	}
 	c := s.chosen[string(row.ClusterID)]
 	if c == nil {
 		// Of a cluster that is not among the largest now no later row is.
 		gone, added := s.clusters.add(-float64(row.Size), func() *clusterIDs {
-			c = &clusterIDs{id: string(row.ClusterID), copies: string(row.CopiesID), size: int64(row.Size)}
+			c = &clusterIDs{id: string(row.ClusterID), size: int64(row.Size)}
 			return c
 		})
 		if !added {
@@ -205,10 +206,10 @@ func (s *scan) member(row *data.ClusterRow) {
 		}
 		s.chosen[c.id] = c
 	}
-	if row.Keeper && c.keeper == "" && string(row.CopiesID) == c.copies {
+	if row.Keeper {
 		c.keeper = string(row.DocID)
 	} else if len(c.members) < mostMembers {
-		c.members = append(c.members, member{string(row.DocID), row.Keeper})
+		c.members = append(c.members, string(row.DocID))
 	}
 }
 
@@ -220,10 +221,7 @@ func (s *scan) leave(r *data.RemovedRow) {
 		return
 	}
 	s.left.add(s.rng.Float64(), func() pairIDs {
-		p := pairIDs{a: string(r.DocID), note: r.Reason}
-		if !math.IsNaN(r.Containment) {
-			p.note += fmt.Sprintf(", containment %.3f", r.Containment)
-		}
+		p := pairIDs{a: string(r.DocID), note: r.Reason + ": " + figures(r.Verdict, r.Distance, r.Estimate, r.Jaccard, r.Containment)}
 		if r.KeptFrom == "run" {
 			p.b = string(r.KeptID)
 		} else {

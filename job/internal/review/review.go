@@ -251,20 +251,20 @@ func (d *drawer) learn(ctx context.Context, parts int, advance func(int64)) erro
 		d.lengths = append(d.lengths, lengths)
 		advance(1)
 	}
-	clusters, err := openTable(d.path, rundir.Clusters, &data.Clusters, "copies_id", "row")
+	clusters, err := openTable(d.path, rundir.Clusters, &data.Clusters, "component_id", "row")
 	if err != nil {
 		return err
 	}
 	d.copies = map[int64]int32{}
 	numbers := map[string]int32{}
 	err = clusters.each(ctx, func(r *data.ClusterRow) {
-		if len(r.CopiesID) == 0 {
+		if len(r.Component) == 0 {
 			return
 		}
-		n, had := numbers[string(r.CopiesID)]
+		n, had := numbers[string(r.Component)]
 		if !had {
 			n = int32(len(numbers))
-			numbers[string(r.CopiesID)] = n
+			numbers[string(r.Component)] = n
 		}
 		d.copies[r.Row] = n
 	})

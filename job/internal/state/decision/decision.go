@@ -1,13 +1,12 @@
 // Package decision stores, for each split of a run, what was decided of its
-// documents: their best match, their copies and cluster, and whether they stay. It is
-// state that one stage hands to the next; formats.md describes the files. It
+// documents: their best match, their cluster, and whether they stay. It is state
+// that one stage hands to the next; formats.md describes the files. It
 // decides nothing.
 package decision
 
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/neardup/neardup/data"
@@ -28,10 +27,12 @@ type Decision struct {
 	Overlap  data.Overlap
 	Earlier  bool // its best match is in an earlier night
 
-	Cluster uint64 // the first document of its cluster; None without one
-	Size    uint32 // documents of the cluster
-	Copies  uint64 // the first document of its copies; None without any
-	Keeper  bool   // it represents its copies; in a cluster and without any, itself
+	Listed    bool   // it has a cluster
+	Cluster   uint64 // the document of its cluster that stays; None without a cluster, and if an earlier night has that one
+	Size      uint32 // documents of the cluster
+	Component uint64 // the first document of its component; None without one
+	Versions  uint64 // the first document of what containment joins it with; None without any
+	Keeper    bool   // it is the one that stays
 
 	Removal Removal // why the clean dump leaves it out
 	Kept    Kept
@@ -43,9 +44,9 @@ type Removal uint8
 // The removals; a document that the clean dump has is of Stays.
 const (
 	Stays       Removal = iota
-	Copy                // another represents it
+	Copy                // another is the same
 	Contained           // nearly all of it is in another document
-	Earlier             // an earlier night has it
+	Earlier             // an earlier night keeps what is the same
 	DuplicateID         // its id appeared earlier
 	Deleted             // the library was told to forget its id
 )
@@ -55,25 +56,24 @@ var removals = [...]string{Stays: "", Copy: "copy", Contained: "contained", Earl
 // String is the removal as the table of the removed documents has it.
 func (r Removal) String() string { return removals[min(int(r), len(removals)-1)] }
 
-// Kept is the document that stays in the place of one that is removed.
+// Kept is the document that stays in the place of one that is removed, with what
+// was found of the two.
 type Kept struct {
-	Doc         uint64  // None: an earlier night has it, or it has the same id, or there is none
-	Distance    uint8   // of the two; Unknown if they are no pair
-	Containment float32 // as data.Overlap; NaN if their texts were not consulted
+	Doc      uint64 // None: an earlier night has it, or there is none
+	Distance uint8
+	Evidence data.Evidence // of the removed document and Doc
+	Overlap  data.Overlap
 }
 
-// Unknown is the distance of documents that are no pair.
-const Unknown = math.MaxUint8
-
 // NoneKept is said of a document without another in its place.
-func NoneKept() Kept { return Kept{None, Unknown, float32(math.NaN())} }
+func NoneKept() Kept { return Kept{Doc: None, Overlap: data.UnknownOverlap()} }
 
 // kind names the files. The body of one is the number of the split's first
 // document, then the decisions in ascending order of document: the numbers as
 // of state.AppendNumber, the other fields little-endian.
 const (
-	kind        = "neardup decisions 5"
-	recordBytes = 5*state.NumberBytes + state.FindingBytes + 4 + 1 + 1 + 1 + 4
+	kind        = "neardup decisions 6"
+	recordBytes = 6*state.NumberBytes + 2*state.FindingBytes + 4 + 1 + 1
 )
 
 // Writer writes the file of one split.
@@ -90,10 +90,11 @@ func Create(path string, first uint64) *Writer {
 // Add appends a decision; they come in ascending order of document.
 func (w *Writer) Add(d *Decision) {
 	b := w.buf
-	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Copies, d.Kept.Doc} {
+	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Component, d.Versions, d.Kept.Doc} {
 		b = state.AppendNumber(b, n)
 	}
 	b = state.AppendFinding(b, d.Distance, d.Evidence, d.Overlap)
+	b = state.AppendFinding(b, d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap)
 	b = binary.LittleEndian.AppendUint32(b, d.Size)
 	flags := byte(0)
 	if d.Earlier {
@@ -102,8 +103,10 @@ func (w *Writer) Add(d *Decision) {
 	if d.Keeper {
 		flags |= 2
 	}
-	b = append(b, flags, byte(d.Removal), d.Kept.Distance)
-	w.buf = binary.LittleEndian.AppendUint32(b, math.Float32bits(d.Kept.Containment))
+	if d.Listed {
+		flags |= 4
+	}
+	w.buf = append(b, flags, byte(d.Removal))
 }
 
 // Commit writes the file, whole or not at all.
@@ -130,23 +133,23 @@ func (s *Split) Len() int { return len(s.b) / recordBytes }
 // At sets d to decision i.
 func (s *Split) At(i int, d *Decision) {
 	b := s.b[i*recordBytes : (i+1)*recordBytes]
-	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Copies, &d.Kept.Doc} {
+	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Component, &d.Versions, &d.Kept.Doc} {
 		*n = state.Number(b)
 		b = b[state.NumberBytes:]
 	}
 	d.Distance, d.Evidence, d.Overlap = state.Finding(b)
-	b = b[state.FindingBytes:]
+	d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap = state.Finding(b[state.FindingBytes:])
+	b = b[2*state.FindingBytes:]
 	d.Size = binary.LittleEndian.Uint32(b)
-	d.Earlier, d.Keeper = b[4]&1 != 0, b[4]&2 != 0
-	d.Removal, d.Kept.Distance = Removal(b[5]), b[6]
-	d.Kept.Containment = math.Float32frombits(binary.LittleEndian.Uint32(b[7:]))
+	d.Earlier, d.Keeper, d.Listed = b[4]&1 != 0, b[4]&2 != 0, b[4]&4 != 0
+	d.Removal = Removal(b[5])
 }
 
 // Names calls yield with the documents whose ids the tables have for d: itself,
-// its match in the run, the first of its cluster and of its copies, and the
-// document that stays in its place, each once.
+// its match in the run, what its cluster, component and versions are called after,
+// and the document that stays in its place, each once.
 func (d *Decision) Names(yield func(doc uint64) error) error {
-	all := [...]uint64{d.Doc, d.Match, d.Cluster, d.Copies, d.Kept.Doc}
+	all := [...]uint64{d.Doc, d.Match, d.Cluster, d.Component, d.Versions, d.Kept.Doc}
 	for i, doc := range all {
 		if doc == None || slices.Contains(all[:i], doc) {
 			continue

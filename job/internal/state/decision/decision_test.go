@@ -24,9 +24,13 @@ func TestRoundTrip(t *testing.T) {
 				Doc: number.Draw(t, "doc"), Match: number.Draw(t, "match"), Distance: rapid.Byte().Draw(t, "h"),
 				Evidence: data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")},
 				Overlap:  data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")}, Earlier: rapid.Bool().Draw(t, "earlier"),
-				Cluster: number.Draw(t, "cluster"), Size: rapid.Uint32().Draw(t, "size"), Copies: number.Draw(t, "copies"), Keeper: rapid.Bool().Draw(t, "keeper"),
+				Cluster: number.Draw(t, "cluster"), Size: rapid.Uint32().Draw(t, "size"), Component: number.Draw(t, "component"), Versions: number.Draw(t, "versions"), Listed: rapid.Bool().Draw(t, "listed"), Keeper: rapid.Bool().Draw(t, "keeper"),
 				Removal: decision.Removal(rapid.Byte().Draw(t, "removal")),
-				Kept:    decision.Kept{Doc: number.Draw(t, "kept"), Distance: rapid.Byte().Draw(t, "to kept"), Containment: rapid.Float32().Draw(t, "in kept")},
+				Kept: decision.Kept{
+					Doc: number.Draw(t, "kept"), Distance: rapid.Byte().Draw(t, "to kept"),
+					Evidence: data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "kept for")), Figure: rapid.Uint16().Draw(t, "kept figure")},
+					Overlap:  data.Overlap{Jaccard: rapid.Float32().Draw(t, "like kept"), Containment: rapid.Float32().Draw(t, "in kept")},
+				},
 			}
 		}), 0, 30).Draw(t, "decisions")
 		w := decision.Create(path, first)
@@ -87,12 +91,12 @@ func TestDecisionNames(t *testing.T) {
 		d    decision.Decision
 		want []uint64
 	}{
-		{decision.Decision{Doc: 1, Match: 2, Cluster: 3, Copies: 3, Kept: none}, []uint64{1, 2, 3}},
-		{decision.Decision{Doc: 3, Match: 2, Cluster: 2, Copies: 3, Kept: none}, []uint64{3, 2}},
-		{decision.Decision{Doc: 1, Match: 2, Cluster: 1, Copies: 1, Kept: decision.Kept{Doc: 2}}, []uint64{1, 2}},
-		{decision.Decision{Doc: 1, Match: decision.None, Cluster: 0, Copies: decision.None, Kept: decision.Kept{Doc: 0}}, []uint64{1, 0}},
-		{decision.Decision{Doc: 1, Match: decision.None, Cluster: decision.None, Copies: decision.None, Kept: none}, []uint64{1}},
-		{decision.Decision{Doc: 3, Match: 4, Cluster: 1, Copies: 2, Kept: decision.Kept{Doc: 5}}, []uint64{3, 4, 1, 2, 5}},
+		{decision.Decision{Doc: 1, Match: 2, Cluster: 3, Component: 3, Versions: none.Doc, Kept: none}, []uint64{1, 2, 3}},
+		{decision.Decision{Doc: 3, Match: 2, Cluster: 2, Component: 3, Versions: none.Doc, Kept: none}, []uint64{3, 2}},
+		{decision.Decision{Doc: 1, Match: 2, Cluster: 1, Component: 1, Versions: 1, Kept: decision.Kept{Doc: 2}}, []uint64{1, 2}},
+		{decision.Decision{Doc: 1, Match: decision.None, Cluster: 0, Component: decision.None, Versions: decision.None, Kept: decision.Kept{Doc: 0}}, []uint64{1, 0}},
+		{decision.Decision{Doc: 1, Match: decision.None, Cluster: decision.None, Component: decision.None, Versions: decision.None, Kept: none}, []uint64{1}},
+		{decision.Decision{Doc: 3, Match: 4, Cluster: 1, Component: 2, Versions: 6, Kept: decision.Kept{Doc: 5}}, []uint64{3, 4, 1, 2, 6, 5}},
 	} {
 		var got []uint64
 		if err := c.d.Names(func(doc uint64) error { got = append(got, doc); return nil }); err != nil || !slices.Equal(got, c.want) {
