@@ -220,9 +220,6 @@ func (r *run) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if have, err := rundir.ReadManifest(r.Out); err == nil {
-		hash = knownAs(have, hash)
-	}
 	folder, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("run directory: %w", err)
@@ -245,19 +242,6 @@ func (r *run) open(ctx context.Context) (err error) {
 		return errors.Join(err, r.release())
 	}
 	return nil
-}
-
-// knownAs is the hash by which a run that was begun knows its configuration, if
-// it is the one with this hash: earlier programs hashed otherwise.
-func knownAs(have rundir.Manifest, hash string) string {
-	c, err := config.Recorded(have.Config)
-	if err != nil {
-		return hash
-	}
-	if again, err := c.Hash(); err == nil && again == hash {
-		return have.ConfigHash
-	}
-	return hash
 }
 
 // departed returns the splits of the run directory that this run is to go on

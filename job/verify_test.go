@@ -160,7 +160,7 @@ func readVerdicts(t *testing.T, out, table string) map[[2]string]string {
 // A run with verification finds what comparing all documents finds, in every
 // preset and by either way of matching.
 func TestVerifiedRunEqualsAllPairs(t *testing.T) {
-	docs := pages(sized(600))
+	docs := pages(max(sized(600), 400))
 	var lines []string
 	for _, d := range docs {
 		lines = append(lines, fmt.Sprintf(`{"id":%q,"text":%q}`, d.id, d.text))

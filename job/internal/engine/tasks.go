@@ -32,7 +32,7 @@ var (
 	Fingerprint = Stage{Name: StageFingerprint, Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
 	Read        = Stage{Name: StageRead, Task: readFingerprints, Reads: input, Counts: inRows}
 	Texts       = Stage{Name: StageTexts, Task: readTexts, Reads: inputAgain, Counts: inBytes, Analyzes: true}
-	Write       = Stage{Name: StageWrite, Task: writeTables, Reads: inputForClean, Counts: forClean}
+	Write       = Stage{Name: StageWrite, Task: writeTables, Reads: inputForClean, Counts: forClean, Analyzes: true}
 )
 
 // Stage is one stage of a run as an engine knows it. Those with a Task have one
