@@ -293,6 +293,7 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	r.leftOut(records)
 	for _, rec := range records {
 		r.sum.CutPages += rec.Cut
+		r.sum.None.Plus(rec.None)
 		addCounts(r.sum.Lanes, rec.Counts)
 		addCounts(r.sum.Languages, rec.Languages)
 	}

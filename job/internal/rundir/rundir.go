@@ -503,7 +503,9 @@ type Reasons map[string]map[string]int64
 const reasonSites = 100
 
 // Add counts a document.
-func (r *Reasons) Add(reason, site string) {
+func (r *Reasons) Add(reason, site string) { r.count(reason, site, 1) }
+
+func (r *Reasons) count(reason, site string, n int64) {
 	if *r == nil {
 		*r = Reasons{}
 	}
@@ -515,7 +517,27 @@ func (r *Reasons) Add(reason, site string) {
 	if _, named := sites[site]; !named && len(sites) >= reasonSites {
 		site = OtherSites
 	}
-	sites[site]++
+	sites[site] += n
+}
+
+// Plus adds what another task counted.
+func (r *Reasons) Plus(other Reasons) {
+	for _, reason := range slices.Sorted(maps.Keys(other)) {
+		for _, site := range slices.Sorted(maps.Keys(other[reason])) {
+			r.count(reason, site, other[reason][site])
+		}
+	}
+}
+
+// Total is how many documents there are, by reason.
+func (r Reasons) Total() map[string]int64 {
+	total := map[string]int64{}
+	for reason, sites := range r {
+		for _, n := range sites {
+			total[reason] += n
+		}
+	}
+	return total
 }
 
 // SiteText is what was left out of the texts of a site as no page's own.
