@@ -95,13 +95,15 @@ var plans sync.Map
 
 // ChoosePlan returns the plan of the lowest modelled cost for n distinct
 // fingerprints, the same on every machine. Only the order of magnitude of n
-// counts. No plan is without a region: few fingerprints cost nothing to bring
-// together, and their keys are what a reader expects.
+// counts. Only of many fingerprints that no key tells apart, such as 32 bits within
+// 12, the plan is without a region: few cost nothing to bring together, and their
+// keys are what a reader expects.
 func ChoosePlan(width, k, n int) (*Plan, error) {
 	if err := checkPlan(width, k); err != nil {
 		return nil, err
 	}
-	if p := choosePlan(width, k, n, &joining); len(p.regions) > 0 {
+	const few = 1 << 14
+	if p := choosePlan(width, k, n, &joining); len(p.regions) > 0 || n > few {
 		return p, nil
 	}
 	return NewPlan(width, k, 1)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -101,10 +103,19 @@ func (l *Losses) Take(o *Losses) {
 // writeLosses writes those of a split.
 func writeLosses(job *Job, task int, l *Losses) (name string, err error) {
 	name = rundir.StatePart(LossesFolder, task)
-	return name, state.WriteGob(job.Dir.Path(name), kindLosses, l)
+	text, err := json.Marshal(l) // the same bytes whichever process writes it, which gob does not promise
+	if err != nil {
+		return name, err
+	}
+	return name, state.Write(job.Dir.Path(name), kindLosses, text)
 }
 
 // ReadLosses reads those of a split.
 func ReadLosses(dir *rundir.Dir, task int) (*Losses, error) {
-	return state.ReadGob[*Losses](dir.Path(rundir.StatePart(LossesFolder, task)), kindLosses)
+	path, l := dir.Path(rundir.StatePart(LossesFolder, task)), NewLosses()
+	text, err := state.Read(path, kindLosses)
+	if err == nil && json.Unmarshal(text, l) != nil {
+		err = fmt.Errorf("%s: %w", path, state.ErrDamaged)
+	}
+	return l, err
 }

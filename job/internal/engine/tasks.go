@@ -114,7 +114,8 @@ func (j *Job) Record(stage string, task int, work func(*rundir.TaskRecord) error
 		return rec, err
 	}
 	rec.Seconds = time.Since(began).Seconds()
-	return rec, j.Dir.PutRecord(rec)
+	err := j.Dir.PutRecord(&rec)
+	return rec, err
 }
 
 // viewWriter writes the views of a split from its fingerprint rows.

@@ -606,7 +606,7 @@ func (d *Dir) RecordPath(stage string, task int) string {
 }
 
 // PutRecord checks and writes the record of a task whose outputs are there.
-func (d *Dir) PutRecord(r TaskRecord) (err error) {
+func (d *Dir) PutRecord(r *TaskRecord) (err error) {
 	if err := r.Conserved(); err != nil {
 		return err
 	}

@@ -183,17 +183,17 @@ func TestAdopt(t *testing.T) {
 func TestRecords(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "run"))
 	lost := TaskRecord{Stage: "s", RowsIn: 5, RowsOut: 3, Skipped: map[string]int64{"malformed": 1}}
-	if err := d.PutRecord(lost); !errors.Is(err, ErrNotConserved) {
+	if err := d.PutRecord(&lost); !errors.Is(err, ErrNotConserved) {
 		t.Fatalf("got %v, want ErrNotConserved", err)
 	}
 	r := TaskRecord{Stage: "s", Task: 2, RowsIn: 4, RowsOut: 3, Skipped: map[string]int64{"malformed": 1}, Outputs: []string{"out"}}
-	if err := d.PutRecord(r); !errors.Is(err, os.ErrNotExist) {
+	if err := d.PutRecord(&r); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("%v: the output is missing", err)
 	}
 	if err := os.WriteFile(d.Path("out"), []byte("rows"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.PutRecord(r); err != nil {
+	if err := d.PutRecord(&r); err != nil {
 		t.Fatal(err)
 	}
 	if got, done, err := d.Record("s", 2); !done || err != nil || got.RowsOut != 3 {
@@ -255,7 +255,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(d.PutRecord(TaskRecord{Stage: "fingerprint", RowsIn: 2, RowsOut: 2}))
+	fmt.Println(d.PutRecord(&TaskRecord{Stage: "fingerprint", RowsIn: 2, RowsOut: 2}))
 	rec, done, err := d.Record("fingerprint", 0)
 	fmt.Println(rec.RowsOut, done, err)
 	fmt.Println(d.Close(), os.RemoveAll(dir))
