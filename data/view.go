@@ -21,8 +21,8 @@ type ViewColumns uint
 // The parts of a View beside the fingerprint.
 const (
 	ReadSketch  ViewColumns = 1 << iota // sketch and length
-	ReadLetters                     // letters
-	ReadSample                      // sample
+	ReadLetters                         // letters
+	ReadSample                          // sample
 )
 
 // Equal reports whether no verdict can tell v and w apart.

@@ -68,7 +68,7 @@ func builtIn() (tables []Table) {
 			},
 			Brings: func(r *Rule, a, b *data.View) bool { return r.Bands && sharesBand(band, a, b) },
 			Owns: func(r *Rule, t int, a, b *data.View) bool {
-				return !(r.ShortTexts && few(a, b)) && firstBand(a, b) == t
+				return (!r.ShortTexts || !few(a, b)) && firstBand(a, b) == t
 			},
 		})
 	}

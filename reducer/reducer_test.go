@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 )
 
 type posting struct{ value, doc uint64 }

@@ -223,7 +223,7 @@ func (l *Library) Behind() error {
 	b, killed := l.readBegun()
 	killed = killed && b.Number == own.number+1 && b.From == own.checksum
 	for _, name := range l.stray() {
-		if n := numberOf(name); n > own.number && !(killed && n == b.Number) {
+		if n := numberOf(name); n > own.number && (!killed || n != b.Number) {
 			return l.older("change %d wrote %s", n, name)
 		}
 	}

@@ -278,7 +278,7 @@ var errLargePage = errors.New("its pages take more memory than there is")
 // returns the error, how many rows are lost, and which share they are of the row
 // group's bytes. It is false if the error is no damage, but one of reading the
 // file.
-func (in *input) skipGroup() (err error, rows, bytes int64, ok bool) { //nolint:revive // the error is a value here
+func (in *input) skipGroup() (err error, rows, bytes int64, ok bool) { //nolint:staticcheck // the error is a value here
 	if in.err == nil || in.bytes.failed != nil || errors.Is(in.err, io.EOF) && in.left == 0 && in.group == in.end || errors.Is(in.err, os.ErrClosed) {
 		return nil, 0, 0, false
 	}

@@ -431,10 +431,10 @@ func TestBlocksOfSections(t *testing.T) {
 	story := body(r)
 	for page := range 1500 {
 		text := body(r)
-		switch {
-		case page%100 == 0:
+		switch page % 100 {
+		case 0:
 			text += "\n" + note
-		case page%100 == 1:
+		case 1:
 			text = lead + "\n" + story + body(r)[:30]
 		}
 		l.Add(site, fmt.Appendf(nil, "http://news.example/%d", page), sitePage(0, page, text))

@@ -478,7 +478,7 @@ func (m *Members) release(l *large) (err error) {
 		err = l.file.Close()
 	}
 	if l.codec != nil && l.codec != m.codec {
-		l.codec.close()
+		l.close()
 	}
 	data.Give(m.options.Memory, l.took)
 	return err
@@ -505,7 +505,7 @@ func (m *Members) ended(from int64, err error) error {
 	if failed := m.window.failed(); failed != nil {
 		return failed
 	}
-	for m.window.more() { //nolint:revive // to the end
+	for m.window.more() {
 		m.window.keep = m.window.end()
 	}
 	m.pos = m.window.end()

@@ -62,7 +62,7 @@ func events(t testing.TB, path string, workers int) (events []string, texts [][]
 			if info, err := os.Stat(path); err != nil || m.Consumed() != info.Size() {
 				t.Errorf("%d bytes were read of %v, %v", m.Consumed(), info, err)
 			}
-			return append(events, "digest "+m.Raw.Digest()), texts
+			return append(events, "digest "+m.Digest()), texts
 		case err != nil:
 			t.Fatal(err)
 		}

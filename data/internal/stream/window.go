@@ -42,7 +42,7 @@ func (w *window) more() bool {
 // from is the bytes from a place on that were read; at least n if there are so
 // many.
 func (w *window) from(at int64, n int) []byte {
-	for int(w.end()-at) < n && w.more() { //nolint:revive // more does it
+	for int(w.end()-at) < n && w.more() { // more does it
 	}
 	return w.buf[min(max(at-w.at, 0), int64(len(w.buf))):]
 }

@@ -67,6 +67,7 @@ func inputForClean(job *Job, task int) bool { return job.Cleans() && inputAgain(
 // Unit is what the progress of a stage is counted in.
 type Unit string
 
+// The units of stages.
 const (
 	Bytes  Unit = "bytes"  // of the input, of which tasks tell Job.Advance
 	Rows   Unit = "rows"   // of fingerprint files, the same

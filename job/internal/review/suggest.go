@@ -13,16 +13,16 @@ import (
 
 // Change is another value that the verdicts ask for.
 type Change struct {
-	Setting       string  `json:"setting"`
-	Was           string  `json:"was"`
-	Is            string  `json:"is"`
-	Read          int     `json:"read"` // verdicts that it rests on
-	PrecisionWas  float64 `json:"precision_was"`
-	Precision     float64 `json:"precision"`
-	RecallWas     float64 `json:"recall_was"`
-	Recall        float64 `json:"recall"`
-	f1Was, f1     float64
-	distance, set bool
+	Setting      string  `json:"setting"`
+	Was          string  `json:"was"`
+	Is           string  `json:"is"`
+	Read         int     `json:"read"` // verdicts that it rests on
+	PrecisionWas float64 `json:"precision_was"`
+	Precision    float64 `json:"precision"`
+	RecallWas    float64 `json:"recall_was"`
+	Recall       float64 `json:"recall"`
+	f1Was, f1    float64
+	set          bool
 }
 
 // Suggestion is the limits that the verdicts ask for.
