@@ -120,14 +120,14 @@ func (r *run) keepTemplates() error {
 // learned takes the templates in, and what is to be told of them.
 func (r *run) learned(_ context.Context, records []rundir.TaskRecord) (err error) {
 	rec := records[0]
-	r.sum.OwnText = &ownText{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
+	r.sum.Boilerplate = &boilerplate{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
 	r.job.Templates, err = engine.TemplatesOf(r.Out, r.config.Features)
 	return err
 }
 
-// ownText says what a run left out of its texts because the pages of a site
+// boilerplate says what a run left out of its texts because the pages of a site
 // share it.
-type ownText struct {
+type boilerplate struct {
 	Sampled int64 `json:"sampled"`         // documents that it was learned from
 	Earlier int64 `json:"earlier"`         // others, of sites of few pages, that earlier nights of the library sampled
 	Sites   int64 `json:"sites"`           // that they are of
@@ -163,10 +163,10 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 	if r.job.Templates == nil {
 		return
 	}
-	if r.sum.OwnText == nil { // the templates are of a file
-		r.sum.OwnText = &ownText{Learned: int64(r.job.Templates.Sites())}
+	if r.sum.Boilerplate == nil { // the templates are of a file
+		r.sum.Boilerplate = &boilerplate{Learned: int64(r.job.Templates.Sites())}
 	}
-	o, sites := r.sum.OwnText, rundir.SiteTexts{}
+	o, sites := r.sum.Boilerplate, rundir.SiteTexts{}
 	for _, rec := range records {
 		for site, t := range rec.Sites {
 			sites.Add(site, t)
@@ -181,7 +181,7 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 }
 
 // print tells what was left out, or why nothing was learned.
-func (o *ownText) print(row func(name, format string, args ...any)) {
+func (o *boilerplate) print(row func(name, format string, args ...any)) {
 	switch {
 	case o.Documents > 0:
 		row("own text", "of %s %s was left out, which pages of their sites share", show.Count(o.Documents, "document"), share(o.Left, o.Left+o.Own))

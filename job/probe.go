@@ -17,7 +17,7 @@ import (
 // each of them.
 type probe struct {
 	rule   *mapper.Rule
-	normal []near        // samples of the normal lane
+	normal []near        // samples of normal length
 	shorts []shortSample // short texts, by their letters
 	keys   map[uint64][]uint16
 	filter []uint64 // a bit for each key, by its hash
