@@ -184,13 +184,13 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 func (o *boilerplate) print(row func(name, format string, args ...any)) {
 	switch {
 	case o.Documents > 0:
-		row("own text", "of %s %s was left out, which pages of their sites share", show.Count(o.Documents, "document"), share(o.Left, o.Left+o.Own))
+		row("boilerplate", "of %s %s was left out, which pages of their sites share", show.Count(o.Documents, "document"), share(o.Left, o.Left+o.Own))
 	case o.Learned+o.Known > 0:
-		row("own text", "nothing was left out: no document has what the pages of %s share", show.Count(o.Learned+o.Known, "site"))
+		row("boilerplate", "nothing was left out: no document has what the pages of %s share", show.Count(o.Learned+o.Known, "site"))
 	case o.Largest < template.MinPages:
-		row("own text", "nothing is learned: the largest of %s has %s of %s, and it takes %d", show.Count(o.Sites, "site"), show.Number(o.Largest), show.Count(o.Sampled+o.Earlier, "sampled page"), template.MinPages)
+		row("boilerplate", "nothing is learned: the largest of %s has %s of %s, and it takes %d", show.Count(o.Sites, "site"), show.Number(o.Largest), show.Count(o.Sampled+o.Earlier, "sampled page"), template.MinPages)
 	default:
-		row("own text", "nothing is left out: of %s no block is on half of the sampled pages, %s in all", show.Count(o.Sites, "site"), show.Number(o.Sampled))
+		row("boilerplate", "none found: %s, %s", show.Count(o.Sites, "site"), show.Count(o.Sampled, "sampled page"))
 	}
 	for _, s := range o.Most {
 		row("", "%8s  %s (%s, %s of %s)", share(s.Left, s.Left+s.Own), cmp.Or(s.Site, "ids that are no URLs"), show.Count(s.Documents, "document"), show.Count(s.Blocks, "block"), show.Count(s.Pages, "sampled page"))
