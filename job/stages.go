@@ -83,9 +83,9 @@ var stages = []Stage{
 		when: consults, done: match.Consulted,
 	},
 	{
-		Stage: engine.Stage{Name: stage.Resolve},
+		Stage: engine.Stage{Name: stage.Verify},
 		Of:    "preset thorough", Doc: "those pairs and shingles → what the texts say",
-		when: consults, task: match.Resolve,
+		when: consults, task: match.Verify,
 	},
 	{
 		Stage: engine.Stage{Name: stage.Cluster},
@@ -93,7 +93,7 @@ var stages = []Stage{
 		task:  cluster.Cluster, done: cluster.Done,
 	},
 	{
-		Stage: engine.Stage{Name: stage.Names},
+		Stage: engine.Stage{Name: stage.IDs},
 		Doc:   "decisions → for each split, the ids that its tables have, in their order",
 		task:  ids.Resolve, done: ids.Done,
 	},

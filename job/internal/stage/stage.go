@@ -30,20 +30,20 @@ import (
 // those of the others are package engine's.
 const (
 	Templates = "templates"
-	Exact     = "identical"
+	Exact     = "exact"
 	History   = engine.StageEarlier
 	Match     = "match"
-	Resolve   = "resolve"
-	Cluster   = "decide"
-	Names     = "names"
-	Publish   = "add"
+	Verify    = "verify"
+	Cluster   = "cluster"
+	IDs       = "ids"
+	Publish   = "publish"
 )
 
 // Files within the state folder, by which stages hand on what they found.
 const (
 	MatchedFile  = "matched"     // of match: the pairs that the join found
-	ResolvedFile = "resolved"    // of resolve: those of them that the texts decided, each once, whatever they said
-	CountsFile   = "counts.json" // of decide: Counts
+	ResolvedFile = "resolved"    // of verify: those of them that the texts decided, each once, whatever they said
+	CountsFile   = "counts.json" // of cluster: Counts
 )
 
 // Run is a run under way. One goroutine uses it, but for what the methods say.
@@ -61,12 +61,12 @@ type Run struct {
 	Change  int64            // of the library, when this run began to read it
 
 	Samples []rundir.TaskRecord // of the stage learn
-	Counts  Counts              // of the stage decide
+	Counts  Counts              // of the stage cluster
 
 	opened *engine.Documents
 }
 
-// Counts is what the stage decide found.
+// Counts is what the stage cluster found.
 type Counts struct {
 	Matched int64 `json:"matched"` // documents with a match
 	summary.Found

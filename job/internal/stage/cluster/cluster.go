@@ -1,4 +1,4 @@
-// Package cluster is the stage decide: the pairs that were found become each
+// Package cluster is the stage of the same name: the pairs that were found become each
 // document's best match, clusters, and what stays for each document that goes.
 //
 //	pairs, equal documents → gather: the documents that have any

@@ -1,6 +1,6 @@
 // Package history is what a run has to do with its library: it compares the night's
-// documents with those of earlier nights (the stage previous), and makes the night
-// one of them (the stage add). Status and Repair are of the library alone.
+// documents with those of earlier nights (the stage history), and makes the night
+// one of them (the stage publish). Status and Repair are of the library alone.
 package history
 
 import (

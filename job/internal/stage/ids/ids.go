@@ -1,4 +1,4 @@
-// Package ids is the stage names: each split gets the ids that its tables have, of
+// Package ids is the stage of the same name: each split gets the ids that its tables have, of
 // documents of whatever split, without a read for each id. Requests are dealt to the
 // splits of the documents, and the answers back.
 package ids

@@ -1,4 +1,4 @@
-// Package match is the stages match, texts and resolve: the engine joins the
+// Package match is the stages match, texts and verify: the engine joins the
 // documents to candidate pairs and verifies them by their sketches; where those are
 // near the limit, the texts decide.
 package match
@@ -84,9 +84,9 @@ func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error
 	return nil
 }
 
-// Resolve has the texts of the open pairs decide. The refused ones are kept:
+// Verify has the texts of the open pairs decide. The refused ones are kept:
 // the run's check of itself asks for them.
-func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
+func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.Documents()
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 		return consult(ctx, r, shingles, open[len(open)*w/r.Workers:len(open)*(w+1)/r.Workers])
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", stage.Resolve, err)
+		return fmt.Errorf("%s: %w", stage.Verify, err)
 	}
 	out, err := pairs.Create(r.Dir.Path(rundir.State, stage.ResolvedFile))
 	if err != nil {
