@@ -1,0 +1,232 @@
+package passage
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Rules say what is a hit.
+type Rules struct {
+	Share float64 // of an item's letters that a document has to have, or of a document's letters that an item has
+	Run   int     // weight of a run from which on it is a hit however small the share; 0: none is
+	Least int     // weight from which on a document may be a piece of an item
+}
+
+// Verdict says what a document and an item have in common.
+type Verdict uint8
+
+// The verdicts, the weightiest first.
+const (
+	Copy      Verdict = iota + 1 // nearly all of each stands in the other
+	Carries                      // the document has nearly all of the item, and more
+	Contained                    // the item has nearly all of the document, and more
+	Shared                       // both have a long run
+)
+
+// String is the name that tables have.
+func (v Verdict) String() string {
+	return [...]string{"", "copy", "carries", "contained", "shared"}[v]
+}
+
+// Hit is a stretch of a document that stands in an item, but for edits. Places count
+// letters.
+type Hit struct {
+	Item             int
+	Verdict          Verdict
+	From, To         int     // the stretch of the document
+	ItemFrom, ItemTo int     // that of the item
+	Equal            int     // letters that the two have in common there
+	Run              int     // the longest run of them without an edit
+	Share            float64 // of the item's letters
+	Covered          float64 // of the document's letters
+}
+
+// Searcher finds what documents and items have in common. It holds buffers; one
+// goroutine uses it at a time.
+type Searcher struct {
+	index *Index
+	rules Rules
+
+	roller  roller
+	hashes  [1024]uint64
+	seeds   []seed
+	aligner aligner
+	group   group
+	hits    []Hit
+}
+
+// seed is a gram that a document and an item have in common: it ends at letter doc of
+// the document.
+type seed struct {
+	posting
+	doc uint32
+}
+
+// NewSearcher returns a Searcher.
+func NewSearcher(x *Index, r Rules) *Searcher { return &Searcher{index: x, rules: r} }
+
+// Search returns the hits of a document, given its letters, in the order of items,
+// and of their places. They are valid until the next call. A document of 2³² letters
+// or more is searched up to there.
+func (s *Searcher) Search(doc []uint32) []Hit {
+	s.hits, s.seeds = s.hits[:0], s.seeds[:0]
+	if uint64(len(doc)) > math.MaxUint32 {
+		doc = doc[:math.MaxUint32]
+	}
+	x := s.index
+	s.roller = roller{letters: doc}
+	from := 0
+	for n := s.roller.fill(s.hashes[:]); n > 0; n = s.roller.fill(s.hashes[:]) {
+		for i, h := range s.hashes[:n] {
+			bit := h >> x.shift
+			if x.filter[bit/64]>>(bit%64)&1 != 0 && h != 0 {
+				s.look(doc, from+i, h)
+			}
+		}
+		from += n
+	}
+	if len(s.seeds) == 0 {
+		return nil
+	}
+	slices.SortFunc(s.seeds, func(a, b seed) int {
+		return cmp.Or(cmp.Compare(a.item, b.item), cmp.Compare(a.doc, b.doc), cmp.Compare(a.end, b.end))
+	})
+	for seeds := s.seeds; len(seeds) > 0; {
+		n := 1
+		for n < len(seeds) && seeds[n].item == seeds[0].item {
+			n++
+		}
+		s.settle(doc, seeds[:n])
+		seeds = seeds[n:]
+	}
+	return s.hits
+}
+
+// look takes the items that have the gram of that hash, which ends at letter end.
+func (s *Searcher) look(doc []uint32, end int, hash uint64) {
+	x := s.index
+	tag := tagOf(hash)
+	for i := hash >> 1 & x.mask; x.slots[i].tag != 0; i = (i + 1) & x.mask {
+		at := x.slots[i].at
+		if x.slots[i].tag == tag && slices.Equal(gramAt(doc, end), gramAt(x.Item(int(at.item)), int(at.end))) {
+			s.seeds = append(s.seeds, seed{at, uint32(end)})
+		}
+	}
+}
+
+// part is a stretch that an alignment found.
+type part struct {
+	from, to, itemFrom, itemTo int
+	equal, run                 int
+}
+
+// settle aligns the document with an item at its seeds, which are those of one item
+// in order of their places, and adds the hits. Parts that stand near each other are
+// one: of a question and its answers, in whatever order, or of a text of which a
+// paragraph was exchanged.
+func (s *Searcher) settle(doc []uint32, seeds []seed) {
+	item := s.index.Item(int(seeds[0].item))
+	g := &s.group
+	g.parts = g.parts[:0]
+	done := 0 // letters of the document before have been aligned
+	for _, at := range seeds {
+		if int(at.doc) < done {
+			continue
+		}
+		p := s.align(doc, item, int(at.doc), int(at.end), done)
+		if len(g.parts) > 0 && (p.from-g.to() > max(mostApart, len(item)/2) || g.again(&p)) {
+			s.judge(doc, item, int(seeds[0].item))
+			g.parts = g.parts[:0]
+		}
+		g.parts = append(g.parts, p)
+		done = p.to
+	}
+	s.judge(doc, item, int(seeds[0].item))
+}
+
+// mostApart is how many letters of a document may lie between parts of an item.
+const mostApart = 200
+
+// align aligns around a seed; letters of the document before after are taken.
+func (s *Searcher) align(doc, item []uint32, d, i, after int) part {
+	back := s.aligner.extend(doc, item, d, i, d+1-after, i+1, -1)
+	on := s.aligner.extend(doc, item, d+1, i+1, len(doc)-d-1, len(item)-i-1, 1)
+	return part{
+		from: d + 1 - back.doc, to: d + 1 + on.doc, itemFrom: i + 1 - back.item, itemTo: i + 1 + on.item,
+		equal: back.equal + on.equal, run: max(back.run, on.run, back.first+on.first),
+	}
+}
+
+// group is the parts of an item that stand near each other in a document, in the
+// order of the document.
+type group struct{ parts []part }
+
+func (g *group) to() int { return g.parts[len(g.parts)-1].to }
+
+// fresh is how many letters of the item p has that no part of the first n has.
+func (g *group) fresh(p *part, n int) (letters int) {
+	letters = p.itemTo - p.itemFrom
+	from := p.itemFrom
+	for from < p.itemTo { // the next letter that is not covered, and the end of the gap
+		covered := false
+		gap := p.itemTo
+		for _, q := range g.parts[:n] {
+			if q.itemFrom <= from && from < q.itemTo {
+				letters -= min(q.itemTo, p.itemTo) - from
+				from, covered = q.itemTo, true
+				break
+			}
+			if q.itemFrom > from {
+				gap = min(gap, q.itemFrom)
+			}
+		}
+		if !covered {
+			from = gap
+		}
+	}
+	return letters
+}
+
+// again reports whether p repeats what the parts have of the item.
+func (g *group) again(p *part) bool {
+	return len(g.parts) >= mostParts || 2*g.fresh(p, len(g.parts)) < p.itemTo-p.itemFrom
+}
+
+// mostParts is how many parts are one.
+const mostParts = 64
+
+// judge adds the group if it is a hit.
+func (s *Searcher) judge(doc, item []uint32, number int) {
+	g := &s.group
+	h := Hit{Item: number, From: len(doc), ItemFrom: len(item)}
+	for i := range g.parts {
+		p := &g.parts[i]
+		h.Equal += p.equal * g.fresh(p, i) / max(p.itemTo-p.itemFrom, 1)
+		h.From, h.To = min(h.From, p.from), max(h.To, p.to)
+		h.ItemFrom, h.ItemTo = min(h.ItemFrom, p.itemFrom), max(h.ItemTo, p.itemTo)
+		h.Run = max(h.Run, p.run)
+	}
+	h.Share, h.Covered = float64(h.Equal)/float64(len(item)), float64(h.Equal)/float64(len(doc))
+	most, mostOf := h.Share >= s.rules.Share, h.Covered >= s.rules.Share && WeightOf(doc[h.From:h.To]) >= s.rules.Least
+	switch {
+	case most && h.Covered >= s.rules.Share:
+		h.Verdict = Copy
+	case most:
+		h.Verdict = Carries
+	case mostOf:
+		h.Verdict = Contained
+	case s.rules.Run > 0 && s.longRun(item, &h):
+		h.Verdict = Shared
+	default:
+		return
+	}
+	s.hits = append(s.hits, h)
+}
+
+// longRun reports whether a hit's longest run weighs enough: as much a letter as
+// the item does there.
+func (s *Searcher) longRun(item []uint32, h *Hit) bool {
+	letters := item[h.ItemFrom:h.ItemTo]
+	return heaviest*h.Run >= s.rules.Run && h.Run*WeightOf(letters) >= s.rules.Run*len(letters)
+}
