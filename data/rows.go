@@ -97,6 +97,22 @@ type RemovedRow struct {
 	Night       string
 }
 
+// AgainstRow is a stretch of a document that stands in a text of the reference.
+type AgainstRow struct {
+	DocID    []byte
+	Set      string
+	RefID    []byte
+	Verdict  string
+	Share    float64
+	DocShare float64
+	Run      int32
+	From, To int64 // characters
+	RefFrom  int64
+	RefTo    int64
+	Site     []byte
+	Row      int64
+}
+
 // What several tables say of their columns.
 const (
 	docRow   = "the document in all tables of the run: 10,000,000,000 times its part of `fingerprints`, and its row there, both counted from 0. Of a `match` the parts are the files that it reads, in order"
@@ -241,6 +257,36 @@ var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column
 		Row: func(r *RemovedRow) *int64 { return &r.KeptRow }},
 	{Name: "night", Doc: docNight, Null: true,
 		Word: func(r *RemovedRow) *string { return &r.Night }},
+}}
+
+// Against states the table of what documents have of a reference.
+var Against = Table[AgainstRow]{Name: "against", RowBytes: 72, Columns: []Column[AgainstRow]{
+	{Name: "doc_id", Doc: "id of the document",
+		String: func(r *AgainstRow) *[]byte { return &r.DocID }},
+	{Name: "set", Doc: "the reference's set: the name of the file of its records, or of the folder of its texts",
+		Word: func(r *AgainstRow) *string { return &r.Set }},
+	{Name: "ref_id", Doc: "id of the reference's text: that of its record, else `<file name>#<offset>`; of a file that is one text its path in the folder. Of texts with the same letters the first",
+		String: func(r *AgainstRow) *[]byte { return &r.RefID }},
+	{Name: "verdict", Doc: "what the two have in common: `copy`, nearly all of each; `carries`, the document has nearly all of the reference's text, and more; `contained`, the reference's text has nearly all of the document, and more; `shared`, a long run (`against.run`)",
+		Word: func(r *AgainstRow) *string { return &r.Verdict }},
+	{Name: "share", Unit: "0 to 1", Doc: "share of the reference's letters and digits that the document has there, in their order",
+		Double: func(r *AgainstRow) *float64 { return &r.Share }},
+	{Name: "doc_share", Unit: "0 to 1", Doc: "the same letters as a share of the document's",
+		Double: func(r *AgainstRow) *float64 { return &r.DocShare }},
+	{Name: "longest_run", Unit: "letters", Doc: "the most letters and digits in a row that both have",
+		Int32: func(r *AgainstRow) *int32 { return &r.Run }},
+	{Name: "doc_from", Unit: "characters", Doc: "where the stretch begins in the document's text: Unicode code points, counted from 0",
+		Int64: func(r *AgainstRow) *int64 { return &r.From }},
+	{Name: "doc_to", Unit: "characters", Doc: "where it ends: the first character behind it",
+		Int64: func(r *AgainstRow) *int64 { return &r.To }},
+	{Name: "ref_from", Unit: "characters", Doc: "where it begins in the reference's text",
+		Int64: func(r *AgainstRow) *int64 { return &r.RefFrom }},
+	{Name: "ref_to", Unit: "characters", Doc: "where it ends there",
+		Int64: func(r *AgainstRow) *int64 { return &r.RefTo }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true,
+		String: func(r *AgainstRow) *[]byte { return &r.Site }},
+	{Name: "row", Doc: "the document: 10,000,000,000 times its split, and its place there, both counted from 0", NoStats: true,
+		Row: func(r *AgainstRow) *int64 { return &r.Row }},
 }}
 
 // partRows is by how much the rows of a part's documents are higher than those

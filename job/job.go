@@ -114,6 +114,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.Config.Check(); err != nil {
 		return err
 	}
+	if r.Command == CommandMatch && r.Config.Against.On() {
+		return &config.SettingError{Name: config.SettingAgainst, Value: strings.Join(r.Config.Against.Paths, ","), Remedy: "fingerprints have no texts to search: give it to neardup run, with the documents"}
+	}
 	if m := &r.Config.Match; r.Command == CommandMatch {
 		r.Sum.Method = &summary.Method{Preset: m.Preset, Distance: m.Distance, NoTexts: m.Consults()}
 		if r.Sum.Method.NoTexts {
@@ -149,7 +152,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	s.Splits = len(r.Job.Splits)
 	if err := r.execute(ctx); err != nil {
-		if errors.Is(err, intake.ErrNoDocuments) || ctx.Err() == nil && !r.Dir.Begun(engine.StageFingerprint) && !r.Dir.Begun(engine.StageRead) {
+		if errors.Is(err, intake.ErrNoDocuments) || ctx.Err() == nil && !r.Dir.Begun(engine.StageFingerprint) && !r.Dir.Begun(engine.StageRead) && !r.Dir.Begun(engine.StageAgainst) {
 			err = errors.Join(err, r.Dir.Reset()) // nothing stands in the way of other settings
 		}
 		return err
@@ -222,7 +225,11 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Folder: folder, Splits: splits}
 	r.Job = &engine.Job{Config: r.Config, Hash: hash, Dir: r.Dir, Manifest: r.manifest, Splits: splits, Columns: r.req.Columns, Log: r.Log, Advance: func(int64) {}}
-	if r.Command == CommandRun && !r.Dir.Finished() { // before the directory is this run's: what the settings name may be wrong
+	if r.Config.Against.On() {
+		if !r.Dir.Finished() {
+			_, err = r.Job.Reference()
+		}
+	} else if r.Command == CommandRun && !r.Dir.Finished() { // before the directory is this run's: what the settings name may be wrong
 		if r.Job.Templates, err = engine.Templates(r.Config.Features); err == nil {
 			r.analyzer, r.release, err = engine.NewAnalyzer(r.Config.Features)
 		}

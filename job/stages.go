@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/stage/against"
 	"github.com/neardup/neardup/job/internal/stage/boilerplate"
 	"github.com/neardup/neardup/job/internal/stage/cluster"
 	"github.com/neardup/neardup/job/internal/stage/exact"
@@ -42,6 +43,11 @@ func (s *Stage) PerSplit() bool { return s.Task != nil }
 
 // stages are all stages in their order.
 var stages = []Stage{
+	{
+		Stage: engine.Against,
+		Of:    "`--against`, alone", Doc: "documents, the reference → `against/`, `clean/`, quarantine",
+		when: hasReference, done: against.Done,
+	},
 	{
 		Stage: engine.Learn,
 		Of:    "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site",
@@ -127,6 +133,19 @@ func hasLibrary(command string, c *config.Config) bool {
 }
 func consults(_ string, c *config.Config) bool { return c.Match.Consults() }
 
+func hasReference(command string, c *config.Config) bool {
+	return command == engine.CommandRun && c.Against.On()
+}
+
+// isOf reports whether it is a stage of such a run. A run against a reference has
+// one stage instead of all others.
+func (s *Stage) isOf(command string, c *config.Config) bool {
+	if hasReference(command, c) {
+		return s.Name == engine.StageAgainst
+	}
+	return s.when == nil || s.when(command, c)
+}
+
 // Stages lists the stages of the run with that manifest in their order.
 func Stages(m rundir.Manifest) (of []Stage) {
 	c, err := config.Recorded(m.Config)
@@ -134,7 +153,7 @@ func Stages(m rundir.Manifest) (of []Stage) {
 		return nil
 	}
 	for _, s := range stages {
-		if s.when == nil || s.when(m.Command, &c) {
+		if s.isOf(m.Command, &c) {
 			of = append(of, s)
 		}
 	}
@@ -149,7 +168,7 @@ func (r *run) execute(ctx context.Context) error {
 		}
 	}
 	for _, s := range stages {
-		if s.when != nil && !s.when(r.Command, &r.Config) {
+		if !s.isOf(r.Command, &r.Config) {
 			continue
 		}
 		began := time.Now()

@@ -15,7 +15,7 @@ func Example() {
 		panic(err)
 	}
 	s := passage.NewSearcher(b.Build(), passage.Rules{Share: 0.7})
-	doc := "Quiz night, again. Which river flows through most capital cities of Europe, before it reaches the sea? Nobody knew."
+	doc := "Quiz night at the Old Bridge, again, and it rained. Which river flows through most capital cities of Europe, before it reaches the sea? Nobody knew."
 	for _, h := range s.Search(letters.Read(nil, []byte(doc))) {
 		from, to := letters.Place([]byte(doc), h.From, h.To)
 		fmt.Printf("%s %.2f %s\n", h.Verdict, h.Share, doc[from:to])

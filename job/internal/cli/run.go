@@ -48,7 +48,7 @@ func (f *runFlags) bind(fs *pflag.FlagSet) {
 
 // The settings that are flags of run, before and after its own.
 var (
-	runSettings = []string{"format", "encoding", "id-column", "text-column", "max-bad", "preset", "distance", "keep", "templates", "library", "night"}
+	runSettings = []string{"format", "encoding", "id-column", "text-column", "max-bad", "preset", "distance", "keep", "templates", "library", "night", "against", "against-text", "against-id", "against-action"}
 	runOutput   = []string{"metrics", "alarm-command", "pairs", "clean", "workers", "memory", "engine", "master"}
 )
 

@@ -207,7 +207,14 @@ type settingFlag struct {
 	to *settings
 }
 
+// Set takes a value. A flag of a list may be repeated, and adds to it.
 func (f settingFlag) Set(value string) error {
+	for _, g := range slices.Backward(f.to.given) {
+		if f.Type() == "slice" && g.setting == f.Name {
+			value = g.value + "," + value
+			break
+		}
+	}
 	return f.to.give(given{f.Name, value, f.to.std.typedAs(f.Flag, f.Short)})
 }
 

@@ -44,6 +44,7 @@ type Config struct {
 	Clusters  Clusters  `yaml:"clusters" json:"clusters"`
 	Output    Output    `yaml:"output" json:"output"`
 	Library   Library   `yaml:"library" json:"library,omitzero"`
+	Against   Against   `yaml:"against" json:"against,omitzero"`
 	Execution Execution `yaml:"execution" json:"-"`
 	Monitor   Monitor   `yaml:"monitor" json:"-"`
 }
@@ -144,9 +145,15 @@ func (f Features) Files() (files []string) {
 	return files
 }
 
-// Absolute is the configuration with absolute paths of those files.
+// Absolute is the configuration with absolute paths of those files, and of the
+// reference.
 func (c Config) Absolute() (_ Config, err error) {
-	c.Features.UserWords = slices.Clone(c.Features.UserWords)
+	c.Features.UserWords, c.Against.Paths = slices.Clone(c.Features.UserWords), slices.Clone(c.Against.Paths)
+	for i := range c.Against.Paths {
+		if c.Against.Paths[i], err = filepath.Abs(c.Against.Paths[i]); err != nil {
+			return c, fmt.Errorf("config: %w", err)
+		}
+	}
 	for _, path := range c.Features.eachPath {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return c, fmt.Errorf("config: %w", err)
@@ -252,6 +259,30 @@ type Library struct {
 	Night string `yaml:"night" json:"night" flag:"night" group:"Method" help:"name of this night (default: the date in --out)"`
 }
 
+// Against says which reference the documents are searched for, instead of being
+// matched among themselves, and what is a hit.
+type Against struct {
+	Paths  []string `yaml:"paths" json:"paths" flag:"against" group:"Reference" help:"search for these texts only: files and folders"`
+	Text   string   `yaml:"text_column" json:"text_column" flag:"against-text" group:"Reference" help:"column of their text (default: text, question …)"`
+	ID     string   `yaml:"id_column" json:"id_column" flag:"against-id" group:"Reference" help:"column of their id (default: id, doc_id …)"`
+	Action string   `yaml:"action" json:"action" flag:"against-action" group:"Reference" allow:"drop,keep" help:"what the clean dump does with a hit"`
+	Share  float64  `yaml:"share" json:"share" help:"share of a reference's letters, or of a document's, that makes a hit"`
+	Run    int      `yaml:"run" json:"run" help:"common letters in a row that make a hit, Chinese ones count 3; 0: none do"`
+	Least  int      `yaml:"least" json:"least" least:"1" help:"do not look for references of fewer letters, Chinese ones count 3"`
+}
+
+// What the clean dump does with a document that has a hit.
+const (
+	AgainstDrop = "drop"
+	AgainstKeep = "keep"
+)
+
+// On reports whether there is a reference.
+func (a Against) On() bool { return len(a.Paths) > 0 }
+
+// IsZero has the settings of a run without a reference left out of its manifest.
+func (a Against) IsZero() bool { return !a.On() }
+
 // Execution says how the run is executed; no field changes the result.
 type Execution struct {
 	Engine     string `yaml:"engine" flag:"engine" group:"Cluster" allow:"local,gleam" help:"engine"`
@@ -309,6 +340,7 @@ func Default() Config {
 		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, Contained: true},
 		Output:   Output{Clean: true, Contained: ContainedKeep, Earlier: EarlierDrop},
+		Against:  Against{Action: AgainstDrop, Share: 0.7, Run: 300, Least: 48},
 		Execution: Execution{
 			Engine:   EngineLocal,
 			Master:   "127.0.0.1:45326",
@@ -446,6 +478,9 @@ func (c Config) Check() error {
 		{!c.Match.Verified() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{c.Features.Templates != "" && !c.Features.StripBoilerplate, "features.templates", "it says what is not a page's own text: leave features.strip_boilerplate on"},
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
+		{c.Against.On() && c.Library.Path != "", "library.path", "a run against a reference does not match earlier nights: leave one of the two out"},
+		{c.Against.On() && c.Match.AllPairs, "match.all_pairs", "a run against a reference has no pairs of documents: leave it out; against/ has all hits"},
+		{c.Against.On() && c.Against.Share <= 0, "against.share", "write a share above 0, and 1 at most"},
 		{c.Clusters.Keep == KeepRank && c.Input.Rank == "", "clusters.keep", "name the column to rank by: --set input.rank_column=NAME"},
 		{badEncoding != nil, "input.encoding", badEncoding},
 		{badLimit != nil, "input.max_bad", badLimit},
@@ -622,6 +657,13 @@ func (c Config) Hash() (string, error) {
 			}
 		}
 		*path = "folder"
+	}
+	if err := c.Against.hash(contents); err != nil {
+		return "", err
+	}
+	c.Against.Paths = slices.Clone(c.Against.Paths)
+	for i, path := range c.Against.Paths {
+		c.Against.Paths[i] = filepath.Base(path) // which the tables name
 	}
 	h := sha256.New()
 	enc := json.NewEncoder(h)

@@ -83,6 +83,10 @@ type Job struct {
 	readOnce sync.Once
 	read     data.ReaderOptions
 
+	referenceOnce sync.Once
+	reference     *Reference
+	referenceErr  error
+
 	sampleOnce sync.Once
 	sampling   *sampling
 }

@@ -32,19 +32,18 @@ const recordedSites = 100
 // used again and again, so a task allocates nothing for each document.
 type batch struct {
 	docs  []data.Document
-	rows  []data.FingerprintRow
 	n     int
-	ready chan struct{} // receives once the rows are filled
+	ready chan struct{} // receives once the workers are done with it
+
+	rows []data.FingerprintRow // of the stage fingerprint
+	hits [][]data.AgainstRow   // of the stage against, for each document
 }
 
 // fingerprint reads a split and fingerprints its documents, each on workers
 // goroutines, and writes its parts. Rows stand in the order of the input,
 // whatever the number of workers.
 func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
-	options := job.readerOptions()
-	options.Workers = workers
-	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
-	options.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
+	options := job.intakeOptions(rec, workers)
 	in, err := source.Open(job.Splits[rec.Task], options)
 	if err != nil {
 		return err
@@ -55,21 +54,40 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	if err != nil {
 		return err
 	}
-	line := &assembly{job: job, in: in, advance: consumed(in, job.Tell), parts: parts, rec: rec}
+	line := assemble(job, in, rec, parts.quarantine)
+	line.fingerprints(job, parts)
 	if err := line.run(ctx, workers); err != nil {
 		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 	}
+	rec.Sites = rec.Sites.Cut(recordedSites)
+	if err := ended(job, rec, in, options); err != nil {
+		return err
+	}
+	rec.Outputs, err = parts.commit()
+	return err
+}
+
+// intakeOptions are how a task reads its split the first time: what is missing or
+// cannot be read is noted in its record.
+func (j *Job) intakeOptions(rec *rundir.TaskRecord, workers int) data.ReaderOptions {
+	o := j.readerOptions()
+	o.Workers = workers
+	o.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
+	o.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
+	return o
+}
+
+// ended notes in the record of a task what its reader knows at the end of the split.
+func ended(job *Job, rec *rundir.TaskRecord, in data.SourceReader, options data.ReaderOptions) error {
 	if missing := (*data.NoColumn)(nil); rec.Skipped[data.ReasonNoText] > 0 && rec.RowsOut == 0 && len(rec.Missing) == 0 &&
 		errors.As(source.NoText(job.Splits[rec.Task], options), &missing) { // of lines of JSON it is known at their end
 		rec.Missing = append(rec.Missing, missing.Problem())
 	}
-	rec.Sites = rec.Sites.Cut(recordedSites)
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
 	if split := job.Splits[rec.Task]; split.Format != source.FormatParquet && split.End < 0 && split.Size >= 0 && rec.Bytes != split.Size {
 		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, ErrChanged(split))
 	}
-	rec.Outputs, err = parts.commit()
-	return err
+	return nil
 }
 
 // parts are the files of a split that its fingerprint task writes, in the order
@@ -152,45 +170,85 @@ func (p *parts) abort() (err error) {
 	return err
 }
 
-// assembly is the line that documents take through a fingerprint task: from the
-// reader to the workers, and in the input's order to the writer of fingerprints
-// and to that of texts.
+// assembly is the line that documents take through a task that reads its split: from
+// the reader to the workers, and in the input's order through the writers, each on a
+// goroutine of its own.
 type assembly struct {
-	job     *Job
-	in      data.SourceReader
-	advance func() // tells what in has consumed
-	parts   *parts
-	rec     *rundir.TaskRecord
+	in         data.SourceReader
+	advance    func() // tells what in has consumed
+	quarantine *quarantine
+	rec        *rundir.TaskRecord
+	decoded    bool // in an encoding that was asked for
 
-	free, work, ordered, written chan *batch
+	prepare func(b *batch)                         // a new batch
+	worker  func() (work func(*batch), end func()) // of one goroutine
+	writers []func(*batch) error
+
+	free, work, ordered chan *batch
+}
+
+// assemble is the line of a split of a job.
+func assemble(job *Job, in data.SourceReader, rec *rundir.TaskRecord, q *quarantine) *assembly {
+	return &assembly{in: in, advance: consumed(in, job.Tell), rec: rec, quarantine: q, decoded: job.Config.Input.Encoding != ""}
 }
 
 // run returns when all documents are written, or at the first error.
 func (a *assembly) run(ctx context.Context, workers int) error {
 	a.free = make(chan *batch, 2*workers+2)
 	for range cap(a.free) {
-		a.free <- &batch{docs: make([]data.Document, batchDocuments), rows: make([]data.FingerprintRow, batchDocuments), ready: make(chan struct{}, 1)}
+		b := &batch{docs: make([]data.Document, batchDocuments), ready: make(chan struct{}, 1)}
+		a.prepare(b)
+		a.free <- b
 	}
-	a.work, a.ordered, a.written = make(chan *batch, cap(a.free)), make(chan *batch, cap(a.free)), make(chan *batch, cap(a.free))
+	a.work, a.ordered = make(chan *batch, cap(a.free)), make(chan *batch, cap(a.free))
 	group, ctx := errgroup.WithContext(ctx)
 	spawn := func(f func() error) { group.Go(func() error { return Guard(f) }) }
 	spawn(func() error { return a.read(ctx) })
 	for range workers {
 		spawn(func() error {
-			f := a.job.Fingerprinter()
-			defer a.job.Release(f)
+			work, end := a.worker()
+			defer end()
 			for b := range a.work {
-				for i := range b.n {
-					f.Fingerprint(&b.docs[i], a.rec.Source, &b.rows[i])
-				}
+				work(b)
 				b.ready <- struct{}{}
 			}
 			return nil
 		})
 	}
-	spawn(func() error { return a.write(ctx) })
-	spawn(a.writeTexts)
+	from := a.ordered
+	for i, write := range a.writers {
+		in, out, last := from, make(chan *batch, cap(a.free)), i == len(a.writers)-1
+		if last {
+			out = a.free
+		}
+		spawn(func() error {
+			if !last {
+				defer close(out)
+			}
+			return pass(ctx, in, out, write, i == 0)
+		})
+		from = out
+	}
 	return group.Wait()
+}
+
+// pass has what comes in written, and hands it on: the first writer waits until the
+// workers are done with it.
+func pass(ctx context.Context, in <-chan *batch, out chan<- *batch, write func(*batch) error, waits bool) error {
+	for b := range in {
+		if waits {
+			select {
+			case <-b.ready:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := write(b); err != nil {
+			return err
+		}
+		out <- b
+	}
+	return nil
 }
 
 func (a *assembly) read(ctx context.Context) error {
@@ -217,47 +275,47 @@ func (a *assembly) read(ctx context.Context) error {
 	}
 }
 
-// write writes the rows once the workers have filled them.
-func (a *assembly) write(ctx context.Context) error {
-	defer close(a.written)
-	for b := range a.ordered {
-		select {
-		case <-b.ready:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// fingerprints has the line fingerprint its documents and write the parts.
+func (a *assembly) fingerprints(job *Job, parts *parts) {
+	a.prepare = func(b *batch) { b.rows = make([]data.FingerprintRow, batchDocuments) }
+	a.worker = func() (func(*batch), func()) {
+		f := job.Fingerprinter()
+		return func(b *batch) {
+			for i := range b.n {
+				f.Fingerprint(&b.docs[i], a.rec.Source, &b.rows[i])
+			}
+		}, func() { job.Release(f) }
+	}
+	rec := a.rec
+	rows := func(b *batch) error {
 		for i := range b.n {
 			row := &b.rows[i]
-			row.Row, row.Night = data.RowNumber(a.rec.Task, uint64(a.rec.RowsOut)), a.job.Config.Library.Night
-			if err := errors.Join(a.parts.prints.Write(row), a.parts.views.write(row)); err != nil {
+			row.Row, row.Night = data.RowNumber(rec.Task, uint64(rec.RowsOut)), job.Config.Library.Night
+			if err := errors.Join(parts.prints.Write(row), parts.views.write(row)); err != nil {
 				return err
 			}
-			a.rec.Counts[row.LengthClass]++
-			a.rec.Languages[row.Language]++
-			a.rec.RowsOut++
+			rec.Counts[row.LengthClass]++
+			rec.Languages[row.Language]++
+			rec.RowsOut++
 			if none := b.docs[i].None; none != "" {
-				a.rec.None.Add(none, string(template.Site(row.DocID)))
+				rec.None.Add(none, string(template.Site(row.DocID)))
 			}
 			if row.Template > 0 {
-				a.rec.Sites.Add(string(template.Site(row.DocID)), rundir.SiteText{Documents: 1, Own: int64(row.Length), Left: int64(row.Template)})
+				rec.Sites.Add(string(template.Site(row.DocID)), rundir.SiteText{Documents: 1, Own: int64(row.Length), Left: int64(row.Template)})
 			}
 		}
-		a.written <- b
+		return nil
 	}
-	return nil
-}
-
-func (a *assembly) writeTexts() error {
-	for b := range a.written {
-		for i := 0; a.parts.texts != nil && i < b.n; i++ {
+	texts := func(b *batch) error {
+		for i := 0; parts.texts != nil && i < b.n; i++ {
 			doc := &b.docs[i]
-			if err := a.parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text, Row: b.rows[i].Row}); err != nil {
+			if err := parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text, Row: b.rows[i].Row}); err != nil {
 				return err
 			}
 		}
-		a.free <- b
+		return nil
 	}
-	return nil
+	a.writers = []func(*batch) error{rows, texts}
 }
 
 // fill reads the next documents into b; more is false at the end.
@@ -283,7 +341,7 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 		if doc.Cut {
 			a.rec.Cut++
 		}
-		if a.job.Config.Input.Encoding != "" && garbled(doc.Text) {
+		if a.decoded && garbled(doc.Text) {
 			a.rec.Garbled++
 		}
 		b.n++
@@ -325,5 +383,5 @@ func (a *assembly) skip(bad *data.BadRecord) error {
 	if !config.Unusable(bad.Reason) {
 		bad.Raw = nil
 	}
-	return a.parts.quarantine.Add(bad)
+	return a.quarantine.Add(bad)
 }

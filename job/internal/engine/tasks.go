@@ -23,6 +23,7 @@ const (
 	StageRead        = "read"
 	StageTexts       = "texts"
 	StageWrite       = "write"
+	StageAgainst     = "against"
 )
 
 // Those stages. Package job's list says in which runs they are, and in which
@@ -32,6 +33,7 @@ var (
 	Fingerprint = Stage{Name: StageFingerprint, Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
 	Read        = Stage{Name: StageRead, Task: readFingerprints, Reads: input, Counts: inRows}
 	Texts       = Stage{Name: StageTexts, Task: readTexts, Reads: inputAgain, Counts: inBytes, Analyzes: true}
+	Against     = Stage{Name: StageAgainst, Task: searchReference, Reads: input, Counts: inBytes}
 	Write       = Stage{Name: StageWrite, Task: writeTables, Reads: inputForClean, Counts: forClean, Analyzes: true}
 )
 

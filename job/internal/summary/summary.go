@@ -45,6 +45,7 @@ type Summary struct {
 	Losses *Losses `json:"losses,omitempty"` // what to look at before they are deleted
 
 	Library *Library `json:"library,omitempty"` // of a run with a library
+	Against *Against `json:"against,omitempty"` // of a run against a reference
 
 	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
 
@@ -162,6 +163,31 @@ func (s *Summary) Print(w io.Writer) error {
 			row("", "fingerprints come without texts: near the limit the sketches decide, contained copies are not found")
 		}
 	}
+	if s.Against != nil {
+		s.Against.print(row, s.Documents)
+	} else {
+		s.printMatches(row)
+	}
+	if s.Kept+s.Dropped > 0 {
+		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
+	}
+	if s.Reread != nil {
+		s.Reread.print(row)
+	}
+	s.Losses.print(row)
+	if l := s.Library; l != nil {
+		if l.Dropped > 0 {
+			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))
+		}
+		l.print(row)
+	}
+	s.printLists(row)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// printMatches tells what was found of matches and clusters.
+func (s *Summary) printMatches(row func(name, format string, args ...any)) {
 	row("matched", "%s%s", show.Number(s.Matched), show.Percent(s.Matched, s.Documents))
 	if s.Checked > 0 {
 		row("", "the best matches of %s were checked against all documents", show.Count(s.Checked, "document"))
@@ -182,22 +208,6 @@ func (s *Summary) Print(w io.Writer) error {
 	if s.Joined > 0 {
 		row("versions", "%s of documents that contain each other (clusters.contained)", show.Number(s.Joined))
 	}
-	if s.Kept+s.Dropped > 0 {
-		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
-	}
-	if s.Reread != nil {
-		s.Reread.print(row)
-	}
-	s.Losses.print(row)
-	if l := s.Library; l != nil {
-		if l.Dropped > 0 {
-			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))
-		}
-		l.print(row)
-	}
-	s.printLists(row)
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // passedOver are the skipped records, by reason: those that are no documents, and

@@ -175,17 +175,24 @@ func (in *Intake) warn(message, what string, named func(*rundir.TaskRecord) []st
 
 // Fingerprinted sums up the fingerprint tasks.
 func Fingerprinted(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	boilerplate.LeftOut(r, records)
+	for _, rec := range records {
+		r.Sum.None.Plus(rec.None)
+		stage.AddCounts(r.Sum.LengthClasses, rec.Counts)
+		stage.AddCounts(r.Sum.Languages, rec.Languages)
+	}
+	return Documents(r, records)
+}
+
+// Documents sums up the tasks that read the documents of the input first.
+func Documents(r *stage.Run, records []rundir.TaskRecord) error {
 	in := &Intake{Log: r.Log, Input: r.Config.Input, Splits: r.Job.Splits, Records: records, Sum: r.Sum, Look: r.Dir.Path(rundir.Quarantine)}
 	// An encoding was mostly told from the bytes, and may be wrong.
 	in.warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
 		return strings.Fields(rec.Encoding)
 	})
-	boilerplate.LeftOut(r, records)
 	for _, rec := range records {
 		r.Sum.CutPages += rec.Cut
-		r.Sum.None.Plus(rec.None)
-		stage.AddCounts(r.Sum.LengthClasses, rec.Counts)
-		stage.AddCounts(r.Sum.Languages, rec.Languages)
 	}
 	err := in.Check()
 	if errors.Is(err, ErrTooManyBad) {

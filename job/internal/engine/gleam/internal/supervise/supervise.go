@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -188,7 +189,7 @@ func (r *Run) spec() (*attempt.Spec, error) {
 		Run: path, Work: work, Binary: sum,
 		Config: cfg, Execution: cfg.Execution, JobHash: r.Job.Hash,
 	}
-	for _, named := range append(cfg.Features.Files(), cfg.Library.Path) {
+	for _, named := range slices.Concat(cfg.Features.Files(), []string{cfg.Library.Path}, cfg.Against.Paths) {
 		s.Relative = s.Relative || named != "" && !filepath.IsAbs(named)
 	}
 	return s, nil

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/clean"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/passage"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// Counts of the record of a task of the stage against.
+const (
+	CountHits    = "hits"    // rows of the table
+	CountDropped = "dropped" // documents that the clean dump leaves out
+)
+
+// searchReference reads a split and searches its documents, on workers goroutines,
+// for the texts of the reference. It writes the table of hits and, in the same pass,
+// the clean dump.
+func searchReference(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
+	ref, err := job.Reference()
+	if err != nil {
+		return err
+	}
+	options := job.intakeOptions(rec, workers)
+	options.KeepRaw = job.Cleans()
+	in, err := source.Open(job.Splits[rec.Task], options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	w := &againstWriter{job: job, rec: rec}
+	defer func() { err = errors.Join(err, w.abort()) }()
+	if err := w.create(options, workers); err != nil {
+		return err
+	}
+	line := assemble(job, in, rec, w.quarantine)
+	line.prepare = func(b *batch) { b.hits = make([][]data.AgainstRow, batchDocuments) }
+	line.worker = func() (func(*batch), func()) {
+		s := ref.searcher(job.Config.Against)
+		return func(b *batch) {
+			for i := range b.n {
+				b.hits[i] = s.search(b.hits[i][:0], &b.docs[i])
+			}
+		}, func() {}
+	}
+	line.writers = []func(*batch) error{w.write}
+	if err := line.run(ctx, workers); err != nil {
+		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
+	}
+	if err := ended(job, rec, in, options); err != nil {
+		return err
+	}
+	return w.commit()
+}
+
+// referenceSearcher searches documents for the texts of a reference.
+type referenceSearcher struct {
+	ref      *Reference
+	searcher *passage.Searcher
+	letters  simhash.LetterReader
+	form     []uint32
+}
+
+func (r *Reference) searcher(a config.Against) *referenceSearcher {
+	return &referenceSearcher{ref: r, searcher: passage.NewSearcher(r.index, passage.Rules{Share: a.Share, Run: a.Run, Least: a.Least})}
+}
+
+// search appends the document's hits to rows, which refer to its id.
+func (s *referenceSearcher) search(rows []data.AgainstRow, doc *data.Document) []data.AgainstRow {
+	s.form = s.letters.Read(s.form[:0], doc.Text)
+	for _, h := range s.searcher.Search(s.form) {
+		item := &s.ref.items[h.Item]
+		row := data.AgainstRow{
+			DocID: doc.ID, Set: s.ref.Sets[item.set].Name, RefID: item.id, Verdict: h.Verdict.String(),
+			Share: h.Share, DocShare: h.Covered, Run: int32(h.Run), Site: template.Site(doc.ID),
+		}
+		from, to := s.letters.Place(doc.Text, h.From, h.To)
+		row.From, row.To = int64(from), int64(to)
+		from, to = s.letters.Place(item.text, h.ItemFrom, h.ItemTo)
+		row.RefFrom, row.RefTo = int64(from), int64(to)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// againstWriter writes the parts of a split, in the order of the input.
+type againstWriter struct {
+	job *Job
+	rec *rundir.TaskRecord
+
+	hits       *parquet.TableWriter[data.AgainstRow]
+	clean      *clean.Writer // nil: there is none to write
+	quarantine *quarantine
+	names      []string // within the run directory, of hits and clean
+}
+
+// create creates the files; abort follows.
+func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
+	job, task := w.job, w.rec.Task
+	path, err := job.Dir.Part(rundir.Against, task, ".parquet")
+	if err != nil {
+		return err
+	}
+	if w.hits, err = parquet.Create(path, &data.Against, job.TableOptions()); err != nil {
+		return err
+	}
+	w.names = append(w.names, filepath.Join(rundir.Against, filepath.Base(path)))
+	if w.quarantine, err = createQuarantine(job.Dir.Path(rundir.Quarantine, rundir.PartName(task, ".jsonl"))); err != nil {
+		return err
+	}
+	if !job.Cleans() || w.rec.Unread != "" {
+		return nil
+	}
+	split := job.Splits[task]
+	if path, err = job.Dir.Part(rundir.Clean, task, clean.Extension(split)); err != nil {
+		return err
+	}
+	w.names = append(w.names, filepath.Join(rundir.Clean, filepath.Base(path)))
+	w.clean, err = clean.Create(path, split, options, workers)
+	return err
+}
+
+// write writes the hits of a batch's documents, and those documents that stay.
+func (w *againstWriter) write(b *batch) error {
+	for i := range b.n {
+		hits := b.hits[i]
+		row := data.RowNumber(w.rec.Task, uint64(w.rec.RowsOut))
+		for h := range hits {
+			hits[h].Row = row
+			if err := w.hits.Write(&hits[h]); err != nil {
+				return err
+			}
+		}
+		w.rec.RowsOut++
+		switch {
+		case w.clean == nil:
+		case len(hits) > 0 && w.job.Config.Against.Action == config.AgainstDrop:
+			w.rec.Counts[CountDropped]++
+		default:
+			if err := w.clean.Keep(&b.docs[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// commit completes the files and notes them in the record: a quarantine without
+// records is none.
+func (w *againstWriter) commit() error {
+	w.rec.Counts[CountHits] = w.hits.Rows()
+	err := errors.Join(w.hits.Commit(), w.quarantine.Commit())
+	if err == nil && w.clean != nil {
+		err = w.clean.Commit()
+	}
+	w.rec.Outputs = w.names
+	if w.quarantine.Rows() > 0 {
+		w.rec.Outputs = append(w.rec.Outputs, filepath.Join(rundir.Quarantine, rundir.PartName(w.rec.Task, ".jsonl")))
+	}
+	return err
+}
+
+// abort removes what was not committed.
+func (w *againstWriter) abort() (err error) {
+	if w.hits != nil {
+		err = w.hits.Abort()
+	}
+	if w.quarantine != nil {
+		err = errors.Join(err, w.quarantine.Abort())
+	}
+	if w.clean != nil {
+		err = errors.Join(err, w.clean.Abort())
+	}
+	return err
+}
