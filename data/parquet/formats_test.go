@@ -59,6 +59,7 @@ func TestFormats(t *testing.T) {
 	for name, columns := range map[string]string{
 		data.Fingerprints.Name: markdown(t, &data.Fingerprints), data.Texts.Name: markdown(t, &data.Texts),
 		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters), data.Removed.Name: markdown(t, &data.Removed),
+		data.Against.Name: markdown(t, &data.Against),
 		data.Drift.Name: markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
 		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges), data.Samples.Name: markdown(t, &data.Samples),
 	} {

@@ -16,9 +16,9 @@ const (
 	editCost = 3
 
 	// An alignment ends where its score is so far below its best: it goes on past
-	// some 15 letters that were exchanged for others, and past a hundred letters of
+	// some ten letters that were exchanged for others, and past fifty letters of
 	// nonsense no more.
-	mostDrop = 90
+	mostDrop = 60
 
 	// mostEdits is how many letters an alignment leaves out before it ends.
 	mostEdits = 4096
