@@ -124,7 +124,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	run := newRun(streams{})
-	if n := strings.Count(help(run), "\n"); n > 50 {
+	if n := strings.Count(help(run), "\n"); n > 53 {
 		t.Errorf("the help of run has %d lines", n)
 	}
 }

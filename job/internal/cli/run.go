@@ -48,7 +48,7 @@ func (f *runFlags) bind(fs *pflag.FlagSet) {
 
 // The settings that are flags of run, before and after its own.
 var (
-	runSettings = []string{"format", "encoding", "id-column", "text-column", "max-bad", "preset", "distance", "keep", "templates", "library", "night", "against", "against-text", "against-id", "against-action"}
+	runSettings = []string{"format", "encoding", "id-column", "text-column", "against-text", "max-bad", "preset", "distance", "keep", "templates", "library", "night", "against"}
 	runOutput   = []string{"metrics", "alarm-command", "pairs", "clean", "workers", "memory", "engine", "master"}
 )
 
@@ -61,7 +61,8 @@ func newRun(std streams) *cobra.Command {
 		Long: `Reads the inputs (files, folders, globs, or - for standard input; WARC, WET,
 JSONL, CSV, TSV or Parquet, plain, .gz or .zst), finds each document's best
 match and the clusters, and writes tables and the clean dump. The same command
-again goes on with what an interrupted run left.`,
+again goes on with what an interrupted run left. With --against it looks for
+the texts of a reference instead: evaluation sets, a blocklist.`,
 		Example: `  neardup run data/sample --out night1
   zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
 		Args: needInput,

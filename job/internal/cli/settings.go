@@ -207,10 +207,18 @@ type settingFlag struct {
 	to *settings
 }
 
+// Type is what the help calls the value.
+func (f settingFlag) Type() string {
+	if kind := f.Setting.Type(); kind != "slice" {
+		return kind
+	}
+	return "list"
+}
+
 // Set takes a value. A flag of a list may be repeated, and adds to it.
 func (f settingFlag) Set(value string) error {
 	for _, g := range slices.Backward(f.to.given) {
-		if f.Type() == "slice" && g.setting == f.Name {
+		if f.Setting.Type() == "slice" && g.setting == f.Name {
 			value = g.value + "," + value
 			break
 		}
