@@ -87,6 +87,7 @@ func TestAllowed(t *testing.T) {
 func TestSet(t *testing.T) {
 	c, d := Config{}, Default()
 	d.Features.UserWords, d.Features.Tags, d.Features.Exclude = []string{"a", "b"}, []string{"n"}, []string{"latin"}
+	d.Against.Paths = []string{"evals", "blocked.jsonl"}
 	for _, s := range d.Settings() {
 		if err := c.Set(s.Name, s.String()); err != nil {
 			t.Errorf("%s=%s: %v", s.Name, s, err)
@@ -152,7 +153,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Features.Tags, got.Features.Exclude = nil, nil // an empty list is written, nil is meant
+	got.Features.Tags, got.Features.Exclude, got.Against.Paths = nil, nil, nil // an empty list is written, nil is meant
 	if !reflect.DeepEqual(got, c) {
 		t.Fatalf("got %+v, want %+v", got, c)
 	}
@@ -353,5 +354,47 @@ func TestLexiconIsPartOfTheHash(t *testing.T) {
 	c.Features.Lexicon = filepath.Join(dir, "gone")
 	if _, err := c.Hash(); err == nil || !strings.Contains(err.Error(), "name a folder that is there") {
 		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// What the reference holds and is called decides the result, where it stands does
+// not; without a reference there is nothing of it in the hash.
+func TestHashOfReference(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one", "evals"), filepath.Join(dir, "two", "evals")
+	for _, folder := range []string{one, two} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(folder, "a.jsonl"), "{}\n")
+	}
+	c := Default()
+	hash := func() string {
+		t.Helper()
+		h, err := c.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	without := hash()
+	if c.Against.Share = 0.5; hash() != without {
+		t.Error("the hash has settings of no reference")
+	}
+	c.Against.Paths = []string{one}
+	with := hash()
+	if c.Against.Paths = []string{two}; hash() != with || with == without {
+		t.Error("the same reference elsewhere is another")
+	}
+	if abs, err := c.Absolute(); err != nil || abs.Against.Paths[0] != two {
+		t.Errorf("%v, %v", abs.Against, err)
+	}
+	write(t, filepath.Join(two, "a.jsonl"), "{ }\n")
+	if hash() == with {
+		t.Error("another content is the same")
+	}
+	c.Against.Paths = []string{filepath.Join(dir, "gone")}
+	if _, err := c.Hash(); err == nil || !strings.Contains(err.Error(), "name files and folders that are there") {
+		t.Errorf("a reference that is not there: %v", err)
 	}
 }
