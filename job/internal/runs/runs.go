@@ -35,6 +35,9 @@ func Settings(path string) (m rundir.Manifest, cfg config.Config, err error) {
 	if cfg, err = config.Recorded(m.Config); err != nil {
 		return m, cfg, fmt.Errorf("%s: %w", filepath.Join(path, rundir.ManifestFile), err)
 	}
+	if cfg.Against.On() {
+		return m, cfg, fmt.Errorf("%s is a run against a reference and has no matches: its table %s says what was found; for matches run the documents without --against", path, rundir.Against)
+	}
 	return m, cfg, nil
 }
 
