@@ -124,7 +124,7 @@ func measure(t *testing.T, s lookup.Store, scale int) {
 					}
 				}
 				q := lookup.Query{Lo: fp, Distance: distance, All: true}
-				reaches := lookup.Reaches(scaleTables, distance)
+				reaches := lookup.Reaches(4, 1, distance)
 				for i, k := range keys(nil, fp) {
 					if reaches[i] >= 0 {
 						q.Keys, q.Reach = append(q.Keys, k), append(q.Reach, reaches[i])
