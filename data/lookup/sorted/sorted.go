@@ -539,10 +539,16 @@ func (p *part) span(t *table, value uint32) (from, to int) {
 	if t.Width == t.top {
 		return from, to
 	}
-	find := func(least uint64) int {
-		return from + sort.Search(to-from, func(i int) bool { return read(p, t.postings, from+i, from+i+1)[0]>>32 >= least })
+	posting := func(i int) uint64 { return read(p, t.postings, i, i+1)[0] }
+	if to-from <= blockBytes/8 { // they are mostly few
+		read(p, t.postings, from, to)
+		posting = func(i int) uint64 { return t.postings[i] }
 	}
-	return find(uint64(value)), find(uint64(value) + 1)
+	from += sort.Search(to-from, func(i int) bool { return posting(from+i)>>32 >= uint64(value) })
+	if from == to || posting(from)>>32 != uint64(value) {
+		return from, from
+	}
+	return from, from + sort.Search(to-from, func(i int) bool { return posting(from+i)>>32 > uint64(value) })
 }
 
 // near is a document that a table gave.
