@@ -55,7 +55,7 @@ func TestTables(t *testing.T) {
 			short := 0
 			for id, text := range pages {
 				a := find(t, x, text)
-				normal := a.Lane == "normal"
+				normal := a.LengthClass == "normal"
 				if !normal && a.Known {
 					short++
 				}
