@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 )
@@ -21,27 +20,6 @@ type Table struct {
 	// Prints says that documents which share a value are wanted only if their
 	// fingerprints are within the query's distance.
 	Prints bool
-}
-
-// Values is how many values differ in at most reach bits from one.
-func (t Table) Values(reach int) int {
-	n, sum := 1, 1
-	for i := 1; i <= min(reach, t.Width); i++ {
-		n = n * (t.Width - i + 1) / i
-		sum += n
-	}
-	return sum
-}
-
-// ProbeCost is how many fingerprints are compared in the time that one value is
-// looked up in: job/docs/benchmarks/four-tables.md.
-const ProbeCost = 100
-
-// Cost is what it takes to look up what a key reaches among n documents whose
-// values are spread evenly, in comparisons of fingerprints, of which a value's
-// look-up takes the time of probe.
-func (t Table) Cost(reach, n int, probe float64) float64 {
-	return float64(t.Values(reach)) * (probe + math.Ldexp(float64(n), -t.Width))
 }
 
 // Schema is what the documents of a store have in common.

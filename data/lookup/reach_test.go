@@ -1,7 +1,6 @@
 package lookup_test
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -81,29 +80,4 @@ func everyWay(tables [][]int, reach, bits []int, left int) bool {
 		}
 	}
 	return true
-}
-
-// The cost chooses four tables for files of a few million documents, ten for
-// larger ones, and four again where values around are looked at.
-func TestCost(t *testing.T) {
-	for _, c := range []struct{ documents, distance, want int }{
-		{0, 3, 4}, {1_000_000, 3, 4}, {5_000_000, 3, 4}, {20_000_000, 3, 10}, {100_000_000, 3, 10}, {10_000_000_000, 3, 20}, {100_000_000, 6, 4},
-	} {
-		best, least := 0, math.Inf(1)
-		for m := 1; m <= 3; m++ {
-			tables, _ := segmentTables(t, 64, m)
-			cost := 0.0
-			for i, reach := range lookup.Reaches(3+m, m, c.distance) {
-				if reach >= 0 {
-					cost += tables[i].Cost(reach, c.documents, lookup.ProbeCost)
-				}
-			}
-			if cost < least {
-				best, least = len(tables), cost
-			}
-		}
-		if best != c.want {
-			t.Errorf("%+v: %d tables", c, best)
-		}
-	}
 }

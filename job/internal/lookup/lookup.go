@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -58,7 +57,7 @@ func layouts(bits int) (all []*simhash.Layout, err error) {
 type Options struct {
 	Distance int // largest Hamming distance; < 0: the library's
 	Limit    int // matches of an answer; 0: 10
-	Tables   int // of segments, 4, 10 or 20; 0: those that the index has, or that cost least
+	Tables   int // of segments, 4, 10 or 20; 0: those that the index has, four for a new one
 	Log      *slog.Logger
 	// Reading, when not nil, is told when so many rows of the library are going
 	// to be read for the store, and returns what is told as they are.
@@ -153,31 +152,23 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 	if x.named, err = engine.Templates(x.config.Features); err != nil {
 		return nil, err
 	}
-	if err := x.openStore(dir, m, o); err != nil {
+	if err := x.openStore(dir, m.Bits, o); err != nil {
 		return nil, err
 	}
 	_, err = x.Refresh(ctx)
 	return x, err
 }
 
-// openStore opens the store in the layout that is asked for, or that it has, or
-// else in that of the lowest cost.
-func (x *Index) openStore(dir string, m *library.Manifest, o Options) error {
-	all, err := layouts(m.Bits)
+// openStore opens the store in the layout that is asked for, or that it has.
+func (x *Index) openStore(dir string, bits int, o Options) error {
+	all, err := layouts(bits)
 	if err != nil {
 		return err
 	}
-	reaches := func(i int) []int { return lookup.Reaches(tableDistance+1+i, 1+i, x.config.Match.Distance) }
-	var schema lookup.Schema
-	var or []lookup.Schema
-	least := math.Inf(1)
-	for i, l := range all {
-		or = append(or, schemaOf(l))
-		if c := cost(or[i], reaches(i), m); c < least {
-			schema, least = or[i], c
-		}
+	schema := schemaOf(all[0])
+	for _, l := range all[1:] {
+		schema.Or = append(schema.Or, schemaOf(l))
 	}
-	schema.Or = or
 	if o.Tables != 0 {
 		i := slices.IndexFunc(all, func(l *simhash.Layout) bool { return l.Tables() == o.Tables })
 		if i < 0 {
@@ -194,25 +185,9 @@ func (x *Index) openStore(dir string, m *library.Manifest, o Options) error {
 	if x.store, err = open(dir, schema); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(or, x.store.Schema().Equal)
-	x.layout, x.reaches = all[i], reaches(i)
+	chosen := 1 + slices.IndexFunc(all, func(l *simhash.Layout) bool { return schemaOf(l).Equal(x.store.Schema()) })
+	x.layout, x.reaches = all[chosen-1], lookup.Reaches(tableDistance+chosen, chosen, x.config.Match.Distance)
 	return nil
-}
-
-// cost is what a look-up takes of the library's files, each of which is looked up
-// by itself.
-func cost(s lookup.Schema, reaches []int, m *library.Manifest) (sum float64) {
-	for _, f := range m.Files {
-		if !m.IsDocuments(f.Name) {
-			continue
-		}
-		for t, reach := range reaches {
-			if reach >= 0 {
-				sum += s.Tables[t].Cost(reach, int(f.Rows), lookup.ProbeCost)
-			}
-		}
-	}
-	return sum
 }
 
 // Close closes the store.

@@ -410,7 +410,7 @@ func (s *Store) keys(q *lookup.Query) (keys []lookup.Key, err error) {
 	}
 	values := 0
 	for i, k := range q.Keys {
-		values += s.schema.Tables[k.Table].Values(q.ReachOf(i))
+		values += Values(s.schema.Tables[k.Table].Width, q.ReachOf(i))
 	}
 	if q.All && q.Reach == nil || values > maxValues {
 		return nil, fmt.Errorf("distance %d: %w, and at most %d of them at once", q.Distance, lookup.ErrScan, maxValues)

@@ -111,6 +111,16 @@ func Compare(a, b lookup.Hit) int {
 	return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.Part, b.Part), cmp.Compare(a.Row, b.Row))
 }
 
+// Values is how many values of a width differ in at most reach bits from one.
+func Values(width, reach int) int {
+	n, sum := 1, 1
+	for i := 1; i <= min(reach, width); i++ {
+		n = n * (width - i + 1) / i
+		sum += n
+	}
+	return sum
+}
+
 // Around yields the values of a width that differ in at most reach bits from
 // one, itself first.
 func Around(value uint32, width, reach int) iter.Seq[uint32] {

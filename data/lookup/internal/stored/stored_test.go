@@ -53,8 +53,8 @@ func TestAround(t *testing.T) {
 				}
 				seen[v] = true
 			}
-			if len(seen) != (lookup.Table{Width: width}).Values(reach) {
-				t.Errorf("width %d, reach %d: %d values, want %d", width, reach, len(seen), (lookup.Table{Width: width}).Values(reach))
+			if len(seen) != stored.Values(width, reach) {
+				t.Errorf("width %d, reach %d: %d values, want %d", width, reach, len(seen), stored.Values(width, reach))
 			}
 			want := 0
 			if width <= 10 {
