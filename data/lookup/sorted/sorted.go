@@ -54,7 +54,7 @@ type Options struct {
 	ProbeCost int     // fingerprints compared in the time of one look-up; 0: as measured
 }
 
-// measuredProbeCost is from job/docs/benchmarks/library.md.
+// measuredProbeCost is from job/docs/benchmarks/history/2026-11-21/one-page.md.
 const measuredProbeCost = 100
 
 const extension = ".idx"
