@@ -145,6 +145,8 @@ configure() {
     property hbase.zookeeper.property.dataDir "$state/zookeeper"
     property hbase.zookeeper.property.clientPort "$((port + 1))"
     property hbase.zookeeper.quorum 127.0.0.1
+    property hbase.zookeeper.property.tickTime 15000 # a busy machine is no dead one
+    property zookeeper.session.timeout 300000
     property hbase.unsafe.stream.capability.enforce false
     property hbase.wal.provider filesystem
     property hbase.cluster.distributed false
