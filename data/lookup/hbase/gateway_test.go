@@ -291,6 +291,21 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// A gateway that takes a key in base64 for the key itself is refused: it would find
+// nothing of what it is given.
+func TestGatewayWithoutEncodedKeys(t *testing.T) {
+	g := at(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == "/t/multiget" {
+			http.Error(w, "No rows found.", http.StatusNotFound)
+			return
+		}
+		fmt.Fprint(w, `{"ColumnSchema":[{"name":"d"}]}`)
+	})
+	if _, err := Open(context.Background(), schema, strings.TrimSuffix(strings.TrimPrefix(g.base, "http://"), "/t"), "t"); err == nil || !strings.Contains(err.Error(), "from HBase 2.5.7") {
+		t.Error(err)
+	}
+}
+
 // An attempt whose answer was lost has changed the state: that it is changed
 // when it is repeated is no error.
 func TestReplaceAgain(t *testing.T) {
