@@ -54,6 +54,8 @@ for shell in bash zsh fish; do
   "$work/here" completion "$shell" >"$work/completions/neardup.$shell"
 done
 
+scripts/licences.sh "$work/licences"
+
 files=()
 for target in "${targets[@]}"; do
   system=${target%/*} processor=${target#*/}
@@ -62,7 +64,7 @@ for target in "${targets[@]}"; do
   [[ $system != windows ]] || program=neardup.exe
   mkdir -p "$work/$name"
   GOOS=$system GOARCH=$processor go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/$name/$program" ./job/neardup
-  cp -r LICENSE README.md "$work/man" "$work/completions" "$work/$name"
+  cp -r LICENSE README.md "$work/man" "$work/completions" "$work/licences" "$work/$name"
   # The list of modules, with the checksums of go.sum, in CycloneDX.
   go version -m -json "$work/$name/$program" | jq --arg version "$version" '{
     bomFormat: "CycloneDX", specVersion: "1.6", version: 1,
@@ -79,7 +81,7 @@ for target in "${targets[@]}"; do
     archive=$name.tar.gz
     tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mode=u+w,go-w -cf - "$name" | gzip -n -9 >"$out/$archive"
   fi
-  wheel=$(scripts/wheel.py "$target" "$work/$name/$program" "$out")
+  wheel=$(scripts/wheel.py "$target" "$work/$name/$program" "$work/licences" "$out")
   files+=("$archive" "$name.cdx.json" "$(basename "$wheel")")
   printf '%s\n' "$out/$archive" "$wheel"
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build a wheel around a program: the package of job/python, the program as a script.
 
-usage: scripts/wheel.py SYSTEM/PROCESSOR PROGRAM FOLDER
+usage: scripts/wheel.py SYSTEM/PROCESSOR PROGRAM LICENCES FOLDER
 
 Writes FOLDER/neardup-VERSION-py3-none-PLATFORM.whl. The same files, version and
 SOURCE_DATE_EPOCH give the same bytes. Needs Python's standard library alone.
@@ -41,7 +41,7 @@ Description-Content-Type: text/markdown
 {readme}"""
 
 
-def main(target: str, program: Path, folder: Path) -> Path:
+def main(target: str, program: Path, licences: Path, folder: Path) -> Path:
     version = re.search(r'^const Version = "(.*)"$', (ROOT / "job/internal/version/version.go").read_text(), re.M)[1]
     platform = PLATFORMS[target]
     info = f"neardup-{version}.dist-info"
@@ -52,6 +52,8 @@ def main(target: str, program: Path, folder: Path) -> Path:
     files[f"{info}/METADATA"] = (METADATA.format(version=version, license=license(), readme=readme).encode(), 0o644)
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: scripts/wheel.py\nRoot-Is-Purelib: false\n{tags}".encode(), 0o644)
     files[f"{info}/licenses/LICENSE"] = ((ROOT / "LICENSE").read_bytes(), 0o644)
+    for path in sorted(path for path in licences.rglob("*") if path.is_file()):
+        files[f"{info}/licenses/licences/{path.relative_to(licences).as_posix()}"] = (path.read_bytes(), 0o644)
     record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, (content, _) in files.items())
     files[f"{info}/RECORD"] = (f"{record}{info}/RECORD,,\n".encode(), 0o644)
     wheel = folder / f"neardup-{version}-py3-none-{platform}.whl"
@@ -77,6 +79,6 @@ def license() -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] not in PLATFORMS:
+    if len(sys.argv) != 5 or sys.argv[1] not in PLATFORMS:
         sys.exit(__doc__)
-    print(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))
+    print(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4])))
