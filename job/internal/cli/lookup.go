@@ -97,6 +97,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
 	})
 	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.options.Tables, "index-tables", 0, "tables of segments in the index: 4, 10 or 20 (default: those that it has, at first 4)")
 		fs.StringVar(&f.index, "index", "", "folder, redis:// or hbase:// URL of the index (default: in the library)")
 	})
 	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
@@ -139,6 +140,8 @@ func (f *lookupFlags) open(ctx context.Context, shown *screen, distance string) 
 	var path *fs.PathError
 	var wrong *config.SettingError
 	switch own := filepath.Join(f.dir, library.Index); {
+	case errors.Is(err, lookup.ErrTables):
+		return nil, usageError{fmt.Errorf("--index-tables %w", err)}
 	case errors.Is(err, lookup.ErrDistance) && errors.As(err, &wrong):
 		wrong.Name = distance
 		return nil, usageError{wrong}

@@ -37,9 +37,9 @@ func newVersion(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Say what this program is, and the versions of what it makes",
-		Long: `Says the program's version and build, and the versions of the lexicon, the normal
-form of texts, the extractor of pages, run directories and libraries. Where
-lexicon, text and extractor are the same, fingerprints can be compared.`,
+		Long: `Says the program's version and build, and the versions of the lexicon, the
+normal form of texts, the extractor of pages, run directories and libraries.
+Where lexicon, text and extractor are the same, fingerprints can be compared.`,
 		Example: `  neardup version`,
 		Args:    need(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
