@@ -21,8 +21,8 @@ import (
 )
 
 // againstInput writes documents, and a reference of two sets, a file of questions
-// and a folder of texts. Every tenth document carries a question, and one is a copy
-// of a text.
+// and a folder of texts. Every tenth document carries a question, one is a copy of
+// a text, and one the end of another.
 func againstInput(t *testing.T, dir string) (in []string, cfg config.Config) {
 	t.Helper()
 	question := func(i int) string { return "Question: " + text(uint64(1000+i), 20) + "?" }
@@ -32,8 +32,11 @@ func againstInput(t *testing.T, dir string) (in []string, cfg config.Config) {
 		if i%10 == 0 {
 			body += "\n" + strings.ToUpper(question(i)) + "\n" + text(uint64(i+500), 50)
 		}
-		if i == 7 {
+		switch i {
+		case 7:
 			body = text(9000, 200)
+		case 8:
+			body = text(9001, 200)[300:]
 		}
 		lines = append(lines, fmt.Sprintf(`{"id":"http://site.example/%d","text":%q}`, i, body))
 		questions = append(questions, fmt.Sprintf(`{"qid":%d,"question":%q}`, i, question(i)))
@@ -70,7 +73,7 @@ func readAgainst(t *testing.T, out string) (rows []data.AgainstRow) {
 	for _, path := range parts {
 		err := parquet.ReadTable(t.Context(), path, &data.Against, func(r *data.AgainstRow) error {
 			row := *r
-			row.DocID, row.RefID = slices.Clone(r.DocID), slices.Clone(r.RefID)
+			row.DocID, row.RefID, row.Site = slices.Clone(r.DocID), slices.Clone(r.RefID), slices.Clone(r.Site)
 			rows = append(rows, row)
 			return nil
 		})
@@ -89,14 +92,14 @@ func TestAgainst(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	s := runAgainst(t, 1, in, out, cfg)
 	a := s.Against
-	if s.Documents != 300 || s.Bad != 1 || s.Kept != 269 || s.Dropped != 31 || a.Documents != 31 || a.Hits != 31 {
+	if s.Documents != 300 || s.Bad != 1 || s.Kept != 268 || s.Dropped != 32 || a.Documents != 32 || a.Hits != 32 {
 		t.Errorf("%d documents, %d bad, %d stay, %d go, %+v", s.Documents, s.Bad, s.Kept, s.Dropped, a)
 	}
-	if !maps.Equal(a.Verdicts, map[string]int64{"carries": 30, "copy": 1}) {
+	if !maps.Equal(a.Verdicts, map[string]int64{"carries": 30, "copy": 2}) {
 		t.Errorf("verdicts %v", a.Verdicts)
 	}
 	if q, b := a.Sets[0], a.Sets[1]; len(a.Sets) != 2 || q.Name != "questions.jsonl" || q.Texts != 300 || q.Short != 1 || q.Repeated != 1 || q.Found != 30 || q.Documents != 30 ||
-		b.Name != "blocked" || b.Texts != 2 || b.Found != 1 || b.Documents != 1 {
+		b.Name != "blocked" || b.Texts != 2 || b.Found != 2 || b.Documents != 2 {
 		t.Errorf("sets %+v", a.Sets)
 	}
 	for _, row := range readAgainst(t, out) {
@@ -110,13 +113,20 @@ func TestAgainst(t *testing.T) {
 			}
 			continue
 		}
+		if i == 8 {
+			if whole := int64(len(text(9001, 200))); row.Verdict != "copy" || string(row.RefID) != "two.txt" || row.RefFrom != 300 || row.RefTo != whole || row.DocShare != 1 {
+				t.Errorf("%+v", row)
+			}
+			continue
+		}
 		body := text(uint64(i), 100)
 		question := "Question: " + text(uint64(1000+i), 20)
 		if row.From != int64(len(body)+1) || row.To != row.From+int64(len(question)) || row.RefFrom != 0 || row.RefTo != int64(len(question)) ||
-			string(row.RefID) != fmt.Sprint(i) || row.Share != 1 || row.Row != data.RowNumber(i/150, uint64(i%150)) || string(row.Site) != "site.example" && len(row.Site) > 0 {
+			string(row.RefID) != fmt.Sprint(i) || row.Share != 1 || row.Row != data.RowNumber(i/150, uint64(i%150)) || string(row.Site) != "site.example" {
 			t.Errorf("%+v, want the question from %d", row, len(body)+1)
 		}
 	}
+	filled(t, &data.Against, []string{out}, rundir.Against)
 	for _, name := range []string{rundir.Fingerprints, rundir.Matches, rundir.Clusters, rundir.Removed} {
 		if _, err := os.Stat(filepath.Join(out, name)); err == nil {
 			t.Errorf("there is %s", name)
@@ -137,7 +147,7 @@ func TestAgainst(t *testing.T) {
 		t.Error("four workers write other bytes")
 	}
 	cfg.Against.Action = config.AgainstKeep
-	if s := runAgainst(t, 2, in, filepath.Join(dir, "kept"), cfg); s.Kept != 300 || s.Dropped != 0 || s.Against.Documents != 31 {
+	if s := runAgainst(t, 2, in, filepath.Join(dir, "kept"), cfg); s.Kept != 300 || s.Dropped != 0 || s.Against.Documents != 32 {
 		t.Errorf("kept: %d stay, %d go", s.Kept, s.Dropped)
 	}
 }
@@ -167,13 +177,13 @@ func TestAgainstResumes(t *testing.T) {
 		t.Errorf("with another reference: %v", err)
 	}
 	s := runAgainst(t, 2, in, out, cfg)
-	if len(s.Stages) != 1 || s.Stages[0].Resumed != 1 || s.Against.Documents != 31 {
+	if len(s.Stages) != 1 || s.Stages[0].Resumed != 1 || s.Against.Documents != 32 {
 		t.Errorf("%+v", s.Stages)
 	}
 	if !maps.Equal(digests(t, out, rundir.Against, rundir.Clean), digests(t, whole, rundir.Against, rundir.Clean)) {
 		t.Error("it wrote other bytes")
 	}
-	if s := runAgainst(t, 2, in, out, cfg); s.Against.Documents != 31 { // finished
+	if s := runAgainst(t, 2, in, out, cfg); s.Against.Documents != 32 { // finished
 		t.Errorf("%+v", s.Against)
 	}
 }
@@ -191,6 +201,7 @@ func TestAgainstMistakes(t *testing.T) {
 		}},
 		{"pairs", "has no pairs of documents", func(c *config.Config) { c.Match.AllPairs = true }},
 		{"share", "write a share above 0", func(c *config.Config) { c.Against.Share = 0 }},
+		{"store", "copy it to a folder", func(c *config.Config) { c.Against.Paths = []string{"s3://bucket/evals"} }},
 		{"path", "name files and folders that are there", func(c *config.Config) { c.Against.Paths = []string{"gone"} }},
 		{"text column", "--against-text", func(c *config.Config) { c.Against.Text = "body" }},
 		{"short", "or set it lower", func(c *config.Config) { c.Against.Least = 100_000 }},

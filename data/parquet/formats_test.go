@@ -60,7 +60,7 @@ func TestFormats(t *testing.T) {
 		data.Fingerprints.Name: markdown(t, &data.Fingerprints), data.Texts.Name: markdown(t, &data.Texts),
 		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters), data.Removed.Name: markdown(t, &data.Removed),
 		data.Against.Name: markdown(t, &data.Against),
-		data.Drift.Name: markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
+		data.Drift.Name:   markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
 		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges), data.Samples.Name: markdown(t, &data.Samples),
 	} {
 		before, rest, ok := strings.Cut(want, "<!-- columns of "+name+" -->\n")

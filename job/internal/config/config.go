@@ -480,6 +480,7 @@ func (c Config) Check() error {
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
 		{c.Against.On() && c.Library.Path != "", "library.path", "a run against a reference does not match earlier nights: leave one of the two out"},
 		{c.Against.On() && c.Match.AllPairs, "match.all_pairs", "a run against a reference has no pairs of documents: leave it out; against/ has all hits"},
+		{slices.ContainsFunc(c.Against.Paths, func(path string) bool { return strings.Contains(path, "://") }), SettingAgainst, "a reference is read from a file system: copy it to a folder that all machines of the run see"},
 		{c.Against.On() && c.Against.Share <= 0, "against.share", "write a share above 0, and 1 at most"},
 		{c.Clusters.Keep == KeepRank && c.Input.Rank == "", "clusters.keep", "name the column to rank by: --set input.rank_column=NAME"},
 		{badEncoding != nil, "input.encoding", badEncoding},
