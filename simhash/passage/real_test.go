@@ -21,7 +21,7 @@ func texts(t testing.TB, name, field string, most int) (all []string) {
 	t.Helper()
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared")
+		dir = filepath.Join("..", "..", "..", "shared")
 	}
 	f, err := os.Open(filepath.Join(dir, "data", filepath.FromSlash(name)))
 	if err != nil {
