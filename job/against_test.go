@@ -132,6 +132,18 @@ func TestAgainst(t *testing.T) {
 			t.Errorf("there is %s", name)
 		}
 	}
+	var stays strings.Builder
+	for _, path := range in {
+		for line := range strings.Lines(readFile(t, path)) {
+			var i int
+			if _, err := fmt.Sscanf(line, `{"id":"http://site.example/%d"`, &i); err == nil && i%10 != 0 && i != 7 && i != 8 {
+				stays.WriteString(line)
+			}
+		}
+	}
+	if got := readFile(t, filepath.Join(out, rundir.Clean, "part-00000.jsonl")) + readFile(t, filepath.Join(out, rundir.Clean, "part-00001.jsonl")); got != stays.String() {
+		t.Error("the clean dump is not the lines of the documents without a hit")
+	}
 	if v, err := job.VerifyRun(t.Context(), out, nil); err != nil || !v.Sound || !v.Finished {
 		t.Errorf("verified: %+v, %v", v, err)
 	}

@@ -50,7 +50,7 @@ func (a *aligner) extend(doc, item []uint32, d, i, docs, items, step int) (best 
 	for edits := 0; edits <= mostEdits && lo <= hi; edits++ {
 		from, to := hi+1, lo-1 // the diagonals that go on
 		for k := lo; k <= hi; k++ {
-			f := frontier{0, 0}
+			f := frontier{}
 			if edits > 0 {
 				f = a.step(zero+k, k)
 			}

@@ -264,12 +264,12 @@ func (r *referenceReader) add(file string, set int, id, text []byte) error {
 	for _, c := range r.form {
 		r.key = binary.LittleEndian.AppendUint32(r.key, c)
 	}
-	if sum := xxh3.Hash128(r.key); r.seen[sum] {
+	sum := xxh3.Hash128(r.key)
+	if r.seen[sum] {
 		s.Repeated++
 		return nil
-	} else {
-		r.seen[sum] = true
 	}
+	r.seen[sum] = true
 	r.bytes += int64(len(text))
 	if limit := r.config.Execution.MemoryLimit() / 2; r.bytes*memoryOfText > limit {
 		return r.wrong(file, fmt.Sprintf("a reference of %d MiB or more takes more than %d MiB of memory, half of the cap: raise --memory, or run against parts of it, one after the other", r.bytes>>20, limit>>20))

@@ -45,7 +45,7 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 	}
 	if r.Job.Cleans() {
 		s.Kept = s.Documents - s.Dropped
-		if want := f.sum.Documents; r.Config.Against.Action == config.AgainstDrop && s.Dropped != want && len(s.Unreadable) == 0 {
+		if want := f.sum.Documents; r.Config.Against.Action == config.AgainstDrop && s.Dropped != want {
 			return fmt.Errorf("%s: %w: %d documents have hits, %d are left out", engine.StageAgainst, rundir.ErrNotConserved, want, s.Dropped)
 		}
 	}
