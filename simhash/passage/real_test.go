@@ -118,8 +118,17 @@ func (l *language) edit(rng *rand.Rand, words []string) []string {
 	return words
 }
 
+// mistype exchanges a twentieth of the characters for others of the same text.
+func mistype(rng *rand.Rand, words []string, glue string) []string {
+	text := []rune(strings.Join(words, glue))
+	for range len(text) / 20 {
+		text[rng.IntN(len(text))] = text[rng.IntN(len(text))]
+	}
+	return []string{string(text)}
+}
+
 // Items of real texts that are planted in other real texts are found: whole, with a
-// fifth cut off, and with edits; and a document that has none of them has no hit.
+// fifth cut off, with edits and mistyped; and a document that has none of them has no hit.
 func TestPlanted(t *testing.T) {
 	items, hosts := 2000, 100_000
 	if testing.Short() {
@@ -160,6 +169,7 @@ func TestPlanted(t *testing.T) {
 		{"whole", 0.98, func(_ *language, w []string) []string { return w }},
 		{"cut", 0.95, func(_ *language, w []string) []string { return w[:len(w)*4/5] }},
 		{"edited", 0.95, func(l *language, w []string) []string { return l.edit(rng, w) }},
+		{"mistyped", 0.95, func(l *language, w []string) []string { return mistype(rng, w, l.glue) }},
 	} {
 		found, all := map[string]int{}, map[string]int{}
 		for i, words := range planted {
