@@ -32,8 +32,10 @@ func newExplain(std streams) *cobra.Command {
 distance, segment keys, estimated and exact similarity, the verdict with its
 rule, and the texts side by side. A and B are files of text or HTML, or with
 --run ids of a run, which has the texts of WARC pages; else its input is read
-again. The verdict is that of --method; without it, that of the run's own
-settings, or for files of balanced.
+again. A document of an earlier night is found while that night's run directory
+stands beside RUN: write its id, or NIGHT/ID if the run has the id too. The
+verdict is that of --method; without it, that of the run's own settings, or for
+files of balanced.
 
 What one text alone has is red or green; where the output is no terminal or
 NO_COLOR is set it stands between [- and -], or {+ and +}. What the pages of
@@ -142,9 +144,9 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 }
 
 func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
-	found, err := job.ReadDocuments(ctx, run, ids)
+	found, err := job.FindDocuments(ctx, run, ids)
 	for i, d := range found {
-		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text}
+		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text, Night: d.Night}
 	}
 	return docs, err
 }

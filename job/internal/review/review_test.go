@@ -194,7 +194,7 @@ func TestEarlierNights(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "night0")); err != nil {
 		t.Fatal(err)
 	}
-	if earlier, here, gone := read(); here != 0 || earlier < 5 || !strings.Contains(gone, "the run of night 2026-11-01 is gone") {
+	if earlier, here, gone := read(); here != 0 || earlier < 5 || !strings.Contains(gone, "night 2026-11-01: its run directory is gone") {
 		t.Errorf("%d of %d texts of a night that is gone: %s", here, earlier, gone)
 	}
 	var page bytes.Buffer
@@ -202,7 +202,7 @@ func TestEarlierNights(t *testing.T) {
 	if err == nil {
 		err = d.WriteHTML(&page, items, "ada", Chinese)
 	}
-	if err != nil || !strings.Contains(page.String(), "the run of night 2026-11-01 is gone") {
+	if err != nil || !strings.Contains(page.String(), "night 2026-11-01: its run directory is gone") {
 		t.Errorf("%v", err)
 	}
 }
