@@ -105,7 +105,7 @@ func readKept(ctx context.Context, path string, split data.Split, task int, o da
 		return nil // the input's error says enough
 	}
 	kept := data.Split{Path: file, Format: split.Format, Size: info.Size(), End: -1}
-	if source.Extracts(split.Format) {
+	if split.Format == source.FormatWET {
 		kept.Format = source.FormatJSONL
 	}
 	left := len(ids)

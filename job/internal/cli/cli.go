@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
@@ -60,7 +61,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	root := newRoot(streams{stdin, stdout, stderr, args})
+	language := message.Locale(os.Getenv)
+	root := newRoot(streams{stdin, stdout, stderr, args, &language})
 	root.SetArgs(args)
 	err := oneDash(root, args)
 	if err == nil {
@@ -165,6 +167,7 @@ type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	args     []string
+	language *message.Language // that people are told things in; --lang sets it
 }
 
 // Commands is the tree of commands, for those who describe it.
@@ -173,6 +176,10 @@ func Commands(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 }
 
 func newRoot(std streams) *cobra.Command {
+	if std.language == nil {
+		english := message.English
+		std.language = &english
+	}
 	root := &cobra.Command{
 		Use:   "neardup",
 		Short: "Find the near-duplicate documents of a crawl dump",
@@ -197,10 +204,32 @@ Parquet and a clean dump.`,
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
+	root.PersistentFlags().Var(languageFlag{std.language}, "lang", "language: en or zh")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	completeValues(root)
 	return root
 }
+
+// languageFlag is the value of --lang.
+type languageFlag struct{ to *message.Language }
+
+func (f languageFlag) Set(name string) error {
+	l := message.Language(name)
+	if l != message.English && l != message.Chinese {
+		return errors.New("write en or zh")
+	}
+	*f.to = l
+	return nil
+}
+
+func (f languageFlag) String() string {
+	if f.to == nil {
+		return ""
+	}
+	return string(*f.to)
+}
+
+func (languageFlag) Type() string { return "string" }
 
 // onlyCommands runs a command that is nothing without one of its own: it
 // prints the help, or says that there is no such command.

@@ -50,6 +50,7 @@ func help(c *cobra.Command) string {
 	if flags := flagHelp(c.LocalFlags()); flags != "" {
 		b.WriteString("\n" + flags)
 	}
+	b.WriteString("\nEvery command: --lang en or zh, the language (default: as LC_ALL or LANG says)\n")
 	fmt.Fprintf(&b, "\nExample:\n%s\n%s", c.Example, exitCodes)
 	return b.String()
 }
