@@ -81,8 +81,10 @@ func urlOf(id string) string {
 func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(int64)) (documents, error) {
 	d := documents{}
 	for _, c := range s.clusters.have {
-		if c.keeper != nil {
-			d.want(*c.keeper)
+		for _, r := range []*ref{c.keeper, c.earlier} {
+			if r != nil {
+				d.want(*r)
+			}
 		}
 		d.want(c.members...)
 	}
@@ -219,6 +221,11 @@ func (r *Report) layOut(s *scan, d documents, refused []pairRefs) {
 	for _, c := range s.clusters.have {
 		shown, others := cluster{ID: c.id, Size: c.size, Keeper: d.of(c.keeper)}, c.members
 		beside := c.keeper
+		if of := d.of(c.earlier); beside == nil && of != nil {
+			if shown.Earlier = of; of.Gone == "" {
+				beside = c.earlier
+			}
+		}
 		if beside == nil && len(others) > 0 {
 			beside, others = &others[0], others[1:]
 			shown.First = d.of(beside)

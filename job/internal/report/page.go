@@ -48,7 +48,8 @@ func pagesIn(l message.Language) *template.Template {
 		"query": func(run, sql string) string {
 			return strings.ReplaceAll(sql, "RUN", strings.ReplaceAll(run, "'", "''"))
 		},
-		"pair":   func(kind string, p pair, open bool) shownPair { return shownPair{p, kind, open} },
+		"pair":   func(kind string, p pair, open bool) shownPair { return shownPair{p, kind, open, false} },
+		"member": func(p pair, open bool) shownPair { return shownPair{p, "", open, true} },
 		"script": func() template.JS { return template.JS(script) }, //nolint:gosec // it is ours
 		"digest": func() string { return show.ScriptDigest(script) },
 	})
@@ -84,8 +85,9 @@ type section struct{ ID, Title string }
 // shownPair is a pair of a list of a kind.
 type shownPair struct {
 	pair
-	Kind string
-	Open bool
+	Kind   string
+	Open   bool
+	Member bool // of a cluster, whose other document stands above
 }
 
 // named is a name, or what stands for none, as a message.

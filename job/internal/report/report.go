@@ -96,7 +96,8 @@ type cluster struct {
 	ID      string
 	Size    int64
 	Keeper  *document // nil: it is of an earlier night
-	First   *document // that the members stand beside; nil: the keeper
+	Earlier *document // that one, if it is known
+	First   *document // that the members stand beside; nil: the one that stays
 	Members []pair
 }
 
@@ -124,8 +125,8 @@ const (
 	mostGroups    = 25 // sites, and languages
 	mostNights    = 31
 	mostSources   = 20
-	mostClusters  = 12
-	mostMembers   = 4 // beside the representative
+	mostClusters  = 10
+	mostMembers   = 3 // beside the representative
 	mostPairs     = 12
 	mostRows      = 24      // of texts side by side
 	mostTitle     = 120     // characters of a title

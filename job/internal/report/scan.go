@@ -75,6 +75,7 @@ type clusterRefs struct {
 	id      string
 	size    int64
 	keeper  *ref // the one that stays; nil: it is of an earlier night
+	earlier *ref // that one, as far as a document is left out for it
 	members []ref
 }
 
@@ -230,6 +231,10 @@ func (s *scan) leave(r *data.RemovedRow) {
 	if string(r.Site) != string(r.KeptSite) {
 		s.key = append(append(append(s.key[:0], r.Site...), betweenSites...), r.KeptSite...)
 		s.copied.add(s.key, counts{Left: 1, Documents: 1})
+	}
+	if c := s.chosen[string(r.ClusterID)]; c != nil && c.earlier == nil && r.KeptRow == data.NoRow {
+		of := refOf(r.KeptRow, r.KeptFrom, r.KeptID)
+		c.earlier = &of
 	}
 	s.left.add(s.rng.Float64(), func() pairRefs {
 		return pairRefs{ref{r.Row, "", string(r.DocID)}, refOf(r.KeptRow, r.KeptFrom, r.KeptID), evidence{r.Reason, r.Verdict, r.Distance, r.Estimate, r.Jaccard, r.Containment}}
