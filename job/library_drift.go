@@ -10,7 +10,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -83,37 +82,4 @@ func mostDocuments(kinds map[string]*drift) []drift {
 		return cmp.Or(cmp.Compare(b.Documents, a.Documents), strings.Compare(a.Name, b.Name))
 	})
 	return all
-}
-
-// print writes what the library knew of the documents, and what it learned.
-func (l *LibraryCounts) print(row func(name, format string, args ...any)) {
-	row("library", "night %s against %s of %s", l.Night, show.Count(l.Documents, "document"), show.Count(l.Nights, "earlier night"))
-	all := l.New + l.Repeated + l.Returned
-	row("", "%s new%s, %s repeated%s, %s returned%s", show.Number(l.New), percent(l.New, all), show.Number(l.Repeated), percent(l.Repeated, all), show.Number(l.Returned), percent(l.Returned, all))
-	if l.Nights > 0 {
-		l.printDrift(row)
-	}
-	row("", "%s %s best match in an earlier night", show.Number(l.Matched), show.Agree(l.Matched, "has its", "have their"))
-	row("", "%s %s, %s %s merged", show.Count(l.Continued, "cluster"), show.Agree(l.Continued, "continues an earlier one", "continue earlier ones"), show.Count(l.Merges, "earlier cluster"), show.Agree(l.Merges, "was", "were"))
-	replaced := ""
-	if l.Replaced {
-		replaced = ", in the place of what it had of this night"
-	}
-	row("", "%s %s added to %s%s", show.Count(l.Added, "document"), show.Agree(l.Added, "was", "were"), l.Path, replaced)
-}
-
-// printDrift writes the shares by language and site, and what grew.
-func (l *LibraryCounts) printDrift(row func(name, format string, args ...any)) {
-	for _, kind := range []struct {
-		name, empty string
-		drift       []drift
-	}{{"of language", "unknown", l.Languages}, {"of site", "no address", l.Sites}} {
-		for i, d := range kind.drift[:min(len(kind.drift), printed)] {
-			row(headed(i, kind.name), "%8s  %s: %s new, %s repeated, %s returned", show.Number(d.Documents), cmp.Or(d.Name, kind.empty),
-				share(d.New, d.Documents), share(d.Repeated, d.Documents), share(d.Returned, d.Documents))
-		}
-	}
-	for i, g := range l.Growing[:min(len(l.Growing), printed)] {
-		row(headed(i, "growing"), "%8s  %s (%s the night before, %s in all nights before)", show.Number(g.Documents), g.Example, show.Number(g.Before), show.Number(g.Earlier))
-	}
 }

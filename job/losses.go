@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/job/internal/engine"
-	"github.com/neardup/neardup/job/internal/show"
 )
 
 // losses are what somebody should look at before anything is deleted: sites that
@@ -78,31 +77,4 @@ func (r *run) lose(ctx context.Context) error {
 		r.sum.Losses = l
 	}
 	return nil
-}
-
-// Warnings says in words which sites lose much, and which clusters are wide.
-func (l *losses) Warnings() (all []string) {
-	if l == nil {
-		return nil
-	}
-	more := func(rest int, thing string) {
-		if rest > 0 {
-			all = append(all, "and "+show.Count(rest, "more "+thing))
-		}
-	}
-	for _, s := range l.Sites {
-		all = append(all, s.Site+" loses "+share(s.Lost, s.Documents)+" of "+show.Count(s.Documents, "document")+" to others")
-	}
-	more(int(l.SitesAll)-len(l.Sites), "site")
-	for _, c := range l.Clusters {
-		all = append(all, "the cluster of "+c.ID+" has "+show.Count(c.Documents, "document")+" of "+show.Count(c.Sites, "site"))
-	}
-	more(int(l.ClustersAll)-len(l.Clusters), "cluster")
-	return all
-}
-
-func (l *losses) print(row func(name, format string, args ...any)) {
-	for i, text := range l.Warnings() {
-		row(headed(i, "look at"), "%s", text)
-	}
 }

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -177,22 +175,5 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 	for _, site := range sites.Largest(shownSites) {
 		blocks, pages := r.job.Templates.Site([]byte(site))
 		o.Most = append(o.Most, siteOf{site, pages, blocks, sites[site]})
-	}
-}
-
-// print tells what was left out, or why nothing was learned.
-func (o *ownText) print(row func(name, format string, args ...any)) {
-	switch {
-	case o.Documents > 0:
-		row("own text", "of %s %s was left out, which pages of their sites share", show.Count(o.Documents, "document"), share(o.Left, o.Left+o.Own))
-	case o.Learned+o.Known > 0:
-		row("own text", "nothing was left out: no document has what the pages of %s share", show.Count(o.Learned+o.Known, "site"))
-	case o.Largest < template.MinPages:
-		row("own text", "nothing is learned: the largest of %s has %s of %s, and it takes %d", show.Count(o.Sites, "site"), show.Number(o.Largest), show.Count(o.Sampled+o.Earlier, "sampled page"), template.MinPages)
-	default:
-		row("own text", "nothing is left out: of %s no block is on half of the sampled pages, %s in all", show.Count(o.Sites, "site"), show.Number(o.Sampled))
-	}
-	for _, s := range o.Most {
-		row("", "%8s  %s (%s, %s of %s)", share(s.Left, s.Left+s.Own), cmp.Or(s.Site, "ids that are no URLs"), show.Count(s.Documents, "document"), show.Count(s.Blocks, "block"), show.Count(s.Pages, "sampled page"))
 	}
 }

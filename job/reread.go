@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -39,14 +38,6 @@ type unlike struct {
 	Kept        string  `json:"kept_id"`
 	Jaccard     float64 `json:"jaccard"`
 	Containment float64 `json:"containment"`
-}
-
-func (r *reread) print(row func(name, format string, args ...any)) {
-	row("read again", "%s left out, text against text with what stays: the least J is %.2f, %s %s no %s", show.Count(r.Documents, "document"),
-		r.Jaccard, show.Number(r.Below), show.Agree(r.Below, "is", "are"), map[bool]string{true: "copy", false: "copies"}[r.Below == 1])
-	for _, e := range r.Examples {
-		row("", "J %.3f, containment %.3f: %s for %s", e.Jaccard, e.Containment, e.ID, e.Kept)
-	}
 }
 
 // Bounds of the sample: a document of rereadShare, from leastReread to mostReread.

@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/show"
 )
 
 // Summary is what a run did; it ends the program's standard output and stands
@@ -111,94 +110,6 @@ type Output struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// mostUnread is how many unreadable files are named.
-const mostUnread = 5
-
-// unreadFiles prints the first of the files that could not be read, or not in
-// full.
-func unreadFiles(row func(name, format string, args ...any), what string, files []unread) {
-	for i, u := range files[:min(len(files), mostUnread)] {
-		row(headed(i, what), "%s: %s", u.File, u.Problem)
-	}
-	if more := len(files) - mostUnread; more > 0 {
-		row("", "and %s more", show.Count(more, "file"))
-	}
-}
-
-// Print writes the summary for a person.
-func (s *Summary) Print(w io.Writer) error {
-	var b strings.Builder
-	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
-
-	row("documents", "%s%s", show.Number(s.Documents), counts(" (", s.Lanes, ")"))
-	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
-		row("languages", "%s", counts("", languages, ""))
-	}
-	records, documents := s.passedOver()
-	if len(records) > 0 {
-		row("skipped", "%s of %s%s", show.Number(total(records)), show.Count(s.Records, "record"), counts(" (", records, ")"))
-	}
-	unreadFiles(row, "unreadable", s.Unreadable)
-	unreadFiles(row, "damaged", s.Damaged)
-	if len(s.Damaged) > 0 {
-		row("lost", "%s of %s of the input", show.Bytes(s.Lost), show.Bytes(s.Bytes))
-	}
-	if len(documents) > 0 {
-		row("passed over", "%s%s", show.Count(total(documents), "document"), counts(" (", documents, ")"))
-	}
-	if none := s.None.Total(); len(none) > 0 {
-		row("no main text", "%s, kept and never matched%s", show.Count(total(none), "page"), counts(" (", none, ")"))
-	}
-	if s.CutPages > 0 {
-		row("", "of %s the input has only the beginning", show.Count(s.CutPages, "page"))
-	}
-	if s.OwnText != nil {
-		s.OwnText.print(row)
-	}
-	if m := s.Method; m != nil {
-		row("method", "%s, distance %d", m.Preset, m.Distance)
-		if m.NoTexts {
-			row("", "fingerprints come without texts: near the limit the sketches decide, contained copies are not found")
-		}
-	}
-	row("matched", "%s%s", show.Number(s.Matched), percent(s.Matched, s.Documents))
-	if s.Checked > 0 {
-		row("", "the best matches of %s were checked against all documents", show.Count(s.Checked, "document"))
-	}
-	if s.Consulted > 0 {
-		row("", "the texts of %s were consulted", show.Count(s.Consulted, "pair"))
-	}
-	if s.Contained > 0 {
-		row("contained", "of %s one document contains the other", show.Count(s.Contained, "pair"))
-	}
-	if s.Pairs > 0 {
-		row("pairs", "%s", show.Number(s.Pairs))
-	}
-	row("clusters", "%s of %s", show.Number(s.Clusters), show.Count(s.Clustered, "document"))
-	if s.Alone > 0 {
-		row("", "%s more %s a pair of a document in a cluster, not of the one that stays", show.Count(s.Alone, "document"), show.Agree(s.Alone, "is", "are"))
-	}
-	if s.Joined > 0 {
-		row("versions", "%s of documents that contain each other (clusters.contained)", show.Number(s.Joined))
-	}
-	if s.Kept+s.Dropped > 0 {
-		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
-	}
-	if s.Reread != nil {
-		s.Reread.print(row)
-	}
-	s.Losses.print(row)
-	if l := s.Library; l != nil {
-		if l.Dropped > 0 {
-			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))
-		}
-		l.print(row)
-	}
-	s.printLists(row)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 // passedOver are the skipped records, by reason: those that are no documents, and
 // documents that are not matched for their id.
 func (s *Summary) passedOver() (records, documents map[string]int64) {
@@ -212,41 +123,6 @@ func (s *Summary) passedOver() (records, documents map[string]int64) {
 	return records, documents
 }
 
-// printLists prints what has a line for each: clusters, stages, agents, files.
-func (s *Summary) printLists(row func(name, format string, args ...any)) {
-	if len(s.Largest) == 0 && s.Clusters > 0 {
-		row("largest", "none: each continues an earlier cluster with one document")
-	}
-	for i, c := range s.Largest {
-		row(headed(i, "largest"), "%8s  %s", show.Number(c.Size), c.Example)
-	}
-	for i, st := range s.Stages {
-		note := ""
-		if st.Resumed > 0 {
-			note = fmt.Sprintf("  (%d of %s finished earlier)", st.Resumed, show.Count(st.Tasks, "task"))
-		}
-		row(headed(i, "time"), "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
-	}
-	row("", "%8s  in all", seconds(s.Seconds))
-	for i, a := range s.LeftOut {
-		row(headed(i, "left out"), "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
-	}
-	if s.PeakMemory > 0 {
-		row("peak memory", "%s", show.Bytes(s.PeakMemory))
-	}
-	for i, f := range s.Files {
-		row(headed(i, "files"), "%10s  %s", show.Bytes(f.Bytes), f.Path)
-	}
-}
-
-// headed is the name of line i of a list: the first has it.
-func headed(i int, name string) string {
-	if i > 0 {
-		return ""
-	}
-	return name
-}
-
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond).String()
 }
@@ -258,28 +134,9 @@ func total(m map[string]int64) (n int64) {
 	return n
 }
 
-func percent(part, whole int64) string {
-	if whole == 0 {
-		return ""
-	}
-	return " (" + share(part, whole) + ")"
-}
-
 // share is a part of a whole that is not 0.
 func share(part, whole int64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
-}
-
-// counts lists a map's entries, the largest first.
-func counts(open string, m map[string]int64, end string) string {
-	if len(m) == 0 {
-		return ""
-	}
-	var parts []string
-	for _, k := range byCount(m) {
-		parts = append(parts, show.Number(m[k])+" "+k)
-	}
-	return open + strings.Join(parts, ", ") + end
 }
 
 // byCount lists the keys of a map, those of the largest counts first.
@@ -289,9 +146,9 @@ func byCount(m map[string]int64) []string {
 	})
 }
 
-// top is a map's n largest entries, with the rest as "other"; the key "" is
+// top is a map's n largest entries, with the rest as other; the key "" is
 // given a name. It is nil when there is no other key.
-func top(m map[string]int64, empty string, n int) map[string]int64 {
+func top(m map[string]int64, empty, other string, n int) map[string]int64 {
 	if len(m) == 0 || len(m) == 1 && m[""] > 0 {
 		return nil
 	}
@@ -299,9 +156,22 @@ func top(m map[string]int64, empty string, n int) map[string]int64 {
 	for i, k := range byCount(m) {
 		name := cmp.Or(k, empty)
 		if i >= n {
-			name = "other"
+			name = other
 		}
 		largest[name] += m[k]
 	}
 	return largest
+}
+
+// headed is the name of line i of a list: the first has it.
+func headed(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+// counts lists a map's entries, the largest first.
+func counts(open string, m map[string]int64, end string) string {
+	return (&told{Language: message.English}).counts(open, m, end)
 }

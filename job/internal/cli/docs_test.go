@@ -146,6 +146,7 @@ func TestSettingsHaveTheirFlags(t *testing.T) {
 func TestFlagsOfOneName(t *testing.T) {
 	differ := map[string]string{
 		"distance": "that of the library in lookup",
+		"index":    "a list of runs in report",
 		"night":    "to be deleted in library delete",
 		"out":      "a file in templates",
 	}

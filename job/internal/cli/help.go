@@ -20,7 +20,7 @@ const (
 const exitCodes = `
 Exit codes: 0 done; 1 failed; 2 usage; 3 done, but records were skipped and
 --strict was given; 4 incomplete or rows not conserved; 10 run directory of
-another configuration; 130 interrupted.
+another configuration; 130 interrupted. Language: --lang en or zh, else LANG.
 `
 
 // group binds flags to fs that stand together in the help text.
@@ -50,7 +50,6 @@ func help(c *cobra.Command) string {
 	if flags := flagHelp(c.LocalFlags()); flags != "" {
 		b.WriteString("\n" + flags)
 	}
-	b.WriteString("\nEvery command: --lang en or zh, the language (default: as LC_ALL or LANG says)\n")
 	fmt.Fprintf(&b, "\nExample:\n%s\n%s", c.Example, exitCodes)
 	return b.String()
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -132,7 +133,7 @@ func TestPace(t *testing.T) {
 		m.pass(c.total, c.unit)(c.at)
 		m.now.Load().began = now
 		p := m.pace(now.Add(10 * time.Second))
-		if got := p.line(200); got != c.line {
+		if got := p.line(200, message.English); got != c.line {
 			t.Errorf("got  %s\nwant %s", got, c.line)
 		}
 		if got := fmt.Sprint(p.attributes()); got != c.log {

@@ -52,7 +52,7 @@ them all: index.html there.`,
 		},
 	}
 	cmd.Flags().BoolVar(&index, "index", false, "list all runs of a folder")
-	cmd.Flags().BoolVar(&narrow, "narrow", false, "do not look for pairs beyond the limit: no second match")
+	cmd.Flags().BoolVar(&narrow, "narrow", false, "only what the run found: no wider search")
 	bindHTML(cmd.Flags(), &page)
 	return cmd
 }

@@ -71,7 +71,7 @@ stand in RUN/review; a draw of the same --seed and --draw is used again.`,
 	group(cmd.Flags(), "Draw", func(fs *pflag.FlagSet) {
 		fs.IntVar(&f.options.Count, "draw", f.options.Count, "pairs to draw")
 		fs.Uint64Var(&f.options.Seed, "seed", f.options.Seed, "seed of what is drawn")
-		fs.BoolVar(&f.options.Narrow, "narrow", false, "only what the run found: no wider search, and no recall")
+		fs.BoolVar(&f.options.Narrow, "narrow", false, "only what the run found: no wider search")
 		fs.StringVar(&f.drawn, "drawn", "", "file of the drawn pairs (default: in RUN/review)")
 	})
 	group(cmd.Flags(), "Verdicts", func(fs *pflag.FlagSet) {

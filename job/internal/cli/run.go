@@ -137,7 +137,8 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	}
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
 	shown := newScreen(std.err, flags.json, flags.verbose)
-	shown.file = filepath.Join(flags.out, rundir.Scratch, progressFile)
+	shown.file, shown.language = filepath.Join(flags.out, rundir.Scratch, progressFile), *std.language
+	shown.ofStages(job.StageNames(req.Command, &cfg))
 	req.Log, req.Progress = shown.log, shown.progress
 	summary, err := perform(cmd.Context(), std, flags, req)
 	err = s.blame(err)
@@ -182,7 +183,7 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 			return summary, err
 		}
 	}
-	print := summary.Print
+	print := func(w io.Writer) error { return summary.Print(w, *std.language) }
 	if flags.json {
 		print = func(w io.Writer) error { return printJSON(w, summary) }
 	}

@@ -53,7 +53,8 @@ func Lines(text string) string {
 // Field writes a line about something that has a name. In a group of lines the
 // first has it.
 func Field(w *strings.Builder, name, format string, args ...any) {
-	fmt.Fprintf(w, "%-12s %s\n", name, Line(fmt.Sprintf(format, args...)))
+	const column = 12
+	fmt.Fprintf(w, "%s%s %s\n", name, strings.Repeat(" ", max(0, column-cells.StringWidth(name))), Line(fmt.Sprintf(format, args...)))
 }
 
 // Columns are rows of cells below each other, for a terminal or a file. The
