@@ -26,18 +26,18 @@ import (
 	"github.com/neardup/neardup/data/lookup/hbase"
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
-	dir, index, runs    string
-	serve               string
-	json, iKnow, detail bool
-	options             lookup.Options
+	dir, index, runs          string
+	serve                     string
+	json, allowPublic, detail bool
+	options                   lookup.Options
 }
 
 func newLookup(std streams) *cobra.Command {
@@ -110,7 +110,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 	})
 	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
-		fs.BoolVar(&f.iKnow, "i-know", false, "let other machines reach it: it has no passwords")
+		fs.BoolVar(&f.allowPublic, "allow-public", false, "let other machines reach it: it has no passwords")
 	})
 	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
 		bindJSON(fs, &f.json)
@@ -191,7 +191,7 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 // answer serves look-ups by HTTP until ctx ends. It listens first: that its port
 // is taken shows before the index is made.
 func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string) (err error) {
-	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
+	l, err := lookup.Listen(ctx, f.serve, f.allowPublic)
 	var failed syscall.Errno
 	switch {
 	case errors.Is(err, lookup.ErrPublic), errors.Is(err, lookup.ErrAddress):
@@ -275,16 +275,16 @@ const (
 // readTexts reads the texts of matches from the runs in a folder that brought
 // their nights to the library.
 func readTexts(ctx context.Context, library, folder string, matches []lookup.Match) ([]matchText, error) {
-	runs, err := job.NightRuns(folder, library)
+	beside, err := runs.Nights(folder, library)
 	if err != nil {
 		return nil, err
 	}
-	texts, at, wanted := make([]matchText, len(matches)), map[job.EarlierDocument]int{}, []job.EarlierDocument{}
+	texts, at, wanted := make([]matchText, len(matches)), map[runs.Document]int{}, []runs.Document{}
 	for i, m := range matches {
-		of := job.EarlierDocument{Night: m.Night, ID: m.ID}
+		of := runs.Document{Night: m.Night, ID: m.ID}
 		at[of], wanted = i, append(wanted, of)
 	}
-	return texts, job.ReadEarlier(ctx, runs, wanted, func(of job.EarlierDocument, doc *data.Document, err error) {
+	return texts, runs.ReadEarlier(ctx, beside, wanted, func(of runs.Document, doc *data.Document, err error) {
 		t := &texts[at[of]]
 		if err != nil {
 			t.Gone = err.Error()
@@ -338,8 +338,8 @@ func pageType(path string, body []byte) string {
 func printAnswer(w io.Writer, path string, a *lookup.Answer, texts []matchText) error {
 	if !a.Known {
 		note := ""
-		if a.Lane != "normal" {
-			note = "; it is " + a.Lane + ", which says little"
+		if a.LengthClass != "normal" {
+			note = "; it is " + a.LengthClass + ", which says little"
 		}
 		_, err := fmt.Fprintf(w, "%s: not known among %s of %s%s\n", show.Line(path), show.Count(a.Documents, "document"), show.Count(a.Nights, "night"), note)
 		return err

@@ -59,9 +59,9 @@ var stageShares = []struct {
 	with string
 	of   map[string]float64
 }{
-	{"texts", map[string]float64{"learn": 11, "templates": 1, "fingerprint": 320, "identical": 1, "previous": 13, "match": 102, "texts": 87, "resolve": 67, "decide": 340, "names": 1, "write": 47, "add": 10}},
-	{"read", map[string]float64{"read": 92, "identical": 31, "match": 711, "decide": 87, "names": 15, "write": 64}},
-	{"fingerprint", map[string]float64{"learn": 53, "templates": 7, "fingerprint": 677, "identical": 5, "previous": 27, "match": 66, "decide": 14, "names": 1, "write": 110, "add": 40}},
+	{"texts", map[string]float64{"learn": 11, "templates": 1, "fingerprint": 320, "exact": 1, "history": 13, "match": 102, "texts": 87, "verify": 67, "cluster": 340, "ids": 1, "write": 47, "publish": 10}},
+	{"read", map[string]float64{"read": 92, "exact": 31, "match": 711, "cluster": 87, "ids": 15, "write": 64}},
+	{"fingerprint", map[string]float64{"learn": 53, "templates": 7, "fingerprint": 677, "exact": 5, "history": 27, "match": 66, "cluster": 14, "ids": 1, "write": 110, "publish": 40}},
 }
 
 func sharesOf(stages []string) map[string]float64 {

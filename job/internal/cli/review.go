@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/review"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -188,7 +188,7 @@ func (f *reviewFlags) judge(std streams, draw *review.Draw, run string, l messag
 	figures := draw.Judge(rows)
 	var suggestion *review.Suggestion
 	if f.suggest != "" {
-		_, cfg, err := job.RunSettings(run)
+		_, cfg, err := runs.Settings(run)
 		if err != nil {
 			return err
 		}

@@ -191,7 +191,7 @@ func TestWords(t *testing.T) {
 	all := []string{
 		data.ReasonMalformed, data.ReasonTruncated, data.ReasonTooLarge, data.ReasonNoText, data.ReasonUndecodable, data.ReasonNotPage,
 		data.ReasonHTTPStatus, data.ReasonDuplicateID, data.ReasonDeleted, data.ReasonUnreadable, data.ReasonDamaged,
-		simhash.LaneNormal, "short", "empty", simhash.LaneTemplate, "shell", "error", "login",
+		simhash.LengthNormal, "short", "empty", simhash.LengthTemplate, "shell", "error", "login",
 	}
 	for r := data.ByDistance; r < data.NotTheSame; r++ {
 		if r != data.Open {

@@ -21,7 +21,7 @@ var words = map[string]string{
 	"normal": "正常长度 (normal)", "short": "短 (short)", "empty": "空 (empty)", "template": "全是模板文字 (template)",
 
 	// Stages.
-	"learn": "抽样 (learn)", "templates": "模板 (templates)", "fingerprint": "指纹 (fingerprint)", "identical": "完全相同 (identical)",
-	"previous": "历史库 (previous)", "match": "匹配 (match)", "texts": "正文 (texts)", "resolve": "核对 (resolve)",
-	"decide": "聚簇 (decide)", "names": "编号 (names)", "write": "写出 (write)", "add": "入库 (add)",
+	"learn": "抽样 (learn)", "templates": "模板 (templates)", "fingerprint": "指纹 (fingerprint)", "exact": "完全相同 (exact)",
+	"history": "历史库 (history)", "match": "匹配 (match)", "texts": "正文 (texts)", "verify": "核对 (verify)",
+	"cluster": "聚簇 (cluster)", "ids": "编号 (ids)", "write": "写出 (write)", "publish": "入库 (publish)",
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -81,7 +81,7 @@ func urlOf(id string) string {
 func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(int64)) (documents, error) {
 	d := documents{}
 	for _, c := range s.clusters.have {
-		for _, r := range []*ref{c.keeper, c.earlier} {
+		for _, r := range []*ref{c.representative, c.earlier} {
 			if r != nil {
 				d.want(*r)
 			}
@@ -97,12 +97,12 @@ func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(i
 		}
 	}
 	rows := map[int64]*document{}
-	var earlier []job.EarlierDocument
+	var earlier []runs.Document
 	for r, doc := range d {
 		if r.row != data.NoRow {
 			rows[r.row] = doc
 		} else {
-			earlier = append(earlier, job.EarlierDocument{Night: r.night, ID: r.id})
+			earlier = append(earlier, runs.Document{Night: r.night, ID: r.id})
 		}
 	}
 	all := slices.Sorted(maps.Keys(rows))
@@ -120,11 +120,11 @@ func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(i
 	if len(earlier) == 0 {
 		return d, nil
 	}
-	runs, err := job.EarlierRuns(s.path)
+	beside, err := runs.Earlier(s.path)
 	if err != nil {
 		return d, err
 	}
-	return d, job.ReadEarlier(ctx, runs, earlier, func(of job.EarlierDocument, doc *data.Document, err error) {
+	return d, runs.ReadEarlier(ctx, beside, earlier, func(of runs.Document, doc *data.Document, err error) {
 		to := d[ref{data.NoRow, of.Night, of.ID}]
 		if err != nil {
 			to.Gone = err.Error()
@@ -219,8 +219,8 @@ func (r *Report) layOut(s *scan, d documents, refused []pairRefs) {
 		r.Left = append(r.Left, lay(p))
 	}
 	for _, c := range s.clusters.have {
-		shown, others := cluster{ID: c.id, Size: c.size, Keeper: d.of(c.keeper)}, c.members
-		beside := c.keeper
+		shown, others := cluster{ID: c.id, Size: c.size, Representative: d.of(c.representative)}, c.members
+		beside := c.representative
 		if of := d.of(c.earlier); beside == nil && of != nil {
 			if shown.Earlier = of; of.Gone == "" {
 				beside = c.earlier

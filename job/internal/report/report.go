@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/review"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -93,12 +94,12 @@ type copied struct {
 // cluster is one of the largest: the document that stays, beside some of the
 // others.
 type cluster struct {
-	ID      string
-	Size    int64
-	Keeper  *document // nil: it is of an earlier night
-	Earlier *document // that one, if it is known
-	First   *document // that the members stand beside; nil: the one that stays
-	Members []pair
+	ID             string
+	Size           int64
+	Representative *document // nil: it is of an earlier night
+	Earlier        *document // that one, if it is known
+	First          *document // that the members stand beside; nil: the one that stays
+	Members        []pair
 }
 
 // growing is a text that more documents have than the night before.
@@ -153,7 +154,7 @@ const (
 
 // Read reads the finished run in directory path.
 func Read(ctx context.Context, path string, o Options) (*Report, error) {
-	manifest, cfg, err := job.RunSettings(path)
+	manifest, cfg, err := runs.Settings(path)
 	if err != nil {
 		return nil, err
 	}
@@ -207,14 +208,14 @@ func (r *Report) compare(ctx context.Context, s *scan) error {
 	for _, g := range l.Growing {
 		s.examples[g.Example] = &example{row: data.NoRow}
 	}
-	runs, err := job.EarlierRuns(r.Run)
+	beside, err := runs.Earlier(r.Run)
 	if err != nil {
 		return err
 	}
-	r.Nights = nights(&r.Summary, runs)
+	r.Nights = nights(&r.Summary, beside)
 	r.Changes = changes(r.Nights)
 	if len(r.Nights) > 1 {
-		r.Sources, err = sources(ctx, r.Run, runs[r.Nights[1].Name])
+		r.Sources, err = sources(ctx, r.Run, beside[r.Nights[1].Name])
 	}
 	return err
 }

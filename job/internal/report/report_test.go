@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/report"
+	"github.com/neardup/neardup/job/internal/summary"
 )
 
 // finished runs neardup on the inputs, thorough, with settings.
@@ -102,8 +103,8 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 				t.Errorf("cluster %d has %d documents, the summary says %d", i, got.Size, c.Size)
 			}
 		}
-		if r.Largest[0].Keeper.ID != s.Largest[0].Example {
-			t.Errorf("%s stays, the summary says %s", r.Largest[0].Keeper.ID, s.Largest[0].Example)
+		if r.Largest[0].Representative.ID != s.Largest[0].Example {
+			t.Errorf("%s stays, the summary says %s", r.Largest[0].Representative.ID, s.Largest[0].Example)
 		}
 		for _, p := range r.Left {
 			if p.A == nil || p.B == nil || p.Gone != "" || !p.Equal && len(p.Rows) == 0 {
@@ -153,7 +154,7 @@ func TestWhatStays(t *testing.T) {
 	}
 	run, s := finished(t, nil, dir)
 	r, _ := page(t, run)
-	if len(r.Largest) != 1 || s.Largest[0].Example != "part again" || r.Largest[0].Keeper.ID != "part again" {
+	if len(r.Largest) != 1 || s.Largest[0].Example != "part again" || r.Largest[0].Representative.ID != "part again" {
 		t.Fatalf("%+v, the summary says %+v", r.Largest, s.Largest)
 	}
 	if m := r.Largest[0].Members; len(m) != 1 || m[0].B.ID != "part" {
@@ -303,7 +304,7 @@ func TestChanges(t *testing.T) {
 	for n := range nights {
 		documents := []int64{1000, 1010, 990, 5000, 1005, 995, 400}[n]
 		s := job.Summary{Command: job.CommandRun, Documents: documents, Records: documents + 10, Matched: documents / 2, Dropped: documents / 4, Kept: documents - documents/4}
-		s.Library = &job.LibraryCounts{Path: "lib", Night: fmt.Sprintf("2026-11-%02d", n+1), Nights: n, New: documents - 100, Repeated: 50, Returned: 50}
+		s.Library = &summary.Library{Path: "lib", Night: fmt.Sprintf("2026-11-%02d", n+1), Nights: n, New: documents - 100, Repeated: 50, Returned: 50}
 		last = filepath.Join(runs, s.Library.Night)
 		body, err := json.Marshal(s)
 		if err == nil {

@@ -72,11 +72,11 @@ type evidence struct {
 
 // clusterRefs are the documents of a cluster that are shown.
 type clusterRefs struct {
-	id      string
-	size    int64
-	keeper  *ref // the one that stays; nil: it is of an earlier night
-	earlier *ref // that one, as far as a document is left out for it
-	members []ref
+	id             string
+	size           int64
+	representative *ref // the one that stays; nil: it is of an earlier night
+	earlier        *ref // that one, as far as a document is left out for it
+	members        []ref
 }
 
 // example is the first document of a text that grows, and its cluster.
@@ -195,7 +195,7 @@ func (s *scan) member(row *data.ClusterRow) {
 	if e := s.examples[string(row.DocID)]; e != nil && e.cluster == "" {
 		e.cluster = string(row.ClusterID)
 	}
-	if row.Keeper && row.Size < 2 {
+	if row.Representative && row.Size < 2 {
 		return // it is not alike any other that stays, or goes for it
 	}
 	c := s.chosen[string(row.ClusterID)]
@@ -214,8 +214,8 @@ func (s *scan) member(row *data.ClusterRow) {
 		s.chosen[c.id] = c
 	}
 	of := ref{row.Row, "", string(row.DocID)}
-	if row.Keeper {
-		c.keeper = &of
+	if row.Representative {
+		c.representative = &of
 	} else if len(c.members) < mostMembers {
 		c.members = append(c.members, of)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -54,7 +54,7 @@ func (i *Item) Rows() (rows []show.Row, same bool) {
 func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 	items := make([]Item, len(d.Pairs))
 	wanted := map[int64][]*Document{} // of the run, by row
-	earlier := map[job.EarlierDocument][]*Document{}
+	earlier := map[runs.Document][]*Document{}
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
 		items[i] = Item{Pair: p, First: Document{ID: p.A}, Second: Document{ID: p.B, Night: p.Night}}
@@ -63,7 +63,7 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 			wanted[p.RowB] = append(wanted[p.RowB], &items[i].Second)
 			continue
 		}
-		of := job.EarlierDocument{Night: p.Night, ID: p.ID}
+		of := runs.Document{Night: p.Night, ID: p.ID}
 		earlier[of] = append(earlier[of], &items[i].Second)
 	}
 	if err := d.ofRun(ctx, wanted, pass); err != nil {
@@ -72,11 +72,11 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 	if len(earlier) == 0 {
 		return items, nil
 	}
-	runs, err := job.EarlierRuns(d.Run)
+	beside, err := runs.Earlier(d.Run)
 	if err != nil {
 		return nil, err
 	}
-	return items, job.ReadEarlier(ctx, runs, slices.Collect(maps.Keys(earlier)), func(of job.EarlierDocument, doc *data.Document, err error) {
+	return items, runs.ReadEarlier(ctx, beside, slices.Collect(maps.Keys(earlier)), func(of runs.Document, doc *data.Document, err error) {
 		if err != nil {
 			gone(earlier[of], err)
 			return
@@ -87,7 +87,7 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 
 // ofRun reads the documents of the run that stand at these rows.
 func (d *Draw) ofRun(ctx context.Context, wanted map[int64][]*Document, pass engine.Pass) error {
-	manifest, cfg, err := job.RunSettings(d.Run)
+	manifest, cfg, err := runs.Settings(d.Run)
 	if err != nil {
 		return err
 	}
