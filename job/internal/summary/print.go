@@ -52,10 +52,21 @@ func (t *told) headed(rank int, name string, lines []string) {
 	}
 }
 
+// columns are those of the terminal that the lines fit.
+const columns = 80
+
+// height is how many lines of a terminal the lines take.
+func height(lines []toldLine) (n int) {
+	for _, l := range lines {
+		n += max(1, (show.Cells(show.Line(l.text))+show.FieldCells+columns-1)/columns)
+	}
+	return n
+}
+
 // fit leaves out ranks until there are that many lines at most.
 func (t *told) fit(most int) (left []toldLine) {
 	left = t.lines
-	for rank := ranks - 1; rank > first && len(left) > most; rank-- {
+	for rank := ranks - 1; rank > first && height(left) > most; rank-- {
 		left = slices.DeleteFunc(slices.Clone(left), func(l toldLine) bool { return l.rank >= rank })
 	}
 	return left
