@@ -16,8 +16,7 @@ import (
 // with the command line above and below.
 const Lines = 22
 
-// Ranks of what a summary tells. Where there is no room the last go first, all of
-// a rank together.
+// Ranks of what a summary tells: where there is no room the last go first.
 const (
 	first  = iota // what the run found, and what is wrong with it
 	second        // what it rests on
@@ -63,13 +62,33 @@ func height(lines []toldLine) (n int) {
 	return n
 }
 
-// fit leaves out ranks until there are that many lines at most.
-func (t *told) fit(most int) (left []toldLine) {
-	left = t.lines
-	for rank := ranks - 1; rank > first && height(left) > most; rank-- {
-		left = slices.DeleteFunc(slices.Clone(left), func(l toldLine) bool { return l.rank >= rank })
+// fit takes what is of the first rank, and of the others as many groups of lines as
+// that many lines of a terminal hold.
+func (t *told) fit(most int) (fits []toldLine) {
+	keep, used := make([]bool, len(t.lines)), 0
+	for rank := range ranks {
+		for from, to := 0, 0; from < len(t.lines); from = to {
+			head := t.lines[from]
+			for to = from + 1; to < len(t.lines) && t.lines[to].name == "" && t.lines[to].rank == head.rank; {
+				to++
+			}
+			n := height(t.lines[from:to])
+			goesOn := head.name == "" && from > 0 && !keep[from-1] // of a group that is not there
+			if head.rank != rank || rank > first && (used+n > most || goesOn) {
+				continue
+			}
+			used += n
+			for i := from; i < to; i++ {
+				keep[i] = true
+			}
+		}
 	}
-	return left
+	for i, l := range t.lines {
+		if keep[i] {
+			fits = append(fits, l)
+		}
+	}
+	return fits
 }
 
 // Print writes the summary for a person, in at most Lines lines, unless
