@@ -204,7 +204,7 @@ Parquet and a clean dump.`,
 		}
 		return usageError{fmt.Errorf("%w%s; see %s --help", wrongValue(std, err), nearFlag(c, err), c.CommandPath())}
 	})
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c, *std.language)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
 	root.PersistentFlags().Var(languageFlag{std.language}, "lang", "language: en or zh")
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -2,6 +2,8 @@ package message
 
 // chinese are the messages in Chinese, by their English form.
 var chinese = map[string]string{
+	"Usage: %s": "用法：%s", "Commands:": "命令：", "Example:": "示例：", " (details: --lang en)": "（详细说明：--lang en）",
+	"\nExit codes: 0 done; 1 failed; 2 usage; 3 done, but records were skipped and\n--strict was given; 4 incomplete or rows not conserved; 10 run directory of\nanother configuration; 130 interrupted. Language: --lang en or zh, else LANG.\n": "\n退出码：0 完成；1 失败；2 用法有误；3 完成，但跳过了记录且给了 --strict；\n4 不完整或行数不守恒；10 运行目录属于另一套设置；130 被中断。\n语言：--lang en 或 zh，否则依 LANG。\n",
 	", ":                            "，",
 	"  (%d of %s finished earlier)": "（%[2]s中有 %[1]d 个此前已完成）",
 	"(logarithmic heights)":         "（高度取对数）",
