@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/agnivade/levenshtein v1.2.1
-	github.com/andybalholm/brotli v1.0.5
+	github.com/andybalholm/brotli v1.2.0
 	github.com/apache/arrow/go/v15 v15.0.2
 	github.com/apache/thrift v0.25.0
 	github.com/chrislusf/gleam v0.0.0-20210513221725-ec443283eab3

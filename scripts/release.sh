@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Build what a release has: a static program for each system, in an archive with
-# man pages and completions, a list of what is in it, and checksums. The same
+# man pages and completions, and in a wheel for Python; a list of what is in it, and
+# checksums. The same
 # commit gives the same bytes.
 set -euo pipefail
 
@@ -14,7 +15,7 @@ the embedded one, is not in them.
 
   --out DIR  folder of the archives, made anew (default: dist)
 
-Needs go, git, jq, tar, gzip, zip. Exit codes: 0 done, 1 failed, 2 usage.
+Needs go, git, jq, tar, gzip, zip, python3. Exit codes: 0 done, 1 failed, 2 usage.
 USAGE
 }
 
@@ -31,7 +32,7 @@ while (($#)); do
   esac
 done
 ((${#targets[@]})) || targets=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64)
-for tool in go git jq tar gzip zip; do
+for tool in go git jq tar gzip zip python3; do
   command -v "$tool" >/dev/null || die "$tool is not in PATH: install it"
 done
 mkdir -p "$out"
@@ -39,7 +40,7 @@ out=$(cd "$out" && pwd)
 cd "$root"
 
 export TZ=UTC LC_ALL=C CGO_ENABLED=0
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' job/internal/version/version.go)
 [[ -n $version ]] || die "job/internal/version/version.go states no version"
 work=$(mktemp -d)
@@ -53,6 +54,8 @@ for shell in bash zsh fish; do
   "$work/here" completion "$shell" >"$work/completions/neardup.$shell"
 done
 
+scripts/licences.sh "$work/licences"
+
 files=()
 for target in "${targets[@]}"; do
   system=${target%/*} processor=${target#*/}
@@ -61,7 +64,7 @@ for target in "${targets[@]}"; do
   [[ $system != windows ]] || program=neardup.exe
   mkdir -p "$work/$name"
   GOOS=$system GOARCH=$processor go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/$name/$program" ./job/neardup
-  cp -r LICENSE README.md "$work/man" "$work/completions" "$work/$name"
+  cp -r LICENSE README.md "$work/man" "$work/completions" "$work/licences" "$work/$name"
   # The list of modules, with the checksums of go.sum, in CycloneDX.
   go version -m -json "$work/$name/$program" | jq --arg version "$version" '{
     bomFormat: "CycloneDX", specVersion: "1.6", version: 1,
@@ -78,7 +81,8 @@ for target in "${targets[@]}"; do
     archive=$name.tar.gz
     tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mode=u+w,go-w -cf - "$name" | gzip -n -9 >"$out/$archive"
   fi
-  files+=("$archive" "$name.cdx.json")
-  echo "$out/$archive"
+  wheel=$(scripts/wheel.py "$target" "$work/$name/$program" "$work/licences" "$out")
+  files+=("$archive" "$name.cdx.json" "$(basename "$wheel")")
+  printf '%s\n' "$out/$archive" "$wheel"
 done
 (cd "$out" && sha256sum "${files[@]}" >SHA256SUMS)

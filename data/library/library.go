@@ -213,7 +213,7 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	l.manifest, err = ReadManifest(dir)
 	if writable && errors.Is(err, ErrNone) {
 		// Written before any other file: files without a manifest have lost it.
-		l.manifest = &Manifest{Version: formatVersion, Bits: 64}
+		l.manifest = &Manifest{Version: FormatVersion, Bits: 64}
 		err = l.manifest.write(l.fs, dir)
 	}
 	if err != nil {

@@ -47,9 +47,9 @@ const partition = "night="
 // behind it.
 func folderOf(kind, night string) string { return kind + "/" + partition + night + "/" }
 
-// formatVersion is the version of the manifest that this package writes, and
+// FormatVersion is the version of the manifest that this package writes, and
 // the only one it reads.
-const formatVersion = 3
+const FormatVersion = 3
 
 var (
 	// ErrNone is returned for a folder that holds no library.
@@ -322,8 +322,8 @@ func parse(path string, text []byte) (*Manifest, error) {
 	if err != nil || sum != "" && !bytes.Equal(own, text) { // without one it is an earlier program's
 		return nil, fmt.Errorf("%w: %s is not what was written: %s", errDamaged, path, remedy)
 	}
-	if m.Version != formatVersion {
-		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it, or begin a library in a new folder by running the nights again", path, m.Version, formatVersion)
+	if m.Version != FormatVersion {
+		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it, or begin a library in a new folder by running the nights again", path, m.Version, FormatVersion)
 	}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: %s", errDamaged, path, err, remedy)

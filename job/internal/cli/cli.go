@@ -83,7 +83,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" }) {
 		_ = json.NewEncoder(stderr).Encode(failureOf(code, err))
 	} else {
-		fmt.Fprintln(stderr, show.Lines("neardup: "+err.Error()))
+		fmt.Fprintln(stderr, show.Lines("neardup: "+language.Error(err)))
 	}
 	return code
 }
@@ -91,9 +91,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // interrupted is the error of a command that was interrupted.
 func interrupted(root *cobra.Command, args []string) error {
 	if c, _, err := root.Find(args); err == nil && (c.Name() == job.CommandRun || c.Name() == job.CommandMatch) {
-		return errors.New("interrupted; what is finished is kept: the same command goes on from there")
+		return message.Errorf("interrupted; what is finished is kept: the same command goes on from there")
 	}
-	return errors.New("interrupted")
+	return message.Errorf("interrupted")
 }
 
 // failure is an error as --json has it.
@@ -205,7 +205,7 @@ Parquet and a clean dump.`,
 		return usageError{fmt.Errorf("%w%s; see %s --help", wrongValue(std, err), nearFlag(c, err), c.CommandPath())}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c, *std.language)) })
-	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std))
+	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std), newVersion(std))
 	root.PersistentFlags().Var(languageFlag{std.language}, "lang", "language: en or zh")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	completeValues(root)
@@ -237,7 +237,7 @@ func (languageFlag) Type() string { return "string" }
 // prints the help, or says that there is no such command.
 func onlyCommands(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command %q%s; see %s --help", args[0], nearCommand(c, args[0]), c.CommandPath())}
+		return usageError{message.Errorf("unknown command %q%s; see %s --help", args[0], nearCommand(c, args[0]), c.CommandPath())}
 	}
 	return c.Help()
 }
@@ -245,7 +245,7 @@ func onlyCommands(c *cobra.Command, args []string) error {
 // needInput is a usage error unless there is an input.
 func needInput(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError{fmt.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
+		return usageError{message.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
 	}
 	return nil
 }

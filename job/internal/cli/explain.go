@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -107,7 +108,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 		}
 		var ours bool
 		if m, ours = parsed.(*eval.Neardup); !ours {
-			return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+			return nil, usageError{message.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
 		}
 	}
 	m.Run = run

@@ -28,6 +28,7 @@ import (
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -69,7 +70,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 			if !cmd.Flags().Changed("distance") {
 				f.options.Distance = -1
 			} else if f.options.Distance < 0 {
-				return usageError{fmt.Errorf("%s %d: write a number from 0 on", std.typedAs("distance", "k"), f.options.Distance)}
+				return usageError{message.Errorf("%s %d: write a number from 0 on", std.typedAs("distance", "k"), f.options.Distance)}
 			}
 			if err := f.check(args); err != nil {
 				return usageError{err}
@@ -122,15 +123,15 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 func (f *lookupFlags) check(pages []string) error {
 	switch {
 	case f.dir == "":
-		return errors.New("name the library with --library")
+		return message.Errorf("name the library with --library")
 	case f.serve == "" && len(pages) == 0:
-		return errors.New("name a page, - for standard input, or an address with --serve")
+		return message.Errorf("name a page, - for standard input, or an address with --serve")
 	case f.serve != "" && len(pages) > 0:
-		return errors.New("a service takes its pages by HTTP: name pages or --serve, not both")
+		return message.Errorf("a service takes its pages by HTTP: name pages or --serve, not both")
 	case f.serve != "" && f.runs != "":
-		return errors.New("a service shows no texts: name --runs or --serve, not both")
+		return message.Errorf("a service shows no texts: name --runs or --serve, not both")
 	case f.options.Limit < 1:
-		return fmt.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
+		return message.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
 	}
 	return nil
 }

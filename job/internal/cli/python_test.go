@@ -32,8 +32,13 @@ func TestPythonPage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "neardup"), []byte(wrapper), 0o700); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)
 	}
+	folder, err := filepath.Abs(filepath.Join("..", "..", "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := "PYTHONPATH=" + folder // the package as a wheel would bring it
 	scripts := regexp.MustCompile("(?s)## ([^\n]+)\n[^#]*?```python\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(scripts) != 5 {
+	if len(scripts) != 6 {
 		t.Fatalf("%d scripts", len(scripts))
 	}
 	for _, script := range scripts {
@@ -43,14 +48,16 @@ func TestPythonPage(t *testing.T) {
 			if !ok {
 				t.Fatalf("its first line does not say what it needs: %s", first)
 			}
-			if exec.Command("python3", "-c", "import "+strings.ReplaceAll(needs, " ", ", ")).Run() != nil {
+			needed := exec.Command("python3", "-c", "import "+strings.ReplaceAll(needs, " ", ", "))
+			needed.Env = append(os.Environ(), source)
+			if needed.Run() != nil {
 				t.Skipf("python3 has not all of %s: the script is not run", needs)
 			}
 			dir := t.TempDir()
 			writePages(t, filepath.Join(dir, "pages.jsonl"))
 			cmd := exec.Command("python3", "-c", script[2])
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HF_HOME="+filepath.Join(dir, "hf"), "HF_HUB_OFFLINE=1")
+			cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HF_HOME="+filepath.Join(dir, "hf"), "HF_HUB_OFFLINE=1", source, "NEARDUP="+filepath.Join(bin, "neardup"))
 			if said, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v:\n%s", err, said)
 			}

@@ -281,6 +281,28 @@ var chinese = map[string]string{
 	"Yes": "是",
 	"yes": "是",
 	"Yes: one page is enough for a reader of both. They carry the same text, apart from a date, an advert, a footer, slips or light editing. Where one text is within the other, say yes only if what is more does not matter. No: each tells something that the other does not. Unsure counts for neither.": "是：读过其中一篇就不必再读另一篇。除日期、广告、页脚、笔误或少量改动外，正文相同。若一篇包含另一篇，只有多出的部分无关紧要时才答“是”。否：各有对方没有的内容。不确定：两边都不计。",
+
+	// Errors.
+	"%s %d: write a number from 0 on": "%s %d：请写不小于 0 的数",
+	"%s: no pairs were drawn: run neardup review %s first, or name the file of the pairs with --drawn": "%s：尚未抽取文档对：请先运行 neardup review %s，或用 --drawn 指明文档对的文件",
+	"--draw %d: write a number from 1":     "--draw %d：请写不小于 1 的数",
+	"--limit %d: write a number from 1 on": "--limit %d：请写不小于 1 的数",
+	"--out %s: a run is written to a folder of this machine: name one, and upload it with --publish s3://BUCKET/PREFIX":      "--out %s：运行须写到本机的目录：请指明一个，再用 --publish s3://BUCKET/PREFIX 上传",
+	"--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME": "--out %s：只有不带引号的 ~ 才会被 shell 换成主目录：请写 --out ~/… 或 $HOME",
+	"--publish %s: write s3://BUCKET/PREFIX":                              "--publish %s：请写 s3://BUCKET/PREFIX",
+	"--suggest: name the files of verdicts with --verdicts":               "--suggest：请用 --verdicts 指明判定文件",
+	"--terminal: name one file for your verdicts, as --verdicts mine.csv": "--terminal：请为你的判定指明一个文件，如 --verdicts mine.csv",
+	"a service shows no texts: name --runs or --serve, not both":          "服务不显示正文：--runs 与 --serve 只能给一个",
+	"a service takes its pages by HTTP: name pages or --serve, not both":  "服务经 HTTP 接收网页：网页与 --serve 只能给一个",
+	"interrupted": "已中断",
+	"interrupted; what is finished is kept: the same command goes on from there":                 "已中断；已完成的部分保留，再次运行同一命令即可继续",
+	"method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15": "方法 %q 不能单独判定两篇正文：请写 classic、balanced、thorough，或 k=0 至 k=15",
+	"name a page, - for standard input, or an address with --serve":                              "请指明网页，- 为标准输入，或用 --serve 指明地址",
+	"name an input: a file, a folder, a glob, or - for standard input; see %s --help":            "请指明输入：文件、目录、通配符，或 - 为标准输入；见 %s --help",
+	"name the library with --library":                                                            "请用 --library 指明历史库",
+	"name the run directory with --out; see %s --help":                                           "请用 --out 指明运行目录；见 %s --help",
+	"unknown command %q%s; see %s --help":                                                        "没有命令 %q%s；见 %s --help",
+	"write either --terminal or --html":                                                          "--terminal 与 --html 只能给一个",
 }
 
 // things are what is counted, in Chinese with their measure words.

@@ -45,6 +45,8 @@ var help = map[string]string{
 	"Learn what the pages of each site share: menus, footers, notices": "学习各站点网页共有的内容：菜单、页脚、声明",
 	"Compare a run, library or index with what was written":            "核对运行、历史库或索引是否与写入时一致",
 
+	"Say what this program is, and the versions of what it makes": "说明本程序，以及它所写格式的版本",
+
 	// Groups of flags.
 	"Flags": "选项", "Input": "输入", "Method": "方法", "Output": "输出", "Machine": "机器", "Cluster": "集群", "Settings": "设置", "Truth": "标准答案", "Measures": "衡量",
 	"Look-up": "查询", "Texts": "正文", "Index": "索引", "Service": "服务", "Draw": "抽样", "Verdicts": "判定",
