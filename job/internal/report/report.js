@@ -35,6 +35,7 @@
   const texts = new Map(items.map(i => [i, i.textContent.toLowerCase()]));
   if (kind) {
     const kinds = new Set(all("details.pair-of").map(d => d.dataset.kind));
+    kinds.delete("");
     [...kinds].sort().forEach(k => kind.add(new Option(k, k)));
   }
   const find = () => {
