@@ -8,20 +8,20 @@ export HOME=${HOME:-~}
 usage() {
   cat <<'USAGE'
 usage: scripts/hbase.sh up [options]
-       scripts/hbase.sh table NAME [--tables N] [options]
+       scripts/hbase.sh table NAME [--regions N] [options]
        scripts/hbase.sh down | status [options]
 
 up      fetch HBase from Maven's repository (100 MB, once) and start it with
         its REST gateway on 127.0.0.1; prints the gateway's URL
-table   make a table for a look-up index, a region for each segment table
-        and one for the documents; HBase must be up
+table   make a table for a look-up index, divided into regions from the start;
+        HBase must be up
 down    stop both, by process id
 status  say what runs
 
   --port PORT    of the gateway (default 18080); the servers behind it take
                  the next three
   --gateway      up and down: the gateway alone
-  --tables N     tables of keys that the index has (default 13)
+  --regions N    of the table (default 16)
   --memory MB    of the server's heap (default 1024)
   --state DIR    data, pid files, logs (default
                  ${XDG_STATE_HOME:-~/.local/state}/neardup/hbase)
@@ -54,28 +54,28 @@ esac
 
 state=${XDG_STATE_HOME:-$HOME/.local/state}/neardup/hbase
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/neardup/hbase
-port=18080 tables=13 memory=1024 gateway=''
+port=18080 regions=16 memory=1024 gateway=''
 while (($#)); do
   case $1 in
     --gateway) gateway=yes; shift; continue ;;
     -h | --help) usage; exit 0 ;;
-    --port | --tables | --memory | --state | --cache)
+    --port | --regions | --memory | --state | --cache)
       (($# > 1)) || die "$1 needs a value" 2 ;;
     *) die "unknown option $1; see scripts/hbase.sh --help" 2 ;;
   esac
   case $1 in
     --port) port=$2 ;;
-    --tables) tables=$2 ;;
+    --regions) regions=$2 ;;
     --memory) memory=$2 ;;
     --state) state=$2 ;;
     --cache) cache=$2 ;;
   esac
   shift 2
 done
-for number in "$port" "$tables" "$memory"; do
+for number in "$port" "$regions" "$memory"; do
   [[ $number =~ ^[1-9][0-9]*$ ]] || die "$number: write a number from 1" 2
 done
-((port + 3 <= 65535 && tables <= 64)) || die "port $port or $tables tables: too many" 2
+((port + 3 <= 65535 && regions <= 4096)) || die "port $port or $regions regions: too many" 2
 lib=$cache/$version
 
 # alive FILE: the process of the pid file runs, and is the one that was
@@ -145,6 +145,8 @@ configure() {
     property hbase.zookeeper.property.dataDir "$state/zookeeper"
     property hbase.zookeeper.property.clientPort "$((port + 1))"
     property hbase.zookeeper.quorum 127.0.0.1
+    property hbase.zookeeper.property.tickTime 15000 # a busy machine is no dead one
+    property zookeeper.session.timeout 300000
     property hbase.unsafe.stream.capability.enforce false
     property hbase.wal.provider filesystem
     property hbase.cluster.distributed false
@@ -266,13 +268,13 @@ status() {
   return $ok
 }
 
-# make_table: the tables of keys are numbered from 00, the documents come
-# behind the last; see job/docs/library.md.
+# make_table: the first four bytes of a key are spread evenly; see
+# job/docs/library.md.
 make_table() {
   need_java
   [[ -d $lib && -d $state/conf ]] || die 'HBase is not up: scripts/hbase.sh up'
-  "${java[@]}" -Xmx128m -cp "$state/conf:$lib/*" org.apache.hadoop.hbase.util.RegionSplitter "$table" HexStringSplit \
-    -c "$((tables + 1))" -f d --firstrow 00 --lastrow "$(printf %02x "$tables")" >"$state/logs/table.log" 2>&1 ||
+  "${java[@]}" -Xmx128m -cp "$state/conf:$lib/*" org.apache.hadoop.hbase.util.RegionSplitter "$table" UniformSplit \
+    -c "$regions" -f d >"$state/logs/table.log" 2>&1 ||
     die "the table is not made: $(tail -n 1 "$state/logs/table.log"); see $state/logs/table.log"
 }
 

@@ -97,7 +97,7 @@ func NewCombinations(width, k, m int) (*Layout, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layout: %w", err)
 	}
-	return layoutOf(width, plan), nil
+	return layoutOf(width, plan, maxKeyBits), nil
 }
 
 // ChooseLayout returns the layout of the lowest modelled cost for n documents,
@@ -110,7 +110,7 @@ func ChooseLayout(width, k int, n uint64) (*Layout, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layout: %w", err)
 	}
-	return layoutOf(width, plan), nil
+	return layoutOf(width, plan, maxKeyBits), nil
 }
 
 func checkLayout(width, k int) error {
@@ -123,12 +123,12 @@ func checkLayout(width, k int) error {
 	return nil
 }
 
-// layoutOf names the tables of a plan.
-func layoutOf(width int, plan *hamming.Plan) *Layout {
+// layoutOf names the tables of a plan, whose keys have at most so many bits.
+func layoutOf(width int, plan *hamming.Plan, most int) *Layout {
 	l := &Layout{Plan: plan, bits: width, digits: max(1, bits.Len(uint(plan.Tables()-1))), tables: make([]table, plan.Tables())}
 	for i := range l.tables {
 		t, block := &l.tables[i], plan.Block(i)
-		for b := width - 1; b >= 0 && t.bits < maxKeyBits; b-- {
+		for b := width - 1; b >= 0 && t.bits < most; b-- {
 			if block.And(columns.Bit(b)).IsZero() {
 				continue
 			}
@@ -141,6 +141,14 @@ func layoutOf(width int, plan *hamming.Plan) *Layout {
 		}
 	}
 	return l
+}
+
+// ByKey returns the layout in which each key, or its first bits if there are more
+// than most, is a table of its own, as a store lays it out that finds by one
+// value: 64 bits, k = 3 and m = 2 give ten tables of 25 to 26 bits, in the order
+// of the segments that they are made of.
+func (l *Layout) ByKey(most int) *Layout {
+	return layoutOf(l.bits, l.Plan.ByKey(), min(most, maxKeyBits))
 }
 
 // Bits returns the width of the fingerprints.

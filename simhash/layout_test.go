@@ -51,6 +51,28 @@ func prefixOf(k Key) string {
 	return before
 }
 
+// The pairs of five segments are ten tables, whose keys are both segments.
+func TestLayoutByKey(t *testing.T) {
+	l, err := NewCombinations(64, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = l.ByKey(64)
+	var got []string
+	f := Fingerprint{Lo: 0b0000000000001_0000000000010_0000000000100_0000000001000_000000010000}
+	for i := range l.Tables() {
+		key, _ := l.Key(i, f)
+		got = append(got, key.String()+" of "+strconv.Itoa(l.KeyBits(i)))
+	}
+	want := []string{
+		"0000A:0002002 of 26", "0001B:0002004 of 26", "0010C:0002008 of 26", "0011D:0001010 of 25", "0100E:0004004 of 26",
+		"0101F:0004008 of 26", "0110G:0002010 of 25", "0111H:0008008 of 26", "1000I:0004010 of 25", "1001J:0008010 of 25",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestLayoutMistakes(t *testing.T) {
 	for _, c := range []struct {
 		bits, k int
@@ -88,6 +110,9 @@ func drawLayout(t *rapid.T) *Layout {
 		l, err = ChooseLayout(bits, k, rapid.Uint64Range(0, 1<<33).Draw(t, "documents"))
 	case rapid.Bool().Draw(t, "combinations"):
 		l, err = NewCombinations(bits, k, rapid.IntRange(1, 3).Draw(t, "m"))
+		if err == nil && rapid.Bool().Draw(t, "by key") {
+			l = l.ByKey(rapid.IntRange(1, 64).Draw(t, "most"))
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

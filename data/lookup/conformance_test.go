@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/data/lookup/redis"
 	"github.com/neardup/neardup/data/lookup/sorted"
+	"github.com/neardup/neardup/simhash"
 )
 
 // testSchema has tables with and without fingerprints, of short and long values.
@@ -91,7 +92,9 @@ func conformance(t *testing.T, scans bool, open func(t *testing.T, schema lookup
 		t.Run(fmt.Sprintf("%d bits", bits), func(t *testing.T) { againstList(t, bits, scans, open) })
 	}
 	for _, bits := range []int{32, 64, 128} {
-		t.Run(fmt.Sprintf("all of %d bits", bits), func(t *testing.T) { all(t, bits, open) })
+		for m, tables := range map[int]int{1: 4, 2: 10, 3: 20} {
+			t.Run(fmt.Sprintf("all of %d bits, %d tables", bits, tables), func(t *testing.T) { all(t, bits, m, scans, open) })
+		}
 	}
 	t.Run("half a part", func(t *testing.T) { halfPart(t, open) })
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, open) })
@@ -223,30 +226,52 @@ func expected(model map[string][]lookup.Entry, schema lookup.Schema, q *lookup.Q
 	return hits
 }
 
+// segmentTables are the tables of a layout of m segments out of 3 + m, and the
+// keys that a fingerprint has there.
+func segmentTables(t testing.TB, width, m int) (tables []lookup.Table, keys func(dst []lookup.Key, hi, lo uint64) []lookup.Key) {
+	t.Helper()
+	l, err := simhash.NewCombinations(width, 3, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = l.ByKey(32)
+	for i := range l.Tables() {
+		tables = append(tables, lookup.Table{Width: l.KeyBits(i), Prints: true})
+	}
+	return tables, func(dst []lookup.Key, hi, lo uint64) []lookup.Key {
+		for i := range tables {
+			key, _ := l.Key(i, simhash.Fingerprint{Hi: hi, Lo: lo})
+			dst = append(dst, lookup.Key{Table: i, Value: uint32(key.Value())})
+		}
+		return dst
+	}
+}
+
+// within asks for all fingerprints within a distance in tables of m segments out
+// of 3 + m.
+func within(m int, keys []lookup.Key, hi, lo uint64, distance int) lookup.Query {
+	q := lookup.Query{Hi: hi, Lo: lo, Distance: distance, All: true, Reach: []int{}, Work: new(lookup.Work)}
+	reaches := lookup.Reaches(3+m, m, distance)
+	for i, k := range keys {
+		if reaches[i] >= 0 {
+			q.Keys, q.Reach = append(q.Keys, k), append(q.Reach, reaches[i])
+		}
+	}
+	return q
+}
+
 // all asks for every document within a distance, near and far ones in crowds
-// around a few centres, and compares with what a list gives: the tables are cut
-// from the fingerprint, and the reach of each is what lookup.Reaches says.
-func all(t *testing.T, width int, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+// around a few centres, and compares with what a list gives: the tables are those
+// of a layout, and the reach of each is what lookup.Reaches says. A server looks up
+// as many values as take it seconds.
+func all(t *testing.T, width, m int, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(uint64(width), 5))
-	const tables = 4
 	schema := lookup.Schema{Bits: width}
-	for range tables {
-		schema.Tables = append(schema.Tables, lookup.Table{Width: width / tables, Prints: true})
-	}
+	tables, keys := segmentTables(t, width, m)
+	schema.Tables = tables
 	s := open(t, schema)
 	defer closing(t, s)
-	keys := func(hi, lo uint64) (keys []lookup.Key) {
-		for i := range tables {
-			shift := i * width / tables
-			value := lo >> shift
-			if shift >= 64 {
-				value = hi >> (shift - 64)
-			}
-			keys = append(keys, lookup.Key{Table: i, Value: uint32(value & (1<<(width/tables) - 1))})
-		}
-		return keys
-	}
 	random := func() (hi, lo uint64) {
 		switch width {
 		case 32:
@@ -279,7 +304,7 @@ func all(t *testing.T, width int, open func(t *testing.T, schema lookup.Schema) 
 				flip(&e.Hi, &e.Lo, row%16)
 			}
 			if e.Normal {
-				e.Keys = keys(e.Hi, e.Lo)
+				e.Keys = keys(nil, e.Hi, e.Lo)
 			}
 			model[part] = append(model[part], e)
 		}
@@ -287,29 +312,33 @@ func all(t *testing.T, width int, open func(t *testing.T, schema lookup.Schema) 
 			t.Fatal(err)
 		}
 	}
-	for distance := range 9 {
-		found := 0
+	distances := []int{1: 9, 2: 7, 3: 5}[m]
+	if !scans {
+		distances = []int{1: 8, 2: 5, 3: 4}[m]
+	}
+	for distance := range distances {
+		found, work := 0, lookup.Work{}
 		for _, c := range centres {
-			q := lookup.Query{Hi: c[0], Lo: c[1], Distance: distance, All: true}
-			flip(&q.Hi, &q.Lo, rng.IntN(3))
-			reaches := lookup.Reaches(tables, distance)
-			for i, k := range keys(q.Hi, q.Lo) {
-				if reaches[i] >= 0 {
-					q.Keys, q.Reach = append(q.Keys, k), append(q.Reach, reaches[i])
-				}
-			}
+			hi, lo := c[0], c[1]
+			flip(&hi, &lo, rng.IntN(3))
+			q := within(m, keys(nil, hi, lo), hi, lo, distance)
 			got, err := s.Near(ctx, &q)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := expected(model, schema, &q)
 			found += len(want)
+			work.Values += q.Work.Values
+			work.Candidates += q.Work.Candidates
 			if !slices.EqualFunc(got, want, same) {
 				t.Fatalf("distance %d: %d hits, want %d", distance, len(got), len(want))
 			}
 		}
 		if distance > 2 && found < 5 {
 			t.Errorf("%d hits within %d: the test shows nothing", found, distance)
+		}
+		if work.Candidates < found {
+			t.Errorf("%d hits within %d of %+v", found, distance, work)
 		}
 	}
 }

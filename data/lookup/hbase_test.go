@@ -192,6 +192,17 @@ func TestHBaseForeignTable(t *testing.T) {
 	}
 }
 
+// An index whose rows have other keys is refused.
+func TestHBaseOfAnEarlierBuild(t *testing.T) {
+	server := withHBase(t)
+	table := server.newTable(t)
+	server.ask(t, http.MethodPut, "/"+table+"/schema", `{"name":"`+table+`","ColumnSchema":[{"name":"d"}]}`)
+	server.ask(t, http.MethodPut, "/"+table+"/rows", `{"Row":[{"key":"bWV0YQ==","Cell":[{"column":"ZDp2","$":"e30="}]}]}`)
+	if _, err := hbase.Open(context.Background(), testSchema(64), server.address, table); err == nil || !strings.Contains(err.Error(), "name another table") {
+		t.Error(err)
+	}
+}
+
 // regions is how many regions a table has.
 func (s *hbaseServer) regions(t *testing.T, table string) int {
 	var have struct{ Region []any }

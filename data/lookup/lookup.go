@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Table is a kind of key. A document may have any number of keys in a table.
@@ -25,6 +26,21 @@ type Table struct {
 type Schema struct {
 	Bits   int // of a fingerprint: 32, 64 or 128
 	Tables []Table
+	// Or are schemas that a store which has one of them keeps instead.
+	Or []Schema `json:"-"`
+}
+
+// Equal reports whether documents are kept in the same way.
+func (s Schema) Equal(o Schema) bool { return s.Bits == o.Bits && slices.Equal(s.Tables, o.Tables) }
+
+// Adopt returns the schema that a store keeps which has one already: that, if it
+// may, else s. Nothing is left to choose.
+func (s Schema) Adopt(has Schema) Schema {
+	if i := slices.IndexFunc(s.Or, has.Equal); i >= 0 {
+		s = s.Or[i]
+	}
+	s.Or = nil
+	return s
 }
 
 // Check returns the first mistake.
@@ -86,6 +102,14 @@ type Query struct {
 	All bool
 	// Parts are to be there, in order of name: ErrParts if one is not.
 	Parts []string
+	// Work, unless nil, is set to what the answer took.
+	Work *Work
+}
+
+// Work is what a query takes of the tables with Prints.
+type Work struct {
+	Values     int // that were looked up, in each part
+	Candidates int // documents under them whose fingerprints were compared, one as often as it stood there
 }
 
 // Limit bounds a query's hits of tables with Prints, the nearest first, and
@@ -139,6 +163,8 @@ var ErrParts = errors.New("parts of this store are not there")
 // Store keeps documents in parts: a part is put and dropped as a whole. All
 // methods are safe for concurrent use.
 type Store interface {
+	// Schema is what the documents have in common.
+	Schema() Schema
 	// Parts names the parts that are there, in order.
 	Parts(ctx context.Context) ([]string, error)
 	// Put makes the documents that each yields, rows ascending, a part, in the

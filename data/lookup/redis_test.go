@@ -2,9 +2,11 @@ package lookup_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +117,58 @@ func TestRedisOpenAgain(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// What a server keeps on a disk is there when it is started again, of four tables
+// and of ten.
+func TestRedisRestart(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	var want [][]lookup.Hit
+	for range 2 {
+		address := server(t, "--appendonly", "yes", "--appendfsync", "always", "--dir", dir)
+		var got [][]lookup.Hit
+		for m := 1; m <= 2; m++ {
+			tables, keys := segmentTables(t, 64, m)
+			s, err := redis.Open(ctx, lookup.Schema{Bits: 64, Tables: tables}, redis.Options{Address: address, Prefix: fmt.Sprint("of", m)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				if err := put(ctx, s, "p", []lookup.Entry{{Row: 3, ID: []byte("a"), Lo: 5, Normal: true, Keys: keys(nil, 0, 5)}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			q := within(m, keys(nil, 0, 4), 0, 4, 3)
+			hits, err := s.Near(ctx, &q)
+			if err != nil || len(hits) != 1 || q.Work.Values != len(tables) {
+				t.Fatalf("%+v, %+v, %v", hits, q.Work, err)
+			}
+			got = append(got, hits)
+			closing(t, s)
+		}
+		if want == nil {
+			want = got
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("started again: %+v, before %+v", got, want)
+		}
+		stop(t, address)
+	}
+}
+
+// stop ends a server as its operator does.
+func stop(t *testing.T, address string) {
+	t.Helper()
+	c, err := net.Dial("tcp", address) //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("SHUTDOWN\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = c.Read(make([]byte, 10)) // it ends
 }
 
 // A server that may throw keys away is refused: pages would be unknown that are

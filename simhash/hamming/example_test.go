@@ -50,3 +50,32 @@ func ExampleIndex() {
 	// library 0 documents [0 2] distance 1
 	// library 2 documents [1] distance 3
 }
+
+// What it takes, by the model, to bring a fingerprint to its groups and to compare
+// it there: with the keys of one of four segments, of two of five, of three of
+// six, and of the plan that is chosen.
+func ExamplePlan_Cost() {
+	for _, log := range []int{20, 24, 27, 30, 34} {
+		fmt.Printf("2^%d:", log)
+		for agree := 1; agree <= 3; agree++ {
+			plan, err := hamming.NewPlan(64, 3, agree)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Printf(" %.0f ns,", plan.Cost(1<<log))
+		}
+		plan, err := hamming.ChoosePlan(64, 3, 1<<log)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf(" %.0f ns by %v\n", plan.Cost(1<<log), plan)
+	}
+	// Output:
+	// 2^20: 43 ns, 70 ns, 117 ns, 43 ns by 64 bits, k=3: 64/3/1, 4 tables, 4 keys
+	// 2^24: 81 ns, 70 ns, 117 ns, 52 ns by 64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6 keys
+	// 2^27: 368 ns, 70 ns, 117 ns, 60 ns by 64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6 keys
+	// 2^30: 2661 ns, 78 ns, 257 ns, 78 ns by 64 bits, k=3: 64/3/2, 4 tables, 10 keys
+	// 2^34: 41995 ns, 319 ns, 357 ns, 153 ns by 64 bits, k=3: 64/3/3/2, 10 tables, 20 keys
+}

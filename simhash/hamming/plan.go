@@ -156,6 +156,20 @@ func NewPlan(width, k, agree int) (*Plan, error) {
 	return newPlan(width, k, region{bits: width, errors: k, agree: agree, lead: 1})
 }
 
+// ByKey returns the plan with a table for each key: what is laid out to find by
+// one value at a time cannot tell what a table brings together apart by its
+// further keys.
+func (p *Plan) ByKey() *Plan {
+	q := &Plan{bits: p.bits, k: p.k, regions: slices.Clone(p.regions), keys: p.keys}
+	for i := range q.regions {
+		q.regions[i].lead = q.regions[i].agree
+	}
+	for i, key := range p.keys {
+		q.tables = append(q.tables, table{key, i, i + 1})
+	}
+	return q
+}
+
 // Tables returns the number of tables, at least 1.
 func (p *Plan) Tables() int { return len(p.tables) }
 

@@ -3,6 +3,7 @@ package hbase
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -66,33 +68,43 @@ func isStatus(err error, code int) bool {
 
 // do sends a request to a resource of the table and returns the body of a 2xx
 // answer.
-func (g *gateway) do(ctx context.Context, method, resource string, body []byte) ([]byte, error) {
+func (g *gateway) do(ctx context.Context, method, resource string, body []byte) (text []byte, err error) {
+	err = again(ctx, func() (err error) {
+		text, _, err = g.once(ctx, method, resource, body)
+		return err
+	})
+	return text, err
+}
+
+// again tries until it is done, refused, or has failed too often.
+func again(ctx context.Context, try func() error) error {
 	wait := pause
 	for attempt := 1; ; attempt++ {
-		answer, err := g.once(ctx, method, resource, body)
+		err := try()
 		if err == nil {
-			return answer, nil
+			return nil
 		}
 		var status *statusError
 		final := errors.As(err, &status) && status.code < 500 || ctx.Err() != nil
 		if final || attempt == attempts {
-			return nil, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(wait):
 			wait *= 2
 		}
 	}
 }
 
-func (g *gateway) once(ctx context.Context, method, resource string, body []byte) (_ []byte, err error) {
+// once sends a request and returns body and header of a 2xx answer.
+func (g *gateway) once(ctx context.Context, method, resource string, body []byte) (_ []byte, _ http.Header, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, g.base+resource, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.Header.Set("Accept", "application/json")
 	if body != nil {
@@ -107,21 +119,26 @@ func (g *gateway) once(ctx context.Context, method, resource string, body []byte
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			err = fmt.Errorf("%w: is HBase's REST gateway running there?", err)
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case len(text) > maxAnswer:
-		return nil, fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+		return nil, nil, fmt.Errorf("an answer of more than %d bytes", maxAnswer)
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		message := strings.Join(strings.Fields(string(text[:min(len(text), maxMessage)])), " ")
-		return nil, &statusError{answer.StatusCode, strings.ToValidUTF8(message, "")}
+		return nil, nil, &statusError{answer.StatusCode, strings.ToValidUTF8(message, "")}
 	}
-	return text, nil
+	return text, answer.Header, nil
 }
+
+// encoded says that the keys in a URL are inURL.
+const encoded = "e=b64"
+
+func inURL(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
 // row is a row's key with the value of its one cell.
 type row struct {
@@ -191,7 +208,7 @@ func (g *gateway) put(ctx context.Context, rows rowSet) error {
 func (g *gateway) replace(ctx context.Context, key string, old, value []byte) error {
 	var set rowSet
 	set.add(key, value, old) // the last is what is there
-	_, err := g.do(ctx, http.MethodPut, "/"+key+"?check=put", set.body())
+	_, err := g.do(ctx, http.MethodPut, "/"+inURL(key)+"?check=put&"+encoded, set.body())
 	if !isStatus(err, http.StatusNotModified) {
 		return err
 	}
@@ -205,7 +222,7 @@ func (g *gateway) replace(ctx context.Context, key string, old, value []byte) er
 
 // remove deletes a row; one that is not there is no error.
 func (g *gateway) remove(ctx context.Context, key string) error {
-	_, err := g.do(ctx, http.MethodDelete, "/"+key, nil)
+	_, err := g.do(ctx, http.MethodDelete, "/"+inURL(key)+"?"+encoded, nil)
 	if isStatus(err, http.StatusNotFound) {
 		return nil
 	}
@@ -214,7 +231,11 @@ func (g *gateway) remove(ctx context.Context, key string) error {
 
 // get returns those of the rows that are there.
 func (g *gateway) get(ctx context.Context, keys []string) ([]row, error) {
-	text, err := g.do(ctx, http.MethodGet, "/multiget?row="+strings.Join(keys, "&row="), nil)
+	resource := "/multiget?" + encoded
+	for _, key := range keys {
+		resource += "&row=" + inURL(key)
+	}
+	text, err := g.do(ctx, http.MethodGet, resource, nil)
 	if isStatus(err, http.StatusNotFound) { // no row, or no table
 		return nil, nil
 	}
@@ -224,34 +245,64 @@ func (g *gateway) get(ctx context.Context, keys []string) ([]row, error) {
 	return parseRows(text)
 }
 
-// scan yields the rows whose keys, of hexadecimal digits, start with prefix, in
-// order. It asks for page rows at a time, each time from the last key on: no
-// state is in the gateway, which may be another one each time.
+// scan yields the rows whose keys start with prefix, in order, asking for page
+// rows at a time, each time from the last key on.
 func (g *gateway) scan(ctx context.Context, prefix string, page int, found func(row) error) error {
 	for start := prefix; ; {
-		// A letter behind the digits ends what starts with prefix; a zero
-		// behind a key is what comes next at the earliest.
-		text, err := g.do(ctx, http.MethodGet, fmt.Sprintf("/*?startrow=%s&endrow=%sg&limit=%d", start, prefix, page), nil)
-		if err != nil {
-			return err
-		}
-		rows, err := parseRows(text)
+		rows, err := g.page(ctx, start, behind(prefix), page)
 		if err != nil {
 			return err
 		}
 		for _, r := range rows {
 			if !strings.HasPrefix(r.key, prefix) || r.key < start {
-				return fmt.Errorf("row %.60q does not belong into a scan of %s", r.key, prefix)
+				return fmt.Errorf("row %.60q does not belong into a scan of %q", r.key, prefix)
 			}
 			if err := found(r); err != nil {
 				return err
 			}
-			start = r.key + "0"
+			start = r.key + "\x00" // what comes next at the earliest
 		}
 		if len(rows) < page {
 			return nil
 		}
 	}
+}
+
+// behind is the first key behind all that start with prefix; "" if none is.
+func behind(prefix string) string {
+	end := []byte(strings.TrimRight(prefix, "\xff"))
+	if len(end) > 0 {
+		end[len(end)-1]++
+	}
+	return string(end)
+}
+
+// page returns the first rows, at most so many, from one key to before another.
+// Of the gateway's scans those alone that it keeps take any bytes for a key: one is
+// made, read and removed. Nothing says how far one was read whose answer did not
+// arrive, so all is done again then.
+func (g *gateway) page(ctx context.Context, start, end string, most int) (rows []row, err error) {
+	scanner, _ := json.Marshal(map[string]any{"batch": most, "startRow": []byte(start), "endRow": []byte(end)}) // it cannot fail
+	err = again(ctx, func() error {
+		_, made, err := g.once(ctx, http.MethodPut, "/scanner", scanner)
+		if err != nil {
+			return err
+		}
+		at := "/scanner/" + path.Base(made.Get("Location"))
+		text, _, err := g.once(ctx, http.MethodGet, at, nil)
+		if isStatus(err, http.StatusNotFound) || isStatus(err, http.StatusGone) {
+			return fmt.Errorf("the gateway does not know the scanner that it made: is it one gateway, or several? (%s)", err) //nolint:errorlint // it is not final
+		}
+		if err != nil {
+			return err
+		}
+		_, _, _ = g.once(ctx, http.MethodDelete, at, nil) // else the gateway does in the end
+		if rows = nil; len(text) > 0 {                    // 204
+			rows, err = parseRows(text)
+		}
+		return err
+	})
+	return rows, err
 }
 
 func (g *gateway) exists(ctx context.Context) (bool, error) {

@@ -3,12 +3,15 @@ package hbase
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,12 +36,28 @@ func TestKeys(t *testing.T) {
 			t.Fatalf("%+v became %+v, %v", want, got, err)
 		}
 	})
-	for _, k := range []struct {
-		key  lookup.Key
-		want string
-	}{{lookup.Key{Table: 0, Value: 31}, "001f"}, {lookup.Key{Table: 1, Value: 0xabcde}, "010abcde"}} {
-		if got := keyPrefix(schema, k.key); got != k.want {
-			t.Errorf("%+v: %s, want %s", k.key, got, k.want)
+}
+
+// A row's key is 4 bytes of value, 1 byte of flag, 8 bytes of fingerprint, and
+// what else there is to say.
+func TestRowKey(t *testing.T) {
+	s := lookup.Schema{Bits: 64, Tables: []lookup.Table{{Width: 16, Prints: true}, {Width: 26, Prints: true}, {Width: 32}}}
+	r := stored.Reference{Version: 2, Row: 300, Lo: 0x0123456789abcdef}
+	for want, k := range map[string]lookup.Key{
+		"0123 0000 01 0123456789abcdef 02 ac02": {Table: 0, Value: 0x123},
+		"ffff ffc0 02 0123456789abcdef 02 ac02": {Table: 1, Value: 1<<26 - 1},
+		"8000 0001 03 0123456789abcdef 02 ac02": {Table: 2, Value: 0x80000001},
+	} {
+		if got := fmt.Sprintf("%x", keyPrefix(s, k)+suffix(s, r)); got != strings.ReplaceAll(want, " ", "") {
+			t.Errorf("%+v: %s, want %s", k, got, want)
+		}
+	}
+	if got := fmt.Sprintf("%x", documentKey(r)); got != "c0000000"+"00"+"00000002"+"ac02" {
+		t.Errorf("the document's key is %s", got)
+	}
+	for prefix, want := range map[string]string{"a": "b", "a\xff\xff": "b", "\xff": ""} {
+		if got := behind(prefix); got != want {
+			t.Errorf("%q is behind %q, want %q", got, prefix, want)
 		}
 	}
 }
@@ -81,9 +100,9 @@ func FuzzParseRows(f *testing.F) {
 }
 
 func FuzzParseSuffix(f *testing.F) {
-	f.Add("00000000000000ff000000012a")
-	f.Add("00000000000000ff00000001")
-	f.Add("+0000000000000ff00000001-1")
+	f.Add(suffix(schema, stored.Reference{Lo: 255, Version: 1, Row: 42}))
+	f.Add("00000000\x01")
+	f.Add("00000000\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := parseSuffix(schema, text)
 		if err != nil {
@@ -93,6 +112,46 @@ func FuzzParseSuffix(f *testing.F) {
 			t.Errorf("%q: %+v became %+v, %v", text, r, again, err)
 		}
 	})
+}
+
+// scanner answers scans as the gateway does: each is made by one request, read by
+// a second and removed by a third; any may fail.
+func scanner(rows func(start, end string, most int) ([]byte, error)) http.HandlerFunc {
+	var lock sync.Mutex
+	made := map[string][]byte{}
+	return func(w http.ResponseWriter, r *http.Request) {
+		lock.Lock()
+		defer lock.Unlock()
+		text, there := made[r.URL.Path]
+		switch {
+		case r.Method == http.MethodPut && r.URL.Path == "/t/scanner":
+			var asked struct {
+				Batch            int
+				StartRow, EndRow []byte
+			}
+			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			text, err := rows(string(asked.StartRow), string(asked.EndRow), asked.Batch)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			at := fmt.Sprintf("/t/scanner/%d", len(made))
+			made[at] = text
+			w.Header().Set("Location", "http://elsewhere"+at)
+			w.WriteHeader(http.StatusCreated)
+		case !there:
+			http.Error(w, "", http.StatusNotFound)
+		case r.Method == http.MethodDelete:
+			made[r.URL.Path] = nil
+		case len(text) == 0:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			_, _ = w.Write(text)
+		}
+	}
 }
 
 // at returns a gateway that is answered by h.
@@ -119,7 +178,10 @@ func TestRetries(t *testing.T) {
 			}
 			fmt.Fprint(w, `{"Row":[]}`)
 		})
-		err := g.scan(context.Background(), "00", page, func(row) error { return nil })
+		_, err := g.get(context.Background(), []string{"a"})
+		if test.code == http.StatusNotFound && err == nil {
+			err = errors.New("no row: 404")
+		}
 		if int(asked.Load()) != test.want || (err == nil) != test.ok {
 			t.Errorf("%+v: asked %d times, %v", test, asked.Load(), err)
 		}
@@ -136,7 +198,12 @@ func TestCutAnswer(t *testing.T) {
 		"broken": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 		"cut":    func(http.ResponseWriter) {},
 	} {
-		g := at(t, func(w http.ResponseWriter, _ *http.Request) {
+		scans := scanner(func(string, string, int) ([]byte, error) { return []byte("rows"), nil })
+		g := at(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				scans(w, r)
+				return
+			}
 			fmt.Fprint(w, `{"Row":[{"key":"MDBhYg==","Cell":[{"$":""}]}`)
 			w.(http.Flusher).Flush()
 			end(w)
@@ -163,16 +230,17 @@ func TestDeadline(t *testing.T) {
 // Answers with rows that were not asked for, or that lead nowhere, are errors,
 // and end.
 func TestHostileRows(t *testing.T) {
-	one, two := "0000"+suffix(schema, stored.Reference{Version: 1, Row: 1}), "0000"+suffix(schema, stored.Reference{Version: 1, Row: 2})
+	prefix := keyPrefix(schema, lookup.Key{})
+	one, two := prefix+suffix(schema, stored.Reference{Version: 1, Row: 1}), prefix+suffix(schema, stored.Reference{Version: 1, Row: 2})
 	for name, keys := range map[string][]string{
-		"another prefix": {"01" + one}, "the same again": {one, one}, "backwards": {two, one}, "no digits": {one + "xyz"}, "short": {one[:20]},
+		"another prefix": {"\x01" + one}, "the same again": {one, one}, "backwards": {two, one}, "more": {one + "xyz"}, "short": {one[:12]},
 	} {
 		var set rowSet
 		for _, key := range keys {
 			set.add(key, nil)
 		}
 		body := set.body()
-		g := at(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
+		g := at(t, scanner(func(string, string, int) ([]byte, error) { return body, nil }))
 		err := server{g}.Find(context.Background(), schema, []lookup.Key{{Table: 0}}, func(int, stored.Reference) {})
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -180,32 +248,61 @@ func TestHostileRows(t *testing.T) {
 	}
 }
 
-// A scan asks for page after page and gives every row once.
+// A scan asks for page after page and gives every row once, whatever fails in
+// passing.
 func TestPages(t *testing.T) {
-	var keys []string
+	prefix := "\x9a\xff\x00\x00\x01"
+	keys := []string{"\x9a\xff\x00\x00\x00z", "\x9a\xff\x00\x00\x02"} // others'
 	for i := range 100 {
-		keys = append(keys, fmt.Sprintf("00%x", i))
+		keys = append(keys, fmt.Sprintf("%s%c", prefix, i*3))
 	}
 	slices.Sort(keys)
-	asked := 0
-	g := at(t, func(w http.ResponseWriter, r *http.Request) {
-		asked++
-		limit, _ := strconv.Atoi(r.FormValue("limit"))
+	asked, gone := 0, 0
+	scans := scanner(func(start, end string, most int) ([]byte, error) {
+		if asked++; asked%5 == 2 {
+			return nil, errors.New("a region moves")
+		}
 		set := rowSet{}
 		for _, key := range keys {
-			if key >= r.FormValue("startrow") && key < r.FormValue("endrow") && len(set) < limit {
+			if key >= start && key < end && len(set) < most {
 				set.add(key, nil)
 			}
 		}
-		_, _ = w.Write(set.body())
+		if len(set) == 0 {
+			return nil, nil
+		}
+		return set.body(), nil
+	})
+	g := at(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && asked == 4 { // of another gateway
+			gone++
+			http.Error(w, "", http.StatusNotFound)
+			return
+		}
+		scans(w, r)
 	})
 	var got []string
-	err := g.scan(context.Background(), "00", 7, func(r row) error {
+	err := g.scan(context.Background(), prefix, 10, func(r row) error {
 		got = append(got, r.key)
 		return nil
 	})
-	if err != nil || !slices.Equal(got, keys) || asked != 15 {
-		t.Errorf("%q in %d pages, %v", got, asked, err)
+	if err != nil || !slices.Equal(got, keys[1:101]) || asked != 11+1+3 || gone != 1 {
+		t.Errorf("%q in %d pages, %d scanners gone, %v", got, asked, gone, err)
+	}
+}
+
+// A gateway that takes a key in base64 for the key itself is refused: it would find
+// nothing of what it is given.
+func TestGatewayWithoutEncodedKeys(t *testing.T) {
+	g := at(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == "/t/multiget" {
+			http.Error(w, "No rows found.", http.StatusNotFound)
+			return
+		}
+		fmt.Fprint(w, `{"ColumnSchema":[{"name":"d"}]}`)
+	})
+	if _, err := Open(context.Background(), schema, strings.TrimSuffix(strings.TrimPrefix(g.base, "http://"), "/t"), "t"); err == nil || !strings.Contains(err.Error(), "from HBase 2.5.7") {
+		t.Error(err)
 	}
 }
 

@@ -1,18 +1,25 @@
 // Package hbase is a lookup store in a table of HBase, by way of its REST
-// gateway: one row for each document and key, named by the key's table, its
-// value, the fingerprint and the document, so that one scan of a prefix gives
-// all documents that share a key; and one row for the document itself. It
-// finds documents by their keys only.
+// gateway: a row for each document and key, so that one scan of a prefix gives all
+// documents that share a key, and a row for the document itself. It finds
+// documents by their keys only.
+//
+// A row's key begins with 4 bytes of value, which are the table's bits from the
+// most significant on, 1 byte of flag, which is the table, from 1 on, and the 8
+// bytes of the fingerprint (16 of one of 128 bits). The version of the part and
+// the row in it stand behind, each as a varint. All numbers are big endian, so
+// that the leading bytes, and with them the regions, share the values of all
+// tables evenly. A document's key has a flag of 0.
 //
 // One process at a time may put and drop; any number may look up.
 package hbase
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,9 +31,8 @@ const (
 	page     = 10_000 // rows of a scan that are asked for at once
 	gathered = 100    // documents that are asked for at once: their keys are in a URL
 
-	stateKey       = "meta"
-	documentPrefix = "ff" // of documents' rows; tables are numbered from 00
-	documentGroups = 16   // of a part's documents, which spread them over regions
+	stateKey       = "state" // shorter than any other
+	documentGroups = 16      // of a part's documents, which spread them over regions
 )
 
 type server struct{ *gateway }
@@ -41,7 +47,9 @@ func Open(ctx context.Context, schema lookup.Schema, address, table string) (loo
 	s := server{newGateway(address, table)}
 	where := fmt.Sprintf("hbase at %s, table %s", address, table)
 	there, err := s.exists(ctx)
-	if err == nil && !there {
+	if err == nil && there {
+		err = s.readable(ctx)
+	} else if err == nil {
 		err = s.create(ctx)
 	}
 	if err != nil {
@@ -49,6 +57,16 @@ func Open(ctx context.Context, schema lookup.Schema, address, table string) (loo
 		return nil, fmt.Errorf("lookup: %s: %w", where, err)
 	}
 	return stored.Open(ctx, s, schema, where, "the table")
+}
+
+// readable returns an error for an index of an earlier build, which has other
+// keys.
+func (s server) readable(ctx context.Context) error {
+	rows, err := s.get(ctx, []string{"meta"})
+	if err == nil && len(rows) > 0 {
+		err = errors.New("an earlier build made the index there: name another table, and drop this one")
+	}
+	return err
 }
 
 func (s server) Close() { s.close() }
@@ -65,47 +83,71 @@ func (s server) Replace(ctx context.Context, old, text []byte) error {
 	if old == nil {
 		var set rowSet
 		set.add(stateKey, text)
-		return s.put(ctx, set)
+		if err := s.put(ctx, set); err != nil {
+			return err
+		}
+		if there, err := s.State(ctx); err != nil || there != nil {
+			return err
+		}
+		return errors.New("the gateway does not find what was put there: it takes keys in base64 from HBase 2.5.7 and 2.6.0 on")
 	}
 	return s.replace(ctx, stateKey, old, text)
 }
 
-// keyPrefix is what the rows of a key start with: table and value, in
-// hexadecimal digits.
+// keyPrefix is what the rows of a key start with: value and flag.
 func keyPrefix(s lookup.Schema, k lookup.Key) string {
-	return fmt.Sprintf("%02x%0*x", k.Table, (s.Tables[k.Table].Width+3)/4, k.Value)
+	b := binary.BigEndian.AppendUint32(nil, k.Value<<(32-s.Tables[k.Table].Width))
+	return string(append(b, byte(k.Table+1)))
 }
 
 // suffix is what follows it: fingerprint, version and row.
 func suffix(s lookup.Schema, r stored.Reference) string {
+	var b []byte
 	if s.Bits == 128 {
-		return fmt.Sprintf("%016x%016x%08x%x", r.Hi, r.Lo, r.Version, r.Row)
+		b = binary.BigEndian.AppendUint64(b, r.Hi)
 	}
-	return fmt.Sprintf("%016x%08x%x", r.Lo, r.Version, r.Row)
+	b = binary.BigEndian.AppendUint64(b, r.Lo)
+	b = binary.AppendUvarint(b, r.Version)
+	return string(binary.AppendUvarint(b, uint64(r.Row)))
 }
 
 func parseSuffix(s lookup.Schema, text string) (r stored.Reference, err error) {
-	number := func(digits int) (v uint64) {
-		if digits = min(digits, len(text)); err == nil {
-			v, err = strconv.ParseUint(text[:digits], 16, 64)
-			text = text[digits:]
+	b, ok := []byte(text), true
+	fingerprint := func() (v uint64) {
+		if ok = ok && len(b) >= 8; ok {
+			v, b = binary.BigEndian.Uint64(b), b[8:]
+		}
+		return v
+	}
+	number := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if ok = ok && n > 0; ok {
+			b = b[n:]
 		}
 		return v
 	}
 	if s.Bits == 128 {
-		r.Hi = number(16)
+		r.Hi = fingerprint()
 	}
-	r.Lo, r.Version, r.Row = number(16), number(8), int64(number(16))
-	if err != nil || text != "" || r.Row < 0 {
+	r.Lo = fingerprint()
+	r.Version, r.Row = number(), int64(number())
+	if !ok || len(b) > 0 || r.Row < 0 || r.Version > math.MaxUint32 {
 		return r, errors.New("a row's key that is none")
 	}
 	return r, nil
 }
 
+// documentPrefix is what the rows of a version's documents start with, of a group
+// in place of a value.
+func documentPrefix(group int64, version uint64) string {
+	b := binary.BigEndian.AppendUint32(nil, uint32(group)<<28)
+	return string(binary.BigEndian.AppendUint32(append(b, 0), uint32(version)))
+}
+
 // documentKey names the row of a document. The last digit of its number comes
 // first, so that documents that are put together are spread.
 func documentKey(r stored.Reference) string {
-	return fmt.Sprintf("%s%x%08x%x", documentPrefix, r.Row%documentGroups, r.Version, r.Row)
+	return string(binary.AppendUvarint([]byte(documentPrefix(r.Row%documentGroups, r.Version)), uint64(r.Row)))
 }
 
 func (s server) Put(ctx context.Context, schema lookup.Schema, documents []stored.Document) error {
@@ -141,8 +183,8 @@ func (s server) Remove(ctx context.Context, schema lookup.Schema, documents []st
 }
 
 func (s server) All(ctx context.Context, version uint64, found func(text []byte) error) error {
-	for group := range documentGroups {
-		err := s.scan(ctx, fmt.Sprintf("%s%x%08x", documentPrefix, group, version), page, func(r row) error {
+	for group := range int64(documentGroups) {
+		err := s.scan(ctx, documentPrefix(group, version), page, func(r row) error {
 			if err := found(r.value); err != nil {
 				return fmt.Errorf("row %.60q: %w", r.key, err)
 			}

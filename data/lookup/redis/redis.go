@@ -2,7 +2,7 @@
 // value, whose members are fingerprints with a reference to their document. The
 // documents of a part are a hash. It finds documents by their keys only, and
 // keeps everything in the server's memory: see
-// job/docs/benchmarks/library.md for how much.
+// job/docs/benchmarks/lookup-stores.md for how much.
 //
 // One process at a time may put and drop; any number may look up.
 package redis

@@ -54,14 +54,14 @@ type Options struct {
 	ProbeCost int     // fingerprints compared in the time of one look-up; 0: as measured
 }
 
-// measuredProbeCost is from job/docs/benchmarks/library.md.
+// measuredProbeCost is from job/docs/benchmarks/history/2026-11-21/one-page.md.
 const measuredProbeCost = 100
 
 const extension = ".idx"
 
 // magic begins a part's file; it changes with the format. The part's name stands
 // behind it: a file that was given another's name is not taken for it.
-const magic = "ndlookup4"
+const magic = "ndlookup5"
 
 // head is what a part's file begins with.
 func head(name string) []byte {
@@ -79,9 +79,19 @@ func topBits(t lookup.Table, postings uint64) int {
 	return min(t.Width, bits.Len64(postings), 16)
 }
 
-// Open opens the folder at dir, which is made when it is not there. Files of
-// another schema or another format are removed: what a store holds is derived
-// from elsewhere.
+// beside reports whether the fingerprints of table i, of so many postings, stand
+// beside them: where there are fewer postings than values, most values have none,
+// and the few candidates are read from their documents. Those of the first table
+// with Prints always do: they are all fingerprints, see scan.
+func beside(s lookup.Schema, i int, postings uint64) bool {
+	t := s.Tables[i]
+	first := slices.IndexFunc(s.Tables, func(t lookup.Table) bool { return t.Prints })
+	return t.Prints && (i == first || postings>>t.Width > 0)
+}
+
+// Open opens the folder at dir, which is made when it is not there. Files of a
+// schema that the store may not keep, or of another format, are removed: what a
+// store holds is derived from elsewhere.
 func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 	if err := schema.Check(); err != nil {
 		return nil, err
@@ -100,6 +110,9 @@ func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
+	if len(schema.Or) > 0 {
+		s.schema = schema.Adopt(existing(dir, entries, append(schema.Or[:len(schema.Or):len(schema.Or)], schema)))
+	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), extension)
 		path := filepath.Join(dir, e.Name())
@@ -107,7 +120,7 @@ func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 			removeLeft(path)
 			continue
 		}
-		p, err := openPart(path, name, schema)
+		p, err := openPart(path, name, s.schema)
 		if errors.Is(err, errSchema) {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, errors.Join(fmt.Errorf("lookup: %w", err), s.Close())
@@ -120,6 +133,23 @@ func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 		s.parts = append(s.parts, p)
 	}
 	return s, nil
+}
+
+// existing is the first of the schemas that a file has; none, if none has.
+func existing(dir string, entries []fs.DirEntry, schemas []lookup.Schema) lookup.Schema {
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), extension)
+		if !ok {
+			continue
+		}
+		for _, s := range schemas {
+			if p, err := openPart(filepath.Join(dir, e.Name()), name, s); err == nil {
+				_ = p.close() // nothing was written
+				return s
+			}
+		}
+	}
+	return lookup.Schema{}
 }
 
 // left is how old a temporary file is of which it is certain that nobody writes
@@ -147,6 +177,8 @@ func (s *store) Close() error {
 	s.parts = nil
 	return errors.Join(errs...)
 }
+
+func (s *store) Schema() lookup.Schema { return s.schema }
 
 func (s *store) Parts(context.Context) ([]string, error) {
 	s.mu.RLock()
@@ -256,7 +288,7 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 		}
 		w.uint64s(tops)
 		w.uint64s(postings)
-		if t.Prints {
+		if beside(s.schema, i, uint64(len(postings))) {
 			w.each(postings, lo)
 			if s.schema.Bits == 128 {
 				w.each(postings, hi)
@@ -377,7 +409,7 @@ type table struct {
 	top      int      // bits of a value that tops tells
 	tops     []uint64 // where the postings of these bits start, and end
 	postings []uint64 // ascending: a value, and the place among the part's documents of one that has it
-	lo, hi   []uint64 // of tables with Prints; hi of 128 bits only
+	lo, hi   []uint64 // fingerprints, where they stand beside; hi of 128 bits only
 }
 
 var errSchema = errors.New("not a part of that name and schema, or not whole")
@@ -449,7 +481,7 @@ func (p *part) read(schema lookup.Schema) bool {
 		}
 		t.top = topBits(t.Table, count)
 		t.tops, t.postings = take(1<<t.top+1), take(count)
-		if t.Prints {
+		if beside(schema, i, count) {
 			t.lo = take(count)
 			if schema.Bits == 128 {
 				t.hi = take(count)
@@ -507,10 +539,16 @@ func (p *part) span(t *table, value uint32) (from, to int) {
 	if t.Width == t.top {
 		return from, to
 	}
-	find := func(least uint64) int {
-		return from + sort.Search(to-from, func(i int) bool { return read(p, t.postings, from+i, from+i+1)[0]>>32 >= least })
+	posting := func(i int) uint64 { return read(p, t.postings, i, i+1)[0] }
+	if to-from <= blockBytes/8 { // they are mostly few
+		read(p, t.postings, from, to)
+		posting = func(i int) uint64 { return t.postings[i] }
 	}
-	return find(uint64(value)), find(uint64(value) + 1)
+	from += sort.Search(to-from, func(i int) bool { return posting(from+i)>>32 >= uint64(value) })
+	if from == to || posting(from)>>32 != uint64(value) {
+		return from, from
+	}
+	return from, from + sort.Search(to-from, func(i int) bool { return posting(from+i)>>32 > uint64(value) })
 }
 
 // near is a document that a table gave.
@@ -549,6 +587,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 			return nil, fmt.Errorf("lookup: part %s: %w", name, lookup.ErrParts)
 		}
 	}
+	var work lookup.Work
 	var found []near // by their fingerprints
 	var others []near
 	for _, p := range s.parts {
@@ -557,7 +596,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 		}
 		scan := q.All && (q.Reach == nil || p.scans(q, s.probeCost))
 		if scan {
-			found = p.scan(q, found)
+			found = p.scan(q, found, &work)
 		}
 		for i, k := range q.Keys {
 			t := &p.tables[k.Table]
@@ -574,8 +613,13 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 			for value := range stored.Around(k.Value, t.Width, q.ReachOf(i)) {
 				from, to := p.span(t, value)
 				found = p.compare(q, t, from, to, found)
+				work.Values++
+				work.Candidates += to - from
 			}
 		}
+	}
+	if q.Work != nil {
+		*q.Work = work
 	}
 	slices.SortFunc(found, func(a, b near) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.part.name, b.part.name), cmp.Compare(a.row, b.row))
@@ -610,6 +654,18 @@ func (s *store) hits(q *lookup.Query, all []near) ([]lookup.Hit, error) {
 
 // compare compares the fingerprints of a table's postings from one to another.
 func (p *part) compare(q *lookup.Query, t *table, from, to int, found []near) []near {
+	if t.lo == nil {
+		for _, posting := range read(p, t.postings, from, to) {
+			hi, lo, err := stored.Fingerprint(p.document(uint32(posting)))
+			if err != nil {
+				panic(fmt.Errorf("%s: %w", p.path, err))
+			}
+			if d := q.Apart(hi, lo); d <= q.Distance {
+				found = append(found, near{p, uint32(posting), d})
+			}
+		}
+		return found
+	}
 	hi := t.hi
 	if hi != nil {
 		hi = read(p, hi, from, to)
@@ -643,27 +699,33 @@ func (p *part) scans(q *lookup.Query, probeCost int) bool {
 }
 
 // scan compares all fingerprints of the first table that has them.
-func (p *part) scan(q *lookup.Query, found []near) []near {
+func (p *part) scan(q *lookup.Query, found []near, work *lookup.Work) []near {
 	for i := range p.tables {
 		t := &p.tables[i]
 		if !t.Prints {
 			continue
 		}
+		work.Candidates += len(t.lo)
 		return p.compare(q, t, 0, len(t.lo), found)
 	}
 	return found
 }
 
-func (p *part) entry(row uint32, e *lookup.Entry) error {
+// document is what AppendEntry wrote of one; nothing for a row that is none.
+func (p *part) document(row uint32) []byte {
 	if uint64(row)+1 >= uint64(len(p.offsets)) {
-		return fmt.Errorf("lookup: part %s: %w", p.name, stored.ErrEntry)
+		return nil
 	}
 	offsets := read(p, p.offsets, int(row), int(row)+2)
 	from, to := offsets[0], offsets[1]
 	if from > to || to > uint64(len(p.mapped)) {
-		return fmt.Errorf("lookup: part %s: %w", p.name, stored.ErrEntry)
+		return nil
 	}
-	if _, err := stored.ParseEntry(read(p, p.mapped, int(from), int(to)), e); err != nil {
+	return read(p, p.mapped, int(from), int(to))
+}
+
+func (p *part) entry(row uint32, e *lookup.Entry) error {
+	if _, err := stored.ParseEntry(p.document(row), e); err != nil {
 		return fmt.Errorf("part %s: %w", p.name, err)
 	}
 	return nil

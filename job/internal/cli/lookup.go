@@ -107,6 +107,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		fs.StringVar(&f.runs, "runs", "", "folder of the nights' run directories: show titles and texts")
 	})
 	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.options.Tables, "index-tables", 0, "tables of segments in the index: 4, 10 or 20 (default: those that it has, at first 4)")
 		fs.StringVar(&f.index, "index", "", "folder, redis:// or hbase:// URL of the index (default: in the library)")
 	})
 	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
@@ -151,6 +152,8 @@ func (f *lookupFlags) open(ctx context.Context, shown *screen, distance string) 
 	var path *fs.PathError
 	var wrong *config.SettingError
 	switch own := filepath.Join(f.dir, library.Index); {
+	case errors.Is(err, lookup.ErrTables):
+		return nil, usageError{fmt.Errorf("--index-tables %w", err)}
 	case errors.Is(err, lookup.ErrDistance) && errors.As(err, &wrong):
 		wrong.Name = distance
 		return nil, usageError{wrong}

@@ -37,10 +37,27 @@ import (
 // a segment table. For larger ones the values around are looked at.
 const tableDistance = 3
 
+// valueBits is how many bits a value of a store's table may have.
+const valueBits = 32
+
+// layouts are those that an index may have, by how many segments of
+// tableDistance + that make a key: 4, 10 and 20 tables.
+func layouts(bits int) (all []*simhash.Layout, err error) {
+	for chosen := 1; chosen <= 3; chosen++ {
+		l, err := simhash.NewCombinations(bits, tableDistance, chosen)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l.ByKey(valueBits))
+	}
+	return all, nil
+}
+
 // Options of Open.
 type Options struct {
 	Distance int // largest Hamming distance; < 0: the library's
 	Limit    int // matches of an answer; 0: 10
+	Tables   int // of segments, 4, 10 or 20; 0: those that the index has, four for a new one
 	Log      *slog.Logger
 	// Reading, when not nil, is told when so many rows of the library are going
 	// to be read for the store, and returns what is told as they are.
@@ -57,6 +74,7 @@ type Index struct {
 	log     *slog.Logger
 	reading func(total int64, unit string) (advance func(int64))
 	layout  *simhash.Layout
+	reaches []int // how far to look in its tables
 	store   lookup.Store
 	named   *template.Model // of the file that the settings name
 	release func() error
@@ -79,8 +97,12 @@ type current struct {
 	*library.Library
 }
 
-// ErrDistance is returned for a distance that no look-up can have.
-var ErrDistance = errors.New("no distance of look-ups")
+// ErrDistance is returned for a distance that no look-up can have, ErrTables for a
+// number of tables that no layout has.
+var (
+	ErrDistance = errors.New("no distance of look-ups")
+	ErrTables   = errors.New("no number of tables: write 4, 10 or 20, or 0 for those that the index has")
+)
 
 // Open opens the library at dir and brings its store up to date, which takes
 // as long as reading what is new.
@@ -130,8 +152,29 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 	if x.named, err = engine.Templates(x.config.Features); err != nil {
 		return nil, err
 	}
-	if x.layout, err = simhash.NewLayout(m.Bits, tableDistance); err != nil {
+	if err := x.openStore(dir, m.Bits, o); err != nil {
 		return nil, err
+	}
+	_, err = x.Refresh(ctx)
+	return x, err
+}
+
+// openStore opens the store in the layout that is asked for, or that it has.
+func (x *Index) openStore(dir string, bits int, o Options) error {
+	all, err := layouts(bits)
+	if err != nil {
+		return err
+	}
+	schema := schemaOf(all[0])
+	for _, l := range all[1:] {
+		schema.Or = append(schema.Or, schemaOf(l))
+	}
+	if o.Tables != 0 {
+		i := slices.IndexFunc(all, func(l *simhash.Layout) bool { return l.Tables() == o.Tables })
+		if i < 0 {
+			return fmt.Errorf("%d: %w", o.Tables, ErrTables)
+		}
+		schema = schemaOf(all[i])
 	}
 	open := o.Store
 	if open == nil {
@@ -139,13 +182,12 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 			return sorted.Open(filepath.Join(dir, library.Index), schema, sorted.Options{})
 		}
 	}
-	store, err := open(dir, x.schema(m.Bits))
-	if err != nil {
-		return nil, err
+	if x.store, err = open(dir, schema); err != nil {
+		return err
 	}
-	x.store = store
-	_, err = x.Refresh(ctx)
-	return x, err
+	chosen := 1 + slices.IndexFunc(all, func(l *simhash.Layout) bool { return schemaOf(l).Equal(x.store.Schema()) })
+	x.layout, x.reaches = all[chosen-1], lookup.Reaches(tableDistance+chosen, chosen, x.config.Match.Distance)
+	return nil
 }
 
 // Close closes the store.
@@ -160,11 +202,11 @@ func (x *Index) Close() error {
 // stored is the rule whose tables a store has, whatever the settings use.
 var stored = mapper.Rule{Bands: true, ShortTexts: true}
 
-// schema has the layout's tables, then the stored ones of mapper.Tables.
-func (x *Index) schema(bits int) lookup.Schema {
-	s := lookup.Schema{Bits: bits}
-	for t := range x.layout.Tables() {
-		s.Tables = append(s.Tables, lookup.Table{Width: x.layout.KeyBits(t), Prints: true})
+// schemaOf has the layout's tables, then the stored ones of mapper.Tables.
+func schemaOf(l *simhash.Layout) lookup.Schema {
+	s := lookup.Schema{Bits: l.Bits()}
+	for t := range l.Tables() {
+		s.Tables = append(s.Tables, lookup.Table{Width: l.KeyBits(t), Prints: true})
 	}
 	for range storedTables() {
 		s.Tables = append(s.Tables, lookup.Table{Width: mapper.ValueBits})
@@ -398,6 +440,9 @@ type Answer struct {
 	Matches     []Match `json:"matches"`     // the best first
 	Nights      int     `json:"nights"`      // that were looked at
 	Documents   int64   `json:"documents"`
+	Tables      int     `json:"tables"`     // of segments that the index has
+	Values      int     `json:"values"`     // of theirs that were looked up, in each part
+	Candidates  int     `json:"candidates"` // fingerprints under them, which were compared
 }
 
 // Match is a document of the library that the page is a near-duplicate of.
@@ -444,13 +489,14 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
 	match := x.config.Match
-	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal}
-	reaches, rule := lookup.Reaches(x.layout.Tables(), match.Distance), engine.Rule(match)
+	var work lookup.Work
+	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal, Work: &work}
+	rule := engine.Rule(match)
 	for _, key := range x.newKeys().of(v) {
 		reach := -1
 		switch tables := x.layout.Tables(); {
 		case key.Table < tables:
-			reach = reaches[key.Table]
+			reach = x.reaches[key.Table]
 		case storedTables()[key.Table-tables].Asked(&rule):
 			reach = 0
 		}
@@ -467,7 +513,10 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 		return nil, err
 	}
 	print := simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(m.Bits)
-	a := &Answer{LengthClass: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.Manifest().Nights), Documents: now.Manifest().Rows()}
+	a := &Answer{
+		LengthClass: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.Manifest().Nights), Documents: now.Manifest().Rows(),
+		Tables: x.layout.Tables(), Values: work.Values, Candidates: work.Candidates,
+	}
 	verifier := mapper.NewVerifier(engine.Rule(match))
 	byID := map[string]int{}
 	for i := range hits {

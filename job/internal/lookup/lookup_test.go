@@ -177,8 +177,9 @@ func TestFindEqualsScan(t *testing.T) {
 		prints[id] = fp
 	}
 	found := 0
-	for _, k := range []int{0, 1, 3, 5, 9} {
-		x := open(t, dir, lookup.Options{Distance: k, Limit: 1000})
+	for _, c := range []struct{ k, tables int }{{0, 4}, {1, 4}, {3, 4}, {5, 4}, {9, 4}, {0, 10}, {3, 10}, {5, 10}, {7, 10}, {3, 20}, {4, 20}} {
+		k := c.k
+		x := open(t, dir, lookup.Options{Distance: k, Limit: 1000, Tables: c.tables, Store: probing})
 		for id, text := range pages {
 			var want, got []string
 			for other, fp := range prints {
@@ -191,7 +192,7 @@ func TestFindEqualsScan(t *testing.T) {
 			}
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Fatalf("distance %d: %v, want %v", k, got, want)
+				t.Fatalf("%+v: %v, want %v", c, got, want)
 			}
 			found += len(got)
 		}

@@ -108,8 +108,8 @@ func (s *state) done(version uint32) {
 	s.Pending = slices.DeleteFunc(s.Pending, func(v uint32) bool { return v == version })
 }
 
-// Open opens the store in a server. What stands there in another schema is
-// removed, and so is what a killed process left. Errors say where the server is,
+// Open opens the store in a server. What stands there in a schema that it may not
+// keep is removed, and so is what a killed process left. Errors say where the server is,
 // and the remedy for an index that is damaged.
 func Open(ctx context.Context, server Server, schema lookup.Schema, where, remedy string) (lookup.Store, error) {
 	s := &Store{server: server, schema: schema, where: where, remedy: remedy}
@@ -132,13 +132,15 @@ func (s *Store) failed(err error) error {
 func (s *Store) adopt(ctx context.Context) error {
 	now, err := s.load(ctx)
 	if errors.Is(err, errNoState) {
+		s.schema.Or = nil
 		return s.create(ctx, 0)
 	}
 	if err != nil {
 		return err
 	}
 	was := now.Schema
-	other := !slices.Equal(was.Tables, s.schema.Tables) || was.Bits != s.schema.Bits
+	s.schema = s.schema.Adopt(was)
+	other := !was.Equal(s.schema)
 	if other {
 		now, err = s.change(ctx, func(now *state) {
 			now.Pending = slices.AppendSeq(now.Pending, maps.Values(now.Parts))
@@ -214,6 +216,9 @@ func (s *Store) Close() error {
 	s.server.Close()
 	return nil
 }
+
+// Schema is the one that was asked for, or found.
+func (s *Store) Schema() lookup.Schema { return s.schema }
 
 // Parts names the parts. Where the server has lost what it had, as one that is
 // emptied or keeps nothing on a disk, there are none, and the index begins anew.
@@ -469,9 +474,12 @@ func (s *Store) wanted(ctx context.Context, q *lookup.Query, keys []lookup.Key, 
 		return r[:min(len(r), lookup.Limit)]
 	}
 	prints := func(key int) bool { return s.schema.Tables[keys[key].Table].Prints }
-	found := make([][]Reference, len(keys))
+	found, seen := make([][]Reference, len(keys)), make([]int, len(keys))
 	err := s.server.Find(ctx, s.schema, keys, func(key int, r Reference) {
-		if _, there := names[r.Version]; !there || prints(key) && q.Apart(r.Hi, r.Lo) > q.Distance {
+		if _, there := names[r.Version]; !there {
+			return
+		}
+		if seen[key]++; prints(key) && q.Apart(r.Hi, r.Lo) > q.Distance {
 			return
 		}
 		if found[key] = append(found[key], r); len(found[key]) >= 2*lookup.Limit+hot {
@@ -482,12 +490,18 @@ func (s *Store) wanted(ctx context.Context, q *lookup.Query, keys []lookup.Key, 
 		return nil, err
 	}
 	var near, others []Reference
+	var work lookup.Work
 	for key, r := range found {
 		if prints(key) {
+			work.Values++
+			work.Candidates += seen[key]
 			near = append(near, r...)
 		} else {
 			others = append(others, nearest(r)...)
 		}
+	}
+	if q.Work != nil {
+		*q.Work = work
 	}
 	return sorted(append(nearest(near), others...)), nil
 }

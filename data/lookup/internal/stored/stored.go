@@ -37,6 +37,15 @@ func AppendEntry(dst []byte, e *lookup.Entry) []byte {
 	return dst
 }
 
+// Fingerprint is that of what AppendEntry wrote.
+func Fingerprint(b []byte) (hi, lo uint64, err error) {
+	_, n := binary.Uvarint(b)
+	if n <= 0 || len(b) < n+16 {
+		return 0, 0, fmt.Errorf("lookup: %w", ErrEntry)
+	}
+	return binary.LittleEndian.Uint64(b[n+8:]), binary.LittleEndian.Uint64(b[n:]), nil
+}
+
 // ParseEntry reads what AppendEntry wrote, and returns what is behind it. The
 // texts are copies; the keys stay as they are.
 func ParseEntry(b []byte, e *lookup.Entry) (rest []byte, err error) {
