@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -87,7 +88,7 @@ func TestDrift(t *testing.T) {
 		t.Errorf("languages of all documents: %v", s.Languages)
 	}
 	var print bytes.Buffer
-	if err := s.Print(&print); err != nil {
+	if err := s.PrintAll(&print, message.English); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
@@ -154,7 +155,7 @@ func TestLargestHaveTwoDocuments(t *testing.T) {
 		name := fmt.Sprintf("2026-11-%02d", night+1)
 		s := libraryRun(t, config.Default(), dir, name, name)
 		var said bytes.Buffer
-		if err := s.Print(&said); err != nil {
+		if err := s.Print(&said, message.English); err != nil {
 			t.Fatal(err)
 		}
 		none := strings.Contains(said.String(), "largest      none")
@@ -255,7 +256,7 @@ func TestCleanDumpLacksEarlierNights(t *testing.T) {
 		t.Errorf("%d left out as earlier, %d stay: removed %q, want %q", s.Library.Dropped, s.Kept, got, want)
 	}
 	var said bytes.Buffer
-	if err := s.Print(&said); err != nil || !strings.Contains(said.String(), "5 of them because an earlier night has them") {
+	if err := s.Print(&said, message.English); err != nil || !strings.Contains(said.String(), "5 of them because an earlier night has them") {
 		t.Errorf("%v: the summary does not say so:\n%s", err, &said)
 	}
 	checkRemoved(t, filepath.Join(dir, "two"), s)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 // A site that loses most of its pages to others is named, and a cluster of many
@@ -47,23 +48,23 @@ func TestLosses(t *testing.T) {
 			t.Fatal("there is one split")
 		}
 		want := []string{"mirror.example loses 100.0 % of 20 documents to others"}
-		got := s.Losses.Warnings()
+		got := s.Losses.Warnings(message.English)
 		if len(got) != 2 || !slices.Equal(got[:1], want) || !strings.HasSuffix(got[1], " has 30 documents of 30 sites") {
 			t.Errorf("night %d: %q, want %q and a cluster", i, got, want)
 		}
 		var said bytes.Buffer
-		if err := s.Print(&said); err != nil || !strings.Contains(said.String(), "look at      "+want[0]) {
+		if err := s.Print(&said, message.English); err != nil || !strings.Contains(said.String(), "look at      "+want[0]) {
 			t.Errorf("%v: %s", err, &said)
 		}
 	}
 	cfg.Library, cfg.Monitor = config.Library{}, config.Monitor{MaxSiteLoss: 0.45}
 	s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "more"), Config: cfg})
-	if got := s.Losses.Warnings(); len(got) != 2 || got[1] != "half.example loses 50.0 % of 22 documents to others" {
+	if got := s.Losses.Warnings(message.English); len(got) != 2 || got[1] != "half.example loses 50.0 % of 22 documents to others" {
 		t.Errorf("%q", got)
 	}
 	cfg.Monitor.MaxSiteLoss = 1
 	s = runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "none"), Config: cfg})
-	if got := s.Losses.Warnings(); len(got) != 0 || s.Losses != nil {
+	if got := s.Losses.Warnings(message.English); len(got) != 0 || s.Losses != nil {
 		t.Errorf("%q", got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/learn"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -266,7 +267,7 @@ func TestOwnTextOfNoSite(t *testing.T) {
 		in := jsonl(t, filepath.Join(dir, name+".jsonl"), lines...)
 		s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, name), Config: config.Default()})
 		b.Reset()
-		if err := s.Print(&b); err != nil || !strings.Contains(b.String(), want) {
+		if err := s.PrintAll(&b, message.English); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%s: the summary does not say %q:\n%s", name, want, b.String())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	stagewrite "github.com/neardup/neardup/job/internal/stage/write"
 )
@@ -72,7 +73,7 @@ func TestSampleIsReadAgain(t *testing.T) {
 			t.Fatalf("%+v: %+v", c, r)
 		}
 		var said bytes.Buffer
-		if err := s.Print(&said); err != nil || !strings.Contains(said.String(), "16 documents left out, text against text with what stays: the least J is") {
+		if err := s.Print(&said, message.English); err != nil || !strings.Contains(said.String(), "16 documents left out, text against text with what stays: the least J is") {
 			t.Errorf("%v: %s", err, &said)
 		}
 		for _, e := range r.Examples {

@@ -152,12 +152,24 @@ func Stages(m rundir.Manifest) (of []Stage) {
 	if err != nil {
 		return nil
 	}
+	return stagesOf(m.Command, &c)
+}
+
+func stagesOf(command string, c *config.Config) (of []Stage) {
 	for _, s := range stages {
-		if s.isOf(m.Command, &c) {
+		if s.isOf(command, c) {
 			of = append(of, s)
 		}
 	}
 	return of
+}
+
+// StageNames lists the stages of such a run by name.
+func StageNames(command string, c *config.Config) (names []string) {
+	for _, s := range stagesOf(command, c) {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 // execute executes what is left of the stages.
@@ -167,10 +179,7 @@ func (r *run) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, s := range stages {
-		if !s.isOf(r.Command, &r.Config) {
-			continue
-		}
+	for _, s := range stagesOf(r.Command, &r.Config) {
 		began := time.Now()
 		records, resumed, err := r.records(s)
 		if err == nil && resumed < len(records) {

@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage/cluster"
@@ -62,7 +63,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	root := newRoot(streams{stdin, stdout, stderr, args})
+	language := message.Locale(os.Getenv)
+	root := newRoot(streams{stdin, stdout, stderr, args, &language})
 	root.SetArgs(args)
 	err := oneDash(root, args)
 	if err == nil {
@@ -81,7 +83,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" }) {
 		_ = json.NewEncoder(stderr).Encode(failureOf(code, err))
 	} else {
-		fmt.Fprintln(stderr, show.Lines("neardup: "+err.Error()))
+		fmt.Fprintln(stderr, show.Lines("neardup: "+language.Error(err)))
 	}
 	return code
 }
@@ -89,9 +91,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // interrupted is the error of a command that was interrupted.
 func interrupted(root *cobra.Command, args []string) error {
 	if c, _, err := root.Find(args); err == nil && (c.Name() == job.CommandRun || c.Name() == job.CommandMatch) {
-		return errors.New("interrupted; what is finished is kept: the same command goes on from there")
+		return message.Errorf("interrupted; what is finished is kept: the same command goes on from there")
 	}
-	return errors.New("interrupted")
+	return message.Errorf("interrupted")
 }
 
 // failure is an error as --json has it.
@@ -167,6 +169,7 @@ type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	args     []string
+	language *message.Language // that people are told things in; --lang sets it
 }
 
 // Commands is the tree of commands, for those who describe it.
@@ -175,6 +178,10 @@ func Commands(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 }
 
 func newRoot(std streams) *cobra.Command {
+	if std.language == nil {
+		english := message.English
+		std.language = &english
+	}
 	root := &cobra.Command{
 		Use:   "neardup",
 		Short: "Find the near-duplicate documents of a crawl dump",
@@ -197,18 +204,40 @@ Parquet and a clean dump.`,
 		}
 		return usageError{fmt.Errorf("%w%s; see %s --help", wrongValue(std, err), nearFlag(c, err), c.CommandPath())}
 	})
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c)) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c, *std.language)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std), newVersion(std))
+	root.PersistentFlags().Var(languageFlag{std.language}, "lang", "language: en or zh")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	completeValues(root)
 	return root
 }
 
+// languageFlag is the value of --lang.
+type languageFlag struct{ to *message.Language }
+
+func (f languageFlag) Set(name string) error {
+	l := message.Language(name)
+	if l != message.English && l != message.Chinese {
+		return errors.New("write en or zh")
+	}
+	*f.to = l
+	return nil
+}
+
+func (f languageFlag) String() string {
+	if f.to == nil {
+		return ""
+	}
+	return string(*f.to)
+}
+
+func (languageFlag) Type() string { return "string" }
+
 // onlyCommands runs a command that is nothing without one of its own: it
 // prints the help, or says that there is no such command.
 func onlyCommands(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command %q%s; see %s --help", args[0], nearCommand(c, args[0]), c.CommandPath())}
+		return usageError{message.Errorf("unknown command %q%s; see %s --help", args[0], nearCommand(c, args[0]), c.CommandPath())}
 	}
 	return c.Help()
 }
@@ -216,7 +245,7 @@ func onlyCommands(c *cobra.Command, args []string) error {
 // needInput is a usage error unless there is an input.
 func needInput(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError{fmt.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
+		return usageError{message.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 var update = flag.Bool("update", false, "write what the documentation shows of the program")
@@ -104,7 +105,7 @@ func flagTables() string {
 // and the exit codes.
 func TestHelp(t *testing.T) {
 	for _, c := range commands() {
-		name, text := c.CommandPath(), help(c)
+		name, text := c.CommandPath(), help(c, message.English)
 		if strings.Contains(name, "completion") {
 			continue // not ours
 		}
@@ -113,7 +114,7 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s: a line of %d columns: %s", name, n, line)
 			}
 		}
-		if !strings.HasSuffix(text, exitCodes) || c.Example == "" || !strings.Contains(text, "\nExample:\n"+c.Example) {
+		if !strings.HasSuffix(text, exitCodesText) || c.Example == "" || !strings.Contains(text, "\nExample:\n"+c.Example) {
 			t.Errorf("%s: the help does not end with an example and the exit codes:\n%s", name, text)
 		}
 		flags := 0
@@ -124,8 +125,44 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	run := newRun(streams{})
-	if n := strings.Count(help(run), "\n"); n > 53 {
+	if n := strings.Count(help(run, message.English), "\n"); n > 53 {
 		t.Errorf("the help of run has %d lines", n)
+	}
+}
+
+// All of the help but the long texts has a Chinese form, and every such form is of
+// something.
+func TestHelpInChinese(t *testing.T) {
+	forms := map[string]bool{"Flags": false}
+	for _, text := range message.HelpTexts() {
+		forms[text] = false
+	}
+	used := func(c *cobra.Command, text string) {
+		if _, ok := forms[text]; !ok {
+			t.Errorf("%s: job/internal/message/help.go has no Chinese form of %q", c.CommandPath(), text)
+		}
+		forms[text] = true
+	}
+	for _, c := range commands() {
+		used(c, c.Short)
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden || f.Name == "help" || f.Name == "version" {
+				return
+			}
+			used(c, f.Usage)
+			for _, group := range f.Annotations[groupNote] {
+				used(c, group)
+			}
+		})
+		if text := help(c, message.Chinese); !strings.Contains(text, "用法：neardup") || !strings.HasPrefix(text, message.Chinese.Help(c.Short)) || strings.Contains(text, "%!") {
+			t.Errorf("%s:\n%s", c.CommandPath(), text)
+		}
+	}
+	forms["Flags"] = true
+	for text, is := range forms {
+		if !is {
+			t.Errorf("the help does not say %q", text)
+		}
 	}
 }
 
@@ -146,6 +183,7 @@ func TestSettingsHaveTheirFlags(t *testing.T) {
 func TestFlagsOfOneName(t *testing.T) {
 	differ := map[string]string{
 		"distance": "that of the library in lookup",
+		"index":    "a list of runs in report",
 		"night":    "to be deleted in library delete",
 		"out":      "a file in templates",
 	}

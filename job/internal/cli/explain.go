@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -32,8 +33,10 @@ func newExplain(std streams) *cobra.Command {
 distance, segment keys, estimated and exact similarity, the verdict with its
 rule, and the texts side by side. A and B are files of text or HTML, or with
 --run ids of a run, which has the texts of WARC pages; else its input is read
-again. The verdict is that of --method; without it, that of the run's own
-settings, or for files of balanced.
+again. A document of an earlier night is found while that night's run directory
+stands beside RUN: write its id, or NIGHT/ID if the run has the id too. The
+verdict is that of --method; without it, that of the run's own settings, or for
+files of balanced.
 
 What one text alone has is red or green; where the output is no terminal or
 NO_COLOR is set it stands between [- and -], or {+ and +}. What the pages of
@@ -105,7 +108,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 		}
 		var ours bool
 		if m, ours = parsed.(*eval.Neardup); !ours {
-			return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+			return nil, usageError{message.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
 		}
 	}
 	m.Run = run
@@ -142,9 +145,9 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 }
 
 func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
-	found, err := runs.ReadDocuments(ctx, run, ids)
+	found, err := runs.FindDocuments(ctx, run, ids)
 	for i, d := range found {
-		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text}
+		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text, Night: d.Night}
 	}
 	return docs, err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 const (
@@ -17,11 +19,16 @@ const (
 	groupNote = "group"
 )
 
-const exitCodes = `
+// exitCodes end a help text.
+func exitCodes(l message.Language) string {
+	return l.Text(exitCodesText)
+}
+
+var exitCodesText = message.Key(`
 Exit codes: 0 done; 1 failed; 2 usage; 3 done, but records were skipped and
 --strict was given; 4 incomplete or rows not conserved; 10 run directory of
-another configuration; 130 interrupted.
-`
+another configuration; 130 interrupted. Language: --lang en or zh, else LANG.
+`)
 
 // group binds flags to fs that stand together in the help text.
 func group(fs *pflag.FlagSet, name string, bind func(*pflag.FlagSet)) {
@@ -35,31 +42,43 @@ func group(fs *pflag.FlagSet, name string, bind func(*pflag.FlagSet)) {
 	})
 }
 
-// help is the help text of a command.
-func help(c *cobra.Command) string {
+// help is the help text of a command. The long one is English; in another language
+// the short one stands in its place.
+func help(c *cobra.Command, l message.Language) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nUsage: %s\n", cmp.Or(c.Long, c.Short), c.UseLine())
+	about := cmp.Or(c.Long, c.Short)
+	if l != message.English {
+		about = l.Help(c.Short) + l.Text(" (details: --lang en)")
+	}
+	fmt.Fprintf(&b, "%s\n\n%s\n", about, l.Text("Usage: %s", c.UseLine()))
 	if c.HasAvailableSubCommands() {
-		b.WriteString("\nCommands:\n")
+		b.WriteString("\n" + l.Text("Commands:") + "\n")
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {
-				fmt.Fprintf(&b, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+				fmt.Fprintf(&b, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), l.Help(sub.Short))
 			}
 		}
 	}
-	if flags := flagHelp(c.LocalFlags()); flags != "" {
+	if flags := flagHelp(c.LocalFlags(), l); flags != "" {
 		b.WriteString("\n" + flags)
 	}
-	fmt.Fprintf(&b, "\nExample:\n%s\n%s", c.Example, exitCodes)
+	fmt.Fprintf(&b, "\n%s\n%s\n%s", l.Text("Example:"), c.Example, exitCodes(l))
 	return b.String()
 }
 
 // flagHelp lists the flags in the order they were bound in, many of them with
 // their groups' names.
-func flagHelp(fs *pflag.FlagSet) string {
-	if f := fs.Lookup("help"); f != nil {
+func flagHelp(of *pflag.FlagSet, l message.Language) string {
+	if f := of.Lookup("help"); f != nil {
 		f.Hidden = true // who reads it knows
 	}
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError) // the same, in the language
+	fs.SortFlags = of.SortFlags
+	of.VisitAll(func(f *pflag.Flag) {
+		said := *f
+		said.Usage = l.Help(f.Usage)
+		fs.AddFlag(&said)
+	})
 	var b strings.Builder
 	flags, last := 0, ""
 	fs.VisitAll(func(*pflag.Flag) { flags++ })
@@ -71,7 +90,7 @@ func flagHelp(fs *pflag.FlagSet) string {
 			name = note[0]
 		}
 		if name != last {
-			b.WriteString(name + ":\n")
+			b.WriteString(l.Help(name) + ":\n")
 			last = name
 		}
 		b.WriteString(line)

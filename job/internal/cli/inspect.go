@@ -13,6 +13,8 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -23,8 +25,8 @@ func newInspect(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
 		Short: "Print what a run directory or a table of it holds",
-		Long: `Prints a run directory's settings, progress and tables, or a table's metadata
-and first rows.`,
+		Long: `Prints a run directory's settings, progress, tables and whole summary, or a
+table's metadata and first rows.`,
 		Example: `  neardup inspect night1
   neardup inspect night1/matches/part-00000.parquet --rows 5`,
 		Args: need(1, "one run directory or table"),
@@ -41,7 +43,7 @@ and first rows.`,
 				return inspectTable(std.out, path, rows, asJSON)
 			}
 			if _, err := os.Stat(filepath.Join(path, rundir.ManifestFile)); err == nil {
-				return inspectRun(std.out, path, asJSON)
+				return inspectRun(std.out, path, asJSON, *std.language)
 			}
 			parts, err := filepath.Glob(filepath.Join(path, "*.parquet"))
 			nights, _ := filepath.Glob(filepath.Join(path, "night=*", "*.parquet")) // the same path
@@ -69,6 +71,8 @@ type runState struct {
 	Splits   int             `json:"splits"`
 	Tables   []tableState    `json:"tables"`
 	Config   json.RawMessage `json:"config"`
+
+	summary *job.Summary // of a finished run
 }
 
 type tableState struct {
@@ -78,7 +82,7 @@ type tableState struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func inspectRun(w io.Writer, path string, asJSON bool) error {
+func inspectRun(w io.Writer, path string, asJSON bool, l message.Language) error {
 	status, err := readStatus(path)
 	if err != nil {
 		return err
@@ -107,10 +111,16 @@ func inspectRun(w io.Writer, path string, asJSON bool) error {
 			s.Tables = append(s.Tables, t)
 		}
 	}
-	return printed(w, asJSON, s, s.print)
+	if s.Finished {
+		s.summary = new(job.Summary)
+		if err := rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), s.summary); err != nil {
+			return err
+		}
+	}
+	return printed(w, asJSON, s, func(w io.Writer) error { return s.print(w, l) })
 }
 
-func (s runState) print(w io.Writer) error {
+func (s runState) print(w io.Writer, l message.Language) error {
 	var out show.Columns
 	out.Row("run directory", s.Path, fmt.Sprintf("(neardup %s, %s)", s.Command, s.State))
 	out.Row("settings", s.Hash, show.Count(s.Splits, "split"))
@@ -120,7 +130,13 @@ func (s runState) print(w io.Writer) error {
 	for _, t := range s.Tables {
 		out.Row("table "+t.Table, show.Count(t.Rows, "row"), fmt.Sprintf("%s, %s", show.Count(t.Files, "file"), show.Bytes(t.Bytes)))
 	}
-	return out.Write(w)
+	if err := out.Write(w); err != nil || s.summary == nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return s.summary.PrintAll(w, l)
 }
 
 // inspectTable prints a table's metadata and its first rows.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	stores "github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/data/lookup/hbase"
@@ -26,12 +28,14 @@ import (
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/job/internal/message"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
-	dir, index                string
+	dir, index, runs          string
 	serve                     string
 	json, allowPublic, detail bool
 	options                   lookup.Options
@@ -46,6 +50,9 @@ func newLookup(std streams) *cobra.Command {
 which night each is a near-duplicate of, by the library's own settings. A file
 that is named .html or .htm, or looks like HTML, is read as a run reads the
 pages of an archive, .json as {"title": …, "text": …}, everything else as text.
+
+With --runs it shows titles and texts of the matches, from the run directories
+in that folder that brought their nights to the library.
 
 The look-up keeps an index in the library's folder, or where --index says, and
 brings it up to date first: in another folder, in a Redis server
@@ -63,7 +70,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 			if !cmd.Flags().Changed("distance") {
 				f.options.Distance = -1
 			} else if f.options.Distance < 0 {
-				return usageError{fmt.Errorf("%s %d: write a number from 0 on", std.typedAs("distance", "k"), f.options.Distance)}
+				return usageError{message.Errorf("%s %d: write a number from 0 on", std.typedAs("distance", "k"), f.options.Distance)}
 			}
 			if err := f.check(args); err != nil {
 				return usageError{err}
@@ -96,6 +103,9 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		fs.IntVarP(&f.options.Distance, "distance", "k", 0, "largest Hamming distance (default: the library's)")
 		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
 	})
+	group(cmd.Flags(), "Texts", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.runs, "runs", "", "folder of the nights' run directories: show titles and texts")
+	})
 	group(cmd.Flags(), "Index", func(fs *pflag.FlagSet) {
 		fs.IntVar(&f.options.Tables, "index-tables", 0, "tables of segments in the index: 4, 10 or 20 (default: those that it has, at first 4)")
 		fs.StringVar(&f.index, "index", "", "folder, redis:// or hbase:// URL of the index (default: in the library)")
@@ -114,13 +124,15 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 func (f *lookupFlags) check(pages []string) error {
 	switch {
 	case f.dir == "":
-		return errors.New("name the library with --library")
+		return message.Errorf("name the library with --library")
 	case f.serve == "" && len(pages) == 0:
-		return errors.New("name a page, - for standard input, or an address with --serve")
+		return message.Errorf("name a page, - for standard input, or an address with --serve")
 	case f.serve != "" && len(pages) > 0:
-		return errors.New("a service takes its pages by HTTP: name pages or --serve, not both")
+		return message.Errorf("a service takes its pages by HTTP: name pages or --serve, not both")
+	case f.serve != "" && f.runs != "":
+		return message.Errorf("a service shows no texts: name --runs or --serve, not both")
 	case f.options.Limit < 1:
-		return fmt.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
+		return message.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
 	}
 	return nil
 }
@@ -238,10 +250,53 @@ func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, pa
 	if err != nil {
 		return err
 	}
+	var texts []matchText
+	if f.runs != "" {
+		if texts, err = readTexts(ctx, f.dir, f.runs, answer.Matches); err != nil {
+			return fmt.Errorf("--runs: %w", err)
+		}
+	}
 	return printed(std.out, f.json, struct {
 		Page string `json:"page"`
 		*lookup.Answer
-	}{path, answer}, func(w io.Writer) error { return printAnswer(w, path, answer) })
+		Texts []matchText `json:"texts,omitempty"` // of the matches, in their order
+	}{path, answer, texts}, func(w io.Writer) error { return printAnswer(w, path, answer, texts) })
+}
+
+// matchText is the title of a match and the beginning of its text.
+type matchText struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+	Gone  string `json:"gone,omitempty"` // why there is none
+}
+
+// Characters of a title and of a text that are shown.
+const (
+	mostTitle = 200
+	mostText  = 300
+)
+
+// readTexts reads the texts of matches from the runs in a folder that brought
+// their nights to the library.
+func readTexts(ctx context.Context, library, folder string, matches []lookup.Match) ([]matchText, error) {
+	beside, err := runs.Nights(folder, library)
+	if err != nil {
+		return nil, err
+	}
+	texts, at, wanted := make([]matchText, len(matches)), map[runs.Document]int{}, []runs.Document{}
+	for i, m := range matches {
+		of := runs.Document{Night: m.Night, ID: m.ID}
+		at[of], wanted = i, append(wanted, of)
+	}
+	return texts, runs.ReadEarlier(ctx, beside, wanted, func(of runs.Document, doc *data.Document, err error) {
+		t := &texts[at[of]]
+		if err != nil {
+			t.Gone = err.Error()
+			return
+		}
+		begins := strings.Join(strings.Fields(show.Excerpt(doc.Text, 2*mostText)), " ")
+		t.Title, t.Text = show.Excerpt(doc.Title, mostTitle), show.Excerpt([]byte(begins), mostText)
+	})
 }
 
 // maxPage bounds what is read of a page.
@@ -284,7 +339,7 @@ func pageType(path string, body []byte) string {
 	return "text/plain"
 }
 
-func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
+func printAnswer(w io.Writer, path string, a *lookup.Answer, texts []matchText) error {
 	if !a.Known {
 		note := ""
 		if a.LengthClass != "normal" {
@@ -303,5 +358,17 @@ func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
 		}
 		out.Row(m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, m.Verdict, m.ID)
 	}
-	return out.Write(w)
+	if err := out.Write(w); err != nil {
+		return err
+	}
+	for i, t := range texts {
+		body := fmt.Sprintf("  %s\n  %s", show.Line(cmp.Or(t.Title, "no title")), show.Line(t.Text))
+		if t.Gone != "" {
+			body = "  no text: " + show.Line(t.Gone)
+		}
+		if _, err := fmt.Fprintf(w, "\n%s\n%s\n", show.Line(a.Matches[i].ID), body); err != nil {
+			return err
+		}
+	}
+	return nil
 }

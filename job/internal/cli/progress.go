@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -34,11 +36,60 @@ type screen struct {
 	json bool
 	log  *slog.Logger
 
-	columns func() int // of the terminal; nil: it is none
-	file    string     // that has the pace of the stage, as JSON; "": none
+	language message.Language
+	columns  func() int // of the terminal; nil: it is none
+	file     string     // that has the pace of the stage, as JSON; "": none
+
+	stages []string // of the run; nil: what it tells of is none
+	begun  time.Time
+	from   int // the first stage that was not finished before
 
 	mu   sync.Mutex
 	line string // shown now
+}
+
+// ofStages has the screen tell which of a run's stages is under way, and how long
+// the run will take.
+func (s *screen) ofStages(names []string) { s.stages, s.begun, s.from = names, time.Now(), -1 }
+
+// stageShares are about how much of a run's time each stage takes, of 1,000, by a
+// stage that only such runs have: measured on 34,000 pages of Chinese and English,
+// 94 MB. Only the proportions count, and only for the stages still to come.
+var stageShares = []struct {
+	with string
+	of   map[string]float64
+}{
+	{"texts", map[string]float64{"learn": 11, "templates": 1, "fingerprint": 320, "exact": 1, "history": 13, "match": 102, "texts": 87, "verify": 67, "cluster": 340, "ids": 1, "write": 47, "publish": 10}},
+	{"read", map[string]float64{"read": 92, "exact": 31, "match": 711, "cluster": 87, "ids": 15, "write": 64}},
+	{"fingerprint", map[string]float64{"learn": 53, "templates": 7, "fingerprint": 677, "exact": 5, "history": 27, "match": 66, "cluster": 14, "ids": 1, "write": 110, "publish": 40}},
+}
+
+func sharesOf(stages []string) map[string]float64 {
+	for _, s := range stageShares {
+		if slices.Contains(stages, s.with) {
+			return s.of
+		}
+	}
+	return nil
+}
+
+// runLeft is about how many seconds the whole run still takes. It began with the
+// stage from, so many seconds ago, and its stage at has so many left: what is done
+// says how fast this machine is. It is 0 where too little is done to say.
+func runLeft(stages []string, from, at int, gone, left float64) float64 {
+	done, ahead, shares := 0.0, 0.0, sharesOf(stages)
+	for i, name := range stages {
+		switch {
+		case i > at:
+			ahead += shares[name]
+		case i >= from:
+			done += shares[name]
+		}
+	}
+	if done == 0 || gone+left == 0 {
+		return 0
+	}
+	return left + ahead*(gone+left)/done
 }
 
 func newScreen(w io.Writer, asJSON, verbose bool) *screen {
@@ -102,7 +153,10 @@ type passes = func(total int64, unit string) (advance func(int64))
 // its work in one pass or several: pass begins one of so many units, and returns
 // what is told when some are done.
 func (s *screen) progress(stage string) (pass passes, done func()) {
-	m := &meter{stage: stage, began: time.Now()}
+	if s.from < 0 {
+		s.from = slices.Index(s.stages, stage)
+	}
+	m := &meter{stage: stage, began: time.Now(), stages: s.stages, from: s.from, run: s.begun}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -165,7 +219,7 @@ func (s *screen) tell(p pace) {
 	case s.columns != nil:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.draw(p.line(s.columns()))
+		s.draw(p.line(s.columns(), s.language))
 	case s.json:
 		if text, err := json.Marshal(p); err == nil {
 			_, _ = s.Write(append(text, '\n'))
@@ -177,9 +231,12 @@ func (s *screen) tell(p pace) {
 
 // meter is a stage under way, and its pass.
 type meter struct {
-	stage string
-	began time.Time
-	now   atomic.Pointer[counter]
+	stage  string
+	began  time.Time
+	stages []string // of the run that it is of; nil: of none
+	from   int      // the first that the run did, from then on
+	run    time.Time
+	now    atomic.Pointer[counter]
 }
 
 type counter struct {
@@ -209,10 +266,18 @@ type pace struct {
 	Total   int64   `json:"total,omitempty"`
 	Rate    float64 `json:"rate,omitempty"` // units a second
 	Left    float64 `json:"left,omitempty"` // seconds, a second at least
+
+	Number  int     `json:"number,omitempty"`   // of the stage, from 1
+	Stages  int     `json:"stages,omitempty"`   // of the run
+	RunLeft float64 `json:"run_left,omitempty"` // seconds, of the whole run, about
 }
 
 func (m *meter) pace(now time.Time) pace {
 	p := pace{Type: "progress", Stage: m.stage, Seconds: now.Sub(m.began).Seconds()}
+	at := slices.Index(m.stages, m.stage)
+	if at >= 0 {
+		p.Number, p.Stages = at+1, len(m.stages)
+	}
 	c := m.now.Load()
 	if c == nil {
 		return p
@@ -228,6 +293,9 @@ func (m *meter) pace(now time.Time) pace {
 	if p.Rate > 0 && p.Done < p.Total {
 		p.Left = max(float64(p.Total-p.Done)/p.Rate, 1)
 	}
+	if at >= 0 && (p.Left > 0 || p.all()) {
+		p.RunLeft = runLeft(m.stages, m.from, at, now.Sub(m.run).Seconds(), p.Left)
+	}
 	return p
 }
 
@@ -235,14 +303,14 @@ func (m *meter) pace(now time.Time) pace {
 // is still worked on.
 func (p pace) all() bool { return p.Total > 0 && p.Done == p.Total }
 
-func (p pace) left() string {
+func (p pace) left(l message.Language) string {
 	if p.all() {
-		return "finishing"
+		return l.Text("finishing")
 	}
 	if p.Left == 0 {
 		return ""
 	}
-	return seconds(p.Left) + " left"
+	return l.Text("%s left", seconds(p.Left))
 }
 
 func seconds(s float64) string {
@@ -270,26 +338,50 @@ func (p pace) unitOf(n int64) string {
 }
 
 // line is the pace as a line of a terminal of so many columns. A bar stands
-// where there is room for one.
-func (p pace) line(columns int) string {
-	stage, parts := fmt.Sprintf("%-12s", p.Stage), []string{}
+// where there is room for one; the rate, the time gone and the amount go first.
+func (p pace) line(columns int, l message.Language) string {
+	stage := fmt.Sprintf("%-12s", p.Stage)
+	if p.Number > 0 {
+		stage = l.Text("stage %d of %d", p.Number, p.Stages) + " " + fmt.Sprintf("%-11s", p.Stage)
+	}
+	type part struct {
+		text string
+		rank int // 0 stays
+	}
+	var parts []part
 	switch {
 	case p.Total > 0:
-		parts = append(parts, fmt.Sprintf("%3d %%", 100*p.Done/p.Total), fmt.Sprintf("%s of %s%s", p.amount(float64(p.Done)), p.amount(float64(p.Total)), p.unitOf(p.Total)))
+		parts = append(parts, part{fmt.Sprintf("%3d %%", 100*p.Done/p.Total), 0}, part{l.Text("%s of %s", p.amount(float64(p.Done)), p.amount(float64(p.Total))+p.unitOf(p.Total)), 1})
 	case p.Done > 0:
-		parts = append(parts, p.amount(float64(p.Done))+p.unitOf(p.Done))
+		parts = append(parts, part{p.amount(float64(p.Done)) + p.unitOf(p.Done), 0})
 	}
 	if p.Rate > 0 {
-		parts = append(parts, p.amount(p.Rate)+"/s")
+		parts = append(parts, part{p.amount(p.Rate) + "/s", 3})
 	}
-	parts = append(parts, seconds(p.Seconds))
-	if left := p.left(); left != "" {
-		parts = append(parts, left)
+	parts = append(parts, part{seconds(p.Seconds), 2})
+	if left := p.left(l); left != "" {
+		parts = append(parts, part{left, 0})
 	}
-	text := strings.Join(parts, "  ")
+	if p.RunLeft > 0 {
+		parts = append(parts, part{l.Text("run %s", seconds(p.RunLeft)), 0})
+	}
 	columns = max(columns-3, 1) // a terminal shows Ctrl-C behind it
-	const widest, narrowest = 20, 5
-	if bar := min(columns-len(stage)-len(text)-len("  [] "), widest); p.Total > 0 && bar >= narrowest {
+	const widest, narrowest, frame = 20, 5, len("  [] ")
+	var text string
+	for rank := 4; rank > 0; rank-- {
+		var shown []string
+		for _, of := range parts {
+			if of.rank < rank {
+				shown = append(shown, of.text)
+			}
+		}
+		text = strings.Join(shown, "  ")
+		room := columns - show.Cells(stage) - show.Cells(text)
+		if p.Total == 0 && room >= 2 || room >= frame+narrowest {
+			break
+		}
+	}
+	if bar := min(columns-show.Cells(stage)-show.Cells(text)-frame, widest); p.Total > 0 && bar >= narrowest {
 		full := int(int64(bar) * p.Done / p.Total)
 		text = fmt.Sprintf("[%s%s] %s", strings.Repeat("=", full), strings.Repeat(" ", bar-full), text)
 	}
@@ -299,6 +391,9 @@ func (p pace) line(columns int) string {
 // attributes is the pace as a line of the log.
 func (p pace) attributes() []any {
 	all := []any{"stage", p.Stage, "seconds", int(p.Seconds)}
+	if p.Number > 0 {
+		all = []any{"stage", p.Stage, "number", p.Number, "stages", p.Stages, "seconds", int(p.Seconds)}
+	}
 	if p.Unit != "" {
 		all = append(all, strings.ReplaceAll(p.Unit, " ", "_"), p.Done)
 	}
@@ -308,11 +403,11 @@ func (p pace) attributes() []any {
 	if p.Rate > 0 {
 		all = append(all, "rate", p.amount(p.Rate)+"/s")
 	}
-	if p.all() {
-		return append(all, "left", "finishing")
+	if left := p.left(message.English); left != "" {
+		all = append(all, "left", strings.TrimSuffix(left, " left"))
 	}
-	if p.Left > 0 {
-		all = append(all, "left", seconds(p.Left))
+	if p.RunLeft > 0 {
+		all = append(all, "run_left", seconds(p.RunLeft))
 	}
 	return all
 }

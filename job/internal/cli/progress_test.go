@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // A stage ends, whatever it told, and leaves nothing on a terminal.
@@ -132,11 +135,63 @@ func TestPace(t *testing.T) {
 		m.pass(c.total, c.unit)(c.at)
 		m.now.Load().began = now
 		p := m.pace(now.Add(10 * time.Second))
-		if got := p.line(200); got != c.line {
+		if got := p.line(200, message.English); got != c.line {
 			t.Errorf("got  %s\nwant %s", got, c.line)
 		}
 		if got := fmt.Sprint(p.attributes()); got != c.log {
 			t.Errorf("got  %s\nwant %s", got, c.log)
+		}
+	}
+}
+
+// A run's line says which of its stages is under way and what is left of the
+// whole, on a terminal of 80 columns too; what a run did not do itself tells
+// nothing of this machine.
+func TestPaceOfRun(t *testing.T) {
+	stages := job.StageNames(job.CommandRun, &config.Config{Features: config.Features{StripBoilerplate: true}, Library: config.Library{Path: "lib"}})
+	now := time.Now()
+	m := &meter{stage: "fingerprint", began: now, stages: stages, run: now.Add(-5 * time.Second)}
+	m.pass(60<<30, "bytes")(20 << 30)
+	m.now.Load().began = now
+	p := m.pace(now.Add(100 * time.Second))
+	at := slices.Index(stages, "fingerprint")
+	if p.Number != at+1 || p.Stages != len(stages) || p.Left != 200 || p.RunLeft < 200 || p.RunLeft > 500 {
+		t.Errorf("%+v", p)
+	}
+	for l, want := range map[message.Language]string{message.English: fmt.Sprintf("stage %d of %d fingerprint", p.Number, p.Stages), message.Chinese: fmt.Sprintf("第 %d/%d 步 fingerprint", p.Number, p.Stages)} {
+		if line := p.line(80, l); !strings.HasPrefix(line, want) || show.Cells(line) > 77 || !strings.Contains(line, "[=") || !strings.Contains(line, seconds(p.RunLeft)) {
+			t.Errorf("%d cells: %q", show.Cells(line), line)
+		}
+	}
+	if line := p.line(50, message.English); show.Cells(line) > 47 || !strings.Contains(line, "33 %") {
+		t.Errorf("%q", line)
+	}
+	if resumed := runLeft(stages, at, at, 100, 200); resumed <= runLeft(stages, 0, at, 100, 200) {
+		t.Errorf("%.0f seconds where earlier stages were finished before", resumed)
+	}
+	if done := runLeft(stages, 0, len(stages)-1, 100, 0); done != 0 {
+		t.Errorf("%.0f seconds of nothing", done)
+	}
+}
+
+// Every stage has a share of the time.
+func TestStageShares(t *testing.T) {
+	for _, preset := range []string{config.PresetBalanced, config.PresetThorough} {
+		for _, command := range []string{job.CommandRun, job.CommandMatch} {
+			cfg, err := config.Default().WithPreset(preset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cfg.Library.Path = "lib"; command == job.CommandMatch {
+				cfg.Match.Containment, cfg.Match.Border = 0, 0 // fingerprints come without texts
+				cfg.Match.Verify = config.VerifySketch
+			}
+			names := job.StageNames(command, &cfg)
+			for _, name := range names {
+				if sharesOf(names)[name] == 0 {
+					t.Errorf("%s, %s: stage %s has none", command, preset, name)
+				}
+			}
 		}
 	}
 }

@@ -26,8 +26,8 @@ func TestReadmeShowsTheRun(t *testing.T) {
 		t.Fatalf("exit code %d, said: %s", code, told)
 	}
 	shown := regexp.MustCompile("(?s)neardup run data/sample --out night1\n```\n\n```\n(.*?)```")
-	machines := regexp.MustCompile(`(?m)^(time|peak memory|) +[\d.]+ ?(ms|s|[MG]iB)( |$)`)
-	mask := func(text []byte) []byte { return machines.ReplaceAll(text, []byte("$1$3")) }
+	machines := regexp.MustCompile(`(?m)^(time|peak memory) .*$`)
+	mask := func(text []byte) []byte { return machines.ReplaceAll(text, []byte("$1")) }
 	for _, page := range []string{"README.md", "job/docs/README.zh.md"} {
 		path := filepath.Join(root, page)
 		text, err := os.ReadFile(path)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -12,38 +13,58 @@ import (
 )
 
 func newReport(std streams) *cobra.Command {
-	const pageFile = "report.html"
 	var page string
+	var index, narrow bool
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Show a finished run on a page",
-		Long: `Writes one page of HTML about a finished run and prints its path: what came
-in and what went, by reason, site and language; the largest clusters, pairs
-near the limit, contained documents, what the clean dump left out and for which
-document, with the texts side by side; of a run with a library what is new. The
-page needs no network and no script, and has some MB at most. It is report.html
-in RUN, or what --html names; - is standard output.`,
+		Long: `Writes one page of HTML about a finished run and prints its path. It follows
+the order of a morning: what changed since last night, against the nights
+before; sources that lost much; growing and large clusters; pairs to read, near
+the limit on both sides; what the clean dump left out and for which document;
+then input, join, library and settings, with texts side by side. Of an earlier
+night's document it has the text while that night's run directory stands beside
+RUN.
+
+The page needs no network. It has a search, sorts its tables, and takes half a
+megabyte at most. It is report.html in RUN, or what --html names; - is standard
+output. With --index the argument is the folder of the runs, and the page lists
+them all: index.html there.`,
 		Example: `  neardup report night1
-  neardup report night1 --html - > night1.html`,
-		Args: need(1, "one run directory"),
+  neardup report night1 --html - > night1.html
+  neardup report --index runs`,
+		Args: need(1, "one run directory, or with --index the folder of the runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if index {
+				x, err := report.ReadIndex(args[0])
+				if err != nil {
+					return err
+				}
+				return std.writeReport(cmp.Or(page, filepath.Join(args[0], "index.html")), func(w io.Writer) error { return x.WriteHTML(w, *std.language) })
+			}
 			pass, done := newScreen(std.err, false, false).progress("report")
-			r, err := report.Read(cmd.Context(), args[0], pass)
+			r, err := report.Read(cmd.Context(), args[0], report.Options{Narrow: narrow, Pass: pass})
 			done()
 			if err != nil {
 				return err
 			}
-			if page == "-" {
-				return r.WriteHTML(std.out)
-			}
-			page = cmp.Or(page, filepath.Join(args[0], pageFile))
-			if err := writePage(page, r.WriteHTML); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(std.out, show.Line(page))
-			return err
+			return std.writeReport(cmp.Or(page, filepath.Join(args[0], report.PageFile)), func(w io.Writer) error { return r.WriteHTML(w, *std.language) })
 		},
 	}
+	cmd.Flags().BoolVar(&index, "index", false, "list all runs of a folder")
+	cmd.Flags().BoolVar(&narrow, "narrow", false, "only what the run found: no wider search")
 	bindHTML(cmd.Flags(), &page)
 	return cmd
+}
+
+// writeReport writes a page to path, and says where it is; - is standard output.
+func (std streams) writeReport(path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return write(std.out)
+	}
+	if err := writePage(path, write); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(std.out, show.Line(path))
+	return err
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/review"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
@@ -32,12 +33,11 @@ type reviewFlags struct {
 	html     string
 	drawn    string
 	suggest  string
-	language string
 	json     bool
 }
 
 func newReview(std streams) *cobra.Command {
-	f := reviewFlags{options: review.Options{Count: 200, Seed: 1}, language: locale()}
+	f := reviewFlags{options: review.Options{Count: 200, Seed: 1}}
 	if me, err := user.Current(); err == nil {
 		f.who = me.Username
 	}
@@ -71,7 +71,7 @@ stand in RUN/review; a draw of the same --seed and --draw is used again.`,
 	group(cmd.Flags(), "Draw", func(fs *pflag.FlagSet) {
 		fs.IntVar(&f.options.Count, "draw", f.options.Count, "pairs to draw")
 		fs.Uint64Var(&f.options.Seed, "seed", f.options.Seed, "seed of what is drawn")
-		fs.BoolVar(&f.options.Narrow, "narrow", false, "only what the run found: no wider search, and no recall")
+		fs.BoolVar(&f.options.Narrow, "narrow", false, "only what the run found: no wider search")
 		fs.StringVar(&f.drawn, "drawn", "", "file of the drawn pairs (default: in RUN/review)")
 	})
 	group(cmd.Flags(), "Verdicts", func(fs *pflag.FlagSet) {
@@ -82,34 +82,21 @@ stand in RUN/review; a draw of the same --seed and --draw is used again.`,
 	})
 	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
 		bindHTML(fs, &f.html)
-		fs.StringVar(&f.language, "lang", f.language, "language: en or zh")
 		bindJSON(fs, &f.json)
 	})
 	return cmd
 }
 
-// locale is the language that the environment asks for.
-func locale() string {
-	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
-		if v := os.Getenv(name); v != "" {
-			return string(review.ParseLanguage(v))
-		}
-	}
-	return string(review.English)
-}
-
 func (f *reviewFlags) check() error {
 	switch {
-	case f.language != string(review.English) && f.language != string(review.Chinese):
-		return fmt.Errorf("--lang %s: write en or zh", f.language)
 	case f.options.Count < 1:
-		return fmt.Errorf("--draw %d: write a number from 1", f.options.Count)
+		return message.Errorf("--draw %d: write a number from 1", f.options.Count)
 	case f.terminal && len(f.verdicts) != 1:
-		return errors.New("--terminal: name one file for your verdicts, as --verdicts mine.csv")
+		return message.Errorf("--terminal: name one file for your verdicts, as --verdicts mine.csv")
 	case f.terminal && f.html != "":
-		return errors.New("write either --terminal or --html")
+		return message.Errorf("write either --terminal or --html")
 	case f.suggest != "" && len(f.verdicts) == 0:
-		return errors.New("--suggest: name the files of verdicts with --verdicts")
+		return message.Errorf("--suggest: name the files of verdicts with --verdicts")
 	}
 	return nil
 }
@@ -120,7 +107,7 @@ func runReview(ctx context.Context, std streams, f reviewFlags, run string) erro
 	}
 	folder := filepath.Join(run, "review")
 	f.drawn = cmp.Or(f.drawn, filepath.Join(folder, fmt.Sprintf("pairs-%d.json", f.options.Seed)))
-	language := review.ParseLanguage(f.language)
+	language := *std.language
 	shown := newScreen(std.err, f.json, false)
 	draw, err := f.draw(ctx, shown, run)
 	if err != nil {
@@ -161,7 +148,7 @@ func (f *reviewFlags) draw(ctx context.Context, shown *screen, run string) (*rev
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err != nil && len(f.verdicts) > 0 && !f.terminal:
-		return nil, usageError{fmt.Errorf("%s: no pairs were drawn: run neardup review %s first, or name the file of the pairs with --drawn", f.drawn, run)}
+		return nil, usageError{message.Errorf("%s: no pairs were drawn: run neardup review %s first, or name the file of the pairs with --drawn", f.drawn, run)}
 	}
 	pass, done := shown.progress("draw")
 	f.options.Pass = pass
@@ -177,7 +164,7 @@ func (f *reviewFlags) draw(ctx context.Context, shown *screen, run string) (*rev
 }
 
 // read has somebody read the pairs on the terminal.
-func (f *reviewFlags) read(ctx context.Context, std streams, items []review.Item, l review.Language) error {
+func (f *reviewFlags) read(ctx context.Context, std streams, items []review.Item, l message.Language) error {
 	s := review.Screen{Keys: std.in, Out: std.out, Language: l, Who: f.who, Path: f.verdicts[0]}
 	s.Cells, s.Colour = canvas(std.out)
 	in, isFile := std.in.(*os.File)
@@ -193,7 +180,7 @@ func (f *reviewFlags) read(ctx context.Context, std streams, items []review.Item
 }
 
 // judge prints what the verdicts make of the run, and writes what they suggest.
-func (f *reviewFlags) judge(std streams, draw *review.Draw, run string, l review.Language) error {
+func (f *reviewFlags) judge(std streams, draw *review.Draw, run string, l message.Language) error {
 	rows, err := labels.Read(f.verdicts...)
 	if err != nil {
 		return err

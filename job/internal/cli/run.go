@@ -25,6 +25,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/monitor"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
@@ -121,16 +122,16 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 		return err
 	}
 	if flags.out == "" {
-		return usageError{fmt.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
+		return usageError{message.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
 	}
 	if strings.Contains(flags.out, "://") {
-		return usageError{fmt.Errorf("--out %s: a run is written to a folder of this machine: name one, and upload it with --publish s3://BUCKET/PREFIX", flags.out)}
+		return usageError{message.Errorf("--out %s: a run is written to a folder of this machine: name one, and upload it with --publish s3://BUCKET/PREFIX", flags.out)}
 	}
 	if strings.HasPrefix(flags.out, "~") {
-		return usageError{fmt.Errorf("--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME", flags.out)}
+		return usageError{message.Errorf("--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME", flags.out)}
 	}
 	if flags.publish != "" && !object.Is(flags.publish) {
-		return usageError{fmt.Errorf("--publish %s: write s3://BUCKET/PREFIX", flags.publish)}
+		return usageError{message.Errorf("--publish %s: write s3://BUCKET/PREFIX", flags.publish)}
 	}
 	if cfg.Library.Path != "" && cfg.Library.Night == "" {
 		if cfg.Library.Night, err = nightOf(flags.out); err != nil {
@@ -139,7 +140,8 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	}
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
 	shown := newScreen(std.err, flags.json, flags.verbose)
-	shown.file = filepath.Join(flags.out, rundir.Scratch, progressFile)
+	shown.file, shown.language = filepath.Join(flags.out, rundir.Scratch, progressFile), *std.language
+	shown.ofStages(job.StageNames(req.Command, &cfg))
 	req.Log, req.Progress = shown.log, shown.progress
 	summary, err := perform(cmd.Context(), std, flags, req)
 	err = s.blame(err)
@@ -184,7 +186,7 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 			return summary, err
 		}
 	}
-	print := summary.Print
+	print := func(w io.Writer) error { return summary.Print(w, *std.language) }
 	if flags.json {
 		print = func(w io.Writer) error { return printJSON(w, summary) }
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -30,6 +31,7 @@ told.`,
 			if err != nil {
 				return err
 			}
+			s.language = *std.language
 			return printed(std.out, asJSON, s, s.print)
 		},
 	}
@@ -50,12 +52,13 @@ const progressFile = "progress.json"
 
 // runStatus is how far a run is.
 type runStatus struct {
-	Path    string        `json:"path"`
-	Command string        `json:"command"`
-	State   string        `json:"state"`
-	Stages  []stageStatus `json:"stages"`
-	Now     *pace         `json:"now,omitempty"`  // of the stage under way, once it has taken some seconds
-	Flow    []flowStatus  `json:"flow,omitempty"` // on a cluster, by step of the flow under way
+	Path     string        `json:"path"`
+	Command  string        `json:"command"`
+	State    string        `json:"state"`
+	Stages   []stageStatus `json:"stages"`
+	language message.Language
+	Now      *pace        `json:"now,omitempty"`  // of the stage under way, once it has taken some seconds
+	Flow     []flowStatus `json:"flow,omitempty"` // on a cluster, by step of the flow under way
 
 	manifest rundir.Manifest
 }
@@ -170,7 +173,7 @@ func (s *runStatus) print(w io.Writer) error {
 		}
 	}
 	if s.Now != nil {
-		out.Row(s.Now.line(helpWidth))
+		out.Row(s.Now.line(helpWidth, s.language))
 	}
 	return out.Write(w)
 }

@@ -19,6 +19,7 @@ type Document struct {
 	Title    []byte
 	Text     []byte
 	Category string // may be empty
+	Night    string // an earlier one, of a document of it
 }
 
 // Pair is two documents by their number, A < B.

@@ -55,12 +55,26 @@ type explanation struct {
 // side is one of the two documents.
 type side struct {
 	ID          string `json:"id"`
-	Fingerprint string `json:"fingerprint"` // in hexadecimal digits
+	Title       string `json:"title,omitempty"`
+	Night       string `json:"night,omitempty"` // an earlier one that it is of
+	Fingerprint string `json:"fingerprint"`     // in hexadecimal digits
 	LengthClass string `json:"length_class"`
 	Features    int    `json:"features"` // distinct, that the fingerprint is made of
 	Length      int    `json:"length"`   // characters of the normal form
 	Shingles    int    `json:"shingles"` // distinct
 	Template    int    `json:"template"` // characters that pages of its site share, which are not compared
+}
+
+// print says which document it is.
+func (s *side) print(b *strings.Builder, name string) {
+	text := s.ID
+	if s.Night != "" {
+		text += " of night " + s.Night
+	}
+	if s.Title != "" {
+		text += ": " + s.Title
+	}
+	show.Field(b, name, "%s", text)
 }
 
 // Rows lays the texts out side by side, and behind them what is left out of
@@ -150,7 +164,10 @@ func (x *explainer) look(d *Document) *looked {
 	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
 	l.settle.Set(x.workspace.Normal())
 	l.features = x.workspace.Features(nil, d.Title, l.text)
-	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.LengthClass, int(row.Features), int(row.Length), len(l.settle.Shingles), int(row.Template)}
+	l.side = side{
+		ID: d.ID, Title: string(d.Title), Night: d.Night, Fingerprint: l.fingerprint.Hex(x.method.Features.Bits), LengthClass: row.LengthClass,
+		Features: int(row.Features), Length: int(row.Length), Shingles: len(l.settle.Shingles), Template: int(row.Template),
+	}
 	return l
 }
 
@@ -275,6 +292,8 @@ func (e *explanation) WriteText(w io.Writer) error {
 	if e.Verdict.Same {
 		same = "the same"
 	}
+	e.A.print(&b, "first")
+	e.B.print(&b, "second")
 	fmt.Fprintf(&b, "verdict      %s: %s\n", same, e.Verdict.Reason)
 	fmt.Fprintf(&b, "distance     %d of %d bits (k = %d), similarity %.4f\n", e.Distance, e.Bits, e.K, e.Similarity)
 	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint, e.B.Fingerprint)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -60,7 +61,7 @@ func beyond(c config.Monitor, s *job.Summary) (alarms []string) {
 	if s.Done {
 		alarm(s.Documents < c.MinDocuments, "%d %s, fewer than monitor.min_documents (%d)", s.Documents, show.Noun(s.Documents, "document"), c.MinDocuments)
 		alarm(c.MaxDocuments > 0 && s.Documents > c.MaxDocuments, "%d %s, more than monitor.max_documents (%d)", s.Documents, show.Noun(s.Documents, "document"), c.MaxDocuments)
-		alarms = append(alarms, s.Losses.Warnings()...)
+		alarms = append(alarms, s.Losses.Warnings(message.English)...)
 		if l := s.Library; l != nil && l.Nights > 0 && s.Documents > 0 {
 			share := float64(l.New) / float64(s.Documents)
 			alarm(share < c.MinNew, "%.3f of the documents are new, less than monitor.min_new (%g)", share, c.MinNew)

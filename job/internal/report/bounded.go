@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 // ranked keeps the items of the least keys; of equal keys those that came
@@ -88,4 +90,4 @@ func (t *tally) shown(n int) []group {
 }
 
 // others stands for names that are not shown.
-const others = "all others"
+var others = message.Key("all others")

@@ -2,151 +2,249 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"fmt"
 	"html/template"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
 // document is a document as the page shows it.
 type document struct {
 	ID, Title string
+	URL       string // of its page, where the id is one that a reader can see in full
+	Night     string // an earlier one that it is of
 	Date      string
-	Length    int32  // characters of its own
-	Found     bool   // it is of this run
+	Length    int32  // characters of its own; of an earlier night's, not known
 	Beginning string // of its text, for one without a title
+	Gone      string // why it has no text
 	text      []byte
 }
 
-// documents are those that a page shows, by id.
-type documents struct {
-	by      map[string]*document
-	noTexts error // why some have none
+// Name is the title or, without one, the beginning of the text.
+func (d *document) Name() string {
+	switch {
+	case d.Title != "":
+		return d.Title
+	case d.Beginning != "":
+		return "“" + d.Beginning + "”"
+	}
+	return "–"
 }
 
-// documents reads the documents that the samples name.
-func (s *scan) documents(ctx context.Context, advance func(int64)) (documents, error) {
-	d := documents{by: map[string]*document{}}
-	for _, c := range s.clusters.have {
-		d.want(c.representative)
-		for _, m := range c.members {
-			d.want(m)
+// documents are those that a page shows.
+type documents map[ref]*document
+
+// of is a document that is wanted.
+func (d documents) of(r *ref) *document {
+	if r == nil {
+		return nil
+	}
+	return d[r.key()]
+}
+
+// key tells documents apart: those of the run by their row.
+func (r ref) key() ref {
+	if r.row != data.NoRow {
+		r.id = ""
+	}
+	return r
+}
+
+func (d documents) want(refs ...ref) {
+	for _, r := range refs {
+		if r.id != "" && d[r.key()] == nil {
+			d[r.key()] = &document{ID: show.Excerpt([]byte(r.id), mostID), URL: urlOf(r.id), Night: r.night}
 		}
 	}
-	for _, p := range slices.Concat(s.near.have, s.within.have) {
+}
+
+// urlOf is an id that is the URL of a page, if nothing in it can deceive.
+func urlOf(id string) string {
+	plain := func(c rune) bool { return c > ' ' && c < 0x7f && !strings.ContainsRune("\"<>\\^`{|}", c) }
+	if len(id) > mostID || !strings.HasPrefix(id, "http://") && !strings.HasPrefix(id, "https://") || strings.ContainsFunc(id, func(c rune) bool { return !plain(c) }) {
+		return ""
+	}
+	return id
+}
+
+// documents reads the documents that the samples name, and those of pairs.
+func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(int64)) (documents, error) {
+	d := documents{}
+	for _, c := range s.clusters.have {
+		for _, r := range []*ref{c.representative, c.earlier} {
+			if r != nil {
+				d.want(*r)
+			}
+		}
+		d.want(c.members...)
+	}
+	for _, p := range slices.Concat(s.near.have, s.within.have, s.left.have, refused) {
 		d.want(p.a, p.b)
 	}
-	for _, p := range s.left.have {
-		d.want(p.a, p.b)
+	for id, e := range s.examples {
+		if e.row != data.NoRow {
+			d.want(ref{e.row, "", id})
+		}
 	}
+	rows := map[int64]*document{}
+	var earlier []runs.Document
+	for r, doc := range d {
+		if r.row != data.NoRow {
+			rows[r.row] = doc
+		} else {
+			earlier = append(earlier, runs.Document{Night: r.night, ID: r.id})
+		}
+	}
+	all := slices.Sorted(maps.Keys(rows))
 	for task := range s.manifest.Splits {
-		if err := d.read(ctx, s, task); err != nil {
+		n := 0
+		for n < len(all) && all[n] < data.RowNumber(task+1, 0) {
+			n++
+		}
+		if err := s.read(ctx, task, all[:n], rows); err != nil {
 			return d, err
 		}
+		all = all[n:]
 		advance(1)
 	}
-	return d, nil
-}
-
-func (d *documents) want(ids ...string) {
-	for _, id := range ids {
-		if id != "" && d.by[id] == nil {
-			d.by[id] = &document{ID: show.Excerpt([]byte(id), mostID)}
-		}
+	if len(earlier) == 0 {
+		return d, nil
 	}
+	beside, err := runs.Earlier(s.path)
+	if err != nil {
+		return d, err
+	}
+	return d, runs.ReadEarlier(ctx, beside, earlier, func(of runs.Document, doc *data.Document, err error) {
+		to := d[ref{data.NoRow, of.Night, of.ID}]
+		if err != nil {
+			to.Gone = err.Error()
+			return
+		}
+		to.fill(doc.Title, doc.Date, doc.Text)
+	})
 }
 
-// read reads the documents of a split: of a text that cannot be read it notes
-// why.
-func (d *documents) read(ctx context.Context, s *scan, task int) error {
-	var rows []int64
-	var found []*document
-	var ids []string
-	row := int64(-1)
-	columns := parquet.ReadOptions{Columns: []string{"doc_id", "title", "date", "length"}}
+// read reads the documents at those rows, as the tables have them, of a split: of
+// a text that cannot be read it notes why.
+func (s *scan) read(ctx context.Context, task int, at []int64, rows map[int64]*document) error {
+	if len(at) == 0 {
+		return ctx.Err()
+	}
+	columns := parquet.ReadOptions{Columns: []string{"doc_id", "title", "date", "length", "row"}}
+	ids := map[int64]string{}
 	err := parquet.ReadFingerprints(ctx, s.table(rundir.Fingerprints, task), columns, func(r *data.FingerprintRow) error {
-		row++
-		doc := d.by[string(r.DocID)]
-		if doc == nil || doc.Found {
-			return nil
+		if doc := rows[r.Row]; doc != nil {
+			doc.fill(r.Title, r.Date, nil)
+			doc.Length, ids[r.Row] = r.Length, string(r.DocID)
 		}
-		doc.Found, doc.Title, doc.Length = true, show.Excerpt(r.Title, mostTitle), r.Length
-		if r.Date != data.NoDate {
-			doc.Date = time.UnixMilli(r.Date).UTC().Format(time.DateOnly)
-		}
-		rows, found, ids = append(rows, row), append(found, doc), append(ids, string(r.DocID))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err = engine.EachRow(ctx, s.path, s.manifest, task, s.config.ReaderOptions(), rows, func(i int, doc *data.Document) error {
-		if string(doc.ID) != ids[i] {
+	within := make([]int64, len(at))
+	for i, row := range at {
+		within[i] = row - data.RowNumber(task, 0)
+	}
+	read := 0
+	err = engine.EachRow(ctx, s.path, s.manifest, task, s.config.ReaderOptions(), within, func(i int, doc *data.Document) error {
+		if string(doc.ID) != ids[at[i]] {
 			return engine.ErrChanged(s.manifest.Splits[task])
 		}
-		found[i].Beginning = show.Excerpt(bytes.Join(bytes.Fields(doc.Text[:min(len(doc.Text), 4*mostTitle)]), []byte(" ")), mostBeginning)
-		found[i].text = append([]byte(nil), show.Excerpt(doc.Text, mostText)...)
+		to := rows[at[i]]
+		to.fill([]byte(to.Title), doc.Date, doc.Text)
+		read++
 		return nil
 	})
-	if err != nil && ctx.Err() == nil && d.noTexts == nil {
-		d.noTexts = err
+	if err != nil && ctx.Err() == nil {
+		for _, row := range at[read:] {
+			rows[row].Gone = err.Error()
+		}
 	}
 	return ctx.Err()
 }
 
+// fill takes what is shown of a document. It keeps nothing of what it is given.
+func (d *document) fill(title []byte, date int64, text []byte) {
+	d.Title = show.Excerpt(title, mostTitle)
+	if date != data.NoDate {
+		d.Date = time.UnixMilli(date).UTC().Format(time.DateOnly)
+	}
+	d.Beginning = show.Excerpt(bytes.Join(bytes.Fields(text[:min(len(text), 4*mostTitle)]), []byte(" ")), mostBeginning)
+	d.text = []byte(show.Excerpt(text, mostText))
+}
+
 // layOut fills in the clusters and the samples, as far as there is room for
 // their texts.
-func (r *Report) layOut(s *scan, d documents) {
+func (r *Report) layOut(s *scan, d documents, refused []pairRefs) {
 	room := mostLaidOut
-	lay := func(a, b, note string) pair {
-		p := pair{A: d.by[a], B: d.by[b], Note: note}
-		if p.A != nil && p.B != nil && len(p.A.text) > 0 && len(p.B.text) > 0 && room > 0 {
-			p.Rows = show.SideBySide(show.Diff(p.A.text, p.B.text), mostRows)
-			if len(p.Rows) == 1 && p.Rows[0].Alike > 0 || len(p.Rows) == 0 {
-				p.Rows, p.Equal = nil, true
+	lay := func(p pairRefs) pair {
+		out := pair{A: d.of(&p.a), B: d.of(&p.b), evidence: p.evidence}
+		if out.A == nil || out.B == nil {
+			return out
+		}
+		out.Gone = cmp.Or(out.A.Gone, out.B.Gone)
+		if len(out.A.text) > 0 && len(out.B.text) > 0 && room > 0 {
+			out.Rows = show.SideBySide(show.Diff(out.A.text, out.B.text), mostRows)
+			if len(out.Rows) == 1 && out.Rows[0].Alike > 0 || len(out.Rows) == 0 {
+				out.Rows, out.Equal = nil, true
 			}
-			room -= sizeOf(p.Rows)
+			room -= sizeOf(out.Rows)
 		}
-		return p
-	}
-	for _, c := range s.clusters.have {
-		shown, beside, others := cluster{Size: c.size, Representative: d.by[c.representative]}, c.representative, c.members
-		if shown.Representative == nil && len(others) > 0 {
-			beside, others = others[0], others[1:]
-			shown.First = d.by[beside]
-		}
-		for _, m := range others {
-			shown.Members = append(shown.Members, lay(beside, m, ""))
-		}
-		r.Largest = append(r.Largest, shown)
+		return out
 	}
 	for _, list := range []struct {
 		to   *[]pair
-		from []pairIDs
-	}{{&r.Near, s.near.have}, {&r.Within, s.within.have}} {
-		seen := map[string]bool{}
+		from []pairRefs
+	}{{&r.Near, s.near.have}, {&r.Refused, refused}, {&r.Within, s.within.have}} {
+		seen := map[ref]bool{}
 		for _, p := range list.from {
-			if len(*list.to) < mostPairs && !seen[p.a] && !seen[p.b] {
-				seen[p.a], seen[p.b] = true, true
-				*list.to = append(*list.to, lay(p.a, p.b, p.note))
+			if len(*list.to) < mostPairs && !seen[p.a.key()] && !seen[p.b.key()] {
+				seen[p.a.key()], seen[p.b.key()] = true, true
+				*list.to = append(*list.to, lay(p))
 			}
 		}
 	}
 	for _, p := range s.left.have {
-		r.Left = append(r.Left, lay(p.a, p.b, p.note))
+		r.Left = append(r.Left, lay(p))
 	}
-	if d.noTexts != nil {
-		r.NoTexts = fmt.Sprintf("Some texts could not be read again: %v.", d.noTexts)
-	} else if room <= 0 {
-		r.NoTexts = "Some texts are left out, to keep the page small: neardup explain shows two documents."
+	for _, c := range s.clusters.have {
+		shown, others := cluster{ID: c.id, Size: c.size, Representative: d.of(c.representative)}, c.members
+		beside := c.representative
+		if of := d.of(c.earlier); beside == nil && of != nil {
+			if shown.Earlier = of; of.Gone == "" {
+				beside = c.earlier
+			}
+		}
+		if beside == nil && len(others) > 0 {
+			beside, others = &others[0], others[1:]
+			shown.First = d.of(beside)
+		}
+		for _, m := range others {
+			shown.Members = append(shown.Members, lay(pairRefs{*beside, m, unknown}))
+		}
+		r.Largest = append(r.Largest, shown)
 	}
+	if l := r.Summary.Library; l != nil {
+		for _, g := range l.Growing {
+			shown := growing{Cluster: g.Example, Documents: g.Documents, Before: g.Before, Earlier: g.Earlier, Example: &document{ID: show.Excerpt([]byte(g.Example), mostID)}}
+			if e := s.examples[g.Example]; e != nil && e.row != data.NoRow {
+				shown.Example, shown.Cluster = d.of(&ref{row: e.row}), cmp.Or(e.cluster, g.Example)
+			}
+			r.Growing = append(r.Growing, shown)
+		}
+	}
+	r.NoRoom = room <= 0
 }
 
 // sizeOf is about how many bytes rows take on a page.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -17,7 +18,9 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/report"
+	"github.com/neardup/neardup/job/internal/summary"
 )
 
 // finished runs neardup on the inputs, thorough, with settings.
@@ -38,18 +41,20 @@ func finished(t *testing.T, set func(*config.Config), inputs ...string) (string,
 	return out, s
 }
 
-func quiet(int64, string) func(int64) { return func(int64) {} }
-
 // page reads a run and writes its page.
 func page(t *testing.T, run string) (*report.Report, string) {
 	t.Helper()
-	r, err := report.Read(t.Context(), run, quiet)
+	r, err := report.Read(t.Context(), run, report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := r.WriteHTML(&b); err != nil {
+	if err := r.WriteHTML(&b, message.English); err != nil {
 		t.Fatal(err)
+	}
+	var chinese bytes.Buffer
+	if err := r.WriteHTML(&chinese, message.Chinese); err != nil || !strings.Contains(chinese.String(), `<html lang="zh">`) || strings.Contains(chinese.String(), "%!") || strings.Contains(b.String(), "%!") {
+		t.Errorf("in Chinese: %v", err)
 	}
 	return r, b.String()
 }
@@ -102,7 +107,7 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 			t.Errorf("%s stays, the summary says %s", r.Largest[0].Representative.ID, s.Largest[0].Example)
 		}
 		for _, p := range r.Left {
-			if p.A == nil || p.B == nil || !p.A.Found || !p.B.Found || !p.Equal && len(p.Rows) == 0 {
+			if p.A == nil || p.B == nil || p.Gone != "" || !p.Equal && len(p.Rows) == 0 {
 				t.Errorf("left out: %+v", p)
 			}
 		}
@@ -117,12 +122,12 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 				t.Errorf("the page does not say %q", want)
 			}
 		}
-		for _, never := range []string{"<script", "http-equiv=\"refresh", "<img", "<link", "ZgotmplZ"} {
+		for _, never := range []string{"http-equiv=\"refresh", "<img", "<link", "ZgotmplZ"} {
 			if strings.Contains(html, never) {
 				t.Errorf("the page has %q", never)
 			}
 		}
-		if m := regexp.MustCompile(`(href|src)="[^#]`).FindString(html); m != "" {
+		if m := regexp.MustCompile(`(src|action)=|<link|href="(?:[^#h]|h[^t])|url\(|@import`).FindString(html); m != "" {
 			t.Errorf("the page refers to something: %s", m)
 		}
 	}
@@ -174,7 +179,7 @@ func TestLeftOutForAnEarlierNight(t *testing.T) {
 		if strings.Contains(html, "Of this one:") != (night == 1) || strings.Contains(html, "Without its text") {
 			t.Errorf("night %d: the clusters of %s", night, html)
 		}
-		if strings.Contains(html, "an earlier night has them") != (night == 1) || strings.Contains(html, "their id") || strings.Contains(html, "like http://a.example/0 of night 2026-11-01") != (night == 1) {
+		if strings.Contains(html, "an earlier night has them") != (night == 1) || strings.Contains(html, "their id") || strings.Contains(html, "night 2026-11-01: its run directory is gone") != (night == 1) {
 			t.Errorf("night %d: the page says otherwise", night)
 		}
 		if night == 1 {
@@ -182,8 +187,16 @@ func TestLeftOutForAnEarlierNight(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, html := page(t, run)
-			if len(r.Nights) != 2 || r.Nights[0].Returned != 4 || r.Nights[1].Name != "2026-11-01" || r.Nights[1].Documents != 4 || !strings.Contains(html, "Night by night") {
+			if len(r.Nights) != 2 || r.Nights[0].Library.Returned != 4 || r.Nights[1].Name != "2026-11-01" || r.Nights[1].All() != 4 || !strings.Contains(html, "Night by night") {
 				t.Errorf("night by night: %+v", r.Nights)
+			}
+			for _, p := range r.Left { // of every one the partner can be read, though of an earlier night
+				if p.B == nil || p.B.Night != "2026-11-01" || p.Gone != "" || !p.Equal && p.A.ID != "http://a.example/3" {
+					t.Errorf("left out: %+v for %+v", p, p.B)
+				}
+			}
+			if strings.Contains(html, "is gone") || !strings.Contains(html, "Since last night") {
+				t.Error("the page misses the earlier night's texts")
 			}
 		}
 		before = run
@@ -224,7 +237,10 @@ func TestHostileTextIsEscaped(t *testing.T) {
 		return id, script + "\u2066\u200b", script + " \u202e " + words(200, 1) + script + strconv.Itoa(i)
 	})
 	_, html := page(t, first(finished(t, nil, in)))
-	for _, never := range []string{"<script", "<img", "\u202e", "\u2066", "\u200b", "\u0007"} {
+	if n := strings.Count(html, "<script"); n != 1 {
+		t.Errorf("%d scripts", n)
+	}
+	for _, never := range []string{"<img", "\u202e", "\u2066", "\u200b", "\u0007"} {
 		if strings.Contains(html, never) {
 			t.Errorf("the page has %q", never)
 		}
@@ -248,7 +264,7 @@ func TestSizeIsBounded(t *testing.T) {
 		return fmt.Sprintf("http://s%d.example/%s%d", i, strings.Repeat("x", 5000), i), strings.Repeat("title ", 2000), text
 	})
 	r, html := page(t, first(finished(t, nil, in)))
-	if len(html) > 4<<20 {
+	if len(html) > 500_000 {
 		t.Errorf("%d bytes", len(html))
 	}
 	if len(r.Largest) == 0 || len(r.Sites) > 26 || strings.Contains(html, strings.Repeat("x", 400)) {
@@ -265,16 +281,56 @@ func TestWithoutInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, html := page(t, run)
-	if !strings.Contains(html, "Some texts could not be read again") || len(r.Largest) != 2 {
-		t.Errorf("%q, %d clusters", r.NoTexts, len(r.Largest))
+	if !strings.Contains(html, "the text cannot be read: jsonl: ") || len(r.Largest) != 2 {
+		t.Errorf("%d clusters", len(r.Largest))
 	}
 	if err := os.Remove(filepath.Join(run, "_SUCCESS")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.Read(context.Background(), run, quiet); err == nil || !strings.Contains(err.Error(), "is not finished") {
+	if _, err := report.Read(context.Background(), run, report.Options{}); err == nil || !strings.Contains(err.Error(), "is not finished") {
 		t.Errorf("%v", err)
 	}
-	if _, err := report.Read(context.Background(), t.TempDir(), quiet); err == nil || !strings.Contains(err.Error(), "is no run directory") {
+	if _, err := report.Read(context.Background(), t.TempDir(), report.Options{}); err == nil || !strings.Contains(err.Error(), "is no run directory") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A night that is unlike those before is told, by bounds that a single odd night
+// does not move; an index lists all.
+func TestChanges(t *testing.T) {
+	runs := t.TempDir()
+	nights := 7
+	var last string
+	for n := range nights {
+		documents := []int64{1000, 1010, 990, 5000, 1005, 995, 400}[n]
+		s := job.Summary{Command: job.CommandRun, Documents: documents, Records: documents + 10, Matched: documents / 2, Dropped: documents / 4, Kept: documents - documents/4}
+		s.Library = &summary.Library{Path: "lib", Night: fmt.Sprintf("2026-11-%02d", n+1), Nights: n, New: documents - 100, Repeated: 50, Returned: 50}
+		last = filepath.Join(runs, s.Library.Night)
+		body, err := json.Marshal(s)
+		if err == nil {
+			err = errors.Join(os.Mkdir(last, 0o700), os.WriteFile(filepath.Join(last, "summary.json"), body, 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(last, report.PageFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, err := report.ReadIndex(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, want := range map[message.Language]string{message.English: "below: documents", message.Chinese: "偏低：文档"} {
+		var b bytes.Buffer
+		if err := x.WriteHTML(&b, l); err != nil {
+			t.Fatal(err)
+		}
+		if html := b.String(); len(x.Runs) != nights || strings.Count(html, want) != 1 || !strings.Contains(html, `href="2026-11-07/report.html"`) || strings.Contains(html, `href="2026-11-06`) {
+			t.Errorf("%d runs: %s", len(x.Runs), html)
+		}
+	}
+	if _, err := report.ReadIndex(t.TempDir()); err == nil || !strings.Contains(err.Error(), "name the folder of the runs") {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -28,31 +27,62 @@ type scan struct {
 	pairs                    int64
 	verdicts                 map[string]int64
 	removed                  map[string]int64 // documents that the clean dump leaves out, by reason
-	languages, sites, shared *tally
+	languages, sites, copied *tally
 	distances                [129]int64
 	alike                    [alikeBins]int64
 
-	clusters *ranked[*clusterIDs]
-	chosen   map[string]*clusterIDs // the clusters by id
-	near     *ranked[pairIDs]
-	within   *ranked[pairIDs]
-	left     *ranked[pairIDs]
+	clusters *ranked[*clusterRefs]
+	chosen   map[string]*clusterRefs // the clusters by id
+	near     *ranked[pairRefs]
+	within   *ranked[pairRefs]
+	left     *ranked[pairRefs]
+	examples map[string]*example // documents of texts that grow, by id
 
 	key []byte // two sites
 }
 
-// pairIDs are two documents, and what is said of them.
-type pairIDs struct {
-	a, b string // empty: it is of an earlier night
-	note string
+// ref is a document of the run, by its row, or of an earlier night, by its id.
+type ref struct {
+	row   int64  // as in the tables; data.NoRow: it is of an earlier night
+	night string // that it is of
+	id    string
 }
 
-// clusterIDs are the documents of a cluster that are shown.
-type clusterIDs struct {
+// refOf is a document that a table names beside its own.
+func refOf(row int64, from string, id []byte) ref {
+	if row != data.NoRow {
+		from = ""
+	}
+	return ref{row, from, string(id)}
+}
+
+// pairRefs are two documents, and what is said of them.
+type pairRefs struct {
+	a, b ref
+	evidence
+}
+
+// evidence is what the run knows of a pair.
+type evidence struct {
+	Reason                         string // why the clean dump leaves the first out; "": it does not say
+	Verdict                        string
+	Distance                       int32 // data.NoDistance: not known
+	Estimate, Jaccard, Containment float64
+}
+
+// clusterRefs are the documents of a cluster that are shown.
+type clusterRefs struct {
 	id             string
 	size           int64
-	representative string // the one that stays; empty: it is of an earlier night
-	members        []string
+	representative *ref // the one that stays; nil: it is of an earlier night
+	earlier        *ref // that one, as far as a document is left out for it
+	members        []ref
+}
+
+// example is the first document of a text that grows, and its cluster.
+type example struct {
+	row     int64
+	cluster string
 }
 
 // alikeBins is how many ranges of similarity are counted: each of 0.05, and 1.
@@ -65,10 +95,10 @@ const heaviestSites = 10_000
 func newScan(path string, manifest rundir.Manifest, cfg config.Config) *scan {
 	return &scan{
 		path: path, manifest: manifest, config: cfg, rng: rand.New(rand.NewPCG(1, 2)), verdicts: map[string]int64{}, removed: map[string]int64{},
-		languages: newTally(heaviestSites), sites: newTally(heaviestSites), shared: newTally(heaviestSites),
-		clusters: &ranked[*clusterIDs]{most: mostClusters}, chosen: map[string]*clusterIDs{},
+		languages: newTally(heaviestSites), sites: newTally(heaviestSites), copied: newTally(heaviestSites),
+		clusters: &ranked[*clusterRefs]{most: mostClusters}, chosen: map[string]*clusterRefs{}, examples: map[string]*example{},
 		// Of these some are left out, so that no document is shown twice.
-		near: &ranked[pairIDs]{most: 8 * mostPairs}, within: &ranked[pairIDs]{most: 8 * mostPairs}, left: &ranked[pairIDs]{most: mostPairs},
+		near: &ranked[pairRefs]{most: 8 * mostPairs}, within: &ranked[pairRefs]{most: 8 * mostPairs}, left: &ranked[pairRefs]{most: mostPairs},
 	}
 }
 
@@ -104,6 +134,9 @@ func (s *scan) part(ctx context.Context, task int) (err error) {
 	columns := parquet.ReadOptions{Columns: []string{"doc_id", "language", "row"}}
 	err = parquet.ReadFingerprints(ctx, s.table(rundir.Fingerprints, task), columns, func(row *data.FingerprintRow) error {
 		c := counts{Documents: 1}
+		if e := s.examples[string(row.DocID)]; e != nil && e.row == data.NoRow {
+			e.row = row.Row
+		}
 		err := matches.each(row.Row, func(m *data.MatchRow) {
 			if c.Matched = 1; !s.config.Match.AllPairs {
 				s.pair(m)
@@ -127,28 +160,22 @@ func (s *scan) part(ctx context.Context, task int) (err error) {
 func (s *scan) pair(m *data.MatchRow) {
 	s.pairs++
 	s.verdicts[m.Verdict]++
-	ids := func() pairIDs { return pairIDs{a: string(m.DocID), b: string(m.MatchID), note: note(m)} }
+	refs := func() pairRefs {
+		return pairRefs{ref{m.Row, "", string(m.DocID)}, refOf(m.MatchRow, m.MatchFrom, m.MatchID), evidence{"", m.Verdict, m.Distance, m.Estimate, m.Jaccard, m.Containment}}
+	}
 	if m.Verdict == data.Contains.String() || m.Verdict == data.Contained.String() {
-		s.within.add(s.rng.Float64(), ids)
-	} else {
-		s.distances[min(max(int(m.Distance), 0), len(s.distances)-1)]++
-		similarity := figure(m)
-		if !math.IsNaN(similarity) {
-			s.alike[min(max(int(similarity*(alikeBins-1)+1e-9), 0), alikeBins-1)]++
-		}
-		if math.IsNaN(similarity) { // the distance alone decided
-			similarity = m.Similarity
-		}
-		s.near.add(similarity+s.rng.Float64()*1e-6, ids) // a choice of those that are as near
+		s.within.add(s.rng.Float64(), refs)
+		return
 	}
-	a, b := template.Site(m.DocID), template.Site(m.MatchID)
-	if c := strings.Compare(string(a), string(b)); c != 0 {
-		if c > 0 {
-			a, b = b, a
-		}
-		s.key = append(append(append(s.key[:0], a...), betweenSites...), b...)
-		s.shared.add(s.key, counts{Matched: 1})
+	s.distances[min(max(int(m.Distance), 0), len(s.distances)-1)]++
+	similarity := figure(m)
+	if !math.IsNaN(similarity) {
+		s.alike[min(max(int(similarity*(alikeBins-1)+1e-9), 0), alikeBins-1)]++
 	}
+	if math.IsNaN(similarity) { // the distance alone decided
+		similarity = m.Similarity
+	}
+	s.near.add(similarity+s.rng.Float64()*1e-6, refs) // a choice of those that are as near
 }
 
 // betweenSites stands in the key of two sites.
@@ -163,39 +190,19 @@ func figure(m *data.MatchRow) float64 {
 	return m.Jaccard
 }
 
-// note says what the run knows of a pair.
-func note(m *data.MatchRow) string {
-	text := figures(m.Verdict, m.Distance, m.Estimate, m.Jaccard, m.Containment)
-	if m.MatchFrom != "" && m.MatchFrom != "run" {
-		text += ", the second of night " + m.MatchFrom
-	}
-	return text
-}
-
-// figures says what was found of two documents.
-func figures(verdict string, distance int32, estimate, jaccard, containment float64) string {
-	text := fmt.Sprintf("%s, distance %d", verdict, distance)
-	for _, f := range []struct {
-		form  string
-		value float64
-	}{{", estimate %.2f", estimate}, {", J %.3f", jaccard}, {", containment %.3f", containment}} {
-		if !math.IsNaN(f.value) {
-			text += fmt.Sprintf(f.form, f.value)
-		}
-	}
-	return text
-}
-
 // member takes a document of a cluster into the largest ones.
 func (s *scan) member(row *data.ClusterRow) {
+	if e := s.examples[string(row.DocID)]; e != nil && e.cluster == "" {
+		e.cluster = string(row.ClusterID)
+	}
 	if row.Representative && row.Size < 2 {
 		return // it is not alike any other that stays, or goes for it
 	}
 	c := s.chosen[string(row.ClusterID)]
 	if c == nil {
 		// Of a cluster that is not among the largest now no later row is.
-		gone, added := s.clusters.add(-float64(row.Size), func() *clusterIDs {
-			c = &clusterIDs{id: string(row.ClusterID), size: int64(row.Size)}
+		gone, added := s.clusters.add(-float64(row.Size), func() *clusterRefs {
+			c = &clusterRefs{id: string(row.ClusterID), size: int64(row.Size)}
 			return c
 		})
 		if !added {
@@ -206,10 +213,11 @@ func (s *scan) member(row *data.ClusterRow) {
 		}
 		s.chosen[c.id] = c
 	}
+	of := ref{row.Row, "", string(row.DocID)}
 	if row.Representative {
-		c.representative = string(row.DocID)
+		c.representative = &of
 	} else if len(c.members) < mostMembers {
-		c.members = append(c.members, string(row.DocID))
+		c.members = append(c.members, of)
 	}
 }
 
@@ -220,14 +228,16 @@ func (s *scan) leave(r *data.RemovedRow) {
 	if r.Reason == decision.DuplicateID.String() || r.Reason == decision.Deleted.String() {
 		return
 	}
-	s.left.add(s.rng.Float64(), func() pairIDs {
-		p := pairIDs{a: string(r.DocID), note: r.Reason + ": " + figures(r.Verdict, r.Distance, r.Estimate, r.Jaccard, r.Containment)}
-		if r.KeptFrom == "run" {
-			p.b = string(r.KeptID)
-		} else {
-			p.note += fmt.Sprintf(", like %s of night %s", r.KeptID, r.KeptFrom)
-		}
-		return p
+	if string(r.Site) != string(r.KeptSite) {
+		s.key = append(append(append(s.key[:0], r.Site...), betweenSites...), r.KeptSite...)
+		s.copied.add(s.key, counts{Left: 1, Documents: 1})
+	}
+	if c := s.chosen[string(r.ClusterID)]; c != nil && c.earlier == nil && r.KeptRow == data.NoRow {
+		of := refOf(r.KeptRow, r.KeptFrom, r.KeptID)
+		c.earlier = &of
+	}
+	s.left.add(s.rng.Float64(), func() pairRefs {
+		return pairRefs{ref{r.Row, "", string(r.DocID)}, refOf(r.KeptRow, r.KeptFrom, r.KeptID), evidence{r.Reason, r.Verdict, r.Distance, r.Estimate, r.Jaccard, r.Containment}}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -222,37 +223,37 @@ func (f *Figures) recall() {
 }
 
 // WriteText writes the figures for a person, in the language of t.
-func (f *Figures) WriteText(w io.Writer, t Language) error {
+func (f *Figures) WriteText(w io.Writer, t message.Language) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, t.of("%s: %s of %s drawn pairs have a verdict", "%s：抽取的 %[3]s 对中已判定 %[2]s 对"), show.Line(f.Run), show.Number(int64(f.Read)), show.Number(int64(f.Drawn)))
+	b.WriteString(t.Text("%s: %s of %s drawn pairs have a verdict", show.Line(f.Run), show.Number(int64(f.Read)), show.Number(int64(f.Drawn))))
 	if f.Strangers > 0 {
-		fmt.Fprintf(&b, t.of("; %s more are of other pairs, and count for nothing", "；另有 %s 对不在抽样之内，不计"), show.Number(int64(f.Strangers)))
+		b.WriteString(t.Text("; %s more are of other pairs, and count for nothing", show.Number(int64(f.Strangers))))
 	}
 	b.WriteString("\n\n")
 	var c show.Columns
-	c.Row(t.of("stratum", "层"), t.of("pairs", "对数"), t.of("read", "已读"), t.of("yes", "是"), t.of("no", "否"), t.of("unsure", "不确定"), t.of("right", "正确率"), "95 %")
+	c.Row(t.Text("stratum"), t.Text("pairs"), t.Text("read"), t.Text("yes"), t.Text("no"), t.Text("unsure"), t.Text("right"), "95 %")
 	for i := range f.Strata {
 		s := &f.Strata[i]
 		right, interval := "–", "–"
 		if s.Right.Of > 0 {
 			right, interval = s.Right.String(), fmt.Sprintf("%.3f–%.3f", s.Right.Low, s.Right.High)
 		}
-		c.Row(t.stratum(s.Name), show.Number(s.Pairs), s.Yes+s.No+s.Unsure, s.Yes, s.No, s.Unsure, right, interval)
+		c.Row(stratum(t, s.Name), show.Number(s.Pairs), s.Yes+s.No+s.Unsure, s.Yes, s.No, s.Unsure, right, interval)
 	}
 	if err := c.Write(&b); err != nil {
 		return err
 	}
 	b.WriteByte('\n')
-	f.estimate(&b, t, t.of("precision", "精确率"), f.Precision, t.of("of what the run takes for the same", "判为相同的文档对之中"))
-	f.estimate(&b, t, t.of("recall", "召回率"), f.Recall, t.of("of what the wider search can see, an upper bound", "以放宽检索所能看到的为限，是上界"))
+	f.estimate(&b, t, t.Text("precision"), f.Precision, t.Text("of what the run takes for the same"))
+	f.estimate(&b, t, t.Text("recall"), f.Recall, t.Text("of what the wider search can see, an upper bound"))
 	if f.Recall.Of > 0 {
-		fmt.Fprintf(&b, t.of("missed       about %s pairs beyond the limit are near-duplicates\n", "漏判         界限之外约有 %s 对是近似重复\n"), show.Number(int64(f.Missed+0.5)))
+		b.WriteString(t.Text("missed       about %s pairs beyond the limit are near-duplicates\n", show.Number(int64(f.Missed+0.5))))
 	}
 	for _, r := range f.Readers {
-		fmt.Fprintf(&b, t.of("reader       %s: %d yes, %d no, %d unsure\n", "读者         %s：是 %d，否 %d，不确定 %d\n"), show.Line(cmp.Or(r.Who, "–")), r.Yes, r.No, r.Unsure)
+		b.WriteString(t.Text("reader       %s: %d yes, %d no, %d unsure\n", show.Line(cmp.Or(r.Who, "–")), r.Yes, r.No, r.Unsure))
 	}
 	if a := f.Agreement; a.Agreed.Of > 0 {
-		fmt.Fprintf(&b, t.of("agreement    %d of %d pairs that several judged (95 %%: %.3f–%.3f)", "一致         多人判定的 %[2]d 对中 %[1]d 对（95 %%：%[3].3f–%[4].3f）"), a.Agreed.Have, a.Agreed.Of, a.Agreed.Low, a.Agreed.High)
+		b.WriteString(t.Text("agreement    %d of %d pairs that several judged (95 %%: %.3f–%.3f)", a.Agreed.Have, a.Agreed.Of, a.Agreed.Low, a.Agreed.High))
 		if a.Kappa != nil {
 			fmt.Fprintf(&b, ", kappa %.2f", *a.Kappa)
 		}
@@ -261,22 +262,22 @@ func (f *Figures) WriteText(w io.Writer, t Language) error {
 		for _, p := range a.Disputed[:min(len(a.Disputed), most)] {
 			fmt.Fprintf(&b, "  %s · %s:", show.Cut(p.A, 60), show.Cut(p.B, 60))
 			for _, v := range p.Votes {
-				fmt.Fprintf(&b, " %s %s", show.Cut(cmp.Or(v.Who, "–"), 30), t.answer(v.Answer))
+				fmt.Fprintf(&b, " %s %s", show.Cut(cmp.Or(v.Who, "–"), 30), answer(t, v.Answer))
 			}
 			b.WriteByte('\n')
 		}
 		if more := len(a.Disputed) - most; more > 0 {
-			fmt.Fprintf(&b, t.of("  and %d more, which --json lists\n", "  另有 %d 对，见 --json\n"), more)
+			b.WriteString(t.Text("  and %d more, which --json lists\n", more))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (f *Figures) estimate(b *strings.Builder, t Language, name string, e Estimate, note string) {
+func (f *Figures) estimate(b *strings.Builder, t message.Language, name string, e Estimate, note string) {
 	pad := strings.Repeat(" ", max(1, 13-show.Cells(name)))
 	if e.Of == 0 {
-		fmt.Fprintf(b, t.of("%s%snot known: too few pairs are read\n", "%s%s尚不可知：读得太少\n"), name, pad)
+		b.WriteString(t.Text("%s%snot known: too few pairs are read\n", name, pad))
 		return
 	}
 	fmt.Fprintf(b, "%s%s%.4f (95 %%: %.4f–%.4f; %d) %s\n", name, pad, e.Value, e.Low, e.High, e.Of, note)

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -19,9 +21,35 @@ var pageFiles embed.FS
 //go:embed review.js
 var script string
 
-// say is a text in both languages, of which the page shows one.
-func say(english, chinese string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<span class="en" lang="en">%s</span><span class="zh" lang="zh">%s</span>`, template.HTMLEscapeString(english), template.HTMLEscapeString(chinese))) //nolint:gosec // they are escaped
+// say is a message in both languages, of which the page shows one.
+func say(key string, args ...any) template.HTML {
+	return both(func(l message.Language) string { return l.Text(key, args...) })
+}
+
+func both(text func(message.Language) string) template.HTML {
+	var b strings.Builder
+	for _, l := range []message.Language{message.English, message.Chinese} {
+		fmt.Fprintf(&b, `<span class="%s" lang="%s">%s</span>`, l, l, template.HTMLEscapeString(text(l)))
+	}
+	return template.HTML(b.String()) //nolint:gosec // it is escaped
+}
+
+// scripted are the messages that the script has.
+var scripted = []string{
+	message.Key("%s of %s judged: %s yes, %s no, %s unsure"),
+	message.Key(". This browser keeps nothing: save before you leave"),
+}
+
+// forScript are these in each language.
+func forScript() map[message.Language]map[string]string {
+	all := map[message.Language]map[string]string{}
+	for _, l := range []message.Language{message.English, message.Chinese} {
+		all[l] = map[string]string{}
+		for _, key := range scripted {
+			all[l][key] = l.Text(key, slices.Repeat([]any{"%s"}, strings.Count(key, "%s"))...)
+		}
+	}
+	return all
 }
 
 // rows are an item's texts side by side.
@@ -32,8 +60,11 @@ type rows struct {
 
 var pages = show.Pages(pageFiles, template.FuncMap{
 	"say": say, "plus": func(a, b int) int { return a + b },
-	"short":    func(id string) string { return show.Excerpt([]byte(id), mostID) },
-	"stratum":  func(name string) template.HTML { return say(English.stratum(name), Chinese.stratum(name)) },
+	"short": func(id string) string { return show.Excerpt([]byte(id), mostID) },
+	"stratum": func(name string) template.HTML {
+		return both(func(l message.Language) string { return stratum(l, name) })
+	},
+	"messages": forScript,
 	"evidence": evidence,
 	"shown": func(i Item) rows {
 		r, same := i.Rows()
@@ -60,7 +91,7 @@ func evidence(p *Pair) string {
 
 // WriteHTML writes the pairs as one page that needs nothing else, to be read
 // from a file: for a reader, in a language that the page can change.
-func (d *Draw) WriteHTML(w io.Writer, items []Item, who string, l Language) error {
+func (d *Draw) WriteHTML(w io.Writer, items []Item, who string, l message.Language) error {
 	body, err := json.Marshal(d.Pairs)
 	if err != nil {
 		return err
@@ -68,7 +99,7 @@ func (d *Draw) WriteHTML(w io.Writer, items []Item, who string, l Language) erro
 	sum := sha256.Sum256(body)
 	return pages.ExecuteTemplate(w, "review.html", struct {
 		Run, Who, Key, Digest string
-		Language              Language
+		Language              message.Language
 		Items                 []Item
 		Script                template.JS
 	}{d.Run, who, hex.EncodeToString(sum[:8]), show.ScriptDigest(script), l, items, template.JS(script)}) //nolint:gosec // it is ours

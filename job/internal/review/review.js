@@ -13,7 +13,8 @@
   const keep = () => {
     try { localStorage.setItem(place, JSON.stringify(state)); } catch { failed = true; }
   };
-  const say = (en, zh) => root.lang === "zh" ? zh : en;
+  const messages = JSON.parse($("messages").textContent);
+  const say = (key, ...args) => (messages[root.lang][key]).replace(/%s/g, () => args.shift());
 
   function show(at, move) {
     state.at = Math.max(0, Math.min(at, pairs.length));
@@ -25,10 +26,8 @@
     $("why").disabled = state.at === pairs.length;
     const all = Object.values(state.verdicts), n = v => all.filter(x => x.verdict === v).length, read = all.filter(x => x.verdict).length;
     $("progress").value = read;
-    $("count").textContent = say(
-      `${read} of ${pairs.length} judged: ${n("yes")} yes, ${n("no")} no, ${n("unsure")} unsure`,
-      `已判定 ${read} / ${pairs.length}：是 ${n("yes")}，否 ${n("no")}，不确定 ${n("unsure")}`)
-      + (failed ? say(". This browser keeps nothing: save before you leave", "。本浏览器无法保留判定，离开前请先保存") : "");
+    $("count").textContent = say("%s of %s judged: %s yes, %s no, %s unsure", read, pairs.length, n("yes"), n("no"), n("unsure"))
+      + (failed ? say(". This browser keeps nothing: save before you leave") : "");
     keep();
     if (move) { scrollTo(0, 0); (pairs[state.at] || end).focus({ preventScroll: true }); }
   }

@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -194,15 +195,15 @@ func TestEarlierNights(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "night0")); err != nil {
 		t.Fatal(err)
 	}
-	if earlier, here, gone := read(); here != 0 || earlier < 5 || !strings.Contains(gone, "the run of night 2026-11-01 is gone") {
+	if earlier, here, gone := read(); here != 0 || earlier < 5 || !strings.Contains(gone, "night 2026-11-01: its run directory is gone") {
 		t.Errorf("%d of %d texts of a night that is gone: %s", here, earlier, gone)
 	}
 	var page bytes.Buffer
 	items, err := d.Read(t.Context(), nil)
 	if err == nil {
-		err = d.WriteHTML(&page, items, "ada", Chinese)
+		err = d.WriteHTML(&page, items, "ada", message.Chinese)
 	}
-	if err != nil || !strings.Contains(page.String(), "the run of night 2026-11-01 is gone") {
+	if err != nil || !strings.Contains(page.String(), "night 2026-11-01: its run directory is gone") {
 		t.Errorf("%v", err)
 	}
 }
@@ -216,11 +217,11 @@ func TestPage(t *testing.T) {
 		{&d.Pairs[1], Document{ID: "c", Text: "same text"}, Document{ID: "d", Text: "same text", Cut: true}},
 	}
 	var b bytes.Buffer
-	if err := d.WriteHTML(&b, items, `me"`, English); err != nil {
+	if err := d.WriteHTML(&b, items, `me"`, message.English); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	if strings.Count(page, "<script") != 1 || strings.Contains(page, "<img") || strings.Contains(page, "\u202e two") {
+	if strings.Count(page, "<script") != 2 || strings.Contains(page, "<img") || strings.Contains(page, "\u202e two") {
 		t.Error("the page lets through what a document holds")
 	}
 	_, own, _ := strings.Cut(page, "<script>")
@@ -287,7 +288,7 @@ func TestFigures(t *testing.T) {
 	if nothing.Precision.Of != 0 || nothing.Precision.High != 1 || nothing.Recall.High != 1 || nothing.Read != 0 {
 		t.Errorf("%+v", nothing)
 	}
-	for _, l := range []Language{English, Chinese} {
+	for _, l := range []message.Language{message.English, message.Chinese} {
 		var b bytes.Buffer
 		if err := f.WriteText(&b, l); err != nil || strings.Contains(b.String(), "%!") || !strings.Contains(b.String(), "0.9950") {
 			t.Errorf("%s, %v", b.String(), err)
@@ -342,7 +343,7 @@ func TestReadersDisagree(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var b bytes.Buffer
-	if err := f.WriteText(&b, English); err != nil || !strings.Contains(b.String(), "kappa 0.50") || strings.Count(b.String(), "ada yes lin no") != 10 {
+	if err := f.WriteText(&b, message.English); err != nil || !strings.Contains(b.String(), "kappa 0.50") || strings.Count(b.String(), "ada yes lin no") != 10 {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }
@@ -424,7 +425,7 @@ func TestTerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.csv")
 	read := func(who, keys string) string {
 		var out bytes.Buffer
-		s := Screen{Keys: strings.NewReader(keys), Out: &out, Cells: 80, Language: English, Who: who, Path: path}
+		s := Screen{Keys: strings.NewReader(keys), Out: &out, Cells: 80, Language: message.English, Who: who, Path: path}
 		if err := s.Read(t.Context(), items); err != nil {
 			t.Fatal(err)
 		}
@@ -468,7 +469,7 @@ func TestTerminal(t *testing.T) {
 	}
 	long := Item{&d.Pairs[0], Document{ID: "long", Text: strings.Repeat("A sentence of its own. Another one. ", 100)}, Document{ID: "other", Text: strings.Repeat("Something else here. ", 100)}}
 	var out bytes.Buffer
-	s = Screen{Keys: strings.NewReader("  q"), Out: &out, Cells: 60, Lines: 20, Language: Chinese, Path: path + "2", Who: "kim"}
+	s = Screen{Keys: strings.NewReader("  q"), Out: &out, Cells: 60, Lines: 20, Language: message.Chinese, Path: path + "2", Who: "kim"}
 	if err := s.Read(t.Context(), []Item{long}); err != nil || strings.Count(out.String(), "\x1b[2J") != 3 {
 		t.Errorf("%v: %q", err, out.String())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 // Change is another value that the verdicts ask for.
@@ -158,18 +159,16 @@ func at(points []point, limit float64) (precision, recall float64) {
 }
 
 // WriteText says what the suggestion changes, and on what it rests.
-func (s *Suggestion) WriteText(w io.Writer, t Language) error {
+func (s *Suggestion) WriteText(w io.Writer, t message.Language) error {
 	var b strings.Builder
 	for _, c := range s.Changes {
-		fmt.Fprintf(&b, t.of("%s: %s → %s. Of the %d read pairs that it decides on: precision %.3f → %.3f, recall %.3f → %.3f\n",
-			"%s：%s → %s。在它所决定的 %d 对已读文档中：精确率 %.3f → %.3f，召回率 %.3f → %.3f\n"), c.Setting, c.Was, c.Is, c.Read, c.PrecisionWas, c.Precision, c.RecallWas, c.Recall)
+		b.WriteString(t.Text("%s: %s → %s. Of the %d read pairs that it decides on: precision %.3f → %.3f, recall %.3f → %.3f\n", c.Setting, c.Was, c.Is, c.Read, c.PrecisionWas, c.Precision, c.RecallWas, c.Recall))
 	}
 	for _, name := range s.TooFew {
-		fmt.Fprintf(&b, t.of("%s: stays; a suggestion needs %d read pairs that it decides on, %d of them near-duplicates and %d not\n",
-			"%s：不变；要给出建议，它所决定的文档对须读过 %d 对，其中至少 %d 对是近似重复、%d 对不是\n"), name, leastRead, leastEither, leastEither)
+		b.WriteString(t.Text("%s: stays; a suggestion needs %d read pairs that it decides on, %d of them near-duplicates and %d not\n", name, leastRead, leastEither, leastEither))
 	}
 	if len(s.Changes) == 0 && len(s.TooFew) == 0 {
-		b.WriteString(t.of("The verdicts ask for no other limit.\n", "按这些判定，界限不必改动。\n"))
+		b.WriteString(t.Text("The verdicts ask for no other limit.\n"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -21,7 +22,7 @@ type Screen struct {
 	Out          io.Writer
 	Cells, Lines int // of the screen; Lines 0: pairs are written one after the other
 	Colour       bool
-	Language     Language
+	Language     message.Language
 	Who          string
 	Path         string // of the file of verdicts, which is appended to
 
@@ -77,7 +78,7 @@ func (s *Screen) Read(ctx context.Context, items []Item) error {
 			at = max(at-1, 0)
 		}
 	}
-	_, err = fmt.Fprintf(s.Out, "\r\n%s\r\n", fmt.Sprintf(s.Language.of("That was the last pair. Verdicts are in %s", "全部读完。判定已存入 %s"), show.Line(s.Path)))
+	_, err = fmt.Fprintf(s.Out, "\r\n%s\r\n", s.Language.Text("That was the last pair. Verdicts are in %s", show.Line(s.Path)))
 	return err
 }
 
@@ -156,9 +157,9 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 			read++
 		}
 	}
-	fmt.Fprintf(&b, t.of("Pair %d of %d, %d judged", "第 %d 对，共 %d 对，已判定 %d 对"), at+1, len(items), read)
+	b.WriteString(t.Text("Pair %d of %d, %d judged", at+1, len(items), read))
 	if have[at] != labels.None {
-		fmt.Fprintf(&b, " · %s", t.answer(have[at]))
+		fmt.Fprintf(&b, " · %s", answer(t, have[at]))
 	}
 	b.WriteByte('\n')
 	for _, d := range []*Document{&i.First, &i.Second} {
@@ -168,7 +169,7 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 		}
 		b.WriteString(show.Cut(about, max(20, s.Cells)) + "\n")
 		if d.Gone != nil {
-			fmt.Fprintf(&b, "  %s\n", show.Line(t.of("the text cannot be read: ", "正文已读不到：")+d.Gone.Error()))
+			fmt.Fprintf(&b, "  %s\n", show.Line(t.Text("the text cannot be read: %s", d.Gone)))
 		}
 	}
 	b.WriteByte('\n')
@@ -176,11 +177,11 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 	rows, same := i.Rows()
 	switch {
 	case same:
-		body.WriteString(t.of("The two texts are the same, as far as they are shown.", "在所显示的范围内，两篇正文相同。") + "\n\n")
+		body.WriteString(t.Text("The two texts are the same, as far as they are shown.") + "\n\n")
 		rows = show.SideBySide(show.Diff([]byte(i.First.Text), nil), 0)
 		fallthrough
 	default:
-		if err := show.WriteRows(&body, rows, s.Cells, s.Colour && !same, t.of("… %d the same …", "… %d 句相同 …")); err != nil {
+		if err := show.WriteRows(&body, rows, s.Cells, s.Colour && !same, t.Text("… %d the same …")); err != nil {
 			return err
 		}
 	}
@@ -190,10 +191,10 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 		room-- // the last says where it is
 		from := s.page * room % ((len(lines) + room - 1) / room * room)
 		to := min(from+room, len(lines))
-		lines = append(slices.Clone(lines[from:to]), fmt.Sprintf(t.of("lines %d to %d of %d: space shows more", "第 %d 至 %d 行，共 %d 行：按空格看其余"), from+1, to, len(lines)))
+		lines = append(slices.Clone(lines[from:to]), t.Text("lines %d to %d of %d: space shows more", from+1, to, len(lines)))
 	}
 	b.WriteString(strings.Join(lines, "\n") + "\n\n")
-	b.WriteString(t.of("y yes · n no · ? unsure · u undo · j next · k back · q quit", "y 是 · n 否 · ? 不确定 · u 撤销 · j 下一对 · k 上一对 · q 退出"))
+	b.WriteString(t.Text("y yes · n no · ? unsure · u undo · j next · k back · q quit"))
 	text := strings.ReplaceAll(b.String(), "\n", "\r\n")
 	if s.Lines > 0 {
 		text = "\x1b[H\x1b[2J" + text

@@ -54,7 +54,7 @@ func (i *Item) Rows() (rows []show.Row, same bool) {
 func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 	items := make([]Item, len(d.Pairs))
 	wanted := map[int64][]*Document{} // of the run, by row
-	nights := map[string]map[string][]*Document{}
+	earlier := map[runs.Document][]*Document{}
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
 		items[i] = Item{Pair: p, First: Document{ID: p.A}, Second: Document{ID: p.B, Night: p.Night}}
@@ -63,27 +63,26 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 			wanted[p.RowB] = append(wanted[p.RowB], &items[i].Second)
 			continue
 		}
-		if nights[p.Night] == nil {
-			nights[p.Night] = map[string][]*Document{}
-		}
-		nights[p.Night][p.ID] = append(nights[p.Night][p.ID], &items[i].Second)
+		of := runs.Document{Night: p.Night, ID: p.ID}
+		earlier[of] = append(earlier[of], &items[i].Second)
 	}
 	if err := d.ofRun(ctx, wanted, pass); err != nil {
 		return nil, err
 	}
-	if len(nights) == 0 {
+	if len(earlier) == 0 {
 		return items, nil
 	}
-	runs, err := runs.EarlierRuns(d.Run)
+	beside, err := runs.Earlier(d.Run)
 	if err != nil {
 		return nil, err
 	}
-	for _, night := range slices.Sorted(maps.Keys(nights)) {
-		if err := ofNight(ctx, night, runs[night], nights[night]); err != nil {
-			return nil, err
+	return items, runs.ReadEarlier(ctx, beside, slices.Collect(maps.Keys(earlier)), func(of runs.Document, doc *data.Document, err error) {
+		if err != nil {
+			gone(earlier[of], err)
+			return
 		}
-	}
-	return items, nil
+		fill(earlier[of], doc)
+	})
 }
 
 // ofRun reads the documents of the run that stand at these rows.
@@ -123,32 +122,6 @@ func (d *Draw) ofRun(ctx context.Context, wanted map[int64][]*Document, pass eng
 	}
 	for _, row := range all {
 		gone(wanted[row], fmt.Errorf("the run has no row %d", row))
-	}
-	return nil
-}
-
-// ofNight reads documents of an earlier night, by id, from its run.
-func ofNight(ctx context.Context, night, run string, wanted map[string][]*Document) error {
-	missing := func(err error) {
-		for _, list := range wanted {
-			gone(list, err)
-		}
-	}
-	if run == "" {
-		missing(fmt.Errorf("the run of night %s is gone: no folder beside this run has it", night))
-		return nil
-	}
-	ids := slices.Sorted(maps.Keys(wanted))
-	docs, err := runs.ReadDocuments(ctx, run, ids)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		missing(fmt.Errorf("night %s: %w", night, err))
-		return nil
-	}
-	for i := range docs {
-		fill(wanted[ids[i]], &docs[i])
 	}
 	return nil
 }

@@ -4,20 +4,21 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/summary"
 )
 
 // errUnknownID is returned for an id that no document of a run has.
@@ -43,91 +44,110 @@ func Settings(path string) (m rundir.Manifest, cfg config.Config, err error) {
 
 // ReadDocuments returns the documents of those ids, in their order, of the run
 // in directory path: the fingerprints table says where each stands. Documents
-// whose text was extracted come from the run, the others from its input. It
-// changes nothing in the run directory.
+// whose text was extracted come from the run, the others from its input, or where
+// that is gone from the clean dump. It changes nothing in the run directory.
 func ReadDocuments(ctx context.Context, path string, ids []string) ([]data.Document, error) {
-	m, cfg, err := Settings(path)
+	found, failed, err := readDocuments(ctx, path, ids)
 	if err != nil {
 		return nil, err
-	}
-	found := make(map[string]data.Document)
-	for task, split := range m.Splits {
-		rows, err := rowsOfPart(ctx, filepath.Join(path, rundir.Fingerprints, rundir.PartName(task, ".parquet")), ids, found)
-		if err != nil {
-			return nil, err
-		}
-		err = engine.EachRow(ctx, path, m, task, cfg.ReaderOptions(), rows, func(_ int, doc *data.Document) error {
-			if !slices.Contains(ids, string(doc.ID)) {
-				return engine.ErrChanged(split)
-			}
-			found[string(doc.ID)] = *doc
-			*doc = data.Document{} // its bytes are found's now
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
 	}
 	docs := make([]data.Document, len(ids))
 	for i, id := range ids {
 		doc, ok := found[id]
 		if !ok {
-			return nil, fmt.Errorf("%w: %q in %s: name one as doc_id of its fingerprints has it", errUnknownID, id, path)
+			return nil, cmp.Or(failed[id], fmt.Errorf("%w: %q in %s: name one as doc_id of its fingerprints has it", errUnknownID, id, path))
 		}
 		docs[i] = doc
 	}
 	return docs, nil
 }
 
-// rowsOfPart returns the rows of a part of the fingerprints table that are the
-// first of their id, among those ids that are not found so far.
-func rowsOfPart(ctx context.Context, path string, ids []string, found map[string]data.Document) (rows []int64, err error) {
-	wanted := make(map[string]bool)
+// readDocuments returns the first document of each id that the run has, and why
+// those that it has cannot be read.
+func readDocuments(ctx context.Context, path string, ids []string) (found map[string]data.Document, failed map[string]error, err error) {
+	m, cfg, err := Settings(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, failed = map[string]data.Document{}, map[string]error{}
+	wanted := map[string]bool{}
 	for _, id := range ids {
-		if _, ok := found[id]; !ok {
-			wanted[id] = true
+		wanted[id] = true
+	}
+	for task, split := range m.Splits {
+		rows, names, err := rowsOfPart(ctx, filepath.Join(path, rundir.Fingerprints, rundir.PartName(task, ".parquet")), wanted)
+		if err != nil {
+			return nil, nil, err
+		}
+		err = engine.EachRow(ctx, path, m, task, cfg.ReaderOptions(), rows, func(i int, doc *data.Document) error {
+			if string(doc.ID) != names[i] {
+				return engine.ErrChanged(split)
+			}
+			found[names[i]] = *doc
+			*doc = data.Document{} // its bytes are found's now
+			return nil
+		})
+		if err != nil && ctx.Err() == nil && cfg.Output.Clean && !engine.KeepsTexts(m, split) {
+			err = errors.Join(err, readKept(ctx, path, split, task, cfg.ReaderOptions(), names, found))
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		for _, name := range names {
+			if _, ok := found[name]; !ok {
+				failed[name] = err
+			}
 		}
 	}
+	return found, failed, nil
+}
+
+// readKept reads documents whose input is gone from the clean dump, by id: it has
+// those that stayed. What it does not find is not an error.
+func readKept(ctx context.Context, path string, split data.Split, task int, o data.ReaderOptions, ids []string, found map[string]data.Document) error {
+	file := filepath.Join(path, rundir.Clean, rundir.PartName(task, clean.Extension(split)))
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil // the input's error says enough
+	}
+	kept := data.Split{Path: file, Format: split.Format, Size: info.Size(), End: -1}
+	if split.Format == source.FormatWET {
+		kept.Format = source.FormatJSONL
+	}
+	left := len(ids)
+	err = engine.EachDocument(ctx, kept, o, func(int64) {}, func(*data.BadRecord) {}, func(doc *data.Document) error {
+		id := string(doc.ID)
+		if _, had := found[id]; had || !slices.Contains(ids, id) {
+			return nil
+		}
+		found[id] = *doc
+		*doc = data.Document{}
+		if left--; left == 0 {
+			return errAllFound
+		}
+		return nil
+	})
+	if errors.Is(err, errAllFound) {
+		return nil
+	}
+	return err
+}
+
+var errAllFound = errors.New("all are found")
+
+// rowsOfPart returns the rows of a part of the fingerprints table that are the
+// first of a wanted id, with their ids, which are wanted no more.
+func rowsOfPart(ctx context.Context, path string, wanted map[string]bool) (rows []int64, ids []string, err error) {
 	row := int64(0)
 	err = parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: []string{"doc_id"}}, func(r *data.FingerprintRow) error {
 		if wanted[string(r.DocID)] {
-			rows = append(rows, row)
+			rows, ids = append(rows, row), append(ids, string(r.DocID))
 			delete(wanted, string(r.DocID))
 		}
 		row++
 		return nil
 	})
-	return rows, err
-}
-
-// EarlierRuns returns the run directories of earlier nights that stand beside
-// that of the run in directory path and brought them to the same library, by
-// night. Of several runs of a night it is the latest. A run without a library
-// has none.
-func EarlierRuns(path string) (map[string]string, error) {
-	var s summary.Summary
-	if err := rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), &s); err != nil {
-		return nil, err
-	}
-	if s.Library == nil {
-		return nil, nil
-	}
-	beside, err := os.ReadDir(filepath.Dir(filepath.Clean(path)))
-	if err != nil {
-		return nil, err
-	}
-	runs, began := map[string]string{}, map[string]time.Time{}
-	for _, entry := range beside {
-		dir := filepath.Join(filepath.Dir(filepath.Clean(path)), entry.Name())
-		var other summary.Summary
-		if !entry.IsDir() || rundir.ReadJSON(filepath.Join(dir, rundir.SummaryFile), &other) != nil {
-			continue
-		}
-		if l := other.Library; l != nil && l.Path == s.Library.Path && l.Night < s.Library.Night && !other.Began.Before(began[l.Night]) {
-			runs[l.Night], began[l.Night] = dir, other.Began
-		}
-	}
-	return runs, nil
+	return rows, ids, err
 }
 
 // TemplatesOf names the file of the templates that the texts of the run in

@@ -56,8 +56,11 @@ func Agree[N int | int64](n N, one, many string) string {
 
 // numberOf and nounOf are Number and Noun for pages, whose numbers are of any
 // type of integer.
-func numberOf(n any) string             { return Number(reflect.ValueOf(n).Int()) }
-func nounOf(n any, thing string) string { return Noun(reflect.ValueOf(n).Int(), thing) }
+func numberOf(n any) string             { return Number(Integer(n)) }
+func nounOf(n any, thing string) string { return Noun(Integer(n), thing) }
+
+// Integer is an integer of any type.
+func Integer(n any) int64 { return reflect.ValueOf(n).Int() }
 
 // Headed is the name of line i of a list: the first has it.
 func Headed(i int, name string) string {

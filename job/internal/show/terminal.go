@@ -50,10 +50,13 @@ func Lines(text string) string {
 	return strings.Join(all, "\n")
 }
 
+// FieldCells is how many cells the name of a field takes, with the space behind.
+const FieldCells = 13
+
 // Field writes a line about something that has a name. In a group of lines the
 // first has it.
 func Field(w *strings.Builder, name, format string, args ...any) {
-	fmt.Fprintf(w, "%-12s %s\n", name, Line(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(w, "%s%s%s\n", name, strings.Repeat(" ", max(1, FieldCells-cells.StringWidth(name))), Line(fmt.Sprintf(format, args...)))
 }
 
 // Columns are rows of cells below each other, for a terminal or a file. The

@@ -1,11 +1,5 @@
 package summary
 
-import (
-	"cmp"
-
-	"github.com/neardup/neardup/job/internal/show"
-)
-
 // Library is what a run learned from its library and did to it.
 type Library struct {
 	Path      string `json:"path"`
@@ -48,40 +42,4 @@ type Growth struct {
 	Before      int64  `json:"before"`      // of the night before
 	Earlier     int64  `json:"earlier"`     // of all earlier nights
 	Example     string `json:"example"`     // the first id of the night that has it
-}
-
-// printed is how many of each kind a person is shown.
-const printed = 5
-
-// print writes what the library knew of the documents, and what it learned.
-func (l *Library) print(row func(name, format string, args ...any)) {
-	row("library", "night %s against %s of %s", l.Night, show.Count(l.Documents, "document"), show.Count(l.Nights, "earlier night"))
-	all := l.New + l.Repeated + l.Returned
-	row("", "%s new%s, %s repeated%s, %s returned%s", show.Number(l.New), show.Percent(l.New, all), show.Number(l.Repeated), show.Percent(l.Repeated, all), show.Number(l.Returned), show.Percent(l.Returned, all))
-	if l.Nights > 0 {
-		l.printDrift(row)
-	}
-	row("", "%s %s best match in an earlier night", show.Number(l.Matched), show.Agree(l.Matched, "has its", "have their"))
-	row("", "%s %s, %s %s merged", show.Count(l.Continued, "cluster"), show.Agree(l.Continued, "continues an earlier one", "continue earlier ones"), show.Count(l.Merges, "earlier cluster"), show.Agree(l.Merges, "was", "were"))
-	replaced := ""
-	if l.Replaced {
-		replaced = ", in the place of what it had of this night"
-	}
-	row("", "%s %s added to %s%s", show.Count(l.Added, "document"), show.Agree(l.Added, "was", "were"), l.Path, replaced)
-}
-
-// printDrift writes the shares by language and site, and what grew.
-func (l *Library) printDrift(row func(name, format string, args ...any)) {
-	for _, kind := range []struct {
-		name, empty string
-		drift       []Drift
-	}{{"of language", "unknown", l.Languages}, {"of site", "no address", l.Sites}} {
-		for i, d := range kind.drift[:min(len(kind.drift), printed)] {
-			row(show.Headed(i, kind.name), "%8s  %s: %s new, %s repeated, %s returned", show.Number(d.Documents), cmp.Or(d.Name, kind.empty),
-				show.Share(d.New, d.Documents), show.Share(d.Repeated, d.Documents), show.Share(d.Returned, d.Documents))
-		}
-	}
-	for i, g := range l.Growing[:min(len(l.Growing), printed)] {
-		row(show.Headed(i, "growing"), "%8s  %s (%s the night before, %s in all nights before)", show.Number(g.Documents), g.Example, show.Number(g.Before), show.Number(g.Earlier))
-	}
 }

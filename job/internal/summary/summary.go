@@ -4,10 +4,7 @@ package summary
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -113,103 +110,6 @@ type Output struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// mostUnread is how many unreadable files are named.
-const mostUnread = 5
-
-// unreadFiles prints the first of the files that could not be read, or not in
-// full.
-func unreadFiles(row func(name, format string, args ...any), what string, files []Unread) {
-	for i, u := range files[:min(len(files), mostUnread)] {
-		row(show.Headed(i, what), "%s: %s", u.File, u.Problem)
-	}
-	if more := len(files) - mostUnread; more > 0 {
-		row("", "and %s more", show.Count(more, "file"))
-	}
-}
-
-// Print writes the summary for a person.
-func (s *Summary) Print(w io.Writer) error {
-	var b strings.Builder
-	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
-
-	row("documents", "%s%s", show.Number(s.Documents), show.Counts(" (", s.LengthClasses, ")"))
-	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
-		row("languages", "%s", show.Counts("", languages, ""))
-	}
-	records, documents := s.passedOver()
-	if len(records) > 0 {
-		row("skipped", "%s of %s%s", show.Number(total(records)), show.Count(s.Records, "record"), show.Counts(" (", records, ")"))
-	}
-	unreadFiles(row, "unreadable", s.Unreadable)
-	unreadFiles(row, "damaged", s.Damaged)
-	if len(s.Damaged) > 0 {
-		row("lost", "%s of %s of the input", show.Bytes(s.Lost), show.Bytes(s.Bytes))
-	}
-	if len(documents) > 0 {
-		row("passed over", "%s%s", show.Count(total(documents), "document"), show.Counts(" (", documents, ")"))
-	}
-	if none := s.None.Total(); len(none) > 0 {
-		row("no main text", "%s, kept and never matched%s", show.Count(total(none), "page"), show.Counts(" (", none, ")"))
-	}
-	if s.CutPages > 0 {
-		row("", "of %s the input has only the beginning", show.Count(s.CutPages, "page"))
-	}
-	if s.Boilerplate != nil {
-		s.Boilerplate.print(row)
-	}
-	if m := s.Method; m != nil {
-		row("method", "%s, distance %d", m.Preset, m.Distance)
-		if m.NoTexts {
-			row("", "fingerprints come without texts: near the limit the sketches decide, contained copies are not found")
-		}
-	}
-	if s.Against != nil {
-		s.Against.print(row, s.Documents)
-	} else {
-		s.printMatches(row)
-	}
-	if s.Kept+s.Dropped > 0 {
-		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
-	}
-	if s.Reread != nil {
-		s.Reread.print(row)
-	}
-	s.Losses.print(row)
-	if l := s.Library; l != nil {
-		if l.Dropped > 0 {
-			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))
-		}
-		l.print(row)
-	}
-	s.printLists(row)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// printMatches tells what was found of matches and clusters.
-func (s *Summary) printMatches(row func(name, format string, args ...any)) {
-	row("matched", "%s%s", show.Number(s.Matched), show.Percent(s.Matched, s.Documents))
-	if s.Checked > 0 {
-		row("", "the best matches of %s were checked against all documents", show.Count(s.Checked, "document"))
-	}
-	if s.Consulted > 0 {
-		row("", "the texts of %s were consulted", show.Count(s.Consulted, "pair"))
-	}
-	if s.Contained > 0 {
-		row("contained", "of %s one document contains the other", show.Count(s.Contained, "pair"))
-	}
-	if s.Pairs > 0 {
-		row("pairs", "%s", show.Number(s.Pairs))
-	}
-	row("clusters", "%s of %s", show.Number(s.Clusters), show.Count(s.Clustered, "document"))
-	if s.Alone > 0 {
-		row("", "%s more %s a pair of a document in a cluster, not of the one that stays", show.Count(s.Alone, "document"), show.Agree(s.Alone, "is", "are"))
-	}
-	if s.Joined > 0 {
-		row("versions", "%s of documents that contain each other (clusters.contained)", show.Number(s.Joined))
-	}
-}
-
 // passedOver are the skipped records, by reason: those that are no documents, and
 // documents that are not matched for their id.
 func (s *Summary) passedOver() (records, documents map[string]int64) {
@@ -223,33 +123,6 @@ func (s *Summary) passedOver() (records, documents map[string]int64) {
 	return records, documents
 }
 
-// printLists prints what has a line for each: clusters, stages, agents, files.
-func (s *Summary) printLists(row func(name, format string, args ...any)) {
-	if len(s.Largest) == 0 && s.Clusters > 0 {
-		row("largest", "none: each continues an earlier cluster with one document")
-	}
-	for i, c := range s.Largest {
-		row(show.Headed(i, "largest"), "%8s  %s", show.Number(c.Size), c.Example)
-	}
-	for i, st := range s.Stages {
-		note := ""
-		if st.Resumed > 0 {
-			note = fmt.Sprintf("  (%d of %s finished earlier)", st.Resumed, show.Count(st.Tasks, "task"))
-		}
-		row(show.Headed(i, "time"), "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
-	}
-	row("", "%8s  in all", seconds(s.Seconds))
-	for i, a := range s.LeftOut {
-		row(show.Headed(i, "left out"), "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
-	}
-	if s.PeakMemory > 0 {
-		row("peak memory", "%s", show.Bytes(s.PeakMemory))
-	}
-	for i, f := range s.Files {
-		row(show.Headed(i, "files"), "%10s  %s", show.Bytes(f.Bytes), f.Path)
-	}
-}
-
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond).String()
 }
@@ -261,9 +134,9 @@ func total(m map[string]int64) (n int64) {
 	return n
 }
 
-// top is a map's n largest entries, with the rest as "other"; the key "" is
+// top is a map's n largest entries, with the rest as other; the key "" is
 // given a name. It is nil when there is no other key.
-func top(m map[string]int64, empty string, n int) map[string]int64 {
+func top(m map[string]int64, empty, other string, n int) map[string]int64 {
 	if len(m) == 0 || len(m) == 1 && m[""] > 0 {
 		return nil
 	}
@@ -271,7 +144,7 @@ func top(m map[string]int64, empty string, n int) map[string]int64 {
 	for i, k := range show.ByCount(m) {
 		name := cmp.Or(k, empty)
 		if i >= n {
-			name = "other"
+			name = other
 		}
 		largest[name] += m[k]
 	}

@@ -1,0 +1,16 @@
+package message_test
+
+import (
+	"fmt"
+
+	"github.com/neardup/neardup/job/internal/message"
+)
+
+func Example() {
+	for _, l := range []message.Language{message.English, message.Parse("zh_CN.UTF-8")} {
+		fmt.Println(l.Text("clusters"), l.Text("%d of %s", 1234, l.Count(5678, "document")))
+	}
+	// Output:
+	// clusters 1,234 of 5,678 documents
+	// 簇 1,234 / 5,678 篇文档
+}

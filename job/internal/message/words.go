@@ -1,0 +1,28 @@
+package message
+
+// words are the program's own words in Chinese, each with the word itself, as
+// tables and settings have it.
+var words = map[string]string{
+	// Verdicts.
+	"distance": "距离 (distance)", "sketches alike": "概要相似 (sketches alike)", "sketches near the limit": "概要接近界限 (sketches near the limit)",
+	"texts alike": "正文相似 (texts alike)", "texts alike but for slips": "正文相似，仅有零星差异 (texts alike but for slips)",
+	"texts alike in order": "正文按次序相似 (texts alike in order)", "short, equal": "短文本，相同 (short, equal)", "short, few edits": "短文本，少量改动 (short, few edits)",
+	"carries": "夹带 (carries)", "shared": "有长段相同 (shared)", "against": "参照 (against)",
+	"contains": "包含 (contains)", "contained": "被包含 (contained)", "same id": "同一 id (same id)", "unchanged": "未变 (unchanged)",
+
+	// Why a document is left out, or a record skipped.
+	"copy": "副本 (copy)", "earlier": "前几夜已有 (earlier)", "duplicate_id": "重复的 id (duplicate_id)", "deleted": "已要求删除 (deleted)",
+	"malformed": "格式有误 (malformed)", "truncated": "不完整 (truncated)", "too_large": "过大 (too_large)", "no_text": "无正文 (no_text)",
+	"undecodable": "无法解码 (undecodable)", "not_page": "不是网页 (not_page)", "http_status": "HTTP 状态 (http_status)",
+	"unreadable": "无法读取 (unreadable)", "damaged": "损坏 (damaged)",
+
+	"shell": "空壳页 (shell)", "error": "出错页 (error)", "login": "登录页 (login)",
+
+	// Lengths.
+	"normal": "正常长度 (normal)", "short": "短 (short)", "empty": "空 (empty)", "template": "全是模板文字 (template)",
+
+	// Stages.
+	"learn": "抽样 (learn)", "templates": "模板 (templates)", "fingerprint": "指纹 (fingerprint)", "exact": "完全相同 (exact)",
+	"history": "历史库 (history)", "match": "匹配 (match)", "texts": "正文 (texts)", "verify": "核对 (verify)",
+	"cluster": "聚簇 (cluster)", "ids": "编号 (ids)", "write": "写出 (write)", "publish": "入库 (publish)",
+}
