@@ -822,7 +822,7 @@ func TestDamageIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, other := range [][]byte{text[:len(text)/2], bytes.Replace(text, []byte(`"rows": 2`), []byte(`"rows": 3`), 1), bytes.Replace(text, []byte("2026-11-01"), []byte("2026-13-01"), 1), bytes.Replace(text, []byte(`"version": 3`), []byte(`"version": 1`), 1)} {
+	for _, other := range [][]byte{text[:len(text)/2], bytes.Replace(text, []byte(`"rows": 2`), []byte(`"rows": 3`), 1), bytes.Replace(text, []byte("2026-11-01"), []byte("2026-13-01"), 1), bytes.Replace(text, []byte(`"version": 4`), []byte(`"version": 1`), 1)} {
 		if err := os.WriteFile(path, other, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func folderOf(kind, night string) string { return kind + "/" + partition + night
 
 // FormatVersion is the version of the manifest that this package writes, and
 // the only one it reads.
-const FormatVersion = 3
+const FormatVersion = 4
 
 var (
 	// ErrNone is returned for a folder that holds no library.
@@ -312,6 +312,9 @@ func parse(path string, text []byte) (*Manifest, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: %s", errDamaged, path, err, remedy)
 	}
+	if m.Version != FormatVersion {
+		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it, or begin a library in a new folder by running the nights again; if no other neardup wrote it, it is damaged: %s", path, m.Version, FormatVersion, remedy)
+	}
 	sum := m.Checksum
 	m.Checksum = ""
 	own, err := m.text()
@@ -321,9 +324,6 @@ func parse(path string, text []byte) (*Manifest, error) {
 	}
 	if err != nil || sum != "" && !bytes.Equal(own, text) { // without one it is an earlier program's
 		return nil, fmt.Errorf("%w: %s is not what was written: %s", errDamaged, path, remedy)
-	}
-	if m.Version != FormatVersion {
-		return nil, fmt.Errorf("library: %s has version %d, this program reads %d: use the neardup that wrote it, or begin a library in a new folder by running the nights again", path, m.Version, FormatVersion)
 	}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: %s", errDamaged, path, err, remedy)
