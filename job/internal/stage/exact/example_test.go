@@ -14,5 +14,5 @@ import (
 func Example() {
 	r := &stage.Run{Sum: &summary.Summary{Documents: 3, Skipped: map[string]int64{}}}
 	fmt.Println(exact.Done(context.Background(), r, []rundir.TaskRecord{{RowsIn: 2}}))
-	// Output: identical: rows not conserved: 3 rows fingerprinted, 2 rows came in
+	// Output: exact: rows not conserved: 3 rows fingerprinted, 2 rows came in
 }
