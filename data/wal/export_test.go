@@ -2,9 +2,6 @@ package wal
 
 import "bytes"
 
-// Through has a log write through what of makes of its file.
-func (l *Log) Through(of func(File) File) { l.file = of(l.file) }
-
 // ReadBytes reads a file of these bytes as Open does, or, if sealed, as Read does
 // that passes over damage; end is where what Open keeps ends.
 func ReadBytes(b []byte, sealed bool, yield func(record []byte) error) (end int64, err error) {

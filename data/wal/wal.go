@@ -384,6 +384,10 @@ func (l *Log) heal() error {
 	return nil
 }
 
+// Through has the log write through what of makes of its file, as a test does that
+// has writes fail.
+func (l *Log) Through(of func(File) File) { l.file = of(l.file) }
+
 // Size is how many bytes are durable.
 func (l *Log) Size() int64 { return l.size }
 
