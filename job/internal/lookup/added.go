@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lock"
 	"github.com/neardup/neardup/data/wal"
+	"github.com/neardup/neardup/job/internal/engine"
 )
 
 // AddedOptions of Index.OpenAdded. Zero values are the defaults.
@@ -344,13 +345,41 @@ func (a *Added) among(q *question, m *library.Manifest, since uint64) bool {
 	return true
 }
 
+// byID returns the newest version of an id that is on the disk, and was not
+// deleted.
+func (a *Added) byID(id []byte) (v data.View, lane string, ok bool) {
+	if a == nil {
+		return v, "", false
+	}
+	now, _ := a.index.look() // that the library cannot be read is for the look-up to tell
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for _, r := range slices.Backward(a.files) {
+		row := r.ids.Find(id)
+		if row < 0 || r.pages[row].entry == 0 || int(r.pages[row].entry) > r.durable {
+			continue
+		}
+		p := &r.pages[row]
+		if now != nil && now.Hides(id, r.entries[p.entry-1].change) {
+			break
+		}
+		if p.unit == engine.NoUnit {
+			return data.View{Hi: p.hi, Lo: p.lo, Length: p.length}, p.lane, true
+		}
+		r.units.View(p.unit, &v)
+		v.Letters = slices.Clone(v.Letters) // they stand where more are added
+		return v, p.lane, true
+	}
+	return v, "", false
+}
+
 // search is among, of all pages or those on the disk, for who has the lock.
 func (a *Added) search(q *question, m *library.Manifest, all bool) {
 	for _, r := range a.files {
 		if !r.isNight(m) {
 			r.among(q, all)
-			q.answer.Documents += int64(r.ids.Len())
 		}
+		q.answer.Documents += r.beside(q.now)
 	}
 }
 
@@ -532,7 +561,7 @@ func (a *Added) Waiting() (n int64) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	for _, r := range a.files {
-		n += r.count()
+		n += int64(r.live)
 	}
 	return n
 }

@@ -26,6 +26,7 @@ type recent struct {
 	units    *mapper.Units
 	ids      engine.IDs
 	pages    []recentPage // by row of ids
+	live     int          // of them, that were not taken back
 	entries  []recentEntry
 	last     []uint32              // by unit: 1 + the latest entry that was made for it
 	prints   []simhash.Fingerprint // by unit
@@ -96,6 +97,9 @@ func (r *recent) add(id []byte, v *data.View, lane string, change int64) undo {
 		r.ids.Add(id)
 		r.pages = append(r.pages, recentPage{})
 	}
+	if r.pages[row].entry == 0 {
+		r.live++
+	}
 	back := undo{uint32(row), r.pages[row]} //nolint:gosec // a file has fewer
 	entry := recentEntry{row: uint32(row), change: change}
 	unit := engine.NoUnit
@@ -120,7 +124,9 @@ func (r *recent) takeBack(u undo) {
 		r.last[unit] = r.entries[end].before
 	}
 	r.entries = r.entries[:end]
-	r.pages[u.row] = u.was
+	if r.pages[u.row] = u.was; u.was.entry == 0 {
+		r.live--
+	}
 }
 
 func (r *recent) post(unit uint32, v *data.View) {
@@ -197,14 +203,12 @@ func (r *recent) each(unit uint32, all bool, visit func(row int, e *recentEntry)
 	}
 }
 
-// count is how many pages count.
-func (r *recent) count() (n int64) {
-	for i := range r.pages {
-		if r.pages[i].entry != 0 {
-			n++
-		}
+// beside is how many pages count beside those of the library.
+func (r *recent) beside(now *current) int64 {
+	if r.isNight(now.Manifest()) {
+		return 0
 	}
-	return n
+	return int64(r.live)
 }
 
 // AddedNight is the night, in answers, of pages that have been added and are no

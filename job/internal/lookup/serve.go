@@ -137,18 +137,21 @@ var ErrAddress = errors.New("write HOST:PORT, like 127.0.0.1:8080")
 // ErrPublic is returned for an address that others than this machine reach.
 var ErrPublic = errors.New("address is not of this machine alone")
 
-// Listen listens on the address, HOST:PORT. One that is not a loopback address
-// is refused unless public is true: the service knows no passwords.
-func Listen(ctx context.Context, address string, public bool) (net.Listener, error) {
+// IsLoopback reports whether only this machine reaches an address, HOST:PORT.
+func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// Listen listens on the address, HOST:PORT. One that is not a loopback address
+// is refused unless public is true: who looks up needs no password.
+func Listen(ctx context.Context, address string, public bool) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, fmt.Errorf("address %q: %w: %w", address, ErrAddress, err)
 	}
-	if !public {
-		ip := net.ParseIP(host)
-		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return nil, fmt.Errorf("%w: %s: the service has no passwords: put it behind a proxy that has, or give --i-know", ErrPublic, address)
-		}
+	if !public && !IsLoopback(address) {
+		return nil, fmt.Errorf("%w: %s: who looks up needs no password: put it behind a proxy that asks for one, or give --i-know", ErrPublic, address)
 	}
 	var c net.ListenConfig
 	return c.Listen(ctx, "tcp", address)
@@ -363,14 +366,36 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (*Answer, error)
 	if err != nil {
 		return nil, in.refuse("page", err)
 	}
-	return s.answerPage(r.Context(), in.read, body, r.Header.Get("Content-Type"))
+	n, err := topOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.answerPage(r.Context(), in.read, body, r.Header.Get("Content-Type"), n)
 }
 
-// answerPage looks up a page of that content type, of a request of so many bytes.
-func (s *Server) answerPage(ctx context.Context, size int64, body []byte, contentType string) (answer *Answer, err error) {
+// topOf is how many of the nearest documents a request asks for, by ?top=N; 0: it
+// asks for matches.
+func topOf(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("top")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > Most {
+		return 0, fail(http.StatusBadRequest, "top=%s: %w", text, ErrTop)
+	}
+	return n, nil
+}
+
+// answerPage looks up a page of that content type, of a request of so many bytes,
+// or the top nearest documents.
+func (s *Server) answerPage(ctx context.Context, size int64, body []byte, contentType string, top int) (answer *Answer, err error) {
 	err = s.work(ctx, size, func(ctx context.Context) error {
 		doc, err := s.index.Page(body, contentType)
-		if err == nil {
+		switch {
+		case err == nil && top > 0:
+			answer, err = s.index.Top(ctx, doc, top)
+		case err == nil:
 			answer, err = s.index.Find(ctx, doc)
 		}
 		return err
