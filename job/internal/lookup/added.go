@@ -73,6 +73,7 @@ type Added struct {
 	pending  *group
 	inFlight *group // that is being written
 	closed   bool
+	failing  bool // the last group could not be written
 
 	wake    chan struct{}
 	rotates chan chan error
@@ -279,7 +280,7 @@ func (a *Added) begin() error {
 }
 
 func (a *Added) newFile() (*recent, *wal.Log, error) {
-	of := logMeta{Token: fmt.Sprintf("added-%016x", rand.Uint64()), Settings: a.settings, Began: time.Now().UTC()} //nolint:gosec // it need not be secret
+	of := logMeta{Token: fmt.Sprintf("%s%016x", addedToken, rand.Uint64()), Settings: a.settings, Began: time.Now().UTC()} //nolint:gosec // it need not be secret
 	text, err := json.Marshal(of)
 	if err != nil {
 		return nil, nil, err
@@ -386,19 +387,42 @@ func (a *Added) search(q *question, m *library.Manifest, all bool) {
 // errWaiting is returned while too many pages wait to become a night.
 var errWaiting = fmt.Errorf("%w for now: too many wait for the library, which another process holds: try again", ErrAdded)
 
-// add compares a page with all that is there and makes it a part of it, unless
-// the newest version of its id is the very same. The answer holds once all of
+// adding is a page that is added.
+type adding struct {
+	fingerprinted
+	extracted bool // its text was found in HTML
+
+	question *question
+	manifest *library.Manifest // that the library answered by
+	since    uint64            // generation of the files when it did
+
+	added bool // else the newest version of its id is the very same
+}
+
+// ask asks the library what it has near the page.
+func (a *Added) ask(ctx context.Context, p *adding) (err error) {
+	p.since = a.generation()
+	p.question = a.index.question(&p.view, p.row.Lane)
+	p.question.id = p.row.DocID
+	p.manifest, err = p.question.library(ctx)
+	return err
+}
+
+// add compares pages, in their order, with all that is there, those before them
+// too, and makes each a part of it, unless the newest version of its id is the
+// very same. All become durable together, or none: the answers hold once all of
 // wait are done without an error.
-func (a *Added) add(ctx context.Context, p *fingerprinted, extracted bool) (answer *Answer, added bool, wait []*group, err error) {
+func (a *Added) add(ctx context.Context, pages []*adding) (wait []*group, err error) {
 	for {
-		since := a.generation()
-		q := a.index.question(&p.view, p.row.Lane)
-		m, err := q.library(ctx)
-		if err != nil {
-			return nil, false, nil, err
+		for _, p := range pages {
+			if p.since != a.generation() { // pages have gone to the library in between
+				if err := a.ask(ctx, p); err != nil {
+					return nil, err
+				}
+			}
 		}
-		if added, wait, err = a.join(q, m, since, p, extracted); !errors.Is(err, errMoved) {
-			return q.answered(), added, wait, err
+		if wait, err = a.join(pages); !errors.Is(err, errMoved) {
+			return wait, err
 		}
 	}
 }
@@ -406,17 +430,27 @@ func (a *Added) add(ctx context.Context, p *fingerprinted, extracted bool) (answ
 // errMoved says that pages have gone to the library in between.
 var errMoved = errors.New("moved")
 
-func (a *Added) join(q *question, m *library.Manifest, since uint64, p *fingerprinted, extracted bool) (added bool, wait []*group, err error) {
+func (a *Added) join(pages []*adding) (wait []*group, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	waiting := len(pages)
+	for _, r := range a.files {
+		waiting += r.size()
+	}
 	switch {
 	case a.closed:
-		return false, nil, errClosed
-	case a.changes != since:
-		return false, nil, errMoved
+		return nil, errClosed
+	case slices.ContainsFunc(pages, func(p *adding) bool { return p.since != a.changes }):
+		return nil, errMoved
+	case waiting > a.o.Waiting:
+		return nil, errWaiting
 	}
-	a.search(q, m, true)
-	id := p.row.DocID
+	for _, p := range pages {
+		a.search(p.question, p.manifest, true)
+		if p.added = !a.has(p); p.added {
+			a.append(p)
+		}
+	}
 	// Also a page that is there already is answered when it, and what it was
 	// told of, is on the disk.
 	for _, g := range []*group{a.inFlight, a.pending} {
@@ -424,35 +458,36 @@ func (a *Added) join(q *question, m *library.Manifest, since uint64, p *fingerpr
 			wait = append(wait, g)
 		}
 	}
+	if a.pending.records > 0 {
+		a.signal()
+	}
+	return wait, nil
+}
+
+// has reports whether the newest version of a page's id is the very same.
+func (a *Added) has(p *adding) bool {
+	id := p.row.DocID
 	for _, r := range slices.Backward(a.files) {
 		row := r.ids.Find(id)
-		if row < 0 || r.pages[row].entry == 0 || r.isNight(m) {
+		if row < 0 || r.pages[row].entry == 0 || r.isNight(p.manifest) {
 			continue
 		}
-		if e, same := r.has(id, &p.view, p.row.Lane); same && !q.now.Hides(id, r.entries[e].change) {
-			return false, wait, nil
-		}
-		break // an older version
+		e, same := r.has(id, &p.view, p.row.Lane)
+		return same && !p.question.now.Hides(id, r.entries[e].change)
 	}
-	waiting := 0
-	for _, r := range a.files {
-		waiting += r.size()
-	}
-	if waiting >= a.o.Waiting {
-		return false, nil, errWaiting
-	}
-	page := addedPage{extracted: extracted, change: q.now.Manifest().Sequence, at: time.Now(), row: data.LibraryRow{
-		DocID: id, Hi: p.row.Hi, Lo: p.row.Lo, Lane: p.row.Lane, Length: p.row.Length,
+	return p.question.again
+}
+
+// append adds a page to what is pending.
+func (a *Added) append(p *adding) {
+	page := addedPage{extracted: p.extracted, change: p.question.now.Manifest().Sequence, at: time.Now(), row: data.LibraryRow{
+		DocID: p.row.DocID, Hi: p.row.Hi, Lo: p.row.Lo, Lane: p.row.Lane, Length: p.row.Length,
 		Sketch: p.row.Sketch, Letters: p.row.Letters, Language: p.row.Language, Date: p.row.Date,
 	}}
 	g := a.pending
 	g.body = wal.AppendRecord(g.body, page.encode(nil))
-	g.undo = append(g.undo, g.file.add(id, &p.view, p.row.Lane, page.change))
-	if g.records++; g.records == 1 {
-		wait = append(wait, g)
-	}
-	a.signal()
-	return true, wait, nil
+	g.undo = append(g.undo, g.file.add(p.row.DocID, &p.view, p.row.Lane, page.change))
+	g.records++
 }
 
 // wait waits until groups are on the disk.
@@ -532,6 +567,10 @@ func (a *Added) write(rotate bool) (err error) {
 		close(g.done)
 		return g.err
 	}
+	if g.records > 0 && a.failing {
+		a.failing = false
+		a.log.Info("pages are added again")
+	}
 	g.file.durable += g.records
 	close(g.done)
 	if next != nil {
@@ -544,7 +583,10 @@ func (a *Added) write(rotate bool) (err error) {
 // fail takes back a group that is not on the disk, and the pages that have come
 // since, which may have been told of it.
 func (a *Added) fail(g *group) {
-	a.log.Error("pages that were to be added are not", "error", g.err, "pages", g.records+a.pending.records)
+	if !a.failing { // one of many
+		a.log.Error("pages that were to be added are not, until it is told otherwise", "error", g.err)
+	}
+	a.failing = true
 	since := a.pending
 	for _, of := range []*group{since, g} {
 		for _, u := range slices.Backward(of.undo) {
@@ -554,6 +596,18 @@ func (a *Added) fail(g *group) {
 	since.err = g.err
 	close(since.done)
 	a.pending = newGroup(a.last())
+}
+
+// sentAgain is for how long a page that has become a night is not added once more
+// when it is sent again as it was: its sender may not have got the answer.
+const sentAgain = 24 * time.Hour
+
+// addedToken begins the name that a night of added pages calls itself.
+const addedToken = "added-"
+
+// addedSince reports whether a night is of pages that were added to it since.
+func addedSince(n *library.Night, since time.Time) bool {
+	return strings.HasPrefix(n.Run, addedToken) && n.Added.After(since)
 }
 
 // Waiting is how many pages are no night yet.

@@ -199,6 +199,9 @@ func TestAdd(t *testing.T) {
 			if _, all := addTo(t, s.URL, page("d", changed(fresh, 3))); len(all[0].Matches) != 1 || all[0].Matches[0].Night != made[0].Night {
 				t.Errorf("d: %+v", all)
 			}
+			if _, all := addTo(t, s.URL, page("c", changed(fresh, 5))); all[0].Added {
+				t.Errorf("c is sent again when it is a night: %+v", all)
+			}
 			stop()
 			rows := libraryRows(t, dir)
 			night := made[0].Night

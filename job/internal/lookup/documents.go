@@ -162,17 +162,7 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, lines bool) (ans
 	} else if err := b.add(body, r.Header.Get("Content-Type"), r.URL.Query().Get("id")); err != nil {
 		return nil, err
 	}
-	b.leave() // others may be worked on while this one is written
-	ctx, cancel := context.WithTimeout(r.Context(), s.o.Answer)
-	defer cancel()
-	if err := wait(ctx, b.groups); err != nil {
-		return nil, err
-	}
-	s.addedPages.WithLabelValues("added").Add(float64(b.added))
-	s.addedPages.WithLabelValues("unchanged").Add(float64(len(b.answers) - b.added - b.refused))
-	s.addedPages.WithLabelValues("refused").Add(float64(b.refused))
-	s.addRequests.WithLabelValues("200").Inc()
-	return b.answers, nil
+	return b.keep()
 }
 
 // batch is a request whose pages are added.
@@ -181,11 +171,19 @@ type batch struct {
 	ctx     context.Context //nolint:containedctx // of the request that the batch is
 	has     bool            // the turn
 	turns   int             // pages of it that are left
-	answers []any
-	added   int
-	refused int
-	groups  []*group
+	pages   []*adding
+	refused []refusal
 }
+
+// refusal is a line that is no page.
+type refusal struct {
+	before int // how many pages come before it
+	lineError
+}
+
+// maxPages is how many pages a request has at most: while they are taken in,
+// look-ups wait.
+const maxPages = 1000
 
 // enter waits for a turn, unless this one has pages left.
 func (b *batch) enter() error {
@@ -220,9 +218,8 @@ func (b *batch) leave() {
 func (b *batch) addLine(n int, line []byte) error {
 	err := b.add(line, "application/json", "")
 	var f failure
-	if errors.As(err, &f) && f.code < http.StatusInternalServerError {
-		b.answers = append(b.answers, lineError{n, err.Error()})
-		b.refused++
+	if errors.As(err, &f) && f.code < http.StatusInternalServerError && f.code != http.StatusRequestEntityTooLarge {
+		b.refused = append(b.refused, refusal{len(b.pages), lineError{n, err.Error()}})
 		return nil
 	}
 	return err
@@ -234,6 +231,9 @@ func (b *batch) add(body []byte, contentType, id string) error {
 		return err
 	}
 	s := b.server
+	if len(b.pages) == maxPages {
+		return fail(http.StatusRequestEntityTooLarge, "more than %d pages at once: send them in several requests", maxPages)
+	}
 	ctx, cancel := context.WithTimeout(b.ctx, s.o.Answer)
 	defer cancel()
 	if size := int64(len(body)); size >= largeText {
@@ -256,24 +256,46 @@ func (b *batch) add(body []byte, contentType, id string) error {
 	case len(doc.ID) > maxID:
 		return fail(http.StatusBadRequest, "the id has %d bytes: at most %d", len(doc.ID), maxID)
 	}
-	p, err := s.index.fingerprint(doc)
-	if err != nil {
+	p := &adding{extracted: extracted}
+	if p.fingerprinted, err = s.index.fingerprint(doc); err != nil {
 		return err
 	}
-	answer, added, groups, err := s.index.added.add(ctx, &p, extracted)
+	b.pages = append(b.pages, p)
+	return s.index.added.ask(ctx, p)
+}
+
+// keep makes the pages a part of what is there, waits until they are on the disk,
+// and returns what is said of each line.
+func (b *batch) keep() (answers []any, err error) {
+	s := b.server
+	ctx, cancel := context.WithTimeout(b.ctx, s.o.Answer)
+	defer cancel()
+	groups, err := s.index.added.add(ctx, b.pages)
+	b.leave() // others are worked on while this one is written
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if added {
-		b.added++
-	}
-	for _, g := range groups {
-		if len(b.groups) == 0 || b.groups[len(b.groups)-1] != g {
-			b.groups = append(b.groups, g)
+	added, next := 0, 0
+	for i, p := range b.pages {
+		for ; next < len(b.refused) && b.refused[next].before <= i; next++ {
+			answers = append(answers, b.refused[next].lineError)
 		}
+		if p.added {
+			added++
+		}
+		answers = append(answers, AddedAnswer{string(p.row.DocID), p.added, p.question.answered()})
 	}
-	b.answers = append(b.answers, AddedAnswer{string(doc.ID), added, answer})
-	return nil
+	for _, r := range b.refused[next:] {
+		answers = append(answers, r.lineError)
+	}
+	if err := wait(ctx, groups); err != nil {
+		return nil, err
+	}
+	s.addedPages.WithLabelValues("added").Add(float64(added))
+	s.addedPages.WithLabelValues("unchanged").Add(float64(len(b.pages) - added))
+	s.addedPages.WithLabelValues("refused").Add(float64(len(b.refused)))
+	s.addRequests.WithLabelValues("200").Inc()
+	return answers, nil
 }
 
 // night answers POST /nights: what has been added becomes a night now.

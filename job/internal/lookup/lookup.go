@@ -7,6 +7,7 @@
 package lookup
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -482,6 +483,8 @@ type question struct {
 	view     *data.View
 	query    lookup.Query
 	now      *current // the library when it was asked
+	id       []byte   // of a page that is to be added
+	again    bool     // a night of added pages has had that very page since yesterday
 	answer   *Answer
 	byID     map[string]int
 }
@@ -532,7 +535,11 @@ func (q *question) library(ctx context.Context) (*library.Manifest, error) {
 		if !ok || !q.now.counts(m, night.Name, file, h) {
 			continue
 		}
-		if found, same := q.judgeHit(h); same {
+		found, same := q.judgeHit(h)
+		if same && len(q.id) > 0 && bytes.Equal(h.ID, q.id) && addedSince(&night, time.Now().Add(-sentAgain)) {
+			q.again = q.again || q.view.Hi == h.Hi && q.view.Lo == h.Lo && q.view.Length == h.Length && bytes.Equal(q.view.Letters, h.Letters)
+		}
+		if same {
 			found.Night = night.Name
 			q.take(found)
 		}
