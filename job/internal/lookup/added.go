@@ -402,9 +402,12 @@ type adding struct {
 // ask asks the library what it has near the page.
 func (a *Added) ask(ctx context.Context, p *adding) (err error) {
 	p.since = a.generation()
-	p.question = a.index.question(&p.view, p.row.Lane)
+	with := a.index.takeTools()
+	defer a.index.tools.Put(with)
+	p.question = a.index.question(&p.view, p.row.Lane, with)
 	p.question.id = p.row.DocID
 	p.manifest, err = p.question.library(ctx)
+	p.question.verifier = nil // join has its own
 	return err
 }
 
@@ -445,7 +448,10 @@ func (a *Added) join(pages []*adding) (wait []*group, err error) {
 	case waiting > a.o.Waiting:
 		return nil, errWaiting
 	}
+	with := a.index.takeTools()
+	defer a.index.tools.Put(with)
 	for _, p := range pages {
+		p.question.verifier = with.verifier
 		a.search(p.question, p.manifest, true)
 		if p.added = !a.has(p); p.added {
 			a.append(p)

@@ -73,7 +73,21 @@ type Index struct {
 	looking sync.Mutex
 	current atomic.Pointer[current]
 
-	added *Added // nil: it takes no pages
+	tools sync.Pool // of *tools
+	added *Added    // nil: it takes no pages
+}
+
+// tools are what a look-up works with, for one goroutine at a time.
+type tools struct {
+	keys     *keys
+	verifier *mapper.Verifier
+}
+
+func (x *Index) takeTools() *tools {
+	if have, ok := x.tools.Get().(*tools); ok {
+		return have
+	}
+	return &tools{x.newKeys(), mapper.NewVerifier(engine.Rule(x.config.Match))}
 }
 
 // current is the library as it is now, whose manifest says what of the
@@ -462,9 +476,11 @@ func (x *Index) fingerprint(doc *data.Document) (p fingerprinted, err error) {
 // find returns what is near a page of that view: of the library, and of what has
 // been added since.
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
+	with := x.takeTools()
+	defer x.tools.Put(with)
 	for {
 		since := x.added.generation()
-		q := x.question(v, lane)
+		q := x.question(v, lane, with)
 		m, err := q.library(ctx)
 		if err != nil {
 			return nil, err
@@ -489,21 +505,23 @@ type question struct {
 	byID     map[string]int
 }
 
-func (x *Index) question(v *data.View, lane string) *question {
+// question makes that of a page, which is judged with those tools until others are
+// put in their place.
+func (x *Index) question(v *data.View, lane string, with *tools) *question {
 	match := x.config.Match
 	rule := engine.Rule(match)
 	q := &question{
-		index: x, rule: rule, verifier: mapper.NewVerifier(rule), view: v, byID: map[string]int{},
+		index: x, rule: rule, verifier: with.verifier, view: v, byID: map[string]int{},
 		query:  lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal},
 		answer: &Answer{Lane: lane, Length: int(v.Length), Fingerprint: simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(x.layout.Bits()), Matches: []Match{}},
 	}
-	reaches := lookup.Reaches(x.layout.Tables(), match.Distance)
-	for _, key := range x.newKeys().of(v) {
+	reaches, others := lookup.Reaches(x.layout.Tables(), match.Distance), storedTables()
+	for _, key := range with.keys.of(v) {
 		reach := -1
 		switch tables := x.layout.Tables(); {
 		case key.Table < tables:
 			reach = reaches[key.Table]
-		case storedTables()[key.Table-tables].Asked(&rule):
+		case others[key.Table-tables].Asked(&rule):
 			reach = 0
 		}
 		if reach >= 0 {

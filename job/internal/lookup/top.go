@@ -50,9 +50,11 @@ func (x *Index) top(ctx context.Context, v *data.View, lane string, n int) (*Ans
 		}
 		return a, err
 	}
+	with := x.takeTools()
+	defer x.tools.Put(with)
 	for {
 		since := x.added.generation()
-		t := &nearest{question: x.question(v, lane), n: n, byID: map[string]int{}}
+		t := &nearest{question: x.question(v, lane, with), n: n, byID: map[string]int{}}
 		m, err := t.library(ctx)
 		if err != nil {
 			return nil, err
