@@ -31,12 +31,12 @@ import (
 
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
-	dir, index          string
-	serve, tokenFile    string
-	add                 bool
-	top                 int
-	json, iKnow, detail bool
-	options             lookup.Options
+	dir, index                string
+	serve, tokenFile          string
+	add                       bool
+	top                       int
+	json, allowPublic, detail bool
+	options                   lookup.Options
 }
 
 func newLookup(std streams) *cobra.Command {
@@ -111,7 +111,7 @@ without one only programs of this machine may.`,
 		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
 		fs.BoolVar(&f.add, "add", false, "take pages and keep them: POST /documents")
 		fs.StringVar(&f.tokenFile, "token-file", "", "file with the token that who adds pages has to send (default: NEARDUP_ADD_TOKEN)")
-		fs.BoolVar(&f.iKnow, "i-know", false, "let other machines reach it: who only looks up needs no password")
+		fs.BoolVar(&f.allowPublic, "allow-public", false, "let other machines reach it: who only looks up needs no password")
 	})
 	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
 		bindJSON(fs, &f.json)
@@ -230,7 +230,7 @@ func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string
 			return usageError{fmt.Errorf("--add: %s is reached by other machines: give the token that who adds pages has to send, by --token-file or NEARDUP_ADD_TOKEN", f.serve)}
 		}
 	}
-	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
+	l, err := lookup.Listen(ctx, f.serve, f.allowPublic)
 	var failed syscall.Errno
 	switch {
 	case errors.Is(err, lookup.ErrPublic), errors.Is(err, lookup.ErrAddress):
@@ -349,8 +349,8 @@ func pageType(path string, body []byte) string {
 func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
 	if !a.Known {
 		note := ""
-		if a.Lane != "normal" {
-			note = "; it is " + a.Lane + ", which says little"
+		if a.LengthClass != "normal" {
+			note = "; it is " + a.LengthClass + ", which says little"
 		}
 		_, err := fmt.Fprintf(w, "%s: not known among %s of %s%s\n", show.Line(path), show.Count(a.Documents, "document"), show.Count(a.Nights, "night"), note)
 		return err
@@ -360,7 +360,7 @@ func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
 
 func printTop(w io.Writer, path string, a *lookup.Answer) error {
 	if len(a.Matches) == 0 {
-		_, err := fmt.Fprintf(w, "%s: it is %s: its fingerprint says too little to be near others\n", show.Line(path), a.Lane)
+		_, err := fmt.Fprintf(w, "%s: it is %s: its fingerprint says too little to be near others\n", show.Line(path), a.LengthClass)
 		return err
 	}
 	return printMatches(w, fmt.Sprintf("%s: the nearest of %s", path, show.Count(a.Documents, "document")), a)

@@ -254,7 +254,7 @@ func (a *Added) replay(r *recent, sealed bool) (out *wal.Log, err error) {
 		}
 		var v data.View
 		viewOf(&p.row, &v)
-		r.add(p.row.DocID, &v, p.row.Lane, p.change)
+		r.add(p.row.DocID, &v, p.row.LengthClass, p.change)
 		return nil
 	}
 	if sealed {
@@ -348,7 +348,7 @@ func (a *Added) among(q *question, m *library.Manifest, since uint64) bool {
 
 // byID returns the newest version of an id that is on the disk, and was not
 // deleted.
-func (a *Added) byID(id []byte) (v data.View, lane string, ok bool) {
+func (a *Added) byID(id []byte) (v data.View, class string, ok bool) {
 	if a == nil {
 		return v, "", false
 	}
@@ -365,11 +365,11 @@ func (a *Added) byID(id []byte) (v data.View, lane string, ok bool) {
 			break
 		}
 		if p.unit == engine.NoUnit {
-			return data.View{Hi: p.hi, Lo: p.lo, Length: p.length}, p.lane, true
+			return data.View{Hi: p.hi, Lo: p.lo, Length: p.length}, p.class, true
 		}
 		r.units.View(p.unit, &v)
 		v.Letters = slices.Clone(v.Letters) // they stand where more are added
-		return v, p.lane, true
+		return v, p.class, true
 	}
 	return v, "", false
 }
@@ -404,7 +404,7 @@ func (a *Added) ask(ctx context.Context, p *adding) (err error) {
 	p.since = a.generation()
 	with := a.index.takeTools()
 	defer a.index.tools.Put(with)
-	p.question = a.index.question(&p.view, p.row.Lane, with)
+	p.question = a.index.question(&p.view, p.row.LengthClass, with)
 	p.question.id = p.row.DocID
 	p.manifest, err = p.question.library(ctx)
 	p.question.verifier = nil // join has its own
@@ -478,7 +478,7 @@ func (a *Added) has(p *adding) bool {
 		if row < 0 || r.pages[row].entry == 0 || r.isNight(p.manifest) {
 			continue
 		}
-		e, same := r.has(id, &p.view, p.row.Lane)
+		e, same := r.has(id, &p.view, p.row.LengthClass)
 		return same && !p.question.now.Hides(id, r.entries[e].change)
 	}
 	return p.question.again
@@ -487,12 +487,12 @@ func (a *Added) has(p *adding) bool {
 // append adds a page to what is pending.
 func (a *Added) append(p *adding) {
 	page := addedPage{extracted: p.extracted, change: p.question.now.Manifest().Sequence, at: time.Now(), row: data.LibraryRow{
-		DocID: p.row.DocID, Hi: p.row.Hi, Lo: p.row.Lo, Lane: p.row.Lane, Length: p.row.Length,
+		DocID: p.row.DocID, Hi: p.row.Hi, Lo: p.row.Lo, LengthClass: p.row.LengthClass, Length: p.row.Length,
 		Sketch: p.row.Sketch, Letters: p.row.Letters, Language: p.row.Language, Date: p.row.Date,
 	}}
 	g := a.pending
 	g.body = wal.AppendRecord(g.body, page.encode(nil))
-	g.undo = append(g.undo, g.file.add(p.row.DocID, &p.view, p.row.Lane, page.change))
+	g.undo = append(g.undo, g.file.add(p.row.DocID, &p.view, p.row.LengthClass, page.change))
 	g.records++
 }
 
@@ -651,7 +651,7 @@ func (p *addedPage) encode(b []byte) []byte {
 	for _, n := range []int64{p.change, p.at.UnixMilli(), int64(r.Length), r.Date} {
 		b = binary.AppendVarint(b, n)
 	}
-	for _, s := range [][]byte{r.DocID, []byte(r.Lane), r.Sketch, r.Letters, []byte(r.Language)} {
+	for _, s := range [][]byte{r.DocID, []byte(r.LengthClass), r.Sketch, r.Letters, []byte(r.Language)} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
 	return b
@@ -686,6 +686,6 @@ func (p *addedPage) decode(b []byte) error {
 		return errPage
 	}
 	p.change, p.at, p.row.Length, p.row.Date = numbers[0], time.UnixMilli(numbers[1]), int32(numbers[2]), numbers[3] //nolint:gosec // looked at above
-	p.row.DocID, p.row.Lane, p.row.Sketch, p.row.Letters, p.row.Language = texts[0], string(texts[1]), texts[2], texts[3], string(texts[4])
+	p.row.DocID, p.row.LengthClass, p.row.Sketch, p.row.Letters, p.row.Language = texts[0], string(texts[1]), texts[2], texts[3], string(texts[4])
 	return nil
 }

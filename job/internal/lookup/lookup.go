@@ -396,7 +396,7 @@ func (x *Index) entries(ctx context.Context, l *library.Library, file library.Fi
 }
 
 func viewOf(row *data.LibraryRow, v *data.View) {
-	*v = data.View{Hi: row.Hi, Lo: row.Lo, Length: uint32(max(row.Length, 0)), Normal: row.Lane == simhash.LaneNormal, Letters: row.Letters}
+	*v = data.View{Hi: row.Hi, Lo: row.Lo, Length: uint32(max(row.Length, 0)), Normal: row.LengthClass == simhash.LengthNormal, Letters: row.Letters}
 	copy(v.Sketch[:], row.Sketch)
 }
 
@@ -409,8 +409,8 @@ func (x *Index) Manifest() *library.Manifest {
 
 // Answer is what the library knows of a page.
 type Answer struct {
-	Known       bool    `json:"known"` // there is a match
-	Lane        string  `json:"lane"`  // how the page is judged by its length
+	Known       bool    `json:"known"`        // there is a match
+	LengthClass string  `json:"length_class"` // how the page is judged by its length
 	Length      int     `json:"length"`
 	Fingerprint string  `json:"fingerprint"` // hexadecimal
 	Matches     []Match `json:"matches"`     // the best first
@@ -444,7 +444,7 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.find(ctx, &p.view, p.row.Lane)
+	return x.find(ctx, &p.view, p.row.LengthClass)
 }
 
 // fingerprinted is a page as the library's runs see it.
@@ -513,7 +513,7 @@ func (x *Index) question(v *data.View, lane string, with *tools) *question {
 	q := &question{
 		index: x, rule: rule, verifier: with.verifier, view: v, byID: map[string]int{},
 		query:  lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal},
-		answer: &Answer{Lane: lane, Length: int(v.Length), Fingerprint: simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(x.layout.Bits()), Matches: []Match{}},
+		answer: &Answer{LengthClass: lane, Length: int(v.Length), Fingerprint: simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(x.layout.Bits()), Matches: []Match{}},
 	}
 	reaches, others := lookup.Reaches(x.layout.Tables(), match.Distance), storedTables()
 	for _, key := range with.keys.of(v) {

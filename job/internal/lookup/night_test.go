@@ -236,9 +236,9 @@ func TestLogIsHeld(t *testing.T) {
 // FuzzAddedPage: what is no record of a page is an error; a record is read as it
 // was written.
 func FuzzAddedPage(f *testing.F) {
-	row := data.LibraryRow{DocID: []byte("http://a.example/1"), Lo: 7, Hi: 1, Lane: "normal", Length: 400, Sketch: make([]byte, data.SketchSize), Language: "en", Date: data.NoDate}
+	row := data.LibraryRow{DocID: []byte("http://a.example/1"), Lo: 7, Hi: 1, LengthClass: "normal", Length: 400, Sketch: make([]byte, data.SketchSize), Language: "en", Date: data.NoDate}
 	f.Add(lookup.EncodePage(row, 12, true))
-	row.Sketch, row.Letters, row.Lane = nil, []byte("abc"), "short"
+	row.Sketch, row.Letters, row.LengthClass = nil, []byte("abc"), "short"
 	f.Add(lookup.EncodePage(row, 0, false))
 	f.Add([]byte{1, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -248,7 +248,7 @@ func FuzzAddedPage(f *testing.F) {
 		}
 		again, c, e, err := lookup.DecodePage(lookup.EncodePage(row, change, extracted))
 		if err != nil || c != change || e != extracted || string(again.DocID) != string(row.DocID) || again.Lo != row.Lo || again.Hi != row.Hi || again.Length != row.Length ||
-			string(again.Sketch) != string(row.Sketch) || string(again.Letters) != string(row.Letters) || again.Lane != row.Lane || again.Language != row.Language || again.Date != row.Date {
+			string(again.Sketch) != string(row.Sketch) || string(again.Letters) != string(row.Letters) || again.LengthClass != row.LengthClass || again.Language != row.Language || again.Date != row.Date {
 			t.Fatalf("%+v became %+v, %v", row, again, err)
 		}
 	})

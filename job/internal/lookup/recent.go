@@ -40,7 +40,7 @@ type recent struct {
 type recentPage struct {
 	entry  uint32 // 1 + its entry; 0: it was taken back
 	unit   uint32 // engine.NoUnit: nothing finds it
-	lane   string
+	class  string
 	hi, lo uint64
 	length uint32
 }
@@ -70,13 +70,13 @@ type undo struct {
 }
 
 // has reports whether the newest version of an id is that page, and its entry.
-func (r *recent) has(id []byte, v *data.View, lane string) (entry int, ok bool) {
+func (r *recent) has(id []byte, v *data.View, class string) (entry int, ok bool) {
 	row := r.ids.Find(id)
 	if row < 0 || r.pages[row].entry == 0 {
 		return 0, false
 	}
 	p := &r.pages[row]
-	if p.lane != lane || p.hi != v.Hi || p.lo != v.Lo || p.length != v.Length {
+	if p.class != class || p.hi != v.Hi || p.lo != v.Lo || p.length != v.Length {
 		return 0, false
 	}
 	if p.unit != engine.NoUnit {
@@ -90,7 +90,7 @@ func (r *recent) has(id []byte, v *data.View, lane string) (entry int, ok bool) 
 }
 
 // add makes a page the newest version of its id.
-func (r *recent) add(id []byte, v *data.View, lane string, change int64) undo {
+func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
 	row := r.ids.Find(id)
 	if row < 0 {
 		row = r.ids.Len()
@@ -113,7 +113,7 @@ func (r *recent) add(id []byte, v *data.View, lane string, change int64) undo {
 		r.last[unit] = uint32(len(r.entries) + 1) //nolint:gosec // a file has fewer
 	}
 	r.entries = append(r.entries, entry)
-	r.pages[row] = recentPage{entry: uint32(len(r.entries)), unit: unit, lane: lane, hi: v.Hi, lo: v.Lo, length: v.Length} //nolint:gosec // a file has fewer
+	r.pages[row] = recentPage{entry: uint32(len(r.entries)), unit: unit, class: class, hi: v.Hi, lo: v.Lo, length: v.Length} //nolint:gosec // a file has fewer
 	return back
 }
 

@@ -24,7 +24,7 @@ var ErrTop = fmt.Errorf("ask for 1 to %d of the nearest documents", Most)
 // Top fingerprints the document and returns the n documents of the library, and
 // of what has been added since, whose fingerprints are nearest, whatever the
 // distance: of equally near ones those of the earliest night, then the smaller
-// ids. Documents of the normal lane alone have a fingerprint that says enough:
+// ids. Documents of the normal class alone have a fingerprint that says enough:
 // nothing is near another.
 // The verdict says of each whether it is a match; an id that has several versions
 // is named by the nearest, and nights are those in which it is as near as that.
@@ -39,12 +39,12 @@ func (x *Index) Top(ctx context.Context, doc *data.Document, n int) (*Answer, er
 	if err != nil {
 		return nil, err
 	}
-	return x.top(ctx, &p.view, p.row.Lane, n)
+	return x.top(ctx, &p.view, p.row.LengthClass, n)
 }
 
-func (x *Index) top(ctx context.Context, v *data.View, lane string, n int) (*Answer, error) {
-	if lane != simhash.LaneNormal {
-		a, err := x.find(ctx, v, lane)
+func (x *Index) top(ctx context.Context, v *data.View, class string, n int) (*Answer, error) {
+	if class != simhash.LengthNormal {
+		a, err := x.find(ctx, v, class)
 		if err == nil {
 			a.Matches, a.Known = []Match{}, false
 		}
@@ -54,7 +54,7 @@ func (x *Index) top(ctx context.Context, v *data.View, lane string, n int) (*Ans
 	defer x.tools.Put(with)
 	for {
 		since := x.added.generation()
-		t := &nearest{question: x.question(v, lane, with), n: n, byID: map[string]int{}}
+		t := &nearest{question: x.question(v, class, with), n: n, byID: map[string]int{}}
 		m, err := t.library(ctx)
 		if err != nil {
 			return nil, err
@@ -231,7 +231,7 @@ func (t *nearest) pass(ctx context.Context) (*library.Manifest, error) {
 		err := now.Stream(ctx, library.StreamOptions{Nights: []string{n.Name}, Columns: topColumns, Workers: 1}, func(_ int, b *library.Batch) error {
 			for i := range b.Rows {
 				row := &b.Rows[i]
-				if row.Lane != simhash.LaneNormal || !t.wants((&lookup.Query{Hi: t.view.Hi, Lo: t.view.Lo}).Apart(row.Hi, row.Lo)) {
+				if row.LengthClass != simhash.LengthNormal || !t.wants((&lookup.Query{Hi: t.view.Hi, Lo: t.view.Lo}).Apart(row.Hi, row.Lo)) {
 					continue
 				}
 				viewOf(row, &v)

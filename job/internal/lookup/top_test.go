@@ -73,7 +73,7 @@ func TestTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = l.Rows(context.Background(), library.StreamOptions{}, func(r *data.LibraryRow) error {
-		if r.Lane == simhash.LaneNormal {
+		if r.LengthClass == simhash.LengthNormal {
 			rows = append(rows, row{string(r.DocID), r.Night, r.Lo})
 		}
 		return nil
@@ -136,7 +136,7 @@ func TestTop(t *testing.T) {
 		if a := top(x, words(99, 200), 3); a.Known || len(a.Matches) != 3 {
 			t.Errorf("%+v", a)
 		}
-		if a := top(x, []string{"one"}, 3); a.Known || len(a.Matches) != 0 || a.Lane == simhash.LaneNormal {
+		if a := top(x, []string{"one"}, 3); a.Known || len(a.Matches) != 0 || a.LengthClass == simhash.LengthNormal {
 			t.Errorf("%+v", a)
 		}
 	}

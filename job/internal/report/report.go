@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -80,10 +81,10 @@ type sitePair struct {
 // cluster is one of the largest: the document that stays, beside some of the
 // others.
 type cluster struct {
-	Size    int64
-	Keeper  *document // nil: it is of an earlier night
-	First   *document // that the members stand beside; nil: the keeper
-	Members []pair
+	Size           int64
+	Representative *document // nil: it is of an earlier night
+	First          *document // that the members stand beside; nil: the representative
+	Members        []pair
 }
 
 // pair is two documents with their texts side by side.
@@ -112,7 +113,7 @@ const (
 // Read reads the finished run in directory path. pass begins a pass over its
 // splits, and returns what is told when some are done.
 func Read(ctx context.Context, path string, pass engine.Pass) (*Report, error) {
-	manifest, cfg, err := job.RunSettings(path)
+	manifest, cfg, err := runs.Settings(path)
 	if err != nil {
 		return nil, err
 	}
