@@ -162,7 +162,7 @@ func refuse(dir string) error {
 	}
 	for _, e := range entries {
 		switch name := e.Name(); name {
-		case lockFile, documents, merges, deletions, samples, changes, Index:
+		case lockFile, documents, merges, deletions, samples, changes, Index, Added:
 		default:
 			if !data.IsTemporary(name) {
 				return fmt.Errorf("library: %s holds files but no library: name a new folder", dir)

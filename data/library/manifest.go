@@ -27,7 +27,8 @@ import (
 )
 
 // Names inside a library. Index is not the library's own: whoever looks up
-// single documents keeps there what it derives from the library.
+// single documents keeps there what it derives from the library. Nor is Added:
+// a service that takes pages logs them there until they are a night.
 const (
 	ManifestFile = "library.json"
 	lockFile     = ".lock"
@@ -37,6 +38,7 @@ const (
 	samples      = "samples"
 	templates    = "templates"
 	Index        = "index"
+	Added        = "added"
 )
 
 // partition begins the name of a folder of files of one night, as Hive names

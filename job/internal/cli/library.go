@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lookup/sorted"
+	"github.com/neardup/neardup/job/internal/lookup"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage/history"
 	"github.com/neardup/neardup/job/internal/version"
@@ -35,7 +36,7 @@ night against it and adds the night.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: onlyCommands,
 	}
-	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std), newLibraryRepair(std))
+	cmd.AddCommand(newLibraryStatus(std), newLibraryExpire(std), newLibraryDelete(std), newLibraryCompact(std), newLibraryVerify(std), newLibraryRepair(std), newLibraryNight(std))
 	return cmd
 }
 
@@ -303,6 +304,49 @@ type compacted library.Compacted
 func (c compacted) print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s became %d; %s erased, %s saved\n", show.Count(c.Files, "file"), c.Into, show.Count(c.Erased, "row"), show.Bytes(max(c.Bytes, 0)))
 	return err
+}
+
+func newLibraryNight(std streams) *cobra.Command {
+	var skip bool
+	cmd := ofLibrary(&cobra.Command{
+		Use:   "night LIBRARY",
+		Short: "Make nights of the pages that a service has added",
+		Long: `Makes what "lookup --serve --add" has taken, and what stands in the library's
+log, nights of the library. The service does so by itself, once a day and
+whenever there are 200,000 pages; while it runs, ask it by POST /nights. This is
+for a log whose service runs no more.`,
+		Example: "  neardup library night lib/",
+	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
+		shown := newScreen(std.err, asJSON, false)
+		o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
+		defer done()
+		made, err := lookup.MakeNights(cmd.Context(), args[0], lookup.NightOptions{Library: o, SkipDamaged: skip, Warn: func(err error) {
+			shown.log.Warn("a part of the log is passed over", "error", err)
+		}})
+		done()
+		did := nightsMade{Nights: append([]lookup.MadeNight{}, made...)}
+		return errors.Join(err, printed(std.out, asJSON, did, did.print))
+	})
+	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "make nights of what can be read of a damaged log")
+	return cmd
+}
+
+// nightsMade are nights that were made of added pages.
+type nightsMade struct {
+	Nights []lookup.MadeNight `json:"nights"`
+}
+
+func (d nightsMade) print(w io.Writer) error {
+	if len(d.Nights) == 0 {
+		_, err := fmt.Fprintln(w, "nothing has been added since the last night")
+		return err
+	}
+	for _, n := range d.Nights {
+		if _, err := fmt.Fprintf(w, "night %s: %s\n", n.Night, show.Count(n.Documents, "document")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newLibraryVerify(std streams) *cobra.Command {

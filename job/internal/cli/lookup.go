@@ -36,7 +36,9 @@ import (
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
 	dir, index, runs          string
-	serve                     string
+	serve, tokenFile          string
+	add                       bool
+	top                       int
 	json, allowPublic, detail bool
 	options                   lookup.Options
 }
@@ -60,8 +62,13 @@ brings it up to date first: in another folder, in a Redis server
 table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
 --serve it answers HTTP instead, and follows the library: POST /lookup with
 text, text/html or JSON, GET /lookup?id=ID of a document that the library has,
-GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
+GET /healthz, GET /metrics for Prometheus, and a page for people at /. With
+--add it takes pages, too: POST /documents answers what each is near to and
+keeps it, at first in a log, from time to time as a night of the library (now:
+POST /nights). Who adds pages sends the token of --token-file or
+NEARDUP_ADD_TOKEN; without one only programs of this machine may.`,
 		Example: `  neardup lookup --library lib/ page.html
+  neardup lookup --library lib/ --top 5 page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080
   curl --data-binary @page.html http://127.0.0.1:8080/lookup \
     -H 'Content-Type: text/html'`,
@@ -102,6 +109,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 		fs.StringVar(&f.dir, "library", "", "folder of the library of previous nights")
 		fs.IntVarP(&f.options.Distance, "distance", "k", 0, "largest Hamming distance (default: the library's)")
 		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
+		fs.IntVar(&f.top, "top", 0, "the nearest documents, so many, whatever the distance; 0: the matches")
 	})
 	group(cmd.Flags(), "Texts", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.runs, "runs", "", "folder of the nights' run directories: show titles and texts")
@@ -112,7 +120,9 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 	})
 	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
-		fs.BoolVar(&f.allowPublic, "allow-public", false, "let other machines reach it: it has no passwords")
+		fs.BoolVar(&f.add, "add", false, "take pages and keep them: POST /documents")
+		fs.StringVar(&f.tokenFile, "token-file", "", "file with the token that who adds pages has to send (default: NEARDUP_ADD_TOKEN)")
+		fs.BoolVar(&f.allowPublic, "allow-public", false, "let other machines reach it: who only looks up needs no password")
 	})
 	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
 		bindJSON(fs, &f.json)
@@ -133,8 +143,38 @@ func (f *lookupFlags) check(pages []string) error {
 		return message.Errorf("a service shows no texts: name --runs or --serve, not both")
 	case f.options.Limit < 1:
 		return message.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
+	case f.top < 0 || f.top > lookup.Most:
+		return fmt.Errorf("--top %d: %w", f.top, lookup.ErrTop)
+	case f.top > 0 && f.serve != "":
+		return message.Errorf("--top: a service is asked by POST /lookup?top=N")
+	case f.serve == "" && f.add:
+		return message.Errorf("--add: name the address of the service with --serve")
+	case !f.add && f.tokenFile != "":
+		return message.Errorf("--token-file: only who adds pages needs a token: give --add, too")
 	}
 	return nil
+}
+
+// leastToken is how many characters a token has at least: fewer are guessed.
+const leastToken = 16
+
+// token is what who adds pages has to send, "" for none. An error does not repeat
+// it.
+func (f *lookupFlags) token() (string, error) {
+	token, from := os.Getenv("NEARDUP_ADD_TOKEN"), "NEARDUP_ADD_TOKEN"
+	if f.tokenFile != "" {
+		text, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return "", fmt.Errorf("--token-file: %w", err)
+		}
+		if token, from = strings.TrimSpace(string(text)), "--token-file "+f.tokenFile; token == "" {
+			return "", fmt.Errorf("%s: the file is empty: write a token of %d characters or more into it", from, leastToken)
+		}
+	}
+	if token != "" && (len(token) < leastToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })) {
+		return "", fmt.Errorf("%s: a token is %d or more letters, digits and marks, without spaces: `openssl rand -hex 24` makes one", from, leastToken)
+	}
+	return token, nil
 }
 
 // open opens the library with its index, and shows how far that is. distance is
@@ -195,6 +235,16 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 // answer serves look-ups by HTTP until ctx ends. It listens first: that its port
 // is taken shows before the index is made.
 func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string) (err error) {
+	var o lookup.ServerOptions
+	if f.add {
+		if o.Token, err = f.token(); err != nil {
+			return usageError{err}
+		}
+		o.Loopback = lookup.IsLoopback(f.serve)
+		if o.Token == "" && !o.Loopback {
+			return usageError{fmt.Errorf("--add: %s is reached by other machines: give the token that who adds pages has to send, by --token-file or NEARDUP_ADD_TOKEN", f.serve)}
+		}
+	}
 	l, err := lookup.Listen(ctx, f.serve, f.allowPublic)
 	var failed syscall.Errno
 	switch {
@@ -208,20 +258,28 @@ func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string
 	limit := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(limit)
 	var x *lookup.Index
+	var added *lookup.Added
 	defer func() {
 		if x != nil {
-			err = errors.Join(err, x.Close())
+			err = errors.Join(err, added.Close(), x.Close())
 		}
 	}()
-	return lookup.Serve(ctx, l, lookup.ServerOptions{}, func(ctx context.Context) (*lookup.Server, error) {
+	return lookup.Serve(ctx, l, o, func(ctx context.Context) (*lookup.Server, error) {
 		opened, err := f.open(ctx, shown, distance)
 		if err != nil {
 			return nil, err
 		}
 		x = opened
-		bound()
+		if f.add {
+			if added, err = x.OpenAdded(ctx, lookup.AddedOptions{}); err != nil {
+				return nil, err
+			}
+			f.options.Log.Info("taking pages", "waiting", added.Waiting(), "token", o.Token != "")
+		} else {
+			bound()
+		}
 		f.options.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
-		return lookup.NewServer(x, lookup.ServerOptions{}), nil
+		return lookup.NewServer(x, o), nil
 	})
 }
 
@@ -246,7 +304,14 @@ func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, pa
 	if err != nil {
 		return err
 	}
-	answer, err := x.Find(ctx, doc)
+	var answer *lookup.Answer
+	print := printAnswer
+	if f.top > 0 {
+		answer, err = x.Top(ctx, doc, f.top)
+		print = printTop
+	} else {
+		answer, err = x.Find(ctx, doc)
+	}
 	if err != nil {
 		return err
 	}
@@ -260,7 +325,7 @@ func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, pa
 		Page string `json:"page"`
 		*lookup.Answer
 		Texts []matchText `json:"texts,omitempty"` // of the matches, in their order
-	}{path, answer, texts}, func(w io.Writer) error { return printAnswer(w, path, answer, texts) })
+	}{path, answer, texts}, func(w io.Writer) error { return print(w, path, answer, texts) })
 }
 
 // matchText is the title of a match and the beginning of its text.
@@ -348,8 +413,20 @@ func printAnswer(w io.Writer, path string, a *lookup.Answer, texts []matchText) 
 		_, err := fmt.Fprintf(w, "%s: not known among %s of %s%s\n", show.Line(path), show.Count(a.Documents, "document"), show.Count(a.Nights, "night"), note)
 		return err
 	}
+	return printMatches(w, path+": known", a, texts)
+}
+
+func printTop(w io.Writer, path string, a *lookup.Answer, texts []matchText) error {
+	if len(a.Matches) == 0 {
+		_, err := fmt.Fprintf(w, "%s: it is %s: its fingerprint says too little to be near others\n", show.Line(path), a.LengthClass)
+		return err
+	}
+	return printMatches(w, fmt.Sprintf("%s: the nearest of %s", path, show.Count(a.Documents, "document")), a, texts)
+}
+
+func printMatches(w io.Writer, head string, a *lookup.Answer, texts []matchText) error {
 	var out show.Columns
-	out.Row(path + ": known")
+	out.Row(head)
 	out.Row("distance", "estimate", "night", "first seen", "last seen", "nights", "verdict", "id")
 	for _, m := range a.Matches {
 		estimate := "-"

@@ -114,8 +114,14 @@ func TestSignals(t *testing.T) {
 // service starts a look-up service, and returns its address and what it says.
 func service(t *testing.T, lib string) (cmd *exec.Cmd, host string, said func() string) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0], "lookup", "--library", lib, "--serve", "127.0.0.1:0")
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return serviceThat(t, lib, nil)
+}
+
+// serviceThat is service with more in its environment and more flags.
+func serviceThat(t testing.TB, lib string, env []string, flags ...string) (cmd *exec.Cmd, host string, said func() string) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], append([]string{"lookup", "--library", lib, "--serve", "127.0.0.1:0"}, flags...)...)
+	cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 	if err != nil {
 		return nil, err
 	}
-	n := &Tonight{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
+	n := newTonight(cfg, rule)
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -72,14 +72,7 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 	doc := uint64(0)
 	for task := range splits {
 		rows, err := EachOfNight(ctx, dir, task, doc, columns, func(doc uint64, row *data.LibraryRow) error {
-			n.IDs.Add(row.DocID)
-			unit := NoUnit
-			if v, ok := n.view(row); ok {
-				unit = n.Views.Add(&v)
-			} else {
-				n.plain[len(n.Units)] = plain(row)
-			}
-			n.Units = append(n.Units, unit)
+			n.add(row)
 			if each != nil {
 				each(doc, row)
 			}
@@ -92,6 +85,74 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 	}
 	n.indexOn(workers)
 	return n, nil
+}
+
+// NewTonight makes a night of rows that no run has fingerprinted, each of another
+// id; their order is the night's. The night's name is in the settings.
+func NewTonight(cfg config.Config, workers int, rows []data.LibraryRow) *Tonight {
+	n := newTonight(cfg, Rule(cfg.Match))
+	for i := range rows {
+		n.add(&rows[i])
+	}
+	n.indexOn(workers)
+	return n
+}
+
+func newTonight(cfg config.Config, rule mapper.Rule) *Tonight {
+	return &Tonight{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
+}
+
+// add takes the night's next document.
+func (n *Tonight) add(row *data.LibraryRow) {
+	n.IDs.Add(row.DocID)
+	unit := NoUnit
+	if v, ok := n.view(row); ok {
+		unit = n.Views.Add(&v)
+	} else {
+		n.plain[len(n.Units)] = plain(row)
+	}
+	n.Units = append(n.Units, unit)
+}
+
+// pairsAtOnce is how many units Pairs compares with all before it visits what they
+// are like.
+const pairsAtOnce = 4096
+
+// Pairs visits the units of the night in their order, each with the units before
+// it that are the same, in no particular order, and whether that is reason enough
+// for a document to go. What visit gets is valid during the call.
+func (n *Tonight) Pairs(ctx context.Context, visit func(unit uint32, same []Same)) error {
+	index, err := n.index()
+	if err != nil {
+		return err
+	}
+	prober, all := index.NewProber(judge(n.rule)), n.Views.Rows()
+	found := make([][]Same, pairsAtOnce)
+	for first := 0; first < all.N && ctx.Err() == nil; first += pairsAtOnce {
+		last := min(first+pairsAtOnce, all.N)
+		part := &mapper.EarlierRows{
+			N: last - first, Hi: all.Hi[first:last], Lo: all.Lo[first:last], Normal: all.Normal[first:last],
+			Sketch:  func(i int) []byte { return all.Sketch(first + i) },
+			Letters: func(i int) []byte { return all.Letters(first + i) },
+			View:    func(i int, v *data.View) { all.View(first+i, v) },
+		}
+		prober.Probe(part, func(met mapper.EarlierMatch) {
+			if int(met.Unit) < first+met.Row {
+				found[met.Row] = append(found[met.Row], Same{met.Unit, Proves(&n.match, met.Evidence)})
+			}
+		}, nil)
+		for i := range part.N {
+			visit(uint32(first+i), found[i]) //nolint:gosec // units are counted in 32 bits
+			found[i] = found[i][:0]
+		}
+	}
+	return ctx.Err()
+}
+
+// Same is a unit that is the same as another.
+type Same struct {
+	Unit   uint32
+	Proven bool // see Proves
 }
 
 // indexOn has the first Join index the documents that are matched, on so many

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
@@ -38,6 +40,11 @@ const (
 	CountClusters = "clusters"
 	CountPairs    = "pairs"
 	CountEarlier  = "earlier" // documents that the clean dump leaves out since an earlier night has them
+
+	CountText        = "text"         // bytes of all documents' texts
+	CountSaved       = "saved"        // of those that the clean dump leaves out
+	CountSavedWide   = "saved_wide"   // characters of these: Han, Kana and Hangul
+	CountSavedOthers = "saved_others" // and all others
 )
 
 // fromRun is match_from of a document of the same dump.
@@ -419,6 +426,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			break
 		}
 		w.losses.document(doc.ID)
+		rec.Counts[CountText] += int64(len(doc.Text))
 		if len(sampled) > 0 && sampled[0] == rec.RowsIn {
 			sampled = sampled[1:]
 			if err := texts.add(rec.RowsIn, &doc); err != nil {
@@ -427,6 +435,10 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 		}
 		if w.dropped(rec.RowsIn) {
 			rec.Skipped["dropped"]++
+			rec.Counts[CountSaved] += int64(len(doc.Text))
+			wide, others := characters(doc.Text)
+			rec.Counts[CountSavedWide] += wide
+			rec.Counts[CountSavedOthers] += others
 			continue
 		}
 		rec.RowsOut++
@@ -455,6 +467,27 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	rec.Bytes = in.Consumed()
 	w.output(path)
 	return nil
+}
+
+// firstWide is the first of the characters of those scripts.
+const firstWide = '\u1100'
+
+// characters counts those of a text that are Han, Kana or Hangul, and the others.
+func characters(text []byte) (wide, others int64) {
+	for i := 0; i < len(text); {
+		if text[i] < utf8.RuneSelf {
+			i++
+			others++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		if i += size; r >= firstWide && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			wide++
+		} else {
+			others++
+		}
+	}
+	return wide, others
 }
 
 // unchanged is an error unless no record of a split can be read, as when it was

@@ -1,11 +1,13 @@
 // Package lookup answers, for one page at a time, which documents of a library
 // it is a near-duplicate of: the same fingerprint, the same tables and the
 // same verdict as a run's, against a store that is derived from the library
-// and follows it. It also serves these answers over HTTP. It never changes
-// the library.
+// and follows it. It also serves these answers over HTTP, and keeps the pages
+// that it is given (Added) until it makes them a night of the library, which it
+// never changes in another way.
 package lookup
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -88,6 +90,22 @@ type Index struct {
 
 	looking sync.Mutex
 	current atomic.Pointer[current]
+
+	tools sync.Pool // of *tools
+	added *Added    // nil: it takes no pages
+}
+
+// tools are what a look-up works with, for one goroutine at a time.
+type tools struct {
+	keys     *keys
+	verifier *mapper.Verifier
+}
+
+func (x *Index) takeTools() *tools {
+	if have, ok := x.tools.Get().(*tools); ok {
+		return have
+	}
+	return &tools{x.newKeys(), mapper.NewVerifier(engine.Rule(x.config.Match))}
 }
 
 // current is the library as it is now, whose manifest says what of the
@@ -467,58 +485,110 @@ const largeText = 1 << 20
 // near it. Of an id that matches in several nights the best is named, the
 // earliest of the equally near.
 func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
+	p, err := x.fingerprint(doc)
+	if err != nil {
+		return nil, err
+	}
+	return x.find(ctx, &p.view, p.row.LengthClass)
+}
+
+// fingerprinted is a page as the library's runs see it.
+type fingerprinted struct {
+	row  data.FingerprintRow // its id and title are the document's
+	view data.View
+}
+
+// fingerprint makes the page's fingerprint, and what else a verdict looks at.
+func (x *Index) fingerprint(doc *data.Document) (p fingerprinted, err error) {
 	x.mu.RLock()
 	job := x.job
 	x.mu.RUnlock()
 	f := job.Fingerprinter()
-	var row data.FingerprintRow
-	err := engine.Guard(func() error {
-		f.Fingerprint(doc, "", &row)
+	err = engine.Guard(func() error {
+		f.Fingerprint(doc, "", &p.row)
 		return nil
 	})
 	if err != nil { // f may be in any state
-		return nil, err
+		return p, err
 	}
 	if len(doc.Text) < largeText { // else its buffers would stay
 		defer job.Release(f)
 	}
-	var v data.View
-	mapper.View(&row, &v)
-	return x.find(ctx, &v, row.LengthClass)
+	mapper.View(&p.row, &p.view)
+	return p, nil
 }
 
+// find returns what is near a page of that view: of the library, and of what has
+// been added since.
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
+	with := x.takeTools()
+	defer x.tools.Put(with)
+	for {
+		since := x.added.generation()
+		q := x.question(v, lane, with)
+		m, err := q.library(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if x.added.among(q, m, since) {
+			return q.answered(), nil
+		}
+	}
+}
+
+// question is a page that is looked up.
+type question struct {
+	index    *Index
+	rule     mapper.Rule
+	verifier *mapper.Verifier
+	view     *data.View
+	query    lookup.Query
+	now      *current // the library when it was asked
+	id       []byte   // of a page that is to be added
+	again    bool     // a night of added pages has had that very page since yesterday
+	answer   *Answer
+	byID     map[string]int
+}
+
+// question makes that of a page, which is judged with those tools until others are
+// put in their place.
+func (x *Index) question(v *data.View, lane string, with *tools) *question {
 	match := x.config.Match
-	var work lookup.Work
-	q := lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal, Work: &work}
 	rule := engine.Rule(match)
-	for _, key := range x.newKeys().of(v) {
+	q := &question{
+		index: x, rule: rule, verifier: with.verifier, view: v, byID: map[string]int{},
+		query:  lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal, Work: new(lookup.Work)},
+		answer: &Answer{LengthClass: lane, Length: int(v.Length), Fingerprint: simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(x.layout.Bits()), Matches: []Match{}},
+	}
+	reaches, others := x.reaches, storedTables()
+	for _, key := range with.keys.of(v) {
 		reach := -1
 		switch tables := x.layout.Tables(); {
 		case key.Table < tables:
-			reach = x.reaches[key.Table]
-		case storedTables()[key.Table-tables].Asked(&rule):
+			reach = reaches[key.Table]
+		case others[key.Table-tables].Asked(&rule):
 			reach = 0
 		}
 		if reach >= 0 {
-			q.Keys, q.Reach = append(q.Keys, key), append(q.Reach, reach)
+			q.query.Keys, q.query.Reach = append(q.query.Keys, key), append(q.query.Reach, reach)
 		}
 	}
-	m, files, hits, err := x.near(ctx, &q)
+	return q
+}
+
+// library takes in what the library has, and returns the manifest that the store
+// answered by.
+func (q *question) library(ctx context.Context) (*library.Manifest, error) {
+	x := q.index
+	m, files, hits, err := x.near(ctx, &q.query)
 	if err != nil {
 		return nil, err
 	}
-	now, err := x.look()
-	if now == nil { // else a manifest that cannot be read is for Refresh to tell
+	if q.now, err = x.look(); q.now == nil { // else a manifest that cannot be read is for Refresh to tell
 		return nil, err
 	}
-	print := simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(m.Bits)
-	a := &Answer{
-		LengthClass: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.Manifest().Nights), Documents: now.Manifest().Rows(),
-		Tables: x.layout.Tables(), Values: work.Values, Candidates: work.Candidates,
-	}
-	verifier := mapper.NewVerifier(engine.Rule(match))
-	byID := map[string]int{}
+	q.answer.Nights, q.answer.Documents = len(q.now.Manifest().Nights), q.now.Manifest().Rows()
+	q.answer.Tables, q.answer.Values, q.answer.Candidates = x.layout.Tables(), q.query.Work.Values, q.query.Work.Candidates
 	for i := range hits {
 		h := &hits[i]
 		file, ok := files[h.Part]
@@ -526,22 +596,30 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 			continue
 		}
 		night, ok := m.NightOf(file)
-		if !ok || !now.counts(m, night.Name, file, h) {
+		if !ok || !q.now.counts(m, night.Name, file, h) {
 			continue
 		}
-		found, same := x.judge(verifier, v, h)
-		if !same {
-			continue
+		found, same := q.judgeHit(h)
+		if same && len(q.id) > 0 && bytes.Equal(h.ID, q.id) && addedSince(&night, time.Now().Add(-sentAgain)) {
+			q.again = q.again || q.view.Hi == h.Hi && q.view.Lo == h.Lo && q.view.Length == h.Length && bytes.Equal(q.view.Letters, h.Letters)
 		}
-		found.Night = night.Name
-		x.take(a, byID, found)
+		if same {
+			found.Night = night.Name
+			q.take(found)
+		}
 	}
+	return m, nil
+}
+
+// answered is the answer once all has been taken in.
+func (q *question) answered() *Answer {
+	a := q.answer
 	slices.SortFunc(a.Matches, func(p, q Match) int {
 		return cmp.Or(cmp.Compare(p.Distance, q.Distance), strings.Compare(p.Night, q.Night), strings.Compare(p.ID, q.ID))
 	})
-	a.Matches = a.Matches[:min(len(a.Matches), x.limit)]
+	a.Matches = a.Matches[:min(len(a.Matches), q.index.limit)]
 	a.Known = len(a.Matches) > 0
-	return a, nil
+	return a
 }
 
 // near returns what the store has near the query, with the manifest and the
@@ -581,17 +659,24 @@ func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit)
 	return ok && is.Run == was.Run && is.Added.Equal(was.Added)
 }
 
-// judge gives the verdict on a hit.
-func (x *Index) judge(verifier *mapper.Verifier, v *data.View, h *lookup.Hit) (found Match, same bool) {
-	found = Match{ID: string(h.ID), FirstSeen: string(h.FirstSeen), Distance: h.Distance, Similarity: 1 - float64(h.Distance)/float64(x.layout.Bits()), Cluster: string(h.Cluster)}
+// judgeHit gives the verdict on a hit.
+func (q *question) judgeHit(h *lookup.Hit) (found Match, same bool) {
 	o := data.View{Hi: h.Hi, Lo: h.Lo, Length: h.Length, Normal: h.Normal, Letters: h.Letters}
 	copy(o.Sketch[:], h.Sketch)
-	rule := engine.Rule(x.config.Match)
-	if !rule.Candidate(v, &o) {
+	found, same = q.judge(&o)
+	found.ID, found.FirstSeen, found.Cluster = string(h.ID), string(h.FirstSeen), string(h.Cluster)
+	return found, same
+}
+
+// judge gives the verdict on the page and a document of that view.
+func (q *question) judge(o *data.View) (found Match, same bool) {
+	found.Distance = q.query.Apart(o.Hi, o.Lo)
+	found.Similarity = 1 - float64(found.Distance)/float64(q.index.layout.Bits())
+	if !q.rule.Candidate(q.view, o) {
 		return found, false
 	}
-	e := verifier.Estimated(v, &o) // the text is gone
-	if rule.Verified {
+	e := q.verifier.Estimated(q.view, o) // the text is gone
+	if q.rule.Verified {
 		similarity := mapper.Similarity(e)
 		found.Estimate = &similarity
 	}
@@ -600,11 +685,12 @@ func (x *Index) judge(verifier *mapper.Verifier, v *data.View, h *lookup.Hit) (f
 }
 
 // take adds a match, or joins it with that of the same id.
-func (x *Index) take(a *Answer, byID map[string]int, found Match) {
+func (q *question) take(found Match) {
+	a := q.answer
 	found.LastSeen, found.Nights = found.Night, 1
-	at, ok := byID[found.ID]
+	at, ok := q.byID[found.ID]
 	if !ok {
-		byID[found.ID] = len(a.Matches)
+		q.byID[found.ID] = len(a.Matches)
 		a.Matches = append(a.Matches, found)
 		return
 	}

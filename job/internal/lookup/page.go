@@ -99,7 +99,7 @@ func (s *Server) answerForm(w http.ResponseWriter, r *http.Request, a *asked) (*
 	case id != "" && len(text) > 0:
 		return nil, fail(http.StatusUnprocessableEntity, "a text and an id are two questions: empty one of the fields")
 	case id != "":
-		return s.answerID(r.Context(), id)
+		return s.answerID(r.Context(), id, 0)
 	case len(text) == 0:
 		return nil, fail(http.StatusUnprocessableEntity, "paste a text, or write the id of a document")
 	}
@@ -107,7 +107,7 @@ func (s *Server) answerForm(w http.ResponseWriter, r *http.Request, a *asked) (*
 	if media, _, err := mime.ParseMediaType(http.DetectContentType(text)); err == nil && media == "text/html" {
 		kind = "text/html; charset=utf-8"
 	}
-	return s.answerPage(r.Context(), in.read, text, kind)
+	return s.answerPage(r.Context(), in.read, text, kind, 0)
 }
 
 // isURL reports whether a text is the URL of a page and nothing else.
@@ -122,14 +122,19 @@ func (s *Server) byID(w http.ResponseWriter, r *http.Request) {
 		if id == "" {
 			return nil, fail(http.StatusBadRequest, "GET /lookup?id=ID looks a document of the library up; POST a page to look that up")
 		}
-		return s.answerID(r.Context(), id)
+		n, err := topOf(r)
+		if err != nil {
+			return nil, err
+		}
+		return s.answerID(r.Context(), id, n)
 	})
 }
 
-// answerID looks a document of the library up by its id.
-func (s *Server) answerID(ctx context.Context, id string) (answer *Answer, err error) {
+// answerID looks a document of the library up by its id, or the top documents
+// nearest to it.
+func (s *Server) answerID(ctx context.Context, id string, top int) (answer *Answer, err error) {
 	err = s.work(ctx, 0, func(ctx context.Context) error {
-		answer, err = s.index.findID(ctx, []byte(id))
+		answer, err = s.index.findID(ctx, []byte(id), top)
 		return err
 	})
 	if errors.Is(err, errUnknown) {
@@ -145,8 +150,11 @@ var errFound = errors.New("found")
 // findID returns what is near the document of the library with that id, itself
 // among it: the latest one. It reads the ids of the library, the latest night
 // first.
-func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
+func (x *Index) findID(ctx context.Context, id []byte, top int) (*Answer, error) {
 	id = data.ValidID(id)
+	if v, lane, ok := x.added.byID(id); ok {
+		return x.known(ctx, &v, lane, top)
+	}
 	now, err := x.look()
 	if now == nil {
 		return nil, err
@@ -167,12 +175,20 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 		})
 		switch {
 		case errors.Is(err, errFound):
-			return x.find(ctx, &v, lane)
+			return x.known(ctx, &v, lane, top)
 		case err != nil:
 			return nil, x.unread(now, err)
 		}
 	}
 	return nil, errUnknown
+}
+
+// known answers for a document that is there.
+func (x *Index) known(ctx context.Context, v *data.View, lane string, top int) (*Answer, error) {
+	if top > 0 {
+		return x.top(ctx, v, lane, top)
+	}
+	return x.find(ctx, v, lane)
 }
 
 // unread is the failure of reading the library as it was, which nothing keeps

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,10 @@ type ServerOptions struct {
 	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 64 MiB
 	Work     int64         // bytes of those that are worked on at once, each of which takes some ten times its bytes; 12 MiB
 	Interval time.Duration // between looks at whether the library has changed; 2 s
+
+	Adders   int    // requests whose pages are added at once; as many as there are cores but one, which look-ups have
+	Token    string // that who adds pages has to send; "": none
+	Loopback bool   // only this machine reaches it: without a token pages are taken
 }
 
 func (o ServerOptions) withDefaults() ServerOptions {
@@ -51,6 +56,7 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	o.Interval, o.Workers, o.Conns = cmp.Or(o.Interval, 2*second), cmp.Or(o.Workers, 2*runtime.GOMAXPROCS(0)), cmp.Or(o.Conns, 1024)
 	o.MaxBody, o.Memory = cmp.Or(o.MaxBody, 8<<20), cmp.Or(o.Memory, 64<<20)
 	o.Work = max(cmp.Or(o.Work, 12<<20), o.MaxBody) // the largest page by itself
+	o.Adders = cmp.Or(o.Adders, max(runtime.GOMAXPROCS(0)-1, 1))
 	return o
 }
 
@@ -64,18 +70,26 @@ type Server struct {
 	held    atomic.Int64           // bytes of requests that are under way
 	stale   atomic.Pointer[string] // why the library's last change is not in the answers; nil: it is
 
+	adders    chan struct{}
+	heldToAdd atomic.Int64 // bytes of requests with pages to add
+
 	requests  *prometheus.CounterVec
 	seconds   prometheus.Histogram
 	known     prometheus.Counter
 	waiting   prometheus.Gauge
 	refreshed prometheus.Gauge
 	failures  prometheus.Counter
+
+	addRequests *prometheus.CounterVec
+	addedPages  *prometheus.CounterVec
+	addSeconds  prometheus.Histogram
+	adding      prometheus.Gauge
 }
 
 // NewServer returns a server of the index.
 func NewServer(x *Index, o ServerOptions) *Server {
 	s := &Server{index: x, o: o.withDefaults(), metrics: prometheus.NewRegistry()}
-	s.free, s.worked = make(chan struct{}, s.o.Workers), semaphore.NewWeighted(s.o.Work)
+	s.free, s.worked, s.adders = make(chan struct{}, s.o.Workers), semaphore.NewWeighted(s.o.Work), make(chan struct{}, s.o.Adders)
 	name := func(n string) string { return "neardup_lookup_" + n }
 	s.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("requests_total"), Help: "Look-ups by status code."}, []string{"code"})
 	s.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{Name: name("seconds"), Help: "Time to answer a look-up, waiting included.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)})
@@ -96,7 +110,25 @@ func NewServer(x *Index, o ServerOptions) *Server {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("library_change"), Help: "Number of the library's change that the answers have."}, func() float64 { return float64(x.Manifest().Sequence) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.refreshed.SetToCurrentTime()
+	s.measureAdding()
 	return s
+}
+
+// measureAdding has the metrics of pages that are added; they stay 0 in a service
+// that takes none.
+func (s *Server) measureAdding() {
+	name := func(n string) string { return "neardup_add_" + n }
+	s.addRequests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("requests_total"), Help: "Requests with pages to add by status code."}, []string{"code"})
+	s.addedPages = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("pages_total"), Help: "Pages of these requests: added, unchanged (the newest version of their id), refused."}, []string{"result"})
+	s.addSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{Name: name("seconds"), Help: "Time to answer such a request, waiting and the disk included.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)})
+	s.adding = prometheus.NewGauge(prometheus.GaugeOpts{Name: name("in_flight"), Help: "Such requests that wait or are worked on."})
+	s.metrics.MustRegister(s.addRequests, s.addedPages, s.addSeconds, s.adding,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("waiting_pages"), Help: "Pages that are no night of the library yet."}, func() float64 {
+			if s.index.added == nil {
+				return 0
+			}
+			return float64(s.index.added.Waiting())
+		}))
 }
 
 // ErrAddress is returned for what is no HOST:PORT.
@@ -105,18 +137,21 @@ var ErrAddress = errors.New("write HOST:PORT, like 127.0.0.1:8080")
 // ErrPublic is returned for an address that others than this machine reach.
 var ErrPublic = errors.New("address is not of this machine alone")
 
-// Listen listens on the address, HOST:PORT. One that is not a loopback address
-// is refused unless public is true: the service knows no passwords.
-func Listen(ctx context.Context, address string, public bool) (net.Listener, error) {
+// IsLoopback reports whether only this machine reaches an address, HOST:PORT.
+func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// Listen listens on the address, HOST:PORT. One that is not a loopback address
+// is refused unless public is true: who looks up needs no password.
+func Listen(ctx context.Context, address string, public bool) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, fmt.Errorf("address %q: %w: %w", address, ErrAddress, err)
 	}
-	if !public {
-		ip := net.ParseIP(host)
-		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return nil, fmt.Errorf("%w: %s: the service has no passwords: put it behind a proxy that has, or give --allow-public", ErrPublic, address)
-		}
+	if !public && !IsLoopback(address) {
+		return nil, fmt.Errorf("%w: %s: who looks up needs no password: put it behind a proxy that asks for one, or give --allow-public", ErrPublic, address)
 	}
 	var c net.ListenConfig
 	return c.Listen(ctx, "tcp", address)
@@ -139,7 +174,12 @@ func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(conte
 		if err == nil {
 			h := s.Handler()
 			ready.Store(&h)
+			var nights sync.WaitGroup
+			if s.index.added != nil {
+				nights.Go(func() { s.index.added.follow(ctx, s.o.Interval) })
+			}
 			s.follow(ctx)
+			nights.Wait()
 		}
 		return err
 	})
@@ -222,12 +262,15 @@ func (s *Server) follow(ctx context.Context) {
 	}
 }
 
-// Handler returns the service's handler: POST /lookup, GET /lookup?id=ID, GET
-// /healthz, GET /metrics, and a page at /.
+// Handler returns the service's handler: POST /lookup, GET /lookup?id=ID, POST
+// /documents and POST /nights of a service that takes pages, GET /healthz, GET
+// /metrics, and a page at /.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /lookup", s.lookup)
 	mux.HandleFunc("GET /lookup", s.byID)
+	mux.HandleFunc("POST /documents", s.documents)
+	mux.HandleFunc("POST /nights", s.night)
 	mux.HandleFunc("/{$}", s.page)
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
@@ -323,14 +366,36 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (*Answer, error)
 	if err != nil {
 		return nil, in.refuse("page", err)
 	}
-	return s.answerPage(r.Context(), in.read, body, r.Header.Get("Content-Type"))
+	n, err := topOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.answerPage(r.Context(), in.read, body, r.Header.Get("Content-Type"), n)
 }
 
-// answerPage looks up a page of that content type, of a request of so many bytes.
-func (s *Server) answerPage(ctx context.Context, size int64, body []byte, contentType string) (answer *Answer, err error) {
+// topOf is how many of the nearest documents a request asks for, by ?top=N; 0: it
+// asks for matches.
+func topOf(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("top")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > Most {
+		return 0, fail(http.StatusBadRequest, "top=%s: %w", text, ErrTop)
+	}
+	return n, nil
+}
+
+// answerPage looks up a page of that content type, of a request of so many bytes,
+// or the top nearest documents.
+func (s *Server) answerPage(ctx context.Context, size int64, body []byte, contentType string, top int) (answer *Answer, err error) {
 	err = s.work(ctx, size, func(ctx context.Context) error {
 		doc, err := s.index.Page(body, contentType)
-		if err == nil {
+		switch {
+		case err == nil && top > 0:
+			answer, err = s.index.Top(ctx, doc, top)
+		case err == nil:
 			answer, err = s.index.Find(ctx, doc)
 		}
 		return err
@@ -424,10 +489,16 @@ func (c *counted) release() {
 }
 
 // Page is the document that a body of that content type holds: text/html, as a
-// run reads pages; application/json, {"title": …, "text": …} with the id, if
-// any, as "id"; everything else is taken as text.
+// run reads pages; application/json, {"title": …, "text": …} or {"html": …} with
+// the id, if any, as "id"; everything else is taken as text.
 func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
-	doc := &data.Document{}
+	doc, _, err := x.page(body, contentType)
+	return doc, err
+}
+
+// page is Page, and says whether the text was found in HTML.
+func (x *Index) page(body []byte, contentType string) (doc *data.Document, extracted bool, err error) {
+	doc = &data.Document{}
 	doc.Reset()
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -438,34 +509,45 @@ func (x *Index) Page(body []byte, contentType string) (*data.Document, error) {
 	options.Encoding = "" // was that of a night's files
 	switch media {
 	case "text/html", "application/xhtml+xml":
+		extracted = true
 		if err := warc.Page(doc, body, contentType, true, options); err != nil {
-			return nil, fail(http.StatusUnprocessableEntity, "%w", err)
+			return nil, false, fail(http.StatusUnprocessableEntity, "%w", err)
 		}
 	case "application/json":
 		var page struct {
 			ID    string  `json:"id"`
 			Title string  `json:"title"`
 			Text  *string `json:"text"`
+			HTML  *string `json:"html"`
 		}
 		if err := json.Unmarshal(body, &page); err != nil {
 			var kind *json.UnmarshalTypeError // whose text names types of this program
 			if errors.As(err, &kind) {
 				err = fmt.Errorf("there is a JSON %s at offset %d", kind.Value, kind.Offset)
 			}
-			return nil, fail(http.StatusBadRequest, `the body is not {"title": …, "text": …}: %w`, err)
+			return nil, false, fail(http.StatusBadRequest, `the body is not {"title": …, "text": …}: %w`, err)
 		}
-		if page.Text == nil {
-			return nil, fail(http.StatusBadRequest, `the object has no "text"`)
+		switch {
+		case page.Text == nil && page.HTML == nil:
+			return nil, false, fail(http.StatusBadRequest, `the object has no "text"`)
+		case page.Text != nil && page.HTML != nil:
+			return nil, false, fail(http.StatusBadRequest, `the object has "text" and "html": send one of them`)
+		case page.HTML != nil:
+			if err := warc.Page(doc, []byte(*page.HTML), "text/html; charset=utf-8", true, options); err != nil {
+				return nil, false, fail(http.StatusUnprocessableEntity, "%w", err)
+			}
+			doc.ID = []byte(page.ID)
+			return doc, true, nil
 		}
 		doc.ID, doc.Title, doc.Text = []byte(page.ID), []byte(page.Title), []byte(*page.Text)
 	case "", "text/plain", "text/markdown", "application/octet-stream", "application/x-www-form-urlencoded":
 		if err := warc.Page(doc, body, contentType, false, options); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	default:
-		return nil, fail(http.StatusUnsupportedMediaType, "content type %q: send text/plain, text/html or application/json", media)
+		return nil, false, fail(http.StatusUnsupportedMediaType, "content type %q: send text/plain, text/html or application/json", media)
 	}
-	return doc, nil
+	return doc, extracted, nil
 }
 
 // health is what GET /healthz answers.
@@ -475,11 +557,16 @@ type health struct {
 	Change    int64  `json:"change"`
 	Nights    int    `json:"nights"`
 	Documents int64  `json:"documents"`
+	Added     *int64 `json:"added,omitempty"` // pages that are no night yet; of a service that takes pages
 }
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	m := s.index.Manifest()
 	h := health{Status: "ok", Change: m.Sequence, Nights: len(m.Nights), Documents: m.Rows()}
+	if s.index.added != nil {
+		n := s.index.added.Waiting()
+		h.Added = &n
+	}
 	code := http.StatusOK
 	if why := s.stale.Load(); why != nil {
 		h.Status, h.Error, code = "stale", *why, http.StatusServiceUnavailable

@@ -290,8 +290,12 @@ var chinese = map[string]string{
 	// Errors.
 	"%s %d: write a number from 0 on": "%s %d：请写不小于 0 的数",
 	"%s: no pairs were drawn: run neardup review %s first, or name the file of the pairs with --drawn": "%s：尚未抽取文档对：请先运行 neardup review %s，或用 --drawn 指明文档对的文件",
-	"--draw %d: write a number from 1":     "--draw %d：请写不小于 1 的数",
-	"--limit %d: write a number from 1 on": "--limit %d：请写不小于 1 的数",
+	"--draw %d: write a number from 1":                                 "--draw %d：请写不小于 1 的数",
+	"--add: name the address of the service with --serve":              "--add：请用 --serve 指定服务的地址",
+	"--token-file: only who adds pages needs a token: give --add, too": "--token-file：只有添加网页才需要令牌：请同时给出 --add",
+	"--top: a service is asked by POST /lookup?top=N":                  "--top：向服务查询请用 POST /lookup?top=N",
+	"%s of %s of text left out, about %s":                              "去掉正文 %s（共 %s），约 %s",
+	"--limit %d: write a number from 1 on":                             "--limit %d：请写不小于 1 的数",
 	"--out %s: a run is written to a folder of this machine: name one, and upload it with --publish s3://BUCKET/PREFIX":      "--out %s：运行须写到本机的目录：请指明一个，再用 --publish s3://BUCKET/PREFIX 上传",
 	"--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME": "--out %s：只有不带引号的 ~ 才会被 shell 换成主目录：请写 --out ~/… 或 $HOME",
 	"--publish %s: write s3://BUCKET/PREFIX":                              "--publish %s：请写 s3://BUCKET/PREFIX",
@@ -314,6 +318,7 @@ var chinese = map[string]string{
 var things = map[string]string{
 	"block":                 "块",
 	"character":             "个字符",
+	"token":                 "个 token",
 	"document":              "篇文档",
 	"earlier night":         "夜",
 	"file":                  "个文件",

@@ -249,6 +249,9 @@ func (t *told) clean(s *Summary) {
 	if s.Kept+s.Dropped > 0 {
 		t.row(first, l.Text("clean dump"), l.Text("%s kept, %d left out", l.Count(s.Kept, "document"), s.Dropped))
 	}
+	if v := s.Saved; v != nil {
+		t.row(second, "", l.Text("%s of %s of text left out, about %s", show.Bytes(v.Bytes), show.Bytes(v.Of), l.Count(v.Tokens, "token")))
+	}
 	if s.Library != nil && s.Library.Dropped > 0 {
 		t.row(first, "", l.Text("%d of them because an earlier night has them (output.earlier)", s.Library.Dropped))
 	}

@@ -38,6 +38,8 @@ type Summary struct {
 	Kept    int64 `json:"kept"`    // documents in the clean dump
 	Dropped int64 `json:"dropped"` // documents that it leaves out
 
+	Saved *Saved `json:"saved,omitempty"` // by leaving them out
+
 	Reread *Reread `json:"reread,omitempty"` // a sample of those
 	Losses *Losses `json:"losses,omitempty"` // what to look at before they are deleted
 

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/summary"
 )
 
 // Done checks that the tables have what was decided, the clean dump all
@@ -36,6 +37,9 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 	}
 	if r.Job.Cleans() && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
+	}
+	if r.Job.Cleans() && s.Dropped > 0 {
+		s.Saved = summary.NewSaved(rows[engine.CountSaved], rows[engine.CountText], rows[engine.CountSavedWide], rows[engine.CountSavedOthers])
 	}
 	return errors.Join(lose(ctx, r), reread(ctx, r))
 }

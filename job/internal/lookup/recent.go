@@ -1,0 +1,252 @@
+package lookup
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/lookup"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash"
+)
+
+// recent are the pages of one file of the log, in memory: those of equal views
+// are one unit, which the tables of the store's schema lead to. Whoever has it
+// guards it.
+type recent struct {
+	path  string // of the file
+	token string // of the night that it becomes
+	night string // its name, from before it is one on
+	made  bool   // it is one
+	began time.Time
+	width []int // of the values of the tables for fingerprints
+
+	units    *mapper.Units
+	ids      engine.IDs
+	pages    []recentPage // by row of ids
+	live     int          // of them, that were not taken back
+	entries  []recentEntry
+	last     []uint32              // by unit: 1 + the latest entry that was made for it
+	prints   []simhash.Fingerprint // by unit
+	heads    map[uint64]uint32     // by table and value: 1 + the latest posting
+	postings []recentPosting
+	durable  int // entries before it are on the disk
+	keys     *keys
+}
+
+// recentPage is the newest version of an id.
+type recentPage struct {
+	entry  uint32 // 1 + its entry; 0: it was taken back
+	unit   uint32 // engine.NoUnit: nothing finds it
+	class  string
+	hi, lo uint64
+	length uint32
+}
+
+// recentEntry is a page that was added, in the order in which they were.
+type recentEntry struct {
+	row    uint32 // of ids
+	before uint32 // 1 + the entry of the same unit before it
+	change int64  // of the library when it was added: deletions since then hold for it
+}
+
+// recentPosting is one of a unit's keys.
+type recentPosting struct{ unit, before uint32 }
+
+func newRecent(x *Index, path string, of logMeta) *recent {
+	r := &recent{path: path, token: of.Token, began: of.Began, units: mapper.NewUnits(x.config.Match.Verified()), heads: map[uint64]uint32{}, keys: x.newKeys()}
+	for t := range x.layout.Tables() {
+		r.width = append(r.width, x.layout.KeyBits(t))
+	}
+	return r
+}
+
+// undo is what takes an added page back: of several the latest first.
+type undo struct {
+	row uint32
+	was recentPage
+}
+
+// has reports whether the newest version of an id is that page, and its entry.
+func (r *recent) has(id []byte, v *data.View, class string) (entry int, ok bool) {
+	row := r.ids.Find(id)
+	if row < 0 || r.pages[row].entry == 0 {
+		return 0, false
+	}
+	p := &r.pages[row]
+	if p.class != class || p.hi != v.Hi || p.lo != v.Lo || p.length != v.Length {
+		return 0, false
+	}
+	if p.unit != engine.NoUnit {
+		var have data.View
+		r.units.View(p.unit, &have)
+		if have.Sketch != v.Sketch || !bytes.Equal(have.Letters, v.Letters) {
+			return 0, false
+		}
+	}
+	return int(p.entry) - 1, true
+}
+
+// add makes a page the newest version of its id.
+func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
+	row := r.ids.Find(id)
+	if row < 0 {
+		row = r.ids.Len()
+		r.ids.Add(id)
+		r.pages = append(r.pages, recentPage{})
+	}
+	if r.pages[row].entry == 0 {
+		r.live++
+	}
+	back := undo{uint32(row), r.pages[row]} //nolint:gosec // a file has fewer
+	entry := recentEntry{row: uint32(row), change: change}
+	unit := engine.NoUnit
+	if v.Normal || v.Sketch != [data.SketchSize]byte{} {
+		unit = r.units.Add(v)
+		if int(unit) == len(r.last) {
+			r.last, r.prints = append(r.last, 0), append(r.prints, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
+			r.post(unit, v)
+		}
+		entry.before = r.last[unit]
+		r.last[unit] = uint32(len(r.entries) + 1) //nolint:gosec // a file has fewer
+	}
+	r.entries = append(r.entries, entry)
+	r.pages[row] = recentPage{entry: uint32(len(r.entries)), unit: unit, class: class, hi: v.Hi, lo: v.Lo, length: v.Length} //nolint:gosec // a file has fewer
+	return back
+}
+
+// takeBack undoes the latest add.
+func (r *recent) takeBack(u undo) {
+	end := len(r.entries) - 1
+	if unit := r.pages[u.row].unit; unit != engine.NoUnit {
+		r.last[unit] = r.entries[end].before
+	}
+	r.entries = r.entries[:end]
+	if r.pages[u.row] = u.was; u.was.entry == 0 {
+		r.live--
+	}
+}
+
+func (r *recent) post(unit uint32, v *data.View) {
+	for _, k := range r.keys.of(v) {
+		at := postingOf(k.Table, k.Value)
+		r.postings = append(r.postings, recentPosting{unit, r.heads[at]})
+		r.heads[at] = uint32(len(r.postings)) //nolint:gosec // a file has fewer
+	}
+}
+
+func postingOf(table int, value uint32) uint64 { return uint64(table)<<32 | uint64(value) } //nolint:gosec // at most 64 tables
+
+// near calls visit with every unit that the query finds, once.
+func (r *recent) near(q *lookup.Query, visit func(unit uint32)) {
+	seen := map[uint32]bool{}
+	found := func(unit uint32) {
+		if !seen[unit] {
+			seen[unit] = true
+			visit(unit)
+		}
+	}
+	for i, k := range q.Keys {
+		if k.Table >= len(r.width) { // the latest, as many as a store looks at
+			at := r.heads[postingOf(k.Table, k.Value)]
+			for n := 0; at != 0 && n < lookup.Limit; n++ {
+				p := r.postings[at-1]
+				found(p.unit)
+				at = p.before
+			}
+			continue
+		}
+		around(k.Value, r.width[k.Table], q.ReachOf(i), func(value uint32) {
+			for at := r.heads[postingOf(k.Table, value)]; at != 0; {
+				p := r.postings[at-1]
+				if print := r.prints[p.unit]; q.Apart(print.Hi, print.Lo) <= q.Distance {
+					found(p.unit)
+				}
+				at = p.before
+			}
+		})
+	}
+}
+
+// around visits the values of so many bits that differ from one in at most reach
+// of them.
+func around(value uint32, width, reach int, visit func(uint32)) {
+	visit(value)
+	if reach > 0 {
+		for bit := range width {
+			aroundBelow(value^1<<bit, bit, reach-1, visit)
+		}
+	}
+}
+
+// aroundBelow is around with changes in the bits below one alone.
+func aroundBelow(value uint32, bit, reach int, visit func(uint32)) {
+	visit(value)
+	if reach > 0 {
+		for b := range bit {
+			aroundBelow(value^1<<b, b, reach-1, visit)
+		}
+	}
+}
+
+// each calls visit with the pages of a unit, the latest first, as long as it
+// returns true: those that are on the disk, or all.
+func (r *recent) each(unit uint32, all bool, visit func(row int, e *recentEntry) bool) {
+	for at := r.last[unit]; at != 0; {
+		e := &r.entries[at-1]
+		if r.pages[e.row].entry == at && (all || int(at) <= r.durable) && !visit(int(e.row), e) {
+			return
+		}
+		at = e.before
+	}
+}
+
+// beside is how many pages count beside those of the library.
+func (r *recent) beside(now *current) int64 {
+	if r.isNight(now.Manifest()) {
+		return 0
+	}
+	return int64(r.live)
+}
+
+// AddedNight is the night, in answers, of pages that have been added and are no
+// night yet.
+const AddedNight = "added"
+
+// among takes in what the units that a query finds are to the page.
+func (r *recent) among(q *question, all bool) {
+	var o data.View
+	r.near(&q.query, func(unit uint32) {
+		r.units.View(unit, &o)
+		found, same := q.judge(&o)
+		if same {
+			r.take(q, unit, all, found)
+		}
+	})
+}
+
+// take takes in the pages of a unit, as many as an answer has.
+func (r *recent) take(q *question, unit uint32, all bool, found Match) {
+	n := 0
+	r.each(unit, all, func(row int, e *recentEntry) bool {
+		id := r.ids.At(row)
+		if q.now.Hides(id, e.change) {
+			return true
+		}
+		found.ID, found.Night, found.FirstSeen = string(id), AddedNight, AddedNight
+		q.take(found)
+		n++
+		return n < q.index.limit
+	})
+}
+
+// size is how many pages were added, each version of an id counted.
+func (r *recent) size() int { return len(r.entries) }
+
+// isNight reports whether what the manifest is of has the file as a night.
+func (r *recent) isNight(m *library.Manifest) bool {
+	n, ok := m.Night(r.night)
+	return ok && n.Run == r.token
+}
