@@ -46,21 +46,35 @@ func (t *tree) word(s *[data.SketchSize]byte, depth int) uint32 {
 // newForest returns the forest of the units, ascending, that share a value in the
 // table: if that is a band, no tree begins with it.
 func newForest(units *Units, members []uint32, table int) *forest {
-	f := &forest{units: units}
+	type leaf struct {
+		words uint64 // the first two
+		unit  uint32
+	}
+	f, sorting := &forest{units: units}, make([]leaf, len(members))
 	for band := range sketch.Bands {
 		if band == table {
 			continue
 		}
-		t := tree{band, slices.Clone(members)}
-		slices.SortFunc(t.order, func(a, b uint32) int {
-			x, y := &units.sketches[a], &units.sketches[b]
-			for depth := range treeWords {
+		t := tree{band, make([]uint32, len(members))}
+		for i, u := range members {
+			s := &units.sketches[u]
+			sorting[i] = leaf{uint64(t.word(s, 0))<<32 | uint64(t.word(s, 1)), u}
+		}
+		slices.SortFunc(sorting, func(a, b leaf) int {
+			if a.words != b.words {
+				return cmp.Compare(a.words, b.words)
+			}
+			x, y := &units.sketches[a.unit], &units.sketches[b.unit]
+			for depth := 2; depth < treeWords; depth++ {
 				if c := cmp.Compare(t.word(x, depth), t.word(y, depth)); c != 0 {
 					return c
 				}
 			}
-			return cmp.Compare(a, b)
+			return cmp.Compare(a.unit, b.unit)
 		})
+		for i := range sorting {
+			t.order[i] = sorting[i].unit
+		}
 		f.trees = append(f.trees, t)
 	}
 	return f
@@ -81,6 +95,23 @@ func (f *forest) part(t *tree, of *[data.SketchSize]byte) (from, to int) {
 		from, to = from+first, from+last
 	}
 	return from, to
+}
+
+// split visits the parts of the tree's units from there to there, which agree in the
+// words before the depth.
+func (t *tree) split(units *Units, from, to, depth int, visit func(from, to int) error) error {
+	if to-from <= maxPart || depth == treeWords {
+		return visit(from, to)
+	}
+	for end := from; from < to; from = end {
+		word := t.word(&units.sketches[t.order[from]], depth)
+		for end++; end < to && t.word(&units.sketches[t.order[end]], depth) == word; end++ {
+		}
+		if err := t.split(units, from, end, depth+1, visit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // partners appends the units that are compared with a sketch of another unit, some
@@ -107,8 +138,7 @@ func (f *forest) pairs(n int, visit func(a, b uint32) error) error {
 		met := func(a, b uint32) bool { // in an earlier tree
 			return slices.ContainsFunc(parts[:i], func(part []uint32) bool { return part[a] == part[b] })
 		}
-		for from, to := 0, 0; from < n; from = to {
-			_, to = f.part(t, &f.units.sketches[t.order[from]])
+		err := t.split(f.units, 0, n, 0, func(from, to int) error {
 			part := t.order[from:to]
 			for _, u := range part {
 				parts[i][u] = uint32(from)
@@ -127,6 +157,10 @@ func (f *forest) pairs(n int, visit func(a, b uint32) error) error {
 					}
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
