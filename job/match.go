@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,8 +107,9 @@ func (r *run) verifyTexts(ctx context.Context, rec *rundir.TaskRecord) (err erro
 	slices.SortFunc(open, comparePairs)
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return comparePairs(p, q) == 0 })
 	shingles := engine.OpenShingles(r.dir, engine.ShinglesFolder, documents, r.config.Execution.MemoryLimit()/2)
+	order := byComponent(open)
 	err = engine.Parallel(ctx, r.workers, r.workers, func(ctx context.Context, w int) error {
-		return r.consult(ctx, shingles, open[len(open)*w/r.workers:len(open)*(w+1)/r.workers])
+		return r.consult(ctx, shingles, open, order[len(order)*w/r.workers:len(order)*(w+1)/r.workers])
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", stageResolve, err)
@@ -125,17 +127,51 @@ func (r *run) verifyTexts(ctx context.Context, rec *rundir.TaskRecord) (err erro
 	return nil
 }
 
-// consult fills in what the texts say of pairs in order.
-func (r *run) consult(ctx context.Context, shingles *engine.Shingles, open []pairs.Pair) error {
+// byComponent are the places of pairs in the order in which their texts are read: what
+// a chain of pairs connects comes together, wherever it stands in the input, so that few
+// texts have to be in memory at once.
+func byComponent(open []pairs.Pair) []uint32 {
+	first := map[uint64]uint64{} // another document that is connected to one, an earlier one
+	root := func(doc uint64) uint64 {
+		for {
+			parent, ok := first[doc]
+			if !ok {
+				return doc
+			}
+			if next, ok := first[parent]; ok {
+				first[doc] = next
+			}
+			doc = parent
+		}
+	}
+	for i := range open {
+		if a, b := root(open[i].A), root(open[i].B); a != b {
+			first[max(a, b)] = min(a, b)
+		}
+	}
+	order := make([]uint32, len(open))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	roots := make([]uint64, len(open))
+	for i := range open {
+		roots[i] = root(open[i].A)
+	}
+	slices.SortFunc(order, func(i, j uint32) int { return cmp.Or(cmp.Compare(roots[i], roots[j]), cmp.Compare(i, j)) })
+	return order
+}
+
+// consult fills in what the texts say of the pairs of those places.
+func (r *run) consult(ctx context.Context, shingles *engine.Shingles, open []pairs.Pair, places []uint32) error {
 	verify := mapper.NewVerifier(engine.Rule(r.config.Match))
 	var x, y mapper.Text
-	for i := range open {
+	for i, place := range places {
 		if i&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p := &open[i]
+		p := &open[place]
 		var err error
-		if i == 0 || p.A != open[i-1].A {
+		if i == 0 || p.A != open[places[i-1]].A {
 			if err = shingles.Read(p.A, &x); err != nil {
 				return err
 			}
