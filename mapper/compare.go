@@ -1,8 +1,6 @@
 package mapper
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"slices"
 
@@ -17,16 +15,21 @@ import (
 // the square of its size, and as many pairs. They depend on nothing but the
 // documents of the key, so that every way to carry the records finds the same.
 const (
-	// maxGroup is the most documents of one fingerprint, band or short text's
-	// key that are all compared with each other; of more, each is compared with
-	// the groupWindow next in order of their sketches.
-	maxGroup    = 512
-	groupWindow = 64
+	// maxGroup is the most documents of one fingerprint or band that are all
+	// compared with each other, and maxShortGroup the most of a short text's key: more
+	// are told apart by the rest of their sketches, see forest, until parts have no
+	// more than maxPart.
+	maxGroup      = 4096
+	maxShortGroup = 512
+	maxPart       = 128
 
-	// maxNear is the most pairs of documents of two fingerprints that are all
-	// compared; of more, the nearDocuments smallest on either side are.
-	maxNear       = 4096
-	nearDocuments = 16
+	// In groups of more than maxPlain documents these are told to be unlike by their
+	// sketches before anybody asks for a verdict.
+	maxPlain = 512
+
+	// maxNear is the most documents of a fingerprint that are compared with those of
+	// another near it; of more the first are.
+	maxNear = 512
 
 	// maxSampled is the most documents of one sampled shingle that are compared
 	// with each other; of more none are. What so many share is a footer or a
@@ -36,7 +39,27 @@ const (
 
 // MostNear is how many documents of a fingerprint Near need be told of: more
 // change nothing.
-const MostNear = maxNear + 1
+const MostNear = maxNear
+
+// Crowded reports whether a bound may keep documents from being compared that share
+// a value in a table of [Tables], or a fingerprint, with so many in all.
+func Crowded(table, documents int) bool {
+	switch table {
+	case Fingerprints:
+		return documents > maxNear
+	case Samples:
+		return documents > maxSampled
+	}
+	return documents > mostCompared(table)
+}
+
+// mostCompared is the most documents of a key of the table that are all compared.
+func mostCompared(table int) int {
+	if table == ShortTexts {
+		return maxShortGroup
+	}
+	return maxGroup
+}
 
 // SegmentComparer is the second map for the groups of segment keys: it computes
 // the Hamming distance h inside each group, and so the similarity 1 − h/bits. It
@@ -72,21 +95,21 @@ func (c *SegmentComparer[F]) Groups(ctx context.Context, table, key int, values 
 // that share a key. It holds buffers that are used again, so one goroutine uses it
 // at a time.
 type Comparer struct {
-	view  func(doc uint64, v *data.View) error
-	visit func(Candidate) error
-	hot   []hotDocument
-}
-
-type hotDocument struct {
-	doc    uint64
-	sketch [data.SketchSize]byte
+	view   func(doc uint64, v *data.View) error
+	visit  func(Candidate) error
+	verify *Verifier // nil without verification
 }
 
 // NewComparer returns a Comparer. It calls visit with every candidate pair, once
-// for each value that brings it together; within segments once. view reads the
-// view of a hot key's document.
-func NewComparer(view func(doc uint64, v *data.View) error, visit func(Candidate) error) *Comparer {
-	return &Comparer{view: view, visit: visit}
+// for each value that brings it together; within segments once. Of a hot key's
+// documents it reads the views, and leaves out what the rule's verdict is certainly
+// no on, as Verifier.Unlike says it.
+func NewComparer(rule Rule, view func(doc uint64, v *data.View) error, visit func(Candidate) error) *Comparer {
+	c := &Comparer{view: view, visit: visit}
+	if rule.Verified {
+		c.verify = NewVerifier(rule)
+	}
+	return c
 }
 
 // Candidate visits a candidate pair that was found in another way.
@@ -95,36 +118,63 @@ func (c *Comparer) Candidate(p Candidate) error { return c.visit(p) }
 // Near visits the pairs of the documents of one fingerprint with those of
 // another at that distance, both ascending.
 func (c *Comparer) Near(a, b []uint64, distance int) error {
-	if len(a)*len(b) > maxNear {
-		a, b = a[:min(len(a), nearDocuments)], b[:min(len(b), nearDocuments)]
+	a, b = a[:min(len(a), maxNear)], b[:min(len(b), maxNear)]
+	p := Candidate{Table: Fingerprints, Distance: uint8(distance)}
+	if len(a)*len(b) <= maxPlain*maxPlain/2 {
+		for _, x := range a {
+			for _, y := range b {
+				p.A, p.B = min(x, y), max(x, y)
+				if err := c.visit(p); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	}
-	for _, x := range a {
-		for _, y := range b {
-			if err := c.visit(Candidate{A: min(x, y), B: max(x, y), Table: Fingerprints, Distance: uint8(distance)}); err != nil {
-				return err
+	hot, err := c.gather(slices.Concat(a, b), p)
+	for x := range a {
+		for y := range b {
+			if err == nil {
+				err = hot.compare(uint32(x), uint32(len(a)+y))
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 // Shared visits the pairs of documents, ascending, that share a key: the same
 // fingerprint, a band, a short text's key or a sampled shingle.
 func (c *Comparer) Shared(table int, key uint64, docs []uint64) error {
-	window := len(docs)
-	if table >= 0 && Tables[table].Most > 0 && window > Tables[table].Most {
+	p := Candidate{Table: table, Key: key}
+	if table >= 0 && Tables[table].Most > 0 && len(docs) > Tables[table].Most {
 		return nil
 	}
-	if window > maxGroup {
-		window = groupWindow
-		var err error
-		if docs, err = c.bySketch(docs); err != nil {
-			return err
+	if len(docs) <= maxPlain {
+		for i, x := range docs {
+			for _, y := range docs[i+1:] {
+				p.A, p.B = x, y
+				if err := c.visit(p); err != nil {
+					return err
+				}
+			}
 		}
+		return nil
 	}
-	for i, x := range docs {
-		for _, y := range docs[i+1 : min(i+1+window, len(docs))] {
-			if err := c.visit(Candidate{A: min(x, y), B: max(x, y), Table: table, Key: key}); err != nil {
+	hot, err := c.gather(docs, p)
+	if err != nil {
+		return err
+	}
+	n := uint32(len(docs))
+	if len(docs) > mostCompared(table) {
+		members := make([]uint32, n)
+		for u := range n {
+			members[u] = u
+		}
+		return newForest(hot.units, members, table).pairs(len(docs), hot.compare)
+	}
+	for a := range n {
+		for b := a + 1; b < n; b++ {
+			if err := hot.compare(a, b); err != nil {
 				return err
 			}
 		}
@@ -132,31 +182,32 @@ func (c *Comparer) Shared(table int, key uint64, docs []uint64) error {
 	return nil
 }
 
-// bySketch returns the documents in order of their sketches.
-func (c *Comparer) bySketch(docs []uint64) ([]uint64, error) {
-	c.hot = slices.Grow(c.hot[:0], len(docs))[:len(docs)]
+// hotDocuments are those of a hot key, with their views.
+type hotDocuments struct {
+	*Comparer
+	Candidate // but for its documents
+	docs      []uint64
+	units     *Units // of docs
+}
+
+func (c *Comparer) gather(docs []uint64, of Candidate) (*hotDocuments, error) {
+	h := &hotDocuments{c, of, docs, NewUnits(true)}
 	var v data.View
-	for i, doc := range docs {
+	for _, doc := range docs {
 		if err := c.view(doc, &v); err != nil {
 			return nil, err
 		}
-		c.hot[i] = hotDocument{doc, v.Sketch}
+		h.units.Append(&v)
 	}
-	slices.SortFunc(c.hot, func(a, b hotDocument) int {
-		return cmp.Or(bytes.Compare(a.sketch[:], b.sketch[:]), cmp.Compare(a.doc, b.doc))
-	})
-	out := make([]uint64, len(docs))
-	for i := range c.hot {
-		out[i] = c.hot[i].doc
-	}
-	return out, nil
+	return h, nil
 }
 
-// Bounded reports whether a bound may have kept two documents from being
-// compared: prints says how many documents have the fingerprint of either, and
-// shared how many have the band or short text's key in common with both, of
-// these keys the one of the most documents, and sampled the same of sampled
-// shingles, of which one of few documents is enough: the one of the fewest.
-func Bounded(prints [2]int, shared, sampled int) bool {
-	return prints[0]*prints[1] > maxNear || max(prints[0], prints[1], shared) > maxGroup || sampled > maxSampled
+// compare visits two of the documents, by their places, unless they are unlike.
+func (h *hotDocuments) compare(a, b uint32) error {
+	if h.verify != nil && h.verify.Unlike(h.units, h.Table, a, b) {
+		return nil
+	}
+	p := h.Candidate
+	p.A, p.B = min(h.docs[a], h.docs[b]), max(h.docs[a], h.docs[b])
+	return h.visit(p)
 }

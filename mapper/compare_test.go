@@ -1,7 +1,6 @@
 package mapper
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/columns"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // compareAll has compare visit the candidate pairs of all tables: postings, grouped
@@ -79,7 +79,7 @@ func TestGroupsEqualBruteForce(t *testing.T) {
 		views := drawUnits(t, layout.Bits(), rule.Verified)
 		verify := NewVerifier(rule)
 		got := map[data.Pair]int{}
-		compare := NewComparer(viewer(views), func(c Candidate) error {
+		compare := NewComparer(rule, viewer(views), func(c Candidate) error {
 			if c.A >= c.B {
 				t.Fatalf("candidate %+v", c)
 			}
@@ -120,49 +120,133 @@ func TestGroupsEqualBruteForce(t *testing.T) {
 	})
 }
 
-// A hot key's documents cost a window each, and those of sketches next to each
-// other are still compared, whatever their numbers.
-func TestHotKeyIsBounded(t *testing.T) {
-	const n = 1512
-	views, docs := make([]data.View, n), make([]uint64, n)
+// crowdOf are documents of which pairs, 2i and 2i + 1, have sketches that differ in a
+// bit and a band, and others only what the table says: band 6, or nothing.
+func crowdOf(n int) []data.View {
+	views := make([]data.View, n)
 	for i := range views {
-		at := i * 5 % n // sketches in another order than numbers
-		docs[i] = uint64(i)
-		for b := range 40 {
-			views[at].Sketch[b] = byte(mix(uint64(i/2*40 + b)))
+		for b := range views[i].Sketch {
+			views[i].Sketch[b] = byte(mix(uint64(i/2*data.SketchSize + b)))
 		}
-		views[at].Sketch[39] = byte(i)
+		copy(views[i].Sketch[32+5*4:], "band")
+		views[i].Sketch[7] ^= byte(i % 2)
+		views[i].Sketch[32+i/2%8*4] ^= byte(i % 2)
+		copy(views[i].Sketch[32+5*4:], "band")
 	}
-	for _, size := range []int{maxGroup, maxGroup + 1, n} {
-		pairs, like := map[Candidate]bool{}, 0
-		compare := NewComparer(viewer(views), func(c Candidate) error {
-			if c.A >= c.B || c.Table != 5 || c.Key != 9 || pairs[c] {
-				t.Fatalf("candidate %+v", c)
+	return views
+}
+
+// Of a hot key as few documents are compared as the bound says; those that are alike
+// still are, whatever their numbers, and each pair once.
+func TestHotKeyIsBounded(t *testing.T) {
+	rule := Rule{Bands: true, Verified: true, Rules: sketch.Balanced()}
+	for _, n := range []int{maxPlain, maxPlain + 2, maxGroup, maxGroup + 2, 3 * maxGroup} {
+		for _, verified := range []bool{true, false} {
+			if rule.Verified = verified; !verified && n <= maxGroup {
+				continue // all pairs, in millions
 			}
-			pairs[c] = true
-			if bytes.Equal(views[c.A].Sketch[:39], views[c.B].Sketch[:39]) {
-				like++
+			views, docs := crowdOf(n), make([]uint64, n)
+			for i := range docs {
+				docs[i] = uint64(i * 5 % n) // in another order than their sketches
 			}
-			return nil
-		})
-		if err := compare.Shared(5, 9, docs[:size]); err != nil {
-			t.Fatal(err)
-		}
-		want := size * (size - 1) / 2
-		if size > maxGroup {
-			want = size*groupWindow - groupWindow*(groupWindow+1)/2
-		}
-		if len(pairs) != want || size == n && like != n/2 {
-			t.Errorf("%d documents: %d candidates, want %d; %d of twins", size, len(pairs), want, like)
+			slices.Sort(docs)
+			pairs, like := map[Candidate]bool{}, 0
+			compare := NewComparer(rule, viewer(views), func(c Candidate) error {
+				if c.A >= c.B || c.Table != 5 || c.Key != 9 || pairs[c] {
+					t.Fatalf("candidate %+v", c)
+				}
+				pairs[c] = true
+				if c.A/2 == c.B/2 {
+					like++
+				}
+				return nil
+			})
+			if err := compare.Shared(5, 9, docs); err != nil {
+				t.Fatal(err)
+			}
+			want := n / 2 // no other two have a word in common, or a verdict of yes
+			if n <= maxPlain {
+				want = n * (n - 1) / 2
+			}
+			if len(pairs) != want || like != n/2 {
+				t.Errorf("%d documents, verified: %t: %d candidates, want %d; %d of twins, want %d", n, verified, len(pairs), want, like, n/2)
+			}
 		}
 	}
 }
 
-// Two fingerprints of many documents each cost no more than the bound: the
-// smallest are compared, and more than MostNear of one side change nothing.
+// Whatever the sketches of a hot key, a document costs maxPart a tree; those that no
+// word tells apart are compared with the first, whose pairs lead to the others.
+func TestForestIsBounded(t *testing.T) {
+	const n = 3 * maxGroup
+	for name, sketchOf := range map[string]func(i int) uint64{
+		"one sketch":          func(int) uint64 { return 0 },
+		"two":                 func(i int) uint64 { return uint64(i % 2) },
+		"words of two values": func(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 >> 48 },
+		"all different":       func(i int) uint64 { return mix(uint64(i)) },
+	} {
+		views, docs := make([]data.View, n), make([]uint64, n)
+		for i := range views {
+			docs[i] = uint64(i)
+			for word := range treeWords {
+				views[i].Sketch[4*word] = byte(sketchOf(i)>>word) & 1
+				if name == "all different" {
+					views[i].Sketch[4*word+1] = byte(sketchOf(i) >> (4 * word))
+				}
+			}
+		}
+		pairs, compared := 0, make([]int, n)
+		partners := make([][]uint64, n)
+		compare := NewComparer(Rule{}, viewer(views), func(c Candidate) error {
+			pairs++
+			compared[c.A]++
+			compared[c.B]++
+			partners[c.A], partners[c.B] = append(partners[c.A], c.B), append(partners[c.B], c.A)
+			return nil
+		})
+		if err := compare.Shared(Fingerprints, 0, docs); err != nil {
+			t.Fatal(err)
+		}
+		if most := n * sketch.Bands * maxPart / 2; pairs > most {
+			t.Errorf("%s: %d pairs, more than %d", name, pairs, most)
+		}
+		for i := range views {
+			slices.Sort(partners[i])
+			if len(slices.Compact(partners[i])) != compared[i] {
+				t.Fatalf("%s: document %d is compared with one twice", name, i)
+			}
+		}
+		if name == "one sketch" && pairs != n-1 {
+			t.Errorf("%s: %d pairs of %d documents", name, pairs, n)
+		}
+	}
+}
+
+// Earlier documents of a hot key find in its forest what they would as documents of
+// this run.
+func TestForestOfEarlierNights(t *testing.T) {
+	const n = maxGroup + 2
+	views, units := crowdOf(n), NewUnits(true)
+	var members []uint32
+	for i := 0; i < n; i += 2 {
+		units.Append(&views[i])
+		members = append(members, uint32(i/2))
+	}
+	f := newForest(units, members, 5)
+	for i := 1; i < n; i += 2 {
+		got := f.partners(nil, &views[i].Sketch)
+		slices.Sort(got)
+		if got = slices.Compact(got); len(got) != 1 || int(got[0]) != i/2 {
+			t.Fatalf("an earlier document like unit %d is compared with %v", i/2, got)
+		}
+	}
+}
+
+// Of two fingerprints of many documents each the first of either are compared, and
+// more than MostNear of one side change nothing.
 func TestCrowdedFingerprintsAreBounded(t *testing.T) {
 	near := func(a, b []uint64) (pairs []Candidate) {
-		compare := NewComparer(nil, func(c Candidate) error { pairs = append(pairs, c); return nil })
+		compare := NewComparer(Rule{}, viewer(make([]data.View, 3*MostNear)), func(c Candidate) error { pairs = append(pairs, c); return nil })
 		if err := compare.Near(a, b, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -173,17 +257,14 @@ func TestCrowdedFingerprintsAreBounded(t *testing.T) {
 		docs[i] = uint64(i)
 	}
 	many, few := docs[:2*MostNear], docs[2*MostNear:]
-	if got := near(few[:64], many[:64]); len(got) != 64*64 {
-		t.Errorf("%d candidates of 64 with 64", len(got))
-	}
 	for _, others := range [][]uint64{few[:1], few[:65], few} {
 		got := near(many, others)
-		if len(got) != nearDocuments*min(len(others), nearDocuments) {
+		if len(got) != MostNear*len(others) {
 			t.Errorf("%d candidates with %d documents", len(got), len(others))
 		}
 		for _, c := range got {
-			if c.A >= nearDocuments || c.B < 2*MostNear || c.B >= 2*MostNear+nearDocuments || c.Table != Fingerprints {
-				t.Fatalf("candidate %+v: the smallest documents are compared", c)
+			if c.A >= MostNear || c.B < 2*MostNear || c.Table != Fingerprints || c.Distance != 1 {
+				t.Fatalf("candidate %+v: the first documents are compared", c)
 			}
 		}
 		if !slices.Equal(near(many[:MostNear], others), got) {
@@ -194,25 +275,29 @@ func TestCrowdedFingerprintsAreBounded(t *testing.T) {
 
 // What is not crowded is compared in full.
 func TestCrowded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.OneOf(rapid.IntRange(1, 80), rapid.IntRange(maxGroup-2, maxGroup+2), rapid.IntRange(1, 2*maxGroup))
-		x, y, shared := size.Draw(t, "x"), size.Draw(t, "y"), size.Draw(t, "shared")
-		docs := make([]uint64, x+y+shared)
-		for i := range docs {
-			docs[i] = uint64(i)
+	for _, table := range []int{Fingerprints, 0, ShortTexts, Samples} {
+		for _, n := range []int{maxSampled, maxSampled + 1, maxNear, maxNear + 1, maxShortGroup + 1, maxGroup, maxGroup + 1} {
+			docs, views := make([]uint64, n), make([]data.View, n)
+			for i := range docs {
+				docs[i], views[i].Sketch = uint64(i), [data.SketchSize]byte{byte(i), byte(i >> 8)}
+			}
+			pairs := 0
+			compare := NewComparer(Rule{}, viewer(views), func(Candidate) error { pairs++; return nil })
+			if err := compare.Shared(table, 1, docs); err != nil {
+				t.Fatal(err)
+			}
+			all := n * (n - 1) / 2
+			if table == Fingerprints {
+				all += n
+				if err := compare.Near(docs, []uint64{uint64(n)}, 1); err != nil && n <= maxNear {
+					t.Fatal(err)
+				}
+			}
+			if Crowded(table, n) != (pairs < all) {
+				t.Errorf("table %d: %d documents are crowded: %t, but %d of %d pairs were compared", table, n, Crowded(table, n), pairs, all)
+			}
 		}
-		pairs := 0
-		compare := NewComparer(viewer(make([]data.View, len(docs))), func(Candidate) error { pairs++; return nil })
-		err := errors.Join(compare.Near(docs[:x], docs[x:x+y], 1), compare.Shared(Fingerprints, 0, docs[:x]), compare.Shared(Fingerprints, 0, docs[x:x+y]),
-			compare.Shared(0, 1, docs[x+y:]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := x*y + x*(x-1)/2 + y*(y-1)/2 + shared*(shared-1)/2
-		if crowded := Bounded([2]int{x, y}, shared, 0); crowded != (pairs < all) {
-			t.Fatalf("%d, %d and %d documents are crowded: %t, but %d of %d pairs were compared", x, y, shared, crowded, pairs, all)
-		}
-	})
+	}
 }
 
 // The documents of a sampled shingle are all compared, or none of them.
@@ -222,13 +307,13 @@ func TestHotSampleIsLeftOut(t *testing.T) {
 		docs[i] = uint64(i)
 	}
 	pairs := 0
-	compare := NewComparer(nil, func(Candidate) error { pairs++; return nil })
+	compare := NewComparer(Rule{}, nil, func(Candidate) error { pairs++; return nil })
 	for n, want := range map[int]int{2: 1, maxSampled: maxSampled * (maxSampled - 1) / 2, maxSampled + 1: 0} {
 		pairs = 0
 		if err := compare.Shared(Samples, 7, docs[:n]); err != nil || pairs != want {
 			t.Errorf("%d pairs of %d documents, want %d (%v)", pairs, n, want, err)
 		}
-		if Bounded([2]int{1, 1}, 0, n) != (want == 0) {
+		if Crowded(Samples, n) != (want == 0) {
 			t.Errorf("%d documents are crowded", n)
 		}
 	}
@@ -241,8 +326,8 @@ func TestComparerReturnsErrors(t *testing.T) {
 		docs[i] = uint64(i)
 	}
 	calls := 0
-	visits := NewComparer(viewer(make([]data.View, len(docs))), func(Candidate) error { calls++; return stop })
-	views := NewComparer(func(uint64, *data.View) error { return stop }, func(Candidate) error { return nil })
+	visits := NewComparer(Rule{}, viewer(make([]data.View, len(docs))), func(Candidate) error { calls++; return stop })
+	views := NewComparer(Rule{}, func(uint64, *data.View) error { return stop }, func(Candidate) error { return nil })
 	for name, err := range map[string]error{
 		"near":         visits.Near(docs[:1], docs[1:3], 1),
 		"shared":       visits.Shared(0, 0, docs),

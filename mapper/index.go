@@ -1,7 +1,6 @@
 package mapper
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math/bits"
@@ -106,7 +105,7 @@ func (t *Index) indexValues() {
 			entries = values.Column(entries, table, &v, u)
 		}
 		t.tables[table] = newValueIndex(entries, t.hot)
-		t.tables[table].order(t.units)
+		t.tables[table].plant(t.units, table)
 	}
 }
 
@@ -119,9 +118,8 @@ type valueIndex struct {
 	values  map[uint32]bool // values of more units than that
 	hot     []uint64        // a bit for each leading hotBits bits of theirs; nil without any
 
-	// crowds are the units of values that more than maxGroup have, in order of
-	// their sketches.
-	crowds map[uint32][]uint32
+	// forests are those of the values of so many units that not all are compared.
+	forests map[uint32]*forest
 }
 
 const (
@@ -170,32 +168,22 @@ func newValueIndex(entries []uint64, hot int) valueIndex {
 	return x
 }
 
-// order fills in the crowds.
-func (x *valueIndex) order(units *Units) {
+// plant fills in the forests.
+func (x *valueIndex) plant(units *Units, table int) {
 	for value := range x.values {
 		part := x.all(value)
-		if len(part) <= maxGroup {
+		if len(part) <= mostCompared(table) {
 			continue
 		}
-		crowd := make([]uint32, len(part))
+		members := make([]uint32, len(part))
 		for i, e := range part {
-			crowd[i] = uint32(e)
+			members[i] = uint32(e)
 		}
-		slices.SortFunc(crowd, func(a, b uint32) int {
-			return cmp.Or(bytes.Compare(units.sketches[a][:], units.sketches[b][:]), cmp.Compare(a, b))
-		})
-		if x.crowds == nil {
-			x.crowds = map[uint32][]uint32{}
+		if x.forests == nil {
+			x.forests = map[uint32]*forest{}
 		}
-		x.crowds[value] = crowd
+		x.forests[value] = newForest(units, members, table)
 	}
-}
-
-// neighbours are the units of a crowd that are next to a sketch in their order: as
-// many on either side as Comparer.Shared compares of a hot key.
-func neighbours(units *Units, crowd []uint32, of []byte) []uint32 {
-	at, _ := slices.BinarySearchFunc(crowd, of, func(u uint32, of []byte) int { return bytes.Compare(units.sketches[u][:], of) })
-	return crowd[max(at-groupWindow, 0):min(at+groupWindow, len(crowd))]
 }
 
 // isHot reports whether so many units have the value that it is hot.
@@ -271,6 +259,8 @@ type Prober struct {
 	values []rowValues // by table
 	hits   []uint32    // of a table's values: those that a unit may have
 	pairs  []valuePair
+
+	partners []uint32 // in a forest
 
 	mine *Map // of the row at hand
 }
@@ -493,8 +483,11 @@ func (m *Prober) table(rows *EarlierRows, table int, visit func(EarlierMatch)) {
 			m.comparePairs(rows, table, visit)
 		}
 		last = row
-		if crowd := x.crowds[of.values[i]]; crowd != nil {
-			for _, u := range neighbours(m.t.units, crowd, rows.Sketch(int(row))) {
+		if f := x.forests[of.values[i]]; f != nil {
+			var s [data.SketchSize]byte
+			copy(s[:], rows.Sketch(int(row)))
+			m.partners = f.partners(m.partners[:0], &s)
+			for _, u := range m.partners {
 				m.pairs = append(m.pairs, valuePair{row, u})
 			}
 			continue

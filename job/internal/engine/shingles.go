@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -140,33 +139,40 @@ func appendText(dst []byte, row int64, t *mapper.Text) []byte {
 	return dst
 }
 
-// cutText is the first document of records, and what stands behind it; ok is
-// false if there is no whole one.
-func cutText(b []byte) (row uint64, t mapper.Text, rest []byte, ok bool) {
+// recordRow is the row of a record.
+func recordRow(b []byte) (row uint64, ok bool) {
+	if len(b) < 8*textWords {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
+}
+
+// unpackText reads a record; ok is false if it is none.
+func unpackText(b []byte) (t mapper.Text, ok bool) {
 	var words [textWords]uint64
 	if len(b) < 8*len(words) {
-		return 0, t, nil, false
+		return t, false
 	}
 	for i := range words {
 		words[i], b = binary.LittleEndian.Uint64(b), b[8:]
 	}
 	shingles, letters := words[3], words[4]
-	if shingles > uint64(len(b))/8 || letters > uint64(len(b))-8*shingles {
-		return 0, t, nil, false
+	if shingles > uint64(len(b))/8 || letters != uint64(len(b))-8*shingles {
+		return t, false
 	}
 	t.Length, t.Left, t.Shingles = int(words[1]), math.Float64frombits(words[2]), make([]uint64, shingles)
 	for i := range t.Shingles {
 		t.Shingles[i], b = binary.LittleEndian.Uint64(b), b[8:]
 	}
-	t.Letters = make([]rune, 0, utf8.RuneCount(b[:letters]))
-	for _, c := range string(b[:letters]) {
+	t.Letters = make([]rune, 0, utf8.RuneCount(b))
+	for _, c := range string(b) {
 		t.Letters = append(t.Letters, c)
 	}
-	return words[0], t, b[letters:], true
+	return t, true
 }
 
 // Shingles reads what a stage wrote of the texts of documents, by number. It keeps
-// that of some splits in memory, and is safe for concurrent use.
+// those that were read last in memory, and is safe for concurrent use.
 type Shingles struct {
 	dir       *rundir.Dir
 	folder    string
@@ -174,27 +180,89 @@ type Shingles struct {
 	limit     int64
 
 	mu     sync.Mutex
-	held   int64
 	splits map[int]*splitShingles
+
+	// Texts that were read are recent until these take half of the limit: then they
+	// are old, and what was old is let go.
+	recent, old map[uint64]mapper.Text
+	held        int64 // bytes of the recent ones
 }
 
 // splitShingles is the file of a split.
 type splitShingles struct {
-	once  sync.Once
-	err   error
-	rows  []uint64 // ascending
-	texts []mapper.Text
+	once   sync.Once
+	err    error
+	rows   []uint64 // ascending
+	blocks *state.Blocks
 }
 
-// OpenShingles returns a reader of ShinglesFolder or RereadFolder that holds about so
-// many bytes.
+// textsLimit is the most memory that texts take: what takes more is read again.
+const textsLimit = 64 << 20
+
+// OpenShingles returns a reader of ShinglesFolder or RereadFolder that holds texts of
+// about so many bytes, or of textsLimit if that is less.
 func OpenShingles(dir *rundir.Dir, folder string, documents *Documents, limit int64) *Shingles {
-	return &Shingles{dir: dir, folder: folder, documents: documents, limit: limit, splits: map[int]*splitShingles{}}
+	return &Shingles{
+		dir: dir, folder: folder, documents: documents, limit: min(limit, textsLimit),
+		splits: map[int]*splitShingles{}, recent: map[uint64]mapper.Text{},
+	}
 }
 
 // Read reads the text of a document, which is not to be changed.
 func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
-	task := s.documents.Part(doc)
+	if s.remembered(doc, text) {
+		return nil
+	}
+	part, err := s.part(s.documents.Part(doc))
+	if err != nil {
+		return err
+	}
+	i, ok := slices.BinarySearch(part.rows, doc-s.documents.First(s.documents.Part(doc)))
+	if !ok {
+		return fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
+	}
+	b, err := part.blocks.Read(i)
+	if err != nil {
+		return err
+	}
+	if *text, ok = unpackText(b); !ok {
+		return fmt.Errorf("the text of document %d: %w", doc, state.ErrDamaged)
+	}
+	s.remember(doc, text)
+	return nil
+}
+
+func (s *Shingles) remembered(doc uint64, text *mapper.Text) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if *text, ok = s.recent[doc]; ok {
+		return true
+	}
+	if *text, ok = s.old[doc]; ok {
+		s.keep(doc, text)
+	}
+	return ok
+}
+
+func (s *Shingles) remember(doc uint64, text *mapper.Text) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.recent[doc]; !ok {
+		s.keep(doc, text)
+	}
+}
+
+// keep makes a text a recent one. The caller holds mu.
+func (s *Shingles) keep(doc uint64, text *mapper.Text) {
+	size := int64(8*cap(text.Shingles) + 4*cap(text.Letters))
+	if s.held += size; s.held > s.limit/2 {
+		s.old, s.recent, s.held = s.recent, map[uint64]mapper.Text{}, size
+	}
+	s.recent[doc] = *text
+}
+
+// part is the file of a split.
+func (s *Shingles) part(task int) (*splitShingles, error) {
 	s.mu.Lock()
 	part := s.splits[task]
 	if part == nil {
@@ -202,42 +270,16 @@ func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 		s.splits[task] = part
 	}
 	s.mu.Unlock()
-	part.once.Do(func() { part.err = s.load(task, part) })
-	if part.err != nil {
-		return part.err
-	}
-	i, ok := slices.BinarySearch(part.rows, doc-s.documents.First(task))
-	if !ok {
-		return fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
-	}
-	*text = part.texts[i]
-	return nil
-}
-
-// load reads the file of a split. Beyond the limit the others are let go.
-func (s *Shingles) load(task int, part *splitShingles) error {
-	path := s.dir.Path(rundir.StatePart(s.folder, task))
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	size := info.Size() * 4 / 3 // a letter takes nine bytes or more with its shingle, and twelve in memory
-	s.mu.Lock()
-	if s.held += size; s.held > s.limit {
-		s.held = size
-		s.splits = map[int]*splitShingles{task: part}
-	}
-	s.mu.Unlock()
-	b, err := state.Read(path, kindShingles)
-	if err != nil {
-		return err
-	}
-	for len(b) > 0 {
-		row, text, rest, ok := cutText(b)
-		if !ok {
-			return fmt.Errorf("%s: %w", path, state.ErrDamaged)
-		}
-		part.rows, part.texts, b = append(part.rows, row), append(part.texts, text), rest
-	}
-	return nil
+	part.once.Do(func() {
+		path := s.dir.Path(rundir.StatePart(s.folder, task))
+		part.blocks, part.err = state.FindBlocks(context.Background(), path, kindShingles, func(block []byte) error {
+			row, ok := recordRow(block)
+			if !ok {
+				return fmt.Errorf("%s: %w", path, state.ErrDamaged)
+			}
+			part.rows = append(part.rows, row)
+			return nil
+		})
+	})
+	return part, part.err
 }

@@ -120,7 +120,7 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, limit := range []int64{0, 1 << 20} {
+	for _, limit := range []int64{0, 1 << 14, 1 << 30} {
 		shingles := engine.OpenShingles(job.Dir, engine.ShinglesFolder, documents, limit)
 		for range 2 {
 			for doc, of := range want {

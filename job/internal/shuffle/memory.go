@@ -69,7 +69,7 @@ func (m *Memory[F]) judge(worker int, emit func(worker int, p data.Pair)) judge 
 		m.Views.View(uint32(doc), v)
 		return nil
 	}
-	return judge{verify: verify, did: did, compare: mapper.NewComparer(view, func(c mapper.Candidate) error {
+	return judge{verify: verify, did: did, compare: mapper.NewComparer(m.Rule, view, func(c mapper.Candidate) error {
 		if c.Table >= 0 {
 			did[c.Table].Candidates++
 		}

@@ -153,6 +153,47 @@ func Read(path, kind string) (body []byte, err error) {
 	return body, nil
 }
 
+// Blocks are the blocks of a File, to be read one by one, in any order. They hold no
+// file open, and are safe for concurrent use.
+type Blocks struct {
+	path string
+	at   []int64 // where each begins, and where the last ends
+}
+
+// FindBlocks checks all of the File at path, and calls yield with its blocks as Each
+// does.
+func FindBlocks(ctx context.Context, path, kind string, yield func(block []byte) error) (*Blocks, error) {
+	b := &Blocks{path, []int64{int64(len(kind) + 1)}}
+	err := Each(ctx, path, kind, func(block []byte) error {
+		b.at = append(b.at, b.at[len(b.at)-1]+int64(len(block))+frameBytes)
+		return yield(block)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// frameBytes are those of a block's length and sum.
+const frameBytes = 16
+
+// Read returns block i, or ErrDamaged.
+func (b *Blocks) Read(i int) (_ []byte, err error) {
+	f, err := os.Open(b.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	framed := make([]byte, b.at[i+1]-b.at[i])
+	_, err = f.ReadAt(framed, b.at[i])
+	size := uint64(len(framed) - frameBytes)
+	block, sum := framed[8:8+size], framed[8+size:]
+	if err != nil || binary.LittleEndian.Uint64(framed) != size || xxh3.HashSeed(block, size) != binary.LittleEndian.Uint64(sum) {
+		return nil, fmt.Errorf("%s at offset %d: %w", b.path, b.at[i], errors.Join(ErrDamaged, err))
+	}
+	return block, nil
+}
+
 // WriteGob writes v as the body of a checked file.
 func WriteGob(path, kind string, v any) error {
 	var b bytes.Buffer

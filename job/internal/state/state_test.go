@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -67,6 +68,62 @@ func TestChecked(t *testing.T) {
 	}
 	if err := state.Write(filepath.Join(path, "below-a-file"), kind, nil); err == nil {
 		t.Error("a file within a file was written")
+	}
+}
+
+// Blocks are found and read in any order; one that is not as it was when they were
+// found is refused.
+func TestBlocks(t *testing.T) {
+	const kind = "kind 1"
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := state.Create(path, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a", "", "second", strings.Repeat("third ", 100)}
+	for _, block := range want {
+		_, _ = f.Write([]byte(block)) // its error is Commit's
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	want = slices.DeleteFunc(want, func(b string) bool { return b == "" })
+	var came []string
+	blocks, err := state.FindBlocks(t.Context(), path, kind, func(block []byte) error {
+		came = append(came, string(block))
+		return nil
+	})
+	if err != nil || !slices.Equal(came, want) {
+		t.Fatalf("%q, %v", came, err)
+	}
+	for i := range want {
+		i = len(want) - 1 - i
+		if got, err := blocks.Read(i); err != nil || string(got) != want[i] {
+			t.Errorf("block %d is %q, %v", i, got, err)
+		}
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []int{len(whole) - 1, 20, 3} {
+		if err := os.WriteFile(path, append(slices.Clone(whole[:left-1]), whole[left-1]^1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		damaged := 0
+		for i := range want {
+			if _, err := blocks.Read(i); errors.Is(err, state.ErrDamaged) {
+				damaged++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := state.FindBlocks(t.Context(), path, kind, func([]byte) error { return nil }); !errors.Is(err, state.ErrDamaged) {
+			t.Errorf("%d bytes are left: %v", left, err)
+		}
+		if left <= 20 && damaged != len(want) {
+			t.Errorf("%d bytes are left, and %d blocks are damaged", left, damaged)
+		}
 	}
 }
 

@@ -350,7 +350,7 @@ func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err
 		batch = batch[:0]
 		return err
 	})
-	reduce, counts := shuffle.NewFinal[F](p.layout, p.rule, mapper.NewComparer(reader.View, verify.Add)), shuffle.NewCounts(p.layout, p.rule)
+	reduce, counts := shuffle.NewFinal[F](p.layout, p.rule, mapper.NewComparer(p.rule, reader.View, verify.Add)), shuffle.NewCounts(p.layout, p.rule)
 	references := uint64(0)
 	for table := range came.tables {
 		references += uint64(came.tables[table].Documents())

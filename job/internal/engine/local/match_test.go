@@ -128,7 +128,7 @@ func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents
 	defer reader.Close()
 	verify := mapper.NewVerifier(rule)
 	var a, b data.View
-	compare := mapper.NewComparer(reader.View, func(c mapper.Candidate) error {
+	compare := mapper.NewComparer(rule, reader.View, func(c mapper.Candidate) error {
 		if err := cmp.Or(reader.View(c.A, &a), reader.View(c.B, &b)); err != nil {
 			return err
 		}

@@ -136,7 +136,7 @@ func (s *spiller[F]) comparers() ([]*mapper.Comparer, []*spill.Dealer) {
 	dealers := s.dealers(s.open)
 	return perWorker(s.workers, func(w int) *mapper.Comparer {
 		var record []byte
-		return mapper.NewComparer(s.readers[w].View, func(c mapper.Candidate) error {
+		return mapper.NewComparer(s.rule, s.readers[w].View, func(c mapper.Candidate) error {
 			record = packCandidate(record[:0], &c)
 			return dealers[w].Put(s.chunk(c.A), record, nil)
 		})

@@ -257,14 +257,15 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 		}
 		return nil
 	})
-	most, fewest := 0, 0
+	bounded := mapper.Crowded(mapper.Fingerprints, max(prints[0], prints[1]))
+	fewest := 0 // of the sampled shingles, of which one of few documents is enough
 	for key, n := range shared {
 		switch {
 		case key.table != mapper.Samples:
-			most = max(most, n)
+			bounded = bounded || mapper.Crowded(key.table, n)
 		case fewest == 0 || n < fewest:
 			fewest = n
 		}
 	}
-	return mapper.Bounded(prints, most, fewest), err
+	return bounded || mapper.Crowded(mapper.Samples, fewest), err
 }

@@ -4,6 +4,7 @@
 package match
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,8 +105,9 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 	slices.SortFunc(open, pairs.Compare)
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return pairs.Compare(p, q) == 0 })
 	shingles := engine.OpenShingles(r.Dir, engine.ShinglesFolder, documents, r.Config.Execution.MemoryLimit()/2)
+	order := byComponent(open)
 	err = engine.Parallel(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
-		return consult(ctx, r, shingles, open[len(open)*w/r.Workers:len(open)*(w+1)/r.Workers])
+		return consult(ctx, r, shingles, open, order[len(order)*w/r.Workers:len(order)*(w+1)/r.Workers])
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", stage.Verify, err)
@@ -123,17 +125,51 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 	return nil
 }
 
-// consult fills in what the texts say of pairs in order.
-func consult(ctx context.Context, r *stage.Run, shingles *engine.Shingles, open []pairs.Pair) error {
+// byComponent are the places of pairs in the order in which their texts are read: what
+// a chain of pairs connects comes together, wherever it stands in the input, so that few
+// texts have to be in memory at once.
+func byComponent(open []pairs.Pair) []uint32 {
+	first := map[uint64]uint64{} // another document that is connected to one, an earlier one
+	root := func(doc uint64) uint64 {
+		for {
+			parent, ok := first[doc]
+			if !ok {
+				return doc
+			}
+			if next, ok := first[parent]; ok {
+				first[doc] = next
+			}
+			doc = parent
+		}
+	}
+	for i := range open {
+		if a, b := root(open[i].A), root(open[i].B); a != b {
+			first[max(a, b)] = min(a, b)
+		}
+	}
+	order := make([]uint32, len(open))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	roots := make([]uint64, len(open))
+	for i := range open {
+		roots[i] = root(open[i].A)
+	}
+	slices.SortFunc(order, func(i, j uint32) int { return cmp.Or(cmp.Compare(roots[i], roots[j]), cmp.Compare(i, j)) })
+	return order
+}
+
+// consult fills in what the texts say of the pairs of those places.
+func consult(ctx context.Context, r *stage.Run, shingles *engine.Shingles, open []pairs.Pair, places []uint32) error {
 	verify := mapper.NewVerifier(engine.Rule(r.Config.Match))
 	var x, y mapper.Text
-	for i := range open {
+	for i, place := range places {
 		if i&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p := &open[i]
+		p := &open[place]
 		var err error
-		if i == 0 || p.A != open[i-1].A {
+		if i == 0 || p.A != open[places[i-1]].A {
 			if err = shingles.Read(p.A, &x); err != nil {
 				return err
 			}
