@@ -17,8 +17,10 @@ import (
 // A page's blocks say what becomes of them here: `sh` is run, by bash, in the
 // order of the page and in one folder; `text` behind it is what the block
 // prints, or some lines of it. `sh cluster` and `sh hbase` start servers that
-// take minutes, and are run where NEARDUP_PAGES names them; `sh redis` is run
-// where redis-server is installed. Everything else is only read.
+// take minutes, `sh bench` measures, `sh corpora` reads the files of
+// NEARDUP_SHARED: these are run where NEARDUP_PAGES names them, with commas
+// between. `sh redis` is run where redis-server is installed. Everything else is
+// only read.
 const (
 	blockRun   = "sh"
 	blockShown = "text"
@@ -26,7 +28,7 @@ const (
 
 // pagesThatRun are the pages below job/docs whose every command a test runs.
 // Each has a Chinese page of the same headings and commands in job/docs/zh.
-var pagesThatRun = []string{"sources.md", "applications.md"}
+var pagesThatRun = []string{"sources.md", "applications.md", "figures.md", "tutorial.md"}
 
 // pagesInChinese have such a page too, and their commands are run elsewhere or
 // are of a reader's own machine.
@@ -113,6 +115,10 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	corpora, err := filepath.Glob(filepath.Join(os.Getenv("NEARDUP_SHARED"), "data", "*", "*.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range pagesThatRun {
 		t.Run(strings.TrimSuffix(name, ".md"), func(t *testing.T) {
 			dir := t.TempDir()
@@ -133,6 +139,11 @@ func TestPages(t *testing.T) {
 			if err := os.Symlink(program, filepath.Join(dir, "bin", "neardup")); err != nil {
 				t.Fatal(err)
 			}
+			for _, path := range corpora {
+				if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+					t.Fatal(err)
+				}
+			}
 			runPage(t, name, dir)
 		})
 	}
@@ -147,16 +158,16 @@ func runPage(t *testing.T, name, dir string) {
 	for _, b := range blocksOf(pageOf(t, name)) {
 		runs := b.info == blockRun
 		if need, ok := strings.CutPrefix(b.info, blockRun+" "); ok {
-			if _, err := exec.LookPath(need + "-server"); err == nil || slices.Contains(strings.Split(os.Getenv("NEARDUP_PAGES"), ","), need) {
-				runs = true
-			} else {
-				t.Logf("line %d of %s is not run: there is no %s-server, and NEARDUP_PAGES does not name %[3]s", b.line, name, need)
+			_, err := exec.LookPath(need + "-server")
+			runs = err == nil || slices.Contains(strings.Split(os.Getenv("NEARDUP_PAGES"), ","), need)
+			if !runs {
+				t.Logf("line %d of %s is not run: it needs %s", b.line, name, need)
 			}
 		}
 		switch {
 		case runs:
 			cmd := exec.Command("bash", "-eu", "-o", "pipefail", "-c", b.text)
-			cmd.Dir = dir
+			cmd.Dir, cmd.Stdin = dir, strings.NewReader(strings.Repeat("y", 1000)) // who is asked, agrees
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
 			if err := cmd.Run(); err != nil {
