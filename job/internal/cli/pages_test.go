@@ -28,11 +28,11 @@ const (
 
 // pagesThatRun are the pages below job/docs whose every command a test runs.
 // Each has a Chinese page of the same headings and commands in job/docs/zh.
-var pagesThatRun = []string{"sources.md", "applications.md", "figures.md", "tutorial.md"}
+var pagesThatRun = []string{"sources.md", "applications.md", "figures.md", "tutorial.md", "cookbook.md", "faq.md"}
 
 // pagesInChinese have such a page too, and their commands are run elsewhere or
 // are of a reader's own machine.
-var pagesInChinese = []string{}
+var pagesInChinese = []string{"glossary.md"}
 
 // block is fenced text of a page: what stands behind the fence, its text, and
 // its line.
