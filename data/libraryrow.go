@@ -4,19 +4,19 @@ package data
 // page that was crawled on ten nights has ten rows. Fields are as in
 // FingerprintRow.
 type LibraryRow struct {
-	DocID     []byte // unique in its night
-	Hi, Lo    uint64
-	Lane      string
-	Length    int32
-	Sketch    []byte
-	Letters   []byte
-	Night     string
-	FirstSeen string
-	Cluster   []byte
-	Kept      bool
-	Site      []byte
-	Language  string
-	Date      int64
+	DocID       []byte // unique in its night
+	Hi, Lo      uint64
+	LengthClass string
+	Length      int32
+	Sketch      []byte
+	Letters     []byte
+	Night       string
+	FirstSeen   string
+	Cluster     []byte
+	Kept        bool
+	Site        []byte
+	Language    string
+	Date        int64
 }
 
 // LibraryDocuments states the library's table.
@@ -25,8 +25,8 @@ var LibraryDocuments = Table[LibraryRow]{Name: "library", RowBytes: 48, Columns:
 		String: func(r *LibraryRow) *[]byte { return &r.DocID }},
 	{Name: "fingerprint", Doc: "SimHash of the text, as in `fingerprints`", Random: true, NoStats: true,
 		Fingerprint: func(r *LibraryRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
-	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`, `template`",
-		Word: func(r *LibraryRow) *string { return &r.Lane }},
+	{Name: "length_class", Doc: "how the document is judged by its length: `normal`, `short`, `empty`, `template`",
+		Word: func(r *LibraryRow) *string { return &r.LengthClass }},
 	{Name: "length", Unit: "characters", Doc: "length of the text",
 		Int32: func(r *LibraryRow) *int32 { return &r.Length }},
 	{Name: "sketch", Doc: "the 64 bytes of the text's sketch, as in `fingerprints`; null when there is none", Null: true, Random: true, NoStats: true,
@@ -102,7 +102,7 @@ var Drift = Table[DriftRow]{Name: "drift", RowBytes: 48, Columns: []Column[Drift
 		String: func(r *DriftRow) *[]byte { return &r.Site }},
 	{Name: "language", Doc: "language of their texts, as in `fingerprints`; null when it is not known", Null: true,
 		Word: func(r *DriftRow) *string { return &r.Language }},
-	{Name: "documents", Unit: "documents", Doc: "those of the night, of all lanes: `new` + `repeated` + `returned`",
+	{Name: "documents", Unit: "documents", Doc: "those of the night, of all length classes: `new` + `repeated` + `returned`",
 		Int64: func(r *DriftRow) *int64 { return &r.Documents }},
 	{Name: "new", Unit: "documents", Doc: "of them those whose id and content no earlier night had",
 		Int64: func(r *DriftRow) *int64 { return &r.New }},

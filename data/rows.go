@@ -9,23 +9,23 @@ import "math"
 // FingerprintRow is one document with its fingerprint: what the ingest stage
 // writes, and what an earlier night's library is made of.
 type FingerprintRow struct {
-	DocID    []byte // never empty, unique in a run
-	Hi, Lo   uint64 // 32 and 64 bits stand in Lo, Hi is the upper half of 128
-	Lane     string
-	Features int32
-	Length   int32
-	Template int32
-	Sketch   []byte // SketchSize bytes, or empty
-	Letters  []byte
-	Sample   []byte // no column: only this run's views have it
-	Title    []byte
-	Source   string
-	Offset   int64 // as Document.Offset
-	Date     int64 // Unix milliseconds, or NoDate
-	Rank     float64
-	Language string
-	Row      int64
-	Night    string
+	DocID       []byte // never empty, unique in a run
+	Hi, Lo      uint64 // 32 and 64 bits stand in Lo, Hi is the upper half of 128
+	LengthClass string
+	Features    int32
+	Length      int32
+	Template    int32
+	Sketch      []byte // SketchSize bytes, or empty
+	Letters     []byte
+	Sample      []byte // no column: only this run's views have it
+	Title       []byte
+	Source      string
+	Offset      int64 // as Document.Offset
+	Date        int64 // Unix milliseconds, or NoDate
+	Rank        float64
+	Language    string
+	Row         int64
+	Night       string
 }
 
 // EmptyFingerprintRow is a row of which nothing is known: without a date,
@@ -66,15 +66,15 @@ type MatchRow struct {
 
 // ClusterRow is a document's place in a cluster.
 type ClusterRow struct {
-	DocID     []byte
-	ClusterID []byte
-	Component []byte // empty: no pair connects it
-	Versions  []byte // empty: containment joins it with nothing
-	Size      int32
-	Keeper    bool
-	Site      []byte
-	Row       int64
-	Night     string
+	DocID          []byte
+	ClusterID      []byte
+	Component      []byte // empty: no pair connects it
+	Versions       []byte // empty: containment joins it with nothing
+	Size           int32
+	Representative bool
+	Site           []byte
+	Row            int64
+	Night          string
 }
 
 // RemovedRow is a document that the clean dump leaves out.
@@ -109,8 +109,8 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		String: func(r *FingerprintRow) *[]byte { return &r.DocID }},
 	{Name: "fingerprint", Doc: "SimHash of the text. 32 bits stand in the lower half. Of 128 bits the upper half comes first, big-endian", Random: true, NoStats: true,
 		Fingerprint: func(r *FingerprintRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
-	{Name: "lane", Doc: "how the document is judged by its length: `normal`, `short`, `empty`; `template`: it has no text of its own",
-		Word: func(r *FingerprintRow) *string { return &r.Lane }},
+	{Name: "length_class", Doc: "how the document is judged by its length: `normal`, `short`, `empty`; `template`: it has no text of its own",
+		Word: func(r *FingerprintRow) *string { return &r.LengthClass }},
 	{Name: "features", Doc: "features that the fingerprint was made of",
 		Int32: func(r *FingerprintRow) *int32 { return &r.Features }},
 	{Name: "length", Unit: "characters", Doc: "length of the document's own text, in normal form",
@@ -197,8 +197,8 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 		String: func(r *ClusterRow) *[]byte { return &r.Versions }},
 	{Name: "size", Unit: "documents", Doc: "number of the run's documents in the cluster; 1 when all that the document is a pair of go for others",
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
-	{Name: "keeper", Doc: "true for the document of the cluster that stays; where an earlier night has it, for none",
-		Bool: func(r *ClusterRow) *bool { return &r.Keeper }},
+	{Name: "is_representative", Doc: "true for the document of the cluster that stays; where an earlier night has it, for none",
+		Bool: func(r *ClusterRow) *bool { return &r.Representative }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
 		String: func(r *ClusterRow) *[]byte { return &r.Site }},
 	{Name: "row", Doc: docRow, NoStats: true,

@@ -10,7 +10,7 @@ type View struct {
 	Hi, Lo  uint64           // the fingerprint
 	Sketch  [SketchSize]byte // zero for a text without letters and digits
 	Length  uint32           // of the text's normal form in characters
-	Normal  bool             // of the normal lane: the fingerprint is matched
+	Normal  bool             // of normal length: the fingerprint is matched
 	Letters []byte           // of a short text its letters and digits as UTF-8, else empty
 	Sample  []byte           // of any but one of few letters some of its shingles, as simhash/sketch makes it
 }
@@ -34,11 +34,11 @@ func (v *View) Equal(w *View) bool {
 // Append appends all that a verdict looks at to dst: two views append the same
 // bytes if they are Equal, and only then.
 func (v *View) Append(dst []byte) []byte {
-	lane := byte(0)
+	class := byte(0)
 	if v.Normal {
-		lane = 1
+		class = 1
 	}
-	dst = binary.LittleEndian.AppendUint64(append(dst, lane), v.Lo)
+	dst = binary.LittleEndian.AppendUint64(append(dst, class), v.Lo)
 	dst = binary.LittleEndian.AppendUint64(dst, v.Hi)
 	dst = binary.LittleEndian.AppendUint32(dst, v.Length)
 	dst = binary.LittleEndian.AppendUint16(append(dst, v.Sketch[:]...), uint16(len(v.Letters)))

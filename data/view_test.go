@@ -25,7 +25,7 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 	v := data.View{Hi: 1, Lo: 2, Sketch: [data.SketchSize]byte{3}, Length: 4, Normal: true, Letters: []byte("abc"), Sample: []byte("defg")}
 	for name, change := range map[string]func(*data.View){
 		"hi": func(v *data.View) { v.Hi++ }, "lo": func(v *data.View) { v.Lo++ }, "length": func(v *data.View) { v.Length++ },
-		"lane": func(v *data.View) { v.Normal = false }, "sketch": func(v *data.View) { v.Sketch[63] = 1 }, "letters": func(v *data.View) { v.Letters = []byte("abd") },
+		"length_class": func(v *data.View) { v.Normal = false }, "sketch": func(v *data.View) { v.Sketch[63] = 1 }, "letters": func(v *data.View) { v.Letters = []byte("abd") },
 		"sample": func(v *data.View) { v.Sample = nil }, "where they are divided": func(v *data.View) { v.Letters, v.Sample = []byte("abcd"), []byte("efg") },
 	} {
 		w := v

@@ -157,7 +157,7 @@ func TestContainedInTheCleanDump(t *testing.T) {
 		}
 		got := map[string]string{}
 		for id, row := range clustersOf(t, out) {
-			got[id] = fmt.Sprintf("%s %s %s %d %t", row.ClusterID, row.Component, row.Versions, row.Size, row.Keeper)
+			got[id] = fmt.Sprintf("%s %s %s %d %t", row.ClusterID, row.Component, row.Versions, row.Size, row.Representative)
 		}
 		if !maps.Equal(got, c.clusters) {
 			t.Errorf("%s, joined %t: clusters %q, want %q", c.contained, c.joined, got, c.clusters)
@@ -261,7 +261,7 @@ func checkNames(t *testing.T, night string, clusters map[string]data.ClusterRow,
 			eldest[id] = component
 		}
 		components[component] = true
-		if cluster := string(row.ClusterID); row.Keeper && cluster != earlier.FoundedCluster(night, []byte(doc)) || !strings.Contains(cluster, "/") {
+		if cluster := string(row.ClusterID); row.Representative && cluster != earlier.FoundedCluster(night, []byte(doc)) || !strings.Contains(cluster, "/") {
 			t.Errorf("night %s: the cluster of %s is %s", night, doc, cluster)
 		}
 	}

@@ -87,8 +87,8 @@ type decider struct {
 	degrees    []atomic.Uint32 // by first of a unit: how many units it might stay for, or go for
 	contained  []containment   // if that is asked for
 
-	keepers  []uint32   // by index: the document that stays for it, itself if it stays; noDocument: an earlier night has it
-	standing []standing // by first of a unit: its pair with the unit of what stays for it
+	representatives []uint32   // by index: the document that stays for it, itself if it stays; noDocument: an earlier night has it
+	standing        []standing // by first of a unit: its pair with the unit of what stays for it
 
 	component []uint32           // by index: the first of its component
 	connected []uint32           // by first of a component: how many documents it has
@@ -96,7 +96,7 @@ type decider struct {
 	versions  []uint32           // by index: the first of its component, or of several that contain each other
 	joined    []uint32           // by first of versions: how many documents they have
 	ids       map[uint32]string  // of versions, by their first; of a run with a library
-	sizes     []uint32           // by keeper: documents of its cluster
+	sizes     []uint32           // by representative: documents of its cluster
 	abroad    map[string]*abroad // clusters of documents that stay in earlier nights
 }
 

@@ -16,7 +16,7 @@ import (
 // the stories of one night to those of the next.
 func (d *decider) cluster(ctx context.Context) error {
 	d.sizes, d.abroad = make([]uint32, len(d.units)), map[string]*abroad{}
-	for i, k := range d.keepers {
+	for i, k := range d.representatives {
 		if k != noDocument {
 			d.sizes[k]++
 			continue
@@ -92,7 +92,7 @@ func (d *decider) isVersions(label uint32) bool { return d.joined[label] > d.con
 
 // size is how many documents of the run the cluster of index i has.
 func (d *decider) size(i uint32) uint32 {
-	if k := d.keepers[i]; k != noDocument {
+	if k := d.representatives[i]; k != noDocument {
 		return d.sizes[k]
 	}
 	return d.abroad[d.inherited(i).Cluster()].size
@@ -101,7 +101,7 @@ func (d *decider) size(i uint32) uint32 {
 // isListed reports whether the table of clusters has index i: it goes for another or
 // another goes for it, or something ties it to one.
 func (d *decider) isListed(i uint32) bool {
-	k := d.keepers[i]
+	k := d.representatives[i]
 	return k == noDocument || d.sizes[k] > 1 || d.isComponent(d.component[i]) || d.isVersions(d.versions[i])
 }
 
@@ -130,10 +130,10 @@ func (d *decider) count() {
 // largestCluster is a clusterSize whose ids are yet to be read, unless the document
 // that stays is in an earlier night.
 type largestCluster struct {
-	Keeper  uint64 `json:"keeper"`
-	ID      string `json:"id"`
-	Example string `json:"example"`
-	Size    int64  `json:"size"`
+	Representative uint64 `json:"is_representative"`
+	ID             string `json:"id"`
+	Example        string `json:"example"`
+	Size           int64  `json:"size"`
 }
 
 // largest notes the ten largest clusters of two documents of the run or more; of
@@ -146,14 +146,14 @@ func (d *decider) largest() {
 			return
 		}
 		at, _ := slices.BinarySearchFunc(top, c, func(a, b largestCluster) int {
-			return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Keeper, b.Keeper))
+			return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Representative, b.Representative))
 		})
 		top = slices.Insert(top, at, c)
 		top = top[:min(len(top), n)]
 	}
 	for i, size := range d.sizes {
 		if size > 1 {
-			offer(largestCluster{Keeper: d.number(uint32(i)), Size: int64(size)})
+			offer(largestCluster{Representative: d.number(uint32(i)), Size: int64(size)})
 		}
 	}
 	for id, of := range d.abroad {

@@ -23,7 +23,7 @@ const noDocument = ^uint32(0)
 
 // choose chooses the documents that stay, and for each other the one that it goes
 // for: a pair of it that proves enough. First go those that an earlier night keeps, if that is asked
-// for; of the rest reducer.Keepers chooses among those that nothing tells apart,
+// for; of the rest reducer.Representatives chooses among those that nothing tells apart,
 // and of such ones the keep rule chooses one; last go those that one of these
 // contains, if that is asked for. A document goes for the nearest of those that
 // stay, ties to the smaller document.
@@ -48,7 +48,7 @@ func (d *decider) choose(ctx context.Context) error {
 			stand[first] = i
 		}
 	}
-	k := reducer.NewKeepers(n, func(a, b uint32) bool { return candidate(stand[a]).Before(candidate(stand[b])) })
+	k := reducer.NewRepresentatives(n, func(a, b uint32) bool { return candidate(stand[a]).Before(candidate(stand[b])) })
 	degrees := uint64(0)
 	for i := range d.units {
 		if stand[i] == noDocument { // nor is it the first of a unit, or an earlier night has them all
@@ -74,15 +74,15 @@ func (d *decider) choose(ctx context.Context) error {
 	if err := d.assign(ctx, k); err != nil {
 		return err
 	}
-	d.keepers = make([]uint32, n)
+	d.representatives = make([]uint32, n)
 	for i, first := range d.units {
-		if d.keepers[i] = noDocument; d.inherited(uint32(i)) != nil {
+		if d.representatives[i] = noDocument; d.inherited(uint32(i)) != nil {
 			continue
 		}
 		if s := d.standing[first].first; s != noDocument {
 			first = s
 		}
-		d.keepers[i] = stand[first]
+		d.representatives[i] = stand[first]
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (d *decider) inherited(i uint32) *earlier.Match {
 }
 
 // assign finds for each unit that does not stay the nearest that does.
-func (d *decider) assign(ctx context.Context, k *reducer.Keepers) error {
+func (d *decider) assign(ctx context.Context, k *reducer.Representatives) error {
 	d.standing = slices.Repeat([]standing{{first: noDocument}}, len(d.units))
 	var locks [1 << 10]sync.Mutex
 	offer := func(i uint32, s standing) {
@@ -166,7 +166,7 @@ func (d *decider) assign(ctx context.Context, k *reducer.Keepers) error {
 // assignContained has the units go that one that stays contains: of several the
 // earliest of the input. What stays for others goes only if one that stays contains
 // each of these, too.
-func (d *decider) assignContained(ctx context.Context, k *reducer.Keepers) error {
+func (d *decider) assignContained(ctx context.Context, k *reducer.Representatives) error {
 	slices.SortFunc(d.contained, func(p, q containment) int {
 		return cmp.Or(cmp.Compare(p.part, q.part), cmp.Compare(p.whole, q.whole))
 	})
@@ -235,7 +235,7 @@ func (d *decider) assignContained(ctx context.Context, k *reducer.Keepers) error
 
 // remove decides whether the clean dump leaves out the document of index i.
 func (d *decider) remove(i uint32, out *decision.Decision) {
-	k := d.keepers[i]
+	k := d.representatives[i]
 	if k == i || !d.run.job.Cleans() {
 		return
 	}

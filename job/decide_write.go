@@ -144,8 +144,8 @@ func (d *decider) decision(i uint32) decision.Decision {
 		out.Match, out.Distance, out.Evidence, out.Overlap = d.number(m.Doc), m.Distance, e.Evidence, e.overlap
 	}
 	if out.Listed = d.isListed(i); out.Listed {
-		out.Size, out.Keeper = d.size(i), d.keepers[i] == i
-		if k := d.keepers[i]; k != noDocument {
+		out.Size, out.Representative = d.size(i), d.representatives[i] == i
+		if k := d.representatives[i]; k != noDocument {
 			out.Cluster = d.number(k)
 		}
 		if l := d.component[i]; d.isComponent(l) {

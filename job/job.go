@@ -77,7 +77,7 @@ type run struct {
 // summary. With an error the run directory holds all that was finished, the
 // same request goes on from there, and the summary says how far the run came.
 func Run(ctx context.Context, req Request) (*Summary, error) {
-	s := &Summary{Command: req.Command, Out: req.Out, Skipped: map[string]int64{}, Lanes: map[string]int64{}, Languages: map[string]int64{}, Began: time.Now().UTC()}
+	s := &Summary{Command: req.Command, Out: req.Out, Skipped: map[string]int64{}, LengthClasses: map[string]int64{}, Languages: map[string]int64{}, Began: time.Now().UTC()}
 	var warnings atomic.Int64
 	if req.Log == nil {
 		req.Log = slog.New(slog.DiscardHandler)

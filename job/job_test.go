@@ -47,8 +47,8 @@ func runJob(t *testing.T, workers int, req job.Request) *job.Summary {
 	}
 	// Every record is a document or skipped, every document in one lane. Later
 	// rows of an id and deleted ones are documents.
-	if skipped := total(s.Skipped) - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; s.Records != s.Documents+skipped || total(s.Lanes) != s.Documents {
-		t.Errorf("%d records, %d documents, skipped %v, lanes %v", s.Records, s.Documents, s.Skipped, s.Lanes)
+	if skipped := total(s.Skipped) - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; s.Records != s.Documents+skipped || total(s.LengthClasses) != s.Documents {
+		t.Errorf("%d records, %d documents, skipped %v, lanes %v", s.Records, s.Documents, s.Skipped, s.LengthClasses)
 	}
 	if req.Command == job.CommandRun && req.Config.Output.Clean {
 		checkRemoved(t, req.Out, s)
@@ -69,7 +69,7 @@ func writeFingerprints(t *testing.T, path string, bits int, docs []document) {
 		t.Fatal(err)
 	}
 	for _, d := range docs {
-		row := data.FingerprintRow{DocID: []byte(d.id), Hi: d.print.Hi, Lo: d.print.Lo, Lane: simhash.LaneNormal, Date: data.NoDate, Rank: math.NaN()}
+		row := data.FingerprintRow{DocID: []byte(d.id), Hi: d.print.Hi, Lo: d.print.Lo, LengthClass: simhash.LengthNormal, Date: data.NoDate, Rank: math.NaN()}
 		if err := w.Write(&row); err != nil {
 			t.Fatal(err)
 		}
@@ -321,11 +321,11 @@ func TestChainIsNoReason(t *testing.T) {
 	}
 	for doc, row := range clustersOf(t, out) {
 		at, err := strconv.Atoi(doc)
-		keeper, wrong := strconv.Atoi(string(row.ClusterID))
+		representative, wrong := strconv.Atoi(string(row.ClusterID))
 		if err != nil || wrong != nil {
 			t.Fatal(err, wrong)
 		}
-		if string(row.Component) != "00000" || max(at-keeper, keeper-at) > 1 || row.Keeper != (at == keeper) {
+		if string(row.Component) != "00000" || max(at-representative, representative-at) > 1 || row.Representative != (at == representative) {
 			t.Errorf("%s: %+v", doc, row)
 		}
 	}
@@ -509,7 +509,7 @@ func TestManyEmptyAndManyIdentical(t *testing.T) {
 			}
 			continue
 		}
-		if s.Matched != 0 || s.Clusters != 0 || s.Lanes["normal"] != 0 || s.Kept+s.Skipped[data.ReasonNoText] != n {
+		if s.Matched != 0 || s.Clusters != 0 || s.LengthClasses["normal"] != 0 || s.Kept+s.Skipped[data.ReasonNoText] != n {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

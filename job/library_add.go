@@ -60,7 +60,7 @@ func (r *run) libraryRows(ctx context.Context, yield func(*data.LibraryRow) erro
 }
 
 // nightColumns are the columns of fingerprints that the library keeps.
-var nightColumns = []string{"doc_id", "fingerprint", "lane", "length", "sketch", "letters", "language", "date"}
+var nightColumns = []string{"doc_id", "fingerprint", "length_class", "length", "sketch", "letters", "language", "date"}
 
 func (r *run) librarySplit(ctx context.Context, task int, first uint64, yield func(*data.LibraryRow) error) (rows uint64, err error) {
 	known, err := engine.ReadEarlier(r.dir, task)
@@ -94,7 +94,7 @@ func withClusters(dir *rundir.Dir, task int, yield func(*data.LibraryRow) error)
 	return func(row *data.LibraryRow) error {
 		row.Cluster, row.Kept = nil, true
 		if at == nil && bytes.Equal(next.DocID, row.DocID) {
-			row.Cluster, row.Kept = bytes.Clone(next.Component), next.Keeper
+			row.Cluster, row.Kept = bytes.Clone(next.Component), next.Representative
 			at = in.Read(&next)
 		}
 		if at != nil && !errors.Is(at, io.EOF) {

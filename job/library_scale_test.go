@@ -34,7 +34,7 @@ import (
 func syntheticRow(i uint64, sketches bool, row *data.LibraryRow) {
 	rng := rand.New(rand.NewPCG(i, 1))
 	row.DocID = fmt.Appendf(row.DocID[:0], "https://site-%04d.example/%04x/article-%09d.html", i>>12%5000, i>>6&0xffff, i)
-	row.Lo, row.Lane, row.Length, row.Site = rng.Uint64(), "normal", int32(200+rng.IntN(4000)), row.DocID[8:25]
+	row.Lo, row.LengthClass, row.Length, row.Site = rng.Uint64(), "normal", int32(200+rng.IntN(4000)), row.DocID[8:25]
 	row.Sketch = row.Sketch[:0]
 	if sketches {
 		for range 8 {
@@ -186,7 +186,7 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 	}
 	for i := range rows {
 		row := data.EmptyFingerprintRow()
-		row.DocID, row.Lo, row.Lane, row.Length, row.Sketch, row.Letters = rows[i].DocID, rows[i].Lo, rows[i].Lane, rows[i].Length, rows[i].Sketch, rows[i].Letters
+		row.DocID, row.Lo, row.LengthClass, row.Length, row.Sketch, row.Letters = rows[i].DocID, rows[i].Lo, rows[i].LengthClass, rows[i].Length, rows[i].Sketch, rows[i].Letters
 		var v views.Row
 		mapper.View(&row, &v.View)
 		if err := errors.Join(out.Write(&row), seen.Write(&v)); err != nil {

@@ -35,14 +35,14 @@ type LibraryStatus struct {
 
 // nightStatus is what a library holds of a night.
 type nightStatus struct {
-	Name      string           `json:"night"`
-	Added     time.Time        `json:"added"`
-	Documents int64            `json:"documents"`
-	Deleted   int64            `json:"deleted"`
-	Lanes     map[string]int64 `json:"lanes"`
+	Name          string           `json:"night"`
+	Added         time.Time        `json:"added"`
+	Documents     int64            `json:"documents"`
+	Deleted       int64            `json:"deleted"`
+	LengthClasses map[string]int64 `json:"length_classes"`
 }
 
-// hotSegment is a segment key with the documents of the normal lane that have
+// hotSegment is a segment key with the documents of normal length that have
 // it.
 type hotSegment struct {
 	Key       string `json:"key"`
@@ -71,7 +71,7 @@ func ReadLibraryStatus(ctx context.Context, dir string, o library.Options) (_ *L
 	}
 	rows := int64(0)
 	for _, n := range m.Nights {
-		s.Nights = append(s.Nights, nightStatus{Name: n.Name, Added: n.Added, Documents: n.Live(), Deleted: n.Deleted, Lanes: n.Lanes})
+		s.Nights = append(s.Nights, nightStatus{Name: n.Name, Added: n.Added, Documents: n.Live(), Deleted: n.Deleted, LengthClasses: n.LengthClasses})
 		s.Deleted += n.Deleted
 		rows += n.Rows
 	}
@@ -97,11 +97,11 @@ func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 		return nil, err
 	}
 	counts := map[simhash.Key]int64{}
-	normal := simhash.LaneNormal
-	err = l.Stream(ctx, library.StreamOptions{Columns: []string{"fingerprint", "lane"}, Workers: 1}, func(_ int, b *library.Batch) error {
+	normal := simhash.LengthNormal
+	err = l.Stream(ctx, library.StreamOptions{Columns: []string{"fingerprint", "length_class"}, Workers: 1}, func(_ int, b *library.Batch) error {
 		for i := range b.Rows {
 			row := &b.Rows[i]
-			if row.Lane != normal {
+			if row.LengthClass != normal {
 				continue
 			}
 			f := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
@@ -171,7 +171,7 @@ func (s *LibraryStatus) Print(w io.Writer) error {
 		nights, name = nights[len(nights)-shown:], "last nights"
 	}
 	for i, n := range nights {
-		row(headed(i, name), "%-12s %12s%s", n.Name, show.Number(n.Documents), counts("  ", n.Lanes, ""))
+		row(headed(i, name), "%-12s %12s%s", n.Name, show.Number(n.Documents), counts("  ", n.LengthClasses, ""))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

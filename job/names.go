@@ -65,14 +65,14 @@ func (r *run) named(ctx context.Context, _ []rundir.TaskRecord) error {
 	ids := map[uint64]string{}
 	for _, c := range r.counts.Largest {
 		if c.ID == "" {
-			ids[c.Keeper] = ""
+			ids[c.Representative] = ""
 		}
 	}
 	err = r.idsOf(ctx, documents, ids)
 	for _, c := range r.counts.Largest {
 		size := clusterSize{ID: c.ID, Example: c.Example, Size: c.Size}
 		if c.ID == "" {
-			size.ID, size.Example = ids[c.Keeper], ids[c.Keeper]
+			size.ID, size.Example = ids[c.Representative], ids[c.Representative]
 			if r.library != nil {
 				size.ID = earlier.FoundedCluster(r.config.Library.Night, []byte(size.ID))
 			}

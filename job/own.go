@@ -120,14 +120,14 @@ func (r *run) keepTemplates() error {
 // learned takes the templates in, and what is to be told of them.
 func (r *run) learned(_ context.Context, records []rundir.TaskRecord) (err error) {
 	rec := records[0]
-	r.sum.OwnText = &ownText{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
+	r.sum.Boilerplate = &boilerplate{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
 	r.job.Templates, err = engine.TemplatesOf(r.Out, r.config.Features)
 	return err
 }
 
-// ownText says what a run left out of its texts because the pages of a site
+// boilerplate says what a run left out of its texts because the pages of a site
 // share it.
-type ownText struct {
+type boilerplate struct {
 	Sampled int64 `json:"sampled"`         // documents that it was learned from
 	Earlier int64 `json:"earlier"`         // others, of sites of few pages, that earlier nights of the library sampled
 	Sites   int64 `json:"sites"`           // that they are of
@@ -163,10 +163,10 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 	if r.job.Templates == nil {
 		return
 	}
-	if r.sum.OwnText == nil { // the templates are of a file
-		r.sum.OwnText = &ownText{Learned: int64(r.job.Templates.Sites())}
+	if r.sum.Boilerplate == nil { // the templates are of a file
+		r.sum.Boilerplate = &boilerplate{Learned: int64(r.job.Templates.Sites())}
 	}
-	o, sites := r.sum.OwnText, rundir.SiteTexts{}
+	o, sites := r.sum.Boilerplate, rundir.SiteTexts{}
 	for _, rec := range records {
 		for site, t := range rec.Sites {
 			sites.Add(site, t)
@@ -181,16 +181,16 @@ func (r *run) leftOut(records []rundir.TaskRecord) {
 }
 
 // print tells what was left out, or why nothing was learned.
-func (o *ownText) print(row func(name, format string, args ...any)) {
+func (o *boilerplate) print(row func(name, format string, args ...any)) {
 	switch {
 	case o.Documents > 0:
-		row("own text", "of %s %s was left out, which pages of their sites share", show.Count(o.Documents, "document"), share(o.Left, o.Left+o.Own))
+		row("boilerplate", "of %s %s was left out, which pages of their sites share", show.Count(o.Documents, "document"), share(o.Left, o.Left+o.Own))
 	case o.Learned+o.Known > 0:
-		row("own text", "nothing was left out: no document has what the pages of %s share", show.Count(o.Learned+o.Known, "site"))
+		row("boilerplate", "nothing was left out: no document has what the pages of %s share", show.Count(o.Learned+o.Known, "site"))
 	case o.Largest < template.MinPages:
-		row("own text", "nothing is learned: the largest of %s has %s of %s, and it takes %d", show.Count(o.Sites, "site"), show.Number(o.Largest), show.Count(o.Sampled+o.Earlier, "sampled page"), template.MinPages)
+		row("boilerplate", "nothing is learned: the largest of %s has %s of %s, and it takes %d", show.Count(o.Sites, "site"), show.Number(o.Largest), show.Count(o.Sampled+o.Earlier, "sampled page"), template.MinPages)
 	default:
-		row("own text", "nothing is left out: of %s no block is on half of the sampled pages, %s in all", show.Count(o.Sites, "site"), show.Number(o.Sampled))
+		row("boilerplate", "none found: %s, %s", show.Count(o.Sites, "site"), show.Count(o.Sampled, "sampled page"))
 	}
 	for _, s := range o.Most {
 		row("", "%8s  %s (%s, %s of %s)", share(s.Left, s.Left+s.Own), cmp.Or(s.Site, "ids that are no URLs"), show.Count(s.Documents, "document"), show.Count(s.Blocks, "block"), show.Count(s.Pages, "sampled page"))

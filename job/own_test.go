@@ -50,9 +50,9 @@ func TestOwnText(t *testing.T) {
 	dir := t.TempDir()
 	in := jsonl(t, filepath.Join(dir, "in.jsonl"), sitesLines()...)
 	cfg := config.Default()
-	cfg.Features.OwnText, cfg.Output.Clean = false, false
+	cfg.Features.StripBoilerplate, cfg.Output.Clean = false, false
 	whole := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "whole"), Config: cfg})
-	if whole.Matched < 50 || whole.OwnText != nil {
+	if whole.Matched < 50 || whole.Boilerplate != nil {
 		t.Fatalf("as whole texts %d pages match: the test shows nothing", whole.Matched)
 	}
 
@@ -76,10 +76,10 @@ func TestOwnText(t *testing.T) {
 			cfg.Features.Templates = templates
 			out := filepath.Join(dir, preset+filepath.Base(templates))
 			s := runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: cfg})
-			if s.Matched != 10 || s.Clusters != 5 || s.Lanes["template"] != 2 {
-				t.Errorf("%s: %d pages match in %d clusters, want 10 in 5; lanes %v", out, s.Matched, s.Clusters, s.Lanes)
+			if s.Matched != 10 || s.Clusters != 5 || s.LengthClasses["template"] != 2 {
+				t.Errorf("%s: %d pages match in %d clusters, want 10 in 5; lanes %v", out, s.Matched, s.Clusters, s.LengthClasses)
 			}
-			if o := s.OwnText; o == nil || o.Learned != 2 || o.Documents != 60 || len(o.Most) != 2 || o.Most[0].Pages != 30 || o.Most[0].Blocks == 0 {
+			if o := s.Boilerplate; o == nil || o.Learned != 2 || o.Documents != 60 || len(o.Most) != 2 || o.Most[0].Pages != 30 || o.Most[0].Blocks == 0 {
 				t.Errorf("%s: told %+v", out, o)
 			}
 			// The clean dump has documents whole.
@@ -141,8 +141,8 @@ func TestOwnTextIsTheSameAgain(t *testing.T) {
 	for _, path := range parts {
 		err := parquet.ReadFingerprints(t.Context(), path, parquet.ReadOptions{}, func(row *data.FingerprintRow) error {
 			left += int64(row.Template)
-			if empty := bytes.HasSuffix(row.DocID, []byte("/29")); empty != (row.Lane == "template") || empty != (len(row.Sketch) == 0) {
-				return fmt.Errorf("%s is in lane %s", row.DocID, row.Lane)
+			if empty := bytes.HasSuffix(row.DocID, []byte("/29")); empty != (row.LengthClass == "template") || empty != (len(row.Sketch) == 0) {
+				return fmt.Errorf("%s is in lane %s", row.DocID, row.LengthClass)
 			}
 			return nil
 		})
@@ -150,8 +150,8 @@ func TestOwnTextIsTheSameAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if left == 0 || left != first.OwnText.Left {
-		t.Errorf("%d characters left out, %d told", left, first.OwnText.Left)
+	if left == 0 || left != first.Boilerplate.Left {
+		t.Errorf("%d characters left out, %d told", left, first.Boilerplate.Left)
 	}
 }
 
@@ -165,16 +165,16 @@ func TestOwnTextOfNights(t *testing.T) {
 	cfg := config.Default()
 	first := libraryRun(t, cfg, dir, "2026-01-01", "first")
 	s := libraryRun(t, cfg, dir, "2026-01-02", "second")
-	if first.OwnText.Learned != 2 || s.OwnText.Learned != 0 || s.OwnText.Known != 2 || s.OwnText.Documents != 3 {
-		t.Errorf("first %+v, second %+v", first.OwnText, s.OwnText)
+	if first.Boilerplate.Learned != 2 || s.Boilerplate.Learned != 0 || s.Boilerplate.Known != 2 || s.Boilerplate.Documents != 3 {
+		t.Errorf("first %+v, second %+v", first.Boilerplate, s.Boilerplate)
 	}
 	if s.Library.Matched != 3 || s.Library.Documents != 60 {
 		t.Errorf("%+v", s.Library)
 	}
-	cfg.Features.OwnText = false
+	cfg.Features.StripBoilerplate = false
 	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-01-03"}
 	_, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, "2026-01-02.jsonl")}, Out: filepath.Join(dir, "third"), Config: cfg})
-	if err == nil || !strings.Contains(err.Error(), "features.own_text") {
+	if err == nil || !strings.Contains(err.Error(), "features.strip_boilerplate") {
 		t.Errorf("whole texts came into a library of own texts: %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestOwnTextOfSmallSites(t *testing.T) {
 	for night, want := range []int64{0, 0, 1, 0} { // templates learned: 7 pages, 14, 21, known
 		name := fmt.Sprintf("2026-01-%02d", night+1)
 		s := libraryRun(t, config.Default(), dir, name, name)
-		if o := s.OwnText; o.Learned != want || o.Earlier != []int64{0, 6, 13, 0}[night] || (o.Known > 0) != (night == 3) || (o.Left > 0) != (night >= 2) {
+		if o := s.Boilerplate; o.Learned != want || o.Earlier != []int64{0, 6, 13, 0}[night] || (o.Known > 0) != (night == 3) || (o.Left > 0) != (night >= 2) {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}
@@ -236,7 +236,7 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := fmt.Sprint(s.OwnText.Earlier, s.OwnText.Largest)
+		got := fmt.Sprint(s.Boilerplate.Earlier, s.Boilerplate.Largest)
 		for _, n := range m.Nights {
 			f, _ := m.File(n.Samples)
 			got += fmt.Sprintf(" %s %d %s", f.Name, f.Rows, f.SHA256)
@@ -244,7 +244,7 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 		if want == "" {
 			want = got
 		}
-		if got != want || s.OwnText.Earlier != 7 {
+		if got != want || s.Boilerplate.Earlier != 7 {
 			t.Errorf("interrupted at %q: %s, else %s", at, got, want)
 		}
 	}

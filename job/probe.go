@@ -17,8 +17,9 @@ import (
 // each of them.
 type probe struct {
 	rule   *mapper.Rule
-	normal []near        // samples of the normal lane
+	normal []near        // samples of normal length
 	shorts []shortSample // short texts, by their letters
+	masks  []uint64      // the characters of their outlines
 	keys   map[uint64][]uint16
 	filter []uint64 // a bit for each key, by its hash
 
@@ -71,6 +72,9 @@ func newProbe(rule *mapper.Rule, samples []sample) *probe {
 		})
 	}
 	slices.SortFunc(p.shorts, func(a, b shortSample) int { return cmp.Compare(a.letters, b.letters) })
+	for i := range p.shorts {
+		p.masks = append(p.masks, p.shorts[i].outline.Characters())
+	}
 	return p.clone()
 }
 
@@ -149,7 +153,11 @@ func (p *probe) eachShort(v *data.View) {
 	byLetters := func(s shortSample, n int) int { return cmp.Compare(s.letters, n) }
 	first, _ := slices.BinarySearchFunc(p.shorts, letters*3/4, byLetters)
 	after, _ := slices.BinarySearchFunc(p.shorts, letters*4/3+2, byLetters)
-	for i := range p.shorts[first:after] {
+	characters, most := p.outline.Characters(), sketch.MostEdits(letters*4/3+2)
+	for i, mask := range p.masks[first:after] { // nearly all end here
+		if bits.OnesCount64(mask&^characters) > most || bits.OnesCount64(characters&^mask) > most {
+			continue
+		}
 		if s := &p.shorts[first+i]; !s.outline.Unlike(p.outline) {
 			p.met[s.at/64] |= 1 << (s.at % 64)
 		}

@@ -59,16 +59,16 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		ids[part]++
 	})
 	clusters := clustersOf(t, out)
-	sizes, keepers := map[string]int32{}, map[string]string{} // by cluster
-	goes := map[string]string{}                               // those that go: their clusters
+	sizes, representatives := map[string]int32{}, map[string]string{} // by cluster
+	goes := map[string]string{}                                       // those that go: their clusters
 	for doc, row := range clusters {
 		id := string(row.ClusterID)
-		if sizes[id]++; !row.Keeper {
+		if sizes[id]++; !row.Representative {
 			goes[doc] = id
-		} else if keepers[id] != "" {
-			t.Errorf("%s and %s stay of cluster %s", doc, keepers[id], id)
+		} else if representatives[id] != "" {
+			t.Errorf("%s and %s stay of cluster %s", doc, representatives[id], id)
 		} else {
-			keepers[id] = doc
+			representatives[id] = doc
 		}
 	}
 	for doc, row := range clusters {
@@ -112,8 +112,8 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 			}
 			return
 		case decision.Copy.String(), decision.Contained.String():
-			if keepers[goes[doc]] != kept || removed[doc] != "" {
-				t.Errorf("%s of cluster %s was removed for %s: %s stays", doc, r.ClusterID, kept, keepers[goes[doc]])
+			if representatives[goes[doc]] != kept || removed[doc] != "" {
+				t.Errorf("%s of cluster %s was removed for %s: %s stays", doc, r.ClusterID, kept, representatives[goes[doc]])
 			}
 			removed[doc] = kept
 		}

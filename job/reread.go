@@ -82,9 +82,9 @@ func (d *decider) sample(context.Context) error {
 	if !r.job.Cleans() {
 		return nil
 	}
-	goes := func(i int) bool { return d.keepers[i] != noDocument && d.keepers[i] != uint32(i) }
+	goes := func(i int) bool { return d.representatives[i] != noDocument && d.representatives[i] != uint32(i) }
 	all := 0
-	for i := range d.keepers {
+	for i := range d.representatives {
 		if goes(i) {
 			all++
 		}
@@ -93,12 +93,12 @@ func (d *decider) sample(context.Context) error {
 	var pairs []removedPair
 	rows := map[int][]int64{}
 	at := 0
-	for i := range d.keepers {
+	for i := range d.representatives {
 		if !goes(i) {
 			continue
 		}
 		if at*count/all != (at+1)*count/all { // count times, evenly
-			p := removedPair{d.number(uint32(i)), d.number(d.keepers[i])}
+			p := removedPair{d.number(uint32(i)), d.number(d.representatives[i])}
 			for _, doc := range [...]uint64{p.Doc, p.Kept} {
 				task := d.documents.Part(doc)
 				rows[task] = append(rows[task], int64(doc-d.documents.First(task)))

@@ -294,7 +294,7 @@ func (r *run) fingerprinted(_ context.Context, records []rundir.TaskRecord) erro
 	for _, rec := range records {
 		r.sum.CutPages += rec.Cut
 		r.sum.None.Plus(rec.None)
-		addCounts(r.sum.Lanes, rec.Counts)
+		addCounts(r.sum.LengthClasses, rec.Counts)
 		addCounts(r.sum.Languages, rec.Languages)
 	}
 	err := in.check()
@@ -319,7 +319,7 @@ func (r *run) forgetUnread(records []rundir.TaskRecord) (err error) {
 func (r *run) read(_ context.Context, records []rundir.TaskRecord) error {
 	for _, rec := range records {
 		r.sum.Documents += rec.RowsOut
-		addCounts(r.sum.Lanes, rec.Counts)
+		addCounts(r.sum.LengthClasses, rec.Counts)
 	}
 	r.sum.Records = r.sum.Documents
 	return nil

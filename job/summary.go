@@ -18,24 +18,24 @@ import (
 // Summary is what a run did; it ends the program's standard output and stands
 // in the run directory.
 type Summary struct {
-	Command    string           `json:"command"`
-	Out        string           `json:"out"`
-	Splits     int              `json:"splits"`
-	Bytes      int64            `json:"bytes"`                  // of input read
-	Records    int64            `json:"records"`                // documents, and what was skipped and is none
-	Documents  int64            `json:"documents"`              // rows of the fingerprints table
-	Skipped    map[string]int64 `json:"skipped"`                // by reason; duplicate ids are documents too
-	Bad        int64            `json:"bad"`                    // skipped records that were unusable or stood twice
-	Unreadable []unread         `json:"unreadable,omitempty"`   // files none of whose records could be read
-	Damaged    []unread         `json:"damaged,omitempty"`      // files of which a part is lost, since its bytes are not those that were written
-	Lost       int64            `json:"lost,omitempty"`         // bytes of the input in those files that could not be read
-	CutPages   int64            `json:"cut_pages"`              // documents whose page the input has only the beginning of
-	None       rundir.Reasons   `json:"no_main_text,omitempty"` // documents that are pages without a main text, by reason and site; they match nothing
-	Lanes      map[string]int64 `json:"lanes"`                  // documents by lane; normal ones are matched
-	Languages  map[string]int64 `json:"languages,omitempty"`    // documents by language; "" is not known
-	OwnText    *ownText         `json:"own_text,omitempty"`     // of a run that leaves out what sites share
-	Matched    int64            `json:"matched"`                // documents with a match
-	Method     *method          `json:"method,omitempty"`       // of a match
+	Command       string           `json:"command"`
+	Out           string           `json:"out"`
+	Splits        int              `json:"splits"`
+	Bytes         int64            `json:"bytes"`                  // of input read
+	Records       int64            `json:"records"`                // documents, and what was skipped and is none
+	Documents     int64            `json:"documents"`              // rows of the fingerprints table
+	Skipped       map[string]int64 `json:"skipped"`                // by reason; duplicate ids are documents too
+	Bad           int64            `json:"bad"`                    // skipped records that were unusable or stood twice
+	Unreadable    []unread         `json:"unreadable,omitempty"`   // files none of whose records could be read
+	Damaged       []unread         `json:"damaged,omitempty"`      // files of which a part is lost, since its bytes are not those that were written
+	Lost          int64            `json:"lost,omitempty"`         // bytes of the input in those files that could not be read
+	CutPages      int64            `json:"cut_pages"`              // documents whose page the input has only the beginning of
+	None          rundir.Reasons   `json:"no_main_text,omitempty"` // documents that are pages without a main text, by reason and site; they match nothing
+	LengthClasses map[string]int64 `json:"length_classes"`         // documents by length class; normal ones are matched
+	Languages     map[string]int64 `json:"languages,omitempty"`    // documents by language; "" is not known
+	Boilerplate   *boilerplate     `json:"boilerplate,omitempty"`  // of a run that leaves out what sites share
+	Matched       int64            `json:"matched"`                // documents with a match
+	Method        *method          `json:"method,omitempty"`       // of a match
 	found
 	Kept    int64 `json:"kept"`    // documents in the clean dump
 	Dropped int64 `json:"dropped"` // documents that it leaves out
@@ -130,7 +130,7 @@ func (s *Summary) Print(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 
-	row("documents", "%s%s", show.Number(s.Documents), counts(" (", s.Lanes, ")"))
+	row("documents", "%s%s", show.Number(s.Documents), counts(" (", s.LengthClasses, ")"))
 	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
 		row("languages", "%s", counts("", languages, ""))
 	}
@@ -152,8 +152,8 @@ func (s *Summary) Print(w io.Writer) error {
 	if s.CutPages > 0 {
 		row("", "of %s the input has only the beginning", show.Count(s.CutPages, "page"))
 	}
-	if s.OwnText != nil {
-		s.OwnText.print(row)
+	if s.Boilerplate != nil {
+		s.Boilerplate.print(row)
 	}
 	if m := s.Method; m != nil {
 		row("method", "%s, distance %d", m.Preset, m.Distance)

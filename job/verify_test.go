@@ -286,7 +286,7 @@ func verdictsHoldForCopies(t *testing.T, docs []page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Match.AllPairs, cfg.Output.Clean, cfg.Features.OwnText = true, false, false
+	cfg.Match.AllPairs, cfg.Output.Clean, cfg.Features.StripBoilerplate = true, false, false
 	dir := t.TempDir()
 	alike, refused := 0, 0
 	for i := 0; len(docs) > 0; i++ {

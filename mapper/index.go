@@ -24,10 +24,10 @@ type Index struct {
 	rule   Rule
 	hot    int // is mostHot, but in tests
 	units  *Units
-	narrow *hamming.Index[uint64] // of the distinct fingerprints of the normal lane
+	narrow *hamming.Index[uint64] // of the distinct fingerprints of normal length
 	wide   *hamming.Index[columns.Uint128]
 	starts []uint32 // distinct fingerprint i is that of sharing[starts[i]:starts[i+1]]
-	// sharing lists the units of the normal lane by fingerprint.
+	// sharing lists the units of normal length by fingerprint.
 	sharing []uint32
 	tables  []valueIndex // those of Tables that the rule asks for and a library keeps the columns of
 	differ  int          // bits in which two sketches may differ
@@ -77,7 +77,7 @@ func newIndex(units *Units, rule Rule, options hamming.Options, hot int) (*Index
 	return t, nil
 }
 
-// listsOf are the distinct fingerprints of the normal lane with their units.
+// listsOf are the distinct fingerprints of normal length with their units.
 func listsOf[F columns.Fingerprint](t *Index) *columns.Lists[F] {
 	distinct := make([]F, len(t.starts)-1)
 	for i := range distinct {
@@ -259,7 +259,7 @@ type Prober struct {
 	narrow *hamming.Prober[uint64]
 	wide   *hamming.Prober[columns.Uint128]
 
-	at         []int // rows of the normal lane
+	at         []int // rows of normal length
 	prints     []uint64
 	wides      []columns.Uint128
 	near       []nearPair
@@ -290,7 +290,7 @@ type nearPair struct {
 	distance int
 }
 
-// NewProber returns a Prober. With a nil judge documents of the normal lane
+// NewProber returns a Prober. With a nil judge documents of normal length
 // within the distance are the same, and others are no candidates.
 func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 	m := &Prober{t: t, judge: judge, mine: NewMap(nil, t.rule), values: make([]rowValues, len(t.tables))}

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// A document of the normal lane has one key in each table of segments, any
+// A document of normal length has one key in each table of segments, any
 // document its values in the others, and nothing else; a record says the
 // fingerprint, or the value, and its document.
 func TestKeysAreSegmentsAndValues(t *testing.T) {

@@ -58,26 +58,26 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 	own, left := f.own(doc)
 	title, lane := doc.Title, ""
 	if left.All { // which resembles nothing, not even its like
-		title, own, lane = nil, nil, simhash.LaneTemplate
+		title, own, lane = nil, nil, simhash.LengthTemplate
 	}
 	r := f.workspace.Fingerprint(title, own)
 	*row = data.FingerprintRow{
-		DocID:    doc.ID,
-		Hi:       r.Fingerprint.Hi,
-		Lo:       r.Fingerprint.Lo,
-		Lane:     cmp.Or(lane, r.Lane),
-		Features: int32(r.Features),
-		Length:   int32(r.Length),
-		Template: int32(left.Characters),
-		Sketch:   row.Sketch[:0],
-		Letters:  row.Letters[:0],
-		Sample:   row.Sample[:0],
-		Title:    doc.Title,
-		Source:   source,
-		Offset:   doc.Offset,
-		Date:     doc.Date,
-		Rank:     doc.Rank,
-		Language: language.Of(doc.Language, f.workspace.Normal()),
+		DocID:       doc.ID,
+		Hi:          r.Fingerprint.Hi,
+		Lo:          r.Fingerprint.Lo,
+		LengthClass: cmp.Or(lane, r.LengthClass),
+		Features:    int32(r.Features),
+		Length:      int32(r.Length),
+		Template:    int32(left.Characters),
+		Sketch:      row.Sketch[:0],
+		Letters:     row.Letters[:0],
+		Sample:      row.Sample[:0],
+		Title:       doc.Title,
+		Source:      source,
+		Offset:      doc.Offset,
+		Date:        doc.Date,
+		Rank:        doc.Rank,
+		Language:    language.Of(doc.Language, f.workspace.Normal()),
 	}
 	if !f.sketches {
 		return
@@ -110,7 +110,7 @@ func View(row *data.FingerprintRow, v *data.View) {
 	*v = data.View{
 		Hi: row.Hi, Lo: row.Lo,
 		Length:  uint32(max(row.Length, 0)),
-		Normal:  row.Lane == simhash.LaneNormal,
+		Normal:  row.LengthClass == simhash.LengthNormal,
 		Letters: row.Letters, Sample: row.Sample,
 	}
 	copy(v.Sketch[:], row.Sketch)

@@ -12,7 +12,7 @@ import (
 // Rule says which documents are candidate pairs, and when they are the same.
 // The zero Rules compare nothing but fingerprints.
 type Rule struct {
-	K          int  // documents of the normal lane within this distance are candidates
+	K          int  // documents of normal length within this distance are candidates
 	Bands      bool // so are those whose sketches share a band
 	ShortTexts bool // and short texts that share a key; so are, if Containment is asked for, those of like samples
 	Verified   bool // candidates are judged by Rules; else all of them are the same

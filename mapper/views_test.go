@@ -64,7 +64,7 @@ func drawDocument(t *rapid.T, bits int) data.View {
 	v := data.View{
 		Hi: f.Hi, Lo: f.Lo,
 		Length: rapid.SampledFrom([]uint32{50, 1000}).Draw(t, "length"),
-		Normal: rapid.IntRange(0, 3).Draw(t, "lane") > 0,
+		Normal: rapid.IntRange(0, 3).Draw(t, "length_class") > 0,
 	}
 	if rapid.IntRange(0, 9).Draw(t, "empty") > 0 {
 		v.Sketch[39] = 1
@@ -109,7 +109,7 @@ func drawSample(t *rapid.T) (sample []byte) {
 }
 
 // drawUnits draws documents of which no two are equal; without verification
-// they are nothing but fingerprints of the normal lane.
+// they are nothing but fingerprints of normal length.
 func drawUnits(t *rapid.T, bits int, verified bool) (units []data.View) {
 	for _, v := range rapid.SliceOfN(rapid.Custom(func(t *rapid.T) data.View { return drawDocument(t, bits) }), 0, 30).Draw(t, "documents") {
 		if !verified {

@@ -279,8 +279,8 @@ func TestComponentsLongChain(t *testing.T) {
 }
 
 // choose chooses among n candidates, with so many pairs in memory.
-func choose(n, most int, candidates []Candidate, pairs []pair, excluded ...uint32) *Keepers {
-	k := NewKeepers(n, func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
+func choose(n, most int, candidates []Candidate, pairs []pair, excluded ...uint32) *Representatives {
+	k := NewRepresentatives(n, func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
 	for _, doc := range excluded {
 		k.Exclude(doc)
 	}
@@ -293,7 +293,7 @@ func choose(n, most int, candidates []Candidate, pairs []pair, excluded ...uint3
 	return k
 }
 
-func TestKeepersUndoChains(t *testing.T) {
+func TestRepresentativesUndoChains(t *testing.T) {
 	// 0 – 1 – 2 – 3 – 4: the ends have one pair, and come last.
 	pairs := []pair{{A: 0, B: 1}, {A: 1, B: 2}, {A: 2, B: 3}, {A: 3, B: 4}}
 	for name, c := range map[string]struct {
@@ -326,7 +326,7 @@ func TestKeepersUndoChains(t *testing.T) {
 
 // Who stays is what going through all documents in order comes to, however many
 // pairs are in memory and in whatever order they come.
-func TestKeepersAreThoseOfTheOrder(t *testing.T) {
+func TestRepresentativesAreThoseOfTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 20
 		pairs := drawPairs(t, n)
@@ -367,7 +367,7 @@ func TestKeepersAreThoseOfTheOrder(t *testing.T) {
 
 // A chain that the rounds take a document or two at a time from is decided in
 // memory, and a group of all pairs in one round without.
-func TestKeepersAtSize(t *testing.T) {
+func TestRepresentativesAtSize(t *testing.T) {
 	const n = 1 << 17
 	chained := make([]pair, n-1)
 	candidates := make([]Candidate, n)
@@ -391,7 +391,7 @@ func TestKeepersAtSize(t *testing.T) {
 		}
 	}
 	passes := 0
-	k = NewKeepers(group, func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
+	k = NewRepresentatives(group, func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
 	_ = k.Choose(0, func(yield func(a, b uint32)) error {
 		passes++
 		for _, p := range all {
@@ -404,16 +404,16 @@ func TestKeepersAtSize(t *testing.T) {
 	}
 }
 
-func TestKeeper(t *testing.T) {
+func TestRepresentative(t *testing.T) {
 	none := math.NaN()
 	all := []Candidate{{Doc: 4, Value: 7}, {Doc: 2, Value: none}, {Doc: 9, Value: 7}, {Doc: 5, Value: 3}, {Doc: 6, Value: 3}}
 	for range 10 {
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		if got := Keeper(all).Doc; got != 4 {
+		if got := Representative(all).Doc; got != 4 {
 			t.Errorf("kept %d of %v, want 4", got, all)
 		}
 	}
-	if got := Keeper([]Candidate{{Doc: 8, Value: none}, {Doc: 3, Value: none}}).Doc; got != 3 {
+	if got := Representative([]Candidate{{Doc: 8, Value: none}, {Doc: 3, Value: none}}).Doc; got != 3 {
 		t.Errorf("without values: kept %d, want the smaller document 3", got)
 	}
 }

@@ -44,7 +44,7 @@ alarm: a line in STATE/alarms.log, and --alarm.
                  @FILE: the command is in that file, where a token belongs, since
                  every user of the host sees the arguments of commands
   --open         no fence
-  --i-know       with --open: allow an address that is not private
+  --allow-public       with --open: allow an address that is not private
 
 gleam has no passwords and no encryption, and an agent runs what it is sent:
 whoever reaches a port runs programs as this user. So on each host the servers
@@ -79,7 +79,7 @@ agents=3 hosts='' slots='' memory='' address='' port=45326 know='' open='' alarm
 given=("$@")
 while (($#)); do
   case $1 in
-    --i-know) know=yes; shift; continue ;;
+    --allow-public) know=yes; shift; continue ;;
     --open) open=yes; shift; continue ;;
     -h | --help) usage; exit 0 ;;
     --agents | --hosts | --slots | --memory | --address | --port | --state | --bound | --alarm | --quorum | --certificate | --key | --ca)
@@ -433,7 +433,7 @@ up() {
     [[ ${servers[-1]} != :* ]] || die "$host has no IPv4 address" 2
   done < <(each_host)
   for host in "${servers[@]}"; do
-    [[ -z $open ]] || private "${host%:*}" || [[ -n $know ]] || die "${host%:*} is not a private address: whoever reaches it runs programs there. Leave out --open, or fence the network first and say --i-know" 2
+    [[ -z $open ]] || private "${host%:*}" || [[ -n $know ]] || die "${host%:*} is not a private address: whoever reaches it runs programs there. Leave out --open, or fence the network first and say --allow-public" 2
   done
   build
   for ((i = 0; i < ${#given[@]}; i++)); do # a command that has a token goes through no argument again

@@ -17,7 +17,7 @@ func Example() {
 	w := analyzer.NewWorkspace() // one per goroutine
 	a := w.Fingerprint([]byte("标题"), []byte("我来到北京清华大学，今天的天气很好。"))
 	b := w.Fingerprint([]byte("標題"), []byte("我來到北京清華大學　今天的天氣很好！"))
-	fmt.Println(a.Lane, a.Features, a.Length)
+	fmt.Println(a.LengthClass, a.Features, a.Length)
 	fmt.Println(simhash.Distance(a.Fingerprint, b.Fingerprint), simhash.Similarity(a.Fingerprint, b.Fingerprint, 64))
 	// Output:
 	// normal 6 18

@@ -42,12 +42,12 @@ func checkBits(bits int) error {
 	return nil
 }
 
-// Lanes: how a document is judged by its length. Only normal documents are
+// LengthClasses: how a document is judged by its length. Only normal documents are
 // matched by fingerprint: a fingerprint of few features says too little, and all
 // documents without a feature share the fingerprint zero.
 const (
-	LaneNormal   = "normal"   // at least Options.MinFeatures features
-	laneShort    = "short"    // fewer
-	laneEmpty    = "empty"    // none
-	LaneTemplate = "template" // none of its own: whoever fingerprints leaves out what the pages of a site share
+	LengthNormal   = "normal"   // at least Options.MinFeatures features
+	laneShort      = "short"    // fewer
+	laneEmpty      = "empty"    // none
+	LengthTemplate = "template" // none of its own: whoever fingerprints leaves out what the pages of a site share
 )

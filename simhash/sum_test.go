@@ -55,7 +55,7 @@ func TestKernelsAgree(t *testing.T) {
 	})
 }
 
-// Weights that no lane of 32 bits could take together.
+// Weights that no length class of 32 bits could take together.
 func TestSumOfLargeWeights(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "features")

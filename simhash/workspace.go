@@ -21,7 +21,7 @@ type Result struct {
 	Fingerprint Fingerprint
 	Features    int    // distinct features that the fingerprint is made of
 	Length      int    // characters of the text's normal form, without the title
-	Lane        string // normal, short or empty: how the document is judged by its features
+	LengthClass string // normal, short or empty: how the document is judged by its features
 }
 
 // Feature is one distinct feature of a document.
@@ -118,7 +118,7 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 // may be empty, and text. A document without any feature has the fingerprint
 // zero, and its lane is empty. So is one of fewer than Options.IgnoreBelow.
 func (w *Workspace) Fingerprint(title, text []byte) Result {
-	r := Result{Lane: LaneNormal}
+	r := Result{LengthClass: LengthNormal}
 	titleEnd := w.read(title, text)
 	r.Length = characters(w.text[titleEnd:])
 	if w.a.options.Kind == KindNGrams {
@@ -130,11 +130,11 @@ func (w *Workspace) Fingerprint(title, text []byte) Result {
 	}
 	switch {
 	case r.Features < w.a.options.IgnoreBelow: // a text that nothing is to be made of
-		r.Fingerprint, r.Lane, w.text = Fingerprint{}, laneEmpty, w.text[:w.title]
+		r.Fingerprint, r.LengthClass, w.text = Fingerprint{}, laneEmpty, w.text[:w.title]
 	case r.Features == 0:
-		r.Fingerprint, r.Lane = Fingerprint{}, laneEmpty
+		r.Fingerprint, r.LengthClass = Fingerprint{}, laneEmpty
 	case r.Features < w.a.options.MinFeatures:
-		r.Lane = laneShort
+		r.LengthClass = laneShort
 	}
 	return r
 }

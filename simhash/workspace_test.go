@@ -215,7 +215,7 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 			}
 		}
 	}
-	r := Result{Lane: LaneNormal, Features: len(features), Length: utf8.RuneCountInString(normalForm(text, simplify))}
+	r := Result{LengthClass: LengthNormal, Features: len(features), Length: utf8.RuneCountInString(normalForm(text, simplify))}
 	for i, s := range sums[:o.Bits] {
 		if s > 0 {
 			r.Fingerprint = flip(r.Fingerprint, i)
@@ -223,11 +223,11 @@ func plainFingerprint(o Options, d *jieba.Dictionary, title, text []byte) Result
 	}
 	switch {
 	case r.Features == 0:
-		r.Lane = laneEmpty
+		r.LengthClass = laneEmpty
 	case r.Features < o.IgnoreBelow:
-		r.Lane, r.Fingerprint = laneEmpty, Fingerprint{}
+		r.LengthClass, r.Fingerprint = laneEmpty, Fingerprint{}
 	case r.Features < o.MinFeatures:
-		r.Lane = laneShort
+		r.LengthClass = laneShort
 	}
 	return r
 }
@@ -533,7 +533,7 @@ func TestGolden(t *testing.T) {
 	}
 	for i, o := range variety() {
 		r := analyzer(t, o).NewWorkspace().Fingerprint([]byte("檢測 Duplicates"), []byte(goldenText))
-		got := fmt.Sprintf("%s %d %d %v", r.Fingerprint.Hex(o.Bits), r.Features, r.Length, r.Lane)
+		got := fmt.Sprintf("%s %d %d %v", r.Fingerprint.Hex(o.Bits), r.Features, r.Length, r.LengthClass)
 		if i >= len(want) || got != want[i] {
 			t.Errorf("%+v:\n%q,", o, got)
 		}
@@ -565,7 +565,7 @@ func TestFingerprintDoesNotDependOnOrder(t *testing.T) {
 	})
 }
 
-func TestLanesOfDocuments(t *testing.T) {
+func TestLengthClassesOfDocuments(t *testing.T) {
 	o := DefaultOptions()
 	o.MinFeatures = 3
 	w := analyzer(t, o).NewWorkspace()
@@ -578,11 +578,11 @@ func TestLanesOfDocuments(t *testing.T) {
 		{"hello hello hello", laneShort},
 		{"the of and", laneEmpty},
 		{"three more words", laneShort},
-		{"four really meaningful words", LaneNormal},
+		{"four really meaningful words", LengthNormal},
 	} {
 		r := w.Fingerprint(nil, []byte(c.text))
-		if r.Lane != c.want || (r.Lane == laneEmpty) != (r.Fingerprint == Fingerprint{}) {
-			t.Errorf("%q is %v with fingerprint %v, want %v", c.text, r.Lane, r.Fingerprint, c.want)
+		if r.LengthClass != c.want || (r.LengthClass == laneEmpty) != (r.Fingerprint == Fingerprint{}) {
+			t.Errorf("%q is %v with fingerprint %v, want %v", c.text, r.LengthClass, r.Fingerprint, c.want)
 		}
 	}
 }

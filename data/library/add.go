@@ -33,7 +33,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 	w := &writer{library: l, sequence: next.Sequence, deleted: l.manifest.Sequence, limit: l.partRows}
 	defer func() { err = errors.Join(err, w.abort()) }()
 
-	added = Night{Name: night, Run: run, Added: l.now().UTC().Truncate(time.Second), Lanes: map[string]int64{}, Extractor: l.extractor}
+	added = Night{Name: night, Run: run, Added: l.now().UTC().Truncate(time.Second), LengthClasses: map[string]int64{}, Extractor: l.extractor}
 	n := 0
 	var hashes []uint64
 	err = rows(func(row *data.LibraryRow) error {
@@ -49,7 +49,7 @@ func (l *Library) Add(ctx context.Context, night, run string, rows func(yield fu
 		hashes = append(hashes, xxh3.Hash(row.DocID))
 		row.Night = night
 		added.Rows++
-		added.Lanes[row.Lane]++
+		added.LengthClasses[row.LengthClass]++
 		return w.write(row)
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func Example() {
 		}
 		for _, night := range []string{"2026-11-20", "2026-11-21"} {
 			_, _, err := l.Add(ctx, night, "", func(yield func(*data.LibraryRow) error) error {
-				return yield(&data.LibraryRow{DocID: []byte("http://example.org/"), Lo: 7, Lane: "normal", FirstSeen: "2026-11-20"})
+				return yield(&data.LibraryRow{DocID: []byte("http://example.org/"), Lo: 7, LengthClass: "normal", FirstSeen: "2026-11-20"})
 			}, nil)
 			if err != nil {
 				return err

@@ -41,7 +41,7 @@ func lock(t testing.TB, dir string, o library.Options) *library.Library {
 // rowOf makes up what a night knows of a document.
 func rowOf(night string, id int) data.LibraryRow {
 	return data.LibraryRow{
-		DocID: fmt.Appendf(nil, "http://site%d.example/%05d", id%3, id), Lo: uint64(id) * 0x9e3779b97f4a7c15, Lane: []string{"normal", "normal", "short"}[id%3],
+		DocID: fmt.Appendf(nil, "http://site%d.example/%05d", id%3, id), Lo: uint64(id) * 0x9e3779b97f4a7c15, LengthClass: []string{"normal", "normal", "short"}[id%3],
 		Length: int32(id), Sketch: bytes.Repeat([]byte{byte(id)}, 64*(id%2)), Letters: bytes.Repeat([]byte("a"), id%7), FirstSeen: night,
 		Cluster: bytes.Repeat([]byte("c"), id%5), Site: fmt.Appendf(nil, "site%d.example", id%3), Language: "en", Date: []int64{data.NoDate, int64(id)}[id%2],
 	}
@@ -117,7 +117,7 @@ func read(t testing.TB, dir string) []string {
 	var mu sync.Mutex
 	var all, ordered, ids, sampled []string
 	show := func(night string, r *data.LibraryRow) string {
-		return fmt.Sprintf("%s %s %x %s %d %x %s %s %s %s %s %d", night, r.DocID, r.Lo, r.Lane, r.Length, r.Sketch, r.Letters, r.FirstSeen, r.Cluster, r.Site, r.Language, r.Date)
+		return fmt.Sprintf("%s %s %x %s %d %x %s %s %s %s %s %d", night, r.DocID, r.Lo, r.LengthClass, r.Length, r.Sketch, r.Letters, r.FirstSeen, r.Cluster, r.Site, r.Language, r.Date)
 	}
 	err = l.Stream(context.Background(), library.StreamOptions{Workers: 3}, func(_ int, b *library.Batch) error {
 		mu.Lock()

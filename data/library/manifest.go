@@ -83,15 +83,15 @@ type Manifest struct {
 
 // Night is one night's documents.
 type Night struct {
-	Name    string           `json:"name"`          // YYYY-MM-DD, and more behind it if a date has several
-	Added   time.Time        `json:"added"`         // UTC
-	Run     string           `json:"run,omitempty"` // what its run calls itself
-	Rows    int64            `json:"rows"`
-	Deleted int64            `json:"deleted,omitempty"` // of them hidden by deletions and still in the files
-	Lanes   map[string]int64 `json:"lanes"`             // rows by lane when the night was added
-	Extents []extent         `json:"extents"`           // where the rows stand, in the order in which they were added
-	Merges  string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
-	Samples string           `json:"samples,omitempty"` // file of its sampled pages of sites without a template
+	Name          string           `json:"name"`          // YYYY-MM-DD, and more behind it if a date has several
+	Added         time.Time        `json:"added"`         // UTC
+	Run           string           `json:"run,omitempty"` // what its run calls itself
+	Rows          int64            `json:"rows"`
+	Deleted       int64            `json:"deleted,omitempty"` // of them hidden by deletions and still in the files
+	LengthClasses map[string]int64 `json:"length_classes"`    // rows by length class when the night was added
+	Extents       []extent         `json:"extents"`           // where the rows stand, in the order in which they were added
+	Merges        string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
+	Samples       string           `json:"samples,omitempty"` // file of its sampled pages of sites without a template
 
 	// Extractor is the version of what found the texts in pages of HTML; 0: its
 	// documents had texts, or they are of a program that did not note it.

@@ -63,7 +63,7 @@ type Entry struct {
 	Keys      []Key // when it is put; a store does not give them back
 	ID        []byte
 	Hi, Lo    uint64
-	Normal    bool // of the normal lane
+	Normal    bool // of normal length
 	Length    uint32
 	Sketch    []byte // 64 bytes or none
 	Letters   []byte
@@ -79,7 +79,7 @@ type Query struct {
 	// Reach says, by key, in how many bits a value of a table with Prints may
 	// differ from the key's; nil: in none.
 	Reach []int
-	// All asks for every document of the normal lane within the distance,
+	// All asks for every document of normal length within the distance,
 	// whatever its keys. If Reach is not nil then keys and reach are such that
 	// they find all these documents (see Reaches), so that a store need not
 	// look at every one.

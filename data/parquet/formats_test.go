@@ -169,7 +169,7 @@ func TestOtherTypes(t *testing.T) {
 	type row struct{ v []byte }
 	at := func(r *row) *[]byte { return &r.v }
 	for name, c := range map[string]data.Column[row]{
-		"fingerprint": {Sketch: at}, "doc_id": {String: at}, "length": {Bytes: at}, "lane": {Sketch: at},
+		"fingerprint": {Sketch: at}, "doc_id": {String: at}, "length": {Bytes: at}, "length_class": {Sketch: at},
 	} {
 		path := filepath.Join(t.TempDir(), "x")
 		c.Name = name

@@ -22,16 +22,16 @@ import (
 // fingerprintRow is row i of a made-up table.
 func fingerprintRow(i int) data.FingerprintRow {
 	r := data.FingerprintRow{
-		DocID:    fmt.Appendf(nil, "https://example.org/%d/page-%d.html", i%7, i),
-		Lo:       uint64(i) * 0x9e3779b97f4a7c15,
-		Lane:     []string{"normal", "short", "empty"}[i%3],
-		Features: int32(i % 500),
-		Length:   int32(i % 4000),
-		Title:    fmt.Appendf(nil, "标题 %d", i),
-		Source:   fmt.Sprintf("crawl/%03d.warc.gz", i/1000),
-		Offset:   int64(i) * 4097,
-		Date:     1_700_000_000_000 + int64(i),
-		Rank:     float64(i) / 8,
+		DocID:       fmt.Appendf(nil, "https://example.org/%d/page-%d.html", i%7, i),
+		Lo:          uint64(i) * 0x9e3779b97f4a7c15,
+		LengthClass: []string{"normal", "short", "empty"}[i%3],
+		Features:    int32(i % 500),
+		Length:      int32(i % 4000),
+		Title:       fmt.Appendf(nil, "标题 %d", i),
+		Source:      fmt.Sprintf("crawl/%03d.warc.gz", i/1000),
+		Offset:      int64(i) * 4097,
+		Date:        1_700_000_000_000 + int64(i),
+		Rank:        float64(i) / 8,
 	}
 	if i%3 == 0 {
 		r.Sketch = bytes.Repeat([]byte{byte(i)}, data.SketchSize)
@@ -155,7 +155,7 @@ func TestFingerprintsRoundTrip(t *testing.T) {
 func TestFingerprintsSomeColumns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part.parquet")
 	writeFingerprints(t, path, 3000, parquet.Options{})
-	r, err := parquet.OpenFingerprints(path, parquet.ReadOptions{Columns: []string{"fingerprint", "lane"}})
+	r, err := parquet.OpenFingerprints(path, parquet.ReadOptions{Columns: []string{"fingerprint", "length_class"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestFingerprintsSomeColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := fingerprintRow(i)
-		if row.Lo != want.Lo || row.Lane != want.Lane || len(row.DocID) > 0 || row.Offset != 0 {
+		if row.Lo != want.Lo || row.LengthClass != want.LengthClass || len(row.DocID) > 0 || row.Offset != 0 {
 			t.Fatalf("row %d: %+v", i, row)
 		}
 	}
@@ -248,7 +248,7 @@ func TestClustersRoundTrip(t *testing.T) {
 	}
 	const n = 20_000
 	want := func(i int) data.ClusterRow {
-		return data.ClusterRow{DocID: fmt.Appendf(nil, "a%d", i), ClusterID: fmt.Appendf(nil, "a%d", i-i%3), Size: 3, Keeper: i%3 == 1}
+		return data.ClusterRow{DocID: fmt.Appendf(nil, "a%d", i), ClusterID: fmt.Appendf(nil, "a%d", i-i%3), Size: 3, Representative: i%3 == 1}
 	}
 	for i := range n {
 		row := want(i)
@@ -343,7 +343,7 @@ w = pq.read_table(wide)
 assert w.schema.field("fingerprint").type == pa.binary(16), w.schema
 lo = 5 * 0x9e3779b97f4a7c15 % 2**64
 assert w.column("fingerprint")[5].as_py() == ((~lo) % 2**64).to_bytes(8, "big") + lo.to_bytes(8, "big")
-q = duckdb.sql(f"select count(*), count(distinct doc_id), sum(length), count(date) from '{narrow}' where lane = 'short'").fetchall()[0]
+q = duckdb.sql(f"select count(*), count(distinct doc_id), sum(length), count(date) from '{narrow}' where length_class = 'short'").fetchall()[0]
 assert q == (6667, 6667, sum(i % 4000 for i in range(1, 20000, 3)), sum(1 for i in range(1, 20000, 3) if i % 5)), q
 `
 	if out, err := exec.Command(python, "-c", script, narrow, wide).CombinedOutput(); err != nil {
@@ -380,7 +380,7 @@ func BenchmarkReadFingerprints(b *testing.B) {
 	const n = 200_000
 	path := filepath.Join(b.TempDir(), "part.parquet")
 	writeFingerprints(b, path, n, parquet.Options{})
-	for name, columns := range map[string][]string{"all": nil, "three": {"doc_id", "fingerprint", "lane"}} {
+	for name, columns := range map[string][]string{"all": nil, "three": {"doc_id", "fingerprint", "length_class"}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

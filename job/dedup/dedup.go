@@ -129,8 +129,8 @@ func Dedup(texts []string) ([]Group, error) {
 		candidates[p.A].Pairs++
 		candidates[p.B].Pairs++
 	}
-	keepers := reducer.NewKeepers(len(views), func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
-	err = keepers.Choose(len(pairs), func(yield func(a, b uint32)) error {
+	representatives := reducer.NewRepresentatives(len(views), func(a, b uint32) bool { return candidates[a].Before(candidates[b]) })
+	err = representatives.Choose(len(pairs), func(yield func(a, b uint32)) error {
 		for _, p := range pairs {
 			yield(uint32(p.A), uint32(p.B))
 		}
@@ -141,14 +141,14 @@ func Dedup(texts []string) ([]Group, error) {
 	}
 	nearest := reducer.NewBest(len(views))
 	for _, p := range pairs {
-		if keepers.Stays(uint32(p.A)) || keepers.Stays(uint32(p.B)) {
+		if representatives.Stays(uint32(p.A)) || representatives.Stays(uint32(p.B)) {
 			nearest.Add(uint32(p.A), uint32(p.B), p.Distance, true)
 		}
 	}
 	texted := make([][]int, len(views)) // by unit that stays
 	for u := range uint32(len(views)) {
 		at := u
-		if !keepers.Stays(u) {
+		if !representatives.Stays(u) {
 			m, _ := nearest.Match(u)
 			at = m.Doc
 		}

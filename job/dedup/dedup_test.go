@@ -52,7 +52,7 @@ func TestDedupIsARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config.Default()
-	cfg.Features.OwnText, cfg.Output.Clean = false, false
+	cfg.Features.StripBoilerplate, cfg.Output.Clean = false, false
 	run := filepath.Join(dir, "run")
 	if _, err := job.Run(context.Background(), job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: run, Config: cfg, Engine: local.New(2)}); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestDedupIsARun(t *testing.T) {
 			of[string(row.ClusterID)] = g
 			order = append(order, string(row.ClusterID))
 		}
-		if g.Texts = append(g.Texts, doc); row.Keeper {
+		if g.Texts = append(g.Texts, doc); row.Representative {
 			g.Keep = doc
 		}
 	}

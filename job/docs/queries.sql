@@ -50,5 +50,5 @@ SELECT doc_id, count(DISTINCT night) AS nights, min(night) AS first FROM removed
 
 -- 11. The documents whose fingerprints are nearest to one, at any distance.
 SELECT b.doc_id, bits_apart(a.fingerprint, b.fingerprint) AS distance
-FROM fingerprints a JOIN fingerprints b ON a.row <> b.row AND b.lane = 'normal'
-WHERE a.row = (SELECT min(row) FROM fingerprints WHERE lane = 'normal') ORDER BY distance, b.row LIMIT 10;
+FROM fingerprints a JOIN fingerprints b ON a.row <> b.row AND b.length_class = 'normal'
+WHERE a.row = (SELECT min(row) FROM fingerprints WHERE length_class = 'normal') ORDER BY distance, b.row LIMIT 10;

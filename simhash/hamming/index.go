@@ -251,7 +251,7 @@ type probeLevel[F columns.Fingerprint] struct {
 }
 
 // A probeHit says that a probe is within k of those values among the 8 from
-// place on for which lanes has a bit. With no lane, place is its large group.
+// place on for which lanes has a bit. With no length class, place is its large group.
 // The assembly knows its layout.
 type probeHit struct {
 	probe, lanes uint32

@@ -97,7 +97,7 @@ func mostEdits(length int) int {
 	if length > fewMax {
 		return (length - run) / run
 	}
-	return length / 5
+	return MostEdits(length)
 }
 
 // Texts of more than fewMax characters meet by their grams: of gramWindow in a
@@ -221,11 +221,18 @@ func (o Outline) Size() int {
 // Few reports whether the text is of few letters.
 func (o Outline) Few() bool { return o[0] <= fewMax }
 
+// Characters has a bit for each character by its hash. Texts of at most n letters
+// that are alike have at most MostEdits(n) bits of each that the other lacks.
+func (o Outline) Characters() uint64 { return binary.LittleEndian.Uint64(o[1:]) }
+
+// MostEdits bounds mostEdits of all lengths up to length.
+func MostEdits(length int) int { return length / 5 }
+
 // Unlike reports whether two short texts are certainly more edits apart than
 // mostEdits: an edit takes one character away, and brings one.
 func (o Outline) Unlike(p Outline) bool {
 	m, n := int(o[0]), int(p[0])
-	x, y := binary.LittleEndian.Uint64(o[1:]), binary.LittleEndian.Uint64(p[1:])
+	x, y := o.Characters(), p.Characters()
 	most := mostEdits(max(m, n))
 	return m-n > most || n-m > most || bits.OnesCount64(x&^y) > most || bits.OnesCount64(y&^x) > most ||
 		!o.Few() && !p.Few() && (o.excess(p) > most || p.excess(o) > most)

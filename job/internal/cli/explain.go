@@ -109,7 +109,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 		}
 	}
 	m.Run = run
-	if run != "" && m.Features.OwnText {
+	if run != "" && m.Features.StripBoilerplate {
 		m.Features.Templates = job.TemplatesOf(run, cfg)
 	}
 	return m, nil

@@ -31,10 +31,10 @@ import (
 
 // lookupFlags are the flags of lookup.
 type lookupFlags struct {
-	dir, index          string
-	serve               string
-	json, iKnow, detail bool
-	options             lookup.Options
+	dir, index                string
+	serve                     string
+	json, allowPublic, detail bool
+	options                   lookup.Options
 }
 
 func newLookup(std streams) *cobra.Command {
@@ -101,7 +101,7 @@ GET /healthz, GET /metrics for Prometheus, and a page for people at /.`,
 	})
 	group(cmd.Flags(), "Service", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
-		fs.BoolVar(&f.iKnow, "i-know", false, "let other machines reach it: it has no passwords")
+		fs.BoolVar(&f.allowPublic, "allow-public", false, "let other machines reach it: it has no passwords")
 	})
 	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
 		bindJSON(fs, &f.json)
@@ -180,7 +180,7 @@ func storeAt(ctx context.Context, index string) (func(dir string, schema stores.
 // answer serves look-ups by HTTP until ctx ends. It listens first: that its port
 // is taken shows before the index is made.
 func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string) (err error) {
-	l, err := lookup.Listen(ctx, f.serve, f.iKnow)
+	l, err := lookup.Listen(ctx, f.serve, f.allowPublic)
 	var failed syscall.Errno
 	switch {
 	case errors.Is(err, lookup.ErrPublic), errors.Is(err, lookup.ErrAddress):
@@ -284,8 +284,8 @@ func pageType(path string, body []byte) string {
 func printAnswer(w io.Writer, path string, a *lookup.Answer) error {
 	if !a.Known {
 		note := ""
-		if a.Lane != "normal" {
-			note = "; it is " + a.Lane + ", which says little"
+		if a.LengthClass != "normal" {
+			note = "; it is " + a.LengthClass + ", which says little"
 		}
 		_, err := fmt.Fprintf(w, "%s: not known among %s of %s%s\n", show.Line(path), show.Count(a.Documents, "document"), show.Count(a.Nights, "night"), note)
 		return err

@@ -73,7 +73,7 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 	row("input", "%s", size)
 	row("documents", "%s %s (by %s read from %s; %s %s none)", number, show.Number(rounded(p.Documents)), show.Number(int64(p.Sampled)), show.Count(p.SampledFrom, "split"), show.Count(p.Skipped, "record"), show.Agree(p.Skipped, "was", "were"))
 	row("texts", "%.0f characters on average", p.Characters)
-	row("lanes", "%d normal, %d short, %d empty of the sample; %d %s at most 160 letters", p.Lanes["normal"], p.Lanes["short"], p.Lanes["empty"], p.ShortTexts, show.Agree(p.ShortTexts, "has", "have"))
+	row("length", "%d normal, %d short, %d empty of the sample; %d %s at most 160 letters", p.LengthClasses["normal"], p.LengthClasses["short"], p.LengthClasses["empty"], p.ShortTexts, show.Agree(p.ShortTexts, "has", "have"))
 	if err := out.Write(w); err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func expectExplained(t *testing.T, before, after, keep string) {
 	defects := slices.DeleteFunc(report.Defects(), func(d Difference) bool {
 		// Before, match left repeated ids out of this count, and took all
 		// short texts with a sketch for normal.
-		return d.Kind == CountDiffers && d.What == "lanes" && strings.Contains(after, "match")
+		return d.Kind == CountDiffers && d.What == "length_classes" && strings.Contains(after, "match")
 	})
 	for _, d := range defects[:min(len(defects), 10)] {
 		t.Errorf("%s: %s: %s, now %s", d.Kind, d.What, d.Before, d.After)

@@ -28,8 +28,8 @@ func pair(a, b string, distance int32) data.MatchRow {
 	return data.MatchRow{DocID: []byte(a), MatchID: []byte(b), Distance: distance, MatchFrom: "run", Estimate: math.NaN(), Jaccard: math.NaN(), Verdict: "distance"}
 }
 
-func member(doc, cluster string, keeper bool) data.ClusterRow {
-	return data.ClusterRow{DocID: []byte(doc), ClusterID: []byte(cluster), Component: []byte(cluster), Size: 3, Keeper: keeper}
+func member(doc, cluster string, representative bool) data.ClusterRow {
+	return data.ClusterRow{DocID: []byte(doc), ClusterID: []byte(cluster), Component: []byte(cluster), Size: 3, Representative: representative}
 }
 
 // base is a run of the documents c, a, b, which are one cluster, and d.
@@ -70,7 +70,7 @@ func (c content) write(t testing.TB) (dir string) {
 	var docs []data.FingerprintRow
 	for i, id := range c.documents {
 		row := data.EmptyFingerprintRow()
-		row.DocID, row.Lo, row.Lane, row.Length, row.Source, row.Offset = []byte(id), uint64(id[0]), "normal", 100, "in.jsonl", int64(id[0])
+		row.DocID, row.Lo, row.LengthClass, row.Length, row.Source, row.Offset = []byte(id), uint64(id[0]), "normal", 100, "in.jsonl", int64(id[0])
 		if n, ok := c.lengths[id]; ok {
 			row.Length = int32(n)
 		}
@@ -104,26 +104,26 @@ func TestDirs(t *testing.T) {
 		change func(*content)
 		want   map[Kind]int
 	}{
-		"nothing":         {func(*content) {}, map[Kind]int{}},
-		"names":           {func(c *content) { rename(c, "c") }, map[Kind]int{}},
-		"order":           {func(c *content) { c.pairs[0], c.pairs[2] = c.pairs[2], c.pairs[0] }, map[Kind]int{}},
-		"fingerprint":     {func(c *content) { c.lengths = map[string]int{"d": 7} }, map[Kind]int{RowDiffers: 1}},
-		"document":        {func(c *content) { c.documents = c.documents[:3] }, map[Kind]int{RowDiffers: 1}},
-		"pair gone":       {func(c *content) { c.pairs = c.pairs[:2] }, map[Kind]int{PairDiffers: 1}},
-		"pair added":      {func(c *content) { c.pairs = append(c.pairs, pair("a", "d", 1)) }, map[Kind]int{PairDiffers: 1}},
-		"distance":        {func(c *content) { c.pairs[0].Distance = 2 }, map[Kind]int{PairDiffers: 1}},
-		"estimate":        {func(c *content) { c.pairs[0].Estimate = .9 }, map[Kind]int{PairDiffers: 1}},
-		"jaccard":         {func(c *content) { c.matches[0].Jaccard = .9 }, map[Kind]int{MatchDiffers: 1}},
-		"verdict":         {func(c *content) { c.pairs[1].Verdict = "texts alike" }, map[Kind]int{PairDiffers: 1}},
-		"match earlier":   {func(c *content) { c.matches[0] = pair("a", "c", 1) }, map[Kind]int{MatchTie: 1}},
-		"match no pair":   {func(c *content) { c.matches[2] = pair("c", "d", 1) }, map[Kind]int{MatchDiffers: 1}},
-		"match less near": {func(c *content) { c.matches[0] = pair("a", "c", 2) }, map[Kind]int{MatchDiffers: 1}},
-		"match gone":      {func(c *content) { c.matches = c.matches[:2] }, map[Kind]int{MatchDiffers: 1}},
-		"cluster cut":     {func(c *content) { c.clusters = c.clusters[:2] }, map[Kind]int{ClusterDiffers: 3}},
-		"keeper earlier":  {func(c *content) { keep(c, "c") }, map[Kind]int{KeeperTie: 1}},
-		"keeper later":    {func(c *content) { keep(c, "b") }, map[Kind]int{KeeperDiffers: 1}},
-		"clean":           {func(c *content) { c.clean = "a\n" }, map[Kind]int{LineDiffers: 1}},
-		"count":           {func(c *content) { c.matched = 4 }, map[Kind]int{CountDiffers: 1}},
+		"nothing":                {func(*content) {}, map[Kind]int{}},
+		"names":                  {func(c *content) { rename(c, "c") }, map[Kind]int{}},
+		"order":                  {func(c *content) { c.pairs[0], c.pairs[2] = c.pairs[2], c.pairs[0] }, map[Kind]int{}},
+		"fingerprint":            {func(c *content) { c.lengths = map[string]int{"d": 7} }, map[Kind]int{RowDiffers: 1}},
+		"document":               {func(c *content) { c.documents = c.documents[:3] }, map[Kind]int{RowDiffers: 1}},
+		"pair gone":              {func(c *content) { c.pairs = c.pairs[:2] }, map[Kind]int{PairDiffers: 1}},
+		"pair added":             {func(c *content) { c.pairs = append(c.pairs, pair("a", "d", 1)) }, map[Kind]int{PairDiffers: 1}},
+		"distance":               {func(c *content) { c.pairs[0].Distance = 2 }, map[Kind]int{PairDiffers: 1}},
+		"estimate":               {func(c *content) { c.pairs[0].Estimate = .9 }, map[Kind]int{PairDiffers: 1}},
+		"jaccard":                {func(c *content) { c.matches[0].Jaccard = .9 }, map[Kind]int{MatchDiffers: 1}},
+		"verdict":                {func(c *content) { c.pairs[1].Verdict = "texts alike" }, map[Kind]int{PairDiffers: 1}},
+		"match earlier":          {func(c *content) { c.matches[0] = pair("a", "c", 1) }, map[Kind]int{MatchTie: 1}},
+		"match no pair":          {func(c *content) { c.matches[2] = pair("c", "d", 1) }, map[Kind]int{MatchDiffers: 1}},
+		"match less near":        {func(c *content) { c.matches[0] = pair("a", "c", 2) }, map[Kind]int{MatchDiffers: 1}},
+		"match gone":             {func(c *content) { c.matches = c.matches[:2] }, map[Kind]int{MatchDiffers: 1}},
+		"cluster cut":            {func(c *content) { c.clusters = c.clusters[:2] }, map[Kind]int{ClusterDiffers: 3}},
+		"representative earlier": {func(c *content) { keep(c, "c") }, map[Kind]int{RepresentativeTie: 1}},
+		"representative later":   {func(c *content) { keep(c, "b") }, map[Kind]int{RepresentativeDiffers: 1}},
+		"clean":                  {func(c *content) { c.clean = "a\n" }, map[Kind]int{LineDiffers: 1}},
+		"count":                  {func(c *content) { c.matched = 4 }, map[Kind]int{CountDiffers: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := base(), base()
@@ -132,7 +132,7 @@ func TestDirs(t *testing.T) {
 			if err != nil || !maps.Equal(got.Counts(), test.want) {
 				t.Errorf("%v, %v, want %v", got, err, test.want)
 			}
-			ties := test.want[MatchTie] + test.want[KeeperTie]
+			ties := test.want[MatchTie] + test.want[RepresentativeTie]
 			if defects := got.Defects(); len(defects) != len(got)-ties {
 				t.Errorf("defects %v of %v", defects, got)
 			}
@@ -140,13 +140,13 @@ func TestDirs(t *testing.T) {
 	}
 }
 
-// The keep rule decides by lengths that differ: another keeper is no tie.
+// The keep rule decides by lengths that differ: another representative is no tie.
 func TestKeepRuleDecides(t *testing.T) {
 	before, after := base(), base()
 	before.lengths, after.lengths = map[string]int{"a": 101}, map[string]int{"a": 101}
 	keep(&after, "c")
 	got, err := Dirs(before.write(t), after.write(t), "length")
-	if want := map[Kind]int{KeeperDiffers: 1}; err != nil || !maps.Equal(got.Counts(), want) {
+	if want := map[Kind]int{RepresentativeDiffers: 1}; err != nil || !maps.Equal(got.Counts(), want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
@@ -204,7 +204,7 @@ func rename(c *content, id string) {
 
 func keep(c *content, doc string) {
 	for i := range c.clusters {
-		c.clusters[i].Keeper = string(c.clusters[i].DocID) == doc
+		c.clusters[i].Representative = string(c.clusters[i].DocID) == doc
 	}
 	c.clean = doc + "\nd\n"
 }

@@ -18,16 +18,16 @@ type Kind string
 // The kinds. Those that end in Tie have a rule behind them and are no defects:
 // ties go to the earlier document of the input.
 const (
-	RowDiffers     Kind = "fingerprint differs" // or what else the table says of the document
-	PairDiffers    Kind = "pair differs"        // only in one, or its distance, estimate, jaccard or verdict
-	MatchTie       Kind = "match, tie"          // as near, a pair before, and earlier in the input
-	MatchDiffers   Kind = "match differs"
-	ClusterTie     Kind = "cluster, tie"    // other documents in it, of a component that is cut around centres
-	ClusterDiffers Kind = "cluster differs" // other documents in it
-	KeeperTie      Kind = "keeper, tie"     // the keep rule does not decide, and earlier in the input
-	KeeperDiffers  Kind = "keeper differs"
-	LineDiffers    Kind = "clean line differs" // more than keepers changed
-	CountDiffers   Kind = "count differs"      // of the summary
+	RowDiffers            Kind = "fingerprint differs" // or what else the table says of the document
+	PairDiffers           Kind = "pair differs"        // only in one, or its distance, estimate, jaccard or verdict
+	MatchTie              Kind = "match, tie"          // as near, a pair before, and earlier in the input
+	MatchDiffers          Kind = "match differs"
+	ClusterTie            Kind = "cluster, tie"        // other documents in it, of a component that is cut around centres
+	ClusterDiffers        Kind = "cluster differs"     // other documents in it
+	RepresentativeTie     Kind = "representative, tie" // the keep rule does not decide, and earlier in the input
+	RepresentativeDiffers Kind = "representative differs"
+	LineDiffers           Kind = "clean line differs" // more than representatives changed
+	CountDiffers          Kind = "count differs"      // of the summary
 )
 
 // Difference is one of a Kind. What it is of is an id, a pair of ids or a name.
@@ -50,7 +50,7 @@ func (r Report) Counts() map[Kind]int {
 
 // Defects are the differences that no rule explains.
 func (r Report) Defects() Report {
-	ties := []Kind{MatchTie, ClusterTie, KeeperTie}
+	ties := []Kind{MatchTie, ClusterTie, RepresentativeTie}
 	return slices.DeleteFunc(slices.Clone(r), func(d Difference) bool { return slices.Contains(ties, d.Kind) })
 }
 
@@ -127,13 +127,13 @@ func (r *Report) clusters(before, after *run, keep string) {
 		}
 	})
 	value := func(doc string) any { return after.documents[doc][keep] }
-	each(before.keepers(), after.keepers(), func(first, b, a string) {
+	each(before.representatives(), after.representatives(), func(first, b, a string) {
 		switch {
 		case b == a || differs[first]:
 		case value(b) == value(a) && after.places[a] < after.places[b]:
-			r.add(KeeperTie, first, b, a)
+			r.add(RepresentativeTie, first, b, a)
 		default:
-			r.add(KeeperDiffers, first, b, a)
+			r.add(RepresentativeDiffers, first, b, a)
 		}
 	})
 }
@@ -192,15 +192,15 @@ func (r *run) firsts(column string) map[string]string {
 	return of
 }
 
-// keepers are the documents that stay, by the first of their clusters.
-func (r *run) keepers() map[string]string {
-	firsts, keepers := r.firsts("cluster_id"), map[string]string{}
+// representatives are the documents that stay, by the first of their clusters.
+func (r *run) representatives() map[string]string {
+	firsts, representatives := r.firsts("cluster_id"), map[string]string{}
 	for doc, in := range r.clusters {
-		if in["keeper"] == true && firsts[doc] != "" {
-			keepers[firsts[doc]] = doc
+		if in["is_representative"] == true && firsts[doc] != "" {
+			representatives[firsts[doc]] = doc
 		}
 	}
-	return keepers
+	return representatives
 }
 
 // summary compares the clean dumps, as sets of lines, and the counts.
@@ -212,13 +212,13 @@ func (r *Report) summary(before, after *run) {
 	})
 	counts := r.Counts()
 	names := []string{
-		"splits", "bytes", "records", "documents", "skipped", "bad", "cut_pages", "lanes", "languages",
+		"splits", "bytes", "records", "documents", "skipped", "bad", "cut_pages", "length_classes", "languages",
 		"matched", "consulted", "pairs",
 	}
 	if counts[ClusterTie]+counts[ClusterDiffers] == 0 { // which change the others
 		names = append(names, "clusters", "clustered", "kept", "dropped")
-		if n := counts[KeeperTie] + counts[KeeperDiffers]; max(gone, added) > n {
-			r.add(LineDiffers, fmt.Sprintf("%d keepers changed", n), gone, added)
+		if n := counts[RepresentativeTie] + counts[RepresentativeDiffers]; max(gone, added) > n {
+			r.add(LineDiffers, fmt.Sprintf("%d representatives changed", n), gone, added)
 		}
 	}
 	for _, name := range names {

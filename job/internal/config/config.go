@@ -78,12 +78,12 @@ const (
 type Features struct {
 	simhash.Options `yaml:",inline"`
 
-	Segmenter string   `yaml:"segmenter" json:"segmenter" allow:"builtin,gojieba" help:"segmenter of Chinese; both cut alike"`
-	UserWords []string `yaml:"user_words" json:"user_words" help:"files of extra words: word, frequency, tag"`
-	StopList  string   `yaml:"stop_list" json:"stop_list" help:"file of extra stop words, one a line"`
-	Lexicon   string   `yaml:"lexicon" json:"lexicon,omitzero" help:"folder of jieba's own files, any of five, in place of the builtin ones"`
-	OwnText   bool     `yaml:"own_text" json:"own_text" help:"leave out of each text what the pages of its site share"`
-	Templates string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"shared blocks to leave out, from neardup templates (default: learned)"`
+	Segmenter        string   `yaml:"segmenter" json:"segmenter" allow:"builtin,gojieba" help:"segmenter of Chinese; both cut alike"`
+	UserWords        []string `yaml:"user_words" json:"user_words" help:"files of extra words: word, frequency, tag"`
+	StopList         string   `yaml:"stop_list" json:"stop_list" help:"file of extra stop words, one a line"`
+	Lexicon          string   `yaml:"lexicon" json:"lexicon,omitzero" help:"folder of jieba's own files, any of five, in place of the builtin ones"`
+	StripBoilerplate bool     `yaml:"strip_boilerplate" json:"strip_boilerplate" help:"leave out of each text what the pages of its site share"`
+	Templates        string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"shared blocks to leave out, from neardup templates (default: learned)"`
 }
 
 // Presets: ways to tell near-duplicates that were measured, see
@@ -301,7 +301,7 @@ func Default() Config {
 			DuplicateIDs: "skip",
 			SplitBytes:   64 << 20,
 		},
-		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, OwnText: true},
+		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, StripBoilerplate: true},
 		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, Contained: true},
 		Output:   Output{Clean: true, Contained: ContainedKeep, Earlier: EarlierDrop},
@@ -324,9 +324,9 @@ func Default() Config {
 // does not have are as they were before there was such a setting.
 func Recorded(manifest json.RawMessage) (Config, error) {
 	c := Default()
-	c.Features.OwnText, c.Output.Earlier, c.Clusters.Contained = false, EarlierKeep, false
+	c.Features.StripBoilerplate, c.Output.Earlier, c.Clusters.Contained = false, EarlierKeep, false
 	err := json.Unmarshal(manifest, &c)
-	c.Features.OwnText = c.Features.OwnText || c.Features.Templates != ""
+	c.Features.StripBoilerplate = c.Features.StripBoilerplate || c.Features.Templates != ""
 	return c, err
 }
 
@@ -440,7 +440,7 @@ func (c Config) Check() error {
 		{!c.Match.Verified() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{!c.Match.Verified() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{!c.Match.Verified() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch or texts"},
-		{c.Features.Templates != "" && !c.Features.OwnText, "features.templates", "it says what is not a page's own text: leave features.own_text on"},
+		{c.Features.Templates != "" && !c.Features.StripBoilerplate, "features.templates", "it says what is not a page's own text: leave features.strip_boilerplate on"},
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
 		{c.Clusters.Keep == KeepRank && c.Input.Rank == "", "clusters.keep", "name the column to rank by: --set input.rank_column=NAME"},
 		{badEncoding != nil, "input.encoding", badEncoding},

@@ -223,7 +223,7 @@ func TestHash(t *testing.T) {
 var always = strings.Fields(`
 	input.format input.id_column input.title_column input.text_column input.date_column input.rank_column input.warc_id
 	input.http_status input.html input.max_record input.max_bad input.duplicate_ids input.split_bytes
-	features.bits features.hmm features.kind features.min_features features.n features.own_text features.segmenter
+	features.bits features.hmm features.kind features.min_features features.n features.strip_boilerplate features.segmenter
 	features.simplify features.stop features.stop_list features.tags features.templates features.title_weight
 	features.top features.user_words features.weight
 	match.preset match.distance match.verify match.bands match.short_texts match.long_from match.limit_long

@@ -48,9 +48,9 @@ const maxHot = 32 << 10
 
 // plainLook is what tells whether a document that is not matched is as it was.
 type plainLook struct {
-	hi, lo uint64
-	lane   string
-	length int32
+	hi, lo      uint64
+	lengthClass string
+	length      int32
 }
 
 // NoUnit is the unit of a document that is not matched.
@@ -132,7 +132,7 @@ func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns [
 	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
 	return parquet.ReadFingerprints(ctx, path, parquet.ReadOptions{Columns: columns}, func(row *data.FingerprintRow) error {
 		out = data.LibraryRow{
-			DocID: row.DocID, Hi: row.Hi, Lo: row.Lo, Lane: row.Lane, Length: row.Length, Sketch: row.Sketch, Letters: row.Letters,
+			DocID: row.DocID, Hi: row.Hi, Lo: row.Lo, LengthClass: row.LengthClass, Length: row.Length, Sketch: row.Sketch, Letters: row.Letters,
 			Site: append(out.Site[:0], template.Site(row.DocID)...), Language: row.Language, Date: row.Date,
 		}
 		return yield(&out)
@@ -141,7 +141,7 @@ func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns [
 
 // columns are those that the join reads, with more.
 func (n *Tonight) columns(more ...string) []string {
-	columns := append([]string{"fingerprint", "lane", "length"}, more...)
+	columns := append([]string{"fingerprint", "length_class", "length"}, more...)
 	if n.rule.Verified {
 		columns = append(columns, "sketch", "letters")
 	}
@@ -151,7 +151,7 @@ func (n *Tonight) columns(more ...string) []string {
 // view is what a verdict looks at of a document; ok is false for one that is
 // not matched. Its letters are the row's.
 func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
-	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.Lane == simhash.LaneNormal
+	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.LengthClass == simhash.LengthNormal
 	if !n.rule.Verified {
 		return v, v.Normal
 	}
@@ -248,7 +248,7 @@ func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 }
 
 func plain(row *data.LibraryRow) plainLook {
-	return plainLook{row.Hi, row.Lo, row.Lane, row.Length}
+	return plainLook{row.Hi, row.Lo, row.LengthClass, row.Length}
 }
 
 func earlierRow(b *library.Batch, i int) earlier.Row {
@@ -294,7 +294,7 @@ func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 	c.N, c.Hi, c.Lo, c.Normal = len(b.Rows), c.Hi[:0], c.Lo[:0], c.Normal[:0]
 	for i := range b.Rows {
 		row := &b.Rows[i]
-		c.Lo, c.Normal = append(c.Lo, row.Lo), append(c.Normal, row.Lane == simhash.LaneNormal)
+		c.Lo, c.Normal = append(c.Lo, row.Lo), append(c.Normal, row.LengthClass == simhash.LengthNormal)
 		if j.night.bits == 128 {
 			c.Hi = append(c.Hi, row.Hi)
 		}

@@ -232,7 +232,7 @@ func (a *assembly) write(ctx context.Context) error {
 			if err := errors.Join(a.parts.prints.Write(row), a.parts.views.write(row)); err != nil {
 				return err
 			}
-			a.rec.Counts[row.Lane]++
+			a.rec.Counts[row.LengthClass]++
 			a.rec.Languages[row.Language]++
 			a.rec.RowsOut++
 			if none := b.docs[i].None; none != "" {

@@ -68,7 +68,7 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 					v = &views[r.IntN(len(views))]
 				}
 				row := data.LibraryRow{
-					DocID: fmt.Appendf(nil, "http://a.example/%06d", page), Lo: v.Lo, Lane: simhash.LaneNormal, Length: int32(v.Length),
+					DocID: fmt.Appendf(nil, "http://a.example/%06d", page), Lo: v.Lo, LengthClass: simhash.LengthNormal, Length: int32(v.Length),
 					Sketch: v.Sketch[:], FirstSeen: "2026-11-01", Cluster: fmt.Appendf(nil, "2026-11-01/%d", r.IntN(3)),
 				}
 				if err := yield(&row); err != nil {

@@ -148,7 +148,7 @@ func drawDumped(t *rapid.T, form views.Form) dumped {
 	d.hash = uint64(len(d.id)) + uint64(d.id[len(d.id)-1])%3 // six ids or more share one
 	d.deleted = strings.HasSuffix(d.id, "7")
 	v := &d.view
-	v.Lo, v.Normal = rapid.SampledFrom([]uint64{0, 1, 1 << 63, math.MaxUint64}).Draw(t, "lo"), rapid.IntRange(0, 3).Draw(t, "lane") > 0
+	v.Lo, v.Normal = rapid.SampledFrom([]uint64{0, 1, 1 << 63, math.MaxUint64}).Draw(t, "lo"), rapid.IntRange(0, 3).Draw(t, "length_class") > 0
 	if form.Wide {
 		v.Hi = rapid.SampledFrom([]uint64{0, 1, 1 << 63}).Draw(t, "hi")
 	}

@@ -36,7 +36,7 @@ const (
 )
 
 // learns reports whether a run learns templates from its input.
-func learns(f config.Features) bool { return f.OwnText && f.Templates == "" }
+func learns(f config.Features) bool { return f.StripBoilerplate && f.Templates == "" }
 
 // LearnsTemplates reports whether a run of a command learns templates.
 func LearnsTemplates(command string, c *config.Config) bool {

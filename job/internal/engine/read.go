@@ -15,7 +15,7 @@ import (
 )
 
 // readFingerprints reads a split of fingerprint files and writes its views. Rows of another
-// program have no lane and count as normal.
+// program have no length class and count as normal.
 func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) (err error) {
 	split := job.Splits[rec.Task]
 	if split.Format == source.FormatParquet {
@@ -32,7 +32,7 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 		return err
 	}
 	defer func() { err = errors.Join(err, seen.out.Abort()) }()
-	columns := []string{"doc_id", "fingerprint", "lane"}
+	columns := []string{"doc_id", "fingerprint", "length_class"}
 	switch job.Config.Clusters.Keep {
 	case config.KeepLongest:
 		columns = append(columns, "length")
@@ -41,23 +41,23 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 	case config.KeepRank:
 		columns = append(columns, "rank")
 	}
-	lane, n := simhash.LaneNormal, int64(0) // of the last rows, and how many
+	class, n := simhash.LengthNormal, int64(0) // of the last rows, and how many
 	verified := job.Config.Match.Verified()
 	if verified {
 		columns = append(columns, "length", "sketch", "letters")
 	}
 	err = source.ReadFingerprints(ctx, split, job.Columns, columns, func(row *data.FingerprintRow) error {
-		if row.Lane == "" {
-			row.Lane = simhash.LaneNormal
+		if row.LengthClass == "" {
+			row.LengthClass = simhash.LengthNormal
 		}
-		if verified && len(row.Sketch) == 0 && row.Lane == simhash.LaneNormal {
+		if verified && len(row.Sketch) == 0 && row.LengthClass == simhash.LengthNormal {
 			return fmt.Errorf("%s has no sketches to verify by: match with --preset %s, or fingerprint the dump again with --preset %s", split.Path, config.PresetClassic, config.PresetBalanced)
 		}
-		if row.Lane != lane {
+		if row.LengthClass != class {
 			if n > 0 {
-				rec.Counts[lane] += n
+				rec.Counts[class] += n
 			}
-			lane, n = row.Lane, 0
+			class, n = row.LengthClass, 0
 		}
 		n++
 		rec.RowsIn++
@@ -70,7 +70,7 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 		return err
 	}
 	if n > 0 {
-		rec.Counts[lane] += n
+		rec.Counts[class] += n
 	}
 	job.Tell(rec.RowsIn & 0xffff)
 	rec.RowsOut = rec.RowsIn

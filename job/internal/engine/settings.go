@@ -37,7 +37,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 		s[SettingSketches] = fmt.Sprintf("%d+%d+%d", sketch.Bits, sketch.BandBits, sketch.ShortMax)
 	}
 	for name, v := range fields {
-		if name == "segmenter" || name == "own_text" && !learns(c.Features) { // both cut alike; as before there was the setting
+		if name == "segmenter" || name == "strip_boilerplate" && !learns(c.Features) { // both cut alike; as before there was the setting
 			continue
 		}
 		text, err := json.Marshal(v)

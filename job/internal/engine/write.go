@@ -157,7 +157,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if !d.Listed {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Keeper: d.Keeper, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Representative: d.Representative, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
 		w.losses.member(&cluster)
 		if err := clusters.Write(&cluster); err != nil {
 			return err

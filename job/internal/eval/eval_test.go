@@ -328,7 +328,7 @@ func TestExplainText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`{"method":"balanced","a":{"id":"a","fingerprint":"` + e.A.Fingerprint, `"lane":"normal"`, `"verdict":{"same":true,"reason":"sketches alike"}`, `"only_a":[]`} {
+	for _, want := range []string{`{"method":"balanced","a":{"id":"a","fingerprint":"` + e.A.Fingerprint, `"length_class":"normal"`, `"verdict":{"same":true,"reason":"sketches alike"}`, `"only_a":[]`} {
 		if !strings.Contains(string(blob), want) {
 			t.Errorf("no %s in %s", want, blob)
 		}
@@ -504,7 +504,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, name := range append(Names(), "k=8", "balanced+own-text=off", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
+	for _, name := range append(Names(), "k=8", "balanced+strip-boilerplate=off", "balanced+bits=128+k=31", "classic+ngram=3+min-features=8+top=0") {
 		m, err := Parse(name)
 		if err != nil || m.Name() != name {
 			t.Errorf("%s: %v, %v", name, m, err)

@@ -56,7 +56,7 @@ type explanation struct {
 type side struct {
 	ID          string `json:"id"`
 	Fingerprint string `json:"fingerprint"` // in hexadecimal digits
-	Lane        string `json:"lane"`
+	LengthClass string `json:"length_class"`
 	Features    int    `json:"features"` // distinct, that the fingerprint is made of
 	Length      int    `json:"length"`   // characters of the normal form
 	Shingles    int    `json:"shingles"` // distinct
@@ -150,7 +150,7 @@ func (x *explainer) look(d *Document) *looked {
 	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
 	l.settle.Set(x.workspace.Normal())
 	l.features = x.workspace.Features(nil, d.Title, l.text)
-	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.Lane, int(row.Features), int(row.Length), len(l.settle.Shingles), int(row.Template)}
+	l.side = side{d.ID, l.fingerprint.Hex(x.method.Features.Bits), row.LengthClass, int(row.Features), int(row.Length), len(l.settle.Shingles), int(row.Template)}
 	return l
 }
 
@@ -191,10 +191,10 @@ func (e *explanation) sketches(x, y *sketch.Sketch) {
 
 // Reasons of a verdict that only a whole method gives.
 const (
-	reasonNear = "within the distance"
-	reasonFar  = "beyond the distance"
-	reasonLane = "too few features"
-	reasonMeet = "neither segment nor band in common, nor enough passages"
+	reasonNear        = "within the distance"
+	reasonFar         = "beyond the distance"
+	reasonLengthClass = "too few features"
+	reasonMeet        = "neither segment nor band in common, nor enough passages"
 )
 
 // judge fills in the verdict, and why the pair is no candidate if it is none.
@@ -225,7 +225,7 @@ func (e *explanation) judge(by *explainer, a, b *looked) {
 	case m.Match.Bands:
 		e.Verdict = sketch.Verdict{Reason: reasonMeet}
 	case e.Distance <= m.Match.Distance:
-		e.Verdict = sketch.Verdict{Reason: reasonLane}
+		e.Verdict = sketch.Verdict{Reason: reasonLengthClass}
 	default:
 		e.Verdict = sketch.Verdict{Reason: reasonFar}
 	}
@@ -280,7 +280,7 @@ func (e *explanation) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint, e.B.Fingerprint)
 	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
 	fmt.Fprintf(&b, "lanes        %s (%s, %s), %s (%s, %s)\n",
-		e.A.Lane, show.Count(e.A.Features, "feature"), show.Count(e.A.Length, "character"), e.B.Lane, show.Count(e.B.Features, "feature"), show.Count(e.B.Length, "character"))
+		e.A.LengthClass, show.Count(e.A.Features, "feature"), show.Count(e.A.Length, "character"), e.B.LengthClass, show.Count(e.B.Features, "feature"), show.Count(e.B.Length, "character"))
 	if e.A.Template+e.B.Template > 0 {
 		fmt.Fprintf(&b, "left out     %d and %d characters, which pages of their sites share\n", e.A.Template, e.B.Template)
 	}

@@ -69,7 +69,7 @@ func parseNeardup(name string) (*Neardup, error) {
 }
 
 // Settings describes what may stand behind a preset or a distance.
-const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, tags=n/v, exclude=latin/digits, ngram=N, min-features=N, ignore-below=N, lexicon=FOLDER, title-weight=N, own-text=off"
+const Settings = "k=N, limit=J and limit-short=J, border=J, bands=off, short-texts=off, bits=N, weight=W, stop=none, top=N, tags=n/v, exclude=latin/digits, ngram=N, min-features=N, ignore-below=N, lexicon=FOLDER, title-weight=N, strip-boilerplate=off"
 
 // settings are what Settings names, as package config names them.
 var settings = map[string]string{
@@ -77,7 +77,7 @@ var settings = map[string]string{
 	"short-texts": "match.short_texts", "bits": "features.bits", "weight": "features.weight", "stop": "features.stop", "top": "features.top",
 	"tags": "features.tags", "exclude": "features.exclude", "lexicon": "features.lexicon", "title-weight": "features.title_weight",
 	"ngram": "features.n", "min-features": "features.min_features", "ignore-below": "features.ignore_below",
-	"own-text": "features.own_text",
+	"strip-boilerplate": "features.strip_boilerplate",
 }
 
 // set changes a setting to a value.

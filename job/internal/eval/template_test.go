@@ -106,16 +106,16 @@ func TestTemplates(t *testing.T) {
 	c := onSites(t, from, 200, 400, 800)
 	l := newLab(t, c, Options{Alike: 1, Half: AllPairs, Examples: 1})
 	with, whole := Preset(config.PresetBalanced), Preset(config.PresetBalanced)
-	with.Features.Templates, whole.Features.OwnText = learned(t, l), false
+	with.Features.Templates, whole.Features.StripBoilerplate = learned(t, l), false
 	for _, m := range []*Neardup{Preset(config.PresetBalanced), with, whole} {
 		r, err := l.Measure(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Features.OwnText && (r.Precision.Value < 0.99 || r.Recall.Value < 0.95) {
+		if m.Features.StripBoilerplate && (r.Precision.Value < 0.99 || r.Recall.Value < 0.95) {
 			t.Errorf("templates left out: precision %v, recall %v", r.Precision.Value, r.Recall.Value)
 		}
-		if !m.Features.OwnText && r.Precision.Value > 0.5 {
+		if !m.Features.StripBoilerplate && r.Precision.Value > 0.5 {
 			t.Errorf("templates left in: precision %v: the pages show nothing", r.Precision.Value)
 		}
 	}
@@ -138,7 +138,7 @@ func TestTemplatesMeasured(t *testing.T) {
 		report := l.Report(fmt.Sprintf("100 sites, shells of %d characters around articles of 600 to 1,200", shellLength))
 		for _, m := range []*Neardup{Preset(config.PresetClassic), Preset(config.PresetBalanced), Preset(config.PresetThorough)} {
 			for _, templates := range []bool{false, true} {
-				m.Features.OwnText = templates
+				m.Features.StripBoilerplate = templates
 				if templates {
 					m.Label, m.Features.Templates = m.Label+", templates", all
 				}

@@ -378,7 +378,7 @@ func (x *Index) entries(ctx context.Context, l *library.Library, file library.Fi
 }
 
 func viewOf(row *data.LibraryRow, v *data.View) {
-	*v = data.View{Hi: row.Hi, Lo: row.Lo, Length: uint32(max(row.Length, 0)), Normal: row.Lane == simhash.LaneNormal, Letters: row.Letters}
+	*v = data.View{Hi: row.Hi, Lo: row.Lo, Length: uint32(max(row.Length, 0)), Normal: row.LengthClass == simhash.LengthNormal, Letters: row.Letters}
 	copy(v.Sketch[:], row.Sketch)
 }
 
@@ -391,8 +391,8 @@ func (x *Index) Manifest() *library.Manifest {
 
 // Answer is what the library knows of a page.
 type Answer struct {
-	Known       bool    `json:"known"` // there is a match
-	Lane        string  `json:"lane"`  // how the page is judged by its length
+	Known       bool    `json:"known"`        // there is a match
+	LengthClass string  `json:"length_class"` // how the page is judged by its length
 	Length      int     `json:"length"`
 	Fingerprint string  `json:"fingerprint"` // hexadecimal
 	Matches     []Match `json:"matches"`     // the best first
@@ -439,7 +439,7 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 	}
 	var v data.View
 	mapper.View(&row, &v)
-	return x.find(ctx, &v, row.Lane)
+	return x.find(ctx, &v, row.LengthClass)
 }
 
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
@@ -467,7 +467,7 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 		return nil, err
 	}
 	print := simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(m.Bits)
-	a := &Answer{Lane: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.Manifest().Nights), Documents: now.Manifest().Rows()}
+	a := &Answer{LengthClass: lane, Length: int(v.Length), Fingerprint: print, Matches: []Match{}, Nights: len(now.Manifest().Nights), Documents: now.Manifest().Rows()}
 	verifier := mapper.NewVerifier(engine.Rule(match))
 	byID := map[string]int{}
 	for i := range hits {

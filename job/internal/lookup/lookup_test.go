@@ -318,7 +318,7 @@ func TestService(t *testing.T) {
 			{"JSON", "application/json", string(asJSON), 200, `"id":"a"`},
 			{"HTML", "text/html", html, 200, `"id":"a"`},
 			{"unknown", "text/plain", strings.Join(b, " "), 200, `"known":false`},
-			{"empty", "text/plain", "", 200, `"lane":"empty"`},
+			{"empty", "text/plain", "", 200, `"length_class":"empty"`},
 			{"not JSON", "application/json", "{", 400, "is not"},
 			{"JSON without text", "application/json", `{"title":"x"}`, 400, `has no \"text\"`},
 			{"JSON of another form", "application/json", `{"text":[1]}`, 400, "is not"},

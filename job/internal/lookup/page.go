@@ -157,7 +157,7 @@ func (x *Index) findID(ctx context.Context, id []byte) (*Answer, error) {
 		err := now.Stream(ctx, library.StreamOptions{Nights: []string{n.Name}, Columns: idColumns, Workers: 1}, func(_ int, b *library.Batch) error {
 			for i := range b.Rows {
 				if row := &b.Rows[i]; bytes.Equal(row.DocID, id) {
-					lane = row.Lane
+					lane = row.LengthClass
 					viewOf(row, &v)
 					v.Letters = bytes.Clone(v.Letters)
 					return errFound
@@ -185,4 +185,4 @@ func (x *Index) unread(was *current, err error) error {
 }
 
 // idColumns are those that a document is found by, and judged.
-var idColumns = []string{"doc_id", "fingerprint", "lane", "length", "sketch", "letters"}
+var idColumns = []string{"doc_id", "fingerprint", "length_class", "length", "sketch", "letters"}

@@ -115,7 +115,7 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 	if !public {
 		ip := net.ParseIP(host)
 		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return nil, fmt.Errorf("%w: %s: the service has no passwords: put it behind a proxy that has, or give --i-know", ErrPublic, address)
+			return nil, fmt.Errorf("%w: %s: the service has no passwords: put it behind a proxy that has, or give --allow-public", ErrPublic, address)
 		}
 	}
 	var c net.ListenConfig

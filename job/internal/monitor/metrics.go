@@ -88,7 +88,7 @@ func (o figures) Collect(to chan<- prometheus.Metric) {
 	counter("input_bytes", "Bytes of input read.", s.Bytes)
 	counter("records", "Records read.", s.Records)
 	counter("documents", "Documents fingerprinted.", s.Documents)
-	each("lane_documents", "Documents by lane.", "lane", s.Lanes)
+	each("length_class_documents", "Documents by length class.", "length_class", s.LengthClasses)
 	each("skipped_records", "Records skipped, by reason.", "reason", s.Skipped)
 	counter("bad_records", "Skipped records that were unusable or stood twice.", s.Bad)
 	counter("cut_pages", "Documents whose page the input has only the beginning of.", s.CutPages)

@@ -62,13 +62,13 @@ func Example() {
 func night() *job.Summary {
 	return &job.Summary{
 		Command: job.CommandRun, Documents: 1000, Done: true, Seconds: 3600, PeakMemory: 1 << 30, Restarts: 1, Warnings: 2,
-		LeftOut: []engine.LeftOut{{Agent: "10.0.0.7:45327", Host: "node7", Stage: "match", Reason: "does not answer"}},
-		Began:   time.Date(2026, 11, 20, 3, 10, 0, 0, time.UTC),
-		Skipped: map[string]int64{"not_page": 7, "odd \"reason\"\n": 1},
-		Lanes:   map[string]int64{"normal": 990, "short": 10},
-		Stages:  []job.StageTime{{Stage: "fingerprint", Seconds: 12.5}, {Stage: "match", Seconds: 3}},
-		Files:   []job.Output{{Name: "matches", Bytes: 123}},
-		Library: &job.LibraryCounts{Nights: 3, Documents: 3000, New: 400, Repeated: 250, Returned: 350},
+		LeftOut:       []engine.LeftOut{{Agent: "10.0.0.7:45327", Host: "node7", Stage: "match", Reason: "does not answer"}},
+		Began:         time.Date(2026, 11, 20, 3, 10, 0, 0, time.UTC),
+		Skipped:       map[string]int64{"not_page": 7, "odd \"reason\"\n": 1},
+		LengthClasses: map[string]int64{"normal": 990, "short": 10},
+		Stages:        []job.StageTime{{Stage: "fingerprint", Seconds: 12.5}, {Stage: "match", Seconds: 3}},
+		Files:         []job.Output{{Name: "matches", Bytes: 123}},
+		Library:       &job.LibraryCounts{Nights: 3, Documents: 3000, New: 400, Repeated: 250, Returned: 350},
 	}
 }
 
@@ -114,7 +114,7 @@ func TestMetrics(t *testing.T) {
 // in _total, nothing stands behind EOF.
 func openMetrics(t *testing.T, text string) {
 	t.Helper()
-	sample := regexp.MustCompile(`^(neardup_[a-z_]+)(\{([a-z]+="([^"\\\n]|\\["\\n])*",?)+\})? -?[0-9.e+]+$`)
+	sample := regexp.MustCompile(`^(neardup_[a-z_]+)(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? -?[0-9.e+]+$`)
 	body, ok := strings.CutSuffix(text, "# EOF\n")
 	if !ok {
 		t.Fatalf("no EOF: %s", text)

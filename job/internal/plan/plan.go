@@ -40,19 +40,19 @@ type Options struct {
 
 // Plan is what a run would take and find.
 type Plan struct {
-	Splits      int            `json:"splits"`
-	Bytes       int64          `json:"bytes"`     // of the input, as it stands in the files
-	Documents   int64          `json:"documents"` // about
-	Sampled     int            `json:"sampled"`
-	SampledFrom int            `json:"sampled_from"` // splits
-	Skipped     int            `json:"skipped"`      // records of the sample that are no documents
-	Characters  float64        `json:"characters"`   // of a document, on average
-	Lanes       map[string]int `json:"lanes"`        // of the sample
-	ShortTexts  int            `json:"short_texts"`  // of the sample: of at most 160 letters
-	Presets     []preset       `json:"presets"`
-	Recommended string         `json:"recommended"` // preset
-	Why         string         `json:"why"`
-	Memory      string         `json:"memory"` // what to give --memory
+	Splits        int            `json:"splits"`
+	Bytes         int64          `json:"bytes"`     // of the input, as it stands in the files
+	Documents     int64          `json:"documents"` // about
+	Sampled       int            `json:"sampled"`
+	SampledFrom   int            `json:"sampled_from"`   // splits
+	Skipped       int            `json:"skipped"`        // records of the sample that are no documents
+	Characters    float64        `json:"characters"`     // of a document, on average
+	LengthClasses map[string]int `json:"length_classes"` // of the sample
+	ShortTexts    int            `json:"short_texts"`    // of the sample: of at most 160 letters
+	Presets       []preset       `json:"presets"`
+	Recommended   string         `json:"recommended"` // preset
+	Why           string         `json:"why"`
+	Memory        string         `json:"memory"` // what to give --memory
 }
 
 // preset is what a preset would take and find.
@@ -115,7 +115,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 	if err := source.CheckColumns(splits, cfg.Input.ReaderOptions()); err != nil {
 		return nil, err
 	}
-	p := &Plan{Splits: len(splits), Lanes: map[string]int{}}
+	p := &Plan{Splits: len(splits), LengthClasses: map[string]int{}}
 	s := &sampler{plan: p, cfg: cfg}
 	if err := s.read(ctx, splits, o); err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func (s *sampler) look(o Options) (err error) {
 			f.Fingerprint(&s.docs[i], "", &row)
 			advance(1)
 			if pass == 1 {
-				s.plan.Lanes[row.Lane]++
+				s.plan.LengthClasses[row.LengthClass]++
 				characters += int(row.Length)
 				if len(row.Letters) > 0 {
 					s.plan.ShortTexts++

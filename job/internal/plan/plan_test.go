@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 	if got := strings.Join(passes, ", "); got != "600 documents, 2400 documents, 3600 texts" || done.Load() != total {
 		t.Errorf("passes over %s: %d of %d done", got, done.Load(), total)
 	}
-	if p.Documents != 3000 || p.Sampled != 600 || p.Splits != 3 || p.Skipped == 0 || p.Lanes["normal"] != 600 || p.ShortTexts > 0 {
+	if p.Documents != 3000 || p.Sampled != 600 || p.Splits != 3 || p.Skipped == 0 || p.LengthClasses["normal"] != 600 || p.ShortTexts > 0 {
 		t.Errorf("%+v", p)
 	}
 	if len(p.Presets) != 3 || p.Recommended != config.PresetBalanced && p.Recommended != config.PresetThorough {

@@ -35,7 +35,7 @@ type documents struct {
 func (s *scan) documents(ctx context.Context, advance func(int64)) (documents, error) {
 	d := documents{by: map[string]*document{}}
 	for _, c := range s.clusters.have {
-		d.want(c.keeper)
+		d.want(c.representative)
 		for _, m := range c.members {
 			d.want(m)
 		}
@@ -117,8 +117,8 @@ func (r *Report) layOut(s *scan, d documents) {
 		return p
 	}
 	for _, c := range s.clusters.have {
-		shown, beside, others := cluster{Size: c.size, Keeper: d.by[c.keeper]}, c.keeper, c.members
-		if shown.Keeper == nil && len(others) > 0 {
+		shown, beside, others := cluster{Size: c.size, Representative: d.by[c.representative]}, c.representative, c.members
+		if shown.Representative == nil && len(others) > 0 {
 			beside, others = others[0], others[1:]
 			shown.First = d.by[beside]
 		}

@@ -80,10 +80,10 @@ type sitePair struct {
 // cluster is one of the largest: the document that stays, beside some of the
 // others.
 type cluster struct {
-	Size    int64
-	Keeper  *document // nil: it is of an earlier night
-	First   *document // that the members stand beside; nil: the keeper
-	Members []pair
+	Size           int64
+	Representative *document // nil: it is of an earlier night
+	First          *document // that the members stand beside; nil: the representative
+	Members        []pair
 }
 
 // pair is two documents with their texts side by side.

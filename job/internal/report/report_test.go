@@ -98,8 +98,8 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 				t.Errorf("cluster %d has %d documents, the summary says %d", i, got.Size, c.Size)
 			}
 		}
-		if r.Largest[0].Keeper.ID != s.Largest[0].Example {
-			t.Errorf("%s stays, the summary says %s", r.Largest[0].Keeper.ID, s.Largest[0].Example)
+		if r.Largest[0].Representative.ID != s.Largest[0].Example {
+			t.Errorf("%s stays, the summary says %s", r.Largest[0].Representative.ID, s.Largest[0].Example)
 		}
 		for _, p := range r.Left {
 			if p.A == nil || p.B == nil || !p.A.Found || !p.B.Found || !p.Equal && len(p.Rows) == 0 {
@@ -149,7 +149,7 @@ func TestWhatStays(t *testing.T) {
 	}
 	run, s := finished(t, nil, dir)
 	r, _ := page(t, run)
-	if len(r.Largest) != 1 || s.Largest[0].Example != "part again" || r.Largest[0].Keeper.ID != "part again" {
+	if len(r.Largest) != 1 || s.Largest[0].Example != "part again" || r.Largest[0].Representative.ID != "part again" {
 		t.Fatalf("%+v, the summary says %+v", r.Largest, s.Largest)
 	}
 	if m := r.Largest[0].Members; len(m) != 1 || m[0].B.ID != "part" {

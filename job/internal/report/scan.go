@@ -49,10 +49,10 @@ type pairIDs struct {
 
 // clusterIDs are the documents of a cluster that are shown.
 type clusterIDs struct {
-	id      string
-	size    int64
-	keeper  string // the one that stays; empty: it is of an earlier night
-	members []string
+	id             string
+	size           int64
+	representative string // the one that stays; empty: it is of an earlier night
+	members        []string
 }
 
 // alikeBins is how many ranges of similarity are counted: each of 0.05, and 1.
@@ -188,7 +188,7 @@ func figures(verdict string, distance int32, estimate, jaccard, containment floa
 
 // member takes a document of a cluster into the largest ones.
 func (s *scan) member(row *data.ClusterRow) {
-	if row.Keeper && row.Size < 2 {
+	if row.Representative && row.Size < 2 {
 		return // it is not alike any other that stays, or goes for it
 	}
 	c := s.chosen[string(row.ClusterID)]
@@ -206,8 +206,8 @@ func (s *scan) member(row *data.ClusterRow) {
 		}
 		s.chosen[c.id] = c
 	}
-	if row.Keeper {
-		c.keeper = string(row.DocID)
+	if row.Representative {
+		c.representative = string(row.DocID)
 	} else if len(c.members) < mostMembers {
 		c.members = append(c.members, string(row.DocID))
 	}

@@ -465,7 +465,7 @@ type TaskRecord struct {
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
-	Counts    map[string]int64 `json:"counts,omitempty"`    // of rows out, by lane or kind
+	Counts    map[string]int64 `json:"counts,omitempty"`    // of rows out, by length class or kind
 	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
 	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
 	Garbled   int64            `json:"garbled,omitempty"`   // rows out of whose text the encoding that was asked for makes no sense

@@ -17,8 +17,8 @@ import (
 type Memory[F columns.Fingerprint] struct {
 	Rule   mapper.Rule
 	Layout *simhash.Layout
-	Lists  *columns.Lists[F] // the fingerprints of the normal lane
-	Normal []uint32          // the documents of the normal lane, by whose places here Lists names them; nil if that is all of them
+	Lists  *columns.Lists[F] // the fingerprints of normal length
+	Normal []uint32          // the documents of normal length, by whose places here Lists names them; nil if that is all of them
 	Views  *mapper.Units     // of all documents; nil without verification
 	Options
 

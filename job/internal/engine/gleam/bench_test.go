@@ -146,7 +146,7 @@ func BenchmarkEarlier(b *testing.B) {
 	}
 	rows := func(first uint64) func(yield func(*data.LibraryRow) error) error {
 		return func(yield func(*data.LibraryRow) error) error {
-			row := data.LibraryRow{Lane: "normal", Length: 1000, FirstSeen: "2026-11-01", Date: data.NoDate}
+			row := data.LibraryRow{LengthClass: "normal", Length: 1000, FirstSeen: "2026-11-01", Date: data.NoDate}
 			for i := first; i < first+documents; i++ {
 				rng := rand.New(rand.NewPCG(i, 1))
 				row.DocID = fmt.Appendf(row.DocID[:0], "https://site.example/%010d.html", i)

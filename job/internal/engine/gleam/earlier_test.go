@@ -64,9 +64,9 @@ func newEarlierInput(t testing.TB, cfg config.Config, n, fileRows int) *earlierI
 		if i%9 == 0 {
 			v.Hi, v.Lo = views[0].Hi, views[0].Lo // a fingerprint that many have
 		}
-		r := data.LibraryRow{DocID: fmt.Appendf(nil, "http://%d.example/%06d", id%7, id), Hi: v.Hi, Lo: v.Lo, Length: int32(v.Length), Lane: "short", Letters: v.Letters, Date: data.NoDate}
+		r := data.LibraryRow{DocID: fmt.Appendf(nil, "http://%d.example/%06d", id%7, id), Hi: v.Hi, Lo: v.Lo, Length: int32(v.Length), LengthClass: "short", Letters: v.Letters, Date: data.NoDate}
 		if v.Normal {
-			r.Lane = "normal"
+			r.LengthClass = "normal"
 		}
 		if cfg.Match.Verified() && i%17 > 0 {
 			r.Sketch = v.Sketch[:]
@@ -155,7 +155,7 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 		}
 		for i := range rows {
 			r := &rows[i]
-			row := data.FingerprintRow{DocID: r.DocID, Hi: r.Hi, Lo: r.Lo, Lane: r.Lane, Length: r.Length, Sketch: r.Sketch, Letters: r.Letters, Date: r.Date}
+			row := data.FingerprintRow{DocID: r.DocID, Hi: r.Hi, Lo: r.Lo, LengthClass: r.LengthClass, Length: r.Length, Sketch: r.Sketch, Letters: r.Letters, Date: r.Date}
 			if err := out.Write(&row); err != nil {
 				t.Fatal(err)
 			}

@@ -315,7 +315,7 @@ func dump(t testing.TB, dir string) []data.Split {
 // manifestOf is that of a run over the splits.
 func manifestOf(t testing.TB, cfg config.Config, splits []data.Split) rundir.Manifest {
 	t.Helper()
-	cfg.Features.OwnText = false // no stage before has learned templates
+	cfg.Features.StripBoilerplate = false // no stage before has learned templates
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -275,7 +275,7 @@ func newFaultRuns(t *testing.T) *faultRuns {
 	out := filepath.Join(t.TempDir(), "run")
 	cfg := presetConfig(t, config.PresetThorough, 64)
 	cfg.Input.SplitBytes, cfg.Match.AllPairs = 100<<10, true
-	cfg.Features.OwnText = false // documents are fingerprinted in an empty run
+	cfg.Features.StripBoilerplate = false // documents are fingerprinted in an empty run
 	cfg.Execution.KeepState = true
 	if _, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{crawl(t)}, Out: out, Config: cfg, Engine: local.New(2), Log: testLog(t)}); err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func libraryRows(t *testing.T, dir string) (rows []string) {
 	}
 	defer l.Close()
 	err = l.Rows(context.Background(), library.StreamOptions{}, func(r *data.LibraryRow) error {
-		rows = append(rows, fmt.Sprintf("%s %s %x%016x %s %s %s", r.Night, r.DocID, r.Hi, r.Lo, r.FirstSeen, r.Cluster, r.Lane))
+		rows = append(rows, fmt.Sprintf("%s %s %x%016x %s %s %s", r.Night, r.DocID, r.Hi, r.Lo, r.FirstSeen, r.Cluster, r.LengthClass))
 		return nil
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ func runsEqual(t *testing.T, c *testCluster, req job.Request) {
 		sameFiles(t, dirs[0], dirs[1], folder)
 	}
 	a, b := sums[0], sums[1]
-	if fmt.Sprint(a.Skipped, a.Lanes, a.Languages) != fmt.Sprint(b.Skipped, b.Lanes, b.Languages) ||
+	if fmt.Sprint(a.Skipped, a.LengthClasses, a.Languages) != fmt.Sprint(b.Skipped, b.LengthClasses, b.Languages) ||
 		a.Kept != b.Kept || a.Dropped != b.Dropped || a.Pairs != b.Pairs || a.Clusters != b.Clusters {
 		t.Errorf("got %+v, want %+v", b, a)
 	}

@@ -83,7 +83,7 @@ func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory
 	var postings []F
 	if j.rule.Verified {
 		numbers, postings, err = loadViews(ctx, j, m)
-	} else { // the fingerprints alone decide, and all that are matched are of the normal lane
+	} else { // the fingerprints alone decide, and all that are matched are of normal length
 		numbers, postings, err = engine.Gather(ctx, j.documents, j.workers, 1, func(first, last uint64, yield func(doc uint64, posting F)) error {
 			return j.documents.Each(ctx, first, last, 0, func(doc uint64, r *views.Row) error {
 				yield(doc, mapper.Segments[F](&r.View))
@@ -98,7 +98,7 @@ func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory
 	return numbers, err
 }
 
-// loadViews reads the documents, and maps those of the normal lane to their
+// loadViews reads the documents, and maps those of normal length to their
 // postings.
 func loadViews[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory[F]) (numbers []uint64, postings []F, err error) {
 	m.Views = mapper.NewUnits(true)

@@ -273,7 +273,7 @@ func drawConfig(t *rapid.T) config.Config {
 func drawDocuments(t *rapid.T, cfg config.Config) []data.View {
 	bits := cfg.Features.Bits
 	one := rapid.Custom(func(t *rapid.T) data.View {
-		v := data.View{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo"), Normal: rapid.IntRange(0, 5).Draw(t, "lane") > 0}
+		v := data.View{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo"), Normal: rapid.IntRange(0, 5).Draw(t, "length_class") > 0}
 		if rapid.IntRange(0, 4).Draw(t, "kind") > 0 {
 			v.Hi, v.Lo = 0, rapid.SampledFrom([]uint64{0, 0xffff, 0x123456789abcdef0}).Draw(t, "base")
 			for range rapid.IntRange(0, 6).Draw(t, "flips") {

@@ -27,12 +27,12 @@ type Decision struct {
 	Overlap  data.Overlap
 	Earlier  bool // its best match is in an earlier night
 
-	Listed    bool   // it has a cluster
-	Cluster   uint64 // the document of its cluster that stays; None without a cluster, and if an earlier night has that one
-	Size      uint32 // documents of the cluster
-	Component uint64 // the first document of its component; None without one
-	Versions  uint64 // the first document of what containment joins it with; None without any
-	Keeper    bool   // it is the one that stays
+	Listed         bool   // it has a cluster
+	Cluster        uint64 // the document of its cluster that stays; None without a cluster, and if an earlier night has that one
+	Size           uint32 // documents of the cluster
+	Component      uint64 // the first document of its component; None without one
+	Versions       uint64 // the first document of what containment joins it with; None without any
+	Representative bool   // it is the one that stays
 
 	Removal Removal // why the clean dump leaves it out
 	Kept    Kept
@@ -100,7 +100,7 @@ func (w *Writer) Add(d *Decision) {
 	if d.Earlier {
 		flags |= 1
 	}
-	if d.Keeper {
+	if d.Representative {
 		flags |= 2
 	}
 	if d.Listed {
@@ -141,7 +141,7 @@ func (s *Split) At(i int, d *Decision) {
 	d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap = state.Finding(b[state.FindingBytes:])
 	b = b[2*state.FindingBytes:]
 	d.Size = binary.LittleEndian.Uint32(b)
-	d.Earlier, d.Keeper, d.Listed = b[4]&1 != 0, b[4]&2 != 0, b[4]&4 != 0
+	d.Earlier, d.Representative, d.Listed = b[4]&1 != 0, b[4]&2 != 0, b[4]&4 != 0
 	d.Removal = Removal(b[5])
 }
 

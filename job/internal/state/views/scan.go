@@ -162,7 +162,7 @@ func (s *scanner) rows(part int, first, end uint64, r *Row, yield func(doc uint6
 	n := min(groupRows-uint64(at), end-first)
 	for i := range n {
 		if fps != nil {
-			r.lane = setFingerprint(&r.View, fps[:width])
+			r.lengthClass = setFingerprint(&r.View, fps[:width])
 			fps = fps[width:]
 		}
 		if hashes != nil {

@@ -43,13 +43,13 @@ type Row struct {
 	ID   uint64    // hash of the document's id
 	Keep float64   // what the keep rule compares; NaN: none
 
-	lane byte // as in the file, after a scan of Fingerprint
+	lengthClass byte // as in the file, after a scan of Fingerprint
 }
 
 // Matched reports whether the document takes part in matching: it is of the
 // normal lane, or has a sketch and the form is Verified. It is valid after a
 // scan with the column Fingerprint.
-func (r *Row) Matched() bool { return r.lane&(normal|sketched) != 0 }
+func (r *Row) Matched() bool { return r.lengthClass&(normal|sketched) != 0 }
 
 // Form says what is kept of each document.
 type Form struct {

@@ -249,10 +249,10 @@ func readAll(path string) ([]Row, error) {
 			continue
 		}
 		want := rows[doc].View
-		if rows[doc].lane&lettered == 0 { // letters all the same are a forger's, and View need not look
+		if rows[doc].lengthClass&lettered == 0 { // letters all the same are a forger's, and View need not look
 			want.Letters = nil
 		}
-		if rows[doc].lane&sampled == 0 {
+		if rows[doc].lengthClass&sampled == 0 {
 			want.Sample = nil
 		}
 		if !v.Equal(&want) {

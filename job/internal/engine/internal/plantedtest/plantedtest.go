@@ -101,7 +101,7 @@ func Prints(n, bits int) []data.View {
 }
 
 // Views makes n documents with Prints and sketches: of copies alike more or
-// less, some of them of equal fingerprints, of hot bands, of the short lane,
+// less, some of them of equal fingerprints, of hot bands, of short length,
 // and short texts with their edits.
 func Views(n, bits int) []data.View {
 	r := rand.New(rand.NewPCG(2, uint64(bits)))
@@ -174,7 +174,7 @@ func passages(r *rand.Rand, n int) []byte {
 	return sample(slices.Compact(keys)...)
 }
 
-// Alike makes n documents as a crawl has them: of the normal lane, a fifth of
+// Alike makes n documents as a crawl has them: of normal length, a fifth of
 // them like an earlier one, and none of them in a crowd.
 func Alike(n int) []data.View {
 	r := rand.New(rand.NewPCG(3, 3))

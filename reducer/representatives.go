@@ -27,7 +27,7 @@ func (c Candidate) Before(other Candidate) bool {
 	return cmp.Or(cmp.Compare(bits.Len32(other.Pairs), bits.Len32(c.Pairs)), c.Compare(other)) < 0
 }
 
-// Keepers chooses which documents stay, of those that pairs connect: in the order
+// Representatives chooses which documents stay, of those that pairs connect: in the order
 // of Candidate.Before each stays unless it is a pair of one that does. So no two
 // that stay are a pair, and each that goes is a pair of one that stays, which no
 // chain of pairs can undo. The choice depends on the candidates and the pairs
@@ -40,7 +40,7 @@ func (c Candidate) Before(other Candidate) bool {
 // 2012): who comes before all those of its pairs that are undecided stays, and
 // all of its pairs go. Once the pairs between undecided documents fit, the rest is
 // done in memory; mostly that is so after one pass or three.
-type Keepers struct {
+type Representatives struct {
 	before func(a, b uint32) bool
 	// state[doc] is stays, goes, or, of one that is undecided, the last round in
 	// which it was behind another.
@@ -53,25 +53,25 @@ const (
 	goes  = stays - 1
 )
 
-// NewKeepers chooses among documents 0 to n-1. before is a total order: whether
+// NewRepresentatives chooses among documents 0 to n-1. before is a total order: whether
 // document a is considered before b.
-func NewKeepers(n int, before func(a, b uint32) bool) *Keepers {
-	return &Keepers{before: before, state: make([]atomic.Uint32, n)}
+func NewRepresentatives(n int, before func(a, b uint32) bool) *Representatives {
+	return &Representatives{before: before, state: make([]atomic.Uint32, n)}
 }
 
 // Exclude has a document go before any choice: none stays or goes for it.
-func (k *Keepers) Exclude(doc uint32) { k.state[doc].Store(goes) }
+func (k *Representatives) Exclude(doc uint32) { k.state[doc].Store(goes) }
 
 // Stays reports whether a document stays, once Choose has returned.
-func (k *Keepers) Stays(doc uint32) bool { return k.state[doc].Load() == stays }
+func (k *Representatives) Stays(doc uint32) bool { return k.state[doc].Load() == stays }
 
-func (k *Keepers) undecided(doc uint32) bool { return k.state[doc].Load() < goes }
+func (k *Representatives) undecided(doc uint32) bool { return k.state[doc].Load() < goes }
 
 // Choose decides on all documents. pass calls yield with each pair, some number of
 // times and from several goroutines if it likes; Choose calls it as often as it
 // needs. Up to most pairs of undecided documents are held in memory, at 8 bytes
 // each, and while the last are decided up to twice as much again for those.
-func (k *Keepers) Choose(most int, pass func(yield func(a, b uint32)) error) error {
+func (k *Representatives) Choose(most int, pass func(yield func(a, b uint32)) error) error {
 	for k.round = 1; ; k.round++ {
 		held, n := make([][2]uint32, most), atomic.Int64{}
 		err := pass(func(a, b uint32) {
@@ -97,7 +97,7 @@ func (k *Keepers) Choose(most int, pass func(yield func(a, b uint32)) error) err
 }
 
 // rank notes which of two undecided documents is behind the other.
-func (k *Keepers) rank(a, b uint32) {
+func (k *Representatives) rank(a, b uint32) {
 	if k.before(a, b) {
 		a = b
 	}
@@ -105,7 +105,7 @@ func (k *Keepers) rank(a, b uint32) {
 }
 
 // crown has those stay that are behind no other.
-func (k *Keepers) crown() {
+func (k *Representatives) crown() {
 	for i := range k.state {
 		if s := k.state[i].Load(); s < k.round {
 			k.state[i].Store(stays)
@@ -114,7 +114,7 @@ func (k *Keepers) crown() {
 }
 
 // settle has the document of a pair go whose other stays.
-func (k *Keepers) settle(a, b uint32) {
+func (k *Representatives) settle(a, b uint32) {
 	if k.Stays(a) && k.undecided(b) {
 		k.state[b].Store(goes)
 	}
@@ -124,7 +124,7 @@ func (k *Keepers) settle(a, b uint32) {
 }
 
 // finish decides on the documents of the pairs that are left, one after the other.
-func (k *Keepers) finish(pairs [][2]uint32) {
+func (k *Representatives) finish(pairs [][2]uint32) {
 	for _, p := range pairs {
 		k.settle(p[0], p[1])
 	}
@@ -180,8 +180,8 @@ func (k *Keepers) finish(pairs [][2]uint32) {
 	k.crown()
 }
 
-// Keeper returns the candidate that stays of documents that are the same: the
+// Representative returns the candidate that stays of documents that are the same: the
 // first by Compare, whatever their order. Candidates must not be empty.
-func Keeper(candidates []Candidate) Candidate {
+func Representative(candidates []Candidate) Candidate {
 	return slices.MinFunc(candidates, Candidate.Compare)
 }
