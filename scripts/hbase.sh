@@ -267,7 +267,7 @@ status() {
 }
 
 # make_table: the tables of keys are numbered from 00, the documents come
-# behind the last; see job/docs/library.md.
+# behind the last; see job/docs/lookup.md.
 make_table() {
   need_java
   [[ -d $lib && -d $state/conf ]] || die 'HBase is not up: scripts/hbase.sh up'
