@@ -28,11 +28,11 @@ const (
 
 // pagesThatRun are the pages below job/docs whose every command a test runs.
 // Each has a Chinese page of the same headings and commands in job/docs/zh.
-var pagesThatRun = []string{"sources.md", "applications.md", "figures.md", "tutorial.md", "cookbook.md", "faq.md"}
+var pagesThatRun = []string{"sources.md", "applications.md", "figures.md", "tutorial.md", "cookbook.md", "faq.md", "settings.md", "library.md", "exit-codes.md"}
 
 // pagesInChinese have such a page too, and their commands are run elsewhere or
 // are of a reader's own machine.
-var pagesInChinese = []string{"glossary.md"}
+var pagesInChinese = []string{"glossary.md", "tables.md"}
 
 // block is fenced text of a page: what stands behind the fence, its text, and
 // its line.
@@ -74,13 +74,18 @@ func pageOf(t *testing.T, name string) string {
 }
 
 // A page says the same in both languages: its headings are of the same levels,
-// and its blocks are the same, but for comments in the words of the language.
+// its tables have rows for the same columns of ours, and its blocks are the same,
+// but for comments in the words of the language.
 func TestPagesInTwoLanguages(t *testing.T) {
-	comment := regexp.MustCompile(`(?m)(^| +)#[^\n]*$`)
+	comment := regexp.MustCompile(`(?m)(^| +)#[^\n]*$|^--[^\n]*$`)
+	column := regexp.MustCompile("(?m)^\\| (`[^`]+`) \\|")
 	for _, name := range slices.Concat(pagesThatRun, pagesInChinese) {
 		english, chinese := pageOf(t, name), pageOf(t, filepath.Join("zh", name))
 		if a, b := shapeOf(english), shapeOf(chinese); a != b {
 			t.Errorf("%s has the headings %s, in Chinese %s", name, a, b)
+		}
+		if a, b := column.FindAllString(english, -1), column.FindAllString(chinese, -1); !slices.Equal(a, b) {
+			t.Errorf("the tables of %s have the rows %q, in Chinese %q: translate what is new", name, a, b)
 		}
 		a, b := blocksOf(english), blocksOf(chinese)
 		if len(a) != len(b) {
