@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/learn"
 )
 
 // Whoever learns from a dump tells of all its bytes, as they are read.
@@ -27,19 +27,19 @@ func TestDumpTellsHowFarItIs(t *testing.T) {
 		}
 		size += info.Size()
 	}
-	for name, learn := range map[string]func(job.Dump) error{
-		"lexicon": func(d job.Dump) error {
-			_, err := d.Lexicon(context.Background(), job.LexiconOptions{MaxShare: 0.5, MinDocuments: 1, IDFDocuments: 1})
+	for name, teach := range map[string]func(learn.Dump) error{
+		"lexicon": func(d learn.Dump) error {
+			_, err := d.Lexicon(context.Background(), learn.LexiconOptions{MaxShare: 0.5, MinDocuments: 1, IDFDocuments: 1})
 			return err
 		},
-		"templates": func(d job.Dump) error {
+		"templates": func(d learn.Dump) error {
 			_, err := d.Templates(context.Background())
 			return err
 		},
 	} {
 		var told string
 		var calls, done atomic.Int64
-		err := learn(job.Dump{Config: config.Default(), Inputs: []string{dir}, Workers: 2, Pass: func(total int64, unit string) func(int64) {
+		err := teach(learn.Dump{Config: config.Default(), Inputs: []string{dir}, Workers: 2, Pass: func(total int64, unit string) func(int64) {
 			told += fmt.Sprint(total, " ", unit)
 			return func(n int64) {
 				if n > 0 {
@@ -60,11 +60,11 @@ func TestDumpBearsWhatARunDoes(t *testing.T) {
 	lines := sitesLines()
 	good := jsonl(t, filepath.Join(t.TempDir(), "good.jsonl"), lines...)
 	bad := jsonl(t, filepath.Join(t.TempDir(), "bad.jsonl"), append([]string{lines[0], "{"}, lines[1:]...)...)
-	learn := func(path, maxBad string) (words []string, sites []byte, log string, err error) {
+	teach := func(path, maxBad string) (words []string, sites []byte, log string, err error) {
 		var text bytes.Buffer
-		d := job.Dump{Config: config.Default(), Inputs: []string{path}, Workers: 2, Log: slog.New(slog.NewTextHandler(&text, nil))}
+		d := learn.Dump{Config: config.Default(), Inputs: []string{path}, Workers: 2, Log: slog.New(slog.NewTextHandler(&text, nil))}
 		d.Config.Input.MaxBad = maxBad
-		l, err := d.Lexicon(t.Context(), job.LexiconOptions{MaxShare: 0.01, MinDocuments: 1, IDFDocuments: 1})
+		l, err := d.Lexicon(t.Context(), learn.LexiconOptions{MaxShare: 0.01, MinDocuments: 1, IDFDocuments: 1})
 		if err == nil {
 			words = l.Trained
 		}
@@ -77,16 +77,16 @@ func TestDumpBearsWhatARunDoes(t *testing.T) {
 		}
 		return words, sites, text.String(), errors.Join(err, other)
 	}
-	words, sites, log, err := learn(good, "0")
+	words, sites, log, err := teach(good, "0")
 	if err != nil || len(words) == 0 || log != "" {
 		t.Fatal(words, log, err)
 	}
-	have, model, log, err := learn(bad, "1")
+	have, model, log, err := teach(bad, "1")
 	where := fmt.Sprintf("bad.jsonl at offset %d", len(lines[0])+1)
 	if err != nil || !slices.Equal(have, words) || !bytes.Equal(model, sites) || strings.Count(log, where) != 2 {
 		t.Errorf("%v, not %v, or other templates, told %q: %v", have, words, log, err)
 	}
-	have, model, _, err = learn(bad, "0")
+	have, model, _, err = teach(bad, "0")
 	if have != nil || model != nil || err == nil || !strings.Contains(err.Error(), where+", mend the input, or let them pass with --max-bad 1") {
 		t.Errorf("%v and %d bytes: %v", have, len(model), err)
 	}

@@ -20,13 +20,16 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/stage/history"
+	"github.com/neardup/neardup/job/internal/stage/intake"
+	"github.com/neardup/neardup/job/internal/summary"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -55,23 +58,16 @@ type Request struct {
 
 // run is a request under way.
 type run struct {
-	Request
-	config   config.Config
-	dir      *rundir.Dir
+	stage.Run
+	req      Request
 	manifest rundir.Manifest
-	job      *engine.Job
-	engine   engine.Engine
-	workers  int
-	sum      *Summary
 	warnings *atomic.Int64
-	counts   matchCounts
-	samples  []rundir.TaskRecord // of the stage that learns templates
-	opened   *engine.Documents   // nil before the first stage that asks for documents
-	analyzer *simhash.Analyzer   // nil for a run that only matches
-	release  func() error        // the analyzer's memory
-	library  *library.Library    // nil for a run without one
-	change   int64               // of the library, when this run began to read it
+	analyzer *simhash.Analyzer // nil for a run that only matches
+	release  func() error      // the analyzer's memory
 }
+
+// Summary is what a run did.
+type Summary = summary.Summary
 
 // Run does what the request asks for, or what is left of it, and returns the
 // summary. With an error the run directory holds all that was finished, the
@@ -88,9 +84,10 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 			return engine.Pass(nil).Begin, func() {}
 		}
 	}
-	r := &run{Request: req, engine: req.Engine, workers: req.Config.Execution.Workers, release: func() error { return nil }, sum: s, warnings: &warnings}
-	if r.workers == 0 {
-		r.workers = runtime.GOMAXPROCS(0)
+	r := &run{req: req, release: func() error { return nil }, warnings: &warnings}
+	r.Command, r.Config, r.Engine, r.Workers, r.Log, r.Sum = req.Command, req.Config, req.Engine, req.Config.Execution.Workers, req.Log, s
+	if r.Workers == 0 {
+		r.Workers = runtime.GOMAXPROCS(0)
 	}
 	err := r.run(ctx)
 	if !s.Done {
@@ -101,9 +98,9 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 
 // ended completes the summary.
 func (r *run) ended() {
-	s := r.sum
+	s := r.Sum
 	s.Seconds, s.PeakMemory = time.Since(s.Began).Seconds(), machine.PeakMemory()
-	if e, ok := r.engine.(interface {
+	if e, ok := r.Engine.(interface {
 		LeftOut() []engine.LeftOut
 		Restarts() int64
 	}); ok {
@@ -118,14 +115,13 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	if m := &r.Config.Match; r.Command == CommandMatch {
-		r.sum.Method = &method{m.Preset, m.Distance, consultsTexts(*m)}
-		if r.sum.Method.NoTexts {
+		r.Sum.Method = &summary.Method{Preset: m.Preset, Distance: m.Distance, NoTexts: m.Consults()}
+		if r.Sum.Method.NoTexts {
 			m.Verify, m.Containment = config.VerifySketch, 0
 		}
 	}
-	r.config = r.Config
-	if r.config.Library.Path != "" {
-		if err := checkLibrary(r.config); err != nil {
+	if r.Config.Library.Path != "" {
+		if err := history.Check(r.Config); err != nil {
 			return err
 		}
 	}
@@ -133,28 +129,28 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if r.library != nil {
-			err = errors.Join(err, r.library.Close())
+		if r.Library != nil {
+			err = errors.Join(err, r.Library.Close())
 		}
-		err = errors.Join(err, r.release(), r.dir.Close())
+		err = errors.Join(err, r.release(), r.Dir.Close())
 	}()
 
-	s := r.sum
-	if r.dir.Finished() {
-		if err := rundir.ReadJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
+	s := r.Sum
+	if r.Dir.Finished() {
+		if err := rundir.ReadJSON(r.Dir.Path(rundir.SummaryFile), s); err != nil {
 			return fmt.Errorf("this run is finished, without a summary that can be read: %w", err)
 		}
 		s.Done = true // of an earlier program, too
-		r.Log.Info("this run is finished: nothing to do", "out", r.Out)
-		if r.nightGone() {
-			r.Log.Warn("the library does not have this night any more: give another --out to add it again", "night", r.config.Library.Night, "library", r.config.Library.Path)
+		r.Log.Info("this run is finished: nothing to do", "out", r.req.Out)
+		if history.Gone(r.Config) {
+			r.Log.Warn("the library does not have this night any more: give another --out to add it again", "night", r.Config.Library.Night, "library", r.Config.Library.Path)
 		}
 		return nil
 	}
-	s.Splits = len(r.job.Splits)
+	s.Splits = len(r.Job.Splits)
 	if err := r.execute(ctx); err != nil {
-		if errors.Is(err, errNoDocuments) || ctx.Err() == nil && !r.dir.Begun(engine.StageFingerprint) && !r.dir.Begun(engine.StageRead) {
-			err = errors.Join(err, r.dir.Reset()) // nothing stands in the way of other settings
+		if errors.Is(err, intake.ErrNoDocuments) || ctx.Err() == nil && !r.Dir.Begun(engine.StageFingerprint) && !r.Dir.Begun(engine.StageRead) {
+			err = errors.Join(err, r.Dir.Reset()) // nothing stands in the way of other settings
 		}
 		return err
 	}
@@ -163,35 +159,35 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	s.Done = true
 	r.ended()
-	if err := rundir.WriteJSON(r.dir.Path(rundir.SummaryFile), s); err != nil {
+	if err := rundir.WriteJSON(r.Dir.Path(rundir.SummaryFile), s); err != nil {
 		return err
 	}
-	if err := r.dir.Succeed(); err != nil || r.config.Execution.KeepState {
+	if err := r.Dir.Succeed(); err != nil || r.Config.Execution.KeepState {
 		return err
 	}
 	keep := []string{engine.TemplatesFile, engine.FormsFile, stdinFile}
-	if r.library != nil {
-		keep = append(keep, countsFile) // its merges may have to be made again
+	if r.Library != nil {
+		keep = append(keep, stage.CountsFile) // its merges may have to be made again
 	}
-	return r.dir.ClearState(keep...)
+	return r.Dir.ClearState(keep...)
 }
 
 // open plans the run and adopts its directory.
 func (r *run) open(ctx context.Context) (err error) {
-	hash, err := r.config.Hash()
+	hash, err := r.Config.Hash()
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(r.config)
+	text, err := json.Marshal(r.Config)
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}
 	// Without a file on standard input, the input is looked at first, so that
 	// a mistyped path leaves no run directory behind.
 	var splits []data.Split
-	spooled := slices.Contains(r.Inputs, "-")
+	spooled := slices.Contains(r.req.Inputs, "-")
 	if !spooled {
-		splits, err = r.expand(r.Inputs)
+		splits, err = r.expand(r.req.Inputs)
 		if known, ok := r.departed(splits); ok {
 			splits, err = known, nil
 		}
@@ -199,12 +195,12 @@ func (r *run) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.dir, err = rundir.Open(r.Out); err != nil {
+	if r.Dir, err = rundir.Open(r.req.Out); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.dir.Close())
+			err = errors.Join(err, r.Dir.Close())
 		}
 	}()
 	if spooled {
@@ -225,16 +221,16 @@ func (r *run) open(ctx context.Context) (err error) {
 		return fmt.Errorf("run directory: %w", err)
 	}
 	r.manifest = rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: hash, Command: r.Command, Config: text, Folder: folder, Splits: splits}
-	r.job = &engine.Job{Config: r.config, Hash: hash, Dir: r.dir, Manifest: r.manifest, Splits: splits, Columns: r.Columns, Log: r.Log, Advance: func(int64) {}}
-	if r.Command == CommandRun && !r.dir.Finished() { // before the directory is this run's: what the settings name may be wrong
-		if r.job.Templates, err = engine.Templates(r.config.Features); err == nil {
-			r.analyzer, r.release, err = engine.NewAnalyzer(r.config.Features)
+	r.Job = &engine.Job{Config: r.Config, Hash: hash, Dir: r.Dir, Manifest: r.manifest, Splits: splits, Columns: r.req.Columns, Log: r.Log, Advance: func(int64) {}}
+	if r.Command == CommandRun && !r.Dir.Finished() { // before the directory is this run's: what the settings name may be wrong
+		if r.Job.Templates, err = engine.Templates(r.Config.Features); err == nil {
+			r.analyzer, r.release, err = engine.NewAnalyzer(r.Config.Features)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	err = r.dir.Adopt(r.manifest)
+	err = r.Dir.Adopt(r.manifest)
 	if err == nil {
 		err = r.distrust(ctx)
 	}
@@ -249,15 +245,15 @@ func (r *run) open(ctx context.Context) (err error) {
 // and the run has their texts itself. found are the splits of what there is.
 func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 	var m rundir.Manifest
-	if r.Command != CommandRun || rundir.ReadJSON(filepath.Join(r.Out, rundir.ManifestFile), &m) != nil || slices.Equal(found, m.Splits) {
+	if r.Command != CommandRun || rundir.ReadJSON(filepath.Join(r.req.Out, rundir.ManifestFile), &m) != nil || slices.Equal(found, m.Splits) {
 		return nil, false
 	}
-	for _, input := range r.Inputs {
+	for _, input := range r.req.Inputs {
 		if !slices.ContainsFunc(m.Splits, func(s data.Split) bool { return names(input, s.Path) }) {
 			return nil, false
 		}
 	}
-	dir, err := rundir.Attach(r.Out)
+	dir, err := rundir.Attach(r.req.Out)
 	if err != nil {
 		return nil, false
 	}
@@ -267,7 +263,7 @@ func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 			here = append(here, split)
 			continue
 		}
-		named := slices.ContainsFunc(r.Inputs, func(input string) bool { return names(input, split.Path) })
+		named := slices.ContainsFunc(r.req.Inputs, func(input string) bool { return names(input, split.Path) })
 		if _, done, err := dir.Record(engine.StageFingerprint, task); err != nil || !done || !named || !engine.KeepsTexts(m, split) {
 			return nil, false
 		}
@@ -292,12 +288,12 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 		return engine.ExpandFingerprints(inputs)
 	}
 	var ignored []string
-	splits, err := engine.Expand(inputs, r.config.Input, func(path string) { ignored = append(ignored, path) })
+	splits, err := engine.Expand(inputs, r.Config.Input, func(path string) { ignored = append(ignored, path) })
 	if len(ignored) > 0 {
 		r.Log.Warn("files of unknown format, pipes and devices are not read", "files", len(ignored), "first", ignored[0])
 	}
 	if err == nil {
-		err = source.CheckColumns(splits, r.config.Input.ReaderOptions())
+		err = source.CheckColumns(splits, r.Config.Input.ReaderOptions())
 	}
 	return splits, err
 }
@@ -310,25 +306,25 @@ const stdinFile = "stdin"
 // among the inputs. What an attempt left that did not come to be a run is not
 // this one's.
 func (r *run) spool() ([]string, error) {
-	path := r.dir.Path(rundir.State, stdinFile)
+	path := r.Dir.Path(rundir.State, stdinFile)
 	_, spooled := os.Stat(path)
-	if _, begun := os.Stat(r.dir.Path(rundir.ManifestFile)); spooled != nil || begun != nil {
+	if _, begun := os.Stat(r.Dir.Path(rundir.ManifestFile)); spooled != nil || begun != nil {
 		f, err := data.CreateAtomic(path)
 		if err != nil {
 			return nil, err
 		}
-		n, err := io.Copy(f, r.Stdin)
+		n, err := io.Copy(f, r.req.Stdin)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("standard input: %w", err), f.Abort())
 		}
 		if n == 0 {
-			return nil, errors.Join(fmt.Errorf("%w: standard input is empty: send the documents into it", errNoDocuments), f.Abort())
+			return nil, errors.Join(fmt.Errorf("%w: standard input is empty: send the documents into it", intake.ErrNoDocuments), f.Abort())
 		}
 		if err := f.Commit(); err != nil {
 			return nil, err
 		}
 	}
-	inputs := slices.Clone(r.Inputs)
+	inputs := slices.Clone(r.req.Inputs)
 	for i, name := range inputs {
 		if name == "-" {
 			inputs[i] = path
@@ -340,11 +336,11 @@ func (r *run) spool() ([]string, error) {
 // files lists what the run wrote.
 func (r *run) files(s *Summary) error {
 	for _, name := range rundir.Outputs {
-		paths, err := rundir.Parts(r.Out, name)
+		paths, err := rundir.Parts(r.req.Out, name)
 		if err != nil {
 			return err
 		}
-		o := Output{Name: name, Path: filepath.Join(r.Out, name), Files: len(paths)}
+		o := summary.Output{Name: name, Path: filepath.Join(r.req.Out, name), Files: len(paths)}
 		for _, p := range paths {
 			info, err := os.Stat(p)
 			if err != nil {
@@ -357,10 +353,4 @@ func (r *run) files(s *Summary) error {
 		}
 	}
 	return nil
-}
-
-func addCounts(to, from map[string]int64) {
-	for k, v := range from {
-		to[k] += v
-	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage/cluster"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -288,7 +289,7 @@ func TestLostPairsAreNoticed(t *testing.T) {
 	} {
 		out := filepath.Join(dir, name)
 		_, err := job.Run(context.Background(), job.Request{Command: job.CommandMatch, Inputs: []string{prints}, Out: out, Config: classic(), Engine: leaky{local.New(1), keep}})
-		if !errors.Is(err, job.ErrMissed) {
+		if !errors.Is(err, cluster.ErrMissed) {
 			t.Errorf("%s pairs lost: got %v, want ErrMissed", name, err)
 		}
 		if parts, err := rundir.Parts(out, rundir.Matches); err != nil || len(parts) > 0 {

@@ -25,6 +25,8 @@ var layers = []struct {
 	{"job/internal/state", []string{"job/internal/state/…", "data"}},
 	{"job/internal/earlier", []string{"job/internal/earlier"}},
 	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/shuffle", "job/internal/earlier", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/summary", []string{"job/internal/summary", "job/internal/show", "job/internal/engine", "job/internal/shuffle", "job/internal/earlier", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/stage", []string{"job/internal/stage/…", "job/internal/summary", "job/internal/show", "job/internal/engine", "job/internal/shuffle", "job/internal/earlier", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
 	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/show", "job/internal/engine", "job/internal/earlier", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
 	{"job/internal/shuffle", []string{"job/internal/shuffle", "job/internal/engine", "job/internal/earlier", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
 	{"job/internal/engine/gleam/internal/wire", []string{"job/internal/engine/gleam/internal/wire"}},

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/nightstest"
+	"github.com/neardup/neardup/job/internal/stage/history"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -97,7 +97,7 @@ func change(t *testing.T, lib string, f func(l *library.Library) error) {
 func repair(t *testing.T, lib string, runs []string) (left []string) {
 	t.Helper()
 	change(t, lib, func(l *library.Library) error {
-		return job.RepairLibrary(t.Context(), l, runs, func(file string, why error) {
+		return history.Repair(t.Context(), l, runs, func(file string, why error) {
 			if why != nil {
 				left = append(left, fmt.Sprintf("%s: %v", file, why))
 			}

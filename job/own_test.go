@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/learn"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -56,7 +57,7 @@ func TestOwnText(t *testing.T) {
 		t.Fatalf("as whole texts %d pages match: the test shows nothing", whole.Matched)
 	}
 
-	m, err := job.Dump{Config: cfg, Inputs: []string{in}, Workers: 2}.Templates(context.Background())
+	m, err := learn.Dump{Config: cfg, Inputs: []string{in}, Workers: 2}.Templates(context.Background())
 	if err != nil || m.Sites() != 2 {
 		t.Fatalf("%d sites, %v", m.Sites(), err)
 	}
@@ -254,7 +255,7 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 func TestOwnTextOfNoSite(t *testing.T) {
 	dir := t.TempDir()
 	var b bytes.Buffer
-	for name, want := range map[string]string{"few": "the largest of 2 sites has 5 of 10 sampled pages, and it takes 20", "none": "of 2 sites no block is on half"} {
+	for name, want := range map[string]string{"few": "the largest of 2 sites has 5 of 10 sampled pages, and it takes 20", "none": "none found: 2 sites, 60 sampled pages"} {
 		lines := slices.Concat(sitesLines()[:5], sitesLines()[30:35])
 		if name == "none" {
 			lines = nil

@@ -21,9 +21,9 @@ func TestProgressComesToItsTotal(t *testing.T) {
 		settings          []string
 		want              string // stage and unit of passes
 	}{
-		{"clean dump", job.CommandRun, in, nil, "fingerprint:bytes identical:documents match:tables write:bytes"},
+		{"clean dump", job.CommandRun, in, nil, "fingerprint:bytes exact:documents match:tables write:bytes"},
 		{"no clean dump", job.CommandRun, in, []string{"output.clean", "false"}, "fingerprint:bytes write:splits"},
-		{"match", job.CommandMatch, run, nil, "read:rows match:tables decide:bytes decide:splits names:splits write:splits"},
+		{"match", job.CommandMatch, run, nil, "read:rows match:tables cluster:bytes cluster:splits ids:splits write:splits"},
 		{"match by way of the disk", job.CommandMatch, run, []string{"execution.memory", "20KiB"}, "match:parts"},
 	} {
 		cfg := config.Default()

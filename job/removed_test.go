@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/state/decision"
 )
 
@@ -45,7 +46,7 @@ func eachRow[R any](t *testing.T, out, folder string, table *data.Table[R], yiel
 // the two say that they are a pair.
 func checkRemoved(t *testing.T, out string, s *job.Summary) {
 	t.Helper()
-	_, cfg, err := job.RunSettings(out)
+	_, cfg, err := runs.Settings(out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	stagewrite "github.com/neardup/neardup/job/internal/stage/write"
 )
 
 // mixing has documents of the sample go for others than they do.
@@ -60,7 +61,7 @@ func TestSampleIsReadAgain(t *testing.T) {
 		cfg.Input.SplitBytes = 1
 		out := filepath.Join(dir, fmt.Sprint(c.preset, c.mixed))
 		s, err := job.Run(context.Background(), job.Request{Command: job.CommandRun, Inputs: files, Out: out, Config: cfg, Engine: mixing{local.New(2), out, c.mixed}})
-		if c.fails != errors.Is(err, job.ErrUnlike) || err != nil && !c.fails {
+		if c.fails != errors.Is(err, stagewrite.ErrUnlike) || err != nil && !c.fails {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		if c.fails && (!strings.Contains(err.Error(), "3 of 16 that were read again") || s.Done) {

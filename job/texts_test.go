@@ -26,6 +26,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 )
 
 // writeArchives puts the sample's archives and one of its other files into a
@@ -225,7 +226,7 @@ func TestArchivesMayGo(t *testing.T) {
 			}
 			runJob(t, 1, req) // it is finished
 
-			docs, err := job.ReadDocuments(t.Context(), req.Out, ids)
+			docs, err := runs.ReadDocuments(t.Context(), req.Out, ids)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +295,7 @@ func TestTextsMissing(t *testing.T) {
 	if err := os.Remove(part); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := job.ReadDocuments(t.Context(), req.Out, ids); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), "run again into a new folder") {
+	if _, err := runs.ReadDocuments(t.Context(), req.Out, ids); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), "run again into a new folder") {
 		t.Errorf("of a finished run: %v, want the file and what to do", err)
 	}
 
@@ -308,7 +309,7 @@ func TestTextsMissing(t *testing.T) {
 	if err := errors.Join(rundir.WriteJSON(manifest, m), os.RemoveAll(filepath.Join(req.Out, rundir.Texts))); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := job.ReadDocuments(t.Context(), req.Out, ids); err != nil || !bytes.Equal(got[0].Text, docs[0].Text) {
+	if got, err := runs.ReadDocuments(t.Context(), req.Out, ids); err != nil || !bytes.Equal(got[0].Text, docs[0].Text) {
 		t.Errorf("of an older run: %v", err)
 	}
 	if _, err := job.Run(t.Context(), req); !errors.Is(err, rundir.ErrOther) || !strings.Contains(err.Error(), "layout version 1") {

@@ -24,27 +24,27 @@ var errDamagedRun = errors.New("the finished run is damaged")
 // before anything of it is believed. Of an unfinished run the tasks with other
 // files are done again.
 func (r *run) distrust(ctx context.Context) error {
-	bytes, err := r.dir.Bytes()
+	bytes, err := r.Dir.Bytes()
 	if err != nil || bytes == 0 {
 		return err
 	}
-	pass, finish := r.Progress("check")
+	pass, finish := r.req.Progress("check")
 	defer finish()
 	var wrong []rundir.Problem
-	err = r.dir.Check(ctx, r.workers, pass(bytes, "bytes"), func(p rundir.Problem) error {
+	err = r.Dir.Check(ctx, r.Workers, pass(bytes, "bytes"), func(p rundir.Problem) error {
 		wrong = append(wrong, p)
 		return nil
 	})
 	if err != nil || len(wrong) == 0 {
 		return err
 	}
-	if r.dir.Finished() {
-		return fmt.Errorf("%w: %w%s: `neardup verify %s` names all; give another --out, or remove the folder, and run it again", errDamagedRun, wrong[0].Err, andMore(len(wrong)-1), r.Out)
+	if r.Dir.Finished() {
+		return fmt.Errorf("%w: %w%s: `neardup verify %s` names all; give another --out, or remove the folder, and run it again", errDamagedRun, wrong[0].Err, andMore(len(wrong)-1), r.req.Out)
 	}
 	tasks := map[string]bool{}
 	for _, p := range wrong {
-		tasks[r.dir.RecordPath(p.Task.Stage, p.Task.Task)] = true
-		if err := r.dir.Forget(p.Task); err != nil {
+		tasks[r.Dir.RecordPath(p.Task.Stage, p.Task.Task)] = true
+		if err := r.Dir.Forget(p.Task); err != nil {
 			return err
 		}
 	}

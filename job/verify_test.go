@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage/cluster"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -343,7 +344,7 @@ func TestLostFurtherPairsAreNoticed(t *testing.T) {
 	in := jsonl(t, filepath.Join(t.TempDir(), "in.jsonl"), lines...)
 	out := filepath.Join(t.TempDir(), "out")
 	_, err := job.Run(context.Background(), job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: out, Config: config.Default(), Engine: forgetful{local.New(1)}})
-	if !errors.Is(err, job.ErrMissed) {
+	if !errors.Is(err, cluster.ErrMissed) {
 		t.Fatalf("got %v, want ErrMissed", err)
 	}
 }

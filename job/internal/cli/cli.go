@@ -24,6 +24,8 @@ import (
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/job/internal/stage/cluster"
+	"github.com/neardup/neardup/job/internal/stage/write"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -148,7 +150,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, rundir.ErrOther):
 		return exitOtherRun
-	case errors.Is(err, rundir.ErrNotConserved), errors.Is(err, job.ErrMissed), errors.Is(err, job.ErrUnlike):
+	case errors.Is(err, rundir.ErrNotConserved), errors.Is(err, cluster.ErrMissed), errors.Is(err, write.ErrUnlike):
 		return exitIncomplete
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

@@ -15,9 +15,9 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/warc"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -93,7 +93,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 	m, cfg := eval.Preset(config.PresetBalanced), config.Config{}
 	if run != "" {
 		var err error
-		if _, cfg, err = job.RunSettings(run); err != nil {
+		if _, cfg, err = runs.Settings(run); err != nil {
 			return nil, err
 		}
 		m = &eval.Neardup{Label: "the settings of " + run, Config: cfg}
@@ -110,7 +110,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 	}
 	m.Run = run
 	if run != "" && m.Features.StripBoilerplate {
-		m.Features.Templates = job.TemplatesOf(run, cfg)
+		m.Features.Templates = runs.TemplatesOf(run, cfg)
 	}
 	return m, nil
 }
@@ -142,7 +142,7 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 }
 
 func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
-	found, err := job.ReadDocuments(ctx, run, ids)
+	found, err := runs.ReadDocuments(ctx, run, ids)
 	for i, d := range found {
 		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text}
 	}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/learn"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
 func newLexicon(std streams) *cobra.Command {
 	var out string
-	var o job.LexiconOptions
+	var o learn.LexiconOptions
 	s := newSettings(std, config.PresetBalanced)
 	cmd := &cobra.Command{
 		Use:   "lexicon INPUT… --out FOLDER",
@@ -44,7 +44,7 @@ sqrt-tfidf, and in features.top.`,
 			}
 			shown := newScreen(std.err, false, false)
 			pass, done := shown.progress("lexicon")
-			l, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.Lexicon(cmd.Context(), o)
+			l, err := learn.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.Lexicon(cmd.Context(), o)
 			done()
 			if err != nil {
 				return err

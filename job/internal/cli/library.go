@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lookup/sorted"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/job/internal/stage/history"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -93,7 +93,7 @@ func newLibraryStatus(std streams) *cobra.Command {
 		Example: "  neardup library status lib/",
 	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
 		o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
-		s, err := job.ReadLibraryStatus(cmd.Context(), args[0], o)
+		s, err := history.ReadStatus(cmd.Context(), args[0], o)
 		done()
 		if err != nil {
 			return err
@@ -393,7 +393,7 @@ in a file.`,
 		}
 		return changing(cmd, std, args[0], asJSON, func(l *library.Library) (outcome, error) {
 			did := &repaired{Manifest: recovered, Mended: []string{}, Left: []leftFile{}}
-			err := job.RepairLibrary(cmd.Context(), l, args[1:], func(file string, why error) {
+			err := history.Repair(cmd.Context(), l, args[1:], func(file string, why error) {
 				if why == nil {
 					did.Mended = append(did.Mended, file)
 					return

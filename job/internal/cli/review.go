@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/review"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -201,7 +201,7 @@ func (f *reviewFlags) judge(std streams, draw *review.Draw, run string, l review
 	figures := draw.Judge(rows)
 	var suggestion *review.Suggestion
 	if f.suggest != "" {
-		_, cfg, err := job.RunSettings(run)
+		_, cfg, err := runs.Settings(run)
 		if err != nil {
 			return err
 		}

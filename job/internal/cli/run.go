@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/monitor"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 )
 
 // runFlags are the flags of run and match that are no settings.
@@ -178,7 +179,7 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 		return summary, err
 	}
 	if flags.publish != "" {
-		if err := job.Publish(ctx, flags.out, flags.publish); err != nil {
+		if err := runs.Publish(ctx, flags.out, flags.publish); err != nil {
 			return summary, err
 		}
 	}

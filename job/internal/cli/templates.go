@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/learn"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -32,7 +32,7 @@ takes the file as --templates, and learns nothing then.`,
 			}
 			shown := newScreen(std.err, false, false)
 			pass, done := shown.progress("templates")
-			m, err := job.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.Templates(cmd.Context())
+			m, err := learn.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.Templates(cmd.Context())
 			done()
 			if err != nil {
 				return err

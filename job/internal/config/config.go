@@ -174,6 +174,10 @@ type Match struct {
 	MaxPairs int64 `yaml:"max_pairs" json:"max_pairs" help:"fail before writing more pairs"`
 }
 
+// Consults reports whether texts decide where sketches are near the limit, or
+// where one text may contain the other.
+func (m Match) Consults() bool { return m.Rules().Border > 0 || m.Containment > 0 }
+
 // Verified reports whether pairs are confirmed by more than their distance.
 func (m Match) Verified() bool { return m.Verify != VerifyNone }
 

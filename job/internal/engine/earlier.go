@@ -19,7 +19,7 @@ import (
 )
 
 // StageEarlier is the stage's name in task records and progress.
-const StageEarlier = "previous"
+const StageEarlier = "history"
 
 // EarlierParts is a folder within the run directory's state in which an engine
 // keeps what it found in splits of the library that it has finished. It is of no

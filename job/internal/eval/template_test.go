@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/learn"
 )
 
 // shell is what stands around the articles of a site: menu, teasers, notices.
@@ -80,7 +80,7 @@ func learned(t *testing.T, l *Lab) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := job.Dump{Config: Preset(config.PresetClassic).config(), Inputs: []string{input}, Workers: 2}.Templates(t.Context())
+	model, err := learn.Dump{Config: Preset(config.PresetClassic).config(), Inputs: []string{input}, Workers: 2}.Templates(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/monitor"
+	"github.com/neardup/neardup/job/internal/summary"
 )
 
 func Example() {
@@ -66,9 +67,9 @@ func night() *job.Summary {
 		Began:         time.Date(2026, 11, 20, 3, 10, 0, 0, time.UTC),
 		Skipped:       map[string]int64{"not_page": 7, "odd \"reason\"\n": 1},
 		LengthClasses: map[string]int64{"normal": 990, "short": 10},
-		Stages:        []job.StageTime{{Stage: "fingerprint", Seconds: 12.5}, {Stage: "match", Seconds: 3}},
-		Files:         []job.Output{{Name: "matches", Bytes: 123}},
-		Library:       &job.LibraryCounts{Nights: 3, Documents: 3000, New: 400, Repeated: 250, Returned: 350},
+		Stages:        []summary.StageTime{{Stage: "fingerprint", Seconds: 12.5}, {Stage: "match", Seconds: 3}},
+		Files:         []summary.Output{{Name: "matches", Bytes: 123}},
+		Library:       &summary.Library{Nights: 3, Documents: 3000, New: 400, Repeated: 250, Returned: 350},
 	}
 }
 

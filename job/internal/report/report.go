@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -112,7 +113,7 @@ const (
 // Read reads the finished run in directory path. pass begins a pass over its
 // splits, and returns what is told when some are done.
 func Read(ctx context.Context, path string, pass engine.Pass) (*Report, error) {
-	manifest, cfg, err := job.RunSettings(path)
+	manifest, cfg, err := runs.Settings(path)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/version"
 )
 
@@ -119,7 +120,7 @@ const (
 
 // New draws pairs of the finished run in directory path.
 func New(ctx context.Context, path string, o Options) (_ *Draw, err error) {
-	manifest, cfg, err := job.RunSettings(path)
+	manifest, cfg, err := runs.Settings(path)
 	if err != nil {
 		return nil, err
 	}

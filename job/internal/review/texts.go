@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -74,7 +74,7 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 	if len(nights) == 0 {
 		return items, nil
 	}
-	runs, err := job.EarlierRuns(d.Run)
+	runs, err := runs.EarlierRuns(d.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 
 // ofRun reads the documents of the run that stand at these rows.
 func (d *Draw) ofRun(ctx context.Context, wanted map[int64][]*Document, pass engine.Pass) error {
-	manifest, cfg, err := job.RunSettings(d.Run)
+	manifest, cfg, err := runs.Settings(d.Run)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func ofNight(ctx context.Context, night, run string, wanted map[string][]*Docume
 		return nil
 	}
 	ids := slices.Sorted(maps.Keys(wanted))
-	docs, err := job.ReadDocuments(ctx, run, ids)
+	docs, err := runs.ReadDocuments(ctx, run, ids)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -1,8 +1,11 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,3 +58,43 @@ func Agree[N int | int64](n N, one, many string) string {
 // type of integer.
 func numberOf(n any) string             { return Number(reflect.ValueOf(n).Int()) }
 func nounOf(n any, thing string) string { return Noun(reflect.ValueOf(n).Int(), thing) }
+
+// Headed is the name of line i of a list: the first has it.
+func Headed(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+// Percent is a part of a whole in brackets, nothing if the whole is 0.
+func Percent(part, whole int64) string {
+	if whole == 0 {
+		return ""
+	}
+	return " (" + Share(part, whole) + ")"
+}
+
+// Share is a part of a whole that is not 0.
+func Share(part, whole int64) string {
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+// Counts lists a map's entries, the largest first.
+func Counts(open string, m map[string]int64, end string) string {
+	if len(m) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, k := range ByCount(m) {
+		parts = append(parts, Number(m[k])+" "+k)
+	}
+	return open + strings.Join(parts, ", ") + end
+}
+
+// ByCount lists the keys of a map, those of the largest counts first.
+func ByCount(m map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
+	})
+}

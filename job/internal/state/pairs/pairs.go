@@ -4,6 +4,7 @@
 package pairs
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -24,6 +25,11 @@ const (
 	kind       = "neardup pairs 3"
 	blockPairs = 4096
 )
+
+// Compare orders pairs by their first documents, then by their second.
+func Compare(p, q Pair) int {
+	return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B))
+}
 
 // RecordBytes is the width of a pair's record: the numbers of both documents,
 // and what was found of them.

@@ -1,0 +1,153 @@
+// Package boilerplate is the stages learn and templates: from a sample of the
+// documents, the library's templates and its samples come the blocks of text that
+// the pages of each site share. They are left out of what is compared.
+package boilerplate
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/summary"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// KeepSamples keeps the records of what was sampled for the next stage.
+func KeepSamples(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	r.Samples = records
+	return nil
+}
+
+// Build makes the run's templates of what its splits were sampled for and of
+// what its library knows: of a site of few pages, those that earlier nights
+// sampled, too. Sampled documents go in and out.
+func Build(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
+	for _, sample := range r.Samples {
+		rec.RowsIn += sample.RowsOut
+	}
+	sample, err := engine.Sampled(r.Job, r.Samples)
+	if err != nil {
+		return fmt.Errorf("%s: %w", stage.Templates, err)
+	}
+	known, err := known(r)
+	if err != nil {
+		return err
+	}
+	if rec.Counts["earlier"], err = addEarlier(ctx, r, sample, known); err != nil {
+		return fmt.Errorf("%s: %w", stage.Templates, err)
+	}
+	sites, most := sample.Sites()
+	model := sample.Model()
+	learned := model.Sites()
+	model.Merge(known)
+	blob, err := model.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	name, err := engine.WriteTemplates(r.Dir, blob)
+	if err != nil {
+		return err
+	}
+	digest := xxh3.Hash128(blob).Bytes()
+	rec.Digest = hex.EncodeToString(digest[:])
+	rec.Counts["sites"], rec.Counts["largest"], rec.Counts["learned"], rec.Counts["known"] = int64(sites), int64(most), int64(learned), int64(model.Sites()-learned)
+	rec.RowsOut, rec.Outputs = rec.RowsIn, []string{name}
+	return nil
+}
+
+// known is what the run's library knows: what was left out of the texts of
+// earlier nights is left out of this run's. It is nil without one.
+func known(r *stage.Run) (*template.Model, error) {
+	if r.Library == nil {
+		return nil, nil
+	}
+	return engine.LibraryTemplates(r.Library)
+}
+
+// addEarlier adds to the sample the pages that earlier nights sampled of sites
+// whose templates are not known.
+func addEarlier(ctx context.Context, r *stage.Run, sample *template.Learner, known *template.Model) (pages int64, err error) {
+	if r.Library == nil {
+		return 0, nil
+	}
+	err = r.Library.Samples(ctx, r.Config.Library.Night, func(row *data.SampleRow) error {
+		if blocks, _ := known.Site(template.Site(row.DocID)); blocks > 0 {
+			return nil
+		}
+		added, err := sample.AddEarlier(row.DocID, row.Page)
+		if added {
+			pages++
+		}
+		return err
+	})
+	return pages, err
+}
+
+// Publish makes the run's templates, and what another run taught the
+// library meanwhile, the library's, and keeps for later nights what was sampled
+// of sites that have none yet.
+func Publish(r *stage.Run) error {
+	if !engine.LearnsTemplates(r.Command, &r.Config) {
+		return nil
+	}
+	known, err := known(r)
+	if err != nil {
+		return err
+	}
+	model := new(template.Model)
+	model.Merge(r.Job.Templates)
+	model.Merge(known)
+	blob, err := model.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if err := r.Library.KeepTemplates(blob); err != nil {
+		return err
+	}
+	sample, err := engine.Sampled(r.Job, r.Samples)
+	if err != nil {
+		return err
+	}
+	return r.Library.KeepSamples(r.Config.Library.Night, func(yield func(*data.SampleRow) error) error {
+		return sample.Few(model, func(id, page []byte) error { return yield(&data.SampleRow{DocID: id, Page: page}) })
+	})
+}
+
+// Learned takes the templates in, and what is to be told of them.
+func Learned(_ context.Context, r *stage.Run, records []rundir.TaskRecord) (err error) {
+	rec := records[0]
+	r.Sum.Boilerplate = &summary.Boilerplate{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
+	r.Job.Templates, err = engine.TemplatesOf(r.Dir.Path(), r.Config.Features)
+	return err
+}
+
+// shownSites is how many sites the summary names.
+const shownSites = 5
+
+// LeftOut sums up what was left out of the fingerprinted texts.
+func LeftOut(r *stage.Run, records []rundir.TaskRecord) {
+	if r.Job.Templates == nil {
+		return
+	}
+	if r.Sum.Boilerplate == nil { // the templates are of a file
+		r.Sum.Boilerplate = &summary.Boilerplate{Learned: int64(r.Job.Templates.Sites())}
+	}
+	o, sites := r.Sum.Boilerplate, rundir.SiteTexts{}
+	for _, rec := range records {
+		for site, t := range rec.Sites {
+			sites.Add(site, t)
+			o.SiteText = o.Plus(t)
+		}
+	}
+	delete(sites, rundir.OtherSites)
+	for _, site := range sites.Largest(shownSites) {
+		blocks, pages := r.Job.Templates.Site([]byte(site))
+		o.Most = append(o.Most, summary.SiteTemplate{Site: site, Pages: pages, Blocks: blocks, SiteText: sites[site]})
+	}
+}

@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+
+	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/stage"
+)
+
+// earlierDocuments are this run's documents that an earlier night has, or what is
+// the same, by number.
+type earlierDocuments map[uint64]*engine.EarlierDocument
+
+// readEarlier reads them.
+func readEarlier(r *stage.Run, splits int) (earlierDocuments, error) {
+	all := earlierDocuments{}
+	for task := range splits {
+		docs, err := engine.ReadEarlier(r.Dir, task)
+		if err != nil {
+			return nil, err
+		}
+		for doc, e := range docs {
+			if e.Match != nil || e.Kept != nil || len(e.Clusters) > 0 {
+				all[doc] = e
+			}
+		}
+	}
+	return all, nil
+}
+
+// match is the document's best match in an earlier night, nil without one.
+func (e earlierDocuments) match(doc uint64) *earlier.Match {
+	if d := e[doc]; d != nil {
+		return d.Match
+	}
+	return nil
+}
+
+// descend gives this run's components the ids that they have through all nights.
+// Those that continue the same earlier one become one: the labels returned say so.
+func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error) {
+	if d.earlier == nil {
+		return labels, nil
+	}
+	sizes := make(map[uint32]int)
+	continued := make(map[uint32][]string)
+	for i, l := range labels {
+		sizes[l]++
+		if e := d.earlier[d.number(uint32(i))]; e != nil {
+			continued[l] = append(continued[l], e.Clusters...)
+		}
+	}
+	joins := map[uint32]bool{} // labels that versions may be called after
+	for _, p := range d.contained {
+		joins[labels[p.whole]], joins[labels[p.part]] = true, true
+	}
+	var of []uint32 // labels that have an id
+	founders := map[uint64]string{}
+	for l := range uint32(len(labels)) {
+		if sizes[l] >= 2 || len(continued[l]) > 0 || joins[l] {
+			of = append(of, l)
+			founders[d.number(l)] = ""
+		}
+	}
+	if err := d.run.FillIDs(ctx, founders); err != nil {
+		return nil, err
+	}
+	clusters := make([]earlier.Descent, len(of))
+	for i, l := range of {
+		slices.Sort(continued[l])
+		clusters[i] = earlier.Descent{
+			Founded: earlier.FoundedCluster(d.run.Config.Library.Night, []byte(founders[d.number(l)])),
+			Earlier: slices.Compact(continued[l]),
+		}
+	}
+	ids, merges := earlier.Descend(clusters)
+	d.counts.Merges = merges
+	d.lineage = make(map[uint32]lineage, len(ids))
+	first := map[string]uint32{} // label by id
+	joined := map[uint32]uint32{}
+	for i, id := range ids {
+		l, ok := first[id]
+		if !ok {
+			l = of[i]
+			first[id] = l
+		}
+		joined[of[i]] = l
+		d.lineage[l] = lineage{id: id, continues: id != clusters[i].Founded}
+	}
+	out := slices.Clone(labels)
+	for i, l := range labels {
+		if to, ok := joined[l]; ok {
+			out[i] = to
+		}
+	}
+	return out, nil
+}
+
+// lineage is what a component is through all nights.
+type lineage struct {
+	id        string
+	continues bool // it began in an earlier night
+}
+
+// nameVersions gives what containment joins, of a run with a library, its ids: that
+// of the eldest of the components, and of those that begin tonight that of the first.
+func (d *decider) nameVersions() {
+	d.ids = make(map[uint32]string, len(d.lineage))
+	for l, of := range d.lineage {
+		v := d.versions[l]
+		if id := d.ids[v]; of.continues && (id == "" || of.id < id) {
+			d.ids[v] = of.id
+		}
+		if of.continues {
+			d.counts.Continued++
+		}
+	}
+	for l, of := range d.lineage {
+		if d.versions[l] == l && d.ids[l] == "" {
+			d.ids[l] = of.id
+		}
+	}
+}
+
+// lineages are what the tables say of components and versions, by their first
+// documents.
+func (d *decider) lineages() map[uint64]engine.Lineage {
+	all := map[uint64]engine.Lineage{}
+	for l, of := range d.lineage {
+		var out engine.Lineage
+		if d.isComponent(l) {
+			out.Component = of.id
+		}
+		if d.isVersions(l) {
+			out.Versions = d.ids[l]
+		}
+		if out != (engine.Lineage{}) {
+			all[d.number(l)] = out
+		}
+	}
+	return all
+}

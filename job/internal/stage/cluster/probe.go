@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// probe says which of the samples a document may be a candidate pair with: all that
+// mapper.Rule.Candidate says so of, and some more. Samples are few, and most
+// documents are no candidate of any: that is told in less than a nanosecond for
+// each of them.
+type probe struct {
+	rule   *mapper.Rule
+	normal []near        // samples of normal length
+	shorts []shortSample // short texts, by their letters
+	masks  []uint64      // the characters of their outlines
+	keys   map[uint64][]uint16
+	filter []uint64 // a bit for each key, by its hash
+
+	met, once, twice []uint64 // by sample, of one document
+	outline          sketch.Outline
+}
+
+// near is a sample by its fingerprint.
+type near struct {
+	hi, lo uint64
+	at     int
+}
+
+// shortSample is a sample by its letters.
+type shortSample struct {
+	letters int
+	outline sketch.Outline
+	at      int
+}
+
+// A key is what a candidate shares with a sample, and what of: an equal
+// fingerprint, a band, a sampled shingle.
+const (
+	ofFingerprint = uint64(0)
+	ofBand        = uint64(1) // and the next sketch.Bands - 1
+	ofSample      = uint64(1 + sketch.Bands)
+
+	filterBits = 1 << 19
+)
+
+func keyOf(of, value uint64) uint64 {
+	return (value ^ of*0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd
+}
+
+func newProbe(rule *mapper.Rule, samples []sample) *probe {
+	p := &probe{rule: rule, keys: map[uint64][]uint16{}, filter: make([]uint64, filterBits/64)}
+	for i := range samples {
+		v := &samples[i].view
+		if v.Normal {
+			p.normal = append(p.normal, near{v.Hi, v.Lo, i})
+		}
+		if rule.ShortTexts && len(v.Letters) > 0 {
+			p.shorts = append(p.shorts, shortSample{utf8.RuneCount(v.Letters), sketch.AppendOutline(nil, v.Letters), i})
+		}
+		p.eachKey(v, func(key uint64, _ bool) {
+			if of := p.keys[key]; len(of) == 0 || of[len(of)-1] != uint16(i) {
+				p.keys[key] = append(of, uint16(i))
+				p.filter[key>>45/64] |= 1 << (key >> 45 % 64)
+			}
+		})
+	}
+	slices.SortFunc(p.shorts, func(a, b shortSample) int { return cmp.Compare(a.letters, b.letters) })
+	for i := range p.shorts {
+		p.masks = append(p.masks, p.shorts[i].outline.Characters())
+	}
+	return p.clone()
+}
+
+// clone is the same for another goroutine.
+func (p *probe) clone() *probe {
+	c := *p
+	const words = (checked + 63) / 64
+	c.met, c.once, c.twice, c.outline = make([]uint64, words), make([]uint64, words), make([]uint64, words), nil
+	return &c
+}
+
+// eachKey calls yield with the keys of a document; sampled says that two of them make
+// a candidate, else one does.
+func (p *probe) eachKey(v *data.View, yield func(key uint64, sampled bool)) {
+	if !p.rule.Verified {
+		return
+	}
+	yield(keyOf(ofFingerprint, v.Lo^bits.RotateLeft64(v.Hi, 1)), false)
+	if p.rule.Bands && v.Sketch != [data.SketchSize]byte{} {
+		s := (*sketch.Sketch)(&v.Sketch)
+		for i := range sketch.Bands {
+			yield(keyOf(ofBand+uint64(i), uint64(s.Band(i))), false)
+		}
+	}
+	if p.rule.Containment > 0 {
+		for k := range len(v.Sample) / sketch.SampleKeyBytes {
+			yield(keyOf(ofSample, uint64(sketch.SampleKey(v.Sample, k))), true)
+		}
+	}
+}
+
+// each calls yield with the samples that the document may be a candidate pair with;
+// twice says that they share two sampled keys.
+func (p *probe) each(v *data.View, yield func(i int, twice bool)) {
+	clear(p.met)
+	clear(p.once)
+	clear(p.twice)
+	if v.Normal {
+		for i := range p.normal {
+			n := &p.normal[i]
+			if bits.OnesCount64(n.hi^v.Hi)+bits.OnesCount64(n.lo^v.Lo) <= p.rule.K {
+				p.met[n.at/64] |= 1 << (n.at % 64)
+			}
+		}
+	}
+	p.eachKey(v, func(key uint64, sampled bool) {
+		if p.filter[key>>45/64]>>(key>>45%64)&1 == 0 {
+			return
+		}
+		for _, i := range p.keys[key] {
+			word, bit := i/64, uint64(1)<<(i%64)
+			if !sampled {
+				p.met[word] |= bit
+				continue
+			}
+			p.twice[word] |= p.once[word] & bit
+			p.once[word] |= bit
+		}
+	})
+	if p.rule.ShortTexts && len(v.Letters) > 0 && len(p.shorts) > 0 {
+		p.eachShort(v)
+	}
+	for word, met := range p.met {
+		for met |= p.twice[word]; met != 0; met &= met - 1 {
+			bit := bits.TrailingZeros64(met)
+			yield(word*64+bit, p.twice[word]>>bit&1 != 0)
+		}
+	}
+}
+
+// eachShort notes the short samples that a short text may be few edits from: of
+// lengths that are apart by a quarter no few edits make the one of the other.
+func (p *probe) eachShort(v *data.View) {
+	p.outline = sketch.AppendOutline(p.outline[:0], v.Letters)
+	letters := utf8.RuneCount(v.Letters)
+	byLetters := func(s shortSample, n int) int { return cmp.Compare(s.letters, n) }
+	first, _ := slices.BinarySearchFunc(p.shorts, letters*3/4, byLetters)
+	after, _ := slices.BinarySearchFunc(p.shorts, letters*4/3+2, byLetters)
+	characters, most := p.outline.Characters(), sketch.MostEdits(letters*4/3+2)
+	for i, mask := range p.masks[first:after] { // nearly all end here
+		if bits.OnesCount64(mask&^characters) > most || bits.OnesCount64(characters&^mask) > most {
+			continue
+		}
+		if s := &p.shorts[first+i]; !s.outline.Unlike(p.outline) {
+			p.met[s.at/64] |= 1 << (s.at % 64)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/spill"
+	"github.com/neardup/neardup/job/internal/state/views"
+	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/sketch"
+)
+
+// indices are those of the documents of a split: from first to last − 1.
+func (d *decider) indices(task int) (first, last uint32) {
+	return d.matched.Rank(d.documents.First(task)), d.matched.Rank(d.documents.First(task + 1))
+}
+
+// write writes the decisions of each split.
+func (d *decider) write(ctx context.Context) error {
+	var inEarlier, inAll atomic.Int64 // documents with a match
+	err := d.run.EachSplit(ctx, func(task int) error {
+		out := decision.Create(d.run.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)), d.documents.First(task))
+		others, err := d.others(task)
+		if err != nil {
+			return err
+		}
+		earlier, matched := 0, 0
+		for i, end := d.indices(task); i < end; i++ {
+			for ; len(others) > 0 && others[0].Doc < d.number(i); others = others[1:] {
+				out.Add(&others[0])
+			}
+			decided := d.decision(i)
+			if decided.Earlier {
+				earlier++
+			}
+			if decided.Earlier || decided.Match != decision.None {
+				matched++
+			}
+			out.Add(&decided)
+		}
+		for i := range others {
+			out.Add(&others[i])
+		}
+		inEarlier.Add(int64(earlier))
+		inAll.Add(int64(matched))
+		return out.Commit()
+	})
+	if err != nil {
+		return err
+	}
+	d.counts.Earlier, d.counts.Matched = inEarlier.Load(), inAll.Load()
+	d.rec.Outputs = d.run.StateParts(engine.DecisionFolder)
+	if d.run.Library != nil {
+		if err := engine.WriteLineage(d.run.Dir, d.lineages()); err != nil {
+			return err
+		}
+		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, engine.LineageFile))
+	}
+	places, err := engine.WritePlaces(d.run.Job, d.documents)
+	if err != nil {
+		return err
+	}
+	d.rec.Outputs = append(d.rec.Outputs, places)
+	return nil
+}
+
+// others are the documents of a split that are removed unseen: by their ids.
+func (d *decider) others(task int) (all []decision.Decision, err error) {
+	if !d.run.Job.Cleans() {
+		return nil, nil
+	}
+	rows := duplicates{documents: d.documents}
+	defer rows.close()
+	err = d.documents.Identical(d.run.Dir, task, func(e identical.Document) (err error) {
+		if e.IsEqual() {
+			return nil
+		}
+		o := undecided(e.Doc)
+		if o.Removal = decision.Deleted; e.Kind == identical.DuplicateID {
+			o.Removal = decision.DuplicateID
+			o.Kept, err = rows.kept(e)
+		}
+		all = append(all, o)
+		return err
+	})
+	return all, err
+}
+
+// duplicates compares the rows of an id.
+type duplicates struct {
+	documents *engine.Documents
+	readers   [2]*views.Reader // of the later row and the first; nil before they are needed
+	rows      [2]data.View
+}
+
+// kept is the first row of the id of a later one.
+func (d *duplicates) kept(e identical.Document) (decision.Kept, error) {
+	for i, doc := range [...]uint64{e.Doc, e.Of} {
+		if d.readers[i] == nil {
+			d.readers[i] = d.documents.Reader()
+		}
+		if err := d.readers[i].View(doc, &d.rows[i]); err != nil {
+			return decision.Kept{}, err
+		}
+	}
+	k := decision.NoneKept()
+	k.Doc, k.Distance = e.Of, uint8(mapper.Distance(&d.rows[0], &d.rows[1]))
+	differ := sketch.Differ((*sketch.Sketch)(&d.rows[0].Sketch), (*sketch.Sketch)(&d.rows[1].Sketch))
+	k.Evidence = data.Evidence{Reason: data.NotTheSame, Figure: uint16(differ)} // no verdict is asked for
+	return k, nil
+}
+
+func (d *duplicates) close() {
+	for _, r := range d.readers {
+		if r != nil {
+			r.Close()
+		}
+	}
+}
+
+// undecided is a document without match and cluster, which stays.
+func undecided(doc uint64) decision.Decision {
+	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Component: decision.None, Versions: decision.None, Kept: decision.NoneKept()}
+}
+
+// decision is what was decided of index i: of the equally near matches an
+// earlier night's comes first, and before one that is not the same.
+func (d *decider) decision(i uint32) decision.Decision {
+	out := undecided(d.number(i))
+	m, e, ok := d.match(i)
+	if previous := d.earlier.match(d.number(i)); previous != nil && (!ok || !m.Same || previous.Distance <= int(m.Distance)) {
+		out.Earlier = true
+	} else if ok {
+		out.Match, out.Distance, out.Evidence, out.Overlap = d.number(m.Doc), m.Distance, e.Evidence, e.overlap
+	}
+	if out.Listed = d.isListed(i); out.Listed {
+		out.Size, out.Representative = d.size(i), d.representatives[i] == i
+		if k := d.representatives[i]; k != noDocument {
+			out.Cluster = d.number(k)
+		}
+		if l := d.component[i]; d.isComponent(l) {
+			out.Component = d.number(l)
+		}
+		if l := d.versions[i]; d.isVersions(l) {
+			out.Versions = d.number(l)
+		}
+	}
+	d.remove(i, &out)
+	return out
+}
+
+// allPairs writes, for each split, the pairs of its documents with later ones,
+// each once: the pairs of firsts of units, each for all documents of both, and
+// those inside the units.
+func (d *decider) allPairs(ctx context.Context) (err error) {
+	members := map[uint32][]uint32{} // of units of two or more
+	for i, first := range d.units {
+		if i := uint32(i); first != i {
+			if members[first] == nil {
+				members[first] = []uint32{first}
+			}
+			members[first] = append(members[first], i)
+		}
+	}
+	of := func(first uint32) []uint32 {
+		if m, ok := members[first]; ok {
+			return m
+		}
+		return []uint32{first}
+	}
+	for _, m := range members {
+		d.counts.Pairs += int64(len(m)) * int64(len(m)-1) / 2
+	}
+	var between atomic.Int64
+	err = d.eachPair(ctx, func(p pairs.Pair) error {
+		between.Add(int64(len(of(d.index(p.A)))) * int64(len(of(d.index(p.B)))))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.counts.Pairs += between.Load()
+	if limit := d.run.Config.Match.MaxPairs; d.counts.Pairs > limit {
+		return fmt.Errorf("%d pairs are more than %d: identical pages make the square of their number; raise match.max_pairs, or leave --pairs out and use the clusters", d.counts.Pairs, limit)
+	}
+	all := spill.New(d.documents.Parts(), spill.Options{Dir: d.run.Dir.Path(rundir.Scratch, "all-pairs"), Head: pairs.RecordBytes})
+	defer func() { err = errors.Join(err, all.Close()) }()
+	deal := all.Dealer()
+	var record []byte
+	put := func(i, j uint32, distance uint8, e evidence) error {
+		if i > j {
+			i, j, e = j, i, e.reverse()
+		}
+		p := pairs.Pair{Pair: data.Pair{A: d.number(i), B: d.number(j), Distance: distance, Evidence: e.Evidence}, Overlap: e.overlap}
+		record = pairs.Append(record[:0], &p)
+		return deal.Put(d.documents.Part(p.A), record, nil)
+	}
+	for _, m := range members {
+		for i, a := range m {
+			for _, b := range m[i+1:] {
+				if err := put(a, b, 0, d.equality(a)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	var mu sync.Mutex // of the dealer
+	err = d.eachPair(ctx, func(p pairs.Pair) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, a := range of(d.index(p.A)) {
+			for _, b := range of(d.index(p.B)) {
+				if err := put(a, b, p.Distance, evidence{p.Evidence, p.Overlap}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, deal.Flush()); err != nil {
+		return err
+	}
+	names, err := d.run.WriteSorted(ctx, all, engine.PairsFolder, engine.KindPairs)
+	d.rec.Outputs = append(d.rec.Outputs, names...)
+	return err
+}

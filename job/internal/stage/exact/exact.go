@@ -1,0 +1,105 @@
+// Package exact is the stage of exact dedup: it finds the documents that others
+// stand for before anything is matched, so that a million equal pages are one record
+// of each table.
+package exact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/spill"
+)
+
+// Find finds the documents that others stand for: later rows of an id,
+// deleted ones, and all but the first of equal ones. Rows go in; out come those
+// that are left of each id, the rest is counted.
+func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
+	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.IdenticalFolder)); err != nil {
+		return err // of an earlier attempt
+	}
+	documents, err := r.Documents()
+	if err != nil {
+		return err
+	}
+	found := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, stage.Exact), Head: identical.RecordBytes})
+	defer func() { err = errors.Join(err, found.Close()) }()
+	var counts [identical.EqualShort + 1]atomic.Int64
+	x := engine.Identities{
+		Documents: documents, Rule: engine.Rule(r.Config.Match), Workers: r.Workers, Memory: r.Config.Execution.MemoryLimit(), Pass: r.Job.Pass,
+		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
+			return r.Job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
+		},
+	}
+	if r.Library != nil {
+		x.Deleted = r.Library.Forever()
+	}
+	deal := found.Dealer()
+	var mu sync.Mutex
+	var record []byte
+	err = x.Find(ctx, func(d identical.Document) error {
+		if d.Kind == identical.DuplicateID && r.Config.Input.DuplicateIDs == "fail" {
+			return duplicate(ctx, r, documents, d)
+		}
+		counts[d.Kind].Add(1)
+		mu.Lock()
+		defer mu.Unlock()
+		record = identical.Append(record[:0], d)
+		return deal.Put(documents.Part(d.Doc), record, nil)
+	})
+	if err := errors.Join(err, deal.Flush()); err != nil {
+		return fmt.Errorf("%s: %w", stage.Exact, err)
+	}
+	if rec.Outputs, err = r.WriteSorted(ctx, found, engine.IdenticalFolder, identical.FileKind); err != nil {
+		return err
+	}
+	forms, n, err := engine.WriteForms(r.Job)
+	if err != nil {
+		return fmt.Errorf("%s: %w", stage.Exact, err)
+	}
+	if forms != "" {
+		rec.Outputs, rec.Counts["forms"] = append(rec.Outputs, forms), int64(n)
+	}
+	rec.RowsIn = int64(documents.Len())
+	rec.RowsOut = rec.RowsIn
+	for kind, reason := range map[identical.Kind]string{identical.DuplicateID: data.ReasonDuplicateID, identical.Deleted: data.ReasonDeleted} {
+		if n := counts[kind].Load(); n > 0 {
+			rec.Skipped[reason] = n
+			rec.RowsOut -= n
+		}
+	}
+	rec.Counts["equal"] = counts[identical.Equal].Load() + counts[identical.EqualShort].Load()
+	return nil
+}
+
+// duplicate is the error for an id that may not appear twice.
+func duplicate(ctx context.Context, r *stage.Run, documents *engine.Documents, d identical.Document) error {
+	task := documents.Part(d.Doc)
+	row := int64(d.Doc - documents.First(task))
+	next := func() int64 {
+		defer func() { row = -1 }()
+		return row
+	}
+	return r.Job.EachID(ctx, task, next, func(_ int64, id []byte) error {
+		return fmt.Errorf("id %q appears more than once (row %d of the dump): mend the dump, or let later ones be skipped with --set input.duplicate_ids=skip", id, d.Doc)
+	})
+}
+
+// Done checks that no row was lost, and counts those that are left out.
+func Done(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	rec, s := records[0], r.Sum
+	if rec.RowsIn != s.Documents {
+		return fmt.Errorf("%s: %w: %d rows fingerprinted, %d rows came in", stage.Exact, rundir.ErrNotConserved, s.Documents, rec.RowsIn)
+	}
+	stage.AddCounts(s.Skipped, rec.Skipped)
+	s.Bad += rec.Skipped[data.ReasonDuplicateID]
+	return nil
+}

@@ -1,0 +1,240 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+)
+
+// night is the night at hand, in memory.
+type night struct {
+	*engine.Tonight
+	docs  []uint64   // by row: the document's number
+	kinds []driftKey // by row
+}
+
+// readNight reads the night's documents.
+func readNight(ctx context.Context, r *stage.Run) (_ *night, err error) {
+	n := &night{}
+	sites := map[driftKey]driftKey{}
+	n.Tonight, err = engine.ReadTonight(ctx, r.Config, r.Dir, len(r.Job.Splits), r.Workers, func(doc uint64, row *data.LibraryRow) {
+		n.docs = append(n.docs, doc)
+		kind := driftKey{string(row.Site), row.Language}
+		if known, ok := sites[kind]; ok { // one copy of each site's name
+			kind = known
+		} else {
+			sites[kind] = kind
+		}
+		n.kinds = append(n.kinds, kind)
+	})
+	return n, err
+}
+
+// splitRows is about how many documents of the library one task streams.
+const splitRows = 1 << 20
+
+// Compare joins the documents of earlier nights with this run's and writes what
+// the library says of each of these.
+func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
+	night, m := r.Config.Library.Night, r.Library.Manifest()
+	n, err := readNight(ctx, r)
+	if err != nil {
+		return err
+	}
+	rec.RowsIn, rec.RowsOut = int64(n.IDs.Len()), int64(n.IDs.Len())
+	documents := int64(0)
+	for _, have := range m.Nights {
+		if have.Name < night {
+			rec.Counts["nights"]++
+			documents += have.Live()
+		}
+	}
+	splits, err := r.Library.Splits(n.Before(), splitRows)
+	if err != nil {
+		return fmt.Errorf("%s: %w", stage.History, err)
+	}
+	earliest := n.NewKnown(m)
+	r.Job.Advance = r.Job.Pass.Begin(documents, "documents")
+	if err := r.Engine.Earlier(ctx, r.Job, n.Tonight, r.Library, splits, earliest); err != nil {
+		return err
+	}
+	if came := earliest.Documents(); came != documents {
+		return fmt.Errorf("%s: %w: the library has %d documents of earlier nights, %d came in", stage.History, rundir.ErrNotConserved, documents, came)
+	}
+	rec.Counts["documents"] = documents
+
+	today, err := currentClusters(ctx, r, earliest)
+	if err != nil {
+		return err
+	}
+	drift, err := writeEarlier(r, n, earliest, today, rec)
+	if err != nil {
+		return err
+	}
+	for _, d := range drift {
+		rec.Counts["new"] += d.New
+		rec.Counts["repeated"] += d.Repeated
+		rec.Counts["returned"] += d.Returned
+	}
+	if err := errors.Join(writeDrift(r, drift), writeGrowth(r, n, earliest)); err != nil {
+		return err
+	}
+	rec.Outputs = append(rec.Outputs,
+		filepath.Join(rundir.Drift, rundir.PartName(0, ".parquet")), filepath.Join(rundir.Growth, rundir.PartName(0, ".parquet")))
+	return nil
+}
+
+// currentClusters gives what the clusters of all matches are today.
+func currentClusters(ctx context.Context, r *stage.Run, earliest *earlier.Known) (map[string]string, error) {
+	var ids []string
+	seen := map[string]bool{}
+	for u := range uint32(earliest.Units()) {
+		for _, c := range earliest.Clusters(u) {
+			if !seen[c] {
+				seen[c] = true
+				ids = append(ids, c)
+			}
+		}
+	}
+	return r.Library.Current(ctx, r.Config.Library.Night, ids)
+}
+
+// writeEarlier writes what the library says of this run's documents, and counts
+// them by site and language.
+func writeEarlier(r *stage.Run, n *night, earliest *earlier.Known, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
+	documents, err := r.Documents()
+	if err != nil {
+		return nil, err
+	}
+	drift := map[driftKey]*data.DriftRow{}
+	current := make([][]string, earliest.Units())
+	row := 0
+	for task := range documents.Parts() {
+		var known []engine.EarlierDocument
+		for end := documents.First(task + 1); row < len(n.docs) && n.docs[row] < end; row++ {
+			d := n.known(row, earliest, today, current)
+			n.count(drift, row, &d, r.Config.Library.Night)
+			if d.FirstSeen != "" || d.Match != nil || len(d.Clusters) > 0 {
+				known = append(known, d)
+			}
+		}
+		name, err := engine.WriteEarlier(r.Job, task, known)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", stage.History, err)
+		}
+		rec.Outputs = append(rec.Outputs, name)
+	}
+	return drift, nil
+}
+
+// known is what the library says of a row's document; current holds, by unit,
+// what its clusters are today, once that was asked for.
+func (n *night) known(row int, earliest *earlier.Known, today map[string]string, current [][]string) engine.EarlierDocument {
+	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
+	u := n.Units[row]
+	if u == engine.NoUnit {
+		if night := earliest.Unchanged(row); night != "" {
+			d.Kept = &earlier.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: engine.Unchanged}
+		}
+		return d
+	}
+	if m, ok := earliest.Kept(u); ok {
+		d.Kept = &m
+	}
+	if m, ok := earliest.Match(u, n.IDs.At(row)); ok {
+		d.Match = &m
+	}
+	if clusters := earliest.Clusters(u); current[u] == nil && len(clusters) > 0 {
+		for _, c := range clusters {
+			if now, ok := today[c]; ok {
+				c = now
+			}
+			current[u] = append(current[u], c)
+		}
+		slices.Sort(current[u])
+		current[u] = slices.Compact(current[u])
+	}
+	d.Clusters = current[u]
+	return d
+}
+
+// count counts a row's document by site and language.
+func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *engine.EarlierDocument, night string) {
+	known := drift[n.kinds[row]]
+	if known == nil {
+		known = &data.DriftRow{Night: night, Site: []byte(n.kinds[row].site), Language: n.kinds[row].language}
+		drift[n.kinds[row]] = known
+	}
+	known.Documents++
+	switch {
+	case d.FirstSeen != "":
+		known.Returned++
+	case len(d.Clusters) > 0:
+		known.Repeated++
+	default:
+		known.New++
+	}
+}
+
+// driftKey is what documents are counted by.
+type driftKey struct{ site, language string }
+
+func writeDrift(r *stage.Run, drift map[driftKey]*data.DriftRow) error {
+	rows := slices.SortedFunc(maps.Values(drift), func(a, b *data.DriftRow) int {
+		return cmp.Or(bytes.Compare(a.Site, b.Site), strings.Compare(a.Language, b.Language))
+	})
+	return writeTable(r, rundir.Drift, &data.Drift, rows)
+}
+
+// writeTable writes a table of one part.
+func writeTable[R any](r *stage.Run, folder string, table *data.Table[R], rows []*R) error {
+	path, err := r.Dir.Part(folder, 0, ".parquet")
+	if err != nil {
+		return err
+	}
+	return parquet.WriteTable(path, table, r.Job.TableOptions(), rows)
+}
+
+// growing are the fingerprints that most of this run's documents share and more
+// than on the night before.
+const growing = 100
+
+func writeGrowth(r *stage.Run, n *night, earliest *earlier.Known) error {
+	var hot []*data.GrowthRow
+	members, first := make([]int64, earliest.Units()), make([]int, earliest.Units())
+	for row, u := range slices.Backward(n.Units) {
+		if u != engine.NoUnit {
+			members[u]++
+			first[u] = row
+		}
+	}
+	var v data.View
+	for u, now := range members {
+		exact, last := earliest.Exact(uint32(u))
+		if now < 2 || now <= last {
+			continue
+		}
+		n.Views.View(uint32(u), &v)
+		hot = append(hot, &data.GrowthRow{
+			Night: r.Config.Library.Night, Hi: v.Hi, Lo: v.Lo,
+			Documents: now, Before: last, Earlier: exact, Example: bytes.Clone(n.IDs.At(first[u])),
+		})
+	}
+	slices.SortFunc(hot, func(a, b *data.GrowthRow) int {
+		return cmp.Or(cmp.Compare(b.Documents-b.Before, a.Documents-a.Before), bytes.Compare(a.Example, b.Example))
+	})
+	return writeTable(r, rundir.Growth, &data.Growth, hot[:min(len(hot), growing)])
+}

@@ -1,0 +1,174 @@
+// Package ids is the stage of the same name: each split gets the ids that its tables have, of
+// documents of whatever split, without a read for each id. Requests are dealt to the
+// splits of the documents, and the answers back.
+package ids
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/spill"
+	"github.com/neardup/neardup/job/internal/summary"
+)
+
+// Requests and answers of names, as records of package spill. A slot is the
+// place of an id among those that the tables of the split that asks have.
+const (
+	requestBytes = state.NumberBytes + 4 + state.NumberBytes // document, the split that asks, slot
+	answerBytes  = 2 * state.NumberBytes                     // slot, document; the id is the tail
+)
+
+// Resolve gives each split the ids that its tables have: the requests are dealt
+// to the splits of those documents, and the answers back.
+func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
+	documents, err := r.Documents()
+	if err != nil {
+		return err
+	}
+	asked := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, "asked"), Head: requestBytes})
+	defer func() { err = errors.Join(err, asked.Close()) }()
+	err = r.EachSplit(ctx, func(task int) error {
+		deal := asked.Dealer()
+		return errors.Join(ask(r, documents, task, deal), deal.Flush())
+	})
+	if err != nil {
+		return err
+	}
+	answers := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, "answers"), Head: answerBytes, Tail: true})
+	defer func() { err = errors.Join(err, answers.Close()) }()
+	err = r.EachSplit(ctx, func(task int) error {
+		deal := answers.Dealer()
+		return errors.Join(answer(ctx, r, documents, task, asked, deal), deal.Flush())
+	})
+	if err != nil {
+		return err
+	}
+	err = r.EachSplit(ctx, func(task int) error {
+		return errors.Join(writeNames(r.Dir.Path(rundir.StatePart(engine.NamesFolder, task)), answers, task), answers.Drop(task))
+	})
+	rec.Outputs = r.StateParts(engine.NamesFolder)
+	return err
+}
+
+// Done reads the ids that the summary tells of the largest clusters.
+func Done(ctx context.Context, r *stage.Run, _ []rundir.TaskRecord) error {
+	ids := map[uint64]string{}
+	for _, c := range r.Counts.Largest {
+		if c.ID == "" {
+			ids[c.Representative] = ""
+		}
+	}
+	err := r.FillIDs(ctx, ids)
+	for _, c := range r.Counts.Largest {
+		size := summary.Cluster{ID: c.ID, Example: c.Example, Size: c.Size}
+		if c.ID == "" {
+			size.ID, size.Example = ids[c.Representative], ids[c.Representative]
+			if r.Library != nil {
+				size.ID = earlier.FoundedCluster(r.Config.Library.Night, []byte(size.ID))
+			}
+		}
+		r.Sum.Largest = append(r.Sum.Largest, size)
+	}
+	return err
+}
+
+// writeNames writes the names that a split was answered, in the order of slots.
+func writeNames(path string, answers *spill.Buckets, task int) error {
+	text, slots := make([]byte, 0, answers.Bytes(task)), uint64(0)
+	err := answers.Sorted(task, func(head, id []byte) error {
+		if slot := state.Number(head); slot != slots {
+			return fmt.Errorf("slot %d of %d: %w", slot, answers.Len(task), rundir.ErrNotConserved)
+		}
+		slots++
+		text = decision.AppendName(text, state.Number(head[state.NumberBytes:]), id)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return decision.WriteNames(path, text)
+}
+
+// asker deals the requests of a split.
+type asker struct {
+	documents *engine.Documents
+	deal      *spill.Dealer
+	task      int
+	slot      uint64
+	record    []byte
+}
+
+func (a *asker) want(doc uint64) error {
+	a.record = binary.BigEndian.AppendUint32(state.AppendNumber(a.record[:0], doc), uint32(a.task))
+	a.record = state.AppendNumber(a.record, a.slot)
+	a.slot++
+	return a.deal.Put(a.documents.Part(doc), a.record, nil)
+}
+
+// ask deals the documents whose ids the tables of a split have, in the order in
+// which they have them.
+func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer) error {
+	split, err := decision.Read(r.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)))
+	if err != nil {
+		return err
+	}
+	a := asker{documents: documents, deal: deal, task: task}
+	var d decision.Decision
+	for i := range split.Len() {
+		split.At(i, &d)
+		if err := d.Names(a.want); err != nil {
+			return err
+		}
+	}
+	if !r.Config.Match.AllPairs {
+		return nil
+	}
+	body, err := state.Read(r.Dir.Path(rundir.StatePart(engine.PairsFolder, task)), engine.KindPairs)
+	for last := decision.None; err == nil && len(body) > 0; body = body[pairs.RecordBytes:] {
+		p := pairs.Unpack(body)
+		if p.A != last {
+			err = a.want(p.A)
+		}
+		err = errors.Join(err, a.want(p.B))
+		last = p.A
+	}
+	return err
+}
+
+// answer reads the ids of a split once and deals those that were asked for to
+// the splits that asked.
+func answer(ctx context.Context, r *stage.Run, documents *engine.Documents, task int, asked *spill.Buckets, deal *spill.Dealer) error {
+	requests, err := asked.SortedHeads(task)
+	if err != nil || len(requests) == 0 {
+		return errors.Join(err, asked.Drop(task))
+	}
+	first := documents.First(task)
+	next := func() int64 {
+		if len(requests) == 0 {
+			return -1
+		}
+		return int64(state.Number(requests) - first)
+	}
+	var answer []byte
+	err = r.Job.EachID(ctx, task, next, func(row int64, id []byte) error {
+		for row == next() {
+			asker, slot := binary.BigEndian.Uint32(requests[state.NumberBytes:]), requests[state.NumberBytes+4:requestBytes]
+			answer = append(append(answer[:0], slot...), requests[:state.NumberBytes]...)
+			if err := deal.Put(int(asker), answer, id); err != nil {
+				return err
+			}
+			requests = requests[requestBytes:]
+		}
+		return nil
+	})
+	return errors.Join(err, asked.Drop(task))
+}

@@ -1,0 +1,216 @@
+// Package intake sums up what the stages fingerprint and read took in: what was
+// skipped and why, which files are damaged, and whether the run may go on without
+// what is lost.
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/stage/boilerplate"
+	"github.com/neardup/neardup/job/internal/summary"
+)
+
+// ErrNoDocuments is returned when no record of the input is a document.
+var ErrNoDocuments = errors.New("no document")
+
+// ErrTooManyBad is returned when more records were unusable than max_bad
+// allows.
+var ErrTooManyBad = errors.New("too many unusable records")
+
+// Intake is what was read of an input, for a run or for what is learned from a
+// dump.
+type Intake struct {
+	Log     *slog.Logger
+	Input   config.Input
+	Options data.ReaderOptions // of who reads it
+	Splits  []data.Split
+	Records []rundir.TaskRecord // of those who read them
+	Sum     *summary.Summary    // that this is added to
+	Look    string              // where the unusable records are to be seen
+}
+
+// Check sums up the records, and warns of files. It returns ErrNoDocuments, or
+// ErrTooManyBad if more cannot be used than input.max_bad allows.
+func (in *Intake) Check() error {
+	exceeded, err := in.Input.BadLimit()
+	if err != nil {
+		return err
+	}
+	s := in.Sum
+	for _, rec := range in.Records {
+		if rec.Skipped[data.ReasonTruncated] > 0 {
+			in.Log.Warn("a file ends within a record: fetch it again, the run has what stands before that", "file", rec.Source)
+		}
+		s.Documents += rec.RowsOut
+		s.Records += rec.RowsIn
+		s.Bytes += rec.Bytes
+		stage.AddCounts(s.Skipped, rec.Skipped)
+	}
+	in.garbled()
+	lacks := "" // what a file lacks that gave nothing
+	for i, rec := range in.Records {
+		for reason, n := range rec.Skipped {
+			if in.IsBad(i, reason) {
+				s.Bad += n
+			}
+		}
+		problem := rec.Unread
+		if len(rec.Missing) > 0 {
+			problem = rec.Missing[0]
+		}
+		if lacks == "" && problem != "" && rec.RowsOut == 0 && !source.Extracts(in.Splits[i].Format) {
+			lacks = fmt.Sprintf("; %s: %s", rec.Source, problem)
+		}
+	}
+	if s.Documents == 0 {
+		return in.noDocuments()
+	}
+	err = in.unread(exceeded)
+	if limit := exceeded(s.Bad, s.Records, s.Bad); limit != "" {
+		err = fmt.Errorf("%w: %s of %s%s, more than %s%s: look into %s, mend the input, or let them pass with --max-bad %d",
+			ErrTooManyBad, show.Number(s.Bad), show.Count(s.Records, "record"), show.Counts(" (skipped: ", s.Skipped, ")"), limit, lacks, in.Look, s.Bad)
+	}
+	if err != nil {
+		return err
+	}
+	in.warn("files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem",
+		func(rec *rundir.TaskRecord) []string { return rec.Missing })
+	return nil
+}
+
+// garbled warns if the encoding that was asked for is not that of the input.
+func (in *Intake) garbled() {
+	garbled, first := int64(0), ""
+	for _, rec := range in.Records {
+		if garbled += rec.Garbled; first == "" && rec.Garbled > 0 {
+			first = rec.Source
+		}
+	}
+	if garbled > 0 {
+		in.Log.Warn("documents have characters that are none in the encoding that was asked for: leave --encoding out, and it is told from the text", "encoding", in.Input.Encoding, "documents", garbled, "of", in.Sum.Documents, "first", first)
+	}
+}
+
+// IsBad reports whether records of a split that were skipped for that reason
+// count towards input.max_bad. Of a table or JSON without texts a column may be
+// misnamed; of pages many have none.
+func (in *Intake) IsBad(split int, reason string) bool {
+	return config.Unusable(reason) || reason == data.ReasonNoText && !source.Extracts(in.Splits[split].Format)
+}
+
+// unread names the files that are damaged, unless so much of the input is lost
+// with them that it is not to go on.
+func (in *Intake) unread(exceeded func(bad, total, count int64) string) error {
+	lost, s := int64(0), in.Sum
+	var first summary.Unread
+	files := make(map[string]bool)
+	for _, rec := range in.Records {
+		file := summary.Unread{File: rec.Source, Problem: rec.Unread, Lost: rec.Bytes}
+		switch {
+		case rec.Unread != "":
+			file.Lost = max(file.Lost, 1) // an empty file is lost too
+			s.Unreadable = append(s.Unreadable, file)
+			in.Log.Warn("a file cannot be read, and the run has none of its records", "file", rec.Source, "problem", rec.Unread)
+		case rec.Lost > 0:
+			file.Problem, file.Lost = rec.Damage, rec.Lost
+			s.Damaged = append(s.Damaged, file)
+			in.Log.Warn("a file is damaged, and the run has nothing of what is lost", "file", rec.Source, "lost", show.Bytes(rec.Lost), "of", show.Bytes(rec.Bytes), "problem", rec.Damage)
+		default:
+			continue
+		}
+		if lost += file.Lost; len(files) == 0 {
+			first = file
+		}
+		files[rec.Source] = true
+	}
+	s.Lost = lost
+	n := int64(len(files))
+	if limit := exceeded(lost, s.Bytes, n); limit != "" {
+		return fmt.Errorf("%w: %s, %s of the input's %s, cannot be read, more than %s: %s: %s; or let them pass with --max-bad %d",
+			ErrTooManyBad, show.Count(n, "file"), show.Bytes(lost), show.Bytes(s.Bytes), limit, first.File, first.Problem, max(s.Bad, n))
+	}
+	return nil
+}
+
+// noDocuments says why an input has no document.
+func (in *Intake) noDocuments() error {
+	if in.Sum.Records == 0 {
+		return fmt.Errorf("%w: the input is empty: name a file that has some", ErrNoDocuments)
+	}
+	err := fmt.Errorf("%w in %s: %s", ErrNoDocuments, show.Count(in.Sum.Records, "record"), show.Counts("", in.Sum.Skipped, ""))
+	for _, rec := range in.Records {
+		if rec.Lost > 0 {
+			return fmt.Errorf("%w: %s: %s", err, rec.Source, rec.Damage)
+		}
+	}
+	return source.Textless(err, in.Splits[0], in.Input.ReaderOptions())
+}
+
+// warn warns of files, by what each is named for: one line for each such thing.
+func (in *Intake) warn(message, what string, named func(*rundir.TaskRecord) []string) {
+	sources := make(map[string][]string)
+	for i := range in.Records {
+		for _, thing := range named(&in.Records[i]) {
+			sources[thing] = append(sources[thing], in.Records[i].Source)
+		}
+	}
+	for _, thing := range slices.Sorted(maps.Keys(sources)) {
+		files := slices.Compact(sources[thing])
+		in.Log.Warn(message, what, thing, "files", len(files), "first", files[0])
+	}
+}
+
+// Fingerprinted sums up the fingerprint tasks.
+func Fingerprinted(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	in := &Intake{Log: r.Log, Input: r.Config.Input, Splits: r.Job.Splits, Records: records, Sum: r.Sum, Look: r.Dir.Path(rundir.Quarantine)}
+	// An encoding was mostly told from the bytes, and may be wrong.
+	in.warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
+		return strings.Fields(rec.Encoding)
+	})
+	boilerplate.LeftOut(r, records)
+	for _, rec := range records {
+		r.Sum.CutPages += rec.Cut
+		r.Sum.None.Plus(rec.None)
+		stage.AddCounts(r.Sum.LengthClasses, rec.Counts)
+		stage.AddCounts(r.Sum.Languages, rec.Languages)
+	}
+	err := in.Check()
+	if errors.Is(err, ErrTooManyBad) {
+		return errors.Join(err, forgetUnread(r, records))
+	}
+	return err
+}
+
+// forgetUnread has the files that are damaged be read again when the run goes on:
+// they may be mended.
+func forgetUnread(r *stage.Run, records []rundir.TaskRecord) (err error) {
+	for _, rec := range records {
+		if rec.Unread != "" || rec.Lost > 0 {
+			err = errors.Join(err, os.Remove(r.Dir.RecordPath(rec.Stage, rec.Task)))
+		}
+	}
+	return err
+}
+
+// Read sums up the tasks that read fingerprint files.
+func Read(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	for _, rec := range records {
+		r.Sum.Documents += rec.RowsOut
+		stage.AddCounts(r.Sum.LengthClasses, rec.Counts)
+	}
+	r.Sum.Records = r.Sum.Documents
+	return nil
+}

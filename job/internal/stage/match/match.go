@@ -1,0 +1,166 @@
+// Package match is the stages match, texts and verify: the engine joins the
+// documents to candidate pairs and verifies them by their sketches; where those are
+// near the limit, the texts decide.
+package match
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/mapper"
+)
+
+// Join has the engine join the documents, and writes the pairs that it found.
+// Documents go in and out.
+func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
+	documents, err := r.Documents()
+	if err != nil {
+		return err
+	}
+	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
+	path := r.Dir.Path(rundir.State, stage.MatchedFile)
+	out, err := pairs.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	var mu sync.Mutex
+	open := map[uint64]bool{} // documents of pairs whose texts decide
+	err = r.Engine.Match(ctx, r.Job, documents, func(found []data.Pair) error {
+		batch := make([]pairs.Pair, len(found))
+		for i, p := range found {
+			batch[i] = pairs.Pair{Pair: p, Overlap: data.UnknownOverlap()}
+			if p.Evidence.Reason == data.Open {
+				mu.Lock()
+				open[p.A], open[p.B] = true, true
+				mu.Unlock()
+			}
+		}
+		return out.Add(batch)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", stage.Match, err)
+	}
+	rec.Tables = r.Job.Tables
+	for _, t := range rec.Tables {
+		r.Log.Debug("table joined", "table", t.Table, "postings", t.Postings, "groups", t.Groups, "compared", t.Compared, "largest", t.Largest, "candidates", t.Candidates, "pairs", t.Pairs)
+	}
+	if err := want(r, documents, open); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	rec.Outputs = []string{filepath.Join(rundir.State, stage.MatchedFile)}
+	return nil
+}
+
+// want notes, for each split, the rows whose texts decide.
+func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error {
+	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.WantedFolder)); err != nil {
+		return err
+	}
+	rows := map[int][]int64{}
+	for doc := range open {
+		task := documents.Part(doc)
+		rows[task] = append(rows[task], int64(doc-documents.First(task)))
+	}
+	for task, wanted := range rows {
+		slices.Sort(wanted)
+		if err := engine.WriteRows(r.Job, engine.WantedFolder, task, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Verify has the texts of the open pairs decide. The refused ones are kept:
+// the run's check of itself asks for them.
+func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
+	documents, err := r.Documents()
+	if err != nil {
+		return err
+	}
+	var open []pairs.Pair
+	err = pairs.Each(ctx, r.Dir.Path(rundir.State, stage.MatchedFile), func(p pairs.Pair) error {
+		if p.Evidence.Reason == data.Open {
+			open = append(open, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(open, pairs.Compare)
+	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return pairs.Compare(p, q) == 0 })
+	shingles := engine.OpenShingles(r.Dir, engine.ShinglesFolder, documents, r.Config.Execution.MemoryLimit()/2)
+	err = engine.Parallel(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
+		return consult(ctx, r, shingles, open[len(open)*w/r.Workers:len(open)*(w+1)/r.Workers])
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", stage.Verify, err)
+	}
+	out, err := pairs.Create(r.Dir.Path(rundir.State, stage.ResolvedFile))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	if err := errors.Join(out.Add(open), out.Commit()); err != nil {
+		return err
+	}
+	rec.RowsIn, rec.RowsOut = int64(len(open)), int64(len(open))
+	rec.Outputs = []string{filepath.Join(rundir.State, stage.ResolvedFile)}
+	return nil
+}
+
+// consult fills in what the texts say of pairs in order.
+func consult(ctx context.Context, r *stage.Run, shingles *engine.Shingles, open []pairs.Pair) error {
+	verify := mapper.NewVerifier(engine.Rule(r.Config.Match))
+	var x, y mapper.Text
+	for i := range open {
+		if i&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		p := &open[i]
+		var err error
+		if i == 0 || p.A != open[i-1].A {
+			if err = shingles.Read(p.A, &x); err != nil {
+				return err
+			}
+		}
+		if err = shingles.Read(p.B, &y); err != nil {
+			return err
+		}
+		p.Evidence.Reason, p.Overlap, _ = verify.Settle(&x, &y)
+	}
+	return nil
+}
+
+// Joined checks that all documents were there.
+func Joined(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	if rec := records[0]; rec.RowsIn != r.Sum.Documents {
+		return fmt.Errorf("%s: %w: %d documents numbered, %d came in", stage.Match, rundir.ErrNotConserved, r.Sum.Documents, rec.RowsIn)
+	}
+	r.Sum.Tables = records[0].Tables
+	return nil
+}
+
+// Consulted checks that all texts that were asked for were read.
+func Consulted(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	for _, rec := range records {
+		if rec.RowsIn != rec.RowsOut {
+			return fmt.Errorf("%s: %w: the texts of %d documents were asked for, %d were read", rec.Stage, rundir.ErrNotConserved, rec.RowsIn, rec.RowsOut)
+		}
+	}
+	return nil
+}

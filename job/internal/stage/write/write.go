@@ -1,0 +1,41 @@
+// Package write ends the stage write, whose tasks package engine has: it checks that
+// the tables have what was decided and the clean dump all documents, says which sites
+// lose much, and reads a sample of what goes again, text against text.
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+)
+
+// Done checks that the tables have what was decided, the clean dump all
+// documents; what sites lose; and a sample of what goes, text against text.
+func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	s := r.Sum
+	rows := map[string]int64{}
+	for _, rec := range records {
+		s.Kept += rec.RowsOut
+		s.Dropped += rec.RowsIn - rec.RowsOut
+		stage.AddCounts(rows, rec.Counts)
+	}
+	for _, t := range []struct {
+		table string
+		want  int64
+	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered + s.Alone}, {engine.CountPairs, s.Pairs}} {
+		if rows[t.table] != t.want {
+			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
+		}
+	}
+	if s.Library != nil {
+		s.Library.Dropped = rows[engine.CountEarlier]
+	}
+	if r.Job.Cleans() && s.Kept+s.Dropped != s.Documents {
+		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
+	}
+	return errors.Join(lose(ctx, r), reread(ctx, r))
+}

@@ -1,0 +1,269 @@
+// Package summary is what a run says of itself at its end: summary.json, and the
+// text for a person. The stages fill it in. It never reads what a run wrote.
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/show"
+)
+
+// Summary is what a run did; it ends the program's standard output and stands
+// in the run directory.
+type Summary struct {
+	Command       string           `json:"command"`
+	Out           string           `json:"out"`
+	Splits        int              `json:"splits"`
+	Bytes         int64            `json:"bytes"`                  // of input read
+	Records       int64            `json:"records"`                // documents, and what was skipped and is none
+	Documents     int64            `json:"documents"`              // rows of the fingerprints table
+	Skipped       map[string]int64 `json:"skipped"`                // by reason; duplicate ids are documents too
+	Bad           int64            `json:"bad"`                    // skipped records that were unusable or stood twice
+	Unreadable    []Unread         `json:"unreadable,omitempty"`   // files none of whose records could be read
+	Damaged       []Unread         `json:"damaged,omitempty"`      // files of which a part is lost, since its bytes are not those that were written
+	Lost          int64            `json:"lost,omitempty"`         // bytes of the input in those files that could not be read
+	CutPages      int64            `json:"cut_pages"`              // documents whose page the input has only the beginning of
+	None          rundir.Reasons   `json:"no_main_text,omitempty"` // documents that are pages without a main text, by reason and site; they match nothing
+	LengthClasses map[string]int64 `json:"length_classes"`         // documents by length class; normal ones are matched
+	Languages     map[string]int64 `json:"languages,omitempty"`    // documents by language; "" is not known
+	Boilerplate   *Boilerplate     `json:"boilerplate,omitempty"`  // of a run that leaves out what sites share
+	Matched       int64            `json:"matched"`                // documents with a match
+	Method        *Method          `json:"method,omitempty"`       // of a match
+	Found
+	Kept    int64 `json:"kept"`    // documents in the clean dump
+	Dropped int64 `json:"dropped"` // documents that it leaves out
+
+	Reread *Reread `json:"reread,omitempty"` // a sample of those
+	Losses *Losses `json:"losses,omitempty"` // what to look at before they are deleted
+
+	Library *Library `json:"library,omitempty"` // of a run with a library
+
+	LeftOut []engine.LeftOut `json:"agents_left_out,omitempty"` // of the cluster, by this process, in order of time
+
+	Tables []rundir.TableCount `json:"tables,omitempty"` // of the join
+
+	Largest []Cluster   `json:"largest,omitempty"` // at most ten of two documents or more, largest first
+	Stages  []StageTime `json:"stages,omitempty"`
+	Files   []Output    `json:"files,omitempty"`
+
+	Began      time.Time `json:"began"`       // UTC
+	Done       bool      `json:"done"`        // all stages; else the rest says how far the run came
+	Warnings   int64     `json:"warnings"`    // in the log
+	Restarts   int64     `json:"restarts"`    // of flows on a cluster
+	Seconds    float64   `json:"seconds"`     // of this process
+	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
+}
+
+// Found is what is counted of matches and clusters.
+type Found struct {
+	Checked   int64 `json:"checked"`   // documents compared with all others, to check the join
+	Consulted int64 `json:"consulted"` // pairs whose texts were consulted
+	Contained int64 `json:"contained"` // pairs, of different documents, of which one contains the other
+	Pairs     int64 `json:"pairs"`     // rows of the pairs table, when asked for
+	Clusters  int64 `json:"clusters"`  // of a document that stays, here or in an earlier night, and others that go for it
+	Clustered int64 `json:"clustered"` // documents in clusters
+	Alone     int64 `json:"alone"`     // documents that stay for no other: those that they are tied to stay, or go for others
+	Joined    int64 `json:"joined"`    // versions: what containment joins
+}
+
+// Method says how fingerprints were matched, which is not what a run of the
+// same settings does where texts decide: fingerprints come without.
+type Method struct {
+	Preset   string `json:"preset"`
+	Distance int    `json:"distance"`
+	NoTexts  bool   `json:"no_texts"` // the preset consults texts; the sketches alone decided
+}
+
+// Unread is a file that could not be read, or a part of it.
+type Unread struct {
+	File    string `json:"file"`
+	Problem string `json:"problem"`
+	Lost    int64  `json:"lost"` // bytes of it
+}
+
+// Cluster is a cluster with the document that stays as example.
+type Cluster struct {
+	ID      string `json:"cluster_id"`
+	Example string `json:"example"`
+	Size    int64  `json:"size"`
+}
+
+// StageTime is the time a stage took.
+type StageTime struct {
+	Stage   string  `json:"stage"`
+	Seconds float64 `json:"seconds"`
+	Tasks   int     `json:"tasks"`
+	Resumed int     `json:"resumed"` // tasks that an earlier process had finished
+}
+
+// Output is a table or folder that the run wrote.
+type Output struct {
+	Name  string `json:"name"`
+	Path  string `json:"path"`
+	Files int    `json:"files,omitempty"`
+	Bytes int64  `json:"bytes"`
+}
+
+// mostUnread is how many unreadable files are named.
+const mostUnread = 5
+
+// unreadFiles prints the first of the files that could not be read, or not in
+// full.
+func unreadFiles(row func(name, format string, args ...any), what string, files []Unread) {
+	for i, u := range files[:min(len(files), mostUnread)] {
+		row(show.Headed(i, what), "%s: %s", u.File, u.Problem)
+	}
+	if more := len(files) - mostUnread; more > 0 {
+		row("", "and %s more", show.Count(more, "file"))
+	}
+}
+
+// Print writes the summary for a person.
+func (s *Summary) Print(w io.Writer) error {
+	var b strings.Builder
+	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
+
+	row("documents", "%s%s", show.Number(s.Documents), show.Counts(" (", s.LengthClasses, ")"))
+	if languages := top(s.Languages, "unknown", 5); len(languages) > 0 {
+		row("languages", "%s", show.Counts("", languages, ""))
+	}
+	records, documents := s.passedOver()
+	if len(records) > 0 {
+		row("skipped", "%s of %s%s", show.Number(total(records)), show.Count(s.Records, "record"), show.Counts(" (", records, ")"))
+	}
+	unreadFiles(row, "unreadable", s.Unreadable)
+	unreadFiles(row, "damaged", s.Damaged)
+	if len(s.Damaged) > 0 {
+		row("lost", "%s of %s of the input", show.Bytes(s.Lost), show.Bytes(s.Bytes))
+	}
+	if len(documents) > 0 {
+		row("passed over", "%s%s", show.Count(total(documents), "document"), show.Counts(" (", documents, ")"))
+	}
+	if none := s.None.Total(); len(none) > 0 {
+		row("no main text", "%s, kept and never matched%s", show.Count(total(none), "page"), show.Counts(" (", none, ")"))
+	}
+	if s.CutPages > 0 {
+		row("", "of %s the input has only the beginning", show.Count(s.CutPages, "page"))
+	}
+	if s.Boilerplate != nil {
+		s.Boilerplate.print(row)
+	}
+	if m := s.Method; m != nil {
+		row("method", "%s, distance %d", m.Preset, m.Distance)
+		if m.NoTexts {
+			row("", "fingerprints come without texts: near the limit the sketches decide, contained copies are not found")
+		}
+	}
+	row("matched", "%s%s", show.Number(s.Matched), show.Percent(s.Matched, s.Documents))
+	if s.Checked > 0 {
+		row("", "the best matches of %s were checked against all documents", show.Count(s.Checked, "document"))
+	}
+	if s.Consulted > 0 {
+		row("", "the texts of %s were consulted", show.Count(s.Consulted, "pair"))
+	}
+	if s.Contained > 0 {
+		row("contained", "of %s one document contains the other", show.Count(s.Contained, "pair"))
+	}
+	if s.Pairs > 0 {
+		row("pairs", "%s", show.Number(s.Pairs))
+	}
+	row("clusters", "%s of %s", show.Number(s.Clusters), show.Count(s.Clustered, "document"))
+	if s.Alone > 0 {
+		row("", "%s more %s a pair of a document in a cluster, not of the one that stays", show.Count(s.Alone, "document"), show.Agree(s.Alone, "is", "are"))
+	}
+	if s.Joined > 0 {
+		row("versions", "%s of documents that contain each other (clusters.contained)", show.Number(s.Joined))
+	}
+	if s.Kept+s.Dropped > 0 {
+		row("clean dump", "%s %s, %s %s left out", show.Count(s.Kept, "document"), show.Agree(s.Kept, "stays", "stay"), show.Number(s.Dropped), show.Agree(s.Dropped, "is", "are"))
+	}
+	if s.Reread != nil {
+		s.Reread.print(row)
+	}
+	s.Losses.print(row)
+	if l := s.Library; l != nil {
+		if l.Dropped > 0 {
+			row("", "%s of them because an earlier night has %s (output.earlier)", show.Number(l.Dropped), show.Agree(l.Dropped, "it", "them"))
+		}
+		l.print(row)
+	}
+	s.printLists(row)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// passedOver are the skipped records, by reason: those that are no documents, and
+// documents that are not matched for their id.
+func (s *Summary) passedOver() (records, documents map[string]int64) {
+	records, documents = maps.Clone(s.Skipped), map[string]int64{}
+	for _, reason := range []string{data.ReasonDuplicateID, data.ReasonDeleted} {
+		if n := records[reason]; n > 0 {
+			documents[reason] = n
+			delete(records, reason)
+		}
+	}
+	return records, documents
+}
+
+// printLists prints what has a line for each: clusters, stages, agents, files.
+func (s *Summary) printLists(row func(name, format string, args ...any)) {
+	if len(s.Largest) == 0 && s.Clusters > 0 {
+		row("largest", "none: each continues an earlier cluster with one document")
+	}
+	for i, c := range s.Largest {
+		row(show.Headed(i, "largest"), "%8s  %s", show.Number(c.Size), c.Example)
+	}
+	for i, st := range s.Stages {
+		note := ""
+		if st.Resumed > 0 {
+			note = fmt.Sprintf("  (%d of %s finished earlier)", st.Resumed, show.Count(st.Tasks, "task"))
+		}
+		row(show.Headed(i, "time"), "%8s  %s%s", seconds(st.Seconds), st.Stage, note)
+	}
+	row("", "%8s  in all", seconds(s.Seconds))
+	for i, a := range s.LeftOut {
+		row(show.Headed(i, "left out"), "the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason)
+	}
+	if s.PeakMemory > 0 {
+		row("peak memory", "%s", show.Bytes(s.PeakMemory))
+	}
+	for i, f := range s.Files {
+		row(show.Headed(i, "files"), "%10s  %s", show.Bytes(f.Bytes), f.Path)
+	}
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond).String()
+}
+
+func total(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// top is a map's n largest entries, with the rest as "other"; the key "" is
+// given a name. It is nil when there is no other key.
+func top(m map[string]int64, empty string, n int) map[string]int64 {
+	if len(m) == 0 || len(m) == 1 && m[""] > 0 {
+		return nil
+	}
+	largest := map[string]int64{}
+	for i, k := range show.ByCount(m) {
+		name := cmp.Or(k, empty)
+		if i >= n {
+			name = "other"
+		}
+		largest[name] += m[k]
+	}
+	return largest
+}
