@@ -1,11 +1,11 @@
 package data
 
 // Table states a table whose rows are R, once: what package data/parquet
-// writes and reads, what the files say of their columns, and what formats.md
+// writes and reads, what the files say of their columns, and what tables.md
 // documents.
 //
 // To add a column, add a field to the row and a Column here; then bring
-// job/docs/formats.md up to date with
+// job/docs/tables.md up to date with
 //
 //	go test ./data/parquet -run TestFormats -update
 type Table[R any] struct {

@@ -130,3 +130,30 @@ func TestDecisions(t *testing.T) {
 		t.Error("there are no decisions")
 	}
 }
+
+// A reference page is read in ten minutes and a paragraph at once: they have a
+// most number of words. Tables and commands are looked at, not read, and count
+// for the page alone.
+func TestPagesAreShort(t *testing.T) {
+	const mostOfPage, mostOfParagraph = 2500, 120
+	fences := regexp.MustCompile("(?ms)^```.*?^```$")
+	rows := regexp.MustCompile(`(?m)^(\||<!--).*$`)
+	apart := regexp.MustCompile(`\n\s*\n|\n\s*(?:[-*]|\d+\.) `)
+	for page, text := range filesOf(t, ".md") {
+		folder, name := filepath.Split(page)
+		switch filepath.ToSlash(folder) {
+		case "../", "../job/docs/", "../job/docs/internals/":
+		default:
+			continue
+		}
+		text = fences.ReplaceAllString(text, "")
+		if n := len(strings.Fields(text)); n > mostOfPage && name != "changelog.md" {
+			t.Errorf("%s has %d words, at most %d are read: part it", page, n, mostOfPage)
+		}
+		for _, paragraph := range apart.Split(rows.ReplaceAllString(text, ""), -1) {
+			if n := len(strings.Fields(paragraph)); n > mostOfParagraph {
+				t.Errorf("%s: a paragraph has %d words, at most %d are read at once: %.60q", page, n, mostOfParagraph, strings.TrimSpace(paragraph))
+			}
+		}
+	}
+}

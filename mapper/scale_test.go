@@ -27,7 +27,7 @@ func loads(shares []float64, tables, partials, finals, salts int) (partial, fina
 	return slices.Max(p) * float64(partials), slices.Max(f) * float64(finals)
 }
 
-// What the tasks of a match of 10¹⁰ documents hold, see operations.md: keys of
+// What the tasks of a match of 10¹⁰ documents hold, see job/docs/internals/scale.md: keys of
 // 16 bits, evenly spread, by Zipf's law, and with one site's template that has
 // one document in fifty.
 func TestTasksAtTenBillion(t *testing.T) {

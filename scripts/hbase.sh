@@ -269,7 +269,7 @@ status() {
 }
 
 # make_table: the first four bytes of a key are spread evenly; see
-# job/docs/library.md.
+# job/docs/lookup.md.
 make_table() {
   need_java
   [[ -d $lib && -d $state/conf ]] || die 'HBase is not up: scripts/hbase.sh up'

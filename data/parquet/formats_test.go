@@ -16,9 +16,9 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-var update = flag.Bool("update", false, "write the tables' statements into formats.md")
+var update = flag.Bool("update", false, "write the tables' statements into their pages")
 
-// markdown is a table of the columns, as formats.md has it.
+// markdown is a table of the columns, as the pages of the tables have it.
 func markdown[R any](t *testing.T, table *data.Table[R]) string {
 	var b strings.Builder
 	b.WriteString("| column | type | unit | meaning |\n|---|---|---|---|\n")
@@ -46,43 +46,52 @@ func markdown[R any](t *testing.T, table *data.Table[R]) string {
 	return b.String()
 }
 
-// TestFormats compares the tables in formats.md with their statements: a table
-// stands behind the comment <!-- columns of NAME -->.
+// TestFormats compares the tables in tables.md and library-tables.md with their
+// statements: a table stands behind the comment <!-- columns of NAME -->, in one
+// of the pages.
 func TestFormats(t *testing.T) {
-	path := filepath.Join("..", "..", "job", "docs", "formats.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	is := string(text)
-	want := is
-	for name, columns := range map[string]string{
+	statements := map[string]string{
 		data.Fingerprints.Name: markdown(t, &data.Fingerprints), data.Texts.Name: markdown(t, &data.Texts),
 		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters), data.Removed.Name: markdown(t, &data.Removed),
 		data.Against.Name: markdown(t, &data.Against),
 		data.Drift.Name:   markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
 		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges), data.Samples.Name: markdown(t, &data.Samples),
-	} {
-		before, rest, ok := strings.Cut(want, "<!-- columns of "+name+" -->\n")
-		if !ok {
-			t.Errorf("formats.md has no place for the columns of %s", name)
+	}
+	stand := map[string]bool{}
+	for _, page := range []string{"tables.md", "library-tables.md"} {
+		path := filepath.Join("..", "..", "job", "docs", page)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := string(text)
+		for name, columns := range statements {
+			before, rest, ok := strings.Cut(want, "<!-- columns of "+name+" -->\n")
+			if !ok {
+				continue
+			}
+			stand[name] = true
+			end := strings.Index(rest, "\n\n")
+			if end < 0 {
+				end = len(rest) - 1 // the last of the page
+			}
+			want = before + "<!-- columns of " + name + " -->\n" + columns + rest[end+1:]
+		}
+		if want == string(text) {
 			continue
 		}
-		end := strings.Index(rest, "\n\n")
-		if end < 0 {
-			t.Fatalf("the columns of %s have no end", name)
+		if !*update {
+			t.Errorf("%s says something else than the tables' statements: go test ./data/parquet -run TestFormats -update", page)
+			continue
 		}
-		want = before + "<!-- columns of " + name + " -->\n" + columns + rest[end+1:]
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil { //nolint:gosec // a document
+			t.Fatal(err)
+		}
 	}
-	if want == is {
-		return
-	}
-	if !*update {
-		t.Error("formats.md says something else than the tables' statements: go test ./data/parquet -run TestFormats -update")
-		return
-	}
-	if err := os.WriteFile(path, []byte(want), 0o644); err != nil { //nolint:gosec // a document
-		t.Fatal(err)
+	for name := range statements {
+		if !stand[name] {
+			t.Errorf("no page has a place for the columns of %s", name)
+		}
 	}
 }
 

@@ -35,9 +35,16 @@ func commands() (all []*cobra.Command) {
 	return all
 }
 
-// The page of settings and flags says what the program does.
+// The lists of settings and of flags say what the program does.
 func TestSettingsPage(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "settings.md")
+	checkList(t, "all-settings.md", settingsTable())
+	checkList(t, "flags.md", flagTables())
+}
+
+// checkList compares what stands behind a page's mark with a list, or writes it.
+func checkList(t *testing.T, page, list string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", page)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +54,7 @@ func TestSettingsPage(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s: no line %s", path, from)
 	}
-	want := string(prose) + from + settingsTable() + flagTables()
+	want := string(prose) + from + list
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil { //nolint:gosec // a page of the documentation
 			t.Fatal(err)
@@ -59,7 +66,7 @@ func TestSettingsPage(t *testing.T) {
 
 func settingsTable() string {
 	var b strings.Builder
-	b.WriteString("\n## Settings\n\n| setting | default | flag | |\n|---|---|---|---|\n")
+	b.WriteString("\n| setting | default | flag | |\n|---|---|---|---|\n")
 	c := config.Default()
 	for _, s := range c.Settings() {
 		row := "| `" + s.Name + "` | " + s.String() + " | "
@@ -76,7 +83,7 @@ func settingsTable() string {
 
 func flagTables() string {
 	var b strings.Builder
-	b.WriteString("\n## Flags\n\n| command | flag | default | |\n|---|---|---|---|\n")
+	b.WriteString("\n| command | flag | default | |\n|---|---|---|---|\n")
 	for _, c := range commands() {
 		settings := ""
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -210,7 +217,10 @@ func TestFlagsOfOneName(t *testing.T) {
 
 // The documentation names flags and settings that there are.
 func TestDocsNameWhatThereIs(t *testing.T) {
-	known := map[string]bool{"help": true, "exclude": true, "firstrow": true, "lastrow": true} // the others of rsync and HBase
+	known := map[string]bool{"help": true, "version": true}
+	for _, other := range []string{"exclude", "firstrow", "lastrow", "save", "retry", "retry-all-errors", "retry-delay", "data-binary", "repo-type", "local-dir"} {
+		known[other] = true // of rsync, HBase, Redis, curl and Hugging Face
+	}
 	for _, c := range commands() {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
@@ -227,9 +237,13 @@ func TestDocsNameWhatThereIs(t *testing.T) {
 			known[m[1]] = true
 		}
 	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatal(pages, err)
+	var pages []string
+	for _, folder := range []string{"", "zh/", "internals/"} {
+		some, err := filepath.Glob("../../docs/" + folder + "*.md")
+		if err != nil || len(some) == 0 {
+			t.Fatal(some, err)
+		}
+		pages = append(pages, some...)
 	}
 	names := map[string]bool{}
 	c := config.Default()

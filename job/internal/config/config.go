@@ -88,7 +88,7 @@ type Features struct {
 }
 
 // Presets: ways to tell near-duplicates that were measured, see
-// job/docs/accuracy.md.
+// job/docs/internals/verdicts.md.
 const (
 	PresetClassic  = "classic"  // the fingerprints within distance 3, and nothing else
 	PresetBalanced = "balanced" // more candidates, confirmed by their sketches

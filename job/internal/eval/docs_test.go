@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "make the tables of definitions, edits and methods in job/docs/accuracy.md anew")
+var update = flag.Bool("update", false, "make the tables of definitions, edits and methods in job/docs/evaluation.md anew")
 
-// The tables of definitions, edits and methods in accuracy.md are what the code states.
+// The tables of definitions, edits and methods in evaluation.md are what the code states.
 func TestAccuracyPage(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "accuracy.md")
+	path := filepath.Join("..", "..", "docs", "evaluation.md")
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ const (
 
 // pieceLimit is the largest distance of a text of so many characters: in even
 // steps from pieceShort, below 72, to pieceLong, from 500 on. The sources of the
-// method give both ends and no steps (see job/docs/accuracy.md).
+// method give both ends and no steps (see job/docs/tricks.md).
 func pieceLimit(characters int) int {
 	return pieceShort - (pieceShort-pieceLong)*min(characters, piecesFrom)/piecesFrom
 }

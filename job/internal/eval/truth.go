@@ -59,7 +59,7 @@ func ParseTruth(names []string) (d Definition, err error) {
 }
 
 // What counts as own text and as contained, as both were measured first
-// (job/docs/accuracy.md, Definitions of truth).
+// (job/docs/evaluation.md, Definitions of truth).
 const (
 	sharedPages = 60  // a line that so many documents have is of none of them
 	contained   = 0.8 // least share of the shingles of the text that has fewer

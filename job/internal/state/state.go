@@ -1,6 +1,6 @@
 // Package state is the parts of a run's state that its stages hand to each
 // other: checked files, and the numbers and findings that their records are
-// made of. The packages below it store one kind each; formats.md describes
+// made of. The packages below it store one kind each; run-directory.md describes
 // their files. It decides nothing.
 package state
 

@@ -1,6 +1,6 @@
 // Package decision stores, for each split of a run, what was decided of its
 // documents: their best match, their cluster, and whether they stay. It is state
-// that one stage hands to the next; formats.md describes the files. It
+// that one stage hands to the next; run-directory.md describes the files. It
 // decides nothing.
 package decision
 

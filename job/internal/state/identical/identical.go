@@ -1,7 +1,7 @@
 // Package identical stores, for each split of a run, which of its documents
 // the join leaves out because an earlier one stands for them: later rows of an
 // id, rows that were deleted, and documents that no verdict can tell from an
-// earlier one. It is state that one stage hands to the next; formats.md
+// earlier one. It is state that one stage hands to the next; run-directory.md
 // describes the file. It never decides which documents those are.
 package identical
 

@@ -1,6 +1,6 @@
 // Package pairs stores the pairs that a run's join finds: their number is not
 // bounded by that of the documents. It is state that one stage hands to the
-// next; formats.md describes the file. It never looks at what a pair says.
+// next; job/docs/internals/run-directory.md describes the file. It never looks at what a pair says.
 package pairs
 
 import (
