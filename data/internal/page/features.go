@@ -236,13 +236,7 @@ var cueWords = [...][]string{
 
 // cues returns those of a heading, as bits.
 func (x *Extractor) cues(text []byte) (set uint8) {
-	x.lower = x.lower[:0]
-	for _, c := range text[:min(len(text), 240)] {
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		x.lower = append(x.lower, c)
-	}
+	x.small(text[:min(len(text), 240)])
 	for i, list := range cueWords {
 		for _, w := range list {
 			if bytes.Contains(x.lower, []byte(w)) {

@@ -23,12 +23,20 @@ const (
 	// fewTold is the mass outside links up to which a page is an error or a
 	// login if it says so: an article about errors has more.
 	fewTold = 1000
-	// muchTold is the mass outside links from which on a page is no shell.
-	muchTold = 800
+	// A page with so much text is no shell: outside links, in all, and with what
+	// the site puts around its pages.
+	muchTold   = 800
+	muchListed = 2000
+	muchShown  = 16000
+	// fewSaid is the mass of a line that says something, and fewWords its words
+	// where it is no sentence.
+	fewSaid  = 20
+	fewWords = 4
 )
 
 // lacks tells why the page has no main text; "" if it has one.
 func (x *Extractor) lacks() None {
+	x.around()
 	own := int32(0)
 	for i := range x.blocks {
 		if probability(x.scores[i]) >= minProbability {
@@ -38,9 +46,9 @@ func (x *Extractor) lacks() None {
 	switch {
 	case own <= fewTold && x.saysError():
 		return Error
-	case own <= fewTold && x.password && x.says(loginWords[:]) && !x.tells():
+	case own <= fewTold && x.password && x.says(loginWords[:]) && !x.has(x.told):
 		return Login
-	case x.highest() < surely && (x.scripted || x.nodes[0].linked > 0) && !x.tells(): // without scripts and links it is a page of a few words
+	case x.highest() < surely && (x.scripted || x.nodes[0].linked > 0) && x.isShell(): // without scripts and links it is a page of a few words
 		return Shell
 	}
 	return ""
@@ -52,12 +60,35 @@ const (
 	aroundTags  = furniture | 1<<tagHeader | 1<<tagForm | 1<<tagAddress
 )
 
-// own reports whether a block is text outside links that nothing marks as what
-// a site puts around its pages.
+// inside reports whether nothing marks a block as what a site puts around its
+// pages.
+func (x *Extractor) inside(i int) bool {
+	n := &x.nodes[x.blocks[i].node]
+	marks, tags := n.above|n.marks, x.aroundTags
+	if marks&postMarks != 0 {
+		tags &^= 1 << tagForm
+	}
+	return n.hidden == 0 && marks&x.aroundMarks == 0 && n.within&tags == 0
+}
+
+// postMarks are of posts, which forums put into forms to choose some of them.
+const postMarks = 1<<markMessage | 1<<markContent | 1<<markText
+
+// around sets which marks and tags are of what the site puts around this page:
+// not those of the page as a whole, nor of a form that most of it stands in.
+func (x *Extractor) around() {
+	x.aroundMarks, x.aroundTags = aroundMarks&^x.nodes[0].marks, aroundTags
+	for i := range x.nodes {
+		if n := &x.nodes[i]; n.tag == tagForm && n.mass*2 >= x.nodes[0].mass {
+			x.aroundTags &^= 1 << tagForm
+		}
+	}
+}
+
+// own reports whether a block is such text, and outside links.
 func (x *Extractor) own(i int) bool {
 	k := &x.blocks[i]
-	n := &x.nodes[k.node]
-	return k.linked*2 <= k.mass && n.hidden == 0 && (n.above|n.marks)&aroundMarks == 0 && n.within&aroundTags == 0
+	return k.linked*2 <= k.mass && x.inside(i)
 }
 
 // told reports whether a block is a paragraph of prose, and no notice.
@@ -65,36 +96,81 @@ func (x *Extractor) told(i int) bool {
 	return x.isProse(i) && x.own(i) && lineCues(x.blockText(i))&cueShare == 0
 }
 
-// tells reports whether the page has such a paragraph, or much text of its own:
-// of pages that say little the model may not be sure, but there is a main text.
-func (x *Extractor) tells() bool {
-	mass := int32(0)
+// noticeWords are what a site says to the reader's browser, in small letters.
+var noticeWords = [...][]byte{[]byte("javascript"), []byte("browser"), []byte("cookie"), []byte("©"), []byte("copyright"), []byte("loading")}
+
+// said reports whether a block is a line that says something: a sentence, or
+// some words, and no notice.
+func (x *Extractor) said(i int) bool {
+	k, m := &x.blocks[i], &x.measures[i]
+	n := &x.nodes[k.node]
+	sentence := m.sentences > 0 && m.ending == 1 && k.mass >= fewSaid
+	post := m.words >= fewWords && k.linked == 0 && m.digits*4 < k.mass
+	if !sentence && !post || n.within&headings != 0 || k.inline != 0 || !x.own(i) {
+		return false
+	}
+	text := x.blockText(i)
+	return lineCues(text) == 0 && !containsAny(x.small(text), noticeWords[:])
+}
+
+// has reports whether the page has a block of the kind.
+func (x *Extractor) has(kind func(i int) bool) bool {
 	for i := range x.blocks {
-		if x.own(i) {
-			mass += x.blocks[i].mass
-		}
-		if mass >= muchTold || x.told(i) {
+		if kind(i) {
 			return true
 		}
 	}
 	return false
 }
 
+// isShell reports whether the page has neither prose of its own nor a line that
+// says something, and little text: of pages that say little the model may not be
+// sure, but there is a main text.
+func (x *Extractor) isShell() bool {
+	own, inside := int32(0), int32(0)
+	for i := range x.blocks {
+		if x.own(i) {
+			own += x.blocks[i].mass
+		}
+		if x.inside(i) {
+			inside += x.blocks[i].mass
+		}
+	}
+	return own < muchTold && inside < muchListed && x.nodes[0].mass < muchShown && !x.has(x.told) && !x.has(x.said)
+}
+
 // chooseTold marks, on a page of which the model is not sure, the paragraphs of
-// prose and the text beside them; false without such.
+// prose and the text beside them; without such the lines that say something;
+// without them, on a page of much text, all that nothing marks as what is around
+// it, or all.
 func (x *Extractor) chooseTold() bool {
 	parent := func(i int) *node { return &x.nodes[max(x.nodes[x.blocks[i].node].parent, 0)] }
-	any := false
+	kind := x.told
+	switch {
+	case x.has(x.told):
+	case x.has(x.said):
+		kind = x.said
+	default:
+		inside := int32(0)
+		for i := range x.blocks {
+			if x.inside(i) {
+				inside += x.blocks[i].mass
+			}
+		}
+		for i := range x.blocks {
+			x.chosen[i] = inside >= muchListed && x.inside(i) || inside < muchListed && x.nodes[0].mass >= muchShown
+		}
+		return inside >= muchListed || x.nodes[0].mass >= muchShown
+	}
 	for i := range x.blocks {
-		if x.told(i) {
+		if kind(i) {
 			parent(i).on |= onTold
-			any = true
 		}
 	}
 	for i := range x.blocks {
-		x.chosen[i] = any && parent(i).on&onTold != 0 && x.own(i)
+		x.chosen[i] = parent(i).on&onTold != 0 && x.own(i)
 	}
-	return any
+	return true
 }
 
 // loginWords are what titles and headings of logins say, in small letters.
@@ -116,6 +192,19 @@ var errorWords = [...][]byte{
 // errorCodes are the statuses of HTTP that pages show.
 var errorCodes = [...][]byte{[]byte("400"), []byte("401"), []byte("403"), []byte("404"), []byte("410"), []byte("429"), []byte("500"), []byte("502"), []byte("503"), []byte("504"), []byte("520"), []byte("521"), []byte("522"), []byte("524")}
 
+// small returns a text with its ASCII in small letters; it is valid until the
+// next.
+func (x *Extractor) small(text []byte) []byte {
+	x.lower = x.lower[:0]
+	for _, c := range text {
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		x.lower = append(x.lower, c)
+	}
+	return x.lower
+}
+
 // headlines calls yield with the page's title and its headings of the first
 // levels, in small letters as far as they are ASCII, until it is true.
 func (x *Extractor) headlines(yield func(text []byte) bool) bool {
@@ -123,14 +212,7 @@ func (x *Extractor) headlines(yield func(text []byte) bool) bool {
 		if len(text) == 0 || len(text) > 120 {
 			return false
 		}
-		x.lower = x.lower[:0]
-		for _, c := range text {
-			if c >= 'A' && c <= 'Z' {
-				c |= 0x20
-			}
-			x.lower = append(x.lower, c)
-		}
-		return yield(x.lower)
+		return yield(x.small(text))
 	}
 	if told(x.title) {
 		return true

@@ -111,6 +111,34 @@ func TestNone(t *testing.T) {
 	}
 }
 
+// A page of little but links, or of one line, is no shell: its text is taken,
+// and no menu.
+func TestSaysLittle(t *testing.T) {
+	var list strings.Builder
+	for i := range 1200 {
+		fmt.Fprintf(&list, `<li><a href="/%d">The village of number %d</a></li>`, i, i)
+	}
+	thread := func(post string) string {
+		return `<form action="/inlinemod" method="post"><div class="post"><div class="author"><a href="/u/7">fox7</a></div><div class="post_body">` + post + `</div></div></form>`
+	}
+	for _, c := range []struct{ name, body, want string }{
+		{"list of links", "<ul>" + list.String() + "</ul>", "The village of number 1199"},
+		{"list of links in tables", "<table><tr><td>" + strings.NewReplacer("<li>", "", "</li>", "<br>").Replace(list.String()) + "</table>", "The village of number 1199"},
+		{"sentence", "<div>" + "The bridge is closed until Friday." + "</div>", "The bridge is closed until Friday."},
+		{"post", thread("same here, works with the old driver"), "same here, works with the old driver"},
+		{"post in Chinese", thread("楼主说得对，我也是这样解决的"), "楼主说得对，我也是这样解决的"},
+	} {
+		page := framed("Villages", "", c.body)
+		got, none := mainText(t, page)
+		if none != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, text %q", c.name, none, got)
+		}
+		if strings.Contains(got, "Podcasts") || strings.Contains(got, "cookies") {
+			t.Errorf("%s: the text has what is around it: %.300q", c.name, got)
+		}
+	}
+}
+
 // An error's words are looked for where a page says what it is.
 func TestIsError(t *testing.T) {
 	for title, want := range map[string]bool{

@@ -37,6 +37,9 @@ type Extractor struct {
 	lower    []byte
 	brought  brought
 	none     None
+
+	aroundMarks uint32 // what marks blocks as around the page: see around
+	aroundTags  uint64
 }
 
 // Parse reads a page, which is valid UTF-8, and must not change before the next.
