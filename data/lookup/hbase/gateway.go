@@ -270,7 +270,7 @@ func (g *gateway) scan(ctx context.Context, prefix string, page int, found func(
 
 // behind is the first key behind all that start with prefix; "" if none is.
 func behind(prefix string) string {
-	end := []byte(strings.TrimRight(prefix, "\xff"))
+	end := bytes.TrimRight([]byte(prefix), "\xff")
 	if len(end) > 0 {
 		end[len(end)-1]++
 	}

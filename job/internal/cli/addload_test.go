@@ -88,9 +88,7 @@ func pagesOf(t *testing.T, kind string) func(rng *rand.Rand) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, sentence := range regexp.MustCompile(`\p{Han}[\p{Han}，、：；]{8,80}[。！？]`).FindAllString(string(text), -1) {
-				units = append(units, sentence)
-			}
+			units = append(units, regexp.MustCompile(`\p{Han}[\p{Han}，、：；]{8,80}[。！？]`).FindAllString(string(text), -1)...)
 		}
 		if len(units) < 100 {
 			t.Fatalf("%d sentences in %v", len(units), files)

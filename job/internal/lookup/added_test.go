@@ -50,7 +50,7 @@ func startAdding(t testing.TB, dir string, o lookup.AddedOptions, so lookup.Serv
 	var once sync.Once
 	stop = func() {
 		once.Do(func() {
-			s.Server.Close()
+			s.Close()
 			if err := errors.Join(a.Close(), x.Close()); err != nil {
 				t.Error(err)
 			}

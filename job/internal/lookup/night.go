@@ -197,7 +197,7 @@ func (n *nightMaker) rows() (rows []data.LibraryRow, changes []int64, err error)
 			return fmt.Errorf("%s: %w", n.path, err)
 		}
 		extracted = extracted || p.extracted
-		p.row.Site = []byte(template.Site(p.row.DocID))
+		p.row.Site = template.Site(p.row.DocID)
 		i, ok := at[string(p.row.DocID)]
 		if !ok {
 			at[string(p.row.DocID)] = len(rows)
