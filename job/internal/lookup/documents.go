@@ -116,7 +116,7 @@ func (s *Server) mayWrite(w http.ResponseWriter, r *http.Request) error {
 			return fail(http.StatusUnauthorized, "send the service's token: Authorization: Bearer TOKEN")
 		}
 	case !s.o.Loopback:
-		return fail(http.StatusForbidden, "a service that other machines reach takes pages with a token only: start it with --token-file or NEARDUP_TOKEN")
+		return fail(http.StatusForbidden, "a service that other machines reach takes pages with a token only: start it with --token-file or NEARDUP_ADD_TOKEN")
 	default: // any page that a browser of this machine shows could send a form here
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
