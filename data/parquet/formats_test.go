@@ -46,7 +46,7 @@ func markdown[R any](t *testing.T, table *data.Table[R]) string {
 	return b.String()
 }
 
-// TestFormats compares the tables in tables.md and library-tables.md with their
+// TestFormats compares the tables in tables.md, library-tables.md and against.md with their
 // statements: a table stands behind the comment <!-- columns of NAME -->, in one
 // of the pages.
 func TestFormats(t *testing.T) {
@@ -58,7 +58,7 @@ func TestFormats(t *testing.T) {
 		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges), data.Samples.Name: markdown(t, &data.Samples),
 	}
 	stand := map[string]bool{}
-	for _, page := range []string{"tables.md", "library-tables.md"} {
+	for _, page := range []string{"tables.md", "library-tables.md", "against.md"} {
 		path := filepath.Join("..", "..", "job", "docs", page)
 		text, err := os.ReadFile(path)
 		if err != nil {
