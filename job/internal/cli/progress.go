@@ -249,9 +249,10 @@ type counter struct {
 
 func (m *meter) pass(total int64, unit string) func(int64) {
 	c := &counter{unit: unit, pass: 1, total: total, began: time.Now()}
-	if last := m.now.Swap(c); last != nil {
+	if last := m.now.Load(); last != nil { // passes follow each other
 		c.pass = last.pass + 1
 	}
+	m.now.Store(c)
 	return func(n int64) { c.done.Add(n) }
 }
 
