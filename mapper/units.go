@@ -79,6 +79,36 @@ func (u *Units) Append(v *data.View) {
 	}
 }
 
+// RemoveLast removes the unit that was added last, by Add.
+func (u *Units) RemoveLast() {
+	last := u.Len() - 1
+	var v data.View
+	u.View(uint32(last), &v)
+	at, _ := u.place(&v)
+	u.table[at] = 0 // of those that are there none was placed past it
+	u.lo = u.lo[:last]
+	if u.hi != nil {
+		u.hi = u.hi[:last]
+	}
+	if !u.verified {
+		return
+	}
+	u.normal, u.lengths, u.sketches = u.normal[:last], u.lengths[:last], u.sketches[:last]
+	u.letters, u.ends = withoutLast(u.letters, u.ends)
+	if u.sampled != nil {
+		u.samples, u.sampled = withoutLast(u.samples, u.sampled)
+	}
+}
+
+// withoutLast are the bytes of all units but the last one.
+func withoutLast(b []byte, ends []int) ([]byte, []int) {
+	ends = ends[:len(ends)-1]
+	if len(ends) == 0 {
+		return b[:0], ends
+	}
+	return b[:ends[len(ends)-1]], ends
+}
+
 // place returns where in the table a view is, with its unit + 1, or would be,
 // with 0.
 func (u *Units) place(v *data.View) (at uint64, unit uint32) {

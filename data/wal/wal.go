@@ -51,10 +51,24 @@ var ErrDamaged = errors.New("its bytes are not those that were written")
 type File interface {
 	io.ReaderAt
 	io.WriterAt
+	Stat() (os.FileInfo, error)
 	Truncate(size int64) error
 	Sync() error
 	Close() error
 }
+
+// fileSystem is what logs stand in: disk, but in tests that have its i-th operation
+// fail.
+type fileSystem interface {
+	data.FS
+	Open(path string, flag int) (File, error)
+}
+
+type osDisk struct{ data.FS }
+
+func (osDisk) Open(path string, flag int) (File, error) { return os.OpenFile(path, flag, 0) }
+
+var disk fileSystem = osDisk{data.OS}
 
 // Log is a file to append to, for one goroutine at a time.
 type Log struct {
@@ -67,7 +81,7 @@ type Log struct {
 }
 
 // Create makes a new file at path, with meta, which is for who opens it: when
-// Create returns it is there for good.
+// Create returns it is there for good. After an error an empty one may be there.
 func Create(path string, meta []byte) (*Log, error) {
 	if len(meta) > maxMeta {
 		return nil, fmt.Errorf("wal: %s: a header of %d bytes, at most %d", path, len(meta), maxMeta)
@@ -75,7 +89,7 @@ func Create(path string, meta []byte) (*Log, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("wal: %s: %w", path, os.ErrExist)
 	}
-	if err := data.WriteFileAtomic(path, header(meta)); err != nil {
+	if err := data.WriteFileAtomicIn(disk, path, header(meta)); err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
 	l, _, err := Open(path, func([]byte) error { return errors.New("a new file has records") })
@@ -93,13 +107,13 @@ func header(meta []byte) []byte {
 // in their order; a record is valid during the call. What a killed process left
 // of a last write is cut off, and cut says how many bytes.
 func Open(path string, yield func(record []byte) error) (l *Log, cut int64, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := disk.Open(path, os.O_RDWR)
 	if err != nil {
 		return nil, 0, fmt.Errorf("wal: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.Close())
+			l, err = nil, errors.Join(err, f.Close())
 		}
 	}()
 	r, err := newReader(f, path)
@@ -130,7 +144,7 @@ func Open(path string, yield func(record []byte) error) (l *Log, cut int64, err 
 // not whole at the end, unless damaged is not nil: then it is told of each such
 // stretch, and reading goes on behind it.
 func Read(path string, damaged func(error), yield func(record []byte) error) (err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path, os.O_RDONLY)
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
@@ -150,7 +164,7 @@ func Read(path string, damaged func(error), yield func(record []byte) error) (er
 
 // Meta returns what Create was given.
 func Meta(path string) (meta []byte, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
@@ -179,7 +193,7 @@ type reader struct {
 	err     error
 }
 
-func newReader(f *os.File, path string) (*reader, error) {
+func newReader(f File, path string) (*reader, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
@@ -404,10 +418,10 @@ func (l *Log) Close() error {
 
 // Remove removes the file at path for good.
 func Remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := disk.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("wal: %w", err)
 	}
-	if err := data.OS.SyncDir(filepath.Dir(path)); err != nil {
+	if err := disk.SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package wal_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/wal"
 )
 
@@ -303,4 +305,198 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("%d records, passing over damage %d, %v", len(first), len(all), err)
 		}
 	})
+}
+
+// failing is a file system whose operation number `at` fails, and with dead all
+// behind it. A write that fails has written half.
+type failing struct {
+	wal.FileSystem
+	at, done int
+	dead     bool
+	open     int // files that are
+}
+
+var errInjected = errors.New("injected")
+
+func (f *failing) fails() bool {
+	f.done++
+	return f.done-1 == f.at || f.dead && f.done > f.at
+}
+
+func (f *failing) do(op func() error) error {
+	if f.fails() {
+		return errInjected
+	}
+	return op()
+}
+
+func (f *failing) Open(path string, flag int) (file wal.File, err error) {
+	err = f.do(func() error {
+		if file, err = f.FileSystem.Open(path, flag); err == nil {
+			f.open++
+			file = &failingFile{file, f}
+		}
+		return err
+	})
+	return file, err
+}
+
+func (f *failing) CreateTemp(dir, pattern string) (file data.File, err error) {
+	err = f.do(func() error {
+		if file, err = f.FileSystem.CreateTemp(dir, pattern); err == nil {
+			f.open++
+			file = &failingTemp{file, f}
+		}
+		return err
+	})
+	return file, err
+}
+
+func (f *failing) Rename(from, to string) error {
+	return f.do(func() error { return f.FileSystem.Rename(from, to) })
+}
+func (f *failing) Remove(path string) error {
+	return f.do(func() error { return f.FileSystem.Remove(path) })
+}
+func (f *failing) SyncDir(dir string) error {
+	return f.do(func() error { return f.FileSystem.SyncDir(dir) })
+}
+
+// closed closes a file, also when it then says that this failed.
+func (f *failing) closed(file io.Closer) error {
+	err := file.Close()
+	if err == nil { // else it was before
+		f.open--
+	}
+	return f.do(func() error { return err })
+}
+
+type failingFile struct {
+	wal.File
+	of *failing
+}
+
+func (f *failingFile) WriteAt(p []byte, at int64) (n int, err error) {
+	if f.of.fails() {
+		n, _ = f.File.WriteAt(p[:len(p)/2], at)
+		return n, errInjected
+	}
+	return f.File.WriteAt(p, at)
+}
+
+func (f *failingFile) ReadAt(p []byte, at int64) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	err = f.of.do(func() error { n, err = f.File.ReadAt(p, at); return err })
+	return n, err
+}
+
+func (f *failingFile) Stat() (info os.FileInfo, err error) {
+	err = f.of.do(func() error { info, err = f.File.Stat(); return err })
+	return info, err
+}
+
+func (f *failingFile) Truncate(size int64) error {
+	return f.of.do(func() error { return f.File.Truncate(size) })
+}
+func (f *failingFile) Sync() error  { return f.of.do(f.File.Sync) }
+func (f *failingFile) Close() error { return f.of.closed(f.File) }
+
+type failingTemp struct {
+	data.File
+	of *failing
+}
+
+func (f *failingTemp) Write(p []byte) (n int, err error) {
+	err = f.of.do(func() error { n, err = f.File.Write(p); return err })
+	return n, err
+}
+func (f *failingTemp) Sync() error  { return f.of.do(f.File.Sync) }
+func (f *failingTemp) Close() error { return f.of.closed(f.File) }
+
+// Whichever operation fails, alone or with all behind it, each group that Append
+// said is durable is there, in order, and of the others none is half there; where
+// the disk works again, none at all. Files are closed.
+func TestEachOperationFails(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		for i := 0; ; i++ {
+			path := filepath.Join(t.TempDir(), "a.log")
+			f := &failing{at: i, dead: dead}
+			f.FileSystem = wal.OnDisk(f)
+			var durable []string
+			var errs []error
+			tried := func(err error) bool {
+				if err != nil {
+					errs = append(errs, err)
+					if !errors.Is(err, errInjected) {
+						t.Errorf("operation %d: %v", i, err)
+					}
+				}
+				return err == nil
+			}
+			use := func(l *wal.Log, from int) {
+				for n := from; n < from+3; n++ {
+					records, body := group(n)
+					if tried(l.Append(len(records), body)) {
+						durable = append(durable, records...)
+					}
+				}
+				tried(l.Close())
+			}
+			if l, err := wal.Create(path, []byte("meta")); tried(err) {
+				use(l, 0)
+			}
+			_, missing := os.Lstat(path)
+			if missing == nil {
+				var seen []string
+				if l, _, err := wal.Open(path, func(r []byte) error { seen = append(seen, string(r)); return nil }); tried(err) {
+					if !slices.Equal(seen, durable) {
+						t.Errorf("operation %d: %d records, want %d", i, len(seen), len(durable))
+					}
+					use(l, 3)
+				}
+			}
+			last := f.done
+			wal.OnDisk(f.FileSystem)
+			if f.open != 0 {
+				t.Errorf("operation %d: %d files stay open", i, f.open)
+			}
+			if missing == nil {
+				got, _, err := opened(t, path)
+				if err != nil || len(got) < len(durable) || !slices.Equal(got[:len(durable)], durable) || !dead && len(got) > len(durable) {
+					t.Errorf("operation %d: %d records, want %d: %v", i, len(got), len(durable), err)
+				}
+			} else if len(durable) > 0 {
+				t.Errorf("operation %d: %d records are lost: %v", i, len(durable), missing)
+			}
+			if i >= last {
+				if len(errs) > 0 || i < 20 {
+					t.Fatalf("%d operations: %v", i, errs)
+				}
+				break
+			}
+			if len(errs) == 0 {
+				t.Errorf("nobody was told that operation %d failed", i)
+			}
+		}
+	}
+}
+
+// Remove is told of what fails, and may be tried again.
+func TestRemoveFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.log")
+	write(t, path, 1)
+	for i := range 3 {
+		f := &failing{at: i}
+		f.FileSystem = wal.OnDisk(f)
+		err := wal.Remove(path)
+		wal.OnDisk(f.FileSystem)
+		if (err != nil) != (i < 2) {
+			t.Errorf("operation %d: %v", i, err)
+		}
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
 }

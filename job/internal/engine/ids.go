@@ -37,6 +37,19 @@ func (x *IDs) enter(row int) {
 	x.table[at] = h&^(1<<32-1) | uint64(row+1)
 }
 
+// RemoveLast removes the id that was added last.
+func (x *IDs) RemoveLast() {
+	row := len(x.ends) - 1
+	id := x.At(row)
+	mask := uint64(len(x.table) - 1)
+	at := xxh3.Hash(id) & mask
+	for x.table[at]&(1<<32-1) != uint64(row+1) {
+		at = (at + 1) & mask
+	}
+	x.table[at] = 0 // of those that are there none was placed past it
+	x.text, x.ends = x.text[:len(x.text)-len(id)], x.ends[:row]
+}
+
 // Len is the number of ids.
 func (x *IDs) Len() int { return len(x.ends) }
 

@@ -74,6 +74,7 @@ type Added struct {
 	inFlight *group // that is being written
 	closed   bool
 	failing  bool // the last group could not be written
+	stuck    bool // the last time the next file could not be made
 
 	wake    chan struct{}
 	rotates chan chan error
@@ -127,6 +128,9 @@ func (x *Index) OpenAdded(ctx context.Context, o AddedOptions) (_ *Added, err er
 		return nil, fmt.Errorf("%w: %w: end it, or add by way of it", ErrAdded, err)
 	}
 	defer func() {
+		if err != nil && a.out != nil {
+			err = errors.Join(err, a.out.Close())
+		}
 		if err != nil {
 			err = errors.Join(err, a.lock.Unlock())
 		}
@@ -285,12 +289,12 @@ func (a *Added) newFile() (*recent, *wal.Log, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	path := filepath.Join(a.dir, fmt.Sprintf("%08d%s", a.sequence+1, logExt))
+	a.sequence++ // also of one that fails: its file may be there
+	path := filepath.Join(a.dir, fmt.Sprintf("%08d%s", a.sequence, logExt))
 	out, err := wal.Create(path, text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrAdded, err)
 	}
-	a.sequence++
 	return newRecent(a.index, path, of), out, nil
 }
 
@@ -310,6 +314,8 @@ func (a *Added) Close() error {
 	}
 	a.signal()
 	<-a.done
+	a.nights.Lock() // a night that is being made has its context's end
+	defer a.nights.Unlock()
 	return errors.Join(a.out.Close(), a.lock.Unlock())
 }
 
@@ -357,7 +363,7 @@ func (a *Added) byID(id []byte) (v data.View, class string, ok bool) {
 	defer a.mu.RUnlock()
 	for _, r := range slices.Backward(a.files) {
 		row := r.ids.Find(id)
-		if row < 0 || r.pages[row].entry == 0 || int(r.pages[row].entry) > r.durable {
+		if row < 0 || int(r.pages[row].entry) > r.durable {
 			continue
 		}
 		p := &r.pages[row]
@@ -474,8 +480,7 @@ func (a *Added) join(pages []*adding) (wait []*group, err error) {
 func (a *Added) has(p *adding) bool {
 	id := p.row.DocID
 	for _, r := range slices.Backward(a.files) {
-		row := r.ids.Find(id)
-		if row < 0 || r.pages[row].entry == 0 || r.isNight(p.manifest) {
+		if r.ids.Find(id) < 0 || r.isNight(p.manifest) {
 			continue
 		}
 		e, same := r.has(id, &p.view, p.row.LengthClass)
@@ -542,11 +547,12 @@ func (a *Added) write(rotate bool) (err error) {
 	rotate = rotate && a.last().size() > 0
 	a.mu.RUnlock()
 	if rotate {
-		if next, nextOut, err = a.newFile(); err != nil {
-			a.log.Error("the next file of the log cannot be made", "error", err)
-		} else {
+		if next, nextOut, err = a.newFile(); err == nil {
 			a.through(nextOut)
+		} else if !a.stuck { // pages go to the one that is full; each group tries again
+			a.log.Error("the next file of the log cannot be made", "error", err)
 		}
+		a.stuck = err != nil
 	}
 	a.mu.Lock()
 	g := a.pending
@@ -621,7 +627,7 @@ func (a *Added) Waiting() (n int64) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	for _, r := range a.files {
-		n += int64(r.live)
+		n += int64(r.ids.Len())
 	}
 	return n
 }

@@ -280,6 +280,46 @@ func TestEqualAtOnce(t *testing.T) {
 	}
 }
 
+// Of requests that bring the very same page at the same time one adds it, and says
+// that it is new.
+func TestSamePageAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetBalanced, map[string][]string{"k": words(1, 300)})
+	s, stop := startAdding(t, dir, lookup.AddedOptions{}, lookup.ServerOptions{Adders: 8})
+	const rounds, senders = 10, 8
+	for round := range rounds {
+		line := page(fmt.Sprint(round), words(uint64(round+100), 200))
+		var wait sync.WaitGroup
+		var added, fresh atomic.Int64
+		for range senders {
+			wait.Go(func() {
+				_, all := addTo(t, s.URL, line)
+				if len(all) != 1 || all[0].Added == all[0].Known {
+					t.Errorf("%+v", all)
+					return
+				}
+				if all[0].Added {
+					added.Add(1)
+				}
+				if !all[0].Known {
+					fresh.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if added.Load() != 1 || fresh.Load() != 1 {
+			t.Errorf("round %d: %d requests of %d added the page, %d say that it is new", round, added.Load(), senders, fresh.Load())
+		}
+	}
+	if _, err := s.added.Night(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if rows := libraryRows(t, dir); len(rows) != rounds+1 {
+		t.Errorf("%d documents, want %d", len(rows), rounds+1)
+	}
+}
+
 // fullDisk is a file that has no room while full says so.
 type fullDisk struct {
 	wal.File

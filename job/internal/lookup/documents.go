@@ -92,7 +92,9 @@ func (s *Server) refuseToWrite(w http.ResponseWriter, err error) {
 		code = f.code
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		code, err = http.StatusInsufficientStorage, errors.New("there is no room for the log of pages: nothing of the request is kept; make room and send it again")
-	case errors.Is(err, errWaiting), errors.Is(err, errClosed), errors.Is(err, errLacking), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		code, err = http.StatusServiceUnavailable, errors.New("it takes too long: the pages may be kept or not; send the request again, those that are kept are told so")
+	case errors.Is(err, errWaiting), errors.Is(err, errClosed), errors.Is(err, errLacking):
 		code = http.StatusServiceUnavailable
 	default:
 		s.index.log.Error("adding failed", "error", err)
@@ -309,7 +311,7 @@ func (s *Server) night(w http.ResponseWriter, r *http.Request) {
 	made, err := s.index.added.Night(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		err = fail(http.StatusServiceUnavailable, "another process has the library: what has been added becomes a night when it is free")
+		err = fail(http.StatusServiceUnavailable, "it takes longer, or another process has the library: what has been added becomes a night by itself; GET /healthz says how many pages are none yet")
 		fallthrough
 	case err != nil:
 		s.refuseToWrite(w, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +216,42 @@ func TestDamagedLog(t *testing.T) {
 	}
 	if rows := libraryRows(t, dir); len(rows) != 5 {
 		t.Error(len(rows))
+	}
+}
+
+// A file that stands where the next one of the log is to be, as a failed attempt
+// leaves it, keeps pages from becoming a night once at most.
+func TestNextFileIsThere(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetBalanced, map[string][]string{"k": words(1, 300)})
+	s, stop := startAdding(t, dir, lookup.AddedOptions{Pages: 2}, lookup.ServerOptions{})
+	paths, err := lookup.LogFiles(filepath.Join(dir, "lib"))
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	b, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(paths[0]), "00000002.log"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 { // the file is full, and goes on being added to
+		if code, all := addTo(t, s.URL, page(fmt.Sprint(i), words(uint64(i+10), 200))); code != http.StatusOK || !all[0].Added {
+			t.Fatal(code, all)
+		}
+	}
+	if _, err := s.added.Night(context.Background()); err != nil && !errors.Is(err, os.ErrExist) {
+		t.Fatal(err)
+	}
+	if _, err := s.added.Night(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	_, stop = startAdding(t, dir, lookup.AddedOptions{}, lookup.ServerOptions{})
+	stop()
+	if rows := libraryRows(t, dir); len(rows) != 5 {
+		t.Errorf("%d documents, want 5", len(rows))
 	}
 }
 

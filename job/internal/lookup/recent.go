@@ -2,6 +2,7 @@ package lookup
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -26,7 +27,6 @@ type recent struct {
 	units    *mapper.Units
 	ids      engine.IDs
 	pages    []recentPage // by row of ids
-	live     int          // of them, that were not taken back
 	entries  []recentEntry
 	last     []uint32              // by unit: 1 + the latest entry that was made for it
 	prints   []simhash.Fingerprint // by unit
@@ -38,7 +38,7 @@ type recent struct {
 
 // recentPage is the newest version of an id.
 type recentPage struct {
-	entry  uint32 // 1 + its entry; 0: it was taken back
+	entry  uint32 // 1 + its entry
 	unit   uint32 // engine.NoUnit: nothing finds it
 	class  string
 	hi, lo uint64
@@ -66,13 +66,13 @@ func newRecent(x *Index, path string, of logMeta) *recent {
 // undo is what takes an added page back: of several the latest first.
 type undo struct {
 	row uint32
-	was recentPage
+	was recentPage // the version before; none of a new id
 }
 
 // has reports whether the newest version of an id is that page, and its entry.
 func (r *recent) has(id []byte, v *data.View, class string) (entry int, ok bool) {
 	row := r.ids.Find(id)
-	if row < 0 || r.pages[row].entry == 0 {
+	if row < 0 {
 		return 0, false
 	}
 	p := &r.pages[row]
@@ -97,9 +97,6 @@ func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
 		r.ids.Add(id)
 		r.pages = append(r.pages, recentPage{})
 	}
-	if r.pages[row].entry == 0 {
-		r.live++
-	}
 	back := undo{uint32(row), r.pages[row]} //nolint:gosec // a file has fewer
 	entry := recentEntry{row: uint32(row), change: change}
 	unit := engine.NoUnit
@@ -117,15 +114,21 @@ func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
 	return back
 }
 
-// takeBack undoes the latest add.
+// takeBack undoes the latest add. Nothing is left of it: while a disk is full, pages
+// come and are taken back for hours.
 func (r *recent) takeBack(u undo) {
 	end := len(r.entries) - 1
 	if unit := r.pages[u.row].unit; unit != engine.NoUnit {
-		r.last[unit] = r.entries[end].before
+		if r.last[unit] = r.entries[end].before; r.last[unit] == 0 {
+			r.unpost(unit)
+			r.last, r.prints = r.last[:unit], r.prints[:unit]
+			r.units.RemoveLast()
+		}
 	}
 	r.entries = r.entries[:end]
 	if r.pages[u.row] = u.was; u.was.entry == 0 {
-		r.live--
+		r.pages = r.pages[:u.row]
+		r.ids.RemoveLast()
 	}
 }
 
@@ -134,6 +137,22 @@ func (r *recent) post(unit uint32, v *data.View) {
 		at := postingOf(k.Table, k.Value)
 		r.postings = append(r.postings, recentPosting{unit, r.heads[at]})
 		r.heads[at] = uint32(len(r.postings)) //nolint:gosec // a file has fewer
+	}
+}
+
+// unpost removes the postings of the latest unit.
+func (r *recent) unpost(unit uint32) {
+	var v data.View
+	r.units.View(unit, &v)
+	for _, k := range slices.Backward(r.keys.of(&v)) {
+		end := len(r.postings) - 1
+		at := postingOf(k.Table, k.Value)
+		if before := r.postings[end].before; before == 0 {
+			delete(r.heads, at)
+		} else {
+			r.heads[at] = before
+		}
+		r.postings = r.postings[:end]
 	}
 }
 
@@ -208,7 +227,7 @@ func (r *recent) beside(now *current) int64 {
 	if r.isNight(now.Manifest()) {
 		return 0
 	}
-	return int64(r.live)
+	return int64(r.ids.Len())
 }
 
 // AddedNight is the night, in answers, of pages that have been added and are no

@@ -186,16 +186,27 @@ func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(conte
 }
 
 // serve answers on l until ctx ends, or what works beside it, which ends with
-// its context.
+// its context. When it returns no request is under way any more, so what they ask
+// may be closed.
 func serve(ctx context.Context, l net.Listener, o ServerOptions, handler http.Handler, work func(context.Context) error) error {
 	limited := newLimited(l, o.Conns)
+	var under sync.RWMutex // held by each request that is under way
 	server := &http.Server{
-		Handler:           handler,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !under.TryRLock() {
+				later(w, http.StatusServiceUnavailable)
+				writeJSON(w, http.StatusServiceUnavailable, map[string]string{"error": "the service ends"})
+				return
+			}
+			defer under.RUnlock()
+			handler.ServeHTTP(w, r)
+		}),
 		ConnState:         limited.state,
 		ConnContext:       withConn,
 		ReadHeaderTimeout: o.Header, ReadTimeout: o.Read, WriteTimeout: o.Write, IdleTimeout: o.Idle,
 		MaxHeaderBytes: 64 << 10,
 	}
+	defer under.Lock()
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
@@ -206,7 +217,7 @@ func serve(ctx context.Context, l net.Listener, o ServerOptions, handler http.Ha
 	case err := <-failed:
 		stop()
 		<-done
-		return err
+		return errors.Join(err, server.Close())
 	case err := <-done: // ctx has ended, or there is no server
 		return errors.Join(err, end(ctx, server, o.End, failed))
 	case <-ctx.Done():
