@@ -481,18 +481,30 @@ type TaskRecord struct {
 // TableCount is what the join did in one table: it says where postings are
 // skewed, and what that cost.
 type TableCount struct {
-	Table      string `json:"table"`
-	Postings   int64  `json:"postings"`   // mapped to the table
-	Groups     int64  `json:"groups"`     // different keys, as far as groups are told apart; of a table of several keys, all of them
-	Compared   int64  `json:"compared"`   // groups of two postings or more
-	Largest    int64  `json:"largest"`    // postings of the largest group
-	Candidates int64  `json:"candidates"` // of segments, pairs of fingerprints within the distance; else pairs of documents that share a value
-	Pairs      int64  `json:"pairs"`      // of the candidates of other tables, those that are the same or for the texts to decide
+	Table         string `json:"table"`
+	Postings      int64  `json:"postings"`       // mapped to the table
+	Keys          int64  `json:"keys"`           // different ones; of keys of more than 16 bits at least so many
+	LargestMapped int64  `json:"largest_mapped"` // postings of the key that has most: the largest group before the reduces; of keys of more than 16 bits at most so many
+	Entries       int64  `json:"entries"`        // what the partial reduces leave of the postings: those of one fingerprint are one
+	Largest       int64  `json:"largest"`        // entries of the key that has most: the largest group after the partial reduces; bounded as LargestMapped is
+	Compared      int64  `json:"compared"`       // groups of two entries or more that were compared: several of a large key, one of several small ones
+	Candidates    int64  `json:"candidates"`     // of segments, pairs of fingerprints within the distance; else pairs of documents that share a value
+	Pairs         int64  `json:"pairs"`          // of the candidates of other tables, those that are the same or for the texts to decide
 }
 
 // Plus is both together.
 func (c TableCount) Plus(d TableCount) TableCount {
-	return TableCount{c.Table, c.Postings + d.Postings, c.Groups + d.Groups, c.Compared + d.Compared, max(c.Largest, d.Largest), c.Candidates + d.Candidates, c.Pairs + d.Pairs}
+	return TableCount{
+		Table:         c.Table,
+		Postings:      c.Postings + d.Postings,
+		LargestMapped: max(c.LargestMapped, d.LargestMapped),
+		Entries:       c.Entries + d.Entries,
+		Keys:          c.Keys + d.Keys,
+		Compared:      c.Compared + d.Compared,
+		Largest:       max(c.Largest, d.Largest),
+		Candidates:    c.Candidates + d.Candidates,
+		Pairs:         c.Pairs + d.Pairs,
+	}
 }
 
 // Reasons counts documents by reason, then by site; a site is empty for ids that

@@ -6,6 +6,7 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // Count counts what the join does in one table. Add may be called concurrently,
@@ -45,15 +46,64 @@ func (c *Count) Add(other rundir.TableCount) {
 	c.TableCount = c.Plus(other)
 }
 
-// AddGroup adds a group of n postings, unless it is empty.
-func AddGroup(c *rundir.TableCount, n int64) {
+// AddDocuments adds a group of n documents that share a value in a table of
+// mapper.Tables, where each posting is an entry.
+func AddDocuments(c *rundir.TableCount, n int64) {
 	if n == 0 {
 		return
 	}
 	c.Postings += n
-	c.Groups++
+	c.Entries += n
+	c.Keys++
 	if n > 1 {
 		c.Compared++
 	}
 	c.Largest = max(c.Largest, n)
+	c.LargestMapped = max(c.LargestMapped, n)
+}
+
+// Keys counts what a table of segments has under each of its keys, before the
+// partial reduces and after them. Keys of more than keyBits bits are counted by a
+// hash, several together. One goroutine uses it at a time.
+type Keys[F columns.Fingerprint] struct {
+	number columns.Spread
+	counts []keyCount
+}
+
+type keyCount struct{ postings, entries int64 }
+
+// keyBits are those of a key at distance 3; so many counts lie in a core's cache.
+const keyBits = 16
+
+// NewKeys returns the counts of a table of the layout.
+func NewKeys[F columns.Fingerprint](layout *simhash.Layout, table int) *Keys[F] {
+	number, width := columns.NewSpread(layout.Block(table), columns.Everything, keyBits, columns.DealHash)
+	return &Keys[F]{number, make([]keyCount, 1<<width)}
+}
+
+// Add adds an entry: a fingerprint and how many documents have it.
+func (k *Keys[F]) Add(f *F, documents int) {
+	c := &k.counts[columns.Number(f, &k.number)]
+	c.postings += int64(documents)
+	c.entries++
+}
+
+// AddKeys adds the counts of a table, each of other entries.
+func AddKeys[F columns.Fingerprint](c *Count, of ...*Keys[F]) {
+	var did rundir.TableCount
+	for number := range of[0].counts {
+		var sum keyCount
+		for _, k := range of {
+			sum.postings += k.counts[number].postings
+			sum.entries += k.counts[number].entries
+		}
+		if sum.entries > 0 {
+			did.Keys++
+		}
+		did.Postings += sum.postings
+		did.Entries += sum.entries
+		did.LargestMapped = max(did.LargestMapped, sum.postings)
+		did.Largest = max(did.Largest, sum.entries)
+	}
+	c.Add(did)
 }

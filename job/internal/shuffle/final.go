@@ -37,16 +37,17 @@ func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[
 	if segments := f.layout.Tables(); table >= segments {
 		return f.values(ctx, table-segments, entries, count)
 	}
-	if table == 0 {
-		for i := range entries.Len() {
-			if f.a = entries.Documents(f.a[:0], i); len(f.a) < 2 {
-				continue
-			}
+	keys := NewKeys[F](f.layout, table)
+	for i := range entries.Len() {
+		f.a = entries.Documents(f.a[:0], i)
+		keys.Add(&entries.Values()[i], len(f.a))
+		if table == 0 && len(f.a) > 1 {
 			if err := f.compare.Shared(mapper.Fingerprints, 0, f.a); err != nil {
 				return err
 			}
 		}
 	}
+	AddKeys(count, keys)
 	var failed error
 	found := &named[F]{lists: entries.Lists, visit: func(i, j uint32, distance int) {
 		if failed == nil {
@@ -74,7 +75,7 @@ func (f *Final[F]) values(ctx context.Context, table int, entries *reducer.Entri
 			f.a = entries.Documents(f.a, i)
 		}
 		slices.Sort(f.a)
-		AddGroup(&did, int64(len(f.a)))
+		AddDocuments(&did, int64(len(f.a)))
 		if len(f.a) < 2 {
 			continue
 		}

@@ -39,7 +39,9 @@ type judge struct {
 func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair)) error {
 	m.Workers = max(m.Workers, 1)
 	if m.Views == nil {
-		return Segments(ctx, m.Lists, m.Layout, m.Rule.K, m.Options, func(worker int, i, j uint32, distance int) {
+		o := m.Options
+		o.once = true
+		return Segments(ctx, m.Lists, m.Layout, m.Rule.K, o, func(worker int, i, j uint32, distance int) {
 			a, b := uint64(m.document(m.Lists.Members(int(i))[0])), uint64(m.document(m.Lists.Members(int(j))[0]))
 			emit(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 		})
@@ -147,6 +149,7 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 		var err error
 		if table == mapper.Samples {
 			postings, spare = reducer.ByValue(postings, spare, m.Workers)
+			m.count(m.Layout.Tables() + table).Add(values(postings))
 			err = m.sampled(ctx, mapper.NewSampled(m.Views, postings, spare))
 		} else {
 			postings, spare, err = Values(ctx, postings, spare, m.Workers, m.count(m.Layout.Tables()+table), func(worker int, value uint64, places []uint64) error {
@@ -159,6 +162,17 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 		advance(1)
 	}
 	return nil
+}
+
+// values counts the groups of a column that is sorted by value.
+func values(sorted []uint64) (did rundir.TableCount) {
+	for from, to := 0, 0; from < len(sorted); from = to {
+		for to < len(sorted) && mapper.Value(sorted[to]) == mapper.Value(sorted[from]) {
+			to++
+		}
+		AddDocuments(&did, int64(to-from))
+	}
+	return did
 }
 
 // sampled finds the pairs by the samples.

@@ -50,7 +50,9 @@ func (w *Worker[F]) Partition(ctx context.Context, table int, values []F, free c
 		grouped, ends := w.group.Group(values, mask, free, w.compare.Target())
 		from := uint32(0)
 		for _, end := range ends {
-			AddGroup(&did, int64(end-from))
+			if end-from > 1 {
+				did.Compared++
+			}
 			from = end
 		}
 		err := w.compare.Groups(ctx, table, key, grouped, ends, func(a, b *F, distance int) {
@@ -61,7 +63,6 @@ func (w *Worker[F]) Partition(ctx context.Context, table int, values []F, free c
 			return err
 		}
 	}
-	did.Postings = int64(len(values)) // once, however many keys there are
 	count.Add(did)
 	return nil
 }
@@ -83,6 +84,8 @@ type Options struct {
 	Workers int
 	Counts  []*Count                                        // by table of the layout; nil: nobody asks
 	Pass    func(total int64, unit string) func(done int64) // told of the tables; may be nil
+
+	once bool // the documents of a fingerprint are equal: the map made one posting of them
 }
 
 // count is that of a table; nil: nobody asks.
@@ -119,6 +122,9 @@ func Segments[F columns.Fingerprint](ctx context.Context, l *columns.Lists[F], l
 	}
 	var work []F
 	for table := range layout.Tables() {
+		if o.count(table) != nil {
+			countKeys(l, layout, table, workers, o.once, o.count(table))
+		}
 		dealt, bounds, free := columns.Partitions(l.Values(), layout.Block(table), workers, &work)
 		err := Each(ctx, workers, len(bounds)-1, func(w, p int) error {
 			return reduce[w].Partition(ctx, table, dealt[bounds[p]:bounds[p+1]], free, o.count(table), found[w].add)
@@ -132,6 +138,25 @@ func Segments[F columns.Fingerprint](ctx context.Context, l *columns.Lists[F], l
 		f.flush()
 	}
 	return ctx.Err()
+}
+
+// countKeys counts what a table has under its keys.
+func countKeys[F columns.Fingerprint](l *columns.Lists[F], layout *simhash.Layout, table, workers int, once bool, count *Count) {
+	counters := make([]*Keys[F], workers)
+	columns.Each(workers, workers, func(int) func(int) {
+		return func(part int) {
+			m, values := NewKeys[F](layout, table), l.Values()
+			for i := l.Len() * part / workers; i < l.Len()*(part+1)/workers; i++ {
+				documents := 1
+				if !once {
+					documents = len(l.Members(i))
+				}
+				m.Add(&values[i], documents)
+			}
+			counters[part] = m
+		}
+	})
+	AddKeys(count, counters...)
 }
 
 // named has pairs of fingerprints whose places are yet to be looked up.
@@ -187,7 +212,7 @@ func Values(ctx context.Context, postings, work []uint64, workers int, count *Co
 			for ; at < end && mapper.Value(sorted[at]) == value; at++ {
 				places = append(places, uint64(mapper.Place(sorted[at])))
 			}
-			AddGroup(&did, int64(len(places)))
+			AddDocuments(&did, int64(len(places)))
 			if len(places) < 2 {
 				continue
 			}

@@ -210,15 +210,31 @@ func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
 func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) error {
 	compare, candidates := s.comparers()
 	out, blocks := s.dealers(s.distinct), s.dealers(first)
+	keys := make([][]*shuffle.Keys[F], s.layout.Tables()) // by table and worker
+	for table := range keys {
+		keys[table] = perWorker(s.workers, func(int) *shuffle.Keys[F] { return shuffle.NewKeys[F](s.layout, table) })
+	}
 	err := s.each(ctx, s.n, func(worker, b int) error {
 		defer s.done(b, s.n)
 		var members []uint64
-		group := func() error { return compare[worker].Shared(mapper.Fingerprints, 0, members) }
+		var of F // what all of them have
+		group := func() error {
+			for table := range keys {
+				if len(members) > 0 {
+					keys[table][worker].Add(&of, len(members))
+				}
+			}
+			return compare[worker].Shared(mapper.Fingerprints, 0, members)
+		}
 		last := make([]byte, 0, width[F]())
 		err := raw.Sorted(b, func(record, _ []byte) error {
 			fp := record[:width[F]()]
 			if !bytes.Equal(fp, last) {
-				if err := errors.Join(group(), s.putBlock(blocks[worker], 0, value[F](fp), fp)); err != nil {
+				if err := group(); err != nil {
+					return err
+				}
+				of = value[F](fp)
+				if err := s.putBlock(blocks[worker], 0, of, fp); err != nil {
 					return err
 				}
 				last, members = append(last[:0], fp...), members[:0]
@@ -231,6 +247,9 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 		}
 		return errors.Join(err, raw.Drop(b))
 	})
+	for table := range keys {
+		shuffle.AddKeys(s.counts[table], keys[table]...)
+	}
 	return errors.Join(err, flush(out), flush(blocks), flush(candidates))
 }
 
@@ -393,7 +412,7 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 		var did rundir.TableCount
 		last := uint32(0)
 		group := func() error {
-			shuffle.AddGroup(&did, int64(len(docs)))
+			shuffle.AddDocuments(&did, int64(len(docs)))
 			return compare[worker].Shared(table, uint64(last), docs)
 		}
 		err := dealt.Sorted(b, func(r, _ []byte) error {

@@ -13,7 +13,7 @@ import (
 // The summary has what each table of the join came to.
 func Example() {
 	r := &stage.Run{Sum: &summary.Summary{Documents: 3}}
-	err := match.Joined(context.Background(), r, []rundir.TaskRecord{{RowsIn: 3, Tables: []rundir.TableCount{{Table: "00A", Postings: 3, Groups: 2}}}})
-	fmt.Println(r.Sum.Tables[0].Table, r.Sum.Tables[0].Groups, err)
+	err := match.Joined(context.Background(), r, []rundir.TaskRecord{{RowsIn: 3, Tables: []rundir.TableCount{{Table: "00A", Postings: 3, Keys: 2}}}})
+	fmt.Println(r.Sum.Tables[0].Table, r.Sum.Tables[0].Keys, err)
 	// Output: 00A 2 <nil>
 }

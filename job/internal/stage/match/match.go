@@ -54,7 +54,7 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	}
 	rec.Tables = r.Job.Tables
 	for _, t := range rec.Tables {
-		r.Log.Debug("table joined", "table", t.Table, "postings", t.Postings, "groups", t.Groups, "compared", t.Compared, "largest", t.Largest, "candidates", t.Candidates, "pairs", t.Pairs)
+		r.Log.Debug("table joined", "table", t.Table, "postings", t.Postings, "keys", t.Keys, "largest_mapped", t.LargestMapped, "entries", t.Entries, "largest", t.Largest, "compared", t.Compared, "candidates", t.Candidates, "pairs", t.Pairs)
 	}
 	if err := want(r, documents, open); err != nil {
 		return err
