@@ -44,11 +44,11 @@ const MostNear = maxNear
 // Crowded reports whether a bound may keep documents from being compared that share
 // a value in a table of [Tables], or a fingerprint, with so many in all.
 func Crowded(table, documents int) bool {
-	switch table {
-	case Fingerprints:
+	if table == Fingerprints {
 		return documents > maxNear
-	case Samples:
-		return documents > maxSampled
+	}
+	if most := Tables[table].Most; most > 0 {
+		return documents > most
 	}
 	return documents > mostCompared(table)
 }

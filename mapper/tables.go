@@ -47,6 +47,7 @@ const (
 	Fingerprints = -1               // all segments
 	ShortTexts   = sketch.Bands     // the keys of short texts
 	Samples      = sketch.Bands + 1 // the sampled shingles
+	BuiltIn      = sketch.Bands + 2 // how many they are: an added table comes behind them
 )
 
 // Tables is the list of all tables beside those of segments. What a further one

@@ -13,10 +13,14 @@ import (
 
 // probe says which of the samples a document may be a candidate pair with: all that
 // mapper.Rule.Candidate says so of, and some more. Samples are few, and most
-// documents are no candidate of any: that is told in less than a nanosecond for
-// each of them.
+// documents are no candidate of any: by the tables that neardup comes with that is
+// told in less than a nanosecond for each of them. A table that was added is asked
+// about every sample.
 type probe struct {
-	rule   *mapper.Rule
+	rule    *mapper.Rule
+	samples []sample
+	added   []mapper.Table // that the rule asks for
+
 	normal []near        // samples of normal length
 	shorts []shortSample // short texts, by their letters
 	masks  []uint64      // the characters of their outlines
@@ -55,7 +59,12 @@ func keyOf(of, value uint64) uint64 {
 }
 
 func newProbe(rule *mapper.Rule, samples []sample) *probe {
-	p := &probe{rule: rule, keys: map[uint64][]uint16{}, filter: make([]uint64, filterBits/64)}
+	p := &probe{rule: rule, samples: samples, keys: map[uint64][]uint16{}, filter: make([]uint64, filterBits/64)}
+	for _, t := range mapper.Tables[mapper.BuiltIn:] {
+		if t.Asked(rule) {
+			p.added = append(p.added, t)
+		}
+	}
 	for i := range samples {
 		v := &samples[i].view
 		if v.Normal {
@@ -136,6 +145,13 @@ func (p *probe) each(v *data.View, yield func(i int, twice bool)) {
 	})
 	if p.rule.ShortTexts && len(v.Letters) > 0 && len(p.shorts) > 0 {
 		p.eachShort(v)
+	}
+	for _, t := range p.added {
+		for i := range p.samples {
+			if t.Brings(p.rule, &p.samples[i].view, v) {
+				p.met[i/64] |= 1 << (i % 64)
+			}
+		}
 	}
 	for word, met := range p.met {
 		for met |= p.twice[word]; met != 0; met &= met - 1 {

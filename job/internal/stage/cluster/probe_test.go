@@ -14,6 +14,39 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
+// A table that was added is asked too: what it alone brings together is probed.
+func TestProbeOfAddedTable(t *testing.T) {
+	const own = 5 // a length that brings documents together
+	mapper.Tables = append(mapper.Tables, mapper.Table{
+		Name:   "own",
+		Asked:  func(r *mapper.Rule) bool { return r.Bands },
+		Brings: func(_ *mapper.Rule, a, b *data.View) bool { return a.Length == own && b.Length == own },
+	})
+	t.Cleanup(func() { mapper.Tables = mapper.Tables[:mapper.BuiltIn] })
+	rule := engine.Rule(config.Default().Match)
+	samples := make([]sample, checked)
+	for i := range samples {
+		v := &samples[i].view
+		v.Lo, v.Normal, v.Length, v.Sketch[0] = uint64(i)*0x9e3779b97f4a7c15, true, uint32(i), 1
+		for b := range v.Sketch {
+			v.Sketch[b] = byte(i*31 + b)
+		}
+	}
+	document := data.View{Lo: 0xffff_0000_ffff_0000, Normal: true, Length: own}
+	var got []int
+	newProbe(&rule, samples).each(&document, func(i int, _ bool) { got = append(got, i) })
+	if !slices.Contains(got, own) || len(got) > 3 {
+		t.Errorf("samples %v, want %d", got, own)
+	}
+	classic := rule
+	classic.Bands = false
+	newProbe(&classic, samples).each(&document, func(i int, _ bool) {
+		if i == own {
+			t.Error("a table that the rule does not ask for")
+		}
+	})
+}
+
 // A probe yields all samples that are not told apart from a document by the rule and
 // the verdict.
 func TestProbeIsTheRule(t *testing.T) {
