@@ -160,6 +160,7 @@ func (z *zstdFrames) close()        { z.zstd.Close() }
 // what a decoder takes memory for, before it knows whether the frame has so
 // much. Where it is more than the reader holds, another header is given out,
 // with a window that is no more: what is shorter than that decodes all the same.
+// See textBound.
 type frame struct {
 	in       *bufio.Reader
 	head     []byte // given out in the place of the frame's header
@@ -168,6 +169,7 @@ type frame struct {
 	checksum bool   // follows the last block
 	skip     bool   // a skippable frame, which has no blocks
 	sum      bool   // the frame has a checksum
+	text     uint64 // bytes of text that there may be so far
 }
 
 // windowOf is the window that a frame's header asks for.
@@ -236,31 +238,63 @@ func (f *frame) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	for f.left == 0 {
-		switch {
-		case !f.last:
-			head, err := f.in.Peek(3)
-			if len(head) < 3 {
-				return 0, unexpected(err)
-			}
-			block := uint32(head[0]) | uint32(head[1])<<8 | uint32(head[2])<<16
-			f.last = block&1 != 0
-			switch block >> 1 & 3 {
-			case 1: // one byte, repeated
-				f.left = 3 + 1
-			case 3:
-				return 0, errors.New("a block of the reserved type")
-			default:
-				f.left = 3 + int64(block>>3)
-			}
-		case f.checksum:
-			f.checksum, f.left = false, 4
-		default:
-			return 0, io.EOF
+		if err := f.block(); err != nil {
+			return 0, err
 		}
 	}
 	n, err := f.in.Read(p[:min(int64(len(p)), f.left)])
 	f.left -= int64(n)
 	return n, unexpected(err)
+}
+
+// block goes on to the next block, at whose header the reader is, or to the
+// checksum; io.EOF if none is left.
+func (f *frame) block() error {
+	switch {
+	case !f.last:
+		head, err := f.in.Peek(3)
+		if len(head) < 3 {
+			return unexpected(err)
+		}
+		block := uint32(head[0]) | uint32(head[1])<<8 | uint32(head[2])<<16
+		size := block >> 3
+		f.last = block&1 != 0
+		switch block >> 1 & 3 {
+		case 0:
+			f.left, f.text = 3+int64(size), f.text+uint64(size)
+		case 1: // one byte, repeated
+			f.left, f.text = 3+1, f.text+uint64(size)
+		case 2:
+			f.left, f.text = 3+int64(size), f.text+largestBlock
+		default:
+			return errors.New("a block of the reserved type")
+		}
+	case f.checksum:
+		f.checksum, f.left = false, 4
+	default:
+		return io.EOF
+	}
+	return nil
+}
+
+// largestBlock is the most text that a block has, RFC 8878 section 3.1.1.2.4.
+const largestBlock = 128 << 10
+
+// textBound is at most how many bytes of text the frame that starts at the reader's
+// place has, as the headers of its blocks tell; of one that is cut off, up to there.
+// It looks no further than to so many as are enough.
+func textBound(in *bufio.Reader, enough uint64) (uint64, error) {
+	var f frame
+	err := f.reset(in, maxWindow)
+	for err == nil && f.text < enough {
+		if _, err = in.Discard(int(f.left)); err == nil {
+			err = f.block()
+		}
+	}
+	if isCut(err) {
+		err = nil
+	}
+	return f.text, err
 }
 
 // unexpected makes the end of the file an error within a member.

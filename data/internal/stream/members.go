@@ -424,7 +424,11 @@ func (m *Members) wide(at int64) (l *large, err error) {
 		if err != nil {
 			return l, err
 		}
-		window = max(window, windowOf(&h))
+		if window = max(window, windowOf(&h)); window > heldWindow {
+			if window, err = m.needed(at, window); err != nil {
+				return l, err
+			}
+		}
 		if window > heldWindow && window <= maxWindow {
 			l.took = data.Take(m.options.Memory, int64(window))
 		}
@@ -436,6 +440,30 @@ func (m *Members) wide(at int64) (l *large, err error) {
 		l.codec, err = newCodec(m.compression, m.dictionary, window)
 	}
 	return l, err
+}
+
+// needed is the window that does for the frame at a place, whose header asks for
+// one of so many bytes: if it has less text than that, a power of two that holds
+// it. Standard input cannot be looked through ahead.
+func (m *Members) needed(at int64, window uint64) (uint64, error) {
+	if m.split.Path == "-" {
+		return window, nil
+	}
+	f, err := object.Open(m.split.Path)
+	if err != nil {
+		return window, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	src, err := m.rewind(f, at)
+	if err != nil {
+		return window, err
+	}
+	text, err := textBound(bufio.NewReaderSize(src, bufferSize), window)
+	needed := uint64(heldWindow)
+	for needed < text {
+		needed *= 2
+	}
+	return min(needed, window), err
 }
 
 // errChanged is returned for a member that was right, and is no more.
