@@ -71,6 +71,11 @@ type ReaderOptions struct {
 	// without a text is a *BadRecord.
 	Missing func(*NoColumn)
 
+	// Unchecked, if not nil, is told of each compressed member that has no checksum,
+	// and is believed since all of it is there and could be decompressed; by
+	// whichever goroutine reads the file.
+	Unchecked func()
+
 	// Unread, if not nil, is told of a file none of whose records can be read,
 	// which is then read as one *BadRecord that stands for all of them.
 	Unread func(*Unreadable)

@@ -126,7 +126,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 // it, what none has is a mistake.
 func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
 	const most = 16
-	o.Missing, o.Unread, o.Unverified = nil, nil, true
+	o.Missing, o.Unread, o.Unchecked, o.Unverified = nil, nil, nil, true
 	splits = slices.CompactFunc(slices.Clone(splits), func(a, b data.Split) bool { return a.Path == b.Path })
 	for i, n := 0, min(len(splits), most); i < n; i++ {
 		split := splits[i*len(splits)/n]
@@ -165,7 +165,7 @@ func Textless(err error, split data.Split, o data.ReaderOptions) error {
 // NoText returns why the first record of a split has no text, as Textless says
 // it; nil if it has one.
 func NoText(split data.Split, o data.ReaderOptions) error {
-	o.Missing, o.Unread, o.Unverified = nil, nil, true
+	o.Missing, o.Unread, o.Unchecked, o.Unverified = nil, nil, nil, true
 	usual := o.Columns.Text == ""
 	if usual {
 		o.Columns.Text = field.Usual[field.Text][0] // who asks for a column is told which there are

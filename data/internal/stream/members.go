@@ -67,7 +67,7 @@ type Members struct {
 }
 
 // OpenMembers opens a split's bytes. Of the options it uses Stdin, Workers,
-// Memory and Unverified.
+// Memory, Unchecked and Unverified.
 func OpenMembers(split data.Split, o data.ReaderOptions) (*Members, error) {
 	raw, err := OpenRaw(split, o.Stdin)
 	if err != nil {
@@ -257,6 +257,7 @@ func (m *Members) next() error {
 	err := m.take(from)
 	switch {
 	case err == nil:
+		m.believe()
 		return nil
 	case m.options.Unverified && m.window.failed() == nil && len(m.text) > 0:
 		m.broken = err // behind what there is
@@ -265,6 +266,13 @@ func (m *Members) next() error {
 		return m.ended(from, err)
 	}
 	return m.damaged(from, err)
+}
+
+// believe tells of the current member if it has no checksum.
+func (m *Members) believe() {
+	if !m.sure && (len(m.text) > 0 || m.large != nil) && m.options.Unchecked != nil {
+		m.options.Unchecked()
+	}
 }
 
 // drop forgets what stands before a place.
@@ -297,6 +305,7 @@ func (m *Members) damaged(from int64, err error) error {
 		}
 		if err = m.take(at); err == nil {
 			m.ready = true
+			m.believe()
 			d.Bytes = at - from
 			d.Cut = false
 			return d

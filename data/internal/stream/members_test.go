@@ -143,7 +143,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestUnchecked frames are believed if they are whole, and said to be so.
+// TestUnchecked frames are believed if they are whole, and told of.
 func TestUnchecked(t *testing.T) {
 	text := bytes.Repeat([]byte("no checksum, "), 1000)
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(false))
@@ -164,6 +164,24 @@ func TestUnchecked(t *testing.T) {
 		}
 		if got, _ := events(t, path, 2); len(got) != 2 || got[0] != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	// One that is held, one that is not, and one with a checksum.
+	large := w.EncodeAll(bytes.Repeat(text, 500), nil)
+	if err := os.WriteFile(path, slices.Concat(packed, large, pack(t, stream.Zstd, text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, workers := range []int{1, 2} {
+		told := 0
+		r, err := stream.Open(data.Split{Path: path, End: -1}, data.ReaderOptions{Workers: workers, Unchecked: func() { told++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, r); err != nil || n != int64(502*len(text)) || told != 2 {
+			t.Errorf("%d bytes, %d frames without a checksum, %v", n, told, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

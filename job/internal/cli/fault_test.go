@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -89,6 +91,40 @@ func TestMendedFile(t *testing.T) {
 		if records, _ := filepath.Glob(filepath.Join(out, "tasks", "fingerprint-*.json")); c.code == exitFailed && len(records) != 2 {
 			t.Errorf("%v are kept", records)
 		}
+	}
+}
+
+// Frames without a checksum are counted: a changed byte in them goes by unseen.
+func TestUncheckedFrames(t *testing.T) {
+	dir := t.TempDir()
+	dump(t, dir, 1, 30)
+	path := filepath.Join(dir, "000.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed []byte
+	for line := range bytes.Lines(text) {
+		packed = w.EncodeAll(line, packed)
+	}
+	if err := os.WriteFile(path+".zst", packed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "out")
+	var shown, told bytes.Buffer
+	if code := Main([]string{"run", path + ".zst", "--out", out}, strings.NewReader(""), &shown, &told); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, &told)
+	}
+	var summary job.Summary
+	if err := rundir.ReadJSON(filepath.Join(out, rundir.SummaryFile), &summary); err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")); summary.Unchecked != int64(n) || !strings.Contains(shown.String(), fmt.Sprintf("%d frames of zstandard", n)) {
+		t.Errorf("%d frames of %d: %s", summary.Unchecked, n, &shown)
 	}
 }
 

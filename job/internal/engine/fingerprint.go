@@ -74,6 +74,7 @@ func (j *Job) intakeOptions(rec *rundir.TaskRecord, workers int) data.ReaderOpti
 	o.Workers = workers
 	o.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	o.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
+	o.Unchecked = func() { rec.Unchecked++ }
 	return o
 }
 

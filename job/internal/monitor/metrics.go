@@ -91,6 +91,7 @@ func (o figures) Collect(to chan<- prometheus.Metric) {
 	each("length_class_documents", "Documents by length class.", "length_class", s.LengthClasses)
 	each("skipped_records", "Records skipped, by reason.", "reason", s.Skipped)
 	counter("bad_records", "Skipped records that were unusable or stood twice.", s.Bad)
+	counter("unchecked_frames", "Zstandard frames of the input that have no checksum, and were believed.", s.Unchecked)
 	counter("cut_pages", "Documents whose page the input has only the beginning of.", s.CutPages)
 	counter("matched_documents", "Documents with a match.", s.Matched)
 	counter("clusters", "Clusters.", s.Clusters)

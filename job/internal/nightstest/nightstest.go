@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
@@ -35,7 +36,7 @@ func Crawl(t testing.TB, dir string, nights, pages int) (names []string) {
 	var texts []string
 	var ids []string
 	for n := range nights {
-		name := fmt.Sprintf("2026-11-%02d", n+1)
+		name := time.Date(2026, 11, 1+n, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 		names = append(names, name)
 		var lines []string
 		used := map[string]bool{}

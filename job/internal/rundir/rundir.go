@@ -455,14 +455,15 @@ func damaged(path string) error {
 type TaskRecord struct {
 	Stage     string           `json:"stage"`
 	Task      int              `json:"task"`
-	Source    string           `json:"source,omitempty"`   // what the task read
-	Digest    string           `json:"digest,omitempty"`   // SHA-256 of the bytes it read
-	Bytes     int64            `json:"bytes"`              // of input
-	Encoding  string           `json:"encoding,omitempty"` // of the text that it read, where it is not UTF-8; see data.SourceReader
-	Missing   []string         `json:"missing,omitempty"`  // columns that its file lacks, as data.NoColumn says it
-	Unread    string           `json:"unread,omitempty"`   // why no record of its file could be read
-	Lost      int64            `json:"lost,omitempty"`     // bytes of its file that are damaged
-	Damage    string           `json:"damage,omitempty"`   // what is wrong with the first of them
+	Source    string           `json:"source,omitempty"`    // what the task read
+	Digest    string           `json:"digest,omitempty"`    // SHA-256 of the bytes it read
+	Bytes     int64            `json:"bytes"`               // of input
+	Encoding  string           `json:"encoding,omitempty"`  // of the text that it read, where it is not UTF-8; see data.SourceReader
+	Missing   []string         `json:"missing,omitempty"`   // columns that its file lacks, as data.NoColumn says it
+	Unread    string           `json:"unread,omitempty"`    // why no record of its file could be read
+	Lost      int64            `json:"lost,omitempty"`      // bytes of its file that are damaged
+	Damage    string           `json:"damage,omitempty"`    // what is wrong with the first of them
+	Unchecked int64            `json:"unchecked,omitempty"` // compressed members of its file that have no checksum
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason

@@ -174,6 +174,9 @@ func (t *told) input(s *Summary) {
 	if len(s.Damaged) > 0 {
 		t.row(first, l.Text("lost"), l.Text("%s of %s of the input", show.Bytes(s.Lost), show.Bytes(s.Bytes)))
 	}
+	if s.Unchecked > 0 {
+		t.row(second, l.Text("no checksum"), l.Text("%s of zstandard, believed as they stand", l.Count(s.Unchecked, "frame")))
+	}
 	if len(documents) > 0 {
 		t.row(second, l.Text("passed over"), l.Count(total(documents), "document")+t.counts(" (", documents, ")"))
 	}

@@ -27,6 +27,7 @@ type Summary struct {
 	Unreadable    []Unread         `json:"unreadable,omitempty"`   // files none of whose records could be read
 	Damaged       []Unread         `json:"damaged,omitempty"`      // files of which a part is lost, since its bytes are not those that were written
 	Lost          int64            `json:"lost,omitempty"`         // bytes of the input in those files that could not be read
+	Unchecked     int64            `json:"unchecked,omitempty"`    // compressed members of the input that have no checksum, and are believed since they are whole
 	CutPages      int64            `json:"cut_pages"`              // documents whose page the input has only the beginning of
 	None          rundir.Reasons   `json:"no_main_text,omitempty"` // documents that are pages without a main text, by reason and site; they match nothing
 	LengthClasses map[string]int64 `json:"length_classes"`         // documents by length class; normal ones are matched

@@ -193,6 +193,7 @@ func Documents(r *stage.Run, records []rundir.TaskRecord) error {
 	})
 	for _, rec := range records {
 		r.Sum.CutPages += rec.Cut
+		r.Sum.Unchecked += rec.Unchecked
 	}
 	err := in.Check()
 	if errors.Is(err, ErrTooManyBad) {
