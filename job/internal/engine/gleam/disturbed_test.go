@@ -293,7 +293,7 @@ func (d *disturbed) start(line, night string) (cmd *exec.Cmd, log string) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // the process has it
+	defer f.Close() // the process has it
 	cmd.Stdout, cmd.Stderr = f, f
 	if err := cmd.Start(); err != nil {
 		d.Fatal(err)
