@@ -97,6 +97,20 @@ type RemovedRow struct {
 	Night       string
 }
 
+// SeenRow is how often and since when a document that stays was seen.
+type SeenRow struct {
+	DocID     []byte
+	KeptFrom  string
+	Copies    int32
+	Sites     int32
+	FirstSeen string
+	LastSeen  string
+	Nights    int32
+	Site      []byte
+	Row       int64
+	Night     string
+}
+
 // AgainstRow is a stretch of a document that stands in a text of the reference.
 type AgainstRow struct {
 	DocID    []byte
@@ -304,3 +318,28 @@ const (
 // of the fingerprints. A document's number would do, were it known to the task
 // that writes the fingerprints.
 func RowNumber(part int, row uint64) int64 { return int64(part)*partRows + int64(row) }
+
+// Seen states the table of how often and since when each document that stays was
+// seen.
+var Seen = Table[SeenRow]{Name: "seen", RowBytes: 24, Columns: []Column[SeenRow]{
+	{Name: "doc_id", Doc: "id of a document that stays: each of the clean dump, and each of an earlier night that documents of the run go for (`output.earlier: drop`)",
+		String: func(r *SeenRow) *[]byte { return &r.DocID }},
+	{Name: "kept_from", Doc: "where it is from, as in `removed`: `run`, or the earlier night",
+		Word: func(r *SeenRow) *string { return &r.KeptFrom }},
+	{Name: "copies", Unit: "documents", Doc: "how many documents of the run have this text: those that go for it, and itself if it is of the run. Later rows of an id are not counted", Few: true,
+		Int32: func(r *SeenRow) *int32 { return &r.Copies }},
+	{Name: "sites", Unit: "sites", Doc: "how many different hosts these are of; 0 when their ids are no URLs", Few: true,
+		Int32: func(r *SeenRow) *int32 { return &r.Sites }},
+	{Name: "first_seen", Doc: "the first night of the library that has a document with this text, under whatever id; the run's own if no earlier one has. Null without a library", Null: true,
+		Word: func(r *SeenRow) *string { return &r.FirstSeen }},
+	{Name: "last_seen", Doc: "the last such night: the run's own, of which the row tells. Over the tables of many nights the largest is the last of all. Null without a library", Null: true,
+		Word: func(r *SeenRow) *string { return &r.LastSeen }},
+	{Name: "nights", Unit: "nights", Doc: "how many nights of the library have it, the run's own among them; 1 without a library", Few: true,
+		Int32: func(r *SeenRow) *int32 { return &r.Nights }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
+		String: func(r *SeenRow) *[]byte { return &r.Site }},
+	{Name: "row", Doc: docRow + "; -1 when it is of an earlier night", NoStats: true,
+		Row: func(r *SeenRow) *int64 { return &r.Row }},
+	{Name: "night", Doc: docNight, Null: true,
+		Word: func(r *SeenRow) *string { return &r.Night }},
+}}

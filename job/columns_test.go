@@ -31,6 +31,7 @@ func TestColumnsAreFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Match.AllPairs, cfg.Input.Rank, cfg.Output.Contained = true, "rank", config.ContainedDrop
+	cfg.Output.Annotate = config.AnnotateTable
 	var runs []string
 	names := nightstest.Crawl(t, dir, 2, 40)
 	for i, night := range names {
@@ -65,6 +66,7 @@ func TestColumnsAreFilled(t *testing.T) {
 	filled(t, &data.Matches, runs, rundir.Pairs, "match_from", "first_seen") // pairs are of the run
 	filled(t, &data.Clusters, runs, rundir.Clusters)
 	filled(t, &data.Removed, runs, rundir.Removed)
+	filled(t, &data.Seen, runs, rundir.Seen)
 	filled(t, &data.Drift, runs, rundir.Drift)
 	filled(t, &data.Growth, runs, rundir.Growth)
 	filled(t, &data.LibraryDocuments, lib, "documents")

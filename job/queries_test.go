@@ -81,7 +81,7 @@ func TestQueries(t *testing.T) {
 	}
 	dir := t.TempDir()
 	cfg := config.Default()
-	cfg.Match.AllPairs = true
+	cfg.Match.AllPairs, cfg.Output.Annotate = true, config.AnnotateTable
 	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-11-20"} // as the command takes it from the folder's name
 	out := filepath.Join(dir, "night=2026-11-20")
 	runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{sample}, Out: out, Config: cfg})

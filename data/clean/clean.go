@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/neardup/neardup/data"
@@ -75,6 +77,9 @@ type Writer struct {
 	rows  int64
 	kept  []int64 // row numbers, ascending; Parquet
 
+	annotated bool
+	seen      []seen // of the kept rows; Parquet
+
 	file *data.AtomicFile // nil for Parquet
 	out  io.WriteCloser   // nil once it is closed
 	end  []byte           // of a line
@@ -86,10 +91,20 @@ type Writer struct {
 // have KeepRaw set, and is compressed on so many goroutines. Commit or Abort
 // ends them.
 func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*Writer, error) {
+	return create(path, split, o, workers, false)
+}
+
+// CreateAnnotated is like Create for a dump that has more fields than the input: those
+// of KeepSeen, which takes the place of Keep.
+func CreateAnnotated(path string, split data.Split, o data.ReaderOptions, workers int) (*Writer, error) {
+	return create(path, split, o, workers, true)
+}
+
+func create(path string, split data.Split, o data.ReaderOptions, workers int, annotated bool) (*Writer, error) {
 	if split.Path == "-" {
 		return nil, fmt.Errorf("clean: %w", errStandardInput)
 	}
-	w := &Writer{path: path, split: split, end: []byte{'\n'}}
+	w := &Writer{path: path, split: split, end: []byte{'\n'}, annotated: annotated}
 	if split.Format == source.FormatParquet {
 		return w, nil
 	}
@@ -108,6 +123,10 @@ func Create(path string, split data.Split, o data.ReaderOptions, workers int) (*
 		}
 		if n := len(header); n > 0 && header[n-1] != '\n' {
 			header = append(header, '\n')
+		}
+		if annotated && len(header) > 0 && !o.NoHeader {
+			names := strings.Join(seenFields[:], string(comma(split)))
+			header = slices.Concat(bytes.TrimRight(header, "\r\n"), []byte{comma(split)}, []byte(names), w.end)
 		}
 	}
 	if w.file, err = data.CreateAtomic(path); err != nil {
@@ -134,21 +153,47 @@ type document struct {
 	Title string `json:"title,omitempty"`
 	Text  string `json:"text"`
 	Date  string `json:"date,omitempty"` // RFC 3339
+	*seen
 }
 
 // Keep adds a document; documents come in the order of the split.
-func (w *Writer) Keep(doc *data.Document) error {
+func (w *Writer) Keep(doc *data.Document) error { return w.keep(doc, nil) }
+
+// KeepSeen adds a document with what is said of it to a dump of CreateAnnotated.
+func (w *Writer) KeepSeen(doc *data.Document, row *data.SeenRow) error {
+	s := seenOf(row)
+	return w.keep(doc, &s)
+}
+
+func (w *Writer) keep(doc *data.Document, s *seen) error {
+	if (s != nil) != w.annotated {
+		return fmt.Errorf("clean: %s: a document of a dump that is annotated, or of another", w.path)
+	}
 	w.rows++
 	w.line.Reset()
 	switch w.split.Format {
 	case source.FormatParquet:
 		w.kept = append(w.kept, doc.Offset)
+		if s != nil {
+			w.seen = append(w.seen, *s)
+		}
 		return nil
-	case source.FormatJSONL, source.FormatCSV, source.FormatTSV:
+	case source.FormatJSONL:
 		w.line.Write(doc.Raw)
+		if s != nil {
+			if err := s.appendJSON(&w.line); err != nil {
+				return fmt.Errorf("clean: %s: %w", w.path, err)
+			}
+		}
+		w.line.Write(w.end)
+	case source.FormatCSV, source.FormatTSV:
+		w.line.Write(doc.Raw)
+		if s != nil {
+			s.appendRow(&w.line, comma(w.split))
+		}
 		w.line.Write(w.end)
 	default:
-		d := document{ID: string(doc.ID), Title: string(doc.Title), Text: string(doc.Text)}
+		d := document{ID: string(doc.ID), Title: string(doc.Title), Text: string(doc.Text), seen: s}
 		if doc.Date != data.NoDate {
 			d.Date = time.UnixMilli(doc.Date).UTC().Format(time.RFC3339Nano)
 		}
@@ -185,7 +230,11 @@ func (w *Writer) Commit() error {
 // copyRows copies the kept rows of a Parquet file.
 func (w *Writer) copyRows() error {
 	next := 0
-	n, err := parquet.CopyRows(w.path, w.split, parquet.Options{}, func(row int64) bool {
+	var more []parquet.NewColumn
+	if w.annotated {
+		more = columns(w.seen)
+	}
+	n, err := parquet.CopyRows(w.path, w.split, parquet.Options{}, more, func(row int64) bool {
 		if next < len(w.kept) && w.kept[next] == row {
 			next++
 			return true

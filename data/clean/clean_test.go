@@ -219,6 +219,122 @@ func TestParquet(t *testing.T) {
 	}
 }
 
+// annotated cleans a file as run does, and says of each document that stays how often
+// it was seen: the first a row of numbers, the second none of a library.
+func annotated(t *testing.T, path string) string {
+	t.Helper()
+	splits, err := source.Expand([]string{path}, source.ExpandOptions{})
+	if err != nil || len(splits) != 1 {
+		t.Fatal(splits, err)
+	}
+	o := data.ReaderOptions{KeepRaw: true}
+	r, err := source.Open(splits[0], o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	to := filepath.Join(t.TempDir(), "part-00000"+clean.Extension(splits[0]))
+	w, err := clean.CreateAnnotated(to, splits[0], o, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	rows := map[string]data.SeenRow{
+		"keep1": {Copies: 3, Sites: 2, FirstSeen: "2026-11-01", LastSeen: "2026-11-20", Nights: 4},
+		"keep2": {Copies: 1, Nights: 1},
+	}
+	var doc data.Document
+	for err = r.Read(&doc); err == nil; err = r.Read(&doc) {
+		if row, ok := rows[string(doc.ID)]; ok {
+			if err := w.KeepSeen(&doc, &row); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if err := w.Keep(&doc); err == nil {
+		t.Error("a document that nothing is said of")
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// Each format has the fields behind its own.
+func TestAnnotated(t *testing.T) {
+	const one = `"neardup_copies":3,"neardup_sites":2,"neardup_first_seen":"2026-11-01","neardup_last_seen":"2026-11-20","neardup_nights":4}`
+	const two = `"neardup_copies":1,"neardup_sites":0,"neardup_nights":1}`
+	record := func(id string) string {
+		return fmt.Sprintf("WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: %s\r\nWARC-Date: 2024-05-18T01:58:10Z\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nx\r\n\r\n", id)
+	}
+	const date = `"date":"2024-05-18T01:58:10Z",`
+	const names = "neardup_copies,neardup_sites,neardup_first_seen,neardup_last_seen,neardup_nights"
+	for _, c := range []struct{ name, content, want string }{
+		{"a.jsonl", `{"id":"keep1","text":"a}"} ` + "\r\n" + `{"id":"drop","text":"x"}` + "\r\n" + `{"text":"y","id":"keep2"}`, `{"id":"keep1","text":"a}",` + one + " \r\n" + `{"text":"y","id":"keep2",` + two + "\n"},
+		{"a.jsonl.gz", gz(`{"id":"keep1","text":"{}"}` + "\n"), `{"id":"keep1","text":"{}",` + one + "\n"},
+		{"a.csv", "id,text\r\nkeep1,\"a\r\nb\"\r\ndrop,x\r\nkeep2,y", "id,text," + names + "\r\nkeep1,\"a\r\nb\",3,2,2026-11-01,2026-11-20,4\r\nkeep2,y,1,0,,,1\r\n"},
+		{"a.tsv", "id\ttext\nkeep2\ty\n", "id\ttext\t" + strings.ReplaceAll(names, ",", "\t") + "\nkeep2\ty\t1\t0\t\t\t1\n"},
+		{"a.warc.wet", record("keep1") + record("drop") + record("keep2"), `{"id":"keep1","text":"x",` + date + one + "\n" + `{"id":"keep2","text":"x",` + date + two + "\n"},
+	} {
+		path := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := unpack(t, annotated(t, path)); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// A Parquet file has them as columns; one that has such a column already is refused.
+func TestAnnotatedParquet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	w, err := parquet.Create(path, &data.Texts, parquet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"drop", "keep1", "drop", "keep2"} {
+		if err := w.Write(&data.TextRow{DocID: []byte(id), Text: []byte("text of " + id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	to := annotated(t, path)
+	r, err := parquet.OpenValues(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []string
+	row, err := r.Read()
+	for ; err == nil; row, err = r.Read() {
+		got = append(got, fmt.Sprint(row...))
+	}
+	want := []string{
+		"keep1 <nil> text of keep1 0 3 2 2026-11-01 2026-11-20 4",
+		"keep2 <nil> text of keep2 0 1 0 <nil> <nil> 1",
+	}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], " ", "")
+		if i >= len(got) || strings.ReplaceAll(got[i], " ", "") != strings.ReplaceAll(want[i], " ", "") {
+			t.Fatalf("got %q, want %q, columns %q", got, want, r.Names)
+		}
+	}
+	split := data.Split{Path: to, Format: source.FormatParquet, End: -1}
+	again, err := clean.CreateAnnotated(filepath.Join(t.TempDir(), "again.parquet"), split, data.ReaderOptions{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Commit(); err == nil || !strings.Contains(err.Error(), "neardup_copies already") {
+		t.Errorf("a column of that name: %v", err)
+	}
+}
+
 func TestStandardInput(t *testing.T) {
 	if _, err := clean.Create("x", data.Split{Path: "-", Format: source.FormatJSONL}, data.ReaderOptions{}, 1); !errors.Is(err, clean.ErrStandardInput) {
 		t.Errorf("got %v", err)

@@ -3,6 +3,7 @@ package parquet
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
@@ -19,8 +20,8 @@ import (
 // they are. Row groups stay row groups; one without a kept row disappears.
 // keep is asked once for each row, in order, by its number within the file.
 // The file appears at path complete, or not at all; the number of rows kept is
-// returned.
-func CopyRows(path string, split data.Split, o Options, keep func(row int64) bool) (kept int64, err error) {
+// returned. The file has more columns, behind its own, if they are given.
+func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep func(row int64) bool) (kept int64, err error) {
 	o = o.filled()
 	in, err := openInput(split.Path)
 	if err != nil {
@@ -35,11 +36,14 @@ func CopyRows(path string, split data.Split, o Options, keep func(row int64) boo
 		if err := in.limit(split.Start, split.End); err != nil {
 			return err
 		}
-		root := in.schema().Root()
+		root, err := withColumns(in.schema().Root(), more)
+		if err != nil {
+			return err
+		}
 		w := file.NewParquetWriter(out, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(o)...)),
-			file.WithWriteMetadata(in.metadata()))
+			file.WithWriteMetadata(in.metadata(len(more) > 0)))
 		for g := in.group; g < in.end; g++ {
-			n, err := copyGroup(w, in.file.RowGroup(g), in.schema(), in.row, keep)
+			n, err := copyGroup(w, in.file.RowGroup(g), in.schema(), in.row, more, kept, keep)
 			if err != nil {
 				return fmt.Errorf("row group %d: %w", g, err)
 			}
@@ -57,10 +61,67 @@ func CopyRows(path string, split data.Split, o Options, keep func(row int64) boo
 	return kept, nil
 }
 
-// metadata is the file's own, but for what tells of its bytes.
-func (in *input) metadata() (own metadata.KeyValueMetadata) {
+// NewColumn is a column of a copy that the file has not: a number a kept row, or a
+// word, which is null where it is empty.
+type NewColumn struct {
+	Name    string
+	Numbers []int32
+	Words   []string // if Numbers is nil
+}
+
+// withColumns is a schema with more columns behind its own.
+func withColumns(root *schema.GroupNode, more []NewColumn) (*schema.GroupNode, error) {
+	if len(more) == 0 {
+		return root, nil
+	}
+	var fields schema.FieldList
+	for i := range root.NumFields() {
+		fields = append(fields, root.Field(i))
+	}
+	for _, c := range more {
+		if root.FieldIndexByName(c.Name) >= 0 {
+			return nil, fmt.Errorf("it has a column %s already, which a run that annotates adds: leave that column out, or take the table alone (output.annotate: table)", c.Name)
+		}
+		node, err := schema.Node(schema.NewInt32Node(c.Name, parquet.Repetitions.Required, -1)), error(nil)
+		if c.Numbers == nil {
+			node, err = schema.NewPrimitiveNodeLogical(c.Name, parquet.Repetitions.Optional, schema.StringLogicalType{}, parquet.Types.ByteArray, 0, -1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, node)
+	}
+	return schema.NewGroupNode(root.Name(), root.RepetitionType(), fields, root.FieldID())
+}
+
+// write writes the values of the kept rows from first on.
+func (c *NewColumn) write(to file.ColumnChunkWriter, first, rows int64) error {
+	switch to := to.(type) {
+	case *file.Int32ColumnChunkWriter:
+		_, err := to.WriteBatch(c.Numbers[first:first+rows], nil, nil)
+		return err
+	case *file.ByteArrayColumnChunkWriter:
+		values, levels := make([]parquet.ByteArray, 0, rows), make([]int16, rows)
+		for i, word := range c.Words[first : first+rows] {
+			if word != "" {
+				values, levels[i] = append(values, parquet.ByteArray(word)), 1
+			}
+		}
+		_, err := to.WriteBatch(values, levels, nil)
+		return err
+	}
+	return fmt.Errorf("column %s: a writer of %T", c.Name, to)
+}
+
+// Names of metadata that lists the columns, for readers that refuse a file which has
+// others.
+var listsColumns = []string{"ARROW:schema", "huggingface"}
+
+// metadata is the file's own, but for what tells of its bytes, or of its columns if
+// there are others.
+func (in *input) metadata(others bool) (own metadata.KeyValueMetadata) {
 	for _, kv := range in.file.MetaData().KeyValueMetadata() {
-		if kv.Key != metaChecksums {
+		if kv.Key != metaChecksums && !(others && slices.Contains(listsColumns, kv.Key)) {
 			own = append(own, kv)
 		}
 	}
@@ -102,8 +163,8 @@ func (in *input) likeness(o Options) []parquet.WriterProperty {
 }
 
 // copyGroup copies the kept rows of a row group whose first row is the given
-// one.
-func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first int64, keep func(row int64) bool) (int64, error) {
+// one, and adds the values of further columns, of which those before were kept.
+func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first int64, more []NewColumn, before int64, keep func(row int64) bool) (int64, error) {
 	// Decided once, so that all columns agree.
 	kept, rows := int64(0), make([]bool, g.NumRows())
 	for i := range rows {
@@ -130,6 +191,15 @@ func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first i
 		}
 		if err != nil {
 			return 0, fmt.Errorf("column %s: %w", s.Column(i).Path(), err)
+		}
+	}
+	for i := range more {
+		to, err := out.NextColumn()
+		if err == nil {
+			err = more[i].write(to, before, kept)
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
 	return kept, out.Close()

@@ -203,7 +203,7 @@ func TestCopyRows(t *testing.T) {
 			t.Run(fmt.Sprintf("%v %s", codec, name), func(t *testing.T) {
 				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 				to := filepath.Join(t.TempDir(), "out.parquet")
-				kept, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{Allocator: mem}, keep)
+				kept, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{Allocator: mem}, nil, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -368,7 +368,7 @@ for name, col in {
 		}
 		// And copies of them are read by pyarrow.
 		to := path + ".copy.parquet"
-		if _, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{}, func(row int64) bool { return row%2 == 1 }); err != nil {
+		if _, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(row int64) bool { return row%2 == 1 }); err != nil {
 			t.Fatal(err)
 		}
 		check := "import sys, pyarrow.parquet as pq; a, b = map(pq.read_table, sys.argv[1:]); assert a.take(list(range(1, len(a), 2))).to_pydict() == b.to_pydict() and a.schema == b.schema, (a.schema, b.schema)"
@@ -467,7 +467,7 @@ func TestDamagedRowGroup(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		n, err := parquet.CopyRows(filepath.Join(t.TempDir(), "copy.parquet"), data.Split{Path: path, End: -1}, parquet.Options{}, func(row int64) bool { return slices.Contains(rows, row) })
+		n, err := parquet.CopyRows(filepath.Join(t.TempDir(), "copy.parquet"), data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(row int64) bool { return slices.Contains(rows, row) })
 		if err != nil || n != int64(len(rows)) {
 			t.Errorf("%v: copied %d of %d, %v", codec, n, len(rows), err)
 		}
@@ -529,7 +529,7 @@ func readEverything(t *testing.T, content []byte) {
 			t.Error(err)
 		}
 	}
-	_, err = parquet.CopyRows(filepath.Join(t.TempDir(), "copy"), data.Split{Path: path, End: -1}, parquet.Options{}, func(row int64) bool { return row%2 == 0 })
+	_, err = parquet.CopyRows(filepath.Join(t.TempDir(), "copy"), data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(row int64) bool { return row%2 == 0 })
 	named(err)
 }
 

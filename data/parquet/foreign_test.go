@@ -79,7 +79,7 @@ func TestUnknownLogicalTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		clean := filepath.Join(t.TempDir(), "clean.parquet")
-		if n, err := CopyRows(clean, data.Split{Path: path, End: -1}, Options{}, func(int64) bool { return true }); n != 10 || err != nil {
+		if n, err := CopyRows(clean, data.Split{Path: path, End: -1}, Options{}, nil, func(int64) bool { return true }); n != 10 || err != nil {
 			t.Errorf("type %d: %d rows copied, %v", member, n, err)
 		}
 		for _, path := range []string{path, clean} {

@@ -52,3 +52,7 @@ SELECT doc_id, count(DISTINCT night) AS nights, min(night) AS first FROM removed
 SELECT b.doc_id, bits_apart(a.fingerprint, b.fingerprint) AS distance
 FROM fingerprints a JOIN fingerprints b ON a.row <> b.row AND b.length_class = 'normal'
 WHERE a.row = (SELECT min(row) FROM fingerprints WHERE length_class = 'normal') ORDER BY distance, b.row LIMIT 10;
+
+-- 12. Which documents that stay were seen most often, on how many sites, since when? Of all nights of a library: '../*/seen'.
+SELECT doc_id, sum(copies) AS copies, max(sites) AS sites, min(first_seen) AS first, max(last_seen) AS last, max(nights) AS nights
+FROM seen GROUP BY doc_id ORDER BY copies DESC, doc_id LIMIT 20;

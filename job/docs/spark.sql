@@ -1,5 +1,6 @@
 -- The views that queries.sql asks, for Spark 4, in the run's folder. A run has pairs
--- with --pairs, and drift with --library: leave out what it has not. The
+-- with --pairs, drift with --library, seen with --annotate: leave out what it has
+-- not. The
 -- crawl, here JSONL, is named first: SET crawl = crawl/*.jsonl.gz;
 -- Spark takes an unsigned integer for a decimal, which has no bits: the
 -- fingerprint becomes a signed number, of the same ones.
@@ -14,3 +15,4 @@ CREATE TEMPORARY FUNCTION bits_apart(a BIGINT, b BIGINT) RETURNS INT RETURN bit_
 CREATE TEMPORARY VIEW crawl AS SELECT * FROM json.`${crawl}`;
 CREATE TEMPORARY VIEW pairs AS SELECT * FROM parquet.`pairs`;
 CREATE TEMPORARY VIEW drift AS SELECT * FROM parquet.`drift`;
+CREATE TEMPORARY VIEW seen AS SELECT * FROM parquet.`seen`;

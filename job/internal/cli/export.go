@@ -21,7 +21,7 @@ import (
 )
 
 // exported are the tables that export writes, in this order.
-var exported = []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Removed, rundir.Against, rundir.Drift, rundir.Growth}
+var exported = []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundir.Clusters, rundir.Removed, rundir.Seen, rundir.Against, rundir.Drift, rundir.Growth}
 
 // notExported are columns that no person reads.
 var notExported = []string{"sketch", "letters"}

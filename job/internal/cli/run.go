@@ -50,7 +50,7 @@ func (f *runFlags) bind(fs *pflag.FlagSet) {
 // The settings that are flags of run, before and after its own.
 var (
 	runSettings = []string{"format", "encoding", "id-column", "text-column", "against-text", "max-bad", "preset", "distance", "keep", "templates", "library", "night", "against"}
-	runOutput   = []string{"metrics", "alarm-command", "pairs", "clean", "workers", "memory", "engine", "master"}
+	runOutput   = []string{"metrics", "alarm-command", "pairs", "clean", "annotate", "workers", "memory", "engine", "master"}
 )
 
 func newRun(std streams) *cobra.Command {

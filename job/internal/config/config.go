@@ -241,6 +241,7 @@ type Output struct {
 	Clean     bool   `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
 	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document that another contains, which stays"`
 	Earlier   string `yaml:"earlier" json:"earlier" allow:"drop,keep" help:"what the clean dump does with a document that an earlier night of the library has"`
+	Annotate  string `yaml:"annotate" json:"annotate,omitzero" flag:"annotate" group:"Output" allow:"table,dump" help:"say how often and since when each kept document was seen"`
 }
 
 // What the clean dump does with a document that another one contains, and with
@@ -250,6 +251,13 @@ const (
 	ContainedDrop = "drop"
 	EarlierKeep   = "keep"
 	EarlierDrop   = "drop"
+)
+
+// Where a run says how often and since when each document that stays was seen: in a
+// table, or in the clean dump's fields too.
+const (
+	AnnotateTable = "table"
+	AnnotateDump  = "dump"
 )
 
 // Library says which previous nights a run is matched against, and what it
@@ -479,6 +487,8 @@ func (c Config) Check() error {
 		{c.Features.Templates != "" && !c.Features.StripBoilerplate, "features.templates", "it says what is not a page's own text: leave features.strip_boilerplate on"},
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
 		{c.Against.On() && c.Library.Path != "", "library.path", "a run against a reference does not match earlier nights: leave one of the two out"},
+		{c.Output.Annotate != "" && !c.Output.Clean, "output.annotate", "it says what stays in the clean dump: leave out --clean=false"},
+		{c.Against.On() && c.Output.Annotate != "", "output.annotate", "a run against a reference counts no copies: run again over its clean dump for those"},
 		{c.Against.On() && c.Match.AllPairs, "match.all_pairs", "a run against a reference has no pairs of documents: leave it out; against/ has all hits"},
 		{slices.ContainsFunc(c.Against.Paths, func(path string) bool { return strings.Contains(path, "://") }), SettingAgainst, "a reference is read from a file system: copy it to a folder that all machines of the run see"},
 		{c.Against.On() && c.Against.Share <= 0, "against.share", "write a share above 0, and 1 at most"},

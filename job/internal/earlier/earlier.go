@@ -6,6 +6,7 @@ package earlier
 import (
 	"cmp"
 	"encoding/hex"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -36,15 +37,18 @@ func (e *Match) compare(o *Match) int {
 // it was first seen unchanged, if it is of no unit; of each unit the best match
 // among the earlier documents, the best of another id, the best that stayed in its
 // night, the clusters that all its matches are of, and how many have its very
-// fingerprint. Neither the order in
+// fingerprint; and which nights have the same as each of them. Neither the order in
 // which they arrive matters, nor whether they come one by one or gathered
 // elsewhere.
 type Known struct {
-	before string // the night before
+	nights []string // earlier ones, in order
 	passed atomic.Int64
 	locks  [256]sync.Mutex
 	rows   []seen
 	units  []*ofUnit
+
+	plainLock sync.Mutex
+	plain     map[int]Nights // by row, of no unit: those that have it unchanged
 }
 
 // seen are nights in which a row's id was first seen, "" if it never was.
@@ -56,18 +60,89 @@ type ofUnit struct {
 	matches     int      // 0, 1 or 2: how many of them there are
 	clusters    []string // in order
 	exact, last int64    // earlier documents of the same fingerprint, and those of the night before
+	nights      Nights   // that have a match
 }
 
-// New gathers for so many rows and units; before is the name of the night before
-// this run's.
-func New(rows, units int, before string) *Known {
-	return &Known{before: before, rows: make([]seen, rows), units: make([]*ofUnit, units)}
+// New gathers for so many rows and units; nights are the names of the nights before
+// this run's, in order.
+func New(rows, units int, nights ...string) *Known {
+	return &Known{nights: nights, rows: make([]seen, rows), units: make([]*ofUnit, units), plain: map[int]Nights{}}
+}
+
+// Nights are some of a library's earlier nights: a bit for each, in their order.
+type Nights []uint64
+
+// add adds a night by its place; less than 0 is none.
+func (n *Nights) add(at int) {
+	if at < 0 {
+		return
+	}
+	for at/64 >= len(*n) {
+		*n = append(*n, 0)
+	}
+	(*n)[at/64] |= 1 << (at % 64)
+}
+
+// take adds those of o.
+func (n *Nights) take(o Nights) {
+	for len(*n) < len(o) {
+		*n = append(*n, 0)
+	}
+	for i, w := range o {
+		(*n)[i] |= w
+	}
+}
+
+// place is that of a night among the earlier ones, -1 if it is none of them.
+func (e *Known) place(night string) int {
+	if at, ok := slices.BinarySearch(e.nights, night); ok {
+		return at
+	}
+	return -1
+}
+
+// Span says how many nights those are, and which are the first and the last of them.
+func (e *Known) Span(of Nights) (first, last string, nights int) {
+	for i, w := range of {
+		if w == 0 || 64*i+63-bits.LeadingZeros64(w) >= len(e.nights) { // a part that is damaged
+			continue
+		}
+		if nights == 0 {
+			first = e.nights[64*i+bits.TrailingZeros64(w)]
+		}
+		last = e.nights[64*i+63-bits.LeadingZeros64(w)]
+		nights += bits.OnesCount64(w)
+	}
+	return first, last, nights
+}
+
+// Nights are those that have the same as the documents of a unit, and Plain those that
+// have the document of a row of no unit unchanged.
+func (e *Known) Nights(unit uint32) Nights {
+	if u := e.units[unit]; u != nil {
+		return u.nights
+	}
+	return nil
+}
+
+// Plain see Nights.
+func (e *Known) Plain(row int) Nights { return e.plain[row] }
+
+// TakePlain takes in nights that were gathered elsewhere for a row of no unit. Safe
+// for concurrent use.
+func (e *Known) TakePlain(row int, of Nights) {
+	e.plainLock.Lock()
+	defer e.plainLock.Unlock()
+	nights := e.plain[row]
+	nights.take(of)
+	e.plain[row] = nights
 }
 
 // Reset forgets all that was gathered.
 func (e *Known) Reset() {
 	clear(e.rows)
 	clear(e.units)
+	clear(e.plain)
 	e.passed.Store(0)
 }
 
@@ -93,6 +168,11 @@ func (e *Known) Seen(row int, first, unchanged string) {
 	defer lock.Unlock()
 	r := &e.rows[row]
 	r.first, r.unchanged = earlier(r.first, first), earlier(r.unchanged, unchanged)
+	if at := e.place(unchanged); at >= 0 {
+		var one Nights
+		one.add(at)
+		e.TakePlain(row, one)
+	}
 }
 
 // earlier is the earlier of two nights; "" is none.
@@ -141,9 +221,11 @@ func (e *Known) Add(unit uint32, row *Row) {
 		cluster = FoundedCluster(row.Night, row.ID)
 	}
 	u.join(cluster)
+	at := e.place(row.Night)
+	u.nights.add(at)
 	if row.Distance == 0 {
 		u.exact++
-		if row.Night == e.before {
+		if at >= 0 && at == len(e.nights)-1 {
 			u.last++
 		}
 	}
@@ -166,6 +248,7 @@ type Gathered struct {
 	Kept        []Match // at most one: the best that stayed in its night
 	Clusters    []string
 	Exact, Last int64
+	Nights      Nights
 }
 
 // Gathered returns what is known of a unit; ok is false if that is nothing. It
@@ -175,7 +258,7 @@ func (e *Known) Gathered(unit uint32) (g Gathered, ok bool) {
 	if u == nil {
 		return g, false
 	}
-	return Gathered{unit, []Match{u.best, u.other}[:u.matches], u.kept, u.clusters, u.exact, u.last}, true
+	return Gathered{unit, []Match{u.best, u.other}[:u.matches], u.kept, u.clusters, u.exact, u.last, u.nights}, true
 }
 
 // Take takes in what was gathered elsewhere. Safe for concurrent use.
@@ -193,11 +276,12 @@ func (e *Known) Take(g *Gathered) {
 	}
 	u.exact += g.Exact
 	u.last += g.Last
+	u.nights.take(g.Nights)
 }
 
 // Alike returns what gathers, for so many units of earlier documents that look
 // alike, what TakeAlike takes.
-func (e *Known) Alike(units int) *Known { return New(0, units, e.before) }
+func (e *Known) Alike(units int) *Known { return New(0, units, e.nights...) }
 
 // TakeAlike takes in that a unit and all documents of g, which were added at
 // distance 0, are the same, at that distance and for that reason. Safe for

@@ -226,13 +226,13 @@ func (n *Tonight) Before() library.StreamOptions { return library.StreamOptions{
 
 // NewKnown returns what gathers for the night what a library knows of it.
 func (n *Tonight) NewKnown(m *library.Manifest) *earlier.Known {
-	before := ""
+	var before []string
 	for _, have := range m.Nights {
 		if have.Name < n.night {
-			before = have.Name
+			before = append(before, have.Name)
 		}
 	}
-	return earlier.New(n.IDs.Len(), n.Views.Len(), before)
+	return earlier.New(n.IDs.Len(), n.Views.Len(), before...)
 }
 
 // Join streams the documents of earlier nights in the splits past this run's, on

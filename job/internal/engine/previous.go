@@ -13,6 +13,9 @@ type EarlierDocument struct {
 	Match     *earlier.Match // best match in an earlier night; nil without one
 	Kept      *earlier.Match // the nearest that stayed in its night, which may have the document's own id; nil without one
 	Clusters  []string       // of the earlier documents that it matches, as they are today
+
+	First, Last string // nights that have the same under whatever id: the first, the last, and how many
+	Nights      int
 }
 
 // Lineage is what a component and versions that begin with the same document are, in
@@ -27,7 +30,7 @@ type Lineage struct {
 type EarlierByDoc map[uint64]*EarlierDocument
 
 const (
-	kindEarlier = "neardup earlier 3"
+	kindEarlier = "neardup earlier 4"
 	kindLineage = "neardup lineage 4"
 )
 

@@ -27,6 +27,7 @@ import (
 const (
 	DecisionFolder = "decisions" // see package decision
 	NamesFolder    = "names"     // the ids that the tables have
+	SitesFolder    = "sites"     // of output.annotate: of how many sites clusters are, see WriteSites
 	PairsFolder    = "pairs"     // of all_pairs: pairs by the split of their first document
 	EarlierFolder  = "earlier"   // of a run with a library: what it says of the documents
 )
@@ -370,6 +371,13 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if err != nil {
 		return err
 	}
+	annotates, err := w.annotates()
+	if err != nil {
+		return err
+	}
+	if annotates != nil {
+		defer func() { err = errors.Join(err, annotates.out.Abort()) }()
+	}
 	options := job.readerOptions()
 	options.KeepRaw, options.Workers = true, workers
 	options.Unverified = was.Lost == 0 // the digest says below whether it is what it was
@@ -379,13 +387,17 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	if was.Unread != "" {
-		return unchanged(in, was, split)
+		return errors.Join(unchanged(in, was, split), annotates.commit())
 	}
 	path, err := job.Dir.Part(rundir.Clean, w.task, clean.Extension(split))
 	if err != nil {
 		return err
 	}
-	out, err := clean.Create(path, split, options, workers)
+	create := clean.Create
+	if annotates.inDump() {
+		create = clean.CreateAnnotated
+	}
+	out, err := create(path, split, options, workers)
 	if err != nil {
 		return err
 	}
@@ -433,6 +445,9 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 				return err
 			}
 		}
+		if err := annotates.document(&doc, rec.RowsIn); err != nil {
+			return err
+		}
 		if w.dropped(rec.RowsIn) {
 			rec.Skipped["dropped"]++
 			rec.Counts[CountSaved] += int64(len(doc.Text))
@@ -442,7 +457,12 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			continue
 		}
 		rec.RowsOut++
-		if err := out.Keep(&doc); err != nil {
+		if annotates.inDump() {
+			err = out.KeepSeen(&doc, &annotates.row)
+		} else {
+			err = out.Keep(&doc)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -461,7 +481,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			return err
 		}
 	}
-	if err := out.Commit(); err != nil {
+	if err := errors.Join(out.Commit(), annotates.commit()); err != nil {
 		return err
 	}
 	rec.Bytes = in.Consumed()

@@ -216,6 +216,7 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 		lib, out := filepath.Join(dir, "lib"), filepath.Join(dir, "run-"+night)
 		c := cfg
 		c.Library = config.Library{Path: lib, Night: night}
+		c.Output.Annotate = config.AnnotateDump
 		s := run(n, job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, night+".jsonl")}, Out: out, Config: c})
 		merges += s.Library.Merges
 
@@ -229,6 +230,7 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 		if len(got) != len(want) {
 			t.Fatalf("night %s: %d matches, want %d", night, len(got), len(want))
 		}
+		x.checkSeen(t, night, out, from)
 		x.checkClusters(t, night, clustersOf(t, lib, x.all))
 
 		// What the summary says is what the tables say.
@@ -236,6 +238,9 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 		if added := len(x.all) - from; int(l.New+l.Repeated+l.Returned) != added || int(l.Added) != added || l.Nights != n || int(l.Documents) != from {
 			t.Fatalf("night %s: %+v, %d documents and %d before", night, l, added, from)
 		}
+	}
+	if x.again < 10 || x.copied < 10 {
+		t.Errorf("%d documents that earlier nights have, %d with copies: the test shows little of the table seen", x.again, x.copied)
 	}
 	if x.matchesEarlier < 100 || merges == 0 && !cfg.Match.Verified() {
 		t.Errorf("%d matches with earlier nights, %d merges: the test shows nothing", x.matchesEarlier, merges)
@@ -251,6 +256,7 @@ type expected struct {
 	firstSeen      map[string]string
 	was            map[int]string // cluster by place, the night before
 	matchesEarlier int
+	again, copied  int // rows of the table seen: of more than one night, of more than one document
 }
 
 // root is the first place of a document's cluster.

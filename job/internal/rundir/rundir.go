@@ -41,6 +41,7 @@ const (
 	Clusters     = "clusters"
 	Clean        = "clean"
 	Removed      = "removed" // what the clean dump leaves out
+	Seen         = "seen"    // how often and since when, of a run that annotates
 	Against      = "against" // of a run against a reference
 	Drift        = "drift"   // of a run with a library
 	Growth       = "growth"  //
@@ -55,7 +56,7 @@ const (
 // Tables are the folders of Parquet that a run may write, Outputs all that it
 // is for: both in the order in which they are listed.
 var (
-	Tables  = []string{Fingerprints, Texts, Matches, Pairs, Clusters, Removed, Against, Drift, Growth}
+	Tables  = []string{Fingerprints, Texts, Matches, Pairs, Clusters, Removed, Seen, Against, Drift, Growth}
 	Outputs = append(slices.Clone(Tables), Clean, Quarantine)
 )
 

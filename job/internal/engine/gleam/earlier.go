@@ -47,10 +47,11 @@ type part struct {
 	Documents int64          // of the library that it covers
 	Seen      map[int]string // by row the night in which its id was first there
 	Unchanged map[int]string // by row of no unit the night that first has it as it is
+	Plain     map[int]earlier.Nights
 	Units     []earlier.Gathered
 }
 
-const kindPart = "neardup part 2"
+const kindPart = "neardup part 3"
 
 // Earlier deals the splits, in groups, to one worker an agent, which takes all cores of its
 // host and holds the index of the run once.
@@ -196,13 +197,13 @@ func (p *earlierParts) take(missing []int) (left []int, documents int64, err err
 
 // writePart writes what was found in the splits of a task.
 func writePart(path string, found *earlier.Known) error {
-	p := part{Documents: found.Documents(), Seen: map[int]string{}, Unchanged: map[int]string{}}
+	p := part{Documents: found.Documents(), Seen: map[int]string{}, Unchanged: map[int]string{}, Plain: map[int]earlier.Nights{}}
 	for row := range found.Rows() {
 		if night := found.FirstSeen(row); night != "" {
 			p.Seen[row] = night
 		}
 		if night := found.Unchanged(row); night != "" {
-			p.Unchanged[row] = night
+			p.Unchanged[row], p.Plain[row] = night, found.Plain(row)
 		}
 	}
 	for unit := range uint32(found.Units()) {
@@ -225,6 +226,9 @@ func readPart(path string, found *earlier.Known) (documents int64, err error) {
 	}
 	for row, night := range p.Seen {
 		found.Seen(row, night, p.Unchanged[row])
+		if nights := p.Plain[row]; len(nights) > 0 {
+			found.TakePlain(row, nights)
+		}
 	}
 	for i := range p.Units {
 		found.Take(&p.Units[i])

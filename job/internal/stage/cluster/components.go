@@ -25,7 +25,7 @@ func (d *decider) cluster(ctx context.Context) error {
 		of := d.inherited(uint32(i))
 		id := of.Cluster()
 		if d.abroad[id] == nil {
-			d.abroad[id] = &abroad{kept: of}
+			d.abroad[id] = &abroad{kept: of, first: uint32(i)}
 		}
 		d.abroad[id].size++
 	}
@@ -45,8 +45,9 @@ func (d *decider) cluster(ctx context.Context) error {
 
 // abroad is a cluster of documents that go for one of an earlier night.
 type abroad struct {
-	kept *earlier.Match
-	size uint32
+	kept  *earlier.Match
+	size  uint32
+	first uint32 // index of the first of them
 }
 
 // join joins components that contain each other and no third.

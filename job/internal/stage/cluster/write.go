@@ -130,7 +130,7 @@ func (d *duplicates) close() {
 
 // undecided is a document without match and cluster, which stays.
 func undecided(doc uint64) decision.Decision {
-	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Component: decision.None, Versions: decision.None, Kept: decision.NoneKept()}
+	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Component: decision.None, Versions: decision.None, Group: decision.None, Kept: decision.NoneKept()}
 }
 
 // decision is what was decided of index i: of the equally near matches an
@@ -147,6 +147,9 @@ func (d *decider) decision(i uint32) decision.Decision {
 		out.Size, out.Representative = d.size(i), d.representatives[i] == i
 		if k := d.representatives[i]; k != noDocument {
 			out.Cluster = d.number(k)
+			out.Group = out.Cluster
+		} else {
+			out.Group = d.number(d.abroad[d.inherited(i).Cluster()].first)
 		}
 		if l := d.component[i]; d.isComponent(l) {
 			out.Component = d.number(l)

@@ -149,8 +149,10 @@ func (n *night) known(row int, earliest *earlier.Known, today map[string]string,
 		if night := earliest.Unchanged(row); night != "" {
 			d.Kept = &earlier.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: engine.Unchanged}
 		}
+		d.First, d.Last, d.Nights = earliest.Span(earliest.Plain(row))
 		return d
 	}
+	d.First, d.Last, d.Nights = earliest.Span(earliest.Nights(u))
 	if m, ok := earliest.Kept(u); ok {
 		d.Kept = &m
 	}

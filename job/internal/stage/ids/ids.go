@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -18,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/spill"
 	"github.com/neardup/neardup/job/internal/summary"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Requests and answers of names, as records of package spill. A slot is the
@@ -25,6 +28,7 @@ import (
 const (
 	requestBytes = state.NumberBytes + 4 + state.NumberBytes // document, the split that asks, slot
 	answerBytes  = 2 * state.NumberBytes                     // slot, document; the id is the tail
+	siteBytes    = engine.SiteBytes                          // the document a cluster is counted by, hash of the site of one of its documents
 )
 
 // Resolve gives each split the ids that its tables have: the requests are dealt
@@ -45,9 +49,15 @@ func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	}
 	answers := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, "answers"), Head: answerBytes, Tail: true})
 	defer func() { err = errors.Join(err, answers.Close()) }()
+	sites := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, "sites"), Head: siteBytes})
+	defer func() { err = errors.Join(err, sites.Close()) }()
 	err = r.EachSplit(ctx, func(task int) error {
+		s, err := newSites(r, documents, task, sites)
+		if err != nil {
+			return err
+		}
 		deal := answers.Dealer()
-		return errors.Join(answer(ctx, r, documents, task, asked, deal), deal.Flush())
+		return errors.Join(answer(ctx, r, documents, task, asked, deal, s.of), deal.Flush(), s.deal.Flush())
 	})
 	if err != nil {
 		return err
@@ -56,7 +66,53 @@ func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 		return errors.Join(writeNames(r.Dir.Path(rundir.StatePart(engine.NamesFolder, task)), answers, task), answers.Drop(task))
 	})
 	rec.Outputs = r.StateParts(engine.NamesFolder)
-	return err
+	if err != nil || r.Config.Output.Annotate == "" {
+		return err
+	}
+	rec.Outputs = append(rec.Outputs, r.StateParts(engine.SitesFolder)...)
+	return r.EachSplit(ctx, func(task int) error {
+		heads, err := sites.SortedHeads(task)
+		if err != nil {
+			return err
+		}
+		return errors.Join(engine.WriteSites(r.Dir, task, heads), sites.Drop(task))
+	})
+}
+
+// sites deals the sites of the documents of clusters, by the split of the document
+// that a cluster is counted by.
+type sites struct {
+	documents *engine.Documents
+	split     *decision.Split // nil: no run that annotates
+	at        int             // the next decision
+	deal      *spill.Dealer
+	record    []byte
+}
+
+func newSites(r *stage.Run, documents *engine.Documents, task int, all *spill.Buckets) (s *sites, err error) {
+	s = &sites{documents: documents, deal: all.Dealer()}
+	if r.Config.Output.Annotate != "" {
+		s.split, err = decision.Read(r.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)))
+	}
+	return s, err
+}
+
+// of takes in the id of a document; documents come in their order, some of them more
+// than once.
+func (s *sites) of(doc uint64, id []byte) error {
+	var d decision.Decision
+	for ; s.split != nil && s.at < s.split.Len(); s.at++ {
+		if s.split.At(s.at, &d); d.Doc >= doc {
+			break
+		}
+	}
+	site := template.Site(id)
+	if d.Doc != doc || d.Group == decision.None || len(site) == 0 {
+		return nil
+	}
+	s.at++
+	s.record = binary.BigEndian.AppendUint64(state.AppendNumber(s.record[:0], d.Group), xxh3.Hash(site))
+	return s.deal.Put(s.documents.Part(d.Group), s.record, nil)
 }
 
 // Done reads the ids that the summary tells of the largest clusters.
@@ -146,7 +202,7 @@ func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer
 
 // answer reads the ids of a split once and deals those that were asked for to
 // the splits that asked.
-func answer(ctx context.Context, r *stage.Run, documents *engine.Documents, task int, asked *spill.Buckets, deal *spill.Dealer) error {
+func answer(ctx context.Context, r *stage.Run, documents *engine.Documents, task int, asked *spill.Buckets, deal *spill.Dealer, each func(doc uint64, id []byte) error) error {
 	requests, err := asked.SortedHeads(task)
 	if err != nil || len(requests) == 0 {
 		return errors.Join(err, asked.Drop(task))
@@ -160,6 +216,11 @@ func answer(ctx context.Context, r *stage.Run, documents *engine.Documents, task
 	}
 	var answer []byte
 	err = r.Job.EachID(ctx, task, next, func(row int64, id []byte) error {
+		if row == next() {
+			if err := each(first+uint64(row), id); err != nil {
+				return err
+			}
+		}
 		for row == next() {
 			asker, slot := binary.BigEndian.Uint32(requests[state.NumberBytes:]), requests[state.NumberBytes+4:requestBytes]
 			answer = append(append(answer[:0], slot...), requests[:state.NumberBytes]...)

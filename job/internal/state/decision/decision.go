@@ -33,6 +33,7 @@ type Decision struct {
 	Component      uint64 // the first document of its component; None without one
 	Versions       uint64 // the first document of what containment joins it with; None without any
 	Representative bool   // it is the one that stays
+	Group          uint64 // what its cluster is counted by: Cluster, or of those whose an earlier night has the first; None without a cluster
 
 	Removal Removal // why the clean dump leaves it out
 	Kept    Kept
@@ -72,8 +73,8 @@ func NoneKept() Kept { return Kept{Doc: None, Overlap: data.UnknownOverlap()} }
 // document, then the decisions in ascending order of document: the numbers as
 // of state.AppendNumber, the other fields little-endian.
 const (
-	kind        = "neardup decisions 6"
-	recordBytes = 6*state.NumberBytes + 2*state.FindingBytes + 4 + 1 + 1
+	kind        = "neardup decisions 7"
+	recordBytes = 7*state.NumberBytes + 2*state.FindingBytes + 4 + 1 + 1
 )
 
 // Writer writes the file of one split.
@@ -90,7 +91,7 @@ func Create(path string, first uint64) *Writer {
 // Add appends a decision; they come in ascending order of document.
 func (w *Writer) Add(d *Decision) {
 	b := w.buf
-	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Component, d.Versions, d.Kept.Doc} {
+	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Component, d.Versions, d.Group, d.Kept.Doc} {
 		b = state.AppendNumber(b, n)
 	}
 	b = state.AppendFinding(b, d.Distance, d.Evidence, d.Overlap)
@@ -133,7 +134,7 @@ func (s *Split) Len() int { return len(s.b) / recordBytes }
 // At sets d to decision i.
 func (s *Split) At(i int, d *Decision) {
 	b := s.b[i*recordBytes : (i+1)*recordBytes]
-	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Component, &d.Versions, &d.Kept.Doc} {
+	for _, n := range [...]*uint64{&d.Doc, &d.Match, &d.Cluster, &d.Component, &d.Versions, &d.Group, &d.Kept.Doc} {
 		*n = state.Number(b)
 		b = b[state.NumberBytes:]
 	}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/simhash/template"
+)
+
+// SiteBytes is the size of a record of a cluster's site: the document that the
+// cluster is counted by (Decision.Group), and a hash of the site's name.
+const SiteBytes = state.NumberBytes + 8
+
+const (
+	kindSites  = "neardup sites 1"
+	countBytes = state.NumberBytes + 4
+)
+
+// WriteSites writes of how many sites the clusters are that are counted by documents
+// of a split. records are of SiteBytes, back to back, in ascending order.
+func WriteSites(dir *rundir.Dir, task int, records []byte) error {
+	var out, last []byte
+	count := uint32(0)
+	flush := func() {
+		if last != nil {
+			out = binary.LittleEndian.AppendUint32(append(out, last[:state.NumberBytes]...), count)
+		}
+	}
+	for ; len(records) >= SiteBytes; records = records[SiteBytes:] {
+		record := records[:SiteBytes]
+		switch {
+		case bytes.Equal(record, last):
+			continue
+		case last != nil && bytes.Equal(record[:state.NumberBytes], last[:state.NumberBytes]):
+			count++
+		default:
+			flush()
+			count = 1
+		}
+		last = record
+	}
+	flush()
+	return state.Write(dir.Path(rundir.StatePart(SitesFolder, task)), kindSites, out)
+}
+
+// annotator says of the documents of a split that stay how often and since when they
+// were seen: in the table, and in its row for who writes the dump. A nil one says
+// nothing.
+type annotator struct {
+	w     *writer
+	out   *parquet.TableWriter[data.SeenRow]
+	dump  bool
+	row   data.SeenRow // of the last document
+	at    int          // the next decision
+	d     decision.Decision
+	sites []byte // what is left of the file
+}
+
+// annotates starts the split's part of the table; nil when none is asked for.
+func (w *writer) annotates() (*annotator, error) {
+	if w.job.Config.Output.Annotate == "" {
+		return nil, nil //nolint:nilnil // a nil annotator says nothing
+	}
+	sites, err := state.Read(w.job.Dir.Path(rundir.StatePart(SitesFolder, w.task)), kindSites)
+	if err != nil {
+		return nil, err
+	}
+	out, err := startPart(w, rundir.Seen, &data.Seen)
+	return &annotator{w: w, out: out, dump: w.job.Config.Output.Annotate == config.AnnotateDump, sites: sites}, err
+}
+
+// inDump reports whether the documents of the clean dump have the fields, too.
+func (a *annotator) inDump() bool { return a != nil && a.dump }
+
+func (a *annotator) commit() error {
+	if a == nil {
+		return nil
+	}
+	return a.out.Commit()
+}
+
+// document writes the row of a document that stays, or that of what an earlier night
+// keeps, with the first of the documents that go for it.
+func (a *annotator) document(doc *data.Document, row int64) error {
+	if a == nil {
+		return nil
+	}
+	w, number := a.w, a.w.split.First+uint64(row)
+	for ; a.at < w.split.Len(); a.at++ {
+		if w.split.At(a.at, &a.d); a.d.Doc >= number {
+			break
+		}
+	}
+	decided := a.at < w.split.Len() && a.d.Doc == number
+	a.row = data.SeenRow{DocID: doc.ID, KeptFrom: fromRun, Copies: 1, Site: template.Site(doc.ID), Nights: 1, Row: w.places.row(number), Night: w.night(), FirstSeen: w.night(), LastSeen: w.night()}
+	if len(a.row.Site) > 0 {
+		a.row.Sites = 1
+	}
+	if known := w.seen[number]; known != nil && known.Nights > 0 {
+		a.row.FirstSeen, a.row.Nights = known.First, int32(known.Nights)+1
+	}
+	if decided && a.d.Listed && a.d.Group == number {
+		a.row.Copies, a.row.Sites = int32(a.d.Size), a.sitesOf(number)
+	}
+	switch {
+	case !w.dropped(row):
+	case decided && a.d.Removal == decision.Earlier && a.d.Group == number:
+		k := w.seen[number].Kept
+		a.row.DocID, a.row.KeptFrom, a.row.Site, a.row.Row = []byte(k.ID), k.Night, template.Site([]byte(k.ID)), data.NoRow
+	default:
+		return nil
+	}
+	return a.out.Write(&a.row)
+}
+
+// sitesOf is of how many sites the cluster is that is counted by a document; these
+// are asked for in ascending order.
+func (a *annotator) sitesOf(doc uint64) int32 {
+	for len(a.sites) >= countBytes && state.Number(a.sites) < doc {
+		a.sites = a.sites[countBytes:]
+	}
+	if len(a.sites) < countBytes || state.Number(a.sites) != doc {
+		return 0
+	}
+	return int32(binary.LittleEndian.Uint32(a.sites[state.NumberBytes:])) //nolint:gosec // documents are fewer
+}
