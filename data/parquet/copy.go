@@ -121,7 +121,7 @@ var listsColumns = []string{"ARROW:schema", "huggingface"}
 // there are others.
 func (in *input) metadata(others bool) (own metadata.KeyValueMetadata) {
 	for _, kv := range in.file.MetaData().KeyValueMetadata() {
-		if kv.Key != metaChecksums && !(others && slices.Contains(listsColumns, kv.Key)) {
+		if kv.Key != metaChecksums && (!others || !slices.Contains(listsColumns, kv.Key)) {
 			own = append(own, kv)
 		}
 	}

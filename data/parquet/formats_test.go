@@ -46,19 +46,19 @@ func markdown[R any](t *testing.T, table *data.Table[R]) string {
 	return b.String()
 }
 
-// TestFormats compares the tables in tables.md, library-tables.md and against.md with their
+// TestFormats compares the tables in tables.md, library-tables.md, against.md and seen.md with their
 // statements: a table stands behind the comment <!-- columns of NAME -->, in one
 // of the pages.
 func TestFormats(t *testing.T) {
 	statements := map[string]string{
 		data.Fingerprints.Name: markdown(t, &data.Fingerprints), data.Texts.Name: markdown(t, &data.Texts),
-		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters), data.Removed.Name: markdown(t, &data.Removed),
+		data.Matches.Name: markdown(t, &data.Matches), data.Clusters.Name: markdown(t, &data.Clusters), data.Removed.Name: markdown(t, &data.Removed), data.Seen.Name: markdown(t, &data.Seen),
 		data.Against.Name: markdown(t, &data.Against),
 		data.Drift.Name:   markdown(t, &data.Drift), data.Growth.Name: markdown(t, &data.Growth),
 		data.LibraryDocuments.Name: markdown(t, &data.LibraryDocuments), data.Merges.Name: markdown(t, &data.Merges), data.Samples.Name: markdown(t, &data.Samples),
 	}
 	stand := map[string]bool{}
-	for _, page := range []string{"tables.md", "library-tables.md", "against.md"} {
+	for _, page := range []string{"tables.md", "library-tables.md", "against.md", "seen.md"} {
 		path := filepath.Join("..", "..", "job", "docs", page)
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -140,6 +140,7 @@ func TestStatements(t *testing.T) {
 	state(t, &data.Matches)
 	state(t, &data.Clusters)
 	state(t, &data.Removed)
+	state(t, &data.Seen)
 	state(t, &data.Drift)
 	state(t, &data.Growth)
 	state(t, &data.LibraryDocuments)

@@ -62,8 +62,7 @@ func newRun(std streams) *cobra.Command {
 		Long: `Reads the inputs (files, folders, globs, or - for standard input; WARC, WET,
 JSONL, CSV, TSV or Parquet, plain, .gz or .zst), finds each document's best
 match and the clusters, and writes tables and the clean dump. The same command
-again goes on with what an interrupted run left. With --against it looks for
-the texts of a reference instead: evaluation sets, a blocklist.`,
+again resumes a run. With --against it looks for the texts of a reference.`,
 		Example: `  neardup run data/sample --out night1
   zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
 		Args: needInput,

@@ -241,7 +241,7 @@ type Output struct {
 	Clean     bool   `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
 	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document that another contains, which stays"`
 	Earlier   string `yaml:"earlier" json:"earlier" allow:"drop,keep" help:"what the clean dump does with a document that an earlier night of the library has"`
-	Annotate  string `yaml:"annotate" json:"annotate,omitzero" flag:"annotate" group:"Output" allow:"table,dump" help:"say how often and since when each kept document was seen"`
+	Annotate  string `yaml:"annotate" json:"annotate,omitzero" flag:"annotate" group:"Output" allow:"table,dump" help:"count copies of what stays"`
 }
 
 // What the clean dump does with a document that another one contains, and with

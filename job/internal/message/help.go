@@ -68,6 +68,7 @@ var help = map[string]string{
 	"name of this night (default: the date in --out)":                       "本夜的名称（默认：--out 中的日期）",
 	"write figures to this file for Prometheus":                             "把指标写入此文件，供 Prometheus 使用",
 	"shell command told of a failure (JSON on stdin)":                       "失败时执行的命令（标准输入为 JSON）",
+	"count copies of what stays: table or dump":                             "统计留下的文档的副本、站点、夜数：table 或 dump",
 	"write every confirmed pair too":                                        "同时写出全部已确认的文档对",
 	"write the clean dump":                                                  "写出干净数据",
 	"cores to use; 0: all":                                                  "使用的核数；0：全部",

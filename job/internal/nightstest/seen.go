@@ -58,8 +58,8 @@ func (x *expected) checkSeen(t testing.TB, night, out string, from int) {
 	dump := map[string]data.SeenRow{}
 	each(t, out, rundir.Seen, &data.Seen, func(r *data.SeenRow) {
 		key := r.KeptFrom + " " + string(r.DocID)
-		w := want[key]
-		if w == nil {
+		w, ok := want[key]
+		if !ok {
 			t.Fatalf("night %s: %s is in seen, and does not stay or stands there twice", night, key)
 		}
 		delete(want, key)
