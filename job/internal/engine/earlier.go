@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/idtable"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/template"
@@ -30,7 +31,7 @@ const EarlierParts = "earlier.parts"
 // units there are depends on these documents alone. It never changes, and
 // is safe for concurrent use.
 type Tonight struct {
-	IDs   IDs
+	IDs   idtable.Table
 	Units []uint32 // by row; NoUnit for documents that are not matched
 	Views *mapper.Units
 	plain map[int]plainLook // by row: of NoUnit

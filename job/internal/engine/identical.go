@@ -9,7 +9,9 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/neardup/neardup/job/internal/counting"
 	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/subset"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/columns"
@@ -107,7 +109,7 @@ const documentBytes = 64
 // share a key, and of which confirm gives the same hash, which found gets too.
 // Without confirm the keys are fingerprints, which stay with the documents.
 func (x *Identities) equal(ctx context.Context, keys keys,
-	confirm func(ctx context.Context, wanted *Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
+	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
 	passesFor := func(documents uint64, memory int64) uint64 { return documents*documentBytes/uint64(max(memory, 1)) + 1 }
 	passes, share := passesFor(n, x.Memory), uint64(1)
@@ -121,8 +123,8 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 		if err != nil {
 			return err
 		}
-		candidates := repeats.candidates()
-		if passes, share = passesFor(candidates, x.Memory), slotsPerKey; passes > 1 {
+		candidates := repeats.Candidates()
+		if passes, share = passesFor(candidates, x.Memory), counting.SlotsPerKey; passes > 1 {
 			passes = passesFor(candidates, x.Memory/2)
 		}
 		of = func(first, last uint64, yield func(doc, key uint64)) error {
@@ -132,7 +134,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 				}
 			})
 		}
-		release = repeats.release
+		release = repeats.Release
 	}
 	var groups groups
 	for ; pass < passes; pass++ {
@@ -165,11 +167,11 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 // confirmed calls found with the documents of each group of which confirm gives
 // the same hash.
 func (x *Identities) confirmed(ctx context.Context, groups *groups,
-	confirm func(ctx context.Context, wanted *Subset) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
+	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	if len(groups.docs) == 0 {
 		return nil
 	}
-	wanted := NewSubset(x.Documents.Len())
+	wanted := subset.New(x.Documents.Len())
 	for _, doc := range groups.docs {
 		wanted.Add(doc)
 	}
@@ -242,7 +244,7 @@ func (g *groups) each(yield func(docs []uint64) error) error {
 }
 
 // hashIDs hashes the ids of the wanted documents once more.
-func (x *Identities) hashIDs(ctx context.Context, wanted *Subset) ([]uint64, error) {
+func (x *Identities) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		if !wanted.Any(x.Documents.First(split), x.Documents.First(split+1)) {
@@ -276,7 +278,7 @@ func (x *Identities) eachID(ctx context.Context, split int, yield func(doc uint6
 }
 
 // hashViews hashes the views of the wanted documents.
-func (x *Identities) hashViews(ctx context.Context, wanted *Subset) ([]uint64, error) {
+func (x *Identities) hashViews(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		var b []byte
@@ -312,4 +314,12 @@ func (x *Identities) eachSplit(ctx context.Context, f func(split int) error) err
 
 func (x *Identities) begin() (advance func(n int64)) {
 	return x.Pass.Begin(int64(x.Documents.Len()), "documents")
+}
+
+// repeats finds which keys may come more than once, in half of the memory.
+func (x *Identities) repeats(ctx context.Context, keys keys) (*counting.Filter, error) {
+	f := counting.New(x.Documents.Len(), x.Memory/2)
+	return f, x.eachSplit(ctx, func(split int) error {
+		return f.Add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))
+	})
 }

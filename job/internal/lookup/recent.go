@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/state/idtable"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
@@ -25,7 +26,7 @@ type recent struct {
 	width []int // of the values of the tables for fingerprints
 
 	units    *mapper.Units
-	ids      engine.IDs
+	ids      idtable.Table
 	pages    []recentPage // by row of ids
 	entries  []recentEntry
 	last     []uint32              // by unit: 1 + the latest entry that was made for it

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/counting"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -46,7 +47,7 @@ func (p packing) band(key uint64) (band int, ok bool) {
 func (p packing) references(ctx context.Context, job *engine.Job, documents *engine.Documents) ([]uint64, error) {
 	limit := job.Config.Execution.MemoryLimit()
 	counts := make([][]uint64, documents.Parts()) // by split, by table
-	bands := engine.NewRepeats(documents.Len()*sketch.Bands, limit/2)
+	bands := counting.New(documents.Len()*sketch.Bands, limit/2)
 	workers := runtime.GOMAXPROCS(0)
 	err := engine.Parallel(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 		counts[split] = make([]uint64, p.tables)
@@ -76,7 +77,7 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 
 // writeShared writes which bands of the documents of a split are shared, and
 // counts them.
-func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *engine.Documents, split int, bands *engine.Repeats, counts []uint64) error {
+func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *engine.Documents, split int, bands *counting.Filter, counts []uint64) error {
 	first := documents.First(split)
 	shared := make([]byte, documents.First(split+1)-first)
 	err := bands.Repeated(func(yield func(doc, key uint64)) error {

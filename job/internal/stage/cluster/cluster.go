@@ -29,6 +29,7 @@ import (
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/subset"
 	"github.com/neardup/neardup/reducer"
 )
 
@@ -76,7 +77,7 @@ type decider struct {
 	counts    stage.Counts
 	resolved  []pairs.Pair // in order
 
-	matched  *engine.Subset
+	matched  *subset.Set
 	units    []uint32      // by index: the first of the documents that nothing tells apart
 	short    []bool        // by index: it is a short text that equals another
 	second   []uint32      // by first of a unit: its second; 0 without one
@@ -203,7 +204,7 @@ func (d *decider) eachEqual(ctx context.Context, yield func(identical.Document) 
 
 // gather gives the documents that have a match or an equal their indices.
 func (d *decider) gather(ctx context.Context) error {
-	d.matched = engine.NewSubset(d.documents.Len())
+	d.matched = subset.New(d.documents.Len())
 	err := d.eachPair(ctx, func(p pairs.Pair) error {
 		d.matched.Add(p.A)
 		d.matched.Add(p.B)

@@ -1,4 +1,4 @@
-package engine
+package idtable
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 )
 
 // A table of ids finds the row of each that was added, and of no other.
-func TestIDsEqualMap(t *testing.T) {
+func TestTableEqualsMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var ids IDs
+		var ids Table
 		rows := map[string]int{}
 		id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(0, 200).Draw(t, "id")) })
 		for _, id := range rapid.SliceOfDistinct(id, rapid.ID).Draw(t, "ids") {
@@ -28,4 +28,12 @@ func TestIDsEqualMap(t *testing.T) {
 			}
 		}
 	})
+}
+
+func Example() {
+	var ids Table
+	ids.Add([]byte("https://example.org/a"))
+	ids.Add([]byte("https://example.org/b"))
+	fmt.Println(ids.Find([]byte("https://example.org/b")), ids.Find([]byte("https://example.org/c")))
+	// Output: 1 -1
 }

@@ -1,4 +1,6 @@
-package engine
+// Package subset has the set of documents that what follows is about: it numbers
+// its members anew, so that memory is taken for them alone. It knows no file.
+package subset
 
 import (
 	"math/bits"
@@ -6,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// Subset is a set of documents that renumbers its members 0 to m-1 in their
+// Set is a set of documents that renumbers its members 0 to m-1 in their
 // order, so that what follows costs memory for the members alone: of most
 // dumps few documents have a match. A bit and a half per document; there are
 // at most 2³² − 1 members.
-type Subset struct {
+type Set struct {
 	words  []atomic.Uint64
 	before []uint32 // by block of eight words: members in earlier blocks
 	blocks []uint32 // by stride of members: the block of the first of these
@@ -22,14 +24,14 @@ const (
 	stride     = blockWords * 64
 )
 
-// NewSubset returns the empty subset of documents 0 to n-1.
-func NewSubset(n uint64) *Subset {
-	return &Subset{words: make([]atomic.Uint64, (n+63)/64)}
+// New returns the empty subset of documents 0 to n-1.
+func New(n uint64) *Set {
+	return &Set{words: make([]atomic.Uint64, (n+63)/64)}
 }
 
 // Add puts doc into the subset. Safe for concurrent use, but not with Index,
 // and not after Seal.
-func (s *Subset) Add(doc uint64) {
+func (s *Set) Add(doc uint64) {
 	w, bit := &s.words[doc/64], uint64(1)<<(doc%64)
 	if w.Load()&bit == 0 {
 		w.Or(bit)
@@ -37,7 +39,7 @@ func (s *Subset) Add(doc uint64) {
 }
 
 // Seal numbers the members; Len, Index, Rank and Member may be used from then on.
-func (s *Subset) Seal() {
+func (s *Set) Seal() {
 	s.before = make([]uint32, (len(s.words)+blockWords-1)/blockWords)
 	for i := range s.words {
 		block := i / blockWords
@@ -52,10 +54,10 @@ func (s *Subset) Seal() {
 }
 
 // Len is the number of members.
-func (s *Subset) Len() int { return s.size }
+func (s *Set) Len() int { return s.size }
 
 // Index returns the new number of doc; ok is false when it is no member.
-func (s *Subset) Index(doc uint64) (index uint32, ok bool) {
+func (s *Set) Index(doc uint64) (index uint32, ok bool) {
 	if !s.Has(doc) {
 		return 0, false
 	}
@@ -63,7 +65,7 @@ func (s *Subset) Index(doc uint64) (index uint32, ok bool) {
 }
 
 // Rank is how many members are smaller than doc, which may be n.
-func (s *Subset) Rank(doc uint64) uint32 {
+func (s *Set) Rank(doc uint64) uint32 {
 	at := doc / 64
 	if at == uint64(len(s.words)) {
 		return uint32(s.size)
@@ -76,7 +78,7 @@ func (s *Subset) Rank(doc uint64) uint32 {
 }
 
 // Member is the document that is renumbered index: the inverse of Index.
-func (s *Subset) Member(index uint32) uint64 {
+func (s *Set) Member(index uint32) uint64 {
 	first, last := s.blocks[index/stride], uint32(len(s.before))
 	if next := int(index/stride) + 1; next < len(s.blocks) {
 		last = s.blocks[next] + 1
@@ -98,10 +100,10 @@ func (s *Subset) Member(index uint32) uint64 {
 }
 
 // Has reports whether doc is a member.
-func (s *Subset) Has(doc uint64) bool { return s.words[doc/64].Load()>>(doc%64)&1 != 0 }
+func (s *Set) Has(doc uint64) bool { return s.words[doc/64].Load()>>(doc%64)&1 != 0 }
 
 // Any reports whether a document from first to last − 1 is a member.
-func (s *Subset) Any(first, last uint64) bool {
+func (s *Set) Any(first, last uint64) bool {
 	for ; first < last && first%64 != 0; first++ {
 		if s.Has(first) {
 			return true

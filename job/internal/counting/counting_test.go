@@ -1,6 +1,7 @@
-package engine
+package counting
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -8,8 +9,8 @@ import (
 )
 
 // Every key that came more than once is repeated, whatever the memory; of those
-// that came once few are, where there is memory; and candidates counts both.
-func TestRepeats(t *testing.T) {
+// that came once few are, where there is memory; and Candidates counts both.
+func TestFilter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := make([]uint64, 100_000)
 	for i := range keys {
@@ -22,7 +23,7 @@ func TestRepeats(t *testing.T) {
 		came[k]++
 	}
 	for _, memory := range []int64{0, 1 << 10, 1 << 16, 1 << 30} {
-		seen := NewRepeats(uint64(len(keys)), memory)
+		seen := New(uint64(len(keys)), memory)
 		var all sync.WaitGroup
 		for half := range 2 {
 			all.Go(func() {
@@ -61,14 +62,33 @@ func TestRepeats(t *testing.T) {
 				t.Fatalf("%d bytes: %d came %d times, and is not repeated", memory, k, came[k])
 			}
 		}
-		if got := seen.candidates(); got != uint64(candidates) {
+		if got := seen.Candidates(); got != uint64(candidates) {
 			t.Errorf("%d bytes: candidates %d, want %d", memory, got, candidates)
 		}
 		if memory == 1<<30 && once > len(keys)/10 {
 			t.Errorf("%d of %d keys are repeated that came once", once, len(keys))
 		}
-		if size := int64(len(seen.words) * 8); size > max(memory, 8*repeatStripes) {
+		if size := int64(len(seen.words) * 8); size > max(memory, 8*stripes) {
 			t.Errorf("%d bytes for a limit of %d", size, memory)
 		}
 	}
+}
+
+func Example() {
+	scan := func(yield func(doc, key uint64)) error {
+		for doc, key := range []uint64{7, 8, 9, 8} {
+			yield(uint64(doc), key)
+		}
+		return nil
+	}
+	f := New(4, 1<<20)
+	err := f.Add(scan)
+	if err == nil {
+		err = f.Repeated(scan, func(doc, key uint64) { fmt.Println("document", doc, "may share", key) })
+	}
+	fmt.Println(err)
+	// Output:
+	// document 1 may share 8
+	// document 3 may share 8
+	// <nil>
 }

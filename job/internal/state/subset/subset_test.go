@@ -1,17 +1,18 @@
-package engine
+package subset
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-func TestSubsetRenumbersInOrder(t *testing.T) {
+func TestRenumbersInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64Range(1, 5000).Draw(t, "n")
 		docs := rapid.SliceOfN(rapid.Uint64Range(0, n-1), 0, 3000).Draw(t, "documents")
-		s := NewSubset(n)
+		s := New(n)
 		for _, d := range docs {
 			s.Add(d)
 		}
@@ -49,4 +50,14 @@ func TestSubsetRenumbersInOrder(t *testing.T) {
 			}
 		}
 	})
+}
+
+func Example() {
+	s := New(1_000_000)
+	s.Add(700_000)
+	s.Add(12)
+	s.Seal()
+	index, _ := s.Index(700_000)
+	fmt.Println(s.Len(), "members:", index, "is document", s.Member(index))
+	// Output: 2 members: 1 is document 700000
 }

@@ -1,4 +1,6 @@
-package engine
+// Package idtable holds ids in memory by their rows, and finds the row of an id. It
+// knows no file.
+package idtable
 
 import (
 	"bytes"
@@ -6,16 +8,16 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// IDs are ids in the order in which they were added, their rows, with a table
-// that finds them. Reading is safe for concurrent use.
-type IDs struct {
+// Table has ids in the order in which they were added, their rows, and
+// finds them. Reading is safe for concurrent use.
+type Table struct {
 	text  []byte
 	ends  []int    // of the ids in text
 	table []uint64 // upper half of an id's hash, row + 1; 0: free
 }
 
 // Add appends an id that is not there yet.
-func (x *IDs) Add(id []byte) {
+func (x *Table) Add(id []byte) {
 	x.text = append(x.text, id...)
 	x.ends = append(x.ends, len(x.text))
 	if 3*len(x.ends) <= 2*len(x.table) {
@@ -28,7 +30,7 @@ func (x *IDs) Add(id []byte) {
 	}
 }
 
-func (x *IDs) enter(row int) {
+func (x *Table) enter(row int) {
 	h := xxh3.Hash(x.At(row))
 	at := h & uint64(len(x.table)-1)
 	for x.table[at] != 0 {
@@ -38,7 +40,7 @@ func (x *IDs) enter(row int) {
 }
 
 // RemoveLast removes the id that was added last.
-func (x *IDs) RemoveLast() {
+func (x *Table) RemoveLast() {
 	row := len(x.ends) - 1
 	id := x.At(row)
 	mask := uint64(len(x.table) - 1)
@@ -51,10 +53,10 @@ func (x *IDs) RemoveLast() {
 }
 
 // Len is the number of ids.
-func (x *IDs) Len() int { return len(x.ends) }
+func (x *Table) Len() int { return len(x.ends) }
 
 // At is the id of a row; it is not to be changed.
-func (x *IDs) At(row int) []byte {
+func (x *Table) At(row int) []byte {
 	start := 0
 	if row > 0 {
 		start = x.ends[row-1]
@@ -63,7 +65,7 @@ func (x *IDs) At(row int) []byte {
 }
 
 // Find returns the row of an id, −1 for one that is not there.
-func (x *IDs) Find(id []byte) int {
+func (x *Table) Find(id []byte) int {
 	if len(x.table) == 0 {
 		return -1
 	}
