@@ -152,7 +152,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	s.Splits = len(r.Job.Splits)
 	if err := r.execute(ctx); err != nil {
-		if errors.Is(err, intake.ErrNoDocuments) || ctx.Err() == nil && !r.Dir.Begun(engine.StageFingerprint) && !r.Dir.Begun(engine.StageRead) && !r.Dir.Begun(engine.StageAgainst) {
+		if errors.Is(err, intake.ErrNoDocuments) || ctx.Err() == nil && !r.Dir.Begun(engine.Fingerprint.Name) && !r.Dir.Begun(engine.Read.Name) && !r.Dir.Begun(engine.Against.Name) {
 			err = errors.Join(err, r.Dir.Reset()) // nothing stands in the way of other settings
 		}
 		return err
@@ -271,7 +271,7 @@ func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 			continue
 		}
 		named := slices.ContainsFunc(r.req.Inputs, func(input string) bool { return names(input, split.Path) })
-		if _, done, err := dir.Record(engine.StageFingerprint, task); err != nil || !done || !named || !engine.KeepsTexts(m, split) {
+		if _, done, err := dir.Record(engine.Fingerprint.Name, task); err != nil || !done || !named || !engine.KeepsTexts(m, split) {
 			return nil, false
 		}
 	}

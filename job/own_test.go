@@ -117,7 +117,7 @@ func TestOwnTextIsTheSameAgain(t *testing.T) {
 	again.Engine = local.New(2)
 	stop, cancel := context.WithCancel(context.Background())
 	again.Progress = func(stage string) (func(int64, string) func(int64), func()) {
-		if stage == engine.StageFingerprint {
+		if stage == engine.Fingerprint.Name {
 			cancel()
 		}
 		return func(int64, string) func(int64) { return func(int64) {} }, func() {}
@@ -210,7 +210,7 @@ func TestOwnTextOfSmallSites(t *testing.T) {
 func TestSamplesOfAnInterruptedNight(t *testing.T) {
 	lines := sitesLines()
 	want := ""
-	for _, at := range []string{"", engine.StageFingerprint, engine.StageWrite} {
+	for _, at := range []string{"", engine.Fingerprint.Name, engine.Write.Name} {
 		dir := t.TempDir()
 		jsonl(t, filepath.Join(dir, "2026-01-01.jsonl"), lines[:7]...)
 		jsonl(t, filepath.Join(dir, "2026-01-02.jsonl"), lines[7:14]...)

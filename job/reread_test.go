@@ -26,7 +26,7 @@ type mixing struct {
 }
 
 func (m mixing) Each(ctx context.Context, j *engine.Job, stage engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
-	if stage.Name == engine.StageWrite && m.mixed > 0 {
+	if stage.Name == engine.Write.Name && m.mixed > 0 {
 		if err := job.MixSample(m.out, m.mixed); err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func hasReference(command string, c *config.Config) bool {
 // one stage instead of all others.
 func (s *Stage) isOf(command string, c *config.Config) bool {
 	if hasReference(command, c) {
-		return s.Name == engine.StageAgainst
+		return s.Name == engine.Against.Name
 	}
 	return s.when == nil || s.when(command, c)
 }

@@ -105,7 +105,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 		if rows.String() != want || !strings.HasPrefix(want, "0 ") {
 			t.Fatalf("%d workers: rows differ from one worker's", workers)
 		}
-		if _, done, err := job.Dir.Record(engine.StageFingerprint, 0); !done || err != nil {
+		if _, done, err := job.Dir.Record(engine.Fingerprint.Name, 0); !done || err != nil {
 			t.Fatalf("no record: %v", err)
 		}
 	}

@@ -18,20 +18,12 @@ type EarlierDocument struct {
 	Nights      int
 }
 
-// Lineage is what a component and versions that begin with the same document are, in
-// a run with a library.
-type Lineage struct {
-	Component string // its id through all nights; "" if none begins with the document
-	Versions  string // "" if containment joins nothing with it
-}
-
 // EarlierByDoc are those of a split, by number; the library knows nothing of
 // the others.
 type EarlierByDoc map[uint64]*EarlierDocument
 
 const (
 	kindEarlier = "neardup earlier 4"
-	kindLineage = "neardup lineage 4"
 )
 
 // WriteEarlier writes what the library says of the documents of a split.
@@ -48,14 +40,4 @@ func ReadEarlier(dir *rundir.Dir, task int) (EarlierByDoc, error) {
 		byDoc[docs[i].Doc] = &docs[i]
 	}
 	return byDoc, err
-}
-
-// WriteLineage writes what components and versions are, by their first documents.
-func WriteLineage(dir *rundir.Dir, clusters map[uint64]Lineage) error {
-	return state.WriteGob(dir.Path(rundir.State, LineageFile), kindLineage, clusters)
-}
-
-// ReadLineage reads what WriteLineage wrote.
-func ReadLineage(dir *rundir.Dir) (map[uint64]Lineage, error) {
-	return state.ReadGob[map[uint64]Lineage](dir.Path(rundir.State, LineageFile), kindLineage)
 }

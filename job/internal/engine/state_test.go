@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/lineage"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
@@ -32,18 +33,18 @@ func TestEarlierComesBack(t *testing.T) {
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[7], &docs[0]) || !reflect.DeepEqual(got[9], &docs[1]) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	lineage := map[uint64]engine.Lineage{1 << 33: {Component: "2026-11-01/a", Versions: "2026-11-02/b"}, 0: {}}
-	if err := engine.WriteLineage(job.Dir, lineage); err != nil {
+	want := map[uint64]lineage.Lineage{1 << 33: {Component: "2026-11-01/a", Versions: "2026-11-02/b"}, 0: {}}
+	if err := lineage.Write(job.Dir.Path(rundir.State, lineage.File), want); err != nil {
 		t.Fatal(err)
 	}
-	if ids, err := engine.ReadLineage(job.Dir); err != nil || !reflect.DeepEqual(ids, lineage) {
+	if ids, err := lineage.Read(job.Dir.Path(rundir.State, lineage.File)); err != nil || !reflect.DeepEqual(ids, want) {
 		t.Errorf("got %v, %v", ids, err)
 	}
 	if _, err := engine.ReadEarlier(job.Dir, 4); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a file that is not there: %v", err)
 	}
-	damage(t, job.Dir.Path(rundir.State, engine.LineageFile))
-	if _, err := engine.ReadLineage(job.Dir); !errors.Is(err, state.ErrDamaged) {
+	damage(t, job.Dir.Path(rundir.State, lineage.File))
+	if _, err := lineage.Read(job.Dir.Path(rundir.State, lineage.File)); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
 }

@@ -16,25 +16,15 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// Names of the stages that have a task for each split.
-const (
-	StageLearn       = "learn"
-	StageFingerprint = "fingerprint"
-	StageRead        = "read"
-	StageTexts       = "texts"
-	StageWrite       = "write"
-	StageAgainst     = "against"
-)
-
-// Those stages. Package job's list says in which runs they are, and in which
+// The stages that have a task for each split. Package job's list says in which runs they are, and in which
 // order.
 var (
-	Learn       = Stage{Name: StageLearn, Task: samplePages, Reads: input, Counts: inBytes}
-	Fingerprint = Stage{Name: StageFingerprint, Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
-	Read        = Stage{Name: StageRead, Task: readFingerprints, Reads: input, Counts: inRows}
-	Texts       = Stage{Name: StageTexts, Task: readTexts, Reads: inputAgain, Counts: inBytes, Analyzes: true}
-	Against     = Stage{Name: StageAgainst, Task: searchReference, Reads: input, Counts: inBytes}
-	Write       = Stage{Name: StageWrite, Task: writeTables, Reads: inputForClean, Counts: forClean, Analyzes: true}
+	Learn       = Stage{Name: "learn", Task: samplePages, Reads: input, Counts: inBytes}
+	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
+	Read        = Stage{Name: "read", Task: readFingerprints, Reads: input, Counts: inRows}
+	Texts       = Stage{Name: "texts", Task: readTexts, Reads: inputAgain, Counts: inBytes, Analyzes: true}
+	Against     = Stage{Name: "against", Task: searchReference, Reads: input, Counts: inBytes}
+	Write       = Stage{Name: "write", Task: writeTables, Reads: inputForClean, Counts: forClean, Analyzes: true}
 )
 
 // Stage is one stage of a run as an engine knows it. Those with a Task have one

@@ -17,6 +17,8 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
+	"github.com/neardup/neardup/job/internal/state/lineage"
+	"github.com/neardup/neardup/job/internal/state/losses"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/template"
@@ -31,9 +33,6 @@ const (
 	PairsFolder    = "pairs"     // of all_pairs: pairs by the split of their first document
 	EarlierFolder  = "earlier"   // of a run with a library: what it says of the documents
 )
-
-// LineageFile is the file within the state folder that has the ids of a library's components.
-const LineageFile = "lineage"
 
 // Counts of a write task's record.
 const (
@@ -59,17 +58,17 @@ type writer struct {
 	split   *decision.Split
 	names   *decision.Names
 	places  *places
-	seen    EarlierByDoc       // nil without a library
-	lineage map[uint64]Lineage // of a run with a library: components and versions, by their first documents
-	gone    []uint64           // a bit a row: the clean dump leaves it out
-	removed int64              // how many those are
-	losses  *Losses            // of the clean dump
+	seen    EarlierByDoc               // nil without a library
+	lineage map[uint64]lineage.Lineage // of a run with a library: components and versions, by their first documents
+	gone    []uint64                   // a bit a row: the clean dump leaves it out
+	removed int64                      // how many those are
+	losses  *losses.Losses             // of the clean dump
 }
 
 // writeTables writes the parts of the matches, pairs and clusters tables of a split,
 // its clean dump, and the table of what that leaves out.
 func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
-	w := &writer{job: job, task: rec.Task, rec: rec, losses: NewLosses()}
+	w := &writer{job: job, task: rec.Task, rec: rec, losses: losses.New()}
 	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(DecisionFolder, w.task))); err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 		if w.seen, err = ReadEarlier(job.Dir, w.task); err != nil {
 			return err
 		}
-		if w.lineage, err = ReadLineage(job.Dir); err != nil {
+		if w.lineage, err = lineage.Read(job.Dir.Path(rundir.State, lineage.File)); err != nil {
 			return err
 		}
 	}
@@ -101,9 +100,9 @@ func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	if err := w.clean(ctx, workers); err != nil {
 		return err
 	}
-	name, err := writeLosses(job, w.task, w.losses)
+	name := rundir.StatePart(losses.Folder, w.task)
 	rec.Outputs = append(rec.Outputs, name)
-	return err
+	return w.losses.Write(job.Dir.Path(name))
 }
 
 // output notes a part of a table: it is complete when the record is written.
@@ -157,7 +156,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 				w.rec.Counts[CountEarlier]++
 			}
 			removed = w.removal(&d, &x)
-			w.losses.removed(&removed)
+			w.losses.Removed(&removed)
 			if err := removals.Write(&removed); err != nil {
 				return err
 			}
@@ -166,7 +165,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 			continue
 		}
 		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Representative: d.Representative, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
-		w.losses.member(&cluster)
+		w.losses.Member(&cluster)
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
@@ -367,7 +366,7 @@ const KindPairs = "neardup all pairs 2"
 func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	job, rec := w.job, w.rec
 	split := job.Splits[w.task]
-	was, _, err := job.Dir.Record(StageFingerprint, w.task)
+	was, _, err := job.Dir.Record(Fingerprint.Name, w.task)
 	if err != nil {
 		return err
 	}
@@ -387,7 +386,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	if was.Unread != "" {
-		return errors.Join(unchanged(in, was, split), annotates.commit())
+		return errors.Join(w.unchanged(in, was, split), annotates.commit())
 	}
 	path, err := job.Dir.Part(rundir.Clean, w.task, clean.Extension(split))
 	if err != nil {
@@ -437,7 +436,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			rec.RowsIn++
 			break
 		}
-		w.losses.document(doc.ID)
+		w.losses.Document(template.Site(doc.ID))
 		rec.Counts[CountText] += int64(len(doc.Text))
 		if len(sampled) > 0 && sampled[0] == rec.RowsIn {
 			sampled = sampled[1:]
@@ -468,13 +467,13 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	if rec.RowsIn != was.RowsOut {
 		return fmt.Errorf("%s: %s: %w: %d documents when they were fingerprinted, %d or more now: the input has changed; run again into a new folder",
-			StageWrite, split.Path, rundir.ErrNotConserved, was.RowsOut, rec.RowsIn)
+			rec.Stage, split.Path, rundir.ErrNotConserved, was.RowsOut, rec.RowsIn)
 	}
 	if dropped := rec.Skipped["dropped"]; dropped != w.removed {
-		return fmt.Errorf("%s: %s: %w: %d documents are left out, %d stand in %s", StageWrite, split.Path, rundir.ErrNotConserved, dropped, w.removed, rundir.Removed)
+		return fmt.Errorf("%s: %s: %w: %d documents are left out, %d stand in %s", rec.Stage, split.Path, rundir.ErrNotConserved, dropped, w.removed, rundir.Removed)
 	}
 	if !KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
-		return fmt.Errorf("%s: %w", StageWrite, ErrChanged(split))
+		return fmt.Errorf("%s: %w", w.rec.Stage, ErrChanged(split))
 	}
 	if texts != nil {
 		if err := texts.Commit(); err != nil {
@@ -512,10 +511,10 @@ func characters(text []byte) (wide, others int64) {
 
 // unchanged is an error unless no record of a split can be read, as when it was
 // fingerprinted. It has no part of the clean dump.
-func unchanged(in data.SourceReader, was rundir.TaskRecord, split data.Split) error {
+func (w *writer) unchanged(in data.SourceReader, was rundir.TaskRecord, split data.Split) error {
 	err := nextDocument(in, new(data.Document))
 	if err == nil || errors.Is(err, io.EOF) && in.Digest() != was.Digest {
-		return fmt.Errorf("%s: %w", StageWrite, ErrChanged(split))
+		return fmt.Errorf("%s: %w", w.rec.Stage, ErrChanged(split))
 	}
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -84,7 +84,7 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	cfg.Execution.Workers = l.options.Workers
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: dir, Config: cfg, Engine: local.New(l.options.Workers)}
 	request.Progress = func(stage string) (pass func(int64, string) func(int64), done func()) {
-		if pass = l.options.Pass.Begin; stage == engine.StageFingerprint {
+		if pass = l.options.Pass.Begin; stage == engine.Fingerprint.Name {
 			pass = l.read
 		}
 		return pass, func() {}

@@ -77,15 +77,15 @@ func TestCommand(t *testing.T) {
 	if out, err := exec.Command(buildCommand(t), "run", sample, "--out", here, "--preset", config.PresetThorough, "--pairs").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	blows := []blow{{syscall.SIGINT, engine.StageFingerprint, 130}, {syscall.SIGKILL, engine.StageTexts, -1}, {syscall.SIGTERM, stagePartial, 130}, {syscall.SIGKILL, engine.StageWrite, -1}}
+	blows := []blow{{syscall.SIGINT, engine.Fingerprint.Name, 130}, {syscall.SIGKILL, engine.Texts.Name, -1}, {syscall.SIGTERM, stagePartial, 130}, {syscall.SIGKILL, engine.Write.Name, -1}}
 	if long() {
 		blows = []blow{
-			{syscall.SIGINT, cluster.Deal, 130}, {syscall.SIGTERM, cluster.Deal, 130}, {syscall.SIGKILL, engine.StageFingerprint, -1},
-			{syscall.SIGINT, engine.StageFingerprint, 130}, {syscall.SIGTERM, engine.StageFingerprint, 130},
+			{syscall.SIGINT, cluster.Deal, 130}, {syscall.SIGTERM, cluster.Deal, 130}, {syscall.SIGKILL, engine.Fingerprint.Name, -1},
+			{syscall.SIGINT, engine.Fingerprint.Name, 130}, {syscall.SIGTERM, engine.Fingerprint.Name, 130},
 			{syscall.SIGINT, stageSegment, 130}, {syscall.SIGTERM, stageSegment, 130}, {syscall.SIGKILL, stagePartial, -1},
 			{syscall.SIGKILL, stageSegment, -1}, {syscall.SIGINT, stageFinal, 130}, {syscall.SIGTERM, stageFinal, 130}, {syscall.SIGKILL, stageFinal, -1},
-			{syscall.SIGINT, engine.StageTexts, 130}, {syscall.SIGTERM, engine.StageTexts, 130}, {syscall.SIGKILL, engine.StageTexts, -1},
-			{syscall.SIGINT, engine.StageWrite, 130}, {syscall.SIGTERM, engine.StageWrite, 130}, {syscall.SIGKILL, engine.StageWrite, -1},
+			{syscall.SIGINT, engine.Texts.Name, 130}, {syscall.SIGTERM, engine.Texts.Name, 130}, {syscall.SIGKILL, engine.Texts.Name, -1},
+			{syscall.SIGINT, engine.Write.Name, 130}, {syscall.SIGTERM, engine.Write.Name, 130}, {syscall.SIGKILL, engine.Write.Name, -1},
 		}
 	}
 	for some := range slices.Chunk(blows, 2) { // each run gets over more than one
@@ -252,7 +252,7 @@ func TestProgramReplaced(t *testing.T) {
 	start := func() (*exec.Cmd, *bytes.Buffer) {
 		return submit(t, program, "--master", c.master, "--out", run, filepath.Join(root, "data", "sample"))
 	}
-	cmd, said, _ := strike(t, start, run, engine.StageFingerprint, func(int) { put([]byte("#!/bin/sh\nexit 9\n")) })
+	cmd, said, _ := strike(t, start, run, engine.Fingerprint.Name, func(int) { put([]byte("#!/bin/sh\nexit 9\n")) })
 	if code := cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(said.String(), "exit status 9") {
 		t.Errorf("exit code %d: %s", code, said)
 	}

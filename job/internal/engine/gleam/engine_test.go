@@ -348,7 +348,7 @@ func manifestOf(t testing.TB, cfg config.Config, splits []data.Split) rundir.Man
 // without the times.
 func fingerprintRun(t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
 	t.Helper()
-	return eachTask(t.Context(), t, e, dir, engine.StageFingerprint, manifestOf(t, config.Default(), splits))
+	return eachTask(t.Context(), t, e, dir, engine.Fingerprint.Name, manifestOf(t, config.Default(), splits))
 }
 
 // eachTask executes all tasks of a stage of the run with that manifest, and
@@ -456,7 +456,7 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 	if len(splits) < 5 {
 		t.Errorf("only %d splits", len(splits))
 	}
-	for _, folder := range outputsOf[engine.StageFingerprint] {
+	for _, folder := range outputsOf[engine.Fingerprint.Name] {
 		sameFiles(t, ours, theirs, folder)
 	}
 	c.left(theirs.Path())

@@ -66,9 +66,9 @@ var earlierPoints = []point{{stageEarlier, 0, early}, {stageEarlier, 1, middle},
 
 // splitPoints are those of the flows of a task for each split.
 var splitPoints = []point{
-	{engine.StageFingerprint, 0, early}, {engine.StageFingerprint, 1, middle}, {engine.StageFingerprint, 0, late},
-	{engine.StageTexts, 0, early}, {engine.StageTexts, 1, middle}, {engine.StageTexts, 0, late},
-	{engine.StageWrite, 0, early}, {engine.StageWrite, 1, middle}, {engine.StageWrite, 0, late},
+	{engine.Fingerprint.Name, 0, early}, {engine.Fingerprint.Name, 1, middle}, {engine.Fingerprint.Name, 0, late},
+	{engine.Texts.Name, 0, early}, {engine.Texts.Name, 1, middle}, {engine.Texts.Name, 0, late},
+	{engine.Write.Name, 0, early}, {engine.Write.Name, 1, middle}, {engine.Write.Name, 0, late},
 }
 
 // matchPoints are all points of the match flow, flowPoints one for each part
@@ -152,7 +152,7 @@ var moreFaults = []struct {
 	{fault{name: "error", what: "error-once"}, point{cluster.Deal, 0, early}},
 	{fault{name: "stray line", what: "print"}, point{stagePartial, 0, early}},
 	{fault{name: "exit with 3", what: "exit"}, point{stageFinal, 0, early}},
-	{fault{name: "exit with 3", what: "exit"}, point{engine.StageFingerprint, 0, middle}},
+	{fault{name: "exit with 3", what: "exit"}, point{engine.Fingerprint.Name, 0, middle}},
 	{fault{name: "worker dies by itself", what: "die"}, point{stageSegment, 1, early}},
 	{fault{name: "master killed and started again, and an error", breaks: true, stall: 40 * time.Second, what: "error-once",
 		mend: func(tr *trial) {
@@ -265,9 +265,9 @@ type faultRuns struct {
 
 // outputsOf are the folders that the tasks of a stage write into.
 var outputsOf = map[string][]string{
-	engine.StageFingerprint: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, engine.ViewsFolder)},
-	engine.StageTexts:       {filepath.Join(rundir.State, engine.ShinglesFolder)},
-	engine.StageWrite:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Removed, rundir.Clean},
+	engine.Fingerprint.Name: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, engine.ViewsFolder)},
+	engine.Texts.Name:       {filepath.Join(rundir.State, engine.ShinglesFolder)},
+	engine.Write.Name:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Removed, rundir.Clean},
 }
 
 // newFaultRuns makes a whole run of the thorough preset, a match and a join.
@@ -322,14 +322,14 @@ func newFingerprintRuns(t *testing.T, splits []data.Split) *faultRuns {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.records = map[string][]rundir.TaskRecord{engine.StageFingerprint: records}
+	r.records = map[string][]rundir.TaskRecord{engine.Fingerprint.Name: records}
 	return r
 }
 
 // begun is a run directory in which the stages before that one are done.
 func (r *faultRuns) begun(t *testing.T, stage string) *rundir.Dir {
 	t.Helper()
-	if stage != engine.StageTexts && stage != engine.StageWrite {
+	if stage != engine.Texts.Name && stage != engine.Write.Name {
 		return openRun(t)
 	}
 	path := filepath.Join(t.TempDir(), "run")

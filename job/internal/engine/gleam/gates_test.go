@@ -518,7 +518,7 @@ func TestGatesFaults(t *testing.T) {
 		after  func()
 	}{
 		{"a gate is killed", stagePartial, func() { h := g.host(1); kill(h.pid("outside"), syscall.SIGKILL) }, nil},
-		{"a relay is killed", engine.StageFingerprint, func() { h := g.host(2); kill(h.pid("fence"), syscall.SIGKILL) }, nil},
+		{"a relay is killed", engine.Fingerprint.Name, func() { h := g.host(2); kill(h.pid("fence"), syscall.SIGKILL) }, nil},
 		{"the master's gate is killed", stageSegment, func() { kill(g.pid("outside"), syscall.SIGKILL) }, nil},
 		{"others attack", stageSegment, func() { g.attack(1000) }, nil},
 		{"cut off and back", stagePartial, func() {

@@ -49,7 +49,7 @@ func TestLeftOut(t *testing.T) {
 		runs.try(t, startCluster(t, 2, 6), f, point{stagePartial, 0, middle})
 	})
 	t.Run("fingerprint, worker stopped", func(t *testing.T) {
-		runs.try(t, startCluster(t, 3, 4), fault{stall: stall, out: true, strike: stopWorker}, point{engine.StageFingerprint, 1, middle})
+		runs.try(t, startCluster(t, 3, 4), fault{stall: stall, out: true, strike: stopWorker}, point{engine.Fingerprint.Name, 1, middle})
 	})
 }
 

@@ -115,7 +115,7 @@ func TestInputIsGone(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 2, 4)
 	runs := newFaultRuns(t)
-	for _, stage := range []string{engine.StageTexts, engine.StageWrite} {
+	for _, stage := range []string{engine.Texts.Name, engine.Write.Name} {
 		t.Run(stage, func(t *testing.T) {
 			gone := 0
 			for _, split := range runs.manifest.Splits {

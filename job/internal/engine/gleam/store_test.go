@@ -50,7 +50,7 @@ func TestStore(t *testing.T) {
 		{name: "server gone for a moment", strike: func(*trial, int) { server.Stop() }, mend: func(*trial) { server.Again() },
 			want: rightOr("the store does not answer")}, // where it takes longer to start than its client waits
 	} {
-		t.Run(f.name, func(t *testing.T) { runs.try(t, c, f, point{engine.StageFingerprint, 0, early}) })
+		t.Run(f.name, func(t *testing.T) { runs.try(t, c, f, point{engine.Fingerprint.Name, 0, early}) })
 	}
 	t.Run("wrong credentials", func(t *testing.T) {
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong") // of the agents: this process has begun to use the store

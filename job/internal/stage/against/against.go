@@ -46,7 +46,7 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 	if r.Job.Cleans() {
 		s.Kept = s.Documents - s.Dropped
 		if want := f.sum.Documents; r.Config.Against.Action == config.AgainstDrop && s.Dropped != want {
-			return fmt.Errorf("%s: %w: %d documents have hits, %d are left out", engine.StageAgainst, rundir.ErrNotConserved, want, s.Dropped)
+			return fmt.Errorf("%s: %w: %d documents have hits, %d are left out", engine.Against.Name, rundir.ErrNotConserved, want, s.Dropped)
 		}
 	}
 	s.Against = &f.sum
@@ -95,7 +95,7 @@ func (f *found) part(ctx context.Context, dir *rundir.Dir, rec *rundir.TaskRecor
 		return nil
 	})
 	if want := rec.Counts[engine.CountHits]; err == nil && rows != want {
-		err = fmt.Errorf("%s: %w: %d hits were found, %d stand in %s", engine.StageAgainst, rundir.ErrNotConserved, want, rows, path)
+		err = fmt.Errorf("%s: %w: %d hits were found, %d stand in %s", engine.Against.Name, rundir.ErrNotConserved, want, rows, path)
 	}
 	return errors.Join(ctx.Err(), err)
 }

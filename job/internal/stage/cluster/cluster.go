@@ -93,7 +93,7 @@ type decider struct {
 
 	component []uint32           // by index: the first of its component
 	connected []uint32           // by first of a component: how many documents it has
-	lineage   map[uint32]lineage // by first of a component; of a run with a library
+	lineage   map[uint32]through // by first of a component; of a run with a library
 	versions  []uint32           // by index: the first of its component, or of several that contain each other
 	joined    []uint32           // by first of versions: how many documents they have
 	ids       map[uint32]string  // of versions, by their first; of a run with a library

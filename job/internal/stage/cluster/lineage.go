@@ -7,6 +7,7 @@ import (
 	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/state/lineage"
 )
 
 // earlierDocuments are this run's documents that an earlier night has, or what is
@@ -77,7 +78,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	}
 	ids, merges := earlier.Descend(clusters)
 	d.counts.Merges = merges
-	d.lineage = make(map[uint32]lineage, len(ids))
+	d.lineage = make(map[uint32]through, len(ids))
 	first := map[string]uint32{} // label by id
 	joined := map[uint32]uint32{}
 	for i, id := range ids {
@@ -87,7 +88,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 			first[id] = l
 		}
 		joined[of[i]] = l
-		d.lineage[l] = lineage{id: id, continues: id != clusters[i].Founded}
+		d.lineage[l] = through{id: id, continues: id != clusters[i].Founded}
 	}
 	out := slices.Clone(labels)
 	for i, l := range labels {
@@ -98,8 +99,8 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	return out, nil
 }
 
-// lineage is what a component is through all nights.
-type lineage struct {
+// through is what a component is through all nights.
+type through struct {
 	id        string
 	continues bool // it began in an earlier night
 }
@@ -126,17 +127,17 @@ func (d *decider) nameVersions() {
 
 // lineages are what the tables say of components and versions, by their first
 // documents.
-func (d *decider) lineages() map[uint64]engine.Lineage {
-	all := map[uint64]engine.Lineage{}
+func (d *decider) lineages() map[uint64]lineage.Lineage {
+	all := map[uint64]lineage.Lineage{}
 	for l, of := range d.lineage {
-		var out engine.Lineage
+		var out lineage.Lineage
 		if d.isComponent(l) {
 			out.Component = of.id
 		}
 		if d.isVersions(l) {
 			out.Versions = d.ids[l]
 		}
-		if out != (engine.Lineage{}) {
+		if out != (lineage.Lineage{}) {
 			all[d.number(l)] = out
 		}
 	}

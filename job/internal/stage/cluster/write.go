@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/lineage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/spill"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -61,10 +62,10 @@ func (d *decider) write(ctx context.Context) error {
 	d.counts.Earlier, d.counts.Matched = inEarlier.Load(), inAll.Load()
 	d.rec.Outputs = d.run.StateParts(engine.DecisionFolder)
 	if d.run.Library != nil {
-		if err := engine.WriteLineage(d.run.Dir, d.lineages()); err != nil {
+		if err := lineage.Write(d.run.Dir.Path(rundir.State, lineage.File), d.lineages()); err != nil {
 			return err
 		}
-		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, engine.LineageFile))
+		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, lineage.File))
 	}
 	places, err := engine.WritePlaces(d.run.Job, d.documents)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/state/losses"
 	"github.com/neardup/neardup/job/internal/summary"
 )
 
@@ -22,9 +23,9 @@ func lose(ctx context.Context, r *stage.Run) error {
 	if !r.Job.Cleans() {
 		return nil
 	}
-	all := engine.NewLosses()
+	all := losses.New()
 	for task := range r.Job.Splits {
-		of, err := engine.ReadLosses(r.Dir, task)
+		of, err := losses.Read(r.Dir.Path(rundir.StatePart(losses.Folder, task)))
 		if err != nil || ctx.Err() != nil {
 			return cmp.Or(ctx.Err(), err)
 		}

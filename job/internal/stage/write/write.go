@@ -29,14 +29,14 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 		want  int64
 	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered + s.Alone}, {engine.CountPairs, s.Pairs}} {
 		if rows[t.table] != t.want {
-			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.StageWrite, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
+			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.Write.Name, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
 		}
 	}
 	if s.Library != nil {
 		s.Library.Dropped = rows[engine.CountEarlier]
 	}
 	if r.Job.Cleans() && s.Kept+s.Dropped != s.Documents {
-		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.StageWrite, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
+		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.Write.Name, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
 	}
 	if r.Job.Cleans() && s.Dropped > 0 {
 		s.Saved = summary.NewSaved(rows[engine.CountSaved], rows[engine.CountText], rows[engine.CountSavedWide], rows[engine.CountSavedOthers])
