@@ -16,6 +16,7 @@ type Rule struct {
 	Bands      bool // so are those whose sketches share a band
 	ShortTexts bool // and short texts that share a key; so are, if Containment is asked for, those of like samples
 	Verified   bool // candidates are judged by Rules; else all of them are the same
+	ByLength   bool // if Verified: by sketch.Piecewise alone, with K for the shortest; sketches are not looked at
 	sketch.Rules
 
 	Forms *sketch.Forms // of short texts of one form that differ in its slot none are the same; may be nil
@@ -35,6 +36,9 @@ func (r *Rule) Candidate(a, b *data.View) bool {
 	}
 	return r.Verified && a.Equal(b)
 }
+
+// Estimates reports whether verdicts rest on an estimate of the texts' similarity.
+func (r *Rule) Estimates() bool { return r.Verified && !r.ByLength }
 
 // Sketched reports whether there are other tables than those of segments.
 func (r *Rule) Sketched() bool {
@@ -155,6 +159,9 @@ func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 // the samples: if anything, one text contains the other.
 func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 	r := &v.rule
+	if r.ByLength {
+		return c.Table == Fingerprints
+	}
 	alike := few(a, b) || differ(a, b) <= v.most(a, b)
 	if c.Table == Fingerprints {
 		return alike
@@ -170,6 +177,9 @@ func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
 // is not Samples, are certainly none of that table's pairs, by their sketches or the
 // outlines of their letters alone: most candidates are not.
 func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
+	if v.rule.ByLength {
+		return false
+	}
 	x, y := u.shortText(a), u.shortText(b)
 	bothShort := len(x) > 0 && len(y) > 0
 	if bothShort && x.Few() && y.Few() {
@@ -234,6 +244,9 @@ func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 		e.Reason = data.ByDistance
 		return sketch.Verdict{Same: true, Reason: e.Reason.String()}, e
 	}
+	if v.rule.ByLength {
+		return v.byLength(a, b)
+	}
 	if few(a, b) {
 		return v.edits(a, b)
 	}
@@ -264,6 +277,14 @@ func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 		e.Reason = data.BySketches
 	}
 	return verdict, e
+}
+
+// byLength is the verdict by the distance and the longer text.
+func (v *Verifier) byLength(a, b *data.View) (sketch.Verdict, data.Evidence) {
+	if Distance(a, b) > sketch.Piecewise(v.rule.K, int(max(a.Length, b.Length))) {
+		return sketch.Verdict{Reason: sketch.ReasonLengthFar}, data.Evidence{Reason: data.NotTheSame}
+	}
+	return sketch.Verdict{Same: true, Reason: sketch.ReasonLengthNear}, data.Evidence{Reason: data.ByDistance}
 }
 
 // asksTexts reports whether texts decide on a pair on which the sketches are

@@ -40,6 +40,22 @@ const (
 // that are gone: there Balanced has its limit.
 const estimatedBelow = 0.04
 
+// The limit of the distance by the length of the texts, in characters: PieceLong bits
+// from PiecesFrom on, and up to PieceShort below. A news product's text (2018) and
+// that on mass text similarity (2013) give both ends; the even steps are ours.
+const (
+	PiecesFrom = 500
+	PieceLong  = 3
+	PieceShort = 10
+)
+
+// Piecewise is the largest distance of two fingerprints the longer of whose texts has
+// so many characters, where that of the shortest texts is most: PieceShort, usually.
+func Piecewise(most, characters int) int {
+	long := min(PieceLong, most)
+	return most - (most-long)*min(characters, PiecesFrom)/PiecesFrom
+}
+
 // Reasons of a Verdict.
 const (
 	reasonSketchAlike  = "sketches alike"  // the estimate reaches the limit
@@ -56,6 +72,8 @@ const (
 	reasonShortWord    = "short, another word"             // one word stands where the other text has another
 	ReasonShortForm    = "short, another slot of one form" // many texts share the words around what differs
 	ReasonNothing      = "nothing to compare"              // one of the texts has neither letter nor digit
+	ReasonLengthNear   = "within the distance for their length"
+	ReasonLengthFar    = "beyond the distance for their length"
 )
 
 // Verdict is whether two documents are the same, and why.

@@ -3,6 +3,8 @@ package sketch
 import (
 	"math"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestRules(t *testing.T) {
@@ -57,4 +59,19 @@ func TestRules(t *testing.T) {
 	if got := r.Judge(0.6, 0); got != (Verdict{Same: true, Reason: reasonSketchAlike}) {
 		t.Errorf("without a border: %+v", got)
 	}
+}
+
+func TestPiecewise(t *testing.T) {
+	for characters, want := range map[int]int{0: 10, 71: 10, 72: 9, 249: 7, 250: 7, 428: 5, 429: 4, 499: 4, 500: 3, 501: 3, 1 << 40: 3} {
+		if got := Piecewise(PieceShort, characters); got != want {
+			t.Errorf("%d characters: %d, want %d", characters, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		most, n := rapid.IntRange(0, 15).Draw(t, "most"), rapid.IntRange(0, 1000).Draw(t, "characters")
+		a, b := Piecewise(most, n), Piecewise(most, n+1)
+		if a < b || a > most || b < min(most, PieceLong) || n >= PiecesFrom && a > PieceLong {
+			t.Fatalf("%d at %d characters, %d at one more", a, n, b)
+		}
+	})
 }

@@ -108,7 +108,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 		}
 		var ours bool
 		if m, ours = parsed.(*eval.Neardup); !ours {
-			return nil, usageError{message.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15", method)}
+			return nil, usageError{message.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough, piecewise or k=0 to k=15", method)}
 		}
 	}
 	m.Run = run

@@ -278,7 +278,6 @@ func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string
 		} else {
 			bound()
 		}
-		f.options.Log.Info("answering", "address", "http://"+l.Addr().String(), "documents", x.Manifest().Rows())
 		return lookup.NewServer(x, o), nil
 	})
 }

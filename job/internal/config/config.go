@@ -93,11 +93,16 @@ const (
 	PresetClassic  = "classic"  // the fingerprints within distance 3, and nothing else
 	PresetBalanced = "balanced" // more candidates, confirmed by their sketches
 	PresetThorough = "thorough" // many more, and the texts consulted near the border
+
+	// PresetPiecewise is classic with a limit by length, as the method's sources have
+	// it: for who compares with them. It errs more than it gains.
+	PresetPiecewise = "piecewise"
 )
 
 // Ways to verify the pairs that were found.
 const (
 	VerifyNone   = "none"   // the distance alone decides
+	VerifyLength = "length" // the distance does, within a limit by the texts' length
 	VerifySketch = "sketch" // the sketches' estimate decides
 	VerifyTexts  = "texts"  // where the estimate is near the limit, the texts decide
 )
@@ -165,9 +170,9 @@ func (c Config) Absolute() (_ Config, err error) {
 // Match says which documents are near-duplicates: which ones are candidates,
 // and what confirms them. Preset stands for the fields from Distance to Containment.
 type Match struct {
-	Preset     string  `yaml:"preset" json:"preset" flag:"preset" group:"Method" allow:"classic,balanced,thorough" help:"method"`
+	Preset     string  `yaml:"preset" json:"preset" flag:"preset" group:"Method" allow:"classic,balanced,thorough,piecewise" help:"method"`
 	Distance   int     `yaml:"distance" json:"distance" flag:"distance,k" group:"Method" help:"largest Hamming distance of pairs"`
-	Verify     string  `yaml:"verify" json:"verify" allow:"none,sketch,texts" help:"what confirms a candidate pair"`
+	Verify     string  `yaml:"verify" json:"verify" allow:"none,length,sketch,texts" help:"what confirms a candidate pair"`
 	Bands      bool    `yaml:"bands" json:"bands" help:"documents whose sketches share an LSH band are candidates"`
 	ShortTexts bool    `yaml:"short_texts" json:"short_texts" help:"compare texts of at most 160 letters by their edits"`
 	LongFrom   int     `yaml:"long_from" json:"long_from" help:"texts of this many characters count as long"`
@@ -188,6 +193,10 @@ func (m Match) Consults() bool { return m.Rules().Border > 0 || m.Containment > 
 // Verified reports whether pairs are confirmed by more than their distance.
 func (m Match) Verified() bool { return m.Verify != VerifyNone }
 
+// Sketched reports whether they are by their sketches, which the fingerprints then
+// have to have.
+func (m Match) Sketched() bool { return m.Verified() && m.Verify != VerifyLength }
+
 // Rules are those of the verdict on a pair.
 func (m Match) Rules() sketch.Rules {
 	r := sketch.Rules{LongFrom: m.LongFrom, Long: m.LimitLong, Short: m.LimitShort, Containment: m.Containment}
@@ -197,7 +206,7 @@ func (m Match) Rules() sketch.Rules {
 	return r
 }
 
-// Presets lists the names of the presets, the plainest first.
+// Presets lists the names of the presets to choose from, the plainest first.
 func Presets() []string { return []string{PresetClassic, PresetBalanced, PresetThorough} }
 
 // preset sets what the preset stands for.
@@ -207,12 +216,14 @@ func (m *Match) preset(name string) error {
 	switch name {
 	case PresetClassic:
 		m.Verify, m.Bands, m.ShortTexts = VerifyNone, false, false
+	case PresetPiecewise:
+		m.Distance, m.Verify, m.Bands, m.ShortTexts = sketch.PieceShort, VerifyLength, false, false
 	case PresetBalanced:
 	case PresetThorough:
 		rules = sketch.Thorough()
 		m.Distance, m.Verify = 12, VerifyTexts
 	default:
-		return &SettingError{SettingPreset, strconv.Quote(name), "write one of " + strings.Join(Presets(), ", ")}
+		return &SettingError{SettingPreset, strconv.Quote(name), "write one of " + strings.Join(append(Presets(), PresetPiecewise), ", ")}
 	}
 	m.Preset, m.LongFrom, m.LimitLong, m.LimitShort, m.Border = name, rules.LongFrom, rules.Long, rules.Short, rules.Border
 	m.Containment = rules.Containment
@@ -481,9 +492,9 @@ func (c Config) Check() error {
 		remedy  any
 	}{
 		{c.Match.Distance > most, "match.distance", fmt.Sprintf("beyond what %d bits are matched at: write a number from 0 to %d", c.Features.Bits, most)},
-		{!c.Match.Verified() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch or texts"},
-		{!c.Match.Verified() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch or texts"},
-		{!c.Match.Verified() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{!c.Match.Sketched() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{!c.Match.Sketched() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{!c.Match.Sketched() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch or texts"},
 		{c.Features.Templates != "" && !c.Features.StripBoilerplate, "features.templates", "it says what is not a page's own text: leave features.strip_boilerplate on"},
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
 		{c.Against.On() && c.Library.Path != "", "library.path", "a run against a reference does not match earlier nights: leave one of the two out"},

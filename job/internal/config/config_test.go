@@ -57,8 +57,8 @@ func TestAllowed(t *testing.T) {
 		"features.weight":    {simhash.WeightTF, simhash.WeightTFIDF, simhash.WeightSqrtTFIDF, simhash.WeightUnit, simhash.WeightLevels, simhash.WeightPosition},
 		"features.stop":      {simhash.StopNone, simhash.StopBuiltin},
 		"features.segmenter": {SegmenterBuiltin, SegmenterGojieba},
-		"match.preset":       Presets(),
-		"match.verify":       {VerifyNone, VerifySketch, VerifyTexts},
+		"match.preset":       append(Presets(), PresetPiecewise),
+		"match.verify":       {VerifyNone, VerifyLength, VerifySketch, VerifyTexts},
 		"clusters.keep":      {KeepLongest, KeepEarliest, KeepRank, KeepFirst},
 		"execution.engine":   {EngineLocal, EngineGleam},
 	} {
@@ -102,7 +102,7 @@ func TestSet(t *testing.T) {
 		{"match.max_pairs", "", `match.max_pairs "": write a whole number`},
 		{"execution.stall", "soon", `execution.stall "soon": write a time like 90s, 2m or 12h`},
 		{"match.border", "near", `match.border "near": write a number`},
-		{"match.preset", "best", `match.preset "best": write one of classic, balanced, thorough`},
+		{"match.preset", "best", `match.preset "best": write one of classic, balanced, thorough, piecewise`},
 		{"distance", "3", `no setting is named "distance": neardup config --list`},
 		{"execution.matcher", "shuffle", "no setting is named"},
 	} {

@@ -163,11 +163,11 @@ func ViewForm(c config.Config) views.Form {
 
 // Rule is the rule for candidates and verdicts that the settings say.
 func Rule(m config.Match) mapper.Rule {
-	return mapper.Rule{K: m.Distance, Bands: m.Verified() && m.Bands, ShortTexts: m.Verified() && m.ShortTexts, Verified: m.Verified(), Rules: m.Rules()}
+	return mapper.Rule{K: m.Distance, Bands: m.Verified() && m.Bands, ShortTexts: m.Verified() && m.ShortTexts, Verified: m.Verified(), ByLength: m.Verify == config.VerifyLength, Rules: m.Rules()}
 }
 
 // hasVerdict reports whether a verdict on a document with itself says that it
 // is the same: of one without a sketch and letters nothing is known.
 func hasVerdict(rule *mapper.Rule, v *data.View) bool {
-	return !rule.Verified || v.Sketch != [data.SketchSize]byte{} || len(v.Letters) > 0
+	return !rule.Estimates() || v.Sketch != [data.SketchSize]byte{} || len(v.Letters) > 0
 }

@@ -204,7 +204,7 @@ func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns [
 // columns are those that the join reads, with more.
 func (n *Tonight) columns(more ...string) []string {
 	columns := append([]string{"fingerprint", "length_class", "length"}, more...)
-	if n.rule.Verified {
+	if n.rule.Estimates() {
 		columns = append(columns, "sketch", "letters")
 	}
 	return columns

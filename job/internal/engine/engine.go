@@ -104,7 +104,7 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 	if f, ok := j.fingerprinters.Get().(*mapper.Fingerprinter); ok {
 		return f
 	}
-	f := mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Verified(), j.Templates)
+	f := mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Sketched(), j.Templates)
 	f.Samples = j.Config.Match.Containment > 0
 	return f
 }

@@ -42,15 +42,18 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 		columns = append(columns, "rank")
 	}
 	class, n := simhash.LengthNormal, int64(0) // of the last rows, and how many
-	verified := job.Config.Match.Verified()
-	if verified {
-		columns = append(columns, "length", "sketch", "letters")
+	sketched := job.Config.Match.Sketched()
+	if sketched {
+		columns = append(columns, "sketch", "letters")
+	}
+	if job.Config.Match.Verified() {
+		columns = append(columns, "length")
 	}
 	err = source.ReadFingerprints(ctx, split, job.Columns, columns, func(row *data.FingerprintRow) error {
 		if row.LengthClass == "" {
 			row.LengthClass = simhash.LengthNormal
 		}
-		if verified && len(row.Sketch) == 0 && row.LengthClass == simhash.LengthNormal {
+		if sketched && len(row.Sketch) == 0 && row.LengthClass == simhash.LengthNormal {
 			return fmt.Errorf("%s has no sketches to verify by: match with --preset %s, or fingerprint the dump again with --preset %s", split.Path, config.PresetClassic, config.PresetBalanced)
 		}
 		if row.LengthClass != class {

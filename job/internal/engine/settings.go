@@ -33,7 +33,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	s := map[string]string{"input.html": c.Input.HTML, "features.normal_form": strconv.Itoa(simhash.NormalFormVersion), SettingSketches: noSketches}
-	if c.Match.Verified() {
+	if c.Match.Sketched() {
 		s[SettingSketches] = fmt.Sprintf("%d+%d+%d", sketch.Bits, sketch.BandBits, sketch.ShortMax)
 	}
 	for name, v := range fields {

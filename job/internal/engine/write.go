@@ -264,7 +264,7 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 		DocID: id, Site: template.Site(id), MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
 		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(), Night: w.night(),
 	}
-	if w.job.Config.Match.Verified() {
+	if w.job.Config.Match.Sketched() {
 		row.Estimate = mapper.Similarity(e)
 	}
 	return row
@@ -275,7 +275,7 @@ func (w *writer) told(e *earlier.Match) (estimate float64, verdict string) {
 	switch {
 	case e.Reason == Unchanged:
 		return math.NaN(), Unchanged
-	case w.job.Config.Match.Verified():
+	case w.job.Config.Match.Sketched():
 		return e.Similarity, e.Reason
 	}
 	return math.NaN(), data.ByDistance.String()

@@ -223,6 +223,7 @@ func (e *explanation) judge(by *explainer, a, b *looked) {
 	}
 	short := m.Match.ShortTexts && len(x.Letters) > 0 && len(y.Letters) > 0
 	switch rules, length := m.Match.Rules(), min(e.A.Length, e.B.Length); {
+	case e.Candidate && by.rule.ByLength: // the verdict says it all
 	case e.Candidate && !m.Match.Verified():
 		e.Verdict = sketch.Verdict{Same: true, Reason: reasonNear}
 	case short && !e.Verdict.Open:

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// Parse returns the method of a name: a preset (classic, balanced, thorough),
+// Parse returns the method of a name: a preset (classic, balanced, thorough, piecewise),
 // k=3 and the like for a distance alone, either with settings behind it, as in
 // balanced+k=6+limit=0.5 (see Settings), or a baseline with its usual settings
 // (see baselines and smallBaselines).
@@ -36,6 +36,17 @@ func named() []Method {
 	return slices.Concat(presets, []Method{piecewise()}, baselines(), smallBaselines())
 }
 
+// pieceWords is how many words a document of piecewise has at least: it is meant for
+// short texts, and fewer say nothing (a news product's dedup, 2018).
+const pieceWords = 3
+
+// piecewise is the preset of that name with a fingerprint for short texts too.
+func piecewise() *Neardup {
+	m := Preset(config.PresetPiecewise)
+	m.Features.MinFeatures = pieceWords
+	return m
+}
+
 // Names lists what Parse takes, but for distances and settings.
 func Names() []string {
 	var names []string
@@ -48,6 +59,9 @@ func Names() []string {
 func parseNeardup(name string) (*Neardup, error) {
 	list := strings.Split(name, "+")
 	m := Preset(list[0])
+	if list[0] == config.PresetPiecewise {
+		m = piecewise()
+	}
 	if m != nil {
 		list = list[1:]
 	} else if m = Preset(config.PresetClassic); !strings.HasPrefix(name, "k=") {
@@ -86,7 +100,7 @@ func (m *Neardup) set(key, value string) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("%q is no setting: write some of %s", key, Settings)
-	case !m.Match.Verified() && slices.Contains([]string{"limit", "limit-short", "border"}, key):
+	case !m.Match.Sketched() && slices.Contains([]string{"limit", "limit-short", "border"}, key):
 		return errors.New("only balanced and thorough have one")
 	case key == "border": // has the texts consulted, in balanced too
 		m.Match.Verify = config.VerifyTexts

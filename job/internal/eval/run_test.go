@@ -61,7 +61,7 @@ func compareWithRuns(t *testing.T, c *Corpus, least int) {
 		t.Fatal(err)
 	}
 	l := newLab(t, c, Options{Half: AllPairs, Alike: 1})
-	for _, name := range config.Presets() {
+	for _, name := range append(config.Presets(), config.PresetPiecewise) {
 		found, err := Preset(name).Find(t.Context(), l)
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func Methods() []MethodStatement {
 		{config.PresetThorough, "a wider search, confirmed by the texts", sourceOurs, false},
 		{"simhash", "the original SimHash: unit weights, no stop words", "Charikar, 2002; " + sourceSpark, false},
 		{"simhash-top20", "SimHash of the 20 words of the highest tf × idf", sourceGo, false},
-		{"piecewise", "classic with a limit by length: 3, up to 10 for short texts", sourceNews + ", and SimHash, 2013", false},
+		{config.PresetPiecewise, "classic with a limit by length: 3, up to 10 for short texts", sourceNews + ", and SimHash, 2013", false},
 		{"shingling", "half of all 5-grams in common", "Broder, 1997; " + sourceSpark, false},
 		{"minhash", "MinHash of 256 values, at the limit that is best on these documents", "Broder, 1997", false},
 		{"information-fingerprints", "half of the hashes of the 10 words of the highest tf × idf are equal", sourceNews + ", scheme 1", false},

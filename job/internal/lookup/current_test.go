@@ -614,7 +614,8 @@ func TestStoreOutOfOrder(t *testing.T) {
 		return m, err
 	}})
 	patient := lookup.NewServer(x, lookup.ServerOptions{}).Handler()
-	hasty := lookup.NewServer(x, lookup.ServerOptions{Answer: time.Millisecond, Wait: time.Millisecond}).Handler()
+	hasty := lookup.NewServer(x, lookup.ServerOptions{Answer: time.Millisecond}).Handler()
+	hastier := lookup.NewServer(x, lookup.ServerOptions{Wait: time.Millisecond}).Handler()
 	check := func(h http.Handler, path string, want int, says string) {
 		t.Helper()
 		method := http.MethodGet
@@ -634,7 +635,7 @@ func TestStoreOutOfOrder(t *testing.T) {
 	check(patient, "/healthz", 503, "out of order")
 	m.hangs.Store(true)
 	check(hasty, "/lookup", 503, "took too long")
-	check(hasty, "/healthz", 503, `"down"`)
+	check(hastier, "/healthz", 503, `"down"`)
 	m.hangs.Store(false)
 	m.fails.Store(false)
 	check(patient, "/lookup", 200, `"id":"a"`)

@@ -676,7 +676,7 @@ func (q *question) judge(o *data.View) (found Match, same bool) {
 		return found, false
 	}
 	e := q.verifier.Estimated(q.view, o) // the text is gone
-	if q.rule.Verified {
+	if q.rule.Estimates() {
 		similarity := mapper.Similarity(e)
 		found.Estimate = &similarity
 	}

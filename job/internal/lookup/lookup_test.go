@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // words is a text of its own for each seed.
@@ -101,7 +102,7 @@ func changed(text []string, at int) []string {
 // A page is found by its text, a changed one too, with the night in which its
 // source was first seen; what was deleted or expired is not.
 func TestFind(t *testing.T) {
-	for _, preset := range []string{config.PresetClassic, config.PresetBalanced, config.PresetThorough} {
+	for _, preset := range []string{config.PresetClassic, config.PresetPiecewise, config.PresetBalanced, config.PresetThorough} {
 		t.Run(preset, func(t *testing.T) {
 			dir := t.TempDir()
 			a, b, c := words(1, 300), words(2, 300), words(3, 300)
@@ -113,7 +114,7 @@ func TestFind(t *testing.T) {
 				t.Fatalf("%+v", got)
 			}
 			m := got.Matches[0]
-			if m.ID != "a" || m.Night != "2026-11-01" || m.FirstSeen != "2026-11-01" || m.LastSeen != "2026-11-02" || m.Nights != 2 || (m.Estimate == nil) != (preset == config.PresetClassic) {
+			if m.ID != "a" || m.Night != "2026-11-01" || m.FirstSeen != "2026-11-01" || m.LastSeen != "2026-11-02" || m.Nights != 2 || (m.Estimate == nil) != (preset == config.PresetClassic || preset == config.PresetPiecewise) {
 				t.Fatalf("%+v", m)
 			}
 			if got := find(t, x, words(9, 300)); got.Known {
@@ -199,6 +200,60 @@ func TestFindEqualsScan(t *testing.T) {
 	}
 	if found < 500 {
 		t.Errorf("%d matches: the test shows nothing", found)
+	}
+}
+
+// With the preset piecewise the longer of two texts says how far they may be apart.
+func TestFindByLength(t *testing.T) {
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(6, 4))
+	pages := map[string][]string{}
+	for i := range 80 {
+		n := 30 + 80*(i%4) // 150 to 1,300 characters
+		text := words(uint64(i%20), n)
+		for range rng.IntN(3 + n/10) {
+			text = changed(text, rng.IntN(len(text)))
+		}
+		pages[fmt.Sprintf("p%02d", i)] = text
+	}
+	addNight(t, dir, "2026-11-01", config.PresetPiecewise, pages)
+	x := open(t, dir, lookup.Options{Distance: -1, Limit: 1000})
+	type look struct {
+		print  uint64
+		length int
+	}
+	looks, matches := map[string]look{}, map[string][]string{}
+	for id, text := range pages {
+		answer := find(t, x, text)
+		l := look{length: answer.Length}
+		if _, err := fmt.Sscanf(answer.Fingerprint, "%x", &l.print); err != nil {
+			t.Fatal(err)
+		}
+		looks[id] = l
+		for _, m := range answer.Matches {
+			matches[id] = append(matches[id], fmt.Sprintf("%02d %s", m.Distance, m.ID))
+		}
+	}
+	near, far := 0, 0
+	for id, a := range looks {
+		var want []string
+		for other, b := range looks {
+			switch d := ones(a.print ^ b.print); {
+			case d <= sketch.Piecewise(sketch.PieceShort, max(a.length, b.length)):
+				want = append(want, fmt.Sprintf("%02d %s", d, other))
+				if d > sketch.PieceLong {
+					near++
+				}
+			case d <= sketch.PieceShort:
+				far++
+			}
+		}
+		if slices.Sort(want); !slices.Equal(matches[id], want) {
+			t.Errorf("%s: %v, want %v", id, matches[id], want)
+		}
+	}
+	if near < 10 || far < 10 {
+		t.Errorf("%d beyond the distance of long texts, %d of texts too long: the test shows nothing", near, far)
 	}
 }
 

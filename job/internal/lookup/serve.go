@@ -174,6 +174,7 @@ func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(conte
 		if err == nil {
 			h := s.Handler()
 			ready.Store(&h)
+			s.index.log.Info("answering", "address", "http://"+l.Addr().String(), "documents", s.index.Manifest().Rows())
 			var nights sync.WaitGroup
 			if s.index.added != nil {
 				nights.Go(func() { s.index.added.follow(ctx, s.o.Interval) })

@@ -136,7 +136,7 @@ func (t *nearest) answered() *Answer {
 	for i := range t.found {
 		f := &t.found[i]
 		e := t.verifier.Estimated(t.view, &f.view)
-		if t.rule.Verified {
+		if t.rule.Estimates() {
 			similarity := mapper.Similarity(e)
 			f.Estimate = &similarity
 		}

@@ -307,14 +307,14 @@ var chinese = map[string]string{
 	"a service shows no texts: name --runs or --serve, not both":          "服务不显示正文：--runs 与 --serve 只能给一个",
 	"a service takes its pages by HTTP: name pages or --serve, not both":  "服务经 HTTP 接收网页：网页与 --serve 只能给一个",
 	"interrupted": "已中断",
-	"interrupted; what is finished is kept: the same command goes on from there":                 "已中断；已完成的部分保留，再次运行同一命令即可继续",
-	"method %q does not judge two texts alone: write classic, balanced, thorough or k=0 to k=15": "方法 %q 不能单独判定两篇正文：请写 classic、balanced、thorough，或 k=0 至 k=15",
-	"name a page, - for standard input, or an address with --serve":                              "请指明网页，- 为标准输入，或用 --serve 指明地址",
-	"name an input: a file, a folder, a glob, or - for standard input; see %s --help":            "请指明输入：文件、目录、通配符，或 - 为标准输入；见 %s --help",
-	"name the library with --library":                                                            "请用 --library 指明历史库",
-	"name the run directory with --out; see %s --help":                                           "请用 --out 指明运行目录；见 %s --help",
-	"unknown command %q%s; see %s --help":                                                        "没有命令 %q%s；见 %s --help",
-	"write either --terminal or --html":                                                          "--terminal 与 --html 只能给一个",
+	"interrupted; what is finished is kept: the same command goes on from there":                            "已中断；已完成的部分保留，再次运行同一命令即可继续",
+	"method %q does not judge two texts alone: write classic, balanced, thorough, piecewise or k=0 to k=15": "方法 %q 不能单独判定两篇正文：请写 classic、balanced、thorough、piecewise，或 k=0 至 k=15",
+	"name a page, - for standard input, or an address with --serve":                                         "请指明网页，- 为标准输入，或用 --serve 指明地址",
+	"name an input: a file, a folder, a glob, or - for standard input; see %s --help":                       "请指明输入：文件、目录、通配符，或 - 为标准输入；见 %s --help",
+	"name the library with --library":                                                                       "请用 --library 指明历史库",
+	"name the run directory with --out; see %s --help":                                                      "请用 --out 指明运行目录；见 %s --help",
+	"unknown command %q%s; see %s --help":                                                                   "没有命令 %q%s；见 %s --help",
+	"write either --terminal or --html":                                                                     "--terminal 与 --html 只能给一个",
 }
 
 // things are what is counted, in Chinese with their measure words.

@@ -58,7 +58,7 @@ var help = map[string]string{
 	"column of the id (default: id, doc_id, url …)":                         "id 所在的列（默认：id、doc_id、url …）",
 	"column of the text (default: text, content …)":                         "正文所在的列（默认：text、content …）",
 	"unusable records tolerated":                                            "容许的不可用记录",
-	"method: classic, balanced or thorough":                                 "方法：classic、balanced 或 thorough",
+	"method: classic, balanced, thorough or piecewise":                      "方法：classic、balanced、thorough 或 piecewise",
 	"largest Hamming distance of pairs":                                     "文档对的最大汉明距离",
 	"which of the copies stays: longest, earliest, rank or first":           "副本中保留哪篇：longest、earliest、rank 或 first",
 	"shared blocks to leave out, from neardup templates (default: learned)": "要去掉的模板，由 neardup templates 产生（默认：自动学习）",

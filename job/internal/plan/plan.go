@@ -302,7 +302,7 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 	}
 	m := cfg.Match
 	verified := 0
-	if m.Verified() {
+	if m.Sketched() {
 		verified = 1
 	}
 	n := float64(s.plan.Documents)
@@ -312,7 +312,7 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 	if s.format == source.FormatWARC || s.format == source.FormatWET {
 		readers = cores // a split is read by all
 	}
-	p := preset{Name: name, Distance: m.Distance, verified: m.Verified()}
+	p := preset{Name: name, Distance: m.Distance, verified: m.Sketched()}
 	// A split's reader and the fingerprinters work at the same time.
 	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores)
 	kernel, err := hamming.ChoosePlan(cfg.Features.Bits, m.Distance, int(min(n, 1<<31)))

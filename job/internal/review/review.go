@@ -317,7 +317,10 @@ func (d *drawer) widen(ctx context.Context, dir string, o Options) error {
 	cfg.Library, cfg.Output.Clean, cfg.Execution.Engine, cfg.Execution.Workers = config.Library{}, false, config.EngineLocal, o.Workers
 	m.Distance = max(m.Distance, min(m.Distance+widerDistance, 2*widerDistance))
 	d.draw.Widened = fmt.Sprintf("distance %d", m.Distance)
-	if m.Verified() {
+	if m.Verify == config.VerifyLength {
+		m.Verify = config.VerifyNone
+	}
+	if m.Sketched() {
 		m.Verify = config.VerifySketch
 		m.LimitLong, m.LimitShort = max(0.1, m.LimitLong-widerLimit), max(0.1, m.LimitShort-widerLimit)
 		d.draw.Widened += fmt.Sprintf(", limits %.2f and %.2f", m.LimitLong, m.LimitShort)
@@ -437,7 +440,7 @@ func (d *drawer) claimed(m *data.MatchRow) string {
 	}
 	rules, shorter := d.config.Match.Rules(), min(d.length(m.Row), d.length(m.MatchRow))
 	switch {
-	case !d.config.Match.Verified():
+	case !d.config.Match.Sketched():
 		if m.Distance > 0 && int(m.Distance) == d.config.Match.Distance {
 			return StratumNear
 		}
@@ -453,7 +456,7 @@ func (d *drawer) claimed(m *data.MatchRow) string {
 // not.
 func (d *drawer) refused(m *data.MatchRow) string {
 	limit := d.config.Match.Rules().Limit(int(min(d.length(m.Row), d.length(m.MatchRow))))
-	if d.config.Match.Verified() && figureOf(m) >= limit-nearLimit || !d.config.Match.Verified() && int(m.Distance) == d.config.Match.Distance+1 {
+	if d.config.Match.Sketched() && figureOf(m) >= limit-nearLimit || !d.config.Match.Sketched() && int(m.Distance) == d.config.Match.Distance+1 {
 		return StratumBelow
 	}
 	return StratumWide

@@ -75,7 +75,7 @@ func (d *Draw) Suggest(rows []labels.Row, cfg config.Config) *Suggestion {
 			continue
 		}
 		setting, at := "match.distance", -float64(p.Distance)
-		if m.Verified() {
+		if m.Sketched() {
 			if at = p.figure(); math.IsNaN(at) || p.Verdict != "sketches alike" && p.Verdict != "texts alike" {
 				continue
 			}
@@ -87,7 +87,7 @@ func (d *Draw) Suggest(rows []labels.Row, cfg config.Config) *Suggestion {
 	}
 	s := &Suggestion{config: cfg, run: d.Run, read: f.Read}
 	settings := []string{"match.limit_long", "match.limit_short"}
-	if !m.Verified() {
+	if !m.Sketched() {
 		settings = []string{"match.distance"}
 	}
 	for _, name := range settings {

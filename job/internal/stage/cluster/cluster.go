@@ -326,7 +326,7 @@ func (d *decider) match(i uint32) (m reducer.Match, e evidence, ok bool) {
 func (d *decider) equality(i uint32) evidence {
 	e := evidence{overlap: data.UnknownOverlap()}
 	switch {
-	case !d.run.Config.Match.Verified():
+	case !d.run.Config.Match.Sketched():
 	case d.short[i]:
 		e.Evidence = data.Evidence{Reason: data.ByEquality, Figure: 1} // no edit of one letter
 	default:

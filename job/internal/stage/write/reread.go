@@ -82,7 +82,7 @@ func reread(ctx context.Context, r *stage.Run) error {
 		found.Examples = append(found.Examples, summary.Unlike{ID: ids[p.Doc], Kept: ids[p.Kept], Jaccard: round(p.Jaccard), Containment: round(p.Containment)})
 	}
 	r.Sum.Reread = found
-	if n := found.Below; r.Config.Match.Verified() && n > mostUnlike && n*unlikeShare > found.Documents {
+	if n := found.Below; r.Config.Match.Sketched() && n > mostUnlike && n*unlikeShare > found.Documents {
 		e := found.Examples[0]
 		return fmt.Errorf("%w: %d of %d that were read again, like %q, J %.3f and containment %.3f to %q: the clean dump is not to be used; raise match.limit_long and match.limit_short, or tell us of it if they are as they were",
 			ErrUnlike, n, found.Documents, e.ID, e.Jaccard, e.Containment, e.Kept)
