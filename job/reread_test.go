@@ -59,7 +59,7 @@ func TestSampleIsReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Input.SplitBytes = 1
+		cfg.Input.SplitBytes = 3000 // some documents
 		out := filepath.Join(dir, fmt.Sprint(c.preset, c.mixed))
 		s, err := job.Run(context.Background(), job.Request{Command: job.CommandRun, Inputs: files, Out: out, Config: cfg, Engine: mixing{local.New(2), out, c.mixed}})
 		if c.fails != errors.Is(err, stagewrite.ErrUnlike) || err != nil && !c.fails {

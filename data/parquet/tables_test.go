@@ -109,6 +109,9 @@ func released(t *testing.T, mem *memory.CheckedAllocator, columns int) {
 func TestFingerprintsRoundTrip(t *testing.T) {
 	for _, bits := range []int{32, 64, 128} {
 		for _, n := range []int{0, 1, 1023, 1024, 1025, 8192, 30_000} {
+			if testing.Short() && n > 8192 && bits != 64 {
+				continue
+			}
 			t.Run(fmt.Sprintf("%d bits, %d rows", bits, n), func(t *testing.T) {
 				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 				path := filepath.Join(t.TempDir(), "part.parquet")
