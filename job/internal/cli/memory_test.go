@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -102,6 +103,28 @@ func TestServiceMemory(t *testing.T) {
 		t.Errorf("peak of %d KiB, %v, %v", kib, err, serr)
 	}
 	t.Logf("%d MiB, answers %v", kib>>10, codes)
+}
+
+// A memory cap that the process has no addresses for is refused in one line, which
+// says what to do; the default cap goes by what there is.
+func TestAddresses(t *testing.T) {
+	dir := t.TempDir()
+	dump(t, dir, 1, 30)
+	for i, c := range []struct {
+		kilobytes int
+		memory    []string
+		code      int
+	}{{1_800_000, nil, exitUsage}, {3_000_000, []string{"--memory", "4GiB"}, exitUsage}, {3_000_000, nil, exitDone}} {
+		args := append([]string{"-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", c.kilobytes), "sh", os.Args[0], "run", filepath.Join(dir, "000.jsonl"), "--out", filepath.Join(dir, fmt.Sprint(i))}, c.memory...)
+		cmd := exec.Command("sh", args...)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		_ = cmd.Run() // its code tells
+		if code := cmd.ProcessState.ExitCode(); code != c.code || code == exitUsage && (strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), "ulimit -v")) {
+			t.Errorf("ulimit -v %d, %v: exit code %d: %s", c.kilobytes, c.memory, code, &stderr)
+		}
+	}
 }
 
 // largeText has so many bytes of made-up words.

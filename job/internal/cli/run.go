@@ -25,10 +25,12 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/monitor"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // runFlags are the flags of run and match that are no settings.
@@ -154,6 +156,17 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	return err
 }
 
+// fits refuses a memory cap that the process has no addresses for: Go's runtime
+// would end it on the way, with a page of stack.
+func fits(limit, addresses int64) error {
+	const least = 256 << 20
+	if room := addresses - machine.OwnAddresses; addresses == 0 || room >= max(limit, least) {
+		return nil
+	}
+	return usageError{fmt.Errorf("this process may take %s of addresses (ulimit -v), and needs %s beside its memory cap of %s: raise the limit to %s or more, or lower --memory",
+		show.Bytes(addresses), show.Bytes(machine.OwnAddresses), show.Bytes(limit), show.Bytes(machine.OwnAddresses+max(limit, least)))}
+}
+
 // perform runs the request and prints its summary, which it returns in any case.
 func perform(ctx context.Context, std streams, flags runFlags, req job.Request) (*job.Summary, error) {
 	cfg, none := req.Config, &job.Summary{Command: req.Command, Out: req.Out, Began: time.Now().UTC()}
@@ -161,6 +174,9 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	}
 	limit := cfg.Execution.MemoryLimit()
+	if err := fits(limit, machine.Addresses()); err != nil {
+		return none, err
+	}
 	// Go may overstep its limit for a moment, and does not count the program's
 	// own pages: a 32nd is for both.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit - limit/32))

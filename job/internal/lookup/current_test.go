@@ -188,6 +188,57 @@ func TestFlippedBitsOfIndex(t *testing.T) {
 	}
 }
 
+// An index whose files were given each other's names, or are those of another
+// library under the names of this one, is made again: answers are those of the
+// library. A file of the index is named after the change and the digest of the
+// library's file that it was made of, and says its name.
+func TestExchangedIndexes(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	texts := [][]string{words(1, 300), words(2, 300), words(3, 300), words(4, 300)}
+	index := func(dir string, first int) (paths []string) {
+		addNight(t, dir, "2026-11-01", config.PresetBalanced, map[string][]string{fmt.Sprint(first): texts[first]})
+		addNight(t, dir, "2026-11-02", config.PresetBalanced, map[string][]string{fmt.Sprint(first + 1): texts[first+1]})
+		find(t, open(t, dir, lookup.Options{Distance: -1}), texts[first])
+		paths, err := filepath.Glob(filepath.Join(dir, "lib", library.Index, "*.idx"))
+		if err != nil || len(paths) != 2 {
+			t.Fatal(paths, err)
+		}
+		return paths
+	}
+	mine, other := index(dir, 0), index(elsewhere, 2)
+	if filepath.Base(mine[0]) == filepath.Base(other[0]) {
+		t.Errorf("%s is the name of files of two libraries", filepath.Base(mine[0]))
+	}
+	for name, from := range map[string][]string{"each other's": {mine[1], mine[0]}, "another library's": other, "the same twice": {mine[0], mine[0]}} {
+		var contents [][]byte
+		for _, path := range from {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			contents = append(contents, text)
+		}
+		for i, path := range mine {
+			if err := os.WriteFile(path+".new", contents[i], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(path+".new", path); err != nil { // not into what is mapped
+				t.Fatal(err)
+			}
+		}
+		if v, err := sorted.Verify(t.Context(), filepath.Dir(mine[0])); err != nil || len(v.Damaged) == 0 {
+			t.Errorf("%s: verification finds nothing: %+v, %v", name, v, err)
+		}
+		x := open(t, dir, lookup.Options{Distance: -1})
+		for i, text := range texts {
+			a := find(t, x, text)
+			if known := len(a.Matches) > 0; known != (i < 2) || known && (a.Matches[0].ID != fmt.Sprint(i) || a.Matches[0].Night != fmt.Sprintf("2026-11-%02d", i+1)) {
+				t.Errorf("%s: text %d: %+v", name, i, a.Matches)
+			}
+		}
+	}
+}
+
 // A service goes on when the library is compacted, and the index removed, while
 // it runs.
 func TestCompactedWhileOpen(t *testing.T) {

@@ -251,7 +251,7 @@ func (d *disturbed) night(line, night string) {
 }
 
 // tidy removes what a command that was killed may leave on an agent that nobody
-// keeps, where its first worker had not begun yet: a link of the program.
+// keeps, where no guard had begun yet: a link of the program.
 func (d *disturbed) tidy(ended <-chan struct{}) {
 	for {
 		select {
@@ -263,7 +263,9 @@ func (d *disturbed) tidy(ended <-chan struct{}) {
 			folders, _ := filepath.Glob(filepath.Join(d.folder(agent), "*")) // the pattern is a good one
 			for _, folder := range folders {
 				files, err := os.ReadDir(folder)
-				if err != nil || len(processes(folder+"/")) > 0 || slices.ContainsFunc(files, func(e os.DirEntry) bool { return e.Name() != attempt.Shipped && e.Name() != attempt.Linked }) {
+				if err != nil || len(processes(folder+"/")) > 0 || slices.ContainsFunc(files, func(e os.DirEntry) bool {
+					return !slices.Contains([]string{attempt.Shipped, attempt.Linked, ".guard"}, e.Name())
+				}) {
 					continue
 				}
 				if os.RemoveAll(folder) == nil {
