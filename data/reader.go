@@ -41,6 +41,10 @@ const (
 	HTTPStatusAll = "all"    // a response of any status is one
 )
 
+// ErrBroken is returned by a reader with ReaderOptions.Once for a member that turned
+// out to be damaged after some of it was given out.
+var ErrBroken = errors.New("a member whose text was given out is damaged: the split is to be read again")
+
 // ReaderOptions says how documents are read. The zero value is the default.
 type ReaderOptions struct {
 	Columns    Columns
@@ -59,6 +63,12 @@ type ReaderOptions struct {
 	// split. It is for who takes a sample and keeps no text, and for who reads a
 	// sound split again and compares its Digest before anything is kept.
 	Unverified bool
+
+	// Once gives out what a gzip member holds that is too large to be held before
+	// its checksum was read, where such a member is else inflated twice. Read
+	// returns ErrBroken if it turns out to be damaged: nothing that came of the
+	// split is to be believed then, and who reads it begins again without Once.
+	Once bool
 
 	// Memory is what large windows of compressed files and large pages of Parquet
 	// are taken from, and Pages what large pages of an archive take while their

@@ -345,7 +345,7 @@ func (m *Members) take(at int64) error {
 	m.inflated, err = inflate(m.inflated[:0], m.codec, m.in, held)
 	m.text = m.inflated
 	if errors.Is(err, errLarge) {
-		if m.text = nil; m.options.Unverified {
+		if m.text = nil; m.options.Unverified || m.options.Once && m.compression == Gzip {
 			return m.once(at)
 		}
 		err = m.twice(at)
@@ -533,8 +533,20 @@ func (m *Members) once(at int64) error {
 	if err != nil {
 		return errors.Join(err, m.release(l))
 	}
-	m.sure, m.large = false, l
+	m.sure, m.large = !m.options.Unverified, l // if it is not, nothing of it is believed
 	return nil
+}
+
+// brokenAt is the error of a member of once that is damaged: that of the split, or the
+// damage of a sample.
+func (m *Members) brokenAt(err error) error {
+	if m.options.Unverified {
+		return m.ended(m.start, err)
+	}
+	if failed := m.window.failed(); failed != nil {
+		return failed
+	}
+	return fmt.Errorf("%w: %w", data.ErrBroken, err)
 }
 
 // ended is the damage of a sample, or the error of reading the file.
@@ -586,7 +598,7 @@ func (m *Members) Read(p []byte) (n int, err error) {
 		case errors.Is(err, io.EOF):
 			m.pos = m.place()
 		case err != nil:
-			err = m.ended(m.start, err)
+			err = m.brokenAt(err)
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, new(*Damage)) {
@@ -608,7 +620,7 @@ func (m *Members) endLarge() error {
 	}
 	if l.file == nil && m.pos == m.start { // of a sample the end is where its text ends
 		if _, err := io.Copy(io.Discard, struct{ io.Reader }{l.codec}); err != nil {
-			return m.ended(m.start, err)
+			return errors.Join(m.brokenAt(err), m.release(l))
 		}
 		m.pos = m.place()
 	}

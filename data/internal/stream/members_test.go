@@ -337,6 +337,63 @@ func TestUnverified(t *testing.T) {
 	}
 }
 
+// TestOnce gives what a reader that verifies gives, of a sound file and of one whose
+// damage is where the members are held, or says that the file is to be read again.
+func TestOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	var file []byte
+	for _, m := range drawMembers(t, rng, stream.Gzip, 9, true) {
+		file = append(file, m.packed...)
+	}
+	path := filepath.Join(t.TempDir(), "in.gz")
+	read := func(once bool, workers int) (text []byte, damaged int, err error) {
+		r, err := stream.Open(data.Split{Path: path, Size: -1, End: -1}, data.ReaderOptions{Once: once, Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		for {
+			part, err := io.ReadAll(r)
+			text = append(text, part...)
+			if err == nil || !errors.As(err, new(*stream.Damage)) {
+				return text, damaged, err
+			}
+			damaged++
+		}
+	}
+	broken := 0
+	for i := range 40 {
+		changed, workers := bytes.Clone(file), 1+2*(i%2)
+		switch {
+		case i < 2: // sound
+		case i < 20:
+			changed[rng.IntN(len(file))] ^= 1 << rng.IntN(8)
+		default:
+			changed = changed[:rng.IntN(len(file))]
+		}
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want, lost, err := read(false, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, n, err := read(true, workers)
+		if errors.Is(err, data.ErrBroken) && lost > 0 {
+			broken++
+		} else if err != nil || n != lost || !bytes.Equal(got, want) {
+			t.Errorf("change %d: %d bytes and %d times damage, want %d and %d: %v", i, len(got), n, len(want), lost, err)
+		}
+	}
+	if broken == 0 {
+		t.Error("no large member was damaged: the test shows nothing")
+	}
+}
+
 // TestCloseMembers at any place ends all goroutines, which TestMain checks.
 func TestCloseMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))

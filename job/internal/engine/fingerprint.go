@@ -41,9 +41,24 @@ type batch struct {
 
 // fingerprint reads a split and fingerprints its documents, each on workers
 // goroutines, and writes its parts. Rows stand in the order of the input,
-// whatever the number of workers.
-func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
+// whatever the number of workers. A file that is one large gzip member is inflated
+// once, and believed when its checksum was read: one that is damaged is read again,
+// then as the reader always did, to find out what of it is sound.
+func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
+	fresh := rec.Fresh()
+	told, tell := int64(0), job.Tell
+	err := fingerprintSplit(ctx, job, rec, workers, rec.Source != "-", func(n int64) { told += n; tell(n) })
+	if !errors.Is(err, data.ErrBroken) {
+		return err
+	}
+	tell(-told)
+	*rec = fresh
+	return fingerprintSplit(ctx, job, rec, workers, false, tell)
+}
+
+func fingerprintSplit(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int, once bool, tell func(int64)) (err error) {
 	options := job.intakeOptions(rec, workers)
+	options.Once = once
 	in, err := source.Open(job.Splits[rec.Task], options)
 	if err != nil {
 		return err
@@ -55,6 +70,7 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 		return err
 	}
 	line := assemble(job, in, rec, parts.quarantine)
+	line.advance = consumed(in, tell)
 	line.fingerprints(job, parts)
 	if err := line.run(ctx, workers); err != nil {
 		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)

@@ -102,7 +102,7 @@ func (s Stage) Execute(ctx context.Context, job *Job, task, workers int) (rundir
 // Record has work do a task and fill in its record, and writes that.
 func (j *Job) Record(stage string, task int, work func(*rundir.TaskRecord) error) (rundir.TaskRecord, error) {
 	began := time.Now()
-	rec := rundir.TaskRecord{Stage: stage, Task: task, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: rundir.SiteTexts{}}
+	rec := rundir.NewTaskRecord(stage, task, "")
 	if err := work(&rec); err != nil {
 		return rec, err
 	}

@@ -480,6 +480,14 @@ type TaskRecord struct {
 	Seconds   float64          `json:"seconds"`
 }
 
+// Fresh is the record of the same task before anything was done.
+func (r *TaskRecord) Fresh() TaskRecord { return NewTaskRecord(r.Stage, r.Task, r.Source) }
+
+// NewTaskRecord returns the record of a task that has done nothing.
+func NewTaskRecord(stage string, task int, source string) TaskRecord {
+	return TaskRecord{Stage: stage, Task: task, Source: source, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: SiteTexts{}}
+}
+
 // TableCount is what the join did in one table: it says where postings are
 // skewed, and what that cost.
 type TableCount struct {
