@@ -4,9 +4,12 @@
 // read fails when the object was replaced meanwhile. It never looks at what
 // the bytes mean.
 //
-// The store is the one that the environment names: AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION as for other
-// programs, and NEARDUP_S3_ENDPOINT or AWS_ENDPOINT_URL for another store than
+// Credentials are found where AWS's own tools find them, in this order: the
+// environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), the file
+// of shared credentials (~/.aws/credentials or AWS_SHARED_CREDENTIALS_FILE, profile
+// AWS_PROFILE), and the role of the container or machine, unless
+// AWS_EC2_METADATA_DISABLED is true. AWS_REGION says the region, and
+// NEARDUP_S3_ENDPOINT, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL another store than
 // Amazon's, like http://127.0.0.1:7070.
 package object
 
@@ -51,13 +54,13 @@ func split(name string) (bucket, key string, err error) {
 // store is the client of the environment's store; it is made once. Its own calls
 // are plain requests.
 var store = sync.OnceValues(func() (*minio.Core, error) {
-	endpoint := cmp.Or(os.Getenv("NEARDUP_S3_ENDPOINT"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
+	endpoint := cmp.Or(os.Getenv("NEARDUP_S3_ENDPOINT"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("s3: endpoint %q: write http://HOST:PORT or https://HOST", endpoint)
 	}
 	core, err := minio.NewCore(u.Host, &minio.Options{
-		Creds:  credentials.NewEnvAWS(),
+		Creds:  credentials.NewChainCredentials(providers()),
 		Secure: u.Scheme == "https",
 		Region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
 	})
@@ -66,6 +69,19 @@ var store = sync.OnceValues(func() (*minio.Core, error) {
 	}
 	return core, nil
 })
+
+// roleWait is how long the service that knows the machine's role may take to answer:
+// where there is none, nothing may answer at all.
+const roleWait = 5 * time.Second
+
+// providers are where credentials are looked for.
+func providers() []credentials.Provider {
+	all := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
+	if !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
+		all = append(all, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport, Timeout: roleWait}})
+	}
+	return all
+}
 
 // errReplaced is returned for an object that is not the one that was opened.
 var errReplaced = errors.New("the object was replaced while it was read")
@@ -84,7 +100,7 @@ func explained(name string, err error) error {
 	case http.StatusNotFound:
 		return fmt.Errorf("%s: %w: %w", name, fs.ErrNotExist, err)
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return fmt.Errorf("%s: %w: %w: see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION", name, fs.ErrPermission, err)
+		return fmt.Errorf("%s: %w: %w: see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or AWS_PROFILE", name, fs.ErrPermission, err)
 	case http.StatusPreconditionFailed:
 		return fmt.Errorf("%s: %w: %w", name, errReplaced, err)
 	}

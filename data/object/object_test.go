@@ -16,6 +16,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/object/objecttest"
 )
@@ -209,4 +211,25 @@ func TestStore(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
+}
+
+// Credentials are those of the environment, else of the profile in the shared file.
+func TestCredentials(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id = a\naws_secret_access_key = b\n[night]\naws_access_key_id = c\naws_secret_access_key = d\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	for _, c := range []struct{ key, secret, profile, want string }{
+		{"", "", "", "a b"}, {"", "", "night", "c d"}, {"x", "y", "night", "x y"}, {"", "", "none", " "},
+	} {
+		for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": c.key, "AWS_SECRET_ACCESS_KEY": c.secret, "AWS_SESSION_TOKEN": "", "AWS_ACCESS_KEY": "", "AWS_SECRET_KEY": "", "AWS_PROFILE": c.profile} {
+			t.Setenv(name, value)
+		}
+		v, err := credentials.NewChainCredentials(object.Providers()).GetWithContext(nil)
+		if got := v.AccessKeyID + " " + v.SecretAccessKey; err != nil || got != c.want {
+			t.Errorf("profile %q: got %q, want %q: %v", c.profile, got, c.want, err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -37,11 +38,35 @@ import (
 type runFlags struct {
 	out, publish          string
 	json, strict, verbose bool
+
+	moves bool // out is a folder of the machine that the run leaves for publish
+}
+
+// inStore has a run whose --out names a place in a store write to a folder of this
+// machine first: what is in the store is whole, or has no _SUCCESS.
+func (f *runFlags) inStore(workDir string) error {
+	to := strings.TrimSuffix(f.out, "/")
+	place := strings.TrimPrefix(to, "s3://")
+	if bucket, prefix, _ := strings.Cut(place, "/"); bucket == "" || prefix == "" || !filepath.IsLocal(filepath.FromSlash(place)) {
+		return usageError{message.Errorf("--out %s: write s3://BUCKET/PREFIX", f.out)}
+	}
+	f.out, f.publish, f.moves = filepath.Join(workDir, filepath.FromSlash(place)), to, true
+	if _, err := os.Stat(f.out); err == nil {
+		return nil // this run goes on
+	}
+	switch _, err := object.Stat(to + "/" + rundir.SuccessFile); {
+	case err == nil:
+		return fmt.Errorf("--out %s: %w: it has a finished run: name another prefix, or remove what is there", to, rundir.ErrOther)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	default:
+		return err
+	}
 }
 
 func (f *runFlags) bind(fs *pflag.FlagSet) {
 	group(fs, "Output", func(fs *pflag.FlagSet) {
-		fs.StringVarP(&f.out, "out", "o", "", "run directory to write or resume")
+		fs.StringVarP(&f.out, "out", "o", "", "run directory to write or resume, or s3://…")
 		fs.StringVar(&f.publish, "publish", "", "upload the finished run to s3://BUCKET/PREFIX")
 		fs.BoolVar(&f.strict, "strict", false, "exit with 3 if bad records or ids were skipped")
 		bindJSON(fs, &f.json)
@@ -125,8 +150,16 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 	if flags.out == "" {
 		return usageError{message.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
 	}
+	if object.Is(flags.out) && flags.publish != "" {
+		return usageError{message.Errorf("--publish %s: --out names a place in a store already: leave one of the two out", flags.publish)}
+	}
+	if object.Is(flags.out) {
+		if err := flags.inStore(cfg.Execution.WorkDir); err != nil {
+			return err
+		}
+	}
 	if strings.Contains(flags.out, "://") {
-		return usageError{message.Errorf("--out %s: a run is written to a folder of this machine: name one, and upload it with --publish s3://BUCKET/PREFIX", flags.out)}
+		return usageError{message.Errorf("--out %s: name a folder of this machine, or s3://BUCKET/PREFIX", flags.out)}
 	}
 	if strings.HasPrefix(flags.out, "~") {
 		return usageError{message.Errorf("--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME", flags.out)}
@@ -199,6 +232,11 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 	if flags.publish != "" {
 		if err := runs.Publish(ctx, flags.out, flags.publish); err != nil {
 			return summary, err
+		}
+		if flags.moves {
+			if err := rundir.RemoveAll(flags.out); err != nil {
+				return summary, err
+			}
 		}
 	}
 	print := func(w io.Writer) error { return summary.Print(w, *std.language) }

@@ -308,6 +308,7 @@ type Execution struct {
 	Workers    int    `yaml:"workers" flag:"workers" group:"Machine" help:"cores to use; 0: all"`
 	Memory     string `yaml:"memory" flag:"memory" group:"Machine" help:"cap, like 4GiB (default: half of the machine's)"`
 	Tmp        string `yaml:"tmp" help:"folder for what exceeds memory (default: --out)"`
+	WorkDir    string `yaml:"work_dir" help:"folder of what a run with --out s3://… has not uploaded yet"`
 	KeepState  bool   `yaml:"keep_state" help:"keep what only a resume needs when the run has succeeded"`
 	CPUProfile string `yaml:"cpu_profile" help:"file for a CPU profile of the run"`
 
@@ -362,6 +363,7 @@ func Default() Config {
 		Against:  Against{Action: AgainstDrop, Share: 0.7, Run: 300, Least: 48},
 		Execution: Execution{
 			Engine:   EngineLocal,
+			WorkDir:  "neardup-work",
 			Master:   "127.0.0.1:45326",
 			Attempts: 3,
 			Stall:    2 * time.Minute,

@@ -122,7 +122,7 @@ var help = map[string]string{
 	"log more": "输出更多日志",
 	"column of the fingerprint (default: simhash, hash …)": "指纹所在的列（默认：simhash、hash …）",
 	"fingerprints that are text are hexadecimal":           "文本形式的指纹为十六进制",
-	"run directory to write or resume":                     "要写或要继续的运行目录",
+	"run directory to write or resume, or s3://…":          "要写或要继续的运行目录，或 s3://…",
 	"upload the finished run to s3://BUCKET/PREFIX":        "完成后上传到 s3://BUCKET/PREFIX",
 	"exit with 3 if bad records or ids were skipped":       "若跳过了坏记录或 id，以 3 退出",
 	"documents of the sample":                              "抽样的文档数",
