@@ -26,7 +26,8 @@ import (
 // The parts depend on nothing but the units. A forest never changes, and is safe for
 // concurrent use.
 type forest struct {
-	trees []tree
+	members []uint32 // the units, ascending
+	trees   []tree
 }
 
 type tree struct {
@@ -53,7 +54,7 @@ func newForest(units *Units, members []uint32, table int) *forest {
 		words uint64 // the first two
 		unit  uint32
 	}
-	f, sorting := new(forest), make([]leaf, len(members))
+	f, sorting := &forest{members: members}, make([]leaf, len(members))
 	for band := range sketch.Bands {
 		if band == table {
 			continue

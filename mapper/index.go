@@ -168,8 +168,10 @@ func newValueIndex(entries []uint64, hot int) valueIndex {
 	return x
 }
 
-// plant fills in the forests.
+// plant fills in the forests. Values of the same units share one: a phrase that many
+// short texts have is a dozen keys of all of them.
 func (x *valueIndex) plant(units *Units, table int) {
+	planted := map[uint64][]*forest{} // by the hash of their units
 	for value := range x.values {
 		part := x.all(value)
 		if len(part) <= mostCompared(table) {
@@ -182,7 +184,15 @@ func (x *valueIndex) plant(units *Units, table int) {
 		if x.forests == nil {
 			x.forests = map[uint32]*forest{}
 		}
-		x.forests[value] = newForest(units, members, table)
+		hash := uint64(0)
+		for _, u := range members {
+			hash = mix(hash + uint64(u) + 1)
+		}
+		i := slices.IndexFunc(planted[hash], func(f *forest) bool { return slices.Equal(f.members, members) })
+		if i < 0 {
+			i, planted[hash] = len(planted[hash]), append(planted[hash], newForest(units, members, table))
+		}
+		x.forests[value] = planted[hash][i]
 	}
 }
 
@@ -260,7 +270,9 @@ type Prober struct {
 	hits   []uint32    // of a table's values: those that a unit may have
 	pairs  []valuePair
 
-	partners []uint32 // in a forest
+	partners []uint32  // in a forest
+	walked   []*forest // those that the row at hand was compared in
+	outline  []byte    // of the row at hand, if it is a short text
 
 	mine *Map // of the row at hand
 }
@@ -482,8 +494,14 @@ func (m *Prober) table(rows *EarlierRows, table int, visit func(EarlierMatch)) {
 		if row != last && len(m.pairs) >= maxPairs {
 			m.comparePairs(rows, table, visit)
 		}
-		last = row
+		if row != last {
+			last, m.walked = row, m.walked[:0]
+		}
 		if f := x.forests[of.values[i]]; f != nil {
+			if slices.Contains(m.walked, f) {
+				continue
+			}
+			m.walked = append(m.walked, f)
 			var s [data.SketchSize]byte
 			copy(s[:], rows.Sketch(int(row)))
 			m.partners = f.partners(m.partners[:0], &s)
@@ -510,15 +528,14 @@ func (m *Prober) comparePairs(rows *EarlierRows, table int, visit func(EarlierMa
 		}
 		of := m.pairs[from:to]
 		slices.SortFunc(of, func(a, b valuePair) int { return cmp.Compare(a.unit, b.unit) }) // it may share several values with a unit
-		var s *sketch.Sketch
-		if bytes := rows.Sketch(int(row)); len(bytes) == data.SketchSize {
-			s = (*sketch.Sketch)(bytes)
+		var s sketch.Sketch
+		copy(s[:], rows.Sketch(int(row)))
+		m.outline = m.outline[:0]
+		if letters := rows.Letters(int(row)); len(letters) > 0 {
+			m.outline = sketch.AppendOutline(m.outline, letters)
 		}
-		short := len(rows.Letters(int(row))) > 0
 		for _, p := range slices.Compact(of) {
-			alike := short && len(m.t.units.lettersOf(p.unit)) > 0 || // the verdict looks at more than their sketches
-				s != nil && sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[p.unit]), s) <= m.t.differ
-			if alike && !m.isNear(rows, p.unit, int(row)) {
+			if !unlike(m.t.differ, table, m.outline, m.t.units.shortText(p.unit), &s, (*sketch.Sketch)(&m.t.units.sketches[p.unit])) && !m.isNear(rows, p.unit, int(row)) {
 				left = append(left, p)
 			}
 		}

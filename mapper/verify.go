@@ -180,13 +180,18 @@ func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
 	if v.rule.ByLength {
 		return false
 	}
-	x, y := u.shortText(a), u.shortText(b)
+	return unlike(v.differ, table, u.shortText(a), u.shortText(b), (*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b]))
+}
+
+// unlike is Unlike of two documents of those sketches and, if they are short texts,
+// outlines. Differ is that of a Verifier.
+func unlike(differ, table int, x, y sketch.Outline, a, b *sketch.Sketch) bool {
 	bothShort := len(x) > 0 && len(y) > 0
 	if bothShort && x.Few() && y.Few() {
 		return x.Unlike(y)
 	}
-	apart := sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b]))
-	if apart > v.differ && (apart > slipsDiffer || !bothShort) {
+	apart := sketch.Differ(a, b)
+	if apart > differ && (apart > slipsDiffer || !bothShort) {
 		return true
 	}
 	return table == ShortTexts && x.Unlike(y) // by other tables it may be one that shingles decide on

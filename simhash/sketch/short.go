@@ -26,7 +26,8 @@ const (
 // replaced, when they have the same digits, when no Chinese number stands in
 // the place of another, and when it is not one word or name in the place of
 // another: of short texts, a number or a name that differs makes another text.
-// Those of up to four characters have to be equal.
+// Those of up to four characters have to be equal, and so has a text of digits alone:
+// it is a number.
 //
 // Longer ones are the same if they differ by slips alone, see alignment. Such texts have
 // shingles, too: where these are alike, nobody asks for the edits.
@@ -35,6 +36,7 @@ const (
 type Short struct {
 	segment   []byte
 	alignment alignment
+	words     wordAligner
 }
 
 // Letters returns the letters, digits and marks of text, which is in normal
@@ -114,10 +116,14 @@ const (
 // a key in common. For texts of few letters: of a text cut into e + 1 segments,
 // e edits leave one unchanged and near its place (Li, Deng, Wang, Feng:
 // Pass-Join, VLDB 2011). A text of 11 characters has about 20 keys, one of 100
-// about 40.
+// about 40, one of up to 32 digits and nothing else a single one.
 func (s *Short) Keys(dst []uint64, text []rune) []uint64 {
 	from := len(dst)
-	if len(text) <= fewMax {
+	switch {
+	case len(text) > fewMax:
+	case digitsAlone(text): // the same as no other: millions of numbers share every segment
+		dst = append(dst, s.key(text, 0, len(text), 0, 0, len(text)))
+	default:
 		dst = s.segmentKeys(dst, text)
 	}
 	if len(text)+mostEdits(fewMax+1) > fewMax { // a text near enough may have more letters
@@ -262,6 +268,8 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	case longer > fewMax:
 		v, e := s.alignment.slips(a, b)
 		return v, e.Edits
+	case digitsAlone(a) || digitsAlone(b):
+		return Verdict{Reason: reasonShortNumber}, 0
 	}
 	if _, edits = s.alignment.fill(a, b, true); edits > mostEdits(longer) {
 		return Verdict{Reason: ReasonShortUnlike}, 0
@@ -269,7 +277,7 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	if !sameDigits(a, b) && !digitsLost(a, b, edits) || numberExchanged(a, b) {
 		return Verdict{Reason: reasonShortNumber}, 0
 	}
-	if wordExchanged(a, b) || nameExchanged(a, b, edits) || opposed(a, b) {
+	if wordExchanged(a, b) || nameExchanged(a, b, edits) || opposed(a, b) || s.words.exchanged(a, b) {
 		return Verdict{Reason: reasonShortWord}, 0
 	}
 	return Verdict{Same: true, Reason: ReasonShortAlike}, edits

@@ -59,6 +59,19 @@ func TestFewestEditsAgainstTable(t *testing.T) {
 	})
 }
 
+// Of numbers only equal ones share a key: millions would share a few digits.
+func TestKeysOfNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.SliceOfN(rapid.SampledFrom([]rune("012")), 1, 32)
+		a, b := number.Draw(t, "a"), number.Draw(t, "b")
+		var s Short
+		x, y := s.Keys(nil, a), s.Keys(nil, b)
+		if len(x) != 1 || slices.Equal(x, y) != slices.Equal(a, b) {
+			t.Fatalf("%s: keys %x, %s: %x", string(a), x, string(b), y)
+		}
+	})
+}
+
 // Short texts within the limit share a key, whatever the edits.
 func TestKeysMeet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -110,7 +123,14 @@ func TestShortVerdicts(t *testing.T) {
 		{"北京新增本土确诊4例", "北京增本土确诊14例", reasonShortNumber},
 		{"北京新增本土确诊34例", "北京新增本土确诊4例", reasonShortNumber},
 		{"黑白棋大赛昨日正式开播", "黑白棋大赛昨日正式空降", reasonShortWord},
-		{"孟晚舟担任华为董事长", "孟晚舟卸任华为董事长", ReasonShortAlike},                       // one letter: perhaps a slip
+		{"孟晚舟担任华为董事长", "孟晚舟卸任华为董事长", reasonShortWord}, // a listed word each
+		{"女子10米跳台跳水决赛", "女子10米跳台跳水预赛", reasonShortWord},
+		{"女子10米跳台跳水决赛", "女子10米跳台跳水决寨", ReasonShortAlike}, // no word
+		{"618有哪些手机值得入手", "618有哪些洗碗机值得入手", reasonShortWord},
+		{"2024年奥运会开幕式的亮点", "2024年奥运开幕式的亮点", ReasonShortAlike}, // a word and more of it
+		{"请问这个音乐会的演出好看吗", "请问那个音乐会的演出好看吗", ReasonShortAlike},  // stop words
+		{"13800138000", "13800138001", reasonShortNumber},
+		{"13800138000", "13800138000号", reasonShortNumber},                   // a number is as it is
 		{"the first iphone sold", "the first ihpone sold", ReasonShortAlike}, // the same letters
 		{"北京今日新增本土确诊4例", "北京今日新增本地土确诊的例", ReasonShortAlike},                  // a slip, beside another
 		{"北京今日新增本土确诊4例", "北京今日新增本地土确诊5例", reasonShortNumber},
