@@ -11,7 +11,7 @@ import (
 // the pen seldom makes another word of a word (Kukich: Techniques for Automatically
 // Correcting Words in Text, ACM Computing Surveys 1992, of real-word errors). So
 // where one listed word stands in the place of another, the texts mean two things:
-// 决赛 and 预赛, 手机 and 洗碗机.
+// 广东 and 山东, 手机 and 洗碗机.
 //
 // The list is jieba's own dictionary, whatever words a run was given: what two
 // short texts are depends on nothing but the texts. One goroutine uses it at a time.
@@ -91,9 +91,11 @@ func (w *wordAligner) equal(a, b []rune, i, j int) bool {
 	return slices.Equal(a[w.a[i].Start:w.a[i].End], b[w.b[j].Start:w.b[j].End])
 }
 
-// usual is the rank, by frequency, up to which a listed word is one that people use: a
-// slip that makes a word of as many letters mostly makes a rarer one.
-const usual = 30_000
+// usual is the rank, by frequency, up to which a listed word is a usual one: a slip
+// that makes a word of as many letters mostly makes a rarer one. With 3,000 planted
+// slips cost no more than the pairs of two things gain; with 30,000 more of these go,
+// and F1 of planted slips falls by .0003 to .0009.
+const usual = 3000
 
 // another reports whether two words name two things. A word of as many letters is
 // a slip away, and has to be a usual one.
