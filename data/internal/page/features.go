@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 )
 
 // A feature is a number from 0 to 127 that the model judges a block by. They
@@ -130,10 +131,28 @@ const (
 	fChunk        = fNear + feature(markCount)  // … of the chunk
 	fAbove        = fChunk + feature(markCount) // … of all elements around
 	fWithin       = fAbove + feature(markCount) // tags of all elements around
-	featureCount  = fWithin + feature(tagHTML)
 	windowReach   = 5
 	maxTitled     = 300 // bytes of a block that is looked for in the title
 	maxRepeatedUp = 6
+)
+
+// What lines, lists and stretches of prose around a block are like.
+const (
+	fRunDates      feature = iota + fWithin + feature(tagHTML) // lines with a date among like siblings, for each
+	fNotice                                                    // what the words of a block that is not long say
+	fDate                                                      // whether it is a short line with a date or a time
+	fNearDates                                                 // such of the blocks around
+	fLinksPrev                                                 // of the blocks before, how many are links
+	fLinksNext                                                 // … behind
+	fSinceList                                                 // blocks since three links in a row
+	fToList                                                    // … to such
+	fLinesNext                                                 // blocks behind that are short and no links
+	fStretchMass                                               // the stretch of paragraphs of prose around the block, for the largest
+	fStretchSide                                               // before the largest, in it, behind it
+	fStretchToward                                             // blocks to the largest
+	fStretchProse                                              // paragraphs in the largest
+	fNoticeSeen                                                // notices since the largest ended
+	featureCount
 )
 
 // lg is four times the logarithm to base 2 of n + 1, about; at most 127.
@@ -157,7 +176,7 @@ func cap7(n int32) uint8 { return uint8(min(n, 127)) }
 type measures struct {
 	words, punct, sentences, digits, upper, repeated int32
 	ending                                           uint8
-	price                                            bool
+	price, date                                      bool
 }
 
 // Packed counts of a byte's kinds: capitals, digits, punctuation, full stops.
@@ -211,8 +230,26 @@ func (x *Extractor) measure(k *block) (m measures) {
 	case '>', '|', '/', 0xbb:
 		m.ending = 3
 	}
+	m.date = m.digits >= 3 && len(text) < maxDated && hasDate(text)
 	m.price = m.digits > 0 && len(text) < maxTitled && hasPrice(text)
 	return m
+}
+
+// maxDated is the length up to which a block is a line with a date.
+const maxDated = 120
+
+// hasDate reports whether a text has a year, 1990 to 2099, or a time of day.
+func hasDate(text []byte) bool {
+	digit := func(i int) bool { return i >= 0 && i < len(text) && text[i] >= '0' && text[i] <= '9' }
+	for i, c := range text {
+		switch {
+		case c == ':' && digit(i-1) && digit(i+1) && digit(i+2) && !digit(i+3):
+			return true
+		case (c == '2' && digit(i+1) && text[i+1] == '0' || c == '1' && digit(i+1) && text[i+1] == '9') && digit(i+2) && digit(i+3) && !digit(i+4) && !digit(i-1):
+			return true
+		}
+	}
+	return false
 }
 
 var currencies = [...][]byte{[]byte("$"), []byte("€"), []byte("£"), []byte("¥"), []byte("￥"), []byte("元")}
@@ -291,7 +328,7 @@ func (c *counter) slot(key uint64) int {
 func textKey(b []byte) uint64 { return maphash.Bytes(seed, b) }
 
 // group is what elements or blocks that are alike have in common.
-type group struct{ count, mass, linked, blocks, longest, prose int32 }
+type group struct{ count, mass, linked, blocks, longest, prose, dates int32 }
 
 // groupOf returns the index of a key's group in groups, a new one if need be.
 func (c *counter) groupOf(key uint64, groups []group) (int32, []group) {
@@ -351,6 +388,14 @@ func (x *Extractor) count() {
 	for i := range x.measures {
 		m := &x.measures[i]
 		m.repeated = x.counter.counts[m.repeated]
+		if !m.date {
+			continue
+		}
+		at := x.blocks[i].node
+		for up := 0; at >= 0 && up <= maxRepeatedUp; up++ {
+			x.runs[x.nodes[at].run].dates++
+			at = x.nodes[at].parent
+		}
 	}
 }
 
@@ -405,6 +450,10 @@ func (x *Extractor) core() (first, end int) {
 	}
 	return first, end
 }
+
+// place is where a block stands: its chunk, and the run of its most repeated
+// element.
+type place struct{ chunk, run int32 }
 
 // Paths that a node is on, as bits of node.on.
 const (
@@ -472,13 +521,14 @@ func (x *Extractor) column(f feature) []uint8 {
 func (x *Extractor) fill() {
 	x.count()
 	x.stride = (len(x.blocks) + 7) &^ 7
-	size := int(featureCount) * x.stride
+	size := int(secondCount) * x.stride
 	if cap(x.features) < size {
 		x.features = make([]uint8, size+size/4)
 	}
 	x.features = x.features[:size]
 	clear(x.features)
 
+	x.places = slices.Grow(x.places[:0], len(x.blocks))[:len(x.blocks)]
 	main, heading, body := x.main(), x.heading(), x.group()
 	x.path(main, onMain)
 	x.path(heading, onH1)
@@ -495,6 +545,15 @@ func (x *Extractor) fill() {
 }
 
 func (x *Extractor) set(f feature, i int, v uint8) { x.features[int(f)*x.stride+i] = v }
+
+// setSince sets a feature of block i to how far block j is; none is -1.
+func (x *Extractor) setSince(f feature, i, j int) {
+	if j < 0 {
+		x.set(f, i, 127)
+	} else {
+		x.set(f, i, lg(int32(max(i-j, j-i))))
+	}
+}
 
 // fillPage sets the features that all blocks share.
 func (x *Extractor) fillPage() {
@@ -590,15 +649,8 @@ func (x *Extractor) fillSequence() {
 		if at.within&headings != 0 {
 			heading, tag, cue = i, uint8(at.tag), x.cues(x.text[k.start:k.end])
 		}
-		since := func(f feature, j int) {
-			if j < 0 {
-				x.set(f, i, 127)
-			} else {
-				x.set(f, i, lg(int32(i-j)))
-			}
-		}
-		since(fSinceH1, h1)
-		since(fSinceHeading, heading)
+		x.setSince(fSinceH1, i, h1)
+		x.setSince(fSinceHeading, i, heading)
 		x.set(fHeadingCue, i, cue)
 		x.set(fHeadingTag, i, tag)
 
@@ -675,6 +727,7 @@ func (x *Extractor) fillPlace(i int, main, heading int32) {
 	for chunk > 0 && x.nodes[x.nodes[chunk].parent].on&onMain == 0 {
 		chunk = x.nodes[chunk].parent
 	}
+	x.places[i].chunk = chunk
 	c := &x.nodes[chunk]
 	around(fChunkTag, c)
 	x.set(fChunkMass, i, share(c.mass, root.mass))
@@ -731,12 +784,14 @@ func (x *Extractor) fillRepeat(i int) {
 	x.set(fRepeatMass, i, lg(found.mass))
 	x.set(fRepeatLinked, i, share(p.linked, p.mass))
 	x.set(fRepeatDepth, i, depth)
+	x.places[i].run = found.run
 	r := &x.runs[found.run]
 	x.set(fRunMean, i, lg(r.mass/r.count))
 	x.set(fRunLinked, i, share(r.linked, r.mass))
 	x.set(fRunLongest, i, lg(r.longest))
 	x.set(fRunEven, i, cap7(int32(int64(r.longest)*8*int64(r.count)/int64(max(r.mass, 1)))))
 	x.set(fRunBlocks, i, cap7(r.blocks*4/r.count))
+	x.set(fRunDates, i, cap7(r.dates*8/r.count))
 }
 
 // side tells whether a place is before a stretch, in it or behind it.
@@ -788,13 +843,6 @@ func (x *Extractor) fillProse() {
 		}
 	}
 	coreMass := share(mass, x.nodes[0].own())
-	since := func(f feature, i, j int) {
-		if j < 0 {
-			x.set(f, i, 127)
-		} else {
-			x.set(f, i, lg(int32(max(i-j, j-i))))
-		}
-	}
 	before, last, lastCue := int32(0), -1, -1
 	cues := uint8(0)
 	for i := range x.blocks {
@@ -802,7 +850,7 @@ func (x *Extractor) fillProse() {
 		x.set(fCoreDistance, i, lg(int32(max(0, first-i, i-end+1))))
 		x.set(fCoreMass, i, coreMass)
 		x.set(fProseBefore, i, lg(before))
-		since(fSinceProse, i, last)
+		x.setSince(fSinceProse, i, last)
 		if x.isProse(i) {
 			before, last = before+1, i
 		}
@@ -816,23 +864,144 @@ func (x *Extractor) fillProse() {
 			}
 		}
 		x.set(fCues, i, cues)
-		since(fSinceCue, i, lastCue)
+		x.setSince(fSinceCue, i, lastCue)
 	}
-	x.fillCues(since)
+	x.fillCues()
+	x.fillLists()
+	x.fillStretches()
 	next := -1
 	for i := len(x.blocks) - 1; i >= 0; i-- {
-		since(fToProse, i, next)
+		x.setSince(fToProse, i, next)
 		if x.isProse(i) {
 			next = i
 		}
 	}
 }
 
+// listReach is how many blocks before and behind are looked at for lists.
+const listReach = 8
+
+// fillLists sets the features of lists of links around a block.
+func (x *Extractor) fillLists() {
+	n := len(x.blocks)
+	link := func(i int) int32 {
+		if i < 0 || i >= n {
+			return 0
+		}
+		if k := &x.blocks[i]; k.linked*4 > k.mass*3 {
+			return 1
+		}
+		return 0
+	}
+	short := func(i int) int32 {
+		if i < 0 || i >= n {
+			return 0
+		}
+		if k := &x.blocks[i]; k.mass-k.linked < 60 && k.linked*2 < k.mass {
+			return 1
+		}
+		return 0
+	}
+	var before, behind, lines int32
+	for i := 1; i <= listReach; i++ {
+		behind += link(i)
+		lines += short(i)
+	}
+	row, last := 0, -1
+	for i := range n {
+		x.set(fLinksPrev, i, uint8(before))
+		x.set(fLinksNext, i, uint8(behind))
+		x.set(fLinesNext, i, uint8(lines))
+		x.setSince(fSinceList, i, last)
+		row++
+		if link(i) == 0 {
+			row = 0
+		}
+		if row >= 3 {
+			last = i
+		}
+		before += link(i) - link(i-listReach)
+		behind += link(i+listReach+1) - link(i+1)
+		lines += short(i+listReach+1) - short(i+1)
+	}
+	row, last = 0, -1
+	for i := n - 1; i >= 0; i-- {
+		x.setSince(fToList, i, last)
+		row++
+		if link(i) == 0 {
+			row = 0
+		}
+		if row >= 3 {
+			last = i
+		}
+	}
+}
+
+// stretchGap is how many blocks from one paragraph of prose to the next end a
+// stretch of them.
+const stretchGap = 3
+
+// stretch is a run of paragraphs of prose.
+type stretch struct {
+	first, end int
+	mass       int32 // outside links
+	count      int32
+}
+
+// findStretches sets the page's stretches, and returns the one with most.
+func (x *Extractor) findStretches() (most stretch) {
+	x.stretches = x.stretches[:0]
+	for i := range x.blocks {
+		if !x.isProse(i) {
+			continue
+		}
+		if last := len(x.stretches) - 1; last < 0 || i-x.stretches[last].end >= stretchGap {
+			x.stretches = append(x.stretches, stretch{first: i})
+		}
+		at := &x.stretches[len(x.stretches)-1]
+		at.end = i + 1
+		at.count++
+		at.mass += x.blocks[i].mass - x.blocks[i].linked
+	}
+	for _, s := range x.stretches {
+		if s.mass > most.mass {
+			most = s
+		}
+	}
+	return most
+}
+
+// fillStretches sets the features of where a block stands to the stretches of
+// paragraphs of prose, and to the one with most.
+func (x *Extractor) fillStretches() {
+	most := x.findStretches()
+	masses := x.column(fStretchMass)
+	for _, s := range x.stretches {
+		v := share(s.mass, most.mass)
+		for i := max(0, s.first-stretchGap+1); i < min(len(x.blocks), s.end+stretchGap-1); i++ {
+			masses[i] = max(masses[i], v)
+		}
+	}
+	notices := int32(0)
+	for i := range x.blocks {
+		x.set(fStretchSide, i, side(i, most.first, most.end))
+		x.set(fStretchToward, i, lg(int32(max(0, most.first-i, i-most.end+1))))
+		x.set(fStretchProse, i, lg(most.count))
+		if i >= most.end && x.column(fNotice)[i] != 0 {
+			notices++
+		}
+		x.set(fNoticeSeen, i, cap7(notices))
+	}
+}
+
+// maxNotice is the mass up to which a block is looked at for what it says.
+const maxNotice = 400
+
 // cueReach is how many blocks before and behind are near.
 const cueReach = 8
 
 // fillCues sets the features of what short lines say.
-func (x *Extractor) fillCues(since func(f feature, i, j int)) {
+func (x *Extractor) fillCues() {
 	own, seen := x.column(fLineCue), uint8(0)
 	prose, related, comment := false, -1, -1
 	var comments, bylines int32
@@ -843,16 +1012,33 @@ func (x *Extractor) fillCues(since func(f feature, i, j int)) {
 		}
 	}
 	for i := range x.blocks {
-		if x.blocks[i].mass <= maxCueLine {
-			own[i] = lineCues(x.blockText(i))
+		if mass := x.blocks[i].mass; mass <= maxNotice {
+			cues := lineCues(x.blockText(i))
+			x.set(fNotice, i, cues)
+			if mass <= maxCueLine {
+				own[i] = cues
+			}
+		}
+		if x.measures[i].date {
+			x.set(fDate, i, 1)
+		}
+	}
+	dates := int32(0)
+	dated := func(i int, sign int32) {
+		if i >= 0 && i < len(x.blocks) && x.measures[i].date {
+			dates += sign
 		}
 	}
 	for i := range cueReach {
 		add(i, 1)
+		dated(i, 1)
 	}
 	for i := range x.blocks {
 		add(i+cueReach, 1)
 		add(i-cueReach-1, -1)
+		dated(i+cueReach, 1)
+		dated(i-cueReach-1, -1)
+		x.set(fNearDates, i, cap7(dates))
 		x.set(fNearComments, i, cap7(comments))
 		x.set(fNearBylines, i, cap7(bylines))
 		if !prose && x.isProse(i) {
@@ -866,8 +1052,8 @@ func (x *Extractor) fillCues(since func(f feature, i, j int)) {
 		}
 		seen |= own[i]
 		x.set(fLineCues, i, seen)
-		since(fSinceRelated, i, related)
-		since(fSinceComment, i, comment)
+		x.setSince(fSinceRelated, i, related)
+		x.setSince(fSinceComment, i, comment)
 	}
 }
 

@@ -5,8 +5,8 @@
 //
 // A page is read once, from front to back, into blocks of text and the elements
 // that they stand in; there is no tree. A model, trained on pages whose main
-// text is known, judges each block by itself, its neighbours and its elements,
-// and the blocks are taken that make the best expected F1. Reading takes time
+// text is known, judges each block by itself, its neighbours and its elements, a
+// second one by what the first said of those too, and the blocks are taken that make the best expected F1. Reading takes time
 // linear in the page, and no allocation once the memory has grown to its size.
 //
 // It reads UTF-8 only, never executes a script, and never fails: what is no
@@ -16,7 +16,7 @@ package page
 // Version is that of the texts: pages of which two versions find the text do not
 // give the same, and match less than pages of one version do. It grows with
 // whatever changes the text of pages that there are many of.
-const Version = 4
+const Version = 5
 
 // Extractor finds the text of pages, one after the other. Its zero value is
 // ready for use; its memory is used again for each page. One goroutine uses it
@@ -24,19 +24,23 @@ const Version = 4
 type Extractor struct {
 	scanner
 
-	counter  counter
-	measures []measures
-	runs     []group // of like siblings
-	groups   []group // of blocks in elements alike, anywhere on the page
-	grouped  []int32 // of each block
-	grouping counter // of the groups
-	features []uint8 // by feature, then by block
-	stride   int     // blocks that a feature has room for
-	scores   []int32 // of the blocks
-	chosen   []bool  // the blocks of the main text
-	lower    []byte
-	brought  brought
-	none     None
+	counter   counter
+	measures  []measures
+	runs      []group   // of like siblings
+	groups    []group   // of blocks in elements alike, anywhere on the page
+	grouped   []int32   // of each block
+	grouping  counter   // of the groups
+	stretches []stretch // of prose
+	places    []place   // of the blocks
+	features  []uint8   // by feature, then by block
+	stride    int       // blocks that a feature has room for
+	scores    []int32   // of the blocks
+	seconds   []int32
+	expected  expectations
+	chosen    []bool // the blocks of the main text
+	lower     []byte
+	brought   brought
+	none      None
 
 	aroundMarks uint32 // what marks blocks as around the page: see around
 	aroundTags  uint64

@@ -13,7 +13,24 @@ import (
 //go:embed model.bin
 var packed []byte
 
-var model, errModel = decodeForest(packed, int(featureCount))
+//go:embed second.bin
+var packedSecond []byte
+
+// looks are the two models: the second judges with what the first said of the
+// blocks around and of those alike.
+type looks struct{ first, second *forest }
+
+func decodeLooks(first, second []byte) (l looks, err error) {
+	if l.first, err = decodeForest(first, int(featureCount)); err != nil {
+		return looks{}, err
+	}
+	if l.second, err = decodeForest(second, int(secondCount)); err != nil {
+		return looks{}, err
+	}
+	return l, nil
+}
+
+var model, errModel = decodeLooks(packed, packedSecond)
 
 // Selection of blocks by their probabilities to be main text.
 const (
@@ -22,7 +39,7 @@ const (
 	// Lipton, Elkan, Narayanaswamy, "Optimal thresholding of classifiers to
 	// maximize F1 measure" (2014). More was better on pages that the model had not
 	// seen: news gain precision, and lists lose little.
-	bestShare = 0.65
+	bestShare = 0.75
 	// minProbability is what a block needs in any case, on a page that has one
 	// with more.
 	minProbability = 0.15
@@ -35,6 +52,11 @@ const (
 	// commentedProse is the mass of prose before the comments on it from which on
 	// they are no main text.
 	commentedProse = 500
+	// mostRaised is how much the second look may add to the logit of the first, on
+	// pages that have so much text that is likely, or so much in all.
+	mostRaised = 2
+	muchLikely = 600
+	muchText   = 2000
 	// menuLines is how many links that were made one block are a menu.
 	menuLines = 256
 )
@@ -133,13 +155,13 @@ func (x *Extractor) taken(i int) bool {
 	return again
 }
 
-func (x *Extractor) judge(m *forest) {
+func (x *Extractor) judge(m looks) {
 	x.fill()
-	if cap(x.scores) < x.stride {
-		x.scores = make([]int32, x.stride+x.stride/4)
-	}
-	x.scores = x.scores[:x.stride]
-	m.predict(x.scores, x.features, x.stride)
+	x.score(m.first)
+	x.fillSecond()
+	x.seconds = slices.Grow(x.seconds[:0], x.stride)[:x.stride]
+	m.second.predict(x.seconds, x.features, x.stride)
+	x.settle()
 	if !x.dense {
 		return
 	}
@@ -148,6 +170,33 @@ func (x *Extractor) judge(m *forest) {
 			x.scores[i] = -8 * logitScale
 		}
 	}
+}
+
+// settle makes one score of two: the second look's, which may add to the first's
+// where there is much text alone. On short pages it took hot lists for the page's own.
+func (x *Extractor) settle() {
+	likely := int32(0)
+	for i := range x.blocks {
+		if x.scores[i] >= 0 {
+			likely += x.blocks[i].mass
+		}
+	}
+	raised := int32(0)
+	if likely >= muchLikely || x.nodes[0].mass >= muchText {
+		raised = mostRaised * logitScale
+	}
+	for i, second := range x.seconds {
+		x.scores[i] = min(second, x.scores[i]+raised)
+	}
+}
+
+// score sets the scores to what the first look says.
+func (x *Extractor) score(first *forest) {
+	if cap(x.scores) < x.stride {
+		x.scores = make([]int32, x.stride+x.stride/4)
+	}
+	x.scores = x.scores[:x.stride]
+	first.predict(x.scores, x.features, x.stride)
 }
 
 func probability(score int32) float64 { return 1 / (1 + math.Exp(float64(-score)/logitScale)) }

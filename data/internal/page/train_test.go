@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "train the model again and write it")
 // sample is a page whose main text is known.
 type sample struct {
 	url, kind, truth string
+	with, without    []string // of a page of which some lines are known, not the truth
 	html             []byte
 	learned          bool // the model is trained on it
 }
@@ -41,15 +42,17 @@ var sets = []struct {
 }{
 	{"wcxb-dev.warc.gz", "wcxb-dev.truth.jsonl.gz", "", true},
 	{"news-dev.warc.gz", "news-dev.truth.jsonl.gz", news, true},
+	{"snippets-dev.warc.gz", "snippets-dev.truth.jsonl.gz", snippets, true},
 	{"cctv-dev.warc.gz", "cctv-dev.bodies.jsonl.gz", chinese, false},
 	{"mixed-dev.warc.gz", "mixed-dev.truth.jsonl.gz", "", false},
 }
 
 // Kinds of pages beside those that the sets name.
 const (
-	news    = "news"    // of the set of many languages
-	chinese = "chinese" // of one site
-	shell   = "shell"   // a page whose main text was taken out
+	news     = "news"     // of the set of many languages
+	chinese  = "chinese"  // of one site
+	snippets = "snippets" // a page of which some lines are known to be main text, or not
+	shell    = "shell"    // a page whose main text was taken out
 )
 
 // gunzip reads a file of the shared pages; the test is skipped without it.
@@ -98,7 +101,10 @@ func responses(t testing.TB, b []byte, yield func(url string, body []byte)) {
 
 // samples reads the pages with truth that are wanted: those to learn from, or all.
 func samples(t testing.TB, all bool) (found []sample) {
-	type row struct{ URL, Set, Type, Text, Body string }
+	type row struct {
+		URL, Set, Type, Text, Body string
+		With, Without              []string
+	}
 	var decoder charset.Decoder
 	for _, set := range sets {
 		if !all && !set.learned {
@@ -122,7 +128,7 @@ func samples(t testing.TB, all bool) (found []sample) {
 			if kind == "" {
 				kind = r.Set + r.Type
 			}
-			found = append(found, sample{url, kind, r.Text + r.Body, bytes.Clone(html), set.learned})
+			found = append(found, sample{url, kind, r.Text + r.Body, r.With, r.Without, bytes.Clone(html), set.learned})
 		})
 	}
 	return found
@@ -351,8 +357,60 @@ func labels(x *Extractor, truth string) (label, weight []float32) {
 	return label, weight
 }
 
+// marked gives the blocks with one of the lines a label, and a weight, as labels
+// does; the others are not known.
+func marked(x *Extractor, with, without []string) (label, weight []float32) {
+	has := func(text string, lines []string) bool {
+		for _, l := range lines {
+			if strings.Contains(text, l) {
+				return true
+			}
+		}
+		return false
+	}
+	page := 0
+	for i := range x.blocks {
+		page += len(tokens(string(x.blockText(i))))
+	}
+	with, without = folded(with), folded(without)
+	for i := range x.blocks {
+		text := string(x.blockText(i))
+		v := float32(-1)
+		switch {
+		case has(text, with):
+			v = 1
+		case has(text, without):
+			v = 0
+		}
+		label = append(label, v)
+		n := len(tokens(text))
+		weight = append(weight, float32(snippetWeight*float64(min(n, 200)+2)/math.Pow(max(1, float64(page)), 0.75)))
+	}
+	return label, weight
+}
+
+// snippetWeight is what a line that is known counts more than one of a page of
+// which all is known.
+const snippetWeight = 1
+
+// folded are the lines with the white space that blocks have.
+func folded(lines []string) (out []string) {
+	for _, l := range lines {
+		if l = strings.Join(strings.Fields(l), " "); l != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // options are those of the model.
 var options = trainOptions{Trees: 240, Rate: 0.1, Features: 0.5, Rows: 0.7, Penalty: 0.5, MinLeaf: 0.2, Seed: 1}
+
+// Trees of the second look, and of the models whose word it learns from.
+const (
+	secondTrees = 160
+	halfTrees   = 120
+)
 
 // learned is a page to train on.
 type learned struct {
@@ -371,13 +429,17 @@ func learn(t testing.TB) (set []learned) {
 	add := func(s sample) {
 		x.fill()
 		l := learned{sample: s, features: bytes.Clone(x.features), stride: x.stride}
-		l.label, l.weight = labels(&x, s.truth)
+		if s.kind == snippets {
+			l.label, l.weight = marked(&x, s.with, s.without)
+		} else {
+			l.label, l.weight = labels(&x, s.truth)
+		}
 		set = append(set, l)
 	}
 	for i, s := range samples(t, false) {
 		x.Parse(s.html)
 		add(s)
-		if i%shellStep == 0 {
+		if i%shellStep == 0 && s.kind != snippets {
 			x.parseShell(s.html, s.truth)
 			add(sample{url: s.url, html: s.html, kind: shell, learned: true})
 		}
@@ -434,9 +496,9 @@ func inHan(html []byte) []byte {
 	return out
 }
 
-// gather makes one table of the pages that are kept.
-func gather(set []learned, keep func(page int) bool) trainData {
-	d := trainData{Columns: make([][]uint8, featureCount)}
+// gather makes one table of the first features of the pages that are kept.
+func gather(set []learned, features feature, keep func(page int) bool) trainData {
+	d := trainData{Columns: make([][]uint8, features)}
 	for p := range set {
 		if !keep(p) {
 			continue
@@ -445,9 +507,12 @@ func gather(set []learned, keep func(page int) bool) trainData {
 		for i, label := range s.label {
 			weight := s.weight[i]
 			switch { // of what is no main text, of which there is most, every other block
-			case label < 0, label == 0 && i%2 == 1:
+			case label < 0:
 				continue
-			case label == 0:
+			case label == 0 && s.kind != snippets:
+				if i%2 == 1 {
+					continue
+				}
 				weight *= 2
 			}
 			d.Labels = append(d.Labels, label)
@@ -460,8 +525,45 @@ func gather(set []learned, keep func(page int) bool) trainData {
 	return d
 }
 
-// TestModel trains the first trees of the model again and compares them. With
-// -update it trains and writes all.
+// trainFirst trains the first look of pages.
+func trainFirst(set []learned) *forest {
+	return train(gather(set, featureCount, func(int) bool { return true }), options)
+}
+
+// trainSecond trains the second look. What the first says of a page is said by
+// one that has not learned of its site: each half of the sites is judged by a
+// model of the other half.
+func trainSecond(set []learned) *forest {
+	set = slices.Clone(set)
+	half := make([]int, len(set))
+	for p := range set {
+		half[p] = int(hashOf(set[p].site()+" half")>>5) & 1
+	}
+	o := options
+	o.Trees = halfTrees
+	var firsts [2]*forest
+	for h := range firsts {
+		firsts[h] = train(gather(set, featureCount, func(page int) bool { return half[page] != h }), o)
+	}
+	var x Extractor
+	for p := range set {
+		s := &set[p]
+		if s.kind == shell {
+			x.parseShell(s.html, s.truth)
+		} else {
+			x.Parse(s.html)
+		}
+		x.fill()
+		x.score(firsts[half[p]])
+		x.fillSecond()
+		s.features = bytes.Clone(x.features)
+	}
+	o.Trees = secondTrees
+	return train(gather(set, secondCount, func(int) bool { return true }), o)
+}
+
+// TestModel trains the first trees of the first look again and compares them;
+// if NEARDUP_LAB is set, all of the second. With -update it trains and writes all.
 func TestModel(t *testing.T) {
 	if errModel != nil && !*update {
 		t.Fatal(errModel)
@@ -469,22 +571,31 @@ func TestModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for seconds")
 	}
-	all := gather(learn(t), func(int) bool { return true })
-	o := options
+	set := learn(t)
 	if *update {
-		b, err := train(all, o).encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("model.bin", b, 0o644); err != nil {
-			t.Fatal(err)
+		for name, m := range map[string]*forest{"model.bin": trainFirst(set), "second.bin": trainSecond(set)} {
+			b, err := m.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return
 	}
-	o.Trees = 3
-	again := train(all, o)
-	if model.size() != options.Trees || !model.begins(again) {
-		t.Errorf("model.bin has %d trees and is not what is trained now: run go generate", model.size())
+	whole := options
+	options.Trees = 3
+	again := trainFirst(set)
+	options = whole
+	if model.first.size() != options.Trees || !model.first.begins(again) {
+		t.Errorf("model.bin has %d trees and is not what is trained now: run go generate", model.first.size())
+	}
+	if model.second.size() != secondTrees {
+		t.Errorf("second.bin has %d trees: run go generate", model.second.size())
+	}
+	if os.Getenv("NEARDUP_LAB") != "" && !model.second.begins(trainSecond(set)) {
+		t.Error("second.bin is not what is trained now: run go generate")
 	}
 }
 
@@ -524,6 +635,9 @@ func TestQuality(t *testing.T) {
 	var x Extractor
 	s, none, lost := scores{}, map[string]int{}, 0
 	for _, p := range samples(t, true) {
+		if p.kind == snippets {
+			continue
+		}
 		x.Parse(p.html)
 		s.add(p.kind, string(x.AppendMain(nil)), p.truth)
 		if x.None() == "" {
@@ -550,12 +664,14 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// foldOf is the fifth that a page is judged in: pages of one site are in one.
-func foldOf(s *sample) int {
+func hashOf(s string) uint32 {
 	h := fnv.New32a()
-	h.Write([]byte(s.site()))
-	return int(h.Sum32()>>3) % folds
+	h.Write([]byte(s))
+	return h.Sum32()
 }
+
+// foldOf is the fifth that a page is judged in: pages of one site are in one.
+func foldOf(s *sample) int { return int(hashOf(s.site())>>3) % folds }
 
 const folds = 5
 
@@ -570,10 +686,11 @@ func TestCrossValidation(t *testing.T) {
 	var x Extractor
 	s, h := scores{}, scores{}
 	for fold := range folds {
-		trained := train(gather(set, func(page int) bool { return foldOf(&set[page].sample) != fold }), options)
+		others := slices.DeleteFunc(slices.Clone(set), func(l learned) bool { return foldOf(&l.sample) == fold })
+		trained := looks{trainFirst(others), trainSecond(others)}
 		for i := range set {
 			p := &set[i]
-			if foldOf(&p.sample) != fold || p.kind == shell {
+			if foldOf(&p.sample) != fold || p.kind == shell || p.kind == snippets {
 				continue
 			}
 			main := func(html []byte) string {

@@ -1,23 +1,26 @@
-"""Makes news-dev.warc.gz and news-dev.truth.jsonl.gz, of which the model of the
-page's text learns beside wcxb-dev, from the test pages of three projects:
+"""Makes news-dev and snippets-dev (NAME.warc.gz, NAME.truth.jsonl.gz), of which the
+model of the page's text learns beside wcxb-dev, from the test pages of four projects:
 
     flairNLP/fundus (MIT)                  18da6e53592f99cf0ac5770dc63d6ba99ba63ae8
     mozilla/readability (Apache-2.0)       ab4027a8b37669745016869a37a504727992b2ba
     postlight/parser (MIT or Apache-2.0)   e8ba7ece291efa4d915d50dd4deeec17d54359f2
+    adbar/trafilatura (Apache-2.0)         e90b0ef51ab026fdb905fb6c5b3c84dd3d784fd5
 
-    python3 news.py FUNDUS.git READABILITY.git POSTLIGHT.git OUT
+    python3 news.py FUNDUS.git READABILITY.git POSTLIGHT.git TRAFILATURA.git OUT
 
-The first three are git directories that have these commits, OUT is the folder
+The first four are git directories that have these commits, OUT is the folder
 of the other shared pages (data/html). It needs lxml, cssselect and resiliparse.
 A page is taken if its truth has 60 words or more, of which 93 % are visible.
+Of trafilatura's pages the truth is lines that the main text has, and lines that
+it has not; all of them are taken.
 """
 import subprocess, json, gzip, re, io, os, sys, tarfile, collections
 import lxml.html
 from resiliparse.parse.encoding import detect_encoding, bytes_to_str
 from resiliparse.parse.html import HTMLTree
 from resiliparse.extract.html2text import extract_plain_text
-FUNDUS, READABILITY, POSTLIGHT, OUT = sys.argv[1:5]
-COMMITS = {FUNDUS: "18da6e53592f99cf0ac5770dc63d6ba99ba63ae8", READABILITY: "ab4027a8b37669745016869a37a504727992b2ba", POSTLIGHT: "e8ba7ece291efa4d915d50dd4deeec17d54359f2"}
+FUNDUS, READABILITY, POSTLIGHT, TRAFILATURA, OUT = sys.argv[1:6]
+COMMITS = {FUNDUS: "18da6e53592f99cf0ac5770dc63d6ba99ba63ae8", READABILITY: "ab4027a8b37669745016869a37a504727992b2ba", POSTLIGHT: "e8ba7ece291efa4d915d50dd4deeec17d54359f2", TRAFILATURA: "e90b0ef51ab026fdb905fb6c5b3c84dd3d784fd5"}
 def archive(repo, *paths):
     p = subprocess.run(["git", "--git-dir=" + repo, "archive", COMMITS[repo], *paths], stdout=subprocess.PIPE, check=True).stdout
     t = tarfile.open(fileobj=io.BytesIO(p))
@@ -152,14 +155,32 @@ if out := sets["postlight"]:
             except Exception: pass
         emit(out, "postlight", "postlight/" + dom + "/" + name[9:], html, title, body)
 for k in sorted(stats): print(k, stats[k])
-w = gzip.open(os.path.join(OUT, "news-dev.warc.gz"), "wb", 6); t = gzip.open(os.path.join(OUT, "news-dev.truth.jsonl.gz"), "wt", 9, encoding="utf-8")
-n = 0
+class Set:
+    def __init__(self, name):
+        self.pages = gzip.open(os.path.join(OUT, name + ".warc.gz"), "wb", 6)
+        self.truth = gzip.open(os.path.join(OUT, name + ".truth.jsonl.gz"), "wt", 9, encoding="utf-8")
+        self.n = 0
+    def add(self, url, html, truth):
+        body = html.encode("utf-8", "replace")
+        http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: %s\r\nWARC-Date: 2026-11-20T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-%012d>\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n" % (url, self.n, len(http))
+        self.pages.write(head.encode() + http + b"\r\n\r\n")
+        self.truth.write(json.dumps({"url": url, **truth}, ensure_ascii=False) + "\n")
+        self.n += 1
+    def close(self):
+        self.pages.close(); self.truth.close(); print(self.n)
+out = Set("news-dev")
 for s in ("fundus", "postlight", "readability"):
     for line in sets[s].getvalue().removesuffix("\n").split("\n"):
         r = json.loads(line)
-        url = "http://%s.example/%s" % (s, r["url"].split("/", 1)[1])
-        body = r["html"].encode("utf-8", "replace")
-        http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-        rec = ("WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: %s\r\nWARC-Date: 2026-11-20T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-%012d>\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n" % (url, n, len(http))).encode() + http + b"\r\n\r\n"
-        w.write(rec); t.write(json.dumps({"url": url, "set": r["set"], "text": r["text"].encode("utf-8","replace").decode()}, ensure_ascii=False) + "\n"); n += 1
-w.close(); t.close(); print(n)
+        out.add("http://%s.example/%s" % (s, r["url"].split("/", 1)[1]), r["html"], {"set": r["set"], "text": r["text"].encode("utf-8", "replace").decode()})
+out.close()
+# trafilatura
+out = Set("snippets-dev")
+fs = archive(TRAFILATURA, "tests/cache", "tests/eval", "tests/evaldata.json")
+for url, v in sorted(json.loads(fs["tests/evaldata.json"]).items()):
+    html = fs.get("tests/cache/" + v["file"], fs.get("tests/eval/" + v["file"]))
+    try: html = html.decode("utf-8")
+    except UnicodeDecodeError: html = bytes_to_str(html, detect_encoding(html))
+    out.add("http://snippets.example/" + v["file"], html, {"set": "snippets", "with": v.get("with", []), "without": v.get("without", [])})
+out.close()
