@@ -114,7 +114,7 @@ func TestAddresses(t *testing.T) {
 		kilobytes int
 		memory    []string
 		code      int
-	}{{1_800_000, nil, exitUsage}, {3_000_000, []string{"--memory", "4GiB"}, exitUsage}, {3_000_000, nil, exitDone}} {
+	}{{2_000_000, nil, exitUsage}, {3_000_000, []string{"--memory", "4GiB"}, exitUsage}, {3_000_000, nil, exitDone}} {
 		args := append([]string{"-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", c.kilobytes), "sh", os.Args[0], "run", filepath.Join(dir, "000.jsonl"), "--out", filepath.Join(dir, fmt.Sprint(i))}, c.memory...)
 		cmd := exec.Command("sh", args...)
 		cmd.Env = append(os.Environ(), asProgram+"=1")
