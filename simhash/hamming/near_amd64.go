@@ -43,3 +43,14 @@ func probe64(probes *uint64, n int, key *lookup, next int, place uint64, hits *p
 
 //go:noescape
 func probe128(probes *columns.Uint128, n int, key *lookup, next int, place uint64, hits *probeHit, room int) (nextProbe int, nextPlace uint64, found int)
+
+// nextNear is nextNearGo, with AVX-512 where there is.
+func nextNear(f uint64, v []uint64, k, from int) int {
+	if !haveSIMD || from >= len(v) {
+		return nextNearGo(f, v, k, from)
+	}
+	return near32(f, &v[0], len(v), k, from)
+}
+
+//go:noescape
+func near32(f uint64, v *uint64, n, k, from int) int

@@ -13,3 +13,5 @@ func nearSIMD[F columns.Fingerprint](v []F, reach []uint32, k, block, offset int
 func probeSIMD[F columns.Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
 	return probe(probes, key, next, place, hits)
 }
+
+func nextNear(f uint64, v []uint64, k, from int) int { return nextNearGo(f, v, k, from) }

@@ -18,24 +18,9 @@ import (
 // all documents.
 var ErrMissed = errors.New("the join missed a match")
 
-// checked is how many documents are checked at most: with a run, which reads and
-// fingerprints its documents, that is about a fiftieth of the work, however many
-// there are. A match of fingerprint files is a fortieth of that work a document. So
-// it checks fewer once their comparisons would be felt: more than someComparisons,
-// but fewChecked of any number of documents.
-const (
-	checked         = 400
-	fewChecked      = 20
-	someComparisons = 32 << 20
-)
-
-// toCheck is how many of n documents are checked.
-func toCheck(command string, n uint64) uint64 {
-	if command == engine.CommandRun || checked*n <= someComparisons {
-		return min(checked, n)
-	}
-	return max(fewChecked, someComparisons/n)
-}
+// checked is how many documents are checked, whatever there are: about a fiftieth of
+// a run's work, see probe.
+const checked = 400
 
 // sample is a document that check looks at, with its best match.
 type sample struct {
@@ -111,7 +96,7 @@ func (d *decider) takesPart(doc uint64, r *views.Row) bool {
 
 func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 	n := d.documents.Len()
-	count := toCheck(d.run.Job.Manifest.Command, n)
+	count := min(checked, n)
 	seen := uint64(0)
 	take := func(doc uint64, r *views.Row) error {
 		if seen < count && doc == seen*n/count {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/hamming"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
@@ -21,9 +22,10 @@ type probe struct {
 	samples []sample
 	added   []mapper.Table // that the rule asks for
 
-	normal []near        // samples of normal length
-	shorts []shortSample // short texts, by their letters
-	masks  []uint64      // the characters of their outlines
+	normal []near           // samples of normal length
+	low    *hamming.Scanner // of their low 64 bits
+	shorts []shortSample    // short texts, by their letters
+	masks  []uint64         // the characters of their outlines
 	keys   map[uint64][]uint16
 	filter []uint64 // a bit for each key, by its hash
 
@@ -80,6 +82,11 @@ func newProbe(rule *mapper.Rule, samples []sample) *probe {
 			}
 		})
 	}
+	low := make([]uint64, len(p.normal))
+	for i := range p.normal {
+		low[i] = p.normal[i].lo
+	}
+	p.low = hamming.NewScanner(low)
 	slices.SortFunc(p.shorts, func(a, b shortSample) int { return cmp.Compare(a.letters, b.letters) })
 	for i := range p.shorts {
 		p.masks = append(p.masks, p.shorts[i].outline.Characters())
@@ -122,12 +129,12 @@ func (p *probe) each(v *data.View, yield func(i int, twice bool)) {
 	clear(p.once)
 	clear(p.twice)
 	if v.Normal {
-		for i := range p.normal {
+		p.low.Within(v.Lo, p.rule.K, func(i int) {
 			n := &p.normal[i]
 			if bits.OnesCount64(n.hi^v.Hi)+bits.OnesCount64(n.lo^v.Lo) <= p.rule.K {
 				p.met[n.at/64] |= 1 << (n.at % 64)
 			}
-		}
+		})
 	}
 	p.eachKey(v, func(key uint64, sampled bool) {
 		if p.filter[key>>45/64]>>(key>>45%64)&1 == 0 {

@@ -14,23 +14,6 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// A run checks as many documents whatever there is; a match of very many few, so that
-// what it compares grows no faster than its other work.
-func TestToCheck(t *testing.T) {
-	for _, c := range []struct {
-		command string
-		n, want uint64
-	}{
-		{engine.CommandRun, 7, 7}, {engine.CommandRun, 1 << 30, checked},
-		{engine.CommandMatch, 7, 7}, {engine.CommandMatch, 50_000, checked},
-		{engine.CommandMatch, 1 << 20, 32}, {engine.CommandMatch, 1 << 30, fewChecked},
-	} {
-		if got := toCheck(c.command, c.n); got != c.want {
-			t.Errorf("%s of %d: %d, want %d", c.command, c.n, got, c.want)
-		}
-	}
-}
-
 // A table that was added is asked too: what it alone brings together is probed.
 func TestProbeOfAddedTable(t *testing.T) {
 	const own = 5 // a length that brings documents together
