@@ -120,6 +120,8 @@ type GrowthRow struct {
 	Before    int64
 	Earlier   int64
 	Example   []byte
+	Title     []byte
+	Row       int64
 }
 
 // Growth states the growth table.
@@ -128,6 +130,8 @@ var Growth = Table[GrowthRow]{Name: "growth", RowBytes: 48, Columns: []Column[Gr
 		Word: func(r *GrowthRow) *string { return &r.Night }},
 	{Name: "fingerprint", Doc: "SimHash that several documents of the night have, as in `fingerprints`", NoStats: true,
 		Fingerprint: func(r *GrowthRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
+	{Name: "fingerprint_hex", Doc: docHex, NoStats: true,
+		Hex: func(r *GrowthRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
 	{Name: "documents", Unit: "documents", Doc: "how many of the night have it",
 		Int64: func(r *GrowthRow) *int64 { return &r.Documents }},
 	{Name: "before", Unit: "documents", Doc: "how many of the night before",
@@ -136,4 +140,8 @@ var Growth = Table[GrowthRow]{Name: "growth", RowBytes: 48, Columns: []Column[Gr
 		Int64: func(r *GrowthRow) *int64 { return &r.Earlier }},
 	{Name: "example", Doc: "the first id of the night, in the order of its input, that has it",
 		String: func(r *GrowthRow) *[]byte { return &r.Example }},
+	{Name: "title", Doc: "title of that document; null when it has none", Null: true, NoStats: true,
+		String: func(r *GrowthRow) *[]byte { return &r.Title }},
+	{Name: "row", Doc: "that document, as `row` of the run's tables: `clusters` has its cluster", NoStats: true,
+		Row: func(r *GrowthRow) *int64 { return &r.Row }},
 }}

@@ -24,6 +24,7 @@ type FingerprintRow struct {
 	Date        int64 // Unix milliseconds, or NoDate
 	Rank        float64
 	Language    string
+	Site        []byte
 	Row         int64
 	Night       string
 }
@@ -72,6 +73,7 @@ type ClusterRow struct {
 	Versions       []byte // empty: containment joins it with nothing
 	Size           int32
 	Representative bool
+	FirstSeen      string
 	Site           []byte
 	Row            int64
 	Night          string
@@ -129,6 +131,7 @@ type AgainstRow struct {
 
 // What several tables say of their columns.
 const (
+	docHex   = "the same in hexadecimal, 16 digits for 64 bits: for tools that know no unsigned integers, and round them"
 	docRow   = "the document in all tables of the run: 10,000,000,000 times its part of `fingerprints`, and its row there, both counted from 0. Of a `match` the parts are the files that it reads, in order"
 	docNight = "night of the run; null when it has no library"
 )
@@ -139,6 +142,8 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		String: func(r *FingerprintRow) *[]byte { return &r.DocID }},
 	{Name: "fingerprint", Doc: "SimHash of the text. 32 bits stand in the lower half. Of 128 bits the upper half comes first, big-endian", Random: true, NoStats: true,
 		Fingerprint: func(r *FingerprintRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
+	{Name: "fingerprint_hex", Doc: docHex, NoStats: true,
+		Hex: func(r *FingerprintRow) (hi, lo *uint64) { return &r.Hi, &r.Lo }},
 	{Name: "length_class", Doc: "how the document is judged by its length: `normal`, `short`, `empty`; `template`: it has no text of its own",
 		Word: func(r *FingerprintRow) *string { return &r.LengthClass }},
 	{Name: "features", Doc: "features that the fingerprint was made of",
@@ -163,6 +168,8 @@ var Fingerprints = Table[FingerprintRow]{Name: "fingerprints", RowBytes: 64, Col
 		Double: func(r *FingerprintRow) *float64 { return &r.Rank }},
 	{Name: "language", Doc: "language of the text as a BCP 47 subtag, `zh`, `en` and so on; null when it is not known", Null: true,
 		Word: func(r *FingerprintRow) *string { return &r.Language }},
+	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
+		String: func(r *FingerprintRow) *[]byte { return &r.Site }},
 	{Name: "row", Doc: docRow, NoStats: true,
 		Row: func(r *FingerprintRow) *int64 { return &r.Row }},
 	{Name: "night", Doc: docNight, Null: true,
@@ -229,6 +236,8 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 		Int32: func(r *ClusterRow) *int32 { return &r.Size }},
 	{Name: "is_representative", Doc: "true for the document of the cluster that stays; where an earlier night has it, for none",
 		Bool: func(r *ClusterRow) *bool { return &r.Representative }},
+	{Name: "first_seen", Doc: "the night in which the library first had the document's id: the run's `night` if it is new, so that a sum over nights counts each page once; null when the run has no library", Null: true,
+		Word: func(r *ClusterRow) *string { return &r.FirstSeen }},
 	{Name: "site", Doc: "host of the document's URL; null when the id is none", Null: true, Few: true, NoStats: true,
 		String: func(r *ClusterRow) *[]byte { return &r.Site }},
 	{Name: "row", Doc: docRow, NoStats: true,

@@ -34,6 +34,7 @@ type Column[R any] struct {
 	// Exactly one of these is set. Its name says the type of the values, its
 	// result where a row has them.
 	Fingerprint func(r *R) (hi, lo *uint64) // 64 bits as an unsigned integer, 128 as 16 bytes, big-endian
+	Hex         func(r *R) (hi, lo *uint64) // the same as hexadecimal digits; written, never read: it says nothing of its own
 	String      func(r *R) *[]byte          // UTF-8; bytes that are not become U+FFFD
 	Word        func(r *R) *string          // UTF-8; Few without saying
 	Bytes       func(r *R) *[]byte

@@ -118,6 +118,9 @@ func hasValue[R any](c *data.Column[R], row *R) bool {
 	case c.Fingerprint != nil:
 		hi, lo := c.Fingerprint(row)
 		return *hi|*lo != 0
+	case c.Hex != nil: // which is written of the same
+		hi, lo := c.Hex(row)
+		return *hi|*lo != 0
 	case c.String != nil:
 		return len(*c.String(row)) > 0
 	case c.Bytes != nil:

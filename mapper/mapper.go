@@ -78,6 +78,7 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 		Date:        doc.Date,
 		Rank:        doc.Rank,
 		Language:    language.Of(doc.Language, f.workspace.Normal()),
+		Site:        template.Site(doc.ID),
 	}
 	if !f.sketches {
 		return

@@ -159,7 +159,7 @@ func state[R any](t *testing.T, table *data.Table[R]) {
 	seen := map[string]bool{}
 	for _, c := range table.Columns {
 		types := 0
-		for _, set := range []bool{c.Fingerprint != nil, c.String != nil, c.Word != nil, c.Bytes != nil, c.Sketch != nil,
+		for _, set := range []bool{c.Fingerprint != nil, c.Hex != nil, c.String != nil, c.Word != nil, c.Bytes != nil, c.Sketch != nil,
 			c.Int32 != nil, c.Int64 != nil, c.Row != nil, c.Date != nil, c.Double != nil, c.Bool != nil} {
 			if set {
 				types++
@@ -168,7 +168,7 @@ func state[R any](t *testing.T, table *data.Table[R]) {
 		if types != 1 || c.Doc == "" || strings.Contains(c.Doc, "|") || seen[c.Name] {
 			t.Errorf("table %s, column %s: %d types, description %q", table.Name, c.Name, types, c.Doc)
 		}
-		if c.Null && (c.Fingerprint != nil || c.Int32 != nil || c.Int64 != nil || c.Row != nil || c.Bool != nil) {
+		if c.Null && (c.Fingerprint != nil || c.Hex != nil || c.Int32 != nil || c.Int64 != nil || c.Row != nil || c.Bool != nil) {
 			t.Errorf("table %s, column %s: no value of the type is written as null", table.Name, c.Name)
 		}
 		seen[c.Name] = true

@@ -112,7 +112,7 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 	paths := leaves(r.schema())
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if want != nil && !slices.Contains(want, c.Name) {
+		if c.Hex != nil || want != nil && !slices.Contains(want, c.Name) {
 			continue
 		}
 		leaf, optional, err := slices.Index(paths, c.Name), foreign != nil, error(nil)

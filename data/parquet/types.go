@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -43,6 +44,15 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 			return 0
 		}}
 		kind = arrow.PrimitiveTypes.Uint64
+	case c.Hex != nil:
+		b := &byteBatch{}
+		s = stored[R]{b, func(r *R) int {
+			hi, lo := c.Hex(r)
+			text := hexadecimal(*hi, *lo, bits)
+			b.add(text)
+			return len(text)
+		}}
+		kind = arrow.BinaryTypes.String
 	case c.String != nil:
 		b := &byteBatch{nullable: c.Null}
 		s = stored[R]{b, func(r *R) int {
@@ -80,6 +90,17 @@ func storedAs[R any](c *data.Column[R], bits int) (s stored[R], node schema.Node
 	}
 	node, err = nodeOf(c.Name, c.Null, kind)
 	return s, node, kind, err
+}
+
+// hexadecimal is a fingerprint as text, as package simhash prints it.
+func hexadecimal(hi, lo uint64, bits int) []byte {
+	if bits == 32 {
+		return fmt.Appendf(nil, "%08x", lo)
+	}
+	var all [16]byte
+	binary.BigEndian.PutUint64(all[:8], hi)
+	binary.BigEndian.PutUint64(all[8:], lo)
+	return hex.AppendEncode(make([]byte, 0, 32), all[16-bits/8:])
 }
 
 func storeBytes[R any, T ~[]byte, W scalarWriter[T]](c *data.Column[R], at func(r *R) *[]byte, b *byteValues[T, W]) stored[R] {

@@ -115,7 +115,7 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 		return err
 	}
 	w.names = append(w.names, filepath.Join(rundir.Against, filepath.Base(path)))
-	if w.quarantine, err = createQuarantine(job.Dir.Path(rundir.Quarantine, rundir.PartName(task, ".jsonl"))); err != nil {
+	if w.quarantine, err = createQuarantine(job.Dir, task); err != nil {
 		return err
 	}
 	if !job.Cleans() || w.rec.Unread != "" {
@@ -155,18 +155,14 @@ func (w *againstWriter) write(b *batch) error {
 	return nil
 }
 
-// commit completes the files and notes them in the record: a quarantine without
-// records is none.
+// commit completes the files and notes them in the record.
 func (w *againstWriter) commit() error {
 	w.rec.Counts[CountHits] = w.hits.Rows()
 	err := errors.Join(w.hits.Commit(), w.quarantine.Commit())
 	if err == nil && w.clean != nil {
 		err = w.clean.Commit()
 	}
-	w.rec.Outputs = w.names
-	if w.quarantine.Rows() > 0 {
-		w.rec.Outputs = append(w.rec.Outputs, filepath.Join(rundir.Quarantine, rundir.PartName(w.rec.Task, ".jsonl")))
-	}
+	w.rec.Outputs = append(w.names, w.quarantine.Outputs()...)
 	return err
 }
 

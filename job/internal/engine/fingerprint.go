@@ -158,25 +158,21 @@ func createParts(job *Job, task int) (p *parts, err error) {
 		}
 		add(rundir.Texts, ".parquet", p.texts)
 	}
-	if p.quarantine, err = createQuarantine(job.Dir.Path(rundir.Quarantine, rundir.PartName(task, ".jsonl"))); err != nil {
+	if p.quarantine, err = createQuarantine(job.Dir, task); err != nil {
 		return p, err
 	}
-	add(rundir.Quarantine, ".jsonl", p.quarantine)
+	p.files = append(p.files, p.quarantine)
 	return p, nil
 }
 
-// commit completes the files and returns the names of those that there are: a
-// quarantine without records is none.
+// commit completes the files and returns the names of those that there are.
 func (p *parts) commit() ([]string, error) {
 	for _, f := range p.files {
 		if err := f.Commit(); err != nil {
 			return nil, err
 		}
 	}
-	if p.quarantine.Rows() == 0 {
-		return p.names[:len(p.names)-1], nil
-	}
-	return p.names, nil
+	return append(p.names, p.quarantine.Outputs()...), nil
 }
 
 // abort removes what was not committed.

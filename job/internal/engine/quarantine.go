@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // quarantineRaw is how many raw bytes of a record quarantine keeps.
@@ -27,19 +29,23 @@ type quarantineRow struct {
 // goroutine at a time.
 type quarantine struct {
 	file *data.AtomicFile
+	name string // within the run directory
 	enc  *json.Encoder
 	rows int64
+
+	always bool // also without a record: the first task's, so that a query of the folder finds a file
 }
 
 // createQuarantine starts the quarantine file of a task.
-func createQuarantine(path string) (*quarantine, error) {
-	f, err := data.CreateAtomic(path)
+func createQuarantine(dir *rundir.Dir, task int) (*quarantine, error) {
+	name := rundir.PartName(task, ".jsonl")
+	f, err := data.CreateAtomic(dir.Path(rundir.Quarantine, name))
 	if err != nil {
 		return nil, err
 	}
 	enc := json.NewEncoder(f)
 	enc.SetEscapeHTML(false)
-	return &quarantine{file: f, enc: enc}, nil
+	return &quarantine{file: f, name: filepath.Join(rundir.Quarantine, name), enc: enc, always: task == 0}, nil
 }
 
 // Add appends a skipped record.
@@ -55,12 +61,17 @@ func (q *quarantine) Add(b *data.BadRecord) error {
 	return nil
 }
 
-// Rows is the number of records added.
-func (q *quarantine) Rows() int64 { return q.rows }
+// Outputs are the names of the files that Commit leaves.
+func (q *quarantine) Outputs() []string {
+	if q.rows == 0 && !q.always {
+		return nil
+	}
+	return []string{q.name}
+}
 
-// Commit makes the file appear, or, without a record, leaves none.
+// Commit makes the file appear, or, without a record, leaves none but of the first task.
 func (q *quarantine) Commit() error {
-	if q.rows == 0 {
+	if len(q.Outputs()) == 0 {
 		return q.Abort()
 	}
 	if err := q.file.Commit(); err != nil {

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 func TestQuarantine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "part-00000.jsonl")
-	q, err := createQuarantine(path)
+	dir := openQuarantine(t)
+	path := dir.Path(rundir.Quarantine, "part-00003.jsonl")
+	q, err := createQuarantine(dir, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,16 +52,37 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// TestQuarantineWithoutRecords: of all tasks without a skipped record the first
+// alone leaves a file, so that a query of the folder finds one.
 func TestQuarantineWithoutRecords(t *testing.T) {
-	dir := t.TempDir()
-	q, err := createQuarantine(filepath.Join(dir, "part-00000.jsonl"))
+	dir := openQuarantine(t)
+	for task := range 3 {
+		q, err := createQuarantine(dir, task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(q.Commit(), q.Abort()); err != nil {
+			t.Fatal(err)
+		}
+		if wrote := len(q.Outputs()) == 1; wrote != (task == 0) {
+			t.Errorf("task %d: outputs %q", task, q.Outputs())
+		}
+	}
+	if left, err := os.ReadDir(dir.Path(rundir.Quarantine)); err != nil || len(left) != 1 || left[0].Name() != "part-00000.jsonl" {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// openQuarantine is a run directory with the folder of the quarantine.
+func openQuarantine(t *testing.T) *rundir.Dir {
+	t.Helper()
+	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(q.Commit(), q.Abort()); err != nil {
+	t.Cleanup(func() { _ = dir.Close() })
+	if err := os.MkdirAll(dir.Path(rundir.Quarantine), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
-	}
+	return dir
 }

@@ -164,7 +164,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if !d.Listed {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Representative: d.Representative, Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Representative: d.Representative, FirstSeen: w.firstSeen(d.Doc), Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
 		w.losses.Member(&cluster)
 		if err := clusters.Write(&cluster); err != nil {
 			return err
@@ -254,6 +254,14 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 	row := w.row(x.doc, x.match, d.Distance, d.Evidence, d.Overlap)
 	row.Row, row.MatchRow = w.places.row(d.Doc), w.places.row(d.Match)
 	return row
+}
+
+// firstSeen is the night in which the library first had a document's id.
+func (w *writer) firstSeen(doc uint64) string {
+	if e := w.seen[doc]; e != nil && e.FirstSeen != "" {
+		return e.FirstSeen
+	}
+	return w.night()
 }
 
 func (w *writer) night() string { return w.job.Config.Library.Night }

@@ -89,7 +89,7 @@ func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 		rec.Counts["repeated"] += d.Repeated
 		rec.Counts["returned"] += d.Returned
 	}
-	if err := errors.Join(writeDrift(r, drift), writeGrowth(r, n, earliest)); err != nil {
+	if err := errors.Join(writeDrift(r, drift), writeGrowth(ctx, r, n, earliest)); err != nil {
 		return err
 	}
 	rec.Outputs = append(rec.Outputs,
@@ -214,7 +214,11 @@ func writeTable[R any](r *stage.Run, folder string, table *data.Table[R], rows [
 // than on the night before.
 const growing = 100
 
-func writeGrowth(r *stage.Run, n *night, earliest *earlier.Known) error {
+func writeGrowth(ctx context.Context, r *stage.Run, n *night, earliest *earlier.Known) error {
+	documents, err := r.Documents()
+	if err != nil {
+		return err
+	}
 	var hot []*data.GrowthRow
 	members, first := make([]int64, earliest.Units()), make([]int, earliest.Units())
 	for row, u := range slices.Backward(n.Units) {
@@ -230,13 +234,61 @@ func writeGrowth(r *stage.Run, n *night, earliest *earlier.Known) error {
 			continue
 		}
 		n.Views.View(uint32(u), &v)
+		doc := n.docs[first[u]]
+		part := documents.Part(doc)
 		hot = append(hot, &data.GrowthRow{
 			Night: r.Config.Library.Night, Hi: v.Hi, Lo: v.Lo,
-			Documents: now, Before: last, Earlier: exact, Example: bytes.Clone(n.IDs.At(first[u])),
+			Documents: now, Before: last, Earlier: exact, Example: bytes.Clone(n.IDs.At(first[u])), Row: data.RowNumber(part, doc-documents.First(part)),
 		})
 	}
 	slices.SortFunc(hot, func(a, b *data.GrowthRow) int {
 		return cmp.Or(cmp.Compare(b.Documents-b.Before, a.Documents-a.Before), bytes.Compare(a.Example, b.Example))
 	})
-	return writeTable(r, rundir.Growth, &data.Growth, hot[:min(len(hot), growing)])
+	hot = hot[:min(len(hot), growing)]
+	if err := readTitles(ctx, r, documents.Parts(), hot); err != nil {
+		return err
+	}
+	return writeTable(r, rundir.Growth, &data.Growth, hot)
+}
+
+// readTitles fills in the titles of the rows' documents.
+func readTitles(ctx context.Context, r *stage.Run, parts int, rows []*data.GrowthRow) error {
+	byRow := slices.SortedFunc(slices.Values(rows), func(a, b *data.GrowthRow) int { return cmp.Compare(a.Row, b.Row) })
+	for part := 0; part < parts && len(byRow) > 0; part++ {
+		from := len(byRow)
+		for i, row := range byRow {
+			if row.Row >= data.RowNumber(part+1, 0) {
+				from = i
+				break
+			}
+		}
+		if err := titlesOf(ctx, r, part, byRow[:from]); err != nil {
+			return err
+		}
+		byRow = byRow[from:]
+	}
+	return nil
+}
+
+// titlesOf fills in the titles of the documents of one part, in its order.
+func titlesOf(ctx context.Context, r *stage.Run, part int, rows []*data.GrowthRow) (err error) {
+	if len(rows) == 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	in, err := parquet.OpenFingerprints(r.Dir.Path(rundir.Fingerprints, rundir.PartName(part, ".parquet")), parquet.ReadOptions{Columns: []string{"title"}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	fingerprint := data.EmptyFingerprintRow()
+	for _, row := range rows {
+		if err := in.SeekRow(row.Row - data.RowNumber(part, 0)); err != nil {
+			return err
+		}
+		if err := in.Read(&fingerprint); err != nil {
+			return err
+		}
+		row.Title = bytes.Clone(fingerprint.Title)
+	}
+	return nil
 }
