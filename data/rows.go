@@ -132,7 +132,7 @@ type AgainstRow struct {
 // What several tables say of their columns.
 const (
 	docHex   = "the same in hexadecimal, 16 digits for 64 bits: for tools that know no unsigned integers, and round them"
-	docRow   = "the document in all tables of the run: 10,000,000,000 times its part of `fingerprints`, and its row there, both counted from 0. Of a `match` the parts are the files that it reads, in order"
+	docRow   = "the document in all tables of the run: 10,000,000,000 times its part of `fingerprints`, and its row there, both counted from 0"
 	docNight = "night of the run; null when it has no library"
 )
 

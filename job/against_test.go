@@ -150,7 +150,7 @@ func TestAgainst(t *testing.T) {
 
 	outputs := []string{rundir.Against, rundir.Clean, rundir.Quarantine}
 	want := digests(t, out, outputs...)
-	if len(want) != 5 {
+	if len(want) != 6 { // two parts of each
 		t.Errorf("files %v", slices.Sorted(maps.Keys(want)))
 	}
 	other := filepath.Join(dir, "other")

@@ -19,7 +19,7 @@ var chinese = map[string]string{
 	"%s: %d of %s found, in %s": "%[1]s：%[3]s中找到 %[2]d 条，见于 %[4]s",
 	"    %s not looked for: fewer letters than against.least":            "    未查找 %s：字母数不足 against.least",
 	"    %s not looked for: the same letters as an earlier text":         "    未查找 %s：与前面某条字母相同",
-	"agreement    %d of %d pairs that several judged (95 %%: %.3f–%.3f)": "一致         多人判定的 %[2]d 对中 %[1]d 对（95 %%：%[3].3f–%[4].3f）",
+	"agreement    %d of %d pairs that several judged (95 %%: %.3f–%.3f)": "一致         多人判定的 %[2]d 对中 %[1]d 对（95 %%：%.3[3]f–%.3[4]f）",
 	"all":                                 "全部",
 	"All %d settings":                     "全部 %d 项设置",
 	"All %s that were confirmed.":         "全部已确认的 %s。",

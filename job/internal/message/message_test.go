@@ -139,7 +139,7 @@ func TestCatalogue(t *testing.T) {
 
 // A Chinese form takes what the English one does.
 func TestArguments(t *testing.T) {
-	verb := regexp.MustCompile(`%(?:\[(\d+)\])?[-+ #0]*[\d.]*([a-z%])`)
+	verb := regexp.MustCompile(`%[-+ #0]*[\d.]*(?:\[(\d+)\])?([a-z%])`)
 	of := func(form string) (verbs []string) {
 		at := 0
 		for _, m := range verb.FindAllStringSubmatch(form, -1) {
@@ -155,8 +155,21 @@ func TestArguments(t *testing.T) {
 		return verbs
 	}
 	for key, form := range chinese {
-		if want, got := of(key), of(form); !slices.Equal(want, got) {
+		want, got := of(key), of(form)
+		if !slices.Equal(want, got) {
 			t.Errorf("%q takes %v, in Chinese %v", key, want, got)
+		}
+		var args []any
+		for _, verb := range want {
+			args = append(args, map[byte]any{'d': 1, 'f': 0.5}[verb[len(verb)-1]])
+			if args[len(args)-1] == nil {
+				args[len(args)-1] = "x"
+			}
+		}
+		for _, l := range []Language{English, Chinese} {
+			if text := l.Text(key, args...); strings.Contains(text, "%!") {
+				t.Errorf("%s of %q: %s", l, key, text)
+			}
 		}
 	}
 	if got := of("%[2]d of %s and %.3f, 95 %%"); !slices.Equal(got, []string{"2d", "3s", "4f"}) {
