@@ -91,17 +91,17 @@ type faulty struct {
 	store    *httputil.ReverseProxy
 	requests atomic.Int64
 	faults   atomic.Int64
-	wait     time.Duration
+	wait     atomic.Int64  // nanoseconds
 	uploaded chan struct{} // receives once an object was put; nobody may listen
 }
 
-func newFaulty(t *testing.T, wait time.Duration) *faulty {
+func newFaulty(t *testing.T) *faulty {
 	t.Helper()
 	to, err := url.Parse(os.Getenv("NEARDUP_S3_ENDPOINT"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &faulty{wait: wait, uploaded: make(chan struct{}, 1)}
+	f := &faulty{uploaded: make(chan struct{}, 1)}
 	f.store = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }, // which is signed
 		ModifyResponse: func(r *http.Response) error {
@@ -121,7 +121,7 @@ func newFaulty(t *testing.T, wait time.Duration) *faulty {
 }
 
 func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	time.Sleep(f.wait)
+	time.Sleep(time.Duration(f.wait.Load()))
 	switch n := f.requests.Add(1); n % 7 {
 	case 1:
 		f.faults.Add(1)
@@ -188,7 +188,7 @@ func TestOutInStore(t *testing.T) {
 		return []string{"s3://crawl/dump", "--set", "execution.work_dir=" + work, "--out", "s3://crawl/" + prefix}
 	}
 
-	f := newFaulty(t, 0)
+	f := newFaulty(t)
 	if err := run(there("night1")...); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestOutInStore(t *testing.T) {
 		t.Errorf("a second run to the same place: %v", err)
 	}
 
-	f.wait = 20 * time.Millisecond
+	f.wait.Store(int64(20 * time.Millisecond))
 	select { // of the first run
 	case <-f.uploaded:
 	default:
